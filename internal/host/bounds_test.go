@@ -2,9 +2,12 @@ package host
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 
 	"tape/internal/host/api"
@@ -73,4 +76,50 @@ func TestStateIsBounded(t *testing.T) {
 	r.want(http.StatusOK, "PUT", "/state/runner/k0", value, nil) // somebody else's
 	r.want(http.StatusOK, "DELETE", "/state/actor/k0", nil, nil)
 	r.want(http.StatusOK, "PUT", "/state/actor/more", value, nil)
+}
+
+// TestLongEntries: an entry of many megabytes is there several times until it is shown. However many ask
+// for it, that is not once for each of them.
+func TestLongEntries(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Conversation: "c"})
+	p.say("c", strings.Repeat("words and ", 1_200_000))
+	r := p.as(run.Token)
+	var before, after runtime.MemStats
+	runtime.GC()
+	debug.FreeOSMemory()
+	runtime.ReadMemStats(&before)
+	var all sync.WaitGroup
+	read := func(p *peer, path string) {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1"+path, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		q.Header.Set("Authorization", "Bearer "+p.token)
+		res, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer res.Body.Close()
+		if _, err := io.CopyN(io.Discard, res.Body, 11<<20); err != nil || res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %v", path, res.StatusCode, err)
+		}
+	}
+	for range 24 {
+		all.Go(func() { read(p, "/events/stream?conversation_id=c") })
+	}
+	all.Wait()
+	for range 4 { // as many as there is room for answers
+		all.Go(func() { read(r, "/events") })
+	}
+	all.Wait()
+	runtime.ReadMemStats(&after)
+	took := (after.HeapSys - after.HeapReleased - min(before.HeapSys-before.HeapReleased, after.HeapSys-after.HeapReleased)) >> 20
+	t.Logf("%d MiB", took)
+	if took > 300 {
+		t.Errorf("28 readers of an entry of 12 MiB took %d MiB", took)
+	}
 }

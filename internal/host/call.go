@@ -38,6 +38,7 @@ type call struct {
 	route *route
 	run   *runs.Run // whose token it came with; nil is the admin
 
+	heavy  bool     // it reads alone
 	worked func()   // gives back the memory that is held until the answer is made
 	leave  []func() // called when the answer is written
 
@@ -190,7 +191,13 @@ func (c *call) do() (any, error) {
 	if err := c.admit(); err != nil {
 		return nil, err
 	}
-	return c.route.Do(c)
+	answer, err := c.route.Do(c)
+	if errors.Is(err, errHeavy) {
+		if err = c.alone(); err == nil {
+			answer, err = c.route.Do(c)
+		}
+	}
+	return answer, err
 }
 
 // admit takes what a request needs of the server's bounds, and bounds its time by the run's.
@@ -211,16 +218,14 @@ func (c *call) admit() error {
 			}
 		}
 	}
-	if stream || c.route.Open || c.route.Method != http.MethodGet {
+	if c.route.Open || c.route.Method != http.MethodGet {
 		return nil
 	}
 	work := int64(admission.PageWork)
 	if strings.HasPrefix(c.route.Path, "/artifacts/") {
 		work = admission.ArtifactWork
 	}
-	done, err := c.s.limits.Work(c.ctx(), work)
-	c.worked = done
-	return err
+	return c.work(work)
 }
 
 // identify finds out who asks, and whether the run that the path names is its own.

@@ -2,10 +2,12 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"tape/internal/host/admission"
 	"tape/internal/host/api"
+	"tape/repo"
 	"time"
 )
 
@@ -48,6 +50,33 @@ func (s *Server) answer(c *call, status int, body any) {
 	defer written()
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(status)
-	n, _ := c.w.Write(append(data, '\n')) // a client that has gone needs no answer
-	c.bytes += int64(n)
+	n, _ := c.w.Write(data) // a client that has gone needs no answer
+	m, _ := c.w.Write([]byte{'\n'})
+	c.bytes += int64(n + m)
+}
+
+// work waits until there is room for what is read.
+func (c *call) work(bytes int64) error {
+	c.worked()
+	done, err := c.s.limits.Work(c.ctx(), bytes)
+	c.worked = done
+	return err
+}
+
+// errHeavy says that a request has to be begun anew, when nobody else reads.
+var errHeavy = errors.New("a long entry")
+
+// weigh refuses an entry that takes far more memory than others, until the request reads alone: the
+// entry is there several times until it is shown.
+func (c *call) weigh(e repo.Entry) error {
+	if len(e.Raw) <= admission.HeavyEntry || c.heavy || c.route.Method != http.MethodGet {
+		return nil
+	}
+	return errHeavy
+}
+
+// alone waits until nobody else reads.
+func (c *call) alone() error {
+	c.heavy = true
+	return c.work(admission.AllWork)
 }

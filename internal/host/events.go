@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"tape/internal/host/cursors"
 	"tape/internal/host/lanes"
@@ -123,6 +125,7 @@ func runEvents(c *call) (any, error) {
 
 const (
 	streamLook  = 100 * time.Millisecond // how often the tape is looked at
+	streamWait  = time.Second            // where slow readers have all the room
 	streamAlive = 15 * time.Second
 	streamPage  = 256 << 10 // of a page that waits for its reader
 )
@@ -141,22 +144,25 @@ func (c *call) stream(t sees, p paging, keep func(repo.Entry) bool, over func() 
 		}
 	}
 	p.forward = true
+	p.limit = 1
 	if _, _, err := c.scan(t, p, func(repo.Entry) bool { return true }); err != nil {
 		return nil, err // before the answer begins
 	}
+	c.worked()
 	p.limit, p.bytes = 100, streamPage
 	out := http.NewResponseController(c.w)
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.WriteHeader(http.StatusOK)
-	write := func(text string) error {
-		n, err := fmt.Fprint(c.w, text)
-		c.bytes += int64(n)
-		if err == nil {
-			err = out.Flush()
+	write := func(parts ...[]byte) error {
+		for _, part := range parts {
+			n, err := c.w.Write(part)
+			if c.bytes += int64(n); err != nil {
+				return err
+			}
 		}
-		return err
+		return out.Flush()
 	}
-	if write(": the stream begins\n\n") != nil {
+	if write([]byte(": the stream begins\n\n")) != nil {
 		return nil, nil
 	}
 	if err := c.follow(t, p, keep, over, write); err != nil && c.r.Context().Err() == nil {
@@ -165,9 +171,7 @@ func (c *call) stream(t sees, p paging, keep func(repo.Entry) bool, over func() 
 	return nil, nil
 }
 
-func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() bool, write func(string) error) error {
-	tick := time.NewTicker(streamLook)
-	defer tick.Stop()
+func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() bool, write func(...[]byte) error) error {
 	quiet := time.Now()
 	for looked := ""; ; {
 		ended := over != nil && over()
@@ -178,18 +182,34 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 		if err != nil {
 			return err
 		}
+		wait := streamLook
 		for more := now != looked || now == ""; more; {
 			var got []entry
 			var seen repo.Entry
-			if got, more, err = c.scan(t, p, func(e repo.Entry) bool { seen = e; return keep(e) }); err != nil {
+			if c.heavy = false; c.work(admission.PageWork) != nil {
+				return nil // it has gone
+			}
+			page := func() error {
+				got, more, err = c.scan(t, p, func(e repo.Entry) bool { seen = e; return keep(e) })
 				return err
 			}
-			done, ok := c.s.limits.Answer(sizeOf(got))
+			err := page()
+			if errors.Is(err, errHeavy) {
+				seen = repo.Entry{} // nothing of it is held meanwhile
+				if err = c.alone(); err == nil {
+					err = page()
+				}
+			}
+			if err != nil {
+				return err
+			}
+			done, ok := c.s.limits.Answer(3 * sizeOf(got)) // as it is, and as it is sent
+			c.worked()
 			if !ok { // slow readers have all the room: it is read again when there is some
-				now, ended = "", false
+				now, ended, wait = "", false, streamWait
 				break
 			}
-			err := c.send(t, &p, got, write)
+			err = c.send(t, &p, got, write)
 			if done(); err != nil {
 				return err
 			}
@@ -205,7 +225,7 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 			return nil
 		}
 		if time.Since(quiet) > streamAlive {
-			if err := write(": alive\n\n"); err != nil {
+			if err := write([]byte(": alive\n\n")); err != nil {
 				return err
 			}
 			quiet = time.Now()
@@ -215,20 +235,21 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 			return nil
 		case <-c.s.ending:
 			return nil
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 	}
 }
 
 // send writes a page of a stream.
-func (c *call) send(t sees, p *paging, got []entry, write func(string) error) error {
+func (c *call) send(t sees, p *paging, got []entry, write func(...[]byte) error) error {
 	for _, e := range got {
 		data, err := json.Marshal(c.s.event(t, e, p.query))
 		if err != nil {
 			return err
 		}
 		p.at = e.at
-		if err := write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", c.s.cursors.Beside(p.query, p.at), oneLine(transcript.TypeOf(e.Entry)), data)); err != nil {
+		head := fmt.Sprintf("id: %s\nevent: %s\ndata: ", c.s.cursors.Beside(p.query, p.at), oneLine(transcript.TypeOf(e.Entry)))
+		if err := write([]byte(head), data, []byte("\n\n")); err != nil {
 			return err
 		}
 	}

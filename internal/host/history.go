@@ -87,9 +87,10 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 	if end == 0 {
 		end = rev.Last() + 1
 	}
-	for width := int64(p.limit) + 1; end > 1 && len(found) <= p.limit; width *= 4 {
+	for width := int64(p.limit) + 1; end > 1 && len(found) <= p.limit && !more; width *= 4 {
 		from := max(1, end-width)
 		var part []repo.Entry
+		held := 0
 		for e, err := range rev.Entries(c.ctx(), from) {
 			if err != nil {
 				return nil, false, err
@@ -98,8 +99,16 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 				stands = stands || c.s.cursors.SpotOf(e) == p.at
 				break
 			}
-			if t.visible(e) && keep(e) {
-				part = append(part, e)
+			if !t.visible(e) || !keep(e) {
+				continue
+			}
+			if err := c.weigh(e); err != nil {
+				return nil, false, err
+			}
+			part, held = append(part, e), held+len(e.Raw)
+			for ; held > p.most() && len(part) > 1; more = true { // the page ends before these
+				held -= len(part[0].Raw)
+				part[0], part = repo.Entry{}, part[1:]
 			}
 		}
 		if !stands {
@@ -116,7 +125,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 		}
 		out = append(out, shown)
 	}
-	return out, len(found) > len(out), nil
+	return out, more || len(found) > len(out), nil
 }
 
 func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.Entry) bool) (out []entry, more bool, err error) {
@@ -133,6 +142,9 @@ func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.
 		}
 		if len(out) == p.limit {
 			return out, true, nil
+		}
+		if err := c.weigh(e); err != nil {
+			return nil, false, err
 		}
 		shown := c.show(t, e)
 		if size += len(shown.Raw); len(out) > 0 && size > p.most() {

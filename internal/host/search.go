@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -38,17 +39,21 @@ func searchHistory(c *call) (any, error) {
 	if t.thread != "" { // what others say counts for relevance, and would show in the order
 		s.Newest, s.AsSpelt = true, true
 	}
+	var heavy error
 	s.Seen = func(e repo.Entry) (repo.Entry, bool) {
+		if heavy = cmp.Or(heavy, c.weigh(e)); heavy != nil {
+			return repo.Entry{}, false
+		}
 		if len(e.Attached) > 0 && !c.seesFilesOf(t, e) {
 			e.Attached = nil
 		}
 		return e, t.visible(e) && f.Keeps(e)
 	}
-	s.Tapes, s.Query.Limit = []*repo.Tape{t.Tape}, repo.N(limit)
+	s.Tapes, s.Query.Limit, s.OnlyIDs = []*repo.Tape{t.Tape}, repo.N(limit), true
 	x := index.New(c.s.Store, c.seenIndex(t)) // it is for one goroutine, and opening it is cheap
 	defer x.Close()
 	res, err := x.Search(c.ctx(), s)
-	if err != nil {
+	if err = cmp.Or(heavy, err); err != nil {
 		return nil, err
 	}
 	out := api.Hits{Items: []api.Found{}, Matches: len(res.Hits), Exact: len(res.Hits) < limit}
@@ -56,12 +61,20 @@ func searchHistory(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	size := 0
 	for _, h := range res.Hits {
 		e, err := entryAt(c.ctx(), rev, h.ID) // as it is stored, of which the cursor is made
+		if err == nil {
+			err = c.weigh(e)
+		}
 		if err != nil {
 			return nil, err
 		}
-		found := api.Found{Item: c.s.item(t, c.show(t, e), false), Score: h.Score, Snippet: h.Snippet}
+		shown := c.show(t, e)
+		if size += len(shown.Raw); size > maxPage && len(out.Items) > 0 {
+			break
+		}
+		found := api.Found{Item: c.s.item(t, shown, false), Score: h.Score, Snippet: h.Snippet}
 		if t.thread != "" {
 			found.Score = 0
 		}

@@ -171,6 +171,9 @@ func (c *call) contextEntries(t sees) (out []repo.Entry, err error) {
 		if !t.visible(e) {
 			continue
 		}
+		if err := c.weigh(e); err != nil {
+			return nil, err
+		}
 		e = c.show(t, e).Entry
 		if e.ID == last {
 			if e, err = lanes.AsAnchor(e); err != nil {

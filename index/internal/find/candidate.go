@@ -24,6 +24,8 @@ type candidate struct {
 	entry repo.Entry
 	text  []byte
 	match query.Match
+
+	snippet string // of what is not kept
 }
 
 func (f *finder) candidate(doc int64) (candidate, error) {

@@ -12,6 +12,8 @@ import (
 
 	"tape/index/internal/store"
 	"tape/internal/text"
+	"tape/internal/text/query"
+	"tape/repo"
 )
 
 // picker takes the best of the documents that were found.
@@ -376,6 +378,10 @@ func (p *picker) readBest(ctx context.Context, n int) error {
 			continue
 		}
 		c.score = p.score(c)
+		if p.s.OnlyIDs {
+			c.snippet = newHit(repo.Entry{}, c.text, c.match.Spans, p.s.Width).Snippet
+			c.entry, c.text, c.match = repo.Entry{ID: c.entry.ID, Tape: c.entry.Tape}, nil, query.Match{}
+		}
 		p.read = append(p.read, c)
 	}
 	return nil
@@ -394,6 +400,7 @@ func (p *picker) result() *Result {
 	}
 	for _, c := range p.read[:min(len(p.read), p.s.limit())] {
 		h := newHit(c.entry, c.text, c.match.Spans, p.s.Width)
+		h.Snippet = cmp.Or(c.snippet, h.Snippet)
 		h.Score, h.Similar = math.Round(c.score*1000)/1000, c.more
 		out.Hits = append(out.Hits, h)
 	}

@@ -54,6 +54,9 @@ type Search struct {
 	// Matches counts what is not seen, too. It is for Words.
 	Seen func(repo.Entry) (repo.Entry, bool)
 
+	// OnlyIDs leaves out of hits what entries say, for who reads them again: entries may be long.
+	OnlyIDs bool
+
 	// Newest orders by age instead of relevance.
 	Newest bool
 	// NoFold shows entries one by one that say nearly the same.

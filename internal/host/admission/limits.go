@@ -25,6 +25,8 @@ const (
 	bodyBytes   = 64 << 20  // for bodies
 	answerBytes = 64 << 20  // for answers that are being written
 
+	AllWork      = workBytes
+	HeavyEntry   = 1 << 20  // an entry that is longer is read alone
 	PageWork     = 16 << 20 // that a page takes
 	ArtifactWork = 64 << 20 // that an artifact takes until it can be sent in pieces
 

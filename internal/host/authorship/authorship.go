@@ -41,7 +41,7 @@ func Check(kind string, payload, meta []byte) error {
 // Event refuses names of events that the server, tape itself or an import writes.
 func Event(name string) error {
 	if slices.Contains([]string{"run", "host", "audit", "artifact", "state", "fork", "thread", "session", "session_meta",
-		"tape", "import", "delivery"}, family(name)) {
+		"tape", "import", "repair", "delivery"}, family(name)) {
 		return refused("name", name, "a run writes no events of this name: take another one")
 	}
 	return nil
