@@ -10,9 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -96,29 +94,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	w = admission.NewWriter(w)
 	r.Body = admission.Body(w, r)
-	if !ownHost(r.Host) || !ownOrigin(r) {
+	if !admission.Own(r) {
 		s.fail(newCall(w, r, s, nil), api.NewProblem(http.StatusForbidden, "forbidden", "this server answers only to names of this machine, and to pages of its own"))
 		return
 	}
 	s.mux.ServeHTTP(w, r)
-}
-
-func ownHost(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-func ownOrigin(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && u.Scheme == "http" && u.Host == r.Host
 }
 
 // serve checks in this order: the run of the path exists, who asks, what it may do. Which
