@@ -167,17 +167,15 @@ func (s *Store) move(old *formerSettings) error {
 // keep writes settings into the user's file for the workspace. What is set there already
 // stays, unless over.
 func (s *Store) keep(settings map[string]json.RawMessage, over bool) error {
-	path, err := settingsFile(s.dir)
-	if err != nil || len(settings) == 0 {
-		return err
+	if len(settings) == 0 {
+		return nil
 	}
-	return s.changeUserFile(path, func(all map[string]json.RawMessage) error {
+	return s.changeOwn(func(all map[string]json.RawMessage) {
 		for key, value := range settings {
 			if all[key] == nil || over {
 				all[key] = value
 			}
 		}
-		return nil
 	})
 }
 

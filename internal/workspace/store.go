@@ -46,17 +46,18 @@ const defaultLockWait = 30 * time.Second
 // Store is an open workspace: a git repository that holds any number of tapes. Its
 // methods may be called from several goroutines, and beside other processes.
 type Store struct {
-	dir     string
-	git     *gitstore.Repo
-	fs      *disk.FS
-	wait    time.Duration
-	warn    func(string)
-	now     func() time.Time
-	config  Config
-	first   bool     // see First
-	moved   []string // see Moved
-	memo    memo     // what was read of commits
-	markKey struct {
+	dir       string
+	git       *gitstore.Repo
+	fs        *disk.FS
+	wait      time.Duration
+	warn      func(string)
+	now       func() time.Time
+	config    Config
+	first     bool      // see First
+	otherOnce sync.Once // see isOther
+	moved     []string  // see Moved
+	memo      memo      // what was read of commits
+	markKey   struct {
 		sync.Mutex
 		key []byte
 	}

@@ -54,6 +54,39 @@ func moveSettings(from, to string) error {
 	return layout.Wrap(err, "move settings of %s", from)
 }
 
+// keyFolder is what the workspace's .git folder was to the file system when its settings were made.
+// Another folder at the same path may be from anybody, and have other programs behind their paths.
+const keyFolder = "folder"
+
+func (s *Store) folder() json.RawMessage {
+	number, born, err := identity(s.git.GitDir())
+	if err != nil {
+		return nil
+	}
+	return json.RawMessage(fmt.Sprintf(`"%d-%d"`, number, born))
+}
+
+// isOther reports whether the settings of a file were made for another folder at the path of this one.
+func (s *Store) isOther(all map[string]json.RawMessage) bool {
+	return all[keyFolder] != nil && string(all[keyFolder]) != string(s.folder())
+}
+
+// changeOwn changes the settings for this workspace.
+func (s *Store) changeOwn(change func(all map[string]json.RawMessage)) error {
+	path, err := settingsFile(s.dir)
+	if err != nil {
+		return err
+	}
+	return s.changeUserFile(path, func(all map[string]json.RawMessage) error {
+		if s.isOther(all) {
+			clear(all)
+		}
+		change(all)
+		all[keyFolder] = s.folder()
+		return nil
+	})
+}
+
 func readUserFile(path string) (map[string]json.RawMessage, error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,12 +102,18 @@ func readUserFile(path string) (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// inUserFile looks for one setting in a file.
-func inUserFile(path, key string) (value string, set bool, err error) {
+// inUserFile looks for one setting in a file: that of a workspace, or, if s is nil, that for all.
+func inUserFile(path, key string, s *Store) (value string, set bool, err error) {
 	all, err := readUserFile(path)
 	raw, set := all[key]
 	if err != nil || !set {
 		return "", false, err
+	}
+	if s != nil && s.isOther(all) {
+		s.otherOnce.Do(func() {
+			s.warn("the settings in " + path + " do not count: they were made for another folder that was here; tape config NAME VALUE makes new ones")
+		})
+		return "", false, nil
 	}
 	if value, err = agentChecked(key, raw); err != nil {
 		err = damagedSettings(path, fmt.Sprintf("%q: %v", key, err))
@@ -113,20 +152,18 @@ func (s *Store) changeUserFile(path string, change func(all map[string]json.RawM
 	return errors.Join(err, lock.Unlock())
 }
 
-func (s *Store) setInUserFile(path, key, value string) error {
+// checkedFor returns a change of a setting to a value; "" takes it away.
+func checkedFor(key, value string) (func(all map[string]json.RawMessage), error) {
 	var raw json.RawMessage
+	var err error
 	if value != "" {
-		var err error
-		if raw, err = agentValue(key, value); err != nil {
-			return err
-		}
+		raw, err = agentValue(key, value)
 	}
-	return s.changeUserFile(path, func(all map[string]json.RawMessage) error {
+	return func(all map[string]json.RawMessage) {
 		if all[key] = raw; value == "" {
 			delete(all, key)
 		}
-		return nil
-	})
+	}, err
 }
 
 // Setting returns one setting as text. The keys are those of ConfigKeys.
@@ -145,7 +182,7 @@ func (s *Store) SettingFrom(key string) (value string, global bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	if value, set, err := inUserFile(path, key); set || err != nil {
+	if value, set, err := inUserFile(path, key, s); set || err != nil {
 		return value, false, err
 	}
 	value, err = GlobalSetting(key)
@@ -162,9 +199,9 @@ func (s *Store) SetSetting(key, value string) error {
 			return c.set(key, value)
 		})
 	}
-	path, err := settingsFile(s.dir)
+	change, err := checkedFor(key, value)
 	if err == nil {
-		err = s.setInUserFile(path, key, value)
+		err = s.changeOwn(change)
 	}
 	if err != nil || s.config.former[key] == nil {
 		return err
@@ -184,7 +221,7 @@ func GlobalSetting(key string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	value, _, err := inUserFile(path, key)
+	value, _, err := inUserFile(path, key, nil)
 	return value, err
 }
 
@@ -194,7 +231,14 @@ func SetGlobalSetting(key, value string) error {
 	if err != nil {
 		return err
 	}
-	return (*Store)(nil).setInUserFile(path, key, value)
+	change, err := checkedFor(key, value)
+	if err != nil {
+		return err
+	}
+	return (*Store)(nil).changeUserFile(path, func(all map[string]json.RawMessage) error {
+		change(all)
+		return nil
+	})
 }
 
 func globalFor(key string) (string, error) {

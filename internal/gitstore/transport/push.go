@@ -243,9 +243,12 @@ func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes [
 		return Target{}, err
 	}
 	if other {
-		if m, err = approach(ctx, r, address, true); err != nil {
-			return Target{}, err
-		}
+		m, err = approach(ctx, r, address, true)
+	} else if err = CheckURL(address); err == nil { // which git may read from odd settings in another way than we do
+		err = checkServed(ctx, r, address, true)
+	}
+	if err != nil {
+		return Target{}, err
 	}
 	var t Target
 	if answersPushes(address) {

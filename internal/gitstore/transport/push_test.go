@@ -171,3 +171,13 @@ func TestPushManyRefs(t *testing.T) {
 	}
 	s.sound()
 }
+
+// Git since 2.46 takes an empty address for the end of those before it.
+func TestEmptyAddress(t *testing.T) {
+	s := newSide(t, gitpeer.Peer{Way: "path", URL: "/a"})
+	s.Git("config", "--add", "remote.origin.url", "")
+	s.Git("config", "--add", "remote.origin.url", "/b")
+	if got, err := Remotes(s.r); err != nil || len(got) != 1 || got[0].URL != "/b" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -47,10 +47,10 @@ func Remotes(r *gitstore.Repo) ([]Remote, error) {
 			i = len(out)
 			out = append(out, Remote{Name: e.Subsection})
 		}
-		switch { // of several addresses git fetches from the first
-		case e.Key == "url" && out[i].URL == "":
+		switch { // of several addresses git fetches from the first; for later versions an empty one takes back those before
+		case e.Key == "url" && (out[i].URL == "" || e.Value == ""):
 			out[i].URL = e.Value
-		case e.Key == "pushurl" && out[i].PushURL == "":
+		case e.Key == "pushurl" && (out[i].PushURL == "" || e.Value == ""):
 			out[i].PushURL = e.Value
 		}
 	}
