@@ -150,12 +150,28 @@ func (w *walker) str(b []byte, from, to int, escaped bool, assigned []byte, leve
 	} else {
 		w.text(text, assigned)
 	}
+	if escaped {
+		toRaw(body, w.spots[first:])
+	}
 	for i := range w.spots[first:] {
 		s := &w.spots[first+i]
-		if escaped {
-			s.from, s.to = rawOffset(body, s.from), rawOffset(body, s.to)
-		}
 		s.from, s.to = s.from+from, s.to+from
+	}
+}
+
+// toRaw makes places in the inside of a JSON string of those in its text, in one walk: a long text may
+// have very many.
+func toRaw(body []byte, spots []spot) {
+	places := make([]*int, 0, 2*len(spots))
+	for i := range spots {
+		places = append(places, &spots[i].from, &spots[i].to)
+	}
+	slices.SortFunc(places, func(a, b *int) int { return *a - *b })
+	at, decoded := 0, 0
+	for _, p := range places {
+		var more int
+		at, more = rawOffset(body, at, *p-decoded)
+		decoded, *p = decoded+more, at
 	}
 }
 
@@ -169,16 +185,16 @@ func isContainer(text []byte) bool {
 	return first == '{' && last == '}' || first == '[' && last == ']'
 }
 
-// rawOffset is where in the inside of a JSON string the n-th decoded byte is written.
-func rawOffset(body []byte, n int) int {
-	at := 0
+// rawOffset is where in the inside of a JSON string the n-th decoded byte behind a place is written, and
+// how many are decoded up to there: more than n if that is inside of a character.
+func rawOffset(body []byte, at, n int) (end, decoded int) {
 	var unit [12]byte
-	for n > 0 && at < len(body) {
-		i := bytes.IndexByte(body[at:], '\\')
-		if i < 0 || i >= n {
-			return at + n
+	for decoded < n && at < len(body) {
+		i := bytes.IndexByte(body[at:min(at+n-decoded, len(body))], '\\')
+		if i < 0 {
+			return at + n - decoded, n
 		}
-		at, n = at+i, n-i
+		at, decoded = at+i, decoded+i
 		size := 2
 		if len(body)-at >= 6 && body[at+1] == 'u' {
 			size = 6
@@ -189,10 +205,10 @@ func rawOffset(body []byte, n int) int {
 				}
 			}
 		}
-		n -= len(jsonl.AppendDecoded(unit[:0], body[at:min(at+size, len(body))]))
+		decoded += len(jsonl.AppendDecoded(unit[:0], body[at:min(at+size, len(body))]))
 		at += size
 	}
-	return min(at, len(body))
+	return min(at, len(body)), decoded
 }
 
 // text looks at one decoded text. Its spots are in the text's coordinates.
