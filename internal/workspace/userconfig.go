@@ -27,13 +27,23 @@ const settingsDir = "settings"
 
 // globalFile is the file for all workspaces.
 func globalFile() (string, error) {
-	home, err := Home()
+	home, err := settingsHome()
 	return filepath.Join(home, layout.ConfigFile), err
+}
+
+// settingsHome is Home, unless that is a workspace itself: its files come and go with its branches.
+func settingsHome() (string, error) {
+	home, err := Home()
+	if err == nil && IsWorkspace(home) {
+		err = layout.Invalid("set TAPE_HOME to another folder, or move the workspace out of it",
+			"%s, where your settings are, is itself a workspace: the files in it may have come from somebody else", home)
+	}
+	return home, err
 }
 
 // settingsFile is the file for one workspace.
 func settingsFile(workspace string) (string, error) {
-	home, err := Home()
+	home, err := settingsHome()
 	return filepath.Join(home, settingsDir, nameOf(resolved(workspace), ".json")), err
 }
 
