@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -171,8 +172,10 @@ func (s *Server) ensureConversation(ctx context.Context, name string) error {
 	return err
 }
 
-// isOwn reports whether a name is that of a tape of the server, or may become one.
+// isOwn reports whether a name is that of a tape of the server, or may become one. A fork, which a
+// person may have begun to look at something, has all of its tape.
 func (s *Server) isOwn(name string) bool {
+	name, _, _ = strings.Cut(name, "/")
 	return name == hostTape || name == auditTape || s.own.Has(name)
 }
 

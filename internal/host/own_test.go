@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"tape/internal/host/api"
@@ -38,4 +39,28 @@ func TestTapesOfStrangers(t *testing.T) {
 	}
 	p.start(p.s.Store)
 	p.as(token).want(200, "GET", "/state/actor/k", nil, nil)
+}
+
+// TestForksOfOwnTapes: a fork of a tape of the server is the server's, too.
+func TestForksOfOwnTapes(t *testing.T) {
+	p := newPeer(t)
+	r := p.as(p.run(api.RunRequest{Conversation: "c", Actor: api.Party{ID: "ann"}, Scopes: Scopes()}).Token)
+	r.want(200, "PUT", "/state/actor/k", `"v"`, nil)
+	host, err := p.s.own.Find(t.Context(), hostTape)
+	if err == nil {
+		_, err = host.ForkAt(t.Context(), "look", "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.fails(404, "not_found", "GET", "/events?conversation_id=host/look", nil)
+	r.fails(404, "not_found", "GET", "/diff?a=c&b=host/look", nil)
+	var list api.TapeList
+	r.want(200, "GET", "/tapes", nil, &list)
+	for _, item := range list.Items {
+		if strings.HasPrefix(item.Tape, "host") {
+			t.Errorf("%+v", item)
+		}
+	}
+	p.fails(422, "invalid_argument", "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "host/look"})
 }
