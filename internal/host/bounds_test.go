@@ -123,3 +123,21 @@ func TestLongEntries(t *testing.T) {
 		t.Errorf("28 readers of an entry of 12 MiB took %d MiB", took)
 	}
 }
+
+// TestUnknownKeepNoConnection: whose token is not known does not hold a connection, of which there are
+// so many.
+func TestUnknownKeepNoConnection(t *testing.T) {
+	p := newPeer(t)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1/tapes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusUnauthorized || !res.Close {
+		t.Errorf("%d, closed: %t", res.StatusCode, res.Close)
+	}
+}

@@ -29,6 +29,7 @@ func (s *Server) fail(c *call, err error) {
 	}
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
+		h.Set("Connection", "close") // who is not known keeps no connection from others
 	}
 	c.result = p.Code
 	admission.Refuse(c.w, c.r)
