@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
 )
@@ -139,5 +140,31 @@ func TestUnknownKeepNoConnection(t *testing.T) {
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusUnauthorized || !res.Close {
 		t.Errorf("%d, closed: %t", res.StatusCode, res.Close)
+	}
+}
+
+// TestWaitsEnd: a request that waits for room ends with its run, also one that would become a stream.
+func TestWaitsEnd(t *testing.T) {
+	p := newPeer(t)
+	r := p.as(p.run(api.RunRequest{Conversation: "c", DeadlineS: 1}).Token)
+	done, err := p.s.limits.Work(t.Context(), admission.AllWork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	for _, path := range []string{"/events/stream", "/events"} {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+r.token)
+		res, err := http.DefaultClient.Do(q)
+		if err != nil {
+			continue // the connection has ended with the run
+		}
+		_ = res.Body.Close()
+		if res.StatusCode < 500 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
 	}
 }

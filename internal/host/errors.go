@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -56,10 +57,16 @@ func (s *Server) answer(c *call, status int, body any) {
 	c.bytes += int64(n + m)
 }
 
-// work waits until there is room for what is read.
+// work waits until there is room for what is read, or the run is over.
 func (c *call) work(bytes int64) error {
 	c.worked()
-	done, err := c.s.limits.Work(c.ctx(), bytes)
+	ctx := c.ctx()
+	if !c.w.Until.IsZero() {
+		until, stop := context.WithDeadline(ctx, c.w.Until)
+		defer stop()
+		ctx = until
+	}
+	done, err := c.s.limits.Work(ctx, bytes)
 	c.worked = done
 	return err
 }
