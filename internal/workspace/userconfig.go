@@ -121,7 +121,7 @@ func inUserFile(path, key string, s *Store) (value string, set bool, err error) 
 	}
 	if s != nil && s.isOther(all) {
 		s.otherOnce.Do(func() {
-			s.warn("the settings in " + path + " do not count: they were made for another folder that was here; tape config NAME VALUE makes new ones")
+			s.warn("the settings in " + path + " do not count: they were made for another folder that was here; set them again")
 		})
 		return "", false, nil
 	}
