@@ -44,32 +44,33 @@ func TestListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
 		l := Listen(p, 2)
-		var got []net.Conn
+		accepted := make(chan net.Conn, 3)
 		go func() {
 			for {
 				c, err := l.Accept()
 				if err != nil {
 					return
 				}
-				got = append(got, c)
+				accepted <- c
 			}
 		}()
 		for range 3 {
 			go p.dial()
 		}
 		synctest.Wait()
-		if len(got) != 2 {
-			t.Fatalf("%d connections are accepted", len(got))
+		if len(accepted) != 2 {
+			t.Fatalf("%d connections are accepted", len(accepted))
 		}
-		_ = got[0].Close()
-		_ = got[0].Close() // frees nothing more
+		first, second := <-accepted, <-accepted
+		_ = first.Close()
+		_ = first.Close() // frees nothing more
 		synctest.Wait()
 		go p.dial()
 		synctest.Wait()
-		if len(got) != 3 {
-			t.Errorf("%d connections are accepted", len(got))
+		if len(accepted) != 1 {
+			t.Errorf("%d connections are accepted", len(accepted))
 		}
-		_ = got[1].Close()
+		_ = second.Close()
 		synctest.Wait()
 		_ = l.Close()
 		synctest.Wait()
