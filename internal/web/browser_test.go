@@ -38,6 +38,7 @@ func (s *site) browser() context.Context {
 	ctx, cancel3 := context.WithTimeout(ctx, 60*time.Second)
 	s.Cleanup(cancel3)
 	s.run(ctx, chromedp.Navigate(s.url+s.view.Link()))
+	s.until(ctx, `location.pathname === "/" && document.readyState === "complete"`) // the link's page leads there
 	return ctx
 }
 
