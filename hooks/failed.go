@@ -88,7 +88,7 @@ func (r *Runtime) NotifyError(ctx context.Context, stage string, err error, m En
 }
 
 // ErrorMessages is the observer that sends a message of [KindError] to where a turn came from.
-// A turn that was cancelled sends none: who cancelled it knows.
+// It sends none for a cancelled turn: the person who cancelled it knows.
 func ErrorMessages(r *Runtime) *Plugin {
 	return &Plugin{Name: "error-messages", OnError: func(ctx context.Context, stage string, err error, m Envelope) {
 		if m == nil || errors.Is(err, context.Canceled) {

@@ -259,7 +259,7 @@ func (v *verifier) count(look *snapshot.Snapshot, from int) {
 }
 
 // tags checks that each handoff has its annotated tag, and that there are no others.
-// What an interrupted command has left of them, the next one puts right.
+// The next command mends what an interrupted one left behind.
 func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	note, _ := journal.PeekOf(t)
 	opened, err := v.opened(ctx, t, head)

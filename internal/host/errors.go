@@ -71,7 +71,7 @@ func (c *call) work(bytes int64) error {
 	return err
 }
 
-// errHeavy says that a request has to be begun anew, when nobody else reads.
+// errHeavy: the request must start again, alone, because its entries are long.
 var errHeavy = errors.New("a long entry")
 
 // weigh refuses an entry that takes far more memory than others, until the request reads alone: the

@@ -64,7 +64,7 @@ func moveSettings(from, to string) error {
 	return layout.Wrap(err, "move settings of %s", from)
 }
 
-// keyFolder is what the workspace's .git folder was to the file system when its settings were made.
+// keyFolder names the member that identifies the .git folder for which the settings were made.
 // Another folder at the same path may be from anybody, and have other programs behind their paths.
 const keyFolder = "folder"
 

@@ -17,7 +17,7 @@ import (
 const (
 	checkpointEvery = 20_000 // entries
 	checkpointState = 200    // values, each of which is looked up again; with more there is no checkpoint
-	checkpointFacts = 1_000  // the same of entries that say what belongs to whom
+	checkpointFacts = 1_000  // the same limit for entries that record who owns what
 )
 
 type checkpoint struct {

@@ -22,7 +22,7 @@ type Doors struct {
 
 	mu       sync.Mutex
 	link     [sha256.Size]byte // of the newest link; those before it are void
-	until    time.Time         // when that ends; zero: it was used, or there is none
+	until    time.Time         // when the link expires; zero if it was used or none was made
 	sessions map[[sha256.Size]byte]*session
 }
 
