@@ -3,10 +3,12 @@
 package auditlog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,6 +57,7 @@ func (r Record) kind() kind {
 // burst is calls of a kind.
 type burst struct {
 	first Record    // with the bytes and the count of all since the last record
+	order int       // of its first call among those of all bursts
 	next  time.Time // when the next record may be written; zero: at once
 	last  time.Time // of the calls
 }
@@ -68,6 +71,7 @@ type Log struct {
 	mu      sync.Mutex
 	waiting []repo.Draft
 	bursts  map[kind]*burst
+	begun   int // how many bursts had a first call
 	writing sync.Mutex
 	full    chan struct{} // asks for a flush
 }
@@ -111,6 +115,8 @@ func (l *Log) Add(r Record) {
 	if b.first.Count == 0 {
 		b.first = r
 		b.first.Bytes = 0
+		l.begun++
+		b.order = l.begun
 	}
 	b.first.Count++
 	b.first.Bytes += r.Bytes
@@ -136,17 +142,24 @@ func (l *Log) append(r Record) {
 	}
 }
 
-// collect makes records of the bursts whose time has come, or of all; l.mu is held.
+// collect makes records of the bursts whose time has come, or of all, in the order of their first
+// calls; l.mu is held.
 func (l *Log) collect(all bool) {
 	now := l.Now()
+	var due []*burst
 	for k, b := range l.bursts {
-		if b.first.Count > 0 && (all || !now.Before(b.next)) {
-			l.append(b.first)
-			b.first, b.next = Record{}, now.Add(goesOn)
+		write := b.first.Count > 0 && (all || !now.Before(b.next))
+		if write {
+			due = append(due, b)
 		}
-		if b.first.Count == 0 && (now.Sub(b.last) > goesOn || len(l.bursts) >= mostKinds) {
+		if (write || b.first.Count == 0) && (now.Sub(b.last) > goesOn || len(l.bursts) >= mostKinds) {
 			delete(l.bursts, k)
 		}
+	}
+	slices.SortFunc(due, func(a, b *burst) int { return cmp.Compare(a.order, b.order) })
+	for _, b := range due {
+		l.append(b.first)
+		b.first, b.next = Record{}, now.Add(goesOn)
 	}
 }
 

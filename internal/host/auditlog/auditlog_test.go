@@ -1,0 +1,41 @@
+package auditlog
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"testing"
+	"time"
+
+	"tape/repo"
+)
+
+// TestOrder: bursts of one flush are recorded in the order of their first calls.
+func TestOrder(t *testing.T) {
+	var got []string
+	l := New(time.Now, nil, func(_ context.Context, drafts []repo.Draft) error {
+		for _, d := range drafts {
+			var r Record
+			if err := json.Unmarshal(d.Payload, &r); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, r.RunID)
+		}
+		return nil
+	})
+	const runs = 20
+	for from := range 2 { // a burst that goes on after a record begins anew
+		got = nil
+		for i := range 2 * runs {
+			l.Add(Record{RunID: strconv.Itoa((from + i) % runs), Result: "not_found"})
+		}
+		if err := l.Flush(t.Context()); err != nil || len(got) != runs {
+			t.Fatal(got, err)
+		}
+		for i, run := range got {
+			if run != strconv.Itoa((from+i)%runs) {
+				t.Fatal(got)
+			}
+		}
+	}
+}
