@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/testkit"
 	"tape/repo"
 )

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/join"
 	"tape/internal/layout"
 	"tape/internal/remotes"

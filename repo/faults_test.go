@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/layout"
 	"tape/internal/testkit"
 	"testing"

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/testkit"
 	"testing"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/gitstore/gitlock"
+	"tape/internal/git/gitlock"
 	"tape/internal/layout"
 	"tape/internal/testkit"
 )

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/join"
 	"tape/internal/testkit"
 	"testing"

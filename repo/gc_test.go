@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/layout"
 	"tape/internal/upkeep"
 	"tape/internal/writer"

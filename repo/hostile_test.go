@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/audit"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/join"
 	"tape/internal/layout"
 	"tape/internal/testkit"

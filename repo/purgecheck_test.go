@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/audit"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/join"
 	"tape/internal/lineage"
 	"tape/internal/purge"

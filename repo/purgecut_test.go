@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/testkit"
 	"testing"
 )

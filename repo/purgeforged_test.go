@@ -2,7 +2,7 @@ package repo
 
 import (
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/lineage"
 	"tape/internal/purge"
 	"tape/internal/rewrite"

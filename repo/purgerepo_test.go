@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/purge"
 	"tape/internal/secrets"

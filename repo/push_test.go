@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/remotes"
 	"testing"

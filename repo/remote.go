@@ -3,8 +3,8 @@ package repo
 import (
 	"context"
 
-	"tape/internal/gitstore/gitrun"
-	"tape/internal/gitstore/transport"
+	"tape/internal/git/gitrun"
+	"tape/internal/git/transport"
 	"tape/internal/layout"
 	"tape/internal/outgoing"
 	"tape/internal/purge"

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/join"
 	"tape/internal/outgoing"
 	"tape/internal/workspace"

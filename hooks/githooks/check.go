@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"tape/internal/audit"
-	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitrun"
+	"tape/internal/git/gitrun"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/outgoing"
 	"tape/internal/workspace"

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 	"tape/repo"

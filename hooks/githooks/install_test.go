@@ -9,7 +9,7 @@ import (
 	"reflect"
 	"testing"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/repo"
 )
 

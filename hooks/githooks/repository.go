@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 )
 

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"strings"
 
-	"tape/internal/gitstore"
-	"tape/internal/gitstore/transport"
+	"tape/internal/git/gitstore"
+	"tape/internal/git/transport"
 )
 
 // mark is in every script that this package writes, and tells it from anybody else's.

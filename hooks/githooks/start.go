@@ -8,8 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"tape/internal/disk"
-	"tape/internal/gitstore/gitrun"
+	"tape/internal/git/disk"
+	"tape/internal/git/gitrun"
 	"tape/internal/workspace"
 	"tape/repo"
 )

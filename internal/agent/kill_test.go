@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"tape/hooks"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/models"
 	"tape/internal/testkit"
 	"tape/repo"

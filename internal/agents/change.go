@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/layout"
 )
 

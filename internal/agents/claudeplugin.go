@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"path/filepath"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/layout"
 )
 

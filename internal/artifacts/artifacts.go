@@ -15,8 +15,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"tape/internal/disk"
-	"tape/internal/gitstore"
+	"tape/internal/git/disk"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"tape/internal/artifacts"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"

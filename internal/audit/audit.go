@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/snapshot"

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"path"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
 	"tape/internal/snapshot"

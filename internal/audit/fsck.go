@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitrun"
+	"tape/internal/git/gitrun"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 )
 

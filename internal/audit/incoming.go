@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tape/hooks"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 )
 
 func (r *rig) edit(session, id, text string) error {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"tape/hooks"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/repo"
 )
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"tape/hooks"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/spool"
 )
 

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/query"
 	"tape/internal/snapshot"

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 	"tape/internal/tags"

@@ -2,7 +2,7 @@ package forks
 
 import (
 	"bytes"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"

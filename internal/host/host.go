@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"tape/internal/host/auditlog"

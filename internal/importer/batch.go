@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/git/projectgit"
 	"tape/internal/importer/record"
-	"tape/internal/projectgit"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 	"tape/repo"

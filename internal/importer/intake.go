@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"tape/internal/forks"
+	"tape/internal/git/projectgit"
 	"tape/internal/importer/bub"
 	"tape/internal/importer/record"
 	"tape/internal/join"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
-	"tape/internal/projectgit"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 	"tape/repo"

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitindex"
+	"tape/internal/git/gitindex"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/workspace"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"tape/internal/forks"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/snapshot"

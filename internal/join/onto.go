@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"tape/internal/artifacts"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"

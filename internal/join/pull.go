@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"tape/internal/forks"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/resolve"

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tape/internal/disk"
-	"tape/internal/gitstore"
+	"tape/internal/git/disk"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/layout"
 	"tape/internal/secrets"
 )

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"syscall"
 
-	"tape/internal/disk"
-	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitlock"
-	"tape/internal/gitstore/gitrun"
+	"tape/internal/git/disk"
+	"tape/internal/git/gitlock"
+	"tape/internal/git/gitrun"
+	"tape/internal/git/gitstore"
 )
 
 // The classes of errors. Every error that a caller can do something about is one of

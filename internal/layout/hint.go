@@ -3,7 +3,7 @@ package layout
 import (
 	"errors"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 )
 
 // Hint is something to do about an error. What takes a command of the program is of a kind:

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 )
 
 // Phase is one folder under anchors/.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 )
 
 // DefaultRemote is the remote that commands mean by default.

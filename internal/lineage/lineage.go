@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )

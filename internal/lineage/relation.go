@@ -2,7 +2,7 @@ package lineage
 
 import (
 	"errors"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )

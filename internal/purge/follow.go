@@ -3,7 +3,7 @@ package purge
 import (
 	"context"
 	"fmt"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
 	"tape/internal/workspace"

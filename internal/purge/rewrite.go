@@ -5,7 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
 	"tape/internal/snapshot"

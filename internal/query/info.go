@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 	"tape/internal/about"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"iter"
 	"os"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/lineage"

@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"

@@ -10,7 +10,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/lineage"

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/jsonl"
 	"tape/internal/spool"
 	"tape/repo"

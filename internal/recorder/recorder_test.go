@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/recorder"
 	"tape/internal/spool"
 	"tape/internal/workspace"

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/spool"
 )
 

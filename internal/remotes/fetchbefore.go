@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/audit"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/purge"

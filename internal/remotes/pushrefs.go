@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"tape/internal/gitstore"
-	"tape/internal/gitstore/transport"
+	"tape/internal/git/gitstore"
+	"tape/internal/git/transport"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/lineage"

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/join"
 	"tape/internal/journal"
 	"tape/internal/layout"

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/lineage"

@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 )

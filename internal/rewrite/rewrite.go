@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 	"tape/internal/tags"

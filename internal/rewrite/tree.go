@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )

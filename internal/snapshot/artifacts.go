@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/workspace"

@@ -2,7 +2,7 @@ package snapshot
 
 import (
 	"strconv"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )

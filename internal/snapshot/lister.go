@@ -5,8 +5,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitindex"
+	"tape/internal/git/gitindex"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )

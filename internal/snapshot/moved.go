@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/workspace"

@@ -1,7 +1,7 @@
 package snapshot
 
 import (
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 )

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/workspace"

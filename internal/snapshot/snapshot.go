@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 )

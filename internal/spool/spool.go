@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 )
 
 // Note is what one hook said.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 )
 
 func places(t *testing.T) []string {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"testing"
 	"time"
 )

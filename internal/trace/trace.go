@@ -14,9 +14,9 @@ import (
 
 	"tape/index"
 	"tape/internal/about"
+	"tape/internal/git/projectgit"
 	"tape/internal/importer/record"
 	"tape/internal/jsonl"
-	"tape/internal/projectgit"
 	"tape/repo"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"tape/index"
 	"tape/internal/about"
-	"tape/internal/projectgit"
+	"tape/internal/git/projectgit"
 	"tape/repo"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 	"tape/internal/forks"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/tags"
 	"tape/internal/workspace"

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/secrets"

@@ -3,7 +3,7 @@ package workspace
 import (
 	"errors"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 )
 

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 )
 

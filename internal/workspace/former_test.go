@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/layout"
 )
 

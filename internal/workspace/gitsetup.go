@@ -3,7 +3,7 @@ package workspace
 import (
 	"context"
 
-	"tape/internal/gitstore/gitconfig"
+	"tape/internal/git/gitconfig"
 	"tape/internal/layout"
 )
 

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/disk"
-	"tape/internal/gitstore"
+	"tape/internal/git/disk"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 )
 

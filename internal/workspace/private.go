@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/layout"
 )
 

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"tape/internal/disk"
-	"tape/internal/gitstore/gitconfig"
+	"tape/internal/git/disk"
+	"tape/internal/git/gitconfig"
 	"tape/internal/layout"
 )
 

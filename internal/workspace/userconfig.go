@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/layout"
 )
 

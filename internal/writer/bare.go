@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/resolve"

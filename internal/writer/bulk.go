@@ -5,7 +5,7 @@ import (
 	"errors"
 	"os"
 
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/snapshot"

@@ -3,7 +3,7 @@ package writer
 import (
 	"context"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"tape/internal/artifacts"
-	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitindex"
+	"tape/internal/git/gitindex"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 )

@@ -3,8 +3,8 @@ package writer
 import (
 	"context"
 	"tape/internal/checkout"
-	"tape/internal/gitstore"
-	"tape/internal/gitstore/gitworktree"
+	"tape/internal/git/gitstore"
+	"tape/internal/git/gitworktree"
 	"tape/internal/journal"
 )
 

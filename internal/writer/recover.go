@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"tape/internal/checkout"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/journal"
 	"tape/internal/layout"
 	"tape/internal/lineage"

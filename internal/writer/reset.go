@@ -3,7 +3,7 @@ package writer
 import (
 	"context"
 	"errors"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
 	"tape/internal/workspace"

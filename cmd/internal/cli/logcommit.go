@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"tape/internal/display"
+	"tape/internal/git/projectgit"
 	"tape/internal/layout"
-	"tape/internal/projectgit"
 	"tape/internal/trace"
 	"tape/repo"
 )

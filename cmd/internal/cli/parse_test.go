@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/repo"
 )
 

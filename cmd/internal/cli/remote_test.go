@@ -10,7 +10,7 @@ import (
 	"tape/internal/outgoing"
 	"testing"
 
-	"tape/internal/gitstore/transport"
+	"tape/internal/git/transport"
 	"tape/internal/testkit"
 	"tape/repo"
 )

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 )
 
 // replaceFile writes a file beside the one of that name and puts it in its place once

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
-	"tape/internal/gitstore/gitconfig"
-	"tape/internal/gitstore/gitrun"
+	"tape/internal/git/gitconfig"
+	"tape/internal/git/gitrun"
 	"tape/internal/layout"
 	"tape/internal/workspace"
 	"tape/repo"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/disk"
 	"tape/internal/display"
+	"tape/internal/git/disk"
 	"tape/internal/importer"
 	"tape/internal/jsonl"
 	"tape/internal/recorder"

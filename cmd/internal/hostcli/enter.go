@@ -8,7 +8,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/layout"
 )
 

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/query"
 	"tape/internal/workspace"
 	"unicode"

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"tape/index/internal/store"
-	"tape/internal/gitstore"
+	"tape/internal/git/gitstore"
 	"tape/internal/text/query"
 	"tape/repo"
 )

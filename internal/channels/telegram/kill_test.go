@@ -19,7 +19,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/channels"
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/testkit"
 	tt "tape/internal/testkit/telegramtest"
 )

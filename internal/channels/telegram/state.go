@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 )
 
 // state is what has to outlive the program. There is one for each bot: another bot's updates

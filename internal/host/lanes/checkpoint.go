@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/repo"
 )
 

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"sync"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/internal/host/api"
 	"tape/repo"
 )

@@ -14,7 +14,7 @@ import (
 	"os"
 	"sync"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 	"tape/repo"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"tape/internal/disk"
+	"tape/internal/git/disk"
 )
 
 // List is all runs that are not forgotten.

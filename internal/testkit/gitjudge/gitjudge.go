@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/disk"
-	"tape/internal/gitstore/gitobject"
+	"tape/internal/git/disk"
+	"tape/internal/git/gitobject"
 )
 
 // Judge is a repository with the real git beside ours.

@@ -1,0 +1,297 @@
+// Package gitconfig reads git's configuration as git does, says who commits, and sets up how
+// git treats some files, without a change to what the user has set.
+package gitconfig
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"tape/internal/git/gitlock"
+)
+
+// Config is the configuration of a repository. What it was when it was first asked for is
+// remembered. Its methods may be called from several goroutines.
+type Config struct {
+	gitDir string
+	locks  gitlock.Locks
+	own    func(gitDir string) bool // whether all settings of the repository count; nil: they do not
+	passed func(names []string)     // is told which do not; may be nil
+
+	once    sync.Once
+	entries []Entry
+	left    []string
+	err     error
+}
+
+// PassedOver names the settings of the repository that do not count.
+func (c *Config) PassedOver() []string {
+	_, _ = c.Load()
+	return slices.Clone(c.left)
+}
+
+// New is the configuration of the repository whose .git folder is gitDir. own says whether that
+// is the user's own, and is asked where it matters; nil: it is not. passed is told which of the
+// repository's settings do not count; nil drops it.
+func New(gitDir string, locks gitlock.Locks, own func(gitDir string) bool, passed func(names []string)) *Config {
+	return &Config{gitDir: gitDir, locks: locks, own: own, passed: passed}
+}
+
+// Entry is one line of configuration. Section and key are in lower case, as
+// git compares them; a subsection's case counts.
+type Entry struct {
+	Section, Subsection, Key string
+	Value                    string // "true" for a key without "="
+	Local                    bool   // from the repository's own files
+}
+
+// maxIncludes bounds the depth of include.path, as git does.
+const maxIncludes = 10
+
+// maxFiles bounds what is included altogether: files may include each other.
+const maxFiles = 100
+
+// Value returns the value that git's configuration gives to
+// section.subsection.key (subsection may be empty). The last one wins, in git's order: system,
+// user, repository, worktree of the main working tree, GIT_CONFIG_COUNT. In a repository that is
+// not the user's own, only what is harmless of its own settings counts ([Judge]). The files
+// are read once. A file that cannot be read or parsed leaves its values out here;
+// [Config.Load] and [Config.Identity] report it.
+//
+// include.path and includeIf with gitdir: and gitdir/i: are followed; other
+// conditions (onbranch:, hasconfig:) count as not met.
+func (c *Config) Value(section, subsection, key string) (string, bool) {
+	entries, _ := c.Load()
+	return lookup(entries, strings.ToLower(section), subsection, strings.ToLower(key))
+}
+
+func lookup(entries []Entry, section, subsection, key string) (string, bool) {
+	for _, e := range slices.Backward(entries) {
+		if e.Key == key && e.Section == section && e.Subsection == subsection {
+			return e.Value, true
+		}
+	}
+	return "", false
+}
+
+// ForUser is Value for the git that the user runs, for which all settings count.
+func (c *Config) ForUser(section, subsection, key string) (string, bool) {
+	l := configLoader{gitDir: c.gitDir, home: HomeDir(), owner: func() bool { return true }}
+	l.load()
+	return lookup(l.entries, strings.ToLower(section), subsection, strings.ToLower(key))
+}
+
+// Bool reads a boolean; what is absent or not a boolean is false.
+func (c *Config) Bool(section, subsection, key string) bool {
+	v, _ := c.Value(section, subsection, key)
+	return configTrue(v)
+}
+
+func configTrue(v string) bool {
+	switch strings.ToLower(v) {
+	case "true", "yes", "on":
+		return true
+	}
+	n, err := strconv.Atoi(v)
+	return err == nil && n != 0
+}
+
+// Load returns what is wrong with the configuration, with all of it that can be read.
+func (c *Config) Load() ([]Entry, error) {
+	c.once.Do(func() {
+		l := configLoader{gitDir: c.gitDir, home: HomeDir(), owner: c.Own}
+		l.load()
+		c.entries, c.left, c.err = l.entries, l.passed, errors.Join(l.errs...)
+		if len(l.passed) > 0 && c.passed != nil {
+			c.passed(l.passed)
+		}
+	})
+	return c.entries, c.err
+}
+
+// HomeDir is the user's home, or "". Git obeys HOME on every system.
+func HomeDir() string {
+	home, _ := os.UserHomeDir() // "" with an error
+	return cmp.Or(os.Getenv("HOME"), home)
+}
+
+// configLoader reads configuration files in order of precedence, weakest first.
+type configLoader struct {
+	gitDir, home string
+	own          []byte // read instead of the repository's own file, unless nil
+	owner        func() bool
+	local        bool     // the file that is read is the repository's
+	passed       []string // the settings that do not count
+	files        int
+	entries      []Entry
+	errs         []error
+}
+
+func (l *configLoader) load() {
+	if !configTrue(os.Getenv("GIT_CONFIG_NOSYSTEM")) {
+		system := "/etc/gitconfig"
+		if p, ok := os.LookupEnv("GIT_CONFIG_SYSTEM"); ok {
+			system = p
+		}
+		l.file(system, 0)
+	}
+	if global, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok {
+		l.file(global, 0)
+	} else {
+		if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
+			l.file(filepath.Join(dir, "git", "config"), 0)
+		} else if l.home != "" {
+			l.file(filepath.Join(l.home, ".config", "git", "config"), 0)
+		}
+		if l.home != "" {
+			l.file(filepath.Join(l.home, ".gitconfig"), 0)
+		}
+	}
+	l.local = true
+	if own := filepath.Join(l.gitDir, "config"); l.own != nil {
+		l.parse(own, l.own, 0)
+	} else {
+		l.file(own, 0)
+	}
+	if v, _ := lookup(l.entries, "extensions", "", "worktreeconfig"); configTrue(v) {
+		l.file(filepath.Join(l.gitDir, "config.worktree"), 0)
+	}
+	l.local = false
+	if kept, names := without(l.entries); len(kept) < len(l.entries) && !l.owner() {
+		l.entries, l.passed = kept, names
+	}
+	l.environment()
+}
+
+// environment adds GIT_CONFIG_KEY_<n> and GIT_CONFIG_VALUE_<n>.
+func (l *configLoader) environment() {
+	n, err := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
+	if err != nil {
+		return
+	}
+	for i := range min(n, 1000) {
+		n := strconv.Itoa(i)
+		s := Setting{os.Getenv("GIT_CONFIG_KEY_" + n), os.Getenv("GIT_CONFIG_VALUE_" + n)}
+		if strings.Contains(s.Name, ".") {
+			l.entries = append(l.entries, s.entry())
+		}
+	}
+}
+
+// file adds what one file says. It may be missing, or not be readable in a sandbox.
+func (l *configLoader) file(name string, depth int) {
+	if name == "" {
+		return
+	}
+	if l.files++; l.files > maxFiles {
+		l.errs = append(l.errs, fmt.Errorf("read git configuration: more than %d files are included", maxFiles))
+		return
+	}
+	read := os.ReadFile
+	if l.local {
+		read = ReadFile
+	}
+	raw, err := read(name)
+	if err != nil {
+		if st, serr := os.Stat(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && serr == nil && !st.IsDir() {
+			l.errs = append(l.errs, fmt.Errorf("read git configuration: %w", err))
+		}
+		return
+	}
+	l.parse(name, raw, depth)
+}
+
+func (l *configLoader) parse(name string, raw []byte, depth int) {
+	err := parse(raw, func(e Entry) {
+		e.Local = l.local
+		l.entries = append(l.entries, e)
+		if target := l.included(name, e); target != "" && depth < maxIncludes {
+			l.file(target, depth+1)
+		}
+	})
+	if err != nil {
+		l.errs = append(l.errs, fmt.Errorf("read git configuration %s: %w", name, err))
+	}
+}
+
+// included returns the file that an entry of file name includes, or "".
+func (l *configLoader) included(name string, e Entry) string {
+	if e.Key != "path" || e.Value == "" {
+		return ""
+	}
+	switch {
+	case e.Section == "include" && e.Subsection == "":
+	case e.Section == "includeif" && l.conditionMet(name, e.Subsection):
+	default:
+		return ""
+	}
+	if l.local && !e.isOurInclude() && !l.owner() {
+		return ""
+	}
+	target := ExpandHome(e.Value, l.home)
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(name), target)
+	}
+	return target
+}
+
+func (l *configLoader) conditionMet(name, condition string) bool {
+	pattern, fold := strings.CutPrefix(condition, "gitdir/i:")
+	if rest, ok := strings.CutPrefix(condition, "gitdir:"); ok {
+		pattern = rest
+	} else if !fold {
+		return false
+	}
+	pattern = filepath.ToSlash(ExpandHome(pattern, l.home))
+	if rest, ok := strings.CutPrefix(pattern, "./"); ok {
+		pattern = filepath.ToSlash(filepath.Dir(name)) + "/" + rest
+	} else if !path.IsAbs(pattern) && !filepath.IsAbs(filepath.FromSlash(pattern)) {
+		pattern = "**/" + pattern
+	}
+	if strings.HasSuffix(pattern, "/") {
+		pattern += "**"
+	}
+	dirs := []string{l.gitDir}
+	if real, err := filepath.EvalSymlinks(l.gitDir); err == nil && real != l.gitDir {
+		dirs = append(dirs, real)
+	}
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		dir = filepath.ToSlash(dir)
+		if fold {
+			pattern, dir = strings.ToLower(pattern), strings.ToLower(dir)
+		}
+		return matchPath(strings.Split(pattern, "/"), strings.Split(dir, "/"))
+	})
+}
+
+// matchPath matches a path with a pattern by parts; "**" stands for any number of them.
+func matchPath(pattern, parts []string) bool {
+	switch {
+	case len(pattern) == 0:
+		return len(parts) == 0
+	case pattern[0] == "**" && matchPath(pattern[1:], parts):
+		return true
+	case len(parts) == 0:
+		return false
+	case pattern[0] == "**":
+		return matchPath(pattern, parts[1:])
+	}
+	ok, err := path.Match(pattern[0], parts[0])
+	return err == nil && ok && matchPath(pattern[1:], parts[1:])
+}
+
+// ExpandHome resolves a leading "~/".
+func ExpandHome(p, home string) string {
+	if rest, ok := strings.CutPrefix(p, "~/"); ok && home != "" {
+		return strings.TrimSuffix(filepath.ToSlash(home), "/") + "/" + rest
+	}
+	return p
+}

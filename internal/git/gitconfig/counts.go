@@ -1,0 +1,200 @@
+package gitconfig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"tape/internal/git/gitlock"
+)
+
+// A repository's own configuration may have come with the repository, from anybody. Some of
+// its settings name programs that git runs, and places that it sends something to. In a
+// repository that is not the user's own, these do not count.
+
+// Verdict says what becomes of a setting of a repository that is not the user's own.
+type Verdict int
+
+// The verdicts. The list of what is harmless is complete for the commands that this program
+// runs; it is of no use for others, such as git diff or git commit.
+const (
+	Refused    Verdict = iota // git is not run there: nobody knows what the setting does, or it cannot be overridden
+	PassedOver                // overridden, see [Config.Overrides]
+	Harmless                  // counts
+)
+
+// Judge says what becomes of a setting. It looks at the entry alone.
+func Judge(e Entry) Verdict {
+	name := e.Section + "." + e.Key
+	switch {
+	case slices.Contains(passedOver, name), e.Section == "gpg":
+		return PassedOver
+	case slices.Contains(signs, name):
+		if configTrue(e.Value) {
+			return PassedOver
+		}
+		return Harmless
+	case name == "receive.denycurrentbranch" && strings.EqualFold(e.Value, "updateInstead"):
+		return Refused // files are checked out, by the repository's filters
+	case name == "credential.helper" && !strings.Contains(e.Subsection, "="):
+		return PassedOver
+	case e.isOurInclude(), slices.Contains(harmlessSections, e.Section), slices.Contains(harmlessKeys(e.Section), e.Key):
+		return Harmless
+	}
+	return Refused
+}
+
+var (
+	signs      = []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"}
+	passedOver = []string{"core.fsmonitor", "core.hookspath", "core.sshcommand", "core.askpass", "core.alternaterefscommand",
+		"push.gpgsign", "user.signingkey"}
+	// No command that is run here obeys a setting of these.
+	harmlessSections = []string{"add", "advice", "am", "apply", "author", "blame", "branch", "checkout", "clean", "color", "column", "commit",
+		"committer", "diff", "difftool", "feature", "filter", "format", "grep", "gui", "i18n", "index", "init", "interactive", "log", "merge",
+		"mergetool", "notes", "pack", "pretty", "pull", "rebase", "rerere", "sequence", "stash", "status", "submodule", "tag", "user", "versionsort"}
+)
+
+// harmlessKeys are the keys of a section that are harmless. (A map would be made at each start.)
+func harmlessKeys(section string) []string {
+	switch section {
+	case "core":
+		return []string{"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks", "longpaths",
+			"autocrlf", "eol", "safecrlf", "quotepath", "splitindex", "untrackedcache", "trustctime", "checkstat", "preloadindex", "fscache",
+			"compression", "loosecompression", "fsync", "fsyncmethod", "fsyncobjectfiles", "bigfilethreshold", "abbrev", "commentchar",
+			"commentstring", "sharedrepository", "protecthfs", "protectntfs", "multipackindex", "commitgraph", "warnambiguousrefs", "hidedotfiles",
+			"whitespace", "sparsecheckout", "sparsecheckoutcone", "usereplacerefs", "packedgitlimit", "packedgitwindowsize", "deltabasecachelimit",
+			"packedrefstimeout", "filesreflocktimeout", "notesref", "disambiguate", "attributesfile", "excludesfile", "editor", "pager"}
+	case "remote":
+		return []string{"url", "pushurl", "fetch", "push", "tagopt", "prune", "prunetags", "skipdefaultupdate", "skipfetchall", "followremotehead", "pushdefault"}
+	case "extensions":
+		return []string{"noop", "worktreeconfig", "objectformat", "refstorage", "relativeworktrees", "preciousobjects"}
+	case "gc":
+		return []string{"auto", "autodetach", "autopacklimit", "aggressivedepth", "aggressivewindow", "bigpackthreshold", "cruftpacks", "maxcruftsize",
+			"logexpiry", "packrefs", "pruneexpire", "reflogexpire", "reflogexpireunreachable", "rerereresolved", "rerereunresolved",
+			"worktreepruneexpire", "writecommitgraph"}
+	case "repack":
+		return []string{"usedeltabaseoffset", "packkeptobjects", "usedeltaislands", "writebitmaps", "updateserverinfo"}
+	case "fetch":
+		return []string{"prune", "prunetags", "fsckobjects", "unpacklimit", "parallel", "writecommitgraph", "output", "showforcedupdates", "recursesubmodules", "negotiationalgorithm"}
+	case "push":
+		return []string{"default", "autosetupremote", "followtags", "recursesubmodules", "useforceifincludes", "negotiate", "usebitmaps"}
+	case "transfer":
+		return []string{"fsckobjects", "unpacklimit", "hiderefs"}
+	case "http":
+		return []string{"postbuffer", "lowspeedlimit", "lowspeedtime", "version", "maxrequests", "getanyfile", "uploadpack", "receivepack"}
+	case "credential":
+		return []string{"username", "usehttppath"}
+	case "maintenance":
+		return []string{"auto", "strategy"}
+	case "receive":
+		return []string{"autogc", "denycurrentbranch", "denynonfastforwards", "denydeletes", "denydeletecurrent", "fsckobjects", "unpacklimit", "maxinputsize",
+			"advertiseatomic", "advertisepushoptions", "updateserverinfo", "keepalive", "shallowupdate"}
+	}
+	return nil
+}
+
+// isOurInclude reports the one include that is followed in any repository: of our own file.
+func (e Entry) isOurInclude() bool {
+	return e.Section == includeEntry.Section && e.Subsection == includeEntry.Subsection && e.Key == includeEntry.Key && e.Value == includeEntry.Value
+}
+
+// Name is the setting as git names it.
+func (e Entry) Name() string { return e.name() }
+
+// Own reports whether the repository is the user's own, so that all of its settings count.
+func (c *Config) Own() bool { return c.own != nil && c.own(c.gitDir) }
+
+// without takes out the repository's own settings that do not count, and names those that are
+// passed over: with the others git is not run.
+func without(entries []Entry) (kept []Entry, names []string) {
+	for _, e := range entries {
+		verdict := Harmless
+		if e.Local && e.Section+"."+e.Key != "remote.promisor" { // which only makes us refuse
+			verdict = Judge(e)
+		}
+		if verdict == Harmless {
+			kept = append(kept, e)
+		} else if verdict == PassedOver && !slices.Contains(names, e.name()) {
+			names = append(names, e.name())
+		}
+	}
+	return kept, names
+}
+
+// Overrides are settings, as git takes them behind -c, with which git passes over those of a
+// repository that is not the user's own. local is what the repository has set.
+func (c *Config) Overrides(local []Entry) []string {
+	users, _ := c.Load() // none of the repository's is among them that matters here
+	value := func(section, key, otherwise string) string {
+		if v, ok := lookup(users, section, "", key); ok {
+			return v
+		}
+		return otherwise
+	}
+	ssh := "ssh"
+	if program := os.Getenv("GIT_SSH"); program != "" {
+		ssh = "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
+	}
+	out := []string{"core.hooksPath=" + value("core", "hookspath", os.DevNull), "core.fsmonitor=" + value("core", "fsmonitor", "")}
+	helpers, signs := false, false
+	for _, e := range local {
+		signs = signs || e.Section == "gpg"
+		switch e.Section + "." + e.Key {
+		case "core.sshcommand":
+			out = append(out, "core.sshCommand="+value("core", "sshcommand", ssh))
+		case "core.askpass":
+			out = append(out, "core.askPass="+value("core", "askpass", ""))
+		case "core.alternaterefscommand":
+			out = append(out, "core.alternateRefsCommand="+value("core", "alternaterefscommand", ":"))
+		case "push.gpgsign":
+			out = append(out, "push.gpgSign="+value("push", "gpgsign", "false"))
+		case "credential.helper":
+			helpers = true
+		}
+	}
+	if signs { // a push is the one thing that git itself signs here
+		out = append(out, "push.gpgSign=false")
+	}
+	if helpers { // an empty one takes back those before it
+		out = append(out, "credential.helper=")
+		for _, e := range users {
+			if e.Section == "credential" && e.Key == "helper" {
+				out = append(out, e.name()+"="+e.Value)
+			}
+		}
+	}
+	return out
+}
+
+// maxFile is how long a small file of a repository may be.
+const maxFile = 4 << 20
+
+// ReadFile reads a small file of a repository: no device, no pipe, nothing huge.
+func ReadFile(name string) ([]byte, error) {
+	st, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxFile {
+		return nil, fmt.Errorf("%s is longer than %d bytes, or no plain file", name, maxFile)
+	}
+	return os.ReadFile(name)
+}
+
+// errNul says that a file has a byte that git reads in another way than we do.
+var errNul = errors.New("there is a NUL byte in it")
+
+// IsInclude reports that a setting makes git read another file.
+func (e Entry) IsInclude() bool { return e.Section == "include" || e.Section == "includeif" }
+
+// EntryOf is a setting as git lists it: its name, section.subsection.key, and its value.
+func EntryOf(name, value string) Entry {
+	e := Setting{name, value}.entry()
+	e.Local = true
+	return e
+}
+
+// OwnFile is the name of our file of settings below a .git folder.
+const OwnFile = gitlock.OwnDir + "/" + ownFile

@@ -1,0 +1,467 @@
+package gitconfig
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tape/internal/git/disk"
+	"tape/internal/git/gitlock"
+	"tape/internal/testkit/gitjudge"
+)
+
+func testDrivers() Drivers {
+	return Drivers{
+		Settings: [][]Setting{
+			{{"diff.tape.textconv", `f() { x "$1" || cat <"$1"; }; f # \d`}, {"diff.tape.xfuncname", "^@[0-9]+\t.*"}},
+			{{"merge.tape.driver", `f() { y "$@"; }; f %O %A`}, {"merge.tape.name", "m"}},
+			{{"merge.ff", "false"}, {"pull.ff", "true"}},
+		},
+		Attributes: []string{"diff=tape", "merge=tape"},
+		Patterns:   []string{"a/**/*.jsonl", "a/**/one.json"},
+		Samples:    []string{"a/001/m.jsonl", "a/001/one.json"},
+		Mark:       "written by a test",
+	}
+}
+
+// olderDrivers are those of a version that knew of diffs only.
+func olderDrivers() Drivers {
+	d := testDrivers()
+	d.Settings, d.Attributes = d.Settings[:1], d.Attributes[:1]
+	return d
+}
+
+// writeBoth puts content into the two files; an absent one is nil.
+func writeBoth(j *gitjudge.Judge, config, attributes []byte) {
+	j.OK(os.WriteFile(filepath.Join(j.GitDir, "config"), config, 0o600))
+	j.OK((&disk.FS{}).Remove(configOf(j, nil).OwnPath()))
+	name := filepath.Join(j.GitDir, "info", "attributes")
+	if attributes == nil {
+		j.OK((&disk.FS{}).Remove(name))
+		return
+	}
+	j.OK(os.MkdirAll(filepath.Dir(name), 0o700))
+	j.OK(os.WriteFile(name, attributes, 0o600))
+}
+
+func readBoth(j *gitjudge.Judge) (config, attributes string) {
+	read := func(name string) string {
+		raw, err := os.ReadFile(filepath.Join(j.GitDir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			return "(none)"
+		}
+		j.OK(err)
+		return string(raw)
+	}
+	return read("config"), read("info/attributes")
+}
+
+// Whatever the two files look like: after an install git reads from them what it read
+// before and the driver; another install changes nothing; and what is taken away again
+// leaves the bytes that were there.
+func TestDriversRoundTrip(t *testing.T) {
+	j := gitjudge.New(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	pick := func(from ...string) string { return from[r.IntN(len(from))] }
+	d := testDrivers()
+	for range 25 {
+		config := pick("", "\ufeff") + "[core]\n\tbare = false\n"
+		for range r.IntN(6) {
+			config += pick("# c\n", "\n", "[a \"b\"]\n", "\tk = v ; x\n", "[user] name = A\r\n", "[diff \"other\"]\n\ttextconv = y\n",
+				"\tl = 1 \\\n  2\n", "[diff \"tape\"]\n", "; "+d.Mark+"\n", "[merge]\n", "\trenames = true\n")
+		}
+		config += pick("", "[end]", "[end] k = v", "[end]\n  k = \"v\"", "# end")
+		attributes := ""
+		for range r.IntN(4) {
+			attributes += pick("# c\n", "\n", "*.md diff=md\n", "*.c\ttext\r\n", "a/** -text\n")
+		}
+		attributes += pick("", "*.go diff=go")
+		writeBoth(j, []byte(config), []byte(attributes))
+		config, attributes = readBoth(j)
+		before := j.Git("config", "--list", "--local", "--includes")
+
+		repo := configOf(j, nil)
+		if r.IntN(2) == 0 {
+			_, err := repo.InstallDrivers(t.Context(), olderDrivers())
+			j.OK(err)
+		}
+		done, err := repo.InstallDrivers(t.Context(), d)
+		j.OK(err)
+		want := []string{"diff.tape.textconv", "diff.tape.xfuncname", "merge.tape.driver", "merge.tape.name", "merge.ff", "pull.ff",
+			"a/**/*.jsonl", "a/**/one.json"}
+		if !slices.Equal(done.Installed, want) {
+			t.Fatalf("%q, %q: %+v", config, attributes, done)
+		}
+		for _, s := range slices.Concat(d.Settings...) {
+			if got := j.Git("config", "--show-origin", "--get", s.Name); got != "file:.git/tape/gitconfig\t"+s.Value {
+				t.Fatalf("%q: git reads %q", config, got)
+			}
+		}
+		if after := j.Git("config", "--list", "--local", "--includes"); !strings.HasSuffix(after, before) {
+			t.Fatalf("%q: git reads\n%s\nnot\n%s", config, after, before)
+		}
+		got := j.Git("check-attr", "diff", "merge", "--", "a/1/2/m.jsonl", "a/1/one.json", "m.jsonl")
+		if strings.Count(got, "diff: tape") != 2 || strings.Count(got, "merge: tape") != 2 {
+			t.Fatalf("%q: %s", attributes, got)
+		}
+		config2, attributes2 := readBoth(j)
+		_, err = repo.InstallDrivers(t.Context(), d)
+		j.OK(err)
+		if c, a := readBoth(j); c != config2 || a != attributes2 {
+			t.Fatalf("a second install makes of\n%s%s\nthis:\n%s%s", config2, attributes2, c, a)
+		}
+		removed, err := repo.RemoveDrivers(t.Context(), d)
+		j.OK(err)
+		if !slices.Equal(removed, want) {
+			t.Fatalf("removed %q", removed)
+		}
+		if attributes == "" {
+			attributes = "(none)" // an empty file is as good as none
+		}
+		if c, a := readBoth(j); c != config || a != attributes {
+			t.Fatalf("%q and %q become %q and %q", config, attributes, c, a)
+		}
+	}
+}
+
+// What the former version wrote line by line is brought over; what the user made of it stays.
+func TestDriversOfTheFormerVersion(t *testing.T) {
+	j := gitjudge.New(t)
+	d := olderDrivers()
+	original, _ := readBoth(j)
+	section := "[diff \"tape\"] # written by a test\n"
+	textconv := "\ttextconv = \"f() { x \\\"$1\\\" || cat <\\\"$1\\\"; }; f # \\\\d\" # written by a test\n"
+	xfuncname := "\txfuncname = \"^@[0-9]+\\t.*\" # written by a test\n"
+	both := []string{"diff.tape.textconv", "diff.tape.xfuncname"}
+	for name, c := range map[string]struct {
+		config, rest    string
+		installed, kept []string
+	}{
+		"nothing":            {"", "", both, nil},
+		"all":                {section + textconv + xfuncname, "", both, nil},
+		"another textconv":   {"[diff \"tape\"]\n\ttextconv = x\n", "[diff \"tape\"]\n\ttextconv = x\n", nil, both[:1]},
+		"another xfuncname":  {"[diff \"tape\"]\nxFuncName=x\n", "[diff \"tape\"]\nxFuncName=x\n", both[:1], both[1:]},
+		"another case":       {"[diff \"Tape\"]\ntextconv=x\n", "[diff \"Tape\"]\ntextconv=x\n", both, nil},
+		"an older version's": {section + "\ttextconv = old # written by a test\n[x]\n", "[x]\n", both, nil},
+		"after a line without an end": {"[x] k = v\n[diff \"tape\"] # written by a test, after a line without an end\n" + textconv + xfuncname,
+			"[x] k = v\n", both, nil},
+		"replaced": {section + "\ttextconv = mine\n" + xfuncname + "\n[x]\n", "[diff \"tape\"]\n\ttextconv = mine\n\n[x]\n", nil, both[:1]},
+		"added to": {section + textconv + xfuncname + "\tbinary = true\n", "[diff \"tape\"]\n\tbinary = true\n", both, []string{"diff.tape.binary"}},
+		"a remark": {"[x]\n\tk = v # written by a test\n", "[x]\n\tk = v # written by a test\n", both, nil},
+	} {
+		writeBoth(j, []byte(original+c.config), nil)
+		done, err := configOf(j, nil).InstallDrivers(t.Context(), d)
+		j.OK(err)
+		want := DriverSetup{Installed: slices.Concat(c.installed, d.Patterns), Kept: c.kept}
+		include := includeLines
+		if c.installed == nil {
+			include = ""
+		}
+		after, _ := readBoth(j)
+		if after != include+original+c.rest || !slices.Equal(done.Installed, want.Installed) || !slices.Equal(done.Kept, want.Kept) {
+			t.Errorf("%s becomes\n%s%+v", name, after, done)
+		}
+		_, err = configOf(j, nil).RemoveDrivers(t.Context(), d)
+		j.OK(err)
+		if after, _ := readBoth(j); after != original+c.rest {
+			t.Errorf("%s: what is left is\n%s", name, after)
+		}
+		// Taken away without having been brought over.
+		writeBoth(j, []byte(original+section+textconv+xfuncname+c.rest), nil)
+		if !configOf(j, nil).HasFormerDrivers(d) {
+			t.Error("the former version's settings are not found")
+		}
+		removed, err := configOf(j, nil).RemoveDrivers(t.Context(), d)
+		j.OK(err)
+		if after, _ := readBoth(j); after != original+c.rest || !slices.Equal(removed, both) {
+			t.Errorf("%s: removed %q, and what is left is\n%s", name, removed, after)
+		}
+	}
+}
+
+// Where the include cannot be put without changing what else git reads, nothing is written;
+// and what was added to our section keeps it.
+func TestDriversInAnOddConfiguration(t *testing.T) {
+	j := gitjudge.New(t)
+	original, _ := readBoth(j)
+	writeBoth(j, []byte("stray = 1\n"+original), nil)
+	if _, err := configOf(j, nil).InstallDrivers(t.Context(), testDrivers()); err == nil {
+		t.Error("a key without a section was put into ours")
+	}
+	if _, err := os.Stat(configOf(j, nil).OwnPath()); err == nil {
+		t.Error("a file was written that nothing includes")
+	}
+	writeBoth(j, []byte(original), nil)
+	_, err := configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	j.Git("config", "--add", "includeIf.gitdir:**.path", "mine")
+	_, err = configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	_, err = configOf(j, nil).RemoveDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	if got := j.Git("config", "--get-all", "includeIf.gitdir:**.path"); !strings.HasSuffix(got, "mine") {
+		t.Errorf("the user's include is gone: %q", got)
+	}
+	// The usual way to include a file does not meet ours.
+	writeBoth(j, []byte(original), nil)
+	_, err = configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	for _, name := range []string{"a", "b"} {
+		j.Git("config", "include.path", name)
+	}
+	if got := j.Git("config", "--get", "merge.tape.driver"); got != testDrivers().Settings[1][0].Value {
+		t.Errorf("git reads %q", got)
+	}
+}
+
+func TestDriversPatterns(t *testing.T) {
+	d := testDrivers()
+	for line, kept := range map[string]bool{
+		"*.jsonl diff=x": true, "m.jsonl -diff": true, "/a/** !diff": true, "a/*/one.json text binary": true, `"*.json" diff`: true,
+		"*.jsonl merge=union": true, "*.jsonl -merge": true, "*.md merge=x": false, "*.jsonl -text": false, "*.md diff=x": false, "# *.jsonl diff=x": false, "b/** diff=x": false, "[attr]m diff=x": false, "*.jsonl": false,
+	} {
+		next, done := d.addPatterns([]byte(line))
+		if slices.Contains(done.Kept, line) != kept || !strings.HasSuffix(string(next), "\n"+line) {
+			t.Errorf("%q: kept %q, in\n%s", line, done.Kept, next)
+		}
+	}
+	const edited = "# begin: written by a test\na/**/*.jsonl diff=tape\na/**/one.json diff=x merge=tape\n*.d diff=d\n"
+	if rest, found := d.withoutPatterns([]byte(edited)); string(rest) != "a/**/one.json diff=x merge=tape\n*.d diff=d\n" || len(found) != 1 {
+		t.Errorf("of a block that was edited, %q is left", rest)
+	}
+}
+
+// A setting of the user's, wherever it is, goes before ours; and where the first of a
+// group is his, so do the others.
+func TestDriversBesideTheUsers(t *testing.T) {
+	j := gitjudge.New(t)
+	d := testDrivers()
+	original, _ := readBoth(j)
+	for _, c := range []struct {
+		set             []string // arguments of git config
+		kept, installed []string
+	}{
+		{[]string{"--global", "merge.ff", "only"}, []string{"merge.ff"}, []string{"merge.tape.driver", "merge.tape.name"}},
+		{[]string{"merge.FF", "true"}, []string{"merge.ff"}, []string{"merge.tape.driver", "merge.tape.name"}},
+		{[]string{"--global", "pull.ff", "only"}, []string{"pull.ff"}, []string{"merge.tape.driver", "merge.tape.name", "merge.ff"}},
+		{[]string{"merge.tape.driver", "false"}, []string{"merge.tape.driver"}, []string{"merge.ff", "pull.ff"}},
+		{[]string{"merge.tape.name", "his"}, []string{"merge.tape.name"}, []string{"merge.tape.driver", "merge.ff", "pull.ff"}},
+		{[]string{"merge.tape.recursive", "text"}, []string{"merge.tape.recursive"}, []string{"merge.tape.driver", "merge.tape.name", "merge.ff", "pull.ff"}},
+		{[]string{"merge.conflictStyle", "diff3"}, nil, []string{"merge.tape.driver", "merge.tape.name", "merge.ff", "pull.ff"}},
+	} {
+		for _, first := range []bool{true, false} { // he sets it before the install, or after it
+			if !first {
+				_, err := configOf(j, nil).InstallDrivers(t.Context(), d)
+				j.OK(err)
+			}
+			j.Git(append([]string{"config"}, c.set...)...)
+			done, err := configOf(j, nil).InstallDrivers(t.Context(), d)
+			j.OK(err)
+			if want := slices.Concat([]string{"diff.tape.textconv", "diff.tape.xfuncname"}, c.installed, d.Patterns); !slices.Equal(done.Installed, want) ||
+				!slices.Equal(done.Kept, c.kept) {
+				t.Errorf("%q, first %v: %+v", c.set, first, done)
+			}
+			if got := j.Git(append([]string{"config", "--get"}, c.set[len(c.set)-2])...); got != c.set[len(c.set)-1] {
+				t.Errorf("%q, first %v: git reads %q", c.set, first, got)
+			}
+			_, err = configOf(j, nil).RemoveDrivers(t.Context(), d)
+			j.OK(err)
+			unset := slices.Concat([]string{"config"}, c.set[:len(c.set)-2], []string{"--unset", c.set[len(c.set)-2]})
+			j.Git(unset...)
+			if left, _ := readBoth(j); strings.Contains(left, "gitconfig") || len(left) > len(original)+40 {
+				t.Errorf("%q, first %v: left is\n%s", c.set, first, left)
+			}
+			writeBoth(j, []byte(original), nil)
+		}
+	}
+}
+
+// The merge driver that was told to git is what git runs, for those files alone.
+func TestMergeDriverRuns(t *testing.T) {
+	j := gitjudge.New(t)
+	d := testDrivers()
+	d.Settings[1][0].Value = `f() { cat "$1" "$3" >>"$2"; echo "$4" >>"$2"; }; f %O %A %B %P`
+	_, err := configOf(j, nil).InstallDrivers(t.Context(), d)
+	j.OK(err)
+	commit := func(content string) {
+		j.Write("a/0 '1/m.jsonl", content)
+		j.Git("add", ".")
+		j.Git("commit", "-qm", content)
+	}
+	commit("base\n")
+	j.Git("branch", "other")
+	commit("ours\n")
+	j.Git("checkout", "-q", "other")
+	commit("theirs\n")
+	j.Git("checkout", "-q", "tape/main")
+	j.Git("merge", "-q", "-m", "m", "other")
+	if got := j.Git("show", "HEAD:a/0 '1/m.jsonl"); got != "ours\nbase\ntheirs\na/0 '1/m.jsonl" {
+		t.Errorf("merged: %q", got)
+	}
+	j.Git("branch", "ahead")
+	j.Git("checkout", "-q", "ahead")
+	commit("more\n")
+	j.Git("checkout", "-q", "tape/main")
+	j.Git("merge", "-q", "-m", "not a fast forward", "ahead")
+	if got := j.Git("log", "-1", "--format=%s"); got != "not a fast forward" {
+		t.Errorf("the last commit: %q", got)
+	}
+}
+
+// The two files keep their modes, and are changed where links lead to.
+func TestDriversFiles(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no modes")
+	}
+	j := gitjudge.New(t)
+	config := filepath.Join(j.GitDir, "config")
+	elsewhere := filepath.Join(t.TempDir(), "config")
+	j.OK(os.Rename(config, elsewhere))
+	j.OK(os.Symlink(elsewhere, config))
+	j.OK(os.Chmod(elsewhere, 0o644))
+	_, err := configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	if st, err := os.Lstat(config); err != nil || st.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link is gone")
+	}
+	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != 0o644 {
+		t.Errorf("%v %v", st.Mode(), err)
+	}
+	if got := j.Git("config", "diff.tape.xfuncname"); got != testDrivers().Settings[0][1].Value {
+		t.Error(got)
+	}
+	// A process that is killed right after its rename leaves the mode of its lock.
+	j.OK(os.Chmod(elsewhere, gitlock.Perm))
+	_, err = configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != disk.FilePerm {
+		t.Errorf("%v %v", st.Mode(), err)
+	}
+}
+
+// Somebody else's lock is waited for; one that a killed process of ours left is not.
+func TestDriversLocks(t *testing.T) {
+	j := gitjudge.New(t)
+	repo := New(j.GitDir, gitlock.Locks{Wait: 20 * time.Millisecond}, func(string) bool { return true }, nil)
+	before, _ := readBoth(j)
+	lock := filepath.Join(j.GitDir, "config.lock")
+	j.OK(os.WriteFile(lock, nil, 0o600))
+	if _, err := repo.InstallDrivers(t.Context(), testDrivers()); !errors.Is(err, gitlock.ErrBusy) {
+		t.Errorf("beside somebody's lock: %v", err)
+	}
+	if after, _ := readBoth(j); after != before {
+		t.Error("the configuration was changed beside somebody's lock")
+	}
+	j.OK(os.Chmod(lock, gitlock.Perm))
+	_, err := repo.InstallDrivers(t.Context(), testDrivers())
+	j.OK(err)
+	if _, err := os.Stat(lock); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the lock is still there")
+	}
+}
+
+// formerLines are the settings as the former version wrote them.
+func formerLines(d Drivers) (out string) {
+	for _, s := range slices.Concat(d.Settings...) {
+		e := s.entry()
+		out += e.header() + " # " + d.Mark + "\n\t" + e.Key + " = " + Quote(e.Value) + " # " + d.Mark + "\n"
+	}
+	return out
+}
+
+// Each operation fails once, or the process dies at it: both files then hold what they
+// held, or what they are to hold, and the next call completes it. Git has the settings of the
+// former version, or those of now, at any time.
+func TestDriversFaults(t *testing.T) {
+	failing := func(n int64) (*disk.FS, func() bool) {
+		i := int64(0)
+		return &disk.FS{Fault: func(disk.Op, string) error {
+			if i++; i == n {
+				return gitjudge.ErrKilled
+			}
+			return nil
+		}}, func() bool { return i >= n }
+	}
+	for _, faults := range []func(int64) (*disk.FS, func() bool){failing, gitjudge.KilledAt} {
+		interruptDrivers(t, faults)
+	}
+}
+
+func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)) {
+	j := gitjudge.New(t)
+	config, _ := readBoth(j)
+	d := testDrivers()
+	want := includeLines + config
+	config += formerLines(d)
+	wantAttributes, _ := d.addPatterns([]byte("*.c diff=c\n"))
+	for n := int64(1); ; n++ {
+		writeBoth(j, []byte(config), []byte("*.c diff=c\n"))
+		fs, hit := faults(n)
+		_, err := configOf(j, fs).InstallDrivers(t.Context(), d)
+		c, a := readBoth(j)
+		if c != config && c != want || a != "*.c diff=c\n" && a != string(wantAttributes) {
+			t.Fatalf("operation %d failed: %q, %q", n, c, a)
+		}
+		if got := j.Git("config", "--get-all", "merge.tape.driver"); got != d.Settings[1][0].Value {
+			t.Fatalf("operation %d failed: git reads %q", n, got)
+		}
+		if hit() != errors.Is(err, gitjudge.ErrKilled) {
+			t.Fatalf("operation %d failed, and the call returned %v", n, err)
+		}
+		if _, err := configOf(j, nil).InstallDrivers(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if c, a := readBoth(j); c != want || a != string(wantAttributes) {
+			t.Fatalf("after operation %d: %q, %q", n, c, a)
+		}
+		if !hit() {
+			t.Logf("%d operations", n-1)
+			return
+		}
+	}
+}
+
+// git and we change the configuration at the same time, and neither loses anything.
+func TestDriversBesideGit(t *testing.T) {
+	j := gitjudge.New(t)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for range 5 {
+				if _, err := configOf(j, nil).InstallDrivers(t.Context(), testDrivers()); err != nil {
+					t.Error(err)
+				}
+				if _, err := configOf(j, nil).RemoveDrivers(t.Context(), testDrivers()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	const keys = "abcdefghijklmno"
+	for _, key := range keys {
+		for try := 0; ; try++ {
+			_, err := j.TryGit(j.Dir, "config", "x."+string(key), "1")
+			if err == nil {
+				break
+			}
+			if try == 1000 { // git does not wait for a lock
+				t.Fatal(err)
+			}
+		}
+	}
+	wg.Wait()
+	for _, key := range keys {
+		if got := j.Git("config", "x."+string(key)); got != "1" {
+			t.Errorf("x.%c is %q", key, got)
+		}
+	}
+}

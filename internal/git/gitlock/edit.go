@@ -1,0 +1,111 @@
+package gitlock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"tape/internal/git/disk"
+)
+
+// Edit changes one of git's own files under git's lock. Where edit changes nothing,
+// none is written; an empty one goes. edit may run more than once.
+func (k Locks) Edit(ctx context.Context, guard, path string, edit func(old []byte) ([]byte, error)) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // git, too, locks and replaces what a link leads to
+	}
+	old, mode, err := readWithMode(path)
+	if err != nil {
+		return err
+	}
+	if next, err := edit(old); err != nil || bytes.Equal(old, next) && mode != Perm {
+		return err
+	}
+	return k.Guarded(ctx, guard, func() (err error) {
+		if err := unlockMode(path); err != nil {
+			return err
+		}
+		l, err := k.Lock(path)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.Release()) }()
+		old, mode, err := readWithMode(path)
+		if err != nil {
+			return err
+		}
+		next, err := edit(old)
+		if err != nil || bytes.Equal(old, next) {
+			return err
+		}
+		if len(next) == 0 {
+			err = k.FS.Remove(path)
+		} else {
+			err = l.replace(next, mode)
+		}
+		if err != nil {
+			return err
+		}
+		return k.FS.SyncDir(filepath.Dir(path))
+	})
+}
+
+// unlockMode gives a file the mode that it lacks when a process of ours was killed right
+// after publishing it. Git copies a file's mode to the lock with which it replaces it:
+// a lock that is found beside such a file is not to be taken for a dead one of ours. The
+// guard must be held.
+func unlockMode(path string) error {
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != Perm {
+		return nil // a missing file is made
+	}
+	if err := os.Chmod(path, disk.FilePerm); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path + ".lock"); err == nil {
+		return &HeldError{Path: path + ".lock"}
+	}
+	return nil
+}
+
+// readWithMode reads a file that may be missing.
+func readWithMode(path string) ([]byte, fs.FileMode, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, disk.FilePerm, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	raw, err := io.ReadAll(f)
+	return raw, st.Mode().Perm(), err
+}
+
+// replace publishes new content and gives the file its old mode back, through a handle
+// of its own: the name may be another's by then.
+func (l *File) replace(content []byte, mode fs.FileMode) error {
+	if err := l.Write(content); err != nil {
+		return err
+	}
+	if runtime.GOOS == "windows" || mode == disk.FilePerm {
+		return l.Publish()
+	}
+	f, err := os.Open(l.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := l.Publish(); err != nil {
+		return err
+	}
+	return f.Chmod(mode)
+}

@@ -1,0 +1,111 @@
+// Package gitpack writes objects into a new pack.
+package gitpack
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/klauspost/compress/zlib"
+
+	"tape/internal/git/disk"
+	"tape/internal/git/gitobject"
+)
+
+var compressors = sync.Pool{New: func() any {
+	// Git's own default for loose objects; git gc compresses them harder in packs.
+	w, err := zlib.NewWriterLevel(nil, zlib.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return w
+}}
+
+// Deflate writes what an object is made of, as git compresses it.
+func Deflate(w io.Writer, parts ...[]byte) error {
+	z := compressors.Get().(*zlib.Writer)
+	defer compressors.Put(z)
+	z.Reset(w)
+	for _, part := range parts {
+		if _, err := z.Write(part); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+// Writer writes objects, none as a delta, into the file of a pack that has no name yet.
+type Writer struct {
+	File *disk.File
+
+	mu    sync.Mutex
+	out   *bufio.Writer
+	size  int64
+	count uint32
+	index idxfile.Writer
+}
+
+// packHeader is the length of what a pack begins with: "PACK", a version, the number of objects.
+const packHeader = 12
+
+// New begins a pack in an empty file.
+func New(file *disk.File) *Writer {
+	p := &Writer{File: file, out: bufio.NewWriterSize(file, 256<<10), size: packHeader}
+	_, _ = p.out.Write(make([]byte, packHeader)) // the count is known in the end
+	return p
+}
+
+// Add deflates an object beside other callers, and appends it.
+func (p *Writer) Add(h gitobject.Hash, kind gitobject.Kind, data []byte) error {
+	buf := bytes.NewBuffer(make([]byte, 0, len(data)/3+64))
+	buf.Write(gitobject.PackedHead(kind, len(data)))
+	if err := Deflate(buf, data); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.index.Add(plumbing.Hash(h), uint64(p.size), crc32.ChecksumIEEE(buf.Bytes()))
+	p.count++
+	n, err := p.out.Write(buf.Bytes())
+	p.size += int64(n)
+	return err
+}
+
+// Finish completes the pack, makes it durable, and returns its name and its index.
+func (p *Writer) Finish() (name string, index []byte, err error) {
+	if err := p.out.Flush(); err != nil {
+		return "", nil, err
+	}
+	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), p.count)
+	if _, err := p.File.WriteAt(head, 0); err != nil {
+		return "", nil, err
+	}
+	sum := sha1.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(p.File, 0, p.size)); err != nil {
+		return "", nil, err
+	}
+	total := plumbing.Hash(sum.Sum(nil))
+	if _, err := p.File.WriteAt(total[:], p.size); err != nil {
+		return "", nil, err
+	}
+	if err := errors.Join(p.File.Chmod(0o400), p.File.Sync()); err != nil {
+		return "", nil, err
+	}
+	if err := p.index.OnFooter(total); err != nil {
+		return "", nil, err
+	}
+	all, err := p.index.Index()
+	if err != nil {
+		return "", nil, err
+	}
+	var out bytes.Buffer
+	_, err = idxfile.NewEncoder(&out).Encode(all)
+	return "pack-" + total.String(), out.Bytes(), err
+}

@@ -1,0 +1,131 @@
+package gitrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"tape/internal/git/gitconfig"
+	"tape/internal/git/gitstore"
+)
+
+// Command is a git that is ready to run on a repository, and the one way in which git is run on
+// one. A repository that is not the user's own has no say in what git runs, and where it sends
+// something to: its hooks and its settings of that kind are passed over. An *UnsupportedError of
+// gitstore where a setting cannot be passed over, or is not known to be harmless.
+func Command(ctx context.Context, r *gitstore.Repo, args ...string) (*exec.Cmd, error) {
+	return CommandIn(ctx, r, r.GitDir(), args...)
+}
+
+// CommandIn is Command for a git folder of ours that stands in for the repository's.
+func CommandIn(ctx context.Context, r *gitstore.Repo, gitDir string, args ...string) (*exec.Cmd, error) {
+	settings, err := settings(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	all := []string{"--no-pager", "--git-dir=" + gitDir}
+	for _, s := range settings {
+		all = append(all, "-c", s)
+	}
+	cmd := exec.CommandContext(ctx, "git", append(all, args...)...)
+	cmd.Dir, cmd.Env = r.GitDir(), Environment()
+	return cmd, nil
+}
+
+// Runnable reports whether git can be run on a repository: ErrNoGit, or as [Command].
+func Runnable(ctx context.Context, r *gitstore.Repo) error {
+	if err := CheckGit(); err != nil {
+		return err
+	}
+	_, err := settings(ctx, r)
+	return err
+}
+
+// settings are those behind -c under which git runs nothing of a repository's that is not the
+// user's own.
+func settings(ctx context.Context, r *gitstore.Repo) ([]string, error) {
+	if r.Config().Own() {
+		return nil, nil
+	}
+	if _, err := os.Lstat(filepath.Join(r.GitDir(), "commondir")); err == nil {
+		return nil, untrusted(r.GitDir(), "another git folder stands in for it (the file commondir)")
+	}
+	if err := r.CheckTree(); err != nil {
+		return nil, err
+	}
+	local, err := Local(ctx, r.GitDir())
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range local {
+		if gitconfig.Judge(e) == gitconfig.Refused {
+			return nil, untrusted(r.GitDir(), "its own git configuration sets "+e.Name())
+		}
+	}
+	r.PassOver(r.PassedOver())
+	return r.Config().Overrides(local), nil
+}
+
+func untrusted(gitDir, why string) error {
+	return &gitstore.UnsupportedError{Dir: gitDir, What: "git is not run here: the repository did not come from your own tape, and " + why,
+		Hint: "look at what that would let run: " + gitstore.TrustCommand(gitDir)}
+}
+
+// Local is what a repository's own files set, as git itself reads them: another reading of odd
+// files would miss what git sees. Git is asked for each file alone; it then obeys none of them.
+func Local(ctx context.Context, gitDir string) (all []gitconfig.Entry, err error) {
+	for _, name := range []string{"config", "config.worktree", gitconfig.OwnFile} {
+		path := filepath.Join(gitDir, filepath.FromSlash(name))
+		if _, err := gitconfig.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		entries, err := list(ctx, path)
+		if err != nil {
+			return nil, fmt.Errorf("read git configuration %s: %w", path, err)
+		}
+		for _, e := range entries {
+			if name == gitconfig.OwnFile && e.IsInclude() {
+				e.Subsection += " in " + name // what is included from there is another file
+			}
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+func list(ctx context.Context, path string) (entries []gitconfig.Entry, err error) {
+	cmd := exec.CommandContext(ctx, "git", "--no-pager", "config", "--file", path, "--no-includes", "--null", "--list")
+	cmd.Dir = string(filepath.Separator)
+	cmd.Env = append(Environment(), "GIT_DIR="+os.DevNull) // no repository's settings
+	out, err := cmd.Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, ErrNoGit
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %.500s", err, strings.TrimSpace(string(exit.Stderr)))
+		}
+		return nil, err
+	}
+	for record := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		name, value, ok := strings.Cut(record, "\n")
+		if !ok {
+			value = "true"
+		}
+		if strings.Contains(name, ".") {
+			entries = append(entries, gitconfig.EntryOf(name, value))
+		}
+	}
+	return entries, nil
+}

@@ -1,0 +1,81 @@
+//go:build unix
+
+package gitrun
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"tape/internal/git/gitlock"
+	"tape/internal/git/gitstore"
+	"tape/internal/testkit/gitjudge"
+)
+
+// Whatever a git gc that is killed leaves, no ref is locked, and the next collection gets through.
+func TestGCKilled(t *testing.T) {
+	j := gitjudge.New(t)
+	ctx := context.Background()
+	kills, early := 0, 0
+	for delay := time.Millisecond; ; delay = delay*3/2 + time.Millisecond {
+		r, err := gitstore.Open(j.GitDir, &gitstore.Options{LockWait: 100 * time.Millisecond})
+		j.OK(err)
+		tip := grow(j, r, "refs/heads/tape/main", 3, 3)
+		for i := range 30 {
+			j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: fmt.Sprintf("refs/heads/%d/%d", kills, i), New: tip}))
+		}
+		done := make(chan error, 1)
+		go func() {
+			err := GC(ctx, r, "")
+			done <- err
+		}()
+		killGC(t, r, delay, done)
+		if err := <-done; err == nil {
+			if early++; kills >= 3 || early > 30 {
+				break
+			}
+			delay = 0 // a busy machine, on which the collection was over first
+			continue
+		}
+		kills++
+		for _, path := range unnamed(j) { // a day goes by
+			if then := time.Now().Add(-25 * time.Hour); filepath.Base(path) != gitlock.GCPid {
+				j.OK(os.Chtimes(path, then, then))
+			}
+		}
+		next := grow(j, r, "refs/heads/tape/main", 1, 1)
+		j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: "refs/heads/x", New: next}))
+		j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: "refs/heads/x", Old: next}))
+		if kills%3 == 0 {
+			err = GC(ctx, r, "")
+			j.OK(err)
+			if found := unnamed(j); len(found) > 0 {
+				t.Errorf("still there: %q", found)
+			}
+		}
+	}
+	t.Logf("killed %d times", kills)
+	if kills < 3 {
+		t.Error("that shows nothing")
+	}
+	j.Git("gc", "-q")
+	j.Fsck()
+}
+
+// killGC kills a git gc with all its children some time after it has begun.
+func killGC(t *testing.T, r *gitstore.Repo, delay time.Duration, done chan error) {
+	t.Helper()
+	for len(done) == 0 {
+		if pid := gitlock.ReadGCPid(r.GitDir()); pid > 0 && gitlock.IsGitAlive(pid) {
+			time.Sleep(delay)
+			if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
+				t.Log(err) // it has just ended
+			}
+			return
+		}
+	}
+}

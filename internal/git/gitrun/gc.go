@@ -1,0 +1,346 @@
+// Package gitrun runs the git program on a repository, to collect it, and clears away what a
+// git that was stopped or killed has left.
+package gitrun
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tape/internal/git/gitlock"
+	"tape/internal/git/gitstore"
+)
+
+// How git packs here. A tape is thousands of versions of files that share a few names and
+// grow: with git's own window of 10 the version that a file grew from is out of sight
+// behind those of its namesakes, and packs get three times as large as they might be. Where
+// histories are short, as those of imports are, a larger window takes time and finds nothing.
+const (
+	leastWindow = 10  // that of git gc
+	packWindow  = 250 // that of git gc --aggressive
+	packDepth   = 50
+	packMemory  = "256m" // a thread's, for that many large files
+	gcGrace     = "2.weeks.ago"
+	gcSlack     = 10 // percent of the packs' size that others may have packed
+)
+
+// GC packs the objects of a repository, with git gc. Readers and writers need not stop. What
+// no ref, reflog or index leads to is kept for two weeks at least: an object is written
+// before the ref that will name it. Refs are packed, and reflogs expire, by our own writer: git
+// gc takes no lock on a ref, so one that is cut off leaves none. With prune, a date as git gc
+// --prune has it, what nothing leads to is dropped if it is older than that.
+//
+// Errors: ErrNoGit; ErrBusy when another collection runs; the context's error, and then no
+// temporary file is left.
+func GC(ctx context.Context, r *gitstore.Repo, prune string) error {
+	err := r.Locks().GuardedOnce(ctx, guard(r), r.Locks().Wait, func() error {
+		if err := Runnable(ctx, r); err != nil {
+			return err
+		}
+		if err := prepare(ctx, r); err != nil {
+			return err
+		}
+		return gitGC(ctx, r, prune)
+	})
+	return gitstore.Wrap(err, "collect %s", r.GitDir())
+}
+
+// guard is the lock of whoever collects.
+func guard(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), gitlock.OwnDir, "gc.lock") }
+
+// ObjectsDir is the folder that objects are in.
+func ObjectsDir(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), "objects") }
+
+// eachObjectFile calls fn for all files under objects. What goes away meanwhile is
+// passed over.
+func eachObjectFile(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
+	return filepath.WalkDir(ObjectsDir(r), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}
+		if st, err := d.Info(); err == nil && st.Mode().IsRegular() {
+			fn(path, st)
+		}
+		return nil
+	})
+}
+
+// gitGC runs git gc. Git keeps the deltas that it finds in packs, and what a server or a
+// plain git gc has packed would stay as large as it is: so packs that are not from here
+// are computed anew, which takes longer. Where the point is what is dropped, and somebody
+// waits, git packs as it likes, and the next collection computes that anew.
+func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
+	args := []string{"-c", "gc.packRefs=false", "-c", "gc.reflogExpire=never", "-c", "gc.reflogExpireUnreachable=never"}
+	if prune == "" {
+		window, err := windowFor(ctx, r)
+		if err != nil {
+			return err
+		}
+		args = append(args, "-c", fmt.Sprintf("pack.window=%d", window), "-c", fmt.Sprintf("pack.depth=%d", packDepth),
+			"-c", "pack.windowMemory="+packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", window),
+			"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth), "-c", "repack.updateServerInfo=false")
+	}
+	if !hasCommitGraph(r) { // it would make small repositories larger
+		args = append(args, "-c", "gc.writeCommitGraph=false")
+	}
+	args = append(args, "gc", "--quiet")
+	if v, _ := r.Config().Value("gc", "", "pruneExpire"); prune != "" {
+		args = append(args, "--prune="+prune)
+	} else if v != "never" && v != "false" {
+		args = append(args, "--prune="+gcGrace)
+	}
+	if prune == "" && foreignPacks(r) {
+		args = append(args, "--aggressive")
+	}
+	started := time.Now()
+	cmd, err := Command(ctx, r, args...)
+	if err != nil {
+		return err
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.WaitDelay = 10 * time.Second
+	EndWithChildren(cmd)
+	err = cmd.Start()
+	if err == nil {
+		if prune == "" { // nobody needs to wait for it; without the note writers do
+			_ = r.FS().WriteFile(gitlock.OwnGC(r.GitDir()), []byte(strconv.Itoa(cmd.Process.Pid)))
+		}
+		err = cmd.Wait()
+		_ = r.FS().Remove(gitlock.OwnGC(r.GitDir()))
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return ErrNoGit
+	}
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), Sweep(r, started), sweepGCPid(r, cmd.Process))
+	}
+	if err != nil {
+		said := strings.TrimSpace(stderr.String())
+		if strings.Contains(said, "gc is already running") {
+			return fmt.Errorf("%w: %s", gitstore.ErrBusy, said)
+		}
+		if held := InTheWay(r, said); held != nil {
+			return held.Busy()
+		}
+		return fmt.Errorf("git gc: %w: %.500s", err, said)
+	}
+	if prune != "" {
+		return nil
+	}
+	return notePacks(r)
+}
+
+// windowFor is how many objects git compares each with: about as many as the longest history
+// has commits. It is enough to look at so many commits that it makes no difference any more.
+func windowFor(ctx context.Context, r *gitstore.Repo) (int, error) {
+	refs, err := r.Refs("refs/heads/")
+	if err != nil {
+		return 0, err
+	}
+	const most = 100 * packWindow // commits, of all branches
+	seen, window := map[gitstore.Hash]bool{}, leastWindow
+	for _, ref := range refs {
+		n := 0
+		for h := ref.Hash; n < packWindow && len(seen) < most && !seen[h]; n++ {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
+			c, err := r.Commit(h)
+			if err != nil || len(c.Parents) == 0 {
+				break // git tells what is wrong
+			}
+			seen[h], h = true, c.Parents[0]
+		}
+		if window = max(window, n); window >= packWindow || len(seen) >= most {
+			return packWindow, nil
+		}
+	}
+	return window, nil
+}
+
+// hasCommitGraph reports whether git keeps a commit graph, which it then has to keep right.
+func hasCommitGraph(r *gitstore.Repo) bool {
+	for _, name := range []string{"commit-graph", "commit-graphs"} {
+		if _, err := os.Lstat(filepath.Join(ObjectsDir(r), "info", name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare does what git gc would do under locks of git's.
+func prepare(ctx context.Context, r *gitstore.Repo) error {
+	if err := sweepGC(r); err != nil {
+		return err
+	}
+	if err := r.PackRefs(ctx); err != nil {
+		return err
+	}
+	return expireReflogs(ctx, r)
+}
+
+// reflogAge is for how long git keeps the lines of reflogs.
+const reflogAge = 90 * 24 * time.Hour
+
+// expireReflogs drops old lines of reflogs, as gc.reflogExpire has it. Those of commits that no
+// ref leads to are kept as long as the others. Where times are set for some refs, nothing is
+// dropped.
+func expireReflogs(ctx context.Context, r *gitstore.Repo) error {
+	entries, _ := r.Config().Load()
+	for _, e := range entries {
+		if e.Section == "gc" && e.Subsection != "" && strings.HasPrefix(e.Key, "reflogexpire") {
+			return nil
+		}
+	}
+	before := time.Now().Add(-reflogAge)
+	if v, _ := r.Config().Value("gc", "", "reflogExpire"); v != "" {
+		cmd, err := Command(ctx, r, "-c", "gc.reflogExpire="+v, "config", "--type=expiry-date", "gc.reflogExpire")
+		if err != nil {
+			return err
+		}
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("read gc.reflogExpire: %w", err)
+		}
+		seconds, _ := strconv.ParseUint(strings.TrimSpace(string(out)), 10, 64)
+		if seconds == 0 {
+			return nil // never
+		}
+		before = time.Unix(int64(min(seconds, 1<<40)), 0)
+	}
+	return r.ExpireReflogs(ctx, before)
+}
+
+// Environment is ours without what ties git to another repository, as a hook's does.
+func Environment() []string {
+	tied := []string{
+		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
+		"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REFLOG_ACTION", "LC_ALL",
+	}
+	env := slices.DeleteFunc(os.Environ(), func(e string) bool {
+		key, _, _ := strings.Cut(e, "=")
+		return slices.Contains(tied, key) || strings.HasPrefix(key, "GITHEAD_")
+	})
+	return append(env, "LC_ALL=C")
+}
+
+// packsNote is where the packs are noted that are the work of a GC.
+func packsNote(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), gitlock.OwnDir, "packs") }
+
+func packNames(r *gitstore.Repo) map[string]int64 {
+	packs := map[string]int64{}
+	entries, _ := os.ReadDir(filepath.Join(ObjectsDir(r), "pack"))
+	for _, e := range entries {
+		if st, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), ".pack") {
+			packs[e.Name()] = st.Size()
+		}
+	}
+	return packs
+}
+
+// foreignPacks reports whether much of what is packed was not packed by a GC.
+func foreignPacks(r *gitstore.Repo) bool {
+	note, _ := os.ReadFile(packsNote(r))
+	ours := strings.Fields(string(note))
+	var all, foreign int64
+	for name, size := range packNames(r) {
+		all += size
+		if !slices.Contains(ours, name) {
+			foreign += size
+		}
+	}
+	return foreign*100 > all*gcSlack
+}
+
+func notePacks(r *gitstore.Repo) error {
+	var names []string
+	for name := range packNames(r) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return r.FS().WriteFile(packsNote(r), []byte(strings.Join(names, "\n")+"\n"))
+}
+
+// eachTemporary calls fn for files that git has not yet given their names.
+func eachTemporary(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
+	return eachObjectFile(r, func(path string, st fs.FileInfo) {
+		if name := filepath.Base(path); strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-") {
+			fn(path, st)
+		}
+	})
+}
+
+// Sweep removes what a git that began then, and was stopped, left unfinished. Git itself
+// leaves it to a later gc. What is older, what still grows, and what somebody has open is not
+// ours.
+func Sweep(r *gitstore.Repo, started time.Time) error {
+	const quiet = 200 * time.Millisecond
+	started = started.Add(-10 * time.Millisecond) // the clock of a file system is a coarse one
+	found := map[string]fs.FileInfo{}
+	note := func(path string, st fs.FileInfo) {
+		if !st.ModTime().Before(started) {
+			found[path] = st
+		}
+	}
+	if err := errors.Join(eachTemporary(r, note), eachEmptyLock(r, note)); err != nil || len(found) == 0 {
+		return err
+	}
+	time.Sleep(quiet)
+	return RemoveLeft(r, found, OpenFiles())
+}
+
+// eachEmptyLock calls fn for the locks that some git has created and not yet written to.
+// Asked to end in that moment it leaves one behind, and only then: git removes the locks
+// it knows of, and a living git has the file open until it has written it. So one that
+// nobody has open is nobody's, where the system tells what is open.
+func eachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
+	if len(OpenFiles()) == 0 {
+		return nil
+	}
+	empty := func(path string, st fs.FileInfo) {
+		if st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && st.Size() == 0 {
+			fn(path, st)
+		}
+	}
+	return eachLock(r, empty)
+}
+
+// sweepGCPid removes the note of a running gc that names the one that was stopped. Git
+// removes it when it is asked to end, but not within its first moment, and then holds
+// the next collection off for half a day.
+func sweepGCPid(r *gitstore.Repo, p *os.Process) error {
+	path := filepath.Join(r.GitDir(), "gc.pid")
+	note, err := os.ReadFile(path)
+	if err != nil {
+		return nil //nolint:nilerr // there is none: it was removed, or never written
+	}
+	if pid, _, _ := strings.Cut(string(note), " "); p == nil || pid != strconv.Itoa(p.Pid) {
+		return nil
+	}
+	return r.FS().Remove(path)
+}
+
+// OpenFiles returns the files that processes have open, where the system tells
+// (Linux). Elsewhere it tells nothing, and Windows refuses to remove such a file.
+func OpenFiles() (open []fs.FileInfo) {
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, link := range links {
+		if st, err := os.Stat(link); err == nil && st.Mode().IsRegular() {
+			open = append(open, st)
+		}
+	}
+	return open
+}

@@ -1,0 +1,178 @@
+package gitrun
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/internal/git/gitlock"
+	"tape/internal/git/gitstore"
+)
+
+// gcLocks are the locks that a git gc takes and keeps open for as long as it needs them.
+// One that was killed leaves them, and no later one gets past them.
+var gcLocks = []string{"gc.pid.lock", "objects/info/commit-graph.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "MERGE_RR.lock"}
+
+const (
+	oldLock      = 10 * time.Second
+	oldTemporary = 24 * time.Hour
+)
+
+// sweepGC removes what collections that were killed have left.
+func sweepGC(r *gitstore.Repo) error {
+	found := map[string]fs.FileInfo{}
+	for _, name := range gcLocks {
+		NoteOld(found, filepath.Join(r.GitDir(), filepath.FromSlash(name)))
+	}
+	err := eachTemporary(r, func(path string, st fs.FileInfo) {
+		if isLeft(st, oldTemporary) {
+			found[path] = st
+		}
+	})
+	open := OpenFiles()
+	if len(open) == 0 || err != nil {
+		return err // it is not known who is alive
+	}
+	return errors.Join(RemoveLeft(r, found, open), removeDeadPid(r))
+}
+
+// removeDeadPid removes gc.pid where the process that it names is another one by now: git would
+// wait for that for half a day. The guard must be held.
+func removeDeadPid(r *gitstore.Repo) (err error) {
+	path := filepath.Join(r.GitDir(), gitlock.GCPid)
+	if pid := gitlock.ReadGCPid(r.GitDir()); pid == 0 || gitlock.IsGitAlive(pid) {
+		return nil
+	}
+	l, err := r.Locks().Lock(path)
+	if err != nil {
+		return nil //nolint:nilerr // another git gc begins
+	}
+	defer func() { err = errors.Join(err, l.Release()) }()
+	if pid := gitlock.ReadGCPid(r.GitDir()); pid == 0 || gitlock.IsGitAlive(pid) {
+		return nil
+	}
+	return r.FS().Remove(path)
+}
+
+// isLeft reports that a file may be a killed git's.
+func isLeft(st fs.FileInfo, age time.Duration) bool {
+	return st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && time.Since(st.ModTime()) > age
+}
+
+// RecoverLocks removes the locks that killed processes of ours have left. Earlier versions let
+// git gc lock refs. Cut off, it left these locks, and nobody got past them: where a collection
+// has been, those go that nobody has open, if no git works in the repository.
+func RecoverLocks(ctx context.Context, r *gitstore.Repo) ([]string, error) {
+	removed, err := r.RecoverLocks(ctx)
+	if err != nil {
+		return removed, err
+	}
+	if _, err := os.Lstat(guard(r)); err != nil {
+		return removed, nil //nolint:nilerr // no collection has been here
+	}
+	found := map[string]fs.FileInfo{}
+	if err := eachLock(r, func(path string, st fs.FileInfo) {
+		if isLeft(st, oldLock) {
+			found[path] = st
+		}
+	}); err != nil || len(found) == 0 {
+		return removed, err
+	}
+	open := OpenFiles()
+	if len(open) == 0 || isUsedByGit(r) {
+		return removed, nil
+	}
+	err = RemoveLeft(r, found, open)
+	for path := range found {
+		if _, serr := os.Lstat(path); errors.Is(serr, fs.ErrNotExist) {
+			removed = append(removed, path)
+		}
+	}
+	slices.Sort(removed)
+	return removed, err
+}
+
+// eachLock calls fn for what may be locks on refs, HEADs and reflogs.
+func eachLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
+	look := func(path string) error {
+		if st, err := os.Lstat(path); err == nil {
+			fn(path, st)
+		}
+		return nil
+	}
+	_ = look(filepath.Join(r.GitDir(), "gc.pid.lock"))
+	for _, dir := range r.HeadDirs() {
+		_ = look(filepath.Join(dir, "logs", "HEAD.lock"))
+	}
+	return errors.Join(r.EachRefLock(look), gitlock.EachIn(filepath.Join(r.GitDir(), "logs", "refs"), look))
+}
+
+// isUsedByGit reports whether a git process may be working in the repository: it need not have
+// its locks open. One that does not show where it is counts.
+func isUsedByGit(r *gitstore.Repo) bool {
+	dirs := []string{r.GitDir()}
+	trees, _ := r.Worktrees()
+	for _, w := range trees {
+		dirs = append(dirs, w.Dir)
+	}
+	for i, dir := range dirs {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dirs[i] = real
+		}
+	}
+	names, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, name := range names {
+		at := filepath.Dir(name)
+		if comm, err := os.ReadFile(name); err != nil || !gitlock.IsGit(comm) {
+			continue
+		}
+		cwd, err := os.Readlink(filepath.Join(at, "cwd"))
+		args, _ := os.ReadFile(filepath.Join(at, "cmdline"))
+		env, _ := os.ReadFile(filepath.Join(at, "environ"))
+		isIn := func(dir string) bool { return cwd == dir || strings.HasPrefix(cwd, dir+string(filepath.Separator)) }
+		if errors.Is(err, fs.ErrPermission) || slices.ContainsFunc(dirs, isIn) || bytes.Contains(append(args, env...), []byte(r.GitDir())) {
+			return true
+		}
+	}
+	return false
+}
+
+// NoteOld adds a lock of git's that may have been left: a living git opens those of a
+// collection in the moment in which it makes them, and sets its refs at once.
+func NoteOld(found map[string]fs.FileInfo, path string) {
+	if st, err := os.Lstat(path); err == nil && isLeft(st, oldLock) {
+		found[path] = st
+	}
+}
+
+// RemoveLeft removes those of the files that are still what they were and that nobody has open.
+func RemoveLeft(r *gitstore.Repo, files map[string]fs.FileInfo, open []fs.FileInfo) (err error) {
+	for path, then := range files {
+		now, serr := os.Lstat(path)
+		if serr != nil || !os.SameFile(now, then) || now.Size() != then.Size() || !now.ModTime().Equal(then.ModTime()) ||
+			slices.ContainsFunc(open, func(st fs.FileInfo) bool { return os.SameFile(st, now) }) {
+			continue
+		}
+		_ = os.Chmod(path, 0o600) // Windows keeps what is read-only
+		err = errors.Join(err, r.FS().Remove(path))
+	}
+	return err
+}
+
+// InTheWay finds in what git says a lock of this repository at which it stopped.
+func InTheWay(r *gitstore.Repo, said string) *gitlock.HeldError {
+	saysLocked := regexp.MustCompile(`(?m)^(?:error|fatal): .*Unable to create '([^'\n]+\.lock)': File exists`)
+	for _, found := range saysLocked.FindAllStringSubmatch(said, -1) {
+		if rel, err := filepath.Rel(r.GitDir(), found[1]); err == nil && filepath.IsLocal(rel) {
+			return &gitlock.HeldError{Path: found[1]}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package gitrun
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/testkit/gitjudge"
+)
+
+// TestTidy: a pack a session, and nobody calls gc. The packs stay few, who had the repository
+// open reads on, and what no ref leads to yet stays.
+func TestTidy(t *testing.T) {
+	j := gitjudge.New(t)
+	r, ctx := open(j, nil), context.Background()
+	packs := func() int {
+		list, err := filepath.Glob(filepath.Join(ObjectsDir(r), "pack", "*.pack"))
+		j.OK(err)
+		return len(list)
+	}
+	most := 0
+	var added []gitstore.Hash
+	for i := range 3 * manyPacks {
+		b := r.NewPack()
+		h := b.Put(gitstore.KindBlob, fmt.Appendf(nil, "session %d", i))
+		j.OK(b.Flush(ctx))
+		b.Discard()
+		added = append(added, h)
+		j.OK(Tidy(ctx, r))
+		most = max(most, packs())
+	}
+	if most != manyPacks {
+		t.Errorf("%d packs at a time, of %d that were made", most, len(added))
+	}
+	for _, reader := range []*gitstore.Repo{r, open(j, nil)} {
+		for i, h := range added {
+			if raw, err := reader.Blob(h); err != nil || string(raw) != fmt.Sprintf("session %d", i) {
+				t.Fatalf("object %d: %q, %v", i, raw, err)
+			}
+		}
+	}
+	j.Fsck()
+	if left := unnamed(j); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestTidyBeside: where somebody collects, that one does it.
+func TestTidyBeside(t *testing.T) {
+	j := gitjudge.New(t)
+	r, ctx := open(j, nil), context.Background()
+	for i := range manyPacks + 1 {
+		b := r.NewPack()
+		b.Put(gitstore.KindBlob, fmt.Appendf(nil, "%d", i))
+		j.OK(b.Flush(ctx))
+		b.Discard()
+	}
+	j.OK(r.Locks().GuardedOnce(ctx, guard(r), 0, func() error { return Tidy(ctx, r) }))
+}

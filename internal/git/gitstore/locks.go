@@ -1,0 +1,79 @@
+package gitstore
+
+import (
+	"context"
+	"path/filepath"
+
+	"tape/internal/git/gitlock"
+)
+
+func (r *Repo) refGuard() string { return filepath.Join(r.gitDir, gitlock.OwnDir, "refs.lock") }
+
+// RecoverLocks removes the locks that killed processes of ours left behind, on refs, the
+// indexes of worktrees and the configuration, does what RecoverMirrors does, and returns the
+// paths. A writer clears what is in its own way; this is for housekeeping, so that git does
+// not stumble over a lock on something that we do not write again.
+func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
+	removed, err := r.RecoverMirrors(ctx)
+	if err != nil {
+		return removed, err
+	}
+	clear := r.clearDead(&removed)
+	if err = r.locks.Guarded(ctx, r.refGuard(), func() error { return r.EachRefLock(clear) }); err != nil {
+		return removed, Wrap(err, "recover locks")
+	}
+	dead := map[string]string{} // the guard of each
+	look := func(target, guard string) {
+		if lock := target + ".lock"; gitlock.IsDead(lock) {
+			dead[lock] = guard
+		}
+	}
+	for _, path := range []string{r.config.Path(), r.config.OwnPath(), r.config.AttributesPath()} {
+		look(path, r.config.Guard())
+	}
+	for _, dir := range r.HeadDirs() {
+		w := Worktree{GitDir: dir}
+		look(w.IndexPath(), w.IndexGuard())
+	}
+	if len(dead) == 0 {
+		return removed, nil
+	}
+	// Whoever removes a worktree meanwhile must not get a guard's folder back.
+	err = r.locks.Guarded(ctx, r.WorktreeGuard(), func() error {
+		for lock, guard := range dead {
+			if !gitlock.IsDead(lock) {
+				continue
+			}
+			if err := r.locks.Guarded(ctx, guard, func() error { return clear(lock) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return removed, Wrap(err, "recover locks")
+}
+
+// clearDead removes a lock whose process is dead, and notes that.
+func (r *Repo) clearDead(removed *[]string) func(path string) error {
+	return func(path string) error {
+		if !gitlock.IsDead(path) {
+			return nil
+		}
+		*removed = append(*removed, path)
+		return r.fs.Remove(path)
+	}
+}
+
+// EachRefLock calls fn for all files that may be locks on refs and HEADs.
+func (r *Repo) EachRefLock(fn func(path string) error) error {
+	paths := []string{r.packedPath() + ".lock"}
+	for _, dir := range r.HeadDirs() {
+		paths = append(paths, filepath.Join(dir, "HEAD.lock"))
+	}
+	for _, path := range paths {
+		if err := fn(path); err != nil {
+			return err
+		}
+	}
+	return gitlock.EachIn(filepath.Join(r.gitDir, "refs"), fn)
+}

@@ -1,0 +1,48 @@
+package gitstore
+
+import "tape/internal/git/gitobject"
+
+// What users of a repository need of its objects, see [gitobject].
+type (
+	// Hash names an object.
+	Hash = gitobject.Hash
+	// Kind is one of the four kinds of objects.
+	Kind = gitobject.Kind
+	// Signature is who did something, and when.
+	Signature = gitobject.Signature
+	// TreeEntry is a file or folder of a tree.
+	TreeEntry = gitobject.TreeEntry
+	// Commit is a commit's content.
+	Commit = gitobject.Commit
+	// Tag is the content of an annotated tag.
+	Tag = gitobject.Tag
+)
+
+// The four kinds of git objects, the modes of tree entries, and the bound on objects.
+const (
+	KindBlob   = gitobject.KindBlob
+	KindTree   = gitobject.KindTree
+	KindCommit = gitobject.KindCommit
+	KindTag    = gitobject.KindTag
+	ModeFile   = gitobject.ModeFile
+	ModeDir    = gitobject.ModeDir
+	MaxObject  = gitobject.MaxObject
+)
+
+// ZeroHash names nothing; in a ref update it stands for "does not exist".
+var ZeroHash Hash
+
+// ErrNotFound says that an object, ref or worktree does not exist.
+var ErrNotFound = gitobject.ErrNotFound
+
+// How objects are named, written and read.
+var (
+	ParseHash     = gitobject.ParseHash
+	HashObject    = gitobject.HashObject
+	EncodeTree    = gitobject.EncodeTree
+	DecodeAnyTree = gitobject.DecodeAnyTree
+	EncodeCommit  = gitobject.EncodeCommit
+	DecodeCommit  = gitobject.DecodeCommit
+	EncodeTag     = gitobject.EncodeTag
+	DecodeTag     = gitobject.DecodeTag
+)

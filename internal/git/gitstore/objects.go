@@ -1,0 +1,162 @@
+package gitstore
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"tape/internal/git/gitobject"
+)
+
+// objects returns the object database, opened anew if asked: packs come and go with
+// git gc, and their list is read once.
+func (r *Repo) objects(fresh bool) *gitobject.DB {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.odb != nil && fresh {
+		r.odb.Close()
+		r.odb = nil
+	}
+	if r.odb == nil {
+		r.odb = gitobject.NewDB(r.gitDir, r.extra)
+	}
+	return r.odb
+}
+
+// Refresh looks anew which packs are there.
+func (r *Repo) Refresh() { _ = r.objects(true) }
+
+// looks bounds how often packs are looked for while git makes others of them.
+const looks = 20
+
+// get reads an object or its size. If it is not there it looks again: packs may have been made
+// since, and a look at packs that git is replacing may see neither the old ones nor the new.
+func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, err error) {
+	if o, ok := r.kept.Get(h); ok {
+		return o.Kind, int64(len(o.Data)), o.Data, nil
+	}
+	for look := range looks {
+		db := r.objects(look > 0)
+		if kind, size, data, err = db.Get(h, content); err == nil {
+			if content {
+				data = slices.Clip(data) // who appends to it gets a copy
+				r.kept.Put(h, gitobject.Cached{Kind: kind, Data: data})
+			}
+			return kind, size, data, nil
+		}
+		if look > 0 && (!errors.Is(err, ErrNotFound) || db.Current()) {
+			break
+		}
+	}
+	if errors.Is(err, ErrNotFound) {
+		return "", 0, nil, fmt.Errorf("object %s: %w", h, ErrNotFound)
+	}
+	return "", 0, nil, fmt.Errorf("read object %s: %w", h, err)
+}
+
+// Read returns an object's kind and content. It returns ErrNotFound, wrapped, when
+// the repository does not have it.
+func (r *Repo) Read(h Hash) (Kind, []byte, error) {
+	kind, _, data, err := r.get(h, true)
+	return kind, data, err
+}
+
+func (r *Repo) readAs(h Hash, want Kind) ([]byte, error) {
+	kind, data, err := r.Read(h)
+	if err != nil {
+		return nil, err
+	}
+	if kind != want {
+		return nil, fmt.Errorf("object %s is a %s, not a %s", h, kind, want)
+	}
+	return data, nil
+}
+
+// Blob returns a file's content.
+func (r *Repo) Blob(h Hash) ([]byte, error) { return r.readAs(h, KindBlob) }
+
+// BlobSize returns a file's size in bytes.
+func (r *Repo) BlobSize(h Hash) (int64, error) {
+	_, size, _, err := r.get(h, false)
+	return size, err
+}
+
+// Tree returns a folder's entries, in git's order.
+func (r *Repo) Tree(h Hash) ([]TreeEntry, error) {
+	return decoded(r, h, KindTree, gitobject.DecodeTree)
+}
+
+// Commit returns a commit.
+func (r *Repo) Commit(h Hash) (Commit, error) { return decoded(r, h, KindCommit, DecodeCommit) }
+
+// Tag returns an annotated tag of a commit.
+func (r *Repo) Tag(h Hash) (Tag, error) { return decoded(r, h, KindTag, DecodeTag) }
+
+func decoded[T any](r *Repo, h Hash, kind Kind, decode func([]byte) (T, error)) (out T, err error) {
+	raw, err := r.readAs(h, kind)
+	if err != nil {
+		return out, err
+	}
+	if out, err = decode(raw); err != nil {
+		return out, fmt.Errorf("%s %s: %w", kind, h, err)
+	}
+	return out, nil
+}
+
+// Peel follows tags to the commit they name.
+func (r *Repo) Peel(h Hash) (Hash, error) {
+	kind, raw, err := r.Read(h)
+	if err != nil || kind != KindTag {
+		return h, err
+	}
+	t, err := DecodeTag(raw)
+	return t.Object, err
+}
+
+// ResolvePrefix finds the one object whose name starts with hex, four digits or more.
+// It returns ErrNotFound, or an error naming how many there are.
+func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
+	if len(prefix) == 40 {
+		h, err := ParseHash(prefix)
+		if err == nil {
+			_, _, err = r.Read(h)
+		}
+		return h, err
+	}
+	var found []Hash
+	if len(prefix) >= 4 && strings.Trim(prefix, "0123456789abcdef") == "" {
+		for range looks {
+			db := r.objects(true)
+			var err error
+			if found, err = db.WithPrefix(prefix); err != nil {
+				return ZeroHash, err
+			}
+			if len(found) > 0 || db.Current() {
+				break
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return ZeroHash, fmt.Errorf("object %s: %w", prefix, ErrNotFound)
+	case 1:
+		return found[0], nil
+	}
+	return ZeroHash, fmt.Errorf("%s could be any of %d objects: give more digits", prefix, len(found))
+}
+
+// KeepObjects keeps what is read in memory, up to a bound, until release is called: for
+// work that looks at the same objects more than once. Nobody may change what he is given.
+func (r *Repo) KeepObjects() (release func()) {
+	r.kept.Use(1)
+	return sync.OnceFunc(func() { r.kept.Use(-1) })
+}
+
+// LoosePath is where a loose object lies.
+func (r *Repo) LoosePath(h Hash) string {
+	hex := h.String()
+	return filepath.Join(r.gitDir, "objects", hex[:2], hex[2:])
+}

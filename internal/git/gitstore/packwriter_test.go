@@ -1,0 +1,107 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"tape/internal/git/disk"
+	"tape/internal/testkit/gitjudge"
+)
+
+// TestPack: git takes the pack of a batch for one of its own, and so do we, whatever the sizes
+// of its objects.
+func TestPack(t *testing.T) {
+	j := gitjudge.New(t)
+	r, ctx := open(j, nil), context.Background()
+	b := r.NewPack()
+	rng := rand.New(rand.NewPCG(1, 2))
+	want := map[Hash][]byte{}
+	for _, size := range []int{0, 1, 15, 16, 17, 2047, 2048, 300_000, 3 << 20} {
+		data := make([]byte, size)
+		for i := range data {
+			data[i] = byte(rng.IntN(40))
+		}
+		want[b.Put(KindBlob, slices.Clone(data))] = data
+	}
+	h := putCommit(b, 1)
+	if putCommit(b, 1) != h {
+		t.Error("the same again is something else")
+	}
+	j.OK(b.Flush(ctx))
+	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/x", New: h}))
+	j.OK(b.Settle(ctx))
+	for h, data := range want {
+		if got, err := r.Blob(h); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: %d of %d bytes, %v", h, len(got), len(data), err)
+		}
+	}
+	packs, _ := filepath.Glob(filepath.Join(j.GitDir, "objects", "pack", "*.idx"))
+	if len(packs) != 1 {
+		t.Fatalf("there are %d packs", len(packs))
+	}
+	j.Git("verify-pack", packs[0])
+	j.Fsck()
+	if left := leftTemp(j); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	j.OK(r.NewPack().Flush(ctx)) // of nothing
+}
+
+// TestPackSettles: a pack that a git gc has dropped, because no ref led to it yet, is put back.
+func TestPackSettles(t *testing.T) {
+	j := gitjudge.New(t)
+	r, ctx := open(j, nil), context.Background()
+	b := r.NewPack()
+	h := putCommit(b, 7)
+	j.OK(b.Flush(ctx))
+	j.Git("repack", "-a", "-d")
+	j.Git("prune", "--expire=now")
+	if _, err := open(j, nil).Commit(h); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("git has left it: %v", err)
+	}
+	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/x", New: h}))
+	j.OK(b.Settle(ctx))
+	j.Fsck()
+	if left := leftTemp(j); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestPackFaults: a pack is there as a whole or not at all, whichever operation fails, and
+// leaves nothing.
+func TestPackFaults(t *testing.T) {
+	errFault := errors.New("fault")
+	for n := int64(1); ; n++ {
+		j := gitjudge.New(t)
+		var seen atomic.Int64
+		b := open(j, &disk.FS{Fault: func(disk.Op, string) error {
+			if seen.Add(1) == n {
+				return errFault
+			}
+			return nil
+		}}).NewPack()
+		h := putCommit(b, 1)
+		err := b.Flush(context.Background())
+		b.Discard()
+		if _, got := open(j, nil).Commit(h); err == nil && got != nil {
+			t.Errorf("operation %d: %v", n, got)
+		}
+		j.Git("fsck", "--strict")
+		left := leftTemp(j)
+		if seen.Load() < n {
+			if err != nil || len(left) > 0 {
+				t.Errorf("without a fault: %v, left: %v", err, left)
+			}
+			return
+		}
+		if len(left) > 1 { // its removal failed
+			t.Errorf("operation %d: left: %v", n, left)
+		}
+	}
+}

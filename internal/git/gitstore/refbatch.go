@@ -1,0 +1,309 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/git/gitlock"
+)
+
+// FewRefs is the number of refs up to which each is a file of its own.
+const FewRefs = 64
+
+// UpdateRefs changes many refs, each if it still holds its Old, durably. A few are changed
+// one by one as UpdateRef does, until one fails. Many go into packed-refs, which is replaced
+// once: then nothing has changed when one of them does not hold its Old. After a crash each
+// ref holds its old value or its new one; some may have the one while others have the other.
+//
+// An update whose Old and New are the same makes durable what another program set.
+// Errors are those of UpdateRef.
+func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
+	if len(updates) > FewRefs || r.alone && len(updates) > 0 {
+		return r.UpdateRefsAtOnce(ctx, updates)
+	}
+	for _, u := range updates {
+		if err := u.check(); err != nil {
+			return err
+		}
+	}
+	for _, u := range updates {
+		if err := r.UpdateRef(ctx, u); err != nil {
+			return err
+		}
+		if u.Old != u.New {
+			continue
+		}
+		if err := r.syncFile(r.RefPath(u.Name)); err != nil && !IsAbsent(err) { // packed
+			return fmt.Errorf("update %s: %w", u.Name, err)
+		}
+	}
+	return nil
+}
+
+// AssumeAlone says that nobody else knows of the repository yet: it is being made, and of no
+// use to anybody if that is cut off. Then UpdateRefs does not lock refs, and all go into
+// packed-refs. As with git's clone, only that of HEAD gets a reflog.
+func (r *Repo) AssumeAlone() { r.alone = true }
+
+// UpdateRefsAtOnce is UpdateRefs by one new packed-refs, however few they are. Of refs that
+// have no file of their own, a crash leaves the old value of all, or the new one.
+func (r *Repo) UpdateRefsAtOnce(ctx context.Context, updates []RefUpdate) error {
+	for _, u := range updates {
+		if err := u.check(); err != nil {
+			return err
+		}
+	}
+	updates = slices.Clone(updates)
+	sortUpdates(updates)
+	for i := 1; i < len(updates); i++ {
+		if updates[i].Name == updates[i-1].Name {
+			return fmt.Errorf("update %s: it is to be changed twice", updates[i].Name)
+		}
+	}
+	err := r.locks.Guarded(ctx, r.refGuard(), func() error {
+		b := &refBatch{r: r, updates: updates}
+		return errors.Join(b.run(ctx), b.release())
+	})
+	return Wrap(err, "update %d refs", len(updates))
+}
+
+func sortUpdates(updates []RefUpdate) {
+	slices.SortFunc(updates, func(a, b RefUpdate) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// refBatch is a change of many refs under way, under the guard.
+//
+// Every ref is locked as git does before its value is compared, and until it has the new
+// one. New values are in packed-refs from one rename on, and where there is a file of the
+// ref, which goes before packed-refs, from its removal on. A deleted ref goes from
+// packed-refs first, as in deleteLocked.
+//
+// Refs that mirror a remote, and have no file, are locked by the lock on packed-refs alone:
+// a file that a fetch makes of one meanwhile counts, as if it had come after this. To make
+// and remove a lock for each of them would take far longer than all else. In a repository
+// that nobody else knows of, no ref is locked.
+type refBatch struct {
+	r       *Repo
+	updates []RefUpdate // sorted by name
+	locks   []string    // lock files, "" for none; closed: there are more than may be open
+	loose   []bool      // has a file of its own
+	head    string      // the branch that HEAD names
+}
+
+func (b *refBatch) run(ctx context.Context) (err error) {
+	packed, err := b.r.locks.Lock(b.r.packedPath())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, packed.Release()) }()
+	// Of a git that was killed; it is nobody's but the lock's holder's.
+	if err := b.r.fs.Remove(b.r.packedPath() + ".new"); err != nil {
+		return err
+	}
+	old, err := b.r.readPacked()
+	if err != nil {
+		return err
+	}
+	for _, u := range b.updates {
+		if b.r.alone || isMirror(u.Name) && NoFileAt(b.r.RefPath(u.Name)) {
+			b.locks = append(b.locks, "")
+		} else if err := b.lock(ctx, u.Name); err != nil {
+			return err
+		}
+	}
+	if err := b.compare(old); err != nil {
+		return err
+	}
+	next, err := b.merge(old)
+	if err != nil {
+		return err
+	}
+	if _, b.head, err = readHead(b.r.gitDir); err != nil {
+		return err
+	}
+	for _, u := range b.updates {
+		if err := b.log(u); err != nil {
+			return err
+		}
+	}
+	// The lock on packed-refs is needed until the files are gone: git would pack one of
+	// them in between. So the content goes through a file of its own.
+	if err := b.r.fs.WriteFile(b.r.packedPath(), next); err != nil {
+		return err
+	}
+	return b.removeFiles()
+}
+
+func (b *refBatch) lock(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := b.r.clearEmptyDir(b.r.RefPath(name)); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := b.mkdir(filepath.Dir(b.r.RefPath(name))); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	l, err := b.r.locks.Lock(b.r.RefPath(name))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	path, err := l.Detach()
+	b.locks = append(b.locks, path)
+	return err
+}
+
+// mkdir makes a folder for locks. It is not made durable, since no ref will be in it.
+func (b *refBatch) mkdir(dir string) error {
+	err := b.r.fs.Mkdir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = b.mkdir(filepath.Dir(dir)); err == nil {
+			err = b.r.fs.Mkdir(dir)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// release removes the locks, and the folders that nothing is in.
+func (b *refBatch) release() error {
+	var errs []error
+	parents := map[string]string{} // folder → a ref in it
+	for i, path := range b.locks {
+		if path == "" {
+			continue
+		}
+		errs = append(errs, b.r.fs.Remove(path))
+		parents[filepath.Dir(path)] = b.updates[i].Name
+	}
+	for _, name := range parents {
+		b.r.removeEmptyParents(name)
+	}
+	return errors.Join(errs...)
+}
+
+func (c packedContent) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(c.lines, name, func(l packedLine, name string) int { return strings.Compare(l.name, name) })
+}
+
+// compare checks that every ref holds what it should.
+func (b *refBatch) compare(old packedContent) error {
+	b.loose = make([]bool, len(b.updates))
+	for i, u := range b.updates {
+		h, target, err := b.r.looseRef(u.Name)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			if k, ok := old.find(u.Name); ok {
+				h = old.lines[k].h
+			}
+		case err != nil:
+			return fmt.Errorf("read %s: %w", u.Name, err)
+		case target != "":
+			return fmt.Errorf("%s is a symbolic ref to %s", u.Name, target)
+		case b.locks[i] == "" && !b.r.alone:
+			return &gitlock.HeldError{Path: b.r.RefPath(u.Name)} // a fetch has just made it: once more
+		default:
+			b.loose[i] = true
+		}
+		if h != u.Old {
+			return fmt.Errorf("%s: %w: it holds %s, not %s", u.Name, ErrConflict, describeHash(h), describeHash(u.Old))
+		}
+	}
+	return nil
+}
+
+// merge gives the new content of packed-refs. A ref outside of refs/tags is not peeled:
+// the header then says so, and git looks for itself.
+func (b *refBatch) merge(old packedContent) ([]byte, error) {
+	next := packedContent{peeled: old.peeled}
+	lines := old.lines
+	for _, u := range b.updates {
+		for len(lines) > 0 && lines[0].name < u.Name {
+			next.lines, lines = append(next.lines, lines[0]), lines[1:]
+		}
+		var had packedLine
+		if len(lines) > 0 && lines[0].name == u.Name {
+			had, lines = lines[0], lines[1:]
+		}
+		line := packedLine{name: u.Name, h: u.New, peeled: had.peeled}
+		if u.New.IsZero() {
+			continue
+		}
+		if had.h != u.New {
+			line.peeled = ""
+			if strings.HasPrefix(u.Name, "refs/tags/") {
+				to, err := b.r.Peel(u.New)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", u.Name, err)
+				}
+				if to != u.New {
+					line.peeled = "^" + to.String() + "\n"
+				}
+			} else {
+				next.peeled.all = false
+			}
+		}
+		next.lines = append(next.lines, line)
+	}
+	next.lines = append(next.lines, lines...)
+	return next.encode(), b.checkNames(next)
+}
+
+// checkNames refuses names of which one is a folder of the other. What is a file was found
+// out by locking.
+func (b *refBatch) checkNames(next packedContent) error {
+	for _, u := range b.updates {
+		if u.New.IsZero() {
+			continue
+		}
+		for above := path.Dir(u.Name); above != "refs"; above = path.Dir(above) {
+			if _, ok := next.find(above); ok {
+				return fmt.Errorf("%s exists, so %s cannot", above, u.Name)
+			}
+		}
+		if i, _ := next.find(u.Name + "/"); i < len(next.lines) && strings.HasPrefix(next.lines[i].name, u.Name+"/") {
+			return fmt.Errorf("%s exists, so %s cannot", next.lines[i].name, u.Name)
+		}
+	}
+	return nil
+}
+
+func (b *refBatch) log(u RefUpdate) error {
+	logged := isLogged(u.Name)
+	switch {
+	case u.Old == u.New, b.r.alone && u.Name != b.head:
+	case u.New.IsZero() && (logged || !NoFileAt(b.r.logPath(u.Name))):
+		return b.r.logDeletion(u)
+	case logged && !u.New.IsZero():
+		return b.r.logUpdate(u)
+	}
+	return nil
+}
+
+// removeFiles takes away the refs' own files, after which packed-refs counts.
+func (b *refBatch) removeFiles() error {
+	dirs := map[string]bool{}
+	for i, u := range b.updates {
+		if !b.loose[i] {
+			continue
+		}
+		if err := b.r.fs.Remove(b.r.RefPath(u.Name)); err != nil {
+			return err
+		}
+		dirs[filepath.Dir(b.r.RefPath(u.Name))] = true
+	}
+	for dir := range dirs {
+		if err := b.r.fs.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

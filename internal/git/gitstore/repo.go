@@ -1,0 +1,310 @@
+// Package gitstore is, with the packages below it, the program's only door to git: objects,
+// refs, tags and worktrees.
+//
+// Everything that must survive a crash is written here: objects are synced before the ref
+// that names them ([Batch]), and one ref writer ([Repo.UpdateRef]) speaks git's lock-file
+// protocol, so that it can work beside a running git. The package knows nothing of tapes.
+package gitstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"tape/internal/git/disk"
+	"tape/internal/git/gitconfig"
+	"tape/internal/git/gitlock"
+	"tape/internal/git/gitobject"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrConflict says that a ref no longer holds the value it was read with.
+	ErrConflict = errors.New("changed by someone else")
+	// ErrBusy says that a lock was not to be had in time.
+	ErrBusy = gitlock.ErrBusy
+	// ErrDamagedRef says that the file of a ref holds nothing that could be a ref.
+	ErrDamagedRef = errors.New("damaged ref file")
+	// ErrDamagedHead says so of a HEAD, beside it; git does not take its repository for one.
+	ErrDamagedHead = errors.New("HEAD")
+)
+
+// UnsupportedError says that a repository uses something of git's that this program
+// cannot work with, and what to do about it.
+type UnsupportedError struct {
+	Dir  string // the repository
+	What string
+	Hint string
+}
+
+func (e *UnsupportedError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.What) }
+
+// Wrap says of an error what was being done; no error stays none.
+func Wrap(err error, doing string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(doing, args...), err)
+}
+
+// DefaultLockWait bounds the waiting for a lock that somebody else holds.
+const DefaultLockWait = 10 * time.Second
+
+// Options change how a repository is used; nil means the defaults.
+type Options struct {
+	FS       *disk.FS      // nil: the operating system
+	LockWait time.Duration // 0: DefaultLockWait
+	// Own says whether a .git folder is the user's own, so that all of its settings and its hooks
+	// count. It is asked where that matters. Nil: no folder is.
+	Own func(gitDir string) bool
+	// PassedOver is told, of a folder that is not, which of its settings do not count.
+	PassedOver func(gitDir string, names []string)
+}
+
+// Repo is one git repository. Its methods may be called from several goroutines.
+type Repo struct {
+	gitDir string // the common .git folder, absolute
+	fs     *disk.FS
+	locks  gitlock.Locks
+	bare   bool     // the configuration may say so
+	extra  []string // more object folders: see [OpenBare]
+	alone  bool     // see [Repo.AssumeAlone]
+
+	mu        sync.Mutex // guards what follows
+	odb       *gitobject.DB
+	worktrees *worktreeList
+
+	own        func(gitDir string) bool
+	passedOver func(gitDir string, names []string)
+
+	config *gitconfig.Config
+	kept   gitobject.Cache
+}
+
+// GitDir returns the repository's common .git folder.
+func (r *Repo) GitDir() string { return r.gitDir }
+
+func newRepo(gitDir string, o *Options) *Repo {
+	r := &Repo{gitDir: gitDir, locks: gitlock.Locks{Wait: DefaultLockWait}}
+	if o != nil {
+		r.fs, r.locks.FS, r.own, r.passedOver = o.FS, o.FS, o.Own, o.PassedOver
+		if o.LockWait > 0 {
+			r.locks.Wait = o.LockWait
+		}
+	}
+	r.locks.Check = r.checkFolders
+	r.config = gitconfig.New(gitDir, r.locks, r.own, r.PassOver)
+	return r
+}
+
+// FS returns the disk on which the repository lies.
+func (r *Repo) FS() *disk.FS { return r.fs }
+
+// Locks says how locks of the repository are taken.
+func (r *Repo) Locks() gitlock.Locks { return r.locks }
+
+// IsAlone reports whether nobody else knows of the repository, see [Repo.AssumeAlone].
+func (r *Repo) IsAlone() bool { return r.alone }
+
+// PassOver tells the user which settings, or hooks, of the repository do not count.
+func (r *Repo) PassOver(names []string) {
+	if r.passedOver != nil && len(names) > 0 {
+		r.passedOver(r.gitDir, names)
+	}
+}
+
+// Owns reports whether another git folder is the user's own.
+func (r *Repo) Owns(gitDir string) bool { return r.own != nil && r.own(gitDir) }
+
+// Like returns options for another repository of the same user.
+func (r *Repo) Like() *Options {
+	return &Options{Own: r.own, PassedOver: r.passedOver}
+}
+
+// Config returns the repository's configuration.
+func (r *Repo) Config() *gitconfig.Config { return r.config }
+
+// Identity says who commits at now, see [Config.Identity].
+func (r *Repo) Identity(now time.Time) (author, committer Signature, err error) {
+	return r.config.Identity(now)
+}
+
+// Open opens the repository whose .git folder is gitDir. A kind of repository that
+// is not supported gives an *UnsupportedError.
+func Open(gitDir string, o *Options) (*Repo, error) {
+	gitDir, err := filepath.Abs(gitDir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(filepath.Join(gitDir, "HEAD")); err != nil {
+		return nil, fmt.Errorf("open repository %s: %w", gitDir, err)
+	}
+	r := newRepo(gitDir, o)
+	if err := r.checkFormat(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// checkFormat refuses what would be misread. Most repositories have no [extensions]
+// section, and then one small file is all that is read.
+func (r *Repo) checkFormat() error {
+	if st, err := os.Stat(filepath.Join(r.gitDir, "shallow")); err == nil && st.Size() > 0 {
+		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a shallow clone: the beginning of its history is missing",
+			Hint: "fetch the rest with: git fetch --unshallow"}
+	}
+	if err := r.checkLinks(); err != nil {
+		return err
+	}
+	raw, err := gitconfig.ReadFile(filepath.Join(r.gitDir, "config"))
+	if err != nil {
+		return fmt.Errorf("open repository %s: %w", r.gitDir, err)
+	}
+	raw = bytes.ToLower(raw)
+	r.bare = maybeBare(raw)
+	if !bytes.Contains(raw, []byte("extensions")) {
+		return nil
+	}
+	if v, _ := r.config.Value("extensions", "", "objectformat"); v != "" && v != "sha1" {
+		return &UnsupportedError{Dir: r.gitDir, What: "the repository uses " + v + " object names; only sha1 is supported",
+			Hint: "create the workspace with: git init --object-format=sha1"}
+	}
+	if v, _ := r.config.Value("extensions", "", "refstorage"); v != "" && v != "files" {
+		return &UnsupportedError{Dir: r.gitDir, What: "the repository keeps its refs as " + v + "; only plain ref files are supported",
+			Hint: "convert it with: git refs migrate --ref-format=files"}
+	}
+	if v, _ := r.config.Value("extensions", "", "partialclone"); v != "" {
+		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a partial clone of " + v + ": objects may be missing",
+			Hint: "clone it again without --filter"}
+	}
+	return nil
+}
+
+// checkLinks refuses a .git folder in which folders that are written to are links to elsewhere,
+// unless the user made it so: what is done to them would be done to something else. Those below
+// are looked at when something is written to them, and before git is run: see checkFolders, CheckTree.
+func (r *Repo) checkLinks() error {
+	for _, name := range []string{
+		gitlock.OwnDir, "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "info", "worktrees",
+		gitlock.OwnDir + "/tmp", gitlock.OwnDir + "/locks", gitlock.OwnDir + "/seals", gitlock.OwnDir + "/torn", gitlock.OwnDir + "/turns",
+		gitlock.OwnDir + "/messages", gitlock.OwnDir + "/bookmarks", gitlock.OwnDir + "/host",
+	} {
+		if err := r.checkLink(filepath.Join(r.gitDir, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFolders is checkLinks for the folders between the git folder and a file in it.
+func (r *Repo) checkFolders(file string) error {
+	for dir := filepath.Dir(file); len(dir) > len(r.gitDir); dir = filepath.Dir(dir) {
+		if err := r.checkLink(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckTree is checkLinks for all folders of refs and their logs: git writes wherever they lead.
+func (r *Repo) CheckTree() error {
+	for _, name := range []string{"refs", "logs", "worktrees"} {
+		err := filepath.WalkDir(filepath.Join(r.gitDir, name), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.Type()&os.ModeSymlink == 0 {
+				return nil //nolint:nilerr // git will say what it cannot read
+			}
+			return r.checkLink(path)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Repo) checkLink(path string) error {
+	if st, err := os.Lstat(path); err != nil || st.Mode()&os.ModeSymlink == 0 || r.config.Own() {
+		return nil //nolint:nilerr // what is not there is no link
+	}
+	name, _ := filepath.Rel(r.gitDir, path)
+	return &UnsupportedError{Dir: r.gitDir, What: name + " in it is a link to elsewhere, and the repository did not come from your own tape",
+		Hint: "if it is yours: " + TrustCommand(r.gitDir)}
+}
+
+// TrustCommand is what a user runs so that all settings of a repository count.
+func TrustCommand(gitDir string) string {
+	dir := gitDir
+	if filepath.Base(dir) == ".git" {
+		dir = filepath.Dir(dir)
+	}
+	return "tape workspaces trust '" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+}
+
+// maybeBare spares most repositories a real look at the configuration: they say
+// "bare = false" themselves.
+func maybeBare(config []byte) bool {
+	for line := range bytes.Lines(config) {
+		if !bytes.Contains(line, []byte("bare")) {
+			continue
+		}
+		if string(bytes.Join(bytes.Fields(line), nil)) != "bare=false" {
+			return true
+		}
+	}
+	return false
+}
+
+// InitOptions says how a new repository is set up.
+type InitOptions struct {
+	Options
+	Branch  string   // the full ref that HEAD names
+	Exclude []string // patterns for .git/info/exclude
+}
+
+// Init creates the repository whose .git folder is gitDir, or completes one whose
+// creation was interrupted. HEAD is written last: without it there is no repository.
+func Init(gitDir string, o InitOptions) (*Repo, error) {
+	gitDir, err := filepath.Abs(gitDir)
+	if err != nil {
+		return nil, err
+	}
+	r := newRepo(gitDir, &o.Options)
+	if _, err := os.Lstat(filepath.Join(gitDir, "HEAD")); err == nil {
+		if err := r.checkFormat(); err != nil {
+			return nil, err // and nothing is written to it
+		}
+	}
+	// Our own folder is the first: it marks what an interrupted Init left as ours.
+	for _, dir := range []string{"", gitlock.OwnDir, "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "logs"} {
+		if err := r.fs.MkdirAll(filepath.Join(gitDir, filepath.FromSlash(dir))); err != nil {
+			return nil, fmt.Errorf("create repository: %w", err)
+		}
+	}
+	var exclude bytes.Buffer
+	for _, pattern := range o.Exclude {
+		exclude.WriteString(pattern + "\n")
+	}
+	files := []struct{ name, content string }{
+		{"config", gitconfig.Initial()},
+		{"description", "Recorded agent sessions. Read them with git, or with tape.\n"},
+		{"info/exclude", exclude.String()},
+		{"info/attributes", "*.jsonl -text\n*.json -text\n"},
+		{"HEAD", "ref: " + o.Branch + "\n"},
+	}
+	for _, f := range files {
+		path := filepath.Join(gitDir, filepath.FromSlash(f.name))
+		if _, err := os.Lstat(path); err == nil {
+			continue
+		}
+		if err := r.fs.WriteFile(path, []byte(f.content)); err != nil {
+			return nil, fmt.Errorf("create repository: %w", err)
+		}
+	}
+	return r, r.checkFormat()
+}

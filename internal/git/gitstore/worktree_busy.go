@@ -1,0 +1,35 @@
+package gitstore
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tape/internal/git/gitlock"
+)
+
+// InUse finds the one of some worktrees in which git is in the middle of rebasing or bisecting
+// a branch: its HEAD is detached then, and comes back to the branch at the end.
+func InUse(all []Worktree, branch string) (Worktree, bool) {
+	short := strings.TrimPrefix(branch, "refs/heads/")
+	for _, w := range all {
+		for _, name := range []string{"rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"} {
+			raw, err := os.ReadFile(filepath.Join(w.GitDir, filepath.FromSlash(name)))
+			if held := strings.TrimSpace(string(raw)); err == nil && (held == branch || held == short) {
+				return w, true
+			}
+		}
+	}
+	return Worktree{}, false
+}
+
+// IndexLocked reports since when another program has a worktree's index locked: git does
+// while it changes the files. A lock of ours does not count.
+func (r *Repo) IndexLocked(w Worktree) (since time.Time, ok bool) {
+	st, err := os.Lstat(w.IndexPath() + ".lock")
+	if err != nil || st.Mode().Perm() == gitlock.Perm {
+		return time.Time{}, false
+	}
+	return st.ModTime(), true
+}

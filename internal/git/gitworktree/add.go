@@ -1,0 +1,159 @@
+// Package gitworktree makes and removes linked worktrees, as git does and beside it.
+package gitworktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"tape/internal/git/gitlock"
+	"tape/internal/git/gitstore"
+)
+
+// Add makes dir a linked worktree of a branch, without checking out files, and
+// returns the one that is there already. It writes what `git worktree add` writes, and
+// paths that are absolute, as git before 2.48 does: then older gits understand them, and
+// moving a workspace takes a `git worktree repair`, as with git.
+//
+// The admin folder is put together elsewhere and appears under .git/worktrees by one
+// rename, after dir/.git was written. So a `git worktree prune` by somebody else never
+// meets a half-made one, and after a crash at any point the next call finishes the job.
+func Add(ctx context.Context, r *gitstore.Repo, branch, dir string) (w gitstore.Worktree, err error) {
+	if err := gitstore.CheckRefName(branch); err != nil {
+		return w, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return w, err
+	}
+	err = r.Locks().Guarded(ctx, r.WorktreeGuard(), func() error {
+		w, err = add(r, branch, dir)
+		return err
+	})
+	return w, gitstore.Wrap(err, "add worktree %s of %s", dir, branch)
+}
+
+func add(r *gitstore.Repo, branch, dir string) (gitstore.Worktree, error) {
+	if err := r.FS().MkdirAll(dir); err != nil {
+		return gitstore.Worktree{}, err
+	}
+	dir, err := filepath.EvalSymlinks(dir) // git records real paths
+	if err != nil {
+		return gitstore.Worktree{}, err
+	}
+	there, err := r.WorktreeOf(branch)
+	if err == nil {
+		if real, err := filepath.EvalSymlinks(there.Dir); err == nil && real == dir {
+			return there, nil
+		}
+		return gitstore.Worktree{}, fmt.Errorf("the branch is checked out in %s", there.Dir)
+	}
+	if !errors.Is(err, gitstore.ErrNotFound) {
+		return gitstore.Worktree{}, err
+	}
+	if err := checkDir(r, dir); err != nil {
+		return gitstore.Worktree{}, err
+	}
+	if err := pruneFor(r, branch, dir); err != nil {
+		return gitstore.Worktree{}, err
+	}
+	id, err := r.FreeWorktreeID(branch)
+	if err != nil {
+		return gitstore.Worktree{}, err
+	}
+	w := gitstore.Worktree{Dir: dir, GitDir: filepath.Join(r.WorktreesDir(), id), Branch: branch}
+	return w, write(r, w)
+}
+
+// checkDir refuses a folder that is part of another repository or worktree. A
+// .git file that leads nowhere is what a crash of ours left.
+func checkDir(r *gitstore.Repo, dir string) error {
+	link := filepath.Join(dir, ".git")
+	st, err := os.Lstat(link)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("%s is a repository of its own", dir)
+	}
+	raw, err := os.ReadFile(link)
+	if err != nil {
+		return err
+	}
+	ok := strings.HasPrefix(string(raw), "gitdir: ")
+	if !ok && len(raw) > 0 {
+		return fmt.Errorf("%s is not one of git's", link)
+	}
+	target, err := gitstore.ReadPath(link)
+	if err != nil {
+		return err
+	}
+	if w, err := gitstore.ReadAdmin(target); err == nil && w.Dir == dir {
+		return fmt.Errorf("%s is a worktree already, of %q", dir, w.Branch)
+	}
+	if _, err := os.Stat(filepath.Join(target, "HEAD")); ok && err == nil && !gitstore.SameFile(filepath.Dir(target), r.WorktreesDir()) {
+		return fmt.Errorf("%s belongs to the repository %s", dir, target)
+	}
+	return nil
+}
+
+// pruneFor removes admin folders in the way of a worktree whose own trees are gone.
+func pruneFor(r *gitstore.Repo, branch, dir string) error {
+	for _, admin := range r.HeadDirs()[1:] {
+		old, err := gitstore.ReadAdmin(admin)
+		if err != nil || old.Branch != branch && old.Dir != dir {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(admin, "locked")); err == nil {
+			return fmt.Errorf("its worktree %s is missing, but locked: git worktree unlock it first", old.Dir)
+		}
+		if err := removeAdmin(r, admin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emptyStaging returns the path, free now, where admin folders are put together and
+// taken apart. The guard makes it ours alone; what is there is left from a crash.
+func emptyStaging(r *gitstore.Repo) (string, error) {
+	path := filepath.Join(r.GitDir(), gitlock.OwnDir, "worktree.new")
+	return path, r.FS().RemoveAll(path)
+}
+
+func write(r *gitstore.Repo, w gitstore.Worktree) error {
+	if err := r.FS().MkdirAll(r.WorktreesDir()); err != nil {
+		return err
+	}
+	worktrees, err := filepath.EvalSymlinks(r.WorktreesDir())
+	if err != nil {
+		return err
+	}
+	staging, err := emptyStaging(r)
+	if err != nil {
+		return err
+	}
+	if err := r.FS().MkdirAll(staging); err != nil {
+		return err
+	}
+	files := []struct{ path, content string }{
+		{filepath.Join(staging, "HEAD"), "ref: " + w.Branch},
+		{filepath.Join(staging, "commondir"), "../.."},
+		{filepath.Join(staging, "gitdir"), filepath.ToSlash(filepath.Join(w.Dir, ".git"))},
+		{filepath.Join(w.Dir, ".git"), "gitdir: " + filepath.ToSlash(filepath.Join(worktrees, filepath.Base(w.GitDir)))},
+	}
+	for _, f := range files {
+		if err := r.FS().WriteFile(f.path, []byte(f.content+"\n")); err != nil {
+			return err
+		}
+	}
+	if err := r.FS().Rename(staging, w.GitDir); err != nil {
+		return err
+	}
+	return r.FS().SyncDir(r.WorktreesDir())
+}

@@ -1,0 +1,217 @@
+package gitworktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/git/disk"
+	"tape/internal/git/gitstore"
+	"tape/internal/testkit"
+	"tape/internal/testkit/gitjudge"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+func open(j *gitjudge.Judge, fsys *disk.FS) *gitstore.Repo {
+	j.Helper()
+	r, err := gitstore.Open(j.GitDir, &gitstore.Options{FS: fsys, LockWait: 20 * time.Second})
+	j.OK(err)
+	return r
+}
+
+func mainTree(j *gitjudge.Judge) gitstore.Worktree {
+	return gitstore.Worktree{Dir: j.Dir, GitDir: j.GitDir, Branch: "refs/heads/tape/main"}
+}
+
+// listed compares our list of worktrees with git's.
+func listed(j *gitjudge.Judge, r *gitstore.Repo) {
+	j.Helper()
+	all, err := r.Worktrees()
+	j.OK(err)
+	got := map[string]string{}
+	for _, w := range all {
+		got[w.Dir] = w.Branch
+	}
+	if want := j.Worktrees(); fmt.Sprint(got) != fmt.Sprint(want) {
+		j.Errorf("worktrees %v\ngit has    %v", got, want)
+	}
+}
+
+func TestWorktrees(t *testing.T) {
+	j := gitjudge.New(t)
+	r, c, ctx := open(j, nil), j.Commits(1), context.Background()
+	for _, b := range []string{"main", "a", "b", "x-y", "x/z"} {
+		j.Git("update-ref", "refs/heads/tape/"+b, c[0].String())
+	}
+	j.Git("worktree", "add", "-q", "-b", "own", filepath.Join(j.Dir, "tape-x-y")) // takes the id of tape/x-y
+	add := func(branch string) gitstore.Worktree {
+		t.Helper()
+		w, err := Add(ctx, r, "refs/heads/tape/"+branch, filepath.Join(j.Dir, "tapes", branch))
+		j.OK(err)
+		j.GitIn(w.Dir, "read-tree", "--empty")
+		if out := j.GitIn(w.Dir, "status", "--porcelain", "--branch"); out != "## tape/"+branch {
+			t.Errorf("git status in %s: %s", branch, out)
+		}
+		if again, err := Add(ctx, r, w.Branch, w.Dir); err != nil || again != w {
+			t.Errorf("added twice: %v %v", again, err)
+		}
+		if found, err := r.WorktreeOf(w.Branch); err != nil || found != w {
+			t.Errorf("found %v %v", found, err)
+		}
+		return w
+	}
+	a := add("a")
+	add("x-y")
+	nested := add("x/z")
+	listed(j, r)
+	if w, err := r.WorktreeOf("refs/heads/tape/main"); err != nil || w != mainTree(j) {
+		t.Fatal(w, err)
+	}
+	if w, err := r.WorktreeOf("refs/heads/own"); err != nil || w.Dir != filepath.Join(j.Dir, "tape-x-y") {
+		t.Fatal(w, err)
+	}
+	if _, err := r.WorktreeOf("refs/heads/tape/b"); !errors.Is(err, gitstore.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if _, err := Add(ctx, r, a.Branch, filepath.Join(j.Dir, "elsewhere")); err == nil {
+		t.Error("one branch in two worktrees")
+	}
+	if _, err := Add(ctx, r, "refs/heads/tape/b", j.Dir); err == nil {
+		t.Error("a worktree over the main one")
+	}
+	if _, err := Add(ctx, r, "refs/heads/tape/b", a.Dir); err == nil {
+		t.Error("two branches in one worktree")
+	}
+	// HEADs log what happens to their branch, wherever the writer is.
+	j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: a.Branch, Old: c[0], New: j.Hash(j.Git("commit-tree", "-m", "y", c[0].String()+"^{tree}")), Who: gitjudge.Ann, Message: "checkpoint"}))
+	if out := j.GitIn(a.Dir, "reflog", "-1", "--format=%gs", "HEAD"); out != "checkpoint" {
+		t.Errorf("HEAD's reflog in the worktree: %q", out)
+	}
+	// The folder is gone: no worktree, and no obstacle to another one.
+	j.OK(os.RemoveAll(nested.Dir))
+	if _, err := r.WorktreeOf(nested.Branch); !errors.Is(err, gitstore.ErrNotFound) {
+		t.Error(err)
+	}
+	listed(j, r)
+	add("x/z")
+	listed(j, r)
+	// Checked out by hand elsewhere.
+	j.Git("checkout", "-q", "tape/b")
+	if w, err := r.WorktreeOf("refs/heads/tape/b"); err != nil || w.Dir != j.Dir {
+		t.Error(w, err)
+	}
+	j.Git("worktree", "lock", a.Dir)
+	if err := Remove(ctx, r, a); err == nil {
+		t.Error("a locked worktree was removed")
+	}
+	j.Git("worktree", "unlock", a.Dir)
+	j.OK(Remove(ctx, r, a))
+	j.OK(Remove(ctx, r, a))
+	if _, err := os.Lstat(a.Dir); err == nil {
+		t.Error("the folder is still there")
+	}
+	if err := Remove(ctx, r, mainTree(j)); err == nil {
+		t.Fatal("the main worktree was removed")
+	}
+	listed(j, r)
+	j.Git("worktree", "prune")
+	listed(j, r)
+	j.Fsck()
+}
+
+func TestWorktreeID(t *testing.T) {
+	for branch, want := range map[string]string{
+		"refs/heads/tape/main": "tape-main", "refs/heads/fork/main/try-wal": "fork-main-try-wal", "refs/heads/tape/ü": "tape-ü",
+		"refs/heads/a.lock": "a", "refs/heads/@": "-", "refs/heads/a b..c.": "a-b-c",
+	} {
+		if got := gitstore.WorktreeID(branch); got != want {
+			t.Errorf("%s: %s, want %s", branch, got, want)
+		}
+	}
+	for _, branch := range []string{"refs/heads/" + strings.Repeat("ü", 200), "refs/heads/..", "refs/heads/"} {
+		if id := gitstore.WorktreeID(branch); len(id) > 100 || gitstore.CheckRefName("refs/"+id) != nil {
+			t.Errorf("%s: %s", branch, id)
+		}
+	}
+}
+
+func TestAddWorktreeFaults(t *testing.T) {
+	j := gitjudge.New(t)
+	c, ctx := j.Commits(1), context.Background()
+	const branch = "refs/heads/tape/a"
+	j.Git("update-ref", branch, c[0].String())
+	dir := filepath.Join(j.Dir, "tapes", "a")
+	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
+		_, err := Add(ctx, open(j, fsys), branch, dir)
+		j.Git("worktree", "prune") // somebody else tidies up at the worst moment
+		after := open(j, nil)
+		if _, found := after.WorktreeOf(branch); err == nil && found != nil {
+			t.Fatal(found)
+		}
+		w, err := Add(ctx, after, branch, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := j.GitIn(w.Dir, "status", "--porcelain", "--branch"); out != "## tape/a" {
+			t.Fatal(out)
+		}
+		listed(j, after)
+		_ = Remove(ctx, open(j, fsys), w)
+		if err := Remove(ctx, after, w); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestRemoveWorktreeFaults(t *testing.T) {
+	j := gitjudge.New(t)
+	c, ctx := j.Commits(1), context.Background()
+	const branch = "refs/heads/tape/a"
+	j.Git("update-ref", branch, c[0].String())
+	dir := filepath.Join(j.Dir, "tapes", "a")
+	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
+		after := open(j, nil)
+		w, err := Add(ctx, after, branch, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = Remove(ctx, open(j, fsys), w)
+		listed(j, after)
+		if err := Remove(ctx, after, w); err != nil {
+			t.Fatal(err)
+		}
+		listed(j, after)
+		if _, err := os.Lstat(dir); err == nil {
+			t.Fatal("the folder is still there")
+		}
+	})
+}
+
+// TestWorktreesHead has a HEAD that cannot be read: what is checked out is not known, which is
+// another thing than that nothing is.
+func TestWorktreesHead(t *testing.T) {
+	j := gitjudge.New(t)
+	r, head := open(j, nil), filepath.Join(j.Dir, ".git", "HEAD")
+	for _, spoil := range []func() error{
+		func() error { return os.Symlink("HEAD", head) },
+		func() error { return os.WriteFile(head, []byte("x\n"), 0o600) },
+		func() error { return nil },
+	} {
+		j.OK(os.RemoveAll(head))
+		j.OK(spoil())
+		if w, err := r.WorktreeOf("refs/heads/tape/main"); err == nil || errors.Is(err, gitstore.ErrNotFound) {
+			t.Errorf("it is in %q: %v", w.Dir, err)
+		}
+		if all, err := r.Worktrees(); err == nil {
+			t.Errorf("there are %v", all)
+		}
+	}
+	j.OK(os.RemoveAll(head))
+	j.OK(os.WriteFile(head, []byte("ref: refs/heads/tape/main\n"), 0o600))
+}

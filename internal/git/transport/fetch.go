@@ -1,0 +1,183 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/git/gitlock"
+	"tape/internal/git/gitrun"
+	"tape/internal/git/gitstore"
+)
+
+// Fetched is what a fetch came to.
+type Fetched struct {
+	Changes []RefChange // of the refs here, sorted by name
+	Head    string      // the branch that the remote's HEAD names; "" if it was not told
+}
+
+// Fetch brings the objects of those refs of a remote (a name, or an address) that match,
+// and makes the refs here that they map to equal to them: forced, and without those that
+// are gone there. They must be in a namespace that nobody else writes. Their history is
+// complete before they are set.
+//
+// Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound without a remote of that name;
+// ErrConflict and ErrBusy where another fetch is at the same refs; the context's error. No
+// temporary file and no lock is left, and refs hold an old or a new value.
+func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec, o Options) (Fetched, error) {
+	m, err := approach(ctx, r, remote, false)
+	if err != nil {
+		return Fetched{}, err
+	}
+	if len(specs) == 0 {
+		return Fetched{}, errors.New("fetch: no refs are asked for")
+	}
+	if r.Config().Bool("remote", m.Name, "promisor") {
+		return Fetched{}, &gitstore.UnsupportedError{Dir: r.GitDir(), What: "the repository is a partial clone: parts of its history are missing",
+			Hint: fmt.Sprintf("fetch the rest with: git fetch %[1]s && git fetch --refetch --no-filter %[1]s && git config --unset remote.%[1]s.promisor && git config --unset remote.%[1]s.partialclonefilter", m.Name)}
+	}
+	for _, s := range specs {
+		if err := s.check(); err != nil {
+			return Fetched{}, err
+		}
+	}
+	before, err := mirrored(r, specs)
+	if err != nil {
+		return Fetched{}, err
+	}
+	var out Fetched
+	out.Head, err = fetchByGit(ctx, r, m, specs, o, before)
+	r.Refresh() // packs that came are looked for
+	after, aerr := mirrored(r, specs)
+	if err = errors.Join(err, aerr); err != nil {
+		return Fetched{}, err
+	}
+	out.Changes = changes(before, after)
+	return out, settle(ctx, r, out.Changes)
+}
+
+// mirrored returns the refs here that a fetch may set.
+func mirrored(r *gitstore.Repo, specs []RefSpec) (map[string]gitstore.Hash, error) {
+	out := map[string]gitstore.Hash{}
+	for _, s := range specs {
+		refs, err := r.Refs(s.prefix())
+		if err != nil {
+			return nil, err
+		}
+		for _, ref := range refs {
+			if strings.HasSuffix(s.Dst, "*") || ref.Name == s.Dst {
+				out[ref.Name] = ref.Hash
+			}
+		}
+	}
+	return out, nil
+}
+
+func changes(before, after map[string]gitstore.Hash) (out []RefChange) {
+	for name, h := range after {
+		if before[name] != h {
+			out = append(out, RefChange{Name: name, Old: before[name], New: h})
+		}
+	}
+	for name, h := range before {
+		if _, ok := after[name]; !ok {
+			out = append(out, RefChange{Name: name, Old: h})
+		}
+	}
+	slices.SortFunc(out, func(a, b RefChange) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// fetchByGit fetches with the git program. The branch of HEAD is "" where git does not tell.
+func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, before map[string]gitstore.Hash) (head string, err error) {
+	if r.IsAlone() {
+		head, done, err := firstFetch(ctx, r, m, specs, o)
+		if err != nil || done {
+			return head, err
+		}
+	}
+	if err := sweepFetchLocks(r); err != nil {
+		return "", err
+	}
+	if _, err := r.RecoverMirrors(ctx); err != nil {
+		return "", err
+	}
+	// To delete one that is packed, git writes packed-refs anew, and everybody's refs are in there.
+	packed := false
+	for name := range before {
+		packed = packed || gitstore.NoFileAt(r.RefPath(name))
+	}
+	return head, gitFetch(ctx, r, m, specs, o, fetchSettings(packed))
+}
+
+// fetchSettings are those of a git that fetches. What is here may be large, and is a
+// stranger's; refs are synced if asked.
+func fetchSettings(syncRefs bool) []string {
+	sync := "core.fsync=objects,derived-metadata,index"
+	if syncRefs {
+		sync += ",reference"
+	}
+	return []string{
+		"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", sync, "-c", "fetch.writeCommitGraph=false",
+		"-c", "advice.fetchShowForcedUpdates=false",
+	}
+}
+
+// gitFetch lets the git program fetch. Where its refs have files of their own, they are not
+// synced one by one: what they held can be fetched again; see settle.
+func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, settings []string) error {
+	args := func(extra ...string) []string {
+		args := append(slices.Clone(settings),
+			"fetch", "--no-tags", "--no-prune-tags", "--no-auto-gc", "--prune", "--force", "--refmap=", "--no-recurse-submodules", "--no-show-forced-updates")
+		args = append(args, extra...)
+		args = append(args, "--progress", "--", m.gitName())
+		for _, s := range specs {
+			args = append(args, "+"+s.Src+":"+s.Dst)
+		}
+		return args
+	}
+	_, err := runGit(ctx, r, listening(r, m, o), args("--no-write-fetch-head")...) // of git 2.29
+	var failed *gitError
+	if errors.As(err, &failed) && failed.code == unknownOption {
+		_, err = runGit(ctx, r, listening(r, m, o), args()...)
+	}
+	if errors.As(err, &failed) && movedRef().MatchString(failed.stderr) {
+		return fmt.Errorf("%w: %w", gitstore.ErrConflict, err)
+	}
+	return classify(err)
+}
+
+// settle makes durable what git has set without syncing: all at once, in packed-refs, where
+// those of a first fetch are already. Of the packs git has synced all but their names.
+func settle(ctx context.Context, r *gitstore.Repo, moved []RefChange) error {
+	var updates []gitstore.RefUpdate
+	for _, c := range moved {
+		if !c.New.IsZero() && !(r.IsAlone() && gitstore.NoFileAt(r.RefPath(c.Name))) {
+			updates = append(updates, gitstore.RefUpdate{Name: c.Name, Old: c.New, New: c.New})
+		}
+	}
+	if len(moved) > 0 {
+		if err := r.FS().SyncDir(filepath.Join(gitrun.ObjectsDir(r), "pack")); err != nil {
+			return err
+		}
+	}
+	return r.UpdateRefs(ctx, updates)
+}
+
+// sweepFetchLocks removes the locks that a killed git has left on refs to which only
+// fetches write: git never removes them, and stops at them for good.
+func sweepFetchLocks(r *gitstore.Repo) error {
+	found := map[string]fs.FileInfo{}
+	err := gitlock.EachIn(filepath.Join(r.GitDir(), filepath.FromSlash(gitstore.FetchedPrefix)), func(path string) error {
+		gitrun.NoteOld(found, path)
+		return nil
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return gitrun.RemoveLeft(r, found, gitrun.OpenFiles())
+}

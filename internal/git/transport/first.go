@@ -1,0 +1,84 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/git/gitstore"
+)
+
+// firstFetch fetches into a repository that has nothing yet, by git's own clone: that writes
+// all refs as one file, where a fetch makes a file of each, and looks once less at what the
+// pack holds. Only the objects come here; the rest is a folder that is thrown away.
+//
+// A clone takes all branches, and its address is seen by all who list processes. done is
+// false, and nothing has come, where the remote has others than those that are asked for,
+// or the address has a password.
+func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options) (head string, done bool, err error) {
+	if MaskURL(m.URL) != m.URL {
+		return "", false, nil
+	}
+	told, head, err := gitLsRemote(ctx, r, m, o, "--symref")
+	if err != nil {
+		return "", false, err
+	}
+	asked := func(ref gitstore.Ref) bool {
+		return slices.ContainsFunc(specs, func(s RefSpec) bool { return s.matches(ref.Name) })
+	}
+	if slices.ContainsFunc(told, func(ref gitstore.Ref) bool { return strings.HasPrefix(ref.Name, "refs/heads/") && !asked(ref) }) {
+		return head, false, nil
+	}
+	if !slices.ContainsFunc(told, asked) {
+		return head, true, nil
+	}
+	dir, err := scratchDir(r, "clone-*")
+	if err != nil {
+		return "", false, err
+	}
+	defer os.RemoveAll(dir)
+	args := fetchSettings(false)
+	for _, s := range specs {
+		args = append(args, "-c", "remote.origin.fetch=+"+s.Src+":"+s.Dst)
+	}
+	args = append(args, "clone", "--bare", "--no-local", "--no-tags", "--template=", "--origin", "origin")
+	run := listening(r, m, o)
+	run.gitDir = dir
+	if _, other := r.Config().Value("remote", m.Name, "uploadpack"); run.near && !other {
+		args = append(args, "--upload-pack="+nearUploadPack)
+	}
+	args = append(args, "--progress", "--", m.URL, dir)
+	if _, err := runGit(ctx, r, run, args...); err != nil {
+		return "", false, classify(err)
+	}
+	if st, err := os.Stat(filepath.Join(dir, "shallow")); err == nil && st.Size() > 0 {
+		return "", false, fmt.Errorf("%w: it is a shallow clone: the beginning of its history is missing", ErrRemote)
+	}
+	return head, true, takeRefs(ctx, r, dir, specs)
+}
+
+// nearUploadPack packs what is not packed yet with less care: what it saves in bytes does
+// not go through a line, and is saved by the next gc.
+const nearUploadPack = "git -c pack.window=2 -c pack.compression=1 upload-pack"
+
+// takeRefs sets the refs that a clone in dir has fetched.
+func takeRefs(ctx context.Context, r *gitstore.Repo, dir string, specs []RefSpec) error {
+	other, err := gitstore.Open(dir, r.Like())
+	if err != nil {
+		return err
+	}
+	var updates []gitstore.RefUpdate
+	for _, s := range specs {
+		refs, err := other.Refs(s.prefix())
+		if err != nil {
+			return err
+		}
+		for _, ref := range refs {
+			updates = append(updates, gitstore.RefUpdate{Name: ref.Name, New: ref.Hash})
+		}
+	}
+	return r.UpdateRefs(ctx, updates)
+}

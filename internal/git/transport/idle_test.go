@@ -1,0 +1,227 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tape/internal/git/gitrun"
+	"tape/internal/git/gitstore"
+	"tape/internal/testkit"
+	"tape/internal/testkit/gitpeer"
+)
+
+const advertisement = "application/x-git-upload-pack-advertisement"
+
+// answering is a server that answers every request so, until the test ends.
+func answering(t *testing.T, answer func(w http.ResponseWriter, gone <-chan struct{})) string {
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		gone := make(chan struct{})
+		stop := context.AfterFunc(req.Context(), func() { close(gone) })
+		defer stop()
+		select {
+		case <-ended:
+		default:
+			answer(w, gone)
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(ended) })
+	return server.URL + "/x.git"
+}
+
+func says(kind, text string) func(http.ResponseWriter, <-chan struct{}) {
+	return func(w http.ResponseWriter, _ <-chan struct{}) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+// A remote that is none says so, and not that it is empty.
+func TestNoGitServer(t *testing.T) {
+	for name, answer := range map[string]func(http.ResponseWriter, <-chan struct{}){
+		"a page":          says("text/html", "<html>Sign in</html>"),
+		"nothing":         says(advertisement, ""),
+		"no protocol":     says(advertisement, "<html>Sign in</html>"),
+		"half of it":      says(advertisement, "001e# service=git-up"),
+		"an error":        says(advertisement, "001e# service=git-upload-pack\n00000013ERR go away\n"),
+		"refs of another": says(advertisement, "001e# service=git-upload-pack\n0000000bnonsense0000"),
+		"an error of http": func(w http.ResponseWriter, _ <-chan struct{}) {
+			http.Error(w, "\x1b[2Jbroken", http.StatusInternalServerError)
+		},
+		"somewhere else": func(w http.ResponseWriter, _ <-chan struct{}) {
+			w.Header().Set("Location", "http://example.invalid/")
+			w.WriteHeader(http.StatusFound)
+		},
+		"something binary":  says(advertisement, strings.Repeat("\x00\xff", 100)),
+		"an empty old list": says("text/plain", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSide(t, gitpeer.Peer{URL: answering(t, answer)})
+			_, _, err := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
+			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "origin") {
+				t.Errorf("it has no refs, and that gave %v", err)
+			}
+			if strings.ContainsAny(fmt.Sprint(err), "\x1b\x00") {
+				t.Errorf("not fit for a terminal: %q", err)
+			}
+		})
+	}
+}
+
+// A web server that says nothing is given up, before it answers or in the middle.
+func TestMuteServer(t *testing.T) {
+	mute := func(first string) string {
+		return answering(t, func(w http.ResponseWriter, gone <-chan struct{}) {
+			if first != "" {
+				says(advertisement, first)(w, gone)
+				_ = http.NewResponseController(w).Flush()
+			}
+			<-gone
+		})
+	}
+	var wait sync.WaitGroup
+	for name, url := range map[string]string{"from the beginning": mute(""), "in the middle": mute("001e# service=git-up")} {
+		s := newSide(t, gitpeer.Peer{URL: url})
+		wait.Go(func() {
+			_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
+			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") && !strings.Contains(err.Error(), "too slow") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// So is a host that takes connections and does not speak ssh, and a command that says
+// nothing more.
+func TestMuteSSH(t *testing.T) {
+	if _, err := exec.LookPath("ssh"); err != nil {
+		t.Skip("ssh is not installed")
+	}
+	t.Setenv("GIT_SSH", "")
+	t.Setenv("GIT_SSH_COMMAND", "")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	mustDo(t, err)
+	defer l.Close()
+	s := newSide(t, gitpeer.Peer{URL: "ssh://" + l.Addr().String() + "/x.git"})
+	if _, err = Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second}); !errors.Is(err, ErrRemote) {
+		t.Errorf("it gave %v", err)
+	}
+	command := filepath.Join(t.TempDir(), "ssh")
+	mustDo(t, os.WriteFile(command, []byte("#!/bin/sh\necho 'welcome to the machine' >&2\nexec sleep 600\n"), 0o700))
+	s = newSide(t, gitpeer.Peer{URL: "host:x.git"})
+	t.Setenv("GIT_SSH_COMMAND", command)
+	_, err = Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
+	if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") {
+		t.Errorf("a command that says nothing gave %v", err)
+	}
+}
+
+// What git tells shows that the remote goes on, and what takes time here once all is there
+// is not held against it.
+func TestPatience(t *testing.T) {
+	ended := 0
+	p := &patience{limit: time.Hour, end: func() { ended++ }}
+	p.watching(io.Discard)
+	p.moved(true)
+	if p.giveUp(); p.isOver() {
+		t.Error("all had come, and it was given up")
+	}
+	p = &patience{limit: 100 * time.Millisecond, end: func() { ended++ }}
+	w := p.watching(io.Discard)
+	for range 20 {
+		time.Sleep(10 * time.Millisecond)
+		fmt.Fprint(w, "Receiving objects:  50% (1/2)\r")
+	}
+	if p.isOver() {
+		t.Error("it went on, and was given up")
+	}
+	fmt.Fprint(w, "Receiving objects: 100% (2/2), done.\n")
+	time.Sleep(200 * time.Millisecond)
+	if p.isOver() || ended != 0 {
+		t.Error("all had come, and it was given up")
+	}
+	p = &patience{limit: time.Millisecond, end: func() { ended++ }}
+	p.watching(io.Discard)
+	time.Sleep(100 * time.Millisecond)
+	if p.stop(); !p.isOver() || ended != 1 {
+		t.Errorf("it said nothing, and was ended %d times", ended)
+	}
+}
+
+// Without the git program all that needs it says so, and nothing is changed.
+func TestNoGit(t *testing.T) {
+	dir := gitpeer.Bare(t)
+	s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
+	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
+	t.Setenv("PATH", t.TempDir())
+	ctx, o := context.Background(), s.o()
+	_, err1 := Fetch(ctx, s.r, "origin", mirror, o)
+	_, err2 := Push(ctx, s.r, "origin", [][]PushRef{{branch("x", h)}}, o)
+	_, err3 := FindTarget(ctx, s.r, "origin", []string{"refs/"}, o)
+	_, _, err4 := LsRemote(ctx, s.r, dir, []string{"refs/"}, o)
+	err5 := gitrun.GC(ctx, s.r, "")
+	s.r.AssumeAlone()
+	_, err6 := Fetch(ctx, s.r, "origin", mirror, o)
+	for i, err := range []error{err1, err2, err3, err4, err5, err6, gitrun.CheckGit()} {
+		if !errors.Is(err, gitrun.ErrNoGit) {
+			t.Errorf("%d: %v", i+1, err)
+		}
+	}
+}
+
+// refsForever sends refs until the other side hangs up, or as many bytes as it never should.
+func refsForever(t *testing.T) (url string) {
+	return answering(t, func(w http.ResponseWriter, gone <-chan struct{}) {
+		hash := strings.Repeat("1", 40)
+		says(advertisement, "001e# service=git-upload-pack\n0000"+string(appendPacket(nil, hash+" HEAD\x00side-band-64k ofs-delta\n")))(w, gone)
+		var chunk []byte
+		for i, sent := 0, 0; sent < 16<<30; sent += len(chunk) {
+			chunk = chunk[:0]
+			for range 10_000 {
+				chunk = appendPacket(chunk, fmt.Sprintf("%s refs/heads/tape/x%09d\n", hash, i))
+				i++
+			}
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// A list of refs without end is cut off: git is bounded by the memory that it may use.
+func TestEndlessRefs(t *testing.T) {
+	url := refsForever(t)
+	if !testkit.Soak() {
+		t.Skip("it takes a while")
+	}
+	s := newSide(t, gitpeer.Peer{URL: url})
+	_, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
+	if !errors.Is(err, ErrHostile) {
+		t.Errorf("it gave %v", err)
+	}
+}
+
+func appendPacket(b []byte, content string) []byte {
+	return append(fmt.Appendf(b, "%04x", len(content)+4), content...)
+}
+
+func mustDo(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

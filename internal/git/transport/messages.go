@@ -1,0 +1,127 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"tape/internal/git/gitstore"
+)
+
+// tail keeps the end of what is written, and hands all of it on.
+type tail struct {
+	more io.Writer
+	kept []byte
+}
+
+const tailBytes = 64 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	if t.more != nil {
+		_, _ = t.more.Write(harmless(p)) // a terminal that is gone does not stop the transport
+	}
+	t.kept = append(t.kept, p...)
+	if len(t.kept) > tailBytes {
+		t.kept = withoutRefs(t.kept)
+	}
+	if len(t.kept) > tailBytes {
+		t.kept = bytes.Clone(t.kept[len(t.kept)-tailBytes/2:])
+	}
+	return len(p), nil
+}
+
+// withoutRefs drops the lines that tell of refs that moved: there may be many of them around
+// one that says what went wrong.
+func withoutRefs(said []byte) (out []byte) {
+	for line := range bytes.Lines(said) {
+		if !refLine().Match(line) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+func (t *tail) String() string { return string(t.kept) }
+
+// lazy compiles an expression when it is first needed: most commands never talk to a remote.
+func lazy(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
+var (
+	refLine   = lazy(`^ [ *+=t-] .* -> `)
+	gitNoise  = lazy(`^(hint: |Cloning into |remote: Total |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
+	gitMeter  = lazy(`^(remote: )?[A-Z][a-zA-Z ]+:? +\d+(% \(\d+/\d+\)|,? done|$)`)
+	secretURL = lazy(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'"]+`)
+	// a ref that was not any more what git had read
+	movedRef = lazy(`(?m)cannot lock ref '[^'\n]+': (?:is at |reference already exists|reference is missing|unable to resolve reference '[^'\n]+'$)`)
+)
+
+// explain takes from git's messages what says why it failed: hints, progress and headings
+// go, and so do passwords in addresses.
+func explain(stderr string) string {
+	var out []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
+		line = printable(strings.TrimRight(line, " \t\x1b[K"))
+		if line == "" || gitNoise().MatchString(line) || refLine().MatchString(line) || gitMeter().MatchString(line) || strings.Contains(line, "[rejected]") {
+			continue
+		}
+		out = append(out, secretURL().ReplaceAllStringFunc(line, MaskURL))
+	}
+	const most = 20
+	if len(out) > most {
+		out = append(out[:most/2], out[len(out)-most/2:]...)
+	}
+	return strings.Join(out, "\n")
+}
+
+// printable drops what a terminal would obey, and what is no text.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c != '\n' && !unicode.IsGraphic(c) || c == utf8.RuneError {
+			return -1
+		}
+		return c
+	}, strings.ReplaceAll(s, "\t", " "))
+}
+
+// harmless drops from a remote's text, while it goes to a terminal, what that would obey,
+// except for the ends of lines.
+func harmless(p []byte) []byte {
+	return slices.DeleteFunc(slices.Clone(p), func(c byte) bool { return c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f })
+}
+
+// classify gives an error of git's its kind. What a full disk breaks looks like a damaged
+// pack, and so does what a line that is cut breaks; so those go first.
+func classify(err error) error {
+	var failed *gitError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	said := strings.ToLower(failed.stderr)
+	contains := func(list []string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return strings.Contains(said, s) })
+	}
+	switch {
+	case contains(saysLocal):
+		return err
+	case contains(saysAuth):
+		return fmt.Errorf("%w: %w", ErrAuth, err)
+	case contains([]string{"repository corruption on the remote side"}): // and then the line is cut
+		return fmt.Errorf("%w: %w", ErrHostile, err)
+	case contains([]string{"early eof", "hung up", "rpc failed", "unexpected disconnect"}):
+		return fmt.Errorf("%w: %w", ErrRemote, err)
+	case contains([]string{"couldn't find remote ref"}):
+		return fmt.Errorf("%w: %w", gitstore.ErrNotFound, err)
+	case contains(saysHostile):
+		return fmt.Errorf("%w: %w", ErrHostile, err)
+	}
+	return fmt.Errorf("%w: %w", ErrRemote, err)
+}

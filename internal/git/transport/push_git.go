@@ -1,0 +1,183 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/git/gitconfig"
+	"tape/internal/git/gitlock"
+	"tape/internal/git/gitstore"
+)
+
+// answersPushes reports whether what receives pushes at an address can be asked for refs in
+// place of what serves fetches.
+func answersPushes(address string) bool {
+	_, local := LocalDir(address)
+	_, _, scp := scpAddress(address)
+	scheme, _, _ := strings.Cut(strings.ToLower(address), "://")
+	return local || scp || strings.Contains(scheme, "ssh")
+}
+
+// gitPushRefs lets the git program ask what receives pushes for its refs. It does not tell
+// what tags peel to: of tens of thousands, what serves fetches reads each one.
+func gitPushRefs(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (refs []gitstore.Ref, err error) {
+	program := "git-receive-pack"
+	if own, ok := r.Config().Value("remote", m.Name, "receivepack"); ok && own != "" {
+		program = own
+	}
+	refs, _, err = gitLsRemote(ctx, r, m, o, "--upload-pack="+program)
+	return refs, err
+}
+
+// gitPush lets the git program push refs, all or none of them if atomic.
+func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, atomic bool, o Options) ([]PushResult, error) {
+	args := []string{"-c", "push.followTags=false", "push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no"}
+	if o.Progress != nil {
+		args = append(args, "--progress")
+	}
+	if atomic {
+		args = append(args, "--atomic")
+	}
+	for _, ref := range refs {
+		if ref.New.IsZero() {
+			args = append(args, "--force-with-lease="+ref.Name+":"+ref.Old.String())
+		}
+	}
+	args = append(args, "--", m.gitName())
+	run := gitRun{options: o}
+	if len(refs) > gitstore.FewRefs && !slices.ContainsFunc(refs, func(ref PushRef) bool { return ref.New.IsZero() }) {
+		dir, err := outgoing(r, refs)
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		run.gitDir, args = dir, append(args, "refs/*:refs/*")
+	} else {
+		for _, ref := range refs {
+			from := ref.New.String()
+			if ref.New.IsZero() {
+				from = ""
+			}
+			args = append(args, from+":"+ref.Name)
+		}
+	}
+	out, err := runGit(ctx, r, run, args...)
+	var failed *gitError
+	if err != nil && !errors.As(err, &failed) {
+		return nil, err
+	}
+	if failed != nil && strings.Contains(failed.stderr, "does not support --atomic") {
+		return nil, errNoAtomic
+	}
+	if failed != nil && strings.Contains(string(out), "(unpacker error)") {
+		return nil, fmt.Errorf("%w: it could not accept the objects: %w", ErrRemote, err) // its disk is full
+	}
+	said := ""
+	if failed != nil {
+		said = remoteLines(failed.stderr)
+	}
+	results := parsePush(string(out), said)
+	switch {
+	case err == nil && len(results) < len(refs):
+		return nil, fmt.Errorf("%w: it reported on %d of %d refs", ErrRemote, len(results), len(refs))
+	case len(results) < len(refs) || err != nil && !slices.ContainsFunc(results, isRejected):
+		return nil, classify(err)
+	}
+	return results, nil
+}
+
+// outgoing makes a git folder that has nothing but refs, those to be pushed, and uses the
+// objects of this repository. Git compares every ref that it is told by name with all that
+// the remote has; a pattern costs it no more than a look at each.
+func outgoing(r *gitstore.Repo, refs []PushRef) (dir string, err error) {
+	if dir, err = scratchDir(r, "push-*"); err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	lines := make([]string, len(refs))
+	for i, ref := range refs {
+		lines[i] = ref.New.String() + " " + ref.Name + "\n"
+	}
+	hooks, _ := r.HooksDir()
+	// Git notes there what it has pushed, which is thrown away: nothing of that has to be synced.
+	config := "[include]\n\tpath = " + gitconfig.Quote(r.Config().Path()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + gitconfig.Quote(hooks) + "\n"
+	err = os.Mkdir(filepath.Join(dir, "refs"), 0o700)
+	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "packed-refs": strings.Join(lines, "")} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	return dir, err
+}
+
+// scratchDir makes a folder of ours, for what is thrown away.
+func scratchDir(r *gitstore.Repo, pattern string) (string, error) {
+	tmp := filepath.Join(r.GitDir(), gitlock.OwnDir, "tmp")
+	if err := r.FS().MkdirAll(tmp); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(tmp, pattern)
+}
+
+// remoteLines are what the remote, or its hook, said.
+func remoteLines(stderr string) string {
+	var out []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
+		if said, ok := strings.CutPrefix(strings.TrimRight(line, " \x1b[K"), "remote: "); ok && !gitMeter().MatchString(line) {
+			out = append(out, printable(said))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// parsePush reads what git push --porcelain says: a flag, from:to, and a summary, with
+// tabs between them.
+func parsePush(out, said string) (results []PushResult) {
+	for line := range strings.Lines(out) {
+		flag, rest, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		names, summary, ok2 := strings.Cut(rest, "\t")
+		_, name, ok3 := strings.Cut(names, ":")
+		if !ok || !ok2 || !ok3 || len(flag) != 1 {
+			continue
+		}
+		r := PushResult{Name: name}
+		switch flag {
+		case "=":
+			r.Status = PushUpToDate
+		case "*":
+			r.Status = PushedNew
+		case " ", "+":
+			r.Status = PushedFastForward
+		case "-":
+			r.Status = PushedDeleted
+		default:
+			r.Status, r.Reason = PushRejected, reason(summary, said)
+		}
+		results = append(results, r)
+	}
+	return results
+}
+
+// reason turns git's summary of a rejection, "[rejected] (why)", into words.
+func reason(summary, said string) string {
+	why := summary
+	if open := strings.IndexByte(summary, '('); open >= 0 {
+		why = strings.TrimSuffix(summary[open+1:], ")")
+	}
+	switch {
+	case strings.Contains(why, "atomic"):
+		return PushCollateral
+	case why == "fetch first" || why == "needs force":
+		return "non-fast-forward"
+	case strings.Contains(why, "hook") && said != "":
+		return why + ": " + said
+	}
+	return why
+}

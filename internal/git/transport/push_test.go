@@ -1,0 +1,183 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/testkit/gitpeer"
+)
+
+// Whatever way a remote is pushed to, a push finds there what git shows of it.
+func TestPushTarget(t *testing.T) {
+	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+		s := newSide(t, peer)
+		local := peer.Way == "path" || peer.Way == "file"
+		look := func(prefixes ...string) Target {
+			t.Helper()
+			got, err := FindTarget(context.Background(), s.r, "origin", prefixes, s.o())
+			s.OK(err)
+			return got
+		}
+		if got := look("refs/"); len(got.Refs) != 0 || got.Headless != local {
+			t.Errorf("an empty remote is %+v", got)
+		}
+		commits := growing(t, s.r, gitstore.ZeroHash, 3, "main")
+		note := tagged(t, s.r, commits[1], "anchor/main/001_x")
+		s.push([]PushRef{branch("tape/main", commits[2]), tag("anchor/main/001_x", note)}, []PushRef{branch("other", commits[0])})
+		want := s.GitIn(peer.Dir, "--git-dir="+peer.Dir, "for-each-ref", "--format=%(objectname) %(refname)")
+		var got []string
+		for _, ref := range look("refs/").Refs {
+			got = append(got, ref.Hash.String()+" "+ref.Name)
+		}
+		if slices.Sort(got); strings.TrimSpace(strings.Join(got, "\n")) != sortedLines(want) {
+			t.Errorf("it has\n%s\nnot\n%s", strings.Join(got, "\n"), want)
+		}
+		if got := look("refs/tags/").Refs; len(got) != 1 || got[0] != (gitstore.Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
+			t.Errorf("its tags are %v", got)
+		}
+		s.OK(SetRemoteHead(context.Background(), s.r, "origin", "refs/heads/tape/main"))
+		if look("refs/").Headless {
+			t.Error("HEAD is set, and it has none")
+		}
+	})
+}
+
+func sortedLines(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// A remote may be pushed to at another address than it is fetched from, by a program of
+// another name, and through a rewritten address: what is there counts.
+func TestPushTargetElsewhere(t *testing.T) {
+	old, next := gitpeer.Bare(t), gitpeer.Bare(t)
+	s := newSide(t, gitpeer.Peer{Way: "path", URL: old, Dir: old})
+	commits := growing(t, s.r, gitstore.ZeroHash, 2, "main")
+	s.push([]PushRef{branch("old", commits[0])})
+	s.Git("config", "remote.origin.pushurl", next)
+	s.push([]PushRef{branch("next", commits[1])})
+	names := func() (out []string) {
+		t.Helper()
+		got, err := FindTarget(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
+		s.OK(err)
+		for _, ref := range got.Refs {
+			out = append(out, ref.Name)
+		}
+		return out
+	}
+	if got := names(); !slices.Equal(got, []string{"refs/heads/next"}) {
+		t.Errorf("at the address for pushes there is %v", got)
+	}
+	s.Git("config", "--unset", "remote.origin.pushurl")
+	s.Git("config", "url."+next+".pushInsteadOf", old)
+	if got := names(); !slices.Equal(got, []string{"refs/heads/next"}) {
+		t.Errorf("at the rewritten address there is %v", got)
+	}
+	s.Git("config", "--unset", "url."+next+".pushInsteadOf")
+	asked := filepath.Join(t.TempDir(), "asked")
+	program := filepath.Join(t.TempDir(), "receive")
+	s.OK(os.WriteFile(program, []byte("#!/bin/sh\n: >'"+asked+"'\nexec git-receive-pack \"$@\"\n"), 0o700))
+	s.Git("config", "remote.origin.receivepack", program)
+	s.r = open(s.Judge, nil)
+	if got := names(); !slices.Equal(got, []string{"refs/heads/old"}) {
+		t.Errorf("by another program there is %v", got)
+	}
+	if _, err := os.Stat(asked); err != nil {
+		t.Errorf("the program of the remote was not asked: %v", err)
+	}
+	s.Git("config", "--add", "remote.origin.pushurl", next)
+	s.Git("config", "--add", "remote.origin.pushurl", old)
+	if _, err := FindTarget(context.Background(), s.r, "origin", []string{"refs/"}, s.o()); err == nil {
+		t.Error("two addresses to push to are taken for one")
+	}
+}
+
+// More refs than go at once are sent in parts, in which each group is whole. What is
+// refused takes its group along, and no other.
+func TestPushInParts(t *testing.T) {
+	var groups [][]PushRef
+	for i := range maxPushRefs/3 + 500 {
+		var g []PushRef
+		for k := range 1 + i%11 {
+			g = append(g, branch(fmt.Sprintf("b%d-%d", i, k), gitstore.Hash{1}))
+		}
+		groups = append(groups, g)
+	}
+	bad := map[string]bool{"refs/heads/b10-3": true, "refs/heads/b2000-2": true}
+	sent, taken := 0, map[string]bool{}
+	p := &push{results: map[string]PushResult{}, send: func(_ context.Context, refs []PushRef, atomic bool) (out []PushResult, _ error) {
+		sent = max(sent, len(refs))
+		refused := slices.ContainsFunc(refs, func(ref PushRef) bool { return bad[ref.Name] })
+		for _, ref := range refs {
+			r := PushResult{Name: ref.Name, Status: PushedNew}
+			switch {
+			case bad[ref.Name]:
+				r.Status, r.Reason = PushRejected, "no"
+			case refused:
+				r.Status, r.Reason = PushRejected, PushCollateral
+			default:
+				taken[ref.Name] = true
+			}
+			out = append(out, r)
+		}
+		return out, nil
+	}}
+	if err := p.chunks(t.Context(), groups); err != nil {
+		t.Fatal(err)
+	}
+	if sent > maxPushRefs || sent < maxPushRefs*9/10 {
+		t.Errorf("%d refs went at once", sent)
+	}
+	for i, g := range p.all() {
+		if len(g) != len(groups[i]) {
+			t.Fatalf("group %d has %d results, not %d", i, len(g), len(groups[i]))
+		}
+		for k, r := range g {
+			if r.Name != groups[i][k].Name || (r.Status == PushRejected) != (i == 10 || i == 2000) || taken[r.Name] == (r.Status == PushRejected) {
+				t.Fatalf("ref %d of group %d: %+v", k, i, r)
+			}
+		}
+	}
+}
+
+// More refs than git is told by name arrive as few do.
+func TestPushManyRefs(t *testing.T) {
+	dir := gitpeer.Bare(t)
+	s := newSide(t, gitpeer.Peer{Way: "path", URL: dir, Dir: dir})
+	commits := growing(t, s.r, gitstore.ZeroHash, 2, "main")
+	other := growing(t, s.r, gitstore.ZeroHash, 1, "other")
+	s.push([]PushRef{branch("b7", other[0])})
+	var groups [][]PushRef
+	for i := range gitstore.FewRefs {
+		groups = append(groups, []PushRef{branch(fmt.Sprint("b", i), commits[1]), tag(fmt.Sprint("t/", i), commits[0])})
+	}
+	results, err := Push(context.Background(), s.r, "origin", groups, s.o())
+	s.OK(err)
+	for i, g := range results {
+		if (g[0].Status == PushRejected) != (i == 7) || (g[1].Status == PushRejected) != (i == 7) || i == 7 && g[0].Reason != "non-fast-forward" {
+			t.Errorf("group %d: %+v", i, g)
+		}
+	}
+	got := len(strings.Fields(s.GitIn(dir, "--git-dir="+dir, "for-each-ref", "--format=%(refname)")))
+	if want := 2*(len(groups)-1) + 1; got != want {
+		t.Errorf("the remote has %d refs, not %d", got, want)
+	}
+	s.sound()
+}
+
+// Git since 2.46 takes an empty address for the end of those before it.
+func TestEmptyAddress(t *testing.T) {
+	s := newSide(t, gitpeer.Peer{Way: "path", URL: "/a"})
+	s.Git("config", "--add", "remote.origin.url", "")
+	s.Git("config", "--add", "remote.origin.url", "/b")
+	if got, err := Remotes(s.r); err != nil || len(got) != 1 || got[0].URL != "/b" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -1,0 +1,249 @@
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/git/gitconfig"
+	"tape/internal/git/gitstore"
+)
+
+// Why a remote is not added: there is one of that name already, or one whose refs would be in
+// the folder of its own.
+var (
+	ErrExists = errors.New("exists already")
+	ErrNested = errors.New("has a name that is a folder above or below another remote's")
+)
+
+// Remote is another repository that git's configuration gives a name.
+type Remote struct {
+	Name    string
+	URL     string
+	PushURL string // where pushes go; empty: to URL
+}
+
+// pushTo is where pushes go.
+func (m Remote) pushTo() string { return cmp.Or(m.PushURL, m.URL) }
+
+// transportWho is who reflogs say moved a ref that came from another side.
+var transportWho = gitstore.Signature{Name: "tape", Email: "tape@localhost"}
+
+// Remotes returns the remotes that git's configuration names, sorted by name.
+func Remotes(r *gitstore.Repo) ([]Remote, error) {
+	var out []Remote
+	for _, e := range r.Config().Fresh() {
+		if e.Section != "remote" || e.Subsection == "" || CheckRemoteName(e.Subsection) != nil {
+			continue
+		}
+		i := slices.IndexFunc(out, func(m Remote) bool { return m.Name == e.Subsection })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Remote{Name: e.Subsection})
+		}
+		switch { // of several addresses git fetches from the first; for later versions an empty one takes back those before
+		case e.Key == "url" && (out[i].URL == "" || e.Value == ""):
+			out[i].URL = e.Value
+		case e.Key == "pushurl" && (out[i].PushURL == "" || e.Value == ""):
+			out[i].PushURL = e.Value
+		}
+	}
+	out = slices.DeleteFunc(out, func(m Remote) bool { return m.URL == "" })
+	slices.SortFunc(out, func(a, b Remote) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// AddRemote names another repository in git's configuration, so that a plain git fetch
+// works, too. A path is made absolute. Errors: ErrExists and ErrNested, wrapped; one that says
+// what is wrong with the name or the address.
+func AddRemote(ctx context.Context, r *gitstore.Repo, name, address string) error {
+	if err := CheckRemoteName(name); err != nil {
+		return err
+	}
+	if err := CheckURL(address); err != nil {
+		return err
+	}
+	if isLocalPath(address) {
+		abs, err := filepath.Abs(address)
+		if err != nil {
+			return err
+		}
+		address = abs
+	}
+	lines := "[remote \"" + name + "\"]\n\turl = " + gitconfig.Quote(address) + "\n\tfetch = +refs/heads/*:refs/remotes/" + name + "/*\n"
+	err := r.Config().Edit(ctx, func(old []byte) ([]byte, error) {
+		before, err := gitconfig.Entries(old)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(before, func(e gitconfig.Entry) bool { return e.Section == "remote" && e.Subsection == name }) {
+			return nil, ErrExists
+		}
+		if slices.ContainsFunc(before, func(e gitconfig.Entry) bool { return e.Section == "remote" && areNested(e.Subsection, name) }) {
+			return nil, ErrNested
+		}
+		next := slices.Clone(old)
+		if len(next) > 0 && next[len(next)-1] != '\n' {
+			next = append(next, '\n')
+		}
+		next = append(next, lines...)
+		after, err := gitconfig.Entries(next)
+		if err != nil {
+			return nil, err
+		}
+		if len(after) != len(before)+2 || !slices.Equal(after[:len(before)], before) || after[len(before)].Value != address {
+			return nil, errors.New("tape cannot edit this configuration; do it with git remote add")
+		}
+		return next, nil
+	})
+	return gitstore.Wrap(err, "add remote %q", name)
+}
+
+// areNested reports whether the refs of one name would be in the folder of the other's.
+func areNested(a, b string) bool {
+	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+}
+
+// RemoveRemote takes a remote out of git's configuration, and the refs that hold what was
+// fetched from it. Errors: ErrNotFound, wrapped, without such a remote in the repository's
+// own configuration.
+func RemoveRemote(ctx context.Context, r *gitstore.Repo, name string) error {
+	if err := CheckRemoteName(name); err != nil {
+		return err
+	}
+	return gitstore.Wrap(removeRemote(ctx, r, name), "remove remote %q", name)
+}
+
+func removeRemote(ctx context.Context, r *gitstore.Repo, name string) error {
+	raw, err := os.ReadFile(r.Config().Path())
+	if err == nil {
+		_, err = withoutRemote(raw, name)
+	}
+	if err != nil {
+		return err
+	}
+	// First the refs: cut off in between, the remote is still there, and can be removed again.
+	var updates []gitstore.RefUpdate
+	for _, prefix := range []string{"refs/remotes/" + name + "/", gitstore.RemoteRefs(name), gitstore.FetchedRefs(name)} {
+		if err := r.RemoveSymbolicRef(ctx, prefix+"HEAD"); err != nil {
+			return err
+		}
+		refs, err := r.Refs(prefix)
+		if err != nil {
+			return err
+		}
+		for _, ref := range refs {
+			updates = append(updates, gitstore.RefUpdate{Name: ref.Name, Old: ref.Hash, Who: transportWho})
+		}
+	}
+	if err := r.UpdateRefs(ctx, updates); err != nil {
+		return err
+	}
+	return r.Config().Edit(ctx, func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
+}
+
+// withoutRemote cuts the sections of a remote out of a configuration.
+func withoutRemote(old []byte, name string) ([]byte, error) {
+	concerns := func(e gitconfig.Entry) bool { return e.Section == "remote" && e.Subsection == name }
+	before, err := gitconfig.Entries(old)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(before, concerns) {
+		return nil, gitstore.ErrNotFound
+	}
+	var next []byte
+	inside := false
+	for line := range bytes.Lines(old) {
+		if strings.HasPrefix(strings.TrimLeft(string(line), " \t"), "[") {
+			section, subsection, ok := gitconfig.Header(string(line))
+			inside = ok && section == "remote" && subsection == name
+		}
+		if !inside {
+			next = append(next, line...)
+		}
+	}
+	after, err := gitconfig.Entries(next)
+	if err != nil || !slices.Equal(after, slices.DeleteFunc(before, concerns)) {
+		return nil, errors.New("tape cannot edit this configuration; do it with git remote remove")
+	}
+	return next, nil
+}
+
+// findRemote finds a remote by name; what is no name of one is taken for an address.
+func findRemote(r *gitstore.Repo, name string) (Remote, error) {
+	all, err := Remotes(r)
+	if err != nil {
+		return Remote{}, err
+	}
+	if i := slices.IndexFunc(all, func(m Remote) bool { return m.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	if CheckRemoteName(name) == nil && !strings.ContainsAny(name, `/\:`) {
+		return Remote{}, fmt.Errorf("remote %q: %w", name, gitstore.ErrNotFound)
+	}
+	if err := CheckURL(name); err != nil {
+		return Remote{}, err
+	}
+	if isLocalPath(name) {
+		name, err = filepath.Abs(name)
+	}
+	return Remote{URL: name}, err
+}
+
+// approach finds a remote that git is to talk to, and refuses it if the configuration leads
+// to an address that CheckURL refuses.
+func approach(ctx context.Context, r *gitstore.Repo, name string, push bool) (Remote, error) {
+	m, err := findRemote(r, name)
+	if err != nil {
+		return m, err
+	}
+	pushKeys := []string{"pushinsteadof", "insteadof"}
+	if m.PushURL != "" {
+		pushKeys = pushKeys[1:]
+	}
+	from, to := fetchAddress(r, m), rewritten(r, m.pushTo(), pushKeys...)
+	if err := errors.Join(CheckURL(from), CheckURL(to)); err != nil {
+		return m, err
+	}
+	if push {
+		return m, checkServed(ctx, r, to, true)
+	}
+	return m, checkServed(ctx, r, from, false)
+}
+
+// fetchAddress is where a remote is fetched from in the end.
+func fetchAddress(r *gitstore.Repo, m Remote) string { return rewritten(r, m.URL, "insteadof") }
+
+// rewritten applies url.<base>.insteadOf, and for a push pushInsteadOf first.
+func rewritten(r *gitstore.Repo, address string, keys ...string) string {
+	for _, key := range keys {
+		best, out := 0, address
+		for _, e := range r.Config().Fresh() {
+			if e.Section == "url" && e.Key == key && len(e.Value) > best && strings.HasPrefix(address, e.Value) {
+				best, out = len(e.Value), e.Subsection+address[len(e.Value):]
+			}
+		}
+		if best > 0 {
+			return out
+		}
+	}
+	return address
+}
+
+// localDir is the folder of an address; a relative one of the configuration begins where
+// git lets it begin.
+func localDir(r *gitstore.Repo, address string) (string, bool) {
+	dir, ok := LocalDir(address)
+	dir = gitconfig.ExpandHome(dir, gitconfig.HomeDir())
+	if ok && !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~") {
+		dir = filepath.Join(rootDir(r), dir)
+	}
+	return dir, ok
+}
