@@ -17,8 +17,8 @@ import (
 
 	"tape/index/internal/find"
 	"tape/index/internal/store"
-	"tape/internal/jsonl"
 	"tape/internal/text"
+	"tape/internal/text/jsonl"
 	"tape/internal/text/query"
 	"tape/internal/text/scan"
 	"tape/repo"

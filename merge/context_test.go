@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 	"tape/merge"
 	"tape/repo"
 	"tape/repo/view"

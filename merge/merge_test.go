@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/merge"
 	"tape/repo"
 )

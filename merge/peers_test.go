@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
 	"tape/internal/testkit/gitpeer"
+	"tape/internal/text/jsonl"
 	"tape/merge"
 	"tape/repo"
 )

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 )
 
 // forkWorld is what a workspace should hold, kept as plain slices.

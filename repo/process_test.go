@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 	"testing"
 	"time"
 )

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/join"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 	"testing"
 )
 

@@ -19,7 +19,7 @@ import (
 	"tape/internal/layout"
 	"tape/internal/purge"
 	"tape/internal/rewrite"
-	"tape/internal/secrets"
+	"tape/internal/text/secrets"
 	"testing"
 )
 

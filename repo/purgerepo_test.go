@@ -9,8 +9,8 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/purge"
-	"tape/internal/secrets"
 	"tape/internal/testkit"
+	"tape/internal/text/secrets"
 	"testing"
 
 	"golang.org/x/sync/errgroup"

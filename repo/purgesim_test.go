@@ -11,9 +11,9 @@ import (
 	"tape/internal/join"
 	"tape/internal/layout"
 	"tape/internal/purge"
-	"tape/internal/secrets"
 	"tape/internal/snapshot"
 	"tape/internal/testkit"
+	"tape/internal/text/secrets"
 	"testing"
 )
 

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/join"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/purge"
-	"tape/internal/secrets"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 	"testing"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"tape/internal/forks"
 	"tape/internal/join"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
-	"tape/internal/secrets"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 	"tape/internal/writer"
 	"testing"
 )

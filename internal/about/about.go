@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 )
 
 // Tape is what some entries of a tape say about it. The zero value knows nothing. It can be

@@ -6,8 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 )
 
 // How long a title is, in characters. A paragraph of a few words alone is not enough of one.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 )
 
 // Usage is what the last run event says about tokens. Nil means that it does not say.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Who says something.

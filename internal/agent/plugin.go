@@ -12,7 +12,7 @@ import (
 	"tape/hooks"
 	"tape/internal/agent/tools"
 	"tape/internal/models"
-	"tape/internal/secrets"
+	"tape/internal/text/secrets"
 	"tape/repo"
 	"tape/repo/view"
 )

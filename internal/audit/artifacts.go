@@ -9,9 +9,9 @@ import (
 
 	"tape/internal/artifacts"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 )
 
 func isArtifactsDir(e gitstore.TreeEntry) bool { return e.Name == layout.ArtifactsDir && e.IsDir() }

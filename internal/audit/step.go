@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/repair"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 )
 
 // past is the state after a commit, as far as the next one has to be compared with it.

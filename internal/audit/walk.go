@@ -5,11 +5,11 @@ import (
 	"errors"
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/rewrite"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 )
 
 // How much is shown of what can be long.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tape/internal/entrydiff"
+	"tape/internal/text/entrydiff"
 )
 
 // TextLine is a line of a changed text, safe to show.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/entrydiff"
 	"tape/internal/testkit"
+	"tape/internal/text/entrydiff"
 )
 
 func textPart(old, new string) entrydiff.Part {

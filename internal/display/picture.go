@@ -3,7 +3,7 @@ package display
 import (
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Picture is the picture that a part of a message or result holds, in the form of any provider:

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

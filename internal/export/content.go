@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/display"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

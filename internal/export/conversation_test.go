@@ -10,8 +10,8 @@ import (
 	"unicode"
 
 	"tape/internal/display"
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -11,7 +11,7 @@ import (
 	"tape/internal/display"
 	"tape/internal/export/markup"
 	"tape/internal/export/messages"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

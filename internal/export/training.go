@@ -9,7 +9,7 @@ import (
 
 	"tape/internal/export/markup"
 	"tape/internal/export/messages"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
 )

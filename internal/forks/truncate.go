@@ -3,10 +3,10 @@ package forks
 import (
 	"bytes"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 )
 
 // truncate builds a commit's tree as of an entry, and returns the phase then open. That keeps all

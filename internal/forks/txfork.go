@@ -4,7 +4,7 @@ import (
 	"context"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
-	"tape/internal/threeway"
+	"tape/internal/text/threeway"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )

@@ -12,7 +12,7 @@ import (
 	"tape/internal/host/admission"
 	"tape/internal/host/api"
 	"tape/internal/host/auditlog"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -17,7 +17,7 @@ import (
 	"tape/internal/host/mask"
 	"tape/internal/host/runs"
 	"tape/internal/host/transcript"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

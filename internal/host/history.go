@@ -10,7 +10,7 @@ import (
 	"tape/internal/host/lanes"
 	"tape/internal/host/mask"
 	"tape/internal/host/transcript"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -19,8 +19,8 @@ import (
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

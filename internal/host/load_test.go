@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tape/internal/host/api"
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"tape/internal/host/api"
 	"tape/internal/host/mask"
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

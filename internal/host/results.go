@@ -10,7 +10,7 @@ import (
 	"tape/internal/host/lanes"
 	"tape/internal/host/results"
 	"tape/internal/host/runs"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

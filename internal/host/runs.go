@@ -15,7 +15,7 @@ import (
 	"tape/internal/host/lanes"
 	"tape/internal/host/runs"
 	"tape/internal/host/start"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

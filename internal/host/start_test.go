@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tape/internal/host/api"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

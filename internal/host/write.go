@@ -10,7 +10,7 @@ import (
 	"tape/internal/host/api"
 	"tape/internal/host/authorship"
 	"tape/internal/host/lanes"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/merge"
 	"tape/repo"
 )

@@ -10,8 +10,8 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 	"tape/internal/writer"
 	"tape/repo"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 )
 
 // large makes a transcript of about that many bytes, with lines as long as

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // ln makes a Claude Code line. rest is what is special about it.

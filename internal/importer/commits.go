@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"tape/internal/importer/bub"
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // detectLines is how many lines have a say in what a file is.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Agents are the formats of programs that keep transcripts in a place that [Discover] knows.

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }

@@ -19,7 +19,7 @@ import (
 	"tape/internal/importer/openai"
 	"tape/internal/importer/opencode"
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // The formats, by the names that users write.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 	"tape/repo"

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // live is where sessions of today's programs are, with what their hooks were told.

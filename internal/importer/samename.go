@@ -7,7 +7,7 @@ import (
 
 	"tape/internal/importer/bub"
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

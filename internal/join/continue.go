@@ -10,10 +10,10 @@ import (
 	"slices"
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"tape/internal/artifacts"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )

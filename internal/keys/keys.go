@@ -16,7 +16,7 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/layout"
-	"tape/internal/secrets"
+	"tape/internal/text/secrets"
 )
 
 // File is where the keys are, below the folder of the workspaces: {"openai": "…"}.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"unicode/utf8"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // ArtifactLimit is how many bytes an artifact may have. It is read into memory when it is

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"time"
 	"unicode/utf8"
 )

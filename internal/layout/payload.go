@@ -3,7 +3,7 @@ package layout
 import (
 	"slices"
 	"strings"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/internal/text/near"
 	"time"
 )

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

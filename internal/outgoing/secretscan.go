@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
-	"tape/internal/secrets"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 	"tape/internal/workspace"
 
 	"golang.org/x/sync/errgroup"

@@ -8,8 +8,8 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
-	"tape/internal/secrets"
 	"tape/internal/snapshot"
+	"tape/internal/text/secrets"
 )
 
 // choose makes out what is masked.

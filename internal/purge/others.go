@@ -7,8 +7,8 @@ import (
 	"slices"
 	"tape/internal/git/gitstore"
 	"tape/internal/layout"
-	"tape/internal/secrets"
 	"tape/internal/snapshot"
+	"tape/internal/text/secrets"
 	"tape/internal/workspace"
 )
 

@@ -9,8 +9,8 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/layout"
 	"tape/internal/rewrite"
-	"tape/internal/secrets"
 	"tape/internal/snapshot"
+	"tape/internal/text/secrets"
 	"tape/internal/workspace"
 	"tape/internal/writer"
 )

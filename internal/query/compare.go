@@ -7,8 +7,8 @@ import (
 	"iter"
 	"math"
 
-	"tape/internal/entrydiff"
 	"tape/internal/layout"
+	"tape/internal/text/entrydiff"
 )
 
 // The kinds of changes.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 )
 
 // descent is a walk down a line, see coverage.

@@ -5,9 +5,9 @@ import (
 	"context"
 	"math"
 	"slices"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 )
 

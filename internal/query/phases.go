@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 )
 

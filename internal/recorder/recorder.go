@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tape/internal/git/disk"
-	"tape/internal/jsonl"
 	"tape/internal/spool"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

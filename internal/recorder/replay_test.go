@@ -18,9 +18,9 @@ import (
 
 	"tape/internal/importer"
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
 	"tape/internal/recorder"
 	"tape/internal/spool"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 	"tape/repo"
 )

@@ -12,8 +12,8 @@ import (
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/outgoing"
-	"tape/internal/secrets"
 	"tape/internal/snapshot"
+	"tape/internal/text/secrets"
 	"tape/internal/workspace"
 )
 

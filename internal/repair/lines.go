@@ -7,9 +7,9 @@ import (
 	"os"
 	"slices"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 )
 
 // widestGap bounds how many entries can be missing before one where nothing tells: an id that is

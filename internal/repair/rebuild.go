@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/writer"
 )
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 )
 
 // Builder makes the trees of commits with more entries behind those of one, without a

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/lineage"
 	"tape/internal/snapshot"
-	"tape/internal/threeway"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/threeway"
 	"tape/internal/workspace"
 )
 

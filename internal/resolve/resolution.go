@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
-	"tape/internal/threeway"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/threeway"
 	"tape/internal/workspace"
 )
 

@@ -7,11 +7,11 @@ import (
 	"maps"
 	"slices"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/lineage"
-	"tape/internal/secrets"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 	"tape/internal/workspace"
 	"unicode/utf8"
 )

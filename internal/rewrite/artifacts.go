@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 )
 
 // maskedArtifact is what became of an artifact: its name follows its content.

@@ -7,10 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
-	"tape/internal/secrets"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 	"unicode/utf8"
 )
 

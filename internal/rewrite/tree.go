@@ -6,9 +6,9 @@ import (
 	"context"
 	"slices"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 )
 
 type maskedBlob struct {

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 )
 

@@ -7,8 +7,8 @@ import (
 	"io"
 	"math"
 	"sort"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 )
 
 // cursor walks through the lines of one class of a phase, in order.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"tape/internal/git/gitobject"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 )
 

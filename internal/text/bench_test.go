@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
 	"tape/internal/text"
+	"tape/internal/text/jsonl"
 	"tape/internal/text/query"
 	"tape/internal/text/scan"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // maxBlob is up to which length what looks like base64 may be something people read.

@@ -16,7 +16,7 @@ import (
 	"tape/internal/about"
 	"tape/internal/git/projectgit"
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/display"
-	"tape/internal/entrydiff"
 	"tape/internal/export"
-	"tape/internal/jsonl"
+	"tape/internal/text/entrydiff"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"tape/internal/about"
 	"tape/internal/export"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -13,7 +13,7 @@ import (
 	"tape/internal/about"
 	"tape/internal/display"
 	"tape/internal/export"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
 )

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"sync"
 	"tape/internal/git/disk"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
-	"tape/internal/secrets"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 )
 
 // CommitPolicy says when entries are committed besides handoffs.

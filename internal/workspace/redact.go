@@ -12,9 +12,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
-	"tape/internal/secrets"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 )
 
 // Redaction says what is done with secrets in entries that are appended or imported.

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
-	"tape/internal/secrets"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 	"time"
 )
 

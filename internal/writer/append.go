@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 )
 

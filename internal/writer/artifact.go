@@ -10,9 +10,9 @@ import (
 
 	"tape/internal/artifacts"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 )
 

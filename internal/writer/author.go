@@ -2,9 +2,9 @@ package writer
 
 import (
 	"bytes"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 )
 
 // authored notes in an entry's meta who writes it, where that is not who began the tape. An

@@ -7,10 +7,10 @@ import (
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
 	"tape/internal/journal"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
 	"tape/internal/snapshot"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 
 	"golang.org/x/sync/errgroup"

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"tape/internal/git/gitstore"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
 	"tape/internal/resolve"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // The schema of the messages API: https://docs.anthropic.com/en/api/messages

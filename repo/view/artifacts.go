@@ -12,8 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

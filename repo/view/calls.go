@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 func parseCall(raw []byte) *call {

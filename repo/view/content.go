@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 type partKind int

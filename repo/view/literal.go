@@ -3,7 +3,7 @@ package view
 import (
 	"slices"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // The messages follow the schema of chat completions:

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // gen makes text of the shape that agents record: words of a large vocabulary by

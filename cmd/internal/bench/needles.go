@@ -9,8 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tape/internal/jsonl"
 	"tape/internal/text"
+	"tape/internal/text/jsonl"
 )
 
 // needles are what the long tape is searched for. They are taken from the first entries

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/jsonl"
 	"tape/internal/text"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"tape/hooks/githooks"
 	"tape/internal/agents"
-	"tape/internal/jsonl"
 	"tape/internal/recorder"
 	"tape/internal/spool"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 	"tape/repo"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tape/internal/display"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 	"tape/repo"
 )

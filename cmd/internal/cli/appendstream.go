@@ -8,8 +8,8 @@ import (
 	"io"
 
 	"tape/internal/display"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 	"tape/internal/workspace"
 	"tape/repo"
 )

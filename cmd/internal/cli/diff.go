@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/entrydiff"
-	"tape/internal/jsonl"
 	"tape/internal/query"
+	"tape/internal/text/entrydiff"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"tape/internal/about"
-	"tape/internal/jsonl"
 	"tape/internal/query"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

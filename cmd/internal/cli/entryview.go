@@ -11,8 +11,8 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/export"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
 )

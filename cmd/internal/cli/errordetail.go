@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"tape/internal/display"
-	"tape/internal/entrydiff"
-	"tape/internal/jsonl"
 	"tape/internal/outgoing"
+	"tape/internal/text/entrydiff"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"tape/hooks/githooks"
 	"tape/internal/display"
-	"tape/internal/entrydiff"
-	"tape/internal/jsonl"
 	"tape/internal/layout"
+	"tape/internal/text/entrydiff"
+	"tape/internal/text/jsonl"
 	"tape/merge"
 	"tape/repo"
 )

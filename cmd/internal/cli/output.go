@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"tape/internal/display"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // writeError marks a failed write of results.

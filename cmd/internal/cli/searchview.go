@@ -14,7 +14,7 @@ import (
 	"tape/index"
 	"tape/internal/catalog"
 	"tape/internal/display"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/display"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // randomLines makes a file of entries and of what else may get into one.

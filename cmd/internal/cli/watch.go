@@ -15,9 +15,9 @@ import (
 	"tape/internal/display"
 	"tape/internal/git/disk"
 	"tape/internal/importer"
-	"tape/internal/jsonl"
 	"tape/internal/recorder"
 	"tape/internal/spool"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -6,8 +6,8 @@ import (
 	"unicode"
 
 	"tape/index/internal/fts5"
-	"tape/internal/jsonl"
 	"tape/internal/text"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"tape/hooks"
-	"tape/internal/secrets"
+	"tape/internal/text/secrets"
 	"tape/repo"
 	"tape/repo/view"
 )

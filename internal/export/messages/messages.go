@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"slices"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
 )

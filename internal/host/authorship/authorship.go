@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"tape/internal/host/api"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

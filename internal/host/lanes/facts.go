@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"tape/internal/host/api"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"tape/internal/host/api"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

@@ -9,8 +9,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 
-	"tape/internal/jsonl"
-	"tape/internal/secrets"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 	"tape/repo"
 )
 

@@ -9,7 +9,7 @@ import (
 	"tape/internal/host/api"
 	"tape/internal/host/lanes"
 	"tape/internal/host/runs"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 

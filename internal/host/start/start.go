@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"tape/internal/host/api"
-	"tape/internal/jsonl"
-	"tape/internal/secrets"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 	"tape/repo"
 )
 

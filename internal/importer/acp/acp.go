@@ -14,7 +14,7 @@ import (
 	"slices"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 type reader struct {

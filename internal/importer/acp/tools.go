@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // call is a call of a tool, as the updates so far have it.

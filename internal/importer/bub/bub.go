@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Keys makes the keys of Bub's entries. They keep nothing in their meta, as

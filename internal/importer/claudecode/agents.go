@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // A subagent is started by a call of a tool. What it says comes as progress that relays

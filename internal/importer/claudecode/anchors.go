@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // userFields are those of a user's line that entries have in other ways.

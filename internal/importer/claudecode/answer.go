@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // syntheticModel is named, in JSON, by answers that no model gave.

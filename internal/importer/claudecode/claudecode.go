@@ -15,7 +15,7 @@ import (
 	"context"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // reader is the second pass over a session: it makes entries.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 type line struct {

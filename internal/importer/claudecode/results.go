@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 func (c *reader) user(s *source) {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // resume is about the place from which a later reading can go on: the last prompt of a person,

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // What a record of a session is.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 type item struct {

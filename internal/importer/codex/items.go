@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 func (c *reader) item(it item, key string) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // turn decides which events tell what a response item tells too: that one may come a little

@@ -18,7 +18,7 @@ import (
 	"strings"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 type reader struct {

@@ -2,7 +2,7 @@ package gemini
 
 import (
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // contextTag begins the message in which the program tells the model where it is.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // message is a message of a session whose parts are written one by one.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 type reader struct {

@@ -2,7 +2,7 @@ package opencode
 
 import (
 	"tape/internal/importer/record"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // message is one that is written part by part.

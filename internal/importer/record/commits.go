@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // EventCommit is the event of a commit that the agent's shell made in the project: its id as

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"io"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // document walks over a file that is one JSON value, an array or an object

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"io"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Span is where a record, or a damaged line, stands in the source.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Object builds a JSON object.

@@ -13,7 +13,7 @@ import (
 	"path"
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Item is one entry for a tape.

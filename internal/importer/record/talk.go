@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Talk makes the entries of formats whose records are in order already: it

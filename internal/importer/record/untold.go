@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // hearsay is what the model was told by a result, and had said in its call.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 )
 
 // branch is a tape or a fork, all its lines.

@@ -22,7 +22,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Rule is a kind of secret.

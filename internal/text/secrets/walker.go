@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // walker looks through one value. It is used again for the next one.

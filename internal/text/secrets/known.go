@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Secret is a secret with its text, which no message may show.

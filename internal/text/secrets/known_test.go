@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 )
 
 // A secret whose text is known is masked in every spelling, also where no rule sees it, and

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Entry tells in which values two versions of an entry differ, in the order of the

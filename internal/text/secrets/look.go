@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Rules whose secrets are told by more than an alphabet and a length. Each is called with

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 )
 
 // What an entry's meta lists of its secrets is not taken for one itself.

@@ -3,7 +3,7 @@ package threeway
 import (
 	"strconv"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // Renumber appends to dst the line under another id, with the place that it had

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 	"testing"
 )
 

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // identity is where an entry came to be.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // sample returns lines like those of a session: talk, code with many escapes, arguments

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 )
 
 // TestPlacesOfPasswords: of a command or a file that has a password at a place of its own,

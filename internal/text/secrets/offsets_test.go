@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // TestPlacesInStrings: places of a text, in any order, become those in the string in which it is written.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 )
 
 // TestEdges: of a value without quotes, what is masked is the secret and nothing around it.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strconv"
 
-	"tape/internal/jsonl"
+	"tape/internal/text/jsonl"
 )
 
 // errShape is for a line whose members cannot be told although it parses: there is none.

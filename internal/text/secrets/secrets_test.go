@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/jsonl"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 )
 
 // Secrets are made here of parts and at random, so that no scanner takes this file for a
