@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"tape/internal/about"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 

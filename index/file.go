@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"tape/internal/workspace"
+	"tape/internal/store/workspace"
 
 	"tape/index/internal/store"
 )

@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"tape/internal/join"
-	"tape/internal/workspace"
+	"tape/internal/store/join"
+	"tape/internal/store/workspace"
 	"testing"
 
 	"tape/index/internal/find"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"tape/internal/workspace"
+	"tape/internal/store/workspace"
 	"testing"
 
 	"tape/index/internal/find"

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"tape/internal/join"
-	"tape/internal/workspace"
+	"tape/internal/store/join"
+	"tape/internal/store/workspace"
 
 	"tape/index/internal/store"
 	"tape/repo"

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"tape/internal/about"
-	"tape/internal/join"
-	"tape/internal/workspace"
+	"tape/internal/store/about"
+	"tape/internal/store/join"
+	"tape/internal/store/workspace"
 
 	"tape/index/internal/find"
 	"tape/index/internal/store"

@@ -18,8 +18,8 @@ package merge
 
 import (
 	"context"
-	"tape/internal/join"
-	"tape/internal/workspace"
+	"tape/internal/store/join"
+	"tape/internal/store/workspace"
 
 	"tape/repo"
 )

@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"tape/internal/join"
-	"tape/internal/purge"
-	"tape/internal/query"
-	"tape/internal/remotes"
-	"tape/internal/workspace"
+	"tape/internal/store/join"
+	"tape/internal/store/purge"
+	"tape/internal/store/query"
+	"tape/internal/store/remotes"
+	"tape/internal/store/workspace"
 
 	"tape/repo"
 )

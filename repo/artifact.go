@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 
-	"tape/internal/artifacts"
-	"tape/internal/layout"
-	"tape/internal/query"
-	"tape/internal/writer"
+	"tape/internal/store/artifacts"
+	"tape/internal/store/layout"
+	"tape/internal/store/query"
+	"tape/internal/store/writer"
 )
 
 // ArtifactLimit is how many bytes an artifact may have.

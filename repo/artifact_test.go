@@ -10,11 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"tape/internal/join"
+	"tape/internal/store/join"
 	"testing"
 
-	"tape/internal/layout"
-	"tape/internal/purge"
+	"tape/internal/store/layout"
+	"tape/internal/store/purge"
 )
 
 // addArtifact adds a content, and returns what refers to it.

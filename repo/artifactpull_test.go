@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/join"
-	"tape/internal/layout"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
 )
 
 // sharing makes a remote and two workspaces that have the same of it.

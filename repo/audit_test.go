@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"tape/internal/audit"
-	"tape/internal/layout"
-	"tape/internal/snapshot"
+	"tape/internal/store/audit"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
 	"tape/internal/testkit/hostile"
 	"testing"
 )

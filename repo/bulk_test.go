@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
 	"tape/internal/testkit"
-	"tape/internal/workspace"
-	"tape/internal/writer"
 	"testing"
 )
 

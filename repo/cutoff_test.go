@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"tape/internal/git/disk"
-	"tape/internal/join"
-	"tape/internal/layout"
-	"tape/internal/remotes"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/remotes"
+	"tape/internal/store/workspace"
 	"tape/internal/testkit"
-	"tape/internal/workspace"
 	"testing"
 )
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"tape/internal/audit"
+	"tape/internal/store/audit"
 	"testing"
 )
 

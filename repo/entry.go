@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"tape/internal/layout"
-	"tape/internal/query"
-	"tape/internal/snapshot"
-	"tape/internal/writer"
+	"tape/internal/store/layout"
+	"tape/internal/store/query"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/writer"
 )
 
 // Kinds of entries. Any other non-empty string is a kind, too.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"tape/internal/layout"
-	"tape/internal/writer"
+	"tape/internal/store/layout"
+	"tape/internal/store/writer"
 	"testing"
 	"time"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 	"tape/internal/git/disk"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	"testing"
 )

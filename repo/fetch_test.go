@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"testing"
 )
 

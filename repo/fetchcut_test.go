@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tape/internal/git/gitlock"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/testkit"
 )
 

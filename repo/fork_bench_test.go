@@ -3,7 +3,7 @@ package repo
 import (
 	"fmt"
 	"strings"
-	"tape/internal/join"
+	"tape/internal/store/join"
 	"testing"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
-	"tape/internal/join"
+	"tape/internal/store/join"
 	"tape/internal/testkit"
 	"testing"
 )

@@ -3,7 +3,7 @@ package repo
 import (
 	"os"
 	"path/filepath"
-	"tape/internal/join"
+	"tape/internal/store/join"
 	"testing"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/join"
+	"tape/internal/store/join"
 	"tape/internal/testkit"
 	"testing"
 	"time"

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 )
 

@@ -2,7 +2,7 @@ package repo
 
 import (
 	"errors"
-	"tape/internal/join"
+	"tape/internal/store/join"
 	"testing"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"tape/internal/git/disk"
-	"tape/internal/join"
+	"tape/internal/store/join"
 	"tape/internal/testkit"
 	"testing"
 	"time"

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"tape/internal/git/disk"
-	"tape/internal/layout"
-	"tape/internal/upkeep"
-	"tape/internal/writer"
+	"tape/internal/store/layout"
+	"tape/internal/store/upkeep"
+	"tape/internal/store/writer"
 	"testing"
 	"time"
 )

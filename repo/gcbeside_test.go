@@ -3,7 +3,7 @@ package repo
 import (
 	"fmt"
 	"os/exec"
-	"tape/internal/join"
+	"tape/internal/store/join"
 	"tape/internal/testkit"
 	"testing"
 	"time"

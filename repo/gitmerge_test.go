@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"tape/internal/join"
+	"tape/internal/store/join"
 	"tape/internal/testkit"
 	"testing"
 )

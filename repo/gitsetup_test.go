@@ -5,9 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/internal/testkit"
-	"tape/internal/workspace"
 	"testing"
 	"time"
 )

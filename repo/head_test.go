@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"testing"
 )
 

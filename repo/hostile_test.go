@@ -7,13 +7,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"tape/internal/audit"
 	"tape/internal/git/gitstore"
-	"tape/internal/join"
-	"tape/internal/layout"
+	"tape/internal/store/audit"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/internal/testkit"
 	"tape/internal/testkit/hostile"
-	"tape/internal/workspace"
 	"testing"
 )
 

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"tape/internal/join"
-	"tape/internal/layout"
-	"tape/internal/remotes"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/remotes"
 	"tape/internal/testkit/hostile"
 	"testing"
 )

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"tape/internal/audit"
-	"tape/internal/layout"
+	"tape/internal/store/audit"
+	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	"testing"
 )

@@ -2,8 +2,8 @@ package repo
 
 import (
 	"os"
-	"tape/internal/journal"
-	"tape/internal/writer"
+	"tape/internal/store/journal"
+	"tape/internal/store/writer"
 	"testing"
 )
 

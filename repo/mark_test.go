@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"tape/internal/layout"
-	"tape/internal/query"
-	"tape/internal/snapshot"
+	"tape/internal/store/layout"
+	"tape/internal/store/query"
+	"tape/internal/store/snapshot"
 	"tape/internal/testkit"
 	"testing"
 )

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	"testing"
 	"unicode/utf8"

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"tape/internal/about"
-	"tape/internal/layout"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	"testing"
 )

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	"tape/internal/text/jsonl"
 	"testing"

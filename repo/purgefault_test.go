@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"tape/internal/join"
-	"tape/internal/purge"
-	"tape/internal/rewrite"
+	"tape/internal/store/join"
+	"tape/internal/store/purge"
+	"tape/internal/store/rewrite"
 	"tape/internal/testkit"
 	"testing"
 )

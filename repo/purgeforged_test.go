@@ -3,9 +3,9 @@ package repo
 import (
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/lineage"
-	"tape/internal/purge"
-	"tape/internal/rewrite"
+	"tape/internal/store/lineage"
+	"tape/internal/store/purge"
+	"tape/internal/store/rewrite"
 	"testing"
 )
 

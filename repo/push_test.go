@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 	"tape/internal/git/gitstore"
-	"tape/internal/layout"
-	"tape/internal/remotes"
+	"tape/internal/store/layout"
+	"tape/internal/store/remotes"
 	"testing"
 )
 

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"tape/internal/forks"
-	"tape/internal/join"
-	"tape/internal/layout"
+	"tape/internal/store/forks"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/writer"
 	"tape/internal/text/jsonl"
 	"tape/internal/text/secrets"
-	"tape/internal/writer"
 	"testing"
 )
 

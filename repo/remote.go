@@ -5,11 +5,11 @@ import (
 
 	"tape/internal/git/gitrun"
 	"tape/internal/git/transport"
-	"tape/internal/layout"
-	"tape/internal/outgoing"
-	"tape/internal/purge"
-	"tape/internal/remotes"
-	"tape/internal/resolve"
+	"tape/internal/store/layout"
+	"tape/internal/store/outgoing"
+	"tape/internal/store/purge"
+	"tape/internal/store/remotes"
+	"tape/internal/store/resolve"
 )
 
 // DefaultRemote is the remote that commands mean by default.

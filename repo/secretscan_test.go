@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/join"
-	"tape/internal/outgoing"
-	"tape/internal/workspace"
+	"tape/internal/store/join"
+	"tape/internal/store/outgoing"
+	"tape/internal/store/workspace"
 	"testing"
 )
 

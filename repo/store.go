@@ -3,15 +3,15 @@ package repo
 import (
 	"context"
 
-	"tape/internal/audit"
-	"tape/internal/forks"
-	"tape/internal/join"
-	"tape/internal/layout"
-	"tape/internal/query"
-	"tape/internal/repair"
-	"tape/internal/upkeep"
-	"tape/internal/workspace"
-	"tape/internal/writer"
+	"tape/internal/store/audit"
+	"tape/internal/store/forks"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/query"
+	"tape/internal/store/repair"
+	"tape/internal/store/upkeep"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
 )
 
 // Environment variables that name workspaces.

@@ -6,13 +6,13 @@ import (
 	"iter"
 	"strings"
 
-	"tape/internal/forks"
-	"tape/internal/join"
-	"tape/internal/layout"
-	"tape/internal/query"
-	"tape/internal/snapshot"
-	"tape/internal/workspace"
-	"tape/internal/writer"
+	"tape/internal/store/forks"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/query"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
 )
 
 // Tape is one session's append-only sequence of entries, or a fork of one. A Tape is a

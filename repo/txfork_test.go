@@ -3,7 +3,7 @@ package repo
 import (
 	"fmt"
 	"strings"
-	"tape/internal/forks"
+	"tape/internal/store/forks"
 	"testing"
 )
 

@@ -13,12 +13,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tape/internal/audit"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/gitstore"
-	"tape/internal/layout"
-	"tape/internal/outgoing"
-	"tape/internal/workspace"
+	"tape/internal/store/audit"
+	"tape/internal/store/layout"
+	"tape/internal/store/outgoing"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

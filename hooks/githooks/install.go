@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"tape/internal/git/disk"
-	"tape/internal/layout"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // Repository is where git runs a hook.

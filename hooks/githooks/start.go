@@ -10,7 +10,7 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitrun"
-	"tape/internal/workspace"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

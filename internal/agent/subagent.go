@@ -10,7 +10,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/tools"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/merge"
 	"tape/repo"
 	"tape/repo/view"

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"tape/hooks"
-	"tape/internal/about"
 	"tape/internal/agent/tools"
 	"tape/internal/models"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"tape/internal/git/disk"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // Change is what installing or uninstalling makes of a file.

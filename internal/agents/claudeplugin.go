@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"tape/internal/git/disk"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 //go:embed skill.md

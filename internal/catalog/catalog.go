@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"tape/index"
-	"tape/internal/about"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 

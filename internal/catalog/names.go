@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/text/near"
 	"tape/repo"
 )

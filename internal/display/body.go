@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 )
 

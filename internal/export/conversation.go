@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/about"
 	"tape/internal/display"
 	"tape/internal/export/markup"
 	"tape/internal/export/messages"
+	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/about"
 	"tape/internal/display"
 	"tape/internal/export/markup"
 	"tape/internal/export/messages"
+	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

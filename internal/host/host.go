@@ -27,7 +27,7 @@ import (
 	"tape/internal/host/mask"
 	"tape/internal/host/own"
 	"tape/internal/host/runs"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

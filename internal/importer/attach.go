@@ -10,9 +10,9 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/importer/record"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
+	"tape/internal/store/writer"
 	"tape/internal/text/jsonl"
-	"tape/internal/writer"
 	"tape/repo"
 )
 

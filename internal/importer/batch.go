@@ -10,8 +10,8 @@ import (
 
 	"tape/internal/git/projectgit"
 	"tape/internal/importer/record"
-	"tape/internal/workspace"
-	"tape/internal/writer"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
 	"tape/repo"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tape/internal/importer/record"
-	"tape/internal/workspace"
+	"tape/internal/store/workspace"
 )
 
 // bookmark says where reading of a transcript that is being written goes on, and what has to

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 
 	"tape/internal/importer/record"
-	"tape/internal/join"
-	"tape/internal/workspace"
-	"tape/internal/writer"
+	"tape/internal/store/join"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
 	"tape/repo"
 )
 

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/store/workspace"
 	"tape/internal/testkit"
-	"tape/internal/workspace"
 	"tape/repo"
 
 	"golang.org/x/sync/errgroup"

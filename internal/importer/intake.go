@@ -9,15 +9,15 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/forks"
 	"tape/internal/git/projectgit"
 	"tape/internal/importer/bub"
 	"tape/internal/importer/record"
-	"tape/internal/join"
-	"tape/internal/layout"
+	"tape/internal/store/forks"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
 	"tape/internal/text/jsonl"
-	"tape/internal/workspace"
-	"tape/internal/writer"
 	"tape/repo"
 )
 

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"tape/internal/importer/record"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
 	"tape/internal/text/jsonl"
-	"tape/internal/workspace"
-	"tape/internal/writer"
 	"tape/repo"
 	"tape/repo/view"
 )

@@ -15,9 +15,9 @@ import (
 
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
-	"tape/internal/layout"
-	"tape/internal/lineage"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
+	"tape/internal/store/workspace"
 )
 
 // marks says which files a tape has all of, so that they need not be read again. It is a cache:

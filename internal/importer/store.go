@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"tape/internal/importer/record"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

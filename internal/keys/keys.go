@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"tape/internal/git/disk"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/text/secrets"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // cursor says where the next page begins, by what does not change while tapes grow: the id of

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"tape/index"
-	"tape/internal/about"
 	"tape/internal/catalog"
 	"tape/internal/display"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"tape/internal/layout"
-	"tape/internal/query"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/query"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

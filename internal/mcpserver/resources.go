@@ -13,7 +13,7 @@ import (
 
 	"tape/internal/catalog"
 	"tape/internal/display"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

@@ -11,7 +11,7 @@ import (
 	"tape/index"
 	"tape/internal/catalog"
 	"tape/internal/display"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tape/internal/catalog"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

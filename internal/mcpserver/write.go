@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

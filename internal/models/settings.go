@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tape/internal/keys"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo/view"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tape/internal/importer"
-	"tape/internal/workspace"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

@@ -16,7 +16,7 @@ import (
 	"tape/internal/git/disk"
 	"tape/internal/recorder"
 	"tape/internal/spool"
-	"tape/internal/workspace"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

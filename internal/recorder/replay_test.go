@@ -20,8 +20,8 @@ import (
 	"tape/internal/importer/record"
 	"tape/internal/recorder"
 	"tape/internal/spool"
+	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
-	"tape/internal/workspace"
 	"tape/repo"
 )
 

@@ -13,9 +13,9 @@ import (
 	"unicode"
 
 	"tape/index"
-	"tape/internal/about"
 	"tape/internal/git/projectgit"
 	"tape/internal/importer/record"
+	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tape/index"
-	"tape/internal/about"
 	"tape/internal/git/projectgit"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 

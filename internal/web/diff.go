@@ -9,7 +9,7 @@ import (
 	"unique"
 
 	"tape/internal/display"
-	"tape/internal/query"
+	"tape/internal/store/query"
 	"tape/repo"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"tape/internal/about"
 	"tape/internal/export"
+	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

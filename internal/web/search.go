@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tape/index"
-	"tape/internal/about"
 	"tape/internal/catalog"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/about"
 	"tape/internal/display"
 	"tape/internal/export"
+	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"

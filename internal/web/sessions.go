@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/about"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 

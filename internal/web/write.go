@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"tape/internal/about"
+	"tape/internal/store/about"
 	"tape/internal/web/guard"
 	"tape/merge"
 	"tape/repo"

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // What the estimate of tokens adds: to each message or block, and for an image or file

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

@@ -13,8 +13,8 @@ import (
 	"tape/internal/agents"
 	"tape/internal/recorder"
 	"tape/internal/spool"
+	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
-	"tape/internal/workspace"
 	"tape/repo"
 )
 

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"iter"
 
-	"tape/internal/about"
 	"tape/internal/catalog"
 	"tape/internal/display"
-	"tape/internal/query"
+	"tape/internal/store/about"
+	"tape/internal/store/query"
 	"tape/repo"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tape/internal/display"
+	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
-	"tape/internal/workspace"
 	"tape/repo"
 )
 

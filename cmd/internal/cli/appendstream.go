@@ -8,9 +8,9 @@ import (
 	"io"
 
 	"tape/internal/display"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
-	"tape/internal/workspace"
 	"tape/repo"
 )
 

@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/index"
-	"tape/internal/about"
 	"tape/internal/display"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/projectgit"
-	"tape/internal/layout"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/internal/trace"
-	"tape/internal/workspace"
 	"tape/repo"
 )
 

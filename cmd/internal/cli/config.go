@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
-	"tape/internal/layout"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

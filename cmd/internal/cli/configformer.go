@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"tape/internal/display"
-	"tape/internal/layout"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/query"
+	"tape/internal/store/query"
 	"tape/internal/text/entrydiff"
 	"tape/internal/text/jsonl"
 	"tape/repo"

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/query"
+	"tape/internal/store/query"
 	"tape/internal/testkit"
 	"tape/repo"
 )

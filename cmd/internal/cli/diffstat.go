@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"tape/internal/about"
-	"tape/internal/query"
+	"tape/internal/store/about"
+	"tape/internal/store/query"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

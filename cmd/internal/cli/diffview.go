@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"tape/internal/display"
-	"tape/internal/query"
+	"tape/internal/store/query"
 )
 
 // diffView shows changes to people: a header for each phase, and below it the entries

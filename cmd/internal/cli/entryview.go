@@ -11,7 +11,7 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/export"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"

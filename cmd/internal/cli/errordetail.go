@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tape/internal/display"
-	"tape/internal/outgoing"
+	"tape/internal/store/outgoing"
 	"tape/internal/text/entrydiff"
 	"tape/internal/text/jsonl"
 	"tape/repo"

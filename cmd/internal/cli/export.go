@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/export"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 	"tape/repo/view"
 )

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/remotes"
-	"tape/internal/workspace"
+	"tape/internal/store/remotes"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

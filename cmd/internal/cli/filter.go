@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/catalog"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"tape/hooks/githooks"
 	"tape/internal/display"
-	"tape/internal/workspace"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/about"
 	"tape/internal/display"
-	"tape/internal/forks"
-	"tape/internal/snapshot"
-	"tape/internal/workspace"
+	"tape/internal/store/about"
+	"tape/internal/store/forks"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

@@ -8,8 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"tape/internal/join"
-	"tape/internal/workspace"
+	"tape/internal/store/join"
+	"tape/internal/store/workspace"
 	"testing"
 
 	"tape/internal/testkit"

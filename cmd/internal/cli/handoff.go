@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

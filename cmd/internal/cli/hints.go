@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

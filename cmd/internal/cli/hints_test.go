@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

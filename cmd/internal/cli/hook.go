@@ -17,9 +17,9 @@ import (
 	"tape/index"
 	"tape/internal/agents"
 	"tape/internal/display"
-	"tape/internal/join"
-	"tape/internal/layout"
-	"tape/internal/workspace"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

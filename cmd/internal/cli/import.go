@@ -16,8 +16,8 @@ import (
 	"tape/internal/display"
 	"tape/internal/importer"
 	"tape/internal/importer/record"
-	"tape/internal/layout"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

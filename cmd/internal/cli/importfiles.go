@@ -10,7 +10,7 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/importer"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/index"
-	"tape/internal/about"
 	"tape/internal/display"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 

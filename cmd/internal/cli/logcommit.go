@@ -11,7 +11,7 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/git/projectgit"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/trace"
 	"tape/repo"
 )

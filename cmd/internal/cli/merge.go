@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
-	"tape/internal/layout"
-	"tape/internal/purge"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/purge"
+	"tape/internal/store/workspace"
 	"tape/merge"
 	"tape/repo"
 )

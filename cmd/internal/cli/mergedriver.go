@@ -14,7 +14,7 @@ import (
 
 	"tape/hooks/githooks"
 	"tape/internal/display"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/text/entrydiff"
 	"tape/internal/text/jsonl"
 	"tape/merge"

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
-	"tape/internal/layout"
-	"tape/internal/purge"
+	"tape/internal/store/layout"
+	"tape/internal/store/purge"
 	"tape/repo"
 )
 

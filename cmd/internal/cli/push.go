@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
-	"tape/internal/query"
-	"tape/internal/workspace"
+	"tape/internal/store/query"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"tape/internal/layout"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"tape/internal/agents"
 	"tape/internal/display"
-	"tape/internal/layout"
 	"tape/internal/recorder"
 	"tape/internal/spool"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 )
 
 func newRecordCmd(a *App) *cobra.Command {

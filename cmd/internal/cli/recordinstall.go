@@ -11,8 +11,8 @@ import (
 
 	"tape/internal/agents"
 	"tape/internal/display"
-	"tape/internal/layout"
 	"tape/internal/spool"
+	"tape/internal/store/layout"
 )
 
 // settingsOptions say which settings of an agent are changed, and how.

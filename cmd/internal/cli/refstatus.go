@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"tape/internal/display"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

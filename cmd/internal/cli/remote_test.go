@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"tape/internal/outgoing"
+	"tape/internal/store/outgoing"
 	"testing"
 
 	"tape/internal/git/transport"

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/about"
 	"tape/internal/display"
-	"tape/internal/layout"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

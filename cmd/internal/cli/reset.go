@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
-	"tape/internal/forks"
-	"tape/internal/layout"
-	"tape/internal/workspace"
+	"tape/internal/store/forks"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

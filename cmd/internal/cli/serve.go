@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/workspace"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

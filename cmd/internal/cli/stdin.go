@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // input is standard input that gives up when a context ends: a read of a terminal or a

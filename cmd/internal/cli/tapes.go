@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/about"
 	"tape/internal/catalog"
 	"tape/internal/display"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 

@@ -11,8 +11,8 @@ import (
 	"tape/internal/display"
 	"tape/internal/git/gitconfig"
 	"tape/internal/git/gitrun"
-	"tape/internal/layout"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/audit"
 	"tape/internal/display"
-	"tape/internal/layout"
-	"tape/internal/repair"
+	"tape/internal/store/audit"
+	"tape/internal/store/layout"
+	"tape/internal/store/repair"
 	"tape/repo"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tape/internal/display"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // How numbers, names and entries stand in sentences.

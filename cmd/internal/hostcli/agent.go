@@ -20,7 +20,7 @@ import (
 	"tape/internal/keys"
 	"tape/internal/models"
 	"tape/internal/procplugin"
-	"tape/internal/workspace"
+	"tape/internal/store/workspace"
 	"tape/repo"
 	"tape/repo/view"
 )

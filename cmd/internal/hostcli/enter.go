@@ -9,7 +9,7 @@ import (
 	"tape/hooks"
 	"tape/internal/agent"
 	"tape/internal/git/disk"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // stageWaiting is the stage of the message that says that a turn waits for another process.

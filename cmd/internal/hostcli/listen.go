@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // listen opens what is served: an address of this machine, and a socket where one is named.

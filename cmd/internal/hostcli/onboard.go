@@ -20,9 +20,9 @@ import (
 	"tape/hooks"
 	"tape/internal/display"
 	"tape/internal/keys"
-	"tape/internal/layout"
 	"tape/internal/models"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 )
 
 // tryWithin is how long a model may take to say something.

@@ -15,7 +15,7 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/hooks"
-	"tape/internal/workspace"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

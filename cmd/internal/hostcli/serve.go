@@ -13,7 +13,7 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/internal/host"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/internal/web"
 )
 

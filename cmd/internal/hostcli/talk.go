@@ -11,7 +11,7 @@ import (
 	"tape/hooks"
 	"tape/internal/channels"
 	"tape/internal/channels/terminal"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // Turn runs one turn. Messages of errors that do not end it are warnings.

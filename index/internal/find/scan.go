@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"tape/internal/git/gitstore"
-	"tape/internal/layout"
-	"tape/internal/snapshot"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
 
 	"tape/index/internal/store"
 	"tape/internal/text"

@@ -11,9 +11,9 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
-	"tape/internal/layout"
-	"tape/internal/query"
-	"tape/internal/workspace"
+	"tape/internal/store/layout"
+	"tape/internal/store/query"
+	"tape/internal/store/workspace"
 	"unicode"
 
 	"golang.org/x/sync/errgroup"

@@ -10,8 +10,8 @@ import (
 	"math"
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/query"
-	"tape/internal/workspace"
+	"tape/internal/store/query"
+	"tape/internal/store/workspace"
 	"unicode"
 
 	"tape/internal/text"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tape/internal/about"
+	"tape/internal/store/about"
 )
 
 // about is what the index has of what a tape is about, to go on from.

@@ -11,7 +11,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"tape/index/internal/fts5"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // ErrStrange says that the index contradicts the tape, or itself.

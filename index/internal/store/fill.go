@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tape/index/internal/fts5"
-	"tape/internal/query"
+	"tape/internal/store/query"
 	"tape/repo"
 )
 

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/journal"
-	"tape/internal/layout"
-	"tape/internal/query"
-	"tape/internal/snapshot"
-	"tape/internal/workspace"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/query"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 

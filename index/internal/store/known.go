@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/snapshot"
+	"tape/internal/store/snapshot"
 	"tape/repo"
 )
 

@@ -3,7 +3,7 @@ package store
 import (
 	"database/sql"
 	"fmt"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 )
 
 // Line is what is stored of an entry.

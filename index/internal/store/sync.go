@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"tape/internal/query"
-	"tape/internal/snapshot"
-	"tape/internal/workspace"
+	"tape/internal/store/query"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
 
 	"tape/index/internal/fts5"
 	"tape/repo"

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"tape/internal/host/api"
-	"tape/internal/layout"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 

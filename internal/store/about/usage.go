@@ -1,0 +1,61 @@
+package about
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
+)
+
+// Usage is what the last run event says about tokens. Nil means that it does not say.
+type Usage struct {
+	TotalTokens  *int64
+	CacheHitRate *float64 // share of the input that came from the cache, 0 to 1
+}
+
+// UsageOf is what a run event says about tokens; false for any other entry.
+func UsageOf(e layout.Entry) (Usage, bool) {
+	usage := jsonl.Get(e.Payload, "data", "usage")
+	if e.Kind != layout.KindEvent || jsonl.GetString(e.Payload, "name") != "run" || !jsonl.IsObject(usage) {
+		return Usage{}, false
+	}
+	return readUsage(usage), true
+}
+
+// readUsage understands the usage objects of the common providers. Where the input
+// count leaves the cached tokens out (Anthropic), they are added.
+func readUsage(usage json.RawMessage) Usage {
+	number := func(path ...string) (int64, bool) {
+		n, err := strconv.ParseFloat(string(jsonl.Get(usage, path...)), 64)
+		return int64(n), err == nil
+	}
+	first := func(paths ...[]string) (int64, bool) {
+		for _, p := range paths {
+			if n, ok := number(p...); ok {
+				return n, true
+			}
+		}
+		return 0, false
+	}
+	input, hasInput := first([]string{"input_tokens"}, []string{"prompt_tokens"})
+	output, _ := first([]string{"output_tokens"}, []string{"completion_tokens"})
+	cached, hasCached := first([]string{"cache_read_input_tokens"}, []string{"cached_input_tokens"}, []string{"cached_tokens"},
+		[]string{"prompt_tokens_details", "cached_tokens"}, []string{"input_tokens_details", "cached_tokens"})
+	if read, ok := number("cache_read_input_tokens"); ok {
+		created, _ := number("cache_creation_input_tokens")
+		input += read + created
+	}
+	var out Usage
+	if total, ok := number("total_tokens"); ok {
+		out.TotalTokens = &total
+	} else if hasInput {
+		total = input + output
+		out.TotalTokens = &total
+	}
+	if hasCached && input > 0 {
+		rate := float64(cached) / float64(input)
+		out.CacheHitRate = &rate
+	}
+	return out
+}

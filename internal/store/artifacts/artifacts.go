@@ -1,0 +1,248 @@
+// Package artifacts brings the files of artifacts to the folders of phases.
+package artifacts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+
+	"tape/internal/git/disk"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// Staged is a content that is safe on the disk, but belongs to no phase yet. What a killed
+// process leaves of it, gc removes.
+type Staged struct {
+	SHA256 string
+	Size   int64
+
+	s    *workspace.Store
+	path string
+}
+
+// Receive is Stage of what is to be an artifact of a tape. It needs no lock: a content may come
+// slowly.
+func Receive(ctx context.Context, t *workspace.Tape, a layout.Artifact, r io.Reader) (*Staged, error) {
+	if !utf8.ValidString(a.MIMEType) || !utf8.ValidString(a.Name) {
+		return nil, layout.Invalid("", "the type or name of the artifact is not valid UTF-8")
+	}
+	if _, err := t.Head(); err != nil {
+		return nil, err
+	}
+	staged, err := Stage(ctx, t.Store(), r)
+	return staged, layout.Wrap(err, "add an artifact to tape %q", t.Name())
+}
+
+// Stage writes a content beside the tapes, in the workspace's private folder, and syncs it.
+func Stage(ctx context.Context, s *workspace.Store, r io.Reader) (*Staged, error) {
+	dir := s.PrivatePath(layout.TempDirName)
+	if err := s.FS().MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	f, err := s.FS().CreateTemp(dir, "artifact-*")
+	if err != nil {
+		return nil, err
+	}
+	out := &Staged{s: s, path: f.Name()}
+	sum := sha256.New()
+	if out.Size, err = out.copy(ctx, f, sum, r); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		out.Discard()
+		return nil, err
+	}
+	out.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return out, nil
+}
+
+// copy copies at most as much as an artifact may have.
+func (a *Staged) copy(ctx context.Context, f *disk.File, sum hash.Hash, r io.Reader) (size int64, err error) {
+	buf := make([]byte, 256<<10)
+	for {
+		if err := ctx.Err(); err != nil {
+			return size, err
+		}
+		n, readErr := r.Read(buf)
+		if size += int64(n); size > layout.ArtifactLimit {
+			return size, layout.Invalid("keep it elsewhere, and record where", "the artifact has more than %d bytes", layout.ArtifactLimit)
+		}
+		if n > 0 {
+			sum.Write(buf[:n])
+			if _, err := f.Write(buf[:n]); err != nil {
+				return size, err
+			}
+		}
+		if errors.Is(readErr, io.EOF) {
+			return size, nil
+		}
+		if readErr != nil {
+			return size, readErr
+		}
+	}
+}
+
+// Discard removes what has not become the file of a phase.
+func (a *Staged) Discard() { _ = os.Remove(a.path) }
+
+// Place makes the content a file in the folder of a phase, durably. One that is there already,
+// whole, stays.
+func (a *Staged) Place(phase string) error {
+	d, dir := a.s.FS(), filepath.Join(phase, layout.ArtifactsDir)
+	if err := d.MkdirAll(dir); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, a.SHA256)
+	data, err := readWhole(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
+		return err
+	}
+	if err != nil {
+		if err := d.Rename(a.path, path); err != nil {
+			return err
+		}
+	} else if int64(len(data)) != a.Size {
+		return fmt.Errorf("%s and what is added have the same SHA-256 and other bytes", path)
+	}
+	return Settle(d, phase)
+}
+
+// Settle makes durable that a phase has the artifacts that it has. Also one that was there may need
+// it: who placed that may have been killed before this.
+func Settle(d *disk.FS, phase string) error {
+	return errors.Join(d.SyncDir(filepath.Join(phase, layout.ArtifactsDir)), d.SyncDir(phase))
+}
+
+// errDamaged: the content of an artifact is not what its name says.
+var errDamaged = errors.New("the content is not what the name says")
+
+// readWhole reads an artifact's file, and compares the content with the name.
+func readWhole(path string) ([]byte, error) {
+	st, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a plain file", path)
+	case st.Size() > layout.ArtifactLimit:
+		return nil, errDamaged
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if !Matches(filepath.Base(path), data) {
+		return nil, errDamaged
+	}
+	return data, nil
+}
+
+// Matches reports whether a content is what the name of an artifact says.
+func Matches(name string, data []byte) bool { return NameOf(data) == name }
+
+// NameOf is the name of the artifact that has a content.
+func NameOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Bring makes sure that the folder of the open phase has an artifact that an entry refers to, as
+// a file or in git: the entry may follow in a later phase than the content, or refer to one of an
+// earlier phase. It is looked for in the tape, then in others, the newest phases first.
+func Bring(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open layout.Phase, in ...*snapshot.Snapshot) error {
+	for i, v := range in {
+		p, _, err := v.FindArtifact(ref.SHA256)
+		if errors.Is(err, layout.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r, size, err := v.OpenArtifact(p, ref.SHA256)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		if size != ref.Size {
+			return layout.Invalid("", "the entry says that artifact %s has %d bytes; it has %d", ref.SHA256, ref.Size, size)
+		}
+		if i == 0 && p.Folder == open.Folder {
+			return nil
+		}
+		staged, err := Stage(ctx, t.Store(), r)
+		if err != nil {
+			return err
+		}
+		if staged.SHA256 != ref.SHA256 {
+			staged.Discard()
+			return damaged(v.Where(p, layout.ArtifactsDir+"/"+ref.SHA256))
+		}
+		defer staged.Discard()
+		return staged.Place(in[0].Path(open, ""))
+	}
+	return Missing(ref)
+}
+
+// Missing is the error of an entry whose artifact is not there.
+func Missing(ref layout.Artifact) error {
+	return layout.Invalid("", "the tape does not have the artifact %s that the entry refers to", ref.SHA256).Try(layout.AddArtifact)
+}
+
+func damaged(file string) error {
+	return &layout.CorruptError{File: file, Msg: errDamaged.Error()}
+}
+
+// Loose reports whether the folder of the open phase has artifacts that a commit has not.
+func Loose(committed *snapshot.Snapshot, open layout.Phase, folder string) (bool, error) {
+	names, err := snapshot.ArtifactsIn(folder)
+	if err != nil || len(names) == 0 {
+		return false, err
+	}
+	p, ok := committed.Phase(open.Seq, open.Folder)
+	if !ok {
+		return true, nil
+	}
+	inGit, err := committed.CommittedArtifacts(p)
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, ok := layout.FindEntry(inGit, name)
+		return !ok
+	}), err
+}
+
+// Keep stores the artifacts in the folder of a phase that are wanted and that a list of those in
+// git lacks, and adds them to it; keeps is told of each.
+func Keep(phase string, list *[]gitstore.TreeEntry, wants func(name string) bool, put func(gitstore.Kind, []byte) gitstore.Hash, keeps func(name string, h gitstore.Hash, size int)) error {
+	names, err := snapshot.ArtifactsIn(phase)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, ok := layout.FindEntry(*list, name); ok || !wants(name) {
+			continue
+		}
+		path := filepath.Join(phase, layout.ArtifactsDir, name)
+		data, err := readWhole(path)
+		if errors.Is(err, errDamaged) {
+			return damaged(path)
+		}
+		if err != nil {
+			return err
+		}
+		h := put(gitstore.KindBlob, data)
+		layout.SetEntry(list, gitstore.TreeEntry{Name: name, Mode: gitstore.ModeFile, Hash: h})
+		keeps(name, h, len(data))
+	}
+	return nil
+}

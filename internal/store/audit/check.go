@@ -1,0 +1,215 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/rewrite"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// What a hook asks before git moves a ref, or makes a commit.
+
+// CheckUpdates refuses, with ErrConflict, to move refs of a repository if that would break
+// what the format promises: history of tapes and forks is only added to, tapes are not
+// deleted, tags of handoffs name the commits that their phases came with and stay there,
+// archives hold tapes. They are looked at together: a purged tape comes with other tags. Other
+// refs are not its business. The errors are those of the refs, in their order, nil for each
+// that may be moved. gitDir may be a bare repository that is no workspace.
+func CheckUpdates(ctx context.Context, gitDir string, updates []layout.Incoming) []error {
+	out := make([]error, len(updates))
+	s, err := workspace.OpenBare(gitDir)
+	c := &updateCheck{s: s, updates: updates, heads: map[string]gitstore.Hash{}, incoming: NewIncomingCheck(s), purges: map[string]rewrite.Remade{}}
+	for _, u := range updates {
+		if !u.New.IsZero() {
+			c.heads[u.Ref] = u.New
+		}
+	}
+	for i, u := range updates {
+		if out[i] = layout.Classify(err); err == nil {
+			out[i] = c.check(ctx, u)
+		}
+	}
+	return out
+}
+
+// updateCheck looks at refs that move together.
+type updateCheck struct {
+	s        *workspace.Store
+	updates  []layout.Incoming
+	heads    map[string]gitstore.Hash  // what refs shall be
+	incoming *IncomingCheck            // of what is new
+	purges   map[string]rewrite.Remade // that were looked at, by slug
+}
+
+func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
+	ref, from, to := u.Ref, u.Old, u.New
+	switch {
+	case from == to:
+		return nil
+	case strings.HasPrefix(ref, layout.TagPrefix) && from.IsZero():
+		n, err := parseIncoming(ref)
+		if err == nil {
+			c.knowOwner(n.slug, to)
+			err = c.incoming.tag(ctx, n, to)
+		}
+		return notTaken(ref, err)
+	case strings.HasPrefix(ref, layout.TagPrefix):
+		return c.tagUpdate(ctx, ref, from, to)
+	case strings.HasPrefix(ref, layout.ArchivePrefix):
+		if to.IsZero() {
+			return nil
+		}
+		n, err := parseIncoming(ref)
+		if err != nil {
+			return notTaken(ref, err)
+		}
+		return CheckGrowth(ctx, c.s, layout.BranchPrefix+n.slug, gitstore.ZeroHash, to)
+	case !to.IsZero() && (strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix)):
+		return CheckGrowth(ctx, c.s, ref, from, to)
+	case strings.HasPrefix(ref, layout.BranchPrefix):
+		return layout.Conflict("the owner of the repository can delete it there", "%s is the history of a tape, and is not deleted by a push", shortRef(ref))
+	}
+	return nil
+}
+
+// knowOwner finds the branch that a tag is of, which was looked at when it came, or is now.
+func (c *updateCheck) knowOwner(slug string, tag gitstore.Hash) {
+	if c.incoming.tapes[slug] != nil {
+		return
+	}
+	t, _, head, err := c.owner(tag)
+	if err == nil && t.Slug() == slug && !head.IsZero() { // of a fork that was merged, its own history is looked at
+		c.incoming.tapes[slug] = NewFirstChain(head, t)
+	}
+}
+
+// owner is the tape or fork that a tag is of, with the commit that it names, and the newest one
+// of the branch, zero if there is no such branch.
+func (c *updateCheck) owner(tag gitstore.Hash) (t *workspace.Tape, at, head gitstore.Hash, err error) {
+	if at, err = c.s.Git().Peel(tag); err != nil {
+		return nil, at, head, err
+	}
+	name, err := c.s.NameAt(at)
+	if err != nil {
+		return nil, at, head, err
+	}
+	t = snapshot.HandleOf(c.s, name, at)
+	head, ok := c.heads[t.Ref()]
+	if !ok {
+		head, _ = c.s.Git().Ref(t.Ref())
+	}
+	return t, at, head, nil
+}
+
+// notTaken makes a conflict of a refusal: what nobody who pulls would take.
+func notTaken(ref string, err error) error {
+	if errors.Is(err, layout.ErrRefused) {
+		return layout.Conflict("", "%s: %v", shortRef(ref), err).Try(layout.RenameTag)
+	}
+	return err
+}
+
+// tagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with the
+// fork, and that of a tape which was purged with its commit, or with the name of its phase.
+func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
+	refused := layout.Conflict("the tags of handoffs never change", "the tag %s exists already, and would be moved or deleted", layout.ShortTag(ref))
+	t, old, head, err := c.owner(from)
+	switch {
+	case err != nil:
+		return refused
+	case to.IsZero() && t.IsFork():
+		return nil
+	case head.IsZero():
+		return refused
+	}
+	purged, ok, err := c.purged(ctx, t, old, head)
+	if err != nil || !ok {
+		return cmp.Or[error](err, refused)
+	}
+	if to.IsZero() {
+		if has, err := hasPhase(c.s, purged, path.Base(ref)); err != nil || !has {
+			return err
+		}
+		return refused
+	}
+	if next, err := c.s.Git().Peel(to); err != nil || next != purged {
+		return refused
+	}
+	return nil
+}
+
+// purged is what purges have made of a commit of a tape. They are made again for the newest
+// commit of what moves, which tells it of those before it as well.
+func (c *updateCheck) purged(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) (gitstore.Hash, bool, error) {
+	if _, known := c.purges[t.Slug()]; !known {
+		newest, name := old, ""
+		for _, u := range c.updates {
+			isOf := u.Ref == t.Ref() || strings.HasPrefix(u.Ref, layout.TagPrefix+t.Slug()+"/") && u.Ref > name && name != t.Ref()
+			if h, err := c.s.Git().Peel(u.Old); isOf && err == nil {
+				newest, name = h, u.Ref
+			}
+		}
+		made, _, err := rewrite.CheckPurged(ctx, c.s, nil, newest, head)
+		if err != nil {
+			return gitstore.ZeroHash, false, err
+		}
+		c.purges[t.Slug()] = made
+	}
+	if r := c.purges[t.Slug()].R; r != nil && r.Done[old] {
+		return r.To(old), r.To(old) != old, nil
+	}
+	made, ok, err := rewrite.CheckPurged(ctx, c.s, nil, old, head)
+	return made.Next, ok, err
+}
+
+// CheckGrowth checks that a branch's new commit continues the old one (zero: none).
+func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to gitstore.Hash) error {
+	t, err := snapshot.TapeAt(s, ref, to)
+	if err != nil {
+		return err
+	}
+	a := newAudit(s, policy{compare: true})
+	chain, at, err := a.chain(ctx, to, from)
+	if errors.Is(err, errRewritten) {
+		if _, ok, err := rewrite.CheckPurged(ctx, s, nil, from, to); err != nil {
+			return err
+		} else if ok {
+			return CheckGrowth(ctx, s, ref, gitstore.ZeroHash, to)
+		}
+		return layout.Conflict("", "%s does not continue %s: history was rewritten, or the other side has more", shortRef(ref), short(from)).Try(layout.PullInstead)
+	}
+	if err != nil {
+		return err
+	}
+	return notAdded(ctx, shortRef(ref), a.walk(ctx, t, chain, at, 0))
+}
+
+// notAdded makes a conflict of what an audit has found.
+func notAdded(ctx context.Context, branch string, err error) error {
+	if ctxErr := ctx.Err(); ctxErr != nil || err == nil {
+		return ctxErr
+	}
+	return layout.Conflict("entries can only be added: restore what was recorded", "%s: %v", branch, err)
+}
+
+// CheckTree refuses, with ErrConflict, a commit that is about to be made on the branch of a
+// tape or fork, if its tree does not only add to its parent's.
+func CheckTree(ctx context.Context, s *workspace.Store, branch string, parent, tree gitstore.Hash) error {
+	t, err := s.TapeOfBranch("refs/heads/" + strings.TrimPrefix(branch, "refs/heads/"))
+	if err != nil {
+		return err
+	}
+	a := newAudit(s, policy{})
+	before, err := a.load(parent, nil)
+	if err != nil {
+		return err
+	}
+	_, err = a.step(tree, before, "")
+	return notAdded(ctx, t.Branch(), err)
+}

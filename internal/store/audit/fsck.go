@@ -1,0 +1,76 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"tape/internal/git/gitrun"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+)
+
+// fsck lets git check its own structures, where git is installed. Beside somebody who commits
+// it sees things that it did not see when it listed what there is, so what it says counts if
+// it says so twice.
+func (v *verifier) fsck(ctx context.Context) error {
+	var refused *gitstore.UnsupportedError
+	switch err := gitrun.Runnable(ctx, v.s.Git()); {
+	case errors.Is(err, gitrun.ErrNoGit):
+		return nil
+	case errors.As(err, &refused):
+		v.s.Warn(fmt.Sprintf("git fsck was left out: %v; %s", err, refused.Hint))
+		return nil
+	case err != nil:
+		return err
+	}
+	v.report.GitFsck = true
+	said, err := v.runFsck(ctx)
+	if err != nil || len(said) == 0 {
+		return err
+	}
+	again, err := v.runFsck(ctx)
+	for _, line := range said {
+		if slices.Contains(again, line) {
+			v.problem("", &layout.CorruptError{File: "git fsck", Msg: line, Fix: layout.FromCopy})
+		}
+	}
+	return err
+}
+
+// runFsck returns what git fsck complains of.
+func (v *verifier) runFsck(ctx context.Context) (said []string, err error) {
+	cmd, err := gitrun.Command(ctx, v.s.Git(), "fsck", "--strict", "--full", "--no-dangling", "--no-progress")
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	runErr := cmd.Run()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if runErr == nil {
+		return nil, nil
+	}
+	mirrors := 0
+	for line := range strings.Lines(string(out.Next(1 << 20))) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "notice:") {
+			continue
+		}
+		// What a fetch that was cut off has left of them, the next one clears.
+		if strings.Contains(line, gitstore.FetchedPrefix) || strings.Contains(line, strings.TrimSuffix(gitstore.RemoteRefs(""), "/")) {
+			mirrors++
+			continue
+		}
+		said = append(said, line)
+	}
+	if len(said)+mirrors == 0 {
+		said = append(said, runErr.Error())
+	}
+	return said, nil
+}

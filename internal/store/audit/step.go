@@ -1,0 +1,367 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/repair"
+	"tape/internal/store/snapshot"
+	"tape/internal/text/jsonl"
+)
+
+// past is the state after a commit, as far as the next one has to be compared with it.
+type past struct {
+	opened  []string      // the phases that came with the commit
+	name    string        // of the tape, in tape.json
+	info    gitstore.Hash // of tape.json
+	readme  gitstore.Hash // of README.md; zero if the tape has none
+	anchors gitstore.Hash
+	list    []gitstore.TreeEntry // the folders of phases
+	phases  int
+	last    int64 // the last entry
+
+	// The open phase.
+	folder string
+	files  []gitstore.TreeEntry
+	tails  [layout.ClassCount]pastFile
+}
+
+// pastFile is the last file of a class.
+type pastFile struct {
+	n    int // 0: there is none
+	data []byte
+}
+
+// load reads the state after a commit as it is. The phases that came with it are those
+// which the state before it, nil for none, has not.
+func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
+	v, err := snapshot.AtCommit(a.s, h)
+	if err != nil {
+		return nil, err
+	}
+	info, err := v.TapeInfo()
+	if err != nil {
+		return nil, err
+	}
+	file, _ := layout.FindEntry(v.Root, layout.TapeFile)
+	readme, _ := layout.FindEntry(v.Root, layout.ReadmeFile)
+	anchors, _ := layout.FindEntry(v.Root, layout.AnchorsDir)
+	open := v.List[len(v.List)-1]
+	p := &past{name: info.Name, info: file.Hash, readme: readme.Hash, anchors: anchors.Hash, phases: len(v.List), folder: open.Folder}
+	for _, is := range v.List {
+		if before == nil || is.Seq > before.phases {
+			p.opened = append(p.opened, is.Folder)
+		}
+	}
+	if p.list, err = a.folder(anchors.Hash, short(h)); err != nil {
+		return nil, err
+	}
+	if p.files, err = v.Tree(open); err != nil {
+		return nil, err
+	}
+	segments, err := v.Segments(open)
+	if err != nil {
+		return nil, err
+	}
+	for class, list := range segments {
+		if len(list) == 0 {
+			continue
+		}
+		data, err := v.Content(open, list[len(list)-1])
+		if err != nil {
+			return nil, err
+		}
+		p.tails[class] = pastFile{n: len(list), data: data}
+	}
+	p.last, err = v.LastID()
+	return p, err
+}
+
+// step checks that the tree of a commit only adds to the one before, which is nil for the first,
+// and that what it adds can be read; where stands before its paths in messages.
+func (a *audit) step(tree gitstore.Hash, before *past, where string) (*past, error) {
+	now := &past{}
+	if before != nil {
+		*now = *before
+		now.opened = nil
+	}
+	root, anchors, d, err := a.root(tree, where, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.stepInfo(now, root, where); err != nil {
+		return nil, err
+	}
+	where += layout.AnchorsDir
+	switch {
+	case anchors.IsZero():
+		return nil, violation(folderOf(where), "there is no folder "+layout.AnchorsDir)
+	case anchors == now.anchors:
+		return now, nil
+	case d.removed != "":
+		return nil, violation(where+"/"+d.removed, "the commit removed a phase")
+	}
+	now.anchors, now.list = anchors, d.list
+	return now, a.stepPhases(now, d, where)
+}
+
+// stepInfo checks tape.json and README.md, which never change.
+func (a *audit) stepInfo(now *past, root []gitstore.TreeEntry, where string) error {
+	readme, ok := layout.FindEntry(root, layout.ReadmeFile)
+	switch {
+	case readme.Hash == now.readme:
+	case !now.info.IsZero():
+		return violation(where+layout.ReadmeFile, "the file was changed, or did not come with the tape's first commit")
+	case ok:
+		if _, err := a.file(readme.Hash, where+layout.ReadmeFile, smallFile); err != nil {
+			return err
+		}
+		now.readme = readme.Hash
+	}
+	if e, ok := layout.FindEntry(root, layout.TapeFile); ok && e.Hash == now.info {
+		return nil
+	} else if ok && !now.info.IsZero() {
+		return violation(where+layout.TapeFile, "the file was changed")
+	} else if ok {
+		now.info = e.Hash
+	}
+	info, err := a.info(root, where)
+	now.name = info.Name
+	return err
+}
+
+// stepPhases checks phases: the open one may have grown, and others may follow it.
+func (a *audit) stepPhases(now *past, d differing, where string) error {
+	for i, e := range d.changed {
+		if e.Name != now.folder {
+			return a.closed(d.was[i].Hash, e.Hash, where+"/"+e.Name)
+		}
+		if err := a.grow(now, e.Hash, where); err != nil {
+			return err
+		}
+	}
+	seq := func(e gitstore.TreeEntry) int {
+		n, _, _ := layout.ParseFolder(e.Name)
+		return n
+	}
+	slices.SortFunc(d.added, func(a, b gitstore.TreeEntry) int { return cmp.Compare(seq(a), seq(b)) })
+	for _, e := range d.added {
+		if seq(e) != now.phases+1 {
+			return violation(where+"/"+e.Name, "the next phase has the number %03d", now.phases+1)
+		}
+		now.phases++
+		now.folder, now.files, now.tails = e.Name, nil, [layout.ClassCount]pastFile{}
+		now.opened = append(now.opened, now.folder)
+		if err := a.grow(now, e.Hash, where); err != nil {
+			return err
+		}
+	}
+	if now.phases == 0 {
+		return violation(where, "the tape has no phase")
+	}
+	return nil
+}
+
+// grow checks what the open phase has more than before.
+func (a *audit) grow(now *past, tree gitstore.Hash, where string) error {
+	where += "/" + now.folder
+	files, err := a.entries(tree, where, isPhaseFile)
+	if err != nil {
+		return err
+	}
+	for _, was := range now.files {
+		is, ok := layout.FindEntry(files, was.Name)
+		of, n, _ := layout.ParseSegment(was.Name)
+		switch {
+		case !ok:
+			return violation(where+"/"+was.Name, "the commit removed the file")
+		case isArtifactsDir(was):
+		case is.Hash != was.Hash && (was.Name == layout.AnchorFile || n < now.tails[of].n):
+			return a.changed(was.Hash, is.Hash, where+"/"+was.Name, "the commit changed what was recorded before")
+		}
+	}
+	g := growth{audit: a, now: now, where: where, was: now.files, files: files}
+	if now.files == nil {
+		if err := g.anchor(); err != nil {
+			return err
+		}
+	}
+	count := 1
+	for of := range layout.ClassCount {
+		if err := g.class(of); err != nil {
+			return err
+		}
+		count += now.tails[of].n
+	}
+	if err := g.artifacts(); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(files, isArtifactsDir) {
+		count++
+	}
+	if count != len(files) {
+		return violation(where, "there is a gap in the numbers of its files")
+	}
+	now.files = files
+	a.shaped[tree] = true
+	return g.numbers()
+}
+
+// closed says what a commit changed of a phase that is closed.
+func (a *audit) closed(old, next gitstore.Hash, where string) error {
+	const msg = "the phase is closed, but the commit changed it"
+	was, err1 := a.entries(old, where, isPhaseFile)
+	is, err2 := a.entries(next, where, isPhaseFile)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	for _, e := range is {
+		if f, _ := layout.FindEntry(was, e.Name); f.Hash != e.Hash {
+			return a.changed(f.Hash, e.Hash, where+"/"+e.Name, msg)
+		}
+	}
+	return violation(where, msg)
+}
+
+// changed says from which line on a file is another one.
+func (a *audit) changed(old, next gitstore.Hash, where, msg string) error {
+	out := &layout.CorruptError{File: where, Msg: msg}
+	was, err1 := a.file(old, where, a.largeFile())
+	is, err2 := a.file(next, where, a.largeFile())
+	if err1 == nil && err2 == nil {
+		out.Line = layout.FirstDifference(is, was)
+	}
+	return out
+}
+
+// growth is what a commit adds to a phase.
+type growth struct {
+	*audit
+	now        *past
+	where      string
+	was, files []gitstore.TreeEntry
+	ids        []int64                  // of the new entries
+	newest     [layout.ClassCount]int64 // of them, by class
+	refs       []reference
+}
+
+// anchor checks the entry that opens a phase.
+func (g *growth) anchor() error {
+	where := g.where + "/" + layout.AnchorFile
+	e, ok := layout.FindEntry(g.files, layout.AnchorFile)
+	if !ok {
+		return violation(where, "the file is missing")
+	}
+	raw, err := g.file(e.Hash, where, int64(g.maxLine())+1)
+	if err != nil {
+		return err
+	}
+	entry, name, err := snapshot.DecodeAnchor(raw, where)
+	if err != nil {
+		return err
+	}
+	switch want := layout.FolderName(g.now.phases, name); {
+	case want != g.now.folder:
+		return violation(g.where, "the folder of the anchor %.200q must be %s", name, want)
+	case entry.ID != g.now.last+1:
+		return violation(where, "id %d follows id %d", entry.ID, g.now.last)
+	}
+	g.now.last = entry.ID
+	return nil
+}
+
+// class checks what the files of a class have more than before, and puts down the ids.
+func (g *growth) class(of layout.Class) error {
+	tail := &g.now.tails[of]
+	for n := max(tail.n, 1); ; n++ {
+		name := layout.SegmentName(of, n)
+		e, ok := layout.FindEntry(g.files, name)
+		if !ok {
+			return nil
+		}
+		if n > tail.n {
+			if n > 1 && len(tail.data) < layout.SealSize {
+				return violation(g.where+"/"+name, "the file before it has only %d bytes, so it was not full", len(tail.data))
+			}
+			*tail = pastFile{n: n}
+		}
+		if was, _ := layout.FindEntry(g.was, name); e.Hash != was.Hash {
+			if err := g.read(of, e.Hash, g.where+"/"+name); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// read checks a file that is new, or has grown.
+func (g *growth) read(of layout.Class, h gitstore.Hash, where string) error {
+	data, err := g.file(h, where, g.largeFile())
+	if err != nil {
+		return err
+	}
+	old := g.now.tails[of].data
+	if !bytes.HasPrefix(data, old) {
+		return &layout.CorruptError{File: where, Line: layout.FirstDifference(data, old), Msg: "the commit changed what was recorded before"}
+	}
+	if isOverfull(data) {
+		return violation(where, overfull, layout.SealSize)
+	}
+	g.now.tails[of].data = data
+	return g.lines(of, data, len(old), where)
+}
+
+const overfull = "the file was written to after it was sealed at %d bytes"
+
+// isOverfull reports whether a file has lines behind the one that sealed it.
+func isOverfull(data []byte) bool {
+	return len(data)-len(snapshot.LastLine(data))-1 >= layout.SealSize
+}
+
+// lines checks the lines of a file from an offset on.
+func (g *growth) lines(of layout.Class, data []byte, from int, where string) error {
+	at := func(offset int, msg string) error {
+		return &layout.CorruptError{File: where, Line: bytes.Count(data[:offset], []byte("\n")) + 1, Msg: msg}
+	}
+	for from < len(data) {
+		end := bytes.IndexByte(data[from:], '\n')
+		if end < 0 {
+			return at(from, "the line is cut off")
+		}
+		if limit := g.maxLine(); g.hostile && end > limit {
+			return at(from, fmt.Sprintf("the line has %d bytes; the limit is %d", end, limit))
+		}
+		e, err := jsonl.Parse(data[from : from+end])
+		if err != nil {
+			return at(from, err.Error())
+		}
+		if layout.ClassOf(e.Kind) != of || e.Kind == layout.KindAnchor {
+			return at(from, fmt.Sprintf("an entry of kind %.60q does not belong in this file", e.Kind))
+		}
+		if was := g.newest[of]; e.ID < was {
+			return at(from, fmt.Sprintf("id %d comes after id %d", e.ID, was))
+		}
+		if g.repaired != nil && repair.IsEvent(e.Kind, e.Payload) {
+			g.repaired(where, e.ID)
+		}
+		g.newest[of], g.ids = e.ID, append(g.ids, e.ID)
+		g.refs = append(g.refs, referencesOf(e.ID, e.Kind, e.Payload, e.Meta)...)
+		from += end + 1
+	}
+	return nil
+}
+
+// numbers checks that new ids go on without gap or repeat, across the classes.
+func (g *growth) numbers() error {
+	slices.Sort(g.ids)
+	for _, id := range g.ids {
+		if id != g.now.last+1 {
+			return violation(g.where, "after id %d, the next is missing or repeated", g.now.last)
+		}
+		g.now.last = id
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+// Package checkout writes the files of a commit into the working tree of a tape, and git's index.
+package checkout
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"tape/internal/git/disk"
+	"tape/internal/git/gitindex"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// Tree is a working tree of a tape, whose lock is held.
+type Tree struct {
+	T  *workspace.Tape
+	Wt gitstore.Worktree
+}
+
+func (w Tree) anchors() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
+
+// Write makes the working tree that of a commit. Where it is known to hold another
+// one, only what differs is written: each file whole, so that it can be done again.
+func (w Tree) Write(from string, v *snapshot.Snapshot) error {
+	d, was := w.T.Store().FS(), &snapshot.Snapshot{}
+	if _, err := os.Lstat(w.anchors()); err == nil && from != "" && !w.T.IsFork() { // a fork's is small
+		if h, err := gitstore.ParseHash(from); err == nil {
+			if known, err := snapshot.AtCommit(w.T.Store(), h); err == nil {
+				was = known
+			}
+		}
+	}
+	for _, name := range layout.RootFiles() {
+		if err := w.writeRootFile(was, v, name); err != nil {
+			return err
+		}
+	}
+	has := make(map[string]layout.Phase, len(was.List))
+	for _, p := range was.List {
+		has[p.Folder] = p
+	}
+	if len(has) == 0 {
+		if err := errors.Join(d.RemoveAll(w.anchors()), d.MkdirAll(w.anchors())); err != nil {
+			return err
+		}
+	}
+	list := v.List
+	if w.T.IsFork() {
+		list = list[len(list)-1:] // what can still change
+	}
+	for _, p := range list {
+		old := has[p.Folder]
+		delete(has, p.Folder)
+		if old.Tree == p.Tree {
+			continue
+		}
+		if err := w.writePhase(was, v, old, p); err != nil {
+			return err
+		}
+	}
+	for folder := range has {
+		if err := d.RemoveAll(filepath.Join(w.anchors(), folder)); err != nil {
+			return err
+		}
+	}
+	return d.SyncDir(w.anchors())
+}
+
+func (w Tree) writeRootFile(was, v *snapshot.Snapshot, name string) error {
+	path := filepath.Join(w.Wt.Dir, name)
+	old, _ := layout.FindEntry(was.Root, name)
+	is, ok := layout.FindEntry(v.Root, name)
+	switch {
+	case !ok && name == layout.TapeFile:
+		return &layout.CorruptError{File: v.Where(layout.Phase{}, name), Msg: "the commit has no " + name}
+	case !ok:
+		return w.removeReadme(path)
+	case old.Hash == is.Hash:
+		return nil
+	}
+	raw, err := v.Git.Blob(is.Hash)
+	if err != nil {
+		return layout.CorruptObject(v.Commit, err)
+	}
+	return w.T.Store().FS().WriteFile(path, raw)
+}
+
+// removeReadme removes the README.md that another history of the tape has, but not one that
+// somebody has put there.
+func (w Tree) removeReadme(path string) error {
+	if data, err := os.ReadFile(path); err != nil || string(data) != layout.Readme {
+		return nil //nolint:nilerr // what cannot be read is not ours
+	}
+	d := w.T.Store().FS()
+	return errors.Join(d.Remove(path), d.SyncDir(w.Wt.Dir))
+}
+
+// writePhase writes what a phase has that it had not in the commit before, if that had it.
+func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
+	d, dir := w.T.Store().FS(), filepath.Join(w.anchors(), p.Folder)
+	if err := d.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	entries, err := v.Tree(p)
+	if err != nil {
+		return err
+	}
+	var before []gitstore.TreeEntry
+	if old.Folder != "" {
+		if before, err = was.Tree(old); err != nil {
+			return err
+		}
+	}
+	newest := layout.Newest(entries)
+	for _, e := range entries {
+		c, n, ok := layout.ParseSegment(e.Name)
+		if e.Name == layout.ArtifactsDir && e.IsDir() {
+			continue
+		}
+		if !ok && e.Name != layout.AnchorFile {
+			return &layout.CorruptError{File: v.Where(p, e.Name), Msg: "not a file of a phase"}
+		}
+		if ok && w.T.IsFork() && n < newest[c] {
+			continue // sealed
+		}
+		if had, _ := layout.FindEntry(before, e.Name); had.Hash == e.Hash {
+			continue
+		}
+		raw, err := v.Git.Blob(e.Hash)
+		if err != nil {
+			return layout.CorruptObject(v.Commit, err)
+		}
+		if err := writeFile(d, filepath.Join(dir, e.Name), raw); err != nil {
+			return err
+		}
+	}
+	for _, e := range before {
+		if _, ok := layout.FindEntry(entries, e.Name); ok || e.IsDir() {
+			continue
+		}
+		if err := d.Remove(filepath.Join(dir, e.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := w.writeArtifacts(v, dir, before, entries); err != nil {
+		return err
+	}
+	return d.SyncDir(dir)
+}
+
+// writeFile writes a file that is not there in one step less than one that somebody may be
+// reading.
+func writeFile(d *disk.FS, path string, data []byte) error {
+	f, err := d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm)
+	if errors.Is(err, fs.ErrExist) {
+		return d.WriteFile(path, data)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// writeArtifacts writes the artifacts of a phase that it had not in the commit before. In the
+// working tree of a fork they are left in git.
+func (w Tree) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries []gitstore.TreeEntry) error {
+	had, err1 := snapshot.ArtifactsOf(v.Git, before)
+	has, err2 := snapshot.ArtifactsOf(v.Git, entries)
+	if err := errors.Join(err1, err2); err != nil {
+		return layout.CorruptObject(v.Commit, err)
+	}
+	d, dir := w.T.Store().FS(), filepath.Join(phase, layout.ArtifactsDir)
+	for _, e := range had {
+		if _, ok := layout.FindEntry(has, e.Name); !ok {
+			if err := d.Remove(filepath.Join(dir, e.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	if w.T.IsFork() || len(has) == 0 {
+		return nil
+	}
+	if err := d.MkdirAll(dir); err != nil {
+		return err
+	}
+	for _, e := range has {
+		if was, _ := layout.FindEntry(had, e.Name); was.Hash == e.Hash {
+			continue
+		}
+		if !layout.IsArtifactName(e.Name) || e.Mode != gitstore.ModeFile {
+			return &layout.CorruptError{File: filepath.Join(dir, e.Name), Msg: "not an artifact"}
+		}
+		data, err := v.Git.Blob(e.Hash)
+		if err != nil {
+			return layout.CorruptObject(v.Commit, err)
+		}
+		if err := writeFile(d, filepath.Join(dir, e.Name), data); err != nil {
+			return err
+		}
+	}
+	return d.SyncDir(dir)
+}
+
+// Empty removes what a tape's commit has put into the workspace's folder.
+func Empty(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, head gitstore.Hash) error {
+	v, err := snapshot.AtCommit(s, head)
+	if err != nil {
+		return err
+	}
+	for _, e := range v.Root {
+		if !filepath.IsLocal(e.Name) || e.Name == layout.GitDirName {
+			continue
+		}
+		if err := s.FS().RemoveAll(filepath.Join(wt.Dir, e.Name)); err != nil {
+			return err
+		}
+	}
+	return gitindex.Rebuild(ctx, s.Git(), wt, nil)
+}

@@ -1,0 +1,225 @@
+package forks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/resolve"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/tags"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+)
+
+// Begin makes a fork that begins behind an anchor (its name, its phase's number or
+// folder, its tag, or Latest) or behind an entry (@17). "" means at the tape's end.
+func Begin(ctx context.Context, t *workspace.Tape, name, at string) (*workspace.Tape, error) {
+	f, err := forkNamed(t, name)
+	if err != nil {
+		return nil, err
+	}
+	_, _, err = t.Worktree()
+	if errors.Is(err, gitstore.ErrNotFound) {
+		// Nothing but commits: there is nothing to lock, or to write down before.
+		err = forkFrom(ctx, t, f, at, nil)
+	} else {
+		err = writer.Locked(ctx, t, func(w *writer.Writer) error { return forkFrom(ctx, t, f, at, w) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fork tape %q: %w", t.Name(), layout.Classify(err))
+	}
+	if err := writer.Locked(ctx, f, func(*writer.Writer) error { return nil }); err != nil {
+		t.Store().Warn("the fork is made, but not its working tree, which the next command that writes to it makes: " + err.Error())
+	}
+	return f, nil
+}
+
+// forkNamed checks a fork's name, and returns the handle of what may be made.
+func forkNamed(t *workspace.Tape, name string) (*workspace.Tape, error) {
+	if err := layout.CheckNewName("a fork", name); err != nil {
+		return nil, err
+	}
+	if strings.Contains(name, "/") {
+		return nil, layout.Invalid("", "the name of a fork must not have a slash: %q", name).Try(layout.NameForkedFrom)
+	}
+	if err := layout.CheckName("a fork, with that of its parent", t.Name()+"/"+name); err != nil {
+		return nil, err
+	}
+	f := t.Store().ForkHandle(t.Name() + "/" + name)
+	if _, err := t.Store().Handle(f.Name()).Head(); err == nil {
+		return nil, layout.Conflict("choose another name", "there is a tape with the name of this fork: %q", f.Name())
+	}
+	if _, err := f.Head(); err == nil {
+		return nil, taken(f)
+	}
+	orphans, err := t.Store().Git().Refs(layout.ForkPrefix + f.Slug() + "/")
+	if err == nil && len(orphans) > 0 {
+		err = layout.Conflict("merge or discard it first, or choose another name", "there was a fork %q before, and a fork of that is open: %s",
+			f.Name(), strings.TrimPrefix(orphans[0].Name, "refs/heads/"))
+	}
+	return f, err
+}
+
+func taken(t *workspace.Tape) error {
+	return layout.Conflict("", "there is a fork %q already", t.Name()).Try(layout.ShowFork, t.Name())
+}
+
+// forkFrom makes a fork's first commit and branch; w is nil without a working tree.
+func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at string, w *writer.Writer) error {
+	id, err := entryAt(ctx, t, at)
+	if err != nil {
+		return err
+	}
+	var head gitstore.Hash
+	if w != nil {
+		if id > w.LastID() {
+			return layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.LookHowMany)
+		}
+		if id == 0 || id > w.Committed() {
+			if err := w.Checkpoint(ctx); err != nil {
+				return err
+			}
+		}
+		head = w.Head
+	} else if head, err = t.Head(); err != nil {
+		return err
+	}
+	return writer.LockedAsIs(ctx, f, func(fw *writer.Writer) error {
+		return writer.HoldingNew(ctx, t.Store(), func() error { return start(ctx, fw, t, head, id) })
+	})
+}
+
+// entryAt is the last entry that a fork begun there has of the tape; 0 for all.
+func entryAt(ctx context.Context, t *workspace.Tape, at string) (int64, error) {
+	if at == "" {
+		return 0, nil
+	}
+	if number, ok := strings.CutPrefix(at, "@"); ok {
+		id, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || id < 1 {
+			return 0, layout.Invalid("entries are numbered from @1", "%q is not the id of an entry", at)
+		}
+		return id, nil
+	}
+	v, err := snapshot.Take(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	i, err := snapshot.FindPhase(t, v, strings.TrimPrefix(strings.TrimPrefix(at, "refs/tags/"), "anchor/"+t.Slug()+"/"))
+	if err != nil {
+		return 0, err
+	}
+	anchor, err := snapshot.ReadAnchor(v, v.List[i], t.Name())
+	return anchor.ID, err
+}
+
+// start makes the fork's first commit behind an entry of its parent, and its branch.
+func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head gitstore.Hash, id int64) error {
+	s := w.T.Store()
+	if !w.Head.IsZero() {
+		return taken(w.T)
+	}
+	batch := s.Git().NewBatch()
+	defer batch.Discard()
+	c, id, err := commitAt(ctx, s, batch, parent, head, id)
+	if err != nil {
+		return err
+	}
+	next, err := putStart(ctx, w.T, batch, c, id)
+	if err != nil {
+		return err
+	}
+	if err := batch.Flush(ctx); err != nil {
+		return err
+	}
+	// What a fork of that name has left when it was closed would be taken for this one's.
+	if err := tags.Prune(ctx, w.T, nil); err != nil {
+		return err
+	}
+	return w.MoveTo(ctx, next, w.Head)
+}
+
+// putStart stores the commit that begins a fork, given its tree and parents.
+func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c startCommit, id int64) (writer.Plan, error) {
+	subject := "fork: " + layout.OneLine(t.ForkName())
+	message := t.Message(subject, c.anchor, c.last+1, id, c.format, layout.Trailer{Key: layout.TrailerBase, Value: strconv.FormatInt(id, 10)},
+		layout.Trailer{Key: layout.TrailerBegan, Value: layout.FormatDate(t.Store().Now())})
+	h, err := writer.PutCommit(ctx, t, batch, &gitstore.Commit{Tree: c.tree, Parents: []gitstore.Hash{c.parent}, Message: message})
+	return writer.Plan{Hash: h, Subject: subject, Objects: batch}, err
+}
+
+type startCommit struct {
+	parent gitstore.Hash
+	tree   gitstore.Hash
+	anchor string // the phase that is open
+	last   int64  // the parent's last entry
+	format int    // of the tree
+}
+
+// commitAt finds the newest commit of a tape that has nothing behind an entry (0: the
+// newest of all), and makes the tree of it with the entries up to that one.
+func commitAt(ctx context.Context, s *workspace.Store, batch *gitstore.Batch, parent *workspace.Tape, head gitstore.Hash, id int64) (startCommit, int64, error) {
+	at, newer := head, head // newer is the commit behind at, and has the entries that at lacks
+	last, err := snapshot.LastOf(s, at)
+	if id == 0 {
+		id = last
+	}
+	if err == nil && id > last {
+		err = layout.NotFound("", "tape %q has no entry @%d", parent.Name(), id).Try(layout.LookHowMany)
+	}
+	for err == nil && last > id {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		var c gitstore.Commit
+		if c, err = s.Git().Commit(at); err != nil {
+			err = layout.CorruptObject(at, err)
+			break
+		}
+		before, ok, previousErr := resolve.Previous(parent, c)
+		if err = previousErr; err == nil && !ok {
+			err = layout.NotFound("name a later entry", "tape %q had no commit yet when @%d was its last entry", parent.Name(), id)
+		}
+		if err != nil {
+			break
+		}
+		newer, at = at, before
+		last, err = snapshot.LastOf(s, at)
+	}
+	if err != nil {
+		return startCommit{}, 0, err
+	}
+	out, err := treeAt(s, batch, at, newer, last, id)
+	return out, id, err
+}
+
+// treeAt makes a commit's tree with the entries up to id that a newer commit has more.
+func treeAt(s *workspace.Store, batch *gitstore.Batch, at, newer gitstore.Hash, last, id int64) (startCommit, error) {
+	out := startCommit{parent: at, last: last}
+	v, err := snapshot.AtCommit(s, at)
+	if err != nil {
+		return out, err
+	}
+	p := v.List[len(v.List)-1]
+	out.tree = v.RootTree
+	if out.format, err = v.Format(); err != nil {
+		return out, err
+	}
+	if last < id {
+		if v, err = snapshot.AtCommit(s, newer); err != nil {
+			return out, err
+		}
+		b, open, err := truncate(v, id, batch.Put)
+		if err != nil {
+			return out, err
+		}
+		out.tree, p, out.format = b.Tree(), open, b.Format
+	}
+	anchor, err := snapshot.ReadAnchor(v, p, "")
+	out.anchor = anchor.Anchor
+	return out, err
+}

@@ -1,0 +1,220 @@
+package forks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/query"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/tags"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+)
+
+// Discard drops a fork with everything in it. Nothing is left of it but two lines in the
+// reflog of its parent's branch, by which git keeps its commits for a while. ErrConflict
+// if there are forks of it, or somebody has it checked out.
+func Discard(ctx context.Context, t *workspace.Tape) error {
+	if !t.IsFork() {
+		return layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.ResetInstead)
+	}
+	return writer.Write(ctx, t, func(w *writer.Writer) error {
+		children, err := t.Forks(ctx)
+		if err != nil {
+			return err
+		}
+		if len(children) > 0 {
+			return layout.Conflict("merge or discard it first", "there is a fork of it: %q", children[0].Name())
+		}
+		if err := CheckClosable(w); err != nil {
+			return err
+		}
+		if err := w.Checkpoint(ctx); err != nil {
+			return err
+		}
+		b, err := snapshot.BaseOf(t, w.Head)
+		if err != nil {
+			return err
+		}
+		return Close(ctx, w, fmt.Sprintf("%s%s (%s)", discardMessage, layout.OneLine(t.ForkName()), layout.CountEntries(w.LastID()-b.ID)))
+	})
+}
+
+// CheckClosable refuses to take away a working tree that somebody else made.
+func CheckClosable(w *writer.Writer) error {
+	if w.Wt.Dir == "" {
+		return nil
+	}
+	ours, err1 := os.Stat(w.T.TreeDir())
+	is, err2 := os.Stat(w.Wt.Dir)
+	if err1 == nil && err2 == nil && os.SameFile(ours, is) {
+		return nil
+	}
+	return layout.Conflict("check out something else there, or remove it with: git worktree remove "+layout.ShellWord(w.Wt.Dir),
+		"%q is checked out in %s, which would lose its branch", w.T.Name(), w.Wt.Dir)
+}
+
+// What the reflog of a tape says of its forks, and of forks of these, that were closed
+// without leaving anything in it.
+const (
+	discardMessage = "tape: discard "
+	NothingMessage = "tape: merge of nothing "
+)
+
+// Close takes away a fork's working tree, its branch and its tags. With a message its
+// commit is noted in the reflogs of what it is a fork of. Interrupted before the branch is
+// gone, it leaves a fork that can be closed again; behind that, tags for tape gc.
+func Close(ctx context.Context, w *writer.Writer, message string) error {
+	t, s := w.T, w.T.Store()
+	ctx = context.WithoutCancel(ctx)
+	if message != "" {
+		if err := noteAbove(ctx, t, w.Head, message); err != nil {
+			return err
+		}
+	}
+	if s.Config().Tape == t.Name() {
+		if err := s.SetSetting("tape", t.Parent()); err != nil {
+			return err
+		}
+	}
+	return takeAway(ctx, w, "tape: close")
+}
+
+// takeAway removes the working tree, then the branch, then the tags.
+func takeAway(ctx context.Context, w *writer.Writer, message string) error {
+	t, s := w.T, w.T.Store()
+	if w.Wt.Dir != "" && !w.InMainTree() {
+		if err := keepForeign(w); err != nil {
+			return err
+		}
+	}
+	if w.Wt.Dir != "" {
+		if err := w.DropTree(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), Old: w.Head, Message: message}); err != nil {
+		return err
+	}
+	if err := tags.Prune(ctx, t, nil); err != nil {
+		s.Warn("tags of " + layout.OneLine(t.Name()) + " are left until tape gc removes them: " + err.Error())
+	}
+	_ = s.FS().Remove(snapshot.SealsPath(t))
+	w.Gone()
+	return nil
+}
+
+// Above yields what a fork is of, what that is a fork of, and so on: those that are here.
+func Above(ctx context.Context, t *workspace.Tape) iter.Seq2[*workspace.Tape, error] {
+	return func(yield func(*workspace.Tape, error) bool) {
+		for name, ok := t.Parent(), true; ok; name, _, ok = layout.CutFork(name) {
+			up, err := t.Store().Tape(ctx, name)
+			if !errors.Is(err, layout.ErrNotFound) && !yield(up, err) {
+				return
+			}
+		}
+	}
+}
+
+// noteAbove leaves the way to a fork's last commit in the reflog of its parent. If that is
+// a fork as well, its reflog goes when it is closed: what it is a fork of gets a note, too.
+func noteAbove(ctx context.Context, t *workspace.Tape, head gitstore.Hash, message string) error {
+	_, who, err := t.Store().Git().Identity(t.Store().Now())
+	if err != nil {
+		return err
+	}
+	for up, err := range Above(ctx, t) {
+		if err != nil {
+			return err
+		}
+		// From what it holds, and back: nobody's handoff may come between. Its lock is not taken.
+		err = t.Store().Git().LogRef(ctx, up.Ref(),
+			gitstore.ReflogEntry{New: head, Who: who, Message: message},
+			gitstore.ReflogEntry{Old: head, Who: who, Message: "tape: back to " + layout.OneLine(up.Name())})
+		if err != nil || !up.IsFork() {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepForeign moves a working tree away that holds files which are not the tape's.
+func keepForeign(w *writer.Writer) error {
+	known := map[string]bool{layout.GitDirName: true, layout.TapeFile: true, layout.AnchorsDir: true}
+	if v, err := snapshot.AtCommit(w.T.Store(), w.Head); err == nil {
+		_, known[layout.ReadmeFile] = layout.FindEntry(v.Root, layout.ReadmeFile)
+	}
+	names, err := workspace.DirNames(w.Wt.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d := w.T.Store().FS()
+	for _, name := range names {
+		if known[name] {
+			continue
+		}
+		dir := w.T.Store().PrivatePath(layout.TornDirName, w.T.Slug()+"~"+w.T.Store().Now().UTC().Format("20060102T150405.000000000Z"))
+		if err := d.MkdirAll(dir); err != nil {
+			return err
+		}
+		if err := d.Rename(filepath.Join(w.Wt.Dir, name), filepath.Join(dir, name)); err != nil {
+			return err
+		}
+		w.T.Store().Warn(fmt.Sprintf("%s did not belong to the tape; it is now in %s", name, dir))
+	}
+	return nil
+}
+
+// What has become of a fork.
+const (
+	ForkOpen       = "open"
+	ForkMerged     = "merged"
+	ForkSummarized = "summarized" // merged with a summary only
+	ForkDiscarded  = "discarded"
+)
+
+// ForkInfo is an overview of a fork.
+type ForkInfo struct {
+	Name    string // PARENT/FORK
+	Fork    string // its own name
+	Parent  string
+	Branch  string // as git names it
+	Dir     string // its working tree; "" if it has none
+	Base    query.Base
+	Entries int64 // behind the base
+	Commit  string
+	Updated string // date of the last entry or commit
+	Status  string // one of the Fork constants
+	Into    string // the merge commit
+}
+
+// Describe returns an overview of an open fork.
+func Describe(ctx context.Context, t *workspace.Tape) (ForkInfo, error) {
+	base, err := query.DescribeBase(ctx, t)
+	if err != nil {
+		return ForkInfo{}, err
+	}
+	sum, err := query.SummaryOf(ctx, t)
+	if err != nil {
+		return ForkInfo{}, err
+	}
+	head, err := t.Head()
+	if err != nil {
+		return ForkInfo{}, err
+	}
+	out := ForkInfo{Name: t.Name(), Fork: t.ForkName(), Parent: t.Parent(), Branch: t.Branch(), Dir: t.WorkTree(), Base: base,
+		Entries: sum.Entries - base.Entry, Commit: head.String(), Updated: sum.Updated, Status: ForkOpen}
+	if out.Entries == 0 {
+		out.Updated = base.Date
+	}
+	return out, nil
+}

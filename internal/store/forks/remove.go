@@ -1,0 +1,87 @@
+package forks
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/tags"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+)
+
+// Remove removes a tape with its working tree, branch and tags. With archive its history
+// keeps a ref, whose name is returned and from which writer.Restore brings the tape back;
+// without, the archives that it has go, too. ErrConflict if it has open forks, is the current
+// tape, or somebody has it checked out.
+func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
+	if t.IsFork() {
+		return "", layout.Invalid("", "%q is a fork", t.Name()).Try(layout.DiscardInstead, t.Name())
+	}
+	err = writer.Write(ctx, t, func(w *writer.Writer) error {
+		if err := checkRemovable(ctx, w); err != nil {
+			return err
+		}
+		if archive {
+			if ref, err = w.Archive(ctx); err != nil {
+				return err
+			}
+		} else if err := dropArchives(ctx, t); err != nil {
+			return err
+		}
+		// Before the branch: while that is there, the next writer makes them again.
+		if err := tags.Prune(ctx, t, nil); err != nil {
+			return err
+		}
+		return takeAway(context.WithoutCancel(ctx), w, "tape: remove")
+	})
+	return ref, err
+}
+
+// CheckNoneOpen refuses what would leave open forks of a tape without what they can be merged into.
+func CheckNoneOpen(ctx context.Context, t *workspace.Tape) error {
+	open, err := t.Forks(ctx)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	var names []string
+	for _, f := range open {
+		names = append(names, strconv.Quote(f.Name()))
+	}
+	return layout.Conflict("", "tape %q has open forks, which could not be merged any more: %s", t.Name(), strings.Join(names, ", ")).
+		Try(layout.CloseForks, open[0].Name())
+}
+
+func checkRemovable(ctx context.Context, w *writer.Writer) error {
+	t := w.T
+	if err := CheckNoneOpen(ctx, t); err != nil {
+		return err
+	}
+	if t.Store().CurrentTape() == t.Name() {
+		return layout.Conflict("", "it is the current tape").Try(layout.SwitchAway)
+	}
+	if w.InMainTree() {
+		return nil
+	}
+	return CheckClosable(w)
+}
+
+func dropArchives(ctx context.Context, t *workspace.Tape) error {
+	all, err := snapshot.Archives(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		h, err := gitstore.ParseHash(a.Commit)
+		if err == nil {
+			err = t.Store().Git().UpdateRef(ctx, gitstore.RefUpdate{Name: a.Ref, Old: h, Message: "tape: remove"})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package join
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/artifacts"
+	"tape/internal/store/layout"
+	"tape/internal/store/resolve"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+	"tape/internal/text/jsonl"
+)
+
+// Two sides become one in the same way wherever the other one is from: a fork, a remote, a
+// merge that git has begun. What both sides are is found out from their commits (sides);
+// threeway says which lines the side that comes first gets; they make a tree and a commit
+// with two parents; and the branch moves there.
+
+// ontoOptions say what the other side is.
+type ontoOptions struct {
+	name    string // of the tape or fork, if that is known
+	summary string // to be recorded instead of its entries
+	remote  string // that has published it: then it comes first, and what is here follows
+	stopped bool   // git has begun to merge it in the working tree, and has stopped
+}
+
+// onto makes one of the tape and another side's commit. Unless git has stopped in the
+// working tree, everything here has to be committed.
+func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOptions) (Result, error) {
+	out := Result{Into: w.T.Name()}
+	first, second := w.Head, theirs
+	if o.remote != "" {
+		first, second = theirs, w.Head
+	}
+	view, err := snapshot.AtCommit(w.T.Store(), first)
+	if err != nil {
+		return out, err
+	}
+	var loose [][]byte
+	if o.stopped {
+		if loose, err = unmergedLines(w, view); err != nil {
+			return out, err
+		}
+	}
+	m, err := resolve.InputsOf(w.T, resolve.Side{Head: first, View: view, More: loose}, second, o.name)
+	if err != nil {
+		return out, err
+	}
+	lines, err := m.Lines(ctx)
+	if err != nil {
+		return out, err
+	}
+	if o.remote == "" && !o.stopped {
+		return ontoByTx(ctx, w, m, lines, o.summary)
+	}
+	batch := w.T.Store().Git().NewBatch()
+	defer batch.Discard()
+	p, err := writer.CommitsOn(w.T, view, batch)
+	if err != nil {
+		return out, err
+	}
+	kept, err := looseArtifacts(w, batch, loose)
+	if err != nil {
+		return out, err
+	}
+	p.From(kept, m.Them, m.Ours)
+	if err := p.Checkpoint(ctx, loose); err != nil {
+		return out, err
+	}
+	if len(lines) > 0 || o.remote != "" {
+		out.Merged, out.FirstID, out.LastID = len(lines), p.Last+1, p.Last+int64(len(lines))
+		if err := p.Add(ctx, writer.MergeSubject(m.F, len(lines)), lines, []gitstore.Hash{second}, workspace.ForkTrailer(m.F)); err != nil {
+			return out, err
+		}
+		out.Commit = p.Hash.String()
+	}
+	if o.remote == "" {
+		return out, moveTo(ctx, w, batch, p.Plan)
+	}
+	if out.Merged, err = gained(m); err != nil {
+		return out, err
+	}
+	if err := batch.Flush(ctx); err != nil {
+		return out, err
+	}
+	return out, pulled(ctx, w, p.Plan, o.remote)
+}
+
+// ontoByTx appends lines of a merge as any change does. A plan gives the same commit, but to
+// move there the open phase is read whole, and git's index made anew: to fork, append ten
+// entries and merge them took 0.03 s this way and 0.6 s with a plan, where the phase has
+// 100,000 entries; a merge has to be flat in the length of the tape.
+func ontoByTx(ctx context.Context, w *writer.Writer, m *resolve.Inputs, lines [][]byte, summary string) (Result, error) {
+	out := Result{Into: w.T.Name()}
+	var more []layout.Trailer
+	if summary != "" {
+		line, err := summaryLine(m, w.LastID()+1, summary, len(lines))
+		if err != nil {
+			return out, err
+		}
+		lines, more = [][]byte{line}, []layout.Trailer{{Key: layout.TrailerMerge, Value: layout.MergeSummary}}
+	}
+	if len(lines) == 0 {
+		return out, nil
+	}
+	result, err := w.Update(ctx, func(tx *writer.Tx) error { return tx.Merge(ctx, m.F, m.Them.Commit, lines, more...) })
+	if err != nil {
+		return out, err
+	}
+	out.Merged, out.FirstID, out.LastID = result.Appended, result.FirstID, result.LastID
+	out.Anchors, out.Commit = len(result.Handoffs), result.Commit
+	return out, nil
+}
+
+// summaryLine is the line that stands for the entries of theirs: a message, so that the next
+// model call is told, with a pointer to what it stands for.
+func summaryLine(m *resolve.Inputs, id int64, text string, entries int) ([]byte, error) {
+	o, err := m.Origin(m.F)
+	if err != nil {
+		return nil, err
+	}
+	meta := jsonl.AppendString([]byte(`{"origin":{"tape":`), o.Tape)
+	meta = jsonl.AppendString(append(meta, `,"fork":`...), o.Fork)
+	meta = fmt.Appendf(meta, `,"commit":"%s","entries":%d}}`, m.Them.Commit, entries)
+	d := layout.Message("assistant", text)
+	d.Meta = meta
+	line, err := writer.Encode(m.T, id, d)
+	return bytes.TrimSuffix(line, []byte("\n")), err
+}
+
+// looseArtifacts are the artifacts that the working tree has, stored in git, if there are lines
+// that are not committed and may refer to them.
+func looseArtifacts(w *writer.Writer, batch *gitstore.Batch, loose [][]byte) ([]gitstore.TreeEntry, error) {
+	if w.Wt.Dir == "" || len(loose) == 0 {
+		return nil, nil
+	}
+	list, err := snapshot.ListPhases(w.Wt.Dir)
+	var out []gitstore.TreeEntry
+	for _, p := range list {
+		if err == nil {
+			err = artifacts.Keep(filepath.Join(w.AnchorsPath(), p.Folder), &out, func(string) bool { return true }, batch.Put, func(string, gitstore.Hash, int) {})
+		}
+	}
+	return out, err
+}
+
+// gained is how many entries ours has that theirs had not, without those not committed.
+func gained(m *resolve.Inputs) (int, error) {
+	last, err1 := m.Ours.LastID()
+	shared, err2 := m.Base.LastID()
+	return int(last - shared), errors.Join(err1, err2)
+}
+
+// moveTo brings the branch to a plan's end, and the working tree with it.
+func moveTo(ctx context.Context, w *writer.Writer, batch *gitstore.Batch, next writer.Plan) error {
+	if err := batch.Flush(ctx); err != nil {
+		return err
+	}
+	return w.MoveTo(ctx, next, w.Head)
+}

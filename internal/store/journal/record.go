@@ -1,0 +1,269 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tape/internal/git/disk"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// Record is the note that the last writer of a tape left in the tape's lock file.
+//
+// Most of it is a cache: where the open phase ends, as that writer saw it, so that
+// the next one need not read the phase again. It is believed only while the branch,
+// the files' sizes and times are still the same; otherwise everything is looked at
+// afresh.
+//
+// Undo is not a cache. It is written, and synced, before a change that touches more
+// than one line, and says how the tape was. Until it is cleared, readers see the old
+// state, and the next writer takes an interrupted change back, or completes it once
+// the branch has moved to Next.
+//
+// The file has two slots, each of one line with a checksum in front, and the newer line
+// that matches its checksum counts. A slot that holds the last synced record is never
+// written to: whatever a crash does to a record being written, the one before it stays.
+type Record struct {
+	Version   int                     `json:"v"`
+	Count     uint64                  `json:"n"`      // grows with each record; odd ones are in the second slot
+	Synced    bool                    `json:"synced"` // this one is
+	Gen       uint64                  `json:"gen"`    // counts changes that had an Undo
+	Branch    string                  `json:"branch"`
+	Head      string                  `json:"head"`      // the branch's commit
+	Home      string                  `json:"home"`      // the working tree, relative to the workspace
+	Committed int64                   `json:"committed"` // last id in that commit
+	Seq       int                     `json:"seq"`       // the open phase
+	Folder    string                  `json:"folder"`
+	Anchor    string                  `json:"anchor"` // its anchor's name; "" if that is too long for the record
+	LastID    int64                   `json:"last_id"`
+	Owner     string                  `json:"owner,omitempty"` // the author of the tape's first commit; "" if nobody has looked
+	Tails     [layout.ClassCount]Tail `json:"tails"`
+	DirTime   int64                   `json:"dir_time"`   // of anchors/, ns
+	PhaseTime int64                   `json:"phase_time"` // of the open phase's folder, ns
+	IndexTime int64                   `json:"index_time"` // of git's index of the working tree, ns
+	Undo      *Undo                   `json:"undo,omitempty"`
+
+	// Doubtful: it was never synced, and takes back an Undo that was. After a power cut that
+	// would be there again, and with it go what was appended meanwhile.
+	Doubtful bool `json:"-"`
+}
+
+// Tail is the last file of a class in the open phase.
+type Tail struct {
+	Seg  int    `json:"seg"`            // 0: the class has no file yet
+	Size int64  `json:"size"`           // bytes
+	Time int64  `json:"time,omitempty"` // modification time, ns
+	Sum  uint32 `json:"sum,omitempty"`  // CRC-32 of those bytes
+}
+
+// Undo describes a tape as it was before a change of several steps.
+type Undo struct {
+	Head   string                  `json:"head"`
+	Next   string                  `json:"next,omitempty"` // the commit that completes the change
+	Seq    int                     `json:"seq"`
+	Folder string                  `json:"folder"`
+	Tails  [layout.ClassCount]Tail `json:"tails"`
+	// Checkout: once the branch is at Next the working tree is written anew from it.
+	Checkout bool `json:"checkout,omitempty"`
+	// From, with Checkout: the commit that the working tree holds, file for file. What it
+	// has in common with the new one is not written again.
+	From string `json:"from,omitempty"`
+}
+
+// Moved reports whether somebody else may have moved the branch since.
+func (st Record) Moved(head gitstore.Hash) bool {
+	return st.Head != head.String() && !CheckingOut(st, head)
+}
+
+// What a record is like on disk.
+const (
+	stateVersion = 6
+	slotSize     = 8 << 10 // bytes
+	noteName     = 512     // bytes; the longest name of an anchor or a person that is put into the record
+)
+
+func encode(st Record) ([]byte, error) {
+	st.Version = stateVersion
+	if len(st.Anchor) > noteName {
+		st.Anchor = ""
+	}
+	if len(st.Owner) > noteName {
+		st.Owner = ""
+	}
+	raw, err := json.Marshal(st)
+	return fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(raw), raw), err
+}
+
+// slot is a record as it is on the disk, of which only the beginning was looked at: mostly that is
+// all that has to be known of one.
+type slot struct {
+	body    string // "" if there is no whole record
+	version int
+	count   uint64
+	synced  bool
+}
+
+// slotOf returns an empty one for anything but a whole record of this version.
+func slotOf(raw []byte) (s slot) {
+	line, _, ok := strings.Cut(string(raw), "\n")
+	sum, body, ok2 := strings.Cut(line, " ")
+	if !ok || !ok2 || sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body))) {
+		return s
+	}
+	if _, err := fmt.Sscanf(body, `{"v":%d,"n":%d,"synced":%t,`, &s.version, &s.count, &s.synced); err != nil || s.version != stateVersion {
+		return s
+	}
+	s.body = body
+	return s
+}
+
+// decode returns false for anything but a whole record of this version.
+func (s slot) decode() (st Record, ok bool) {
+	if s.body == "" || json.Unmarshal([]byte(s.body), &st) != nil {
+		return Record{}, false
+	}
+	return st, true
+}
+
+// hasUndo goes by the text: within a string, quotes are escaped.
+func (s slot) hasUndo() bool { return strings.Contains(s.body, `"undo":{`) }
+
+// slots returns the newer record and the other one.
+func slots(f io.ReaderAt) (newer, older slot, err error) {
+	buf := make([]byte, 2*slotSize)
+	n, err := f.ReadAt(buf, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return newer, older, err
+	}
+	buf = buf[:n]
+	newer = slotOf(buf[:min(n, slotSize)])
+	if n > slotSize {
+		older = slotOf(buf[slotSize:])
+	}
+	if older.body != "" && (newer.body == "" || older.count > newer.count) {
+		newer, older = older, newer
+	}
+	return newer, older, nil
+}
+
+// Read returns the newer of the two records, if there is one.
+func Read(f io.ReaderAt) (st Record, ok bool, err error) {
+	newer, older, err := slots(f)
+	if err != nil {
+		return st, false, err
+	}
+	if st, ok = newer.decode(); !ok {
+		newer, older = older, slot{}
+		st, ok = newer.decode()
+	}
+	st.Doubtful = !st.Synced && st.Undo == nil && older.hasUndo()
+	return st, ok, nil
+}
+
+// Save writes the record beside the last synced one, and syncs it if asked.
+func Save(f *disk.File, st Record, sync bool) error {
+	last, _, err := slots(f)
+	if err != nil {
+		return err
+	}
+	st.Count, st.Synced = last.count+1, sync
+	if !last.synced {
+		st.Count++ // over that one
+	}
+	raw, err := encode(st)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(raw, int64(st.Count%2)*slotSize); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	if !sync {
+		return nil
+	}
+	if err := f.Sync(); err != nil {
+		// Who knows what is on the disk: the next record must not take the other slot.
+		st.Synced = false
+		if raw, encodeErr := encode(st); encodeErr == nil {
+			_, _ = f.WriteAt(raw, int64(st.Count%2)*slotSize)
+		}
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// Scrub saves the record such that nothing is left of older ones.
+func Scrub(f *disk.File, st Record) error {
+	for range 2 { // one in each slot
+		if err := Save(f, st, true); err != nil {
+			return err
+		}
+	}
+	for slot := range int64(2) {
+		used := make([]byte, slotSize)
+		n, err := f.ReadAt(used, slot*slotSize)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if n == 0 {
+			continue
+		}
+		end := bytes.IndexByte(used[:n], '\n') + 1
+		if _, err = f.WriteAt(make([]byte, n-end), slot*slotSize+int64(end)); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// locksDir has a lock for each tape that was written to.
+const locksDir = "locks"
+
+// LockPath is the tape's lock file, which holds the record.
+func LockPath(t *workspace.Tape) string { return t.Store().PrivatePath(locksDir, t.Slug()) }
+
+// PeekOf reads the record without a lock. A reader may meet a record that is being
+// overwritten; then it looks again.
+func PeekOf(t *workspace.Tape) (Record, error) {
+	st, _, err := Peek(LockPath(t))
+	return st, err
+}
+
+// Peek reads the record of a lock file without taking the lock. An empty one was only locked:
+// nothing is recorded. It reports false where there is no such file, or no record can be told.
+func Peek(path string) (st Record, ok bool, err error) {
+	for range 5 {
+		if st, ok, err = peek(path); ok || err != nil {
+			break
+		}
+	}
+	if gitstore.IsAbsent(err) {
+		err = nil
+	}
+	return st, ok, layout.Classify(err)
+}
+
+func peek(path string) (Record, bool, error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return Record{}, false, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || st.Size() == 0 {
+		return Record{}, err == nil, err
+	}
+	return Read(f)
+}
+
+// CheckingOut reports whether the working tree is not, or no more, what the branch says.
+func CheckingOut(st Record, head gitstore.Hash) bool {
+	return st.Undo != nil && st.Undo.Checkout && st.Undo.Next == head.String()
+}

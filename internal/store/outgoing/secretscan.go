@@ -1,0 +1,253 @@
+package outgoing
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// SecretFinding is a secret in what would leave the machine.
+type SecretFinding struct {
+	Tape   string
+	Entry  int64  // 0: it is in a message of git's, or in a file that is no tape's
+	Commit string // the oldest one seen that has it; of a tag's message, the tag object
+	Rule   string
+	// Path is where in the entry, or which file. "message" is that of Commit.
+	Path        string
+	Masked      string // an excerpt that is safe to show
+	Fingerprint string
+}
+
+// SecretsError is what stops a push: it would have sent secrets.
+type SecretsError struct {
+	Findings []SecretFinding
+	Clean    string // a tape that has none, and would have been sent; "" if there was no such
+}
+
+func (e *SecretsError) Error() string {
+	if len(e.Findings) == 0 {
+		return "what looks like a secret was found"
+	}
+	f := e.Findings[0]
+	more := ""
+	if n := len(e.Findings) - 1; n > 0 {
+		more = fmt.Sprintf(", and %d more", n)
+	}
+	return fmt.Sprintf("%s has what looks like a secret (%s): %s%s", f.where(), f.Rule, f.Masked, more)
+}
+
+func (f SecretFinding) where() string {
+	if f.Entry > 0 {
+		return fmt.Sprintf("entry @%d of tape %q", f.Entry, f.Tape)
+	}
+	return fmt.Sprintf("%s of commit %.12s of tape %q", f.Path, f.Commit, f.Tape)
+}
+
+// Is makes every SecretsError an ErrConflict.
+func (e *SecretsError) Is(target error) bool { return target == layout.ErrConflict }
+
+// Hints are the way out. The entry is not named by its number: that is the one in the commit
+// where it came in, and may be another entry's by now.
+func (e *SecretsError) Hints() []layout.Hint {
+	if len(e.Findings) == 0 {
+		return nil
+	}
+	f := e.Findings[0]
+	return []layout.Hint{{Kind: layout.PurgeOrAllow, Args: []string{f.Fingerprint, f.Tape, e.Clean}}}
+}
+
+// SecretScan looks for secrets in what would leave the machine. What it has looked through
+// it passes over from then on: what a fork shares with its tape is the tape's.
+type SecretScan struct {
+	s     *workspace.Store
+	known map[gitstore.Hash]bool // commits and tags that the other side has, as far as is known
+	open  []gitstore.Hash        // those of them before which is more that it has
+	seen  map[gitstore.Hash]bool // commits and tags that were looked through
+	Allow []string               // fingerprints that pass besides those of the settings
+	Long  []LongEntry            // what was met that others do not take by default
+}
+
+// LongEntry is an entry with a longer line than a workspace takes that has not set its limit.
+type LongEntry struct {
+	Tape  string
+	Entry int64
+	Size  int
+}
+
+func (l LongEntry) String() string {
+	return fmt.Sprintf("entry @%d of %q has %d bytes: other workspaces accept it only if their max_line is at least that (default %d)",
+		l.Entry, l.Tape, l.Size, jsonl.DefaultMaxLine)
+}
+
+// NewSecretScan begins a scan that knows of nothing that the other side has.
+func NewSecretScan(s *workspace.Store) *SecretScan {
+	return &SecretScan{s: s, known: map[gitstore.Hash]bool{}, seen: map[gitstore.Hash]bool{}}
+}
+
+// Know says what the other side has, with all before it. It need not be here.
+func (c *SecretScan) Know(list ...gitstore.Hash) {
+	for _, h := range list {
+		if !h.IsZero() && !c.known[h] {
+			c.known[h] = true
+			c.open = append(c.open, h)
+		}
+	}
+}
+
+// Look looks through everything reachable from tips that is not known, and was not looked
+// through before: the lines that files gained over the same file in the first parent, and
+// the messages of commits and tags. Each secret comes once for an entry, and in a message
+// only if no entry has it. Allowed fingerprints are passed over. Whatever cannot be read is
+// an error.
+func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash) ([]SecretFinding, error) {
+	o := &outgoing{SecretScan: c, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int{}, jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0))}
+	scanner := c.s.Config().Scanner()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(o.jobs)
+		return o.read(ctx, tips)
+	})
+	found := make([][]scanned, runtime.GOMAXPROCS(0))
+	long := make([][]LongEntry, len(found))
+	for i := range found {
+		group.Go(func() error {
+			for job := range o.jobs {
+				found[i] = append(found[i], job.scan(scanner)...)
+				long[i] = append(long[i], job.long(tape)...)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, layout.Classify(err)
+	}
+	c.Long = append(c.Long, slices.Concat(long...)...)
+	return c.secretsOf(tape, slices.Concat(found...)), nil
+}
+
+// secretsOf sorts what was found, leaves what is allowed, and everything once.
+func (c *SecretScan) secretsOf(tape string, all []scanned) []SecretFinding {
+	slices.SortStableFunc(all, func(a, b scanned) int {
+		switch {
+		case a.message == b.message:
+			return a.job - b.job
+		case a.message:
+			return 1
+		}
+		return -1
+	})
+	type place struct {
+		entry              int64
+		where, fingerprint string
+	}
+	seen := map[place]bool{}
+	inEntry := map[string]bool{}
+	var out []SecretFinding
+	for _, f := range all {
+		at := place{f.entry, "", f.Fingerprint}
+		if f.entry == 0 {
+			at.where = f.Path
+		}
+		if seen[at] || c.s.Allows(f.Finding) || slices.Contains(c.Allow, f.Fingerprint) || f.message && inEntry[f.Fingerprint] {
+			continue
+		}
+		seen[at] = true
+		inEntry[f.Fingerprint] = inEntry[f.Fingerprint] || f.entry > 0
+		out = append(out, SecretFinding{Tape: tape, Entry: f.entry, Commit: f.commit.String(), Rule: f.Rule, Path: f.Path, Masked: f.Masked, Fingerprint: f.Fingerprint})
+	}
+	return out
+}
+
+type scanJob struct {
+	number  int // jobs in the order in which they were made, oldest commit first
+	commit  gitstore.Hash
+	file    string // its path
+	message bool   // of a commit or tag
+	text    []byte
+	lines   bool   // of entries
+	before  []byte // what the file was, where it did not only grow: what that had is known
+}
+
+type scanned struct {
+	secrets.Finding
+	job     int
+	commit  gitstore.Hash
+	entry   int64
+	message bool
+}
+
+// long finds entries that are too long for others.
+func (j *scanJob) long(tape string) (out []LongEntry) {
+	if !j.lines || len(j.text) <= jsonl.DefaultMaxLine {
+		return nil
+	}
+	for line := range bytes.Lines(j.text) {
+		if size := len(bytes.TrimRight(line, "\r\n")); size > jsonl.DefaultMaxLine {
+			id, _ := jsonl.ParseID(line) // 0 where it is no entry
+			out = append(out, LongEntry{Tape: tape, Entry: id, Size: size})
+		}
+	}
+	return out
+}
+
+func (j *scanJob) scan(scanner *secrets.Scanner) []scanned {
+	out := j.look(scanner, j.text)
+	if len(out) == 0 || j.before == nil {
+		return out
+	}
+	had := map[string]bool{}
+	for _, f := range j.look(scanner, j.before) {
+		had[f.Fingerprint] = true
+	}
+	return slices.DeleteFunc(out, func(f scanned) bool { return had[f.Fingerprint] })
+}
+
+func (j *scanJob) look(scanner *secrets.Scanner, text []byte) (out []scanned) {
+	add := func(found []secrets.Finding, entry int64) {
+		for _, f := range found {
+			if entry == 0 {
+				f.Path = j.file
+			}
+			out = append(out, scanned{Finding: f, job: j.number, commit: j.commit, entry: entry, message: j.message})
+		}
+	}
+	if !j.lines {
+		add(scanner.Text(text), 0)
+		return out
+	}
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimRight(line, "\r\n")
+		found, err := scanner.Line(line)
+		if err != nil {
+			// No entry; what is in it leaves the machine all the same.
+			add(scanner.Text(line), 0)
+			add(scanner.Text(jsonl.AppendDecoded(nil, line)), 0)
+			continue
+		}
+		if len(found) > 0 {
+			id, _ := jsonl.ParseID(line) // 0 where it is no entry
+			add(found, id)
+		}
+	}
+	return out
+}
+
+func isEntryFile(path string) bool {
+	folder, name, ok := strings.Cut(strings.TrimPrefix(path, layout.AnchorsDir+"/"), "/")
+	if !ok || !strings.HasPrefix(path, layout.AnchorsDir+"/") {
+		return false
+	}
+	_, _, isSegment := layout.ParseSegment(name)
+	_, _, isPhase := layout.ParseFolder(folder)
+	return isPhase && (isSegment || name == layout.AnchorFile)
+}

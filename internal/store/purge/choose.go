@@ -1,0 +1,78 @@
+package purge
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/rewrite"
+	"tape/internal/store/snapshot"
+	"tape/internal/text/secrets"
+)
+
+// choose makes out what is masked.
+func (p *purge) choose(ctx context.Context) error {
+	rules, prints := p.o.Rules, p.prints
+	for _, fp := range p.o.Fingerprints {
+		prints[fp] = true
+	}
+	allowed, _ := p.s.Setting("allow_secret") // those that somebody says are none
+	p.mask.Match = func(f secrets.Finding) bool {
+		return prints[f.Fingerprint] || slices.Contains(rules, f.Rule) || slices.Contains(rules, AllRules) && !strings.Contains(allowed, f.Fingerprint)
+	}
+	if p.interrupted != nil {
+		if err := p.takeUp(ctx); err != nil {
+			return err
+		}
+	}
+	for _, id := range p.o.IDs {
+		e, err := snapshot.Entry(ctx, p.t, id)
+		if err != nil {
+			return err
+		}
+		found := p.o.Find.Secrets(e.Raw, nil)
+		if p.o.Whole {
+			p.mask.TakeWhole(e)
+		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // or it was purged before
+			return layout.NotFound("", "no known secret is in @%d of %q", id, p.t.Name()).Try(layout.PurgeWhole)
+		}
+		for _, secret := range found {
+			prints[secret.Fingerprint], p.mask.Texts[secret] = true, true
+		}
+	}
+	return nil
+}
+
+// learn finds the texts of what is masked: all of the history is looked through once before
+// it is made anew, since a secret may stand where nothing tells it before it stands where
+// something does. Those of the named entries are known already.
+func (p *purge) learn(ctx context.Context) error {
+	p.mask.Learning = true
+	if len(p.o.Rules)+len(p.o.Fingerprints) > 0 || p.follow != nil || p.interrupted != nil {
+		r := rewrite.NewRewriter(p.s, p.mask, gitstore.HashObject)
+		if err := p.ownHistory(ctx, r); err != nil {
+			return err
+		}
+		for _, ref := range p.heads.tags {
+			if tag, err := p.s.Git().Tag(ref.Hash); err == nil {
+				p.mask.Text(tag.Message)
+			}
+		}
+		for _, t := range p.members {
+			if _, err := p.looseIDs(ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	p.mask.Know()
+	return nil
+}
+
+// masksTag reports whether the message of a tag has to be masked, of a commit of the tape's
+// that stays.
+func (p *purge) masksTag(ref keptRef) bool {
+	tag, err := p.s.Git().Tag(ref.Hash)
+	return err == nil && p.family[ref.commit] && !p.r.Changed(ref.commit) && p.mask.Text(tag.Message) != tag.Message
+}

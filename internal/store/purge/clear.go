@@ -1,0 +1,166 @@
+package purge
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// eachFile calls fn for files, and for all that are below folders. What is not there is
+// passed over.
+func eachFile(paths []string, fn func(path string, raw []byte) error) error {
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				return nil //nolint:nilerr // it is gone since
+			}
+			return fn(path, raw)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachReflog calls fn for all reflogs, with the ref that each is of; HEAD is none.
+func eachReflog(s *workspace.Store, fn func(ref, path, log string) error) error {
+	for _, dir := range s.Git().HeadDirs() {
+		logs := filepath.Join(dir, "logs")
+		err := eachFile([]string{logs}, func(path string, raw []byte) error {
+			return fn(filepath.ToSlash(path[len(logs)+1:]), path, string(raw))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loggedCommits are the commits that a line begins with: of a reflog, the old and the new one.
+func loggedCommits(line string) (out []gitstore.Hash) {
+	words := strings.Fields(line)
+	for _, word := range words[:min(2, len(words))] {
+		if h, err := gitstore.ParseHash(word); err == nil && !h.IsZero() {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// clearReflogs lets all reflogs tell of the new commits in place of the old ones.
+func (p *purge) clearReflogs() error {
+	return eachReflog(p.s, func(_, path, log string) error {
+		var out []byte
+		for line := range strings.Lines(log) {
+			for _, h := range loggedCommits(line) {
+				line = strings.Replace(line, h.String(), p.r.To(h).String(), 2)
+			}
+			head, message, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			if ok {
+				line = head + "\t" + p.mask.Text(message) + "\n"
+			}
+			out = append(out, line...)
+		}
+		if string(out) == log {
+			return nil
+		}
+		return p.s.FS().WriteFile(path, out)
+	})
+}
+
+// clearFiles removes what else may tell what was masked: the notes of git and of this
+// program, and what was set aside.
+func (p *purge) clearFiles(ctx context.Context) error {
+	// Objects that a killed process has not given their names yet are in tmp.
+	paths := []string{p.s.PrivatePath(layout.TornDirName), p.s.PrivatePath("tmp"), filepath.Join(p.s.Git().GitDir(), "rr-cache")}
+	for _, dir := range p.s.Git().HeadDirs() {
+		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	err := eachFile(paths, func(path string, raw []byte) error {
+		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
+			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // as much as was written
+		}
+		if !p.mask.Holds(raw) && !p.mask.Holds([]byte(filepath.Base(path))) && !p.namesOld(raw) {
+			return nil
+		}
+		if err := p.s.FS().Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if rel, err := filepath.Rel(p.s.Dir(), path); err == nil {
+			path = filepath.ToSlash(rel)
+		}
+		p.out.Removed = append(p.out.Removed, path)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// The name of a ref that is gone may tell, and a lock of a killed process has it.
+	if _, err := p.s.Git().RecoverLocks(ctx); err != nil {
+		return err
+	}
+	for _, w := range p.writers {
+		if err := p.reportFiles(ctx, w.Wt.Dir); err != nil {
+			return err
+		}
+		if err := w.Scrub(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reportFiles names files in a working tree that are none of a tape's, and have it: they are
+// somebody's, and stay.
+func (p *purge) reportFiles(ctx context.Context, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	ours := []string{".git", layout.AnchorsDir, layout.TapeFile, layout.TapesDir, layout.ForksDir, filepath.Base(p.s.IndexFile())}
+	var paths []string
+	for _, e := range entries {
+		if !slices.Contains(ours, e.Name()) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return eachFile(paths, func(path string, raw []byte) error {
+		if p.mask.Holds(raw) || p.mask.Holds([]byte(path[len(dir)+1:])) {
+			p.left("the file %s has it, and does not belong to a tape: remove it", p.mask.Text(path))
+		}
+		return ctx.Err()
+	})
+}
+
+// namesOld reports whether a file of git's begins a line with a commit that is replaced.
+func (p *purge) namesOld(raw []byte) bool {
+	for line := range strings.Lines(string(raw)) {
+		if slices.ContainsFunc(loggedCommits(line), p.r.Changed) {
+			return true
+		}
+	}
+	return false
+}

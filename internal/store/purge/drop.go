@@ -1,0 +1,173 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"tape/internal/git/gitindex"
+	"tape/internal/git/gitrun"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+	"time"
+)
+
+// drop lets git remove all objects that nothing names any more: so those of the old history,
+// once the note goes that keeps them. It reports whether all are gone.
+func (p *purge) drop(ctx context.Context) (all bool, err error) {
+	gone, err := p.stagedOld()
+	if err != nil {
+		return false, err
+	}
+	before, err := readUnfinished(p.s)
+	if err != nil {
+		return false, err
+	}
+	gone = slices.AppendSeq(append(gone, before.gone...), maps.Keys(p.r.Commits))
+	if err := p.setUnfinished(ctx, purgeDropping, unfinished{gone: gone}); err != nil {
+		return false, err
+	}
+	if err := p.syncRemoved(); err != nil {
+		return false, err
+	}
+	if err := p.setPurgeRef(ctx, purgeMoving, gitstore.ZeroHash); err != nil {
+		return false, err
+	}
+	if err := p.collect(ctx); err != nil {
+		return false, err
+	}
+	return p.reportUsed(gone)
+}
+
+// collect runs git gc while nobody writes: an object is stored before it gets a name, and
+// until then it would be dropped. What git itself stores for somebody else meanwhile is kept.
+func (p *purge) collect(ctx context.Context) (err error) {
+	locks, err := p.lockOthers(ctx)
+	defer func() {
+		for _, unlock := range slices.Backward(locks) {
+			err = errors.Join(err, unlock())
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	// Caches that name commits; git makes them again.
+	for _, name := range []string{"commit-graph", "commit-graphs"} {
+		if err := p.s.FS().RemoveAll(filepath.Join(gitrun.ObjectsDir(p.s.Git()), "info", name)); err != nil {
+			return err
+		}
+	}
+	return gitrun.GC(ctx, p.s.Git(), fmt.Sprintf("@%d +0000", time.Now().Unix()))
+}
+
+// syncRemoved makes durable whatever was removed, by git as well, which syncs no folder: what a
+// note of the purge stands for must not be back after a power cut that the note does not survive.
+func (p *purge) syncRemoved() error {
+	err := filepath.WalkDir(p.s.Git().GitDir(), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = p.s.FS().SyncDir(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return errors.Join(err, p.s.FS().SyncDir(filepath.Dir(p.s.IndexFile())))
+}
+
+// lockOthers takes the locks of all tapes and forks that are not purged, parents first, and
+// that of new ones.
+func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error) {
+	all, err := p.s.TapesAndForks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, byName)
+	for _, t := range all {
+		if p.holds(t) {
+			continue
+		}
+		lock, err := writer.LockFile(ctx, t)
+		if err != nil {
+			return locks, fmt.Errorf("wait for %q, so that the old objects can be dropped: %w", t.Name(), err)
+		}
+		locks = append(locks, lock.Unlock)
+	}
+	unlock, err := p.s.LockPrivate(ctx, workspace.NewLock)
+	if err != nil {
+		return locks, err
+	}
+	return append(locks, unlock), nil
+}
+
+// stagedOld finds files of the old history in the index of a working tree whose branch does
+// not have them any more.
+func (p *purge) stagedOld() (out []gitstore.Hash, err error) {
+	for _, dir := range p.s.Git().HeadDirs() {
+		index, err := gitindex.Read(p.s.Git(), gitstore.Worktree{GitDir: dir})
+		if err != nil {
+			return nil, err
+		}
+		var old []gitstore.Hash
+		for _, e := range index {
+			if p.r.Blobs[e.Hash].Changed {
+				old = append(old, e.Hash)
+			}
+		}
+		if _, head, err := p.s.Git().Head(dir); len(old) > 0 && err == nil && !head.IsZero() && !p.r.Changed(head) {
+			l := snapshot.Lister{S: p.s, NoSizes: true}
+			c, err := p.s.Git().Commit(head)
+			if err == nil {
+				err = l.Tree(c.Tree, "")
+			}
+			if err != nil {
+				return nil, layout.CorruptObject(head, err)
+			}
+			old = slices.DeleteFunc(old, func(h gitstore.Hash) bool {
+				return slices.ContainsFunc(l.Out, func(f gitindex.Change) bool { return f.Hash == h })
+			})
+		}
+		out = append(out, old...)
+	}
+	return out, nil
+}
+
+// reportUsed says which of the old objects are still there, and reports whether none is.
+func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
+	git, err := gitstore.OpenBare(p.s.Git().GitDir(), p.s.Git().Like()) // this one may have packs open that are gone
+	if err != nil {
+		return false, err
+	}
+	left := map[gitstore.Hash]bool{}
+	for _, h := range gone {
+		if _, _, err := git.Read(h); err == nil {
+			left[h] = true
+		} else if !errors.Is(err, gitstore.ErrNotFound) {
+			return false, err
+		}
+	}
+	if len(left) == 0 {
+		return true, nil
+	}
+	for _, dir := range p.s.Git().HeadDirs() {
+		index, err := gitindex.Read(git, gitstore.Worktree{GitDir: dir})
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(index, func(e gitindex.Entry) bool { return left[e.Hash] }) {
+			p.left("the working tree of %s still has old files: run git reset --hard in it, then purge again", dir)
+		}
+	}
+	kept, _ := filepath.Glob(filepath.Join(gitrun.ObjectsDir(git), "pack", "*.keep"))
+	for _, path := range kept {
+		p.left("git keeps what is in the pack of %s: remove that file, and purge again", filepath.Base(path))
+	}
+	p.left("%d of the old commits and files are still used by something else in the repository: git worktree list may show by what; then purge again", len(left))
+	return false, nil
+}

@@ -1,0 +1,217 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/audit"
+	"tape/internal/store/layout"
+	"tape/internal/store/rewrite"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+)
+
+// purgeMove moves a ref; a zero hash is none.
+type purgeMove struct {
+	w        *writer.Writer // of a tape or fork that is purged, else nil
+	ref      string
+	old, new gitstore.Hash
+	subject  string // of a tape's or fork's
+}
+
+// prepare stores the records, makes sure that the new history is sound, and notes that it is
+// to take the place of the old one.
+func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
+	var plans []purgeMove
+	for _, w := range p.writers {
+		i := slices.IndexFunc(p.out.Tapes, func(done PurgedTape) bool { return done.Tape == w.T.Name() })
+		if i < 0 {
+			continue
+		}
+		plan, err := p.record(ctx, w, p.out.Tapes[i].Entries)
+		if err != nil {
+			return nil, err
+		}
+		p.out.Tapes[i].New = plan.Hash.String()
+		plans = append(plans, purgeMove{w, w.T.Ref(), w.Head, plan.Hash, plan.Subject})
+	}
+	others, err := p.otherMoves(ctx, plans)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.batch.Flush(ctx); err != nil {
+		return nil, err
+	}
+	p.out.Signatures = p.r.Signed
+	p.out.Left = nil
+	if err := p.reportKept(ctx); err != nil {
+		return nil, err
+	}
+	p.o.Step("checking the new history")
+	if err := p.check(ctx, plans); err != nil {
+		return nil, err
+	}
+	return append(others, plans...), p.noteMoves(ctx, plans)
+}
+
+// noteMoves notes what is about to move: from then on it will.
+func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
+	var u unfinished
+	if p.interrupted != nil {
+		u.pairs = p.interrupted.pairs
+	}
+	for _, m := range plans {
+		u.pairs = append(u.pairs, [2]gitstore.Hash{m.old, p.r.To(m.old)})
+	}
+	for _, h := range p.heads.archives {
+		u.pairs = append(u.pairs, [2]gitstore.Hash{h, p.r.To(h)})
+	}
+	u.pairs = slices.DeleteFunc(u.pairs, func(pair [2]gitstore.Hash) bool {
+		_, _, err1 := p.s.Git().Read(pair[0])
+		_, _, err2 := p.s.Git().Read(pair[1])
+		return errors.Join(err1, err2) != nil // dropped since
+	})
+	return p.setUnfinished(ctx, purgeMoving, u)
+}
+
+// otherMoves are those of refs besides the branches of the tape and its forks.
+func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMove, error) {
+	refs, err := p.refs()
+	if err != nil {
+		return nil, err
+	}
+	var out, renames []purgeMove
+	for _, ref := range refs {
+		move := purgeMove{ref: ref.Name, old: ref.Hash}
+		switch {
+		case slices.ContainsFunc(planned, func(m purgeMove) bool { return m.ref == ref.Name }):
+			continue
+		case layout.IsTracking(ref.Name) || ref.Name == layout.StashRef:
+			if !p.leadsToOld(ctx, ref.commit) {
+				continue
+			}
+			p.out.Removed = append(p.out.Removed, ref.Name)
+		case !p.r.Changed(ref.commit) && !(ref.isTag() && p.masksTag(ref)):
+			continue
+		case ref.isTag():
+			dir, folder := path.Split(ref.Name)
+			if renamed, ok := p.r.Folders[folder]; ok && strings.HasPrefix(ref.Name, layout.TagPrefix) {
+				renames = append(renames, move)
+				move = purgeMove{ref: dir + renamed}
+			}
+			if move.new, err = p.r.Tag(ctx, ref.Hash, layout.ShortTag(move.ref)); err != nil {
+				return nil, err
+			}
+		default:
+			move.new = p.r.To(ref.commit)
+		}
+		out = append(out, move)
+	}
+	return append(out, renames...), nil // first what has the new name
+}
+
+// check refuses a new history that would not verify although the old one does.
+func (p *purge) check(ctx context.Context, plans []purgeMove) error {
+	for _, m := range plans {
+		t := m.w.T
+		_, ok, err := rewrite.CheckPurged(ctx, p.s, p.o.Find, m.old, m.new)
+		if err != nil {
+			return err
+		}
+		if !ok && !p.isElsewhere() {
+			p.left("others cannot recognise the new history of %s as that of the old one: they have to clone again", t.Branch())
+		}
+		is, err := p.problems(ctx, t, m.new)
+		if err != nil {
+			return err
+		}
+		if len(is) == 0 {
+			continue
+		}
+		was, err := p.problems(ctx, t, m.old)
+		if err != nil {
+			return err
+		}
+		if len(was) == 0 {
+			return &layout.CorruptError{File: t.Branch(), Msg: "the purge would make a damaged history, so nothing was changed: " + is[0].String()}
+		}
+		p.s.Warn(fmt.Sprintf("%q was damaged before the purge, and still is: %s", t.Name(), is[0]))
+	}
+	return nil
+}
+
+// problems are those that verify would find in a history of a tape.
+func (p *purge) problems(ctx context.Context, t *workspace.Tape, head gitstore.Hash) ([]audit.Problem, error) {
+	if t.IsFork() {
+		if _, ok, err := snapshot.MadeBase(t, head); err != nil || !ok {
+			return nil, err // made with git: where it begins shows only once its parent has moved
+		}
+	}
+	return audit.Problems(ctx, p.s, t, head, false)
+}
+
+// carryOut moves the refs, and clears everything else of the old history.
+func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
+	for _, m := range moves {
+		if err := p.move(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := p.batch.Settle(ctx); err != nil {
+		return err
+	}
+	p.o.Step("clearing reflogs")
+	if err := p.clearReflogs(); err != nil {
+		return err
+	}
+	if err := p.clearFiles(ctx); err != nil {
+		return err
+	}
+	p.o.Step("removing the old history")
+	dropped, err := p.drop(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.o.Derived(ctx); err != nil || !dropped {
+		return err // the next purge drops what is still in use
+	}
+	if err := p.syncRemoved(); err != nil {
+		return err
+	}
+	return p.setPurgeRef(ctx, purgeDropping, gitstore.ZeroHash)
+}
+
+// move moves a ref if nobody else has since.
+func (p *purge) move(ctx context.Context, m purgeMove) error {
+	if w := m.w; w != nil {
+		if err := w.MoveTo(ctx, writer.Plan{Hash: m.new, Subject: m.subject}, m.old); err != nil {
+			return err
+		}
+		return w.Begin(ctx) // what is missing of the working tree keeps old objects alive
+	}
+	if m.new.IsZero() { // as git has the remote's HEAD: it leads to one that goes as well
+		if err := p.s.Git().RemoveSymbolicRef(ctx, m.ref); err != nil {
+			return err
+		}
+	}
+	now, err := p.s.Git().Ref(m.ref)
+	switch {
+	case err != nil && !errors.Is(err, gitstore.ErrNotFound):
+		return err
+	case now == m.new:
+		return nil
+	case now != m.old:
+		p.left("%s was moved meanwhile: purge again", m.ref)
+		return nil
+	}
+	return p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: m.ref, Old: m.old, New: m.new, Message: "tape: purge"})
+}
+
+func (p *purge) left(format string, args ...any) {
+	p.out.Left = append(p.out.Left, fmt.Sprintf(format, args...))
+}

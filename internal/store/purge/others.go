@@ -1,0 +1,131 @@
+package purge
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/text/secrets"
+)
+
+// findOthers finds which other tapes and forks have what was taken out of this one. They
+// stay as they are: each is purged on its own.
+func (p *purge) findOthers(ctx context.Context) error {
+	if len(p.mask.Texts) == 0 {
+		return nil
+	}
+	p.o.Step("looking at other tapes")
+	all, err := p.s.TapesAndForks(ctx)
+	if err != nil {
+		return err
+	}
+	known := secrets.NewKnown(slices.Collect(maps.Keys(p.mask.Texts)))
+	done := map[string]bool{p.root: true} // with their forks
+	for _, t := range all {
+		if done[snapshot.RootName(t)] {
+			continue
+		}
+		other, err := p.lookAt(ctx, t, known)
+		if err != nil {
+			return err
+		}
+		if len(other.Entries) > 0 {
+			done[t.Name()] = true
+			p.out.Others = append(p.out.Others, other)
+		}
+	}
+	return nil
+}
+
+// lookAt looks for secrets in a tape that is not purged, or in what a fork has for itself.
+func (p *purge) lookAt(ctx context.Context, t *workspace.Tape, known *secrets.Known) (PurgedOther, error) {
+	other := PurgedOther{Tape: t.Name()}
+	now, err := snapshot.Take(ctx, t)
+	if err != nil {
+		return other, err
+	}
+	var base *snapshot.Snapshot // that what it is a fork of has as well
+	if _, m, ok, err := snapshot.Begins(ctx, t); err == nil && ok {
+		at, err1 := gitstore.ParseHash(m.Head)
+		v, err2 := snapshot.AtCommit(p.s, at)
+		if base, err = v, cmp.Or(err1, err2); err != nil {
+			return other, err
+		}
+	}
+	told := map[string]bool{}
+	for e, err := range now.After(ctx, base, t.Name()) {
+		if ctx.Err() != nil {
+			return other, ctx.Err()
+		}
+		if err != nil {
+			p.left("%q is damaged, and was searched only up to there: %v", t.Name(), err)
+			break
+		}
+		if has, fps := p.has(known, e.Raw); has {
+			other.Entries = append(other.Entries, e.ID)
+			for _, fp := range fps {
+				told[fp] = true
+			}
+		}
+	}
+	other.Fingerprints = slices.Sorted(maps.Keys(told))
+	return other, nil
+}
+
+// has reports whether a line has secrets that are known, and which of them the scanner finds
+// there as well. What is short counts only with these: it may stand there by chance.
+func (p *purge) has(known *secrets.Known, line []byte) (has bool, told []string) {
+	_, found := known.Mask(line)
+	if len(found) == 0 {
+		return false, nil
+	}
+	isIn := func(list []secrets.Finding, fp string) bool {
+		return slices.ContainsFunc(list, func(f secrets.Finding) bool { return f.Fingerprint == fp })
+	}
+	_, also := p.o.Find.Mask(line, func(f secrets.Finding) bool { return !isIn(found, f.Fingerprint) })
+	for _, f := range also {
+		told = append(told, f.Fingerprint)
+	}
+	short := slices.ContainsFunc(p.mask.Short, func(s secrets.Secret) bool { return isIn(found, s.Fingerprint) })
+	return len(told) > 0 || !short, told
+}
+
+// reportKept says where what is masked stays: in names that purge does not change, and, where
+// it is short, where nothing tells that it is a secret.
+func (p *purge) reportKept(ctx context.Context) error {
+	for _, fp := range slices.Sorted(maps.Keys(p.mask.Missed)) {
+		p.left("the secret %s is short, or a word: it is masked only where the context shows that it is a secret, and stays elsewhere", fp)
+	}
+	if p.r.Kept > 0 {
+		p.left("it stays in %d of the commits: in the name of an author, a tape or a fork", p.r.Kept)
+	}
+	all, err := p.s.TapesAndForks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		masked := p.mask.Text(t.Name())
+		switch {
+		case masked == t.Name():
+		case t.IsFork():
+			p.left("the name of the fork %q has it, and stays in what the fork was merged into: discard it, and begin one with another name", masked)
+		default:
+			p.left("the name of the tape %q has it, and stays: export the tape, import that into one with another name, and delete this one's branch", masked)
+		}
+	}
+	refs, err := p.s.Git().Refs("refs/")
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		isTape := snapshot.SlugOf(ref.Name) != ref.Name
+		if masked := p.mask.Text(ref.Name); masked != ref.Name && !isTape && !layout.IsTracking(ref.Name) {
+			p.left("the name %s has it: rename it with git", masked)
+		}
+	}
+	return nil
+}

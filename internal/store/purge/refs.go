@@ -1,0 +1,140 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/rewrite"
+	"tape/internal/store/workspace"
+)
+
+// purgeHeads are the commits by which history is kept.
+type purgeHeads struct {
+	own      []gitstore.Hash // of the tape, its forks and archives, and of other refs to such commits
+	archives []gitstore.Hash // those of own that archives name
+	logged   []gitstore.Hash // that the reflogs of these know of
+	others   []gitstore.Hash // of other refs and reflogs, which may go on from them
+	tracking []keptRef       // what remotes have
+	tags     []keptRef       // annotated tags
+}
+
+// keptRef is a ref with the commit that it keeps.
+type keptRef struct {
+	gitstore.Ref
+	commit gitstore.Hash
+}
+
+func (r keptRef) isTag() bool { return r.commit != r.Hash } // an annotated one
+
+// refs lists the refs that keep commits, but those of an unfinished purge.
+func (p *purge) refs() ([]keptRef, error) {
+	refs, err := p.s.Git().Refs("refs/")
+	var out []keptRef
+	for _, ref := range refs {
+		commit, err := p.s.Git().Peel(ref.Hash)
+		if err == nil && !strings.HasPrefix(ref.Name, purgeRefs) { // else damaged, or of a blob: verify tells
+			out = append(out, keptRef{ref, commit})
+		}
+	}
+	return out, err
+}
+
+// isOwn reports whether a ref is a branch or an archive of the tape or one of its forks.
+func (p *purge) isOwn(ref string) bool {
+	return slices.ContainsFunc(p.members, func(t *workspace.Tape) bool {
+		return ref == t.Ref() || strings.HasPrefix(ref, layout.ArchivePrefix+t.Slug()+"/")
+	})
+}
+
+// isOfFamily reports whether a commit was made on the tape or one of its forks, as it says
+// itself: somebody may keep it by a branch or tag of his own.
+func (p *purge) isOfFamily(h gitstore.Hash) bool {
+	name, err := p.s.NameAt(h)
+	switch {
+	case err != nil:
+		return false
+	case slices.ContainsFunc(p.members, func(t *workspace.Tape) bool { return t.Name() == name }):
+		return true
+	case !strings.HasPrefix(name, p.root+"/"):
+		return false
+	}
+	_, err = p.s.Git().Ref(p.s.Handle(name).Ref()) // a tape may have such a name as well
+	return errors.Is(err, gitstore.ErrNotFound)
+}
+
+// findHeads finds what keeps history in the repository.
+func (p *purge) findHeads() error {
+	refs, err := p.refs()
+	if err != nil {
+		return err
+	}
+	out := &p.heads
+	for _, ref := range refs {
+		if ref.isTag() {
+			out.tags = append(out.tags, ref)
+		}
+		switch {
+		case layout.IsTracking(ref.Name):
+			out.tracking = append(out.tracking, ref)
+		case ref.Name == layout.StashRef:
+		case p.isOwn(ref.Name), p.isOfFamily(ref.commit):
+			out.own = append(out.own, ref.commit)
+			if strings.HasPrefix(ref.Name, layout.ArchivePrefix) {
+				out.archives = append(out.archives, ref.commit)
+			}
+		default:
+			out.others = append(out.others, ref.commit)
+		}
+	}
+	for _, dir := range p.s.Git().HeadDirs() {
+		if branch, h, err := p.s.Git().Head(dir); err == nil && branch == "" && !h.IsZero() {
+			out.others = append(out.others, h) // checked out without a branch
+		}
+	}
+	return eachReflog(p.s, func(ref, _, log string) error {
+		list := &out.others
+		switch {
+		case layout.IsTracking(ref), ref == layout.StashRef:
+			return nil
+		case p.isOwn(ref):
+			list = &out.logged
+		}
+		for line := range strings.Lines(log) {
+			*list = append(*list, loggedCommits(line)...)
+		}
+		return nil
+	})
+}
+
+// findRemotes finds which tracking refs still lead to what was rewritten.
+func (p *purge) findRemotes(ctx context.Context) {
+	for _, ref := range p.heads.tracking {
+		if !p.leadsToOld(ctx, ref.commit) {
+			continue
+		}
+		var remote, name string
+		for _, prefix := range layout.RemoteRefs() {
+			if rest, ok := strings.CutPrefix(ref.Name, prefix); ok {
+				remote, name, _ = strings.Cut(rest, "/")
+			}
+		}
+		name = strings.TrimPrefix(name, "heads/")
+		if !slices.ContainsFunc(p.out.Remotes, func(r PurgedRemote) bool { return r.Remote == remote && r.Ref == name }) {
+			p.out.Remotes = append(p.out.Remotes, PurgedRemote{Remote: remote, Ref: name, Commit: ref.commit.String()})
+		}
+	}
+}
+
+// leadsToOld reports whether a commit, or one before it, was rewritten; not where a part of
+// the history is missing, which a fetch brings.
+func (p *purge) leadsToOld(ctx context.Context, h gitstore.Hash) bool {
+	if p.foreign == nil { // it masks nothing, but what follows another commit is another one
+		p.foreign = rewrite.NewRewriter(p.s, rewrite.NewMasker(p.o.Find), gitstore.HashObject)
+		p.foreign.Commits, p.foreign.Done = maps.Clone(p.r.Commits), maps.Clone(p.r.Done)
+	}
+	return p.foreign.History(ctx, h, true) == nil && p.foreign.Changed(h)
+}

@@ -1,0 +1,167 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/rewrite"
+	"tape/internal/store/workspace"
+)
+
+// While a purge is under way, refs say so. Each names a commit whose message lists what is
+// to be done: first the new histories in place of the old ones, which both are its parents,
+// so that they stay; then the old objects that are to be gone. What is masked follows from
+// these, as it does for somebody who follows a purge that was made elsewhere.
+const (
+	purgeRefs     = "refs/tape/purge/"
+	purgeMoving   = purgeRefs + "moving"
+	purgeDropping = purgeRefs + "dropping"
+)
+
+const purgeLock = "purge.lock"
+
+// unfinished is what the refs say.
+type unfinished struct {
+	tape      string             // that is purged, with its forks and archives
+	elsewhere bool               // it was made elsewhere, where the record of it is
+	pairs     [][2]gitstore.Hash // commits, and what became of them
+	gone      []gitstore.Hash    // objects that are to be gone
+}
+
+const asElsewhere = "as elsewhere"
+
+// IsPurging reports whether a purge is under way, or was interrupted.
+func IsPurging(s *workspace.Store) (bool, error) {
+	refs, err := s.Git().Refs(purgeRefs)
+	return len(refs) > 0, err
+}
+
+// readUnfinished reads what a purge that was interrupted had still to do; it names no tape if
+// there is none.
+func readUnfinished(s *workspace.Store) (u unfinished, err error) {
+	refs, err := s.Git().Refs(purgeRefs)
+	if err != nil {
+		return u, err
+	}
+	for _, ref := range refs {
+		c, err := s.Git().Commit(ref.Hash)
+		if err != nil {
+			return u, layout.CorruptObject(ref.Hash, err)
+		}
+		if u.tape = layout.DecodeTrailer(c.Trailer(layout.TrailerName)); u.tape == "" {
+			return u, &layout.CorruptError{File: ref.Name, Msg: "it does not name the tape that was being purged", Fix: "delete it with git update-ref -d, and purge again"}
+		}
+		for line := range strings.Lines(c.Message) {
+			was, is, isPair := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			old, err := gitstore.ParseHash(was)
+			next, nextErr := gitstore.ParseHash(is)
+			switch {
+			case line == asElsewhere+"\n":
+				u.elsewhere = true
+			case err != nil:
+			case isPair && nextErr == nil:
+				u.pairs = append(u.pairs, [2]gitstore.Hash{old, next})
+			case !isPair:
+				u.gone = append(u.gone, old)
+			}
+		}
+	}
+	return u, nil
+}
+
+// setUnfinished writes one of the refs.
+func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) error {
+	batch := p.s.Git().NewBatch()
+	defer batch.Discard()
+	c := gitstore.Commit{Tree: batch.Put(gitstore.KindTree, nil)}
+	var message strings.Builder
+	message.WriteString("a purge is not finished\n\n")
+	if p.isElsewhere() {
+		message.WriteString(asElsewhere + "\n")
+	}
+	for _, pair := range u.pairs {
+		fmt.Fprintf(&message, "%s %s\n", pair[0], pair[1])
+		for _, h := range pair {
+			if !slices.Contains(c.Parents, h) {
+				c.Parents = append(c.Parents, h)
+			}
+		}
+	}
+	for _, h := range u.gone {
+		message.WriteString(h.String() + "\n")
+	}
+	c.Message = message.String() + "\n" + layout.TrailerName + ": " + layout.EncodeTrailer(p.root) + "\n"
+	var err error
+	if c.Author, c.Committer, err = p.s.Git().Identity(p.s.Now()); err != nil {
+		return err
+	}
+	h := batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(c))
+	if err := batch.Flush(ctx); err != nil {
+		return err
+	}
+	return errors.Join(p.setPurgeRef(ctx, ref, h), batch.Settle(ctx))
+}
+
+// isElsewhere reports whether a purge that was made elsewhere is followed.
+func (p *purge) isElsewhere() bool {
+	return p.follow != nil || p.interrupted != nil && p.interrupted.elsewhere
+}
+
+// setPurgeRef sets a ref, or deletes it.
+func (p *purge) setPurgeRef(ctx context.Context, ref string, h gitstore.Hash) error {
+	now, err := p.s.Git().Ref(ref)
+	if err != nil && !errors.Is(err, gitstore.ErrNotFound) || now == h {
+		return err
+	}
+	return p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: ref, Old: now, New: h, Message: "tape: purge"})
+}
+
+// takeUp learns what is masked from what a purge that was interrupted has made. What is not
+// there any more has been dropped since.
+func (p *purge) takeUp(ctx context.Context) error {
+	l := rewrite.NewLesson(p.s, p.mask, p.prints)
+	l.Own, l.Whole = true, true
+	for _, pair := range p.interrupted.pairs {
+		_, err := l.Histories(ctx, pair[0], pair[1])
+		if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// FinishPurge carries out a purge that was interrupted once its new history was there, of
+// whatever tape it is; without one it does nothing. Half of the refs may have moved, so
+// whoever compares the history with another one calls this first. What was recorded since
+// then is purged of the same. Derived is that of PurgeOptions, nil if nothing is derived.
+// Options.Warn says what could not be cleared.
+//
+// Errors: ErrBusy; ErrConflict when git is in the middle of something; ErrCorrupt where it
+// is not known what was being purged.
+func FinishPurge(ctx context.Context, s *workspace.Store, derived func(ctx context.Context) error) error {
+	if is, err := IsPurging(s); err != nil || !is {
+		return layout.Classify(err)
+	}
+	p := newPurge(s, nil, PurgeOptions{Derived: derived})
+	return p.aloneTold(ctx, "finish a purge", func() error { return nil }, workspace.FetchLock, purgeLock)
+}
+
+// finishFirst carries out a purge that was interrupted, if there is one. Of the options it takes
+// what does not say what is purged.
+func (p *purge) finishFirst(ctx context.Context) error {
+	interrupted, err := readUnfinished(p.s)
+	if err != nil || interrupted.tape == "" {
+		return err
+	}
+	p.s.Warn("finishing a purge that was interrupted")
+	first := newPurge(p.s, p.s.Handle(interrupted.tape), PurgeOptions{Derived: p.o.Derived, Step: p.o.Step, Find: p.o.Find})
+	first.interrupted = &interrupted
+	err = first.do(ctx)
+	p.out.Left, p.out.Removed = first.out.Left, first.out.Removed
+	p.out.Finished = interrupted.tape == p.root
+	return err
+}

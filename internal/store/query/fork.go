@@ -1,0 +1,50 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// Base says where a fork begins.
+type Base struct {
+	Parent string
+	Entry  int64  // the last entry that it has of its parent
+	Anchor string // the phase that is open there
+	Commit string // of the parent
+	Start  string // the fork's first commit
+	Date   string // of that
+}
+
+// DescribeBase returns where a fork begins. ErrInvalid for a tape, which begins with itself.
+func DescribeBase(ctx context.Context, t *workspace.Tape) (Base, error) {
+	if err := ctx.Err(); err != nil {
+		return Base{}, err
+	}
+	head, err := t.Head()
+	if err != nil {
+		return Base{}, err
+	}
+	b, err := snapshot.BaseOf(t, head)
+	if err != nil {
+		return Base{}, fmt.Errorf("read fork %q: %w", t.Name(), err)
+	}
+	return DescribeBaseAt(t, b)
+}
+
+// DescribeBaseAt describes a base that is known.
+func DescribeBaseAt(t *workspace.Tape, b snapshot.ForkBase) (Base, error) {
+	v, err := snapshot.AtCommit(t.Store(), b.Start)
+	if err != nil {
+		return Base{}, err
+	}
+	c, err := t.Store().Git().Commit(b.Start)
+	if err != nil {
+		return Base{}, layout.CorruptObject(b.Start, err)
+	}
+	anchor, err := snapshot.ReadAnchor(v, v.List[len(v.List)-1], t.Name())
+	return Base{Parent: t.Parent(), Entry: b.ID, Anchor: anchor.Anchor, Commit: b.Commit.String(), Start: b.Start.String(),
+		Date: layout.FormatDate(c.Committer.When)}, err
+}

@@ -1,0 +1,42 @@
+package query
+
+import (
+	"context"
+	"strings"
+
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
+)
+
+// OfHost reports whether a tape is one that tape serve has made for itself: everybody's state, or
+// the audit. It has the name of such a tape, and begins as one does: people may have tapes of the
+// same names.
+func OfHost(ctx context.Context, t *workspace.Tape) (bool, error) {
+	use := strings.TrimRight(t.Name(), "0123456789")
+	if use != t.Name() {
+		use = strings.TrimSuffix(use, "-")
+	}
+	if use != "host" && use != "audit" || t.IsFork() {
+		return false, nil
+	}
+	v, err := snapshot.Take(ctx, t)
+	if err != nil {
+		return false, err
+	}
+	is, n := false, 0
+	err = (&snapshot.Walk{V: v, Tape: t.Name(), First: 0, Last: len(v.List) - 1}).Read(ctx, func(e layout.Entry) bool {
+		n++
+		switch {
+		case e.Kind == layout.KindAnchor:
+			return n < 10
+		case use == "audit":
+			is = e.Kind == "audit"
+		default:
+			is = e.Kind == "state" || e.Kind == layout.KindEvent && jsonl.GetString(e.Payload, "name") == "host.request"
+		}
+		return false
+	})
+	return is, err
+}

@@ -1,0 +1,317 @@
+package remotes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"tape/internal/git/gitrun"
+	"tape/internal/git/gitstore"
+	"tape/internal/git/transport"
+	"tape/internal/store/audit"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"time"
+)
+
+// FetchOptions say what is fetched. Nil means everything, quietly.
+type FetchOptions struct {
+	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
+	Tapes    []string  // names of tapes and forks; none: all
+	// Purges follows purges that were made elsewhere, see repo.Tape.Purge: what was taken out of
+	// a tape there is taken out here, too. Without it such a tape is rejected. Derived is
+	// that of PurgeOptions.
+	Purges  bool
+	Derived func(ctx context.Context) error
+
+	clone bool // which says itself what a remote without tapes has
+}
+
+// Fetch brings what a remote has into refs of their own, see repo.Store.Fetch.
+func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) ([]layout.RefStatus, error) {
+	if o == nil {
+		o = &FetchOptions{}
+	}
+	if err := gitrun.CheckGit(); err != nil {
+		return nil, fmt.Errorf("fetch from %s: %w", remote, layout.Classify(err))
+	}
+	unlock, err := s.LockPrivate(ctx, workspace.FetchLock)
+	if err != nil {
+		return nil, fmt.Errorf("fetch from %s: %w", remote, err)
+	}
+	defer func() { _ = unlock() }()
+	out, _, err := fetch(ctx, s, remote, o)
+	// A git that nobody waits for any more may be at it: its tape was killed.
+	const first, longest = 10 * time.Millisecond, time.Second
+	began := time.Now()
+	for pause := first; isBeside(err) && time.Since(began) < s.Wait(); pause = min(2*pause, longest) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+		out, _, err = fetch(ctx, s, remote, o)
+	}
+	return out, layout.Wrap(err, "fetch from %s", remote)
+}
+
+// isBeside reports whether a fetch failed because of another one at the same time.
+func isBeside(err error) bool {
+	return errors.Is(err, gitstore.ErrConflict) || errors.Is(err, gitstore.ErrBusy)
+}
+
+// fetch is Fetch without waiting for others, and also returns the branch that the remote's
+// HEAD names; "" if it was not told.
+func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) (out []layout.RefStatus, head string, err error) {
+	if err := checkRemote(s, remote); err != nil {
+		return nil, "", err
+	}
+	specs, err := fetchSpecs(s, remote, o.Tapes)
+	if err != nil {
+		return nil, "", err
+	}
+	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, transport.Options{Progress: o.Progress})
+	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
+		// Something that was named is not there, or is no more: all that there is tells.
+		if specs, err = fetchSpecs(s, remote, nil); err == nil {
+			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, transport.Options{Progress: o.Progress})
+		}
+	}
+	for _, name := range o.Tapes {
+		if err == nil {
+			err = checkFetched(s, remote, name)
+		}
+	}
+	if err == nil && !o.clone { // before anything is forgotten: the line may have been cut
+		err = tellNoTapes(ctx, s, remote, transport.Options{Progress: o.Progress})
+	}
+	if err == nil {
+		out, err = accept(ctx, s, remote, o)
+	}
+	return out, fetched.Head, err
+}
+
+// tellNoTapes warns of a remote that has no tapes, and is not empty.
+func tellNoTapes(ctx context.Context, s *workspace.Store, remote string, o transport.Options) error {
+	known, err := KnownRefs(s, layout.FetchedRefs(remote))
+	if err != nil || len(known) > 0 {
+		return err
+	}
+	others, err := otherBranches(ctx, s, remote, o)
+	if err == nil && others != "" {
+		s.Warn(remote + ": " + others + "; tape push shares yours there")
+	}
+	return err
+}
+
+// otherBranches says what a remote without tapes has; "" if it is empty. What is no
+// repository at all is an error here, if not before.
+func otherBranches(ctx context.Context, s *workspace.Store, remote string, o transport.Options) (string, error) {
+	refs, _, err := transport.LsRemote(ctx, s.Git(), remote, []string{"refs/heads/"}, o)
+	switch {
+	case err != nil || len(refs) == 0:
+		return "", err
+	case len(refs) == 1:
+		return "its only branch is no tape", nil
+	}
+	return fmt.Sprintf("none of its %d branches is a tape", len(refs)), nil
+}
+
+// checkFetched reports a tape or fork that a remote does not have, nor had before.
+func checkFetched(s *workspace.Store, remote, name string) error {
+	for _, branch := range branchesOf(s, name) {
+		for _, prefix := range []string{layout.FetchedRefs(remote), layout.AcceptedRefs(remote)} {
+			if _, err := s.Git().Ref(prefix + layout.InnerRef(branch)); !errors.Is(err, gitstore.ErrNotFound) {
+				return err
+			}
+		}
+	}
+	return layout.NotFound("", "%s has no tape %q", remote, name).Try(layout.FetchAll)
+}
+
+// branchesOf lists the branches that a tape or fork of a name can have, a tape's first.
+func branchesOf(s *workspace.Store, name string) []string {
+	if f := s.ForkHandle(name); f != nil {
+		return []string{s.Handle(name).Ref(), f.Ref()}
+	}
+	return []string{s.Handle(name).Ref()}
+}
+
+// fetchSpecs says which refs of a remote are fetched, and into which.
+func fetchSpecs(s *workspace.Store, remote string, tapes []string) ([]transport.RefSpec, error) {
+	sources := []string{layout.BranchPrefix + "*", layout.ForkPrefix + "*", layout.TagPrefix + "*", layout.ArchivePrefix + "*"}
+	if len(tapes) > 0 {
+		sources = nil
+	}
+	for _, name := range tapes {
+		if err := layout.CheckName("a tape", name); err != nil {
+			return nil, err
+		}
+		if f := s.ForkHandle(name); f != nil {
+			if _, err := s.Git().Ref(s.Handle(name).Ref()); err != nil {
+				sources = append(sources, f.Ref(), layout.TagPrefix+f.Slug()+"/*")
+				name = f.Parent() // what it is a fork of goes with it
+			}
+		}
+		t := s.Handle(name)
+		sources = append(sources, t.Ref(), layout.TagPrefix+t.Slug()+"/*", layout.ForkPrefix+t.Slug()+"/*", layout.ArchivePrefix+t.Slug()+"/*")
+	}
+	slices.Sort(sources)
+	sources = slices.Compact(sources)
+	specs := make([]transport.RefSpec, len(sources))
+	for i, src := range sources {
+		specs[i] = transport.RefSpec{Src: src, Dst: layout.FetchedRefs(remote) + layout.InnerRef(src)}
+	}
+	return specs, nil
+}
+
+// accept looks at what was fetched and not accepted yet, and takes over what is good. What
+// the remote no longer has is forgotten.
+func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) ([]layout.RefStatus, error) {
+	if !o.Purges { // which removes objects
+		defer s.Git().KeepObjects()()
+	}
+	fetched, err1 := KnownRefs(s, layout.FetchedRefs(remote))
+	accepted, err2 := KnownRefs(s, layout.AcceptedRefs(remote))
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	if maps.Equal(fetched, accepted) {
+		return nil, nil
+	}
+	a := &acceptance{s: s, remote: remote, o: o, fetched: fetched, accepted: accepted,
+		bad: audit.CheckNames(slices.Collect(maps.Keys(fetched))), refused: map[string]bool{}, purged: map[string]gitstore.Hash{}, check: audit.NewIncomingCheck(s)}
+	for ref, h := range accepted {
+		if _, ok := fetched[ref]; ok {
+			continue
+		}
+		if strings.HasPrefix(ref, layout.ForkPrefix) {
+			a.out = append(a.out, layout.RefStatus{Tape: snapshot.RemoteName(s, layout.Incoming{Ref: ref, New: h}), Ref: ref, Status: layout.RefDeleted})
+			if _, err := s.Git().Ref(ref); err == nil {
+				continue // CloseGone forgets it
+			}
+		}
+		a.set(ref, h, gitstore.ZeroHash)
+	}
+	var err error
+	for _, ref := range slices.SortedFunc(maps.Keys(fetched), layout.CompareRefs) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if fetched[ref] != accepted[ref] {
+			err = a.look(ctx, ref)
+		} else if strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix) { // what others are checked against
+			err = a.check.Check(ctx, layout.Incoming{Ref: ref, Old: accepted[ref], New: fetched[ref]})
+		}
+		if err != nil {
+			return nil, err
+		}
+		if a.followed {
+			break // what was fetched may be gone, too: again
+		}
+	}
+	// First what refuses is forgotten, then the rest is taken over: cut off in between, it
+	// is looked at again.
+	if err := s.Git().UpdateRefs(ctx, a.forget); err != nil {
+		return nil, err
+	}
+	if err := s.Git().UpdateRefs(ctx, a.updates); err != nil || !a.followed {
+		return a.out, err
+	}
+	rest, _, err := fetch(ctx, s, remote, o)
+	return append(a.out, rest...), err
+}
+
+// acceptance is one look at what a remote has.
+type acceptance struct {
+	s                 *workspace.Store
+	remote            string
+	o                 *FetchOptions
+	purged            map[string]gitstore.Hash // slugs of tapes and forks that were purged there, and what became what they have
+	followed          bool                     // the same was done here: objects are gone
+	fetched, accepted map[string]gitstore.Hash
+	bad               map[string]error // names that cannot be used
+	check             *audit.IncomingCheck
+	updates, forget   []gitstore.RefUpdate
+	refused           map[string]bool // slugs of tapes and forks of which nothing is used
+	out               []layout.RefStatus
+}
+
+func (a *acceptance) set(ref string, old, next gitstore.Hash) {
+	a.updates = append(a.updates, gitstore.RefUpdate{Name: layout.AcceptedRefs(a.remote) + layout.InnerRef(ref), Old: old, New: next, Message: "tape: fetch"})
+}
+
+// leaveOut forgets what was fetched of a ref.
+func (a *acceptance) leaveOut(in layout.Incoming) {
+	a.forget = append(a.forget, gitstore.RefUpdate{Name: layout.FetchedRefs(a.remote) + layout.InnerRef(in.Ref), Old: in.New})
+}
+
+// look decides about one ref.
+func (a *acceptance) look(ctx context.Context, ref string) error {
+	in := layout.Incoming{Ref: ref, Old: a.accepted[ref], New: a.fetched[ref]}
+	err := a.bad[ref]
+	if err == nil {
+		if a.isOfRefused(in) { // nothing of it is to be named here: it may be what was purged
+			a.leaveOut(in)
+			return nil
+		}
+		if in.Old, err = a.before(ctx, in); err == nil {
+			err = a.check.Check(ctx, in)
+		}
+		if err == nil {
+			err = a.follow(ctx, in)
+		}
+	}
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return ctxErr
+	}
+	if err != nil && a.isLeftOver(in) {
+		a.leaveOut(in)
+		return nil
+	}
+	if err != nil {
+		a.leaveOut(in)
+		if slug, ok := strings.CutPrefix(ref, layout.BranchPrefix); ok && in.Old.IsZero() {
+			a.refused[slug] = true
+		}
+		a.out = append(a.out, layout.RefStatus{Tape: a.nameOf(ref), Ref: ref, Status: layout.RefRejected, Err: err})
+		return nil
+	}
+	old, status := a.accepted[ref], layout.RefStatus{Tape: snapshot.RemoteName(a.s, in), Ref: ref, Status: layout.RefNew}
+	if !old.IsZero() { // a purge may have dropped it
+		status.Status = layout.RefFastForward
+		if old, err = a.s.Git().Ref(layout.AcceptedRefs(a.remote) + layout.InnerRef(ref)); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+			return err
+		}
+	}
+	a.set(ref, old, in.New)
+	if strings.HasPrefix(ref, layout.TagPrefix) {
+		return nil
+	}
+	if in.Old.IsZero() && !old.IsZero() && a.check.Known[old] {
+		in.Old = old
+	}
+	status.Entries, err = join.Gained(a.s, ref, in.Old, in.New)
+	a.out = append(a.out, status)
+	return err
+}
+
+// nameOf is what the tape of a ref is called here, or was when it was let in; its slug if it
+// is new: what it says of itself is not looked at yet.
+func (a *acceptance) nameOf(ref string) string {
+	slug := snapshot.SlugOf(ref)
+	for _, branch := range []string{ref, layout.BranchPrefix + slug} {
+		if t, err := a.s.TapeOfBranch(branch); err == nil {
+			return t.Name()
+		}
+		if h := a.accepted[branch]; !h.IsZero() {
+			return snapshot.RemoteName(a.s, layout.Incoming{Ref: branch, New: h})
+		}
+	}
+	return slug
+}

@@ -1,0 +1,260 @@
+package remotes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/audit"
+	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
+	"tape/internal/store/purge"
+	"tape/internal/store/rewrite"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// before is what a ref has to continue: what it was when it was last seen, with two
+// exceptions. A fork that was merged since then may have been pushed anew, by somebody who
+// had less of it, with tags of its own. And a tape may have been purged, which its history
+// has a record of.
+func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.Hash, error) {
+	isTag, isFork := strings.HasPrefix(in.Ref, layout.TagPrefix), strings.HasPrefix(in.Ref, layout.ForkPrefix)
+	if in.Old.IsZero() || !isTag && !isFork && !strings.HasPrefix(in.Ref, layout.BranchPrefix) {
+		return in.Old, nil
+	}
+	old, err := a.s.Git().Peel(in.Old)
+	if err != nil {
+		return in.Old, layout.CorruptObject(in.Old, err)
+	}
+	if !isTag {
+		if at, err := lineage.CommonCommit(a.s, in.New, old); err == nil && at == old {
+			return in.Old, nil
+		}
+		if has, err := lineage.Contains(a.s, in.New, old); err != nil {
+			return in.Old, nil //nolint:nilerr // what is missing is told by the check
+		} else if has {
+			return in.Old, layout.Conflict("", "history was rewritten: somebody has used git to put published entries after others").Try(layout.TakeAsItIs)
+		}
+	}
+	if isTag || isFork {
+		if merged, err := a.isMerged(old); err != nil || merged {
+			return gitstore.ZeroHash, err
+		}
+	}
+	if !isTag {
+		return a.beforePurge(ctx, in)
+	}
+	if !a.purged[snapshot.SlugOf(in.Ref)].IsZero() {
+		return gitstore.ZeroHash, nil
+	}
+	return in.Old, nil
+}
+
+// isMerged reports whether a commit of a fork is part of what it is a fork of.
+func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
+	name, err := a.s.NameAt(h)
+	if err != nil {
+		return false, err
+	}
+	for f := a.s.ForkHandle(name); f != nil; f = a.s.ForkHandle(f.Parent()) {
+		for _, branch := range branchesOf(a.s, f.Parent()) {
+			if a.fetched[branch].IsZero() {
+				continue
+			}
+			if has, err := lineage.Contains(a.s, a.fetched[branch], h); err != nil || has {
+				return has, err
+			}
+			break
+		}
+	}
+	return false, nil
+}
+
+// isOfRefused reports whether a ref is of a tape or fork of which nothing is used: the tag of
+// a handoff in it, a fork of it, or what is of that.
+func (a *acceptance) isOfRefused(in layout.Incoming) bool {
+	if len(a.refused) == 0 || strings.HasPrefix(in.Ref, layout.BranchPrefix) || strings.HasPrefix(in.Ref, layout.ArchivePrefix) {
+		return false // it stands for itself
+	}
+	if a.check.Small(in.New, in.Ref, audit.LargeCommit, "") != nil {
+		return false // which is told of it
+	}
+	at, err := a.s.Git().Peel(in.New)
+	if err == nil {
+		_, err = a.check.Commit(at)
+	}
+	if err != nil {
+		return false
+	}
+	name, err := a.s.NameAt(at)
+	for ok := err == nil && name != ""; ok; name, _, ok = layout.CutFork(name) {
+		if a.refused[layout.TapeSlug(name)] {
+			return true
+		}
+	}
+	return false
+}
+
+// isLeftOver reports whether a ref is the tag of a handoff in a fork that was merged, or in a
+// tape or fork that the remote does not have: it is of no use.
+func (a *acceptance) isLeftOver(in layout.Incoming) bool {
+	at, err := a.s.Git().Peel(in.New)
+	if err != nil || !strings.HasPrefix(in.Ref, layout.TagPrefix) {
+		return false
+	}
+	if merged, err := a.isMerged(at); err == nil && merged {
+		return true
+	}
+	name, err := a.s.NameAt(at)
+	return err == nil && in.Old.IsZero() && layout.TapeSlug(name) == snapshot.SlugOf(in.Ref) &&
+		!slices.ContainsFunc(branchesOf(a.s, name), func(branch string) bool { return !a.fetched[branch].IsZero() })
+}
+
+// beforePurge lets a branch be another one that was purged, if that is wanted. What was
+// added to the old history since then is not in the new one: it is ours still, if we have
+// it.
+func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitstore.Hash, error) {
+	t, err := snapshot.TapeAt(a.s, in.Ref, in.New)
+	if err != nil {
+		return in.Old, nil //nolint:nilerr // the check says what is wrong
+	}
+	remade, claimed, err := purgedFrom(ctx, t, in.Old, in.New)
+	switch {
+	case err != nil || remade.Old.IsZero() && !claimed:
+		return in.Old, nil //nolint:nilerr // then it is a history that was rewritten
+	case remade.Old.IsZero():
+		a.refused[t.Slug()] = true
+		return in.Old, layout.Conflict("it may have been purged by another version of tape: use that one, or clone it again into another workspace, and compare",
+			"%q was purged at %s, as a record there says, but the same purge has a different result here", t.Name(), a.remote)
+	case !a.o.Purges:
+		a.refused[t.Slug()] = true
+		return in.Old, layout.Conflict("", "%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(remade.Ids)))).Try(layout.PullPurge)
+	}
+	a.purged[t.Slug()] = remade.Old
+	return gitstore.ZeroHash, nil
+}
+
+// purgedFrom finds what of a history became another one by the purges that it records: its
+// newest commit, or one that a purge replaced. Claimed says that there is a record of such a
+// purge, whether it holds or not.
+func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash) (remade rewrite.Remade, claimed bool, err error) {
+	was, err := lineage.FirstParents(ctx, t.Store(), old)
+	if err != nil {
+		return remade, false, err
+	}
+	candidates := []gitstore.Hash{old}
+	for c, err := range t.Store().ByFirstParents(next) {
+		if err != nil {
+			return remade, false, err
+		}
+		if replaced, err := gitstore.ParseHash(c.Trailer(layout.TrailerReplaces)); err == nil && slices.Contains(was, replaced) {
+			candidates, claimed = append(candidates, replaced), true
+		}
+	}
+	for _, h := range candidates {
+		if remade, ok, err := rewrite.CheckPurged(ctx, t.Store(), nil, h, next); err != nil || ok {
+			return remade, claimed, err
+		}
+	}
+	return rewrite.Remade{}, claimed, nil
+}
+
+// follow does here what a purge has done at the remote, and refuses what a purge here has
+// taken out.
+func (a *acceptance) follow(ctx context.Context, in layout.Incoming) error {
+	if strings.HasPrefix(in.Ref, layout.TagPrefix) {
+		return nil
+	}
+	head, err := a.s.Git().Ref(in.Ref)
+	if errors.Is(err, gitstore.ErrNotFound) || strings.HasPrefix(in.Ref, layout.ArchivePrefix) {
+		return a.notPurged(ctx, in)
+	}
+	if err != nil {
+		return err
+	}
+	t, err := a.s.TapeOfBranch(in.Ref)
+	if err != nil {
+		return err
+	}
+	old := a.accepted[in.Ref]
+	switch {
+	case !a.purged[t.Slug()].IsZero():
+		base, err := lineage.CommonCommit(a.s, head, a.purged[t.Slug()])
+		if errors.Is(err, layout.ErrConflict) {
+			return nil // it was followed with the tape, of which it is a fork
+		}
+		if err != nil {
+			return err
+		}
+		if has, err := lineage.Contains(a.s, in.New, base); err != nil || has {
+			return err // what was taken out never was here
+		}
+		err = purge.FollowPurge(ctx, t, base, in.New, purge.PurgeOptions{Derived: a.o.Derived})
+		a.followed = err == nil // else the same would be tried again without end
+		return err
+	case old.IsZero():
+		return notReplaced(ctx, t, a.remote, head, in.New)
+	}
+	return nil
+}
+
+// notReplaced refuses what a remote has of a tape if that was purged here. Where the remote
+// has nothing else, the hint replaces it.
+func notReplaced(ctx context.Context, t *workspace.Tape, remote string, head, theirs gitstore.Hash) error {
+	was, err := rewrite.WasPurged(ctx, t.Store(), head, theirs)
+	if err != nil || !was {
+		return err
+	}
+	_, all, err := rewrite.CheckPurged(ctx, t.Store(), nil, theirs, head)
+	if err != nil {
+		return err
+	}
+	if !all {
+		here, err := lineage.FirstParents(ctx, t.Store(), head)
+		if err != nil {
+			return err
+		}
+		what, err := rewrite.PurgeAgain(ctx, t.Store(), here)
+		if err != nil {
+			return err
+		}
+		return layout.Conflict("", "%s still has what was purged of %q here, and entries that somebody has pushed since", remote, t.Name()).
+			Try(layout.PurgeInClone, append([]string{t.Store().Dir(), remote, t.Name()}, what...)...)
+	}
+	branch, tags := layout.ShellWord(t.Branch()), layout.ShellWord("+"+layout.TagPrefix+t.Slug()+"/*:"+layout.TagPrefix+t.Slug()+"/*")
+	git := "git -C " + layout.ShellWord(t.Store().Dir()) + " push --no-verify "
+	return layout.Conflict(fmt.Sprintf("replace it there: %s--force-with-lease=%s:%s %s %s && %s%s %s", git, branch, theirs, layout.ShellWord(remote), branch, git, layout.ShellWord(remote), tags),
+		"%s still has what was purged of %q here", remote, t.Name())
+}
+
+// notPurged refuses a fork that is not here, or an archive, of a history that was purged here.
+func (a *acceptance) notPurged(ctx context.Context, in layout.Incoming) error {
+	name, err := a.s.NameAt(in.New)
+	if err != nil {
+		return err
+	}
+	for ok := name != ""; ok; name, _, ok = layout.CutFork(name) {
+		t, err := a.s.Tape(ctx, name)
+		if errors.Is(err, layout.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		head, err := t.Head()
+		if err != nil {
+			return err
+		}
+		was, err := rewrite.WasPurged(ctx, t.Store(), head, in.New)
+		if err == nil && was {
+			err = layout.Conflict(fmt.Sprintf("delete it there: git -C %s push --no-verify --force-with-lease=%s:%s %s :%s",
+				layout.ShellWord(a.s.Dir()), layout.ShellWord(in.Ref), in.New, layout.ShellWord(a.remote), layout.ShellWord(in.Ref)),
+				"%s still has what was purged of %q here", a.remote, t.Name())
+		}
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package remotes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"tape/internal/git/gitstore"
+	"tape/internal/git/transport"
+	"tape/internal/store/audit"
+	"tape/internal/store/forks"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
+	"tape/internal/store/outgoing"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/text/secrets"
+)
+
+// planAll finds out what of tapes is to be sent, and looks for secrets in it. What was read
+// for the one is still at hand for the other.
+func (p *pushing) planAll(ctx context.Context, tapes []*workspace.Tape) error {
+	for _, fingerprint := range p.o.Allow {
+		if !secrets.IsFingerprint(fingerprint) {
+			return workspace.NoFingerprint(fingerprint)
+		}
+	}
+	for _, t := range tapes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		from := len(p.sends)
+		p.places[t.Name()] = from
+		if err := p.plan(ctx, t); err != nil {
+			return err
+		}
+		if err := p.scan(ctx, t, p.sends[from:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scan looks for secrets in all of a tape that the remote does not have yet.
+func (p *pushing) scan(ctx context.Context, t *workspace.Tape, sends []send) error {
+	c := p.scans[t.Parent()]
+	if c == nil {
+		c = outgoing.NewSecretScan(p.s)
+		c.Allow = p.o.Allow // it is remembered when nothing else was found
+	}
+	p.scans[t.Name()] = c
+	c.Know(p.has[t.Ref()])
+	for _, prefix := range []string{layout.TagPrefix, layout.ArchivePrefix, layout.ForkPrefix} {
+		for _, ref := range Under(p.there.Refs, prefix+t.Slug()+"/") {
+			c.Know(ref.Hash)
+		}
+	}
+	for _, x := range sends {
+		if len(x.tips) == 0 {
+			continue
+		}
+		secrets, err := c.Look(ctx, x.status.Tape, x.tips)
+		if err != nil {
+			return fmt.Errorf("look for secrets in %q: %w", x.status.Tape, err)
+		}
+		p.found = append(p.found, secrets...)
+	}
+	for _, l := range c.Long {
+		p.s.Warn(l.String())
+	}
+	c.Long = nil
+	return nil
+}
+
+// clean names a tape that is to be sent and has no secret; "" if there is none.
+func (p *pushing) clean() string {
+	found := make(map[string]bool, len(p.found))
+	for _, f := range p.found {
+		found[f.Tape] = true
+	}
+	for _, x := range p.sends {
+		if len(x.tips) > 0 && !x.t.IsFork() && !found[x.t.Name()] {
+			return x.t.Name()
+		}
+	}
+	return ""
+}
+
+// plan finds out what of a tape is to be sent.
+func (p *pushing) plan(ctx context.Context, t *workspace.Tape) error {
+	head, err := p.head(t)
+	if err != nil {
+		return err
+	}
+	at := len(p.sends)
+	p.sends = append(p.sends, send{})
+	x := send{t: t, depth: depth(t), head: head, status: layout.RefStatus{Tape: t.Name(), Ref: t.Ref(), Status: layout.RefUpToDate}}
+	defer func() { p.sends[at] = x }()
+	reject := func(err error) error {
+		if !errors.Is(err, layout.ErrConflict) {
+			return err
+		}
+		x.status.Status, x.status.Err, x.refs, x.tips = layout.RefRejected, err, nil, nil
+		return nil
+	}
+	if err := p.away[t.Name()]; err != nil {
+		return reject(err)
+	}
+	old := p.has[t.Ref()]
+	published, err := p.published(t, old, head)
+	if err != nil {
+		return err
+	}
+	if !published {
+		if err := p.checkForward(ctx, t, old, head); err != nil {
+			return reject(err)
+		}
+		x.status.Status = layout.RefFastForward
+		if old.IsZero() {
+			x.status.Status = layout.RefNew
+		}
+		if x.status.Entries, err = join.Gained(p.s, t.Ref(), old, head); err != nil {
+			return err
+		}
+		x.refs, x.tips = append(x.refs, transport.PushRef{Name: t.Ref(), New: head}), append(x.tips, head)
+	}
+	if err := p.planTags(t, &x); err != nil {
+		return reject(err)
+	}
+	if p.o.Archives {
+		if err := p.planArchives(t); err != nil {
+			return reject(err)
+		}
+	}
+	if p.o.Forks && !t.IsFork() {
+		return p.planClosed(ctx, t)
+	}
+	return nil
+}
+
+// published reports whether a remote has everything of a tape, and maybe more.
+func (p *pushing) published(t *workspace.Tape, old, head gitstore.Hash) (bool, error) {
+	if old.IsZero() {
+		return false, nil
+	}
+	if _, err := p.s.Git().Commit(old); errors.Is(err, gitstore.ErrNotFound) {
+		// What it had when it was last seen, it has still.
+		if old, err = p.s.Git().Ref(layout.AcceptedRefs(p.remote) + layout.InnerRef(t.Ref())); err != nil {
+			return false, nil //nolint:nilerr // nothing is known of it
+		}
+	}
+	rel, err := lineage.Relate(p.s, head, old)
+	return rel == lineage.Equal || rel == lineage.Behind, err
+}
+
+// checkForward refuses what would not only add to what the remote has.
+func (p *pushing) checkForward(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) error {
+	if !old.IsZero() {
+		has, err := lineage.Contains(p.s, head, old)
+		if err != nil && !errors.Is(err, gitstore.ErrNotFound) && !errors.Is(err, layout.ErrCorrupt) {
+			return err
+		}
+		if !has {
+			return layout.Conflict("", "%s has entries of %q that are not here", p.remote, t.Name()).Try(layout.PullThenPush, p.remote)
+		}
+	}
+	if old.IsZero() && t.IsFork() {
+		var err error
+		if old, err = p.inherited(ctx, t, head); err != nil {
+			return err
+		}
+	}
+	return audit.CheckGrowth(ctx, p.s, t.Ref(), old, head)
+}
+
+// inherited is the newest commit that a fork has of what it is a fork of, if that goes with
+// it, or is there, and so was looked at; else zero.
+func (p *pushing) inherited(ctx context.Context, t *workspace.Tape, head gitstore.Hash) (gitstore.Hash, error) {
+	start := snapshot.StartOf(t, head)
+	up, ok := p.places[t.Parent()]
+	if !ok || start.IsZero() || p.sends[up].status.Status == layout.RefRejected {
+		return gitstore.ZeroHash, nil
+	}
+	c, err := p.s.Git().Commit(start)
+	if err != nil || len(c.Parents) == 0 {
+		return gitstore.ZeroHash, err
+	}
+	chain := p.chains[t.Parent()]
+	if chain == nil {
+		chain = audit.NewFirstChain(p.sends[up].head, nil)
+		p.chains[t.Parent()] = chain
+	}
+	if has, err := chain.Has(ctx, p.s, c.Parents[0]); err != nil || !has {
+		return gitstore.ZeroHash, err
+	}
+	return c.Parents[0], nil
+}
+
+func (p *pushing) planTags(t *workspace.Tape, x *send) error {
+	for _, tag := range Under(p.local, layout.TagPrefix+t.Slug()+"/") {
+		switch published, ok := p.has[tag.Name]; {
+		case !ok:
+			x.refs, x.tips = append(x.refs, transport.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
+		case published != tag.Hash:
+			return layout.Conflict("", "the tag %s is published, and is another one here", layout.ShortTag(tag.Name)).
+				Try(layout.PullThenPush, p.remote).Try(layout.DeleteMovedTag, p.s.Dir(), p.remote, tag.Name)
+		}
+	}
+	if len(x.refs) > 0 && x.status.Status == layout.RefUpToDate {
+		x.status.Status = layout.RefFastForward
+	}
+	return nil
+}
+
+// planArchives adds what of the archives of a tape is to be sent.
+func (p *pushing) planArchives(t *workspace.Tape) (err error) {
+	for _, ref := range Under(p.local, layout.ArchivePrefix+t.Slug()+"/") {
+		status := layout.RefStatus{Tape: t.Name(), Ref: ref.Name, Status: layout.RefNew}
+		switch published, ok := p.has[ref.Name]; {
+		case ok && published == ref.Hash:
+			continue
+		case ok:
+			return layout.Conflict("", "the archive %s is published, and is another one here", ref.Name).Try(layout.ListArchives)
+		}
+		if status.Entries, err = snapshot.LastOf(p.s, ref.Hash); err != nil {
+			return err
+		}
+		p.sends = append(p.sends, send{t: t, depth: depth(t), status: status, refs: []transport.PushRef{{Name: ref.Name, New: ref.Hash}}, tips: []gitstore.Hash{ref.Hash}})
+	}
+	return nil
+}
+
+// planClosed deletes the forks of a tape at the remote that were merged here, with all that
+// the remote has of them.
+func (p *pushing) planClosed(ctx context.Context, t *workspace.Tape) error {
+	if p.gone == nil {
+		if err := p.listGone(); err != nil {
+			return err
+		}
+	}
+	for _, x := range p.gone[t.Name()] {
+		closed, err := forks.ClosedHere(ctx, x.t, x.head, false)
+		if err != nil {
+			return err
+		}
+		if !closed {
+			continue
+		}
+		for _, tag := range Under(p.there.Refs, layout.TagPrefix+x.t.Slug()+"/") {
+			if !p.has[layout.BranchPrefix+x.t.Slug()].IsZero() {
+				break // they are of a tape that is called so there
+			}
+			x.refs = append(x.refs, transport.PushRef{Name: tag.Name, Old: tag.Hash})
+		}
+		p.sends = append(p.sends, x)
+	}
+	return nil
+}
+
+// listGone finds the forks that the remote has, and were here and are no more, as they
+// would be deleted there.
+func (p *pushing) listGone() error {
+	p.gone = map[string][]send{}
+	for _, ref := range Under(p.there.Refs, layout.ForkPrefix) {
+		if !p.listed(ref.Name).IsZero() {
+			continue // still open, or is sent all the same
+		}
+		if _, err := p.s.Git().Commit(ref.Hash); err != nil {
+			continue // never fetched
+		}
+		name := snapshot.RemoteName(p.s, layout.Incoming{Ref: ref.Name, New: ref.Hash})
+		f := p.s.ForkHandle(name)
+		if f == nil || f.Ref() != ref.Name {
+			continue
+		}
+		x := send{t: f, depth: depth(f), head: ref.Hash, status: layout.RefStatus{Tape: name, Ref: ref.Name, Status: layout.RefDeleted},
+			refs: []transport.PushRef{{Name: ref.Name, Old: ref.Hash}}}
+		for up := f; up != nil; up = p.s.ForkHandle(up.Parent()) {
+			p.gone[up.Parent()] = append(p.gone[up.Parent()], x)
+		}
+	}
+	return nil
+}

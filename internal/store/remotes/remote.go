@@ -1,0 +1,144 @@
+package remotes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/git/transport"
+	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
+	"tape/internal/store/query"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// Remote is another repository that this one shares tapes with.
+type Remote = transport.Remote
+
+// Remotes returns the remotes of the workspace, sorted by name, without passwords.
+func Remotes(ctx context.Context, s *workspace.Store) ([]Remote, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all, err := transport.Remotes(s.Git())
+	for i, r := range all {
+		all[i].URL, all[i].PushURL = transport.MaskURL(r.URL), transport.MaskURL(r.PushURL)
+	}
+	return all, layout.Classify(err)
+}
+
+// AddRemote gives another repository a name. ErrConflict if the name is taken.
+func AddRemote(ctx context.Context, s *workspace.Store, name, url string) error {
+	if err := transport.CheckRemoteName(name); err != nil {
+		return layout.Invalid("origin is the usual name", "%v", err)
+	}
+	if err := transport.CheckURL(url); err != nil {
+		return layout.Invalid("give a path, user@host:path, or an address that begins with ssh://, https:// or file://", "%v", err)
+	}
+	err := transport.AddRemote(ctx, s.Git(), name, url)
+	if errors.Is(err, transport.ErrExists) {
+		return layout.Conflict("", "there is a remote %q already", name).Try(layout.ShowRemote, name)
+	}
+	if errors.Is(err, transport.ErrNested) {
+		return layout.Conflict("give it a name without a slash", "%v", err)
+	}
+	return layout.Classify(err)
+}
+
+// RemoveRemote forgets a remote and what is known of it. Tapes stay.
+func RemoveRemote(ctx context.Context, s *workspace.Store, name string) error {
+	if err := checkRemote(s, name); err != nil {
+		return err
+	}
+	return layout.Classify(transport.RemoveRemote(ctx, s.Git(), name))
+}
+
+// checkRemote refuses a name that no remote has.
+func checkRemote(s *workspace.Store, name string) error {
+	all, err := transport.Remotes(s.Git())
+	if err != nil || slices.ContainsFunc(all, func(r transport.Remote) bool { return r.Name == name }) {
+		return layout.Classify(err)
+	}
+	return layout.NotFound("", "there is no remote %q", name).Try(layout.AddRemote, name)
+}
+
+// KnownRefs returns what refs of one of the two kinds hold, by the names that the remote has for them.
+func KnownRefs(s *workspace.Store, prefix string) (map[string]gitstore.Hash, error) {
+	refs, err := s.Git().Refs(prefix)
+	if err != nil {
+		return nil, layout.Classify(err)
+	}
+	out := make(map[string]gitstore.Hash, len(refs))
+	for _, ref := range refs {
+		name := strings.TrimPrefix(ref.Name, prefix)
+		full := "refs/tape/" + name
+		if !strings.HasPrefix(full, layout.ArchivePrefix) {
+			full = "refs/" + name
+		}
+		out[full] = ref.Hash
+	}
+	return out, nil
+}
+
+// Distance is how far a tape and a remote have gone from what both have, in entries.
+type Distance struct {
+	Remote string
+	Shared bool  // the remote has the tape, as far as is known
+	Ahead  int64 // entries that the remote lacks, all of them if it does not have the tape
+	Behind int64 // entries of the remote that are not here yet
+}
+
+// Distances compares a tape with what was last heard of each remote. It asks none.
+func Distances(ctx context.Context, t *workspace.Tape) ([]Distance, error) {
+	remotes, err := transport.Remotes(t.Store().Git())
+	if err != nil || len(remotes) == 0 {
+		return nil, layout.Classify(err)
+	}
+	sum, err := query.SummaryOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Distance, 0, len(remotes))
+	for _, r := range remotes {
+		d, err := distance(t, r.Name, sum.Entries)
+		if err != nil {
+			return nil, fmt.Errorf("compare %q with %s: %w", t.Name(), r.Name, err)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func distance(t *workspace.Tape, remote string, last int64) (Distance, error) {
+	d := Distance{Remote: remote, Ahead: last}
+	theirs, err := t.Store().Git().Ref(layout.AcceptedRefs(remote) + layout.InnerRef(t.Ref()))
+	if errors.Is(err, gitstore.ErrNotFound) {
+		// A clone that git alone has made knows it by another name.
+		theirs, err = t.Store().Git().Ref("refs/remotes/" + remote + strings.TrimPrefix(t.Ref(), "refs/heads"))
+	}
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return d, nil
+	}
+	if err != nil {
+		return d, layout.Classify(err)
+	}
+	head, err := t.Head()
+	if err != nil {
+		return d, err
+	}
+	d.Shared = true
+	var shared int64
+	common, err := lineage.CommonCommit(t.Store(), head, theirs)
+	if err == nil {
+		shared, err = snapshot.LastOf(t.Store(), common)
+	}
+	if err != nil && !errors.Is(err, layout.ErrConflict) { // which says that they have nothing in common
+		return d, err
+	}
+	has, err := snapshot.LastOf(t.Store(), theirs)
+	d.Ahead, d.Behind = last-shared, has-shared
+	return d, err
+}

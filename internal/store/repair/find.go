@@ -1,0 +1,207 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// Damage is what is damaged in a tape's working tree.
+type Damage struct {
+	Tape  string
+	Files []File
+	Lost  []Lost
+	// Changed are files in which a line that is not committed has another text than was recorded.
+	// Which one cannot be told, so they stay as they are.
+	Changed []string
+
+	note   bool // the record of where the tape ends does not fit the files
+	sealed []sealedFile
+}
+
+// File is one that gets another content.
+type File struct {
+	Path    string
+	Missing bool
+
+	data []byte // nil: it goes
+}
+
+// Lost is an acknowledged entry that is neither in the files nor in git.
+type Lost struct {
+	ID   int64
+	File string // where its damaged line is, "" if that is gone
+	Line int
+	Raw  []byte // the line
+}
+
+type sealedFile struct {
+	folder, name string
+	data         []byte
+}
+
+func (d *Damage) empty() bool {
+	return len(d.Files) == 0 && len(d.Lost) == 0 && len(d.Changed) == 0 && !d.note
+}
+
+// Find looks for damage without a lock, and changes nothing. It returns nil if there is none, or
+// if the tape is being changed.
+func Find(ctx context.Context, t *workspace.Tape) (*Damage, error) {
+	note, err := journal.PeekOf(t)
+	if err != nil {
+		return nil, err
+	}
+	head, err := t.Head()
+	if err != nil {
+		return nil, err
+	}
+	d, err := look(ctx, t, head, note)
+	after, noteErr := journal.PeekOf(t)
+	if again, headErr := t.Head(); noteErr != nil || headErr != nil || again != head || after.Gen != note.Gen {
+		return nil, errors.Join(noteErr, headErr)
+	}
+	return d, err
+}
+
+func look(ctx context.Context, t *workspace.Tape, head gitstore.Hash, note journal.Record) (*Damage, error) {
+	wt, _, err := t.Worktree()
+	if errors.Is(err, gitstore.ErrNotFound) {
+		err = nil
+	}
+	if err != nil || t.Merging(wt) {
+		return nil, err
+	}
+	if err := journal.CheckHome(t, note, head, wt.Dir); errors.Is(err, layout.ErrConflict) {
+		return nil, err // they are somewhere else
+	}
+	if u := note.Undo; u != nil && (!u.Checkout || u.Head != u.Next) {
+		return nil, nil // a change under way, or to be taken back first
+	}
+	if journal.CheckingOut(note, head) {
+		wt.Dir = "" // the next writer writes it from the commit
+	}
+	d, err := find(ctx, t, wt.Dir, head, note)
+	if err != nil || d.empty() {
+		return nil, err
+	}
+	return d, nil
+}
+
+// scan looks at the files of one tape.
+type scan struct {
+	*Damage
+	t         *workspace.Tape
+	dir       string // "": there is no working tree
+	committed *snapshot.Snapshot
+	note      journal.Record
+	fits      bool // the note is of this commit, and what it says of files counts
+}
+
+func find(ctx context.Context, t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record) (*Damage, error) {
+	committed, err := snapshot.AtCommit(t.Store(), head)
+	if err != nil {
+		return nil, err
+	}
+	s := &scan{Damage: &Damage{Tape: t.Name()}, t: t, dir: dir, committed: committed, note: note}
+	open := committed.LastPhase()
+	s.fits = note.Head == head.String() && note.Seq == open.Seq && note.Folder == open.Folder
+	if note.Head != head.String() && note.LastID > 0 {
+		if has, err := lineage.Descends(t.Store(), head, note.Head); err != nil || !has {
+			s.note = journal.Record{} // of another history
+		}
+	}
+	if dir != "" {
+		if err := s.committedFiles(ctx); err != nil {
+			return nil, err
+		}
+		if list, err := snapshot.ListPhases(dir); err == nil && len(list) > 0 && list[len(list)-1].Seq > open.Seq {
+			return s.Damage, nil // phases made by hand: recovery reads them
+		}
+	}
+	err = s.openPhase()
+	if err == nil && len(s.Lost) > 0 && snapshot.Stashed(t.Store().Git(), head) {
+		err = layout.Conflict("restore them with: git -C "+layout.ShellWord(dir)+" stash pop", "git has stashed entries that are not committed")
+	}
+	return s.Damage, err
+}
+
+// committedFiles compares what never changes any more with what git has of it.
+func (s *scan) committedFiles(ctx context.Context) error {
+	for _, name := range layout.RootFiles() {
+		if e, ok := layout.FindEntry(s.committed.Root, name); ok {
+			if err := s.compare(filepath.Join(s.dir, name), e.Hash, name != layout.TapeFile); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range s.committed.List {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entries, err := s.committed.Tree(p)
+		if err != nil {
+			return err
+		}
+		open := p.Seq == len(s.committed.List)
+		for _, e := range entries {
+			if e.IsDir() || open && e.Name != layout.AnchorFile {
+				continue
+			}
+			if err := s.compare(s.path(p, e.Name), e.Hash, !open); err != nil {
+				return err
+			}
+		}
+		artifacts, err := s.committed.CommittedArtifacts(p)
+		if err != nil {
+			return err
+		}
+		for _, e := range artifacts {
+			if err := s.compare(s.path(p, filepath.Join(layout.ArtifactsDir, e.Name)), e.Hash, true); err != nil {
+				return err
+			}
+		}
+		if !open {
+			s.strays(p, entries)
+		}
+	}
+	return nil
+}
+
+// strays are files of entries in a closed phase that git has not.
+func (s *scan) strays(p layout.Phase, entries []gitstore.TreeEntry) {
+	found, _ := snapshot.FilesIn(s.path(p, ""))
+	for _, f := range found {
+		if _, ok := layout.FindEntry(entries, f.Name()); !ok {
+			s.Files = append(s.Files, File{Path: s.path(p, f.Name())})
+		}
+	}
+}
+
+func (s *scan) path(p layout.Phase, file string) string {
+	return filepath.Join(s.dir, layout.AnchorsDir, p.Folder, file)
+}
+
+// compare finds out whether a file is as git has it. sparse says that a fork's working tree need
+// not have it.
+func (s *scan) compare(path string, h gitstore.Hash, sparse bool) error {
+	data, err := os.ReadFile(path)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err == nil && gitstore.HashObject(gitstore.KindBlob, data) == h || missing && sparse && s.t.IsFork() {
+		return nil
+	}
+	blob, err := s.committed.Git.Blob(h)
+	if err != nil {
+		return layout.CorruptObject(s.committed.Commit, err)
+	}
+	s.Files = append(s.Files, File{Path: path, Missing: missing, data: slices.Concat([]byte{}, blob)})
+	return nil
+}

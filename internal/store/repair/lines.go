@@ -1,0 +1,261 @@
+package repair
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"os"
+	"slices"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/text/jsonl"
+)
+
+// widestGap bounds how many entries can be missing before one where nothing tells: an id that is
+// further away was changed.
+const widestGap = 10_000
+
+// row is a line of the open phase that is not committed.
+type row struct {
+	file string
+	line int
+	n    int    // the number of the file
+	at   int    // where in it the line begins
+	raw  []byte // its newline included, where it has one
+	of   layout.Class
+	id   int64 // 0: it is no entry, or not one that can stand there
+}
+
+// class is what there is of one class in the open phase.
+type class struct {
+	of      layout.Class
+	base    []byte // the last committed file
+	n       int    // its number, 0: none is committed
+	disk    map[int][]byte
+	rows    []row
+	trusted bool // the last writer's note vouches for the files
+}
+
+// readClass reads the files of a class. Sealed ones that are committed are compared with git.
+func (s *scan) readClass(of layout.Class, entries []gitstore.TreeEntry, last int64) (*class, error) {
+	p := s.committed.LastPhase()
+	c := &class{of: of, disk: map[int][]byte{}, n: layout.Newest(entries)[of]}
+	if found, err := snapshot.FilesIn(s.path(p, "")); err == nil && s.dir != "" {
+		for _, f := range found {
+			if f.Class != of {
+				continue
+			}
+			data, err := os.ReadFile(s.path(p, f.Name()))
+			if err != nil {
+				return nil, err
+			}
+			c.disk[f.N] = data
+		}
+	}
+	for n := 1; n <= c.n; n++ {
+		e, _ := layout.FindEntry(entries, layout.SegmentName(of, n))
+		if n < c.n && s.dir == "" {
+			continue
+		}
+		if n < c.n {
+			if err := s.compare(s.path(p, e.Name), e.Hash, true); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		blob, err := s.committed.Git.Blob(e.Hash)
+		if err != nil {
+			return nil, layout.CorruptObject(s.committed.Commit, err)
+		}
+		c.base = blob
+	}
+	for _, n := range slices.Sorted(maps.Keys(c.disk)) {
+		if n >= c.n {
+			c.read(n, last)
+		}
+	}
+	c.increasing()
+	c.trusted = s.vouched(c)
+	return c, nil
+}
+
+// read takes the lines of a file that are not committed. Where what is committed is damaged, its
+// lines are those that were as many, or have ids of committed entries.
+func (c *class) read(n int, last int64) {
+	data, line, committed, at := c.disk[n], 0, 0, 0
+	if n == c.n {
+		if rest, ok := bytes.CutPrefix(data, c.base); ok {
+			data, line, at = rest, bytes.Count(c.base, []byte("\n")), len(c.base)
+		} else {
+			committed = bytes.Count(c.base, []byte("\n"))
+		}
+	}
+	for raw := range bytes.Lines(data) {
+		line++
+		r := row{file: layout.SegmentName(c.of, n), line: line, of: c.of, n: n, at: at, raw: raw}
+		at += len(raw)
+		text, whole := bytes.CutSuffix(raw, []byte("\n"))
+		if e, err := jsonl.Parse(text); err == nil && whole && e.Kind != layout.KindAnchor && layout.ClassOf(e.Kind) == c.of {
+			r.id = e.ID
+		}
+		if r.id <= last {
+			if line <= committed || r.id > 0 && committed > 0 {
+				continue // in git
+			}
+			r.id = 0
+		}
+		c.rows = append(c.rows, r)
+	}
+}
+
+// increasing keeps as entries the most lines whose ids grow; the others have changed ids.
+func (c *class) increasing() {
+	var ends []int // of the best row of so many lines, by length
+	before := make([]int, len(c.rows))
+	for i, r := range c.rows {
+		if r.id == 0 {
+			continue
+		}
+		n, _ := slices.BinarySearchFunc(ends, r.id, func(at int, id int64) int { return cmp.Compare(c.rows[at].id, id) })
+		before[i] = -1
+		if n > 0 {
+			before[i] = ends[n-1]
+		}
+		ends = append(ends[:n], append([]int{i}, ends[min(n+1, len(ends)):]...)...)
+	}
+	keep := map[int]bool{}
+	if len(ends) > 0 {
+		for at := ends[len(ends)-1]; at >= 0; at = before[at] {
+			keep[at] = true
+		}
+	}
+	for i := range c.rows {
+		if !keep[i] {
+			c.rows[i].id = 0
+		}
+	}
+}
+
+// vouched reports whether the note's checksum is that of the file.
+func (s *scan) vouched(c *class) bool {
+	tail := s.note.Tails[c.of]
+	if !s.fits || tail.Seg == 0 {
+		return false
+	}
+	data := c.disk[tail.Seg]
+	return int64(len(data)) >= tail.Size && snapshot.Checksum(0, data[:tail.Size]) == tail.Sum
+}
+
+// openPhase finds out which entries of the open phase are there, and which are lost.
+func (s *scan) openPhase() error {
+	p := s.committed.LastPhase()
+	entries, err := s.committed.Tree(p)
+	if err != nil {
+		return err
+	}
+	last, err := s.committed.LastID()
+	if err != nil {
+		return err
+	}
+	all := make([]*class, layout.ClassCount)
+	for of := range layout.ClassCount {
+		if all[of], err = s.readClass(of, entries, last); err != nil {
+			return err
+		}
+	}
+	end, has := s.accept(all, last)
+	damagedRows := s.lose(all, last, end, has)
+	return s.rebuild(all, end, damagedRows)
+}
+
+// accept decides which ids count, those of files first for which the note vouches. It returns the
+// last id that was given.
+func (s *scan) accept(all []*class, last int64) (end int64, has map[int64]bool) {
+	has = map[int64]bool{}
+	var rows []*row
+	for _, trusted := range []bool{true, false} {
+		for _, c := range all {
+			for i := range c.rows {
+				r := &c.rows[i]
+				if c.trusted != trusted || r.id == 0 {
+					continue
+				}
+				if has[r.id] {
+					r.id = 0
+					continue
+				}
+				has[r.id] = true
+				rows = append(rows, r)
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.id, b.id) })
+	gap := int64(1)
+	if s.note.LastID == 0 {
+		gap = widestGap
+	}
+	end = max(last, s.note.LastID)
+	for _, r := range rows {
+		if r.id > end+gap || r.id > s.note.LastID && s.knows(r) {
+			delete(has, r.id)
+			r.id = 0
+			continue
+		}
+		end = max(end, r.id)
+	}
+	// Behind the last entry of a file, a whole line may be an entry that was acknowledged after the
+	// note was written: if it begins like one, or where there is no note.
+	for _, c := range all {
+		for _, r := range slices.Backward(c.rows) {
+			if r.id > 0 {
+				break
+			}
+			if id, err := jsonl.ParseID(r.raw); !s.knows(&r) && bytes.HasSuffix(r.raw, []byte("\n")) && (err == nil && id == end+1 || s.note.LastID == 0) {
+				end++
+			}
+		}
+	}
+	return end, has
+}
+
+// knows reports whether a line stood where it is when the note was written, and so has no higher
+// id than the note.
+func (s *scan) knows(r *row) bool {
+	tail := s.note.Tails[r.of]
+	return s.fits && (r.n < tail.Seg || r.n == tail.Seg && int64(r.at) < tail.Size)
+}
+
+// lose notes the entries that are gone, each with the damaged line that stands in its place. It
+// returns the classes that have damaged lines.
+func (s *scan) lose(all []*class, last, end int64, has map[int64]bool) (damaged [layout.ClassCount]bool) {
+	for id := last + 1; id <= end; id++ {
+		if !has[id] {
+			s.Lost = append(s.Lost, Lost{ID: id})
+		}
+	}
+	for _, c := range all {
+		for i, r := range c.rows {
+			if r.id > 0 {
+				continue
+			}
+			damaged[c.of] = true
+			low, high := last, end+1
+			for _, before := range c.rows[:i] {
+				low = max(low, before.id)
+			}
+			for _, after := range slices.Backward(c.rows[i+1:]) {
+				if after.id > 0 {
+					high = after.id
+				}
+			}
+			for n := range s.Lost {
+				if l := &s.Lost[n]; l.Raw == nil && l.ID > low && l.ID < high {
+					l.File, l.Line, l.Raw = r.file, r.line, r.raw
+					break
+				}
+			}
+		}
+	}
+	return damaged
+}

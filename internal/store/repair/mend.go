@@ -1,0 +1,213 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/join"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/tags"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+)
+
+// Mended is what a repair has done to a tape.
+type Mended struct {
+	*Damage
+	Kept string // the folder that has the files as they were, "" if none was there
+	Err  error  // why it could not be repaired
+}
+
+// All looks for damage in the working trees of all tapes and forks, and changes nothing.
+func All(ctx context.Context, s *workspace.Store) (out []*Damage, err error) {
+	for _, t := range tapes(s) {
+		d, err := Find(ctx, t)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err == nil && d != nil { // what is damaged in git, verify tells
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// Repair puts right all tapes and forks: what is damaged in their working trees, and what an
+// interrupted command has left. It returns those that were damaged.
+func Repair(ctx context.Context, s *workspace.Store) (out []Mended, err error) {
+	for _, t := range tapes(s) {
+		d, err := Find(ctx, t)
+		if err == nil && d != nil {
+			m := Mended{Damage: d}
+			m.Err = m.mend(ctx, t)
+			out = append(out, m)
+		}
+		if errors.Is(err, layout.ErrConflict) {
+			out = append(out, Mended{Damage: &Damage{Tape: t.Name()}, Err: err})
+		}
+		if err == nil {
+			err = complete(ctx, t)
+		}
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		if err != nil && !errors.Is(err, layout.ErrCorrupt) && !errors.Is(err, layout.ErrConflict) && !errors.Is(err, layout.ErrNotFound) {
+			return out, layout.Wrap(err, "repair tape %q", t.Name())
+		}
+	}
+	return out, nil
+}
+
+// tapes lists the tapes and forks that can be opened.
+func tapes(s *workspace.Store) (out []*workspace.Tape) {
+	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix} {
+		refs, _ := s.Git().Refs(prefix)
+		for _, ref := range refs {
+			if t, err := s.TapeOfBranch(ref.Name); err == nil {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// mend sets aside the files that are damaged, and writes those that follow from git and from the
+// lines that are whole. A kill in between leaves files that are still damaged, for the next repair.
+func (m *Mended) mend(ctx context.Context, t *workspace.Tape) error {
+	return writer.Mend(ctx, t, func(w *writer.Writer, note journal.Record) error {
+		d, err := find(ctx, t, w.Wt.Dir, w.Head, note)
+		if err != nil {
+			return err
+		}
+		m.Damage = d
+		if err := m.setAside(t, w.Wt.Dir); err != nil {
+			return err
+		}
+		return m.write(t)
+	})
+}
+
+func (m *Mended) setAside(t *workspace.Tape, dir string) error {
+	d := t.Store().FS()
+	stamp := t.Store().Now().UTC().Format("20060102T150405.000000000Z")
+	kept := t.Store().PrivatePath(layout.TornDirName, t.Slug()+"~"+stamp)
+	for _, f := range m.Files {
+		data, err := os.ReadFile(f.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, f.Path)
+		if err != nil {
+			return err
+		}
+		copied := filepath.Join(kept, rel)
+		if err := errors.Join(d.MkdirAll(filepath.Dir(copied)), d.WriteFile(copied, data)); err != nil {
+			return err
+		}
+		m.Kept = kept
+	}
+	return nil
+}
+
+// write puts the files in their place, those first that have the events for what the others lose.
+func (m *Mended) write(t *workspace.Tape) error {
+	d := t.Store().FS()
+	slices.SortStableFunc(m.Files, func(a, b File) int { return rank(a) - rank(b) })
+	for _, f := range m.Files {
+		var err error
+		if f.data == nil {
+			err = errors.Join(d.Remove(f.Path), d.SyncDir(filepath.Dir(f.Path)))
+		} else {
+			err = errors.Join(d.MkdirAll(filepath.Dir(f.Path)), d.WriteFile(f.Path, f.data))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, f := range m.sealed {
+		snapshot.SealedFile(t, f.folder, f.name, int64(len(f.data)), snapshot.Checksum(0, f.data))
+	}
+	return nil
+}
+
+func rank(f File) int {
+	switch {
+	case f.data == nil:
+		return 2
+	case strings.HasPrefix(filepath.Base(f.Path), "events."):
+		return 0
+	}
+	return 1
+}
+
+// complete lets a writer put right what was interrupted, and makes the tags that are missing.
+func complete(ctx context.Context, t *workspace.Tape) error {
+	st, err := journal.PeekOf(t)
+	if err == nil {
+		err = join.Complete(ctx, t)
+	}
+	if err != nil {
+		return err
+	}
+	made := false
+	if _, _, treeErr := t.Worktree(); errors.Is(treeErr, gitstore.ErrNotFound) && st.Undo == nil { // nothing but commits, and nothing under way
+		made, err = writer.Finish(ctx, t, true)
+	} else {
+		err = writer.Write(ctx, t, func(w *writer.Writer) (err error) {
+			made, err = tags.Ensure(ctx, t, w.Head, true)
+			return err
+		})
+	}
+	if made {
+		t.Store().Warn("a handoff of tape " + strconv.Quote(t.Name()) + " had lost its tag, which was restored")
+	}
+	return err
+}
+
+// LostTexts names the entries that are lost.
+func (d *Damage) LostTexts() (out []string) {
+	for i, first := 0, 0; i < len(d.Lost); i++ {
+		if i+1 < len(d.Lost) && d.Lost[i+1].ID == d.Lost[i].ID+1 {
+			continue // the next one belongs to these
+		}
+		out = append(out, layout.Entries(d.Lost[first].ID, d.Lost[i].ID))
+		first = i + 1
+	}
+	return out
+}
+
+// Texts says what is damaged, a line each.
+func (d *Damage) Texts() (out []string) {
+	for _, f := range d.Files {
+		switch {
+		case f.Missing:
+			out = append(out, f.Path+" is missing")
+		case f.data == nil:
+			out = append(out, f.Path+" does not belong there")
+		default:
+			out = append(out, f.Path+" is damaged")
+		}
+	}
+	for _, lost := range d.LostTexts() {
+		out = append(out, "lost: "+lost)
+	}
+	for _, file := range d.Changed {
+		out = append(out, fmt.Sprintf("a line of %s that is not committed was changed; which one cannot be told", file))
+	}
+	if len(out) == 0 && d.note {
+		out = append(out, "the files are not as the last writer has noted")
+	}
+	return out
+}

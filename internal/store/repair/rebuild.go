@@ -1,0 +1,151 @@
+package repair
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/writer"
+	"tape/internal/text/jsonl"
+)
+
+// The events that tell what a repair has found.
+const (
+	EventLost    = "repair.lost"    // stands for an entry that is gone
+	EventChanged = "repair.changed" // a line before it has another text than was recorded
+)
+
+// longestRaw bounds what an event repeats of a damaged line. The file that is set aside has all of it.
+const longestRaw = 64 << 10 // bytes
+
+// rebuild makes the files of the open phase as they are to be, and compares them with the disk.
+func (s *scan) rebuild(all []*class, end int64, damaged [layout.ClassCount]bool) error {
+	built := make([]map[int][]byte, len(all))
+	for of, c := range all {
+		built[of] = c.files(nil)
+		file := s.unlike(c, built[of])
+		s.Damage.note = s.Damage.note || file != ""
+		told := slices.ContainsFunc(c.rows, func(r row) bool { return bytes.Contains(r.raw, []byte(`{"name":"repair.`)) })
+		if file != "" && !damaged[of] && !told && len(s.Lost) == 0 {
+			s.Changed = append(s.Changed, file)
+		}
+	}
+	var added []row
+	for _, l := range s.Lost {
+		what := "the line of this entry was gone"
+		if l.Raw != nil {
+			what = "the line of this entry was damaged"
+		}
+		raw := strings.ToValidUTF8(string(l.Raw[:min(len(l.Raw), longestRaw)]), "\uFFFD")
+		r, err := s.event(l.ID, EventLost, what, l.File, strings.TrimSuffix(raw, "\n"))
+		if err != nil {
+			return err
+		}
+		added = append(added, r)
+	}
+	for i, file := range s.Changed {
+		r, err := s.event(end+1+int64(i), EventChanged, "a line before this entry is not as it was recorded; which one cannot be told", file, "")
+		if err != nil {
+			return err
+		}
+		added = append(added, r)
+	}
+	built[layout.ClassEvents] = all[layout.ClassEvents].files(added)
+	for of, c := range all {
+		s.differ(c, built[of])
+	}
+	return nil
+}
+
+// event makes the line of an event of the repair.
+func (s *scan) event(id int64, name, what, file, raw string) (row, error) {
+	data := struct {
+		Error string `json:"error"`
+		File  string `json:"file,omitempty"`
+		Raw   string `json:"raw,omitempty"`
+	}{what, file, raw}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(data); err != nil {
+		return row{}, err
+	}
+	line, err := writer.Encode(s.t, id, layout.Event(name, bytes.TrimSpace(text.Bytes())))
+	return row{id: id, raw: line}, err
+}
+
+// IsEvent reports whether an entry is an event of a repair.
+func IsEvent(kind string, payload []byte) bool {
+	if kind != layout.KindEvent {
+		return false
+	}
+	name := jsonl.GetString(payload, "name")
+	return name == EventLost || name == EventChanged
+}
+
+// files divides the entries of a class into files, as they are appended.
+func (c *class) files(added []row) map[int][]byte {
+	rows := slices.DeleteFunc(slices.Concat(c.rows, added), func(r row) bool { return r.id == 0 })
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
+	n, out := max(c.n, 1), map[int][]byte{}
+	if c.n > 0 {
+		out[n] = slices.Clone(c.base)
+	}
+	for _, r := range rows {
+		if len(out[n]) >= layout.SealSize {
+			n++
+		}
+		out[n] = append(out[n], r.raw...)
+	}
+	return out
+}
+
+// unlike names the file that is not as the last writer has noted, "" if all are.
+func (s *scan) unlike(c *class, built map[int][]byte) string {
+	if !s.fits || s.dir == "" {
+		return ""
+	}
+	seals := snapshot.Seals(s.t)
+	for n, data := range built {
+		name := layout.SegmentName(c.of, n)
+		if n < len(built)+max(c.n, 1)-1 && snapshot.CheckSealed(seals, s.path(s.committed.LastPhase(), name), data) != nil {
+			return name
+		}
+	}
+	tail := s.note.Tails[c.of]
+	if tail.Seg == 0 || int64(len(built[tail.Seg])) >= tail.Size && snapshot.Checksum(0, built[tail.Seg][:tail.Size]) == tail.Sum {
+		return ""
+	}
+	return layout.SegmentName(c.of, tail.Seg)
+}
+
+// differ compares the files of a class with those on the disk.
+func (s *scan) differ(c *class, built map[int][]byte) {
+	p := s.committed.LastPhase()
+	last := 0
+	for n := range built {
+		last = max(last, n)
+	}
+	for _, n := range slices.Sorted(maps.Keys(built)) {
+		name, data := layout.SegmentName(c.of, n), built[n]
+		if n < last {
+			s.sealed = append(s.sealed, sealedFile{p.Folder, name, data})
+		}
+		is, ok := c.disk[n]
+		// What is behind the last line is no damage: the next writer sets it aside.
+		torn, same := bytes.CutPrefix(is, data)
+		same = same && (len(torn) == 0 || n == last && !bytes.Contains(torn, []byte("\n")))
+		if s.dir != "" && (!ok || !same) {
+			s.Files = append(s.Files, File{Path: s.path(p, name), Missing: !ok, data: data})
+		}
+	}
+	for n := range c.disk {
+		if built[n] == nil && n >= c.n {
+			s.Files = append(s.Files, File{Path: s.path(p, layout.SegmentName(c.of, n))})
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
+)
+
+// maskedArtifact is what became of an artifact: its name follows its content.
+type maskedArtifact struct {
+	layout.Artifact
+	hash gitstore.Hash
+}
+
+// TakeWhole has all texts of an entry taken out, and those of the artifacts that it refers to.
+func (m *Masker) TakeWhole(e layout.Entry) {
+	m.Whole[DigestOf(e)] = true
+	for _, ref := range layout.Artifacts(e.Payload) {
+		m.files[ref.SHA256] = true
+	}
+}
+
+// file masks the content of an artifact.
+func (m *Masker) file(name string, data []byte) []byte {
+	if m.files[name] && !m.Learning {
+		return []byte(redacted)
+	}
+	return []byte(m.Text(string(data)))
+}
+
+// artifacts rewrites the folder of a phase's artifacts. Two whose contents are the same now are one.
+func (r *Rewriter) artifacts(ctx context.Context, e *gitstore.TreeEntry) error {
+	list, err := r.s.Git().Tree(e.Hash)
+	if err != nil {
+		return layout.CorruptObject(e.Hash, err)
+	}
+	var out []gitstore.TreeEntry
+	for _, f := range list {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !layout.IsArtifactName(f.Name) || f.Mode != gitstore.ModeFile {
+			if err := r.foreign(ctx, &f); err != nil {
+				return err
+			}
+			layout.SetEntry(&out, f)
+			continue
+		}
+		now, ok := r.files[f.Name]
+		if !ok {
+			if now, err = r.artifact(f); err != nil {
+				return err
+			}
+			r.files[f.Name] = now
+		}
+		f.Name, f.Hash = now.SHA256, now.hash
+		layout.SetEntry(&out, f)
+	}
+	if raw := gitstore.EncodeTree(out); gitstore.HashObject(gitstore.KindTree, raw) != e.Hash {
+		e.Hash = r.put(gitstore.KindTree, raw)
+	}
+	return nil
+}
+
+func (r *Rewriter) artifact(f gitstore.TreeEntry) (maskedArtifact, error) {
+	out := maskedArtifact{layout.Artifact{SHA256: f.Name}, f.Hash}
+	data, err := r.s.Git().Blob(f.Hash)
+	if err != nil {
+		return out, layout.CorruptObject(f.Hash, err)
+	}
+	is := r.mask.file(f.Name, data)
+	out.Size = int64(len(is))
+	if !bytes.Equal(is, data) {
+		sum := sha256.Sum256(is)
+		out.SHA256, out.hash = hex.EncodeToString(sum[:]), r.put(gitstore.KindBlob, bytes.Clone(is))
+	}
+	return out, nil
+}
+
+// references corrects the references of a line to artifacts that have changed.
+func (r *Rewriter) references(line []byte) []byte {
+	if !bytes.Contains(line, []byte(layout.ArtifactKey)) {
+		return line
+	}
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		return line
+	}
+	payload := e.Payload
+	for _, ref := range layout.Artifacts(e.Payload) {
+		now, ok := r.files[ref.SHA256]
+		if !ok || now.SHA256 == ref.SHA256 {
+			continue
+		}
+		payload = layout.RenameArtifact(payload, ref, now.Artifact)
+	}
+	if bytes.Equal(payload, e.Payload) {
+		return line
+	}
+	at := bytes.Index(line, e.Payload)
+	return slices.Concat(line[:at], payload, line[at+len(e.Payload):])
+}

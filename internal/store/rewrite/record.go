@@ -1,0 +1,114 @@
+package rewrite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
+)
+
+// PurgedEvent is the name of the event that records a purge: which entries were
+// changed, rules and fingerprints of what went, and the tape's commit before.
+const PurgedEvent = "tape.purged"
+
+// RecordData is the data of that event.
+type RecordData struct {
+	Entries      []int64  `json:"entries"`
+	Rules        []string `json:"rules"`
+	Fingerprints []string `json:"fingerprints"`
+	Whole        bool     `json:"whole,omitempty"` // of some, all texts were taken out
+	Old          string   `json:"old"`
+}
+
+// PurgeRecord reads the record of a purge, if a commit is one.
+func PurgeRecord(ctx context.Context, s *workspace.Store, h gitstore.Hash) (data RecordData, ok bool, err error) {
+	c, err := s.Git().Commit(h)
+	if err != nil {
+		return data, false, layout.CorruptObject(h, err)
+	}
+	replaces := c.Trailer(layout.TrailerReplaces)
+	if replaces == "" || len(c.Parents) != 1 {
+		return data, false, nil
+	}
+	now, err1 := snapshot.AtCommit(s, h)
+	before, err2 := snapshot.AtCommit(s, c.Parents[0])
+	if err := cmp.Or(err1, err2); err != nil {
+		return data, false, err
+	}
+	n := 0
+	for e, err := range now.After(ctx, before, "") {
+		if err != nil {
+			return data, false, err
+		}
+		n++
+		if e.Kind != layout.KindEvent || jsonl.GetString(e.Payload, "name") != PurgedEvent {
+			return data, false, nil
+		}
+		if err := json.Unmarshal(jsonl.Get(e.Payload, "data"), &data); err != nil {
+			return RecordData{}, false, nil //nolint:nilerr // then it is none
+		}
+	}
+	if n != 1 || data.Old != replaces || c.Trailer(layout.TrailerPurged) != Ranges(data.Entries) {
+		return RecordData{}, false, nil
+	}
+	return data, true, nil
+}
+
+// Records is what several records say.
+type Records struct {
+	Prints  map[string]bool // fingerprints of what was masked
+	entries map[int64]bool  // true: perhaps all of its text was taken out
+	whole   bool            // of some entries it was
+}
+
+// readRecords takes together the records among some commits; false if there is none.
+func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Hash) (sum Records, ok bool, err error) {
+	sum = Records{Prints: map[string]bool{}, entries: map[int64]bool{}}
+	for _, h := range commits {
+		data, found, err := PurgeRecord(ctx, s, h)
+		if err != nil {
+			return sum, false, err
+		}
+		for _, fp := range data.Fingerprints {
+			sum.Prints[fp] = true
+		}
+		for _, id := range data.Entries {
+			sum.entries[id] = sum.entries[id] || data.Whole
+		}
+		sum.whole = sum.whole || data.Whole
+		ok = ok || found
+	}
+	return sum, ok, nil
+}
+
+// PurgeAgain is what a purge of another copy of a tape has to name by the records in
+// its history: @ID of entries to purge whole, then fingerprints.
+func PurgeAgain(ctx context.Context, s *workspace.Store, history []gitstore.Hash) ([]string, error) {
+	sum, _, err := readRecords(ctx, s, history)
+	if err != nil {
+		return nil, err
+	}
+	v, err := snapshot.AtCommit(s, history[0])
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for e, err := range v.After(ctx, nil, "") {
+		if err != nil {
+			return nil, err
+		}
+		if sum.entries[e.ID] && bytes.Contains(e.Raw, []byte(`"`+redacted+`"`)) {
+			out = append(out, fmt.Sprintf("@%d", e.ID))
+		}
+	}
+	return append([]string{strings.Join(out, " ")}, slices.Sorted(maps.Keys(sum.Prints))...), nil
+}

@@ -1,0 +1,250 @@
+package rewrite
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"maps"
+	"slices"
+	"strings"
+	"tape/internal/store/layout"
+	"tape/internal/store/resolve"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
+	"unicode/utf8"
+)
+
+// Finder finds secrets, and masks them.
+type Finder interface {
+	Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding)
+	Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret
+}
+
+// Masker says what is masked: the secrets that match, wherever their texts stand, and all
+// texts of some entries. It goes by what an entry says, not by its id, so that copies of an
+// entry are masked alike wherever a merge has put them.
+type Masker struct {
+	find  Finder
+	Match func(f secrets.Finding) bool
+	Whole map[entryDigest]bool
+
+	Learning bool                    // nothing is masked, but texts gets what would be
+	Texts    map[secrets.Secret]bool // of what matches
+	known    *secrets.Known          // those that are looked for everywhere
+	Short    []secrets.Secret        // the others
+
+	Rules, Prints map[string]bool // of what was masked
+	Missed        map[string]bool // fingerprints of short ones that stand elsewhere, too
+	files         map[string]bool // artifacts whose content is taken out whole
+	removed       map[string]bool // texts that were taken out whole, where they are long enough to be looked for
+}
+
+type entryDigest [sha256.Size]byte
+
+// DigestOf tells entries apart by their content.
+func DigestOf(e layout.Entry) entryDigest {
+	return sha256.Sum256([]byte(resolve.Content(jsonl.Entry{Kind: e.Kind, Payload: e.Payload, Date: e.Date})))
+}
+
+// NewMasker masks what a finder finds.
+func NewMasker(find Finder) *Masker {
+	return &Masker{find: find, Match: func(secrets.Finding) bool { return false }, Whole: map[entryDigest]bool{},
+		Texts: map[secrets.Secret]bool{}, known: secrets.NewKnown(nil),
+		Rules: map[string]bool{}, Prints: map[string]bool{}, Missed: map[string]bool{}, files: map[string]bool{}, removed: map[string]bool{}}
+}
+
+// Know looks for what was learnt from now on.
+func (m *Masker) Know() {
+	m.Learning, m.Short = false, nil
+	var list []secrets.Secret
+	for _, secret := range slices.SortedFunc(maps.Keys(m.Texts), func(a, b secrets.Secret) int {
+		return cmp.Or(strings.Compare(a.Fingerprint, b.Fingerprint), strings.Compare(a.Text, b.Text))
+	}) {
+		if secret.IsNotable() {
+			list = append(list, secret)
+		} else {
+			m.Short = append(m.Short, secret)
+		}
+	}
+	m.known = secrets.NewKnown(list)
+}
+
+func (m *Masker) value(raw []byte) []byte {
+	skip := func(f secrets.Finding) bool { return !m.Match(f) }
+	if m.Learning {
+		for _, secret := range m.find.Secrets(raw, skip) {
+			m.Texts[secret] = true
+		}
+		return raw
+	}
+	const rounds = 4 // beside a mark something may look like another secret than before
+	for range rounds {
+		out, found := m.find.Mask(raw, skip)
+		out, more := m.known.Mask(out)
+		for _, f := range slices.Concat(found, more) {
+			m.Rules[f.Rule], m.Prints[f.Fingerprint] = true, true
+		}
+		raw = out
+		if len(more) == 0 {
+			break
+		}
+	}
+	for _, secret := range m.Short {
+		if !m.Missed[secret.Fingerprint] && bytes.Contains(raw, []byte(secret.Text)) {
+			m.Missed[secret.Fingerprint] = true
+		}
+	}
+	return raw
+}
+
+// Line masks a stored line, given without its newline. One that is no entry is a text.
+func (m *Masker) Line(line []byte) ([]byte, error) {
+	e, err := jsonl.Parse(line)
+	if err != nil {
+		if jsonl.Valid(line) == nil {
+			return m.value(line), nil
+		}
+		return []byte(m.Text(string(line))), nil
+	}
+	out := m.value(line)
+	whole := !m.Learning && m.Whole[DigestOf(layout.Entry{Kind: e.Kind, Payload: e.Payload, Date: e.Date})]
+	if !whole && bytes.Equal(out, line) {
+		return line, nil
+	}
+	out = remake(line, out, func(was, is jsonString) string {
+		switch {
+		case !was.key && (was.path == "meta.origin.tape" || was.path == "meta.origin.fork"):
+			return was.raw // names stay, and a merge that is made again puts them into entries
+		case !whole || is.key || !strings.HasPrefix(is.path, "payload.") || is.raw == `""` || keptWhole(e.Kind, is.path):
+			return is.raw
+		}
+		const least = 24 // bytes: what is shorter may stand elsewhere by chance
+		if text := was.text(); len(text) >= least {
+			m.removed[text] = true
+		}
+		return `"` + redacted + `"`
+	})
+	if bytes.Equal(out, line) {
+		return line, nil
+	}
+	now, err := jsonl.Parse(out)
+	if err != nil || now.ID != e.ID || now.Kind != e.Kind || now.Date != e.Date {
+		return nil, layout.Invalid("the entry has to be removed by hand", "the secret of entry %d is in its kind or date, which purge cannot change", e.ID)
+	}
+	return out, nil
+}
+
+// Text masks secrets in a text that is not JSON.
+func (m *Masker) Text(text string) string {
+	if utf8.ValidString(text) {
+		if out, ok := jsonl.String(m.value(jsonl.AppendString(nil, text))); ok {
+			return out
+		}
+	}
+	return text
+}
+
+// name masks secrets in the name of a file, in which not every character of a mark may be.
+func (m *Masker) name(name string) string {
+	return marks().ReplaceAllStringFunc(m.Text(name), strings.NewReplacer("[", "", ":", "-", "]", "").Replace)
+}
+
+// Holds reports whether a text has something in it that is masked.
+func (m *Masker) Holds(text []byte) bool {
+	const most = 500 // of more, only the secrets: each is a look at the whole text
+	for secret := range m.removed {
+		if len(m.removed) <= most && bytes.Contains(text, []byte(secret)) {
+			return true
+		}
+	}
+	for part := range bytes.SplitSeq(text, []byte{0}) {
+		clean := strings.ToValidUTF8(string(part), "\n")
+		if m.Text(clean) != clean {
+			return true
+		}
+	}
+	return false
+}
+
+type jsonString struct {
+	before string // what is between the one before it and this one
+	raw    string // in quotes
+	path   string // payload.content[].text; of a key, that of its object
+	key    bool
+}
+
+func (s jsonString) text() string {
+	text, _ := jsonl.String([]byte(s.raw))
+	return text
+}
+
+// stringsOf lists the strings of valid JSON, and what is behind the last one as if it were
+// a string without quotes.
+func stringsOf(b []byte) []jsonString {
+	var out []jsonString
+	var path []string // an object's is "" until a key comes, an array's "[]"
+	key := false
+	from := 0
+	for i := 0; i < len(b); {
+		switch b[i] {
+		case '{':
+			path, key = append(path, ""), true
+		case '[':
+			path = append(path, "[]")
+		case '}', ']':
+			path, key = path[:max(0, len(path)-1)], false
+		case ',':
+			key = len(path) > 0 && path[len(path)-1] != "[]"
+		case '"':
+			end, _ := jsonl.StringEnd(b, i+1)
+			s := jsonString{before: string(b[from:i]), raw: string(b[i:end]), key: key}
+			if key && len(path) > 0 {
+				s.path = joinPath(path[:len(path)-1])
+				path[len(path)-1] = s.text()
+			} else {
+				s.path = joinPath(path)
+			}
+			out, key = append(out, s), false
+			from, i = end, end
+			continue
+		}
+		i++
+	}
+	return append(out, jsonString{before: string(b[from:])})
+}
+
+// remake makes the strings of a masked JSON value anew, each from what it was and what it is.
+// Where these do not pair, it was none.
+func remake(was, is []byte, raw func(was, is jsonString) string) (out []byte) {
+	before, after := stringsOf(was), stringsOf(is)
+	if len(before) != len(after) {
+		before = make([]jsonString, len(after))
+	}
+	for i, s := range after {
+		out = append(append(out, s.before...), raw(before[i], s)...)
+	}
+	return out
+}
+
+func joinPath(path []string) string {
+	return strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]")
+}
+
+// keptWhole are the strings of a payload that stay where all texts are taken out: without
+// them readers could not tell what the entry is, or to what it belongs.
+func keptWhole(kind, path string) bool {
+	if _, member, ok := strings.Cut(path, ".artifact."); ok && member != "name" {
+		return true // its content is taken out, and nothing else leads there
+	}
+	switch path {
+	case "payload.role", "payload.tool_call_id", "payload.content[].type",
+		"payload.calls[].id", "payload.calls[].type", "payload.calls[].function.name",
+		"payload.tool_calls[].id", "payload.tool_calls[].type", "payload.tool_calls[].function.name":
+		return true
+	case "payload.name":
+		return kind == layout.KindAnchor || kind == layout.KindEvent
+	case "payload.kind":
+		return kind == layout.KindError
+	}
+	return false
+}

@@ -1,0 +1,144 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// After yields the entries that a snapshot has after those of a commit which it continues
+// (nil: all). It reads no more of either than where the commit ends.
+func (v *Snapshot) After(ctx context.Context, base *Snapshot, tape string) iter.Seq2[layout.Entry, error] {
+	return layout.Seq(func(yield func(layout.Entry) bool) error {
+		w := &Walk{V: v, Tape: tape, Last: len(v.List) - 1}
+		if base != nil {
+			end, err := base.Mark()
+			if err != nil {
+				return err
+			}
+			w.First, w.From = end.Seq-1, end.Place()
+		}
+		return w.Read(ctx, yield)
+	})
+}
+
+// Continues reports whether a commit has everything that a base has, byte for byte, and
+// maybe more after it. It looks at what differs only.
+func (v *Snapshot) Continues(base *Snapshot) (bool, error) {
+	if len(v.List) < len(base.List) {
+		return false, nil
+	}
+	for i, was := range base.List {
+		is := v.List[i]
+		if is.Folder != was.Folder {
+			return false, nil
+		}
+		if is.Tree == was.Tree {
+			continue
+		}
+		if i < len(base.List)-1 {
+			return false, nil // it was closed
+		}
+		if ok, err := v.continuesPhase(base, was, is); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (v *Snapshot) continuesPhase(base *Snapshot, was, is layout.Phase) (bool, error) {
+	old, err := base.Tree(was)
+	if err != nil {
+		return false, err
+	}
+	entries, err := v.Tree(is)
+	if err != nil {
+		return false, err
+	}
+	have := make(map[string]gitstore.Hash, len(entries))
+	for _, e := range entries {
+		have[e.Name] = e.Hash
+	}
+	for _, e := range old {
+		h, ok := have[e.Name]
+		if !ok {
+			return false, nil
+		}
+		if h == e.Hash || e.Name == layout.ArtifactsDir {
+			continue
+		}
+		data, err1 := v.Git.Blob(h)
+		prefix, err2 := v.Git.Blob(e.Hash)
+		if err := errors.Join(err1, err2); err != nil {
+			return false, layout.CorruptObject(v.Commit, err)
+		}
+		if !bytes.HasPrefix(data, prefix) {
+			return false, nil
+		}
+	}
+	return v.hasArtifactsOf(old, entries)
+}
+
+// hasArtifactsOf reports whether a phase has the artifacts that it had.
+func (v *Snapshot) hasArtifactsOf(was, is []gitstore.TreeEntry) (bool, error) {
+	had, err1 := ArtifactsOf(v.Git, was)
+	has, err2 := ArtifactsOf(v.Git, is)
+	if err := errors.Join(err1, err2); err != nil {
+		return false, layout.CorruptObject(v.Commit, err)
+	}
+	names := make(map[gitstore.TreeEntry]bool, len(has))
+	for _, e := range has {
+		names[e] = true
+	}
+	return !slices.ContainsFunc(had, func(e gitstore.TreeEntry) bool { return !names[e] }), nil
+}
+
+// Begins returns the parent of a fork, and, as a mark of the fork, where the entries end
+// that both have. ok is false for a tape, and for a fork whose parent is gone or does not
+// begin with that any more: then all entries are the fork's own.
+func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m Mark, ok bool, err error) {
+	if !t.IsFork() {
+		return nil, m, false, nil
+	}
+	defer func() { err = layout.Wrap(err, "read fork %q", t.Name()) }()
+	head, err := t.Head()
+	if err != nil {
+		return nil, m, false, err
+	}
+	b, err := BaseOf(t, head)
+	if err != nil {
+		return nil, m, false, err
+	}
+	parent, err = t.Store().Tape(ctx, t.Parent())
+	if errors.Is(err, layout.ErrNotFound) {
+		return nil, m, false, nil
+	}
+	if err != nil {
+		return nil, m, false, err
+	}
+	at, err1 := parent.Head()
+	base, err2 := AtCommit(t.Store(), b.Start)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, m, false, err
+	}
+	now, err := AtCommit(t.Store(), at)
+	if err != nil {
+		return nil, m, false, err
+	}
+	if ok, err := now.Continues(base); err != nil || !ok {
+		return nil, m, false, err
+	}
+	m, err = base.Mark()
+	return parent, m, err == nil, err
+}
+
+// Mark makes a mark of a snapshot's end.
+func (v *Snapshot) Mark() (Mark, error) {
+	m, _, err := EndOf(v, v.LastPhase())
+	return m, err
+}

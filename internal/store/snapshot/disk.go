@@ -1,0 +1,151 @@
+package snapshot
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// inGit reports whether a file that is not there was left in git. (Of a phase that git
+// has, the tree is known.)
+func (v *Snapshot) inGit(p layout.Phase, err error) bool {
+	return v.Under != nil && !p.Tree.IsZero() && errors.Is(err, fs.ErrNotExist)
+}
+
+// gone finds a phase in the commit, if the working tree was taken away since the look (by
+// a gc, a reset, or because the fork was closed): the commit has what it had.
+func (v *Snapshot) gone(p layout.Phase, err error) (c *Snapshot, was layout.Phase, ok bool) {
+	if !errors.Is(err, fs.ErrNotExist) || v.head == nil {
+		return nil, was, false
+	}
+	if st, _, err := journal.Peek(v.notePath); err != nil || st.Undo == nil || !st.Undo.Checkout {
+		if _, err := os.Lstat(filepath.Join(v.Dir, layout.AnchorsDir)); err == nil {
+			return nil, was, false
+		}
+	}
+	if c, err = v.head(); err != nil {
+		return nil, was, false
+	}
+	was, ok = c.Phase(p.Seq, p.Folder)
+	return c, was, ok
+}
+
+// fromCommit returns what git has of a file that is not on disk: because it was left in git,
+// or because the working tree is gone.
+func (v *Snapshot) fromCommit(p layout.Phase, s layout.Segment, err error) ([]byte, bool) {
+	c, was := v.Under, p
+	if !v.inGit(p, err) {
+		var ok bool
+		if c, was, ok = v.gone(p, err); !ok {
+			return nil, false
+		}
+	}
+	data, err := c.Blob(was, layout.Segment{Class: s.Class, N: s.N})
+	if err != nil || int64(len(data)) < s.Size {
+		return nil, false
+	}
+	if s.Size >= 0 {
+		data = data[:s.Size]
+	}
+	return data, true
+}
+
+// Ends returns the files of a phase, with the size of each class's last one: the others
+// are sealed. What is no file of a phase is left to tape verify.
+func (v *Snapshot) Ends(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
+	list, err := v.list(p)
+	if err != nil {
+		return list, err
+	}
+	for _, files := range list {
+		if n := len(files); n > 0 {
+			if files[n-1].Size, err = v.size(p, files[n-1]); err != nil {
+				return list, err
+			}
+		}
+	}
+	return list, nil
+}
+
+// list returns a phase's files without sizes; those left in git have their hash there.
+func (v *Snapshot) list(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
+	found, err := FilesIn(v.Path(p, ""))
+	if err != nil && !v.inGit(p, err) {
+		if c, was, ok := v.gone(p, err); ok {
+			return c.committed(was)
+		}
+		return [layout.ClassCount][]layout.Segment{}, err
+	}
+	if v.Under != nil && !p.Tree.IsZero() {
+		committed, err := v.Under.Tree(p)
+		if err != nil {
+			return [layout.ClassCount][]layout.Segment{}, err
+		}
+		have := make(map[layout.Segment]bool, len(found))
+		for _, s := range found {
+			have[s] = true
+		}
+		for _, e := range committed {
+			c, n, ok := layout.ParseSegment(e.Name)
+			if s := (layout.Segment{Class: c, N: n, Size: -1}); ok && !have[s] {
+				s.Hash = e.Hash
+				found = append(found, s)
+			}
+		}
+	}
+	return layout.GroupSegments(found, v.Path(p, ""))
+}
+
+// FilesIn lists the files of a phase's folder.
+func FilesIn(dir string) ([]layout.Segment, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	var found []layout.Segment
+	for _, e := range entries {
+		c, n, ok := layout.ParseSegment(e.Name())
+		if !ok {
+			continue
+		}
+		if !e.Type().IsRegular() {
+			return nil, &layout.CorruptError{File: filepath.Join(dir, e.Name()), Msg: "not a plain file"}
+		}
+		found = append(found, layout.Segment{Class: c, N: n, Size: -1})
+	}
+	return found, nil
+}
+
+// SizeOf is the size of a regular file, in bytes.
+func SizeOf(path string) (int64, error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+// ListPhases returns the phase folders of a working tree, in order.
+func ListPhases(worktree string) ([]layout.Phase, error) {
+	names, err := workspace.DirNames(filepath.Join(worktree, layout.AnchorsDir))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]layout.Phase, 0, len(names))
+	for _, name := range names {
+		if seq, _, ok := layout.ParseFolder(name); ok {
+			out = append(out, layout.Phase{Seq: seq, Folder: name})
+		}
+	}
+	layout.SortPhases(out)
+	return out, nil
+}

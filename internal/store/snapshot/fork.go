@@ -1,0 +1,226 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
+	"tape/internal/store/workspace"
+)
+
+// ForkBase is where a fork begins.
+type ForkBase struct {
+	Start  gitstore.Hash // its first commit, whose tree is the base
+	Commit gitstore.Hash // the parent's
+	ID     int64         // the last entry in the base
+}
+
+// BaseOf finds the beginning of a fork by its first parents.
+func BaseOf(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
+	if !t.IsFork() {
+		return ForkBase{}, layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.NameFork)
+	}
+	b, ok, err := MadeBase(t, head)
+	if err != nil || ok {
+		return b, err
+	}
+	return inferBase(t, head)
+}
+
+// MadeBase finds the commit that begins a fork; a branch made with git has none.
+func MadeBase(t *workspace.Tape, head gitstore.Hash) (b ForkBase, ok bool, err error) {
+	for c, err := range t.Store().ByFirstParents(head) {
+		if err != nil {
+			return b, false, err
+		}
+		if id, ok := StartsHere(t, c.Commit); ok {
+			return ForkBase{Start: c.Hash, Commit: c.Parents[0], ID: id}, true, nil
+		}
+	}
+	return b, false, nil
+}
+
+// StartOf is the commit after which a fork is its own, zero for a tape.
+func StartOf(t *workspace.Tape, head gitstore.Hash) gitstore.Hash {
+	if !t.IsFork() {
+		return gitstore.ZeroHash
+	}
+	b, err := BaseOf(t, head)
+	if err != nil {
+		return gitstore.ZeroHash // whoever needs the base says so
+	}
+	return b.Start
+}
+
+// StartsHere tells a fork's first commit, and with which entry of the parent it begins.
+func StartsHere(t *workspace.Tape, c gitstore.Commit) (int64, bool) {
+	value := c.Trailer(layout.TrailerBase)
+	if value == "" || len(c.Parents) != 1 || layout.DecodeTrailer(c.Trailer(layout.TrailerName)) != t.Name() {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(value, 10, 64)
+	return id, err == nil && id > 0
+}
+
+// inferBase is where a branch made with git leaves its parent, or its first commit.
+func inferBase(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
+	parent, err := t.Store().Tape(context.Background(), t.Parent())
+	var at gitstore.Hash
+	if errors.Is(err, layout.ErrNotFound) {
+		at, err = lineage.FirstCommit(t.Store(), head)
+	} else if err == nil {
+		if at, err = parent.Head(); err == nil {
+			at, err = lineage.CommonCommit(t.Store(), at, head)
+		}
+	}
+	if err != nil {
+		return ForkBase{}, err
+	}
+	return BaseAt(t, at)
+}
+
+// BaseAt is the base of a fork that begins with a commit of its parent.
+func BaseAt(t *workspace.Tape, h gitstore.Hash) (ForkBase, error) {
+	id, err := LastOf(t.Store(), h)
+	return ForkBase{Start: h, Commit: h, ID: id}, err
+}
+
+// LastOf is the last entry of a commit: its trailer says it, unless it was made by hand.
+func LastOf(s *workspace.Store, h gitstore.Hash) (int64, error) {
+	c, err := s.Git().Commit(h)
+	if err != nil {
+		return 0, layout.CorruptObject(h, err)
+	}
+	if _, last, ok := strings.Cut(c.Trailer(layout.TrailerEntries), "-"); ok {
+		if id, err := strconv.ParseInt(last, 10, 64); err == nil {
+			return id, nil
+		}
+	}
+	v, err := AtCommit(s, h)
+	if err != nil {
+		return 0, err
+	}
+	return v.LastID()
+}
+
+// LastID is the id of the last entry.
+func (v *Snapshot) LastID() (int64, error) { return LastID(v, v.LastPhase()) }
+
+// NotedLast is the id of the last entry as the last writer has noted it, if the files of the
+// open phase have the sizes that he left: then they need not be read for it.
+func (v *Snapshot) NotedLast() (id int64, ok bool) {
+	n := v.note
+	if v.Dir == "" || n.LastID == 0 || n.Undo != nil || n.Seq != len(v.List) || n.Folder != v.LastPhase().Folder {
+		return 0, false
+	}
+	for c, tail := range n.Tails {
+		files := v.Last[c]
+		if len(files) != tail.Seg || tail.Seg > 0 && files[tail.Seg-1].Size != tail.Size {
+			return 0, false
+		}
+	}
+	return n.LastID, true
+}
+
+// TapeInfo reads the commit's tape.json.
+func (v *Snapshot) TapeInfo() (layout.TapeInfo, error) {
+	return workspace.TapeInfoAt(v.Git, v.Commit, v.RootTree, v.file(layout.TapeFile))
+}
+
+// RootName is the name of the tape that a fork, or a fork of it, is of.
+func RootName(t *workspace.Tape) string {
+	if !t.IsFork() {
+		return t.Name()
+	}
+	if h, err := t.Head(); err == nil {
+		if name := rootAt(t.Store(), h); name != "" {
+			return name
+		}
+	}
+	// The branch is gone, or of no use: then the name of a tape is in its name.
+	root := t.Name()
+	for up, _, ok := layout.CutFork(root); ok; up, _, ok = layout.CutFork(up) {
+		root = up
+		if _, err := t.Store().Handle(root).Head(); err == nil {
+			break
+		}
+	}
+	return root
+}
+
+// rootAt is the name of the tape that a commit's files are of, "" if they do not say.
+func rootAt(s *workspace.Store, h gitstore.Hash) string {
+	c, err := s.Git().Commit(h)
+	if err != nil {
+		return ""
+	}
+	info, err := workspace.TapeInfoAt(s.Git(), h, c.Tree, "")
+	if err != nil {
+		return ""
+	}
+	return info.Name
+}
+
+// OwnerOf is the tape or fork that a commit is of, as far as it says so.
+func OwnerOf(t *workspace.Tape, h gitstore.Hash) *workspace.Tape {
+	name, err := t.Store().NameAt(h)
+	if err != nil || name == "" || name == t.Name() {
+		return t
+	}
+	return HandleOf(t.Store(), name, h)
+}
+
+// HandleOf is the handle of a name that a commit goes by: a tape's, or a fork's.
+func HandleOf(s *workspace.Store, name string, h gitstore.Hash) *workspace.Tape {
+	if f := s.ForkHandle(name); f != nil && rootAt(s, h) != name {
+		return f
+	}
+	return s.Handle(name)
+}
+
+// RemoteName is what a remote's tape or fork is called, or its slug if that is not known.
+func RemoteName(s *workspace.Store, in layout.Incoming) string {
+	if strings.HasPrefix(in.Ref, layout.BranchPrefix) || strings.HasPrefix(in.Ref, layout.ForkPrefix) {
+		if t, err := TapeAt(s, in.Ref, in.New); err == nil {
+			return t.Name()
+		}
+	}
+	return SlugOf(in.Ref)
+}
+
+// SlugOf is what a ref calls the tape that it is of.
+func SlugOf(ref string) string {
+	prefix, short := layout.CutRef(ref)
+	if prefix == layout.TagPrefix || prefix == layout.ArchivePrefix {
+		short, _, _ = strings.Cut(short, "/")
+	}
+	return short
+}
+
+// TapeAt is the handle of a branch as a commit would leave it.
+func TapeAt(s *workspace.Store, ref string, h gitstore.Hash) (*workspace.Tape, error) {
+	if strings.HasPrefix(ref, layout.ForkPrefix) {
+		name, err := s.NameOfFork(ref, h)
+		if err != nil {
+			return nil, err
+		}
+		return s.ForkHandle(name), nil
+	}
+	v, err := AtCommit(s, h)
+	if err != nil {
+		return nil, err
+	}
+	info, err := v.TapeInfo()
+	if err != nil {
+		return nil, err
+	}
+	if t := s.Handle(info.Name); t.Ref() == ref {
+		return t, nil
+	}
+	return nil, layout.Conflict("a tape's branch is named after it", "the commit is of the tape %q, whose branch is %s",
+		info.Name, strings.TrimPrefix(layout.BranchOf(info.Name, ref), "refs/heads/"))
+}

@@ -1,0 +1,143 @@
+package snapshot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// How a file that somebody changed is told from one that was only appended to.
+//
+// What is committed has its hash in git. What is not is covered by the last writer's
+// note, which holds a checksum of each open file up to the size that it then had, or,
+// once the file is sealed, by a line in the list of sealed files.
+
+// Checksum continues a checksum (from 0) over more bytes.
+func Checksum(sum uint32, data []byte) uint32 {
+	return crc32.Update(sum, crc32.IEEETable, data)
+}
+
+// check refuses content of a file that does not begin with what was recorded.
+func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
+	tail, noted := v.noted(p, file, len(data))
+	if noted && Checksum(0, data[:tail.Size]) == tail.Sum {
+		return nil
+	}
+	blob, err := v.committedBlob(p, file, data)
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(data, blob) {
+		return &layout.CorruptError{File: v.Path(p, file), Line: layout.FirstDifference(data, blob),
+			Msg: "the line is not the one that was recorded"}
+	}
+	if c, n, ok := layout.ParseSegment(file); blob == nil && !noted && ok && v.Sealed != nil && n < len(v.Last[c]) {
+		return CheckSealed(v.Sealed(), v.Path(p, file), data)
+	}
+	if noted {
+		return &layout.CorruptError{File: v.Path(p, file), Line: bytes.Count(blob, []byte("\n")) + 1,
+			Msg: "this line, or a later one, is not the one that was recorded"}
+	}
+	return nil
+}
+
+// noted returns what the note says of a file that has a size in bytes.
+func (v *Snapshot) noted(p layout.Phase, file string, size int) (journal.Tail, bool) {
+	if v.note.Seq != p.Seq || v.note.Folder != p.Folder {
+		return journal.Tail{}, false
+	}
+	c, n, ok := layout.ParseSegment(file)
+	if !ok || v.note.Tails[c].Seg != n || v.note.Tails[c].Size > int64(size) {
+		return journal.Tail{}, false
+	}
+	return v.note.Tails[c], true
+}
+
+// committedBlob returns the committed content of a file, or data itself if its hash
+// says that they are the same; nil if the file is not committed.
+func (v *Snapshot) committedBlob(p layout.Phase, file string, data []byte) ([]byte, error) {
+	if v.head == nil {
+		return nil, nil
+	}
+	committed, err := v.head()
+	if err != nil {
+		return nil, err
+	}
+	was, ok := committed.Phase(p.Seq, p.Folder)
+	if !ok {
+		return nil, nil
+	}
+	entries, err := committed.Tree(was)
+	if err != nil {
+		return nil, err
+	}
+	e, ok := layout.FindEntry(entries, file)
+	if !ok {
+		return nil, nil
+	}
+	if gitstore.HashObject(gitstore.KindBlob, data) == e.Hash {
+		return data, nil
+	}
+	blob, err := committed.Git.Blob(e.Hash)
+	if errors.Is(err, gitstore.ErrNotFound) {
+		err = layout.CorruptObject(committed.Commit, err)
+	}
+	return blob, err
+}
+
+// A file that is sealed but not committed yet is covered by neither git's hash nor the
+// note, which knows the open files only. So a line is kept for each: the file, its size
+// and its checksum. The list is not synced: a line that is missing vouches for nothing,
+// one that was torn is passed over. Of several lines the last counts.
+
+// SealsPath is the file that has the checksums of sealed files which are not committed.
+func SealsPath(t *workspace.Tape) string { return t.Store().PrivatePath("seals", t.Slug()) }
+
+// SealedFile notes a file that was just sealed. It may fail: then nothing vouches for
+// the file until it is committed.
+func SealedFile(t *workspace.Tape, folder, name string, size int64, sum uint32) {
+	d, path := t.Store().FS(), SealsPath(t)
+	if err := d.MkdirAll(filepath.Dir(path)); err != nil {
+		return
+	}
+	f, err := d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.Write(fmt.Appendf(nil, "%s/%s %d %08x\n", folder, name, size, sum))
+	_ = f.Close()
+}
+
+// Seals reads the list: what size and checksum each file had.
+func Seals(t *workspace.Tape) map[string]string {
+	raw, err := os.ReadFile(SealsPath(t))
+	if err != nil {
+		return nil
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		if file, facts, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok {
+			out[file] = facts
+		}
+	}
+	return out
+}
+
+// CheckSealed refuses a sealed file that is not as it was noted.
+func CheckSealed(seals map[string]string, path string, data []byte) error {
+	facts, ok := seals[filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path)]
+	if !ok || facts == fmt.Sprintf("%d %08x", len(data), Checksum(0, data)) {
+		return nil
+	}
+	return &layout.CorruptError{File: path,
+		Msg: "the sealed file is not as it was recorded: a line in it was changed or is missing"}
+}

@@ -1,0 +1,80 @@
+package snapshot
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"tape/internal/git/gitindex"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// Lister lists the files of a tree.
+type Lister struct {
+	S      *workspace.Store
+	Out    []gitindex.Change
+	Sparse string // if set, files that are missing in this folder are left out of it
+	Known  map[gitstore.Hash][]gitstore.TreeEntry
+
+	NoSizes bool
+}
+
+// Tree adds the files below a tree, whose path is prefix.
+func (l *Lister) Tree(tree gitstore.Hash, prefix string) error {
+	entries, ok := l.Known[tree]
+	if !ok {
+		var err error
+		if entries, err = l.S.Git().Tree(tree); err != nil {
+			return err
+		}
+	}
+	for _, e := range entries {
+		path := prefix + e.Name
+		if e.IsDir() {
+			if err := l.Tree(e.Hash, path+"/"); err != nil {
+				return err
+			}
+			continue
+		}
+		change := gitindex.Change{Path: path, Hash: e.Hash, Mode: e.Mode}
+		var err error
+		if l.Sparse != "" {
+			_, err = os.Lstat(filepath.Join(l.Sparse, filepath.FromSlash(path)))
+			change.Skip = err != nil
+		}
+		if !change.Skip && !l.NoSizes {
+			if change.Size, err = l.S.Git().BlobSize(e.Hash); err != nil {
+				return err
+			}
+		}
+		l.Out = append(l.Out, change)
+	}
+	return nil
+}
+
+// KnownTrees makes trees of phases from what the git index of a fork's parent says: the
+// fork has most of them too, and reading each from git would cost it the length of its
+// tape. They go by their hash, so that it does not matter whether that index is right.
+func KnownTrees(s *workspace.Store, fork string) map[gitstore.Hash][]gitstore.TreeEntry {
+	slug, _, _ := strings.Cut(strings.TrimPrefix(fork, layout.ForkPrefix), "/")
+	wt, err := s.Git().WorktreeOf(layout.BranchPrefix + slug)
+	if err != nil {
+		wt = gitstore.Worktree{Dir: s.Dir(), GitDir: s.Git().GitDir()}
+	}
+	all, err := gitindex.Read(s.Git(), wt)
+	if err != nil {
+		return nil
+	}
+	known := map[gitstore.Hash][]gitstore.TreeEntry{}
+	for i := 0; i < len(all); {
+		folder := path.Dir(all[i].Path)
+		var entries []gitstore.TreeEntry
+		for ; i < len(all) && path.Dir(all[i].Path) == folder; i++ {
+			entries = append(entries, gitstore.TreeEntry{Name: path.Base(all[i].Path), Mode: all[i].Mode, Hash: all[i].Hash})
+		}
+		known[gitstore.HashObject(gitstore.KindTree, gitstore.EncodeTree(entries))] = entries
+	}
+	return known
+}

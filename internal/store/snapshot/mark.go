@@ -1,0 +1,75 @@
+package snapshot
+
+import (
+	"tape/internal/git/gitstore"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// Mark says how far somebody has read a tape, so that he can go on there: the branch's
+// commit, and where the files end after it. Whether a tape still begins with what was
+// read is decided by these, never by times or counts. The zero Mark is the beginning.
+type Mark struct {
+	Head   string                 `json:"head"`    // the branch's commit
+	LastID int64                  `json:"last_id"` // the last entry that was read
+	Seq    int                    `json:"seq"`     // the phase that it is in
+	Folder string                 `json:"folder"`
+	Ends   [layout.ClassCount]End `json:"ends"` // that phase's files
+	Disk   bool                   `json:"disk"` // read from a working tree
+}
+
+// End is how far the files of one class were read.
+type End struct {
+	File  int    `json:"file"`  // 0: there was none
+	Size  int64  `json:"size"`  // bytes
+	Lines int    `json:"lines"` // as many
+	Sum   uint32 `json:"sum"`   // CRC-32 of the last bytes of these, endSample at most
+}
+
+// EndSample is how many bytes before an end vouch for what is before it. Any line
+// holds a date, so what was written anew does not end alike.
+const EndSample = 1 << 10
+
+// SumOf is the checksum of the end of what was read.
+func SumOf(read []byte) uint32 { return Checksum(0, read[max(0, len(read)-EndSample):]) }
+
+// Place is right after the mark.
+func (m Mark) Place() Place { return Place{ID: m.LastID + 1, ends: &m.Ends} }
+
+// Without reports whether a commit has nothing of the change that u was recorded
+// before, so that the change can be taken back.
+func Without(t *workspace.Tape, u journal.Undo, head gitstore.Hash) (bool, error) {
+	if at := head.String(); at == u.Head || at == u.Next {
+		return at == u.Head, nil
+	}
+	v, err := AtCommit(t.Store(), head)
+	if err != nil {
+		return false, err
+	}
+	if len(v.List) < u.Seq {
+		return true, nil
+	}
+	p := v.List[u.Seq-1]
+	if len(v.List) > u.Seq || p.Folder != u.Folder {
+		return false, nil
+	}
+	entries, err := v.Tree(p)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		c, n, ok := layout.ParseSegment(e.Name)
+		if !ok || n < u.Tails[c].Seg {
+			continue
+		}
+		size, err := t.Store().Git().BlobSize(e.Hash)
+		if err != nil {
+			return false, layout.CorruptObject(head, err)
+		}
+		if n > u.Tails[c].Seg || size > u.Tails[c].Size {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,132 @@
+package snapshot
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// CheckMoved looks at a branch that is not where the last writer has left it. *Unsettled if
+// git has merged into it; ErrCorrupt, with the way back, if git has renamed it, or commits
+// made by hand have taken away what was committed before, as git revert does.
+func CheckMoved(t *workspace.Tape, note journal.Record, head gitstore.Hash) error {
+	if !note.Moved(head) {
+		return nil
+	}
+	if err := CheckSettled(t, head); err != nil {
+		return err
+	}
+	if err := checkRenamed(t, head); err != nil {
+		return err
+	}
+	return checkKept(t, note, head)
+}
+
+func checkRenamed(t *workspace.Tape, head gitstore.Hash) error {
+	from, err := t.Store().RenamedFrom(t.Ref(), head)
+	if err != nil || from == "" {
+		return err
+	}
+	return t.Store().RenamedError(from, t.Ref())
+}
+
+// checkKept goes down to the newest commit that the last writer has seen, or that this
+// program has made.
+func checkKept(t *workspace.Tape, note journal.Record, head gitstore.Hash) error {
+	var lost *layout.CorruptError
+	var good gitstore.Hash
+	for c, err := range t.Store().ByFirstParents(head) {
+		if err != nil {
+			return err
+		}
+		if c.Hash.String() == note.Head || len(c.Parents) != 1 || c.Trailer(layout.TrailerFormat) != "" {
+			break
+		}
+		before, err := t.Store().Git().Commit(c.Parents[0])
+		if err != nil {
+			return layout.CorruptObject(c.Parents[0], err)
+		}
+		file, err := takenAway(t.Store().Git(), before.Tree, c.Tree, "")
+		if err != nil {
+			return layout.CorruptObject(c.Hash, err)
+		}
+		if file != "" {
+			good = c.Parents[0]
+			lost = &layout.CorruptError{File: c.Hash.String()[:12] + ":" + file, Msg: "this commit, made by git, removes what was recorded"}
+		}
+	}
+	if lost == nil {
+		return nil
+	}
+	lost.Fix = "undo it with: git -C " + layout.ShellWord(t.Store().Dir()) + " update-ref " + t.Ref() + " " + good.String()
+	if wt, _, err := t.Worktree(); err == nil {
+		lost.Fix = "undo it with: git -C " + layout.ShellWord(wt.Dir) + " reset --keep " + good.String()[:12]
+	}
+	return lost
+}
+
+// takenAway names a file below anchors/ that is gone in another tree, or has fewer lines; ""
+// if there is none. A line that was edited takes no id away: who merges shows it.
+func takenAway(git *gitstore.Repo, before, after gitstore.Hash, path string) (string, error) {
+	was, err := git.Tree(before)
+	if err != nil {
+		return "", err
+	}
+	is, err := git.Tree(after)
+	if err != nil {
+		return "", err
+	}
+	for _, old := range was {
+		if path == "" && old.Name != layout.AnchorsDir {
+			continue
+		}
+		file := strings.TrimPrefix(path+"/"+old.Name, "/")
+		now, ok := layout.FindEntry(is, old.Name)
+		if ok && now.Hash == old.Hash {
+			continue
+		}
+		if !ok || now.IsDir() != old.IsDir() {
+			return file, nil
+		}
+		if old.IsDir() {
+			if file, err = takenAway(git, old.Hash, now.Hash, file); err != nil || file != "" {
+				return file, err
+			}
+			continue
+		}
+		oldRaw, err1 := git.Blob(old.Hash)
+		nowRaw, err2 := git.Blob(now.Hash)
+		if err := errors.Join(err1, err2); err != nil {
+			return "", err
+		}
+		if bytes.Count(nowRaw, []byte("\n")) < bytes.Count(oldRaw, []byte("\n")) {
+			return file, nil
+		}
+	}
+	return "", nil
+}
+
+// WithStash names git stash pop where git has put aside what was not committed: it would
+// otherwise be taken for given up.
+func WithStash(v *Snapshot, head gitstore.Hash, err error) error {
+	var lost *layout.CorruptError
+	if errors.As(err, &lost) && Stashed(v.Git, head) {
+		lost.Fix = "git has stashed the uncommitted entries; restore them with: git -C " + layout.ShellWord(v.Dir) + " stash pop"
+	}
+	return err
+}
+
+// Stashed reports whether git's newest stash was made on a commit.
+func Stashed(git *gitstore.Repo, head gitstore.Hash) bool {
+	h, err := git.Ref(layout.StashRef)
+	if err != nil {
+		return false
+	}
+	c, err := git.Commit(h)
+	return err == nil && len(c.Parents) > 0 && c.Parents[0] == head
+}

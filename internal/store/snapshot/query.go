@@ -1,0 +1,291 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"slices"
+	"strconv"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"time"
+)
+
+// Latest names the last anchor of a tape wherever an anchor is named.
+const Latest = "latest"
+
+// Query selects entries of one tape. The zero Query selects all of them.
+//
+// The steps are taken in this order: slice by anchors, dates, kinds, limit. An anchor
+// may be given by name (the latest of that name is meant), by the number of its phase
+// (002), by its folder (002_phase-1) or as Latest. One that does not exist is
+// ErrNotFound.
+type Query struct {
+	// After selects what is after an anchor, the anchor itself left out.
+	After string
+	// From and To select what is between the latest From and the first To after it.
+	From, To string
+	// Inclusive widens From and To to the phases From through To, whole.
+	Inclusive bool
+	// Phase selects one phase, its anchor included.
+	Phase string
+	// SkipFirst leaves out the anchor that opens the tape.
+	SkipFirst bool
+
+	// Since and Until bound the dates, inclusively; see ParseSince and ParseUntil.
+	Since, Until time.Time
+
+	// Kinds keeps entries of these kinds; empty keeps all.
+	Kinds []string
+	// Roles keeps messages of these roles, see Entry.Role; empty keeps all entries.
+	Roles []string
+
+	// Reverse gives the last entry first.
+	Reverse bool
+	// Tail keeps the newest N entries, and Limit the first N in the order shown. Nil means
+	// no limit, a negative number is ErrInvalid.
+	Limit, Tail *int
+}
+
+// N makes a limit for a Query.
+func N(n int) *int { return &n }
+
+// Check refuses a query that cannot be answered, with ErrInvalid.
+func (q Query) Check() error {
+	bounds := 0
+	for _, set := range []bool{q.After != "", q.From != "" || q.To != "", q.Phase != ""} {
+		if set {
+			bounds++
+		}
+	}
+	switch {
+	case bounds > 1:
+		return layout.Invalid("give one of them", "a phase, an anchor to start after and a pair of anchors exclude each other")
+	case (q.From == "") != (q.To == ""):
+		return layout.Invalid("", "between needs two anchors")
+	case q.Limit != nil && *q.Limit < 0, q.Tail != nil && *q.Tail < 0:
+		return layout.Invalid("", "a limit must not be negative")
+	case !q.Since.IsZero() && !q.Until.IsZero() && q.Since.After(q.Until):
+		return layout.Invalid("the earlier date comes first, as in since 2026-11-19 until 2026-11-20, or since 3d until yesterday",
+			"the range of dates is empty: it starts at %s and ends at %s", q.Since.Format(time.RFC3339), q.Until.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Keep reports whether an entry passes what is asked of each one: SkipFirst, dates, kinds, roles.
+func (q Query) Keep(e layout.Entry) bool {
+	if q.SkipFirst && e.ID == 1 && e.Kind == layout.KindAnchor {
+		return false
+	}
+	if !q.Since.IsZero() || !q.Until.IsZero() {
+		at, ok := e.Time()
+		if !ok || !q.Since.IsZero() && at.Before(q.Since) || !q.Until.IsZero() && at.After(q.Until) {
+			return false
+		}
+	}
+	if len(q.Roles) > 0 && !slices.Contains(q.Roles, e.Role()) {
+		return false
+	}
+	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)
+}
+
+// span is a range of phases by index, and whether the first one's anchor counts.
+type span struct {
+	First, Last int // indexes into snapshot.list, last inclusive
+	SkipAnchor  bool
+}
+
+// Select takes a snapshot of a tape, and finds the phases that a query's anchors select.
+func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s span, err error) {
+	if err = q.Check(); err != nil {
+		return nil, s, err
+	}
+	if v, err = Take(ctx, t); err != nil {
+		return nil, s, err
+	}
+	last := len(v.List) - 1
+	switch {
+	case q.Phase != "":
+		s.First, err = FindPhase(t, v, q.Phase)
+		s.Last = s.First
+	case q.After != "":
+		s.First, err = FindPhase(t, v, q.After)
+		s.Last, s.SkipAnchor = last, true
+	case q.From != "":
+		if s.First, err = FindPhase(t, v, q.From); err != nil {
+			break
+		}
+		lowest := s.First // one phase, from its anchor to its end, is a range too
+		if !q.Inclusive {
+			lowest++
+		}
+		if s.Last, err = v.find(q.To, lowest, slices.All(v.List[lowest:])); s.Last < 0 {
+			err = v.notAfter(t, q, s.First)
+		}
+		if !q.Inclusive {
+			s.Last, s.SkipAnchor = s.Last-1, true
+		}
+	default:
+		s.Last = last
+	}
+	return v, s, err
+}
+
+// notAfter is the error of a query whose To is not behind its From, the phase of an index.
+func (v *Snapshot) notAfter(t *workspace.Tape, q Query, from int) error {
+	if i, err := FindPhase(t, v, q.To); err == nil && i < from {
+		return layout.NotFound("the earlier anchor comes first", "%s of tape %q does not come after %s", v.List[i].Folder, t.Name(), v.List[from].Folder)
+	}
+	return layout.NotFound("", "tape %q has no anchor %q after %s", t.Name(), q.To, v.List[from].Folder).Try(layout.ListAnchorsInOrder, q.To)
+}
+
+// FindPhase returns the index of the latest phase that a name, number or folder means.
+func FindPhase(t *workspace.Tape, v *Snapshot, name string) (int, error) {
+	i, err := v.find(name, 0, slices.Backward(v.List))
+	if i < 0 {
+		return 0, layout.NotFound("", "tape %q has no anchor %q", t.Name(), name).Try(layout.ListAnchors, name)
+	}
+	return i, err
+}
+
+// find returns the index of the first phase of the given ones, which begin with the one of
+// the lowest index, that a name, number or folder means; -1 if there is none.
+func (v *Snapshot) find(name string, lowest int, phases iter.Seq2[int, layout.Phase]) (int, error) {
+	if name == Latest && lowest < len(v.List) {
+		return len(v.List) - 1, nil
+	}
+	for i, p := range phases {
+		if p.Folder != layout.FolderName(p.Seq, name) {
+			continue // most are told apart without a look into anchor.json
+		}
+		if anchor, err := ReadAnchor(v, p, ""); err != nil || anchor.Anchor == name {
+			return lowest + i, err
+		}
+	}
+	seq, isNumber := PhaseNumber(name)
+	i := slices.IndexFunc(v.List, func(p layout.Phase) bool { return isNumber && p.Seq == seq || p.Folder == name })
+	if i < lowest {
+		i = -1
+	}
+	return i, nil
+}
+
+// PhaseNumber reads the number of a phase: 002, or 2.
+func PhaseNumber(name string) (seq int, ok bool) {
+	seq, err := strconv.Atoi(name)
+	return seq, err == nil && name[0] >= '0' // without a sign
+}
+
+// Entries yields the selected entries. It reads the tape as it was when the iteration
+// began; what is appended meanwhile does not appear. After an error it ends.
+func Entries(ctx context.Context, t *workspace.Tape, q Query) iter.Seq2[layout.Entry, error] {
+	return layout.Seq(func(yield func(layout.Entry) bool) error {
+		return layout.Wrap(EachEntry(ctx, t, q, yield), "read tape %q", t.Name())
+	})
+}
+
+// EachEntry yields the selected entries.
+func EachEntry(ctx context.Context, t *workspace.Tape, q Query, yield func(layout.Entry) bool) error {
+	return Reread(t, yield, func(yield func(layout.Entry) bool) error { return readOnce(ctx, t, q, yield) })
+}
+
+// Reread reads again if the files changed under it: by a reset, a torn line that was set aside, or a
+// working tree that went away. Once it has delivered something, it goes on behind that, and only if
+// the tape is at the same commit.
+func Reread(t *workspace.Tape, yield func(layout.Entry) bool, read func(yield func(layout.Entry) bool) error) error {
+	const tries = 5
+	was, err := t.Head()
+	if err != nil {
+		return err
+	}
+	last := int64(0) // that was delivered
+	for try := 1; ; try++ {
+		before, err := journal.PeekOf(t)
+		if err != nil {
+			return err
+		}
+		skip := last
+		err = read(func(e layout.Entry) bool {
+			if skip > 0 {
+				if e.ID == skip {
+					skip = 0
+				}
+				return true
+			}
+			last = e.ID
+			return yield(e)
+		})
+		if !errors.Is(err, layout.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		after, noteErr := journal.PeekOf(t)
+		is, headErr := t.Head()
+		if try == tries || noteErr != nil || after.Count == before.Count || last > 0 && (headErr != nil || is != was) {
+			return orGone(t, was, err)
+		}
+	}
+}
+
+// orGone is the error of a read, unless the tape itself is gone by now. A fork that has another
+// commit may be another one of its name: its files went away under the read.
+func orGone(t *workspace.Tape, was gitstore.Hash, err error) error {
+	is, gone := t.Head()
+	switch {
+	case errors.Is(gone, layout.ErrNotFound):
+		return gone
+	case gone == nil && is != was && t.IsFork():
+		return layout.NotFound("read it again, if it is still there", "fork %q was closed or changed while it was read", t.Name())
+	}
+	return err
+}
+
+func readOnce(ctx context.Context, t *workspace.Tape, q Query, yield func(layout.Entry) bool) error {
+	v, s, err := Select(ctx, t, q)
+	if err != nil {
+		return err
+	}
+	sel := selection{v: v, tape: t.Name(), q: q, span: s}
+	limit := -1
+	if q.Limit != nil {
+		limit = *q.Limit
+	}
+	if q.Tail != nil && !q.Reverse {
+		return sel.tail(ctx, *q.Tail, limit, yield)
+	} else if q.Tail != nil && (limit < 0 || *q.Tail < limit) {
+		limit = *q.Tail
+	}
+	emit := func(e layout.Entry) bool {
+		limit--
+		return yield(e) && limit != 0
+	}
+	if limit == 0 {
+		return nil
+	}
+	if q.Reverse {
+		return sel.backward(ctx, emit)
+	}
+	return sel.forward(ctx, emit)
+}
+
+// Entry returns the entry of an id. ErrNotFound if the tape has none.
+func Entry(ctx context.Context, t *workspace.Tape, id int64) (layout.Entry, error) {
+	v, err := Take(ctx, t)
+	if err != nil {
+		return layout.Entry{}, err
+	}
+	i, err := PhaseOf(v, id)
+	if err != nil {
+		return layout.Entry{}, err
+	}
+	found, err := selection{v: v, tape: t.Name()}.window(ctx, i, id, id)
+	if err == nil && (len(found) == 0 || found[0].ID != id) {
+		err = layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.LookHowMany)
+	}
+	if err != nil {
+		return layout.Entry{}, err
+	}
+	return found[0], nil
+}

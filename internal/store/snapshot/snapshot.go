@@ -1,0 +1,248 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+)
+
+// Snapshot is a tape at one moment: a commit, or the working tree as it was then.
+type Snapshot struct {
+	Git    *gitstore.Repo
+	List   []layout.Phase
+	Commit gitstore.Hash // of a working tree: the branch's when it was looked at
+	// rootTree names the commit's tree, root is what it has.
+	RootTree gitstore.Hash
+	Root     []gitstore.TreeEntry
+	format   int // that the commit says it has; 0: nothing
+
+	// The trees that were read last: a phase's files are looked at one after another.
+	mu         sync.Mutex
+	lastTree   gitstore.Hash
+	entries    []gitstore.TreeEntry
+	lastFolder gitstore.Hash // of artifacts
+	artifacts  []gitstore.TreeEntry
+
+	Dir string // the working tree; "" if this is a commit
+	// last holds the files of the last phase, with the sizes they had.
+	Last [layout.ClassCount][]layout.Segment
+	// under is what a sparse working tree, a fork's, has left in git; else nil.
+	Under       *Snapshot
+	closedInGit bool // of closed phases, what is in git counts
+
+	head     func() (*Snapshot, error) // the branch's commit, read when needed
+	note     journal.Record            // the last writer's, if it is of the same commit
+	notePath string
+	Sealed   func() map[string]string // what files were sealed as, see seals
+}
+
+// open reports whether the phase may still be growing.
+func (v *Snapshot) open(p layout.Phase) bool { return v.Dir != "" && p.Seq == len(v.List) }
+
+// LastPhase is the open phase.
+func (v *Snapshot) LastPhase() layout.Phase { return v.List[len(v.List)-1] }
+
+// Phase finds a phase by its number and folder.
+func (v *Snapshot) Phase(seq int, folder string) (layout.Phase, bool) {
+	if seq < 1 || seq > len(v.List) || v.List[seq-1].Folder != folder {
+		return layout.Phase{}, false
+	}
+	return v.List[seq-1], true
+}
+
+// Path is where a file of a phase is in the working tree.
+func (v *Snapshot) Path(p layout.Phase, file string) string {
+	return filepath.Join(v.Dir, layout.AnchorsDir, p.Folder, file)
+}
+
+// Where names a file of a phase in messages.
+func (v *Snapshot) Where(p layout.Phase, file string) string {
+	if v.Dir != "" {
+		return v.Path(p, file)
+	}
+	return v.file(filepath.ToSlash(filepath.Join(layout.AnchorsDir, p.Folder, file)))
+}
+
+// file names a file of the commit in messages.
+func (v *Snapshot) file(path string) string {
+	return v.Commit.String()[:12] + ":" + path
+}
+
+// Segments returns the files of a phase, each class in order.
+func (v *Snapshot) Segments(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
+	switch {
+	case v.Dir == "":
+		return v.committed(p)
+	case v.open(p):
+		return v.Last, nil
+	case v.closedInGit:
+		return v.Under.committed(p)
+	}
+	return v.list(p)
+}
+
+// AnchorLine returns the content of the phase's anchor.json.
+func (v *Snapshot) AnchorLine(p layout.Phase) ([]byte, error) {
+	return v.Content(p, layout.AnchorSegment)
+}
+
+// Content returns a file's bytes. They may be shared.
+func (v *Snapshot) Content(p layout.Phase, s layout.Segment) ([]byte, error) {
+	f, raw, err := v.get(p, s)
+	if f != nil {
+		raw, err = readInto(f, s, nil)
+	}
+	if err == nil && int64(len(raw)) < s.Size {
+		return nil, &layout.CorruptError{File: v.Where(p, s.Name()), Msg: "the file was cut short while it was read"}
+	}
+	return raw, err
+}
+
+// Read is content for a buffer, which is used if it is large enough. A file that was cut
+// short meanwhile gives what there is.
+func (v *Snapshot) Read(p layout.Phase, s layout.Segment, buf []byte) ([]byte, error) {
+	f, raw, err := v.get(p, s)
+	if f != nil {
+		return readInto(f, s, buf)
+	}
+	return append(buf[:0], raw...), err
+}
+
+func readInto(f *os.File, s layout.Segment, buf []byte) ([]byte, error) {
+	defer f.Close()
+	size := s.Size
+	if size < 0 {
+		st, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		size = st.Size()
+	}
+	if int64(cap(buf)) < size {
+		buf = make([]byte, size)
+	}
+	n, err := io.ReadFull(f, buf[:size])
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return buf[:n], err
+}
+
+// beginning returns the first bytes of a file, n or a little more if it has them.
+func (v *Snapshot) beginning(p layout.Phase, s layout.Segment, n int) ([]byte, error) {
+	f, blob, err := v.get(p, s)
+	if f == nil {
+		return blob, err
+	}
+	defer f.Close()
+	buf := make([]byte, n)
+	n, err = f.ReadAt(buf, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return buf[:n], err
+}
+
+// get opens a file of the working tree, or returns the content of one that is in git.
+func (v *Snapshot) get(p layout.Phase, s layout.Segment) (f *os.File, blob []byte, err error) {
+	if v.Dir == "" || !s.Hash.IsZero() {
+		blob, err = v.Blob(p, s)
+		return nil, blob, err
+	}
+	if v.closedInGit && s.Class < 0 {
+		blob, err = v.Under.Blob(p, s)
+		return nil, blob, err
+	}
+	if f, err = os.Open(v.Path(p, s.Name())); err == nil {
+		return f, nil, nil
+	}
+	if blob, ok := v.fromCommit(p, s, err); ok {
+		return nil, blob, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &layout.CorruptError{File: v.Path(p, s.Name()), Msg: "the file is missing"}
+	}
+	return nil, nil, err
+}
+
+// Blob returns the content of a file that is in git.
+func (v *Snapshot) Blob(p layout.Phase, s layout.Segment) ([]byte, error) {
+	h := s.Hash
+	if h.IsZero() {
+		entries, err := v.Tree(p)
+		if err != nil {
+			return nil, err
+		}
+		e, ok := layout.FindEntry(entries, s.Name())
+		if !ok {
+			return nil, &layout.CorruptError{File: v.Where(p, s.Name()), Msg: "the file is missing"}
+		}
+		h = e.Hash
+	}
+	raw, err := v.Git.Blob(h)
+	if err != nil {
+		return nil, layout.CorruptObject(v.Commit, err)
+	}
+	return raw, nil
+}
+
+func (v *Snapshot) size(p layout.Phase, s layout.Segment) (int64, error) {
+	switch {
+	case s.Size >= 0:
+		return s.Size, nil
+	case !s.Hash.IsZero():
+		size, err := v.Git.BlobSize(s.Hash)
+		if err != nil {
+			err = layout.CorruptObject(v.Commit, err)
+		}
+		return size, err
+	case v.Dir == "":
+		raw, err := v.Blob(p, s)
+		return int64(len(raw)), err
+	}
+	size, err := SizeOf(v.Path(p, s.Name()))
+	if raw, ok := v.fromCommit(p, s, err); ok {
+		return int64(len(raw)), nil
+	}
+	return size, err
+}
+
+// TotalSize is the size of all entry files, wherever they are.
+func (v *Snapshot) TotalSize() (int64, error) {
+	var total int64
+	for _, p := range v.List {
+		files, err := v.Segments(p)
+		if err != nil {
+			return 0, err
+		}
+		for _, s := range append(slices.Concat(files[:]...), layout.AnchorSegment) {
+			size, err := v.size(p, s)
+			if err != nil {
+				return 0, err
+			}
+			total += size
+		}
+	}
+	return total, nil
+}
+
+// CheckPhases refuses a tape whose phases are not numbered from 1 without gap.
+func (v *Snapshot) CheckPhases() error {
+	if len(v.List) == 0 {
+		return &layout.CorruptError{File: v.Where(layout.Phase{}, ""), Msg: "the tape has no phase"}
+	}
+	for i, p := range v.List {
+		if p.Seq != i+1 {
+			return &layout.CorruptError{File: v.Where(p, ""), Msg: fmt.Sprintf("phase %03d is missing", i+1)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,394 @@
+package snapshot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"tape/internal/git/gitindex"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
+	"tape/internal/store/workspace"
+)
+
+// Take returns the tape as it is at one moment, without a lock: the working tree
+// where there is one, the branch's commit otherwise.
+//
+// Entries are appended in the order of their ids, each with one write. So the sizes
+// of the open phase's files, read twice with the same result, are a state that the
+// tape was in. A change of several steps is kept out by its Undo record, which stands
+// for as long as the change is not complete.
+func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
+	for ctx.Err() == nil {
+		before, err := journal.PeekOf(t)
+		if err != nil {
+			return nil, err
+		}
+		head, err := t.Head()
+		if err != nil {
+			return nil, err
+		}
+		wt, inTree, err := TreeOf(t, before, head)
+		if err != nil {
+			return nil, layout.Classify(err)
+		}
+		if err := journal.CheckHome(t, before, head, wt.Dir); err != nil {
+			return nil, err
+		}
+		if err := CheckMoved(t, before, head); err != nil {
+			return nil, err
+		}
+		if !inTree {
+			return AtCommit(t.Store(), head)
+		}
+		if err := journal.CheckTapeFile(wt.Dir, before.Undo); err != nil {
+			after, noteErr := journal.PeekOf(t)
+			if again, headErr := t.Head(); noteErr == nil && changing(before, after) || headErr != nil || again != head {
+				continue // the working tree goes away
+			}
+			return nil, layout.Classify(err)
+		}
+		if t.Merging(wt) {
+			return duringMerge(ctx, t, wt, before, head)
+		}
+		v, err := Look(t, wt.Dir, head, before)
+		after, noteErr := journal.PeekOf(t)
+		if noteErr != nil {
+			return nil, noteErr
+		}
+		if again, err := t.Head(); changing(before, after) || err != nil || again != head {
+			continue
+		}
+		if err != nil {
+			return nil, layout.Classify(err)
+		}
+		if u := after.Undo; u != nil && !u.Checkout {
+			back, err := Without(t, *u, head)
+			if err != nil {
+				return nil, err
+			}
+			if back {
+				return boundBy(v, *u)
+			}
+		}
+		if err := v.CheckPhases(); err != nil {
+			return nil, err
+		}
+		// The note from before the look: appends go on, and the later one may count more.
+		if before.Head != head.String() {
+			return v, cmp.Or(checkNotLost(t, v), CheckEnd(t, v, before))
+		}
+		return v, WithStash(v, head, CheckNotTruncated(v, before, head))
+	}
+	return nil, ctx.Err()
+}
+
+// changing reports whether a change of more than a line began or ended between two notes.
+func changing(before, after journal.Record) bool {
+	return after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil)
+}
+
+// TreeOf is the tape's working tree, and whether the tape is what its files say. It is what the
+// branch's commit says where there is no tree, or where a checkout is under way or was cut off.
+func TreeOf(t *workspace.Tape, note journal.Record, head gitstore.Hash) (wt gitstore.Worktree, inTree bool, err error) {
+	wt, _, err = t.Worktree()
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return wt, false, nil
+	}
+	return wt, err == nil && !journal.CheckingOut(note, head), err
+}
+
+// worktreeView begins a snapshot of a working tree. The note, which tells whether a file was
+// changed, has to be older than the look: appends go on, and a later one may count more.
+func worktreeView(t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record) *Snapshot {
+	v := &Snapshot{Git: t.Store().Git(), Commit: head, Dir: dir, notePath: journal.LockPath(t)}
+	v.Sealed = sync.OnceValue(func() map[string]string { return Seals(t) })
+	if note.Head == head.String() {
+		v.note = note
+	}
+	return v
+}
+
+// Look lists a working tree until two looks in a row see the same.
+func Look(t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record) (*Snapshot, error) {
+	list, err := ListPhases(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	v := worktreeView(t, dir, head, note)
+	v.List = list
+	if t.IsFork() {
+		if v.Under, err = AtCommit(t.Store(), head); err != nil {
+			return nil, err
+		}
+		if err := v.addCommitted(); err != nil {
+			return nil, err
+		}
+	}
+	for again := len(v.List) > 0; again; {
+		was := v.Last
+		if v.Last, err = v.Ends(v.LastPhase()); err != nil {
+			return nil, err
+		}
+		again = !slices.EqualFunc(v.Last[:], was[:], slices.Equal)
+	}
+	v.head = headView(t, head)
+	return v, nil
+}
+
+// headView reads a commit when it is first needed.
+func headView(t *workspace.Tape, head gitstore.Hash) func() (*Snapshot, error) {
+	return sync.OnceValues(func() (*Snapshot, error) { return AtCommit(t.Store(), head) })
+}
+
+// duringMerge is the tape while git is merging into its working tree, and may have put
+// anything into the files: what is committed, and what was recorded after it, unless git
+// has touched the files that this is in.
+func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, note journal.Record, head gitstore.Hash) (*Snapshot, error) {
+	committed, err := AtCommit(t.Store(), head)
+	if err != nil {
+		return nil, err
+	}
+	open := committed.LastPhase()
+	if ok, err := untouched(t, wt, committed, open); err != nil || !ok {
+		return committed, err
+	}
+	v := worktreeView(t, wt.Dir, head, note)
+	v.List, v.Under, v.closedInGit = committed.List, committed, true
+	if v.Last, err = v.Ends(open); err != nil {
+		return committed, nil
+	}
+	v.head = headView(t, head)
+	for _, err := range v.After(ctx, committed, t.Name()) {
+		if err != nil {
+			return committed, ctx.Err() // marks of a conflict
+		}
+	}
+	return v, nil
+}
+
+// untouched reports whether git's index has nothing but what is committed for the files of
+// a phase that are on disk.
+func untouched(t *workspace.Tape, wt gitstore.Worktree, committed *Snapshot, p layout.Phase) (bool, error) {
+	staged, err := gitindex.Read(t.Store().Git(), wt)
+	if err != nil {
+		return false, err
+	}
+	const ourStage = 2
+	known := map[string]gitstore.Hash{}
+	for _, e := range staged {
+		if e.Stage == 0 || e.Stage == ourStage {
+			known[e.Path] = e.Hash
+		}
+	}
+	entries, err := committed.Tree(p)
+	if err != nil {
+		return false, err
+	}
+	files, err := FilesIn(filepath.Join(wt.Dir, layout.AnchorsDir, p.Folder))
+	if err != nil {
+		return false, nil
+	}
+	for _, f := range files {
+		e, _ := layout.FindEntry(entries, f.Name())
+		if known[layout.AnchorsDir+"/"+p.Folder+"/"+f.Name()] != e.Hash {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// addCommitted puts the phases that git has before those that only the working tree has.
+func (v *Snapshot) addCommitted() error {
+	all := slices.Clone(v.Under.List)
+	for _, p := range v.List {
+		if p.Seq > len(all) {
+			all = append(all, p)
+		} else if p.Seq <= len(v.Under.List) && all[p.Seq-1].Folder != p.Folder {
+			return &layout.CorruptError{File: v.Path(p, ""), Msg: "the committed phase of this number is " + all[p.Seq-1].Folder,
+				Fix: "move the folder away"}
+		}
+	}
+	v.List = all
+	return nil
+}
+
+// boundBy cuts a snapshot back to what an unfinished change began from.
+func boundBy(v *Snapshot, u journal.Undo) (*Snapshot, error) {
+	p, ok := v.Phase(u.Seq, u.Folder)
+	if !ok {
+		return v, v.CheckPhases() // somebody went back before it with git
+	}
+	if u.Seq < len(v.List) {
+		var err error
+		if v.Last, err = v.Ends(p); err != nil {
+			return nil, layout.Classify(err)
+		}
+	}
+	v.List = v.List[:u.Seq]
+	for c := range v.Last {
+		was := u.Tails[c]
+		v.Last[c] = v.Last[c][:min(len(v.Last[c]), was.Seg)]
+		if was.Seg > 0 && len(v.Last[c]) == was.Seg {
+			last := &v.Last[c][was.Seg-1]
+			size, err := v.size(p, *last)
+			if err != nil {
+				return nil, layout.Classify(err)
+			}
+			last.Size = min(size, was.Size)
+		}
+	}
+	return v, v.CheckPhases()
+}
+
+// CheckNotTruncated notices a file of the open phase that lost bytes which were
+// acknowledged. (In earlier phases a missing entry shows as a gap in the ids.)
+func CheckNotTruncated(v *Snapshot, st journal.Record, head gitstore.Hash) error {
+	if st.Head != head.String() || st.Seq < len(v.List) {
+		return nil
+	}
+	if st.Seq > len(v.List) {
+		p := layout.Phase{Seq: st.Seq, Folder: st.Folder}
+		return &layout.CorruptError{File: v.Path(p, ""), Msg: "the phase is missing"}
+	}
+	p := v.List[st.Seq-1]
+	for c, was := range st.Tails {
+		if was.Seg == 0 {
+			continue
+		}
+		name := layout.SegmentName(layout.Class(c), was.Seg)
+		if len(v.Last[c]) < was.Seg {
+			return &layout.CorruptError{File: v.Path(p, name), Msg: "the file is missing"}
+		}
+		size, err := v.size(p, v.Last[c][was.Seg-1])
+		if err != nil {
+			return layout.Classify(err)
+		}
+		if size < was.Size {
+			return truncatedError(v, p, name, size, was.Size)
+		}
+	}
+	return nil
+}
+
+// CheckEnd notices that a tape ends before the last entry that its last writer acknowledged. A
+// branch that git has moved back is another history, and ends where it does.
+func CheckEnd(t *workspace.Tape, v *Snapshot, st journal.Record) error {
+	last, err := v.LastID()
+	if err != nil || last >= st.LastID {
+		return nil //nolint:nilerr // who reads on finds what is damaged
+	}
+	if has, err := lineage.Descends(t.Store(), v.Commit, st.Head); err != nil || !has {
+		return err
+	}
+	return &layout.CorruptError{File: v.Path(v.LastPhase(), ""), Msg: "acknowledged, but not there: " + layout.Entries(last+1, st.LastID)}
+}
+
+// checkNotLost notices, without a note, that the working tree has less than the commit:
+// a phase, or the end of the last one.
+func checkNotLost(t *workspace.Tape, v *Snapshot) error {
+	committed, err := AtCommit(t.Store(), v.Commit)
+	if err != nil {
+		return err
+	}
+	if len(v.List) > len(committed.List) {
+		return v.hasPhases(committed) // a missing end shows as a gap
+	}
+	_, err = v.Extends(committed, false)
+	return err
+}
+
+func (v *Snapshot) hasPhases(committed *Snapshot) error {
+	for _, p := range committed.List {
+		if _, ok := v.Phase(p.Seq, p.Folder); !ok {
+			return &layout.CorruptError{File: v.Path(p, ""), Msg: "a committed phase is missing"}
+		}
+	}
+	return nil
+}
+
+// Extends checks that a working tree has all phases of a commit, and that no file of the last
+// of them is shorter than the committed one. Closely, it compares the bytes of the last file
+// of each class; the others are sealed, and go by their size, so that this does not depend on
+// the length of the phase (tape verify compares all). It reports whether the phase is exactly
+// as committed.
+func (v *Snapshot) Extends(committed *Snapshot, closely bool) (exact bool, err error) {
+	if err := v.hasPhases(committed); err != nil {
+		return false, err
+	}
+	p := committed.LastPhase()
+	entries, err := committed.Tree(p)
+	if err != nil {
+		return false, err
+	}
+	onDisk, err := v.Segments(v.List[p.Seq-1])
+	if err != nil {
+		return false, err
+	}
+	exact = true
+	left := len(slices.Concat(onDisk[:]...))
+	for _, e := range entries {
+		c, n, ok := layout.ParseSegment(e.Name)
+		if !ok {
+			continue
+		}
+		left--
+		if len(onDisk[c]) < n {
+			return false, &layout.CorruptError{File: v.Path(p, e.Name), Msg: "a committed file is missing"}
+		}
+		same, err := v.extendsFile(p, onDisk[c][n-1], e, closely && n == len(onDisk[c]))
+		if err != nil {
+			return false, err
+		}
+		exact = exact && same
+	}
+	return exact && left == 0, nil
+}
+
+func (v *Snapshot) extendsFile(p layout.Phase, s layout.Segment, e gitstore.TreeEntry, closely bool) (same bool, err error) {
+	if s.Hash == e.Hash {
+		return true, nil // it was left in git
+	}
+	if s.Size, err = v.size(p, s); err != nil {
+		return false, layout.Classify(err)
+	}
+	size, err := v.Git.BlobSize(e.Hash)
+	if err != nil {
+		return false, layout.CorruptObject(v.Commit, err)
+	}
+	if s.Size < size {
+		return false, truncatedError(v, p, e.Name, s.Size, size)
+	}
+	if !closely {
+		return s.Size == size, nil
+	}
+	blob, err := v.Git.Blob(e.Hash)
+	if err != nil {
+		return false, layout.CorruptObject(v.Commit, err)
+	}
+	data, err := v.Content(p, s)
+	if err != nil {
+		return false, err
+	}
+	if !bytes.HasPrefix(data, blob) {
+		return false, &layout.CorruptError{File: v.Path(p, e.Name), Line: layout.FirstDifference(data, blob), Msg: "the line differs from the committed one"}
+	}
+	return len(data) == len(blob), nil
+}
+
+// truncatedError is for a file that got shorter; the line is the first that is not whole.
+func truncatedError(v *Snapshot, p layout.Phase, name string, size, was int64) error {
+	line := 0
+	if data, err := os.ReadFile(v.Path(p, name)); err == nil {
+		line = bytes.Count(data, []byte("\n")) + 1
+	}
+	return &layout.CorruptError{File: v.Path(p, name), Line: line, Msg: fmt.Sprintf("the file has %d bytes; %d were recorded", size, was)}
+}

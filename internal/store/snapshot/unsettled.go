@@ -1,0 +1,58 @@
+package snapshot
+
+import (
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// CheckSettled returns *Unsettled if git has made the commit by a merge, unless it is known
+// to count as it is.
+func CheckSettled(t *workspace.Tape, head gitstore.Hash) error {
+	if _, ok := t.Store().Settled.Load(head); ok {
+		return nil
+	}
+	stretch, _, err := ByGit(t.Store(), head)
+	if err == nil && len(stretch) > 0 {
+		err = &workspace.Unsettled{Tape: t}
+	}
+	return err
+}
+
+// OwnMerge reports whether a merge is this program's. Its trailers say so, if they fit: a
+// message may have been copied from another one.
+func OwnMerge(s *workspace.Store, h gitstore.Hash, c gitstore.Commit) bool {
+	if c.Trailer(layout.TrailerFormat) == "" || c.Trailer(layout.TrailerFork) == "" {
+		return false
+	}
+	first, err1 := LastOf(s, c.Parents[0])
+	v, err2 := AtCommit(s, h)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	last, err := v.LastID()
+	return err == nil && c.Trailer(layout.TrailerEntries) == layout.EntriesTrailer(first+1, last)
+}
+
+// ByGit lists the newest commits that are not this program's, down by first parents, and
+// the one before them. Without a merge among them there are none: the newest of all counts.
+func ByGit(s *workspace.Store, head gitstore.Hash) (stretch []gitstore.Hash, before gitstore.Hash, err error) {
+	merges := 0
+	for c, err := range s.ByFirstParents(head) {
+		if err != nil {
+			return nil, c.Hash, err
+		}
+		if len(c.Parents) == 0 || len(c.Parents) == 1 && c.Trailer(layout.TrailerFormat) != "" || len(c.Parents) > 1 && OwnMerge(s, c.Hash, c.Commit) {
+			before = c.Hash
+			break
+		}
+		if len(c.Parents) > 1 {
+			merges++
+		}
+		stretch = append(stretch, c.Hash)
+	}
+	if merges == 0 {
+		return nil, head, nil
+	}
+	return stretch, before, nil
+}

@@ -1,0 +1,287 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"tape/internal/git/disk"
+	"tape/internal/git/gitrun"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+	"time"
+)
+
+// GCOptions change what GC does. Nil means the defaults.
+type GCOptions struct {
+	// Idle is for how long nobody must have written to a tape before its working tree
+	// is taken away; 0 means a day, a negative value that it does not matter.
+	Idle time.Duration
+	// WorktreesOnly leaves the repository as it is.
+	WorktreesOnly bool
+	// Auto does only what keeps reading fast: where there are more than 50 packs, the small
+	// ones become one. That takes time in proportion to what was recorded since the last.
+	Auto bool
+	// Step is told what is begun, in a few words. Nil drops it.
+	Step func(what string)
+}
+
+// idleDefault is for how long a working tree is kept that nobody uses. It costs little to
+// keep, and as much as a checkout to make anew.
+const idleDefault = 24 * time.Hour
+
+// GCReport tells what GC did.
+type GCReport struct {
+	Before, After int64        // bytes that the workspace takes on the disk
+	Worktrees     []GCWorktree // that were taken away
+	Kept          []GCWorktree // that nobody uses, but that hold something else
+	Locks         []string     // files that killed processes had left
+	Temporary     int          // as many files that had no name yet
+}
+
+// GCWorktree is a working tree of a tape that is not the current one.
+type GCWorktree struct {
+	Tape, Dir string
+	Reason    string // why it was kept
+}
+
+// GC takes away working trees that are clean and idle, of all tapes and forks but the
+// current one and only where this program puts them, and what killed processes left;
+// then the repository is packed. Readers and writers need not stop: what is taken away
+// is made again by the next write to the tape, and nothing that was recorded is lost.
+//
+// Errors: ErrNoGit unless WorktreesOnly; ErrBusy when another GC runs, the context's error when interrupted.
+func GC(ctx context.Context, s *workspace.Store, o *GCOptions) (GCReport, error) {
+	c := &collector{s: s}
+	if o != nil {
+		c.o = *o
+	}
+	c.o.Idle = cmp.Or(c.o.Idle, idleDefault)
+	if c.o.Step == nil {
+		c.o.Step = func(string) {}
+	}
+	run := c.run
+	if c.o.Auto {
+		run = func(ctx context.Context) error { return gitrun.Tidy(ctx, s.Git()) }
+	}
+	err := run(ctx)
+	return c.report, layout.Wrap(err, "collect workspace %s", s.Dir())
+}
+
+// collector is one GC.
+type collector struct {
+	s      *workspace.Store
+	o      GCOptions
+	report GCReport
+}
+
+func (c *collector) run(ctx context.Context) error {
+	if !c.o.WorktreesOnly {
+		if err := gitrun.Runnable(ctx, c.s.Git()); err != nil {
+			return err
+		}
+	}
+	var err error
+	if c.report.Before, err = c.size(ctx); err != nil {
+		return err
+	}
+	if !c.o.WorktreesOnly { // before they are in our own way
+		if c.report.Locks, err = gitrun.RecoverLocks(ctx, c.s.Git()); err != nil {
+			return err
+		}
+	}
+	c.o.Step("looking for idle working trees")
+	if err := c.worktrees(ctx); err != nil {
+		return err
+	}
+	if !c.o.WorktreesOnly {
+		if err := c.temporary(ctx); err != nil {
+			return err
+		}
+		if err := c.forkTags(ctx); err != nil {
+			return err
+		}
+		c.o.Step("packing")
+		if err := gitrun.GC(ctx, c.s.Git(), ""); err != nil {
+			return err
+		}
+	}
+	c.report.After, err = c.size(ctx)
+	return err
+}
+
+// worktrees takes away those that nobody uses.
+func (c *collector) worktrees(ctx context.Context) error {
+	all, err := c.s.TapesAndForks(ctx)
+	if err != nil {
+		return err
+	}
+	current := c.s.CurrentTape()
+	for _, t := range all {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if wt, ok := ownTree(t); ok && t.Name() != current {
+			if err := c.worktree(ctx, t, wt); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ownTree returns the tape's working tree if it is one that this program has made.
+func ownTree(t *workspace.Tape) (gitstore.Worktree, bool) {
+	wt, err := t.Store().Git().WorktreeOf(t.Ref())
+	if err != nil || wt.GitDir == t.Store().Git().GitDir() {
+		return wt, false
+	}
+	want, err := filepath.EvalSymlinks(t.TreeDir())
+	return wt, err == nil && wt.Dir == want
+}
+
+// worktree takes one away unless somebody writes to the tape, did so of late, or has
+// something there that would be lost.
+func (c *collector) worktree(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree) error {
+	if c.o.Idle > 0 && !idle(t, wt, c.s.Now().Add(-c.o.Idle)) {
+		return nil
+	}
+	kept := func(err error) { c.report.Kept = append(c.report.Kept, GCWorktree{t.Name(), wt.Dir, err.Error()}) }
+	lock, err := c.s.FS().Lock(ctx, journal.LockPath(t), 0)
+	switch {
+	case errors.Is(err, disk.ErrLocked):
+		kept(errors.New("somebody is writing to it"))
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // nobody ever wrote: the tree is not of this program's making
+	case err != nil:
+		return err
+	}
+	w := writer.Holding(t, lock)
+	if err = checkDisposable(ctx, w, wt); err == nil {
+		err = w.DropTree(ctx)
+	}
+	if err := errors.Join(err, lock.Unlock()); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		kept(err)
+		return nil
+	}
+	c.report.Worktrees = append(c.report.Worktrees, GCWorktree{Tape: t.Name(), Dir: wt.Dir})
+	return nil
+}
+
+// idle reports whether nobody has written to a working tree since a time: neither by
+// this program, which writes its note each time, nor by hand.
+func idle(t *workspace.Tape, wt gitstore.Worktree, since time.Time) bool {
+	paths := []string{journal.LockPath(t), wt.Dir, filepath.Join(wt.Dir, layout.AnchorsDir), filepath.Join(wt.GitDir, "index")}
+	if list, err := snapshot.ListPhases(wt.Dir); err == nil && len(list) > 0 {
+		open := filepath.Join(wt.Dir, layout.AnchorsDir, list[len(list)-1].Folder)
+		paths = append(paths, open)
+		names, _ := workspace.DirNames(open)
+		for _, name := range names {
+			paths = append(paths, filepath.Join(open, name))
+		}
+	}
+	for _, path := range paths {
+		if st, err := os.Stat(path); err == nil && st.ModTime().After(since) {
+			return false
+		}
+	}
+	return true
+}
+
+// temporary removes files that a killed process has left before it gave them their names.
+// They are a day old at least: none is being written.
+func (c *collector) temporary(ctx context.Context) error {
+	before := c.s.Now().Add(-idleDefault)
+	git := c.s.Git().GitDir()
+	trees, err := c.s.Git().Worktrees()
+	if err != nil {
+		return err
+	}
+	dirs := []string{c.s.Dir(), git, filepath.Join(git, "info"), filepath.Join(git, "hooks"), filepath.Join(git, layout.PrivateDir)}
+	for _, wt := range trees {
+		if wt.GitDir != git {
+			dirs = append(dirs, wt.Dir, wt.GitDir)
+		}
+	}
+	private, err := workspace.DirNames(filepath.Join(git, layout.PrivateDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range private {
+		dirs = append(dirs, filepath.Join(git, layout.PrivateDir, name))
+	}
+	for _, dir := range dirs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c.sweep(dir, before)
+	}
+	c.s.Git().SweepTemp(c.s.Now())
+	return nil
+}
+
+// sweep removes the temporary files of a folder. One that cannot be removed stays until
+// the next time.
+func (c *collector) sweep(dir string, before time.Time) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range list {
+		st, err := e.Info()
+		if err != nil || !st.Mode().IsRegular() || !strings.HasPrefix(e.Name(), disk.TempPrefix) || st.ModTime().After(before) {
+			continue
+		}
+		if c.s.FS().Remove(filepath.Join(dir, e.Name())) == nil {
+			c.report.Temporary++
+		}
+	}
+}
+
+// size is what the workspace takes on the disk: working trees and repository.
+func (c *collector) size(ctx context.Context) (int64, error) {
+	size, err := diskUse(ctx, c.s.Dir())
+	git := c.s.Git().GitDir()
+	if err == nil && !strings.HasPrefix(git, c.s.Dir()+string(filepath.Separator)) {
+		var more int64
+		more, err = diskUse(ctx, git)
+		size += more
+	}
+	return size, err
+}
+
+// diskUse is what a folder takes on a disk, which gives files and folders whole blocks: a
+// thousand small files are more than one as long as all of them.
+func diskUse(ctx context.Context, dir string) (int64, error) {
+	const block = 4096
+	var total int64
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			total += block
+		} else if st, err := d.Info(); err == nil {
+			total += (st.Size() + block - 1) / block * block
+		}
+		return nil
+	})
+	return total, err
+}

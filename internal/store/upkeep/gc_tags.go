@@ -1,0 +1,64 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/forks"
+	"tape/internal/store/layout"
+	"tape/internal/store/tags"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+)
+
+// forkTags takes away the tags of forks that were closed, where that was cut off between
+// the branch and these. Those of a fork that is only at a remote stay.
+func (c *collector) forkTags(ctx context.Context) error {
+	tags, err := c.s.Git().Refs(layout.TagPrefix)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{} // by slug
+	for _, tag := range tags {
+		slug, _, _ := strings.Cut(strings.TrimPrefix(tag.Name, layout.TagPrefix), "/")
+		if seen[slug] {
+			continue
+		}
+		seen[slug] = true
+		if _, err := c.s.Git().Ref(layout.BranchPrefix + slug); err == nil {
+			continue
+		}
+		at, err := c.s.Git().Peel(tag.Hash)
+		if err != nil {
+			continue // verify tells of it
+		}
+		name, err := c.s.NameAt(at)
+		if err != nil {
+			continue
+		}
+		if f := c.s.ForkHandle(name); f != nil && f.Slug() == slug {
+			if err := dropLeftTags(ctx, f, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropLeftTags takes the tags of a fork away if it is closed; at is the commit of one.
+func dropLeftTags(ctx context.Context, t *workspace.Tape, at gitstore.Hash) error {
+	return writer.LockedAsIs(ctx, t, func(*writer.Writer) error { // somebody may be about to make it anew
+		if _, err := t.Store().Git().Ref(t.Ref()); !errors.Is(err, gitstore.ErrNotFound) {
+			return err
+		}
+		closed, err := forks.ClosedHere(ctx, t, at, true)
+		if errors.Is(err, layout.ErrConflict) {
+			return nil // what it is a fork of is not here
+		}
+		if err != nil || !closed {
+			return err
+		}
+		return tags.Prune(ctx, t, nil)
+	})
+}

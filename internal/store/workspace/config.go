@@ -1,0 +1,218 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"tape/internal/git/disk"
+	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
+)
+
+// CommitPolicy says when entries are committed besides handoffs.
+type CommitPolicy struct {
+	Turn  bool // before each user message: every commit ends with a whole turn
+	Every int  // after each N entries; 0: off
+}
+
+// String writes the policy as config.json has it: handoff, turn or a number.
+func (p CommitPolicy) String() string {
+	switch {
+	case p.Turn:
+		return "turn"
+	case p.Every > 0:
+		return strconv.Itoa(p.Every)
+	}
+	return "handoff"
+}
+
+func parseCommitPolicy(s string) (CommitPolicy, error) {
+	switch s {
+	case "", "handoff":
+		return CommitPolicy{}, nil
+	case "turn":
+		return CommitPolicy{Turn: true}, nil
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(s, "every "), " entries"))
+	if err != nil || n < 1 {
+		return CommitPolicy{}, layout.Invalid("use handoff, turn, or a number of entries", "%q is not a commit policy", s)
+	}
+	return CommitPolicy{Every: n}, nil
+}
+
+// Config are the settings that describe a workspace's data. They are in .git/tape/config.json,
+// which no clone carries. Those that run or send something are the user's: see userconfig.go.
+type Config struct {
+	Tape    string       // the current tape
+	Commit  CommitPolicy // when to commit besides handoffs
+	MaxLine int          // longest entry line, in bytes
+	Redact  Redaction    // what is done with secrets in new entries
+	Allowed []string     // fingerprints of what looks like a secret, and is none
+
+	Scanner  func() *secrets.Scanner    // made when it is first needed
+	previous string                     // the current tape before this one
+	former   map[string]json.RawMessage // what a former version kept here and nobody has agreed to: not used
+	unknown  map[string]json.RawMessage // members of a newer program, kept
+}
+
+// dataKeys are the settings in Config.
+var dataKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret"}
+
+// What the file has besides settings.
+const (
+	keyPrevious = "previous_tape" // a person switches, and back
+	keyFormer   = "former"
+)
+
+// ConfigKeys returns the names of all settings.
+func ConfigKeys() []string { return slices.Concat(dataKeys, userKeys) }
+
+func defaults() Config {
+	return Config{MaxLine: jsonl.DefaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
+}
+
+// readConfig reads the settings from a file, and reports whether there is one.
+func readConfig(path string) (c Config, found bool, err error) {
+	c = defaults()
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("read settings: %w", layout.Classify(err))
+	}
+	if err := json.Unmarshal(raw, &c.unknown); err != nil {
+		return c, true, damagedSettings(path, "not a JSON object: "+err.Error())
+	}
+	return c, true, c.take(path)
+}
+
+func damagedSettings(path, msg string) error {
+	return &layout.CorruptError{File: path, Msg: msg, Fix: "correct the file, or delete it: it holds only settings"}
+}
+
+// take takes the settings that are known out of those that are not.
+func (c *Config) take(path string) (err error) {
+	for _, key := range slices.Concat(dataKeys, []string{keyPrevious, keyFormer}) {
+		value, ok := c.unknown[key]
+		if !ok {
+			continue
+		}
+		var text string
+		switch key {
+		case keyFormer:
+			err = json.Unmarshal(value, &c.former)
+		case keyPrevious:
+			c.previous, err = settingText(value)
+		default:
+			if text, err = settingText(value); err == nil {
+				err = c.set(key, text)
+			}
+		}
+		if err != nil {
+			return damagedSettings(path, fmt.Sprintf("%q: %v", key, err))
+		}
+		delete(c.unknown, key)
+	}
+	return nil
+}
+
+// settingText is how a value in the file is written elsewhere: a list with commas.
+func settingText(value json.RawMessage) (text string, err error) {
+	switch value[0] {
+	case '"':
+		err = json.Unmarshal(value, &text)
+	case '[':
+		var list []string
+		err = json.Unmarshal(value, &list)
+		text = strings.Join(list, listSeparator)
+	default:
+		text = string(value)
+	}
+	return text, err
+}
+
+const listSeparator = ","
+
+// set changes one setting. If its value is refused, c is of no use any more.
+func (c *Config) set(key, value string) (err error) {
+	switch key {
+	case "tape":
+		c.Tape, err = value, layout.CheckName("the current tape", value)
+	case "commit":
+		c.Commit, err = parseCommitPolicy(value)
+	case "max_line":
+		if c.MaxLine, err = strconv.Atoi(value); err != nil || c.MaxLine < 1<<10 || c.MaxLine > 128<<20 {
+			return layout.Invalid("", "max_line is a number of bytes from 1024 to %d, not %q", 128<<20, value)
+		}
+	case "redact":
+		c.Redact, err = parseRedaction(value)
+	case "allow_secret":
+		c.Allowed, err = parseFingerprints(value)
+	default:
+		err = noSetting(key)
+	}
+	return err
+}
+
+func (c *Config) get(key string) (string, error) {
+	switch key {
+	case "tape":
+		return c.Tape, nil
+	case "commit":
+		return c.Commit.String(), nil
+	case "max_line":
+		return strconv.Itoa(c.MaxLine), nil
+	case "redact":
+		return c.Redact.String(), nil
+	case "allow_secret":
+		return strings.Join(c.Allowed, listSeparator), nil
+	}
+	return "", noSetting(key)
+}
+
+func noSetting(key string) error {
+	return layout.Invalid("the settings are: "+strings.Join(ConfigKeys(), ", "), "there is no setting %q", key)
+}
+
+func (c *Config) save(d *disk.FS, path string) error {
+	all := map[string]any{"commit": c.Commit.String(), "max_line": c.MaxLine}
+	for key, value := range c.unknown {
+		all[key] = value
+	}
+	if c.Commit.Every > 0 {
+		all["commit"] = c.Commit.Every
+	}
+	// What does nothing is not in the file.
+	if c.Tape != "" {
+		all["tape"] = c.Tape
+	}
+	if c.previous != "" {
+		all[keyPrevious] = c.previous
+	}
+	if c.Redact != RedactOff {
+		all["redact"] = c.Redact.String()
+	}
+	if len(c.Allowed) > 0 {
+		all["allow_secret"] = c.Allowed
+	}
+	if len(c.former) > 0 {
+		all[keyFormer] = c.former
+	}
+	return writeSettings(d, path, all)
+}
+
+func writeSettings[T any](d *disk.FS, path string, all map[string]T) error {
+	raw, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	return layout.Wrap(d.WriteFile(path, append(raw, '\n')), "write settings")
+}

@@ -1,0 +1,79 @@
+package workspace
+
+import (
+	"errors"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+)
+
+// A fork is a branch off a tape, or off another fork, and is read and written like a
+// tape. Its commits have the whole tape up to the base, whose objects git shares.
+//
+// The first commit of its own adds nothing of its own: it says what the fork is called
+// and with which entry of the parent it begins. Its tree is the base of a merge.
+
+// IsFork reports whether this is a fork.
+func (t *Tape) IsFork() bool { return t.fork != "" }
+
+// ForkName is a fork's own name, without its parent's; "" for a tape.
+func (t *Tape) ForkName() string { return t.fork }
+
+// Parent is the name of the tape or fork that a fork was made of; "" for a tape.
+func (t *Tape) Parent() string {
+	if !t.IsFork() {
+		return ""
+	}
+	return strings.TrimSuffix(t.name, "/"+t.fork)
+}
+
+// ForkHandle is the handle of the fork PARENT/FORK, nil if that is none.
+func (s *Store) ForkHandle(name string) *Tape {
+	parent, fork, ok := layout.CutFork(name)
+	if !ok {
+		return nil
+	}
+	return &Tape{store: s, name: name, slug: layout.TapeSlug(name), fork: fork,
+		branch: layout.ForkPrefix + layout.TapeSlug(parent) + "/" + layout.TapeSlug(fork)}
+}
+
+// IsForkOf reports whether a fork, or one that it is a fork of, is of a tape. Nil is of none.
+func (t *Tape) IsForkOf(name string) bool {
+	for f := t; f != nil; f = f.store.ForkHandle(f.Parent()) {
+		if f.Parent() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// NameOfFork finds the name of a fork in the nearest commit that says it. One that
+// somebody made off another tape by hand is named after the slugs of parent and branch.
+func (s *Store) NameOfFork(branch string, head gitstore.Hash) (string, error) {
+	name, err := s.NameAt(head)
+	if err != nil || name != "" && layout.BranchOf(name, branch) == branch {
+		return name, err
+	}
+	parentSlug, fork, ok := strings.Cut(strings.TrimPrefix(branch, layout.ForkPrefix), "/")
+	if !ok || fork == "" || strings.Contains(fork, "/") {
+		return "", &layout.CorruptError{File: branch, Msg: "not the branch of a fork: fork/TAPE/NAME",
+			Fix: "rename the branch with: git branch -m"}
+	}
+	parent, err := s.nameOfBranch(layout.BranchPrefix + parentSlug)
+	if err == nil {
+		return parent + "/" + fork, nil
+	}
+	if !errors.Is(err, gitstore.ErrNotFound) {
+		return "", err
+	}
+	refs, err := s.git.Refs(layout.ForkPrefix)
+	if err != nil {
+		return "", layout.Classify(err)
+	}
+	for _, ref := range refs {
+		if name, err := s.NameAt(ref.Hash); err == nil && name != "" && layout.TapeSlug(name) == parentSlug {
+			return name + "/" + fork, nil
+		}
+	}
+	return parentSlug + "/" + fork, nil
+}

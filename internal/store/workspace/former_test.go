@@ -1,0 +1,266 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"tape/internal/git/disk"
+	"tape/internal/store/layout"
+)
+
+const formerFile = `{"tape":"review","commit":"turn","max_line":4096,"redact":"mask","allow_secret":["0123456789abcdef"],"previous_tape":"main",
+	"model":"openai:gpt-4.1","plugins":[{"name":"x","command":["x"]}]}`
+
+// former is a workspace of a former version, with a config.json of this content.
+func former(t *testing.T, dir, content string) string {
+	t.Helper()
+	s, err := Create(dir, DefaultTape, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Remove(s.configPath())
+	write(t, filepath.Join(dir, layout.ConfigFile), content)
+	return dir
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, dir string, o *Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// has checks that the settings of formerFile are all there, the agent's in use or aside.
+func has(t *testing.T, s *Store, agentInUse bool) {
+	t.Helper()
+	c := s.Config()
+	if c.Tape != "review" || !c.Commit.Turn || c.MaxLine != 4096 || c.Redact != RedactMask || len(c.Allowed) != 1 || s.PreviousTape() != "main" {
+		t.Errorf("the settings are %+v", c)
+	}
+	model, err := s.Setting("model")
+	if err != nil || (model != "") != agentInUse {
+		t.Errorf("the model is %q, %v", model, err)
+	}
+	if aside := s.Former(); (len(aside) == 2) == agentInUse {
+		t.Errorf("aside are %v", aside)
+	}
+}
+
+func TestFormerSettings(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv(EnvHome, home)
+	own, err := WorkspaceFor(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, underHome := range map[string]bool{own: true, filepath.Join(t.TempDir(), "ws"): false} {
+		former(t, dir, formerFile)
+		s := open(t, dir, nil)
+		has(t, s, underHome)
+		if moved := s.Moved(); (len(moved) == 2) == underHome {
+			t.Errorf("below home %v: a person is asked about %v", underHome, moved)
+		}
+		if _, err := os.Lstat(s.formerPath()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the old file is still there: %v", err)
+		}
+		// From now on a config.json there is somebody's.
+		write(t, s.formerPath(), `{"tape":"main","commit":"handoff","max_line":2048,"redact":"off","base_urls":{"a":"http://a"}}`)
+		s = open(t, dir, nil)
+		has(t, s, underHome)
+		if urls, _ := s.Setting("base_urls"); urls != "" || len(s.Moved()) != 0 {
+			t.Errorf("the new file is read: %q, %v", urls, s.Moved())
+		}
+		if raw, _ := os.ReadFile(s.configPath()); underHome && strings.Contains(string(raw), "plugins") {
+			t.Errorf("the workspace has %s", raw)
+		}
+	}
+}
+
+// A folder that somebody else made is not the user's own because it was unpacked below Home.
+func TestFormerSettingsUnpackedBelowHome(t *testing.T) {
+	t.Setenv(EnvHome, t.TempDir())
+	dir, err := WorkspaceFor(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	former(t, dir, formerFile)
+	if err := Trust(dir, false); err != nil { // as if it had been unpacked
+		t.Fatal(err)
+	}
+	has(t, open(t, dir, nil), false)
+}
+
+// What is in the way of a move loses nothing: at whichever operation on the disk it ends.
+func TestFormerSettingsCutOff(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv(EnvHome, home)
+	for _, parent := range []string{home, t.TempDir()} {
+		for n, cut := 0, true; cut; n++ {
+			dir := former(t, filepath.Join(parent, "ws"+strings.Repeat("x", n)), formerFile)
+			left := n
+			cut = false
+			fs := &disk.FS{Fault: func(disk.Op, string) error {
+				if left--; left < 0 {
+					cut = true
+					return errors.New("the power is gone")
+				}
+				return nil
+			}}
+			s := open(t, dir, &Options{Fs: fs})
+			if c := s.Config(); c.Tape != "review" || c.Redact != RedactMask {
+				t.Errorf("cut off at %d, it has %+v", n, c)
+			}
+			has(t, open(t, dir, nil), parent == home)
+		}
+	}
+}
+
+func TestFormerSettingsAtOnce(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv(EnvHome, home)
+	for n := range 20 {
+		dir := former(t, filepath.Join(home, "ws"+strings.Repeat("x", n)), formerFile)
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				s, err := Open(t.Context(), dir, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				has(t, s, true)
+			})
+		}
+		group.Wait()
+	}
+}
+
+// A config.json that no former version has written stays as it is, and counts for nothing.
+func TestSomebodysConfig(t *testing.T) {
+	t.Setenv(EnvHome, t.TempDir())
+	for name, content := range map[string]string{"web app": `{"port":3000,"model":"resnet50"}`, "list": `[1]`, "no JSON": `// settings`, "empty": ``} {
+		dir := former(t, filepath.Join(t.TempDir(), "ws"), content)
+		for range 2 {
+			s := open(t, dir, &Options{Warn: func(text string) { t.Errorf("%s: it warns: %s", name, text) }})
+			if model, err := s.Setting("model"); model != "" || err != nil || len(s.Former()) != 0 || s.Config().MaxLine != defaults().MaxLine {
+				t.Errorf("%s: the model is %q, %v", name, model, err)
+			}
+			if raw, err := os.ReadFile(s.formerPath()); err != nil || string(raw) != content {
+				t.Errorf("%s: the file is %q, %v", name, raw, err)
+			}
+		}
+	}
+	// Where a former version has put its settings into somebody's file, that stays, too.
+	dir := former(t, filepath.Join(t.TempDir(), "ws"), `{"port":3000,`+formerFile[1:])
+	s := open(t, dir, nil)
+	has(t, s, false)
+	if _, err := os.Lstat(s.formerPath()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A damaged file of a former version is named, as before.
+func TestFormerSettingsDamaged(t *testing.T) {
+	t.Setenv(EnvHome, t.TempDir())
+	dir := former(t, filepath.Join(t.TempDir(), "ws"), strings.Replace(formerFile, "turn", "sometimes", 1))
+	if _, err := Open(t.Context(), dir, nil); !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Join(dir, layout.ConfigFile)) {
+		t.Error(err)
+	}
+}
+
+func TestTakeOver(t *testing.T) {
+	t.Setenv(EnvHome, t.TempDir())
+	dir := former(t, filepath.Join(t.TempDir(), "ws"), formerFile)
+	s := open(t, dir, nil)
+	if err := s.SetSetting("model", "a:b"); err != nil { // which settles that one
+		t.Fatal(err)
+	}
+	list := s.Former()
+	if len(list) != 1 || list[0].Key != "plugins" {
+		t.Fatalf("aside are %v", list)
+	}
+	if err := s.TakeOver(list); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, nil)
+	model, _ := s.Setting("model")
+	plugins, _ := s.Setting("plugins")
+	if model != "a:b" || plugins != `[{"name":"x","command":["x"]}]` || len(s.Former()) != 0 {
+		t.Errorf("model %q, plugins %s, aside %v", model, plugins, s.Former())
+	}
+	if raw, _ := os.ReadFile(s.configPath()); strings.Contains(string(raw), "plugins") {
+		t.Errorf("the workspace has %s", raw)
+	}
+}
+
+// A long name has room for what follows it.
+func TestLongNames(t *testing.T) {
+	for _, suffix := range []string{"", ".json"} {
+		if name := nameOf("/"+strings.Repeat("x", 300), suffix); len(name) != 255 || !strings.HasSuffix(name, suffix) {
+			t.Errorf("%d bytes: %s", len(name), name)
+		}
+	}
+}
+
+// The settings of a workspace go with it when its project was moved.
+func TestLinkTakesSettings(t *testing.T) {
+	t.Setenv(EnvHome, t.TempDir())
+	was, is := t.TempDir(), t.TempDir()
+	dir, err := WorkspaceFor(was)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, former(t, dir, formerFile), nil).SetSetting("max_steps", "7"); err != nil {
+		t.Fatal(err)
+	}
+	dir, err = Link(dir, is)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, nil)
+	has(t, s, true)
+	if steps, err := s.Setting("max_steps"); steps != "7" || err != nil {
+		t.Errorf("max_steps is %q, %v", steps, err)
+	}
+}
+
+// What is a workspace, git's refs say, or .git/tape.
+func TestIsWorkspace(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  bool
+	}{
+		"used":                   {map[string]string{".git/tape/locks": ""}, true},
+		"a branch":               {map[string]string{".git/refs/heads/tape/main": ""}, true},
+		"a packed branch":        {map[string]string{".git/packed-refs": "# pack-refs with: peeled fully-peeled sorted \n0123456789012345678901234567890123456789 refs/heads/tape/main\n"}, true},
+		"a project":              {map[string]string{".git/HEAD": "", "config.json": "{}", "tape.json": "{}"}, false},
+		"a branch of a remote's": {map[string]string{".git/packed-refs": "0123456789012345678901234567890123456789 refs/remotes/origin/tape/main\n"}, false},
+		"a branch named alike":   {map[string]string{".git/refs/heads/tapes/main": ""}, false},
+		"no repository":          {map[string]string{"config.json": "{}", "tape.json": "{}"}, false},
+	} {
+		dir := t.TempDir()
+		for path, content := range c.files {
+			path = filepath.Join(dir, filepath.FromSlash(path))
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, content)
+		}
+		if is := IsWorkspace(dir); is != c.want {
+			t.Errorf("%s: %v", name, is)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package workspace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/git/disk"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+)
+
+// Which workspaces are the user's own, so that their repositories' settings and hooks count, is
+// noted under Home, in a file for each. Its name is what the .git folder is to the file system:
+// its number and when it was made. An archive carries neither, and both stay when a workspace is
+// moved or renamed.
+
+// ownDir is the folder of the notes, below Home.
+const ownDir = "own"
+
+// note is what the file of a .git folder says.
+type note struct {
+	Dir  string   `json:"dir"`            // where it was, for people
+	Own  bool     `json:"own"`            // the user's own
+	Told []string `json:"told,omitempty"` // what the user was told does not count
+}
+
+// notePath is where the note of a .git folder is.
+func notePath(gitDir string) (string, error) {
+	home, err := Home()
+	if err != nil {
+		return "", err
+	}
+	name, err := folderIdentity(gitDir)
+	return filepath.Join(home, ownDir, name), err
+}
+
+// folderIdentity is the number of a folder and when it was made. Where the file system does not
+// keep the latter, the folder's path stands for it: a number is given again. A link is not what it
+// leads to: anybody's folder may have one to a workspace of the user's.
+func folderIdentity(dir string) (string, error) {
+	above, err := filepath.EvalSymlinks(filepath.Dir(dir))
+	if err != nil {
+		return "", err
+	}
+	real := filepath.Join(above, filepath.Base(dir))
+	number, born, err := identity(real)
+	if err != nil {
+		return "", err
+	}
+	if born == 0 {
+		sum := sha256.Sum256([]byte(real))
+		return fmt.Sprintf("%d-%s", number, hex.EncodeToString(sum[:8])), nil
+	}
+	return fmt.Sprintf("%d-%d", number, born), nil
+}
+
+func readNote(gitDir string) (n note) {
+	noteFormer()
+	if path, err := notePath(gitDir); err == nil {
+		if raw, err := os.ReadFile(path); err == nil {
+			_ = json.Unmarshal(raw, &n)
+		}
+	}
+	return n
+}
+
+func writeNote(gitDir string, n note) error {
+	noteFormer()
+	path, err := notePath(gitDir)
+	if err != nil {
+		return err
+	}
+	d := (*disk.FS)(nil).Deferred() // what a crash loses can be said again
+	if err := d.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	n.Dir = folderAround(gitDir)
+	raw, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return d.WriteFile(path, append(raw, '\n'))
+}
+
+func folderAround(gitDir string) string {
+	if filepath.Base(gitDir) == layout.GitDirName {
+		return filepath.Dir(gitDir)
+	}
+	return gitDir
+}
+
+// noteFormer notes the workspaces of former versions, which kept no notes, once: those under Home
+// are the user's own.
+func noteFormer() {
+	home, err := Home()
+	if err != nil {
+		return
+	}
+	dir := filepath.Join(home, ownDir)
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if _, err := os.Lstat(home); err != nil {
+		return
+	}
+	all, err := Workspaces()
+	if err != nil {
+		return
+	}
+	// Whole or not at all: what is not in it when it is there is not the user's own.
+	tmp, err := os.MkdirTemp(home, disk.TempPrefix+"own-*")
+	if err != nil {
+		return // it can only be read
+	}
+	defer os.RemoveAll(tmp)
+	for _, ws := range all {
+		name, err := folderIdentity(filepath.Join(ws, layout.GitDirName))
+		if err != nil {
+			continue
+		}
+		raw, err := json.Marshal(note{Dir: ws, Own: true})
+		if err == nil {
+			err = os.WriteFile(filepath.Join(tmp, name), append(raw, '\n'), disk.FilePerm)
+		}
+		if err != nil {
+			return
+		}
+	}
+	_ = os.Rename(tmp, dir) // somebody else was first: the same
+}
+
+// IsOwn reports whether a workspace is the user's own: made by the user's tape, or trusted.
+func IsOwn(dir string) bool { return isOwn(filepath.Join(dir, layout.GitDirName)) }
+
+func isOwn(gitDir string) bool { return readNote(gitDir).Own }
+
+// UsersPath is PrivatePath for what is acted on when it is read again: messages that wait for an
+// answer, and what a server has granted. Where the workspace is not the user's own, somebody else
+// may have put it there; then the path is below Home, found by the workspace's.
+func (s *Store) UsersPath(elem ...string) string {
+	if isOwn(s.git.GitDir()) {
+		return s.PrivatePath(elem...)
+	}
+	home, err := Home()
+	if err != nil {
+		home = os.DevNull // nothing can be kept
+	}
+	return filepath.Join(append([]string{home, "private", nameOf(resolved(s.dir), "")}, elem...)...)
+}
+
+// Trust makes a workspace the user's own, or no more.
+func Trust(dir string, own bool) error {
+	gitDir := filepath.Join(dir, layout.GitDirName)
+	if st, err := os.Stat(gitDir); err != nil || !st.IsDir() {
+		return layout.NotFound("", "%s is not a workspace", dir)
+	}
+	return layout.Wrap(writeNote(gitDir, note{Own: own}), "note whose workspace %s is", dir)
+}
+
+// makeOwn makes the .git folder of a workspace that has none, and notes that it is the user's.
+// One that is there may be from anybody.
+func (s *Store) makeOwn() error {
+	gitDir := filepath.Join(s.dir, layout.GitDirName)
+	if _, err := os.Lstat(gitDir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.fs.MkdirAll(gitDir); err != nil {
+		return err
+	}
+	if err := writeNote(gitDir, note{Own: true}); err != nil {
+		s.warn("it cannot be noted that the workspace is yours: " + err.Error())
+	}
+	return nil
+}
+
+func (s *Store) gitOptions() *gitstore.Options {
+	o := options(s.warn)
+	o.FS, o.LockWait = s.fs, min(s.wait, defaultLockWait)
+	return o
+}
+
+// OpenGit opens the repository of a .git folder as a workspace does.
+func OpenGit(gitDir string) (*gitstore.Repo, error) {
+	return gitstore.Open(gitDir, options(func(string) {}))
+}
+
+func options(warn func(string)) *gitstore.Options {
+	return &gitstore.Options{Own: isOwn, PassedOver: func(gitDir string, names []string) {
+		n := readNote(gitDir)
+		slices.Sort(names)
+		names = slices.Compact(names)
+		if slices.Equal(n.Told, names) {
+			return
+		}
+		n.Told = names
+		_ = writeNote(gitDir, n) // else it is told again
+		warn(fmt.Sprintf("the repository in %s did not come from your own tape, so its own git settings do not count: %s; if it is yours: %s",
+			folderAround(gitDir), strings.Join(names, ", "), gitstore.TrustCommand(gitDir)))
+	}}
+}

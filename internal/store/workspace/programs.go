@@ -1,0 +1,160 @@
+package workspace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/store/layout"
+)
+
+// Plugin is what the setting plugins says of one.
+type Plugin struct {
+	Name     string          `json:"name"`
+	Command  []string        `json:"command"` // the program and its arguments; no shell
+	Priority int             `json:"priority"`
+	Required bool            `json:"required"` // without its decision, calls are denied
+	Env      []string        `json:"env"`      // names of variables that it gets although they look secret
+	Config   json.RawMessage `json:"config"`   // for the plugin itself
+}
+
+// ParsePlugins reads the setting plugins; nothing and null are none.
+func ParsePlugins(setting string) ([]Plugin, error) {
+	if setting == "" {
+		return nil, nil
+	}
+	var list []Plugin
+	if err := known("plugins", setting, &list, `{"name", "command", "required", "priority", "env", "config"}`); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for i, p := range list {
+		invalid := func(format string, args ...any) error {
+			return layout.Invalid(agentExample("plugins"), "plugins: "+format, args...)
+		}
+		switch {
+		case strings.TrimSpace(p.Name) == "":
+			return nil, invalid("number %d has no name", i+1)
+		case seen[p.Name]:
+			return nil, invalid("there are two of the name %q", p.Name)
+		case len(p.Command) == 0 || strings.TrimSpace(p.Command[0]) == "":
+			return nil, invalid("%q has no command", p.Name)
+		case !slices.ContainsFunc(p.Env, notVariable):
+		default:
+			return nil, invalid("%q: env is a list of names of variables, and %q is none", p.Name, p.Env[slices.IndexFunc(p.Env, notVariable)])
+		}
+		seen[p.Name] = true
+	}
+	return list, nil
+}
+
+func notVariable(name string) bool { return name == "" || strings.ContainsAny(name, "= \t\r\n\x00") }
+
+// Server is what the setting mcp_servers says of one: a command, or an address.
+type Server struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"` // added to the environment of the command
+	URL     string            `json:"url"`
+}
+
+// ProgramsDir is where plugins and MCP servers run that are set for all workspaces, so that no
+// file of a project can be meant by a path in their arguments.
+func ProgramsDir() (string, error) {
+	home, err := Home()
+	return filepath.Join(home, "programs"), err
+}
+
+// CheckPrograms refuses a new value of plugins or mcp_servers that could not be run. A command
+// that is a path is one in the project; without a project, as in a setting for all of them, it
+// would be another program in each, and is refused.
+func CheckPrograms(key, value, project string) error {
+	switch {
+	case value == "":
+	case key == "plugins":
+		list, err := ParsePlugins(value)
+		for _, p := range list {
+			if err == nil {
+				err = findProgram(key, p.Name, p.Command[0], project)
+			}
+		}
+		return err
+	case key == "mcp_servers":
+		var servers map[string]Server
+		if err := known(key, value, &servers, `{"command", "args", "env"} or {"url"}`); err != nil {
+			return err
+		}
+		for name, s := range servers {
+			if err := s.check(name, project); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s Server) check(name, project string) error {
+	invalid := func(format string, args ...any) error {
+		return layout.Invalid(agentExample("mcp_servers"), "mcp_servers: "+format, args...)
+	}
+	if name == "" {
+		return invalid("one has no name")
+	}
+	for variable := range s.Env {
+		if notVariable(variable) {
+			return invalid("%q: %q in env is no name of a variable", name, variable)
+		}
+	}
+	switch {
+	case s.URL != "" && (s.Command != "" || s.Args != nil || s.Env != nil):
+		return invalid("%q has both a url and a command", name)
+	case s.URL != "":
+		if !strings.HasPrefix(s.URL, "http://") && !strings.HasPrefix(s.URL, "https://") {
+			return invalid("the url of %q is neither http nor https: %q", name, s.URL)
+		}
+		return nil
+	case strings.TrimSpace(s.Command) == "":
+		return invalid("%q has neither a command nor a url", name)
+	}
+	return findProgram("mcp_servers", name, s.Command, project)
+}
+
+// known reads a setting. Members that are not known could be meant to change what is run.
+func known(key, value string, into any, members string) error {
+	d := json.NewDecoder(bytes.NewReader([]byte(value)))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil && d.More() {
+		err = errors.New("there is more than one value")
+	}
+	if err != nil {
+		return layout.Invalid(agentExample(key), "%s: %s; each is %s", key, strings.TrimPrefix(err.Error(), "json: "), members)
+	}
+	return nil
+}
+
+// findProgram looks for a program as the agent will: by its name in PATH, by a path in the project.
+func findProgram(key, name, program, project string) error {
+	path := program
+	if filepath.Base(path) != path && !filepath.IsAbs(path) {
+		if project == "" {
+			return layout.Invalid("name it by its absolute path", "%s: the program of %q would be another one in each project: %s", key, name, program)
+		}
+		path = filepath.Join(project, path)
+	}
+	if _, err := exec.LookPath(path); err != nil {
+		if e := (*exec.Error)(nil); errors.As(err, &e) {
+			err = e.Err // it repeats the path
+		}
+		hint := "install it, or name it by its path"
+		if path != program {
+			hint = "a path is taken from the project's folder, " + project + "; the file has to be executable"
+		}
+		return layout.Invalid(hint, "%s: the program of %q cannot be run: %v", key, name, err)
+	}
+	return nil
+}

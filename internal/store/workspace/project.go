@@ -1,0 +1,168 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"tape/internal/git/disk"
+	"tape/internal/git/gitconfig"
+	"tape/internal/store/layout"
+)
+
+// Project is the directory that a workspace under Home belongs to. The folder's name has only
+// a hash of it.
+type Project struct {
+	Dir    string `json:"project"`
+	Remote string `json:"remote,omitempty"` // the address of its git remote, by which it is known elsewhere
+}
+
+func projectPath(workspace string) string {
+	return filepath.Join(workspace, layout.GitDirName, layout.PrivateDir, "project")
+}
+
+// NoteProject keeps which project a workspace under Home belongs to: one that is not that
+// directory's is left alone.
+func (s *Store) NoteProject(dir string) error {
+	if is, err := WorkspaceFor(dir); err != nil || is != s.dir {
+		return err
+	}
+	return noteProject(s.fs, s.dir, dir)
+}
+
+func noteProject(d *disk.FS, workspace, dir string) error {
+	dir = resolved(dir)
+	raw, err := json.Marshal(Project{dir, remoteOf(dir)})
+	if err != nil {
+		return err
+	}
+	return d.WriteFile(projectPath(workspace), append(raw, '\n'))
+}
+
+// ProjectOf is what is known of a workspace's project; nothing of those that older versions
+// have made.
+func ProjectOf(workspace string) (p Project) {
+	if raw, err := os.ReadFile(projectPath(workspace)); err == nil {
+		_ = json.Unmarshal(raw, &p)
+	}
+	return p
+}
+
+// Gone reports that the project's directory is not there any more.
+func (p Project) Gone() bool {
+	_, err := os.Stat(p.Dir)
+	return p.Dir != "" && errors.Is(err, fs.ErrNotExist)
+}
+
+// Workspaces are the folders of all workspaces under Home.
+func Workspaces() ([]string, error) {
+	home, err := Home()
+	if err != nil {
+		return nil, err
+	}
+	names, err := DirNames(home)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, layout.Wrap(err, "list workspaces")
+	}
+	var out []string
+	for _, name := range names {
+		if dir := filepath.Join(home, name); IsWorkspace(dir) {
+			out = append(out, dir)
+		}
+	}
+	return out, nil
+}
+
+// MovedHere finds the workspaces of projects that are gone from where they were and may be
+// what a directory is now: sure if the git remote is the same, else those of the same name.
+func MovedHere(dir string) (found []string, sure bool, err error) {
+	all, err := Workspaces()
+	if err != nil {
+		return nil, false, err
+	}
+	dir = resolved(dir)
+	remote := remoteOf(dir)
+	var named []string
+	for _, ws := range all {
+		p := ProjectOf(ws)
+		switch {
+		case !p.Gone():
+		case remote != "" && p.Remote == remote:
+			found = append(found, ws)
+		case filepath.Base(p.Dir) == filepath.Base(dir):
+			named = append(named, ws)
+		}
+	}
+	if len(found) > 0 {
+		return found, len(found) == 1, nil
+	}
+	return named, false, nil
+}
+
+// Link gives a workspace under Home to another project directory, and returns its new folder.
+// ErrConflict if that directory has one.
+func Link(workspace, dir string) (string, error) {
+	to, err := WorkspaceFor(dir)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Lstat(to); err == nil && to != workspace {
+		return "", layout.Conflict("move it away, or use it", "%s has a workspace: %s", resolved(dir), to)
+	}
+	d := (*disk.FS)(nil)
+	if err := noteProject(d, workspace, dir); err != nil {
+		return "", err
+	}
+	if to == workspace {
+		return to, nil
+	}
+	if err := moveSettings(workspace, to); err != nil {
+		return "", err
+	}
+	return to, layout.Wrap(d.Rename(workspace, to), "move workspace %s", workspace)
+}
+
+// resolved is a directory as the name of its workspace counts it.
+func resolved(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return dir
+}
+
+// remoteOf is the address of the origin of the git repository that a directory is in, and
+// where in it that is; "" if there is none. A password in it is left out.
+func remoteOf(dir string) string {
+	for top := dir; ; top = filepath.Dir(top) {
+		raw, err := os.ReadFile(filepath.Join(top, layout.GitDirName, "config"))
+		if err != nil {
+			if top == filepath.Dir(top) {
+				return ""
+			}
+			continue
+		}
+		entries, _ := gitconfig.Entries(raw)
+		for _, e := range entries {
+			if e.Section == "remote" && e.Subsection == layout.DefaultRemote && e.Key == "url" {
+				inside, _ := filepath.Rel(top, dir)
+				return withoutUser(e.Value) + "#" + filepath.ToSlash(inside)
+			}
+		}
+		return ""
+	}
+}
+
+func withoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return address
+	}
+	u.User = nil
+	return u.String()
+}

@@ -1,0 +1,59 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+)
+
+// RenamedFrom is the branch that git has renamed (git branch -m) and whose name the commits
+// of another branch still have; "" if that is not so, or there is a branch of that name again.
+func (s *Store) RenamedFrom(branch string, head gitstore.Hash) (string, error) {
+	name, err := s.NameAt(head)
+	if err != nil || name == "" || layout.BranchOf(name, branch) == branch {
+		return "", err
+	}
+	log, err := s.git.Reflog(branch)
+	if err != nil {
+		return "", nil // without it, this is a branch that somebody made by hand
+	}
+	for _, e := range log {
+		from, to, ok := strings.Cut(strings.TrimPrefix(e.Message, "Branch: renamed "), " to ")
+		if ok && to == branch && layout.BranchOf(name, from) == from {
+			if _, err := s.git.Ref(from); errors.Is(err, gitstore.ErrNotFound) {
+				return from, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// RenamedError says of a branch that git has renamed how to get it back.
+func (s *Store) RenamedError(from, to string) error {
+	from, to = strings.TrimPrefix(from, "refs/heads/"), strings.TrimPrefix(to, "refs/heads/")
+	return &layout.CorruptError{File: to, Msg: "git has renamed the branch " + from + ", but its commits are of the old name",
+		Fix: "rename it back with: git -C " + layout.ShellWord(s.dir) + " branch -m " + layout.ShellWord(to) + " " + layout.ShellWord(from)}
+}
+
+// CheckRenamed tells of a tape or fork that is not there whether git has renamed its branch.
+func (s *Store) CheckRenamed(ctx context.Context, name string) error {
+	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix} {
+		refs, err := s.git.Refs(prefix)
+		if err != nil {
+			return layout.Classify(err)
+		}
+		for _, ref := range refs {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			from, err := s.RenamedFrom(ref.Name, ref.Hash)
+			if err == nil && from != "" && from == layout.BranchOf(name, from) {
+				return s.RenamedError(from, ref.Name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,395 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+)
+
+// Tape is one session's append-only sequence of entries, or a fork of one. A Tape is a
+// handle: it holds no lock and no open file, and its methods may be called from several
+// goroutines.
+type Tape struct {
+	store  *Store
+	name   string
+	slug   string
+	branch string // full ref
+	fork   string // a fork's own name; its parent's is what comes before it in name
+}
+
+// Handle is the handle of a tape of that name, whether there is one or not.
+func (s *Store) Handle(name string) *Tape {
+	slug := layout.TapeSlug(name)
+	return &Tape{store: s, name: name, slug: slug, branch: layout.BranchPrefix + slug}
+}
+
+// Slug is the tape's name as git has it in its tags.
+func (t *Tape) Slug() string { return t.slug }
+
+// Ref is the full name of the branch that holds the tape.
+func (t *Tape) Ref() string { return t.branch }
+
+// Name is the tape's name; a fork's is PARENT/FORK.
+func (t *Tape) Name() string { return t.name }
+
+// Branch is the git branch that holds the tape, as git names it: tape/<slug>, or
+// fork/<parent's slug>/<slug> for a fork.
+func (t *Tape) Branch() string { return strings.TrimPrefix(t.branch, "refs/heads/") }
+
+// Store is the workspace that the tape is in.
+func (t *Tape) Store() *Store { return t.store }
+
+// Tape returns the tape of a name, or the fork PARENT/FORK; "" means the current one.
+// ErrNotFound if the workspace has none of that name.
+func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var err error
+	if name == "" {
+		if name, err = s.currentTape(); err != nil {
+			return nil, err
+		}
+	}
+	if err := layout.CheckName("a tape", name); err != nil {
+		return nil, err
+	}
+	t := s.Handle(name)
+	h, err := t.Head()
+	if fork := s.ForkHandle(name); fork != nil && errors.Is(err, layout.ErrNotFound) {
+		t = fork
+		h, err = t.Head()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.slug != name {
+		// A slug with a hash: make sure that it is this name's.
+		if owner, err := s.nameOfBranchAt(t.branch, h); err != nil || owner != name && owner != t.slug {
+			return nil, errors.Join(err, layout.Conflict("give one of them another name",
+				"the names %q and %q have the same slug", name, owner))
+		}
+	}
+	return t, nil
+}
+
+// CurrentTape is the name of the tape that commands mean by default; DefaultTape where it
+// cannot be told, which Tape reports.
+func (s *Store) CurrentTape() string {
+	if name, err := s.currentTape(); err == nil {
+		return name
+	}
+	return DefaultTape
+}
+
+func (s *Store) currentTape() (string, error) {
+	if s.config.Tape != "" {
+		return s.config.Tape, nil
+	}
+	name, err := s.currentByHead()
+	if errors.Is(err, layout.ErrNotFound) || errors.Is(err, gitstore.ErrNotFound) {
+		return DefaultTape, nil // the branch is not made yet
+	}
+	return name, err
+}
+
+// PreviousTape is the name of the tape that was the current one before, "" if none was.
+func (s *Store) PreviousTape() string { return s.config.previous }
+
+// Head is the tape's newest commit.
+func (t *Tape) Head() (gitstore.Hash, error) {
+	h, err := t.store.git.Ref(t.branch)
+	if errors.Is(err, gitstore.ErrNotFound) && t.IsFork() {
+		return h, layout.NotFound("", "there is no tape or open fork %q", t.name).Try(layout.ListForks, t.name)
+	}
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return h, layout.NotFound("", "there is no tape %q", t.name).Try(layout.ListTapes, t.name)
+	}
+	return h, layout.Classify(err)
+}
+
+// nameOfBranch finds the name of a tape or fork: the newest commit's trailer says it, or
+// tape.json. A branch that somebody made by hand is named after its slug.
+func (s *Store) nameOfBranch(branch string) (string, error) {
+	h, err := s.git.Ref(branch)
+	if err != nil {
+		return "", layout.Classify(err)
+	}
+	return s.nameOfBranchAt(branch, h)
+}
+
+// nameOfBranchAt is nameOfBranch of a branch whose newest commit is known.
+func (s *Store) nameOfBranchAt(branch string, h gitstore.Hash) (string, error) {
+	c, err := s.git.Commit(h)
+	if err != nil {
+		return "", &layout.CorruptError{File: branch, Msg: err.Error()}
+	}
+	if name := layout.DecodeTrailer(c.Trailer(layout.TrailerName)); name != "" && layout.BranchOf(name, branch) == branch {
+		return name, nil
+	}
+	if strings.HasPrefix(branch, layout.ForkPrefix) {
+		return s.NameOfFork(branch, h)
+	}
+	info, err := TapeInfoAt(s.git, h, c.Tree, branch+":"+layout.TapeFile)
+	if slug := strings.TrimPrefix(branch, layout.BranchPrefix); layout.TapeSlug(info.Name) != slug {
+		return slug, err // a branch that somebody made by hand off another tape
+	}
+	return info.Name, err
+}
+
+// TapeInfoAt reads the tape.json of a commit, whose tree is given; file names it in errors.
+func TapeInfoAt(git *gitstore.Repo, h, tree gitstore.Hash, file string) (info layout.TapeInfo, err error) {
+	root, err := git.Tree(tree)
+	if err != nil {
+		return info, layout.CorruptObject(h, err)
+	}
+	e, ok := layout.FindEntry(root, layout.TapeFile)
+	if !ok {
+		return info, &layout.CorruptError{File: file, Msg: "the commit has no " + layout.TapeFile}
+	}
+	raw, err := git.Blob(e.Hash)
+	if err != nil {
+		return info, layout.CorruptObject(h, err)
+	}
+	return layout.DecodeTapeInfo(raw, file)
+}
+
+// ByBranch returns the tape or fork of a branch, as git names it (refs/heads/ may be left
+// out). ErrNotFound if it is none.
+func (s *Store) ByBranch(ctx context.Context, branch string) (*Tape, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ref := "refs/heads/" + strings.TrimPrefix(branch, "refs/heads/")
+	if !strings.HasPrefix(ref, layout.BranchPrefix) && !strings.HasPrefix(ref, layout.ForkPrefix) {
+		return nil, layout.NotFound("", "%s is not the branch of a tape or a fork", branch).Try(layout.ListTapesAndForks)
+	}
+	t, err := s.TapeOfBranch(ref)
+	if errors.Is(err, gitstore.ErrNotFound) {
+		return nil, layout.NotFound("", "there is no branch %s", branch).Try(layout.ListTapesAndForks)
+	}
+	return t, layout.Classify(err)
+}
+
+// TapeOfBranch returns the handle of a branch.
+func (s *Store) TapeOfBranch(branch string) (*Tape, error) {
+	h, err := s.git.Ref(branch)
+	if err != nil {
+		return nil, layout.Classify(err)
+	}
+	return s.tapeOfBranchAt(branch, h, "")
+}
+
+// tapeOfBranchAt is TapeOfBranch of a branch whose newest commit is known, and maybe its name.
+func (s *Store) tapeOfBranchAt(branch string, h gitstore.Hash, name string) (*Tape, error) {
+	if name == "" {
+		var err error
+		if name, err = s.nameOfBranchAt(branch, h); err != nil {
+			return nil, err
+		}
+	}
+	if strings.HasPrefix(branch, layout.ForkPrefix) {
+		t := s.ForkHandle(name)
+		if t == nil {
+			return nil, &layout.CorruptError{File: branch, Msg: fmt.Sprintf("%q is not the name of a fork", name)}
+		}
+		t.branch = branch
+		return t, nil
+	}
+	return &Tape{store: s, name: name, slug: strings.TrimPrefix(branch, layout.BranchPrefix), branch: branch}, nil
+}
+
+// Tapes returns the workspace's tapes, sorted by branch. Forks are not among them.
+func (s *Store) Tapes(ctx context.Context) ([]*Tape, error) {
+	return s.tapesUnder(ctx, layout.BranchPrefix)
+}
+
+// TapesAndForks returns all tapes, then all forks.
+func (s *Store) TapesAndForks(ctx context.Context) ([]*Tape, error) {
+	return handles(s.List(ctx, nil))
+}
+
+// namedCommit is what a commit says that its tape is called: who lists thousands of tapes again and
+// again should not read their commits each time.
+type namedCommit struct {
+	commit gitstore.Hash
+	name   string
+}
+
+// Listed is a tape with the commit that its branch was at.
+type Listed struct {
+	*Tape
+	Head gitstore.Hash
+}
+
+func handles(list []Listed, err error) ([]*Tape, error) {
+	out := make([]*Tape, len(list))
+	for i, t := range list {
+		out[i] = t.Tape
+	}
+	return out, err
+}
+
+// List lists all tapes, then all forks. The function tells what the tape of a branch, as git
+// names it, is called at a commit, "" where it does not know: then the commit is read.
+func (s *Store) List(ctx context.Context, name func(branch string, h gitstore.Hash) string) ([]Listed, error) {
+	tapes, err := s.listUnder(ctx, layout.BranchPrefix, name)
+	if err != nil {
+		return nil, err
+	}
+	forks, err := s.listUnder(ctx, layout.ForkPrefix, name)
+	return append(tapes, forks...), err
+}
+
+func (s *Store) tapesUnder(ctx context.Context, prefix string) ([]*Tape, error) {
+	return handles(s.listUnder(ctx, prefix, nil))
+}
+
+func (s *Store) listUnder(ctx context.Context, prefix string, known func(branch string, h gitstore.Hash) string) ([]Listed, error) {
+	refs, err := s.git.Refs(prefix)
+	if err != nil {
+		return nil, layout.Classify(err)
+	}
+	out := make([]Listed, 0, len(refs))
+	for _, ref := range refs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		name := ""
+		if known != nil {
+			name = known(strings.TrimPrefix(ref.Name, "refs/heads/"), ref.Hash)
+		}
+		before, ok := s.names.Load(ref.Name)
+		if n, _ := before.(namedCommit); name == "" && ok && n.commit == ref.Hash {
+			name = n.name
+		}
+		t, err := s.tapeOfBranchAt(ref.Name, ref.Hash, name)
+		if errors.Is(err, gitstore.ErrNotFound) {
+			continue // gone since the listing
+		}
+		if errors.Is(err, layout.ErrCorrupt) && strings.HasPrefix(ref.Name, layout.ForkPrefix) {
+			s.warn("the branch " + strings.TrimPrefix(ref.Name, "refs/heads/") + " is left out: " + err.Error())
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list tapes: %w", err)
+		}
+		if prefix == layout.BranchPrefix && name == "" { // a fork's depends on other branches, too
+			s.names.Store(ref.Name, namedCommit{ref.Hash, t.name})
+		}
+		out = append(out, Listed{t, ref.Hash})
+	}
+	return out, nil
+}
+
+// Switch makes a tape the current one. No file moves.
+func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
+	t, err := s.Tape(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return t, s.SetSetting("tape", name)
+}
+
+// WorkTree is the folder in which the tape is checked out, "" if there is none.
+func (t *Tape) WorkTree() string {
+	wt, _, err := t.Worktree()
+	if err != nil {
+		return ""
+	}
+	return wt.Dir
+}
+
+// Forks returns the open forks of a tape, not those of its forks.
+func (t *Tape) Forks(ctx context.Context) ([]*Tape, error) {
+	return t.store.tapesUnder(ctx, layout.ForkPrefix+t.slug+"/")
+}
+
+// Forks returns all open forks of the workspace.
+func (s *Store) Forks(ctx context.Context) ([]*Tape, error) {
+	return s.tapesUnder(ctx, layout.ForkPrefix)
+}
+
+// Ancestor is a commit in the history of another one, or that one itself.
+type Ancestor struct {
+	Hash gitstore.Hash
+	gitstore.Commit
+}
+
+// ByFirstParents yields a commit and those before it, the newest first, without what they
+// have merged. After an error, which comes with the hash of the commit, it ends.
+func (s *Store) ByFirstParents(from gitstore.Hash) iter.Seq2[Ancestor, error] {
+	return func(yield func(Ancestor, error) bool) {
+		for next := from; !next.IsZero(); {
+			at := Ancestor{Hash: next}
+			var err error
+			if at.Commit, err = s.git.Commit(next); err != nil {
+				yield(at, layout.CorruptObject(next, err))
+				return
+			}
+			if !yield(at, nil) || len(at.Parents) == 0 {
+				return
+			}
+			next = at.Parents[0]
+		}
+	}
+}
+
+// NameAt is the tape or fork that a commit says it is of; "" if none does.
+func (s *Store) NameAt(h gitstore.Hash) (string, error) {
+	for c, err := range s.ByFirstParents(h) {
+		if err != nil {
+			return "", err
+		}
+		if name := layout.DecodeTrailer(c.Trailer(layout.TrailerName)); name != "" {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// Message is a commit message: what the commit says, which is a subject and maybe a text
+// behind an empty line, and the trailers. Only the last paragraph counts as trailers, so no
+// text can pass for one.
+// The format is that of the commit's tree.
+func (t *Tape) Message(says, anchor string, first, last int64, format int, more ...layout.Trailer) string {
+	all := append([]layout.Trailer{{Key: layout.TrailerName, Value: layout.EncodeTrailer(t.name)}, {Key: layout.TrailerAnchor, Value: layout.EncodeTrailer(anchor)}}, more...)
+	if entries := layout.EntriesTrailer(first, last); entries != "" {
+		all = append(all, layout.Trailer{Key: layout.TrailerEntries, Value: entries})
+	}
+	var b strings.Builder
+	b.WriteString(says + "\n\n")
+	for _, tr := range append(all, layout.Trailer{Key: layout.TrailerFormat, Value: strconv.Itoa(max(format, layout.FormatVersion))}) {
+		b.WriteString(tr.Key + ": " + tr.Value + "\n")
+	}
+	return b.String()
+}
+
+// ForkTrailer names what a commit has merged.
+func ForkTrailer(f *Tape) layout.Trailer {
+	return layout.Trailer{Key: layout.TrailerFork, Value: layout.EncodeTrailer(f.name)}
+}
+
+// TagRef is the tag of a phase, in full.
+func (t *Tape) TagRef(folder string) string { return layout.TagPrefix + t.slug + "/" + folder }
+
+// Unsettled is the error of a tape whose newest commit git has made by a merge: it has to be
+// completed before the tape can be read or written.
+type Unsettled struct{ Tape *Tape }
+
+func (e *Unsettled) Error() string { return fmt.Sprintf("git has merged into %q", e.Tape.name) }
+
+// NoteSettled remembers that a commit counts as it is, though git has made it.
+func (s *Store) NoteSettled(h gitstore.Hash) { s.Settled.Store(h, true) }
+
+// Merging reports whether git is in the middle of a merge in a working tree.
+func (t *Tape) Merging(wt gitstore.Worktree) bool {
+	heads, err := t.store.git.MergeHeads(wt)
+	return err != nil || len(heads) > 0
+}

@@ -1,0 +1,262 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tape/internal/git/disk"
+	"tape/internal/store/layout"
+)
+
+// Settings that run a program, or say where something is sent, are not in the workspace: it
+// may have come from somebody else. They are in the user's own folder, in one file for all
+// workspaces and in one for each that has settings of its own, which is found by its path.
+// They are read when they are asked for, so that other commands do not open these files.
+
+// userKeys are those settings.
+var userKeys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram"}
+
+// settingsDir is the folder, below Home, with the files for one workspace each.
+const settingsDir = "settings"
+
+// globalFile is the file for all workspaces.
+func globalFile() (string, error) {
+	home, err := settingsHome()
+	return filepath.Join(home, layout.ConfigFile), err
+}
+
+// settingsHome is Home, unless that is a workspace itself: its files come and go with its branches.
+func settingsHome() (string, error) {
+	home, err := Home()
+	if err == nil && IsWorkspace(home) {
+		err = layout.Invalid("set TAPE_HOME to another folder, or move the workspace out of it",
+			"%s, where your settings are, is itself a workspace: the files in it may have come from somebody else", home)
+	}
+	return home, err
+}
+
+// settingsFile is the file for one workspace.
+func settingsFile(workspace string) (string, error) {
+	home, err := settingsHome()
+	return filepath.Join(home, settingsDir, nameOf(resolved(workspace), ".json")), err
+}
+
+// moveSettings gives the settings of a workspace to the path to which it is about to be moved.
+func moveSettings(from, to string) error {
+	was, err := settingsFile(from)
+	if err != nil {
+		return err
+	}
+	is, err := settingsFile(to)
+	if err != nil {
+		return err
+	}
+	err = (*disk.FS)(nil).Rename(was, is)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it has none
+	}
+	return layout.Wrap(err, "move settings of %s", from)
+}
+
+// keyFolder names the member that identifies the .git folder for which the settings were made.
+// Another folder at the same path may be from anybody, and have other programs behind their paths.
+const keyFolder = "folder"
+
+func (s *Store) folder() json.RawMessage {
+	number, born, err := identity(s.git.GitDir())
+	if err != nil {
+		return nil
+	}
+	return json.RawMessage(fmt.Sprintf(`"%d-%d"`, number, born))
+}
+
+// isOther reports whether the settings of a file were made for another folder at the path of this one.
+func (s *Store) isOther(all map[string]json.RawMessage) bool {
+	return all[keyFolder] != nil && string(all[keyFolder]) != string(s.folder())
+}
+
+// changeOwn changes the settings for this workspace.
+func (s *Store) changeOwn(change func(all map[string]json.RawMessage)) error {
+	path, err := settingsFile(s.dir)
+	if err != nil {
+		return err
+	}
+	return s.changeUserFile(path, func(all map[string]json.RawMessage) error {
+		if s.isOther(all) {
+			clear(all)
+		}
+		change(all)
+		all[keyFolder] = s.folder()
+		return nil
+	})
+}
+
+func readUserFile(path string) (map[string]json.RawMessage, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read settings: %w", layout.Classify(err))
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, damagedSettings(path, "not a JSON object: "+err.Error())
+	}
+	return all, nil
+}
+
+// inUserFile looks for one setting in a file: that of a workspace, or, if s is nil, that for all.
+func inUserFile(path, key string, s *Store) (value string, set bool, err error) {
+	all, err := readUserFile(path)
+	raw, set := all[key]
+	if err != nil || !set {
+		return "", false, err
+	}
+	if s != nil && s.isOther(all) {
+		s.otherOnce.Do(func() {
+			s.warn("the settings in " + path + " do not count: they were made for another folder that was here; set them again")
+		})
+		return "", false, nil
+	}
+	if value, err = agentChecked(key, raw); err != nil {
+		err = damagedSettings(path, fmt.Sprintf("%q: %v", key, err))
+	}
+	return value, true, err
+}
+
+// changeUserFile changes a file of settings as it is now.
+func (s *Store) changeUserFile(path string, change func(all map[string]json.RawMessage) error) error {
+	var d *disk.FS // these files are for the user alone, also where a workspace is shared
+	if s != nil && s.fs != nil {
+		d = &disk.FS{Fault: s.fs.Fault}
+	}
+	home, err := Home()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(home, settingsDir)
+	if err := d.MkdirAll(dir); err != nil {
+		return layout.Classify(err)
+	}
+	lock, err := d.Lock(context.Background(), filepath.Join(dir, configLock), defaultLockWait)
+	if err != nil {
+		return layout.Classify(err)
+	}
+	all, err := readUserFile(path)
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	if err == nil {
+		err = change(all)
+	}
+	if err == nil {
+		err = writeSettings(d, path, all)
+	}
+	return errors.Join(err, lock.Unlock())
+}
+
+// checkedFor returns a change of a setting to a value; "" takes it away.
+func checkedFor(key, value string) (func(all map[string]json.RawMessage), error) {
+	var raw json.RawMessage
+	var err error
+	if value != "" {
+		raw, err = agentValue(key, value)
+	}
+	return func(all map[string]json.RawMessage) {
+		if all[key] = raw; value == "" {
+			delete(all, key)
+		}
+	}, err
+}
+
+// Setting returns one setting as text. The keys are those of ConfigKeys.
+func (s *Store) Setting(key string) (string, error) {
+	value, _, err := s.SettingFrom(key)
+	return value, err
+}
+
+// SettingFrom is Setting. global tells that the value is the one for all workspaces.
+func (s *Store) SettingFrom(key string) (value string, global bool, err error) {
+	if !slices.Contains(userKeys, key) {
+		value, err = s.config.get(key)
+		return value, false, err
+	}
+	path, err := settingsFile(s.dir)
+	if err != nil {
+		return "", false, err
+	}
+	if value, set, err := inUserFile(path, key, s); set || err != nil {
+		return value, false, err
+	}
+	value, err = GlobalSetting(key)
+	return value, value != "", err
+}
+
+// SetSetting changes one setting of the workspace, durably.
+func (s *Store) SetSetting(key, value string) error {
+	if !slices.Contains(userKeys, key) {
+		return s.changeConfig(func(c *Config) error {
+			if before := s.CurrentTape(); key == "tape" && value != before {
+				c.previous = before
+			}
+			return c.set(key, value)
+		})
+	}
+	change, err := checkedFor(key, value)
+	if err == nil {
+		err = s.changeOwn(change)
+	}
+	if err != nil || s.config.former[key] == nil {
+		return err
+	}
+	return s.changeConfig(func(c *Config) error {
+		delete(c.former, key)
+		return nil
+	})
+}
+
+// GlobalKeys are the names of the settings that can be set for all workspaces.
+func GlobalKeys() []string { return slices.Clone(userKeys) }
+
+// GlobalSetting is a setting for all workspaces, "" if it is not set.
+func GlobalSetting(key string) (string, error) {
+	path, err := globalFor(key)
+	if err != nil {
+		return "", err
+	}
+	value, _, err := inUserFile(path, key, nil)
+	return value, err
+}
+
+// SetGlobalSetting changes a setting for all workspaces, durably.
+func SetGlobalSetting(key, value string) error {
+	path, err := globalFor(key)
+	if err != nil {
+		return err
+	}
+	change, err := checkedFor(key, value)
+	if err != nil {
+		return err
+	}
+	return (*Store)(nil).changeUserFile(path, func(all map[string]json.RawMessage) error {
+		change(all)
+		return nil
+	})
+}
+
+func globalFor(key string) (string, error) {
+	if slices.Contains(dataKeys, key) {
+		return "", layout.Invalid("set it in each workspace, without --global", "%s describes the data of one workspace, and cannot be set for all", key)
+	}
+	if !slices.Contains(userKeys, key) {
+		return "", noSetting(key)
+	}
+	return globalFile()
+}

@@ -1,0 +1,187 @@
+package writer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/store/artifacts"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
+)
+
+// AddArtifact adds a content to the open phase, durably. It is committed with the phase, whether
+// an entry refers to it or not.
+func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, staged *artifacts.Staged) (layout.Artifact, error) {
+	a.MIMEType, a.ID, a.SHA256, a.Size = cmp.Or(a.MIMEType, layout.AnyType), staged.SHA256, staged.SHA256, staged.Size
+	err := Write(ctx, t, func(w *Writer) error {
+		if err := staged.Place(w.phasePath()); err != nil {
+			return err
+		}
+		// The folder may be new; without the note the next writer just looks for itself.
+		w.note()
+		_ = w.save(false)
+		return nil
+	})
+	return a, err
+}
+
+// Attach adds a content for entries that follow in the Tx, those of its forks included. Where there
+// is a working tree, it is a file of the open phase, which stays there after a rollback.
+func (tx *Tx) Attach(ctx context.Context, a layout.Artifact, data []byte) (layout.Artifact, error) {
+	a.SHA256, a.Size = artifacts.NameOf(data), int64(len(data))
+	a.ID = a.SHA256
+	if _, ok := layout.FindEntry(tx.b.Loose, a.SHA256); !ok {
+		tx.b.Loose = append(tx.b.Loose, gitstore.TreeEntry{Name: a.SHA256, Mode: gitstore.ModeFile, Hash: tx.batch.Put(gitstore.KindBlob, data)})
+	}
+	if tx.bare {
+		return a, nil
+	}
+	staged, err := artifacts.Stage(ctx, tx.w.T.Store(), bytes.NewReader(data))
+	if err != nil {
+		return a, err
+	}
+	defer staged.Discard()
+	return a, staged.Place(tx.w.phasePath())
+}
+
+// Attached is what Attach has added.
+func (tx *Tx) Attached() []gitstore.TreeEntry { return tx.b.Loose }
+
+// refer makes sure that the artifacts are in the open phase to which an entry refers. Others than
+// the tape may have them.
+func (w *Writer) refer(ctx context.Context, refs []layout.Artifact, others ...*snapshot.Snapshot) error {
+	var in []*snapshot.Snapshot
+	for _, ref := range refs {
+		if size, err := snapshot.SizeOf(w.phasePath(layout.ArtifactsDir, ref.SHA256)); err == nil && size == ref.Size {
+			if err := artifacts.Settle(w.T.Store().FS(), w.phasePath()); err != nil {
+				return err
+			}
+			continue
+		}
+		if in == nil {
+			v, err := snapshot.Look(w.T, w.Wt.Dir, w.Head, w.rec)
+			if err != nil {
+				return err
+			}
+			in = append([]*snapshot.Snapshot{v}, others...)
+		}
+		if err := artifacts.Bring(ctx, w.T, ref, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, in...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkArtifacts refuses an entry that refers to what is not there.
+func (w *Writer) checkArtifacts(ctx context.Context, d layout.Draft) error {
+	refs, err := layout.CheckArtifacts(d.Payload)
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	return w.refer(ctx, refs)
+}
+
+// checkArtifacts is that of the Writer, also where there is no working tree.
+func (tx *Tx) checkArtifacts(ctx context.Context, payload []byte) error {
+	if !tx.bare {
+		return tx.w.checkArtifacts(ctx, layout.Draft{Payload: payload})
+	}
+	refs, err := layout.CheckArtifacts(payload)
+	for _, ref := range refs {
+		if err == nil {
+			err = tx.b.Refer(ref.SHA256)
+		}
+		if _, ok := layout.FindEntry(tx.b.Artifacts, ref.SHA256); err == nil && !ok {
+			err = artifacts.Missing(ref)
+		}
+	}
+	return err
+}
+
+// hasLoose reports whether the open phase has artifacts in its folder that git has not.
+func (w *Writer) hasLoose() (bool, error) {
+	if w.Wt.Dir == "" {
+		return false, nil
+	}
+	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
+	if err != nil {
+		return false, err
+	}
+	return artifacts.Loose(v, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, w.phasePath())
+}
+
+// CheckpointAll is Checkpoint that also commits artifacts to which no entry refers: what follows
+// writes the working tree anew.
+func (w *Writer) CheckpointAll(ctx context.Context) error {
+	loose, err := w.hasLoose()
+	if err != nil || !loose || w.Uncommitted() > 0 {
+		return errors.Join(err, w.Checkpoint(ctx))
+	}
+	_, err = w.Update(ctx, func(tx *Tx) error {
+		if err := tx.loadBase(); err != nil {
+			return err
+		}
+		tx.b.RootTree = gitstore.ZeroHash
+		_, err := tx.commit(ctx, checkpointSubject(0), nil)
+		return err
+	})
+	return err
+}
+
+// bringStored has the open phase have the artifacts of a line that is stored as it is, and which
+// another commit has. That may be in the Tx still; then everything is in the tape's own files.
+func (tx *Tx) bringStored(ctx context.Context, e jsonl.Entry, theirs gitstore.Hash) error {
+	refs := layout.Artifacts(e.Payload)
+	if len(refs) == 0 || e.Kind == layout.KindAnchor {
+		return nil
+	}
+	var others []*snapshot.Snapshot
+	if v, err := snapshot.AtCommit(tx.w.T.Store(), theirs); err == nil {
+		others = append(others, v)
+	}
+	for _, ref := range refs {
+		var err error
+		tx.wanted[ref.SHA256] = true
+		if tx.bare {
+			tx.b.From = append(slices.Clip(tx.b.From[:min(1, len(tx.b.From))]), others...)
+			err = tx.b.Refer(ref.SHA256)
+		} else if err = tx.w.refer(ctx, []layout.Artifact{ref}, others...); errors.Is(err, layout.ErrInvalid) {
+			err = nil // it was missing before
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Absent notes in an entry's meta which artifacts did not come with it. It is for entries that
+// are stored as they are, such as those of an import. Some are known to be there.
+func (tx *Tx) Absent(ctx context.Context, d layout.Draft, there ...gitstore.TreeEntry) (layout.Draft, error) {
+	var absent []byte
+	for _, ref := range layout.Artifacts(d.Payload) {
+		if _, ok := layout.FindEntry(there, ref.SHA256); ok {
+			continue
+		}
+		err := tx.checkArtifacts(ctx, []byte(`{"artifact":`+string(ref.Reference())+`}`))
+		if errors.Is(err, layout.ErrInvalid) {
+			absent = append(jsonl.AppendString(absent, ref.SHA256), ',')
+			err = nil
+		}
+		if err != nil {
+			return d, err
+		}
+	}
+	if len(absent) > 0 && jsonl.Get(d.Meta, layout.MetaAbsent) == nil {
+		d.Line = nil
+		d.Meta = jsonl.WithMember(d.Meta, fmt.Appendf(nil, `"%s":[%s]`, layout.MetaAbsent, absent[:len(absent)-1]))
+	}
+	return d, nil
+}

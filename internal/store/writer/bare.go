@@ -1,0 +1,103 @@
+package writer
+
+import (
+	"context"
+	"errors"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/resolve"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/tags"
+	"tape/internal/store/workspace"
+)
+
+// BeginBare is Begin that makes no working tree for a tape which has none: entries, and commits
+// with them, go to git alone. It needs no record: until the branch has moved, nothing has
+// happened, and then only tags can be missing, which follow from the commits.
+func BeginBare(ctx context.Context, t *workspace.Tape) (*Tx, error) {
+	if _, err := t.Head(); err != nil {
+		return nil, err
+	}
+	lock, err := LockFile(ctx, t)
+	if err != nil {
+		return nil, layout.Wrap(err, "write tape %q", t.Name())
+	}
+	tx, err := Holding(t, lock).beginBare(ctx)
+	if err != nil {
+		err = errors.Join(err, lock.Unlock())
+	}
+	return tx, layout.Wrap(err, "write tape %q", t.Name())
+}
+
+func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
+	if _, err := w.look(); err != nil {
+		return nil, err
+	}
+	if w.Wt.Dir != "" || w.rec.Undo != nil || w.rec.Doubtful {
+		if err := w.Begin(ctx); err != nil {
+			return nil, err
+		}
+		return w.beginTx()
+	}
+	if w.rec.Moved(w.Head) {
+		if err := snapshot.CheckSettled(w.T, w.Head); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(journal.CheckHome(w.T, w.rec, w.Head, ""), w.checkNotElsewhere()); err != nil {
+		return nil, err
+	}
+	// Were one missing before those of this change, nobody would look for it behind them.
+	if _, err := tags.Ensure(ctx, w.T, w.Head, false); err != nil {
+		return nil, err
+	}
+	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.CheckPhases(); err != nil {
+		return nil, err
+	}
+	last, err := v.LastID()
+	if err != nil {
+		return nil, err
+	}
+	batch := w.T.Store().Git().NewBatch()
+	b, err := resolve.NewBuilder(v, batch.Put)
+	return w.bareTx(batch, b, Plan{Hash: w.Head}, last), err
+}
+
+// bareTx goes on from a commit with a builder's tree, whose last entry is given.
+func (w *Writer) bareTx(batch *gitstore.Batch, b *resolve.Builder, at Plan, last int64) *Tx {
+	w.rec.LastID, w.rec.Committed = last, last
+	w.rec.Seq, w.rec.Folder, w.rec.Anchor = b.Seq, b.Folder, b.Anchor
+	return &Tx{w: w, batch: batch, b: b, bare: true, commits: Continue(w.T, batch, b, at, last)}
+}
+
+// finishBare makes the change durable, and then true.
+func (tx *Tx) finishBare(ctx context.Context) error {
+	w := tx.w
+	defer tx.batch.Discard()
+	if err := tx.Checkpoint(ctx); err != nil || tx.result.Appended == 0 {
+		return err
+	}
+	if err := tx.batch.Flush(ctx); err != nil {
+		return err
+	}
+	plan := tx.commits.Plan
+	who, err := w.moveRef(ctx, plan, w.Head)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	for _, tag := range plan.Tags {
+		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
+			break
+		}
+	}
+	w.settle(ctx, tx.batch)
+	return nil
+}

@@ -1,0 +1,204 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"tape/internal/git/gitobject"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/checkout"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/tags"
+	"tape/internal/store/workspace"
+)
+
+// Handoff tells what a handoff made.
+type Handoff struct {
+	Anchor string // the new anchor's name
+	Seq    int    // the number of the phase that it opens
+	Entry  int64  // the anchor's id
+	Commit string // the commit that holds the phase before it
+	Tag    string // the tag of that commit, without refs/tags/
+}
+
+// HandOff closes the open phase: it writes an anchor, commits everything before it,
+// and tags the commit.
+func HandOff(ctx context.Context, t *workspace.Tape, a layout.Anchor) (Handoff, error) {
+	var h Handoff
+	_, err := Update(ctx, t, func(tx *Tx) (err error) {
+		h, err = tx.Handoff(ctx, a)
+		return err
+	})
+	return h, err
+}
+
+// Checkpoint commits what has been appended since the last commit, without an anchor.
+// It returns how many entries that were, 0 with the present commit if there are none.
+func Checkpoint(ctx context.Context, t *workspace.Tape) (commit string, entries int64, err error) {
+	err = Write(ctx, t, func(w *Writer) error {
+		entries = w.Uncommitted()
+		err := w.Checkpoint(ctx)
+		commit = w.Head.String()
+		return err
+	})
+	return commit, entries, err
+}
+
+// Checkpoint commits everything up to here, those entries included that were appended
+// before the Tx. With nothing new it does nothing.
+func (tx *Tx) Checkpoint(ctx context.Context) error {
+	n := tx.w.Uncommitted()
+	if n == 0 {
+		return nil
+	}
+	if err := tx.loadBase(); err != nil {
+		return err
+	}
+	_, err := tx.commit(ctx, checkpointSubject(int(n)), nil)
+	return err
+}
+
+func checkpointSubject(n int) string { return "checkpoint: " + layout.CountEntries(int64(n)) }
+
+// Handoff closes the open phase and opens the next one.
+func (tx *Tx) Handoff(ctx context.Context, a layout.Anchor) (Handoff, error) {
+	w := tx.w
+	d, err := layout.AnchorDraft(a)
+	if err != nil {
+		return Handoff{}, err
+	}
+	line, err := Encode(w.T, w.rec.LastID+1, d)
+	if err != nil {
+		return Handoff{}, err
+	}
+	if err := tx.loadBase(); err != nil {
+		return Handoff{}, err
+	}
+	if err := tx.openPhase(a.Name, line); err != nil {
+		return Handoff{}, err
+	}
+	says := "handoff: " + layout.OneLine(a.Name)
+	if text := tags.CommitText(line); text != "" {
+		says += "\n\n" + text
+	}
+	c, err := tx.commit(ctx, says, nil)
+	if err != nil {
+		return Handoff{}, err
+	}
+	return tx.tagLast(ctx, c, opened{w.rec.Seq, a.Name, w.rec.Folder, w.rec.LastID, line})
+}
+
+// opened is a phase that a commit opens.
+type opened struct {
+	seq          int
+	name, folder string
+	entry        int64
+	line         []byte // the anchor's
+}
+
+// tagLast plans the tag of a phase on the last commit.
+func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff, error) {
+	last, ref := tx.commits, tx.w.T.TagRef(p.folder)
+	hash, err := tags.Put(ctx, tx.w.T, tx.batch, ref, last.Hash, c, p.line)
+	if err != nil {
+		return Handoff{}, err
+	}
+	last.Tags = append(last.Tags, gitstore.Ref{Name: ref, Hash: hash})
+	h := Handoff{Anchor: p.name, Seq: p.seq, Entry: p.entry, Commit: last.Hash.String(), Tag: layout.ShortTag(ref)}
+	tx.result.Handoffs = append(tx.result.Handoffs, h)
+	return h, nil
+}
+
+// openPhase creates the folder of the next phase with its anchor.
+func (tx *Tx) openPhase(name string, line []byte) error {
+	if err := errors.Join(tx.flushAll(), tx.keepArtifacts(tx.w.rec.Folder, &tx.b.Artifacts)); err != nil {
+		return err
+	}
+	w, d := tx.w, tx.w.T.Store().FS()
+	tx.b.OpenPhase(name, line)
+	w.rec.Seq, w.rec.Folder, w.rec.Anchor = tx.b.Seq, tx.b.Folder, name
+	w.rec.Tails = [layout.ClassCount]journal.Tail{}
+	tx.count()
+	if tx.bare {
+		return nil
+	}
+	if err := d.Mkdir(w.phasePath()); err != nil {
+		return err
+	}
+	tx.dirs[w.AnchorsPath()], tx.dirs[w.phasePath()] = true, true
+	f, err := d.OpenFile(w.phasePath(layout.AnchorFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(line); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	tx.syncLater(f)
+	return nil
+}
+
+// commit plans a commit of the tree as it now is; merged are its parents besides the tape.
+func (tx *Tx) commit(ctx context.Context, says string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+	w := tx.w
+	if err := tx.keepArtifacts(w.rec.Folder, &tx.b.Artifacts); err != nil {
+		return gitstore.Commit{}, err
+	}
+	c, err := tx.commits.commit(ctx, says, w.rec.LastID, merged, more...)
+	w.rec.Committed, tx.result.Commit = w.rec.LastID, tx.commits.Hash.String()
+	return c, err
+}
+
+// PutCommit signs a commit with the user's identity, and with a key if git's
+// configuration says so, and stores it.
+func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *gitstore.Commit) (gitstore.Hash, error) {
+	var err error
+	if c.Author, c.Committer, err = t.Store().Git().Identity(t.Store().Now()); err != nil {
+		return gitstore.ZeroHash, err
+	}
+	raw := gitstore.EncodeCommit(*c)
+	signer, err := t.Store().Git().Config().Signer()
+	if err != nil {
+		return gitstore.ZeroHash, err
+	}
+	if signer != nil && signer.Commits() {
+		sig, err := signer.Sign(ctx, raw)
+		if err != nil {
+			return gitstore.ZeroHash, err
+		}
+		raw = gitobject.SignCommit(raw, sig)
+	}
+	return b.Put(gitstore.KindCommit, raw), nil
+}
+
+// moveBranch makes the planned commits true: the branch, then the tags, then the
+// index of the working tree. Only the branch can fail; what is missing of the rest
+// follows from the commits, and the next writer makes it.
+func (tx *Tx) moveBranch(ctx context.Context) error {
+	w, last := tx.w, tx.commits
+	w.rec.Undo.Next = last.Hash.String()
+	if err := w.save(true); err != nil {
+		return err
+	}
+	who, err := w.moveRef(ctx, last.Plan, w.Head)
+	if err != nil {
+		return err
+	}
+	waits := ctx
+	ctx = context.WithoutCancel(ctx)
+	defer func() { tx.incomplete = !w.settle(waits, tx.batch) || tx.incomplete }()
+	for _, tag := range last.Tags {
+		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
+			tx.incomplete = true
+			return nil
+		}
+	}
+	if err := checkout.UpdateIndex(ctx, w.T.Store(), w.Wt, slices.Collect(maps.Values(tx.changes))); err != nil {
+		w.T.Store().Warn("git status will be out of date until the next command: " + err.Error())
+		tx.incomplete = true
+	}
+	return nil
+}

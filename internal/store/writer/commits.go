@@ -1,0 +1,77 @@
+package writer
+
+import (
+	"context"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/resolve"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// Commits are made one on top of the other, without a working tree. The plan that they are
+// leads to the newest.
+type Commits struct {
+	Plan
+	Last int64 // its last entry
+
+	t     *workspace.Tape
+	batch *gitstore.Batch
+	b     *resolve.Builder
+}
+
+// CommitsOn begins with a snapshot's commit.
+func CommitsOn(t *workspace.Tape, v *snapshot.Snapshot, batch *gitstore.Batch) (*Commits, error) {
+	last, err := v.LastID()
+	if err != nil {
+		return nil, err
+	}
+	b, err := resolve.NewBuilder(v, batch.Put)
+	return Continue(t, batch, b, Plan{Hash: v.Commit, Subject: "back to " + layout.OneLine(t.Name())}, last), err
+}
+
+// Continue begins with a commit that has a builder's tree.
+func Continue(t *workspace.Tape, batch *gitstore.Batch, b *resolve.Builder, at Plan, last int64) *Commits {
+	at.Objects = batch
+	return &Commits{Plan: at, Last: last, t: t, batch: batch, b: b}
+}
+
+// From says where the artifacts are that lines refer to, besides the tape: in a working tree, whose
+// are stored already, or in commits.
+func (c *Commits) From(loose []gitstore.TreeEntry, others ...*snapshot.Snapshot) {
+	c.b.Loose = loose
+	c.b.From = append(c.b.From, others...)
+}
+
+// Add adds a commit with lines, which have the next ids.
+func (c *Commits) Add(ctx context.Context, subject string, lines [][]byte, merged []gitstore.Hash, more ...layout.Trailer) error {
+	for _, line := range lines {
+		if err := c.b.AddLine(line); err != nil {
+			return err
+		}
+	}
+	_, err := c.commit(ctx, subject, c.Last+int64(len(lines)), merged, more...)
+	return err
+}
+
+// commit adds a commit of what the builder has, up to an entry. It says its subject, and maybe
+// a text behind an empty line.
+func (c *Commits) commit(ctx context.Context, says string, last int64, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+	tree := c.b.Tree()
+	out := gitstore.Commit{Tree: tree, Parents: append([]gitstore.Hash{c.Hash}, merged...),
+		Message: c.t.Message(says, c.b.Anchor, c.Last+1, last, c.b.Format, more...)}
+	var err error
+	c.Last = last
+	c.Subject, _, _ = strings.Cut(says, "\n")
+	c.Hash, err = PutCommit(ctx, c.t, c.batch, &out)
+	return out, err
+}
+
+// Checkpoint adds a commit with lines, if there are any.
+func (c *Commits) Checkpoint(ctx context.Context, lines [][]byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	return c.Add(ctx, checkpointSubject(len(lines)), lines, nil)
+}

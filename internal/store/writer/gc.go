@@ -1,0 +1,29 @@
+package writer
+
+import (
+	"context"
+	"tape/internal/git/gitstore"
+	"tape/internal/git/gitworktree"
+	"tape/internal/store/checkout"
+	"tape/internal/store/journal"
+)
+
+// DropTree removes the working tree. A record says so until it is gone, so that readers
+// meanwhile use the commit, and a writer after a crash begins a new one.
+func (w *Writer) DropTree(ctx context.Context) error {
+	if err := w.begins(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}); err != nil {
+		return err
+	}
+	if w.InMainTree() { // which stays; a crash before the branch is gone brings the files back
+		return checkout.Empty(context.WithoutCancel(ctx), w.T.Store(), w.Wt, w.Head)
+	}
+	if err := gitworktree.Remove(context.WithoutCancel(ctx), w.T.Store().Git(), w.Wt); err != nil {
+		return err
+	}
+	w.Wt = gitstore.Worktree{}
+	w.rec.Undo, w.rec.Home = nil, ""
+	return w.save(true)
+}
+
+// InMainTree reports whether the tape is checked out in the folder of the workspace.
+func (w *Writer) InMainTree() bool { return w.Wt.GitDir == w.T.Store().Git().GitDir() }

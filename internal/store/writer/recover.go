@@ -1,0 +1,347 @@
+package writer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/checkout"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/tags"
+	"tape/internal/store/workspace"
+)
+
+// FinishCheckout completes the working tree of a branch that was moved to where it is.
+func (w *Writer) FinishCheckout(ctx context.Context) error {
+	if !journal.CheckingOut(w.rec, w.Head) {
+		return nil
+	}
+	return w.recover(ctx)
+}
+
+// WriteTree writes the files of a tape that git has checked out without them.
+func WriteTree(ctx context.Context, t *workspace.Tape) error {
+	return LockedAsIs(ctx, t, func(w *Writer) error {
+		w.rec = journal.Record{Branch: t.Ref(), Head: w.Head.String(), Undo: &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}}
+		return w.recover(ctx)
+	})
+}
+
+// recover finds out where the tape ends without the last writer's note: it completes
+// or takes back what was interrupted, and reads the open phase from its beginning.
+// It refuses to go on from damage.
+func (w *Writer) recover(ctx context.Context) error {
+	before := w.rec
+	if before.Head != w.Head.String() {
+		w.rec.LastID, w.rec.Committed = 0, 0 // of another commit
+	}
+	w.rec.Head, w.rec.Owner = w.Head.String(), ""
+	if !journal.CheckingOut(before, w.Head) {
+		if err := w.checkMerging(); err != nil {
+			return err
+		}
+	}
+	u, first := before.Undo, w.Wt.Dir == ""
+	recorded := u != nil || before.Doubtful // a record on disk that has to be cleared for good
+	switch {
+	case w.Wt.Dir == "" || journal.CheckingOut(before, w.Head):
+		recorded = true
+		if err := w.checkout(ctx, u); err != nil {
+			return err
+		}
+	case u != nil && !u.Checkout:
+		if err := w.takeBack(*u); err != nil {
+			return err
+		}
+	}
+	w.rec.Undo = nil
+	committed, err := w.findEnd(ctx, before)
+	if err != nil {
+		return err
+	}
+	if u != nil && u.Checkout {
+		if err := tags.Prune(ctx, w.T, committed.List); err != nil {
+			return err
+		}
+	}
+	repaired, err := tags.Ensure(ctx, w.T, w.Head, false)
+	if err != nil {
+		return err
+	}
+	if u != nil || first {
+		if err := w.syncRefs(); err != nil {
+			return err
+		}
+	}
+	if u != nil || repaired || w.indexIsOld(before) {
+		if err := checkout.RebuildIndex(ctx, w.T.Store(), w.Wt); err != nil {
+			return err
+		}
+	}
+	w.T.Store().Git().SweepTemp(w.T.Store().Now())
+	w.note()
+	return w.save(recorded)
+}
+
+// syncRefs makes durable where the branch, the tags and the working tree are: who moved or removed one
+// was interrupted, and the record that says so is about to go. What an import has made has no
+// record, and is written to for the first time now.
+func (w *Writer) syncRefs() error {
+	git := w.T.Store().Git()
+	for _, ref := range []string{w.T.Ref(), w.T.TagRef(w.rec.Folder)} {
+		err := w.T.Store().FS().SyncDir(filepath.Dir(git.RefPath(ref)))
+		if gitstore.IsAbsent(err) { // packed
+			err = w.T.Store().FS().SyncDir(git.GitDir())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if w.Wt.Dir == "" {
+		return nil
+	}
+	return w.T.Store().FS().SyncDir(filepath.Dir(w.Wt.GitDir)) // where git's worktrees are listed
+}
+
+// findEnd reads where the tape ends, makes that durable, and returns what is committed. Of the
+// record from before, what it says of the files counts where nothing was interrupted.
+func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.Snapshot, error) {
+	var note journal.Record
+	if before.Undo == nil {
+		note = before
+	}
+	v, err := snapshot.Look(w.T, w.Wt.Dir, w.Head, note)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.CheckPhases(); err != nil {
+		return nil, err
+	}
+	committed, err := snapshot.AtCommit(w.T.Store(), w.Head)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.compare(v, committed, before); err != nil {
+		return nil, err
+	}
+	// Phases before the open one that are not committed, and the one that was open when the
+	// last was: somebody made them by hand, or git left them.
+	closed := &snapshot.Walk{V: v, Tape: w.T.Name(), First: max(0, len(committed.List)-1), Last: len(v.List) - 2}
+	if err := closed.Read(ctx, func(layout.Entry) bool { return true }); err != nil {
+		return nil, err
+	}
+	if err := w.scan(ctx, v); err != nil {
+		return nil, err
+	}
+	if err := w.syncOpen(); err != nil {
+		return nil, err
+	}
+	w.rec.Committed, err = committed.LastID()
+	return committed, err
+}
+
+// checkMerging refuses to look for damage in files that git is merging. A merge whose commit
+// the branch has already is over: it was interrupted while it was cleared away.
+func (w *Writer) checkMerging() error {
+	if w.Wt.Dir == "" || !w.T.Merging(w.Wt) {
+		return nil
+	}
+	heads, err := w.T.Store().Git().MergeHeads(w.Wt)
+	over := err == nil
+	for _, h := range heads {
+		has, err := lineage.Contains(w.T.Store(), w.Head, h)
+		over = over && err == nil && has
+	}
+	if over {
+		return w.T.Store().Git().ClearMerge(w.Wt)
+	}
+	return layout.Conflict("", "git is in the middle of a merge in %s", w.Wt.Dir).Try(layout.FinishMerge)
+}
+
+// takeBack undoes an interrupted change, unless the branch has it already: then the
+// files are complete, and what comes behind the branch is made up for by recover.
+func (w *Writer) takeBack(u journal.Undo) error {
+	back, err := snapshot.Without(w.T, u, w.Head)
+	if err != nil || !back {
+		return err
+	}
+	if err := w.rollback(u); err != nil {
+		return err
+	}
+	w.T.Store().Warn("undid an interrupted change, none of which was acknowledged")
+	return nil
+}
+
+// scan reads the open phase: the last id, where the files end, and what was torn.
+func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
+	p := v.List[len(v.List)-1]
+	w.rec.Seq, w.rec.Folder = p.Seq, p.Folder
+	w.rec.Tails = [layout.ClassCount]journal.Tail{}
+	for c, files := range v.Last {
+		if len(files) == 0 {
+			continue
+		}
+		last := &v.Last[c][len(files)-1]
+		if err := w.setAside(v, p, last); err != nil {
+			return err
+		}
+		data, err := v.Content(p, *last)
+		if err != nil {
+			return err
+		}
+		w.rec.Tails[c] = journal.Tail{Seg: last.N, Size: last.Size, Sum: snapshot.Checksum(0, data)}
+	}
+	anchor, err := snapshot.ReadAnchor(v, p, w.T.Name())
+	if err != nil {
+		return err
+	}
+	before := int64(0)
+	if p.Seq > 1 {
+		if before, err = snapshot.LastID(v, v.List[p.Seq-2]); err != nil {
+			return err
+		}
+	}
+	if p.Seq == 1 && anchor.ID != 1 {
+		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("the tape begins with id %d", anchor.ID)}
+	}
+	if anchor.ID != before+1 {
+		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("its id is %d, but the phase before ends at %d", anchor.ID, before)}
+	}
+	w.rec.Anchor = anchor.Anchor
+	// Of a sparse working tree, what git has is read by its hash whenever it is read, and may
+	// be as long as the tape.
+	read := &snapshot.Walk{V: v, Tape: w.T.Name(), First: p.Seq - 1, Last: p.Seq - 1}
+	if v.Under != nil && p.Seq == len(v.Under.List) {
+		end, err := v.Under.Mark()
+		if err != nil {
+			return err
+		}
+		read.From = end.Place()
+	}
+	if err := read.Read(ctx, func(layout.Entry) bool { return true }); err != nil {
+		return err
+	}
+	w.rec.LastID = read.R.Last
+	return nil
+}
+
+// syncOpen makes what scan found durable: whoever wrote it may have been killed before
+// it was synced, and what is appended now builds on it.
+func (w *Writer) syncOpen() error {
+	d := w.T.Store().FS()
+	for c, tail := range w.rec.Tails {
+		if tail.Seg == 0 {
+			continue
+		}
+		f, err := d.OpenFile(w.phasePath(layout.SegmentName(layout.Class(c), tail.Seg)), os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(d.SyncDir(w.phasePath()), d.SyncDir(w.AnchorsPath()))
+}
+
+// setAside moves a last line without its newline out of a file: it was never
+// acknowledged, and the next entry must not be glued to it.
+func (w *Writer) setAside(v *snapshot.Snapshot, p layout.Phase, s *layout.Segment) error {
+	data, err := v.Content(p, *s)
+	if err != nil {
+		return err
+	}
+	end := bytes.LastIndexByte(data, '\n') + 1
+	if end == len(data) {
+		return nil
+	}
+	d := w.T.Store().FS()
+	dir := w.T.Store().PrivatePath(layout.TornDirName)
+	if err := d.MkdirAll(dir); err != nil {
+		return err
+	}
+	stamp := w.T.Store().Now().UTC().Format("20060102T150405.000000000Z")
+	kept := filepath.Join(dir, strings.Join([]string{w.T.Slug(), p.Folder, s.Name(), stamp}, "~"))
+	if err := d.WriteFile(kept, data[end:]); err != nil {
+		return err
+	}
+	if err := d.Truncate(v.Path(p, s.Name()), int64(end)); err != nil {
+		return err
+	}
+	s.Size = int64(end)
+	w.T.Store().Warn(fmt.Sprintf("%s ended in an unfinished line that was never acknowledged; its %d bytes are now in %s",
+		v.Path(p, s.Name()), len(data)-end, kept))
+	return nil
+}
+
+// compare checks that the working tree continues what is committed, and that nothing
+// that the last writer acknowledged is gone.
+func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, before journal.Record) error {
+	_, err := v.Extends(committed, true)
+	if err != nil {
+		return err
+	}
+	switch u := before.Undo; {
+	case u != nil && (!u.Checkout || u.Head != u.Next): // the branch was about to move
+		return nil
+	case u == nil && before.Folder == v.LastPhase().Folder:
+		err = snapshot.CheckNotTruncated(v, before, w.Head)
+	}
+	return snapshot.WithStash(v, w.Head, cmp.Or(err, snapshot.CheckEnd(w.T, v, before)))
+}
+
+// Mend calls f, which puts right the files of a tape, with the note of the last writer as far as it
+// still tells where the tape ends. What is there then is where the tape ends. An interrupted
+// change is completed or taken back first.
+func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, note journal.Record) error) error {
+	return LockedAsIs(ctx, t, func(w *Writer) error {
+		if err := w.checkMerging(); err != nil {
+			return err
+		}
+		note, u := w.rec, w.rec.Undo
+		switch {
+		case w.Wt.Dir == "" || journal.CheckingOut(w.rec, w.Head):
+			if err := w.checkout(ctx, u); err != nil {
+				return err
+			}
+		case u != nil && !u.Checkout:
+			if err := w.takeBack(*u); err != nil {
+				return err
+			}
+			note = journal.Record{} // of the change
+		}
+		note.Undo = nil
+		if err := f(w, note); err != nil {
+			return err
+		}
+		w.rec = journal.Record{Gen: w.rec.Gen, Doubtful: true}
+		return w.recover(ctx)
+	})
+}
+
+// Finish completes what a crash has left of a tape that is checked out nowhere: a move of its
+// branch, and its tags. It needs no working tree for the latter.
+func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err error) {
+	if _, err := t.Head(); err != nil {
+		return false, err // no lock file for a tape that does not exist
+	}
+	err = LockedAsIs(ctx, t, func(w *Writer) error {
+		if w.Head.IsZero() {
+			return nil // it is gone
+		}
+		if err := w.FinishCheckout(ctx); err != nil {
+			return err
+		}
+		made, err = tags.Ensure(ctx, t, w.Head, all)
+		return err
+	})
+	return made, err
+}

@@ -1,0 +1,117 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// Reset starts the tape over, with nothing but its first anchor; a fork with nothing but
+// what it has of its parent. With archive the history so far keeps a ref, whose name is
+// returned; without, only git's reflog knows of it.
+func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
+	err = Write(ctx, t, func(w *Writer) error {
+		if archive {
+			if ref, err = w.Archive(ctx); err != nil {
+				return err
+			}
+		} else if err := w.Checkpoint(ctx); err != nil {
+			return err
+		}
+		next, err := w.beginning(ctx)
+		if err != nil {
+			return err
+		}
+		next.Subject = "reset: " + layout.OneLine(t.Name())
+		return w.MoveTo(ctx, next, w.Head)
+	})
+	return ref, err
+}
+
+// beginning is the commit that a reset goes back to.
+func (w *Writer) beginning(ctx context.Context) (Plan, error) {
+	if !w.T.IsFork() {
+		return w.putRoot(ctx, layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
+	}
+	b, err := snapshot.BaseOf(w.T, w.Head)
+	return Plan{Hash: b.Start}, err
+}
+
+// Archive commits everything and gives the history a ref of its own.
+func (w *Writer) Archive(ctx context.Context) (string, error) {
+	if err := w.Checkpoint(ctx); err != nil {
+		return "", err
+	}
+	git, now := w.T.Store().Git(), w.T.Store().Now().UTC()
+	prefix := layout.ArchivePrefix + w.T.Slug() + "/"
+	kept, err := git.Refs(prefix)
+	if err != nil {
+		return "", layout.Classify(err)
+	}
+	for _, r := range kept {
+		if r.Hash == w.Head {
+			return r.Name, nil // what was to follow was interrupted
+		}
+	}
+	ref := prefix + now.Format("20060102T150405Z")
+	if _, err := git.Ref(ref); err == nil {
+		ref = prefix + now.Format("20060102T150405.000000Z")
+	}
+	_, who, err := git.Identity(now)
+	if err != nil {
+		return "", err
+	}
+	return ref, git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref, New: w.Head, Message: "tape: archive", Who: who})
+}
+
+// Restore makes an archive the tape's history again. What the tape holds now is
+// archived in turn, unless it is only the first anchor; that archive's ref is
+// returned. The stamp may be shortened to any unique beginning, or be snapshot.Latest. A tape that
+// was removed is there again.
+func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored snapshot.Archive, archived string, err error) {
+	write := Write
+	if _, err := t.Head(); errors.Is(err, layout.ErrNotFound) {
+		write = writeRemoved
+	}
+	err = write(ctx, t, func(w *Writer) error {
+		if restored, err = snapshot.FindArchive(ctx, t, stamp); err != nil {
+			return err
+		}
+		if w.rec.LastID > 1 {
+			if archived, err = w.Archive(ctx); err != nil {
+				return err
+			}
+		}
+		h, err := gitstore.ParseHash(restored.Commit)
+		if err != nil {
+			return err
+		}
+		next := Plan{Hash: h, Subject: "restore: " + restored.Stamp}
+		if err := w.MoveTo(ctx, next, w.Head); err != nil {
+			return err
+		}
+		err = t.Store().Git().UpdateRef(ctx, gitstore.RefUpdate{Name: restored.Ref, Old: h, Message: "tape: restored"})
+		if err != nil && !errors.Is(err, gitstore.ErrConflict) {
+			t.Store().Warn("the archive is restored, but its ref could not be removed: " + err.Error())
+		}
+		return nil
+	})
+	return restored, archived, err
+}
+
+// writeRemoved is Write for a tape that was removed.
+func writeRemoved(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
+	err := LockedAsIs(ctx, t, func(w *Writer) error {
+		return HoldingNew(ctx, t.Store(), func() error {
+			err := w.awaited(ctx)
+			if err == nil {
+				err = f(w)
+			}
+			return err
+		})
+	})
+	return layout.Wrap(err, "restore tape %q", t.Name())
+}

@@ -1,0 +1,90 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// rollback brings the files back to what they were before a change of several steps.
+func (w *Writer) rollback(u journal.Undo) error {
+	d := w.T.Store().FS()
+	phases, err := snapshot.ListPhases(w.Wt.Dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range phases {
+		if p.Seq > u.Seq {
+			if err := d.RemoveAll(filepath.Join(w.AnchorsPath(), p.Folder)); err != nil {
+				return err
+			}
+		}
+	}
+	folder := filepath.Join(w.AnchorsPath(), u.Folder)
+	names, err := workspace.DirNames(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d.SyncDir(w.AnchorsPath()) // somebody went back behind it with git
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		c, n, ok := layout.ParseSegment(name)
+		if !ok {
+			continue
+		}
+		path := filepath.Join(folder, name)
+		switch was := u.Tails[c]; {
+		case n > was.Seg:
+			err = d.Remove(path)
+		case n == was.Seg:
+			err = d.Truncate(path, was.Size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(d.SyncDir(folder), d.SyncDir(w.AnchorsPath()))
+}
+
+// undo takes back what a Tx wrote, because of cause, which it returns.
+func (tx *Tx) undo(cause error) error {
+	w := tx.w
+	_ = tx.syncing.Wait()
+	tx.batch.Discard()
+	was := tx.before
+	u := journal.Undo{Head: was.Head, Seq: was.Seq, Folder: was.Folder, Tails: was.Tails}
+	if w.rec.Undo != nil {
+		u.Next = w.rec.Undo.Next
+	}
+	if head, err := w.T.Head(); err != nil {
+		return fmt.Errorf("%w (the next command completes or undoes it: %w)", cause, err)
+	} else if back, err := snapshot.Without(w.T, u, head); err != nil || !back {
+		return fmt.Errorf("the branch has moved, the next command completes the change: %w", errors.Join(cause, err))
+	}
+	if tx.cleared {
+		// The record may be gone. If it cannot be written again the change stands,
+		// complete as it is.
+		gen := w.rec.Gen
+		w.rec = was
+		w.rec.Gen, w.rec.Undo = gen, &u
+		if err := w.save(true); err != nil {
+			return fmt.Errorf("%w (it may have happened all the same: %w)", cause, err)
+		}
+	}
+	if err := w.rollback(u); err != nil {
+		return fmt.Errorf("%w (the next command removes what was written: %w)", cause, err)
+	}
+	was.Gen = w.rec.Gen
+	w.rec = was
+	w.note()
+	if err := w.save(true); err != nil {
+		return fmt.Errorf("%w (and %w)", cause, err)
+	}
+	return cause
+}

@@ -1,0 +1,107 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"tape/internal/git/disk"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/resolve"
+	"tape/internal/store/snapshot"
+)
+
+// load returns the file that the next entry of a class goes to.
+func (tx *Tx) load(c layout.Class) (resolve.LastFile, error) {
+	was := tx.w.rec.Tails[c]
+	if was.Seg == 0 {
+		return resolve.LastFile{N: 1}, nil
+	}
+	name := layout.SegmentName(c, was.Seg)
+	data, err := os.ReadFile(tx.w.phasePath(name))
+	if err == nil && int64(len(data)) != was.Size {
+		err = fmt.Errorf("%s has changed while it was locked", name)
+	}
+	return resolve.LastFile{N: was.Seg, Data: data, Stored: len(data), Written: len(data)}, err
+}
+
+// seal finishes a full file. Where there is a processor to spare, its blob is written
+// beside the work that follows; else the first commit writes it.
+func (tx *Tx) seal(c layout.Class, file *resolve.LastFile) error {
+	if err := tx.flush(c, file); err != nil {
+		return err
+	}
+	name, folder := layout.SegmentName(c, file.N), tx.w.rec.Folder
+	snapshot.SealedFile(tx.w.T, folder, name, int64(len(file.Data)), tx.w.rec.Tails[c].Sum)
+	h, ok := tx.batch.TryPut(gitstore.KindBlob, file.Data)
+	if !ok && tx.commits != nil {
+		h, ok = tx.batch.Put(gitstore.KindBlob, file.Data), true
+	}
+	if ok {
+		tx.b.Keep(&tx.b.Phase, folder, name, h, len(file.Data))
+	}
+	return nil
+}
+
+// flush writes what a file has in memory only, and has it synced beside other work.
+func (tx *Tx) flush(c layout.Class, file *resolve.LastFile) error {
+	if file == nil || file.Written == len(file.Data) {
+		return nil
+	}
+	path := tx.w.phasePath(layout.SegmentName(c, file.N))
+	if file.Written == 0 {
+		tx.dirs[filepath.Dir(path)] = true
+	}
+	f, err := tx.w.T.Store().FS().OpenFile(path, os.O_WRONLY|os.O_CREATE, disk.FilePerm)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(file.Data[file.Written:], int64(file.Written)); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	file.Written = len(file.Data)
+	tx.syncLater(f)
+	return nil
+}
+
+// syncLater syncs and closes a file that was written to, beside other work.
+func (tx *Tx) syncLater(f *disk.File) {
+	tx.syncing.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
+}
+
+// flushAll brings all that was appended to the files, and on its way to the disk.
+func (tx *Tx) flushAll() error {
+	if tx.bare {
+		return nil
+	}
+	for c, file := range tx.b.Open {
+		if err := tx.flush(layout.Class(c), file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkStands makes sure that git has not written over the files.
+func (tx *Tx) checkStands(ctx context.Context) error {
+	if err := tx.w.awaitGit(ctx); err != nil {
+		return err
+	}
+	for c, file := range tx.b.Open {
+		if file == nil || file.Written == 0 {
+			continue
+		}
+		name := layout.SegmentName(layout.Class(c), file.N)
+		size, err := snapshot.SizeOf(tx.w.phasePath(name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if size != int64(file.Written) {
+			return layout.Conflict("try again", "git has written %s in the meantime", name)
+		}
+	}
+	return nil
+}
