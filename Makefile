@@ -29,7 +29,7 @@ QUICK     := '-gcflags=all=-N -l'
 TEST_TIMEOUT ?= 12m
 # -race takes three times as long. These packages do one thing after another, and go without it,
 # but for tests of these names.
-IN_TURN      := ./repo ./internal/importer ./index ./merge
+IN_TURN      := ./repo ./internal/sessions/importer ./index ./merge
 SIDE_BY_SIDE := Concurrent|Races|Processes|Beside|While|AtOnce|Twice|InPart|KillIndexer|AgainAndAgain
 TESTFLAGS    ?=
 BENCHFLAGS   ?=

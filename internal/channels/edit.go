@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"tape/hooks"
-	"tape/internal/spool"
+	"tape/internal/sessions/spool"
 )
 
 // edit puts a message that was changed by its sender into the place of the one that waits. One

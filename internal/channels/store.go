@@ -17,7 +17,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/git/disk"
-	"tape/internal/spool"
+	"tape/internal/sessions/spool"
 )
 
 // kept is a message that is safe on disk.

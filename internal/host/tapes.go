@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/catalog"
 	"tape/internal/host/api"
 	"tape/internal/host/cursors"
 	"tape/internal/host/lanes"
 	"tape/internal/host/mask"
+	"tape/internal/sessions/catalog"
 	"tape/repo"
 	"tape/repo/view"
 )

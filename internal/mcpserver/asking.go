@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"tape/internal/catalog"
+	"tape/internal/sessions/catalog"
 	"tape/repo"
 )
 

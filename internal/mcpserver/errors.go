@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"tape/internal/catalog"
 	"tape/internal/display"
+	"tape/internal/sessions/catalog"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"tape/internal/catalog"
 	"tape/internal/display"
+	"tape/internal/sessions/catalog"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

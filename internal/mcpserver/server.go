@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"tape/internal/catalog"
+	"tape/internal/sessions/catalog"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

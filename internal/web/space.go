@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tape/index"
-	"tape/internal/catalog"
+	"tape/internal/sessions/catalog"
 	"tape/internal/store/about"
 	"tape/repo"
 )

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/importer"
-	"tape/internal/spool"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/spool"
 )
 
 // ACPOptions are what a proxy for the Agent Client Protocol gets of the command line.

@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"tape/hooks/githooks"
-	"tape/internal/agents"
-	"tape/internal/recorder"
-	"tape/internal/spool"
+	"tape/internal/sessions/agents"
+	"tape/internal/sessions/recorder"
+	"tape/internal/sessions/spool"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 	"tape/repo"

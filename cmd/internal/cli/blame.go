@@ -15,10 +15,10 @@ import (
 	"tape/internal/display"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/projectgit"
+	"tape/internal/sessions/trace"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
-	"tape/internal/trace"
 	"tape/repo"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/catalog"
+	"tape/internal/sessions/catalog"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"

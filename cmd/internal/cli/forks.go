@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/catalog"
+	"tape/internal/sessions/catalog"
 	"tape/repo"
 )
 

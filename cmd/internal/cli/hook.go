@@ -15,8 +15,8 @@ import (
 
 	"tape/hooks/githooks"
 	"tape/index"
-	"tape/internal/agents"
 	"tape/internal/display"
+	"tape/internal/sessions/agents"
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"

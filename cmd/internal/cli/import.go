@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/display"
-	"tape/internal/importer"
-	"tape/internal/importer/record"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"

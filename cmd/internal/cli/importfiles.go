@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"tape/internal/display"
-	"tape/internal/importer"
+	"tape/internal/sessions/importer"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

@@ -11,8 +11,8 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/git/projectgit"
+	"tape/internal/sessions/trace"
 	"tape/internal/store/layout"
-	"tape/internal/trace"
 	"tape/repo"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/agents"
 	"tape/internal/display"
-	"tape/internal/recorder"
-	"tape/internal/spool"
+	"tape/internal/sessions/agents"
+	"tape/internal/sessions/recorder"
+	"tape/internal/sessions/spool"
 )
 
 // The states of recording, as programs read them.

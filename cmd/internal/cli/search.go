@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/index"
-	"tape/internal/catalog"
+	"tape/internal/sessions/catalog"
 	"tape/repo"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"tape/index"
-	"tape/internal/catalog"
 	"tape/internal/display"
+	"tape/internal/sessions/catalog"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

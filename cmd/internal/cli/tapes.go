@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/catalog"
 	"tape/internal/display"
+	"tape/internal/sessions/catalog"
 	"tape/internal/store/about"
 	"tape/repo"
 )

@@ -14,9 +14,9 @@ import (
 
 	"tape/internal/display"
 	"tape/internal/git/disk"
-	"tape/internal/importer"
-	"tape/internal/recorder"
-	"tape/internal/spool"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/recorder"
+	"tape/internal/sessions/spool"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

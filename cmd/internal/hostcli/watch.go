@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"tape/cmd/internal/cli"
-	"tape/internal/acp"
-	"tape/internal/watch"
+	"tape/internal/sessions/acp"
+	"tape/internal/sessions/watch"
 )
 
 // lookAgain is how often folders are looked at of which the system tells nothing.

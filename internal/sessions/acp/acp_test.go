@@ -1,0 +1,188 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, agentProgram) }
+
+// agentProgram is the agent of the tests.
+func agentProgram(mode string) {
+	if mode == "echo" {
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		fmt.Fprintln(os.Stderr, "bye")
+		os.Exit(7)
+	}
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		for _, answer := range answers[in.Text()] {
+			fmt.Println(answer)
+		}
+	}
+}
+
+const (
+	initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`
+	newSession = `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w"}}`
+	prompt     = `{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"../s","prompt":[{"type":"text","text":"hi"}]}}`
+)
+
+var answers = map[string][]string{
+	initialize: {`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"parrot","version":"1"}}}`},
+	newSession: {`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"../s"}}`},
+	prompt: {
+		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"../s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hello"}}}}`,
+		`stray output`,
+		`{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`,
+	},
+}
+
+// run runs the agent of a mode, which is told all of in, and returns what the client got.
+func run(ctx context.Context, t *testing.T, mode string, in io.Reader, o Options) (out, stderr string, status int, err error) {
+	t.Helper()
+	var errout bytes.Buffer
+	stdout := &heardOut{}
+	if c, ok := in.(*asker); ok {
+		stdout.asker = c
+	}
+	t.Setenv(testkit.HelperEnv, mode)
+	if o.Argv == nil {
+		o.Argv = []string{os.Args[0]}
+	}
+	o.In, o.Out, o.Err, o.Now = in, stdout, &errout, time.Now
+	if o.Note == nil {
+		o.Note = func(Event) error { return nil }
+	}
+	status, err = Run(ctx, o)
+	return stdout.String(), errout.String(), status, err
+}
+
+// asker is a client that waits for the answer before it says the next thing.
+type asker struct {
+	say      []string
+	answered chan struct{}
+}
+
+func ask(say ...string) *asker {
+	return &asker{say: say, answered: make(chan struct{}, len(say)+1)}
+}
+
+func (c *asker) Read(b []byte) (int, error) {
+	if len(c.say) == 0 {
+		<-c.answered
+		return 0, io.EOF
+	}
+	if strings.Contains(c.say[0], `"id":0`) {
+		c.answered <- struct{}{}
+	}
+	<-c.answered
+	n := copy(b, c.say[0]+"\n")
+	c.say = c.say[1:]
+	return n, nil
+}
+
+type heardOut struct {
+	bytes.Buffer
+	asker *asker
+}
+
+func (w *heardOut) Write(b []byte) (int, error) {
+	if w.asker != nil {
+		for range bytes.Count(b, []byte(`"result"`)) {
+			w.asker.answered <- struct{}{}
+		}
+	}
+	return w.Buffer.Write(b)
+}
+
+// TestEveryByte sends what is no message at all through, and lines that are too long to be kept.
+func TestEveryByte(t *testing.T) {
+	in := "no JSON\n{\"a\":1}\n\x00\xff\n" + strings.Repeat("x", maxLine+1) + "\n\n{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\"}}\nno end of a line"
+	out, stderr, status, err := run(t.Context(), t, "echo", strings.NewReader(in), Options{Dir: t.TempDir()})
+	if out != in || stderr != "bye\n" || status != 7 || err != nil {
+		t.Errorf("%d bytes of %d, %q, exit status %d, %v", len(out), len(in), stderr, status, err)
+	}
+}
+
+func TestSessionIsKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made", "on the way")
+	var told []string
+	var file string
+	o := Options{Dir: dir, Note: func(e Event) error {
+		if e.Session != "../s" || e.Cwd != "/w" {
+			t.Errorf("told of %+v", e)
+		}
+		told, file = append(told, e.Name), e.File
+		return nil
+	}}
+	for range 2 { // the second time, somebody was killed before
+		if _, _, status, err := run(t.Context(), t, "agent", ask(initialize, newSession, prompt), o); status != 0 || err != nil {
+			t.Fatal(status, err)
+		}
+		if f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0); err != nil {
+			t.Fatal(err)
+		} else if _, err = f.WriteString(`{"at":`); err != nil || f.Close() != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(told, " "); got != "SessionStart Stop SessionEnd SessionStart Stop SessionEnd" {
+		t.Error("told of", got)
+	}
+	if filepath.Dir(file) != dir {
+		t.Error("kept in", file)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := record.Source{Name: file, R: bytes.NewReader(b), Size: int64(len(b))}
+	var entries []string
+	_, err = importer.Read(t.Context(), importer.ACP, src, func(string, string) bool { return false }, func(it record.Item) error {
+		entries = append(entries, it.Entry.Kind+" "+string(it.Entry.Payload[:min(30, len(it.Entry.Payload))]))
+		return nil
+	})
+	want := []string{`event {"name":"initialize","data":{"`, `event {"name":"session/new","data":{`, `message {"role":"user","content":"hi"}`,
+		`event {"name":"output","data":{"from`, `message {"role":"assistant","content":`, `event {"name":"run","data":{"stop_re`}
+	if err != nil || len(entries) != 2*len(want)+1 || strings.Join(entries[:len(want)], "\n") != strings.Join(want, "\n") {
+		t.Errorf("%v:\n%s", err, strings.Join(entries, "\n"))
+	}
+}
+
+// TestWithoutDisk goes on when nothing can be kept.
+func TestWithoutDisk(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _, status, err := run(t.Context(), t, "agent", ask(initialize, newSession, prompt), Options{Dir: filepath.Join(file, "x")})
+	var lost *Lost
+	if status != 0 || !errors.As(err, &lost) || !strings.HasSuffix(out, answers[prompt][2]+"\n") {
+		t.Errorf("exit status %d, %v: %s", status, err, out)
+	}
+}
+
+func TestEnds(t *testing.T) {
+	if _, _, status, err := run(t.Context(), t, "", nil, Options{Argv: []string{"no-such-agent"}}); status != 127 || err == nil {
+		t.Error(status, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	in, w := io.Pipe() // the client says nothing, and stays
+	defer w.Close()
+	if _, _, status, err := run(ctx, t, "agent", in, Options{Dir: t.TempDir()}); status != 128+15 || err != nil {
+		t.Error(status, err)
+	}
+}

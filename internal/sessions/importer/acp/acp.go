@@ -1,0 +1,232 @@
+// Package acp reads what an agent and its client said to each other by the Agent Client
+// Protocol (agentclientprotocol.com), as tape acp keeps it: lines {at, from, acp}, where from is
+// "client" or "agent", and acp is a message of JSON-RPC. Where a line was none, text stands for acp.
+//
+// An agent that loads a session tells all of it again. Messages are therefore known by their
+// content, and calls by their ids, and each counts once.
+package acp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"slices"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+type reader struct {
+	record.Talk
+	said  record.Counter   // messages and thoughts so far
+	load  bool             // a session is being loaded
+	again record.Counter   // what came again since then
+	asked map[string]asked // requests that wait for their response
+	calls map[string]*call // by their ids
+	begun []*call          // calls that were not written yet
+	model []byte
+	echo  []byte // the last prompt, which the agent may tell again
+	part  part
+}
+
+type asked struct {
+	method string
+	params []byte
+}
+
+// Read makes the entries of a session.
+func Read(ctx context.Context, r *record.Reading) error {
+	c := &reader{Talk: record.Talk{Reading: r}, asked: map[string]asked{}, calls: map[string]*call{}}
+	err := record.Each(ctx, r.Source, whole, nil, c)
+	if !r.Open || r.Idle { // otherwise, more of what is said last may come
+		c.end()
+		c.write()
+	}
+	c.Flush()
+	return err
+}
+
+func whole(raw []byte) bool { return jsonl.Get(raw, "from") != nil }
+
+func (c *reader) Record(_ record.Span, raw []byte) {
+	c.Stats.Records++
+	key := c.Counts.Key(raw)
+	date, from := record.Date(jsonl.Get(raw, "at")), jsonl.GetString(raw, "from")
+	msg := jsonl.Get(raw, "acp")
+	if msg == nil {
+		c.Put(record.Event(key, date, "output", record.Without(raw, "at")))
+		return
+	}
+	method, id, params := jsonl.GetString(msg, "method"), jsonl.Get(msg, "id"), jsonl.Get(msg, "params")
+	switch {
+	case method == "":
+		c.response(key, date, from, msg)
+	case method == "session/update":
+		c.update(key, date, jsonl.Get(params, "update"))
+	case id == nil:
+		c.end()
+		c.Put(record.Event(key, date, method, record.Without(params)))
+	default:
+		c.asked[from+string(id)] = asked{method, bytes.Clone(params)}
+		c.request(date, method, params)
+	}
+}
+
+func (c *reader) request(date, method string, params []byte) {
+	switch method {
+	case "session/prompt":
+		c.end()
+		content, _ := record.Plain(jsonl.Get(params, "prompt"))
+		c.echo = bytes.Clone(content)
+		c.say("user", date, content)
+	case "session/load":
+		c.end()
+		c.load, c.again = true, record.Counter{}
+	}
+}
+
+// peers are those who are asked.
+var peers = map[string]string{"client": "agent", "agent": "client"}
+
+// response writes a request and what came of it. A prompt was written as a message: what came of
+// it ends the turn.
+func (c *reader) response(key, date, from string, msg []byte) {
+	id := peers[from] + string(jsonl.Get(msg, "id"))
+	req, result := c.asked[id], jsonl.Get(msg, "result")
+	delete(c.asked, id)
+	c.end()
+	data := record.NewObject(256)
+	switch req.method {
+	case "session/prompt":
+		c.write()
+		data.Raw("model", c.model).As(result, map[string]string{"stopReason": "stop_reason"})
+		c.Put(record.Event(key, date, record.EventRun, data.Raw("error", jsonl.Get(msg, "error")).Done()))
+		return
+	case "session/load":
+		c.load = false
+	case "session/set_model":
+		c.use(jsonl.Get(req.params, "modelId"))
+	}
+	c.use(jsonl.Get(result, "models", "currentModelId"))
+	data.Raw("params", req.params).Raw("result", result).Raw("error", jsonl.Get(msg, "error"))
+	c.Put(record.Event(key, date, cmp.Or(req.method, "response"), data.Done()))
+}
+
+func (c *reader) use(model []byte) {
+	if model != nil {
+		c.model = bytes.Clone(model)
+	}
+}
+
+// update takes what the agent tells of a session.
+func (c *reader) update(key, date string, u []byte) {
+	kind := jsonl.GetString(u, "sessionUpdate")
+	switch kind {
+	case "user_message_chunk":
+		c.chunk("user", date, u)
+	case "agent_message_chunk":
+		c.chunk("assistant", date, u)
+	case "agent_thought_chunk":
+		c.chunk(thought, date, u)
+	case "tool_call", "tool_call_update":
+		c.tool(date, u)
+	default:
+		c.end()
+		if !c.load {
+			c.Put(record.Event(key, date, cmp.Or(kind, "session/update"), record.Without(u, "sessionUpdate")))
+		}
+	}
+}
+
+// part is a message, or a thought, whose pieces are still coming.
+type part struct {
+	who, date, id string
+	blocks        [][]byte
+	text          []byte // that goes on: what is between the quotes of its JSON
+}
+
+const thought = "thought"
+
+func (c *reader) chunk(who, date string, u []byte) {
+	id := jsonl.GetString(u, "messageId")
+	if c.part.who != who || c.part.id != id {
+		c.end()
+	}
+	c.part.who, c.part.id, c.part.date = who, id, cmp.Or(c.part.date, date)
+	c.part.add(jsonl.Get(u, "content"))
+}
+
+func (p *part) add(block []byte) {
+	if text := jsonl.Get(block, "text"); jsonl.GetString(block, "type") == "text" && len(text) > 0 && text[0] == '"' {
+		p.text = append(p.text, text[1:len(text)-1]...)
+		return
+	}
+	p.close()
+	p.blocks = append(p.blocks, bytes.Clone(block))
+}
+
+// close makes a block of the text.
+func (p *part) close() {
+	if p.text != nil {
+		p.blocks = append(p.blocks, slices.Concat([]byte(`{"type":"text","text":"`), p.text, []byte(`"}`)))
+	}
+	p.text = nil
+}
+
+// end writes the message whose pieces came.
+func (c *reader) end() {
+	p := c.part
+	c.part = part{}
+	if p.who == "" {
+		return
+	}
+	p.close()
+	content, _ := record.Plain(record.Array(p.blocks))
+	if p.who == "user" && !c.load && bytes.Equal(content, c.echo) {
+		c.echo = nil
+		return
+	}
+	c.say(p.who, p.date, content)
+}
+
+// say writes a message, unless it is one that comes again.
+func (c *reader) say(who, date string, content []byte) {
+	sum := sha256.Sum256(append([]byte(who+"\x00"), content...))
+	if c.load && c.again.Next(sum[:]) <= c.said.Count(sum[:]) {
+		return
+	}
+	c.write()
+	key := "said:" + record.HashKey(sum[:], c.said.Next(sum[:]))
+	if who == thought {
+		c.Put(record.Event(key, date, record.EventThinking, record.NewObject(len(content)+16).Raw("thinking", content).Done()))
+		return
+	}
+	c.Put(record.Message(key, date, who, content))
+}
+
+// Describe looks at what a session begins with.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	state := record.NewObject(256)
+	done := false
+	err := record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
+		info.Began(jsonl.Get(raw, "at"))
+		msg := jsonl.Get(raw, "acp")
+		result, params := jsonl.Get(msg, "result"), jsonl.Get(msg, "params")
+		switch method := jsonl.GetString(msg, "method"); {
+		case jsonl.Get(result, "protocolVersion") != nil:
+			agent := jsonl.Get(result, "agentInfo")
+			state.Raw("agent", jsonl.Get(agent, "name")).Raw("agent_version", jsonl.Get(agent, "version"))
+		case method == "session/new", method == "session/load", method == "session/resume":
+			state.Raw("cwd", jsonl.Get(params, "cwd"))
+			info.Session = jsonl.GetString(params, "sessionId")
+			done = info.Session != ""
+		case jsonl.Get(result, "sessionId") != nil:
+			info.Session, done = jsonl.GetString(result, "sessionId"), true
+			state.Raw("model", jsonl.Get(result, "models", "currentModelId"))
+		}
+		return !done && at.Opens()
+	})
+	info.State = state.OrNil()
+	return err
+}

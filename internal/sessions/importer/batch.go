@@ -1,0 +1,216 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tape/internal/git/projectgit"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+	"tape/repo"
+)
+
+// Batch imports transcripts into tapes, which are created if need be. Imported again, a file
+// adds only what is new. Its entries come in all at once or not at all.
+//
+// What a subagent did is a fork of the tape, begun at the call that started it and merged
+// behind the result of that call. What is there of it without a result is merged in the
+// end, and what a later import finds of it is another fork of the same name.
+//
+// New tapes come in many at a time. What became of a file is told when it is durable.
+type Batch struct {
+	store *repo.Store
+	tell  func(Result, error) error
+	open  Opener
+	bulk  *writer.Bulk
+	read  []outcome
+	size  int64           // bytes of those files
+	names map[string]bool // of the tapes that are not there yet; false: of what one is below
+	marks *marks
+	git   projectgit.Resolver
+}
+
+// outcome is what became of a file, if the Bulk does not say otherwise.
+type outcome struct {
+	res    Result
+	err    error
+	inBulk bool
+	o      Options
+	key    string // of its mark
+	mark   mark
+
+	in      *intake // that has read it
+	reading *record.Reading
+}
+
+// What one pack gets. A single file is never divided.
+const (
+	maxFiles = 1000
+	maxSize  = 256 << 20 // bytes
+)
+
+// Opener opens a file of a name, as [OpenSource] does. One may be opened again.
+type Opener func(name string) (record.Source, io.Closer, error)
+
+// NewBatch imports into a store. The result of each file is reported in their order; an error of
+// tell ends the import. The version is the program's. Close it when done.
+func NewBatch(store *repo.Store, version string, open Opener, tell func(Result, error) error) *Batch {
+	return &Batch{store: store, open: open, tell: tell, bulk: writer.NewBulk((*workspace.Store)(store)), names: map[string]bool{},
+		marks: loadMarks((*workspace.Store)(store), version)}
+}
+
+// Close drops what was not flushed.
+func (b *Batch) Close() {
+	b.bulk.Discard()
+	b.git.Close()
+}
+
+// File imports a file, for good with [Batch.Flush]. Its own errors are told; those that it
+// returns end the import.
+func (b *Batch) File(ctx context.Context, name string, o Options) error {
+	out := outcome{o: o, res: Result{File: name, Format: o.Format}}
+	out.key, out.mark = stamp(name, o)
+	if err := b.add(ctx, out); err != nil {
+		return err
+	}
+	if len(b.read) >= maxFiles || b.size >= maxSize {
+		return b.Flush(ctx)
+	}
+	return nil
+}
+
+// add reads a file, unless its tape is known to have all of it.
+func (b *Batch) add(ctx context.Context, out outcome) error {
+	var size int64
+	if known, ok := b.marks.known(out.key, out.mark); ok {
+		out.key, out.res.Format, out.res.Tape = "", known.format, known.tape
+		out.res.Known, out.res.LeftOut = known.entries, known.leftOut
+	} else {
+		size, out.err = b.take(ctx, &out)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.read = append(b.read, out)
+	b.size += size
+	return nil
+}
+
+// Flush makes what was read durable, and reports it.
+func (b *Batch) Flush(ctx context.Context) error {
+	read := b.read
+	b.read, b.size, b.names = nil, 0, map[string]bool{}
+	lost, err := b.bulk.Commit(ctx)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for _, out := range read {
+		switch {
+		case !out.inBulk:
+		case err != nil:
+			out.err = fmt.Errorf("import %s into tape %q: %w", out.res.File, out.res.Tape, err)
+		case slices.Contains(lost, out.res.Tape):
+			// It is there now, and this adds to it.
+			if _, out.err = b.take(ctx, &out); out.err == nil && out.inBulk {
+				out.err = errRaced
+			}
+		}
+		if out.err == nil && out.key != "" && len(out.res.Problems) == 0 {
+			out.mark.entries, out.mark.leftOut, out.mark.format, out.mark.tape = out.res.Imported+out.res.Known, out.res.LeftOut, out.res.Format, out.res.Tape
+			b.marks.put(out.key, out.mark)
+		}
+		if err := b.tell(out.res, out.err); err != nil {
+			return err
+		}
+	}
+	b.marks.save(ctx)
+	return nil
+}
+
+// take reads a file onto its tape.
+func (b *Batch) take(ctx context.Context, out *outcome) (size int64, err error) {
+	src, closer, err := b.open(out.res.File)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, closer.Close()) }()
+	if out.o.Progress != nil {
+		src.R = &counted{ReaderAt: src.R, size: src.Size, tell: out.o.Progress}
+	}
+	info, err := describe(ctx, &src, out.o, &out.res)
+	if err != nil {
+		return 0, err
+	}
+	if info.Full != "" && out.o.Tape == "" {
+		if out.res.Tape, err = b.nameOf(ctx, src, info); err != nil {
+			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
+		}
+	}
+	// Whether there is a tape is asked of the store.
+	if err := b.await(ctx, out.res.Tape); err != nil {
+		return 0, err
+	}
+	if err := placeAgent(ctx, b.store, &src, &info, out.o, &out.res); err != nil {
+		return 0, fmt.Errorf("import %s: %w", out.res.File, err)
+	}
+	if err := b.await(ctx, out.res.Tape); err != nil {
+		return 0, err
+	}
+	err = b.into(ctx, src, info, out)
+	if errors.Is(err, errRaced) {
+		err = b.into(ctx, src, info, out)
+	}
+	return src.Size, err
+}
+
+func (b *Batch) into(ctx context.Context, src record.Source, info record.Info, out *outcome) error {
+	res := &out.res
+	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
+	in := newIntake(b.store, b.bulk, info, out.o, res)
+	in.git = &b.git
+	r, err := in.read(ctx, src)
+	if res.Stats = r.Stats; out.o.live {
+		out.in, out.reading = in, r
+	}
+	res.Known, res.LeftOut = len(in.met)+in.repeated, len(in.out)
+	if err != nil {
+		return fmt.Errorf("import %s into tape %q: %w", res.File, res.Tape, err)
+	}
+	if out.inBulk = in.tx != nil && in.tx.InBulk(); out.inBulk {
+		for name := range above(res.Tape) {
+			b.names[name] = b.names[name] || name == res.Tape
+		}
+	}
+	return nil
+}
+
+// await makes the tapes true on which it depends what there is of a name: that one, those above
+// and those below.
+func (b *Batch) await(ctx context.Context, tape string) error {
+	_, known := b.names[tape]
+	for name := range above(tape) {
+		known = known || b.names[name]
+	}
+	if known {
+		return b.Flush(ctx)
+	}
+	return nil
+}
+
+// above yields the name of a tape, and those that it is below of.
+func above(name string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for yield(name) {
+			i := strings.LastIndexByte(name, '/')
+			if i < 0 {
+				return
+			}
+			name = name[:i]
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package importer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/workspace"
+)
+
+// bookmark says where reading of a transcript that is being written goes on, and what has to
+// be as it was. It is a cache, a file for each transcript.
+type bookmark struct {
+	Version int    // of this, and of what the readers keep in State
+	Program string // its version
+	Format  string
+	Tape    string
+	Head    string // commit of the tape's branch
+	Entries int64  // the tape's last id
+	Size    int64  // how much of the file was there
+	Before  []byte // the hash of what stands before the place, see before
+
+	// Of the [record.Restart].
+	Off   int64
+	Line  int
+	Date  string
+	State []byte
+	Since []byte // the sums, one behind the other
+}
+
+const (
+	bookmarks       = "bookmarks" // a folder in our part of .git
+	bookmarkVersion = 1
+	// checked is how much of the file's beginning, and of what stands before the place, is looked at.
+	checked = 4 << 10
+	// kept is for how long a bookmark is kept that nobody uses.
+	kept = 30 * 24 * time.Hour
+)
+
+func bookmarkPath(s *workspace.Store, path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return s.PrivatePath(bookmarks, fmt.Sprintf("%x", sum[:16]))
+}
+
+// loadBookmark returns the bookmark of a transcript if the file still begins as it did.
+func loadBookmark(s *workspace.Store, path string, src record.Source) (bookmark, bool) {
+	var b bookmark
+	raw, err := os.ReadFile(bookmarkPath(s, path))
+	if err != nil || json.Unmarshal(raw, &b) != nil || b.Version != bookmarkVersion {
+		return b, false // mostly there is none
+	}
+	if src.Size < b.Size || b.Off > b.Size || formats[b.Format].read == nil {
+		return b, false
+	}
+	sum, err := before(src.R, b.Off)
+	return b, err == nil && bytes.Equal(sum, b.Before)
+}
+
+// before is a hash of the beginning of a file, and of what stands before an offset.
+func before(r io.ReaderAt, off int64) ([]byte, error) {
+	h := sha256.New()
+	for _, from := range []int64{0, max(0, off-checked)} {
+		if _, err := io.Copy(h, io.NewSectionReader(r, from, min(checked, off-from))); err != nil {
+			return nil, err
+		}
+	}
+	return h.Sum(nil), nil
+}
+
+// saveBookmark notes where a later reading goes on. What fails costs time, and nothing else.
+func saveBookmark(s *workspace.Store, path string, src record.Source, b bookmark, at *record.Restart) {
+	var err error
+	if b.Before, err = before(src.R, at.Off); err != nil {
+		return
+	}
+	b.Version, b.Size = bookmarkVersion, src.Size
+	b.Off, b.Line, b.Date, b.State, b.Since = at.Off, at.Line, at.Date, at.State, nil
+	for _, sum := range at.Since {
+		b.Since = append(b.Since, sum[:]...)
+	}
+	raw, err := json.Marshal(b)
+	if err != nil {
+		return
+	}
+	name := bookmarkPath(s, path)
+	if _, err := os.Stat(name); err != nil {
+		if s.FS().MkdirAll(filepath.Dir(name)) != nil {
+			return
+		}
+		dropBookmarks(s, filepath.Dir(name))
+	}
+	_ = s.FS().WriteFile(name, raw)
+}
+
+// dropBookmarks removes those that nobody has used for long.
+func dropBookmarks(s *workspace.Store, dir string) {
+	list, _ := os.ReadDir(dir)
+	for _, e := range list {
+		if st, err := e.Info(); err == nil && time.Since(st.ModTime()) > kept {
+			_ = s.FS().Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// restart is the place that the bookmark says.
+func (b *bookmark) restart() *record.Restart {
+	at := &record.Restart{Off: b.Off, Line: b.Line, Date: b.Date, State: b.State}
+	for rest := b.Since; len(rest) >= len(record.Sum{}); rest = rest[len(record.Sum{}):] {
+		at.Since = append(at.Since, record.Sum(rest))
+	}
+	return at
+}

@@ -1,0 +1,107 @@
+// Package bub reads the tapes of Bub.
+//
+// They have the line format of ours, written with a space after every colon and comma.
+// Older lines have a "timestamp" in seconds in place of a date. The file's name is a
+// hash of the workspace, two underscores, and the name of the tape: a hash of the
+// session's id, or in older versions the name itself with what is special in URLs
+// escaped. Workspaces have sessions of the same name.
+package bub
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"net/url"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// Keys makes the keys of Bub's entries. They keep nothing in their meta, as
+// the entries stay as they are, so a key is made from an entry itself: a hash
+// of everything but its id and the spelling of whitespace, and which of the
+// identical ones it is. To know the keys that a tape has, call Next for each
+// of its entries in their order.
+type Keys struct{ counts record.Counter }
+
+// Next returns the key of the next entry. The draft has to come from
+// [jsonl.ParseDraft] or [jsonl.Draft.Normalize].
+func (k *Keys) Next(d jsonl.Draft) string {
+	h := sha256.New()
+	date := []byte(d.Date)
+	if len(d.Extra) > 0 {
+		extra := append(append([]byte{'{'}, d.Extra[1:]...), '}')
+		if at := jsonl.Get(extra, "timestamp"); at != nil {
+			date = at
+		}
+	}
+	for _, field := range [][]byte{[]byte(d.Kind), d.Payload, record.Or(d.Meta, "{}"), date} {
+		h.Write(field)
+		h.Write([]byte{0})
+	}
+	sum := h.Sum(nil)
+	return record.HashKey(sum, k.counts.Next(sum))
+}
+
+type reader struct {
+	*record.Reading
+	keys   Keys
+	counts record.Counter
+}
+
+// Read makes the entries of a tape.
+func Read(ctx context.Context, r *record.Reading) error {
+	return record.Each(ctx, r.Source, whole, nil, &reader{Reading: r})
+}
+
+func whole(raw []byte) bool {
+	_, err := jsonl.ParseDraft(raw)
+	return err == nil
+}
+
+func (b *reader) Damaged(at record.Span, reason string) {
+	b.PutDamaged("", at, reason, &b.counts)
+}
+
+func (b *reader) Record(_ record.Span, raw []byte) {
+	b.Stats.Records++
+	d, err := jsonl.ParseDraft(raw)
+	if err != nil {
+		// Bub passes over an object that is no entry. We keep it.
+		key := b.counts.Key(raw)
+		if !b.Seen("", key) {
+			b.Put(record.Event(key, "", "record", record.Compact(raw)))
+		}
+		return
+	}
+	key := b.keys.Next(d)
+	d.Date = cmp.Or(d.Date, record.Date(jsonl.Get(raw, "timestamp")), b.Date)
+	b.Date = d.Date
+	if !b.Seen("", key) && b.Err == nil {
+		b.Fail(b.Emit(record.Item{Entry: d, Keys: []string{key}, Line: bytes.Clone(raw)}))
+	}
+}
+
+// Describe looks at the start of a tape and at its file's name.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	hash, name, ok := strings.Cut(src.Stem(), "__")
+	if ok && name != "" && IsHash(hash) {
+		if plain, err := url.PathUnescape(name); err == nil {
+			name = plain
+		}
+		info.Session, info.Full = name, hash+"__"+name
+	}
+	return record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
+		info.Began(jsonl.Get(raw, "date"))
+		info.Began(jsonl.Get(raw, "timestamp"))
+		info.Complete = info.Started != "" || at.Line >= record.OpeningLines
+		return !info.Complete
+	})
+}
+
+// IsHash reports whether s is a hash, as the name of a tape's file begins with.
+func IsHash(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
+}

@@ -1,0 +1,149 @@
+package claudecode
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// syntheticModel is named, in JSON, by answers that no model gave.
+const syntheticModel = `"<synthetic>"`
+
+// answer gathers the lines of one message of the model.
+type answer struct {
+	text, call, run record.Part // what becomes of it; payloads come last
+	blocks          [][]byte    // all parts of the message, text included
+	plain           bool        // they are nothing but text
+	calls           [][]byte
+	callExtra       *record.Object
+	msg, request    []byte // of the last line
+	extra           *record.Object
+	group           record.Group
+}
+
+// assistant emits the message whose first line is s.
+func (c *reader) assistant(s *source) {
+	tape := c.recs[s.i].tape
+	c.flush(tape)
+	a := answer{plain: true, callExtra: record.NewObject(128), extra: record.NewObject(64)}
+	c.gather(&a, s)
+	for i := c.next(s.i); i >= 0; i = c.next(i) {
+		s := c.fetchMember(i)
+		c.gather(&a, &s)
+	}
+	a.finish()
+	for _, p := range []record.Part{a.text, a.call, a.run} {
+		if p.Keys == nil {
+			continue
+		}
+		p.Fork, p.Hidden, p.RunID = s.fork, s.hidden, record.Text(jsonl.Get(a.msg, "id"))
+		c.r.Put(p)
+	}
+	c.groups[tape] = a.group
+}
+
+// gather adds a line to the answer. Thinking is emitted as it comes.
+func (c *reader) gather(a *answer, s *source) {
+	a.msg = record.NewObject(1024).All(s.message, "content").Done()
+	content := jsonl.Get(s.message, "content")
+	if len(content) > 0 && content[0] == '"' && c.fresh(s, s.key) {
+		a.add(s, s.key, record.NewObject(len(content)+24).Str("type", "text").Raw("text", content).Done())
+	}
+	for i, block := range slices.Collect(jsonl.Elements(content)) {
+		key := record.PartKey(s.key, i)
+		typ := record.Text(first(block, "type"))
+		id := ""
+		if typ == "tool_use" {
+			// A call that the tape has still has its place among the calls.
+			id = record.Text(jsonl.Get(block, "id"))
+			a.group.Expect(id, record.Text(jsonl.Get(block, "name")), bytes.Clone(jsonl.Get(block, "input")))
+		}
+		if !c.fresh(s, key) {
+			continue
+		}
+		switch typ {
+		case "thinking", "redacted_thinking":
+			p := record.Event(key, s.date, record.EventThinking, record.Without(block, "type"))
+			p.Fork, p.Hidden, p.RunID = s.fork, s.hidden, record.Text(first(a.msg, "id"))
+			c.r.Put(p)
+		case "tool_use":
+			a.addCall(s, key, id, block)
+			a.call.Begins = append(a.call.Begins, c.agentsOf([]string{id}, func(l *launch) bool { return c.spoke[l.tape] })...)
+		default:
+			a.add(s, key, block)
+		}
+	}
+	a.run.Date = s.date
+	if run := s.key + "/run"; c.fresh(s, run) {
+		a.run.Keys = append(a.run.Keys, run)
+		a.extra.All(s.rest("message", "requestId"))
+	}
+	if s.requestID != nil {
+		a.request = bytes.Clone(s.requestID)
+	}
+}
+
+// add adds a part of the message that is no call.
+func (a *answer) add(s *source, key string, block []byte) {
+	a.text.Keys, a.text.Date = append(a.text.Keys, key), cmp.Or(a.text.Date, s.date)
+	members := 0
+	for range jsonl.Fields(block) {
+		members++
+	}
+	text := jsonl.Get(block, "text")
+	if jsonl.GetString(block, "type") != "text" || len(text) == 0 || text[0] != '"' || members > 2 {
+		a.plain = false
+	}
+	a.blocks = append(a.blocks, bytes.Clone(block))
+}
+
+func (a *answer) addCall(s *source, key, id string, block []byte) {
+	a.call.Keys, a.call.Date = append(a.call.Keys, key), cmp.Or(a.call.Date, s.date)
+	input := record.Quote(string(record.Or(jsonl.Get(block, "input"), "{}")))
+	a.calls = append(a.calls, record.RawCall(id, record.Text(jsonl.Get(block, "name")), input))
+	told := []string{"type", "id", "name", "input"}
+	if string(jsonl.Get(block, "caller")) == `{"type":"direct"}` {
+		told = append(told, "caller")
+	}
+	a.callExtra.Raw(id, record.NewObject(64).Rest(block, told...).OrNil())
+}
+
+func (a *answer) finish() {
+	a.text.Kind, a.text.Payload = record.KindMessage, record.Message("", "", "assistant", a.content()).Payload
+	a.call.Kind, a.call.Payload, a.call.Extra = record.KindToolCall, record.Calls(a.calls), a.callExtra.OrNil()
+	a.run.Kind, a.run.Payload = record.KindEvent, a.cost()
+}
+
+// content is the content of the message: a string when it is only text.
+func (a *answer) content() []byte {
+	content := record.Array(a.blocks)
+	if a.plain {
+		content, _ = record.Plain(content)
+	}
+	return content
+}
+
+// cost tells what the message cost. Its facts are the last line's: while
+// a message is being written, its usage still grows.
+func (a *answer) cost() []byte {
+	data := record.NewObject(len(a.msg) + 128)
+	name := record.EventRun
+	if string(jsonl.Get(a.msg, "model")) == syntheticModel {
+		// No model ran, and its usage of nothing must not count as the last.
+		name = "run.synthetic"
+	}
+	data.Raw("model", jsonl.Get(a.msg, "model")).Raw("usage", jsonl.Get(a.msg, "usage"))
+	data.Raw("message_id", jsonl.Get(a.msg, "id")).Raw("request_id", a.request)
+	for field, v := range jsonl.Fields(a.msg) {
+		switch {
+		case field == "model", field == "usage", field == "id", field == "role", field == "type":
+		case field == "stop_reason" || !record.Blank(v):
+			data.Raw(field, v)
+		}
+	}
+	data.Raw("record", a.extra.OrNil())
+	return record.Event("", "", name, data.Done()).Payload
+}

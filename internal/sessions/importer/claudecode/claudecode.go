@@ -1,0 +1,229 @@
+// Package claudecode reads the sessions of Claude Code.
+//
+// It writes them as lines that form a tree: each has a uuid and names its parent. One
+// answer of the model is several lines with the same message.id; a tool's result is a
+// user line; compactions, progress and snapshots are lines of their own.
+//
+// Reading goes twice over the file: the first pass, a scan, keeps a small record of each
+// line; then the records are put in order; the second pass, a reader, fetches each line
+// by its place and makes entries of it.
+package claudecode
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// reader is the second pass over a session: it makes entries.
+type reader struct {
+	*scan
+	win    record.Window
+	groups []record.Group // of calls, by tape
+	hello  map[uint16]bool
+}
+
+// Read makes the entries of a session, or of the file that a subagent has for itself.
+func Read(ctx context.Context, r *record.Reading) error {
+	start, err := begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	sc := newScan(r, start)
+	if err := record.Each(ctx, r.Source, whole, nil, sc); err != nil {
+		return err
+	}
+	if r.From != nil && !sc.fits() {
+		return record.ErrMisfit
+	}
+	order := sc.order()
+	c := &reader{scan: sc, win: record.Window{Source: r.Source}, groups: make([]record.Group, len(sc.tapes)), hello: map[uint16]bool{}}
+	counts := sc.counts
+	sc.counts = record.Counter{} // from here on of damaged lines
+	end := len(order)
+	if r.Open {
+		end = c.settled(order)
+	}
+	c.emitAll(ctx, order[:end])
+	if !r.Open {
+		for t := range c.groups {
+			c.flush(uint16(t))
+		}
+	}
+	if r.Last != nil {
+		c.keep(start, &counts)
+	}
+	return ctx.Err()
+}
+
+// emitAll makes the entries of records in the order of the tape.
+func (c *reader) emitAll(ctx context.Context, order []int32) {
+	ahead := int32(-1) // the last record of the file that was looked at
+	for n, i := range order {
+		if ctx.Err() != nil || c.r.Enough() {
+			return
+		}
+		if l := c.last[i]; l != nil {
+			l.passed = true
+		}
+		r := &c.recs[i]
+		if r.is(flagPrompt) && r.tape == c.home && !r.is(flagDuplicate) {
+			c.flush(c.home)
+			if i == c.prompt && n == int(i) && ahead < i {
+				c.mark(i)
+			}
+		}
+		ahead = max(ahead, i)
+		if !r.is(flagDuplicate | flagMember) {
+			c.emit(i)
+		}
+	}
+}
+
+// source is a record fetched for the second pass.
+type source struct {
+	line   // of a relayed record the one inside
+	i      int32
+	fork   string
+	key    string
+	date   string
+	hidden bool
+}
+
+// parsed reads the line of a record by its place. It is valid until the next one.
+func (c *reader) parsed(i int32) (l line) {
+	raw, err := c.win.At(c.recs[i].at())
+	c.r.Fail(err)
+	l.parse(raw)
+	return l
+}
+
+// fetch reads a record. The result is valid until the next fetch.
+func (c *reader) fetch(i int32) source {
+	r, l := &c.recs[i], c.parsed(i)
+	s := source{line: l, i: i, fork: c.tapes[r.tape], hidden: r.is(flagAbandoned) && r.tape == 0}
+	if r.is(flagRelayed) {
+		s.parse(l.inner)
+		s.uuid, s.timestamp = record.Or(s.uuid, l.uuid), record.Or(s.timestamp, l.timestamp)
+	}
+	switch {
+	case s.uuid != nil:
+		s.key = record.Text(s.uuid)
+	case r.is(flagNoID):
+		s.key = record.ContentKey(s.raw, int(r.parent))
+	}
+	if s.date = record.Date(s.timestamp); s.date == "" {
+		s.date = record.Date(jsonl.Get(s.raw, "snapshot", "timestamp"))
+	}
+	return s
+}
+
+// fetchMember is fetch for a later record of a group; what is beside its message comes first.
+func (c *reader) fetchMember(i int32) source {
+	s := c.fetch(i)
+	if c.recs[i].is(flagMoved) {
+		c.environmentEvent(&s)
+	}
+	if c.recs[i].is(flagRelayed) {
+		c.introduce(&s)
+	}
+	return s
+}
+
+// fresh reports whether the tape lacks a part of a record.
+func (c *reader) fresh(s *source, key string) bool {
+	known := c.r.Seen(s.fork, key)
+	if known {
+		c.r.Past(s.date)
+	}
+	return !known
+}
+
+// put emits an entry made from one record, unless the tape has it.
+func (c *reader) put(s *source, p record.Part) {
+	if !c.fresh(s, p.Keys[0]) {
+		return
+	}
+	p.Fork, p.Hidden = s.fork, s.hidden
+	c.r.Put(p)
+}
+
+func (c *reader) emit(i int32) {
+	r := &c.recs[i]
+	if r.kind == kindDamaged {
+		c.r.PutDamaged(c.tapes[r.tape], r.at(), c.reasons[i], &c.counts)
+		return
+	}
+	s := c.fetchMember(i)
+	switch r.kind {
+	case kindAssistant:
+		c.assistant(&s)
+	case kindUser:
+		c.user(&s)
+	case kindBoundary, kindDigest:
+		c.compaction(&s)
+	case kindClear:
+		c.cleared(&s)
+	case kindSummary:
+		c.summary(&s)
+	default:
+		c.other(&s)
+	}
+}
+
+// environmentEvent tells what of the envelope changed with a record.
+func (c *reader) environmentEvent(s *source) {
+	l := c.parsed(s.i)
+	data := record.NewObject(128)
+	for j, name := range envelope {
+		if c.moved[s.i]&(1<<j) != 0 && l.env[j] != nil {
+			data.Raw(name, l.env[j])
+		}
+	}
+	c.put(s, record.Event(s.key+"/env", s.date, "environment", data.Done()))
+}
+
+// introduce says once which call started a subagent, and keeps what else progress tells.
+func (c *reader) introduce(s *source) {
+	outer := c.parsed(s.i)
+	if tape := c.recs[s.i].tape; !c.hello[tape] {
+		c.hello[tape] = true
+		data := record.NewObject(256).Raw("agent_id", outer.agent)
+		data.Raw("call_id", outer.call)
+		if p := jsonl.Get(outer.data, "prompt"); p != nil && !bytes.Contains(outer.inner, p) {
+			data.Raw("prompt", p)
+		}
+		c.put(s, record.Event("agent:"+record.Text(outer.agent), s.date, "agent", data.Done()))
+	}
+	rest := record.NewObject(64).Rest(outer.data, "type", "agentId", "message", "prompt")
+	if !rest.Empty() && outer.uuid != nil {
+		c.put(s, record.Event(record.Text(outer.uuid)+"/progress", s.date, "progress.agent_progress", rest.Done()))
+	}
+}
+
+// other makes an event of a record that is not part of the conversation.
+func (c *reader) other(s *source) {
+	name := cmp.Or(s.typ, "record")
+	sub := cmp.Or(s.subtype, jsonl.GetString(s.data, "type"), jsonl.GetString(s.get("attachment"), "type"))
+	if sub != "" {
+		name += "." + sub
+	}
+	data := record.NewObject(len(s.raw))
+	flat := jsonl.IsObject(s.data)
+	for field, v := range jsonl.Fields(s.raw) {
+		switch {
+		case isTold(field):
+		case field == "subtype" && s.subtype != "":
+		case field == "data" && flat:
+			data.All(v, "type")
+		case flat && jsonl.Get(s.data, field) != nil:
+			data.Raw("record."+field, v)
+		default:
+			data.Raw(field, v)
+		}
+	}
+	c.put(s, record.Event(s.key, s.date, name, data.Done()))
+}

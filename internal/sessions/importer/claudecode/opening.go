@@ -1,0 +1,93 @@
+package claudecode
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// opening is what the first lines of a session say about it.
+type opening struct {
+	env     [len(envelope)][]byte
+	model   []byte
+	started string
+	agent   string         // the subagent whose own file this is, by its name and first line
+	wrote   string         // date of the first line that is no part of the conversation
+	first   string         // the uuid of the first line that is one
+	began   string         // and its date
+	ended   bool           // an answer has come: what follows is no opening
+	counts  record.Counter // of what stands before the place where reading goes on
+}
+
+func open(ctx context.Context, src record.Source) (*opening, error) {
+	o := &opening{}
+	begun := false // a line of the conversation has been seen
+	return o, record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
+		if !at.Opens() {
+			o.ended = true
+			return false
+		}
+		var l line
+		l.parse(raw)
+		for i, v := range l.env {
+			if o.env[i] == nil && len(v) > 2 && v[0] == '"' {
+				o.env[i] = bytes.Clone(v)
+			}
+		}
+		if !begun && l.uuid == nil {
+			o.wrote = cmp.Or(o.wrote, record.Date(l.timestamp))
+		}
+		if !begun && l.uuid != nil {
+			begun = true
+			o.first, o.began = record.Text(l.uuid), record.Date(l.timestamp)
+			if name := agentName(record.Text(l.agent)); l.side && l.agent != nil && name == src.Stem() {
+				o.agent = name
+			}
+		}
+		o.started = cmp.Or(o.started, record.Date(l.timestamp))
+		if l.typ == "assistant" && l.inner == nil && jsonl.IsObject(l.message) {
+			if m := jsonl.Get(l.message, "model"); len(m) > 2 && string(m) != syntheticModel {
+				o.model = bytes.Clone(m)
+			}
+			o.ended = true
+		}
+		return !o.ended
+	})
+}
+
+const uuid = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
+
+// HasFirst reports whether a session begins with a line, and whether it is its own.
+func HasFirst(ctx context.Context, src record.Source, uuid string) (has, own bool) {
+	o, err := open(ctx, src)
+	return err == nil && o.first == uuid, err == nil && (o.wrote == "" || o.wrote <= o.began)
+}
+
+// Describe looks at what a session begins with.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	o, err := open(ctx, src)
+	if err != nil {
+		return err
+	}
+	info.Started, info.Agent, info.Complete = o.started, o.agent, o.ended
+	info.Session = record.Text(o.env[slices.Index(envelope[:], "sessionId")])
+	// A session that goes on from another one may begin with that one's lines.
+	if ok, _ := regexp.MatchString(uuid, src.Stem()); ok {
+		info.Session = src.Stem()
+	}
+	if o.began != "" && o.began < o.wrote {
+		info.First = o.first
+	}
+	state := record.NewObject(256)
+	for i, v := range o.env {
+		state.Raw(envelope[i], v)
+	}
+	state.Raw("model", o.model)
+	info.State = state.OrNil()
+	return nil
+}

@@ -1,0 +1,134 @@
+package claudecode
+
+import (
+	"bytes"
+	"slices"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+func (c *reader) user(s *source) {
+	tape := c.recs[s.i].tape
+	if c.recs[s.i].is(flagPrompt) {
+		c.flush(tape)
+	}
+	content := first(s.message, "content")
+	if !hasResult(content) {
+		extra := s.rest(userFields...)
+		if d := s.toolUseResult; d != nil && !record.Blank(d) {
+			extra = record.With(extra, "toolUseResult", d)
+		}
+		payload := record.NewObject(len(s.message)).Str("role", "user").All(s.message, "role")
+		c.userMessage(s, []string{s.key}, record.Part{Payload: payload.Done(), Extra: extra})
+		return
+	}
+	var keys []string // of what is no result
+	var blocks [][]byte
+	detail := s.toolUseResult
+	for i, block := range slices.Collect(jsonl.Elements(content)) {
+		key := record.PartKey(s.key, i)
+		if record.Text(first(block, "type")) != "tool_result" {
+			keys = append(keys, key)
+			blocks = append(blocks, block)
+			continue
+		}
+		c.result(s, key, block, detail)
+		detail = nil // it belongs to the first result of a line
+	}
+	if c.groups[tape].Complete() {
+		c.flush(tape)
+	}
+	c.userMessage(s, keys, record.Message("", "", "user", record.Array(blocks)))
+}
+
+// startsWithResult knows most lists that begin with a tool's result.
+func startsWithResult(content []byte) bool {
+	return bytes.HasPrefix(content, []byte(`[{"tool_use_id":`)) || bytes.HasPrefix(content, []byte(`[{"type":"tool_result"`))
+}
+
+func hasResult(content []byte) bool {
+	return startsWithResult(content) || slices.ContainsFunc(slices.Collect(jsonl.Elements(content)), func(block []byte) bool {
+		return record.Text(first(block, "type")) == "tool_result"
+	})
+}
+
+func (c *reader) userMessage(s *source, keys []string, p record.Part) {
+	p.Keys = nil
+	for _, key := range keys {
+		if c.fresh(s, key) {
+			p.Keys = append(p.Keys, key)
+		}
+	}
+	if p.Keys == nil {
+		return
+	}
+	p.Kind, p.Fork, p.Date, p.Hidden = record.KindMessage, s.fork, s.date, s.hidden
+	g := &c.groups[c.recs[s.i].tape]
+	if g.Complete() {
+		c.r.Put(p)
+	} else {
+		g.After = append(g.After, p)
+	}
+}
+
+// result takes a result to its call, or emits it where its call is not known.
+func (c *reader) result(s *source, key string, block, detail []byte) {
+	r := record.Result{Key: key, Date: s.date, Hidden: s.hidden, Content: []byte(`""`)}
+	for name, v := range jsonl.Fields(block) {
+		switch name {
+		case "tool_use_id":
+			r.ID = record.Text(v)
+		case "content":
+			r.Content = v
+		case "is_error":
+			r.Failed = v[0] == 't'
+		}
+	}
+	tape := c.recs[s.i].tape
+	if c.groups[tape].Full(r) {
+		c.flush(tape)
+	}
+	r.Known = !c.fresh(s, key)
+	stray := c.groups[tape].Answer(r, func(input []byte) *record.Part { return c.detail(s, r, input, detail) })
+	if stray != nil {
+		stray.Ends = c.ended(stray.Answered())
+		c.r.PutResults(s.fork, stray)
+	}
+}
+
+// flush ends the wait for results on a tape.
+func (c *reader) flush(tape uint16) {
+	g := c.groups[tape]
+	c.groups[tape] = record.Group{}
+	g.Ends = c.ended(g.Answered())
+	c.r.PutResults(c.tapes[tape], &g)
+}
+
+// detail is the event with what only the program knows of a result, or nil.
+func (c *reader) detail(s *source, r record.Result, input, detail []byte) *record.Part {
+	if detail == nil {
+		return nil
+	}
+	key := s.key + "/detail"
+	rest := record.Untold(detail, r.Content, input)
+	extra := s.rest(append([]string{"promptId"}, userFields...)...) // the prompt's line has that
+	if rest == nil && extra == nil || !c.fresh(s, key) {
+		return nil
+	}
+	data := record.NewObject(len(rest)+len(extra)+64).Str("call_id", r.ID)
+	if jsonl.IsObject(rest) {
+		for name, v := range jsonl.Fields(rest) {
+			if name == "call_id" || name == "record" {
+				name = "result." + name
+			}
+			data.Raw(name, v)
+		}
+	} else if rest != nil {
+		data.Raw("result", rest)
+	}
+	data.Raw("record", extra)
+	p := record.Event(key, s.date, record.EventToolDetail, data.Done())
+	p.Fork, p.Hidden = s.fork, s.hidden
+	return &p
+}

@@ -1,0 +1,280 @@
+package claudecode
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// What a record of a session is.
+type kind uint8
+
+const (
+	kindOther kind = iota
+	kindUser
+	kindAssistant
+	kindBoundary // a compaction happened here
+	kindDigest   // the summary that a compaction left
+	kindClear
+	kindSummary // names a conversation, for a list of them
+	kindDamaged
+)
+
+type flag uint16
+
+const (
+	flagPrompt    flag = 1 << iota // typed by a person
+	flagRelayed                    // progress that carries a subagent's message
+	flagSide                       // a subagent's line
+	flagDuplicate                  // seen before in this file
+	flagMember                     // emitted with the head of its group
+	flagOrdered
+	flagOnChain
+	flagAbandoned
+	flagNoID
+	flagMoved // the environment changed here
+	flagRoot  // has no parent and names none
+)
+
+// rec is what is remembered of a line: small, for there is one for every line.
+type rec struct {
+	off    int64
+	size   int32
+	line   int32
+	parent uint64 // hash of the parent's uuid; later its index plus 1. Without uuid: which of the identical lines
+	msg    uint64 // hash of the message's id; later the index of the group's next record plus 1
+	tape   uint16
+	kind   kind
+	flags  flag
+}
+
+func (r *rec) at() record.Span {
+	return record.Span{Off: r.off, Size: int64(r.size), Line: int(r.line)}
+}
+
+func (r *rec) is(f flag) bool { return r.flags&f != 0 }
+
+// scan is the first pass over a session.
+type scan struct {
+	r    *record.Reading
+	seed maphash.Seed
+	recs []rec
+	byID map[uint64]int32 // uuids, of relayed messages their own too
+	agents
+	launches
+	home    uint16                  // the tape of lines that say nothing of a subagent
+	env     [][len(envelope)]uint64 // by tape: what holds now
+	moved   map[int32]uint16        // which fields of the envelope a record changed
+	reasons map[int32]string        // why a line is damaged
+	counts  record.Counter
+	resume
+}
+
+func newScan(r *record.Reading, start *opening) *scan {
+	c := &scan{
+		r: r, seed: maphash.MakeSeed(), byID: map[uint64]int32{},
+		agents:   agents{tapes: []string{""}, tapeNo: map[string]uint16{"": 0}, taken: map[string]bool{}, spoke: map[uint16]bool{}, rooted: map[uint16]bool{}},
+		launches: launches{byCall: map[string][]*launch{}, last: map[int32]*launch{}, prompts: map[uint64][]string{}},
+		env:      make([][len(envelope)]uint64, 1),
+		moved:    map[int32]uint16{}, reasons: map[int32]string{}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
+	}
+	switch {
+	case start.agent == "":
+	case r.Within:
+		c.home = c.tape(start.agent, start.agent)
+	default:
+		c.tapeNo[start.agent] = 0 // it is the session here
+	}
+	if r.From != nil {
+		c.counts = start.counts
+	}
+	c.values = start.env
+	for i, v := range start.env {
+		if v != nil {
+			c.env[0][i], c.env[c.home][i] = c.hash(v), c.hash(v)
+		}
+	}
+	return c
+}
+
+func (c *scan) hash(raw []byte) uint64 {
+	return max(maphash.Bytes(c.seed, raw), 1) // 0 stands for none
+}
+
+// Enough is never so: what comes first may hang on the last line.
+func (c *scan) Enough() bool { return false }
+
+// whole tells a record from the messages inside of one, which have no session.
+func whole(raw []byte) bool {
+	return jsonl.Get(raw, "sessionId") != nil || jsonl.Get(raw, "leafUuid") != nil || jsonl.Get(raw, "snapshot") != nil
+}
+
+// Record remembers one line.
+func (c *scan) Record(at record.Span, raw []byte) {
+	var l line
+	l.parse(raw)
+	r := rec{off: at.Off, size: int32(at.Size), line: int32(at.Line), tape: c.home}
+	i := int32(len(c.recs))
+	c.r.Stats.Records++
+	c.link(&r, &l, i)
+	if l.inner != nil {
+		c.relayed(&r, &l, i)
+	} else {
+		c.classify(&r, &l)
+		c.noteLaunch(&r, &l)
+		if l.side {
+			r.flags |= flagSide
+			r.tape = c.sideTape(&r, &l)
+		}
+	}
+	c.spoke[r.tape] = true
+	c.candidate(&r, i)
+	c.environment(&r, &l, i)
+	c.recs = append(c.recs, r)
+}
+
+// Damaged remembers what is no record.
+func (c *scan) Damaged(at record.Span, reason string) {
+	c.reasons[int32(len(c.recs))] = reason
+	// A line that is too long may be longer than a record can say.
+	c.recs = append(c.recs, rec{
+		off: at.Off, size: int32(min(at.Size, 1<<31-1)), line: int32(at.Line),
+		tape: c.home, kind: kindDamaged, flags: flagNoID,
+	})
+}
+
+// Unfinished is told of a last line that somebody is writing.
+func (c *scan) Unfinished(at record.Span) { c.r.Unfinished(at) }
+
+func (c *scan) link(r *rec, l *line, i int32) {
+	if l.uuid == nil {
+		r.flags |= flagNoID
+		sum := record.SumOf(l.raw)
+		r.parent = uint64(c.counts.Next(sum[:]))
+		return
+	}
+	c.identify(r, l.uuid, i)
+	switch {
+	case len(l.parent) > 2 && l.parent[0] == '"':
+		r.parent = c.hash(l.parent)
+	case len(l.logical) > 2 && l.logical[0] == '"':
+		r.parent = c.hash(l.logical)
+	default:
+		r.flags |= flagRoot
+	}
+}
+
+// identify notes by what uuid a record is known. One that is there again is still a
+// link between its neighbours, but it has nothing new to say.
+func (c *scan) identify(r *rec, uuid []byte, i int32) {
+	id := c.hash(uuid)
+	if _, ok := c.byID[id]; ok {
+		r.flags |= flagDuplicate
+	} else {
+		c.byID[id] = i
+	}
+}
+
+// relayed notes the message of a subagent that progress carries.
+func (c *scan) relayed(r *rec, l *line, i int32) {
+	r.flags |= flagRelayed
+	r.tape = c.agentTape(record.Text(l.agent))
+	c.relays(record.Text(l.call), r.tape, i)
+	var in line
+	in.parse(l.inner)
+	c.classify(r, &in)
+	if in.uuid != nil {
+		c.identify(r, in.uuid, i)
+	}
+}
+
+func (c *scan) classify(r *rec, l *line) {
+	switch {
+	case l.typ == "user" && jsonl.IsObject(l.message):
+		content := first(l.message, "content")
+		if content == nil {
+			return
+		}
+		r.kind = kindUser
+		switch {
+		case l.digest:
+			r.kind = kindDigest
+		case isClear(content):
+			r.kind = kindClear
+		case !l.meta && isPrompt(content):
+			r.flags |= flagPrompt
+		}
+	case l.typ == "assistant" && jsonl.IsObject(l.message):
+		r.kind = kindAssistant
+		if id := first(l.message, "id"); len(id) > 2 {
+			r.msg = c.hash(id)
+		}
+	case l.typ == "system" && l.subtype == "compact_boundary":
+		r.kind = kindBoundary
+	case l.typ == "system" && l.subtype == "local_command" && isClear(l.get("content")):
+		r.kind = kindClear
+	case l.typ == "summary" && bytes.HasPrefix(l.get("summary"), []byte{'"'}):
+		r.kind = kindSummary
+	}
+}
+
+func isClear(content []byte) bool {
+	const open, command = `"<command-`, "<command-name>/clear</command-name>"
+	return bytes.HasPrefix(content, []byte(open)) && bytes.Contains(content[:min(len(content), 400)], []byte(command))
+}
+
+// isNote reports whether a text of a user line is one that the program made.
+func isNote(text []byte) bool {
+	notes := []string{`"[Request interrupted`, `"<local-command-`, `"<command-`, `"<bash-std`, `"<task-notification`}
+	return slices.ContainsFunc(notes, func(note string) bool { return bytes.HasPrefix(text, []byte(note)) })
+}
+
+// isPrompt reports whether a person could have typed the content of a user
+// line: it is not a tool's result, and not a note.
+func isPrompt(content []byte) bool {
+	if content[0] == '"' {
+		return !isNote(content)
+	}
+	if startsWithResult(content) {
+		return false
+	}
+	prompt := false
+	for block := range jsonl.Elements(content) {
+		switch typ := record.Text(first(block, "type")); {
+		case typ == "tool_result":
+			return false
+		case typ == "text" && isNote(jsonl.Get(block, "text")):
+		default:
+			prompt = true
+		}
+	}
+	return prompt
+}
+
+// environment notes what of the envelope differs from the line before.
+func (c *scan) environment(r *rec, l *line, i int32) {
+	if r.is(flagDuplicate) {
+		return
+	}
+	now := &c.env[r.tape]
+	var moved uint16
+	for j, v := range l.env {
+		if len(v) <= 2 || v[0] != '"' {
+			continue
+		}
+		if h := c.hash(v); h != now[j] {
+			now[j] = h
+			moved |= 1 << j
+			if r.tape == c.home {
+				c.values[j] = bytes.Clone(v)
+			}
+		}
+	}
+	if moved != 0 {
+		r.flags |= flagMoved
+		c.moved[i] = moved
+	}
+}

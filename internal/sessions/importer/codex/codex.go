@@ -1,0 +1,237 @@
+// Package codex reads the sessions of Codex.
+//
+// It writes them as lines {timestamp, type, payload}; the first versions wrote the
+// payloads alone. A response_item is what went to and came from the model. An event_msg
+// is what the screen showed: it tells most of it a second time, so it counts only where
+// no response_item tells the same.
+package codex
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+type item struct {
+	typ     string // of the envelope
+	kind    string // of the payload
+	payload []byte
+	date    string
+	told    bool // an event that tells what an item tells
+}
+
+func parse(raw []byte) item {
+	var it item
+	var typ []byte
+	for name, v := range jsonl.Fields(raw) {
+		switch name {
+		case "timestamp":
+			it.date = record.Date(v)
+		case "type":
+			typ = v
+		case "payload":
+			it.payload = v
+		}
+	}
+	it.typ = record.Text(typ)
+	switch {
+	case jsonl.IsObject(it.payload):
+		it.kind = jsonl.GetString(it.payload, "type")
+	case it.typ != "":
+		it.typ, it.kind, it.payload = "response_item", it.typ, raw
+	case jsonl.Get(raw, "id") != nil && jsonl.Get(raw, "timestamp") != nil:
+		it.typ, it.payload = "session_meta", raw
+	default:
+		it.typ, it.payload = jsonl.GetString(raw, "record_type"), raw
+	}
+	return it
+}
+
+func (it item) str(name string) string { return jsonl.GetString(it.payload, name) }
+
+// repeats is what event_msg repeats of response_item: who says what.
+func (it item) repeats(yield func(who, said string)) {
+	switch {
+	case it.typ == "response_item" && it.kind == "message":
+		if plain, all := record.Plain(jsonl.Get(it.payload, "content")); all {
+			yield(it.str("role"), record.Text(plain))
+		}
+	case it.typ == "response_item" && it.kind == "reasoning":
+		for _, list := range []string{"summary", "content"} {
+			for el := range jsonl.Elements(jsonl.Get(it.payload, list)) {
+				yield("reasoning", jsonl.GetString(el, "text"))
+			}
+		}
+	case it.typ == "event_msg" && it.kind == "item_completed":
+		completedSays(jsonl.Get(it.payload, "item"), yield)
+	case it.typ == "event_msg":
+		switch it.kind {
+		case "user_message":
+			yield("user", it.str("message"))
+		case "agent_message":
+			yield("assistant", it.str("message"))
+		case "agent_reasoning", "agent_reasoning_raw_content":
+			yield("reasoning", it.str("text"))
+		}
+	}
+}
+
+// completedSays is what an item says that event messages of newer versions repeat whole.
+func completedSays(item []byte, yield func(who, said string)) {
+	who := map[string]string{"UserMessage": "user", "AgentMessage": "assistant"}[jsonl.GetString(item, "type")]
+	switch {
+	case jsonl.GetString(item, "type") == "Reasoning":
+		for _, list := range []string{"summary_text", "raw_content"} {
+			for el := range jsonl.Elements(jsonl.Get(item, list)) {
+				yield("reasoning", record.Text(el))
+			}
+		}
+	case who != "":
+		var texts []string
+		for el := range jsonl.Elements(jsonl.Get(item, "content")) {
+			text := jsonl.Get(el, "text")
+			if text == nil {
+				return // there is something else in it, which the item has as well
+			}
+			texts = append(texts, record.Text(text))
+		}
+		yield(who, strings.Join(texts, "\n\n"))
+	}
+}
+
+func saidSum(who, said string) []byte {
+	sum := sha256.Sum256([]byte(who + "\x00" + strings.TrimSpace(said)))
+	return sum[:]
+}
+
+// saidKey is the key of what was said, the next time that counts has it.
+func saidKey(counts *record.Counter, who, said string) string {
+	sum := saidSum(who, said)
+	return "said:" + record.HashKey(sum, counts.Next(sum))
+}
+
+type reader struct {
+	record.Talk
+	turn
+	said    record.Counter // what somebody has said so far
+	context []byte         // the turn context that holds, without its turn
+	model   []byte
+	own     int64             // the ordinal with which a subagent's own history begins; before it stands its parent's
+	first   int64             // the offset of the session's first record
+	details map[string][]byte // what the program has told of calls whose results are still to come
+}
+
+// Read makes the entries of a session.
+func Read(ctx context.Context, r *record.Reading) error {
+	c := &reader{Talk: record.Talk{Reading: r}, first: -1, details: map[string][]byte{}}
+	if r.From != nil {
+		c.goOn(record.State(r.From.State))
+	}
+	err := record.Each(ctx, r.Source, whole, nil, c)
+	if !r.Open || r.Idle {
+		c.settle()
+	}
+	if !r.Open {
+		c.putDetails()
+	}
+	c.End()
+	if r.Last != nil {
+		c.keep()
+	}
+	return err
+}
+
+func whole(raw []byte) bool {
+	return jsonl.Get(raw, "payload") != nil && jsonl.Get(raw, "timestamp") != nil
+}
+
+// keep puts into the restart what goOn needs.
+func (c *reader) keep() {
+	var s record.State
+	s.Counter(&c.Counts)
+	s.Counter(&c.said)
+	s.Counter(&c.items)
+	s.Bytes(c.marked.context)
+	s.Bytes(c.marked.model)
+	c.Last.State = s
+}
+
+func (c *reader) goOn(s record.State) {
+	c.Counts, c.said, c.items = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
+	c.context, c.model = s.TakeBytes(), s.TakeBytes()
+	c.first = 0
+}
+
+func (c *reader) take(it item, key string) {
+	switch it.typ {
+	case "response_item":
+		c.item(it, key)
+	case "event_msg":
+		c.event(it, key)
+	case "turn_context":
+		if m := jsonl.Get(it.payload, "model"); m != nil {
+			c.model = bytes.Clone(m)
+		}
+		now := record.Without(it.payload, "turn_id", "root_turn_id")
+		if bytes.Equal(now, c.context) {
+			return
+		}
+		c.context = now
+		c.Put(record.Event(key, it.date, "turn_context", it.payload))
+	case "compacted":
+		state := record.NewObject(len(it.payload)+16).As(it.payload, map[string]string{"message": "summary"})
+		c.Put(record.Anchor(key, it.date, "compaction", state.Done()))
+	default:
+		name := cmp.Or(it.typ, "record")
+		if it.kind != "" {
+			name += "." + it.kind
+		}
+		c.Put(record.Event(key, it.date, name, record.Without(it.payload, "type")))
+	}
+}
+
+// Describe looks at what a session begins with, up to its first turn.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	err := record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
+		if !at.Opens() {
+			info.Complete = true
+			return false
+		}
+		it := parse(raw)
+		info.Started = cmp.Or(info.Started, it.date)
+		switch {
+		case it.typ == "turn_context":
+			if m := jsonl.Get(it.payload, "model"); m != nil && info.State != nil {
+				info.State = record.With(info.State, "model", m)
+			}
+			info.Complete = true
+			return false
+		case it.typ == "session_meta" && info.Session == "": // a second one is that of the session it was forked from
+			describe(it, info)
+		}
+		return true
+	})
+	if string(info.State) == "{}" {
+		info.State = nil
+	}
+	return err
+}
+
+// describe takes from what a session begins with whose it is. A subagent's file names the
+// session, and the thread that has started it.
+func describe(it item, info *record.Info) {
+	info.Session = it.str("id")
+	info.State = pick(it.payload, "cwd", "cli_version", "originator", "source", "model_provider", "git")
+	parent := cmp.Or(it.str("parent_thread_id"), jsonl.GetString(it.payload, "source", "subagent", "thread_spawn", "parent_thread_id"))
+	switch forked := jsonl.Get(it.payload, "forked_from_id"); {
+	case parent != "":
+		info.Agent, info.Session = "agent-"+info.Session, cmp.Or(it.str("session_id"), parent)
+	case forked != nil:
+		info.State = record.With(info.State, "forked_from", forked)
+	}
+}

@@ -1,0 +1,165 @@
+package codex
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// turn decides which events tell what a response item tells too: that one may come a little
+// later. Until it does, or the turn ends, the event and what is behind it wait.
+type turn struct {
+	items  record.Counter // what response items have said that no event has repeated
+	queue  []queued
+	marked struct{ context, model []byte } // at the last mark
+}
+
+type queued struct {
+	item
+	key   string
+	waits bool
+}
+
+// maxQueue is how many records wait for another.
+const maxQueue = 256
+
+// Record takes a line.
+func (c *reader) Record(at record.Span, raw []byte) {
+	it := parse(raw)
+	c.Stats.Records++
+	if c.first < 0 {
+		c.first = at.Off
+		c.own, _ = number(jsonl.Get(it.payload, "subagent_history_start_ordinal"))
+	}
+	if c.own > 0 && at.Off > c.first && c.inherited(it, raw) {
+		c.Counts.Key(raw)
+		return
+	}
+	if c.own == 0 && at.Off > c.first && it.begins() && c.queue == nil && c.Idle() && len(c.details) == 0 {
+		c.mark(at)
+	}
+	key := c.Counts.Key(raw)
+	q := queued{item: it, key: key}
+	switch {
+	case it.typ == "response_item":
+		it.repeats(c.isSaid)
+	case it.bounds() || len(c.queue) >= maxQueue:
+		c.settle()
+	case it.repeating():
+		q.told, q.waits = c.wasSaid(it)
+	}
+	c.drain()
+	if c.queue == nil && !q.waits {
+		c.take(q.item, key)
+		return
+	}
+	q.payload = bytes.Clone(q.payload)
+	c.queue = append(c.queue, q)
+}
+
+// mark notes that a later reading can begin with a record.
+func (c *reader) mark(at record.Span) {
+	c.Mark(at)
+	c.Counts.Mark()
+	c.said.Mark()
+	c.items.Mark()
+	c.marked.context, c.marked.model = c.context, c.model
+}
+
+// inherited reports whether a record repeats the history of a subagent's parent, whose own file
+// has it. Messages that the program has put behind it for the subagent have no metadata.
+func (c *reader) inherited(it item, raw []byte) bool {
+	n, ok := number(jsonl.Get(raw, "ordinal"))
+	if !ok || n >= c.own {
+		c.own = 0
+		return false
+	}
+	if m := jsonl.Get(it.payload, "model"); it.typ == "turn_context" && m != nil {
+		c.model = bytes.Clone(m)
+	}
+	return it.typ != "response_item" || jsonl.Get(raw, "metadata") != nil
+}
+
+// isSaid lets the first event that waits for what an item says go, as told.
+func (c *reader) isSaid(who, said string) {
+	sum := saidSum(who, said)
+	i := slices.IndexFunc(c.queue, func(q queued) bool {
+		same := false
+		if q.waits {
+			q.repeats(func(who, said string) { same = same || bytes.Equal(saidSum(who, said), sum) })
+		}
+		return same
+	})
+	if i < 0 {
+		c.items.Next(sum)
+		return
+	}
+	c.queue[i].told, c.queue[i].waits = true, false
+}
+
+// wasSaid reports whether an item has said before what an event says, or may say it later.
+func (c *reader) wasSaid(it item) (told, waits bool) {
+	waits = true
+	it.repeats(func(who, said string) {
+		if sum := saidSum(who, said); c.items.Count(sum) > 0 {
+			c.items.Drop(sum)
+			told, waits = true, false
+		}
+	})
+	return told, waits
+}
+
+// settle lets everything go that waits.
+func (c *reader) settle() {
+	for i := range c.queue {
+		c.queue[i].waits = false
+	}
+	c.drain()
+}
+
+func (c *reader) drain() {
+	for len(c.queue) > 0 && !c.queue[0].waits {
+		q := c.queue[0]
+		c.queue = c.queue[1:]
+		c.take(q.item, q.key)
+	}
+	if len(c.queue) == 0 {
+		c.queue = nil
+	}
+}
+
+// Damaged keeps a line that cannot be read.
+func (c *reader) Damaged(at record.Span, reason string) {
+	c.settle()
+	c.Talk.Damaged(at, reason)
+}
+
+func number(raw []byte) (int64, bool) {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	return n, err == nil
+}
+
+// bounds reports whether a record divides turns.
+func (it item) bounds() bool {
+	return it.typ == "turn_context" || it.typ == "compacted" || it.typ == "session_meta" ||
+		it.typ == "event_msg" && (it.kind == "task_started" || it.ends())
+}
+
+// ends reports whether a record ends a turn.
+func (it item) ends() bool { return it.kind == "task_complete" || it.kind == "turn_aborted" }
+
+// begins reports whether a turn may begin with a record.
+func (it item) begins() bool {
+	return it.kind == "task_started" || it.typ == "response_item" && it.kind == "message" && it.str("role") == "user"
+}
+
+// repeating reports whether a record is an event that tells what an item tells too.
+func (it item) repeating() (is bool) {
+	if it.typ == "event_msg" {
+		it.repeats(func(string, string) { is = true })
+	}
+	return is
+}

@@ -1,0 +1,176 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/join"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+	"tape/repo"
+)
+
+// Live says how a transcript is followed.
+type Live struct {
+	Format string // one of Formats, or Auto
+	// Idle says that a turn has ended: the model's last answer, as far as the file has it, is whole.
+	Idle bool
+	// Over says that the session has ended: nothing is held back.
+	Over bool
+	// Version is the program's: a bookmark of another one does not count.
+	Version string
+}
+
+// Continue imports what one transcript has got since the last call, at the cost of what is new:
+// a bookmark says where to go on. Without one, or where file or tape are not as it says, the file
+// is read from the beginning, which adds what the tape lacks.
+//
+// What may still change is held back: an answer whose lines are still coming, calls without
+// results. So the tape becomes the same as by one import of the final file. Nothing is known of
+// what a person takes back later: it stays on the tape as it was.
+//
+// What is new is committed with each call; in a workspace with the policy turn, also what
+// stands before each prompt of a person.
+func Continue(ctx context.Context, s *repo.Store, path string, o Live) (*Result, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	src, closer, err := OpenSource(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	src.Open, src.Idle = !o.Over, o.Idle
+	f := &following{store: s, path: path, src: src}
+	res, err := f.goOn(ctx, o)
+	if errors.Is(err, record.ErrMisfit) {
+		res, err = f.begin(ctx, o)
+	}
+	if o.Over && err == nil {
+		_ = (*workspace.Store)(s).FS().Remove(bookmarkPath((*workspace.Store)(s), path)) // it would be of no use
+	}
+	return res, errors.Join(err, closer.Close())
+}
+
+// following is one call of Continue.
+type following struct {
+	store *repo.Store
+	path  string
+	src   record.Source
+}
+
+// goOn reads what stands behind the bookmark's place. ErrMisfit says that it does not fit, and
+// that nothing has changed.
+func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
+	b, ok := loadBookmark((*workspace.Store)(f.store), f.path, f.src)
+	if !ok || b.Program != o.Version || o.Format != "" && o.Format != Auto && o.Format != b.Format {
+		return nil, record.ErrMisfit
+	}
+	res := &Result{File: f.path, Format: b.Format, Tape: b.Tape}
+	in := newIntake(f.store, nil, record.Info{Format: b.Format}, Options{live: true}, res)
+	r := &record.Reading{Source: f.src, Format: b.Format, Date: b.Date, From: b.restart()}
+	r.Start = record.Span{Off: b.Off, Line: b.Line}
+	r.Last = &record.Restart{Off: b.Off, Line: b.Line, Date: b.Date}
+	told := r.From.Since // what the tape has of it
+	r.Seen = func(string, string) bool { return false }
+	r.Emit = func(item record.Item) error {
+		switch {
+		case item.Fork != "":
+			return record.ErrMisfit
+		case len(told) > 0:
+			if told[0] != item.Sum() {
+				return record.ErrMisfit
+			}
+			told = told[1:]
+			return nil
+		case in.tx == nil:
+			in.resume(ctx, b)
+		}
+		return in.add(ctx, item)
+	}
+	err := errors.Join(formats[b.Format].read(ctx, r), r.Err)
+	if err == nil && len(told) > 0 {
+		err = record.ErrMisfit
+	}
+	if err = in.finish(ctx, err); err != nil {
+		if errors.Is(err, record.ErrMisfit) {
+			return nil, record.ErrMisfit
+		}
+		return nil, fmt.Errorf("import %s into tape %q: %w", f.path, b.Tape, err)
+	}
+	res.Stats = r.Stats
+	f.save(ctx, in, b, r.Last)
+	return res, nil
+}
+
+// resume begins the change of a tape, if that ends as the bookmark says.
+func (in *intake) resume(ctx context.Context, b bookmark) {
+	tape, err := in.store.Tape(ctx, b.Tape)
+	if errors.Is(err, repo.ErrNotFound) {
+		err = record.ErrMisfit
+	}
+	if err != nil {
+		in.fail(err)
+		return
+	}
+	t := (*workspace.Tape)(tape)
+	in.fail(join.Settled(ctx, func() (err error) {
+		in.tx, err = writer.BeginBare(ctx, t)
+		return err
+	}))
+	if in.err != nil {
+		return
+	}
+	if head, err := t.Head(); err != nil {
+		in.fail(err)
+	} else if head.String() != b.Head || in.tx.LastID() != b.Entries {
+		in.fail(record.ErrMisfit)
+	}
+}
+
+// begin reads the whole file.
+func (f *following) begin(ctx context.Context, o Live) (*Result, error) {
+	var res Result
+	var failed error
+	open := func(string) (record.Source, io.Closer, error) { return f.src, io.NopCloser(nil), nil }
+	batch := NewBatch(f.store, o.Version, open, func(r Result, err error) error {
+		res, failed = r, err
+		return nil
+	})
+	defer batch.Close()
+	out := outcome{o: Options{Format: o.Format, live: true}, res: Result{File: f.path, Format: o.Format}}
+	if err := batch.add(ctx, out); err != nil {
+		return nil, err
+	}
+	in, r := batch.read[0].in, batch.read[0].reading
+	if err := errors.Join(batch.Flush(ctx), failed); err != nil {
+		return nil, err
+	}
+	if in != nil && in.tx != nil && r.Last != nil && r.Home == "" {
+		f.save(ctx, in, bookmark{Program: o.Version, Format: res.Format, Tape: res.Tape}, r.Last)
+	}
+	return &res, nil
+}
+
+// save keeps the place from which the next call goes on.
+func (f *following) save(ctx context.Context, in *intake, b bookmark, at *record.Restart) {
+	if !f.src.Open || at.State == nil {
+		return
+	}
+	if in.tx != nil {
+		tape, err := f.store.Tape(ctx, b.Tape)
+		if err != nil {
+			return
+		}
+		head, err := (*workspace.Tape)(tape).Head()
+		if err != nil {
+			return
+		}
+		b.Head, b.Entries = head.String(), in.tx.LastID()
+	}
+	saveBookmark((*workspace.Store)(f.store), f.path, f.src, b, at)
+}

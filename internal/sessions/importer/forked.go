@@ -1,0 +1,37 @@
+package importer
+
+import (
+	"context"
+	"path/filepath"
+
+	"tape/internal/sessions/importer/claudecode"
+	"tape/internal/sessions/importer/record"
+)
+
+// forkedFrom names the session whose lines one of Claude Code's begins with, as nothing in the
+// lines does: a file beside it has the same first line. "" if there is none.
+func forkedFrom(ctx context.Context, name, first string) string {
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(name), "*.jsonl"))
+	found := ""
+	for _, path := range beside {
+		if ctx.Err() != nil {
+			return ""
+		}
+		if filepath.Base(path) == filepath.Base(name) {
+			continue
+		}
+		src, closer, err := OpenSource(path, nil)
+		if err != nil {
+			continue
+		}
+		has, own := claudecode.HasFirst(ctx, src, first)
+		_ = closer.Close()
+		if has && own {
+			return record.Source{Name: path}.Stem()
+		}
+		if has {
+			found = record.Source{Name: path}.Stem()
+		}
+	}
+	return found
+}

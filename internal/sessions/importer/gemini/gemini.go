@@ -1,0 +1,288 @@
+// Package gemini reads the sessions of Gemini CLI.
+//
+// It writes them as one document {sessionId, …, messages: […]}, in newer versions as
+// lines: the document's fields first, then messages, a line again for a message that
+// has changed, {"$set": …} for a field, and {"$rewindTo": id} where the user went back.
+// The model's whole history comes again and again, in a $set or as messages under other
+// ids: at each start, after a cancelled tool, and shorter when it was compressed. Only
+// what is new in it counts, see [history].
+package gemini
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"path"
+	"slices"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+type reader struct {
+	record.Talk
+	history
+	rewound map[[sha256.Size]byte]bool // messages that the user went back behind
+	waiting []record.Part              // what a session begins with, until somebody says something
+	done    record.Counter             // keys that this pass has had
+	last    string                     // the date of the last message
+	lastAt  string                     // the same at the last mark
+}
+
+// Read makes the entries of a session.
+func Read(ctx context.Context, r *record.Reading) error {
+	g := &reader{Talk: record.Talk{Reading: r}}
+	header := record.NewObject(256)
+	field := func(name string, raw []byte) { header.Raw(name, raw) }
+	if r.From != nil {
+		g.goOn(record.State(r.From.State))
+		field = nil // there are lines
+	}
+	s := &survey{last: map[[sha256.Size]byte]int{}}
+	if err := record.Each(ctx, r.Source, whole, field, s); err != nil {
+		return err
+	}
+	if r.From != nil && s.rewinds != nil {
+		return record.ErrMisfit
+	}
+	g.rewound = s.rewound()
+	if !header.Empty() {
+		// Dates of change would make the same session look new every time.
+		data := record.NewObject(256).All(header.Done(), "lastUpdated").OrNil()
+		if key := g.Counts.Key(data); !g.Has(key) {
+			r.Put(record.Event(key, record.Date(jsonl.Get(data, "startTime")), "session", data))
+		}
+	}
+	if field != nil {
+		field = func(string, []byte) {} // it was told
+	}
+	err := record.Each(ctx, r.Source, whole, field, g)
+	g.End()
+	if r.Last != nil {
+		g.keep()
+	}
+	return err
+}
+
+// keep puts into the restart what goOn needs.
+func (g *reader) keep() {
+	var s record.State
+	for _, c := range []*record.Counter{&g.Counts, &g.told, &g.done} {
+		s.Counter(c)
+	}
+	s.Bytes([]byte(g.lastAt))
+	g.Last.State = s
+}
+
+func (g *reader) goOn(s record.State) {
+	g.Counts, g.told, g.done = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
+	g.last = string(s.TakeBytes())
+	g.lastAt = g.last
+}
+
+// mark notes that a later reading can begin with what a person says, if nothing is pending.
+func (g *reader) mark(at record.Span, raw []byte) {
+	id := jsonl.GetString(raw, "id")
+	content := jsonl.Get(raw, "content")
+	if jsonl.GetString(raw, "type") != "user" || id == "" || g.repeating != nil || g.rewound != nil || g.had(id) ||
+		isContext(firstText(content)) || bytes.Contains(content, []byte(`"functionResponse"`)) || !g.Talk.Idle() {
+		return
+	}
+	g.begin()
+	g.Mark(at)
+	g.lastAt = g.last
+	for _, c := range []*record.Counter{&g.Counts, &g.told, &g.done} {
+		c.Mark()
+	}
+}
+
+func whole(raw []byte) bool {
+	return jsonl.Get(raw, "timestamp") != nil && jsonl.Get(raw, "type") != nil
+}
+
+// survey is a first pass, which looks for what the user went back behind.
+type survey struct {
+	n       int                       // messages so far, each version counted
+	last    map[[sha256.Size]byte]int // the number of each one's last version
+	rewinds []rewind
+	plain
+}
+
+type rewind struct{ from, to int } // messages
+
+// plain is a visitor that takes no notice.
+type plain struct{}
+
+func (plain) Damaged(record.Span, string) {}
+func (plain) Unfinished(record.Span)      {}
+func (plain) Enough() bool                { return false }
+
+func (s *survey) Record(_ record.Span, raw []byte) {
+	if to := jsonl.Get(raw, "$rewindTo"); to != nil {
+		s.rewinds = append(s.rewinds, rewind{s.last[sha256.Sum256(to)], s.n})
+	} else if id := jsonl.Get(raw, "id"); id != nil && jsonl.Get(raw, "type") != nil {
+		s.n++
+		s.last[sha256.Sum256(id)] = s.n
+	}
+}
+
+// rewound is the messages that were taken back.
+func (s *survey) rewound() map[[sha256.Size]byte]bool {
+	if s.rewinds == nil {
+		return nil
+	}
+	gone := map[[sha256.Size]byte]bool{}
+	for sum, i := range s.last {
+		gone[sum] = slices.ContainsFunc(s.rewinds, func(r rewind) bool { return r.from <= i && i <= r.to })
+	}
+	return gone
+}
+
+// Record makes the entries of a line.
+func (g *reader) Record(at record.Span, raw []byte) {
+	g.Stats.Records++
+	g.mark(at, raw)
+	if id := jsonl.GetString(raw, "id"); id != "" {
+		g.first(id)
+	}
+	hidden := g.rewound[sha256.Sum256(jsonl.Get(raw, "id"))]
+	if hidden != g.Hidden {
+		g.Flush()
+		g.Hidden = hidden
+	}
+	if jsonl.Get(raw, "type") != nil {
+		g.message(raw)
+	} else {
+		g.note(raw)
+	}
+}
+
+// note writes a record that is no message.
+func (g *reader) note(raw []byte) {
+	set, header := jsonl.Get(raw, "$set"), jsonl.Get(raw, "sessionId") != nil
+	switch {
+	case jsonl.IsObject(set):
+		g.set(raw, set)
+	case jsonl.Get(raw, "$rewindTo") != nil:
+		g.say(record.Event(g.Counts.Key(raw), g.last, "session.rewind", record.Compact(raw)))
+	case header:
+		g.repeating = nil
+		data := record.Without(raw, "lastUpdated")
+		g.waiting = append(g.waiting, record.Event(g.Counts.Key(raw), record.Date(jsonl.Get(raw, "startTime")), "session", data))
+	default:
+		g.say(record.Event(g.Counts.Key(raw), record.Date(jsonl.Get(raw, "lastUpdated")), "record", record.Compact(raw)))
+	}
+}
+
+// set writes what is new in the fields of a session. That it has changed, and its id, is
+// said by what else there is.
+func (g *reader) set(raw, set []byte) {
+	date := cmp.Or(record.Date(jsonl.Get(set, "lastUpdated")), g.last)
+	rest := record.NewObject(256).All(set, "messages", "lastUpdated", "sessionId")
+	if !rest.Empty() {
+		g.say(record.Event(g.Counts.Key(raw), date, "session.update", record.Compact(rest.Done())))
+	}
+	messages := jsonl.Get(set, "messages")
+	if messages == nil {
+		return
+	}
+	g.repeating = map[record.Sum]int{}
+	for m := range jsonl.Elements(messages) {
+		if jsonl.IsObject(m) {
+			g.message(m)
+		}
+	}
+	g.repeating = nil
+}
+
+// say writes what somebody says, once, and before it what the session begins with. A start of
+// which nothing came has nothing to say.
+func (g *reader) say(p record.Part) {
+	if !g.first(p.Keys[0]) {
+		return
+	}
+	if g.repeating != nil && p.Kind == record.KindMessage && isContext(jsonl.Get(p.Payload, "content")) {
+		g.waiting = append(g.waiting, p)
+		return
+	}
+	g.begin()
+	g.Put(p)
+}
+
+func (g *reader) begin() {
+	waiting := g.waiting
+	g.waiting = nil
+	for _, p := range waiting {
+		g.Put(p)
+	}
+}
+
+// first reports whether this pass has a key for the first time.
+func (g *reader) first(key string) bool {
+	sum := record.SumOf(key)
+	return g.done.Next(sum[:]) == 1
+}
+
+// had reports whether this pass has had a key.
+func (g *reader) had(key string) bool {
+	sum := record.SumOf(key)
+	return g.done.Count(sum[:]) > 0
+}
+
+// Describe looks at the fields that a session begins with.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	sub := false
+	field := func(name string, v []byte) {
+		switch name {
+		case "sessionId":
+			info.Session = cmp.Or(info.Session, record.Text(v))
+		case "startTime":
+			info.Began(v)
+		case "kind":
+			sub = record.Text(v) == "subagent"
+		case "directories":
+			for dir := range jsonl.Elements(v) {
+				if jsonl.Get(info.State, "cwd") == nil {
+					info.State = record.With(info.State, "cwd", dir)
+				}
+			}
+		case "projectHash", "model":
+			if jsonl.Get(info.State, name) == nil {
+				info.State = record.With(info.State, name, v)
+			}
+		}
+	}
+	err := record.Look(ctx, src, whole, field, func(at record.Span, raw []byte) bool {
+		if at.Line > record.OpeningLines {
+			info.Complete = true
+			return false
+		}
+		for name, v := range jsonl.Fields(raw) {
+			field(name, v)
+		}
+		info.Began(jsonl.Get(raw, "timestamp"))
+		if cwd := workspaceOf(raw); cwd != nil && jsonl.Get(info.State, "cwd") == nil {
+			info.State = record.With(info.State, "cwd", cwd)
+		}
+		info.Complete = jsonl.GetString(raw, "type") == "gemini"
+		return !info.Complete
+	})
+	// A subagent's file is in a folder that is called as the session.
+	if dir := path.Dir(strings.ReplaceAll(src.Name, `\\`, "/")); sub && path.Base(path.Dir(dir)) == "chats" {
+		info.Agent, info.Session = "agent-"+info.Session, path.Base(dir)
+	}
+	return err
+}
+
+// workspaceOf finds the first directory that Gemini CLI tells the model to work in, which
+// no field has; nil if this record does not tell.
+func workspaceOf(raw []byte) []byte {
+	_, dir, told := bytes.Cut(raw, []byte(`- **Workspace Directories:**\n  - `))
+	dir, _, ends := bytes.Cut(dir, []byte(`\n`))
+	if quoted := slices.Concat([]byte{'"'}, dir, []byte{'"'}); told && ends && jsonl.Valid(quoted) == nil {
+		return quoted
+	}
+	return nil
+}

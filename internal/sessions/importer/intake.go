@@ -1,0 +1,380 @@
+package importer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"tape/internal/git/projectgit"
+	"tape/internal/sessions/importer/bub"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/forks"
+	"tape/internal/store/join"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// intake writes the items of one file to a tape, in one change.
+type intake struct {
+	store *repo.Store
+	bulk  *writer.Bulk // for a new tape
+	info  record.Info
+	res   *Result
+	alone bool // without subagents
+	live  bool // the session goes on
+
+	inline bool // large results and pictures stay in their entries
+
+	tx    *repo.Tx              // nil while the tape does not exist
+	have  map[[16]byte]int      // keys of the entries that were there before, by the number of these
+	met   map[int]struct{}      // those of them that the file has
+	out   map[[16]byte]struct{} // keys of what is left out
+	asked map[string]string     // what the fork of a subagent is called
+	forks []*openFork           // in the order in which they began
+	held  int                   // bytes of their entries
+	limit int                   // for that
+
+	git    *projectgit.Resolver // nil: ownGit
+	ownGit projectgit.Resolver
+
+	err      error // the first
+	repeated int   // opening anchors that were left out
+	entries  int   // that were there before
+}
+
+// openFork is a subagent's fork that is not merged yet.
+type openFork struct {
+	sub  string
+	fork *forks.TxFork
+	held int
+}
+
+// maxForks is how much of forks is held in memory. Beyond it, one is merged before its
+// result is there, and goes on as another.
+const maxForks = 16 << 20 // bytes
+
+func newIntake(store *repo.Store, bulk *writer.Bulk, info record.Info, o Options, res *Result) *intake {
+	return &intake{store: store, bulk: bulk, info: info, res: res, alone: o.NoSubagents, live: o.live, inline: o.Inline, limit: maxForks,
+		have: map[[16]byte]int{}, met: map[int]struct{}{}, out: map[[16]byte]struct{}{}, asked: map[string]string{}}
+}
+
+// read reads a file onto the tape. A new tape begins when all is there that its opening tells.
+func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading, error) {
+	r := &record.Reading{Source: src, Format: in.info.Format}
+	r.Seen = func(sub, key string) bool { return in.seen(ctx, sub, key) }
+	r.Emit = func(item record.Item) error { return in.add(ctx, item) }
+	var err error
+	if in.open(ctx); in.err == nil && (in.tx != nil || in.info.Complete || !src.Open) {
+		err = readInto(ctx, r)
+	}
+	return r, in.finish(ctx, err)
+}
+
+// open begins the change of a tape that exists.
+func (in *intake) open(ctx context.Context) {
+	tape, err := in.store.Tape(ctx, in.res.Tape)
+	if err == nil {
+		in.begin(ctx, tape)
+	} else if !errors.Is(err, repo.ErrNotFound) {
+		in.fail(err)
+	}
+}
+
+// fail keeps the first error, after which nothing is added.
+func (in *intake) fail(err error) {
+	if in.err == nil {
+		in.err = err
+	}
+}
+
+func keyHash(key string) [16]byte {
+	sum := sha256.Sum256([]byte(key))
+	return [16]byte(sum[:16])
+}
+
+// begin takes the tape's lock before it looks at what the tape has, so that of two
+// imports of the same file one waits for the other.
+func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
+	err := join.Settled(ctx, func() (err error) {
+		in.tx, err = writer.BeginBare(ctx, (*workspace.Tape)(tape))
+		return err
+	})
+	if err == nil {
+		err = in.learn(ctx, tape)
+	}
+	in.fail(err)
+}
+
+func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
+	var keys bub.Keys
+	for e, err := range tape.Entries(ctx, repo.Query{}) {
+		if err != nil {
+			return err
+		}
+		in.entries++
+		for _, key := range Keys(e.Meta) {
+			in.have[keyHash(key)] = in.entries
+		}
+		if in.info.Format == Bub {
+			d, err := jsonl.ParseDraft(e.Raw)
+			if err != nil {
+				return err
+			}
+			in.have[keyHash(keys.Next(d))] = in.entries
+		}
+	}
+	return nil
+}
+
+func (in *intake) seen(ctx context.Context, sub, key string) bool {
+	if sub != "" {
+		if in.alone {
+			in.out[keyHash(sub+"\x00"+key)] = struct{}{}
+			return true
+		}
+		in.forkName(ctx, sub)
+	}
+	entry, ok := in.have[keyHash(key)]
+	if ok {
+		in.met[entry] = struct{}{}
+	}
+	return ok
+}
+
+// forkName is what the fork of a subagent is called: another name where a tape of the
+// usual one has the subagent's own file, whose content is not told again.
+func (in *intake) forkName(ctx context.Context, sub string) string {
+	if name, ok := in.asked[sub]; ok || in.err != nil {
+		return name
+	}
+	name := record.FreeName(sub, func(name string) bool {
+		if slices.Contains(slices.Collect(maps.Values(in.asked)), name) {
+			return true
+		}
+		tape, err := in.store.Tape(ctx, in.res.Tape+"/"+name)
+		if err == nil && !tape.IsFork() {
+			err = in.learn(ctx, tape)
+		}
+		if !errors.Is(err, repo.ErrNotFound) {
+			in.fail(err)
+		}
+		return err == nil
+	})
+	in.asked[sub] = name
+	return name
+}
+
+func (in *intake) add(ctx context.Context, item record.Item) error {
+	item = in.withCommit(ctx, item)
+	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
+	switch {
+	case opens || in.err != nil:
+	case isOpening(item) && in.res.Imported == 0 && len(in.met) == 0 && in.repeated == 0:
+		// It is at the head of the file. The tape has one of its own, so this one
+		// stays out, and a whole tape keeps its ids.
+		in.repeated++
+		return nil
+	default:
+		in.write(ctx, item)
+	}
+	if in.err != nil {
+		return in.err
+	}
+	in.count(item)
+	for _, sub := range item.Begins {
+		in.fork(ctx, sub)
+	}
+	for _, sub := range item.Ends {
+		in.merge(ctx, func(f *openFork) bool { return f.sub == sub })
+	}
+	return in.err
+}
+
+func (in *intake) write(ctx context.Context, item record.Item) {
+	if item.Entry.Kind == record.KindAnchor {
+		a, err := anchorOf(item)
+		if err == nil {
+			_, err = in.tx.Handoff(ctx, a)
+		}
+		in.fail(err)
+		return
+	}
+	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
+	if line := item.Line; line != nil {
+		if (*workspace.Store)(in.store).Redacts(line) {
+			// It will not say any more what it was: its key has to be in its meta.
+			keyed := item.Entry
+			keyed.Meta = record.WithKeys(keyed.Meta, in.info.Format, item.Keys)
+			line = jsonl.AppendLine(nil, 1, keyed)
+		}
+		var err error
+		d, err = layout.StoredLine(line)
+		in.fail(err)
+	} else if in.info.Format != Bub { // whose entries are known again by their content
+		var err error
+		d, err = in.attach(ctx, d)
+		in.fail(err)
+	}
+	if in.err != nil {
+		return
+	}
+	if in.live && item.Fork == "" {
+		in.closeTurn(ctx, d)
+	}
+	if item.Fork == "" {
+		_, err := in.tx.Append(ctx, d)
+		in.fail(err)
+	} else if f := in.fork(ctx, item.Fork); f != nil {
+		in.fail(f.fork.Append(ctx, d))
+		size := len(d.Payload) + len(d.Meta)
+		f.held += size
+		in.held += size
+	}
+	if in.held > in.limit {
+		largest := slices.MaxFunc(in.forks, func(a, b *openFork) int { return a.held - b.held })
+		in.merge(ctx, func(f *openFork) bool { return f == largest })
+	}
+}
+
+// closeTurn commits what stands before a person's prompt, where that is the policy.
+func (in *intake) closeTurn(ctx context.Context, d repo.Draft) {
+	if (*workspace.Store)(in.store).Config().Commit.Turn && writer.IsUserMessage(d) {
+		in.fail(in.tx.Checkpoint(ctx))
+	}
+}
+
+// fork returns the open fork of a subagent, begun if need be, or nil after an error.
+func (in *intake) fork(ctx context.Context, sub string) *openFork {
+	for _, f := range in.forks {
+		if f.sub == sub {
+			return f
+		}
+	}
+	name := in.forkName(ctx, sub)
+	if in.err != nil {
+		return nil
+	}
+	fork, err := forks.InTx(ctx, in.tx, name)
+	if err != nil {
+		in.fail(err)
+		return nil
+	}
+	f := &openFork{sub: sub, fork: fork}
+	in.forks = append(in.forks, f)
+	return f
+}
+
+func (in *intake) merge(ctx context.Context, which func(*openFork) bool) {
+	in.forks = slices.DeleteFunc(in.forks, func(f *openFork) bool {
+		if in.err != nil || !which(f) {
+			return false
+		}
+		in.fail(f.fork.Merge(ctx))
+		in.held -= f.held
+		return true
+	})
+}
+
+func (in *intake) count(item record.Item) {
+	in.res.Imported++
+	if item.Entry.Kind == record.KindAnchor {
+		in.res.Anchors++
+	}
+	if item.Fork == "" {
+		return
+	}
+	if name := in.res.Tape + "/" + in.asked[item.Fork]; !slices.Contains(in.res.Subagents, name) {
+		in.res.Subagents = append(in.res.Subagents, name)
+	}
+}
+
+// isOpening reports whether an item is the anchor that a tape begins with.
+func isOpening(item record.Item) bool {
+	return item.Entry.Kind == record.KindAnchor && jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor
+}
+
+// create makes the tape, and reports whether its first item is its opening anchor.
+func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
+	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState(ctx)}
+	if opens = isOpening(item); opens {
+		var err error
+		if first, err = anchorOf(item); err != nil {
+			in.fail(err)
+			return false
+		}
+	}
+	known := len(in.have)
+	var err error
+	in.tx, err = in.bulk.Create(ctx, in.res.Tape, first)
+	switch {
+	case errors.Is(err, repo.ErrConflict):
+		// Another import has just created it; what it holds is known once its lock is free.
+		opens = false
+		var tape *workspace.Tape
+		if tape, err = (*workspace.Store)(in.store).Tape(ctx, in.res.Tape); err == nil {
+			in.begin(ctx, (*repo.Tape)(tape))
+		}
+	case err == nil && !in.tx.InBulk():
+		err = in.learn(ctx, (*repo.Tape)(in.tx.Tape()))
+	}
+	in.fail(err)
+	if in.err == nil && len(in.have) > known && !opens {
+		in.fail(errRaced)
+	}
+	return opens && in.err == nil
+}
+
+// errRaced ends an import that another one of the same file overtook after this one
+// had begun to read; the Batch reads it again.
+var errRaced = errors.New("another import of the same session came first; run it again")
+
+func (in *intake) openingState(ctx context.Context) json.RawMessage {
+	o := record.NewObject(len(in.info.State) + 64)
+	if agent := in.info.Agent; agent != "" {
+		o.Str("owner", "agent").Str("parent", strings.TrimSuffix(in.res.Tape, "/"+agent))
+	} else {
+		o.Str("owner", "human")
+	}
+	o.All(in.info.State)
+	if in.info.First != "" {
+		if parent := forkedFrom(ctx, in.res.File, in.info.First); parent != "" {
+			o.Str("forked_from", parent)
+		}
+	}
+	return o.Done()
+}
+
+func anchorOf(item record.Item) (repo.Anchor, error) {
+	if item.Line != nil {
+		return layout.StoredAnchor(item.Line)
+	}
+	return repo.Anchor{Name: jsonl.GetString(item.Entry.Payload, "name"), State: jsonl.Get(item.Entry.Payload, "state"),
+		Meta: item.Entry.Meta, Date: item.Entry.Date}, nil
+}
+
+// finish merges what is still open and commits, or takes everything back because of cause.
+func (in *intake) finish(ctx context.Context, cause error) error {
+	defer in.ownGit.Close()
+	if cause != nil {
+		in.err = cause
+	}
+	if in.tx == nil {
+		return in.err
+	}
+	in.merge(ctx, func(*openFork) bool { return true })
+	if in.err == nil {
+		in.fail(in.tx.Checkpoint(ctx))
+	}
+	if in.err != nil {
+		return errors.Join(in.err, in.tx.Rollback())
+	}
+	_, err := in.tx.Commit(ctx)
+	return err
+}

@@ -1,0 +1,366 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+	"tape/repo/view"
+)
+
+// agentSession is a session with two subagents side by side.
+var agentSession = []string{
+	userLn("u1", "", `"hi"`),
+	answerLn("a1", "u1", "m1", taskBlock("c1", "for c1")),
+	answerLn("a2-2", "a1", "m1", taskBlock("c2", "for c2")),
+	saidLn("p1", "x", "c1"),
+	saidLn("p2", "y", "c2"),
+	saidLn("p3", "x", "c1"),
+	doneLn("r2", "a2-2", "c2", "y", "completed"),
+	doneLn("r1", "a1", "c1", "x", "completed"),
+	answerLn("a3", "r1", "m2", `{"type":"text","text":"bye"}`),
+}
+
+// fileOf writes a transcript and returns its path.
+func fileOf(t *testing.T, name string, ls ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, lines(ls...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// outline shows each entry of a tape as its kind, name or role, and fork.
+func outline(t *testing.T, s *repo.Store, name string) string {
+	t.Helper()
+	var out []string
+	for _, line := range tapeLines(t, s, name) {
+		e, err := jsonl.Parse([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		what := e.Kind
+		for _, field := range []string{"name", "content"} {
+			if v := jsonl.GetString(e.Payload, field); v != "" {
+				what = v
+			}
+		}
+		if fork := jsonl.GetString(e.Meta, "origin", "fork"); fork != "" {
+			what = fork + ":" + what
+		}
+		out = append(out, what)
+	}
+	return strings.Join(out, " ")
+}
+
+// mergedForks lists the merged forks of a tape as NAME@BASE+ENTRIES, the oldest first.
+func mergedForks(t *testing.T, s *repo.Store, name string) string {
+	t.Helper()
+	tape, err := s.Tape(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, err := tape.ClosedForks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range slices.Backward(closed) {
+		if f.Status != repo.ForkMerged {
+			t.Errorf("fork %s is %s", f.Name, f.Status)
+		}
+		out = append(out, fmt.Sprintf("%s@%d+%d", f.Fork, f.Base.Entry, f.Entries))
+	}
+	return strings.Join(out, " ")
+}
+
+const beginning = "session/start hi tool_call run "
+
+// TestImportAgents: a subagent is a fork that begins at its call, and is merged behind the
+// result.
+func TestImportAgents(t *testing.T) {
+	s := testStore(t)
+	file := fileOf(t, "s.jsonl", agentSession...)
+	res := mustImport(t, s, file, Options{})
+	if got := strings.Join(res.Subagents, " "); got != "s-1/agent-x s-1/agent-y" || res.Imported != 13 {
+		t.Errorf("%+v", res)
+	}
+	all := beginning + "tool_result tool.detail tool.detail agent-x:agent agent-x:p1 agent-x:p3 agent-y:agent agent-y:p2 bye run"
+	if got := outline(t, s, "s-1"); got != all {
+		t.Errorf("the tape has\n%s, not\n%s", got, all)
+	}
+	if got := mergedForks(t, s, "s-1"); got != "agent-x@3+3 agent-y@3+2" {
+		t.Errorf("forks: %s", got)
+	}
+	if res := mustImport(t, s, file, Options{}); res.Imported != 0 || res.Known != 13 || res.Subagents != nil {
+		t.Errorf("a second import brought in %+v", res)
+	}
+	if got := outline(t, s, "s-1"); got != all {
+		t.Errorf("a second import made of it\n%s", got)
+	}
+}
+
+// TestImportAgentsGrow: what is new of a subagent is a fork of the same name; without a
+// result, it is merged in the end.
+func TestImportAgentsGrow(t *testing.T) {
+	s := testStore(t)
+	file := func(n int) string { return fileOf(t, "s.jsonl", agentSession[:n]...) }
+	for _, step := range []struct {
+		n           int
+		tape, forks string
+	}{
+		{4, beginning + "agent-x:agent agent-x:p1", "agent-x@3+2"},
+		{6, " agent-y:agent agent-y:p2 agent-x:p3", "agent-x@3+2 agent-y@6+2 agent-x@6+1"},
+		{9, " tool_result tool.detail tool.detail bye run", "agent-x@3+2 agent-y@6+2 agent-x@6+1"},
+	} {
+		before := ""
+		if step.n > 4 {
+			before = outline(t, s, "s-1")
+		}
+		mustImport(t, s, file(step.n), Options{})
+		if got := outline(t, s, "s-1"); got != before+step.tape {
+			t.Errorf("%d lines: the tape has\n%s, not\n%s", step.n, got, before+step.tape)
+		}
+		if got := mergedForks(t, s, "s-1"); got != step.forks {
+			t.Errorf("%d lines: forks: %s", step.n, got)
+		}
+	}
+}
+
+// TestImportNoSubagents: they are left out, and an import without the option has them.
+func TestImportNoSubagents(t *testing.T) {
+	s := testStore(t)
+	file := fileOf(t, "s.jsonl", agentSession...)
+	own := fileOf(t, "agent-z.jsonl", sideLn("z", userLn("s1", "", `"alone"`)))
+	without := Options{NoSubagents: true}
+	if res := mustImport(t, s, own, without); res.Imported != 0 || res.LeftOut != 1 {
+		t.Errorf("a subagent's own file: %+v", res)
+	}
+	if tapes, err := s.Tapes(t.Context()); err != nil || len(tapes) != 1 {
+		t.Errorf("it made a tape: %v, %v", tapes, err)
+	}
+	if res := mustImport(t, s, file, without); res.LeftOut != 5 || res.Subagents != nil {
+		t.Errorf("%+v", res)
+	}
+	main := beginning + "tool_result tool.detail tool.detail bye run"
+	if got := outline(t, s, "s-1"); got != main {
+		t.Errorf("the tape has\n%s", got)
+	}
+	if res := mustImport(t, s, file, Options{}); res.Imported != 5 {
+		t.Errorf("%+v", res)
+	}
+	if got, want := outline(t, s, "s-1"), main+" agent-x:agent agent-x:p1 agent-x:p3 agent-y:agent agent-y:p2"; got != want {
+		t.Errorf("later, the tape has\n%s", got)
+	}
+	identities(t, s, "s-1")
+}
+
+// TestImportAgentFile: a subagent's own file is a tape, unless its session has it; nothing
+// is told twice.
+func TestImportAgentFile(t *testing.T) {
+	own := []string{
+		sideLn("x", userLn("in-p1", "", `"p1"`)), sideLn("x", userLn("in-p3", "in-p1", `"p3"`)), sideLn("x", userLn("in-p5", "in-p3", `"p5"`)),
+	}
+	t.Run("behind its session", func(t *testing.T) {
+		s := testStore(t)
+		mustImport(t, s, fileOf(t, "s.jsonl", agentSession...), Options{})
+		before := outline(t, s, "s-1")
+		if res := mustImport(t, s, fileOf(t, "agent-x.jsonl", own...), Options{}); res.Tape != "s-1" || res.Imported != 1 || res.Known != 2 {
+			t.Errorf("%+v", res)
+		}
+		if got := outline(t, s, "s-1"); got != before+" agent-x:p5" {
+			t.Errorf("the tape has\n%s", got)
+		}
+	})
+	t.Run("before it", func(t *testing.T) {
+		s := testStore(t)
+		if res := mustImport(t, s, fileOf(t, "agent-x.jsonl", own...), Options{}); res.Tape != "s-1/agent-x" || res.Subagents != nil {
+			t.Errorf("%+v", res)
+		}
+		opening := tapeLines(t, s, "s-1/agent-x")[0]
+		if !strings.Contains(opening, `"state":{"owner":"agent","parent":"s-1"`) {
+			t.Errorf("it opens with %s", opening)
+		}
+		res := mustImport(t, s, fileOf(t, "s.jsonl", agentSession...), Options{})
+		if got := strings.Join(res.Subagents, " "); got != "s-1/agent-x.2 s-1/agent-y" {
+			t.Errorf("subagents: %s", got)
+		}
+		if got := outline(t, s, "s-1"); !strings.Contains(got, " agent-x.2:agent agent-y:agent agent-y:p2 bye") {
+			t.Errorf("the session has\n%s", got)
+		}
+		// From now on it is one of the session's.
+		if res := mustImport(t, s, fileOf(t, "agent-x.jsonl", append(own, sideLn("x", userLn("in-p7", "in-p5", `"p7"`)))...), Options{}); res.Tape != "s-1" || res.Imported != 1 {
+			t.Errorf("%+v", res)
+		}
+	})
+	t.Run("of no session", func(t *testing.T) {
+		s := testStore(t)
+		file := fileOf(t, "agent-x.jsonl", strings.Replace(own[0], `"sessionId":"s-1",`, "", 1))
+		if res := mustImport(t, s, file, Options{}); res.Tape != "agent-x" || res.Imported != 1 {
+			t.Errorf("%+v", res)
+		}
+	})
+}
+
+// TestImportIntoFork: an open fork is imported into like a tape; what has the name of a
+// subagent already keeps it.
+func TestImportIntoFork(t *testing.T) {
+	s := testStore(t)
+	main, err := s.Tape(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := main.Fork(t.Context(), "try")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Fork(t.Context(), "agent-x"); err != nil {
+		t.Fatal(err)
+	}
+	file := fileOf(t, "s.jsonl", agentSession...)
+	res := mustImport(t, s, file, Options{Tape: "main/try"})
+	if got := strings.Join(res.Subagents, " "); got != "main/try/agent-x.2 main/try/agent-y" {
+		t.Errorf("subagents: %s", got)
+	}
+	if got := outline(t, s, "main/try"); !strings.Contains(got, "try/agent-x.2:p3 try/agent-y:agent") {
+		t.Errorf("the fork has\n%s", got)
+	}
+	if res := mustImport(t, s, file, Options{Tape: "main/try"}); res.Imported != 0 {
+		t.Errorf("a second import brought in %+v", res)
+	}
+}
+
+// TestImportAgentsHaveNoContext: a model is given what it was given, with its subagents on
+// the tape and without.
+func TestImportAgentsHaveNoContext(t *testing.T) {
+	files := []string{sampleSession, fileOf(t, "s.jsonl", agentSession...), fileOf(t, "open.jsonl", agentSession[:6]...)}
+	files = append(files, fileOf(t, "random.jsonl", generate(1, 40)...))
+	var real []string
+	if !testing.Short() {
+		real, _ = filepath.Glob(filepath.Join(fixtures, ClaudeCode, "long*"))
+	}
+	s := testStore(t)
+	for i, file := range append(files, real...) {
+		tape := fmt.Sprint(i)
+		with := mustImport(t, s, file, Options{Format: ClaudeCode, Tape: tape})
+		without := mustImport(t, s, file, Options{Format: ClaudeCode, Tape: tape + "-alone", NoSubagents: true})
+		if with.Imported == without.Imported {
+			t.Errorf("file %d has no subagents", i)
+		}
+		for _, format := range view.Formats() {
+			for _, from := range []string{"", repo.FirstAnchor} {
+				o := view.Options{Format: format, From: from}
+				if got, want := contextOf(t, s, tape, o), contextOf(t, s, tape+"-alone", o); got != want || got == "[]" {
+					t.Errorf("file %d, %s from %q: the context is\n%.2000s\nnot\n%.2000s", i, format, from, got, want)
+				}
+			}
+		}
+	}
+}
+
+func contextOf(t *testing.T, s *repo.Store, name string, o view.Options) string {
+	t.Helper()
+	tape, err := s.Tape(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := view.Build(t.Context(), tape, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(c.JSON())
+}
+
+// TestImportLongAgent: a subagent that is too long to be held is merged in parts, the one
+// that holds most first.
+func TestImportLongAgent(t *testing.T) {
+	s := testStore(t)
+	ls := slices.Clone(agentSession[:3])
+	for i := range 9 {
+		agent := "x"
+		if i%4 == 3 {
+			agent = "y"
+		}
+		ls = append(ls, saidLn(fmt.Sprint("p", i), agent, map[string]string{"x": "c1", "y": "c2"}[agent]))
+	}
+	file := fileOf(t, "s.jsonl", append(ls, agentSession[6], agentSession[7])...)
+	res := importWith(t, s, file, func(in *intake) { in.limit = 600 })
+	if got := mergedForks(t, s, "s-1"); got != "agent-x@3+4 agent-y@3+3 agent-x@8+4" {
+		t.Errorf("forks: %s", got)
+	}
+	if res.Subagents == nil || len(res.Subagents) != 2 {
+		t.Errorf("%+v", res)
+	}
+	if res := mustImport(t, s, file, Options{}); res.Imported != 0 {
+		t.Errorf("a second import brought in %+v", res)
+	}
+}
+
+// importWith imports with an intake that is changed before.
+func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) *Result {
+	t.Helper()
+	src, closer, err := OpenSource(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	res := &Result{Tape: "s-1"}
+	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), record.Info{Format: ClaudeCode}, Options{}, res)
+	change(in)
+	if _, err := in.read(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.bulk.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// TestImportBrokenOff: an import that does not get to the end leaves nothing of the session
+// or of its subagents.
+func TestImportBrokenOff(t *testing.T) {
+	s := testStore(t)
+	mustImport(t, s, fileOf(t, "s.jsonl", agentSession[:1]...), Options{})
+	before, forks := outline(t, s, "s-1"), mergedForks(t, s, "s-1")
+	ctx, cancel := context.WithCancel(t.Context())
+	src, closer, err := OpenSource(fileOf(t, "s.jsonl", agentSession...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	res := &Result{Tape: "s-1"}
+	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), record.Info{Format: ClaudeCode}, Options{}, res)
+	if in.open(ctx); in.err != nil {
+		t.Fatal(in.err)
+	}
+	_, err = Read(ctx, ClaudeCode, src, func(sub, key string) bool { return in.seen(ctx, sub, key) }, func(it record.Item) error {
+		if it.Ends != nil { // one subagent is merged, the other still open
+			it.Ends = it.Ends[:1]
+			defer cancel()
+		}
+		return in.add(ctx, it)
+	})
+	if err := in.finish(ctx, err); !errors.Is(err, context.Canceled) || len(res.Subagents) != 2 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if got := outline(t, s, "s-1"); got != before {
+		t.Errorf("it left\n%s", got)
+	}
+	if got := mergedForks(t, s, "s-1"); got != forks {
+		t.Errorf("it left the forks %s", got)
+	}
+	if res := mustImport(t, s, src.Name, Options{}); res.Imported != 12 {
+		t.Errorf("the next import brought in %+v", res)
+	}
+}

@@ -1,0 +1,237 @@
+package importer
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// live is where sessions of today's programs are, with what their hooks were told.
+const live = fixtures + "/live"
+
+// liveFiles are the session files below a folder of live, by their names below it.
+func liveFiles(t testing.TB, agent string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	root := filepath.Join(live, agent)
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.Contains(path, "/session/") || !IsTranscript(path) {
+			return err
+		}
+		name, _ := filepath.Rel(root, path)
+		b, err := os.ReadFile(path)
+		files[name] = b
+		return err
+	})
+	if err != nil {
+		t.Skipf("no sessions in %s", root)
+	}
+	return files
+}
+
+// shape is a conversation in letters: u what a person asked, x what the program put in a
+// person's place, s a system message, a the model, c and r calls and results with their
+// number, A an anchor, and ! for what is abandoned. Events have none.
+func shape(t testing.TB, items []record.Item) string {
+	t.Helper()
+	var b strings.Builder
+	for _, it := range items {
+		p := it.Entry.Payload
+		if strings.Contains(string(it.Entry.Meta), `"context":false`) && it.Entry.Kind != record.KindEvent {
+			b.WriteByte('!')
+		}
+		switch role := jsonl.GetString(p, "role"); {
+		case it.Entry.Kind == record.KindMessage && role == "user":
+			content := string(jsonl.Get(p, "content"))
+			if strings.HasPrefix(content, `"<`) || strings.Contains(content, `"text":"<`) || strings.Contains(content, `"[Request`) {
+				b.WriteByte('x')
+			} else {
+				b.WriteByte('u')
+			}
+		case it.Entry.Kind == record.KindMessage:
+			b.WriteByte('a')
+		case it.Entry.Kind == record.KindSystem:
+			b.WriteByte('s')
+		case it.Entry.Kind == record.KindToolCall:
+			fmt.Fprintf(&b, "c%d", count(p, "calls"))
+		case it.Entry.Kind == record.KindToolResult:
+			fmt.Fprintf(&b, "r%d", count(p, "results"))
+		case it.Entry.Kind == record.KindAnchor:
+			b.WriteByte('A')
+		}
+	}
+	return b.String()
+}
+
+func count(payload []byte, member string) (n int) {
+	for range jsonl.Elements(jsonl.Get(payload, member)) {
+		n++
+	}
+	return n
+}
+
+// shapes checks the conversations that are read from the sessions of an agent, by scenario; each
+// file has to be known by its content.
+func shapes(t *testing.T, format string, want map[string]string) {
+	got := map[string][]string{}
+	for name, b := range liveFiles(t, format) {
+		if f, ok := Detect("x", b[:min(len(b), 1<<16)]); f != format {
+			t.Errorf("%s: is taken for %q, %v", name, f, ok)
+		}
+		items, stats := read(t, format, filepath.Join(live, format, name), b, tapeSeen{})
+		if stats.Damaged > 0 || len(stats.Problems) > 0 {
+			t.Errorf("%s: %+v", name, stats)
+		}
+		scenario, _, _ := strings.Cut(name, "/")
+		got[scenario] = append(got[scenario], cmp.Or(shape(t, items), "-"))
+	}
+	for scenario := range got {
+		slices.Sort(got[scenario])
+		if shapes := strings.Join(got[scenario], " "); shapes != want[scenario] {
+			t.Errorf("%s: got %q, want %q", scenario, shapes, want[scenario])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("sessions of %d scenarios, want %d", len(got), len(want))
+	}
+}
+
+// TestLiveGemini: calls are written twice, the history again on each resume, and after a
+// cancelled tool once more under other ids (terminal); a result is there a second time as a
+// user's record; a compression is an anchor; a resume in another minute leaves a file of which
+// nothing comes.
+func TestLiveGemini(t *testing.T) {
+	shapes(t, Gemini, map[string]string{
+		"tools":        "xuac1r1auc1r1c1r1c1r1axuac3r3a",
+		"subagent":     "uc1r1c1r1aua xuac1r1a",
+		"terminal":     "- xuac1r1auc1r1c1r1c1r1uac1r1uxAaua xuaua",
+		"auto_compact": "xuac1r1auauauac1r1Aaa",
+		"mcp":          "xuc1r1a",
+		"auth_error":   "xu",
+		"signals":      "xua",
+		"errors":       "xuac1r1auauua",
+		"flush":        "xuac1r1aua",
+	})
+}
+
+// TestLiveCodex: what the screen was told is no second message (tools); a subagent's file repeats
+// its parent's history, of which nothing comes (code_mode); what one agent says to another is a
+// message; a fork begins with what is its own.
+func TestLiveCodex(t *testing.T) {
+	shapes(t, Codex, map[string]string{
+		"tools":        "sxuac1r1auc1r1c1r1c1r1auac3r3a",
+		"code_mode":    "ssssuc1r1a ssssxuac1r1auc1r1c1r1c1r1auac1r1c1r1ua",
+		"subagent":     "sxuac1r1c1r1xa sxuc1r1a",
+		"fork":         "sxuac1r1a ua",
+		"terminal":     "sxuac1r1a sxuac1r1auc1r1auc1r1xuac1r1xxaAuaua",
+		"auto_compact": "sxuac1r1auaaAuauac1r1aAa",
+		"mcp":          "sxuc1r1a",
+		"signals":      "sxuac1",
+		"flush":        "sxuac1r1aua",
+		"errors":       "sxuac1r1auauua",
+		"auth_error":   "sxu",
+	})
+}
+
+// TestLiveOpenCode: a step is a message, a compaction two (auto_compact); a refused and an
+// interrupted call have results (terminal); a subagent is a session.
+func TestLiveOpenCode(t *testing.T) {
+	shapes(t, OpenCode, map[string]string{
+		"tools":        "uac1r1auc1r1c1r1c1r1auac3r3a",
+		"subagent":     "uac1r1a uc1r1a",
+		"terminal":     "uac1r1auac1r1uac1r1Aua uaua",
+		"auto_compact": "uac1r1auaAuauauac1r1Aua",
+		"fork":         "uac1r1a uac1r1aua",
+		"errors":       "uac1r1auauAuaua",
+		"auth_error":   "u",
+		"mcp":          "uc1r1a",
+	})
+}
+
+// TestLiveClaude: a subagent has a file of its own; one in the background comes back with a
+// note (subagents); a compaction within a turn is an anchor between call and answer
+// (auto_compact); what a person runs in the shell is no prompt (terminal).
+func TestLiveClaude(t *testing.T) {
+	shapes(t, ClaudeCode, map[string]string{
+		"tools":         "uac1r1auc1r1c1r1c1r1auac3r3a",
+		"subagent":      "uac1r1a uc1r1a",
+		"subagents":     "uac2r2auc1r1axa uc1r1a uc1r1a uc1r1a",
+		"terminal":      "uac1r1auc1r1c1r1c1r1auac3r3xuac1r1xxxaAxxxua xAuac1r1axxxaua",
+		"auto_compact":  "uac1r1auauAauac1r1Aa",
+		"fork":          "uac1r1a uac1r1aua",
+		"errors":        "uac1r1auauAaua",
+		"rare":          "uc1r1c1r1axuauc1r1a",
+		"notifications": "uc1r1c1r1c1r1a",
+		"auth_error":    "ua",
+		"mcp":           "uc1r1a",
+		"flush":         "uac1r1aua",
+		"signals":       "uac1",
+	})
+}
+
+// TestLiveTapes: each session is a tape, a subagent's below that of its session, and a fork says
+// what it was forked from. What is imported again adds nothing.
+func TestLiveTapes(t *testing.T) {
+	s := testStore(t)
+	for _, format := range []string{ClaudeCode, Codex, Gemini, OpenCode} {
+		files := liveFiles(t, format)
+		for _, name := range slices.Sorted(mapKeys(files)) {
+			path, _ := filepath.Abs(filepath.Join(live, format, name))
+			tape, forked := placeOf(t, format, path, files[name])
+			res, err := importPath(s, path, Options{Format: Auto})
+			if err != nil || res.Tape != tape || res.Format != format {
+				t.Fatalf("%s: %+v, %v; want %s", name, res, err, tape)
+			}
+			if again, err := importPath(s, path, Options{Format: Auto}); err != nil || again.Imported > 0 {
+				t.Errorf("%s, again: %+v, %v", name, again, err)
+			}
+			if res.Imported == 0 {
+				continue // a stub of a session that is elsewhere
+			}
+			if got := jsonl.GetString([]byte(tapeLines(t, s, tape)[0]), "payload", "state", "forked_from"); got != forked {
+				t.Errorf("%s was forked from %q, want %q", name, got, forked)
+			}
+			identities(t, s, tape)
+		}
+	}
+}
+
+// placeOf is where a session belongs, from what the program wrote, and what it was forked from.
+func placeOf(t *testing.T, format, path string, b []byte) (tape, forked string) {
+	dir, stem := filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	head := b[:max(0, bytes.IndexByte(b, '\n'))]
+	switch format {
+	case ClaudeCode:
+		if filepath.Base(dir) == "subagents" {
+			return filepath.Base(filepath.Dir(dir)) + "/" + stem, ""
+		}
+		if strings.HasPrefix(stem, "3473829f") {
+			return stem, "159ea978-1173-4842-99c6-071212072625"
+		}
+		return stem, ""
+	case Codex:
+		meta := jsonl.Get(head, "payload")
+		if jsonl.Get(meta, "parent_thread_id") != nil {
+			return jsonl.GetString(meta, "session_id") + "/agent-" + jsonl.GetString(meta, "id"), ""
+		}
+		return jsonl.GetString(meta, "id"), jsonl.GetString(meta, "forked_from_id")
+	case Gemini:
+		if id := jsonl.GetString(head, "sessionId"); jsonl.GetString(head, "kind") != "subagent" {
+			return id, ""
+		}
+		return filepath.Base(dir) + "/agent-" + stem, ""
+	}
+	info := jsonl.Get(b, "info")
+	if parent := jsonl.GetString(info, "parentID"); parent != "" {
+		return parent + "/agent-" + jsonl.GetString(info, "id"), ""
+	}
+	return jsonl.GetString(info, "id"), ""
+}

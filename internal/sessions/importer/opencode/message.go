@@ -1,0 +1,161 @@
+package opencode
+
+import (
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// message is one that is written part by part.
+type message struct {
+	*reader
+	info    []byte
+	id      string
+	date    string
+	summary bool     // that of a compaction
+	tools   [][]byte // calls that stand side by side, with their results
+}
+
+// person makes one message of what a person, or in its place the program, has said.
+func (m *message) person(parts [][]byte) {
+	var keys []string
+	var blocks [][]byte
+	extra := record.NewObject(64)
+	for _, part := range parts {
+		switch id := jsonl.GetString(part, "id"); jsonl.GetString(part, "type") {
+		case "text":
+			keys = append(keys, m.key(id))
+			blocks = append(blocks, record.NewObject(len(part)).Str("type", "text").Raw("text", jsonl.Get(part, "text")).Done())
+			extra.Raw(id, record.NewObject(64).Rest(rest(part, "text")).OrNil())
+		case "file":
+			keys = append(keys, m.key(id))
+			blocks = append(blocks, record.NewObject(len(part)).Str("type", "file").All(rest(part)).Done())
+		case "compaction":
+			m.compact = append([]byte{}, part...)
+		default:
+			m.event(part)
+		}
+	}
+	if keys != nil {
+		content, _ := record.Plain(record.Array(blocks))
+		p := record.Message(keys[0], m.date, "user", content)
+		p.Keys, p.Extra = keys, extra.OrNil()
+		m.Put(p)
+	}
+	if diffs := jsonl.Get(m.info, "summary", "diffs"); diffs != nil && !record.Blank(diffs) {
+		p := record.Event(m.key(m.id+"/summary"), m.date, "turn.changes", record.With(nil, "diffs", diffs))
+		m.diffs = &p
+	}
+}
+
+// answer makes the entries of a step of the model.
+func (m *message) answer(parts [][]byte) {
+	for _, part := range parts {
+		typ := jsonl.GetString(part, "type")
+		if typ != "tool" {
+			m.putTools()
+		}
+		switch typ {
+		case "tool":
+			m.tools = append(m.tools, part)
+		case "step-start", "step-finish": // the message's own tokens and end say the same
+		case "reasoning":
+			data := record.NewObject(len(part)).Raw("thinking", jsonl.Get(part, "text")).All(rest(part, "text", "time"))
+			m.put(record.Event(m.key(jsonl.GetString(part, "id")), dateOf(part, m.date), record.EventThinking, data.Done()))
+		case "text":
+			m.text(part)
+		default:
+			m.event(part)
+		}
+	}
+	m.putTools()
+	if e := jsonl.Get(m.info, "error"); e != nil {
+		m.put(record.Event(m.key(m.id+"/error"), m.date, "model.error", record.NewObject(len(e)).All(e).Done()))
+	}
+	m.put(record.Event(m.key(m.id+"/run"), record.Date(jsonl.Get(m.info, "time", "completed")), record.EventRun, m.cost()))
+}
+
+// text is what the model says; in a compaction, the summary.
+func (m *message) text(part []byte) {
+	id, text := m.key(jsonl.GetString(part, "id")), jsonl.Get(part, "text")
+	if m.summary && m.compact != nil {
+		state := record.NewObject(len(text)+64).Raw("summary", text).All(rest(m.compact))
+		p := record.Anchor(id, dateOf(part, m.date), "compaction", state.Done())
+		p.Keys = append(p.Keys, m.key(jsonl.GetString(m.compact, "id")))
+		m.compact = nil
+		m.put(p)
+		return
+	}
+	p := record.Message(id, dateOf(part, m.date), "assistant", text)
+	p.Extra = record.NewObject(64).Rest(rest(part, "text", "time")).OrNil()
+	m.put(p)
+}
+
+// put makes an entry that belongs to the message.
+func (m *message) put(p record.Part) {
+	p.RunID = m.id
+	m.Put(p)
+}
+
+// event makes one of a part that is no part of the conversation.
+func (m *message) event(part []byte) {
+	m.put(record.Event(m.key(jsonl.GetString(part, "id")), dateOf(part, m.date), "part."+jsonl.GetString(part, "type"), rest(part)))
+}
+
+// putTools writes calls, and what came of them.
+func (m *message) putTools() {
+	tools := m.tools
+	m.tools = nil
+	keys := make([]string, len(tools))
+	for i, part := range tools {
+		keys[i] = m.key(jsonl.GetString(part, "id"))
+		state := jsonl.Get(part, "state")
+		input := record.Compact(record.Or(jsonl.Get(state, "input"), "{}"))
+		date := m.date
+		if d := record.Date(jsonl.Get(state, "time", "start")); d != "" {
+			date = d
+		}
+		m.Call(record.NewCall(jsonl.GetString(part, "callID"), jsonl.GetString(part, "tool"), input, keys[i], date))
+	}
+	for i, part := range tools {
+		state := jsonl.Get(part, "state")
+		status := jsonl.GetString(state, "status")
+		r := record.Result{
+			ID: jsonl.GetString(part, "callID"), Key: m.key(keys[i] + "/result"),
+			Date: dateOf(state, m.date), Failed: status == "error",
+		}
+		switch status {
+		case "completed":
+			r.Content = record.Or(jsonl.Get(state, "output"), "null")
+		case "error":
+			r.Content = record.Or(jsonl.Get(state, "error"), "null")
+		default:
+			continue // it was never told
+		}
+		extra := record.NewObject(len(state)).All(state, "status", "input", "output", "error").All(rest(part, "tool", "callID", "state"))
+		m.Result(r, extra.Done())
+	}
+}
+
+// cost tells what a step cost.
+func (m *message) cost() []byte {
+	tokens, cache := jsonl.Get(m.info, "tokens"), jsonl.Get(m.info, "tokens", "cache")
+	usage := record.NewObject(160).As(tokens, map[string]string{
+		"input": "input_tokens", "output": "output_tokens", "reasoning": "reasoning_output_tokens", "total": "total_tokens", "cache": "",
+	})
+	usage.As(cache, map[string]string{"read": "cached_input_tokens", "write": "cache_write_input_tokens"})
+	data := record.NewObject(256).Raw("model", jsonl.Get(m.info, "modelID")).Raw("usage", usage.OrNil())
+	return data.Rest(m.info, "modelID", "tokens", "id", "sessionID", "parentID", "role", "time", "error", "summary").Done()
+}
+
+// Damaged and Unfinished come of a document that is torn.
+func (c *reader) Damaged(at record.Span, reason string) {
+	if c.Open {
+		c.Unfinished(at) // it is being written
+		return
+	}
+	if c.last != nil {
+		c.message(c.last)
+		c.last = nil
+	}
+	c.Talk.Damaged(at, reason)
+}

@@ -1,0 +1,207 @@
+// Package opencode reads the sessions of opencode, as `opencode export` writes them.
+//
+// A session is one document {info, messages: [{info, parts: […]}]}. An answer of the model is a
+// message for each step; its parts are texts, reasoning, and calls with their results. A
+// compaction is a message of the person's that asks for it, and one with the summary. Some of
+// what a document says changes later: the session's title, and what a turn has changed.
+package opencode
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+type reader struct {
+	record.Talk
+	info    []byte // of the session
+	last    []byte // message; whether it is complete may depend on the next one
+	asked   bool   // a person has said something
+	titled  bool
+	date    string        // of the last message
+	diffs   *record.Part  // what the turn has changed, told where the turn ends
+	more    []record.Part // what a later version of the program may say of the session
+	compact []byte        // the part that asks for a summary, while that is to come
+}
+
+// Read makes the entries of a session.
+func Read(ctx context.Context, r *record.Reading) error {
+	c := &reader{Talk: record.Talk{Reading: r}}
+	err := record.Each(ctx, r.Source, whole, c.field, c)
+	if c.last != nil && (!r.Open || complete(c.last)) {
+		c.message(c.last)
+	}
+	if !r.Open {
+		c.endTurn()
+		c.endCompaction()
+		c.title()
+		for _, p := range c.more {
+			c.Put(p)
+		}
+	}
+	c.End()
+	return err
+}
+
+// whole tells messages from what is inside of them.
+func whole(raw []byte) bool { return jsonl.Get(raw, "info") != nil && jsonl.Get(raw, "parts") != nil }
+
+// lasting are the fields of a session that stay as they are.
+var lasting = []string{"id", "slug", "projectID", "workspaceID", "directory", "path", "parentID", "version"}
+
+// field takes what stands beside the messages.
+func (c *reader) field(name string, raw []byte) {
+	if name != "info" {
+		c.more = append(c.more, record.Event(c.Counts.Key(raw), "", "session."+name, record.With(nil, name, raw)))
+		return
+	}
+	raw = ordered(raw)
+	c.info = raw
+	data := record.NewObject(256)
+	for _, name := range lasting {
+		if v := jsonl.Get(raw, name); v != nil && !record.Blank(v) {
+			data.Raw(name, v)
+		}
+	}
+	c.Put(record.Event(c.key(jsonl.GetString(raw, "id")), record.Date(jsonl.Get(raw, "time", "created")), "session", data.Done()))
+}
+
+// Record takes a message.
+func (c *reader) Record(_ record.Span, raw []byte) {
+	c.Stats.Records++
+	if c.last != nil {
+		c.message(c.last)
+	}
+	c.last = ordered(raw)
+}
+
+// key is the key of what has an id; one that comes again, or is none, gets a number.
+func (c *reader) key(id string) string {
+	sum := record.SumOf("id\x00" + id)
+	if n := c.Counts.Next(sum[:]); n > 1 || id == "" {
+		return id + "#" + strconv.Itoa(n)
+	}
+	return id
+}
+
+// complete reports whether a message will not change any more.
+func complete(raw []byte) bool {
+	info := jsonl.Get(raw, "info")
+	return jsonl.GetString(info, "role") == "user" || jsonl.Get(info, "time", "completed") != nil
+}
+
+// message makes the entries of a message.
+func (c *reader) message(raw []byte) {
+	info := jsonl.Get(raw, "info")
+	m := &message{
+		reader: c, info: info, id: c.key(jsonl.GetString(info, "id")), date: record.Date(jsonl.Get(info, "time", "created")),
+		summary: string(jsonl.Get(info, "summary")) == "true",
+	}
+	parts := slices.Collect(jsonl.Elements(jsonl.Get(raw, "parts")))
+	defer func() { c.date = m.date }()
+	if !m.summary {
+		c.endCompaction()
+	}
+	if jsonl.GetString(info, "role") == "user" {
+		c.endTurn()
+		m.person(parts)
+		return
+	}
+	m.answer(parts)
+}
+
+// endTurn tells what a turn has changed, and after the first one what the session is called.
+func (c *reader) endTurn() {
+	if c.diffs != nil {
+		c.Put(*c.diffs)
+		c.diffs = nil
+	}
+	if c.asked {
+		c.title()
+	}
+	c.asked = true
+}
+
+// title tells the title that the program has found for a session.
+func (c *reader) title() {
+	title := jsonl.GetString(c.info, "title")
+	if c.titled || title == "" || strings.HasPrefix(title, "New session - ") || strings.HasPrefix(title, "Child session - ") {
+		return
+	}
+	c.titled = true
+	c.Put(record.Event(c.key(jsonl.GetString(c.info, "id")+"/title"), c.date, "tape.title", record.NewObject(64).Str("title", title).Done()))
+}
+
+// endCompaction tells of a compaction that came to nothing.
+func (c *reader) endCompaction() {
+	if part := c.compact; part != nil {
+		c.compact = nil
+		c.Put(record.Event(c.key(jsonl.GetString(part, "id")), c.date, "compaction", rest(part)))
+	}
+}
+
+// rest is an owned object of a part without what says where it stands.
+func rest(part []byte, but ...string) []byte {
+	return record.NewObject(len(part)).Rest(part, append(but, "id", "type", "sessionID", "messageID")...).Done()
+}
+
+// Describe looks at what a session begins with.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	var session []byte
+	see := func(record.Span, []byte) bool { return false }
+	err := record.Look(ctx, src, whole, func(name string, raw []byte) {
+		if name == "info" {
+			session = raw
+		}
+	}, see)
+	if session == nil {
+		return err
+	}
+	info.Complete = true
+	info.Session = jsonl.GetString(session, "id")
+	info.Began(jsonl.Get(session, "time", "created"))
+	// Not its model, which opencode learns later: each answer has it.
+	state := record.NewObject(256)
+	state.Raw("cwd", jsonl.Get(session, "directory")).Raw("version", jsonl.Get(session, "version"))
+	info.State = state.OrNil()
+	if parent := jsonl.GetString(session, "parentID"); parent != "" {
+		info.Agent, info.Session = "agent-"+info.Session, parent
+	}
+	return err
+}
+
+// dateOf is when a part, or what else has a time, ended.
+func dateOf(raw []byte, other string) string {
+	return cmp.Or(record.Date(jsonl.Get(raw, "time", "end")), record.Date(jsonl.Get(raw, "time", "start")), other)
+}
+
+// ordered is a value without white space, and with the members of objects in the order of their
+// names: opencode's server has another order than its exports.
+func ordered(raw []byte) []byte {
+	switch {
+	case jsonl.IsObject(raw):
+		members := map[string][]byte{}
+		for name, v := range jsonl.Fields(raw) {
+			members[name] = v
+		}
+		o := record.NewObject(len(raw))
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			o.Raw(name, ordered(members[name]))
+		}
+		return o.Done()
+	case len(raw) > 0 && raw[0] == '[':
+		var all [][]byte
+		for el := range jsonl.Elements(raw) {
+			all = append(all, ordered(el))
+		}
+		return record.Array(all)
+	}
+	return bytes.Clone(raw)
+}

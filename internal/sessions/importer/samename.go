@@ -1,0 +1,73 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"tape/internal/sessions/importer/bub"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// nameOf is the tape of a session whose name others may have in other workspaces: the tape of that
+// name if there is none yet, or if it begins as the file does, and otherwise one of the full name.
+func (b *Batch) nameOf(ctx context.Context, src record.Source, info record.Info) (string, error) {
+	for _, name := range []string{info.Session, info.Full} {
+		if err := b.await(ctx, name); err != nil {
+			return "", err
+		}
+	}
+	if _, err := b.store.Tape(ctx, info.Full); !errors.Is(err, repo.ErrNotFound) {
+		return info.Full, err
+	}
+	tape, err := b.store.Tape(ctx, info.Session)
+	if errors.Is(err, repo.ErrNotFound) {
+		return info.Session, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	first, err := firstKey(ctx, src, info.Format)
+	if err != nil {
+		return "", err
+	}
+	same, err := beginsWith(ctx, tape, first)
+	if same || err != nil {
+		return info.Session, err
+	}
+	return info.Full, nil
+}
+
+// firstKey is the key of the first entry of a file, "" if it has none.
+func firstKey(ctx context.Context, src record.Source, format string) (key string, err error) {
+	enough := errors.New("enough")
+	_, err = Read(ctx, format, src, func(string, string) bool { return false }, func(item record.Item) error {
+		key = item.Keys[0]
+		return enough
+	})
+	if errors.Is(err, enough) {
+		err = nil
+	}
+	return key, err
+}
+
+// beginsWith reports whether a tape of Bub's entries begins with the entry of a key, if need be
+// behind an anchor of its own.
+func beginsWith(ctx context.Context, tape *repo.Tape, key string) (bool, error) {
+	var keys bub.Keys
+	for e, err := range tape.Entries(ctx, repo.Query{Limit: repo.N(2)}) {
+		if err != nil {
+			return false, err
+		}
+		d, err := jsonl.ParseDraft(e.Raw)
+		if err != nil {
+			return false, err
+		}
+		if key == "" || keys.Next(d) == key || slices.Contains(Keys(e.Meta), key) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

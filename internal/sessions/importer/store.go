@@ -1,0 +1,193 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// Auto lets a Batch find out the format by itself.
+const Auto = "auto"
+
+// Options say how a file is imported.
+type Options struct {
+	Format string // one of Formats, or Auto
+	Tape   string // the tape to import into; "" names it after the session
+	// Fallback names the tape of a session that has no name; "" takes the file's.
+	Fallback string
+	// NoSubagents leaves out what subagents did. An import without it brings it in.
+	NoSubagents bool
+	// Inline leaves large results and pictures in their entries. Else they become artifacts.
+	Inline bool
+	// Progress is told from time to time how many bytes of the file were read. It
+	// may be called from several goroutines. Nil drops it.
+	Progress func(read, size int64)
+
+	live bool // the session goes on, see [Continue]
+}
+
+// Result says what an import of one file did.
+type Result struct {
+	File      string
+	Format    string
+	Tape      string
+	Subagents []string // forks with entries of subagents, as TAPE/FORK
+	Imported  int      // entries, those of subagents included
+	Anchors   int      // of the entries, how many are anchors
+	Known     int      // entries of the file that the tape had
+	LeftOut   int      // entries of subagents that were not wanted
+	record.Stats
+}
+
+// describe finds out what a file is, and which tape is meant.
+func describe(ctx context.Context, src *record.Source, o Options, res *Result) (record.Info, error) {
+	if o.Format == Auto || o.Format == "" {
+		head := make([]byte, min(src.Size, 1<<20))
+		if _, err := src.R.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+			return record.Info{}, fmt.Errorf("import %s: %w", res.File, err)
+		}
+		format, ok := Detect(res.File, head)
+		if !ok {
+			return record.Info{}, fmt.Errorf("import %s: %w", res.File, ErrUnknownFormat)
+		}
+		res.Format = format
+	}
+	info, err := Describe(ctx, res.Format, *src)
+	if err != nil {
+		return info, fmt.Errorf("import: %w", err)
+	}
+	switch {
+	case o.Tape != "":
+		res.Tape = o.Tape
+	case !info.Named && o.Fallback != "":
+		res.Tape = o.Fallback
+	case !info.Named && res.File == "-":
+		return info, fmt.Errorf("import %s: %w", res.File, ErrNoName)
+	default:
+		res.Tape = info.Session
+	}
+	return info, nil
+}
+
+// Identify finds out what a transcript is.
+func Identify(ctx context.Context, path string) (info record.Info, err error) {
+	src, closer, err := OpenSource(path, nil)
+	if err != nil {
+		return info, err
+	}
+	defer func() { err = errors.Join(err, closer.Close()) }()
+	return describe(ctx, &src, Options{}, &Result{File: path})
+}
+
+// placeAgent decides where a subagent's own file goes. Where its session's tape has the
+// subagent already, the file adds to that. Otherwise it becomes a tape below the
+// session's, with a context of its own.
+func placeAgent(ctx context.Context, store *repo.Store, src *record.Source, info *record.Info, o Options, res *Result) error {
+	if info.Agent == "" {
+		return nil
+	}
+	known, err := hasFork(ctx, store, res.Tape, info.Agent)
+	switch {
+	case err != nil:
+		return err
+	case known || o.NoSubagents:
+		src.Within, info.Agent = true, ""
+	case info.Named || o.Tape != "":
+		res.Tape += "/" + info.Agent
+	default:
+		info.Agent = "" // of no session: it is one
+	}
+	return nil
+}
+
+// hasFork reports whether a fork of that name was merged into a tape.
+func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, error) {
+	tape, err := store.Tape(ctx, name)
+	if errors.Is(err, repo.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	forks, err := tape.ClosedForks(ctx)
+	return slices.ContainsFunc(forks, func(f repo.ForkInfo) bool {
+		return f.Fork == fork || strings.HasPrefix(f.Fork, fork+".")
+	}), err
+}
+
+// ErrUnknownFormat says that Auto found none of the formats.
+var ErrUnknownFormat = errors.New("not a transcript in any known format")
+
+// ErrNoName says that a session from standard input has no name, and none was given.
+var ErrNoName = errors.New("the session has no name")
+
+// OpenSource opens a file to import; "-" is copied from stdin to a temporary file,
+// because transcripts are read twice. Close it when done.
+func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) {
+	if name != "-" {
+		// To open a pipe would wait for its writer, for ever.
+		if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+			return record.Source{}, nil, layout.Invalid("give what comes from it on standard input, as the file -", "%s is not a file but a pipe or a device", name)
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return record.Source{}, nil, err
+		}
+		return sized(name, f, f)
+	}
+	f, err := os.CreateTemp("", "tape-import-*")
+	if err != nil {
+		return record.Source{}, nil, err
+	}
+	var closer io.Closer = &removing{f}
+	// Where an open file can be removed, nothing is left behind by a crash.
+	if os.Remove(f.Name()) == nil {
+		closer = f
+	}
+	if _, err := io.Copy(f, stdin); err != nil {
+		return record.Source{}, nil, errors.Join(fmt.Errorf("read standard input: %w", err), closer.Close())
+	}
+	return sized(name, f, closer)
+}
+
+func sized(name string, f *os.File, closer io.Closer) (record.Source, io.Closer, error) {
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = fmt.Errorf("%s is a folder", name)
+	}
+	if err != nil {
+		return record.Source{}, nil, errors.Join(err, closer.Close())
+	}
+	return record.Source{Name: name, R: f, Size: st.Size()}, closer, nil
+}
+
+// removing removes a temporary file after closing it.
+type removing struct{ *os.File }
+
+func (r *removing) Close() error { return errors.Join(r.File.Close(), os.Remove(r.Name())) }
+
+type counted struct {
+	io.ReaderAt
+	size int64
+	far  atomic.Int64
+	tell func(read, size int64)
+}
+
+func (c *counted) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(p, off)
+	const step = 1 << 20
+	if end := off + int64(n); end > c.far.Load()+step || end == c.size {
+		c.far.Store(end)
+		c.tell(end, c.size)
+	}
+	return n, err
+}

@@ -1,0 +1,225 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/store/workspace"
+	"tape/repo"
+)
+
+// Unannounced is how long a transcript has to be left alone until its session counts as over
+// although nobody said so: its agent was killed, or its terminal closed.
+const Unannounced = 10 * time.Minute
+
+// catchUp reads what a session's transcripts have got.
+func (r *Recorder) catchUp(ctx context.Context, s *Session) {
+	err := r.read(ctx, s)
+	if ctx.Err() != nil {
+		return // it stays due
+	}
+	// A failure is tried again with the next event.
+	s.Due, s.Trouble = err != nil, ""
+	if err != nil {
+		s.Trouble = err.Error()
+	}
+}
+
+func (r *Recorder) read(ctx context.Context, s *Session) error {
+	var failed []error
+	var store *repo.Store
+	s.findAgents()
+	for i := range s.Files {
+		f := &s.Files[i]
+		err := r.readFile(ctx, s, f, func() (*repo.Store, error) {
+			var err error
+			if store == nil {
+				store, err = r.Open(ctx, s.Workspace, s.Project)
+			}
+			return store, err
+		})
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if tapes := s.tapes(); store != nil && len(tapes) > 0 {
+		failed = append(failed, r.Imported(ctx, store, tapes[0]))
+	}
+	return errors.Join(failed...)
+}
+
+// readFile imports what a transcript has got, until the message is there that a hook has named.
+func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func() (*repo.Store, error)) error {
+	const pause = 20 * time.Millisecond
+	for {
+		has := f.Want == "" || contains(f.Path, f.Want)
+		st, err := os.Stat(f.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			// Agents make it late, and some never.
+		case err != nil:
+			return err
+		default:
+			over := s.Ended || r.Now().Sub(st.ModTime()) > Unannounced
+			if st.Size() != f.Bytes || over && !f.Over || !f.Idle && has && s.turnEnded() {
+				if err := r.importFile(ctx, s, f, importer.Live{Idle: has && s.turnEnded(), Over: over}, open); err != nil {
+					return err
+				}
+				f.Bytes, f.Over, f.Idle = st.Size(), over, has && s.turnEnded()
+			}
+		}
+		if has && !s.Ended || r.Now().After(f.Until) {
+			f.Gone = err != nil && (f.Bytes > 0 || f.Want != "")
+			f.Want = ""
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live importer.Live, open func() (*repo.Store, error)) error {
+	store, err := open()
+	if err != nil {
+		return err
+	}
+	live.Format, live.Version = s.Agent, r.Version
+	res, err := importer.Continue(ctx, store, f.Path, live)
+	if err != nil {
+		return err
+	}
+	f.Tape = res.Tape
+	return nil
+}
+
+// findAgents adds the transcripts of subagents that lie beside a session's: the end of one that
+// was killed is never told of.
+func (s *Session) findAgents() {
+	for _, f := range s.Files {
+		if f.Agent {
+			continue
+		}
+		dir := filepath.Join(strings.TrimSuffix(f.Path, filepath.Ext(f.Path)), "subagents") // Claude Code's
+		if s.Agent == importer.Gemini {
+			dir = filepath.Join(filepath.Dir(f.Path), s.ID)
+		}
+		list, _ := os.ReadDir(dir) // mostly there is none
+		for _, e := range list {
+			if path := filepath.Join(dir, e.Name()); e.Type().IsRegular() && importer.IsTranscript(path) {
+				s.file(path, true)
+			}
+		}
+	}
+}
+
+// workspace is the folder of a session's workspace: the one that it had, also when its project
+// was moved or the agent works elsewhere by now.
+func (r *Recorder) workspace(ctx context.Context, s *Session) string {
+	if s.Workspace != "" && workspace.IsWorkspace(s.Workspace) {
+		return s.Workspace
+	}
+	if dir, ok := r.moved(ctx, s); ok {
+		return dir
+	}
+	if dir, err := workspace.Find(s.Project); err == nil {
+		return dir
+	}
+	if found, sure, err := workspace.MovedHere(s.Project); err == nil && sure {
+		if dir, err := workspace.Link(found[0], s.Project); err == nil {
+			return dir
+		}
+	}
+	dir, err := workspace.WorkspaceFor(s.Project)
+	if err != nil {
+		return s.Workspace
+	}
+	return dir
+}
+
+// moved finds the workspace that has the session's tape, after it was renamed with its project.
+func (r *Recorder) moved(ctx context.Context, s *Session) (string, bool) {
+	tapes := s.tapes()
+	all, err := workspace.Workspaces()
+	if s.Workspace == "" || len(tapes) == 0 || err != nil {
+		return "", false
+	}
+	for _, dir := range all {
+		if store, err := repo.Open(ctx, dir, nil); err == nil {
+			if _, err := store.Tape(ctx, tapes[0]); err == nil {
+				return dir, true
+			}
+		}
+	}
+	return "", false
+}
+
+// keepTranscript keeps what the plugin of an agent that has no transcripts sends in their place.
+func (r *Recorder) keepTranscript(s *Session, raw []byte) error {
+	dir := filepath.Join(r.Places[0], "transcripts")
+	path := filepath.Join(dir, sessionFile(s.Agent, s.ID))
+	if err := r.FS.MkdirAll(dir); err != nil {
+		return err
+	}
+	if err := r.FS.WriteFile(path, append(raw, '\n')); err != nil {
+		return err
+	}
+	s.file(path, false).Bytes = 0 // it may be as long as the last one
+	return nil
+}
+
+// failureFile has a line for the next command on a terminal.
+const failureFile = "failure"
+
+// keepFailure keeps what a person should know, for the next command that they run.
+func (r *Recorder) keepFailure(known map[string]*Session) error {
+	count := 0
+	var last *Session
+	for _, s := range known {
+		if s.Trouble == "" && s.Refused == "" {
+			continue
+		}
+		if count++; last == nil || s.Last.After(last.Last) {
+			last = s
+		}
+	}
+	for _, place := range r.Places {
+		path := filepath.Join(place, failureFile)
+		if count == 0 {
+			if err := r.FS.Remove(path); err != nil {
+				return err
+			}
+			continue
+		}
+		text := last.Trouble
+		if text == "" {
+			text = "not pushed: " + last.Refused
+		}
+		line := fmt.Sprintf("%s session %s: %s\n", last.Agent, last.ID, strings.Join(strings.Fields(text), " "))
+		if r.FS.WriteFile(path, []byte(line)) == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// TakeFailure returns the line about what went wrong while nobody looked, once.
+func TakeFailure(places []string) string {
+	for _, place := range places {
+		path := filepath.Join(place, failureFile)
+		if raw, err := os.ReadFile(path); err == nil {
+			_ = os.Remove(path)
+			return strings.TrimSpace(string(raw))
+		}
+	}
+	return ""
+}

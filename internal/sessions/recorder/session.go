@@ -1,0 +1,256 @@
+package recorder
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/internal/git/disk"
+	"tape/internal/sessions/spool"
+)
+
+// Session is what is known of a session that an agent's hooks have told of. It is known by its
+// id: its directory and its workspace may move, and several run side by side.
+type Session struct {
+	Agent     string    `json:"agent"`
+	ID        string    `json:"session"`
+	Workspace string    `json:"workspace,omitempty"` // the folder; "" until the first catching up
+	Project   string    `json:"project,omitempty"`
+	Files     []File    `json:"files,omitempty"`
+	Last      time.Time `json:"last"` // of the events, when and which
+	Event     string    `json:"event"`
+	Program   string    `json:"program,omitempty"` // version that was called at the last event
+	Due       bool      `json:"due,omitempty"`     // something was told that was not read yet
+	Ended     bool      `json:"ended,omitempty"`
+	Push      bool      `json:"push,omitempty"` // at the end
+	PushDue   bool      `json:"push_due,omitempty"`
+	Refused   string    `json:"refused,omitempty"` // why the last push did not go
+	Trouble   string    `json:"trouble,omitempty"` // why the last catching up failed
+	Saved     time.Time `json:"saved"`
+}
+
+// File is one of a session's transcripts.
+type File struct {
+	Path  string    `json:"path"`
+	Agent bool      `json:"agent,omitempty"` // a subagent's
+	Tape  string    `json:"tape,omitempty"`
+	Bytes int64     `json:"bytes"`          // that were there when it was read
+	Want  string    `json:"want,omitempty"` // what the last hook named as the last message, as JSON has it
+	Until time.Time `json:"until,omitzero"` // how long to wait for that
+	Idle  bool      `json:"idle,omitempty"` // it was read at the end of a turn
+	Over  bool      `json:"over,omitempty"` // it was read to its end
+	Gone  bool      `json:"gone,omitempty"` // it is not there, although a turn has ended
+}
+
+const sessionsDir = "sessions"
+
+// payload is what recording looks at of what a hook was given.
+type payload struct {
+	Session    string          `json:"session_id"`
+	Transcript string          `json:"transcript_path"`
+	Event      string          `json:"hook_event_name"`
+	Cwd        string          `json:"cwd"`
+	AgentID    string          `json:"agent_id"`
+	AgentFile  string          `json:"agent_transcript_path"`
+	Message    json.RawMessage `json:"last_assistant_message"`
+}
+
+func parse(raw []byte) (p payload, err error) {
+	if err = json.Unmarshal(raw, &p); err == nil && p.Session == "" {
+		err = errors.New("it names no session")
+	}
+	return p, err
+}
+
+// wait is how long a transcript is waited for after a hook has named a message that is
+// not in it yet.
+const wait = 2 * time.Second
+
+// afterEnd is how long a transcript is looked at after its session has ended: some agents write
+// to it after they have told of that.
+const afterEnd = 300 * time.Millisecond
+
+// note takes in what a hook said.
+func (s *Session) note(n spool.Note, p payload) {
+	s.Last, s.Event, s.Program, s.Push = n.At, p.Event, n.Program, n.Push
+	s.Ended = p.Event == "SessionEnd"
+	s.PushDue = s.Ended && n.Push
+	s.Due = true
+	if s.Project == "" {
+		if s.Project = n.Project; s.Project == "" {
+			s.Project = p.Cwd
+		}
+	}
+	if s.Workspace == "" {
+		s.Workspace = n.Workspace
+	}
+	of := s.file(p.Transcript, p.AgentID != "" && p.AgentFile == "")
+	if p.AgentFile != "" {
+		of = s.file(p.AgentFile, true)
+	}
+	want := bytes.Trim(bytes.TrimSpace(p.Message), `"`)
+	if of != nil && len(want) > 0 && string(want) != "null" {
+		of.Want, of.Until = string(want), n.At.Add(wait)
+	}
+	for i := range s.Files {
+		if s.Ended {
+			s.Files[i].Until = n.At.Add(afterEnd)
+		} else {
+			s.Files[i].Over = false
+		}
+		s.Files[i].Idle = false
+	}
+}
+
+// file returns the session's file of a path; nil for one that is no path.
+func (s *Session) file(path string, agent bool) *File {
+	if !filepath.IsAbs(path) {
+		return nil
+	}
+	i := slices.IndexFunc(s.Files, func(f File) bool { return f.Path == path })
+	if i < 0 {
+		i = len(s.Files)
+		s.Files = append(s.Files, File{Path: path, Agent: agent})
+	}
+	return &s.Files[i]
+}
+
+// sessionFile is the name of the file that keeps a session: ids come from outside.
+func sessionFile(agent, id string) string {
+	sum := sha256.Sum256([]byte(agent + "\x00" + id))
+	return fmt.Sprintf("%x.json", sum[:12])
+}
+
+// Sessions returns what is known of all sessions, those told of last first.
+func Sessions(places []string) (out []*Session, err error) {
+	byName := map[string]*Session{}
+	for _, place := range places {
+		dir := filepath.Join(place, sessionsDir)
+		list, readErr := os.ReadDir(dir)
+		if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
+			err = errors.Join(err, readErr)
+		}
+		for _, e := range list {
+			if !strings.HasSuffix(e.Name(), ".json") {
+				continue
+			}
+			s := &Session{}
+			raw, readErr := os.ReadFile(filepath.Join(dir, e.Name()))
+			if readErr == nil {
+				readErr = json.Unmarshal(raw, s)
+			}
+			if readErr != nil || s.ID == "" {
+				continue // the next note of that session makes it anew
+			}
+			if was := byName[e.Name()]; was == nil || was.Saved.Before(s.Saved) {
+				byName[e.Name()] = s
+			}
+		}
+	}
+	for _, s := range byName {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *Session) int { return b.Last.Compare(a.Last) })
+	return out, err
+}
+
+// forget removes what is known of a session, where that can be. Another note of it begins anew.
+func (r *Recorder) forget(name string) {
+	for _, place := range r.Places {
+		_ = r.FS.Remove(filepath.Join(place, sessionsDir, name))
+	}
+}
+
+// save keeps a session in the first place that takes it.
+func (s *Session) save(d *disk.FS, places []string, now time.Time) error {
+	s.Saved = now
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, place := range places {
+		dir := filepath.Join(place, sessionsDir)
+		err := spool.Make(d, place)
+		if err == nil {
+			err = d.MkdirAll(dir)
+		}
+		if err == nil {
+			err = d.WriteFile(filepath.Join(dir, sessionFile(s.Agent, s.ID)), append(raw, '\n'))
+		}
+		if err == nil {
+			return nil
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// contains reports whether the end of a transcript has a text, as JSON has it.
+func contains(path, text string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	const tail = 256 << 10
+	from := max(0, st.Size()-int64(tail+2*len(text)))
+	end := make([]byte, st.Size()-from)
+	n, _ := f.ReadAt(end, from)
+	return bytes.Contains(end[:n], []byte(text))
+}
+
+// clone is a copy that shares nothing.
+func (s *Session) clone() *Session {
+	c := *s
+	c.Files = slices.Clone(s.Files)
+	return &c
+}
+
+// tapes are those that the session has gone to; a subagent's is below its session's.
+func (s *Session) tapes() (out []string) {
+	for _, f := range s.Files {
+		if f.Tape != "" && !slices.Contains(out, f.Tape) {
+			out = append(out, f.Tape)
+		}
+	}
+	return out
+}
+
+// turnEnded reports whether the last event was the end of a turn, after which the model says no more.
+func (s *Session) turnEnded() bool {
+	switch s.Event {
+	case "Stop", "StopFailure", "AfterAgent", "Interrupt":
+		return true
+	}
+	return false
+}
+
+// forgotten is how long after its last event a session is looked at although nothing more was told of it.
+const forgotten = 7 * 24 * time.Hour
+
+// mayHaveMore reports whether a session's end was never told of, or a transcript has another size than when
+// it was read.
+func (s *Session) mayHaveMore(now time.Time) bool {
+	return now.Sub(s.Last) < forgotten && (!s.Ended || slices.ContainsFunc(s.Files, func(f File) bool {
+		st, err := os.Stat(f.Path)
+		return err == nil && st.Size() != f.Bytes
+	}))
+}
+
+// past reports whether nothing more is expected of a session, and nobody has to be told of it.
+func (s *Session) past(now time.Time) bool {
+	return now.Sub(s.Last) > forgotten && !s.Due && !s.PushDue && s.Trouble == "" && s.Refused == ""
+}

@@ -1,0 +1,335 @@
+// Package trace leads from the commits of a project to the turns of its sessions that led to
+// them: from what a person asked to the commit.
+package trace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"tape/index"
+	"tape/internal/git/projectgit"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/about"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// How it is known that a turn led to a commit.
+type How string
+
+// The ways to know it.
+const (
+	// Recorded: the tape has the event of the commit, which the agent made.
+	Recorded How = "recorded"
+	// Probably: the tape has the event of a commit with this subject, which was made when this
+	// one was authored. It was rebased or amended since.
+	Probably How = "probably"
+	// Open: somebody made the commit while the session was open, or shortly after.
+	Open How = "open"
+)
+
+const (
+	sameTime = 10 * time.Minute // between a commit and its event
+	open     = time.Hour        // after its last entry a session is taken to be open
+	mostOpen = 3                // sessions are told that were open at once
+)
+
+// Turn is the part of a tape that led to a commit.
+type Turn struct {
+	Tape, Title string
+	First, Last int64     // entries: what a person asked, and the commit or the last one before the next question
+	Prompt      string    // what was asked, cut to a line; "" if that is not known
+	Date        time.Time // when
+	How         How
+}
+
+// Finder looks for turns in the tapes of a workspace. It is for one goroutine.
+type Finder struct {
+	Store   *repo.Store
+	Index   *index.Index
+	Tapes   []*repo.Tape                                         // nil: all
+	About   func(context.Context) (map[string]about.Tape, error) // all tapes, by branch
+	Project string                                               // its directory, "" if there is none here
+	Home    string                                               // the project that the workspace is of, if that is known
+
+	about   map[string]about.Tape
+	titles  map[string]string
+	prompts map[string][]prompt
+	dirs    map[string]bool // which are the project's
+}
+
+// Turns finds the turns that led to commits, by their ids.
+func (f *Finder) Turns(ctx context.Context, commits []projectgit.Commit) (map[string][]Turn, error) {
+	out := map[string][]Turn{}
+	for _, look := range []func(context.Context, []projectgit.Commit, map[string][]Turn) error{f.recorded, f.probable, f.whileOpen} {
+		left := slices.DeleteFunc(slices.Clone(commits), func(c projectgit.Commit) bool { return out[c.ID] != nil })
+		if len(left) == 0 {
+			break
+		}
+		if err := look(ctx, left, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// recorded finds the events of commits by their ids. An event may have the beginning of one.
+func (f *Finder) recorded(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn) error {
+	words := func(c projectgit.Commit) string { return c.ID[:min(len(c.ID), 7)] + "*" }
+	is := func(c projectgit.Commit, e repo.Entry) bool {
+		id := jsonl.GetString(e.Payload, "data", "id")
+		return id != "" && (strings.HasPrefix(c.ID, id) || strings.HasPrefix(id, c.ID))
+	}
+	return f.events(ctx, commits, out, Recorded, words, is)
+}
+
+// probable finds the events of commits that had other ids then.
+func (f *Finder) probable(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn) error {
+	commits = slices.DeleteFunc(commits, func(c projectgit.Commit) bool { return c.Authored.IsZero() || c.Subject == "" })
+	is := func(c projectgit.Commit, e repo.Entry) bool {
+		at, ok := e.Time()
+		return ok && at.Sub(c.Authored).Abs() <= sameTime && jsonl.GetString(e.Payload, "data", "subject") == c.Subject
+	}
+	return f.events(ctx, commits, out, Probably, subjectWords, is)
+}
+
+// subjectWords are the longest words of a commit's subject, without what a search takes for syntax.
+func subjectWords(c projectgit.Commit) string {
+	const enough = 3
+	words := strings.Fields(strings.ToLower(c.Subject))
+	for i, w := range words {
+		words[i] = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	}
+	slices.SortStableFunc(words, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	return strings.Join(words[:min(len(words), enough)], " ")
+}
+
+// events asks the index for the events of some commits, several at a time.
+func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn, how How,
+	words func(projectgit.Commit) string, is func(projectgit.Commit, repo.Entry) bool) error {
+	const atOnce = 12 // a query has no more than 64 words and operators
+	for some := range slices.Chunk(commits, atOnce) {
+		queries := make([]string, len(some))
+		for i, c := range some {
+			queries[i] = record.EventCommit + " " + words(c)
+		}
+		res, err := f.Index.Search(ctx, index.Search{Text: strings.Join(queries, " OR "), AsSpelt: true, NoFold: true, Newest: true,
+			Tapes: f.Tapes, Query: repo.Query{Kinds: []string{repo.KindEvent}}})
+		if err != nil {
+			return err
+		}
+		slices.Reverse(res.Hits) // a copy of a session comes after it
+		for _, h := range res.Hits {
+			if jsonl.GetString(h.Payload, "name") != record.EventCommit {
+				continue
+			}
+			for _, c := range some {
+				told := slices.ContainsFunc(out[c.ID], func(t Turn) bool { return t.Tape == h.Tape })
+				if told || !is(c, h.Entry) {
+					continue
+				}
+				t, err := f.turn(ctx, h.Entry, how)
+				if err != nil {
+					return err
+				}
+				out[c.ID] = append(out[c.ID], t)
+			}
+		}
+	}
+	return nil
+}
+
+// turn is what led to an event: it began with the last question before that, by its place and by
+// its date. What a merge or a later import has added stands behind questions that are younger.
+func (f *Finder) turn(ctx context.Context, e repo.Entry, how How) (Turn, error) {
+	t := Turn{Tape: e.Tape, First: 1, Last: e.ID, How: how}
+	prompts, err := f.promptsOf(ctx, e.Tape)
+	if err != nil {
+		return t, err
+	}
+	at, dated := e.Time()
+	for _, p := range prompts {
+		switch {
+		case p.id > e.ID:
+		case dated && p.date.After(at):
+			t.Last = min(t.Last, p.id-1)
+		default:
+			t.First, t.Last, t.Prompt, t.Date = p.id, e.ID, p.title, p.date
+		}
+	}
+	t.Title, err = f.title(ctx, e.Tape)
+	return t, err
+}
+
+// prompt is what a person asked on a tape.
+type prompt struct {
+	id    int64
+	date  time.Time
+	title string
+}
+
+func (f *Finder) promptsOf(ctx context.Context, tape string) ([]prompt, error) {
+	if list, ok := f.prompts[tape]; ok {
+		return list, nil
+	}
+	t, err := f.Store.Tape(ctx, tape)
+	if err != nil {
+		return nil, err
+	}
+	var list []prompt
+	for e, err := range t.Entries(ctx, repo.Query{Kinds: []string{repo.KindMessage}, Roles: []string{"user"}}) {
+		if err != nil {
+			return nil, err
+		}
+		// What a subagent was told was not said by a person.
+		if string(jsonl.Get(e.Meta, "context")) == "false" && jsonl.Get(e.Meta, "origin", "fork") != nil {
+			continue
+		}
+		if title := about.Prompt(e); title != "" {
+			at, _ := e.Time()
+			list = append(list, prompt{e.ID, at, title})
+		}
+	}
+	if f.prompts == nil {
+		f.prompts = map[string][]prompt{}
+	}
+	f.prompts[tape] = list
+	return list, nil
+}
+
+// title is that of a tape, or of the tape that a fork is of.
+func (f *Finder) title(ctx context.Context, tape string) (string, error) {
+	if title, ok := f.titles[tape]; ok {
+		return title, nil
+	}
+	t, err := f.Store.Tape(ctx, tape)
+	if err != nil {
+		return "", err
+	}
+	all, err := f.Index.About(ctx, []*repo.Tape{t})
+	if err != nil {
+		return "", err
+	}
+	title := all[t.Branch()].Title
+	if title == "" && t.IsFork() {
+		title, err = f.title(ctx, t.Parent())
+	}
+	if f.titles == nil {
+		f.titles = map[string]string{}
+	}
+	f.titles[tape] = title
+	return title, err
+}
+
+// whileOpen finds the sessions of the project that were open when commits were authored.
+func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn) error {
+	if f.Project == "" {
+		return nil
+	}
+	tapes, err := f.ofProject(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range commits {
+		for _, t := range tapes {
+			if latest(c).Before(t.Started) || c.Authored.After(t.Updated.Add(open)) {
+				continue
+			}
+			prompts, err := f.promptsOf(ctx, t.Name)
+			if errors.Is(err, repo.ErrNotFound) {
+				continue // gone since the listing
+			}
+			if err != nil {
+				return err
+			}
+			for i, p := range slices.Backward(prompts) {
+				if p.date.After(latest(c)) {
+					continue
+				}
+				last := t.Entries
+				if i+1 < len(prompts) {
+					last = prompts[i+1].id - 1
+				}
+				out[c.ID] = append(out[c.ID], Turn{Tape: t.Name, Title: t.Title, First: p.id, Last: last, Prompt: p.title, Date: p.date, How: Open})
+				break
+			}
+		}
+		slices.SortFunc(out[c.ID], func(a, b Turn) int { return b.Date.Compare(a.Date) })
+		if n := len(out[c.ID]); n > mostOpen {
+			out[c.ID] = out[c.ID][:mostOpen]
+		}
+	}
+	return nil
+}
+
+// latest is when a commit was authored at the latest: git keeps whole seconds.
+func latest(c projectgit.Commit) time.Time { return c.Authored.Add(time.Second - 1) }
+
+// ofProject are the tapes of sessions in the project, in the order of their names.
+func (f *Finder) ofProject(ctx context.Context) (tapes []about.Tape, err error) {
+	if f.about == nil {
+		if f.about, err = f.About(ctx); err != nil {
+			return nil, err
+		}
+	}
+	wanted := map[string]bool{}
+	for _, t := range f.Tapes {
+		wanted[t.Name()] = true
+	}
+	for branch, t := range f.about {
+		own := f.Tapes == nil && strings.HasPrefix(branch, "tape/") || wanted[t.Name] // else a fork, which is the tape's
+		if own && t.Entries > 1 && f.within(t.Project) {
+			tapes = append(tapes, t)
+		}
+	}
+	slices.SortFunc(tapes, func(a, b about.Tape) int { return cmp.Compare(a.Name, b.Name) })
+	return tapes, nil
+}
+
+// within reports whether a directory is that of the project, or in it. One that a tape does not
+// tell, or that is not on this machine, is that of the workspace.
+func (f *Finder) within(dir string) bool {
+	is, known := f.dirs[dir]
+	if known {
+		return is
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if dir == "" || err != nil {
+		real = f.Home
+	}
+	is = real == f.Project || strings.HasPrefix(real, strings.TrimSuffix(f.Project, "/")+"/")
+	if f.dirs == nil {
+		f.dirs = map[string]bool{}
+	}
+	f.dirs[dir] = is
+	return is
+}
+
+// Reason is why nothing is known of a commit.
+type Reason int
+
+// The reasons.
+const (
+	NothingRecorded Reason = iota // no session was open, and none has made it
+	NoSessions                    // there is no tape of the project
+	BeforeSessions                // it is older than the first session
+)
+
+// Why says why nothing is known of a commit, and when the first session began.
+func (f *Finder) Why(ctx context.Context, c projectgit.Commit) (Reason, time.Time, error) {
+	tapes, err := f.ofProject(ctx)
+	if err != nil || len(tapes) == 0 {
+		return NoSessions, time.Time{}, err
+	}
+	first := slices.MinFunc(tapes, func(a, b about.Tape) int { return a.Started.Compare(b.Started) }).Started
+	if latest(c).Before(first) {
+		return BeforeSessions, first, nil
+	}
+	return NothingRecorded, first, nil
+}
