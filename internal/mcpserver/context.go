@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/repo"
 	"tape/repo/view"
 )

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"tape/internal/display"
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"tape/index"
-	"tape/internal/display"
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/repo"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"tape/internal/display"
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

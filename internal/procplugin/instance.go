@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"tape/internal/display"
 	"tape/internal/keys"
+	"tape/internal/show/display"
 )
 
 // server does what the plugin asks for, within a call or without (nil).

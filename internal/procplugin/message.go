@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 // message is a request, a notification or an answer.

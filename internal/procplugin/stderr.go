@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"time"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 // longestLog is how many bytes of a line are logged.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unique"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/query"
 	"tape/repo"
 )

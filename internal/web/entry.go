@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"tape/internal/display"
-	"tape/internal/export"
+	"tape/internal/show/display"
+	"tape/internal/show/export"
 	"tape/internal/text/entrydiff"
 	"tape/internal/text/jsonl"
 	"tape/repo"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"tape/internal/export"
+	"tape/internal/show/export"
 	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"

@@ -18,7 +18,7 @@ import (
 	gtext "github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 const (

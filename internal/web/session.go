@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/display"
-	"tape/internal/export"
+	"tape/internal/show/display"
+	"tape/internal/show/export"
 	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"

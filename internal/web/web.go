@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/web/guard"
 	"tape/repo"
 )

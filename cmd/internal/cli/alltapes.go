@@ -6,8 +6,8 @@ import (
 	"errors"
 	"iter"
 
-	"tape/internal/display"
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/internal/store/query"
 	"tape/repo"

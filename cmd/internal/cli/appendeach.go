@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 	"tape/repo"

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

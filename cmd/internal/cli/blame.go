@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/index"
-	"tape/internal/display"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/trace"
+	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"

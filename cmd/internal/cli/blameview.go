@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 // show shows each run on a line, and below it, once for each commit, what led to that.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"

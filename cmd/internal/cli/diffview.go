@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/query"
 )
 

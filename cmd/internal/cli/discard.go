@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

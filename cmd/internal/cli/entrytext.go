@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
-	"tape/internal/export"
+	"tape/internal/show/display"
+	"tape/internal/show/export"
 	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 	"tape/repo"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/outgoing"
 	"tape/internal/text/entrydiff"
 	"tape/internal/text/jsonl"

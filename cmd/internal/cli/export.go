@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/export"
+	"tape/internal/show/export"
 	"tape/internal/store/layout"
 	"tape/repo"
 	"tape/repo/view"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/export"
+	"tape/internal/show/export"
 	"tape/repo"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"tape/hooks/githooks"
 	"tape/index"
-	"tape/internal/display"
 	"tape/internal/sessions/agents"
+	"tape/internal/show/display"
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"

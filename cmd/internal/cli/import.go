@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"

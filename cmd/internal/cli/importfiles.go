@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tape/internal/display"
 	"tape/internal/sessions/importer"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/index"
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/repo"
 )
 

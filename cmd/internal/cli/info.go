@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/index"
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/repo"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )

@@ -9,9 +9,9 @@ import (
 	"regexp"
 	"strings"
 
-	"tape/internal/display"
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/trace"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

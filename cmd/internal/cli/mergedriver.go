@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/hooks/githooks"
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/text/entrydiff"
 	"tape/internal/text/jsonl"

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/text/jsonl"
 )
 

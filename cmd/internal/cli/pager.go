@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"strings"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 type pager struct {

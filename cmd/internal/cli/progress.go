@@ -5,7 +5,7 @@ import (
 	"io"
 	"sync"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 // watched is standard error where somebody is there to watch it, else nil.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
 	"tape/internal/sessions/agents"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 )

@@ -9,9 +9,9 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
 	"tape/internal/sessions/agents"
 	"tape/internal/sessions/spool"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 )
 

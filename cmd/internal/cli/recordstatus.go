@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
 	"tape/internal/sessions/agents"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
+	"tape/internal/show/display"
 )
 
 // The states of recording, as programs read them.

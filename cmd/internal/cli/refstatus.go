@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"tape/index"
-	"tape/internal/display"
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/display"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

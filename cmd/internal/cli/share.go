@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/repo"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/repo"
 )

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
 	"tape/internal/git/gitconfig"
 	"tape/internal/git/gitrun"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"

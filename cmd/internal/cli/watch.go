@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
 	"tape/internal/git/disk"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
+	"tape/internal/show/display"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

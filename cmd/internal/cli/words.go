@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"

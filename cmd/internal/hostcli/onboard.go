@@ -18,9 +18,9 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/hooks"
-	"tape/internal/display"
 	"tape/internal/keys"
 	"tape/internal/models"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 )

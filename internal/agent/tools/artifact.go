@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"tape/hooks"
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/repo"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"tape/hooks"
 	"tape/index"
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/repo"
 )
 

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/html/charset"
 
 	"tape/hooks"
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 // What a page may cost.

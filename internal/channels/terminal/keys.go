@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"tape/hooks"
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 // What keys send.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"tape/hooks"
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 // Name is the channel's name.

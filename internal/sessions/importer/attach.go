@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tape/internal/display"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/writer"
 	"tape/internal/text/jsonl"

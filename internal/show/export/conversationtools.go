@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/repo"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"tape/internal/display"
-	"tape/internal/export/markup"
-	"tape/internal/export/messages"
+	"tape/internal/show/display"
+	"tape/internal/show/export/markup"
+	"tape/internal/show/export/messages"
 	"tape/repo"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/display"
-	"tape/internal/export/markup"
-	"tape/internal/export/messages"
+	"tape/internal/show/display"
+	"tape/internal/show/export/markup"
+	"tape/internal/show/export/messages"
 	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/export/messages"
+	"tape/internal/show/export/messages"
 	"tape/repo"
 	"tape/repo/view"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/testkit"
 	"tape/internal/text/jsonl"
 	"tape/repo"

@@ -5,7 +5,7 @@ package markup
 import (
 	"strings"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 // HTML is markup of the program's own; recorded text never becomes one.

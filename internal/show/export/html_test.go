@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"tape/internal/display"
-	"tape/internal/export/markup"
+	"tape/internal/show/display"
+	"tape/internal/show/export/markup"
 )
 
 // attributes are those that the page has, by element, with what they may be.

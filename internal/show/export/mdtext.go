@@ -3,7 +3,7 @@ package export
 import (
 	"slices"
 	"strings"
-	"tape/internal/export/markup"
+	"tape/internal/show/export/markup"
 )
 
 // writeQuote writes a message as a Markdown quote. What Markdown it has goes on to be

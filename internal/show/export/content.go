@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

@@ -3,7 +3,7 @@ package markup
 import (
 	"strings"
 
-	"tape/internal/display"
+	"tape/internal/show/display"
 )
 
 // Seen are the characters that stay beside those that are safe to show: lines, tabs, and

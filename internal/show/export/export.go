@@ -21,8 +21,8 @@ import (
 	"iter"
 	"slices"
 
-	"tape/internal/export/markup"
-	"tape/internal/export/messages"
+	"tape/internal/show/export/markup"
+	"tape/internal/show/export/messages"
 	"tape/repo"
 	"tape/repo/view"
 )

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"tape/internal/export/markup"
-	"tape/internal/export/messages"
+	"tape/internal/show/export/markup"
+	"tape/internal/show/export/messages"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"

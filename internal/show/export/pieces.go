@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"tape/internal/export/markup"
+	"tape/internal/show/export/markup"
 	"tape/repo"
 )
 

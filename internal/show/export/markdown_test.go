@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"tape/internal/display"
-	"tape/internal/export/markup"
+	"tape/internal/show/display"
+	"tape/internal/show/export/markup"
 )
 
 // Recorded text stays in its quotes and fences: every line of a document is one that

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/display"
-	"tape/internal/export/markup"
-	"tape/internal/export/messages"
+	"tape/internal/show/display"
+	"tape/internal/show/export/markup"
+	"tape/internal/show/export/messages"
 	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"
