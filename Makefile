@@ -187,7 +187,7 @@ test-agents: build ## sessions of the real agents, recorded and compared (needs 
 # The same: it needs Chromium. axe-core comes from npm, without which it is left out.
 .PHONY: test-web
 test-web: ## the web view in a real Chromium (TESTFLAGS='-run TestFollow -v')
-	@GO='$(GO)' sh internal/web/test.sh $(TESTFLAGS)
+	@GO='$(GO)' sh internal/serve/web/test.sh $(TESTFLAGS)
 
 .PHONY: bench
 bench: build ## Go benchmarks, then the end-to-end comparisons (BENCHFLAGS)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"tape/cmd/internal/cli"
-	"tape/internal/mcpserver"
+	"tape/internal/serve/mcpserver"
 )
 
 // MCP serves an agent until standard input ends.

@@ -12,9 +12,9 @@ import (
 	"syscall"
 
 	"tape/cmd/internal/cli"
-	"tape/internal/host"
+	"tape/internal/serve/host"
+	"tape/internal/serve/web"
 	"tape/internal/store/layout"
-	"tape/internal/web"
 )
 
 const shortestToken = 32

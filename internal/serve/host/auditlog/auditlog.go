@@ -1,0 +1,204 @@
+// Package auditlog gathers records of what was asked of the server, and writes them in batches.
+// Refused requests must not fill the disk: those of a kind that come close together share a record.
+package auditlog
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"tape/internal/serve/host/api"
+	"tape/repo"
+)
+
+const (
+	every     = time.Second // how long a record may wait
+	most      = 5_000       // records that may wait
+	held      = 50_000      // the same, where the tape cannot be written
+	goesOn    = time.Minute // how often a burst that goes on is recorded
+	mostKinds = 1_000       // of bursts
+)
+
+// Kind is the kind of an audit entry.
+const Kind = "audit"
+
+// Record is one call, or several of a kind.
+type Record struct {
+	RunID    string `json:"run_id"`
+	Runner   string `json:"runner"`
+	By       string `json:"by,omitempty"` // who called, if no run did: admin, browser or unknown
+	Action   string `json:"action"`
+	Resource string `json:"resource"`
+	Scope    string `json:"scope"`
+	Result   string `json:"result"`
+	Bytes    int64  `json:"bytes"`
+	Count    int    `json:"count,omitempty"` // how many calls this record stands for, if more than one
+}
+
+// OK is the result of what was done.
+const OK = "ok"
+
+// kind is what calls have in common that share a record.
+type kind struct{ run, by, result, action, resource string }
+
+func (r Record) kind() kind {
+	k := kind{run: r.RunID, by: r.By, result: r.Result}
+	if r.Result == OK {
+		k.action, k.resource = r.Action, r.Resource
+	}
+	return k
+}
+
+// burst is calls of a kind.
+type burst struct {
+	first Record    // with the bytes and the count of all since the last record
+	order int       // of its first call among those of all bursts
+	next  time.Time // when the next record may be written; zero: at once
+	last  time.Time // of the calls
+}
+
+// Log gathers records.
+type Log struct {
+	Now   func() time.Time
+	Write func(ctx context.Context, drafts []repo.Draft) error // durable when it returns
+	Log   *slog.Logger
+
+	mu      sync.Mutex
+	waiting []repo.Draft
+	bursts  map[kind]*burst
+	begun   int // how many bursts had a first call
+	writing sync.Mutex
+	full    chan struct{} // asks for a flush
+}
+
+// New makes a log.
+func New(now func() time.Time, log *slog.Logger, write func(context.Context, []repo.Draft) error) *Log {
+	return &Log{Now: now, Log: log, Write: write, bursts: map[kind]*burst{}, full: make(chan struct{}, 1)}
+}
+
+// Room refuses calls when no more records can be held.
+func (l *Log) Room() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) < held {
+		return nil
+	}
+	p := api.NewProblem(http.StatusServiceUnavailable, "busy", "the audit cannot be written: what runs do cannot be recorded")
+	p.Retryable, p.After = true, 10*time.Second
+	return p
+}
+
+// Add records a call. Each call of a run that was done has a record of its own; refused ones share
+// one, and so do the same calls of others.
+func (l *Log) Add(r Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.RunID != "" && r.Result == OK {
+		l.append(r)
+		return
+	}
+	k, now := r.kind(), l.Now()
+	b := l.bursts[k]
+	if b == nil {
+		if len(l.bursts) >= mostKinds {
+			l.collect(true)
+		}
+		b = &burst{}
+		l.bursts[k] = b
+	}
+	b.last = now
+	if b.first.Count == 0 {
+		b.first = r
+		b.first.Bytes = 0
+		l.begun++
+		b.order = l.begun
+	}
+	b.first.Count++
+	b.first.Bytes += r.Bytes
+}
+
+// append makes a record an entry that waits; l.mu is held.
+func (l *Log) append(r Record) {
+	if r.Count == 1 {
+		r.Count = 0
+	}
+	payload, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	if len(l.waiting) < 2*held { // calls are refused long before
+		l.waiting = append(l.waiting, repo.Draft{Kind: Kind, Payload: payload, Date: repo.FormatDate(l.Now())})
+	}
+	if len(l.waiting) >= most {
+		select {
+		case l.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// collect makes records of the bursts whose time has come, or of all, in the order of their first
+// calls; l.mu is held.
+func (l *Log) collect(all bool) {
+	now := l.Now()
+	var due []*burst
+	for k, b := range l.bursts {
+		write := b.first.Count > 0 && (all || !now.Before(b.next))
+		if write {
+			due = append(due, b)
+		}
+		if (write || b.first.Count == 0) && (now.Sub(b.last) > goesOn || len(l.bursts) >= mostKinds) {
+			delete(l.bursts, k)
+		}
+	}
+	slices.SortFunc(due, func(a, b *burst) int { return cmp.Compare(a.order, b.order) })
+	for _, b := range due {
+		l.append(b.first)
+		b.first, b.next = Record{}, now.Add(goesOn)
+	}
+}
+
+// Run writes what waits, until the context ends.
+func (l *Log) Run(ctx context.Context) {
+	tick := time.NewTicker(every / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.full:
+		case <-tick.C:
+		}
+		if err := l.flush(ctx, false); err != nil && ctx.Err() == nil {
+			l.Log.Error("audit", "error", err)
+		}
+	}
+}
+
+// Flush writes everything; when it returns, that survives a power cut.
+func (l *Log) Flush(ctx context.Context) error { return l.flush(ctx, true) }
+
+func (l *Log) flush(ctx context.Context, all bool) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	l.collect(all)
+	drafts := l.waiting
+	l.waiting = nil
+	l.mu.Unlock()
+	if len(drafts) == 0 {
+		return nil
+	}
+	err := l.Write(context.WithoutCancel(ctx), drafts)
+	if err != nil { // they wait for the next time
+		l.mu.Lock()
+		l.waiting = append(drafts, l.waiting...)
+		l.mu.Unlock()
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+// Package authorship refuses entries by which a run would claim to be the server, the system or
+// somebody else. Who reads a tape has to know who wrote what is on it.
+package authorship
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// Check refuses an entry that is not a run's to write.
+func Check(kind string, payload, meta []byte) error {
+	if slices.Contains([]string{repo.KindSystem, repo.KindAnchor, "audit", "state", "host"}, family(kind)) {
+		return refused("kind", kind, "a run writes no entries of this kind")
+	}
+	switch kind {
+	case repo.KindMessage:
+		if role := jsonl.GetString(payload, "role"); role != "assistant" && role != "tool" {
+			return refused("payload.role", role, "a run speaks as assistant or tool; what somebody else says is in the input of a run, or appended by the admin")
+		}
+	case repo.KindEvent:
+		if err := Event(jsonl.GetString(payload, "name")); err != nil {
+			return err
+		}
+	}
+	for _, key := range []string{"author", "origin", "source", "absent"} {
+		if value := jsonl.Get(meta, key); value != nil {
+			return refused("meta."+key, string(value), "the server says who wrote an entry: leave it out")
+		}
+	}
+	return nil
+}
+
+// Event refuses names of events that the server, tape itself or an import writes.
+func Event(name string) error {
+	if slices.Contains([]string{"run", "host", "audit", "artifact", "state", "fork", "thread", "session", "session_meta",
+		"tape", "import", "repair", "delivery"}, family(name)) {
+		return refused("name", name, "a run writes no events of this name: take another one")
+	}
+	return nil
+}
+
+// family is the part of a name before the first dot, as people read it: nobody sees what has no width,
+// nor whether a letter is a wide one.
+func family(name string) string {
+	first, _, _ := strings.Cut(norm.NFKC.String(name), ".")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, first)
+}
+
+// Anchor refuses the state of an anchor that says somebody else hands off.
+func Anchor(state []byte) error {
+	if owner := jsonl.Get(state, "owner"); owner != nil && string(owner) != `"agent"` {
+		return refused("state.owner", string(owner), "a run hands off as agent")
+	}
+	return nil
+}
+
+func refused(field, value, why string) error {
+	p := api.NewProblem(http.StatusForbidden, "forbidden", "%s is %.60q: %s", field, value, why)
+	p.Details["field"] = field
+	return p
+}

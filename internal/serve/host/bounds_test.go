@@ -1,0 +1,170 @@
+package host
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+
+	"tape/internal/serve/host/admission"
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/lanes"
+)
+
+// TestListsOfBodies: a body of a few megabytes does not take hundreds of them while it is read.
+func TestListsOfBodies(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Runner: "r", Conversation: "c"})
+	r := p.as(run.Token)
+	for path, list := range map[string]string{"/runs/" + run.RunID + "/results": "results", "/tapes/c/entries": "entries"} {
+		body := `{"` + list + `":[` + strings.TrimSuffix(strings.Repeat("{},", 1<<20), ",") + `]}`
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r.fails(http.StatusUnprocessableEntity, "invalid_argument", "POST", path, body)
+		runtime.ReadMemStats(&after)
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 60 {
+			t.Errorf("%s: a body of 3 MiB takes %d MiB", path, took)
+		}
+	}
+	large := fmt.Sprintf(`{"a":%q}`, strings.Repeat("x", 300<<10))
+	r.fails(http.StatusRequestEntityTooLarge, "payload_too_large", "POST", "/tapes/c/entries",
+		`{"entries":[{"kind":"message","payload":{"role":"assistant","content":"x"},"meta":`+large+`}]}`)
+	r.fails(http.StatusRequestEntityTooLarge, "payload_too_large", "POST", "/tapes/c/handoff", `{"name":"x","state":`+large+`}`)
+}
+
+// TestAnchorsArePages: a list of anchors has the newest, as far as they go into a page.
+func TestAnchorsArePages(t *testing.T) {
+	p := newPeer(t)
+	for _, thread := range []string{"", "a"} {
+		r := p.as(p.run(api.RunRequest{Runner: "r", Conversation: api.Conversation("c" + thread), Thread: thread}).Token)
+		for i := range 20 {
+			r.want(http.StatusCreated, "POST", "/tapes/c"+thread+"/handoff", fmt.Sprintf(`{"name":"h%d","state":{"x":%q}}`, i, strings.Repeat("x", 250<<10)), nil)
+		}
+		var got api.AnchorList
+		r.want(http.StatusOK, "GET", "/tapes/c"+thread+"/anchors", nil, &got)
+		size := 0
+		for _, a := range got.Items {
+			size += len(a.State)
+		}
+		if size > maxPage || !got.HasMore || len(got.Items) < 10 || got.Items[len(got.Items)-1].Name != "h19" {
+			t.Errorf("thread %q: %d anchors with %d bytes, more: %t", thread, len(got.Items), size, got.HasMore)
+		}
+	}
+}
+
+// TestStateIsBounded: the server has all state in memory, so nobody can have any amount of it, by no way.
+func TestStateIsBounded(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Runner: "r", Conversation: "c", Actor: api.Party{ID: "ann"}})
+	r := p.as(run.Token)
+	value := `"` + strings.Repeat("x", maxState-2) + `"`
+	fits := lanes.MostState / (maxState + 100)
+	for i := range fits {
+		r.want(http.StatusOK, "PUT", fmt.Sprint("/state/actor/k", i), value, nil)
+		if i%30 == 29 {
+			*p.now = p.now.Add(2e9)
+		}
+	}
+	*p.now = p.now.Add(2e9)
+	const code = "payload_too_large"
+	r.fails(http.StatusRequestEntityTooLarge, code, "PUT", "/state/actor/more", value)
+	r.fails(http.StatusRequestEntityTooLarge, code, "POST", "/runs/"+run.RunID+"/results", `{"results":[{"sequence":1,"type":"state.updated","data":{"scope":"actor","key":"more","value":`+value+`}}]}`)
+	r.want(http.StatusOK, "PUT", "/state/actor/k0", value, nil)  // no more than before
+	r.want(http.StatusOK, "PUT", "/state/runner/k0", value, nil) // somebody else's
+	r.want(http.StatusOK, "DELETE", "/state/actor/k0", nil, nil)
+	r.want(http.StatusOK, "PUT", "/state/actor/more", value, nil)
+}
+
+// TestLongEntries: an entry of many megabytes is there several times until it is shown. However many ask
+// for it, that is not once for each of them.
+func TestLongEntries(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Conversation: "c"})
+	p.say("c", strings.Repeat("words and ", 1_200_000))
+	r := p.as(run.Token)
+	var before, after runtime.MemStats
+	runtime.GC()
+	debug.FreeOSMemory()
+	runtime.ReadMemStats(&before)
+	var all sync.WaitGroup
+	read := func(p *peer, path string) {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1"+path, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		q.Header.Set("Authorization", "Bearer "+p.token)
+		res, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer res.Body.Close()
+		if _, err := io.CopyN(io.Discard, res.Body, 11<<20); err != nil || res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %v", path, res.StatusCode, err)
+		}
+	}
+	for range 24 {
+		all.Go(func() { read(p, "/events/stream?conversation_id=c") })
+	}
+	all.Wait()
+	for range 4 { // as many as there is room for answers
+		all.Go(func() { read(r, "/events") })
+	}
+	all.Wait()
+	runtime.ReadMemStats(&after)
+	took := (after.HeapSys - after.HeapReleased - min(before.HeapSys-before.HeapReleased, after.HeapSys-after.HeapReleased)) >> 20
+	t.Logf("%d MiB", took)
+	if took > 300 {
+		t.Errorf("28 readers of an entry of 12 MiB took %d MiB", took)
+	}
+}
+
+// TestUnknownKeepNoConnection: whose token is not known does not hold a connection, of which there are
+// so many.
+func TestUnknownKeepNoConnection(t *testing.T) {
+	p := newPeer(t)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1/tapes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusUnauthorized || !res.Close {
+		t.Errorf("%d, closed: %t", res.StatusCode, res.Close)
+	}
+}
+
+// TestWaitsEnd: a request that waits for room ends with its run, also one that would become a stream.
+func TestWaitsEnd(t *testing.T) {
+	p := newPeer(t)
+	r := p.as(p.run(api.RunRequest{Conversation: "c", DeadlineS: 1}).Token)
+	done, err := p.s.limits.Work(t.Context(), admission.AllWork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	for _, path := range []string{"/events/stream", "/events"} {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+r.token)
+		res, err := http.DefaultClient.Do(q)
+		if err != nil {
+			continue // the connection has ended with the run
+		}
+		_ = res.Body.Close()
+		if res.StatusCode < 500 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+}

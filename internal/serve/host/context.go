@@ -1,0 +1,155 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/cursors"
+	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/runs"
+	"tape/internal/serve/host/start"
+	"tape/internal/serve/host/transcript"
+	"tape/repo"
+)
+
+// contextOf is what the agent of a run is started with.
+func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext, error) {
+	t.thread, t.full = r.Thread, r.Policy.Unmasked
+	policy := start.PolicyOf(q.Manifest)
+	given, err := start.GivenAs(q, func(v json.RawMessage) json.RawMessage { return c.s.masked(t, v) })
+	if err != nil {
+		return api.RunContext{}, err
+	}
+	out := api.RunContext{RunID: r.ID, Trigger: "event", Event: orNull(given.Event), Conversation: r.Tape, Actor: given.Actor, Subject: given.Subject, Input: given.Input,
+		Delivery: orNull(given.Delivery), Resources: map[string]json.RawMessage{}, State: map[string]json.RawMessage{}, Config: given.Config, Bootstrap: []api.Item{},
+		Runtime: api.Runtime{Runner: r.Runner, Binding: r.Binding, Scopes: r.Scopes, Deadline: r.Deadline,
+			SessionKey: start.SessionKey(q.Workspace, q.Bot, r.Binding, r.Runner, r.Tape, r.Thread)}}
+	if q.Event == nil {
+		out.Trigger = "input"
+	}
+	for _, st := range r.Static {
+		out.Resources[st.Name] = st.Value
+		if q.Manifest.WantsStaticContextRef {
+			out.Resources[st.Name] = start.RefOf(st)
+		}
+	}
+	if r.May("state.read") {
+		values, err := c.s.stateOf(c.ctx(), t, r.Tape)
+		if err != nil {
+			return out, err
+		}
+		for k, v := range values {
+			if k.Scope == lanes.ScopeConversation && k.Thread == r.Thread {
+				out.State[k.Key] = v.Value
+			}
+		}
+	}
+	last, _, err := c.scan(t, paging{limit: policy.MaxInlineEvents + 1}, transcript.Has)
+	if err != nil {
+		return out, err
+	}
+	end, _, err := c.scan(sees{Tape: t.Tape, full: true}, paging{limit: 1}, func(repo.Entry) bool { return true })
+	if err != nil || len(end) == 0 {
+		return out, err
+	}
+	out.Context = api.ContextAccess{ConversationID: r.Tape, ThreadID: r.Thread, EventSeq: end[0].ID, InlinePolicy: policy, AvailableAPIs: apis(r)}
+	out.Context.LatestCursor = c.s.cursors.Beside(cursors.Bound("history", t.Branch(), t.thread), end[0].at)
+	if len(last) > 0 {
+		out.Context.TranscriptSeq = last[0].ID
+	}
+	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e entry) bool { return e.ID < r.StartSeq && e.ID > 1 })
+	out.Bootstrap, err = c.bootstrap(t, policy, last, r)
+	return out, err
+}
+
+// bootstrap is the part of the history that a manifest asks for, the oldest first.
+func (c *call) bootstrap(t sees, p api.InlinePolicy, last []entry, r *runs.Run) ([]api.Item, error) {
+	var summary *api.Item
+	if start.WantsSummary(p) {
+		var err error
+		if summary, err = c.summary(t); err != nil {
+			return nil, err
+		}
+	}
+	items := make([]api.Item, len(last))
+	for i, e := range last {
+		items[i] = c.s.item(t, e, false)
+	}
+	return start.Inlined(p, summary, items, r.StartSeq), nil
+}
+
+// summary is that of the last handoff that the caller sees and that has one.
+func (c *call) summary(t sees) (*api.Item, error) {
+	const most = 50 // handoffs that are looked at
+	var ids []int64
+	if t.thread != "" {
+		var err error
+		if ids, err = c.handoffs(t); err != nil {
+			return nil, err
+		}
+	} else {
+		phases, err := t.Phases(c.ctx())
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range phases {
+			ids = append(ids, p.FirstID)
+		}
+	}
+	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Backward(ids[max(0, len(ids)-most):]) {
+		e, err := entryAt(c.ctx(), rev, id)
+		if err != nil {
+			return nil, err
+		}
+		shown := c.show(t, e)
+		if t.thread != "" {
+			if shown.Entry, err = lanes.AsAnchor(shown.Entry); err != nil {
+				return nil, err
+			}
+		}
+		if transcript.TextOf(shown.Kind, shown.Payload) != "" {
+			item := c.s.item(t, shown, false)
+			return &item, nil
+		}
+	}
+	return nil, nil
+}
+
+// apis are the endpoints that a run may use.
+func apis(r *runs.Run) []string {
+	out := []string{}
+	for _, rt := range routes() {
+		if !rt.Admin && !rt.Open && (rt.Scope == "" || r.May(rt.Scope)) {
+			out = append(out, rt.Method+" /v1"+rt.Path)
+		}
+	}
+	return out
+}
+
+func orNull(v json.RawMessage) json.RawMessage {
+	if v == nil {
+		return json.RawMessage("null")
+	}
+	return v
+}
+
+func getStatic(c *call) (any, error) {
+	hash := c.r.PathValue("sha256")
+	all := []*runs.Run{c.run}
+	if c.run == nil {
+		all = c.s.runs.All()
+	}
+	for _, r := range all {
+		for _, st := range r.Static {
+			if st.SHA256 == hash {
+				return api.StaticAnswer(st), nil
+			}
+		}
+	}
+	return nil, api.NotFound("static content")
+}

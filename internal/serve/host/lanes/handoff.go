@@ -1,0 +1,47 @@
+package lanes
+
+import (
+	"encoding/json"
+	"strings"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// HandoffDraft writes the anchor of a thread: an event, which begins no phase of the tape.
+func HandoffDraft(q *api.HandoffRequest) (repo.Draft, error) {
+	if strings.TrimSpace(q.Name) == "" {
+		return repo.Draft{}, api.Invalid("name is missing")
+	}
+	if q.State != nil && jsonl.Get(q.State, "summary") == nil && (len(q.State) == 0 || q.State[0] != '{') {
+		return repo.Draft{}, api.Invalid("state is not a JSON object")
+	}
+	data, err := json.Marshal(map[string]any{"name": q.Name, "summary": q.Summary, "state": orEmpty(q.State)})
+	return repo.Event(EventHandoff, data), err
+}
+
+func orEmpty(state json.RawMessage) json.RawMessage {
+	if len(state) == 0 {
+		return json.RawMessage("{}")
+	}
+	return state
+}
+
+// AsAnchor is the event of a thread's handoff as the anchor that it is for the thread.
+func AsAnchor(e repo.Entry) (repo.Entry, error) {
+	data := jsonl.Get(e.Payload, "data")
+	var state map[string]json.RawMessage
+	if err := json.Unmarshal(jsonl.Get(data, "state"), &state); err != nil {
+		return e, err
+	}
+	if state == nil {
+		state = map[string]json.RawMessage{}
+	}
+	if summary := jsonl.GetString(data, "summary"); summary != "" {
+		state["summary"] = jsonl.Get(data, "summary")
+	}
+	payload, err := json.Marshal(map[string]any{"name": jsonl.GetString(data, "name"), "state": state})
+	e.Kind, e.Payload = repo.KindAnchor, payload
+	return e, err
+}

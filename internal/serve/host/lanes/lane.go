@@ -1,0 +1,309 @@
+// Package lanes writes to tapes for many clients at once: what comes while a write is synced is
+// written by the next one together, and a request with a key is done once.
+package lanes
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"tape/internal/git/disk"
+	"tape/internal/serve/host/api"
+	"tape/repo"
+)
+
+// The members of an entry's meta that this server writes, and nobody else through it.
+const (
+	MetaRun     = "run_id"
+	MetaSeq     = "sequence"
+	MetaThread  = "thread_id"
+	metaKey     = "idempotency_key"
+	metaRequest = "request_sha256"
+	MetaExpires = "expires_at"
+)
+
+// keysKept is among how many of a tape's last keyed requests a repeated one is known.
+const keysKept = 10_000
+
+// Lane is the writing to one tape. What comes while a write is synced is written by the next
+// one together. It follows the tape: the requests that it has, and its state.
+type Lane struct {
+	mu    sync.Mutex
+	queue []*Job
+	busy  bool
+
+	follow sync.Mutex
+	stamp  string // when it had all
+	last   int64
+	raw    string             // the hash of the last entry: it is another one where the tape was rewritten
+	keys   map[string]Written // by their hashes
+	order  []string
+	state  map[StateKey]StateValue
+	sizes  map[StateKey]int // of the state, by whose it is
+	facts  facts
+	file   checkpoint
+}
+
+// Written is what a request has written.
+type Written struct {
+	First, Last int64
+	Request     string
+}
+
+// Job is one request's entries.
+type Job struct {
+	Drafts  []repo.Draft
+	Key     string // with the run's id before it; "" if the request has none
+	Request string
+	Ready   func() error // is asked when it is the job's turn, if it is not nil
+	Alone   bool         // what ready says depends on what other jobs write
+	done    chan struct{}
+	Out     Written
+	Again   bool // it was written before
+	err     error
+}
+
+// Lanes are those of all tapes.
+type Lanes struct {
+	Dir  string // for checkpoints; "": none is kept
+	Disk *disk.FS
+
+	mu     sync.Mutex
+	byName map[string]*Lane // by branch
+}
+
+// Of is the lane of a tape.
+func (s *Lanes) Of(t *repo.Tape) *Lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.byName[t.Branch()]
+	if l == nil {
+		l = &Lane{file: checkpoint{disk: s.Disk}}
+		if s.Dir != "" {
+			l.file.path = filepath.Join(s.Dir, url.PathEscape(t.Branch())+".json")
+		}
+		if s.byName == nil {
+			s.byName = map[string]*Lane{}
+		}
+		s.byName[t.Branch()] = l
+	}
+	return l
+}
+
+// Hold calls fn while nobody writes, with all that the tape has.
+func (l *Lane) Hold(ctx context.Context, t *repo.Tape, fn func() error) error {
+	l.follow.Lock()
+	defer l.follow.Unlock()
+	if err := l.catchUp(ctx, t); err != nil {
+		return err
+	}
+	return fn()
+}
+
+// StateNow is all the state of the tape.
+func (l *Lane) StateNow(ctx context.Context, t *repo.Tape) (out map[StateKey]StateValue, err error) {
+	err = l.Hold(ctx, t, func() error {
+		out = maps.Clone(l.state)
+		return nil
+	})
+	return out, err
+}
+
+// Value is the state that the tape has now; the lane is held.
+func (l *Lane) Value(k StateKey) (v StateValue, ok bool) {
+	v, ok = l.state[k]
+	return v, ok
+}
+
+// Known is what an earlier request with the key has written; the lane is held.
+func (l *Lane) Known(key string) (w Written, ok bool) {
+	if key != "" {
+		w, ok = l.keys[RequestHash([]byte(key))]
+	}
+	return w, ok
+}
+
+// Append writes a job's entries, all or none, and returns when they survive a power cut.
+func (s *Lanes) Append(ctx context.Context, t *repo.Tape, j *Job) error {
+	if len(j.Drafts) == 0 {
+		return nil
+	}
+	for _, d := range j.Drafts {
+		if err := d.Check(); err != nil {
+			return err
+		}
+	}
+	l := s.Of(t)
+	j.done = make(chan struct{})
+	l.mu.Lock()
+	l.queue = append(l.queue, j)
+	leads := !l.busy
+	l.busy = true
+	l.mu.Unlock()
+	if leads {
+		go l.drain(context.WithoutCancel(ctx), t)
+	}
+	<-j.done // also if the client has gone: what was begun with is done
+	return j.err
+}
+
+func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
+	for {
+		l.mu.Lock()
+		jobs := l.queue
+		l.queue, l.busy = nil, len(jobs) > 0
+		l.mu.Unlock()
+		if len(jobs) == 0 {
+			return
+		}
+		alone := len(jobs) == 1 || slices.ContainsFunc(jobs, func(j *Job) bool { return j.Alone })
+		if alone || l.write(ctx, t, jobs) != nil {
+			for _, j := range jobs { // one of them may be the cause
+				j.Out, j.Again = Written{}, false
+				if err := l.write(ctx, t, []*Job{j}); err != nil {
+					j.err = err
+				}
+			}
+		}
+		for _, j := range jobs {
+			close(j.done)
+		}
+	}
+}
+
+func (j *Job) hasState() bool {
+	return slices.ContainsFunc(j.Drafts, func(d repo.Draft) bool { return d.Kind == KindState })
+}
+
+// write writes jobs as one change. An error is that of all; those of single ones are in the jobs.
+func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
+	l.follow.Lock()
+	defer l.follow.Unlock()
+	looks := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" || j.hasState() })
+	if looks {
+		if err := l.catchUp(ctx, t); err != nil {
+			return err
+		}
+	}
+	fresh := jobs[:0:0]
+	for _, j := range jobs {
+		j.err = nil
+		if j.Ready != nil {
+			j.err = j.Ready()
+		}
+		if j.err == nil {
+			j.err = l.room(j.Drafts)
+		}
+		if j.err == nil {
+			fresh = append(fresh, j)
+		}
+	}
+	entries, err := l.writeFresh(ctx, t, fresh)
+	if err == nil {
+		l.follows(t, entries, looks)
+	}
+	return err
+}
+
+// writeFresh writes those that are not known. A single entry takes one sync, several take three.
+func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entries []repo.Entry, err error) {
+	now := map[string]Written{}
+	known := func(j *Job) bool {
+		before, ok := l.Known(j.Key)
+		if !ok {
+			before, ok = now[j.Key]
+		}
+		if !ok || j.Key == "" {
+			return false
+		}
+		j.Out, j.Again = before, true
+		if before.Request != j.Request {
+			j.err = api.Conflict("the Idempotency-Key was used for another request")
+		}
+		return true
+	}
+	if len(jobs) == 1 && len(jobs[0].Drafts) == 1 {
+		j := jobs[0]
+		if known(j) {
+			return nil, nil
+		}
+		if entries, err = t.Append(ctx, nil, j.Drafts...); err == nil {
+			j.Out = Written{First: entries[0].ID, Last: entries[0].ID, Request: j.Request}
+		}
+		return entries, err
+	}
+	_, err = t.Update(ctx, func(tx *repo.Tx) error {
+		for _, j := range jobs {
+			if known(j) {
+				continue
+			}
+			j.Out = Written{First: tx.LastID() + 1, Request: j.Request}
+			for _, d := range j.Drafts {
+				e, err := tx.AppendEntry(ctx, d)
+				if err != nil {
+					return err
+				}
+				entries = append(entries, e)
+			}
+			j.Out.Last = tx.LastID()
+			now[j.Key] = j.Out
+		}
+		return nil
+	})
+	return entries, err
+}
+
+// Stamp puts what the server says of an entry into its meta, in the place of what the client says.
+func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[string]any) (json.RawMessage, error) {
+	m := map[string]any{}
+	if len(meta) > 0 {
+		var own map[string]json.RawMessage
+		if err := json.Unmarshal(meta, &own); err != nil {
+			return nil, api.Invalid("meta is not a JSON object")
+		}
+		for k, v := range own {
+			m[k] = v
+		}
+	}
+	for _, k := range []string{MetaRun, MetaSeq, metaKey, metaRequest, MetaExpires} {
+		delete(m, k)
+	}
+	if runID != "" {
+		delete(m, MetaThread) // a run writes to its own thread alone
+		m[MetaRun] = runID
+	}
+	if thread != "" {
+		m[MetaThread] = thread
+	}
+	if key != "" {
+		m[metaKey], m[metaRequest] = key, request
+	}
+	for k, v := range more {
+		m[k] = v
+	}
+	return json.Marshal(m)
+}
+
+// RequestHash tells requests with the same key apart.
+func RequestHash(parts ...[]byte) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(p)
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// KeyOf is a request's key as a lane has it; the admin's requests have no run.
+func KeyOf(runID, key string) string {
+	if key == "" {
+		return ""
+	}
+	return runID + "\x00" + key
+}

@@ -1,0 +1,70 @@
+// Package results says what the results that a run tells are on the tape.
+package results
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/runs"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// How long a value of state and its key may be, in bytes.
+const (
+	MaxState    = 256 << 10
+	MaxStateKey = 200
+)
+
+// Known reports whether a type of results is one of the protocol. Others are kept, too, with a warning.
+func Known(name string) bool {
+	switch name {
+	case "message.delta", "message.completed", "tool.call.started", "tool.call.completed", "state.updated", "action.requested", "run.completed", "run.failed":
+		return true
+	}
+	return false
+}
+
+// Draft makes a message of one that is complete, and an event of anything else.
+func Draft(res api.RunResult) (repo.Draft, error) {
+	if res.Type != "message.completed" {
+		return repo.Event(res.Type, res.Data), nil
+	}
+	text := jsonl.Get(res.Data, "content")
+	if text == nil {
+		text = jsonl.Get(res.Data, "text")
+	}
+	if text == nil {
+		return repo.Draft{}, api.Invalid("the message of result %d has no content", res.Sequence)
+	}
+	payload, err := json.Marshal(map[string]json.RawMessage{"role": json.RawMessage(`"assistant"`), "content": text})
+	return repo.Draft{Kind: repo.KindMessage, Payload: payload}, err
+}
+
+// State is the state that a result state.updated sets, and the tape that it is in: of scopes other than
+// conversation, the server's.
+func State(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape string, err error) {
+	var p lanes.StatePayload
+	err = json.Unmarshal(res.Data, &p)
+	switch {
+	case err != nil, p.Key == "", len(p.Key) > MaxStateKey, len(p.Value) == 0 && !p.Deleted:
+		return d, "", api.Invalid("the data of result %d is not {scope, key, value} or {scope, key, deleted} of a state", res.Sequence)
+	case len(p.Value) > MaxState:
+		return d, "", api.TooLarge(fmt.Sprintf("the value of result %d", res.Sequence), MaxState)
+	}
+	p.Owner, tape = r.Owner(p.Scope), server
+	if p.Scope == lanes.ScopeConversation {
+		tape = r.Tape
+	} else if p.Owner == "" {
+		return d, "", api.NotFound("scope: " + p.Scope)
+	}
+	if p.Deleted {
+		p.Value = json.RawMessage("null")
+	}
+	d.Kind = lanes.KindState
+	d.Payload, err = json.Marshal(p)
+	return d, tape, cmp.Or(r.Need("state.write"), err)
+}

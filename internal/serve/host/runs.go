@@ -1,0 +1,226 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/runs"
+	"tape/internal/serve/host/start"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+const (
+	usualDeadline = time.Hour
+	longest       = 24 * time.Hour
+)
+
+// Scopes are all that a run may be allowed.
+func Scopes() []string { return start.Scopes() }
+
+func random(bytes int) []byte {
+	b := make([]byte, bytes)
+	rand.Read(b)
+	return b
+}
+
+// NewToken is 256 random bits.
+func NewToken() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
+
+// startRun starts a run. With the key of one that was started already it gives that run a new
+// token: nobody has the old one.
+func startRun(c *call) (any, error) {
+	var q api.RunRequest
+	data, err := c.body(&q)
+	if err != nil {
+		return nil, err
+	}
+	if thread := jsonl.GetString(data, "conversation", "thread_id"); thread != "" { // of a conversation that is an object
+		if q.Thread != "" && q.Thread != thread {
+			return nil, api.Invalid("thread and conversation.thread_id differ")
+		}
+		q.Thread = thread
+	}
+	key, err := c.key()
+	if err != nil {
+		return nil, err
+	}
+	c.s.runs.Making.Lock()
+	defer c.s.runs.Making.Unlock()
+	r := c.s.runs.ByKey(key)
+	if r != nil && r.Request != lanes.RequestHash(data) {
+		return nil, api.Conflict("the Idempotency-Key was used for another request")
+	}
+	if r != nil && r.Over(c.s.Now()) { // its token would be void
+		return nil, api.Conflict("the run %s that was started with this Idempotency-Key is over: start another one with a key of its own", r.ID)
+	}
+	var t sees
+	if r == nil {
+		if r, t, err = c.newRun(&q); err != nil {
+			return nil, err
+		}
+		r.Key, r.Request = key, lanes.RequestHash(data)
+		if err := c.recordStart(t.Tape, r, &q); err != nil {
+			return nil, err
+		}
+	} else if t, err = c.tape(r.Tape); err != nil {
+		return nil, err
+	}
+	token := NewToken()
+	hash := sha256.Sum256([]byte(token))
+	r.Mu.Lock()
+	r.TokenHash = hex.EncodeToString(hash[:])
+	err = c.s.runs.Save(r)
+	r.Mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	c.s.runs.Put(r)
+	started, err := c.contextOf(t, r, &q)
+	return api.RunStarted{RunID: r.ID, Token: token, Context: started}, err
+}
+
+// newRun checks a request and freezes what the run may do.
+func (c *call) newRun(q *api.RunRequest) (*runs.Run, sees, error) {
+	switch {
+	case q.Runner == "":
+		return nil, sees{}, api.Invalid("runner is missing")
+	case q.Conversation == "" && q.Tape == "":
+		return nil, sees{}, api.Invalid("conversation is missing: it is the name of a tape")
+	case q.Conversation != "" && q.Tape != "" && string(q.Conversation) != q.Tape:
+		return nil, sees{}, api.Invalid("a conversation is a tape: conversation and tape differ")
+	}
+	name := cmp.Or(string(q.Conversation), q.Tape)
+	if c.s.isOwn(name) {
+		return nil, sees{}, api.Invalid("the tape %s is the server's own", name)
+	}
+	scopes, err := start.Granted(q)
+	if err != nil {
+		return nil, sees{}, err
+	}
+	if err := start.CheckManifest(q.Manifest); err != nil {
+		return nil, sees{}, err
+	}
+	if err := c.s.ensureConversation(c.ctx(), name); err != nil {
+		return nil, sees{}, err
+	}
+	t, err := c.tape(name)
+	if err != nil {
+		return nil, t, err
+	}
+	now := c.s.Now().UTC()
+	life := usualDeadline
+	if q.DeadlineS > 0 {
+		life = min(time.Duration(min(q.DeadlineS, int64(longest/time.Second)))*time.Second, longest)
+	}
+	r := runs.New(runs.Record{ID: "run_" + hex.EncodeToString(random(12)), Runner: q.Runner, Binding: q.Binding,
+		Tape: name, Thread: q.Thread, Actor: q.Actor.ID, Subject: q.Subject.ID, Scopes: scopes, Policy: q.Policy, Status: runs.Running, Started: now,
+		Deadline: now.Add(life)}, now)
+	t.thread, t.full = r.Thread, q.Policy.Unmasked
+	r.Static, err = start.Statics(q.Static, func(v json.RawMessage) json.RawMessage { return c.s.masked(t, v) })
+	return r, t, err
+}
+
+// recordStart notes on the tape that a run has begun, and what it is to answer.
+func (c *call) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) error {
+	meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
+	if err != nil {
+		return err
+	}
+	started, err := start.Started(r.ID, q)
+	if err != nil {
+		return err
+	}
+	drafts := []repo.Draft{started}
+	said, ok, err := start.Said(q.Input)
+	if err != nil {
+		return err
+	}
+	if ok {
+		drafts = append(drafts, said)
+	}
+	for i := range drafts {
+		drafts[i].Meta = meta
+	}
+	j := &lanes.Job{Drafts: drafts}
+	if err := c.s.lanes.Append(c.ctx(), t, j); err != nil {
+		return err
+	}
+	r.StartSeq = j.Out.First
+	return nil
+}
+
+func getRun(c *call) (any, error) { return c.ofPath().Answer(), nil }
+
+// heartbeat keeps the token of a run that has nothing else to say.
+func heartbeat(c *call) (any, error) { return c.ofPath().Answer(), nil }
+
+func cancelRun(c *call) (any, error) {
+	r := c.ofPath()
+	if err := c.s.end(c.ctx(), r, runs.Cancelled); err != nil {
+		return nil, err
+	}
+	return r.Answer(), nil
+}
+
+// end ends a run, with the entry that says so where no result did.
+func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	if r.Status != runs.Running {
+		return nil
+	}
+	if status == runs.Cancelled || status == runs.Expired {
+		t, err := s.Store.Tape(ctx, r.Tape)
+		if err == nil {
+			err = s.recordEnd(ctx, t, r, status)
+		}
+		if err != nil && !errors.Is(err, repo.ErrNotFound) { // a fork may be closed before its run ends
+			return err
+		}
+	}
+	before := r.Record
+	r.Status, r.Ended = status, s.Now().UTC()
+	if err := s.runs.Save(r); err != nil {
+		r.Record = before
+		return err
+	}
+	return nil
+}
+
+func (s *Server) recordEnd(ctx context.Context, t *repo.Tape, r *runs.Run, status string) error {
+	meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
+	if err != nil {
+		return err
+	}
+	d := repo.Event("run."+status, nil)
+	d.Meta = meta
+	return s.lanes.Append(ctx, t, &lanes.Job{Drafts: []repo.Draft{d}})
+}
+
+// expire ends a run whose deadline has passed. The tape may know of another end: the server was
+// stopped before the run's record had it.
+func (s *Server) expire(ctx context.Context, r *runs.Run) error {
+	ctx = context.WithoutCancel(ctx)
+	r.Telling.Lock()
+	defer r.Telling.Unlock()
+	status := runs.Expired
+	t, err := s.Store.Tape(ctx, r.Tape)
+	if err == nil {
+		_, err = s.seenOf(ctx, t, r)
+		status = cmp.Or(r.MissedEnd, status)
+	}
+	if err != nil && !errors.Is(err, repo.ErrNotFound) {
+		return err
+	}
+	return s.end(ctx, r, status)
+}

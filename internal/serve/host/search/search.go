@@ -1,0 +1,91 @@
+// Package search reads what a search of the transcript asks for.
+package search
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tape/index"
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/transcript"
+	"tape/repo"
+)
+
+// Filters of a search, as JSON.
+type Filters struct {
+	Kinds            []string `json:"kinds"`
+	Roles            []string `json:"roles"`
+	Since            string   `json:"since"`
+	Until            string   `json:"until"`
+	EventTypes       []string `json:"event_types"`
+	Conversation     string   `json:"conversation_id"`
+	IncludeArtifacts *bool    `json:"include_artifacts"`
+}
+
+// FiltersOf are those of a query, and of the object in it.
+func FiltersOf(q url.Values) (f Filters, err error) {
+	if text := q.Get("filters"); text != "" {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&f); err != nil {
+			return f, api.Invalid("filters is no JSON object of kinds, roles, since, until, event_types, conversation_id and include_artifacts: %v", err)
+		}
+	}
+	own := q.Get("conversation_id")
+	if own != "" && f.Conversation != "" && own != f.Conversation {
+		return f, api.Invalid("conversation_id is given twice, and differs")
+	}
+	f.Conversation = cmp.Or(own, f.Conversation)
+	if types := q.Get("event_types"); types != "" {
+		f.EventTypes = append(f.EventTypes, strings.Split(types, ",")...)
+	}
+	if text := q.Get("include_artifacts"); text != "" {
+		with, err := strconv.ParseBool(text)
+		if err != nil {
+			return f, api.Invalid("include_artifacts is true or false")
+		}
+		f.IncludeArtifacts = &with
+	}
+	return f, nil
+}
+
+// Artifacts reports whether texts of artifacts are looked through, and references shown.
+func (f Filters) Artifacts() bool { return f.IncludeArtifacts == nil || *f.IncludeArtifacts }
+
+// Keeps reports whether a hit is asked for.
+func (f Filters) Keeps(e repo.Entry) bool {
+	kind := transcript.KindOf(e)
+	if len(f.EventTypes) > 0 && len(f.Kinds) > 0 {
+		return slices.Contains(f.Kinds, kind)
+	}
+	return len(f.EventTypes) > 0 || transcript.Has(e)
+}
+
+// Search is what the index is asked for.
+func (f Filters) Search(text string, now time.Time) (s index.Search, err error) {
+	if strings.TrimSpace(text) == "" {
+		return s, api.Invalid("q is missing: give words that stand in what you look for")
+	}
+	s = index.Search{Text: text, Width: 300, NoFold: true, Own: !f.Artifacts(), Types: f.EventTypes}
+	s.Query.Roles = f.Roles
+	if len(s.Types) == 0 {
+		for kind, types := range transcript.Types() {
+			if len(f.Kinds) == 0 || slices.Contains(f.Kinds, kind) {
+				s.Types = append(s.Types, types...)
+			}
+		}
+		s.Types = append(s.Types, f.Kinds...) // one that no transcript has finds nothing
+	}
+	if f.Since != "" {
+		s.Query.Since, err = repo.ParseSince(f.Since, now)
+	}
+	if err == nil && f.Until != "" {
+		s.Query.Until, err = repo.ParseUntil(f.Until, now)
+	}
+	return s, err
+}

@@ -1,0 +1,223 @@
+// Package start says what a run is started with: how much of the history comes with its context,
+// and in which words its input stands on the tape.
+package start
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
+	"tape/repo"
+)
+
+const (
+	maxInline      = 100
+	maxInlineBytes = 256 << 10
+)
+
+// What a manifest may ask for.
+const (
+	bootstrapNone    = "none"
+	bootstrapCurrent = "current_event"
+	bootstrapTail    = "recent_tail"
+	bootstrapSummary = "summary_tail"
+
+	selfManaged   = "self_managed"
+	hostBootstrap = "host_bootstrap"
+	hybrid        = "hybrid"
+)
+
+// CheckManifest refuses what a manifest cannot ask for.
+func CheckManifest(m api.Manifest) error {
+	if !slices.Contains([]string{"", bootstrapNone, bootstrapCurrent, bootstrapTail, bootstrapSummary}, m.Bootstrap) {
+		return api.Invalid("there is no bootstrap %.40q: none, current_event, recent_tail or summary_tail", m.Bootstrap)
+	}
+	if !slices.Contains([]string{"", selfManaged, hostBootstrap, hybrid}, m.Ownership) {
+		return api.Invalid("there is no ownership %.40q: self_managed, host_bootstrap or hybrid", m.Ownership)
+	}
+	return nil
+}
+
+// PolicyOf is how much of the history is inlined. The owner of the context decides: an agent that
+// manages its own gets at most the current event, whatever the bootstrap says; one whose context the
+// host begins gets a recent tail if it does not say what. Who names no owner, and asks for history,
+// leaves the beginning to the host.
+func PolicyOf(m api.Manifest) api.InlinePolicy {
+	p := api.InlinePolicy{Bootstrap: m.Bootstrap, MaxInlineEvents: m.MaxInlineEvents, MaxInlineBytes: m.MaxInlineBytes, Ownership: m.Ownership}
+	if m.MaxRound > 0 && p.Bootstrap == "" {
+		p.Bootstrap, p.MaxInlineEvents = bootstrapTail, 2*min(m.MaxRound, maxInline)
+	}
+	history := p.Bootstrap == bootstrapTail || p.Bootstrap == bootstrapSummary
+	if p.Ownership == "" {
+		p.Ownership = selfManaged
+		if history {
+			p.Ownership = hostBootstrap
+		}
+	}
+	switch {
+	case p.Ownership == selfManaged && history:
+		p.Bootstrap = bootstrapCurrent
+	case p.Ownership == selfManaged:
+		p.Bootstrap = cmp.Or(p.Bootstrap, bootstrapNone)
+	default:
+		p.Bootstrap = cmp.Or(p.Bootstrap, bootstrapTail)
+	}
+	if p.MaxInlineEvents <= 0 {
+		p.MaxInlineEvents = 20
+	}
+	if p.MaxInlineBytes <= 0 {
+		p.MaxInlineBytes = maxInlineBytes
+	}
+	p.MaxInlineEvents, p.MaxInlineBytes = min(p.MaxInlineEvents, maxInline), min(p.MaxInlineBytes, maxInlineBytes)
+	return p
+}
+
+// pulls are the scopes that a manifest gives up by saying that the runner does not pull.
+func pulls(m api.Manifest) (without []string) {
+	for scope, supports := range map[string]*bool{"history.page": m.SupportsHistoryPull, "history.search": m.SupportsHistorySearch, "artifacts.read": m.SupportsArtifactPull} {
+		if supports != nil && !*supports {
+			without = append(without, scope)
+		}
+	}
+	return without
+}
+
+// WantsSummary reports whether the newest summary comes before the tail.
+func WantsSummary(p api.InlinePolicy) bool { return p.Bootstrap == bootstrapSummary }
+
+// Inlined are the items that come with the context, the oldest first. last are those of the
+// transcript, the newest first; summary is that of the last handoff, nil if there is none. It has
+// its place before the tail gets what is left; first is where the run begins.
+func Inlined(p api.InlinePolicy, summary *api.Item, last []api.Item, first int64) []api.Item {
+	out := []api.Item{}
+	room, most := p.MaxInlineBytes, p.MaxInlineEvents
+	fits := func(item api.Item) bool {
+		data, err := json.Marshal(item)
+		if err != nil || len(data) > room || len(out) == most {
+			return false
+		}
+		room -= len(data)
+		return true
+	}
+	if p.Bootstrap == bootstrapNone {
+		return out
+	}
+	if summary != nil && fits(*summary) {
+		most--
+	} else {
+		summary = nil
+	}
+	for _, item := range last {
+		if p.Bootstrap == bootstrapCurrent && item.Seq < first || summary != nil && item.Seq <= summary.Seq || !fits(item) {
+			break
+		}
+		out = append(out, item)
+	}
+	if summary != nil {
+		out = append(out, *summary)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// SessionKey is stable, and different for different parts: a slash in one is written %2F.
+func SessionKey(parts ...string) string {
+	escape := strings.NewReplacer("/", "%2F", "%2F", "%252F", "%25", "%2525")
+	for i, part := range parts {
+		parts[i] = escape.Replace(part)
+	}
+	return strings.Join(parts, "/")
+}
+
+// Public are the variables that a run is given: those that hold no secret, by their names or by their
+// values, and whose names do not begin with _. So it is with what is in them.
+func Public(config map[string]json.RawMessage) map[string]json.RawMessage {
+	scanner, out := secrets.New(), map[string]json.RawMessage{}
+	for name, raw := range config {
+		var value any
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if d.Decode(&value) != nil || isPrivate(scanner, name, value) {
+			continue
+		}
+		if kept, err := json.Marshal(withoutPrivate(scanner, value)); err == nil {
+			out[name] = kept
+		}
+	}
+	return out
+}
+
+func isPrivate(scanner *secrets.Scanner, name string, value any) bool {
+	text, _ := value.(string)
+	return strings.HasPrefix(name, "_") || secrets.SensitiveName(name) || scanner.SensitiveValue(text)
+}
+
+func withoutPrivate(scanner *secrets.Scanner, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(name string, value any) bool { return isPrivate(scanner, name, value) })
+		for name := range v {
+			v[name] = withoutPrivate(scanner, v[name])
+		}
+	case []any:
+		v = slices.DeleteFunc(v, func(value any) bool { return isPrivate(scanner, "", value) })
+		for i := range v {
+			v[i] = withoutPrivate(scanner, v[i])
+		}
+		return v
+	}
+	return value
+}
+
+// Started is what the event run.started says.
+func Started(runID string, q *api.RunRequest) (repo.Draft, error) {
+	data := map[string]any{"run_id": runID, "runner": q.Runner, "binding": q.Binding, "actor": q.Actor.ID, "event": q.Event}
+	if q.Subject != (api.Party{}) {
+		data["subject"] = q.Subject
+	}
+	if q.Delivery != nil {
+		data["delivery"] = q.Delivery
+	}
+	raw, err := json.Marshal(data)
+	return repo.Event("run.started", raw), err
+}
+
+// Said is the message of the person whom the run answers; false if there is nothing to say.
+// Contents that are no text, such as pictures, and attachments are kept as they are.
+func Said(in api.Input) (d repo.Draft, ok bool, err error) {
+	if len(in.Contents) == 0 && len(in.Attachments) == 0 {
+		return repo.Message("user", in.Text), in.Text != "", nil
+	}
+	hasText := false
+	for i, list := range [][]json.RawMessage{in.Contents, in.Attachments} {
+		for _, part := range list {
+			if len(part) == 0 || part[0] != '{' {
+				return d, false, api.Invalid("input.%s has something that is not a JSON object: %.60s", []string{"contents", "attachments"}[i], part)
+			}
+			hasText = hasText || i == 0 && jsonl.GetString(part, "text") != ""
+		}
+	}
+	payload := map[string]any{"role": "user", "content": in.Text}
+	if len(in.Contents) > 0 {
+		parts := in.Contents
+		if in.Text != "" && !hasText { // else the text is what they say
+			text, err := json.Marshal(map[string]string{"type": "text", "text": in.Text})
+			if err != nil {
+				return d, false, err
+			}
+			parts = append([]json.RawMessage{text}, parts...)
+		}
+		payload["content"] = parts
+	}
+	if len(in.Attachments) > 0 {
+		payload["attachments"] = in.Attachments
+	}
+	raw, err := json.Marshal(payload)
+	return repo.Draft{Kind: repo.KindMessage, Payload: raw}, true, err
+}

@@ -1,0 +1,62 @@
+package host
+
+import (
+	"bytes"
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/runs"
+)
+
+const (
+	maxSteering = 100 // that wait
+	maxSteer    = 64 << 10
+)
+
+func steer(c *call) (any, error) {
+	var q api.SteerRequest
+	if _, err := c.body(&q); err != nil {
+		return nil, err
+	}
+	if len(q.Text) > maxSteer {
+		return nil, api.TooLarge("the text", maxSteer)
+	}
+	if len(bytes.TrimSpace([]byte(q.Text))) == 0 {
+		return nil, api.Invalid("text is missing")
+	}
+	r := c.ofPath()
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	if r.Status != runs.Running {
+		return nil, api.Conflict("the run is over")
+	}
+	if len(r.Steering) >= maxSteering {
+		return nil, api.Conflict("%d messages wait already", maxSteering)
+	}
+	r.Steering = append(r.Steering, api.Steer{Text: q.Text, At: c.s.Now().UTC()})
+	if err := c.s.runs.Save(r); err != nil {
+		r.Steering = r.Steering[:len(r.Steering)-1]
+		return nil, err
+	}
+	return api.SteerAnswer{Pending: len(r.Steering)}, nil
+}
+
+// pullSteering gives what waits, once.
+func pullSteering(c *call) (any, error) {
+	r := c.ofPath()
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	out := api.SteerPulled{Items: append([]api.Steer{}, r.Steering...)}
+	if len(out.Items) == 0 {
+		return out, nil
+	}
+	r.Steering = nil
+	if err := c.s.runs.Save(r); err != nil {
+		r.Steering = out.Items
+		return nil, err
+	}
+	if !c.mine().full {
+		for i := range out.Items {
+			out.Items[i].Text = c.s.mask.Text(out.Items[i].Text)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,234 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/cursors"
+	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/mask"
+	"tape/internal/sessions/catalog"
+	"tape/repo"
+	"tape/repo/view"
+)
+
+func tapes(c *call) (any, error) {
+	limit, err := c.number("limit", 100, 100)
+	if err != nil {
+		return nil, err
+	}
+	owner := "admin"
+	if c.run != nil {
+		owner = c.run.ID
+	}
+	query, after := cursors.Bound("tapes", owner), ""
+	if cursor := c.query("after_cursor"); cursor != "" {
+		if after, err = c.s.cursors.Place(query, cursor); err != nil {
+			return nil, err
+		}
+	}
+	all, err := catalog.All(c.ctx(), c.s.Store)
+	if err != nil {
+		return nil, err
+	}
+	out := api.TapeList{Items: []api.TapeItem{}}
+	for _, t := range all { // sorted by branch
+		if t.Branch() <= after {
+			continue
+		}
+		if _, err := c.tape(t.Name()); err != nil {
+			continue
+		}
+		if len(out.Items) == int(limit) {
+			out.HasMore = true
+			break
+		}
+		sum, err := t.Summary(c.ctx())
+		if errors.Is(err, repo.ErrNotFound) {
+			continue // gone meanwhile
+		}
+		damaged := errors.Is(err, repo.ErrCorrupt) || errors.Is(err, repo.ErrConflict) // it keeps nobody from seeing the others
+		if err != nil && !damaged {
+			return nil, err
+		}
+		out.Items = append(out.Items, api.TapeItem{Tape: t.Name(), Fork: t.IsFork(), Entries: sum.Entries, Damaged: damaged})
+		out.NextCursor = c.s.cursors.Cursor(query, t.Branch())
+	}
+	c.resource = "tapes"
+	return out, nil
+}
+
+const maxAnchors = 1_000
+
+func anchors(c *call) (any, error) {
+	t, err := c.tape(c.r.PathValue("tape"))
+	if err != nil {
+		return nil, err
+	}
+	out := api.AnchorList{Items: []api.AnchorItem{}}
+	if t.thread != "" {
+		return c.threadAnchors(t)
+	}
+	phases, err := t.Phases(c.ctx())
+	if err != nil {
+		return nil, err
+	}
+	from, size := len(phases), 0
+	for from > 0 && len(phases)-from < maxAnchors && (from == len(phases) || size+len(phases[from-1].State) <= maxPage) {
+		from--
+		size += len(phases[from].State)
+	}
+	phases, out.HasMore = phases[from:], from > 0
+	shown, err := c.anchorsShown(t)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range phases {
+		name, state, err := shown(p)
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, api.AnchorItem{Name: name, Seq: p.FirstID, Phase: p.Seq, Entries: p.Entries, State: state})
+	}
+	return out, nil
+}
+
+// anchorsShown says how the caller sees name and state of an anchor.
+func (c *call) anchorsShown(t sees) (func(repo.Phase) (string, json.RawMessage, error), error) {
+	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+	return func(p repo.Phase) (string, json.RawMessage, error) {
+		if t.full {
+			return p.Name, c.s.masked(t, p.State), nil
+		}
+		e, err := entryAt(c.ctx(), rev, p.FirstID)
+		if err != nil {
+			return "", nil, err
+		}
+		own := c.s.mask.By(mask.Writer(e))
+		return own.Text(p.Name), own.JSON(orEmpty(p.State)), nil
+	}, err
+}
+
+func orEmpty(value json.RawMessage) json.RawMessage {
+	if len(value) == 0 {
+		return json.RawMessage("{}")
+	}
+	return value
+}
+
+const mostTokens = 200_000
+
+func tapeContext(c *call) (any, error) {
+	t, err := c.tape(c.r.PathValue("tape"))
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := c.number("max_tokens", 8_000, mostTokens)
+	if err != nil {
+		return nil, err
+	}
+	o := view.Options{MaxTokens: int(tokens), MaxBytes: maxBody}
+	entries, err := c.contextEntries(t)
+	if err != nil {
+		return nil, err
+	}
+	built, err := view.Messages(entries, o)
+	if err != nil {
+		return nil, err
+	}
+	return api.ContextAnswer{Messages: append([]json.RawMessage{}, built.Messages...), Tokens: built.Tokens}, nil
+}
+
+// maxContext bounds the entries that a context is made of, in bytes: the newest count.
+const maxContext = 8 << 20
+
+// contextEntries are those since the last handoff. A thread has its own handoffs, and those of
+// others do not count for it.
+func (c *call) contextEntries(t sees) (out []repo.Entry, err error) {
+	seq, last := t.Context(c.ctx()), int64(0)
+	if t.thread != "" {
+		ids, err := c.handoffs(t)
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) > 0 {
+			last = ids[len(ids)-1]
+		}
+		rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+		if err != nil {
+			return nil, err
+		}
+		seq = rev.Entries(c.ctx(), max(1, last))
+	}
+	size, first := 0, 0
+	for e, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		if !t.visible(e) {
+			continue
+		}
+		if err := c.weigh(e); err != nil {
+			return nil, err
+		}
+		e = c.show(t, e).Entry
+		if e.ID == last {
+			if e, err = lanes.AsAnchor(e); err != nil {
+				return nil, err
+			}
+		}
+		if len(out) == 0 && e.Kind == repo.KindAnchor {
+			first = 1 // what the context begins with stays
+		}
+		out = append(out, e)
+		if size += len(e.Raw); size <= 2*maxContext {
+			continue
+		}
+		n := first
+		for ; size > maxContext && n < len(out)-1; n++ {
+			size -= len(out[n].Raw)
+		}
+		out = slices.Delete(out, first, n)
+	}
+	return out, nil
+}
+
+func diff(c *call) (any, error) {
+	a, err := c.tape(c.query("a"))
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.tape(c.query("b"))
+	if err != nil {
+		return nil, err
+	}
+	c.resource = strings.Join([]string{a.Name(), b.Name()}, " ")
+	from, err := c.s.Store.Revision(c.ctx(), a.Tape, "")
+	if err != nil {
+		return nil, err
+	}
+	to, err := c.s.Store.Revision(c.ctx(), b.Tape, "")
+	if err != nil {
+		return nil, err
+	}
+	out := api.DiffAnswer{A: []api.EventItem{}, B: []api.EventItem{}}
+	if out.Common, err = from.CommonWith(to); err != nil {
+		return nil, err
+	}
+	for _, side := range []struct {
+		t    sees
+		into *[]api.EventItem
+	}{{a, &out.A}, {b, &out.B}} {
+		got, _, err := c.scan(side.t, paging{at: cursors.Spot{ID: out.Common}, forward: true, limit: 100}, func(repo.Entry) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range got {
+			*side.into = append(*side.into, c.s.event(side.t, e, cursors.Bound("events", side.t.Branch(), side.t.thread, "")))
+		}
+	}
+	return out, nil
+}

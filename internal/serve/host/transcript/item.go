@@ -1,0 +1,49 @@
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/lanes"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+const maxText = 4_000 // characters of a text in a transcript
+
+// Item is an entry as the transcript shows it; with binary, encoded content too.
+func Item(conversation string, e repo.Entry, cursor string, binary bool) api.Item {
+	id := fmt.Sprintf("%s@%d", conversation, e.ID)
+	out := api.Item{TranscriptID: id, EventID: id, ConversationID: conversation, ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Role: RoleOf(e), ItemType: KindOf(e),
+		Seq: e.ID, Cursor: cursor, CreatedAt: e.Date, Metadata: e.Meta, AttachmentRefs: []json.RawMessage{}}
+	for _, a := range repo.References(e) {
+		out.AttachmentRefs = append(out.AttachmentRefs, a.Reference())
+	}
+	payload := e.Payload
+	if !binary {
+		payload, out.ContentRedacted = WithoutBinary(payload)
+	}
+	text := TextOf(e.Kind, payload)
+	if cut := Cut(text, maxText); cut != text {
+		text, out.Truncated = cut, true
+	}
+	out.Content, out.ContentJSON = text, payload
+	if len(payload) > 8*maxText {
+		out.ContentJSON, out.Truncated = json.RawMessage("null"), true
+	}
+	if out.Truncated {
+		out.FullRef = "/v1/events/" + strconv.FormatInt(e.ID, 10)
+		if len(out.AttachmentRefs) > 0 {
+			out.FullRef = "/v1/artifacts/" + jsonl.GetString(out.AttachmentRefs[0], "id")
+		}
+	}
+	return out
+}
+
+// Event is an entry as it is.
+func Event(conversation string, e repo.Entry, cursor string) api.EventItem {
+	return api.EventItem{EventID: fmt.Sprintf("%s@%d", conversation, e.ID), ConversationID: conversation, ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Type: TypeOf(e),
+		Seq: e.ID, Cursor: cursor, CreatedAt: e.Date, Data: e.Payload, Metadata: e.Meta}
+}

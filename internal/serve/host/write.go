@@ -1,0 +1,285 @@
+package host
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/authorship"
+	"tape/internal/serve/host/lanes"
+	"tape/internal/text/jsonl"
+	"tape/merge"
+	"tape/repo"
+)
+
+const (
+	maxEntries = 1_000 // of a request
+	maxMeta    = 256 << 10
+	maxHandoff = 256 << 10 // of a state and a summary together: lists of anchors have all of them
+)
+
+// shortLists refuses a body with a long list: each element takes many times what it has in the body.
+func shortLists(body []byte) error {
+	for _, value := range jsonl.Fields(body) {
+		n := 0
+		for range jsonl.Elements(value) {
+			if n++; n > maxEntries {
+				return api.Invalid("a list of the body has more than %d elements", maxEntries)
+			}
+		}
+	}
+	return nil
+}
+
+// writable is the tape of the path, which a run may change if it is its own or a fork of it.
+func (c *call) writable() (sees, error) {
+	name := c.r.PathValue("tape")
+	if c.run != nil && !c.run.Owns(name) || c.s.isOwn(name) {
+		return sees{}, api.NotFound("tape")
+	}
+	t, err := c.tape(name)
+	if err == nil && !c.mayChange(t) {
+		return sees{}, api.NotFound("tape")
+	}
+	return t, err
+}
+
+// author is what says in the meta of an entry that a run wrote it.
+func (c *call) author() map[string]any {
+	if c.run == nil {
+		return nil
+	}
+	return map[string]any{"author": c.run.Runner}
+}
+
+// asked is what a request is to write, where, and under which key.
+func (c *call) asked(q any) (t sees, data []byte, key string, err error) {
+	if t, err = c.writable(); err == nil {
+		data, err = c.body(q)
+	}
+	if err == nil {
+		key, err = c.key()
+	}
+	return t, data, key, err
+}
+
+func appendEntries(c *call) (any, error) {
+	var q api.AppendRequest
+	t, data, key, err := c.asked(&q)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.Entries) == 0 || len(q.Entries) > maxEntries {
+		return nil, api.Invalid("entries has %d; a request has 1 to %d", len(q.Entries), maxEntries)
+	}
+	j := &lanes.Job{Key: lanes.KeyOf(c.runID(), key), Request: lanes.RequestHash(data)}
+	for _, e := range q.Entries {
+		if e.Kind == lanes.KindState {
+			return nil, api.Invalid("state is written with PUT /v1/state")
+		}
+		if len(e.Meta) > maxMeta {
+			return nil, api.TooLarge("meta", maxMeta)
+		}
+		if c.run != nil {
+			if err := authorship.Check(e.Kind, e.Payload, e.Meta); err != nil {
+				return nil, err
+			}
+		}
+		if e.Payload, err = c.stored(t, e.Payload); err != nil {
+			return nil, err
+		}
+		meta, err := lanes.Stamp(e.Meta, c.runID(), t.thread, key, j.Request, c.author())
+		if err != nil {
+			return nil, err
+		}
+		j.Drafts = append(j.Drafts, repo.Draft{Kind: e.Kind, Payload: e.Payload, Meta: meta, Date: e.Date})
+	}
+	if err := c.s.lanes.Append(c.ctx(), t.Tape, j); err != nil {
+		return nil, err
+	}
+	return api.Appended{FirstSeq: j.Out.First, LastSeq: j.Out.Last, Repeated: j.Again}, nil
+}
+
+func handoff(c *call) (any, error) {
+	var q api.HandoffRequest
+	t, data, key, err := c.asked(&q)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.State)+len(q.Summary) > maxHandoff {
+		return nil, api.TooLarge("the handoff", maxHandoff)
+	}
+	if c.run != nil {
+		if err := authorship.Anchor(q.State); err != nil {
+			return nil, err
+		}
+	}
+	l, request := c.s.lanes.Of(t.Tape), lanes.RequestHash(data)
+	var out api.HandoffAnswer
+	if t.thread != "" {
+		d, err := lanes.HandoffDraft(&q)
+		if err == nil {
+			d.Meta, err = lanes.Stamp(nil, c.runID(), t.thread, key, request, c.author())
+		}
+		if err != nil {
+			return nil, err
+		}
+		j := &lanes.Job{Key: lanes.KeyOf(c.runID(), key), Request: request, Drafts: []repo.Draft{d}}
+		err = c.s.lanes.Append(c.ctx(), t.Tape, j)
+		return api.HandoffAnswer{Name: q.Name, Seq: j.Out.First, Repeated: j.Again}, err
+	}
+	err = l.Hold(c.ctx(), t.Tape, func() error {
+		if before, ok := l.Known(lanes.KeyOf(c.runID(), key)); ok {
+			if before.Request != request {
+				return api.Conflict("the Idempotency-Key was used for another request")
+			}
+			out = api.HandoffAnswer{Name: q.Name, Seq: before.First, Repeated: true}
+			return nil
+		}
+		meta, err := lanes.Stamp(nil, c.runID(), t.thread, key, request, c.author())
+		if err != nil {
+			return err
+		}
+		h, err := t.Handoff(c.ctx(), repo.Anchor{Name: q.Name, Summary: q.Summary, State: q.State, Meta: meta})
+		out = api.HandoffAnswer{Name: h.Anchor, Seq: h.Entry}
+		return err
+	})
+	return out, err
+}
+
+// keyed notes a request in the tape of the server before it is done, so that it is known when it
+// comes again, whatever happens meanwhile. It reports whether it came before.
+func (c *call) keyed(t sees, op, key string, body []byte) (again bool, err error) {
+	if key == "" {
+		return false, nil
+	}
+	host, err := c.s.ensureTape(c.ctx(), hostTape)
+	if err != nil {
+		return false, err
+	}
+	j := &lanes.Job{Key: lanes.KeyOf(c.runID(), key), Request: lanes.RequestHash([]byte(op), []byte(t.Branch()), body)}
+	data, err := json.Marshal(map[string]string{"tape": t.Name(), "operation": op})
+	if err != nil {
+		return false, err
+	}
+	d := repo.Event("host.request", data)
+	if d.Meta, err = lanes.Stamp(nil, c.runID(), "", key, j.Request, nil); err != nil {
+		return false, err
+	}
+	j.Drafts = []repo.Draft{d}
+	err = c.s.lanes.Append(c.ctx(), host, j)
+	return j.Again, err
+}
+
+func fork(c *call) (any, error) {
+	var q api.ForkRequest
+	t, data, key, err := c.asked(&q)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.findAnchor(t, &q.At); err != nil {
+		return nil, err
+	}
+	again, err := c.keyed(t, "fork", key, data)
+	if err != nil {
+		return nil, err
+	}
+	f, err := t.ForkAt(c.ctx(), q.Name, q.At)
+	made := err == nil
+	if again && errors.Is(err, repo.ErrConflict) {
+		var s sees
+		s, err = c.tape(t.Name() + "/" + q.Name)
+		f = s.Tape
+	} else {
+		again = false
+	}
+	if err != nil {
+		return nil, err
+	}
+	base, err := f.Base(c.ctx())
+	if err == nil && made && t.thread != "" {
+		err = c.noteFork(t, q.Name, base.Start)
+	}
+	return api.ForkAnswer{Tape: f.Name(), Base: base.Entry, Repeated: again}, err
+}
+
+// findAnchor puts an anchor's name in the place of the one under which the caller sees it. What is near
+// to a name is no hint for who may not see that.
+func (c *call) findAnchor(t sees, at *string) error {
+	if t.full || *at == "" || strings.HasPrefix(*at, "@") {
+		return nil
+	}
+	phases, err := t.Phases(c.ctx())
+	if err != nil {
+		return err
+	}
+	shown, err := c.anchorsShown(t)
+	if err != nil {
+		return err
+	}
+	for _, p := range slices.Backward(phases) {
+		name, _, err := shown(p)
+		if err != nil {
+			return err
+		}
+		if name == *at {
+			*at = p.Name
+			return nil
+		}
+	}
+	return api.NotFound("anchor: GET /v1/tapes/{tape}/anchors lists them; an entry is named as @17")
+}
+
+func mergeFork(c *call) (any, error) {
+	return c.closeFork("merge", repo.ForkMerged, func(f *repo.Tape) (int, error) {
+		r, err := merge.Back(c.ctx(), f)
+		return r.Merged, err
+	})
+}
+
+func discardFork(c *call) (any, error) {
+	return c.closeFork("discard", repo.ForkDiscarded, func(f *repo.Tape) (int, error) { return 0, f.Discard(c.ctx()) })
+}
+
+// closeFork closes a fork. One that an earlier request with the same key has closed is closed.
+func (c *call) closeFork(op, status string, do func(f *repo.Tape) (int, error)) (any, error) {
+	var q api.CloseRequest
+	t, data, key, err := c.asked(&q)
+	if err != nil {
+		return nil, err
+	}
+	again, err := c.keyed(t, op, key, data)
+	if err != nil {
+		return nil, err
+	}
+	if c.run != nil && t.thread != "" {
+		if began, ok, err := c.began(t.Name(), q.Fork); err != nil || !ok || began.Thread != t.thread {
+			return nil, cmp.Or(err, error(api.NotFound("fork")))
+		}
+	}
+	f, err := c.s.Store.Tape(c.ctx(), t.Name()+"/"+q.Fork)
+	if err == nil && c.run != nil {
+		if s, err := c.tape(f.Name()); err != nil || !c.mayChange(s) {
+			return nil, cmp.Or(err, error(api.NotFound("fork")))
+		}
+	}
+	if again && errors.Is(err, repo.ErrNotFound) {
+		closed, err := t.ClosedForks(c.ctx())
+		i := slices.IndexFunc(closed, func(i repo.ForkInfo) bool { return i.Fork == q.Fork })
+		if err == nil && i >= 0 {
+			return api.CloseAnswer{Fork: q.Fork, Status: closed[i].Status, Merged: int(closed[i].Entries), Repeated: true}, nil
+		}
+		return nil, cmp.Or(err, error(api.NotFound("fork")))
+	}
+	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
+		return nil, api.NotFound("fork")
+	}
+	if err != nil {
+		return nil, err
+	}
+	n, err := do(f)
+	return api.CloseAnswer{Fork: q.Fork, Status: status, Merged: n}, err
+}

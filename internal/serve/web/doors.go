@@ -1,0 +1,133 @@
+package web
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+
+	"tape/internal/serve/web/guard"
+)
+
+// Paths that need no session, or end one.
+const (
+	assetsPath = "/assets/"
+	logoutPath = "/logout"
+)
+
+type cookieKey struct{}
+
+// cookieOf is the session that a request came with.
+func cookieOf(r *http.Request) string {
+	value, _ := r.Context().Value(cookieKey{}).(string)
+	return value
+}
+
+// cookieName has the port in it: servers of one machine share the cookies of a browser.
+func cookieName(r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return "tape_" + port
+	}
+	return "tape"
+}
+
+// guarded lets through who has a session, and begins one for who comes by a link. Pages are below
+// a path that nobody can guess: a browser sends a cookie to every port of a machine, and to no
+// other path.
+func (s *View) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin") // no-referrer would make a form's Origin null
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if !guard.Allowed(r, s.Hosts...) {
+			http.Error(w, "This address is not one of this server, or another site asked for it.", http.StatusForbidden)
+			return
+		}
+		if code := r.URL.Query().Get("link"); code != "" && r.URL.Path == "/" {
+			s.enter(w, r, code)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, assetsPath) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		c, err := r.Cookie(cookieName(r))
+		var session context.Context
+		if err == nil {
+			session = s.doors.Session(c.Value)
+		}
+		path, below := strings.CutPrefix(r.URL.EscapedPath(), s.Path)
+		if session == nil || !below || !strings.HasPrefix(path, "/") {
+			s.refuse(w, r)
+			return
+		}
+		ctx, stop := context.WithCancel(context.WithValue(r.Context(), cookieKey{}, c.Value))
+		defer stop()
+		defer context.AfterFunc(session, stop)() // what is followed ends with the session
+		r2, to := r.WithContext(ctx), *r.URL
+		to.Path, to.RawPath = strings.TrimPrefix(to.Path, s.Path), strings.TrimPrefix(to.RawPath, s.Path)
+		r2.URL = &to
+		if path == logoutPath {
+			s.leave(w, r2)
+			return
+		}
+		next.ServeHTTP(w, r2)
+	})
+}
+
+// enter begins a session for who comes by a link.
+func (s *View) enter(w http.ResponseWriter, r *http.Request, code string) {
+	value := s.doors.Open(code)
+	if value == "" {
+		s.note("GET /?link", "", false)
+		s.refuse(w, r)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: value, Path: s.Path + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	// A redirect would not send the cookie where another page or a file has led here.
+	s.plain(w, http.StatusOK, plainPage{Title: "Welcome", To: s.Path + "/"})
+}
+
+// refuse says how to get in. Where the last link no longer works, a new one is printed.
+func (s *View) refuse(w http.ResponseWriter, r *http.Request) {
+	mode := r.Header.Get("Sec-Fetch-Mode") // of an icon that a browser asks for by itself it is another one
+	if s.NewLink != nil && r.Method == http.MethodGet && (mode == "" || mode == "navigate") {
+		if code := s.doors.LinkIfNone(); code != "" {
+			s.NewLink(code)
+		}
+	}
+	s.plain(w, http.StatusUnauthorized, plainPage{Title: "No session", Text: "A link works once, and for a minute. There is a new one where the server runs: it has printed it."})
+}
+
+// leave ends a session, if the form is one of its pages.
+func (s *View) leave(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, formMost)
+	if r.Method != http.MethodPost || !guard.Same(r.PostFormValue("token"), formToken(r)) {
+		s.plain(w, http.StatusForbidden, plainPage{Title: "Not shown", Text: "Log out with the button of a page."})
+		return
+	}
+	s.doors.Close(cookieOf(r))
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Path: s.Path + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	s.plain(w, http.StatusOK, plainPage{Title: "Logged out", Text: "This browser's session has ended. To come back, open the address without a path: the server prints a new link."})
+}
+
+type plainPage struct{ Title, Text, To string }
+
+// plain is a page for who has no session: nothing of the workspace is on it.
+func (s *View) plain(w http.ResponseWriter, code int, p plainPage) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_ = s.pages.ExecuteTemplate(w, "plain.html", p)
+}
+
+func (s *View) note(action, resource string, ok bool) {
+	if s.Note != nil {
+		s.Note(action, resource, ok)
+	}
+}
+
+func formToken(r *http.Request) string { return guard.Derive(cookieOf(r), "forms of the web view") }

@@ -1,0 +1,115 @@
+package web_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/serve/web"
+)
+
+// formToken is that of the forms of a page.
+func formToken(page string) string {
+	if m := regexp.MustCompile(`name="token" value="([0-9a-f]+)"`).FindStringSubmatch(page); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// TestDoors: a link works once and for a minute; its cookie is for the pages of this server alone,
+// and ends when one logs out.
+func TestDoors(t *testing.T) {
+	s, now := newSite(t, false), time.Now()
+	s.session()
+	var printed, noted []string
+	const path = "/v/secret"
+	view := web.New(t.Context(), web.Options{Store: s.store, Path: path, Now: func() time.Time { return now },
+		NewLink: func(code string) { printed = append(printed, web.LinkPath(code)) },
+		Note:    func(action, _ string, done bool) { noted = append(noted, fmt.Sprint(action, done)) }})
+	srv := httptest.NewServer(view)
+	defer view.Wait()
+	defer srv.Close()
+	var cookie *http.Cookie
+	ask := func(method, path string, form url.Values) (int, string, *http.Response) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path, strings.NewReader(form.Encode()))
+		must(t, err)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if cookie != nil {
+			r.AddCookie(cookie)
+		}
+		res, err := http.DefaultTransport.RoundTrip(r)
+		must(t, err)
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		must(t, err)
+		return res.StatusCode, string(body), res
+	}
+	wants := func(want int, path string) {
+		t.Helper()
+		if code, body, _ := ask("GET", path, nil); code != want || want == 401 && (strings.Contains(body, path) || !strings.Contains(body, "new one")) {
+			t.Errorf("%s answers %d, not %d: %s", path, code, want, body)
+		}
+	}
+	late, link := view.Link(), view.Link()
+	wants(401, late)                         // a newer one is in its place
+	code, page, res := ask("GET", link, nil) // no redirect: a browser that comes from a file would not send its new cookie
+	if code != http.StatusOK || !strings.Contains(page, `http-equiv="refresh" content="0; url=`+path+`/"`) || len(res.Cookies()) != 1 {
+		t.Fatalf("the link: %d %v %s", code, res.Header, page)
+	}
+	got := res.Cookies()[0]
+	if port := srv.URL[strings.LastIndex(srv.URL, ":")+1:]; got.Name != "tape_"+port || got.Path != path+"/" || !got.HttpOnly || got.SameSite != http.SameSiteStrictMode {
+		t.Errorf("the cookie: %+v", got)
+	}
+	wants(401, link) // it was used
+	if len(printed) != 1 {
+		t.Fatalf("printed: %q", printed)
+	}
+	wants(401, path+"/")
+	if len(printed) != 1 {
+		t.Errorf("a link is printed while the one before works: %q", printed)
+	}
+	now = now.Add(time.Minute)
+	wants(401, printed[0]) // too late
+	if len(printed) != 2 {
+		t.Errorf("printed: %q", printed)
+	}
+	wants(200, "/assets/style.css")
+	cookie = got
+	wants(401, "/t/main") // pages are below the path alone
+	wants(404, path+"/t/nothing")
+	_, page, _ = ask("GET", path+"/t/main", nil)
+	for _, m := range regexp.MustCompile(`(?:href|action|src)="(/[^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if !strings.HasPrefix(m[1], path+"/") && !strings.HasPrefix(m[1], "/assets/") {
+			t.Errorf("the page leads out of its path: %s", m[0])
+		}
+	}
+	cookie = &http.Cookie{Name: "tape_1", Value: got.Value} // of another port
+	wants(401, path+"/t/main")
+	cookie = got
+	if code, _, _ := ask("POST", path+"/logout", nil); code != http.StatusForbidden {
+		t.Errorf("logged out by another site: %d", code)
+	}
+	follow, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path+"/t/main/-/follow", nil)
+	must(t, err)
+	follow.AddCookie(got)
+	followed, err := http.DefaultTransport.RoundTrip(follow)
+	must(t, err)
+	defer followed.Body.Close()
+	if code, _, _ := ask("POST", path+"/logout", url.Values{"token": {formToken(page)}}); code != http.StatusOK {
+		t.Errorf("log out: %d", code)
+	}
+	if _, err := io.ReadAll(followed.Body); err != nil { // it ends with the session
+		t.Error(err)
+	}
+	wants(401, path+"/t/main")
+	if got := strings.Join(noted, ", "); got != "GET /?linkfalse, GET /?linkfalse, GET /?linkfalse" {
+		t.Errorf("noted: %s", got)
+	}
+}

@@ -1,0 +1,210 @@
+// Package web shows workspaces in a browser: sessions, search, what was said and done,
+// forks, figures. Pages are rendered here and can be read without script; page.js adds
+// following, keys, and the parts of long sessions as they are scrolled to.
+//
+// Recorded text is hostile. Templates and goldmark (raw HTML off) keep it text, and the
+// policy in the header lets a page load nothing but what this package serves.
+package web
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"tape/internal/serve/web/guard"
+	"tape/internal/show/display"
+	"tape/repo"
+)
+
+// Options say what is shown, and to whom.
+type Options struct {
+	Home  string      // the folder of all workspaces, shown side by side; "" for only Store
+	Store *repo.Store // the one that is shown first
+	Write bool        // forms that hand off, fork, merge and rename
+	Path  string      // in front of all pages: one that cannot be guessed
+	Hosts []string    // names of this server beside localhost and loopback addresses
+	Now   func() time.Time
+
+	NewLink func(code string)                        // is told of a link that a browser needs: /?link=CODE
+	Note    func(action, resource string, done bool) // is told of links that are refused, and of changes
+}
+
+//go:embed pages/*.html
+var pageFiles embed.FS
+
+//go:embed assets
+var assets embed.FS
+
+const (
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+// View is the handler of all pages.
+type View struct {
+	Options
+	handler http.Handler
+	behind  sync.WaitGroup
+	doors   guard.Doors
+	pages   *template.Template
+	md      *prose
+	mu      sync.Mutex
+	spaces  map[string]*space // by folder
+	later   func(func(context.Context))
+}
+
+// New makes the view. The work that goes on after an answer ends with the context.
+func New(ctx context.Context, o Options) *View {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &View{Options: o, md: newProse(), spaces: map[string]*space{}, doors: guard.Doors{Now: o.Now}}
+	s.later = func(f func(context.Context)) { s.behind.Go(func() { f(ctx) }) }
+	s.pages = template.Must(template.New("").Funcs(s.funcs()).ParseFS(pageFiles, "pages/*.html"))
+	in := http.NewServeMux()
+	in.HandleFunc("GET /{$}", s.page(s.sessions))
+	in.HandleFunc("GET /search", s.page(s.search))
+	in.HandleFunc("GET /diff", s.page(s.diff))
+	in.HandleFunc("GET /t/{tape}", s.page(s.session))
+	in.HandleFunc("GET /t/{tape}/{place}", s.page(s.session))
+	in.HandleFunc("GET /t/{tape}/-/window/{from}", s.page(s.window))
+	in.HandleFunc("GET /t/{tape}/-/entry/{id}", s.page(s.entry))
+	in.HandleFunc("GET /t/{tape}/-/raw/{id}", s.page(s.raw))
+	in.HandleFunc("GET /t/{tape}/-/prompts", s.page(s.prompts))
+	in.HandleFunc("GET /t/{tape}/-/find", s.page(s.find))
+	in.HandleFunc("GET /t/{tape}/-/follow", s.page(s.follow))
+	in.HandleFunc("GET /t/{tape}/-/figures", s.page(s.figures))
+	in.HandleFunc("GET /t/{tape}/-/forks", s.page(s.forks))
+	in.HandleFunc("GET /t/{tape}/-/export/{format}", s.page(s.export))
+	in.HandleFunc("GET /t/{tape}/-/image/{id}/{n}", s.page(s.image))
+	in.HandleFunc("GET /t/{tape}/-/artifact/{id}", s.page(s.artifact))
+	in.HandleFunc("POST /t/{tape}/-/do/{what}", s.page(s.do))
+	mux := http.NewServeMux()
+	mux.Handle("GET /assets/", http.FileServerFS(assets))
+	mux.Handle("/w/{space}/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.inSpace(w, r, in) }))
+	mux.Handle("/", in)
+	s.handler = s.guarded(mux)
+	return s
+}
+
+func (s *View) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// Wait waits for work that goes on after an answer.
+func (s *View) Wait() { s.behind.Wait() }
+
+// Link is the path of a new link, with which a browser gets a session: it works once, for a minute.
+func (s *View) Link() string { return LinkPath(s.doors.Link()) }
+
+// LinkPath is the path of a link.
+func LinkPath(code string) string { return "/?link=" + code }
+
+// request is one of a page, with the workspace that it is about.
+type request struct {
+	*http.Request
+	w     http.ResponseWriter
+	space *space
+	base  string // in front of the paths of links
+}
+
+// tape is the one that the path names.
+func (r *request) tape() (*repo.Tape, error) {
+	return r.space.store.Tape(r.Context(), r.PathValue("tape"))
+}
+
+type spaceKey struct{}
+
+// inSpace serves a page of another workspace than the first.
+func (s *View) inSpace(w http.ResponseWriter, r *http.Request, in http.Handler) {
+	name := r.PathValue("space")
+	if !s.knows(name) {
+		http.NotFound(w, r)
+		return
+	}
+	prefix := "/w/" + url.PathEscape(name)
+	r2 := r.WithContext(context.WithValue(r.Context(), spaceKey{}, name))
+	r2.URL, _ = url.Parse(strings.TrimPrefix(r.URL.EscapedPath(), prefix) + "?" + r.URL.RawQuery)
+	if r2.URL == nil || !strings.HasPrefix(r.URL.EscapedPath(), prefix) {
+		http.NotFound(w, r)
+		return
+	}
+	in.ServeHTTP(w, r2)
+}
+
+// page calls a handler for its workspace, and shows its error.
+func (s *View) page(f func(*request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		name, _ := r.Context().Value(spaceKey{}).(string)
+		q := &request{Request: r, w: w, base: s.Path}
+		var err error
+		if q.space, err = s.open(r.Context(), name); err == nil {
+			if name != "" {
+				q.base = s.Path + "/w/" + url.PathEscape(name)
+			}
+			err = f(q)
+		}
+		if err == nil || r.Context().Err() != nil {
+			return
+		}
+		code := http.StatusInternalServerError
+		switch {
+		case errors.Is(err, repo.ErrNotFound):
+			code = http.StatusNotFound
+		case errors.Is(err, repo.ErrInvalid):
+			code = http.StatusBadRequest
+		case errors.Is(err, repo.ErrConflict):
+			code = http.StatusConflict
+		case errors.Is(err, errForbidden):
+			code = http.StatusForbidden
+		}
+		w.WriteHeader(code)
+		_ = s.show(q, "error", "Not shown", display.Line(err.Error()))
+	}
+}
+
+// frame is what every page has around it.
+type frame struct {
+	Title, Root, Base, Space, Query string
+	Spaces                          []string
+	Write                           bool
+	FormToken                       string
+	Data                            any
+}
+
+// show writes a page. What was written before an error is incomplete.
+func (s *View) show(r *request, name, title string, data any) error {
+	f := frame{Title: title, Root: s.Path, Base: r.base, FormToken: formToken(r.Request), Space: r.space.name, Query: r.URL.Query().Get("q"), Write: s.Write, Data: data}
+	f.Spaces = s.names()
+	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	return s.pages.ExecuteTemplate(r.w, name+".html", f)
+}
+
+func (s *View) funcs() template.FuncMap {
+	return template.FuncMap{
+		"line":  display.Line,
+		"bytes": func(n int) string { return display.Bytes(int64(n)) },
+		"took":  display.Took,
+		"esc":   url.PathEscape,
+		"when": func(t time.Time) string {
+			if t.IsZero() {
+				return ""
+			}
+			return t.Local().Format(display.Minute)
+		},
+		"date": func(s string) string {
+			t, err := time.Parse(time.RFC3339, s)
+			if err != nil {
+				return display.Line(s)
+			}
+			return t.Local().Format(display.Minute)
+		},
+		"count": func(n int64, one, many string) string { return display.Count(n, one, many) },
+	}
+}
+
+func pathEscape(s string) string { return url.PathEscape(s) }

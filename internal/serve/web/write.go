@@ -1,0 +1,59 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"tape/internal/serve/web/guard"
+	"tape/internal/store/about"
+	"tape/merge"
+	"tape/repo"
+)
+
+const formMost = 1 << 20
+
+// do makes the change of a form.
+func (s *View) do(r *request) error {
+	if !s.Write {
+		return fmt.Errorf("%w: this view is for reading; with --write the server changes something, too", errForbidden)
+	}
+	r.Body = http.MaxBytesReader(r.w, r.Body, formMost)
+	if err := r.ParseForm(); err != nil {
+		return fmt.Errorf("%w: %w", repo.ErrInvalid, err)
+	}
+	if !guard.Same(r.PostForm.Get("token"), formToken(r.Request)) {
+		return fmt.Errorf("%w: the form is not of this server, or of one that has ended; reload the page", errForbidden)
+	}
+	t, err := r.tape()
+	if err != nil {
+		return err
+	}
+	f, to := r.PostForm, t.Name()
+	switch r.PathValue("what") {
+	case "handoff":
+		_, err = t.Handoff(r.Context(), repo.Anchor{Name: f.Get("name"), Summary: f.Get("summary")})
+	case "fork":
+		var fork *repo.Tape
+		if fork, err = t.ForkAt(r.Context(), f.Get("name"), f.Get("at")); err == nil {
+			to = fork.Name()
+		}
+	case "merge":
+		if _, err = merge.BackWith(r.Context(), t, merge.Options{Summary: f.Get("summary")}); err == nil {
+			to = t.Parent()
+		}
+	case "rename":
+		var data []byte
+		if data, err = json.Marshal(map[string]string{"title": f.Get("title")}); err == nil {
+			_, err = t.Append(r.Context(), nil, repo.Event(about.TitleEvent, data))
+		}
+	default:
+		err = fmt.Errorf("%w: there is no such form", repo.ErrNotFound)
+	}
+	s.note("POST "+r.URL.Path, t.Name(), err == nil)
+	if err != nil {
+		return err
+	}
+	http.Redirect(r.w, r.Request, r.base+"/t/"+pathEscape(to), http.StatusSeeOther)
+	return nil
+}
