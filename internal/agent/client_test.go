@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/models"
+	"tape/internal/agent/models"
 )
 
 const testKey = "sk-nobodys-key-of-this-test"

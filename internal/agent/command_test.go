@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tape/hooks"
-	"tape/internal/models"
+	"tape/internal/agent/models"
 )
 
 func TestCommands(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tape/hooks"
-	"tape/internal/models"
+	"tape/internal/agent/models"
 )
 
 // A plugin's own model leaves its turn on the tape: what it is asked before it is, the answer

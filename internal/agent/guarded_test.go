@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tape/hooks"
-	"tape/internal/models"
+	"tape/internal/agent/models"
 )
 
 // Where a required plugin fails, nothing runs: neither what the model calls, side by side or in a

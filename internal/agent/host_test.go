@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"tape/hooks"
-	"tape/internal/models"
+	"tape/internal/agent/models"
 	"tape/internal/testkit"
 	"tape/repo"
 	"tape/repo/view"

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"tape/hooks"
+	"tape/internal/agent/models"
 	"tape/internal/git/disk"
-	"tape/internal/models"
 	"tape/internal/testkit"
 	"tape/repo"
 )

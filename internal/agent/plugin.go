@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/agent/models"
 	"tape/internal/agent/tools"
-	"tape/internal/models"
 	"tape/internal/text/secrets"
 	"tape/repo"
 	"tape/repo/view"

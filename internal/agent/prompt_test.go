@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tape/hooks"
-	"tape/internal/models"
+	"tape/internal/agent/models"
 )
 
 func write(t *testing.T, file, text string) {

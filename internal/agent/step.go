@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tape/hooks"
-	"tape/internal/models"
+	"tape/internal/agent/models"
 	"tape/repo/view"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tape/hooks"
-	"tape/internal/models"
+	"tape/internal/agent/models"
 	"tape/repo"
 	"tape/repo/view"
 )

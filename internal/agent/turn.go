@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tape/hooks"
-	"tape/internal/models"
+	"tape/internal/agent/models"
 	"tape/repo"
 )
 

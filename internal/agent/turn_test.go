@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"tape/hooks"
+	"tape/internal/agent/models"
 	"tape/internal/agent/tools"
-	"tape/internal/models"
 	"tape/internal/store/about"
 	"tape/repo"
 )

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"tape/hooks"
+	"tape/internal/agent/models"
 	"tape/internal/agent/tools"
-	"tape/internal/models"
 	"tape/repo"
 )
 

@@ -18,8 +18,8 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/hooks"
-	"tape/internal/keys"
-	"tape/internal/models"
+	"tape/internal/agent/keys"
+	"tape/internal/agent/models"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"

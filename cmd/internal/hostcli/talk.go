@@ -9,8 +9,8 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/hooks"
-	"tape/internal/channels"
-	"tape/internal/channels/terminal"
+	"tape/internal/agent/channels"
+	"tape/internal/agent/channels/terminal"
 	"tape/internal/store/layout"
 )
 

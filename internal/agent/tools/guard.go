@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"tape/internal/keys"
+	"tape/internal/agent/keys"
 )
 
 // guard starts commands so that they end with what they have started. A small shell beside

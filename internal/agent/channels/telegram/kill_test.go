@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"tape/hooks"
-	"tape/internal/channels"
+	"tape/internal/agent/channels"
 	"tape/internal/git/disk"
 	"tape/internal/testkit"
 	tt "tape/internal/testkit/telegramtest"

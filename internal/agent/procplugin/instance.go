@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"tape/internal/keys"
+	"tape/internal/agent/keys"
 	"tape/internal/show/display"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/keys"
+	"tape/internal/agent/keys"
 	"tape/internal/store/layout"
 	"tape/repo/view"
 )
