@@ -18,7 +18,7 @@ import (
 
 // kinds reads which kinds of hints there are.
 func kinds(t *testing.T) map[layout.HintKind]bool {
-	file, err := parser.ParseFile(token.NewFileSet(), "../../../internal/layout/hint.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../internal/store/layout/hint.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestWordsOfHints(t *testing.T) {
 // The rooms leave commands to this package. What git and agents run, and have in their settings, calls
 // the program; an exported page tells its readers, and warnings have no kinds.
 func TestRoomsNameNoCommands(t *testing.T) {
-	allowed := []string{"hooks/githooks/script.go", "internal/gitstore/hooksdir.go", "internal/gitstore/repo.go", "internal/workspace/gitsetup.go", "internal/export/markdown.go", "internal/forks/close.go", "internal/agents/hooks.go", "internal/remotes/fetch.go"}
+	allowed := []string{"hooks/githooks/script.go", "internal/git/gitstore/hooksdir.go", "internal/git/gitstore/repo.go", "internal/store/workspace/gitsetup.go", "internal/show/export/markdown.go", "internal/store/forks/close.go", "internal/sessions/agents/hooks.go", "internal/store/remotes/fetch.go"}
 	var names []string
 	for _, c := range commands() {
 		names = append(names, c.name)

@@ -39,7 +39,7 @@ func needs(t *testing.T, program string) {
 
 func examples(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", "..", "docs", "examples", name))
+	path, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "examples", name))
 	if err != nil {
 		t.Fatal(err)
 	}

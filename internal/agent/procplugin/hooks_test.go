@@ -176,7 +176,7 @@ func TestOnlyListedHooksAreSet(t *testing.T) {
 
 func TestDocumentedHooks(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "plugins.md"))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "plugins.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // standard streams, and keeps what it and its client say to each other. Not a byte is changed in
 // between, and nobody waits for what is kept.
 //
-// Each session gets a file of lines {at, from, acp}, which [tape/internal/importer/acp] reads.
+// Each session gets a file of lines {at, from, acp}, which [tape/internal/sessions/importer/acp] reads.
 package acp
 
 import (

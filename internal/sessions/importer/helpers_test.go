@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // fixtures is where transcripts of real sessions are, beside the project.
-const fixtures = "../../../shared/fixtures"
+const fixtures = "../../../../shared/fixtures"
 
 func fixture(t testing.TB, format string) map[string][]byte {
 	t.Helper()

@@ -20,7 +20,7 @@ import (
 )
 
 // sampleSession is the transcript that make demo imports.
-const sampleSession = "../../cmd/tape/testdata/demo/session.jsonl"
+const sampleSession = "../../../cmd/tape/testdata/demo/session.jsonl"
 
 // testStore opens a new workspace that is verified when the test ends.
 func testStore(t *testing.T) *repo.Store {
@@ -141,7 +141,7 @@ func TestImportSample(t *testing.T) {
 
 // TestImportFixtures imports the real transcripts, twice.
 func TestImportFixtures(t *testing.T) {
-	files, err := filepath.Glob("../../../shared/fixtures/*/*.jsonl")
+	files, err := filepath.Glob("../../../../shared/fixtures/*/*.jsonl")
 	if err != nil || len(files) == 0 {
 		t.Skip("the real transcripts are not beside this checkout")
 	}

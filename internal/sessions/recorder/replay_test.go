@@ -26,7 +26,7 @@ import (
 )
 
 // live is where recorded runs of real agents are.
-var live = filepath.Join("..", "..", "..", "shared", "fixtures", "live")
+var live = filepath.Join("..", "..", "..", "..", "shared", "fixtures", "live")
 
 // event is a line of a run: what a hook was given, and how long the transcript was then.
 type event struct {
