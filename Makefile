@@ -27,10 +27,9 @@ CROSS     ?= windows/amd64
 QUICK     := '-gcflags=all=-N -l'
 
 TEST_TIMEOUT ?= 12m
-# -race takes three times as long. These packages do one thing after another, and go without it,
-# but for tests of these names.
-IN_TURN      := ./repo ./internal/sessions/importer ./index ./merge
-SIDE_BY_SIDE := Concurrent|Races|Processes|Beside|While|AtOnce|Twice|InPart|KillIndexer|AgainAndAgain
+# The packages that ask for the race detector: a test file of theirs has a line
+# that begins with //tape:race.
+RACING       = $(sort $(dir $(shell grep -rl --include='*_test.go' '^//tape:race' cmd hooks index internal merge repo)))
 TESTFLAGS    ?=
 BENCHFLAGS   ?=
 FUZZTIME     ?= 30s
@@ -41,10 +40,10 @@ TAPES        ?= 5000
 
 # The tests' programs live for seconds: collecting less often is time won, and costs little
 # memory. Neither soak nor bench gets it.
-test unit fmt-check vet lint cross fuzz-check: export GOGC := 400
+test check race fmt-check vet lint cross fuzz-check: export GOGC := 400
 
 # Without the checkout's path in them, compiled packages serve another clone, too.
-test soak: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
+test check soak demo: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 
 # SQLite, translated from C, keeps its data outside Go's heap, where the race detector
 # does not look, and the codecs share nothing: to watch them finds nothing and takes long.
@@ -71,32 +70,27 @@ build: ## build bin/tape and bin/tape-host (static, trimmed, version stamped)
 
 # test -------------------------------------------------------------------------
 
-# Every step runs even when one before it failed, and the tests come last, so
-# that the output ends with their summary. Lint is mostly a cold build on a
-# fresh machine: it goes on beside the steps that need no quiet machine. It runs
-# what go vet does as well, so vet is not among the steps.
 .PHONY: test
-test: ## everything CI runs: gofmt, lint (and vet), cross-compile, docs, short fuzz, tests with -race
+test: ## all tests: of the packages, of the programs as scripts
+	$(GO) test -vet=off -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
+
+# Every step runs even when one before it failed. Lint is mostly a cold build on a fresh machine:
+# it goes on beside the others. It runs what go vet does as well, so vet is not among the steps.
+.PHONY: check
+check: ## what is not a test of its own: gofmt, lint (and vet), race detector, cross-compilation, docs, short fuzz
 	@log=$$(mktemp); failed=; \
 	trap 'kill $$lint 2>/dev/null; rm -f "$$log"' EXIT; trap 'exit 130' INT TERM; \
 	$(MAKE) --no-print-directory lint >"$$log" 2>&1 & lint=$$!; \
-	for step in fmt-check cross docs-check fuzz-check; do \
+	for step in fmt-check cross docs-check fuzz-check race; do \
 		$(MAKE) --no-print-directory $$step || failed="$$failed $$step"; \
 	done; \
 	wait $$lint || failed="$$failed lint"; lint=; cat "$$log"; \
-	$(MAKE) --no-print-directory unit || failed="$$failed unit"; \
-	if [ -n "$$failed" ]; then echo "make test: failed:$$failed" >&2; exit 1; fi
+	if [ -n "$$failed" ]; then echo "make check: failed:$$failed" >&2; exit 1; fi
 
-.PHONY: unit
-unit: ## only the tests: unit tests and scripts
-	@race='$(RACE)'; [ -n "$$race" ] || echo '== test (without -race: no working C compiler)'; \
-	[ -z "$$race" ] || echo '== test -race'; log=$$(mktemp); status=0; \
-	trap 'kill $$turn 2>/dev/null; rm -f "$$log"' EXIT; trap 'exit 130' INT TERM; \
-	test="$(GO) test -vet=off -timeout $(TEST_TIMEOUT)"; \
-	$$test -p 1 $(TESTFLAGS) $(IN_TURN) >"$$log" 2>&1 & turn=$$!; \
-	$$test $${race:+$$race $(UNWATCHED)} -p 3 $(TESTFLAGS) ./cmd/tape $$($(GO) list ./... | grep -vxF $(subst ./,-e tape/,$(IN_TURN))) || status=1; \
-	[ -z "$$race" ] || $$test $$race $(UNWATCHED) -run '$(SIDE_BY_SIDE)' $(TESTFLAGS) $(IN_TURN) || status=1; \
-	wait $$turn || status=1; turn=; cat "$$log"; exit $$status
+.PHONY: race
+race: ## the tests of the packages that ask for the race detector
+	@race='$(RACE)'; [ -n "$$race" ] || { echo '== race: left out, for there is no working C compiler'; exit 0; }; \
+	echo '== race'; $(GO) test $$race $(UNWATCHED) -vet=off -timeout 20m $(TESTFLAGS) $(addprefix ./,$(RACING))
 
 .PHONY: fmt-check
 fmt-check: ## fail when gofmt -s would change a file
@@ -147,8 +141,8 @@ fuzz-check: ## run every fuzz target with a few inputs
 .PHONY: soak
 soak: ## the long runs: faults, simulations, power cuts, fuzz for SOAKTIME; SEED=n repeats one
 	@echo "== soak, SEED=$(SEED)"; status=0; export TAPE_SOAK=1 TAPE_SEED=$(SEED); \
-	$(GO) test -vet=off -count=1 -run 'Soak' -timeout 2h $(TESTFLAGS) ./... || status=1; \
-	$(GO) test $(RACE) $(if $(RACE),$(UNWATCHED)) -vet=off -count=1 -run 'Soak.*($(SIDE_BY_SIDE))' -timeout 2h $(TESTFLAGS) ./... || status=1; \
+	$(GO) test -vet=off -count=1 -run Soak -timeout 2h $(TESTFLAGS) ./... || status=1; \
+	$(GO) test $(RACE) $(if $(RACE),$(UNWATCHED)) -vet=off -count=1 -run Soak -timeout 4h $(TESTFLAGS) $(addprefix ./,$(RACING)) || status=1; \
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(SOAKTIME) || status=1; \
 	echo "== soak done, SEED=$(SEED)"; exit $$status
 
@@ -219,9 +213,15 @@ docs-check: ## fail when the generated docs are stale
 # The folder is below bin, which is no part of the repository.
 DEMO := $(CURDIR)/bin/demo
 
-.PHONY: demo demo-clean
-demo: build demo-clean ## import a session, search, hand off, fork, merge; FILE=… takes your own transcript
+.PHONY: demo demo-web demo-clean
+demo: demo-clean ## import a session, search, hand off, fork, merge; FILE=… takes your own transcript
+	@mkdir -p bin
+	$(BUILD) -o bin/ ./cmd/tape
 	@TAPE_DEMO_DIR='$(DEMO)' sh cmd/tape/testdata/demo/demo.sh $(BIN) $(if $(FILE),"$(FILE)")
+
+demo-web: build ## the sessions of make demo in the browser
+	@[ -e '$(DEMO)/home' ] || $(MAKE) --no-print-directory demo FILE='$(FILE)'
+	cd '$(DEMO)/teashop' && TAPE_HOME='$(DEMO)/home' '$(CURDIR)/$(BIN)' serve --open
 
 demo-clean: ## remove what make demo has made
 	@rm -rf '$(DEMO)'

@@ -1,5 +1,7 @@
 package hooks_test
 
+//tape:race: plugins are asked side by side
+
 import (
 	"context"
 	"fmt"

@@ -1,5 +1,7 @@
 package index
 
+//tape:race: processes and goroutines share the file
+
 import (
 	"errors"
 	"fmt"

@@ -1,5 +1,7 @@
 package merge_test
 
+//tape:race: merges go on side by side
+
 import (
 	"bufio"
 	"context"

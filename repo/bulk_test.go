@@ -1,5 +1,7 @@
 package repo
 
+//tape:race: many goroutines use a store
+
 import (
 	"context"
 	"errors"

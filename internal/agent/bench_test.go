@@ -1,5 +1,7 @@
 package agent
 
+//tape:race: tools and subagents run side by side
+
 import (
 	"fmt"
 	"strings"

@@ -2,6 +2,8 @@
 
 package hostcli
 
+//tape:race: a chat and its agent run side by side
+
 import (
 	"encoding/json"
 	"os"

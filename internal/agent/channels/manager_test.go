@@ -1,5 +1,7 @@
 package channels
 
+//tape:race: messages come in while turns go on
+
 import (
 	"context"
 	"errors"

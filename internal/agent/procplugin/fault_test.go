@@ -1,5 +1,7 @@
 package procplugin
 
+//tape:race: calls to a process overlap
+
 import (
 	"context"
 	"errors"

@@ -2,6 +2,8 @@
 
 package tools
 
+//tape:race: commands run in the background
+
 import (
 	"context"
 	"errors"

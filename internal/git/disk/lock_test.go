@@ -1,5 +1,7 @@
 package disk
 
+//tape:race: processes and goroutines take turns
+
 import (
 	"context"
 	"errors"

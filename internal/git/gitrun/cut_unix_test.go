@@ -2,6 +2,8 @@
 
 package gitrun
 
+//tape:race: commands are cut off from outside
+
 import (
 	"context"
 	"fmt"

@@ -1,5 +1,7 @@
 package gitstore
 
+//tape:race: readers go on while git collects
+
 import (
 	"context"
 	"errors"

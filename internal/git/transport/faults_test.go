@@ -1,5 +1,7 @@
 package transport
 
+//tape:race: connections are watched from outside
+
 import (
 	"bytes"
 	"context"

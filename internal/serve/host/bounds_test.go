@@ -1,5 +1,7 @@
 package host
 
+//tape:race: requests are served side by side
+
 import (
 	"fmt"
 	"io"

@@ -1,5 +1,7 @@
 package mcpserver
 
+//tape:race: calls are answered side by side
+
 import (
 	"context"
 	"encoding/json"

@@ -1,5 +1,7 @@
 package web_test
 
+//tape:race: pages are followed while others write
+
 import (
 	"context"
 	"fmt"

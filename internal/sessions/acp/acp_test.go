@@ -1,5 +1,7 @@
 package acp
 
+//tape:race: two directions are copied at once
+
 import (
 	"bufio"
 	"bytes"

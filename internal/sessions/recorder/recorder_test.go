@@ -1,5 +1,7 @@
 package recorder_test
 
+//tape:race: hooks come in while it works
+
 import (
 	"context"
 	"errors"

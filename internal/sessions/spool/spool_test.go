@@ -1,5 +1,7 @@
 package spool
 
+//tape:race: hooks write side by side
+
 import (
 	"errors"
 	"fmt"

@@ -1,5 +1,7 @@
 package watch
 
+//tape:race: files change while it looks
+
 import (
 	"context"
 	"fmt"

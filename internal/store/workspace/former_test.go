@@ -1,5 +1,7 @@
 package workspace
 
+//tape:race: processes and goroutines make workspaces
+
 import (
 	"errors"
 	"os"

@@ -1,5 +1,7 @@
 package telegram
 
+//tape:race: messages come in while turns go on
+
 import (
 	"context"
 	"encoding/json"

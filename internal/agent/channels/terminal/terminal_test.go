@@ -1,5 +1,7 @@
 package terminal
 
+//tape:race: lines come in while a turn goes on
+
 import (
 	"bytes"
 	"context"

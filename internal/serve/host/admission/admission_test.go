@@ -1,5 +1,7 @@
 package admission
 
+//tape:race: connections come side by side
+
 import (
 	"bufio"
 	"errors"
