@@ -3,9 +3,13 @@ package host
 //tape:race: requests are served side by side
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -168,5 +172,68 @@ func TestWaitsEnd(t *testing.T) {
 		if res.StatusCode < 500 {
 			t.Errorf("%s: %d", path, res.StatusCode)
 		}
+	}
+}
+
+// TestTokenGetsIn: who has a token gets a connection, also while others hold all of them.
+func TestTokenGetsIn(t *testing.T) {
+	p := newPeer(t)
+	p.web.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it waits for nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- p.s.Serve(ctx, l) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	p.web = &httptest.Server{URL: "http://" + l.Addr().String(), Config: p.web.Config}
+	defer http.DefaultClient.CloseIdleConnections()
+	known, err := net.Dial("tcp", l.Addr().String()) //nolint:noctx // it is the server of this test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer known.Close()
+	answers := bufio.NewReader(known)
+	ask := func() {
+		t.Helper()
+		fmt.Fprintf(known, "GET /v1/tapes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", adminToken)
+		res, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 {
+			t.Fatal(res.StatusCode, err)
+		}
+	}
+	ask()
+	var strangers []net.Conn
+	for range admission.MostConns - 1 {
+		c, err := net.Dial("tcp", l.Addr().String()) //nolint:noctx // it is the server of this test
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprint(c, "GET /v1/tapes HTTP/1.1\r\nHost: localhost\r\n")
+		strangers = append(strangers, c)
+	}
+	p.want(200, "GET", "/tapes", nil, nil)
+	ask() // its connection is not closed for another
+	answer := func(c net.Conn) string {
+		fmt.Fprint(c, "\r\n")
+		got, _ := io.ReadAll(c)
+		return string(got)
+	}
+	if got := answer(strangers[0]); got != "" {
+		t.Errorf("the oldest is answered: %s", got)
+	}
+	if got := answer(strangers[len(strangers)-1]); !strings.Contains(got, " 401 ") { // it was not waited for
+		t.Errorf("the newest got %q", got)
 	}
 }

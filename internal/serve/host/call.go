@@ -222,6 +222,7 @@ func (c *call) identify() error {
 			return api.Unauthorized("the token is not known, or its run is over")
 		}
 	}
+	admission.Known(c.ctx())
 	c.run = run
 	named := c.r.PathValue("run_id")
 	if named != "" && (c.s.runs.Get(named) == nil || run != nil && run.ID != named) {

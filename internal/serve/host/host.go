@@ -127,6 +127,9 @@ func (s *Server) Secret(purpose string) string {
 	return hex.EncodeToString(s.cursors.Sign("secret of " + purpose)[:16])
 }
 
+// Known keeps the connection of a browser that has a session.
+func (s *Server) Known(r *http.Request) { admission.Known(r.Context()) }
+
 // Note records in the audit what a browser did.
 func (s *Server) Note(action, resource string, done bool) {
 	r := auditlog.Record{By: "browser", Action: action, Resource: resource, Result: auditlog.OK}
@@ -217,7 +220,7 @@ const drainWithin = 10 * time.Second
 // Serve answers requests until the context ends, and then those that it has begun with.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	web := &http.Server{Handler: s, ReadHeaderTimeout: admission.HeaderTime, IdleTimeout: admission.IdleTime, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn)}
+		ConnContext: admission.WithConn, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn)}
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	written := make(chan struct{})
 	go func() { defer close(written); s.background(writing) }()

@@ -65,6 +65,9 @@ func (s *View) guarded(next http.Handler) http.Handler {
 			s.refuse(w, r)
 			return
 		}
+		if s.Known != nil {
+			s.Known(r)
+		}
 		ctx, stop := context.WithCancel(context.WithValue(r.Context(), cookieKey{}, c.Value))
 		defer stop()
 		defer context.AfterFunc(session, stop)() // what is followed ends with the session

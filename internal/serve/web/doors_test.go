@@ -28,9 +28,11 @@ func TestDoors(t *testing.T) {
 	s, now := newSite(t, false), time.Now()
 	s.session()
 	var printed, noted []string
+	known := 0
 	const path = "/v/secret"
 	view := web.New(t.Context(), web.Options{Store: s.store, Path: path, Now: func() time.Time { return now },
 		NewLink: func(code string) { printed = append(printed, web.LinkPath(code)) },
+		Known:   func(*http.Request) { known++ },
 		Note:    func(action, _ string, done bool) { noted = append(noted, fmt.Sprint(action, done)) }})
 	srv := httptest.NewServer(view)
 	defer view.Wait()
@@ -83,7 +85,13 @@ func TestDoors(t *testing.T) {
 	wants(200, "/assets/style.css")
 	cookie = got
 	wants(401, "/t/main") // pages are below the path alone
+	if known != 0 {
+		t.Error("a request without a session is known")
+	}
 	wants(404, path+"/t/nothing")
+	if known != 1 {
+		t.Error("a request with a session is not known")
+	}
 	_, page, _ = ask("GET", path+"/t/main", nil)
 	for _, m := range regexp.MustCompile(`(?:href|action|src)="(/[^"]*)"`).FindAllStringSubmatch(page, -1) {
 		if !strings.HasPrefix(m[1], path+"/") && !strings.HasPrefix(m[1], "/assets/") {

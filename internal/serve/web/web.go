@@ -31,6 +31,7 @@ type Options struct {
 	Hosts []string    // names of this server beside localhost and loopback addresses
 	Now   func() time.Time
 
+	Known   func(*http.Request)                      // is told of requests with a session
 	NewLink func(code string)                        // is told of a link that a browser needs: /?link=CODE
 	Note    func(action, resource string, done bool) // is told of links that are refused, and of changes
 }

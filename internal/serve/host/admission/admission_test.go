@@ -42,40 +42,57 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.done); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
+// TestListen: one connection too many closes the oldest that sent no known token, and waits where all did.
 func TestListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
 		l := Listen(p, 2)
-		accepted := make(chan net.Conn, 3)
+		accepted := make(chan net.Conn, 5)
 		go func() {
 			for {
 				c, err := l.Accept()
 				if err != nil {
+					close(accepted)
 					return
 				}
 				accepted <- c
 			}
 		}()
-		for range 3 {
-			go p.dial()
+		dial := func() net.Conn {
+			c := p.dial()
+			synctest.Wait()
+			return c
 		}
-		synctest.Wait()
-		if len(accepted) != 2 {
-			t.Fatalf("%d connections are accepted", len(accepted))
+		dial()
+		first := <-accepted
+		Known(WithConn(t.Context(), first))
+		stranger := dial()
+		_ = dial()
+		if _, err := stranger.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the oldest without a token is not closed: %v", err)
 		}
-		first, second := <-accepted, <-accepted
+		_ = (<-accepted).Close() // it is closed again by who serves it, which frees nothing more
+		third := <-accepted
+		Known(WithConn(t.Context(), third))
+		dial()
+		if len(accepted) != 0 {
+			t.Error("one connection too many is accepted")
+		}
 		_ = first.Close()
-		_ = first.Close() // frees nothing more
-		synctest.Wait()
-		go p.dial()
+		_ = first.Close()
 		synctest.Wait()
 		if len(accepted) != 1 {
 			t.Errorf("%d connections are accepted", len(accepted))
 		}
-		_ = second.Close()
-		synctest.Wait()
-		_ = l.Close()
-		synctest.Wait()
+		Known(WithConn(t.Context(), <-accepted))
+		last := dial()
+		_ = l.Close() // also for who waits
+		if _, err := last.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+		if c, ok := <-accepted; ok {
+			t.Errorf("%v", c)
+		}
 	})
 }
 

@@ -1,55 +1,94 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Listen accepts so many connections at once; others wait until one of them ends.
+// Listen accepts so many connections at once. For one more, the oldest on which no request with a known
+// token came is closed; if there is none, it waits until a connection ends.
 func Listen(l net.Listener, most int) net.Listener {
-	return &listener{Listener: l, slots: make(chan struct{}, most), closed: make(chan struct{})}
+	out := &listener{Listener: l, most: most}
+	out.ended.L = &out.mu
+	return out
 }
 
 type listener struct {
 	net.Listener
-	slots  chan struct{}
-	once   sync.Once
-	closed chan struct{}
+	most int
+
+	mu     sync.Mutex
+	ended  sync.Cond
+	open   []*conn // the oldest first
+	closed bool
 }
 
 func (l *listener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
+	accepted, err := l.Listener.Accept()
 	if err != nil {
-		<-l.slots
 		return nil, err
 	}
-	return &conn{Conn: c, free: func() { <-l.slots }}, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.open) >= l.most && !l.closed {
+		if i := slices.IndexFunc(l.open, func(c *conn) bool { return !c.known }); i >= 0 {
+			_ = l.open[i].Conn.Close() // who serves it closes it again
+			l.open = slices.Delete(l.open, i, i+1)
+		} else {
+			l.ended.Wait()
+		}
+	}
+	if l.closed {
+		return nil, errors.Join(net.ErrClosed, accepted.Close())
+	}
+	c := &conn{Conn: accepted, of: l}
+	l.open = append(l.open, c)
+	return c, nil
 }
 
 func (l *listener) Close() error {
-	l.once.Do(func() { close(l.closed) })
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.ended.Broadcast()
 	return l.Listener.Close()
 }
 
 type conn struct {
 	net.Conn
-	once sync.Once
-	free func()
+	of    *listener
+	known bool // who sent a request on it; of.mu
 }
 
 func (c *conn) Close() error {
-	defer c.once.Do(c.free)
+	c.of.mu.Lock()
+	c.of.open = slices.DeleteFunc(c.of.open, func(o *conn) bool { return o == c })
+	c.of.mu.Unlock()
+	c.of.ended.Signal()
 	return c.Conn.Close()
+}
+
+type connKey struct{}
+
+// WithConn is the context of a connection's requests: for http.Server.ConnContext.
+func WithConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// Known keeps the connection of a request when there are too many.
+func Known(ctx context.Context) {
+	if c, ok := ctx.Value(connKey{}).(*conn); ok {
+		c.of.mu.Lock()
+		c.known = true
+		c.of.mu.Unlock()
+	}
 }
 
 // How long clients may take.
