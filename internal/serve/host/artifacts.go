@@ -15,6 +15,7 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/mask"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -79,12 +80,34 @@ func (c *call) storedID(t sees, id string) (string, error) {
 	return c.s.mask.StoredID(c.ctx(), t.Tape, id)
 }
 
-// stored is a payload with the references to artifacts as they are, of a caller who sees them otherwise.
+// stored is what a caller writes, with the ids of artifacts as the tape has them. A run that refers to an
+// artifact that it cannot see gets the answer of one that does not exist: it may have guessed the content.
 func (c *call) stored(t sees, payload json.RawMessage) (json.RawMessage, error) {
-	if t.full {
+	if c.run == nil || !bytes.Contains(payload, []byte(layout.ArtifactKey)) {
 		return payload, nil
 	}
-	return c.s.mask.Stored(c.ctx(), t.Tape, payload)
+	for _, ref := range layout.Artifacts(payload) {
+		hash := ref.SHA256
+		if !t.full {
+			hash = c.s.mask.StoredRef(c.ctx(), t.Tape, hash)
+		}
+		if _, err := c.keptFor(t, hash); errors.As(err, new(*api.Problem)) {
+			return nil, api.Invalid("the conversation does not have the artifact %s that is referred to: upload it first, with POST /v1/artifacts", ref.SHA256)
+		} else if err != nil {
+			return nil, err
+		}
+		if hash != ref.SHA256 {
+			is, r, err := t.OpenArtifact(c.ctx(), hash)
+			if err == nil {
+				err = r.Close()
+			}
+			if err != nil {
+				return nil, err
+			}
+			payload = layout.RenameArtifact(payload, ref, is.Artifact)
+		}
+	}
+	return payload, nil
 }
 
 func artifactAnswer(t sees, a repo.Artifact, expires string) api.ArtifactAnswer {

@@ -190,20 +190,25 @@ func (c *call) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, 
 	if err := c.plainKey(k.Key); err != nil {
 		return k, lanes.Written{}, err
 	}
+	find := c.s.Store.Tape // a run's conversation is there
+	if tape == hostTape {
+		find = c.s.ensureTape
+	}
+	t, err := find(c.ctx(), tape)
+	if err != nil {
+		return k, lanes.Written{}, err
+	}
+	see := c.mine()
+	see.Tape, see.thread = t, k.Thread
+	if p.Value, err = c.stored(see, p.Value); err != nil {
+		return k, lanes.Written{}, err
+	}
 	p.Scope, p.Owner, p.Key = k.Scope, k.Owner, k.Key
 	payload, err := json.Marshal(p)
 	if err != nil {
 		return k, lanes.Written{}, err
 	}
 	meta, err := lanes.Stamp(nil, c.runID(), k.Thread, "", "", nil)
-	if err != nil {
-		return k, lanes.Written{}, err
-	}
-	find := c.s.Store.Tape // a run's conversation is there
-	if tape == hostTape {
-		find = c.s.ensureTape
-	}
-	t, err := find(c.ctx(), tape)
 	if err != nil {
 		return k, lanes.Written{}, err
 	}

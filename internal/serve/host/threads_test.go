@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
+	"tape/repo"
 )
 
 // TestThreadsKeepApart has a run of one thread try all that is another thread's, also by ways around.
@@ -111,7 +112,8 @@ func TestThreadsKeepApart(t *testing.T) {
 func TestArtifactsOfThreads(t *testing.T) {
 	p := newPeer(t)
 	one, two := p.run(api.RunRequest{Conversation: "c", Thread: "one"}), p.run(api.RunRequest{Conversation: "c", Thread: "two"})
-	a, b, all := p.as(one.Token), p.as(two.Token), p.as(p.run(api.RunRequest{Conversation: "c"}).Token)
+	three := p.run(api.RunRequest{Conversation: "c"})
+	a, b, all := p.as(one.Token), p.as(two.Token), p.as(three.Token)
 	soon := p.now.Add(time.Minute).UTC().Format(time.RFC3339)
 	var kept, lasting api.ArtifactAnswer
 	a.with("Content-Type", "text/plain").want(201, "POST", "/artifacts?name=log.txt&expires_at="+soon, "of one alone", &kept)
@@ -119,12 +121,31 @@ func TestArtifactsOfThreads(t *testing.T) {
 	ref := func(a api.ArtifactAnswer) string {
 		return fmt.Sprintf(`{"artifact":{"id":%[1]q,"mime_type":"text/html","name":"mine","size_bytes":%[2]d,"sha256":%[1]q}}`, a.ID, a.Size)
 	}
-	name := func(p *peer, of api.ArtifactAnswer) {
+	// name tries all ways to refer to an artifact. One that is not seen gets the answer of none.
+	name := func(p *peer, run, tape string, of api.ArtifactAnswer) {
 		t.Helper()
-		p.want(201, "POST", "/tapes/c/entries", `{"entries":[{"kind":"event","payload":{"name":"note","data":`+ref(of)+`}},{"kind":"message","payload":{"role":"assistant","content":"see","file":`+ref(of)+`}}]}`, nil)
+		none := of
+		none.ID = strings.Repeat("0", 64)
+		for path, body := range map[string]string{
+			"POST /tapes/" + tape + "/entries": `{"entries":[{"kind":"message","payload":{"role":"assistant","content":"see","file":%s}}]}`,
+			"POST /tapes/" + tape + "/handoff": `{"name":"x","state":%s}`,
+			"POST /runs/" + run + "/results":   `{"results":[{"sequence":1,"type":"tool.call.completed","data":%s}]}`,
+			"PUT /state/conversation/k":        `%s`,
+		} {
+			method, path, _ := strings.Cut(path, " ")
+			status, got, _ := p.ask(method, path, fmt.Sprintf(body, ref(of)))
+			other, want, _ := p.ask(method, path, fmt.Sprintf(body, ref(none)))
+			if status != 422 || other != 422 || string(got) != strings.ReplaceAll(string(want), none.ID, of.ID) {
+				t.Errorf("%s: %d %s, and of none %d %s", path, status, got, other, want)
+			}
+		}
+		// A tape of a former version may have such a reference.
+		tp := tapeOf(t, p.s.Store, strings.ReplaceAll(tape, "%2F", "/"))
+		if _, err := tp.Append(t.Context(), nil, repo.Draft{Kind: "message", Payload: json.RawMessage(`{"role":"assistant","content":"see","file":` + ref(of) + `}`), Meta: json.RawMessage(`{"run_id":"` + run + `"}`)}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	name(b, kept)
-	b.want(200, "POST", "/runs/"+two.RunID+"/results", `{"results":[{"sequence":1,"type":"tool.call.completed","data":`+ref(kept)+`},{"sequence":2,"type":"artifact_added","data":`+ref(kept)+`}]}`, nil)
+	name(b, two.RunID, "c", kept)
 	const finds = "/history/search?q=alone&event_types=message,note,tool.call.completed,artifact.added,artifact_added"
 	words := func(who *peer, want int) {
 		t.Helper()
@@ -151,12 +172,16 @@ func TestArtifactsOfThreads(t *testing.T) {
 	*p.now = p.now.Add(2 * time.Minute)
 	words(a, 0)
 	words(all, 0)
-	name(a, kept)
-	name(all, kept)
+	name(a, one.RunID, "c", kept)
+	name(all, three.RunID, "c", kept)
 	p.want(201, "POST", "/tapes/c/handoff", `{"name":"next"}`, nil) // a phase in which only the new names are
-	name(a, kept)
+	name(a, one.RunID, "c", kept)
 	a.want(201, "POST", "/tapes/c/fork", `{"name":"f"}`, nil)
-	a.want(201, "POST", "/tapes/c%2Ff/entries", `{"entries":[{"kind":"event","payload":{"name":"note","data":`+ref(kept)+`}}]}`, nil)
+	name(a, one.RunID, "c%2Ff", kept)
+	for _, tape := range []string{"c", "c%2Ff"} { // what is seen can be referred to
+		a.want(201, "POST", "/tapes/"+tape+"/entries", `{"entries":[{"kind":"event","payload":{"name":"note","data":`+ref(lasting)+`}}]}`, nil)
+	}
+	a.want(200, "PUT", "/state/conversation/k", ref(lasting), nil)
 	for _, who := range []*peer{a, all} {
 		for _, end := range []string{"", "/content", "?conversation_id=c/f"} {
 			who.fails(404, "not_found", "GET", path+end, nil)
@@ -168,6 +193,35 @@ func TestArtifactsOfThreads(t *testing.T) {
 	b.want(200, "GET", path, nil, nil)
 	p.want(201, "POST", "/tapes/c/entries", `{"entries":[{"kind":"message","payload":{"role":"user","content":"see","file":`+ref(lasting)+`},"meta":{"thread_id":"two"}}]}`, nil)
 	b.want(200, "GET", "/artifacts/"+lasting.ID, nil, nil) // the admin has given it
+}
+
+// TestGuessesOfContents: a run that guesses the content of a file with a secret, and refers to its hash,
+// does not learn whether the file exists.
+func TestGuessesOfContents(t *testing.T) {
+	p := newPeer(t)
+	r := p.as(p.run(api.RunRequest{Conversation: "c"}).Token)
+	const said = "DB_PASSWORD=Tr0ub4dor99\n"
+	p.want(201, "POST", "/artifacts?conversation_id=c&name=one", said, nil)
+	refer := func(hash string, size int64) string {
+		body := fmt.Sprintf(`{"entries":[{"kind":"message","payload":{"role":"assistant","content":"x","artifact":{"id":%[1]q,"mime_type":"text/plain","name":"one","size_bytes":%[2]d,"sha256":%[1]q}}}]}`, hash, size)
+		status, answer, _ := r.ask("POST", "/tapes/c/entries", body)
+		return fmt.Sprint(status, strings.ReplaceAll(string(answer), hash, "HASH"))
+	}
+	right, wrong := refer(hashOf(said), int64(len(said))), refer(hashOf("DB_PASSWORD=Tr0ub4dor98\n"), int64(len(said)))
+	if right != wrong || !strings.HasPrefix(right, "422") {
+		t.Errorf("the right guess: %s\na wrong one: %s", right, wrong)
+	}
+	var page api.EventPage
+	r.want(200, "GET", "/events?types=artifact.added", nil, &page)
+	var seen struct {
+		Data struct{ Artifact api.ArtifactAnswer }
+	}
+	if err := json.Unmarshal(page.Items[0].Data, &seen); err != nil {
+		t.Fatal(err)
+	}
+	if got := refer(seen.Data.Artifact.SHA256, seen.Data.Artifact.Size); !strings.HasPrefix(got, "201") {
+		t.Errorf("by the id that it sees: %s", got)
+	}
 }
 
 // TestCrossConversationOnlyReads: each endpoint that writes refuses another conversation.

@@ -117,6 +117,9 @@ func handoff(c *call) (any, error) {
 			return nil, err
 		}
 	}
+	if q.State, err = c.stored(t, q.State); err != nil {
+		return nil, err
+	}
 	l, request := c.s.lanes.Of(t.Tape), lanes.RequestHash(data)
 	var out api.HandoffAnswer
 	if t.thread != "" {

@@ -1,11 +1,8 @@
 package mask
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 
@@ -55,27 +52,13 @@ func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string,
 	return hash, nil
 }
 
-// Stored is a payload with the references to artifacts of a tape as they are, of who sees them otherwise.
-func (m *Masker) Stored(ctx context.Context, t *repo.Tape, payload json.RawMessage) (json.RawMessage, error) {
-	if !bytes.Contains(payload, []byte(layout.ArtifactKey)) {
-		return payload, nil
+// StoredRef is the hash of an artifact that a payload refers to by the id under which it is seen, or "".
+func (m *Masker) StoredRef(ctx context.Context, t *repo.Tape, id string) string {
+	if hash, ok := m.Real(id); ok {
+		return hash
 	}
-	for _, a := range layout.Artifacts(payload) {
-		hash, ok := m.Real(a.SHA256)
-		if !ok {
-			continue
-		}
-		is, r, err := t.OpenArtifact(ctx, hash)
-		if errors.Is(err, repo.ErrNotFound) {
-			continue
-		}
-		if err == nil {
-			err = r.Close()
-		}
-		if err != nil {
-			return nil, err
-		}
-		payload = layout.RenameArtifact(payload, a, is.Artifact)
+	if m.Artifact(id, Of(ctx, t)).ID != id { // the hash of a content with secrets would confirm a guess
+		return ""
 	}
-	return payload, nil
+	return id
 }
