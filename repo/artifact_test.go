@@ -1,8 +1,7 @@
-package repo
+package repo_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,79 +10,25 @@ import (
 	"path/filepath"
 	"strings"
 	"tape/internal/store/join"
-	"testing"
-
 	"tape/internal/store/layout"
 	"tape/internal/store/purge"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
 )
 
-// addArtifact adds a content, and returns what refers to it.
-func addArtifact(t testing.TB, tp *Tape, name, content string) Artifact {
-	t.Helper()
-	a, err := tp.AddArtifact(t.Context(), Artifact{MIMEType: "text/plain", Name: name}, strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// referTo is an entry that refers to artifacts.
-func referTo(text string, refs ...Artifact) Draft {
-	parts := fmt.Appendf(nil, `{"role":"user","content":[{"type":"text","text":%q}`, text)
-	for _, a := range refs {
-		parts = append(append(append(parts, `,{"type":"file","artifact":`...), a.Reference()...), '}')
-	}
-	return Draft{Kind: KindMessage, Payload: append(parts, "]}"...)}
-}
-
-// wantArtifact fails the test unless a tape has a content.
-func wantArtifact(t testing.TB, tp *Tape, a Artifact, content string) {
-	t.Helper()
-	got, r, err := tp.OpenArtifact(t.Context(), a.ID)
-	if err != nil {
-		t.Errorf("%s: %v", tp.Name(), err)
-		return
-	}
-	defer r.Close()
-	data, err := io.ReadAll(r)
-	if err != nil || string(data) != content {
-		t.Errorf("%s: artifact %.12s has %.40q, want %.40q (%v)", tp.Name(), a.ID, data, content, err)
-	}
-	if got.Artifact != a {
-		t.Errorf("%s: the artifact is %+v, want %+v", tp.Name(), got, a)
-	}
-}
-
-// artifactNamed is what AddArtifact gives for a content.
-func artifactNamed(name, content string) Artifact {
-	id := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
-	return Artifact{ID: id, MIMEType: "text/plain", Name: name, Size: int64(len(content)), SHA256: id}
-}
-
-const lateContent = "what is in the file"
-
-// withArtifact makes a tape with an artifact that is not committed.
-func withArtifact(t *testing.T, s *Store) {
-	someEntries(t, s)
-	addsArtifact(t, openTape(t, s, "main"), lateContent)
-}
-
-func addsArtifact(t *testing.T, tp *Tape, content string) {
-	mustAppend(t, tp, referTo("see", addArtifact(t, tp, "late", content)))
-}
-
 func TestArtifactIsCommittedWithItsPhase(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	a := addArtifact(t, tp, "log.txt", "all of the log\n")
-	again := addArtifact(t, tp, "log.txt", "all of the log\n")
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	a := storetest.AddArtifact(t, tp, "log.txt", "all of the log\n")
+	again := storetest.AddArtifact(t, tp, "log.txt", "all of the log\n")
 	if a != again {
 		t.Errorf("the same content is %+v and %+v", a, again)
 	}
-	mustAppend(t, tp, referTo("look", a))
-	wantArtifact(t, tp, a, "all of the log\n")
-	mustHandoff(t, tp, "next")
-	wantArtifact(t, tp, a, "all of the log\n")
+	storetest.Append(t, tp, storetest.ReferTo("look", a))
+	storetest.WantArtifact(t, tp, a, "all of the log\n")
+	storetest.Handoff(t, tp, "next")
+	storetest.WantArtifact(t, tp, a, "all of the log\n")
 	file := "anchors/001_session-start/artifacts/" + a.SHA256
 	if out, err := exec.Command("git", "-C", s.Dir(), "show", "HEAD:"+file).Output(); err != nil || string(out) != "all of the log\n" {
 		t.Errorf("git show HEAD:%s: %q, %v", file, out, err)
@@ -95,11 +40,11 @@ func TestArtifactIsCommittedWithItsPhase(t *testing.T) {
 		t.Errorf("Tape-Format of a tree with artifacts: %q", out)
 	}
 	// What refers to it in a later phase has it there, too.
-	mustAppend(t, tp, referTo("once more", a))
+	storetest.Append(t, tp, storetest.ReferTo("once more", a))
 	if _, err := os.Stat(filepath.Join(s.Dir(), "anchors/002_next/artifacts", a.SHA256)); err != nil {
 		t.Error(err)
 	}
-	mustHandoff(t, tp, "last")
+	storetest.Handoff(t, tp, "last")
 	list, err := tp.Artifacts(t.Context())
 	if err != nil || len(list) != 1 || list[0].AnchorSeq != 2 || len(list[0].Entries) != 2 {
 		t.Errorf("the artifacts are %+v, %v", list, err)
@@ -107,48 +52,48 @@ func TestArtifactIsCommittedWithItsPhase(t *testing.T) {
 }
 
 func TestArtifactThatNobodyRefersToIsKept(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	a := addArtifact(t, tp, "", "nobody asks for me")
-	mustAppend(t, tp, Message("user", "hello"))
-	mustHandoff(t, tp, "next")
-	wantArtifact(t, tp, Artifact{ID: a.ID, SHA256: a.ID, Size: a.Size}, "nobody asks for me")
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	a := storetest.AddArtifact(t, tp, "", "nobody asks for me")
+	storetest.Append(t, tp, repo.Message("user", "hello"))
+	storetest.Handoff(t, tp, "next")
+	storetest.WantArtifact(t, tp, repo.Artifact{ID: a.ID, SHA256: a.ID, Size: a.Size}, "nobody asks for me")
 }
 
 func TestReferencesAreChecked(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	a := addArtifact(t, tp, "x", "here")
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	a := storetest.AddArtifact(t, tp, "x", "here")
 	missing, short, upper := a, a, a
 	missing.ID = strings.Repeat("0", 64)
 	missing.SHA256 = missing.ID
 	short.Size--
 	upper.SHA256 = strings.ToUpper(a.SHA256)
-	for what, bad := range map[string]Artifact{"missing": missing, "of another size": short, "in upper case": upper} {
-		d := referTo("look", bad)
-		if _, err := tp.Append(t.Context(), nil, d); !errors.Is(err, ErrInvalid) {
+	for what, bad := range map[string]repo.Artifact{"missing": missing, "of another size": short, "in upper case": upper} {
+		d := storetest.ReferTo("look", bad)
+		if _, err := tp.Append(t.Context(), nil, d); !errors.Is(err, repo.ErrInvalid) {
 			t.Errorf("a reference to an artifact %s: %v", what, err)
 		}
-		if _, err := tp.Append(t.Context(), nil, Message("user", "x"), d); !errors.Is(err, ErrInvalid) {
+		if _, err := tp.Append(t.Context(), nil, repo.Message("user", "x"), d); !errors.Is(err, repo.ErrInvalid) {
 			t.Errorf("a batch that refers to an artifact %s: %v", what, err)
 		}
 		line := fmt.Appendf(nil, `{"kind":%q,"payload":%s}`, d.Kind, d.Payload)
-		if _, err := tp.Update(t.Context(), func(tx *Tx) error { return tx.AppendLine(t.Context(), line) }); !errors.Is(err, ErrInvalid) {
+		if _, err := tp.Update(t.Context(), func(tx *repo.Tx) error { return tx.AppendLine(t.Context(), line) }); !errors.Is(err, repo.ErrInvalid) {
 			t.Errorf("a line that refers to an artifact %s: %v", what, err)
 		}
 	}
 	// An object of that name that is no reference is anybody's.
-	mustAppend(t, tp, Event("build", []byte(`{"artifact":{"path":"a.out"}}`)), Event("build", []byte(`{"artifact":"a.out"}`)))
+	storetest.Append(t, tp, repo.Event("build", []byte(`{"artifact":{"path":"a.out"}}`)), repo.Event("build", []byte(`{"artifact":"a.out"}`)))
 	if info, _ := tp.Info(t.Context()); info.Entries != 3 {
 		t.Errorf("the tape has %d entries, want 3", info.Entries)
 	}
 }
 
 func TestArtifactIsBounded(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	_, err := tp.AddArtifact(t.Context(), Artifact{}, io.LimitReader(zeros{}, ArtifactLimit+1))
-	if !errors.Is(err, ErrInvalid) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	_, err := tp.AddArtifact(t.Context(), repo.Artifact{}, io.LimitReader(zeros{}, repo.ArtifactLimit+1))
+	if !errors.Is(err, repo.ErrInvalid) {
 		t.Errorf("an artifact that is too long: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.Dir(), ".git/tape/tmp/*")); len(left) > 0 {
@@ -161,41 +106,41 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestArtifactsInForks(t *testing.T) {
-	s := testStore(t, nil)
-	main := openTape(t, s, "main")
-	before := addArtifact(t, main, "before", "before the fork")
-	mustAppend(t, main, referTo("one", before))
+	s := storetest.New(t, nil)
+	main := storetest.Tape(t, s, "main")
+	before := storetest.AddArtifact(t, main, "before", "before the fork")
+	storetest.Append(t, main, storetest.ReferTo("one", before))
 	f, err := main.Fork(t.Context(), "try")
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantArtifact(t, f, before, "before the fork")
-	own := addArtifact(t, f, "own", "of the fork")
-	mustAppend(t, f, referTo("two", own, before))
-	mustHandoff(t, f, "in the fork")
-	late := addArtifact(t, f, "late", "of its second phase")
-	mustAppend(t, f, referTo("three", late))
-	if _, err := main.Artifact(t.Context(), own.ID); !errors.Is(err, ErrNotFound) {
+	storetest.WantArtifact(t, f, before, "before the fork")
+	own := storetest.AddArtifact(t, f, "own", "of the fork")
+	storetest.Append(t, f, storetest.ReferTo("two", own, before))
+	storetest.Handoff(t, f, "in the fork")
+	late := storetest.AddArtifact(t, f, "late", "of its second phase")
+	storetest.Append(t, f, storetest.ReferTo("three", late))
+	if _, err := main.Artifact(t.Context(), own.ID); !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("the parent has the fork's artifact: %v", err)
 	}
-	mustCheckpoint(t, f)
-	wantArtifact(t, f, late, "of its second phase")
-	verified(t, s.Dir())
+	storetest.Checkpoint(t, f)
+	storetest.WantArtifact(t, f, late, "of its second phase")
+	storetest.Verified(t, s.Dir())
 }
 
 // TestForkOfPhaseWithArtifacts: the phase that both sides go on with has artifacts, and gets more.
 func TestForkOfPhaseWithArtifacts(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	addsArtifact(t, tp, "before")
-	f := mustFork(t, tp, "try", "")
-	addsArtifact(t, f, "in the fork")
-	addsArtifact(t, tp, "in the tape")
-	mustMerge(t, f, join.Options{})
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	storetest.AppendArtifact(t, tp, "before")
+	f := storetest.Fork(t, tp, "try", "")
+	storetest.AppendArtifact(t, f, "in the fork")
+	storetest.AppendArtifact(t, tp, "in the tape")
+	storetest.Merge(t, f, join.Options{})
 	for _, content := range []string{"before", "in the fork", "in the tape"} {
-		wantArtifact(t, tp, artifactNamed("late", content), content)
+		storetest.WantArtifact(t, tp, storetest.ArtifactNamed("late", content), content)
 	}
-	verified(t, s.Dir())
+	storetest.Verified(t, s.Dir())
 }
 
 func TestVerifyFindsDamagedArtifacts(t *testing.T) {
@@ -205,15 +150,15 @@ func TestVerifyFindsDamagedArtifacts(t *testing.T) {
 	} {
 		for _, commit := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s committed=%v", what, commit), func(t *testing.T) {
-				s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+				s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				tp := openTape(t, s, "main")
-				a := addArtifact(t, tp, "x", "whole")
-				mustAppend(t, tp, referTo("look", a))
+				tp := storetest.Tape(t, s, "main")
+				a := storetest.AddArtifact(t, tp, "x", "whole")
+				storetest.Append(t, tp, storetest.ReferTo("look", a))
 				if commit {
-					mustHandoff(t, tp, "next")
+					storetest.Handoff(t, tp, "next")
 				}
 				if err := damage(filepath.Join(s.Dir(), "anchors/001_session-start", layout.ArtifactsDir, a.SHA256)); err != nil {
 					t.Fatal(err)
@@ -228,10 +173,10 @@ func TestVerifyFindsDamagedArtifacts(t *testing.T) {
 }
 
 func TestArtifactByTheBeginningOfItsID(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	a := addArtifact(t, tp, "x", "content")
-	mustAppend(t, tp, referTo("look", a))
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	a := storetest.AddArtifact(t, tp, "x", "content")
+	storetest.Append(t, tp, storetest.ReferTo("look", a))
 	got, r, err := tp.OpenArtifact(t.Context(), a.ID[:8])
 	if err != nil || got.Artifact != a {
 		t.Fatalf("%+v, %v", got, err)
@@ -248,19 +193,19 @@ func TestArtifactByTheBeginningOfItsID(t *testing.T) {
 
 func TestPurgeReachesArtifacts(t *testing.T) {
 	const token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	kept := addArtifact(t, tp, "kept", "nothing to hide")
-	a := addArtifact(t, tp, "log", "token "+token+" end\n")
-	mustAppend(t, tp, referTo("look", a, kept), Message("user", "it is "+token))
-	mustHandoff(t, tp, "next")
-	late := addArtifact(t, tp, "late", "and again "+token)
-	mustAppend(t, tp, referTo("here", late))
-	if _, err := tp.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}}); err != nil {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	kept := storetest.AddArtifact(t, tp, "kept", "nothing to hide")
+	a := storetest.AddArtifact(t, tp, "log", "token "+token+" end\n")
+	storetest.Append(t, tp, storetest.ReferTo("look", a, kept), repo.Message("user", "it is "+token))
+	storetest.Handoff(t, tp, "next")
+	late := storetest.AddArtifact(t, tp, "late", "and again "+token)
+	storetest.Append(t, tp, storetest.ReferTo("here", late))
+	if _, err := tp.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}}); err != nil {
 		t.Fatal(err)
 	}
-	wantNowhere(t, s.Dir(), token)
-	wantArtifact(t, tp, kept, "nothing to hide")
+	storetest.WantNowhere(t, s.Dir(), token)
+	storetest.WantArtifact(t, tp, kept, "nothing to hide")
 	list, err := tp.Artifacts(t.Context())
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%+v, %v", list, err)
@@ -273,15 +218,15 @@ func TestPurgeReachesArtifacts(t *testing.T) {
 }
 
 func TestPurgeWholeTakesTheArtifact(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	a := addArtifact(t, tp, "diary", "what nobody else should read")
-	mustAppend(t, tp, referTo("look", a))
-	mustHandoff(t, tp, "next")
-	if _, err := tp.Purge(t.Context(), PurgeOptions{IDs: []int64{2}, Whole: true}); err != nil {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	a := storetest.AddArtifact(t, tp, "diary", "what nobody else should read")
+	storetest.Append(t, tp, storetest.ReferTo("look", a))
+	storetest.Handoff(t, tp, "next")
+	if _, err := tp.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Whole: true}); err != nil {
 		t.Fatal(err)
 	}
-	wantNowhere(t, s.Dir(), "what nobody else should read")
+	storetest.WantNowhere(t, s.Dir(), "what nobody else should read")
 	list, err := tp.Artifacts(t.Context())
 	if err != nil || len(list) != 1 || list[0].Name != "[redacted]" {
 		t.Errorf("%+v, %v", list, err)

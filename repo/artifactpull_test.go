@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -6,30 +6,31 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
-
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
 )
 
 // sharing makes a remote and two workspaces that have the same of it.
-func sharing(t *testing.T) (a, b *Store) {
+func sharing(t *testing.T) (a, b *repo.Store) {
 	t.Helper()
-	a = testStore(t, nil)
-	mustAppend(t, openTape(t, a, "main"), Message("user", "one"))
-	mustHandoff(t, openTape(t, a, "main"), "second")
+	a = storetest.New(t, nil)
+	storetest.Append(t, storetest.Tape(t, a, "main"), repo.Message("user", "one"))
+	storetest.Handoff(t, storetest.Tape(t, a, "main"), "second")
 	remote := filepath.Join(t.TempDir(), "remote.git")
-	runGit(t, a.Dir(), "init", "-q", "--bare", remote)
-	mustDo(t, a.AddRemote(t.Context(), "origin", remote))
-	mustPush(t, a, nil)
-	return a, mustClone(t, remote)
+	storetest.Git(t, a.Dir(), "init", "-q", "--bare", remote)
+	storetest.Must(t, a.AddRemote(t.Context(), "origin", remote))
+	storetest.Push(t, a, nil)
+	return a, storetest.Clone(t, remote)
 }
 
-func mustPull(t *testing.T, s *Store) {
+func mustPull(t *testing.T, s *repo.Store) {
 	t.Helper()
 	_, err := s.Fetch(t.Context(), "origin", nil)
-	mustDo(t, err)
-	mustDo(t, joined(t.Context(), s))
+	storetest.Must(t, err)
+	storetest.Must(t, storetest.Join(t.Context(), s))
 }
 
 // Whoever has added it, and in whatever phase: who pulls has it, and nobody meets a conflict.
@@ -38,33 +39,33 @@ func TestPullArtifacts(t *testing.T) {
 		t.Run(fmt.Sprintf("handoffs=%v", handoffs), func(t *testing.T) {
 			alice, bob := sharing(t)
 			const both = "the same in both"
-			var mine [2]Artifact
-			for i, s := range []*Store{alice, bob} {
-				tp := openTape(t, s, "main")
+			var mine [2]repo.Artifact
+			for i, s := range []*repo.Store{alice, bob} {
+				tp := storetest.Tape(t, s, "main")
 				who := fmt.Sprint("who ", i)
-				mine[i] = addArtifact(t, tp, "own", "content of "+who)
-				mustAppend(t, tp, referTo(who, addArtifact(t, tp, "both", both)), referTo(who+" again", mine[i]))
+				mine[i] = storetest.AddArtifact(t, tp, "own", "content of "+who)
+				storetest.Append(t, tp, storetest.ReferTo(who, storetest.AddArtifact(t, tp, "both", both)), storetest.ReferTo(who+" again", mine[i]))
 				if handoffs {
-					mustHandoff(t, tp, who)
-					late := addArtifact(t, tp, "late", "late content of "+who)
-					mustAppend(t, tp, referTo(who+" late", late, mine[i]))
+					storetest.Handoff(t, tp, who)
+					late := storetest.AddArtifact(t, tp, "late", "late content of "+who)
+					storetest.Append(t, tp, storetest.ReferTo(who+" late", late, mine[i]))
 				}
 			}
-			mustPush(t, alice, nil)
+			storetest.Push(t, alice, nil)
 			mustPull(t, bob)
-			mustPush(t, bob, nil)
+			storetest.Push(t, bob, nil)
 			mustPull(t, alice)
-			for _, s := range []*Store{alice, bob} {
-				tp := openTape(t, s, "main")
+			for _, s := range []*repo.Store{alice, bob} {
+				tp := storetest.Tape(t, s, "main")
 				for i, a := range mine {
-					wantArtifact(t, tp, a, fmt.Sprint("content of who ", i))
+					storetest.WantArtifact(t, tp, a, fmt.Sprint("content of who ", i))
 				}
-				wantArtifact(t, tp, artifactNamed("both", both), both)
-				if out := runGit(t, s.Dir(), "status", "--porcelain"); out != "" {
+				storetest.WantArtifact(t, tp, storetest.ArtifactNamed("both", both), both)
+				if out := storetest.Git(t, s.Dir(), "status", "--porcelain"); out != "" {
 					t.Errorf("git status: %s", out)
 				}
 			}
-			if got, want := mustPicture(t, alice), mustPicture(t, bob); got != want {
+			if got, want := storetest.MustPicture(t, alice), storetest.MustPicture(t, bob); got != want {
 				t.Errorf("alice has\n%s\nbob has\n%s", got, want)
 			}
 		})
@@ -72,102 +73,102 @@ func TestPullArtifacts(t *testing.T) {
 }
 
 func TestMergeBringsArtifacts(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	old := addArtifact(t, m, "old", "from before")
-	mustAppend(t, m, referTo("one", old))
-	mustHandoff(t, m, "second")
-	x := mustFork(t, m, "x", "")
-	own := addArtifact(t, x, "own", "of the fork")
-	mustAppend(t, x, referTo("two", own), referTo("three", old))
-	addArtifact(t, x, "loose", "nobody refers to it")
-	mustHandoff(t, x, "in the fork")
-	late := addArtifact(t, x, "late", "of its second phase")
-	mustAppend(t, x, referTo("four", late, own))
-	addArtifact(t, m, "loose", "nobody refers to it here, either")
-	mustAppend(t, m, Message("user", "meanwhile"))
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	old := storetest.AddArtifact(t, m, "old", "from before")
+	storetest.Append(t, m, storetest.ReferTo("one", old))
+	storetest.Handoff(t, m, "second")
+	x := storetest.Fork(t, m, "x", "")
+	own := storetest.AddArtifact(t, x, "own", "of the fork")
+	storetest.Append(t, x, storetest.ReferTo("two", own), storetest.ReferTo("three", old))
+	storetest.AddArtifact(t, x, "loose", "nobody refers to it")
+	storetest.Handoff(t, x, "in the fork")
+	late := storetest.AddArtifact(t, x, "late", "of its second phase")
+	storetest.Append(t, x, storetest.ReferTo("four", late, own))
+	storetest.AddArtifact(t, m, "loose", "nobody refers to it here, either")
+	storetest.Append(t, m, repo.Message("user", "meanwhile"))
 	for range 2 {
-		_, err := join.Merge(t.Context(), x.in(), join.Options{Keep: true})
-		mustDo(t, err)
-		wantArtifact(t, m, own, "of the fork")
-		wantArtifact(t, m, late, "of its second phase")
+		_, err := join.Merge(t.Context(), storetest.InnerTape(x), join.Options{Keep: true})
+		storetest.Must(t, err)
+		storetest.WantArtifact(t, m, own, "of the fork")
+		storetest.WantArtifact(t, m, late, "of its second phase")
 	}
 	folder := filepath.Join(s.Dir(), layout.AnchorsDir, "003_in-the-fork", layout.ArtifactsDir)
 	if names, _ := filepath.Glob(folder + "/*"); len(names) != 2 {
 		t.Errorf("the fork's phase has %v", names)
 	}
-	mustDo(t, x.Discard(t.Context()))
-	wantArtifact(t, m, late, "of its second phase")
+	storetest.Must(t, x.Discard(t.Context()))
+	storetest.WantArtifact(t, m, late, "of its second phase")
 }
 
 // What git merges at a host has the artifacts as well once it is completed.
 func TestMergeOfGitsBringsArtifacts(t *testing.T) {
-	s := testStore(t, nil)
-	twoSides(t, s)
-	m, x := openTape(t, s, "main"), openTape(t, s, "main/x")
-	own := addArtifact(t, x, "own", "of the fork")
-	mustAppend(t, x, referTo("see", own))
-	ours := addArtifact(t, m, "ours", "of the tape")
-	mustAppend(t, m, referTo("see", ours))
-	mustCheckpoint(t, m)
-	mustCheckpoint(t, x)
-	loose := addArtifact(t, m, "loose", "not committed when git merged")
-	mustAppend(t, m, referTo("see", loose))
-	mergeWithGit(t, s.Dir(), "host, our tree")
-	wantArtifact(t, m, own, "of the fork")
-	wantArtifact(t, m, ours, "of the tape")
-	wantArtifact(t, m, loose, "not committed when git merged")
+	s := storetest.New(t, nil)
+	storetest.TwoSides(t, s)
+	m, x := storetest.Tape(t, s, "main"), storetest.Tape(t, s, "main/x")
+	own := storetest.AddArtifact(t, x, "own", "of the fork")
+	storetest.Append(t, x, storetest.ReferTo("see", own))
+	ours := storetest.AddArtifact(t, m, "ours", "of the tape")
+	storetest.Append(t, m, storetest.ReferTo("see", ours))
+	storetest.Checkpoint(t, m)
+	storetest.Checkpoint(t, x)
+	loose := storetest.AddArtifact(t, m, "loose", "not committed when git merged")
+	storetest.Append(t, m, storetest.ReferTo("see", loose))
+	storetest.MergeWithGit(t, s.Dir(), "host, our tree")
+	storetest.WantArtifact(t, m, own, "of the fork")
+	storetest.WantArtifact(t, m, ours, "of the tape")
+	storetest.WantArtifact(t, m, loose, "not committed when git merged")
 }
 
 func TestForkBehindAnEntryHasItsArtifacts(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	first := addArtifact(t, m, "first", "first content")
-	mustAppend(t, m, referTo("one", first), Message("user", "two"))
-	f := mustFork(t, m, "x", "@2")
-	wantArtifact(t, f, first, "first content")
-	mustAppend(t, f, referTo("again", first))
-	if _, err := s.GC(t.Context(), &GCOptions{Idle: -1}); err != nil {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	first := storetest.AddArtifact(t, m, "first", "first content")
+	storetest.Append(t, m, storetest.ReferTo("one", first), repo.Message("user", "two"))
+	f := storetest.Fork(t, m, "x", "@2")
+	storetest.WantArtifact(t, f, first, "first content")
+	storetest.Append(t, f, storetest.ReferTo("again", first))
+	if _, err := s.GC(t.Context(), &repo.GCOptions{Idle: -1}); err != nil {
 		t.Fatal(err)
 	}
-	wantArtifact(t, f, first, "first content")
+	storetest.WantArtifact(t, f, first, "first content")
 }
 
 func TestPushFindsSecretsInArtifacts(t *testing.T) {
 	alice, _ := sharing(t)
-	tp := openTape(t, alice, "main")
-	a := addArtifact(t, tp, "log", "line 1\ntoken "+testSecret("7")+"\n")
-	mustAppend(t, tp, referTo("see", a))
+	tp := storetest.Tape(t, alice, "main")
+	a := storetest.AddArtifact(t, tp, "log", "line 1\ntoken "+storetest.Secret("7")+"\n")
+	storetest.Append(t, tp, storetest.ReferTo("see", a))
 	_, err := alice.Push(t.Context(), "origin", nil)
-	if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "artifacts/"+a.ID) {
+	if !errors.Is(err, repo.ErrConflict) || !strings.Contains(err.Error(), "artifacts/"+a.ID) {
 		t.Errorf("push: %v", err)
 	}
 }
 
 // An older version has to say that the tape is newer, whatever it looks at first.
 func TestFormatOfTapesWithArtifacts(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
 	format := func(rev string) string {
 		out, err := exec.Command("git", "-C", s.Dir(), "log", "-1", "--format=%(trailers:key=Tape-Format,valueonly)", rev).Output()
-		mustDo(t, err)
+		storetest.Must(t, err)
 		return strings.TrimSpace(string(out))
 	}
-	mustAppend(t, m, Message("user", "without"))
-	mustHandoff(t, m, "second")
+	storetest.Append(t, m, repo.Message("user", "without"))
+	storetest.Handoff(t, m, "second")
 	if got := format("HEAD"); got != "1" {
 		t.Errorf("without artifacts the format is %s", got)
 	}
-	mustAppend(t, m, referTo("with", addArtifact(t, m, "x", "y")))
-	mustFork(t, m, "x", "")
+	storetest.Append(t, m, storetest.ReferTo("with", storetest.AddArtifact(t, m, "x", "y")))
+	storetest.Fork(t, m, "x", "")
 	for _, rev := range []string{"HEAD", "fork/main/x"} {
 		if got := format(rev); got != "2" {
 			t.Errorf("with artifacts the format of %s is %s", rev, got)
 		}
 	}
-	mustAppend(t, m, Message("user", "later"))
-	mustHandoff(t, m, "third")
-	mustHandoff(t, m, "fourth")
+	storetest.Append(t, m, repo.Message("user", "later"))
+	storetest.Handoff(t, m, "third")
+	storetest.Handoff(t, m, "fourth")
 	if got := format("HEAD"); got != "2" {
 		t.Errorf("behind artifacts the format is %s", got)
 	}

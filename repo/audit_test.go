@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/testkit/hostile"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -17,7 +19,7 @@ import (
 // only for remotes.
 func TestVerifyHostile(t *testing.T) {
 	t.Parallel()
-	good := healthyRemote(t)
+	good := storetest.HealthyRemote(t)
 	for _, k := range hostile.Cases() {
 		isBranch := strings.HasPrefix(k.Ref, layout.BranchPrefix) || strings.HasPrefix(k.Ref, layout.ForkPrefix)
 		if !isBranch || k.Want == "" || k.OnlyThen || k.Want == "the limit is" || k.Want == "has a name that is not used here" {
@@ -28,12 +30,12 @@ func TestVerifyHostile(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "evil.git")
 			k.Build(t, dir, good)
 			s := seen(t, dir)
-			head := mustHash(t, hostile.Refs(t, dir)[k.Ref])
-			tp, err := snapshot.TapeAt(s.in(), k.Ref, head)
+			head := storetest.Hash(t, hostile.Refs(t, dir)[k.Ref])
+			tp, err := snapshot.TapeAt(storetest.Inner(s), k.Ref, head)
 			if err != nil {
 				return
 			}
-			problems, err := audit.Problems(t.Context(), s.in(), tp, head, true)
+			problems, err := audit.Problems(t.Context(), storetest.Inner(s), tp, head, true)
 			if err == nil && len(problems) == 0 {
 				t.Errorf("verify finds nothing, but %q is refused of a remote", k.Want)
 			}
@@ -44,11 +46,11 @@ func TestVerifyHostile(t *testing.T) {
 // A commit that breaks a promise is told of once, and what follows it is compared with it.
 func TestVerifyGoesOn(t *testing.T) {
 	t.Parallel()
-	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
-	mustDo(t, err)
-	tp := openTape(t, s, "main")
-	mustAppend(t, tp, Message("user", "two"))
-	mustHandoff(t, tp, "work")
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	storetest.Must(t, err)
+	tp := storetest.Tape(t, s, "main")
+	storetest.Append(t, tp, repo.Message("user", "two"))
+	storetest.Handoff(t, tp, "work")
 	file := filepath.Join(s.Dir(), layout.AnchorsDir, "002_work", "messages.jsonl")
 	line := func(id int) string {
 		return fmt.Sprintf(`{"id":%d,"kind":"message","payload":{"role":"user","content":"x"},"meta":{},"date":"2026-11-20T09:30:00+00:00"}`+"\n", id)
@@ -67,18 +69,18 @@ func TestVerifyGoesOn(t *testing.T) {
 		{line(4), true},
 	} {
 		if step.text == "" {
-			mustDo(t, os.Remove(file))
+			storetest.Must(t, os.Remove(file))
 		} else {
-			writeFile(t, file, []byte(step.text))
+			storetest.WriteFile(t, file, []byte(step.text))
 		}
-		runGit(t, s.Dir(), "add", "-A")
-		runGit(t, s.Dir(), "-c", "user.name=Hand", "-c", "user.email=h@example.org", "commit", "-q", "-m", "by hand")
+		storetest.Git(t, s.Dir(), "add", "-A")
+		storetest.Git(t, s.Dir(), "-c", "user.name=Hand", "-c", "user.email=h@example.org", "commit", "-q", "-m", "by hand")
 		if !step.ok {
-			bad = append(bad, runGit(t, s.Dir(), "rev-parse", "HEAD")[:12])
+			bad = append(bad, storetest.Git(t, s.Dir(), "rev-parse", "HEAD")[:12])
 		}
 	}
-	problems, err := audit.Problems(t.Context(), s.in(), tp.in(), headOf(t, tp), true)
-	mustDo(t, err)
+	problems, err := audit.Problems(t.Context(), storetest.Inner(s), storetest.InnerTape(tp), storetest.Head(t, tp), true)
+	storetest.Must(t, err)
 	var named []string
 	for _, p := range problems {
 		named = append(named, p.File[:min(12, len(p.File))])

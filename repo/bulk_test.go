@@ -1,6 +1,4 @@
-package repo
-
-//tape:race: many goroutines use a store
+package repo_test
 
 import (
 	"context"
@@ -11,6 +9,8 @@ import (
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -19,11 +19,11 @@ var bulkTapes = []string{"one", "other/tape", "three"}
 
 // bringIn makes tapes in bulk, with entries and phases of their own, and returns those that
 // somebody else has made meanwhile.
-func bringIn(ctx context.Context, s *Store, names ...string) (lost []string, err error) {
+func bringIn(ctx context.Context, s *repo.Store, names ...string) (lost []string, err error) {
 	bulk := writer.NewBulk((*workspace.Store)(s))
 	defer bulk.Discard()
 	for _, name := range names {
-		tx, err := bulk.Create(ctx, name, Anchor{Name: FirstAnchor})
+		tx, err := bulk.Create(ctx, name, repo.Anchor{Name: repo.FirstAnchor})
 		if err == nil {
 			err = fillTx(ctx, tx, name)
 		}
@@ -36,20 +36,20 @@ func bringIn(ctx context.Context, s *Store, names ...string) (lost []string, err
 
 func fillTx(ctx context.Context, tx *writer.Tx, what string) error {
 	for i := range 2 {
-		if _, err := tx.Append(ctx, Message("user", fmt.Sprint(what, " ", i))); err != nil {
+		if _, err := tx.Append(ctx, repo.Message("user", fmt.Sprint(what, " ", i))); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
-		if _, err := tx.Append(ctx, Event("run", nil)); err != nil {
+		if _, err := tx.Append(ctx, repo.Event("run", nil)); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
-		if _, err := tx.Handoff(ctx, Anchor{Name: fmt.Sprint("step ", i)}); err != nil {
+		if _, err := tx.Handoff(ctx, repo.Anchor{Name: fmt.Sprint("step ", i)}); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
 	}
-	if _, err := tx.Append(ctx, big(layout.SealSize, "fills a file ")); err != nil {
+	if _, err := tx.Append(ctx, storetest.Big(layout.SealSize, "fills a file ")); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
-	_, err := tx.Append(ctx, Message("user", "behind it"))
+	_, err := tx.Append(ctx, repo.Message("user", "behind it"))
 	if err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
@@ -58,7 +58,7 @@ func fillTx(ctx context.Context, tx *writer.Tx, what string) error {
 }
 
 // addBare adds to a tape that has no working tree.
-func addBare(ctx context.Context, s *Store, name string) error {
+func addBare(ctx context.Context, s *repo.Store, name string) error {
 	t, err := (*workspace.Store)(s).Tape(ctx, name)
 	if err != nil {
 		return err
@@ -73,51 +73,51 @@ func addBare(ctx context.Context, s *Store, name string) error {
 // TestSoakBulkFaults: whichever operation fails, and whatever the power cut takes, each tape
 // is there with all its entries or not at all.
 func TestSoakBulkFaults(t *testing.T) {
-	tryFaults(t, []faultCase{
-		{name: "new", setup: someEntries, run: func(ctx context.Context, s *Store) error {
+	storetest.TryFaults(t, []storetest.FaultCase{
+		{Name: "new", Setup: storetest.SomeEntries, Run: func(ctx context.Context, s *repo.Store) error {
 			_, err := bringIn(ctx, s, bulkTapes...)
 			return err
 		}},
-		{name: "grown", setup: func(t *testing.T, s *Store) {
+		{Name: "grown", Setup: func(t *testing.T, s *repo.Store) {
 			if lost, err := bringIn(t.Context(), s, bulkTapes...); err != nil || lost != nil {
 				t.Fatal(lost, err)
 			}
-		}, run: func(ctx context.Context, s *Store) error { return addBare(ctx, s, "other/tape") }},
-	}, pace{alone: testkit.Size(5, 1), others: testkit.Size(20, 1), goOn: testkit.Size(8, 1)})
+		}, Run: func(ctx context.Context, s *repo.Store) error { return addBare(ctx, s, "other/tape") }},
+	}, storetest.Pace{Alone: testkit.Size(5, 1), Others: testkit.Size(20, 1), GoOn: testkit.Size(8, 1)})
 }
 
 // TestBulk: tapes that came in together are like others: they are written to, forked, merged,
 // checked, collected, and added to with a working tree and without.
 func TestBulk(t *testing.T) {
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	if lost, err := bringIn(t.Context(), s, bulkTapes...); err != nil || lost != nil {
 		t.Fatal(lost, err)
 	}
 	for _, name := range bulkTapes {
-		if dir := openTape(t, s, name).WorkTree(); dir != "" {
+		if dir := storetest.Tape(t, s, name).WorkTree(); dir != "" {
 			t.Errorf("%s has the working tree %s", name, dir)
 		}
 	}
-	healthy(t, s.Dir())
-	mustDo(t, addBare(t.Context(), s, "one"))
-	mustAppend(t, openTape(t, s, "other/tape"), Message("user", "by hand"))
-	mustDo(t, addBare(t.Context(), s, "other/tape"))
+	storetest.Healthy(t, s.Dir())
+	storetest.Must(t, addBare(t.Context(), s, "one"))
+	storetest.Append(t, storetest.Tape(t, s, "other/tape"), repo.Message("user", "by hand"))
+	storetest.Must(t, addBare(t.Context(), s, "other/tape"))
 	for name, want := range map[string]int{"one": 17, "other/tape": 18, "three": 9} {
-		all := entriesOf(t, openTape(t, s, name), Query{})
+		all := storetest.Entries(t, storetest.Tape(t, s, name), repo.Query{})
 		if len(all) != want || all[len(all)-1].ID != int64(want) {
 			t.Errorf("%s has %d entries, not %d", name, len(all), want)
 		}
 	}
-	if _, err := bringIn(t.Context(), s, "one"); !errors.Is(err, ErrConflict) {
+	if _, err := bringIn(t.Context(), s, "one"); !errors.Is(err, repo.ErrConflict) {
 		t.Errorf("a tape that is there: %v", err)
 	}
-	healthy(t, s.Dir())
+	storetest.Healthy(t, s.Dir())
 }
 
 // TestBulkRaces: of several who bring in the same tapes, and one who makes them one by one,
 // each tape is made by one, and nobody's is lost.
 func TestBulkRaces(t *testing.T) {
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	var names []string
 	for i := range 20 {
 		names = append(names, fmt.Sprint("tape-", i))
@@ -131,23 +131,23 @@ func TestBulkRaces(t *testing.T) {
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() {
-			own := openFaulty(t, s.Dir(), nil)
+			own := storetest.OpenFaulty(t, s.Dir(), nil)
 			bulk := writer.NewBulk((*workspace.Store)(own))
 			var mine []string
 			for _, name := range names {
-				tx, err := bulk.Create(t.Context(), name, Anchor{Name: FirstAnchor})
-				if errors.Is(err, ErrConflict) {
+				tx, err := bulk.Create(t.Context(), name, repo.Anchor{Name: repo.FirstAnchor})
+				if errors.Is(err, repo.ErrConflict) {
 					continue
 				}
 				mine = append(mine, name)
-				if mustDo(t, err); !tx.InBulk() {
+				if storetest.Must(t, err); !tx.InBulk() {
 					claim(name)
 					mine = mine[:len(mine)-1]
 				}
-				mustDo(t, fillTx(t.Context(), tx, name))
+				storetest.Must(t, fillTx(t.Context(), tx, name))
 			}
 			lost, err := bulk.Commit(t.Context())
-			mustDo(t, err)
+			storetest.Must(t, err)
 			gone := map[string]bool{}
 			for _, name := range lost {
 				gone[name] = true
@@ -160,20 +160,20 @@ func TestBulkRaces(t *testing.T) {
 		})
 	}
 	group.Go(func() {
-		own := openFaulty(t, s.Dir(), nil)
+		own := storetest.OpenFaulty(t, s.Dir(), nil)
 		for _, name := range names[5:8] {
 			if _, err := own.CreateTape(t.Context(), name); err == nil {
 				claim(name)
-			} else if !errors.Is(err, ErrConflict) {
+			} else if !errors.Is(err, repo.ErrConflict) {
 				t.Error(err)
 			}
 		}
 	})
 	group.Wait()
 	for _, name := range names {
-		if n := len(entriesOf(t, openTape(t, s, name), Query{})); n != 9 && n != 1 {
+		if n := len(storetest.Entries(t, storetest.Tape(t, s, name), repo.Query{})); n != 9 && n != 1 {
 			t.Errorf("%s has %d entries", name, n)
 		}
 	}
-	healthy(t, s.Dir())
+	storetest.Healthy(t, s.Dir())
 }

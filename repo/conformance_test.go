@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -44,11 +46,11 @@ const bootstrap = "session/start"
 
 // record makes the tape of a case; an anchor among the entries is a handoff. It returns
 // what the cases call the entries, by id.
-func (c queryCase) record(t *testing.T, tp *Tape) map[int64]string {
+func (c queryCase) record(t *testing.T, tp *repo.Tape) map[int64]string {
 	t.Helper()
 	refs := map[int64]string{1: bootstrap}
 	for _, e := range c.Entries {
-		if e.Kind == KindAnchor {
+		if e.Kind == repo.KindAnchor {
 			var payload struct {
 				Name  string
 				State json.RawMessage
@@ -56,50 +58,50 @@ func (c queryCase) record(t *testing.T, tp *Tape) map[int64]string {
 			if err := json.Unmarshal(e.Payload, &payload); err != nil {
 				t.Fatal(err)
 			}
-			h, err := tp.Handoff(t.Context(), Anchor{Name: payload.Name, State: payload.State, Meta: e.Meta, Date: e.Date})
+			h, err := tp.Handoff(t.Context(), repo.Anchor{Name: payload.Name, State: payload.State, Meta: e.Meta, Date: e.Date})
 			if err != nil {
 				t.Fatal(err)
 			}
 			refs[h.Entry] = e.Ref
 			continue
 		}
-		refs[mustAppend(t, tp, Draft{Kind: e.Kind, Payload: e.Payload, Meta: e.Meta, Date: e.Date})[0].ID] = e.Ref
+		refs[storetest.Append(t, tp, repo.Draft{Kind: e.Kind, Payload: e.Payload, Meta: e.Meta, Date: e.Date})[0].ID] = e.Ref
 	}
 	return refs
 }
 
 // query turns the case's query into this package's.
-func (c queryCase) query(now time.Time) (Query, error) {
-	q := Query{After: c.Query.After, Kinds: c.Query.Kinds, Limit: c.Query.Limit, SkipFirst: c.Query.SkipBootstrap}
+func (c queryCase) query(now time.Time) (repo.Query, error) {
+	q := repo.Query{After: c.Query.After, Kinds: c.Query.Kinds, Limit: c.Query.Limit, SkipFirst: c.Query.SkipBootstrap}
 	if c.Query.AfterLast {
-		q.After = Latest
+		q.After = repo.Latest
 	}
 	if len(c.Query.Between) == 2 {
 		q.From, q.To = c.Query.Between[0], c.Query.Between[1]
 	}
 	var err error
 	if c.Query.Since != "" {
-		if q.Since, err = ParseSince(c.Query.Since, now); err != nil {
+		if q.Since, err = repo.ParseSince(c.Query.Since, now); err != nil {
 			return q, err
 		}
 	}
 	if c.Query.Until != "" {
-		q.Until, err = ParseUntil(c.Query.Until, now)
+		q.Until, err = repo.ParseUntil(c.Query.Until, now)
 	}
 	return q, err
 }
 
 func (c queryCase) run(t *testing.T) {
 	t.Helper()
-	tp := openTape(t, testStore(t, nil), "")
+	tp := storetest.Tape(t, storetest.New(t, nil), "")
 	refs := c.record(t, tp)
 	for _, state := range []string{"from the files", "from the commit"} {
 		q, err := c.query(time.Now())
-		var got []Entry
+		var got []repo.Entry
 		if err == nil {
-			got, err = collect(t.Context(), tp, q)
+			got, err = storetest.Collect(t.Context(), tp, q)
 		}
-		class := map[string]error{"not_found": ErrNotFound, "usage": ErrInvalid}[c.Expect.Error]
+		class := map[string]error{"not_found": repo.ErrNotFound, "usage": repo.ErrInvalid}[c.Expect.Error]
 		switch {
 		case c.Expect.Error == "" && err != nil:
 			t.Fatalf("%s: %v", state, err)
@@ -120,8 +122,8 @@ func (c queryCase) run(t *testing.T) {
 			}
 		}
 		// Once more where the tape has no working tree.
-		mustCheckpoint(t, tp)
-		runGit(t, tp.Store().Dir(), "checkout", "--quiet", "--detach")
+		storetest.Checkpoint(t, tp)
+		storetest.Git(t, tp.Store().Dir(), "checkout", "--quiet", "--detach")
 	}
 }
 
@@ -166,12 +168,12 @@ func script(words string) []caseEntry {
 	var out []caseEntry
 	for word := range strings.FieldsSeq(words) {
 		ref, date, _ := strings.Cut(word, "@")
-		e := caseEntry{Ref: ref, Date: date, Kind: KindMessage, Payload: Message("user", ref).Payload}
+		e := caseEntry{Ref: ref, Date: date, Kind: repo.KindMessage, Payload: repo.Message("user", ref).Payload}
 		if name, ok := strings.CutPrefix(ref, "#"); ok {
 			name, _, _ = strings.Cut(name, "/") // #a/2 is another anchor named a
-			e.Kind, e.Payload = KindAnchor, json.RawMessage(`{"name":"`+name+`"}`)
+			e.Kind, e.Payload = repo.KindAnchor, json.RawMessage(`{"name":"`+name+`"}`)
 		} else if kind, name, ok := strings.Cut(ref, ":"); ok {
-			e.Kind, e.Payload = map[string]string{"call": KindToolCall, "event": KindEvent, "x": "custom.kind"}[kind], json.RawMessage(`{"calls":[],"name":"`+name+`"}`)
+			e.Kind, e.Payload = map[string]string{"call": repo.KindToolCall, "event": repo.KindEvent, "x": "custom.kind"}[kind], json.RawMessage(`{"calls":[],"name":"`+name+`"}`)
 		}
 		out = append(out, e)
 	}
@@ -215,11 +217,11 @@ func TestQueries(t *testing.T) {
 		"a kind of one's own":                       {"m x:1 m2", caseQuery{Kinds: []string{"custom.kind"}}, "x:1"},
 		"a kind that nothing has":                   {phases, caseQuery{Kinds: []string{"none"}}, ""},
 		"anchors alone":                             {phases, caseQuery{Kinds: []string{"anchor"}}, "session/start #plan #build"},
-		"a limit":                                   {phases, caseQuery{Limit: N(2)}, "session/start hello"},
-		"a limit of nothing":                        {phases, caseQuery{Limit: N(0)}, ""},
-		"a limit beyond the end":                    {phases, caseQuery{AfterLast: true, Limit: N(99)}, "code"},
-		"a negative limit":                          {phases, caseQuery{Limit: N(-1)}, "!usage"},
-		"the limit comes last":                      {"#a call:1 m1 m2 m3", caseQuery{After: "a", Kinds: []string{"message"}, Limit: N(2)}, "m1 m2"},
+		"a limit":                                   {phases, caseQuery{Limit: repo.N(2)}, "session/start hello"},
+		"a limit of nothing":                        {phases, caseQuery{Limit: repo.N(0)}, ""},
+		"a limit beyond the end":                    {phases, caseQuery{AfterLast: true, Limit: repo.N(99)}, "code"},
+		"a negative limit":                          {phases, caseQuery{Limit: repo.N(-1)}, "!usage"},
+		"the limit comes last":                      {"#a call:1 m1 m2 m3", caseQuery{After: "a", Kinds: []string{"message"}, Limit: repo.N(2)}, "m1 m2"},
 		"a bare end date lasts the day":             {dated, caseQuery{Until: "2026-05-01", Kinds: []string{"message"}}, "w x"},
 		"both ends are included":                    {dated, caseQuery{Since: "2026-05-02T00:00:00Z", Until: "2026-05-02T00:00:00Z"}, "y z"},
 		"zones are compared as moments":             {dated, caseQuery{Since: "2026-05-02T02:00:00+02:00", Until: "2026-05-01T20:00:00-04:00"}, "y z"},

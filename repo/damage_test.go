@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/store/audit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -18,8 +20,8 @@ import (
 //	002_work           messages 8 9 11, events 10                committed
 //	                   messages 12 13, events 14                 not committed
 type damaged struct {
-	*Store
-	*Tape
+	*repo.Store
+	*repo.Tape
 }
 
 const (
@@ -30,26 +32,26 @@ const (
 func newDamaged(t *testing.T) damaged {
 	t.Helper()
 	s := newWhole(t)
-	return damaged{s, openTape(t, s, "")}
+	return damaged{s, storetest.Tape(t, s, "")}
 }
 
 // newWhole makes the workspace that is to be damaged.
-func newWhole(t *testing.T) *Store {
+func newWhole(t *testing.T) *repo.Store {
 	t.Helper()
-	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tp := openTape(t, s, "")
-	call := Draft{Kind: KindToolCall, Payload: []byte(`{"calls":[]}`)}
-	mustAppend(t, tp, Message("user", "two"), Message("user", "three"), call, Event("five", nil), Message("user", "six"))
-	mustHandoff(t, tp, "work")
-	mustAppend(t, tp, Message("user", "eight"), Message("user", "nine"), Event("ten", nil), Message("user", "eleven"))
-	mustCheckpoint(t, tp)
-	mustAppend(t, tp, Message("user", "twelve"))
-	mustAppend(t, tp, Message("user", "thirteen"))
-	mustAppend(t, tp, Event("fourteen", nil))
-	verified(t, s.Dir())
+	tp := storetest.Tape(t, s, "")
+	call := repo.Draft{Kind: repo.KindToolCall, Payload: []byte(`{"calls":[]}`)}
+	storetest.Append(t, tp, repo.Message("user", "two"), repo.Message("user", "three"), call, repo.Event("five", nil), repo.Message("user", "six"))
+	storetest.Handoff(t, tp, "work")
+	storetest.Append(t, tp, repo.Message("user", "eight"), repo.Message("user", "nine"), repo.Event("ten", nil), repo.Message("user", "eleven"))
+	storetest.Checkpoint(t, tp)
+	storetest.Append(t, tp, repo.Message("user", "twelve"))
+	storetest.Append(t, tp, repo.Message("user", "thirteen"))
+	storetest.Append(t, tp, repo.Event("fourteen", nil))
+	storetest.Verified(t, s.Dir())
 	return s
 }
 
@@ -59,7 +61,7 @@ func (d damaged) file(name string) string { return filepath.Join(d.Dir(), filepa
 func (d damaged) edit(t *testing.T, name string, f func(all [][]byte) [][]byte) {
 	t.Helper()
 	path := d.file(name)
-	writeFile(t, path, bytes.Join(f(bytes.SplitAfter(readFile(t, path), []byte("\n"))), nil))
+	storetest.WriteFile(t, path, bytes.Join(f(bytes.SplitAfter(storetest.ReadFile(t, path), []byte("\n"))), nil))
 }
 
 func (d damaged) replace(t *testing.T, name string, line int, old, with string) {
@@ -86,7 +88,7 @@ func (d damaged) cut(t *testing.T, name string, bytesOff int) {
 
 func (d damaged) add(t *testing.T, name, text string) {
 	t.Helper()
-	writeFile(t, d.file(name), append(readFile(t, d.file(name)), text...))
+	storetest.WriteFile(t, d.file(name), append(storetest.ReadFile(t, d.file(name)), text...))
 }
 
 func line(id int, content string) string {
@@ -150,21 +152,21 @@ func TestDamage(t *testing.T) {
 			openPhase + events, 3, false},
 		"an entry in the wrong file": {func(t *testing.T, d damaged) { d.add(t, openPhase+events, line(15, "not an event")) },
 			openPhase + events, 3, false},
-		"a file deleted": {func(t *testing.T, d damaged) { remove(t, d.file(openPhase+messages)) },
+		"a file deleted": {func(t *testing.T, d damaged) { storetest.Remove(t, d.file(openPhase+messages)) },
 			openPhase + messages, 0, false},
-		"the file deleted that ends the tape": {func(t *testing.T, d damaged) { remove(t, d.file(openPhase+events)) },
+		"the file deleted that ends the tape": {func(t *testing.T, d damaged) { storetest.Remove(t, d.file(openPhase+events)) },
 			openPhase + events, 0, false},
-		"a file of a closed phase deleted": {func(t *testing.T, d damaged) { remove(t, d.file(closedPhase+tools)) },
+		"a file of a closed phase deleted": {func(t *testing.T, d damaged) { storetest.Remove(t, d.file(closedPhase+tools)) },
 			closedPhase, 0, true},
-		"an anchor deleted": {func(t *testing.T, d damaged) { remove(t, d.file(openPhase+"anchor.json")) },
+		"an anchor deleted": {func(t *testing.T, d damaged) { storetest.Remove(t, d.file(openPhase+"anchor.json")) },
 			openPhase + "anchor.json", 0, false},
-		"an anchor overwritten": {func(t *testing.T, d damaged) { writeFile(t, d.file(openPhase+"anchor.json"), []byte("{}\n")) },
+		"an anchor overwritten": {func(t *testing.T, d damaged) { storetest.WriteFile(t, d.file(openPhase+"anchor.json"), []byte("{}\n")) },
 			openPhase + "anchor.json", 0, true},
-		"the open phase deleted": {func(t *testing.T, d damaged) { remove(t, d.file(openPhase)) },
+		"the open phase deleted": {func(t *testing.T, d damaged) { storetest.Remove(t, d.file(openPhase)) },
 			openPhase, 0, false},
-		"a closed phase deleted": {func(t *testing.T, d damaged) { remove(t, d.file(closedPhase)) },
+		"a closed phase deleted": {func(t *testing.T, d damaged) { storetest.Remove(t, d.file(closedPhase)) },
 			"anchors", 0, false},
-		"all phases deleted": {func(t *testing.T, d damaged) { remove(t, d.file("anchors")) },
+		"all phases deleted": {func(t *testing.T, d damaged) { storetest.Remove(t, d.file("anchors")) },
 			"anchors", 0, false},
 	} {
 		for _, memory := range []string{"", ", notes lost"} {
@@ -174,12 +176,12 @@ func TestDamage(t *testing.T) {
 			t.Run(name+memory, func(t *testing.T) {
 				t.Parallel()
 				dir := filepath.Join(t.TempDir(), "ws")
-				copyTree(t, whole.Dir(), dir)
-				s := reopen(t, dir)
-				d := damaged{s, openTape(t, s, "")}
+				storetest.CopyTree(t, whole.Dir(), dir)
+				s := storetest.Reopen(t, dir)
+				d := damaged{s, storetest.Tape(t, s, "")}
 				c.harm(t, d)
 				if memory != "" {
-					remove(t, filepath.Join(d.Dir(), ".git", "tape", "locks"))
+					storetest.Remove(t, filepath.Join(d.Dir(), ".git", "tape", "locks"))
 				}
 				want := func(what, file string, n int, err error) {
 					t.Helper()
@@ -191,10 +193,10 @@ func TestDamage(t *testing.T) {
 						t.Errorf("%s names line %d, not %d: %v", what, n, c.line, err)
 					}
 				}
-				s = reopen(t, dir)
-				tp := openTape(t, s, "main")
-				var broken *CorruptError
-				_, err := collect(t.Context(), tp, Query{})
+				s = storetest.Reopen(t, dir)
+				tp := storetest.Tape(t, s, "main")
+				var broken *repo.CorruptError
+				_, err := storetest.Collect(t.Context(), tp, repo.Query{})
 				if errors.As(err, &broken) {
 					want("a read", broken.File, broken.Line, err)
 				} else {
@@ -215,11 +217,11 @@ func TestDamage(t *testing.T) {
 					t.Errorf("verify does not name %s:%d: %v", c.file, c.line, report.Problems)
 				}
 
-				before := snapshotFiles(t, d.Dir())
+				before := storetest.EntryFiles(t, d.Dir())
 				for what, write := range map[string]func() error{
-					"append":     func() error { _, err := tp.Append(t.Context(), nil, Message("user", "more")); return err },
-					"batch":      func() error { _, err := tp.Append(t.Context(), nil, System("a"), System("b")); return err },
-					"handoff":    func() error { _, err := tp.Handoff(t.Context(), Anchor{Name: "next"}); return err },
+					"append":     func() error { _, err := tp.Append(t.Context(), nil, repo.Message("user", "more")); return err },
+					"batch":      func() error { _, err := tp.Append(t.Context(), nil, repo.System("a"), repo.System("b")); return err },
+					"handoff":    func() error { _, err := tp.Handoff(t.Context(), repo.Anchor{Name: "next"}); return err },
 					"checkpoint": func() error { _, _, err := tp.Checkpoint(t.Context()); return err },
 				} {
 					if c.passed {
@@ -229,12 +231,12 @@ func TestDamage(t *testing.T) {
 						t.Errorf("%s says %v", what, err)
 					} else {
 						want(what, broken.File, broken.Line, err)
-						if len(Hints(err)) == 0 {
+						if len(repo.Hints(err)) == 0 {
 							t.Errorf("%s gives no hint", what)
 						}
 					}
 				}
-				if !c.passed && before != snapshotFiles(t, d.Dir()) {
+				if !c.passed && before != storetest.EntryFiles(t, d.Dir()) {
 					t.Error("a refused write changed files")
 				}
 			})
@@ -242,53 +244,27 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-func remove(t testing.TB, path string) {
-	t.Helper()
-	if _, err := os.Lstat(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// snapshotFiles is the content of all entry files.
-func snapshotFiles(t testing.TB, dir string) string {
-	t.Helper()
-	var b strings.Builder
-	for _, pattern := range []string{"anchors/*/*", "tapes/*/anchors/*/*"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range files {
-			fmt.Fprintf(&b, "%s\n%s\n", f, readFile(t, f))
-		}
-	}
-	return b.String()
-}
-
 // TestDamageUndone mends what TestDamage breaks as the hints say.
 func TestDamageUndone(t *testing.T) {
 	d := newDamaged(t)
 	d.edit(t, openPhase+"messages.jsonl", func(all [][]byte) [][]byte { return all[:1] })
-	remove(t, d.file(openPhase+"events.jsonl"))
-	_, err := d.Tape.Append(t.Context(), nil, Message("user", "x"))
-	wantIs(t, err, ErrCorrupt)
-	if hint := fmt.Sprint(Hints(err)); !strings.Contains(hint, "repair-tape") {
+	storetest.Remove(t, d.file(openPhase+"events.jsonl"))
+	_, err := d.Tape.Append(t.Context(), nil, repo.Message("user", "x"))
+	storetest.WantIs(t, err, repo.ErrCorrupt)
+	if hint := fmt.Sprint(repo.Hints(err)); !strings.Contains(hint, "repair-tape") {
 		t.Errorf("the hint is %q", hint)
 	}
-	runGit(t, d.Dir(), "restore", "--", openPhase)
-	_, err = d.Tape.Append(t.Context(), nil, Message("user", "x"))
-	wantIs(t, err, ErrCorrupt) // what was not committed is still missing
+	storetest.Git(t, d.Dir(), "restore", "--", openPhase)
+	_, err = d.Tape.Append(t.Context(), nil, repo.Message("user", "x"))
+	storetest.WantIs(t, err, repo.ErrCorrupt) // what was not committed is still missing
 	if _, err := d.Store.Repair(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e := mustAppend(t, d.Tape, Message("user", "on we go"))
+	e := storetest.Append(t, d.Tape, repo.Message("user", "on we go"))
 	if e[0].ID != 15 { // no id is given twice
 		t.Errorf("the next id is %d, want 15", e[0].ID)
 	}
-	healthy(t, d.Dir())
+	storetest.Healthy(t, d.Dir())
 }
 
 // TestTornLine: a last line without its end was never acknowledged.
@@ -303,30 +279,30 @@ func TestTornLine(t *testing.T) {
 			d := newDamaged(t)
 			d.add(t, openPhase+"messages.jsonl", torn)
 			warned := []string{}
-			s, err := Open(t.Context(), d.Dir(), &Options{Warn: func(m string) { warned = append(warned, m) }})
+			s, err := repo.Open(t.Context(), d.Dir(), &repo.Options{Warn: func(m string) { warned = append(warned, m) }})
 			if err != nil {
 				t.Fatal(err)
 			}
-			tp := openTape(t, s, "")
-			if got := len(entriesOf(t, tp, Query{})); got != 14 {
+			tp := storetest.Tape(t, s, "")
+			if got := len(storetest.Entries(t, tp, repo.Query{})); got != 14 {
 				t.Errorf("readers see %d entries, want 14", got)
 			}
-			if e := mustAppend(t, tp, Message("user", "the real one")); e[0].ID != 15 {
+			if e := storetest.Append(t, tp, repo.Message("user", "the real one")); e[0].ID != 15 {
 				t.Errorf("the next id is %d, want 15", e[0].ID)
 			}
 			kept, err := filepath.Glob(filepath.Join(d.Dir(), ".git", "tape", "torn", "*"))
 			if err != nil || len(kept) != 1 {
 				t.Fatalf("kept %v, %v", kept, err)
 			}
-			if got := string(readFile(t, kept[0])); got != torn {
+			if got := string(storetest.ReadFile(t, kept[0])); got != torn {
 				t.Errorf("kept %q, want %q", got, torn)
 			}
 			if len(warned) != 1 || !strings.Contains(warned[0], kept[0]) {
 				t.Errorf("the warnings are %q", warned)
 			}
-			mustHandoff(t, tp, "on we go")
-			wantClean(t, d.Dir())
-			healthy(t, d.Dir())
+			storetest.Handoff(t, tp, "on we go")
+			storetest.WantClean(t, d.Dir())
+			storetest.Healthy(t, d.Dir())
 		})
 	}
 }
@@ -339,18 +315,18 @@ func TestHandWork(t *testing.T) {
 			d := newDamaged(t)
 			d.add(t, openPhase+"messages.jsonl", line(15, "by hand"))
 			if commit {
-				runGit(t, d.Dir(), "-c", "user.name=Hand", "-c", "user.email=h@example.org", "commit", "--quiet", "-am", "by hand")
+				storetest.Git(t, d.Dir(), "-c", "user.name=Hand", "-c", "user.email=h@example.org", "commit", "--quiet", "-am", "by hand")
 			}
-			got := entriesOf(t, d.Tape, Query{Tail: N(1)})
+			got := storetest.Entries(t, d.Tape, repo.Query{Tail: repo.N(1)})
 			if len(got) != 1 || got[0].ID != 15 || !bytes.Contains(got[0].Payload, []byte("by hand")) {
-				t.Errorf("the last entry is %v", lines(got))
+				t.Errorf("the last entry is %v", storetest.Lines(got))
 			}
-			if e := mustAppend(t, d.Tape, Message("user", "by program")); e[0].ID != 16 {
+			if e := storetest.Append(t, d.Tape, repo.Message("user", "by program")); e[0].ID != 16 {
 				t.Errorf("the next id is %d, want 16", e[0].ID)
 			}
-			mustHandoff(t, d.Tape, "next")
-			wantClean(t, d.Dir())
-			healthy(t, d.Dir())
+			storetest.Handoff(t, d.Tape, "next")
+			storetest.WantClean(t, d.Dir())
+			storetest.Healthy(t, d.Dir())
 		})
 	}
 }
@@ -359,11 +335,11 @@ func TestHandWork(t *testing.T) {
 func TestDamagedGit(t *testing.T) {
 	t.Run("tape.json in a commit", func(t *testing.T) {
 		d := newDamaged(t)
-		writeFile(t, d.file("tape.json"), []byte("{}\n"))
-		runGit(t, d.Dir(), "-c", "user.name=Hand", "-c", "user.email=h@example.org", "commit", "--quiet", "-am", "oops")
-		s := reopen(t, d.Dir())
+		storetest.WriteFile(t, d.file("tape.json"), []byte("{}\n"))
+		storetest.Git(t, d.Dir(), "-c", "user.name=Hand", "-c", "user.email=h@example.org", "commit", "--quiet", "-am", "oops")
+		s := storetest.Reopen(t, d.Dir())
 		_, err := s.Tapes(t.Context())
-		wantIs(t, err, ErrCorrupt)
+		storetest.WantIs(t, err, repo.ErrCorrupt)
 		if err == nil || !strings.Contains(err.Error(), "tape.json") {
 			t.Errorf("the error does not name the file: %v", err)
 		}
@@ -379,24 +355,24 @@ func TestDamagedGit(t *testing.T) {
 		"no such object": strings.Repeat("1", 40) + "\n"} {
 		t.Run("ref file: "+name, func(t *testing.T) {
 			d := newDamaged(t)
-			writeFile(t, d.file(".git/refs/heads/tape/main"), []byte(content))
-			s := reopen(t, d.Dir())
+			storetest.WriteFile(t, d.file(".git/refs/heads/tape/main"), []byte(content))
+			s := storetest.Reopen(t, d.Dir())
 			check := func(what string, err error) {
 				t.Helper()
-				wantIs(t, err, ErrCorrupt)
+				storetest.WantIs(t, err, repo.ErrCorrupt)
 				if err != nil && !strings.Contains(err.Error(), "tape/main") && !strings.Contains(err.Error(), "1111") {
 					t.Errorf("%s does not say which ref: %v", what, err)
 				}
 			}
 			tp, err := s.Tape(t.Context(), "main")
 			if err == nil {
-				_, err = collect(t.Context(), tp, Query{})
+				_, err = storetest.Collect(t.Context(), tp, repo.Query{})
 			}
 			check("a read", err)
 			if tp == nil {
 				tp = d.Tape
 			}
-			_, err = tp.Append(t.Context(), nil, Message("user", "x"))
+			_, err = tp.Append(t.Context(), nil, repo.Message("user", "x"))
 			check("append", err)
 			report, err := s.Verify(t.Context())
 			if err != nil {
@@ -409,11 +385,11 @@ func TestDamagedGit(t *testing.T) {
 	}
 	t.Run("tags", func(t *testing.T) {
 		d := newDamaged(t)
-		lost := runGit(t, d.Dir(), "rev-parse", "anchor/main/001_session-start")
-		runGit(t, d.Dir(), "tag", "-d", "anchor/main/001_session-start")
-		runGit(t, d.Dir(), "tag", "-f", "anchor/main/002_work", "HEAD~1")
-		runGit(t, d.Dir(), "tag", "anchor/main/009_mine")
-		report, err := reopen(t, d.Dir()).Verify(t.Context())
+		lost := storetest.Git(t, d.Dir(), "rev-parse", "anchor/main/001_session-start")
+		storetest.Git(t, d.Dir(), "tag", "-d", "anchor/main/001_session-start")
+		storetest.Git(t, d.Dir(), "tag", "-f", "anchor/main/002_work", "HEAD~1")
+		storetest.Git(t, d.Dir(), "tag", "anchor/main/009_mine")
+		report, err := storetest.Reopen(t, d.Dir()).Verify(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -425,15 +401,15 @@ func TestDamagedGit(t *testing.T) {
 		if _, err := d.Store.Repair(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if again := runGit(t, d.Dir(), "rev-parse", "anchor/main/001_session-start"); again != lost {
+		if again := storetest.Git(t, d.Dir(), "rev-parse", "anchor/main/001_session-start"); again != lost {
 			t.Errorf("the lost tag was %s, and is %s now", lost, again)
 		}
 	})
 	t.Run("lost blob", func(t *testing.T) {
 		d := newDamaged(t)
-		blob := runGit(t, d.Dir(), "rev-parse", "HEAD:"+openPhase+"messages.jsonl")
-		remove(t, d.file(".git/objects/"+blob[:2]+"/"+blob[2:]))
-		report, err := reopen(t, d.Dir()).Verify(t.Context())
+		blob := storetest.Git(t, d.Dir(), "rev-parse", "HEAD:"+openPhase+"messages.jsonl")
+		storetest.Remove(t, d.file(".git/objects/"+blob[:2]+"/"+blob[2:]))
+		report, err := storetest.Reopen(t, d.Dir()).Verify(t.Context())
 		if err != nil || report.OK {
 			t.Errorf("verify says %v, %v", report, err)
 		}
@@ -441,22 +417,22 @@ func TestDamagedGit(t *testing.T) {
 	for name, content := range map[string]string{"garbage": "what?", "array": "[]", "empty": "", "policy": `{"commit":"never"}`, "number": `{"max_line":"much"}`} {
 		t.Run("config.json: "+name, func(t *testing.T) {
 			d := newDamaged(t)
-			writeFile(t, d.file(".git/tape/config.json"), []byte(content))
-			_, err := Open(t.Context(), d.Dir(), nil)
-			wantIs(t, err, ErrCorrupt)
-			if err == nil || !strings.Contains(err.Error(), "config.json") || len(Hints(err)) == 0 {
-				t.Errorf("it should name the file and a way out: %v (%s)", err, Hints(err))
+			storetest.WriteFile(t, d.file(".git/tape/config.json"), []byte(content))
+			_, err := repo.Open(t.Context(), d.Dir(), nil)
+			storetest.WantIs(t, err, repo.ErrCorrupt)
+			if err == nil || !strings.Contains(err.Error(), "config.json") || len(repo.Hints(err)) == 0 {
+				t.Errorf("it should name the file and a way out: %v (%s)", err, repo.Hints(err))
 			}
 		})
 	}
 	t.Run("config.json: unknown settings stay", func(t *testing.T) {
 		d := newDamaged(t)
-		writeFile(t, d.file(".git/tape/config.json"), []byte(`{"tape":"main","future":{"a":1.0}}`))
-		s := reopen(t, d.Dir())
+		storetest.WriteFile(t, d.file(".git/tape/config.json"), []byte(`{"tape":"main","future":{"a":1.0}}`))
+		s := storetest.Reopen(t, d.Dir())
 		if err := s.SetSetting("commit", "turn"); err != nil {
 			t.Fatal(err)
 		}
-		if raw := readFile(t, d.file(".git/tape/config.json")); !bytes.Contains(raw, []byte(`1.0`)) {
+		if raw := storetest.ReadFile(t, d.file(".git/tape/config.json")); !bytes.Contains(raw, []byte(`1.0`)) {
 			t.Errorf("lost what is unknown: %s", raw)
 		}
 	})

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"tape/internal/store/layout"
 	"tape/internal/store/writer"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -23,20 +25,20 @@ func TestBytesSurvive(t *testing.T) {
 		`{"s":"tab\tnewline\nquote\"backslash\\slash/"}`, `{"s":"\u2028\u2029"}`, `{"s":"<script>&amp;"}`, `{"s":"\u0000"}`,
 		`{"s":"阶段 é 🙂"}`, `{"s":"\ud83d\ude42"}`, `{"s":"lone \ud83d half"}`, `{}`,
 	}
-	s := testStore(t, nil)
-	tp := openTape(t, s, "")
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
 	for i, p := range payloads {
 		payloads[i] = strings.Replace(`{"role":"user","content":"",`+p[1:], ",}", "}", 1)
-		mustAppend(t, tp, Draft{Kind: KindMessage, Payload: []byte(payloads[i]), Meta: []byte(`{"x":1.50}`)})
+		storetest.Append(t, tp, repo.Draft{Kind: repo.KindMessage, Payload: []byte(payloads[i]), Meta: []byte(`{"x":1.50}`)})
 	}
-	var batch []Draft
+	var batch []repo.Draft
 	for _, p := range payloads {
-		batch = append(batch, Draft{Kind: "odd", Payload: []byte(p)})
+		batch = append(batch, repo.Draft{Kind: "odd", Payload: []byte(p)})
 	}
-	mustAppend(t, tp, batch...)
-	check := func(what string, tp *Tape) {
+	storetest.Append(t, tp, batch...)
+	check := func(what string, tp *repo.Tape) {
 		t.Helper()
-		got := entriesOf(t, tp, Query{SkipFirst: true, Limit: N(2 * len(payloads))})
+		got := storetest.Entries(t, tp, repo.Query{SkipFirst: true, Limit: repo.N(2 * len(payloads))})
 		if len(got) != 2*len(payloads) {
 			t.Fatalf("%s: %d entries", what, len(got))
 		}
@@ -54,35 +56,35 @@ func TestBytesSurvive(t *testing.T) {
 		}
 	}
 	check("from the files", tp)
-	before := lines(entriesOf(t, tp, Query{}))
-	mustHandoff(t, tp, "next")
-	runGit(t, s.Dir(), "gc", "--quiet")
+	before := storetest.Lines(storetest.Entries(t, tp, repo.Query{}))
+	storetest.Handoff(t, tp, "next")
+	storetest.Git(t, s.Dir(), "gc", "--quiet")
 	dir := filepath.Join(t.TempDir(), "clone")
-	runGit(t, s.Dir(), "clone", "--quiet", "--no-checkout", s.Dir(), dir)
-	runGit(t, dir, "checkout", "--quiet", "--detach")
-	mkdir(t, dir, ".git", "tape")
-	there := openTape(t, reopen(t, dir), "main")
+	storetest.Git(t, s.Dir(), "clone", "--quiet", "--no-checkout", s.Dir(), dir)
+	storetest.Git(t, dir, "checkout", "--quiet", "--detach")
+	storetest.Mkdir(t, dir, ".git", "tape")
+	there := storetest.Tape(t, storetest.Reopen(t, dir), "main")
 	check("from a clone's commit", there)
-	for i, line := range lines(entriesOf(t, there, Query{Limit: N(len(before))})) {
+	for i, line := range storetest.Lines(storetest.Entries(t, there, repo.Query{Limit: repo.N(len(before))})) {
 		if line != before[i] {
 			t.Errorf("line %d became %s, was %s", i+1, line, before[i])
 		}
 	}
 
 	// And a line that is taken over as it is, unknown members and odd order included.
-	again := openTape(t, testStore(t, nil), "")
+	again := storetest.Tape(t, storetest.New(t, nil), "")
 	odd := `{"kind":"message","x":1.0,"id":2,"payload":{"role":"user","content":"\u00e9"},"date":"2026-01-01T00:00:00Z"}`
 	d, err := layout.StoredLine([]byte(odd))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := mustAppend(t, again, d)[0]; string(e.Raw) != odd {
+	if e := storetest.Append(t, again, d)[0]; string(e.Raw) != odd {
 		t.Errorf("the line became %s", e.Raw)
 	}
-	if got := entriesOf(t, again, Query{Tail: N(1)}); len(got) != 1 || string(got[0].Raw) != odd {
-		t.Errorf("the line is read as %s", lines(got))
+	if got := storetest.Entries(t, again, repo.Query{Tail: repo.N(1)}); len(got) != 1 || string(got[0].Raw) != odd {
+		t.Errorf("the line is read as %s", storetest.Lines(got))
 	}
-	e := mustAppend(t, again, d)[0]
+	e := storetest.Append(t, again, d)[0]
 	if !bytes.Contains(e.Raw, []byte(`"x":1.0`)) || e.ID != 3 {
 		t.Errorf("renumbered it became %s", e.Raw)
 	}
@@ -105,13 +107,13 @@ func unescaped(t *testing.T, raw []byte) string {
 
 // TestRefusedEntries: what cannot be stored is refused, and nothing is written.
 func TestRefusedEntries(t *testing.T) {
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	if err := s.SetSetting("max_line", "2048"); err != nil {
 		t.Fatal(err)
 	}
-	tp := openTape(t, s, "")
+	tp := storetest.Tape(t, s, "")
 	deep := strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000)
-	for name, d := range map[string]Draft{
+	for name, d := range map[string]repo.Draft{
 		"no kind":           {Payload: []byte(`{}`)},
 		"no payload":        {Kind: "event"},
 		"payload an array":  {Kind: "event", Payload: []byte(`[]`)},
@@ -124,21 +126,21 @@ func TestRefusedEntries(t *testing.T) {
 		"meta an array":     {Kind: "event", Payload: []byte(`{"name":"x"}`), Meta: []byte(`[]`)},
 		"meta not UTF-8":    {Kind: "event", Payload: []byte(`{"name":"x"}`), Meta: []byte("{\"\xff\":1}")},
 		"no date":           {Kind: "event", Payload: []byte(`{"name":"x"}`), Date: "soon"},
-		"too long":          big(3000, ""),
-		"an anchor":         {Kind: KindAnchor, Payload: []byte(`{"name":"x"}`)},
+		"too long":          storetest.Big(3000, ""),
+		"an anchor":         {Kind: repo.KindAnchor, Payload: []byte(`{"name":"x"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := snapshotFiles(t, s.Dir())
+			before := storetest.EntryFiles(t, s.Dir())
 			_, err := tp.Append(t.Context(), nil, d)
-			wantIs(t, err, ErrInvalid)
-			_, err = tp.Append(t.Context(), nil, Message("user", "fine"), d, Message("user", "fine"))
-			wantIs(t, err, ErrInvalid)
-			if snapshotFiles(t, s.Dir()) != before {
+			storetest.WantIs(t, err, repo.ErrInvalid)
+			_, err = tp.Append(t.Context(), nil, repo.Message("user", "fine"), d, repo.Message("user", "fine"))
+			storetest.WantIs(t, err, repo.ErrInvalid)
+			if storetest.EntryFiles(t, s.Dir()) != before {
 				t.Error("something was written")
 			}
 		})
 	}
-	for name, a := range map[string]Anchor{
+	for name, a := range map[string]repo.Anchor{
 		"state an array": {Name: "x", State: []byte(`[]`)},
 		"state cut off":  {Name: "x", State: []byte(`{"a"`)},
 		"two summaries":  {Name: "x", State: []byte(`{"summary":"a"}`), Summary: "b"},
@@ -147,75 +149,75 @@ func TestRefusedEntries(t *testing.T) {
 		"no date":        {Name: "x", Date: "2026-13-01"},
 	} {
 		t.Run("handoff: "+name, func(t *testing.T) {
-			before := snapshotFiles(t, s.Dir())
+			before := storetest.EntryFiles(t, s.Dir())
 			_, err := tp.Handoff(t.Context(), a)
-			wantIs(t, err, ErrInvalid)
-			if snapshotFiles(t, s.Dir()) != before {
+			storetest.WantIs(t, err, repo.ErrInvalid)
+			if storetest.EntryFiles(t, s.Dir()) != before {
 				t.Error("something was written")
 			}
 		})
 	}
-	if e := mustAppend(t, tp, Message("user", "after all that")); e[0].ID != 2 {
+	if e := storetest.Append(t, tp, repo.Message("user", "after all that")); e[0].ID != 2 {
 		t.Errorf("the next id is %d", e[0].ID)
 	}
 }
 
 // TestAssertAnchor: an append for another phase than the open one writes nothing.
 func TestAssertAnchor(t *testing.T) {
-	tp := openTape(t, testStore(t, nil), "")
-	mustHandoff(t, tp, "plan/a")
+	tp := storetest.Tape(t, storetest.New(t, nil), "")
+	storetest.Handoff(t, tp, "plan/a")
 	for _, anchor := range []string{"plan/a", "002", "002_plan-a"} {
-		if _, err := tp.Append(t.Context(), &AppendOptions{Anchor: anchor}, Message("user", "x")); err != nil {
+		if _, err := tp.Append(t.Context(), &repo.AppendOptions{Anchor: anchor}, repo.Message("user", "x")); err != nil {
 			t.Errorf("%s: %v", anchor, err)
 		}
 	}
 	for _, anchor := range []string{"session/start", "plan", "001", "003"} {
-		for _, drafts := range [][]Draft{{Message("user", "x")}, {Message("user", "x"), Message("user", "y")}} {
-			_, err := tp.Append(t.Context(), &AppendOptions{Anchor: anchor}, drafts...)
-			wantIs(t, err, ErrConflict)
+		for _, drafts := range [][]repo.Draft{{repo.Message("user", "x")}, {repo.Message("user", "x"), repo.Message("user", "y")}} {
+			_, err := tp.Append(t.Context(), &repo.AppendOptions{Anchor: anchor}, drafts...)
+			storetest.WantIs(t, err, repo.ErrConflict)
 		}
 	}
-	if got := len(entriesOf(t, tp, Query{})); got != 5 {
+	if got := len(storetest.Entries(t, tp, repo.Query{})); got != 5 {
 		t.Errorf("%d entries, want 5", got)
 	}
 }
 
 // TestCancelled: a call whose context is over changes nothing.
 func TestCancelled(t *testing.T) {
-	tp := openTape(t, testStore(t, nil), "")
+	tp := storetest.Tape(t, storetest.New(t, nil), "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := tp.Append(ctx, nil, Message("user", "a"), Message("user", "b"))
-	wantIs(t, err, context.Canceled)
-	_, err = tp.Handoff(ctx, Anchor{Name: "x"})
-	wantIs(t, err, context.Canceled)
-	_, err = collect(ctx, tp, Query{})
-	wantIs(t, err, context.Canceled)
-	if got := len(entriesOf(t, tp, Query{})); got != 1 {
+	_, err := tp.Append(ctx, nil, repo.Message("user", "a"), repo.Message("user", "b"))
+	storetest.WantIs(t, err, context.Canceled)
+	_, err = tp.Handoff(ctx, repo.Anchor{Name: "x"})
+	storetest.WantIs(t, err, context.Canceled)
+	_, err = storetest.Collect(ctx, tp, repo.Query{})
+	storetest.WantIs(t, err, context.Canceled)
+	if got := len(storetest.Entries(t, tp, repo.Query{})); got != 1 {
 		t.Errorf("%d entries, want 1", got)
 	}
 }
 
 // TestBusy: who cannot get the lock in time says so.
 func TestBusy(t *testing.T) {
-	s := testStore(t, nil)
-	tx, err := writer.Begin(t.Context(), openTape(t, s, "").in())
+	s := storetest.New(t, nil)
+	tx, err := writer.Begin(t.Context(), storetest.InnerTape(storetest.Tape(t, s, "")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	impatient, err := Open(t.Context(), s.Dir(), &Options{LockWait: 50 * time.Millisecond})
+	impatient, err := repo.Open(t.Context(), s.Dir(), &repo.Options{LockWait: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = openTape(t, impatient, "").Append(t.Context(), nil, Message("user", "x"))
-	wantIs(t, err, ErrBusy)
-	if len(Hints(err)) == 0 {
+	_, err = storetest.Tape(t, impatient, "").Append(t.Context(), nil, repo.Message("user", "x"))
+	storetest.WantIs(t, err, repo.ErrBusy)
+	if len(repo.Hints(err)) == 0 {
 		t.Error("no hint")
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, openTape(t, impatient, ""), Message("user", "x"))
+	storetest.Append(t, storetest.Tape(t, impatient, ""), repo.Message("user", "x"))
 }
 
 func TestDates(t *testing.T) {
@@ -274,10 +276,10 @@ func TestDates(t *testing.T) {
 		"2026-11-20T09:30:00Z; rm -rf /":  "",
 		"2026-11-20T09:30:00+02:00+03:00": "",
 	} {
-		since, err := ParseSince(text, now)
-		until, err2 := ParseUntil(text, now)
+		since, err := repo.ParseSince(text, now)
+		until, err2 := repo.ParseUntil(text, now)
 		if want == "" {
-			if !errors.Is(err, ErrInvalid) || !errors.Is(err2, ErrInvalid) {
+			if !errors.Is(err, repo.ErrInvalid) || !errors.Is(err2, repo.ErrInvalid) {
 				t.Errorf("%q is read as %v and %v (%v, %v)", text, since, until, err, err2)
 			}
 			continue
@@ -310,8 +312,8 @@ func TestDatesInZone(t *testing.T) {
 		"2026-01-20T09:30:00Z": "2026-01-20T09:30:00Z 2026-01-20T09:30:00Z",
 		"1d":                   "2026-03-29T00:30:00Z 2026-03-29T00:30:00Z", // at the same time of the day
 	} {
-		since, err := ParseSince(text, now.In(berlin))
-		until, err2 := ParseUntil(text, now.In(berlin))
+		since, err := repo.ParseSince(text, now.In(berlin))
+		until, err2 := repo.ParseUntil(text, now.In(berlin))
 		if got := since.UTC().Format(time.RFC3339Nano) + " " + until.UTC().Format(time.RFC3339Nano); err != nil || err2 != nil || got != want {
 			t.Errorf("%q is read as %s, not %s (%v, %v)", text, got, want, err, err2)
 		}
@@ -327,15 +329,15 @@ func TestCommitPolicy(t *testing.T) {
 		"1":       "start: main" + strings.Repeat("|checkpoint: 1 entry", 5),
 	} {
 		t.Run(policy, func(t *testing.T) {
-			s := testStore(t, nil)
+			s := storetest.New(t, nil)
 			if err := s.SetSetting("commit", policy); err != nil {
 				t.Fatal(err)
 			}
-			tp := openTape(t, reopen(t, s.Dir()), "")
+			tp := storetest.Tape(t, storetest.Reopen(t, s.Dir()), "")
 			for i, role := range []string{"user", "assistant", "user", "assistant", "user"} {
-				mustAppend(t, tp, Message(role, fmt.Sprint(i)))
+				storetest.Append(t, tp, repo.Message(role, fmt.Sprint(i)))
 			}
-			got := strings.ReplaceAll(runGit(t, s.Dir(), "log", "--reverse", "--format=%s", "tape/main"), "\n", "|")
+			got := strings.ReplaceAll(storetest.Git(t, s.Dir(), "log", "--reverse", "--format=%s", "tape/main"), "\n", "|")
 			if got != want {
 				t.Errorf("the commits are %s, want %s", got, want)
 			}

@@ -1,10 +1,12 @@
-package repo
+package repo_test
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
 	"tape/internal/store/layout"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -18,24 +20,24 @@ func TestFetchBesideGit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ada := testStore(t, nil)
-			remote := published(t, ada, false)
-			mustDo(t, joined(t.Context(), ada))
-			mustAppend(t, openTape(t, ada, "main"), Message("user", "more"))
-			bob := mustClone(t, remote)
-			mustPush(t, ada, nil)
+			ada := storetest.New(t, nil)
+			remote := storetest.Published(t, ada, false)
+			storetest.Must(t, storetest.Join(t.Context(), ada))
+			storetest.Append(t, storetest.Tape(t, ada, "main"), repo.Message("user", "more"))
+			bob := storetest.Clone(t, remote)
+			storetest.Push(t, ada, nil)
 
-			ref := layout.FetchedRefs("origin") + layout.InnerRef(openTape(t, bob, "main").in().Ref())
-			first := runGit(t, bob.Dir(), "rev-list", "--max-parents=0", "tape/main")
+			ref := layout.FetchedRefs("origin") + layout.InnerRef(storetest.InnerTape(storetest.Tape(t, bob, "main")).Ref())
+			first := storetest.Git(t, bob.Dir(), "rev-list", "--max-parents=0", "tape/main")
 			dir := t.TempDir()
 			hook, serve := filepath.Join(dir, "hook"), filepath.Join(dir, "serve")
 			writeScript(t, hook, fmt.Sprintf("here='%s/.git' ref=%s first=%s\nif mkdir '%s/done' 2>/dev/null; then\n%s\nfi\nexec \"$@\"\n", bob.Dir(), ref, first, dir, does))
 			writeScript(t, serve, "exec git -c uploadpack.packObjectsHook='"+hook+"' upload-pack \"$@\"\n")
-			runGit(t, bob.Dir(), "config", "remote.origin.uploadpack", serve)
+			storetest.Git(t, bob.Dir(), "config", "remote.origin.uploadpack", serve)
 
 			done, err := bob.Fetch(t.Context(), "origin", nil)
-			mustDo(t, err)
-			if len(done) != 1 || done[0].Status != RefFastForward || done[0].Entries != 1 {
+			storetest.Must(t, err)
+			if len(done) != 1 || done[0].Status != repo.RefFastForward || done[0].Entries != 1 {
 				t.Errorf("it came to %+v", done)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "done")); err != nil {
@@ -47,5 +49,5 @@ func TestFetchBesideGit(t *testing.T) {
 
 func writeScript(t *testing.T, path, text string) {
 	t.Helper()
-	mustDo(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755))
+	storetest.Must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755))
 }

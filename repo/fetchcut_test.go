@@ -1,36 +1,37 @@
-package repo
+package repo_test
 
 import (
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
-	"time"
-
 	"tape/internal/git/gitlock"
 	"tape/internal/store/layout"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+	"time"
 )
 
 // commands are those that meet what a cut has left of the refs that mirror a remote, and a
 // check of what they came to.
-var commands = map[string]func(t *testing.T, s *Store){
-	"verify, and fetch": func(t *testing.T, s *Store) {
-		verified(t, s.Dir())
+var commands = map[string]func(t *testing.T, s *repo.Store){
+	"verify, and fetch": func(t *testing.T, s *repo.Store) {
+		storetest.Verified(t, s.Dir())
 		_, err := s.Fetch(t.Context(), "origin", nil)
-		mustDo(t, err)
+		storetest.Must(t, err)
 	},
-	"gc": func(t *testing.T, s *Store) {
-		mustGC(t, s, nil)
+	"gc": func(t *testing.T, s *repo.Store) {
+		storetest.GC(t, s, nil)
 	},
-	"push": func(t *testing.T, s *Store) {
-		mustAppend(t, openTape(t, s, "mine"), Message("user", "more"))
-		mustPush(t, s, nil)
+	"push": func(t *testing.T, s *repo.Store) {
+		storetest.Append(t, storetest.Tape(t, s, "mine"), repo.Message("user", "more"))
+		storetest.Push(t, s, nil)
 	},
-	"fetch": func(t *testing.T, s *Store) {
+	"fetch": func(t *testing.T, s *repo.Store) {
 		_, err := s.Fetch(t.Context(), "origin", nil)
-		mustDo(t, err)
+		storetest.Must(t, err)
 	},
 }
 
@@ -56,7 +57,7 @@ func TestFetchedRefsDamaged(t *testing.T) {
 					damageRefs(t, s, prefix, content)
 					command(t, s)
 					pulledNow(t, s, want)
-					healthy(t, s.Dir())
+					storetest.Healthy(t, s.Dir())
 				})
 			}
 		}
@@ -68,47 +69,47 @@ func TestFetchPastOwnLocks(t *testing.T) {
 	t.Parallel()
 	for _, packed := range []bool{false, true} {
 		s, want := fetchedBefore(t)
-		branch := s.in().Git().RefPath(layout.FetchedRefs("origin") + layout.InnerRef(layout.BranchPrefix+"main"))
+		branch := storetest.Inner(s).Git().RefPath(layout.FetchedRefs("origin") + layout.InnerRef(layout.BranchPrefix+"main"))
 		locks := []string{branch + ".lock"}
 		if packed {
-			runGit(t, s.Dir(), "pack-refs", "--all")
-			runGit(t, strings.TrimSpace(runGit(t, s.Dir(), "remote", "get-url", "origin")), "update-ref", "-d", "refs/heads/tape/gone")
-			locks = append(locks, filepath.Join(s.in().Git().GitDir(), "packed-refs.lock"))
+			storetest.Git(t, s.Dir(), "pack-refs", "--all")
+			storetest.Git(t, strings.TrimSpace(storetest.Git(t, s.Dir(), "remote", "get-url", "origin")), "update-ref", "-d", "refs/heads/tape/gone")
+			locks = append(locks, filepath.Join(storetest.Inner(s).Git().GitDir(), "packed-refs.lock"))
 		}
 		for _, path := range locks {
-			mustDo(t, os.MkdirAll(filepath.Dir(path), 0o700))
-			mustDo(t, os.WriteFile(path, nil, gitlock.Perm))
+			storetest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			storetest.Must(t, os.WriteFile(path, nil, gitlock.Perm))
 		}
 		pulledNow(t, s, want)
 	}
 }
 
 // fetchedBefore is a clone whose remote has gone on since, with what that has now.
-func fetchedBefore(t *testing.T) (s *Store, want string) {
-	ada := testStore(t, nil)
-	remote := published(t, ada, false)
+func fetchedBefore(t *testing.T) (s *repo.Store, want string) {
+	ada := storetest.New(t, nil)
+	remote := storetest.Published(t, ada, false)
 	for _, name := range []string{"mine", "gone"} {
 		_, err := ada.CreateTape(t.Context(), name)
-		mustDo(t, err)
+		storetest.Must(t, err)
 	}
-	mustPush(t, ada, nil)
-	s, _, err := Clone(t.Context(), remote, filepath.Join(t.TempDir(), "clone"), &CloneOptions{Options: Options{Now: testkit.Clock, LockWait: time.Second}})
-	mustDo(t, err)
-	mustDo(t, joined(t.Context(), ada))
-	mustAppend(t, openTape(t, ada, "main"), Message("user", "more"))
-	mustHandoff(t, openTape(t, ada, "main"), "fourth")
-	mustPush(t, ada, nil)
+	storetest.Push(t, ada, nil)
+	s, _, err := repo.Clone(t.Context(), remote, filepath.Join(t.TempDir(), "clone"), &repo.CloneOptions{Options: repo.Options{Now: testkit.Clock, LockWait: time.Second}})
+	storetest.Must(t, err)
+	storetest.Must(t, storetest.Join(t.Context(), ada))
+	storetest.Append(t, storetest.Tape(t, ada, "main"), repo.Message("user", "more"))
+	storetest.Handoff(t, storetest.Tape(t, ada, "main"), "fourth")
+	storetest.Push(t, ada, nil)
 	_, err = s.Fetch(t.Context(), "origin", nil)
-	mustDo(t, err)
-	mustAppend(t, openTape(t, ada, "main"), Message("user", "again"))
-	mustPush(t, ada, nil)
-	return s, runGit(t, remote, "rev-parse", "refs/heads/tape/main")
+	storetest.Must(t, err)
+	storetest.Append(t, storetest.Tape(t, ada, "main"), repo.Message("user", "again"))
+	storetest.Push(t, ada, nil)
+	return s, storetest.Git(t, remote, "rev-parse", "refs/heads/tape/main")
 }
 
 // damageRefs writes something into the files of the refs below a prefix.
-func damageRefs(t *testing.T, s *Store, prefix, content string) {
+func damageRefs(t *testing.T, s *repo.Store, prefix, content string) {
 	n := 0
-	mustDo(t, filepath.WalkDir(s.in().Git().RefPath(prefix), func(path string, d fs.DirEntry, err error) error {
+	storetest.Must(t, filepath.WalkDir(storetest.Inner(s).Git().RefPath(prefix), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -121,20 +122,20 @@ func damageRefs(t *testing.T, s *Store, prefix, content string) {
 }
 
 // pulledNow pulls, and fails unless all is here then that the remote has.
-func pulledNow(t *testing.T, s *Store, want string) {
+func pulledNow(t *testing.T, s *repo.Store, want string) {
 	t.Helper()
 	rejected, err := s.Fetch(t.Context(), "origin", nil)
-	mustDo(t, err)
+	storetest.Must(t, err)
 	for _, r := range rejected {
-		mustDo(t, r.Err)
+		storetest.Must(t, r.Err)
 	}
-	mustDo(t, joined(t.Context(), s))
+	storetest.Must(t, storetest.Join(t.Context(), s))
 	for _, prefix := range []string{layout.FetchedRefs("origin"), layout.AcceptedRefs("origin")} {
-		if h, err := s.in().Git().Ref(prefix + layout.InnerRef(layout.BranchPrefix+"main")); err != nil || h.String() != want {
+		if h, err := storetest.Inner(s).Git().Ref(prefix + layout.InnerRef(layout.BranchPrefix+"main")); err != nil || h.String() != want {
 			t.Errorf("%s has %s, %v: not %s", prefix, h, err, want)
 		}
 	}
-	if h, err := openTape(t, s, "main").in().Head(); err != nil || h.String() != want {
+	if h, err := storetest.InnerTape(storetest.Tape(t, s, "main")).Head(); err != nil || h.String() != want {
 		t.Errorf("the tape is at %s, %v: not %s", h, err, want)
 	}
 }

@@ -1,9 +1,11 @@
-package repo
+package repo_test
 
 import (
 	"fmt"
 	"strings"
 	"tape/internal/store/join"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -12,19 +14,19 @@ import (
 func BenchmarkForkMerge(b *testing.B) {
 	for _, size := range []struct{ entries, phases int }{{1_000, 1}, {1_000_000, 1}, {1_000_000, 1_000}} {
 		b.Run(fmt.Sprintf("%d-in-%d", size.entries, size.phases), func(b *testing.B) {
-			s, _, err := Init(b.Context(), b.TempDir(), nil)
+			s, _, err := repo.Init(b.Context(), b.TempDir(), nil)
 			if err != nil {
 				b.Fatal(err)
 			}
-			m := openTape(b, s, "main")
+			m := storetest.Tape(b, s, "main")
 			line := []byte(`{"kind":"message","payload":{"role":"user","content":"` + strings.Repeat("lorem ipsum ", 30) + `"}}`)
-			if _, err := m.Update(b.Context(), func(tx *Tx) error {
+			if _, err := m.Update(b.Context(), func(tx *repo.Tx) error {
 				for i := range size.entries {
 					if err := tx.AppendLine(b.Context(), line); err != nil {
 						return err
 					}
 					if i%(size.entries/size.phases) == 0 {
-						if _, err := tx.Handoff(b.Context(), Anchor{Name: "p"}); err != nil {
+						if _, err := tx.Handoff(b.Context(), repo.Anchor{Name: "p"}); err != nil {
 							return err
 						}
 					}
@@ -40,9 +42,9 @@ func BenchmarkForkMerge(b *testing.B) {
 					b.Fatal(err)
 				}
 				for range 10 {
-					mustAppend(b, f, Message("user", "in the fork"))
+					storetest.Append(b, f, repo.Message("user", "in the fork"))
 				}
-				if _, err := join.Merge(b.Context(), f.in(), join.Options{}); err != nil {
+				if _, err := join.Merge(b.Context(), storetest.InnerTape(f), join.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"bytes"
@@ -11,7 +11,9 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
 	"tape/internal/text/jsonl"
+	"tape/repo"
 	"testing"
 )
 
@@ -20,55 +22,18 @@ import (
 //	1 session/start  2 one  3 ran         committed with the handoff
 //	4 build          5 two  6 three       5 committed by a checkpoint, 6 with the handoff
 //	7 test           8 four
-func forkedTape(t *testing.T) (*Store, *Tape) {
+func forkedTape(t *testing.T) (*repo.Store, *repo.Tape) {
 	t.Helper()
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	mustAppend(t, m, Message("user", "one"), Event("ran", nil))
-	mustHandoff(t, m, "build")
-	mustAppend(t, m, Message("user", "two"))
-	mustCheckpoint(t, m)
-	mustAppend(t, m, Message("user", "three"))
-	mustHandoff(t, m, "test")
-	mustAppend(t, m, Message("user", "four"))
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "one"), repo.Event("ran", nil))
+	storetest.Handoff(t, m, "build")
+	storetest.Append(t, m, repo.Message("user", "two"))
+	storetest.Checkpoint(t, m)
+	storetest.Append(t, m, repo.Message("user", "three"))
+	storetest.Handoff(t, m, "test")
+	storetest.Append(t, m, repo.Message("user", "four"))
 	return s, m
-}
-
-func mustFork(t testing.TB, tp *Tape, name, at string) *Tape {
-	t.Helper()
-	f, err := tp.ForkAt(t.Context(), name, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func mustMerge(t testing.TB, f *Tape, o join.Options) join.Result {
-	t.Helper()
-	m, err := join.Merge(t.Context(), f.in(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func texts(t testing.TB, tp *Tape) string {
-	t.Helper()
-	var out []string
-	for i, e := range entriesOf(t, tp, Query{}) {
-		if e.ID != int64(i+1) {
-			t.Errorf("%s: entry %d has the id %d", tp.Name(), i+1, e.ID)
-		}
-		out = append(out, simulated(e).text)
-	}
-	return strings.Join(out, " ")
-}
-
-func wantTexts(t testing.TB, tp *Tape, want string) {
-	t.Helper()
-	if got := texts(t, tp); got != want {
-		t.Errorf("%s has\n%s\nwant\n%s", tp.Name(), got, want)
-	}
 }
 
 // A fork has its tape's entries up to the point where it begins, whatever names that.
@@ -81,27 +46,27 @@ func TestForkPoints(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			s, m := forkedTape(t)
-			head := runGit(t, s.Dir(), "rev-parse", "tape/main")
-			f := mustFork(t, m, "x", at)
-			wantTexts(t, f, strings.Join(all[:entries], " "))
-			wantTexts(t, m, strings.Join(all, " "))
+			head := storetest.Git(t, s.Dir(), "rev-parse", "tape/main")
+			f := storetest.Fork(t, m, "x", at)
+			storetest.WantTexts(t, f, strings.Join(all[:entries], " "))
+			storetest.WantTexts(t, m, strings.Join(all, " "))
 			b, err := f.Base(t.Context())
-			if err != nil || b.Entry != int64(entries) || b.Parent != "main" || b.Start != runGit(t, s.Dir(), "rev-parse", f.Branch()) {
+			if err != nil || b.Entry != int64(entries) || b.Parent != "main" || b.Start != storetest.Git(t, s.Dir(), "rev-parse", f.Branch()) {
 				t.Errorf("base is %+v, %v", b, err)
 			}
-			if got := runGit(t, s.Dir(), "rev-parse", "tape/main"); (got != head) != (entries == 8) {
+			if got := storetest.Git(t, s.Dir(), "rev-parse", "tape/main"); (got != head) != (entries == 8) {
 				t.Errorf("main is at %s, was at %s: only what is needed is committed", got, head)
 			}
-			if got := runGit(t, s.Dir(), "merge-base", f.Branch(), "tape/main"); got != b.Commit {
+			if got := storetest.Git(t, s.Dir(), "merge-base", f.Branch(), "tape/main"); got != b.Commit {
 				t.Errorf("git sees the fork begin at %s, not at %s", got, b.Commit)
 			}
-			wantClean(t, f.WorkTree())
-			mustAppend(t, f, Message("user", "own"))
-			mustHandoff(t, f, "done")
-			wantClean(t, f.WorkTree())
-			wantTexts(t, f, strings.Join(all[:entries], " ")+" own done")
-			mustMerge(t, f, join.Options{})
-			wantTexts(t, m, strings.Join(all, " ")+" own done")
+			storetest.WantClean(t, f.WorkTree())
+			storetest.Append(t, f, repo.Message("user", "own"))
+			storetest.Handoff(t, f, "done")
+			storetest.WantClean(t, f.WorkTree())
+			storetest.WantTexts(t, f, strings.Join(all[:entries], " ")+" own done")
+			storetest.Merge(t, f, join.Options{})
+			storetest.WantTexts(t, m, strings.Join(all, " ")+" own done")
 		})
 	}
 }
@@ -110,31 +75,31 @@ func TestForkPoints(t *testing.T) {
 func TestForkFilters(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(1, 20) {
-		s := testStore(t, nil)
-		m := openTape(t, s, "main")
+		s := storetest.New(t, nil)
+		m := storetest.Tape(t, s, "main")
 		at := testkit.Clock()
-		kinds := []string{KindMessage, KindToolCall, KindEvent, KindError, "custom"}
-		grow := func(tp *Tape, n int) {
+		kinds := []string{repo.KindMessage, repo.KindToolCall, repo.KindEvent, repo.KindError, "custom"}
+		grow := func(tp *repo.Tape, n int) {
 			for range n {
 				at = at.Add(1e9 * 60 * 7)
 				if rng.IntN(7) == 0 {
-					if _, err := tp.Handoff(t.Context(), Anchor{Name: fmt.Sprint("a", rng.IntN(4)), Date: FormatDate(at)}); err != nil {
+					if _, err := tp.Handoff(t.Context(), repo.Anchor{Name: fmt.Sprint("a", rng.IntN(4)), Date: repo.FormatDate(at)}); err != nil {
 						t.Fatal(err)
 					}
 					continue
 				}
-				mustAppend(t, tp, Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(anyPayload), Date: FormatDate(at)})
+				storetest.Append(t, tp, repo.Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(anyPayload), Date: repo.FormatDate(at)})
 			}
 		}
 		grow(m, 30)
-		f := mustFork(t, m, "x", fmt.Sprint("@", 5+rng.IntN(20)))
+		f := storetest.Fork(t, m, "x", fmt.Sprint("@", 5+rng.IntN(20)))
 		grow(m, 5)
 		grow(f, 20)
 		base, err := f.Base(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		inFork, inMain := entriesOf(t, f, Query{}), entriesOf(t, m, Query{})
+		inFork, inMain := storetest.Entries(t, f, repo.Query{}), storetest.Entries(t, m, repo.Query{})
 		for i := range int(base.Entry) {
 			if !bytes.Equal(inFork[i].Raw, inMain[i].Raw) || inFork[i].Anchor != inMain[i].Anchor {
 				t.Fatalf("entry %d is %s in the fork, %s in the tape", i+1, inFork[i].Raw, inMain[i].Raw)
@@ -142,13 +107,13 @@ func TestForkFilters(t *testing.T) {
 		}
 		for range testkit.Size(100, 4000) {
 			q := randomQuery(rng, inFork)
-			got, err := collect(t.Context(), f, q)
+			got, err := storetest.Collect(t.Context(), f, q)
 			want, wantErr := naive(inFork, q)
 			if (err != nil) != (wantErr != nil) || wantErr != nil && !errors.Is(err, wantErr) {
 				t.Fatalf("%s: got the error %v, want %v", show(q), err, wantErr)
 			}
-			if err == nil && !slices.Equal(ids(got), ids(want)) {
-				t.Fatalf("%s: got %v, want %v", show(q), ids(got), ids(want))
+			if err == nil && !slices.Equal(storetest.IDs(got), storetest.IDs(want)) {
+				t.Fatalf("%s: got %v, want %v", show(q), storetest.IDs(got), storetest.IDs(want))
 			}
 		}
 	}
@@ -157,44 +122,47 @@ func TestForkFilters(t *testing.T) {
 // What cannot be done is refused, with its class and a way out, and changes nothing.
 func TestForkErrors(t *testing.T) {
 	s, m := forkedTape(t)
-	mustCheckpoint(t, m)
-	x := mustFork(t, m, "x", "")
-	mustFork(t, x, "y", "")
+	storetest.Checkpoint(t, m)
+	x := storetest.Fork(t, m, "x", "")
+	storetest.Fork(t, x, "y", "")
 	if _, err := s.CreateTape(t.Context(), "main/taken"); err != nil {
 		t.Fatal(err)
 	}
-	before := history(t, s.Dir())
-	fork := func(tp *Tape, name, at string) error { _, err := tp.ForkAt(t.Context(), name, at); return err }
-	merge := func(tp *Tape) error { _, err := join.Merge(t.Context(), tp.in(), join.Options{}); return err }
+	before := storetest.History(t, s.Dir())
+	fork := func(tp *repo.Tape, name, at string) error { _, err := tp.ForkAt(t.Context(), name, at); return err }
+	merge := func(tp *repo.Tape) error {
+		_, err := join.Merge(t.Context(), storetest.InnerTape(tp), join.Options{})
+		return err
+	}
 	for name, c := range map[string]struct {
 		err  error
 		want error
 		hint bool
 	}{
-		"the name is taken":         {fork(m, "x", ""), ErrConflict, true},
-		"a tape has the name":       {fork(m, "taken", ""), ErrConflict, true},
-		"a slash":                   {fork(m, "a/b", ""), ErrInvalid, true},
-		"no name":                   {fork(m, "", ""), ErrInvalid, false},
-		"not UTF-8":                 {fork(m, "\xff", ""), ErrInvalid, false},
-		"no such anchor":            {fork(m, "z", "nothing"), ErrNotFound, true},
-		"no such entry":             {fork(m, "z", "@99"), ErrNotFound, true},
-		"entry 0":                   {fork(m, "z", "@0"), ErrInvalid, true},
-		"not an entry":              {fork(m, "z", "@x"), ErrInvalid, true},
-		"merge of a tape":           {merge(m), ErrInvalid, true},
-		"discard of a tape":         {m.Discard(t.Context()), ErrInvalid, true},
-		"discard, and it has forks": {x.Discard(t.Context()), ErrConflict, true},
-		"base of a tape":            {func() error { _, err := m.Base(t.Context()); return err }(), ErrInvalid, true},
-		"no such fork":              {func() error { _, err := s.Tape(t.Context(), "main/none"); return err }(), ErrNotFound, true},
-		"a tape of a fork's name":   {func() error { _, err := s.CreateTape(t.Context(), "main/x"); return err }(), ErrConflict, true},
-		"nothing to continue":       {func() error { _, err := join.ContinueMerge(t.Context(), m.in()); return err }(), ErrNotFound, true},
-		"nothing to abort":          {join.AbortMerge(t.Context(), m.in()), ErrNotFound, true},
+		"the name is taken":         {fork(m, "x", ""), repo.ErrConflict, true},
+		"a tape has the name":       {fork(m, "taken", ""), repo.ErrConflict, true},
+		"a slash":                   {fork(m, "a/b", ""), repo.ErrInvalid, true},
+		"no name":                   {fork(m, "", ""), repo.ErrInvalid, false},
+		"not UTF-8":                 {fork(m, "\xff", ""), repo.ErrInvalid, false},
+		"no such anchor":            {fork(m, "z", "nothing"), repo.ErrNotFound, true},
+		"no such entry":             {fork(m, "z", "@99"), repo.ErrNotFound, true},
+		"entry 0":                   {fork(m, "z", "@0"), repo.ErrInvalid, true},
+		"not an entry":              {fork(m, "z", "@x"), repo.ErrInvalid, true},
+		"merge of a tape":           {merge(m), repo.ErrInvalid, true},
+		"discard of a tape":         {m.Discard(t.Context()), repo.ErrInvalid, true},
+		"discard, and it has forks": {x.Discard(t.Context()), repo.ErrConflict, true},
+		"base of a tape":            {func() error { _, err := m.Base(t.Context()); return err }(), repo.ErrInvalid, true},
+		"no such fork":              {func() error { _, err := s.Tape(t.Context(), "main/none"); return err }(), repo.ErrNotFound, true},
+		"a tape of a fork's name":   {func() error { _, err := s.CreateTape(t.Context(), "main/x"); return err }(), repo.ErrConflict, true},
+		"nothing to continue":       {func() error { _, err := join.ContinueMerge(t.Context(), storetest.InnerTape(m)); return err }(), repo.ErrNotFound, true},
+		"nothing to abort":          {join.AbortMerge(t.Context(), storetest.InnerTape(m)), repo.ErrNotFound, true},
 	} {
-		wantIs(t, c.err, c.want)
-		if c.err != nil && c.hint && len(Hints(c.err)) == 0 {
+		storetest.WantIs(t, c.err, c.want)
+		if c.err != nil && c.hint && len(repo.Hints(c.err)) == 0 {
 			t.Errorf("%s: no hint: %v", name, c.err)
 		}
 	}
-	if after := history(t, s.Dir()); after != before {
+	if after := storetest.History(t, s.Dir()); after != before {
 		t.Errorf("refs have changed from\n%s\nto\n%s", before, after)
 	}
 }
@@ -203,9 +171,9 @@ func TestForkErrors(t *testing.T) {
 func TestForkNames(t *testing.T) {
 	t.Parallel()
 	s, m := forkedTape(t)
-	mustCheckpoint(t, m)
-	before := history(t, s.Dir())
-	for _, name := range awkward() {
+	storetest.Checkpoint(t, m)
+	before := storetest.History(t, s.Dir())
+	for _, name := range storetest.AwkwardNames() {
 		if strings.Contains(name, "/") || len("main/"+name) > 4096 {
 			continue
 		}
@@ -214,16 +182,16 @@ func TestForkNames(t *testing.T) {
 			t.Errorf("%.60q: %v", name, err)
 			continue
 		}
-		again := openTape(t, s, "main/"+name)
+		again := storetest.Tape(t, s, "main/"+name)
 		if !again.IsFork() || again.ForkName() != name || again.Parent() != "main" || again.Branch() != f.Branch() {
 			t.Errorf("%.60q is found as %.60q, a fork of %q", name, again.ForkName(), again.Parent())
 		}
-		mustAppend(t, again, Message("user", "own"))
+		storetest.Append(t, again, repo.Message("user", "own"))
 		if err := again.Discard(t.Context()); err != nil {
 			t.Errorf("%.60q: %v", name, err)
 		}
 	}
-	if after := history(t, s.Dir()); after != before {
+	if after := storetest.History(t, s.Dir()); after != before {
 		t.Errorf("refs have changed from\n%s\nto\n%s", before, after)
 	}
 }
@@ -232,15 +200,15 @@ func TestForkNames(t *testing.T) {
 // that nobody knows stay as they were written, phases get their tags.
 func TestMergeKeepsBytes(t *testing.T) {
 	s, m := forkedTape(t)
-	x := mustFork(t, m, "x", "build")
-	odd := Draft{Kind: "odd/kind", Payload: []byte(`{"n":1.50,  "z":"\u00e9", "a":[ ]}`), Meta: []byte(`{"k":1E3,"origin2":{}}`)}
-	mustAppend(t, x, odd, Draft{Kind: KindEvent, Payload: []byte(`{"name":"e"}`), Meta: []byte(`{ "x" : 0.0 }`)})
-	mustHandoff(t, x, "found it")
-	mustAppend(t, x, big(layout.SealSize, "long"), Message("user", "next file"))
-	mustAppend(t, m, Message("user", "five"))
+	x := storetest.Fork(t, m, "x", "build")
+	odd := repo.Draft{Kind: "odd/kind", Payload: []byte(`{"n":1.50,  "z":"\u00e9", "a":[ ]}`), Meta: []byte(`{"k":1E3,"origin2":{}}`)}
+	storetest.Append(t, x, odd, repo.Draft{Kind: repo.KindEvent, Payload: []byte(`{"name":"e"}`), Meta: []byte(`{ "x" : 0.0 }`)})
+	storetest.Handoff(t, x, "found it")
+	storetest.Append(t, x, storetest.Big(layout.SealSize, "long"), repo.Message("user", "next file"))
+	storetest.Append(t, m, repo.Message("user", "five"))
 	was := filesOf(t, s.Dir())
-	stored := entriesOf(t, x, Query{})[4:]
-	got := mustMerge(t, x, join.Options{})
+	stored := storetest.Entries(t, x, repo.Query{})[4:]
+	got := storetest.Merge(t, x, join.Options{})
 	if got.Merged != 5 || got.FirstID != 10 || got.LastID != 14 || !got.Closed || got.Into != "main" || got.Anchors != 1 {
 		t.Errorf("the merge says %+v", got)
 	}
@@ -250,7 +218,7 @@ func TestMergeKeepsBytes(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
-	for i, e := range entriesOf(t, m, Query{})[9:] {
+	for i, e := range storetest.Entries(t, m, repo.Query{})[9:] {
 		origin := fmt.Sprintf(`"origin":{"tape":"main","fork":"x","id":%d}`, i+5)
 		want := bytes.Replace(stored[i].Raw, fmt.Appendf(nil, `{"id":%d,`, i+5), fmt.Appendf(nil, `{"id":%d,`, i+10), 1)
 		if !bytes.Contains(e.Meta, []byte(origin)) {
@@ -264,11 +232,11 @@ func TestMergeKeepsBytes(t *testing.T) {
 			t.Errorf("but for its origin, entry %d is\n%.200s, want\n%.200s", e.ID, without, want)
 		}
 	}
-	wantTags(t, m)
-	if parents := strings.Fields(runGit(t, s.Dir(), "log", "-1", "--format=%P %s", "tape/main")); len(parents) != 6 || strings.Join(parents[2:], " ") != "merge: x (5 entries)" {
+	storetest.WantTags(t, m)
+	if parents := strings.Fields(storetest.Git(t, s.Dir(), "log", "-1", "--format=%P %s", "tape/main")); len(parents) != 6 || strings.Join(parents[2:], " ") != "merge: x (5 entries)" {
 		t.Errorf("the newest commit is %q", parents)
 	}
-	wantClean(t, s.Dir())
+	storetest.WantClean(t, s.Dir())
 }
 
 func filesOf(t *testing.T, dir string) map[string][]byte {
@@ -276,7 +244,7 @@ func filesOf(t *testing.T, dir string) map[string][]byte {
 	out := map[string][]byte{}
 	err := filepath.WalkDir(filepath.Join(dir, layout.AnchorsDir), func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			out[path] = readFile(t, path)
+			out[path] = storetest.ReadFile(t, path)
 		}
 		return err
 	})
@@ -289,74 +257,74 @@ func filesOf(t *testing.T, dir string) map[string][]byte {
 // Merging what is merged already adds nothing, and a fork may go on after a merge.
 func TestMergeAgain(t *testing.T) {
 	s, m := forkedTape(t)
-	x := mustFork(t, m, "x", "")
-	if got := mustMerge(t, x, join.Options{Keep: true}); got.Merged != 0 || got.Commit != "" || got.Closed {
+	x := storetest.Fork(t, m, "x", "")
+	if got := storetest.Merge(t, x, join.Options{Keep: true}); got.Merged != 0 || got.Commit != "" || got.Closed {
 		t.Errorf("the merge of nothing says %+v", got)
 	}
 	base := "session/start one ran build two three test four"
-	mustAppend(t, x, Message("user", "a"))
-	head := mustMerge(t, x, join.Options{Keep: true}).Commit
-	if got := mustMerge(t, x, join.Options{Keep: true}); got.Merged != 0 {
+	storetest.Append(t, x, repo.Message("user", "a"))
+	head := storetest.Merge(t, x, join.Options{Keep: true}).Commit
+	if got := storetest.Merge(t, x, join.Options{Keep: true}); got.Merged != 0 {
 		t.Errorf("the second merge says %+v", got)
 	}
-	if got := runGit(t, s.Dir(), "rev-parse", "tape/main"); got != head {
+	if got := storetest.Git(t, s.Dir(), "rev-parse", "tape/main"); got != head {
 		t.Error("the second merge made a commit")
 	}
-	mustAppend(t, m, Message("user", "m"))
-	mustAppend(t, x, Message("user", "b"))
-	wantTexts(t, x, base+" a b")
-	if got := mustMerge(t, x, join.Options{Keep: true, Summary: "b was tried"}); got.Merged != 1 {
+	storetest.Append(t, m, repo.Message("user", "m"))
+	storetest.Append(t, x, repo.Message("user", "b"))
+	storetest.WantTexts(t, x, base+" a b")
+	if got := storetest.Merge(t, x, join.Options{Keep: true, Summary: "b was tried"}); got.Merged != 1 {
 		t.Errorf("the summary says %+v", got)
 	}
-	mustAppend(t, x, Message("user", "c"))
-	mustMerge(t, x, join.Options{})
-	wantTexts(t, m, base+" a m b was tried c")
+	storetest.Append(t, x, repo.Message("user", "c"))
+	storetest.Merge(t, x, join.Options{})
+	storetest.WantTexts(t, m, base+" a m b was tried c")
 	closed, err := m.ClosedForks(t.Context())
-	if err != nil || len(closed) != 1 || closed[0].Status != ForkMerged || closed[0].Entries != 3 {
+	if err != nil || len(closed) != 1 || closed[0].Status != repo.ForkMerged || closed[0].Entries != 3 {
 		t.Errorf("closed forks are %+v, %v", closed, err)
 	}
 }
 
 // What somebody rewrote is not merged, and the refusal changes nothing.
 func TestMergeRewritten(t *testing.T) {
-	for name, rewrite := range map[string]func(t *testing.T, s *Store, m, x *Tape){
-		"the parent was reset": func(t *testing.T, _ *Store, m, _ *Tape) {
+	for name, rewrite := range map[string]func(t *testing.T, s *repo.Store, m, x *repo.Tape){
+		"the parent was reset": func(t *testing.T, _ *repo.Store, m, _ *repo.Tape) {
 			if _, err := m.Reset(t.Context(), true); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"the parent was set back": func(t *testing.T, s *Store, _, _ *Tape) {
-			runGit(t, s.Dir(), "reset", "-q", "--hard", "HEAD~1")
+		"the parent was set back": func(t *testing.T, s *repo.Store, _, _ *repo.Tape) {
+			storetest.Git(t, s.Dir(), "reset", "-q", "--hard", "HEAD~1")
 		},
-		"an entry of the parent was edited": func(t *testing.T, s *Store, _, _ *Tape) { editCommitted(t, s.Dir(), "two", "TWO") },
-		"an entry of the base was edited in the fork": func(t *testing.T, _ *Store, _, x *Tape) {
+		"an entry of the parent was edited": func(t *testing.T, s *repo.Store, _, _ *repo.Tape) { editCommitted(t, s.Dir(), "two", "TWO") },
+		"an entry of the base was edited in the fork": func(t *testing.T, _ *repo.Store, _, x *repo.Tape) {
 			editCommitted(t, x.WorkTree(), "four", "FOUR")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+			s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := openTape(t, s, "main")
-			mustAppend(t, m, Message("user", "one"))
-			mustHandoff(t, m, "build")
-			mustAppend(t, m, Message("user", "two"), Message("user", "four"))
-			mustCheckpoint(t, m)
-			x := mustFork(t, m, "x", "")
-			mustAppend(t, x, Message("user", "own"))
-			mustCheckpoint(t, x)
+			m := storetest.Tape(t, s, "main")
+			storetest.Append(t, m, repo.Message("user", "one"))
+			storetest.Handoff(t, m, "build")
+			storetest.Append(t, m, repo.Message("user", "two"), repo.Message("user", "four"))
+			storetest.Checkpoint(t, m)
+			x := storetest.Fork(t, m, "x", "")
+			storetest.Append(t, x, repo.Message("user", "own"))
+			storetest.Checkpoint(t, x)
 			rewrite(t, s, m, x)
-			before := history(t, s.Dir())
-			_, err = join.Merge(t.Context(), x.in(), join.Options{})
-			var rewritten *RewrittenError
-			if !errors.As(err, &rewritten) || !errors.Is(err, ErrConflict) || len(Hints(err)) == 0 {
+			before := storetest.History(t, s.Dir())
+			_, err = join.Merge(t.Context(), storetest.InnerTape(x), join.Options{})
+			var rewritten *repo.RewrittenError
+			if !errors.As(err, &rewritten) || !errors.Is(err, repo.ErrConflict) || len(repo.Hints(err)) == 0 {
 				t.Fatalf("the merge says %v", err)
 			}
 			if rewritten.Base[0] == nil && rewritten.Base[1] == nil {
 				t.Error("the error does not name an entry")
 			}
-			if after := history(t, s.Dir()); after != before {
+			if after := storetest.History(t, s.Dir()); after != before {
 				t.Errorf("refs have changed from\n%s\nto\n%s", before, after)
 			}
 			if err := x.Discard(t.Context()); err != nil {
@@ -370,21 +338,21 @@ func TestMergeRewritten(t *testing.T) {
 func editCommitted(t *testing.T, dir, old, with string) {
 	t.Helper()
 	path := filepath.Join(dir, layout.AnchorsDir, "002_build", "messages.jsonl")
-	data := readFile(t, path)
+	data := storetest.ReadFile(t, path)
 	if !bytes.Contains(data, []byte(`"`+old+`"`)) {
 		t.Fatalf("%s has no %s", path, old)
 	}
-	writeFile(t, path, bytes.Replace(data, []byte(`"`+old+`"`), []byte(`"`+with+`"`), 1))
-	if out, err := plainGit(t, dir, "commit", "-q", "--no-verify", "-am", "edited"); err != nil {
+	storetest.WriteFile(t, path, bytes.Replace(data, []byte(`"`+old+`"`), []byte(`"`+with+`"`), 1))
+	if out, err := storetest.PlainGit(t, dir, "commit", "-q", "--no-verify", "-am", "edited"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
 
 // leftOf lists what could be left of a fork.
-func leftOf(t *testing.T, s *Store) string {
+func leftOf(t *testing.T, s *repo.Store) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintln(&b, runGit(t, s.Dir(), "for-each-ref", "--format=%(refname)"), "\n", runGit(t, s.Dir(), "worktree", "list"))
+	fmt.Fprintln(&b, storetest.Git(t, s.Dir(), "for-each-ref", "--format=%(refname)"), "\n", storetest.Git(t, s.Dir(), "worktree", "list"))
 	for _, dir := range []string{filepath.Join(s.Dir(), ".git", "tape"), filepath.Join(s.Dir(), ".git", "worktrees"), filepath.Join(s.Dir(), ".git", "logs", "refs"), filepath.Join(s.Dir(), layout.ForksDir)} {
 		err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 			if err == nil && path != dir && filepath.Base(path) != "seals" && filepath.Base(path) != "worktrees.lock" && path != filepath.Join(s.Dir(), layout.ForksDir, "main") {
@@ -405,12 +373,12 @@ func leftOf(t *testing.T, s *Store) string {
 // Nothing is left of a fork that was discarded but what git's reflog says.
 func TestDiscardLeavesNothing(t *testing.T) {
 	s, m := forkedTape(t)
-	mustCheckpoint(t, m)
+	storetest.Checkpoint(t, m)
 	before := leftOf(t, s)
-	x := mustFork(t, m, "x", "build")
-	mustAppend(t, x, Message("user", "own"), big(layout.SealSize, "a"), Message("user", "own"))
-	mustHandoff(t, x, "third")
-	mustAppend(t, x, Message("user", "not committed"))
+	x := storetest.Fork(t, m, "x", "build")
+	storetest.Append(t, x, repo.Message("user", "own"), storetest.Big(layout.SealSize, "a"), repo.Message("user", "own"))
+	storetest.Handoff(t, x, "third")
+	storetest.Append(t, x, repo.Message("user", "not committed"))
 	if _, err := s.Switch(t.Context(), "main/x"); err != nil {
 		t.Fatal(err)
 	}
@@ -423,18 +391,18 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	if got := s.CurrentTape(); got != "main" {
 		t.Errorf("the current tape is %q", got)
 	}
-	log := runGit(t, s.Dir(), "reflog", "show", "--format=%gs", "tape/main")
+	log := storetest.Git(t, s.Dir(), "reflog", "show", "--format=%gs", "tape/main")
 	if lines := strings.Split(log, "\n"); lines[1] != "tape: discard x (5 entries)" || lines[0] != "tape: back to main" {
 		t.Errorf("the reflog says\n%s", log)
 	}
 	closed, err := m.ClosedForks(t.Context())
-	if err != nil || len(closed) != 1 || closed[0].Status != ForkDiscarded || closed[0].Entries != 5 || closed[0].Name != "main/x" {
+	if err != nil || len(closed) != 1 || closed[0].Status != repo.ForkDiscarded || closed[0].Entries != 5 || closed[0].Name != "main/x" {
 		t.Fatalf("closed forks are %+v, %v", closed, err)
 	}
-	if got := runGit(t, s.Dir(), "show", closed[0].Commit+":anchors/003_third/messages.jsonl"); !strings.Contains(got, "not committed") {
+	if got := storetest.Git(t, s.Dir(), "show", closed[0].Commit+":anchors/003_third/messages.jsonl"); !strings.Contains(got, "not committed") {
 		t.Errorf("its last entry is lost: %s", got)
 	}
-	mustAppend(t, mustFork(t, m, "x", ""), Message("user", "the name is free"))
+	storetest.Append(t, storetest.Fork(t, m, "x", ""), repo.Message("user", "the name is free"))
 }
 
 func withoutEmpty(s string) []string {
@@ -444,22 +412,22 @@ func withoutEmpty(s string) []string {
 // Several forks of one tape, and forks of these, come back in any order.
 func TestForksOfForks(t *testing.T) {
 	_, m := forkedTape(t)
-	x, y := mustFork(t, m, "x", ""), mustFork(t, m, "y", "test")
-	mustAppend(t, x, Message("user", "x1"))
-	z := mustFork(t, x, "z", "")
+	x, y := storetest.Fork(t, m, "x", ""), storetest.Fork(t, m, "y", "test")
+	storetest.Append(t, x, repo.Message("user", "x1"))
+	z := storetest.Fork(t, x, "z", "")
 	if z.Name() != "main/x/z" || z.Parent() != "main/x" {
 		t.Errorf("the fork of a fork is %q of %q", z.Name(), z.Parent())
 	}
-	mustAppend(t, y, Message("user", "y1"))
-	mustAppend(t, z, Message("user", "z1"))
-	mustAppend(t, x, Message("user", "x2"))
-	mustMerge(t, y, join.Options{})
-	mustMerge(t, x, join.Options{})
-	if got := mustMerge(t, z, join.Options{}); got.Into != "main" {
+	storetest.Append(t, y, repo.Message("user", "y1"))
+	storetest.Append(t, z, repo.Message("user", "z1"))
+	storetest.Append(t, x, repo.Message("user", "x2"))
+	storetest.Merge(t, y, join.Options{})
+	storetest.Merge(t, x, join.Options{})
+	if got := storetest.Merge(t, z, join.Options{}); got.Into != "main" {
 		t.Errorf("merged into %q, though its parent is gone", got.Into)
 	}
-	wantTexts(t, m, "session/start one ran build two three test four y1 x1 x2 z1")
-	last := entriesOf(t, m, Query{Tail: N(1)})[0]
+	storetest.WantTexts(t, m, "session/start one ran build two three test four y1 x1 x2 z1")
+	last := storetest.Entries(t, m, repo.Query{Tail: repo.N(1)})[0]
 	if got := string(jsonl.Get(last.Meta, "origin")); got != `{"tape":"main","fork":"x/z","id":10}` {
 		t.Errorf("its origin is %s", got)
 	}
@@ -467,18 +435,18 @@ func TestForksOfForks(t *testing.T) {
 
 // What is merged of a fork of a tape with a slash in its name keeps that name.
 func TestForkOfSlashedTape(t *testing.T) {
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	m, err := s.CreateTape(t.Context(), "team/shop")
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := mustFork(t, m, "x", "")
-	mustAppend(t, x, Message("user", "own"))
+	x := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, x, repo.Message("user", "own"))
 	if x.Parent() != "team/shop" || x.ForkName() != "x" {
 		t.Errorf("%q is the fork %q of %q", x.Name(), x.ForkName(), x.Parent())
 	}
-	mustMerge(t, x, join.Options{})
-	if got := string(entriesOf(t, m, Query{Tail: N(1)})[0].Meta); got != `{"origin":{"tape":"team/shop","fork":"x","id":2}}` {
+	storetest.Merge(t, x, join.Options{})
+	if got := string(storetest.Entries(t, m, repo.Query{Tail: repo.N(1)})[0].Meta); got != `{"origin":{"tape":"team/shop","fork":"x","id":2}}` {
 		t.Errorf("its meta is %s", got)
 	}
 }

@@ -1,142 +1,124 @@
-package repo
+package repo_test
 
 import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 	"tape/internal/store/join"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
-func twoSides(t *testing.T, s *Store) {
-	m := openTape(t, s, "main")
-	mustAppend(t, m, Message("user", "one"))
-	mustHandoff(t, m, "second")
-	x := mustFork(t, m, "x", "")
-	mustAppend(t, x, Message("user", "x1"), Event("x2", nil))
-	mustHandoff(t, x, "in the fork")
-	mustAppend(t, x, Message("user", "x3"))
-	mustAppend(t, m, Message("user", "two"), Event("three", nil))
-}
-
-func committedSides(t *testing.T, s *Store) {
-	twoSides(t, s)
-	mustCheckpoint(t, openTape(t, s, "main"))
-	mustCheckpoint(t, openTape(t, s, "main/x"))
+func committedSides(t *testing.T, s *repo.Store) {
+	storetest.TwoSides(t, s)
+	storetest.Checkpoint(t, storetest.Tape(t, s, "main"))
+	storetest.Checkpoint(t, storetest.Tape(t, s, "main/x"))
 }
 
 // mergedByHost leaves a merge that has to be completed, beside an entry that was not
 // committed.
-func mergedByHost(t *testing.T, s *Store) {
+func mergedByHost(t *testing.T, s *repo.Store) {
 	committedSides(t, s)
-	mustAppend(t, openTape(t, s, "main"), Message("user", "not committed"))
-	mergeWithGit(t, s.Dir(), "host, our tree")
+	storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "not committed"))
+	storetest.MergeWithGit(t, s.Dir(), "host, our tree")
 }
 
-func forkFaults() []faultCase {
-	on := onTape
-	merge := func(o join.Options) func(context.Context, *Store) error {
-		return on("main/x", func(ctx context.Context, f *Tape) error { _, err := join.Merge(ctx, f.in(), o); return err })
+func forkFaults() []storetest.FaultCase {
+	on := storetest.OnTape
+	merge := func(o join.Options) func(context.Context, *repo.Store) error {
+		return on("main/x", func(ctx context.Context, f *repo.Tape) error {
+			_, err := join.Merge(ctx, storetest.InnerTape(f), o)
+			return err
+		})
 	}
-	fork := func(at string) func(context.Context, *Store) error {
-		return on("main", func(ctx context.Context, tp *Tape) error { _, err := tp.ForkAt(ctx, "y", at); return err })
+	fork := func(at string) func(context.Context, *repo.Store) error {
+		return on("main", func(ctx context.Context, tp *repo.Tape) error { _, err := tp.ForkAt(ctx, "y", at); return err })
 	}
-	read := on("main", func(ctx context.Context, tp *Tape) error { return join.Complete(ctx, tp.in()) })
-	return []faultCase{
-		{name: "fork", setup: twoSides, run: fork("")},
-		{name: "fork at an entry", setup: committedSides, run: fork("@2")},
-		{name: "append in the fork", setup: twoSides, run: on("main/x", func(ctx context.Context, f *Tape) error {
-			_, err := f.Append(ctx, nil, Message("user", "x4"), Event("x5", nil), System("x6"))
+	read := on("main", func(ctx context.Context, tp *repo.Tape) error { return join.Complete(ctx, storetest.InnerTape(tp)) })
+	return []storetest.FaultCase{
+		{Name: "fork", Setup: storetest.TwoSides, Run: fork("")},
+		{Name: "fork at an entry", Setup: committedSides, Run: fork("@2")},
+		{Name: "append in the fork", Setup: storetest.TwoSides, Run: on("main/x", func(ctx context.Context, f *repo.Tape) error {
+			_, err := f.Append(ctx, nil, repo.Message("user", "x4"), repo.Event("x5", nil), repo.System("x6"))
 			return err
 		})},
-		{name: "first append after gc", setup: func(t *testing.T, s *Store) {
+		{Name: "first append after gc", Setup: func(t *testing.T, s *repo.Store) {
 			committedSides(t, s)
-			if _, err := s.GC(t.Context(), &GCOptions{Idle: -1, WorktreesOnly: true}); err != nil {
+			if _, err := s.GC(t.Context(), &repo.GCOptions{Idle: -1, WorktreesOnly: true}); err != nil {
 				t.Fatal(err)
 			}
-		}, run: on("main/x", func(ctx context.Context, f *Tape) error {
-			_, err := f.Append(ctx, nil, Message("user", "x4"))
+		}, Run: on("main/x", func(ctx context.Context, f *repo.Tape) error {
+			_, err := f.Append(ctx, nil, repo.Message("user", "x4"))
 			return err
 		})},
-		{name: "merge", setup: twoSides, run: merge(join.Options{}), between: merge(join.Options{Keep: true})},
-		{name: "merge with artifacts", setup: func(t *testing.T, s *Store) {
-			twoSides(t, s)
-			withArtifact(t, s)
-			addsArtifact(t, openTape(t, s, "main/x"), "of the fork")
-		}, run: merge(join.Options{Keep: true})},
-		{name: "merge, and keep", setup: twoSides, run: merge(join.Options{Keep: true})},
-		{name: "merge a summary", setup: twoSides, run: merge(join.Options{Keep: true, Summary: "tried"})},
-		{name: "discard", setup: twoSides, run: on("main/x", func(ctx context.Context, f *Tape) error { return f.Discard(ctx) })},
-		{name: "remove", setup: func(t *testing.T, s *Store) {
+		{Name: "merge", Setup: storetest.TwoSides, Run: merge(join.Options{}), Between: merge(join.Options{Keep: true})},
+		{Name: "merge with artifacts", Setup: func(t *testing.T, s *repo.Store) {
+			storetest.TwoSides(t, s)
+			storetest.WithArtifact(t, s)
+			storetest.AppendArtifact(t, storetest.Tape(t, s, "main/x"), "of the fork")
+		}, Run: merge(join.Options{Keep: true})},
+		{Name: "merge, and keep", Setup: storetest.TwoSides, Run: merge(join.Options{Keep: true})},
+		{Name: "merge a summary", Setup: storetest.TwoSides, Run: merge(join.Options{Keep: true, Summary: "tried"})},
+		{Name: "discard", Setup: storetest.TwoSides, Run: on("main/x", func(ctx context.Context, f *repo.Tape) error { return f.Discard(ctx) })},
+		{Name: "remove", Setup: func(t *testing.T, s *repo.Store) {
 			other, err := s.CreateTape(t.Context(), "other")
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustAppend(t, other, Message("user", "one"))
-		}, run: on("other", func(ctx context.Context, tp *Tape) error { _, err := tp.Remove(ctx, true); return err })},
-		{name: "complete", setup: mergedByHost, run: read},
-		{name: "pull what goes on", setup: func(t *testing.T, s *Store) { published(t, s, false) }, run: joined},
-		{name: "pull what went apart", setup: func(t *testing.T, s *Store) { published(t, s, true) }, run: joined},
-		{name: "pull artifacts", setup: func(t *testing.T, s *Store) {
-			published(t, s, true)
-			withArtifact(t, s)
-		}, run: joined},
-		{name: "push", setup: func(t *testing.T, s *Store) { sharedInside(t, s) }, run: func(ctx context.Context, s *Store) error {
-			if err := sent(s.Push(ctx, "origin", &PushOptions{Forks: true})); err != nil {
+			storetest.Append(t, other, repo.Message("user", "one"))
+		}, Run: on("other", func(ctx context.Context, tp *repo.Tape) error { _, err := tp.Remove(ctx, true); return err })},
+		{Name: "complete", Setup: mergedByHost, Run: read},
+		{Name: "pull what goes on", Setup: func(t *testing.T, s *repo.Store) { storetest.Published(t, s, false) }, Run: storetest.Join},
+		{Name: "pull what went apart", Setup: func(t *testing.T, s *repo.Store) { storetest.Published(t, s, true) }, Run: storetest.Join},
+		{Name: "pull artifacts", Setup: func(t *testing.T, s *repo.Store) {
+			storetest.Published(t, s, true)
+			storetest.WithArtifact(t, s)
+		}, Run: storetest.Join},
+		{Name: "push", Setup: func(t *testing.T, s *repo.Store) { sharedInside(t, s) }, Run: func(ctx context.Context, s *repo.Store) error {
+			if err := sent(s.Push(ctx, "origin", &repo.PushOptions{Forks: true})); err != nil {
 				return err
 			}
 			return sent(s.Fetch(ctx, "origin", nil)) // what was sent, but not noted
 		}},
-		{name: "fetch", setup: func(t *testing.T, s *Store) {
+		{Name: "fetch", Setup: func(t *testing.T, s *repo.Store) {
 			remote := sharedInside(t, s)
-			other := mustClone(t, remote)
-			twoSides(t, other)
-			mustPush(t, other, &PushOptions{Forks: true})
-		}, run: func(ctx context.Context, s *Store) error { return sent(s.Fetch(ctx, "origin", nil)) }},
-		{name: "gc", unseen: true, setup: committedSides, run: func(ctx context.Context, s *Store) error {
-			_, err := s.GC(ctx, &GCOptions{Idle: -1})
+			other := storetest.Clone(t, remote)
+			storetest.TwoSides(t, other)
+			storetest.Push(t, other, &repo.PushOptions{Forks: true})
+		}, Run: func(ctx context.Context, s *repo.Store) error { return sent(s.Fetch(ctx, "origin", nil)) }},
+		{Name: "gc", Unseen: true, Setup: committedSides, Run: func(ctx context.Context, s *repo.Store) error {
+			_, err := s.GC(ctx, &repo.GCOptions{Idle: -1})
 			return err
 		}},
-		{name: "continue", merging: true, setup: stoppedMerge, run: on("main", func(ctx context.Context, tp *Tape) error { _, err := join.ContinueMerge(ctx, tp.in()); return err })},
+		{Name: "continue", Merging: true, Setup: stoppedMerge, Run: on("main", func(ctx context.Context, tp *repo.Tape) error {
+			_, err := join.ContinueMerge(ctx, storetest.InnerTape(tp))
+			return err
+		})},
 	}
 }
 
 // sharedInside makes a remote that has the tape as it is, and goes on. It is in the folder of
 // the workspace, and so put back with it.
-func sharedInside(t *testing.T, s *Store) (remote string) {
+func sharedInside(t *testing.T, s *repo.Store) (remote string) {
 	t.Helper()
 	remote = filepath.Join(s.Dir(), ".git", "remote.git")
-	runGit(t, s.Dir(), "init", "-q", "--bare", remote)
-	mustDo(t, s.AddRemote(t.Context(), "origin", remote))
-	mustPush(t, s, nil)
-	twoSides(t, s)
+	storetest.Git(t, s.Dir(), "init", "-q", "--bare", remote)
+	storetest.Must(t, s.AddRemote(t.Context(), "origin", remote))
+	storetest.Push(t, s, nil)
+	storetest.TwoSides(t, s)
 	return remote
 }
 
-func sent(all []RefStatus, err error) error {
+func sent(all []repo.RefStatus, err error) error {
 	for _, one := range all {
 		err = errors.Join(err, one.Err)
 	}
 	return err
 }
 
-// forkPicture is all that a reader can learn of tapes and forks.
-func forkPicture(t *testing.T, s *Store) string {
-	t.Helper()
-	out := mustPicture(t, s)
-	forks, err := s.Forks(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range forks {
-		out += "fork " + f.Name() + "\n" + strings.Join(lines(entriesOf(t, f, Query{})), "\n") + "\n"
-	}
-	return out
-}
-
 // TestSoakForkFaults does what TestSoakFaults does with the changes around forks.
 func TestSoakForkFaults(t *testing.T) {
-	tryFaults(t, forkFaults(), pace{alone: testkit.Size(60, 1), others: testkit.Size(120, 1), goOn: 1})
+	storetest.TryFaults(t, forkFaults(), storetest.Pace{Alone: testkit.Size(60, 1), Others: testkit.Size(120, 1), GoOn: 1})
 }

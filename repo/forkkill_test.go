@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/store/join"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -22,7 +24,7 @@ func runForkHelper(mode string) {
 	what, name, _ := strings.Cut(what, " ")
 	err := func() error {
 		ctx := context.Background()
-		s, err := Open(ctx, os.Getenv(helperDir), nil)
+		s, err := repo.Open(ctx, os.Getenv(storetest.HelperDir), nil)
 		if err != nil {
 			return err
 		}
@@ -39,12 +41,12 @@ func runForkHelper(mode string) {
 	}
 }
 
-func forkStep(ctx context.Context, t *Tape, what, arg string) error {
+func forkStep(ctx context.Context, t *repo.Tape, what, arg string) error {
 	switch what {
 	case "fork-append":
 		for i := 0; ; i++ {
 			text := fmt.Sprintf("%s #%d", arg, i)
-			e, err := t.Append(ctx, nil, Message("user", text))
+			e, err := t.Append(ctx, nil, repo.Message("user", text))
 			if err != nil {
 				return err
 			}
@@ -55,12 +57,12 @@ func forkStep(ctx context.Context, t *Tape, what, arg string) error {
 		_, err := t.ForkAt(ctx, name, at)
 		return err
 	case "fork-merge":
-		_, err := join.Merge(ctx, t.in(), join.Options{Summary: arg})
+		_, err := join.Merge(ctx, storetest.InnerTape(t), join.Options{Summary: arg})
 		return err
 	case "fork-discard":
 		return t.Discard(ctx)
 	case "fork-continue":
-		_, err := join.ContinueMerge(ctx, t.in())
+		_, err := join.ContinueMerge(ctx, storetest.InnerTape(t))
 		return err
 	case "fork-race":
 		steps, err := strconv.Atoi(arg)
@@ -69,7 +71,7 @@ func forkStep(ctx context.Context, t *Tape, what, arg string) error {
 		}
 		return raceSteps(ctx, t, steps)
 	case "fork-read":
-		_, err := collect(ctx, t, Query{})
+		_, err := storetest.Collect(ctx, t, repo.Query{})
 		return err
 	}
 	return fmt.Errorf("no helper %q", what)
@@ -79,21 +81,21 @@ func forkStep(ctx context.Context, t *Tape, what, arg string) error {
 // It reports what the helper had acknowledged.
 func killed(t *testing.T, rng *rand.Rand, dir, mode string) map[int64]string {
 	t.Helper()
-	p := start(t, dir, mode, 1)
+	p := storetest.Start(t, dir, mode, 1)
 	select {
-	case <-p.first:
-	case <-p.done:
-		t.Fatalf("the helper ended by itself: %s", p.errs.String())
+	case <-p.First:
+	case <-p.Done:
+		t.Fatalf("the helper ended by itself: %s", p.Errs.String())
 	}
 	time.Sleep(time.Duration(rng.ExpFloat64() * float64(6*time.Millisecond)))
-	_ = p.cmd.Process.Kill()
-	<-p.done
-	_ = p.cmd.Wait() // says that it was killed
-	if p.fault != "" {
-		t.Fatal(p.fault)
+	_ = p.Cmd.Process.Kill()
+	<-p.Done
+	_ = p.Cmd.Wait() // says that it was killed
+	if p.Fault != "" {
+		t.Fatal(p.Fault)
 	}
-	delete(p.acked, 0) // it began
-	return p.acked
+	delete(p.Acked, 0) // it began
+	return p.Acked
 }
 
 // TestSoakForkKill kills processes that make, fill, merge and discard forks, or complete
@@ -122,7 +124,7 @@ func TestSoakForkKill(t *testing.T) {
 
 // killOnce reports whether the change was there after the kill.
 func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
-	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,19 +137,19 @@ func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 		mergedByHost(t, s)
 		of = "main"
 	case "fork-make":
-		twoSides(t, s)
+		storetest.TwoSides(t, s)
 		of, arg = "main", "y "
 	default:
-		twoSides(t, s)
+		storetest.TwoSides(t, s)
 	}
-	m := openTape(t, s, "main")
-	before := len(entriesOf(t, openTape(t, s, of), Query{}))
-	inMain := len(entriesOf(t, m, Query{}))
+	m := storetest.Tape(t, s, "main")
+	before := len(storetest.Entries(t, storetest.Tape(t, s, of), repo.Query{}))
+	inMain := len(storetest.Entries(t, m, repo.Query{}))
 	acked := killed(t, rng, s.Dir(), mode+" "+of+"\n"+arg)
 
-	s = reopen(t, s.Dir())
+	s = storetest.Reopen(t, s.Dir())
 	x, xErr := s.Tape(t.Context(), "main/x")
-	now := len(entriesOf(t, openTape(t, s, "main"), Query{}))
+	now := len(storetest.Entries(t, storetest.Tape(t, s, "main"), repo.Query{}))
 	switch mode {
 	case "fork-make":
 		if now != inMain {
@@ -155,17 +157,17 @@ func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 		}
 		if y, err := s.Tape(t.Context(), "main/y"); err == nil {
 			done = true
-			if got := len(entriesOf(t, y, Query{})); got != inMain {
+			if got := len(storetest.Entries(t, y, repo.Query{})); got != inMain {
 				t.Errorf("the fork has %d entries, want %d", got, inMain)
 			}
 		} else if _, err := m.Fork(t.Context(), "y"); err != nil {
 			t.Errorf("then: %v", err)
 		}
 	case "fork-append":
-		got := entriesOf(t, x, Query{})
+		got := storetest.Entries(t, x, repo.Query{})
 		done = len(got) > before
 		for id, text := range acked {
-			if id > int64(len(got)) || textOf(got[id-1]) != text {
+			if id > int64(len(got)) || storetest.TextOf(got[id-1]) != text {
 				t.Errorf("entry %d, %q, is lost", id, text)
 			}
 		}
@@ -175,15 +177,15 @@ func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 			t.Errorf("main has %d entries, had %d; the fork: %v", now, inMain, xErr)
 		}
 		if xErr == nil {
-			mustMerge(t, x, join.Options{})
+			storetest.Merge(t, x, join.Options{})
 		}
-		now = len(entriesOf(t, m, Query{}))
+		now = len(storetest.Entries(t, m, repo.Query{}))
 		if now != inMain+4 {
 			t.Errorf("main has %d entries in the end, want %d", now, inMain+4)
 		}
 	case "fork-discard":
 		if done = xErr != nil; !done {
-			if got := len(entriesOf(t, x, Query{})); got != before {
+			if got := len(storetest.Entries(t, x, repo.Query{})); got != before {
 				t.Errorf("%d entries of %d are left", got, before)
 			}
 			if err := x.Discard(t.Context()); err != nil {
@@ -192,25 +194,25 @@ func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 		}
 	case "fork-read":
 		done = true
-		if now != 10 || simulated(entriesOf(t, m, Query{Tail: N(1)})[0]).text != "not committed" {
+		if now != 10 || simulated(storetest.Entries(t, m, repo.Query{Tail: repo.N(1)})[0]).text != "not committed" {
 			t.Errorf("main has %d entries", now)
 		}
 	case "fork-continue":
-		done = !m.in().Merging(worktreeOf(t, m))
+		done = !storetest.InnerTape(m).Merging(worktreeOf(t, m))
 		if !done {
-			if _, err := join.ContinueMerge(t.Context(), m.in()); err != nil {
+			if _, err := join.ContinueMerge(t.Context(), storetest.InnerTape(m)); err != nil {
 				t.Errorf("then: %v", err)
 			}
 		}
-		wantTexts(t, m, "session/start one second two three not committed x1 x2 in the fork x3")
+		storetest.WantTexts(t, m, "session/start one second two three not committed x1 x2 in the fork x3")
 	}
-	healthy(t, s.Dir())
+	storetest.Healthy(t, s.Dir())
 	return done
 }
 
-func worktreeOf(t *testing.T, tp *Tape) gitstore.Worktree {
+func worktreeOf(t *testing.T, tp *repo.Tape) gitstore.Worktree {
 	t.Helper()
-	wt, _, err := tp.in().Worktree()
+	wt, _, err := storetest.InnerTape(tp).Worktree()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,12 +221,12 @@ func worktreeOf(t *testing.T, tp *Tape) gitstore.Worktree {
 
 // stoppedMerge leaves a merge in which git stopped at conflicts, beside entries that were
 // not committed.
-func stoppedMerge(t *testing.T, s *Store) {
-	twoSides(t, s)
-	mustCheckpoint(t, openTape(t, s, "main/x"))
-	m := openTape(t, s, "main")
-	mustCheckpoint(t, m)
-	mustAppend(t, m, Draft{Kind: KindToolCall, Payload: []byte(`{"calls":[],"name":"not committed"}`)})
-	mergeWithGit(t, s.Dir(), "git merge")
+func stoppedMerge(t *testing.T, s *repo.Store) {
+	storetest.TwoSides(t, s)
+	storetest.Checkpoint(t, storetest.Tape(t, s, "main/x"))
+	m := storetest.Tape(t, s, "main")
+	storetest.Checkpoint(t, m)
+	storetest.Append(t, m, repo.Draft{Kind: repo.KindToolCall, Payload: []byte(`{"calls":[],"name":"not committed"}`)})
+	storetest.MergeWithGit(t, s.Dir(), "git merge")
 	wantStopped(t, s.Dir())
 }

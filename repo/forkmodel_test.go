@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"context"
@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/store/layout"
+	storetest "tape/internal/testkit/store"
 	"tape/internal/text/jsonl"
+	"tape/repo"
 )
 
 // forkWorld is what a workspace should hold, kept as plain slices.
@@ -135,10 +137,10 @@ func (w forkWorld) merge(into, f *simTape, upTo int, summary string) (added int)
 			lines = append(lines, e.moved(f.name, i+1))
 		}
 	}
-	status := ForkMerged
+	status := repo.ForkMerged
 	if summary != "" {
-		status = ForkSummarized
-		lines = []*simEntry{{kind: KindMessage, text: summary, origin: originText(f.name, -1)}}
+		status = repo.ForkSummarized
+		lines = []*simEntry{{kind: repo.KindMessage, text: summary, origin: originText(f.name, -1)}}
 	}
 	into.entries = append(into.entries, lines...)
 	if len(lines) > 0 {
@@ -179,9 +181,9 @@ func (w forkWorld) close(f *simTape) {
 var simRoots = []string{"main", "side/tape"}
 
 // simulated reads an entry as the model has it.
-func simulated(e Entry) *simEntry {
+func simulated(e repo.Entry) *simEntry {
 	out := &simEntry{kind: e.Kind, text: jsonl.GetString(e.Payload, "content"), date: e.Date}
-	if e.Kind != KindMessage {
+	if e.Kind != repo.KindMessage {
 		out.text = jsonl.GetString(e.Payload, "name")
 	}
 	if origin := jsonl.Get(e.Meta, "origin"); origin != nil {
@@ -196,13 +198,13 @@ func simulated(e Entry) *simEntry {
 
 // compare returns how a tape or fork differs from its model. Dates that the model does
 // not know yet are noted.
-func (w forkWorld) compare(ctx context.Context, s *Store, name string) error {
+func (w forkWorld) compare(ctx context.Context, s *repo.Store, name string) error {
 	t := w.tapes[name]
 	tp, err := s.Tape(ctx, name)
 	if err != nil {
 		return err
 	}
-	got, err := collect(ctx, tp, Query{})
+	got, err := storetest.Collect(ctx, tp, repo.Query{})
 	if err != nil {
 		return err
 	}
@@ -212,7 +214,7 @@ func (w forkWorld) compare(ctx context.Context, s *Store, name string) error {
 	var anchors []string
 	for i, want := range t.entries {
 		have := simulated(got[i])
-		if want.kind == KindAnchor {
+		if want.kind == repo.KindAnchor {
 			anchors = append(anchors, fmt.Sprint(want.text, i+1))
 		}
 		if got[i].ID != int64(i+1) || have.kind != want.kind || have.text != want.text || have.origin != want.origin ||
@@ -235,7 +237,7 @@ func (w forkWorld) compare(ctx context.Context, s *Store, name string) error {
 	return w.compareForks(ctx, tp, t)
 }
 
-func (w forkWorld) compareForks(ctx context.Context, tp *Tape, t *simTape) error {
+func (w forkWorld) compareForks(ctx context.Context, tp *repo.Tape, t *simTape) error {
 	info, err := tp.Info(ctx)
 	if err != nil {
 		return err
@@ -281,7 +283,7 @@ func (w forkWorld) compareForks(ctx context.Context, tp *Tape, t *simTape) error
 	return nil
 }
 
-func whereApart(got []Entry, want []*simEntry) string {
+func whereApart(got []repo.Entry, want []*simEntry) string {
 	for i := range min(len(got), len(want)) {
 		if have := simulated(got[i]); have.text != want[i].text || have.origin != want[i].origin {
 			return fmt.Sprintf("entry %d is %.300s, want %v", i+1, got[i].Raw, *want[i])
@@ -304,7 +306,7 @@ func (w forkWorld) closedForks(t *simTape) []string {
 	}
 	for _, number := range t.discards {
 		if w.closed[number] != nil {
-			add(number, len(w.closed[number].entries), ForkDiscarded)
+			add(number, len(w.closed[number].entries), repo.ForkDiscarded)
 		}
 	}
 	for _, m := range slices.Backward(t.merges) {

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"tape/internal/git/disk"
 	"tape/internal/store/join"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -21,13 +23,13 @@ import (
 // raceSteps has one process work on the tape and on forks of it that others work on, too.
 // Forks called k… are merged, those called d… are discarded. Each line that it prints
 // names a tape or fork and an entry that is in it.
-func raceSteps(ctx context.Context, m *Tape, steps int) error {
+func raceSteps(ctx context.Context, m *repo.Tape, steps int) error {
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	for i := range steps {
 		name := fmt.Sprintf("%c%d", "kkkd"[rng.IntN(4)], rng.IntN(2))
 		err := func() error {
 			f, err := m.Store().Tape(ctx, "main/"+name)
-			if errors.Is(err, ErrNotFound) && rng.IntN(2) == 0 {
+			if errors.Is(err, repo.ErrNotFound) && rng.IntN(2) == 0 {
 				f, err = m.Fork(ctx, name)
 			}
 			switch {
@@ -36,14 +38,14 @@ func raceSteps(ctx context.Context, m *Tape, steps int) error {
 			case rng.IntN(6) == 0 && name[0] == 'd':
 				return f.Discard(ctx)
 			case rng.IntN(6) == 0 && name[0] == 'k':
-				_, err := join.Merge(ctx, f.in(), join.Options{Keep: rng.IntN(2) == 0})
+				_, err := join.Merge(ctx, storetest.InnerTape(f), join.Options{Keep: rng.IntN(2) == 0})
 				return err
 			}
 			text := fmt.Sprintf("p%d-%d", os.Getpid(), i)
 			if rng.IntN(8) == 0 {
-				_, err = f.Handoff(ctx, Anchor{Name: text})
+				_, err = f.Handoff(ctx, repo.Anchor{Name: text})
 			} else {
-				_, err = f.Append(ctx, nil, Message("user", text))
+				_, err = f.Append(ctx, nil, repo.Message("user", text))
 			}
 			if err == nil {
 				fmt.Fprintln(os.Stdout, "entry", i+1, f.Name(), text)
@@ -51,7 +53,7 @@ func raceSteps(ctx context.Context, m *Tape, steps int) error {
 			return err
 		}()
 		// Somebody else was quicker, or has closed the fork.
-		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrConflict) {
+		if err != nil && !errors.Is(err, repo.ErrNotFound) && !errors.Is(err, repo.ErrConflict) {
 			return fmt.Errorf("step %d with %s: %w", i, name, err)
 		}
 	}
@@ -63,7 +65,7 @@ func raceSteps(ctx context.Context, m *Tape, steps int) error {
 // twice, and ids have no gaps.
 func TestSoakForkRaces(t *testing.T) {
 	t.Parallel()
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	git := func(args ...string) func() error {
 		return func() error {
 			out, err := exec.Command("git", append([]string{"-C", s.Dir()}, args...)...).CombinedOutput()
@@ -76,22 +78,22 @@ func TestSoakForkRaces(t *testing.T) {
 	}
 	var reads atomic.Int64
 	loops := map[string]func() error{
-		"gc":        background(git("gc", "--quiet")),
-		"pack-refs": background(git("pack-refs", "--all")),
-		"readers":   background(func() error { reads.Add(1); return readForks(t.Context(), s.Dir()) }),
+		"gc":        storetest.Background(git("gc", "--quiet")),
+		"pack-refs": storetest.Background(git("pack-refs", "--all")),
+		"readers":   storetest.Background(func() error { reads.Add(1); return readForks(t.Context(), s.Dir()) }),
 	}
-	var all []*process
+	var all []*storetest.Process
 	for range 5 {
-		all = append(all, start(t, s.Dir(), fmt.Sprintf("fork-race main\n%d", testkit.Size(15, 400)), 1))
+		all = append(all, storetest.Start(t, s.Dir(), fmt.Sprintf("fork-race main\n%d", testkit.Size(15, 400)), 1))
 	}
 	where := map[string]string{}
 	for _, p := range all {
-		<-p.done
-		if err := p.cmd.Wait(); err != nil || p.errs.Len() > 0 {
-			t.Errorf("a process failed: %v\n%s", err, p.errs.String())
+		<-p.Done
+		if err := p.Cmd.Wait(); err != nil || p.Errs.Len() > 0 {
+			t.Errorf("a process failed: %v\n%s", err, p.Errs.String())
 		}
-		delete(p.acked, 0)
-		for _, line := range p.acked {
+		delete(p.Acked, 0)
+		for _, line := range p.Acked {
 			name, text, _ := strings.Cut(strings.TrimPrefix(line, "entry "), " ")
 			where[text] = name
 		}
@@ -107,12 +109,12 @@ func TestSoakForkRaces(t *testing.T) {
 	}
 	for _, f := range forks {
 		if strings.HasPrefix(f.ForkName(), "k") {
-			mustMerge(t, f, join.Options{})
+			storetest.Merge(t, f, join.Options{})
 		}
 	}
 	seen := map[string]int{}
-	m := openTape(t, s, "main")
-	for _, text := range strings.Fields(texts(t, m)) {
+	m := storetest.Tape(t, s, "main")
+	for _, text := range strings.Fields(storetest.Texts(t, m)) {
 		seen[text]++
 	}
 	for text, name := range where {
@@ -125,7 +127,7 @@ func TestSoakForkRaces(t *testing.T) {
 		}
 		delete(seen, text)
 	}
-	delete(seen, FirstAnchor)
+	delete(seen, repo.FirstAnchor)
 	for text := range seen {
 		t.Errorf("nobody recorded %s", text)
 	}
@@ -133,17 +135,17 @@ func TestSoakForkRaces(t *testing.T) {
 	if len(where) < 30 || reads.Load() < 2 {
 		t.Error("too little happened at the same time")
 	}
-	wantTags(t, m)
+	storetest.WantTags(t, m)
 	_, _, err = m.Checkpoint(t.Context()) // of what came after the last merge
-	mustDo(t, err)
-	wantClean(t, s.Dir())
+	storetest.Must(t, err)
+	storetest.WantClean(t, s.Dir())
 }
 
 // readForks reads everything that there is, whatever becomes of it meanwhile.
-func readOne(ctx context.Context, s *Store, name string) (got []Entry, err error) {
+func readOne(ctx context.Context, s *repo.Store, name string) (got []repo.Entry, err error) {
 	tp, err := s.Tape(ctx, name)
 	if err == nil {
-		got, err = collect(ctx, tp, Query{})
+		got, err = storetest.Collect(ctx, tp, repo.Query{})
 	}
 	if err == nil {
 		_, err = tp.Info(ctx)
@@ -152,7 +154,7 @@ func readOne(ctx context.Context, s *Store, name string) (got []Entry, err error
 }
 
 func readForks(ctx context.Context, dir string) error {
-	s, err := Open(ctx, dir, nil)
+	s, err := repo.Open(ctx, dir, nil)
 	if err != nil {
 		return err
 	}
@@ -166,10 +168,10 @@ func readForks(ctx context.Context, dir string) error {
 	}
 	for _, name := range names {
 		got, err := readOne(ctx, s, name)
-		for try := 0; try < 3 && name != "main" && errors.Is(err, ErrCorrupt); try++ {
+		for try := 0; try < 3 && name != "main" && errors.Is(err, repo.ErrCorrupt); try++ {
 			got, err = readOne(ctx, s, name) // closed and begun again meanwhile: damage would stay
 		}
-		if name != "main" && (errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist)) {
+		if name != "main" && (errors.Is(err, repo.ErrNotFound) || errors.Is(err, fs.ErrNotExist)) {
 			continue // closed while it was read
 		}
 		if err != nil {
@@ -192,19 +194,19 @@ func readForks(ctx context.Context, dir string) error {
 // its discard is about to take the lock on refs. Each is still told of the discard.
 func TestDiscardBesideHandoffs(t *testing.T) {
 	t.Parallel()
-	s := testStore(t, nil)
-	above := []*Tape{openTape(t, s, "main")}
-	above = append(above, mustFork(t, above[0], "x", ""))
-	y := mustFork(t, above[1], "y", "")
-	mustAppend(t, y, Message("user", "y1"))
-	mustCheckpoint(t, y)
+	s := storetest.New(t, nil)
+	above := []*repo.Tape{storetest.Tape(t, s, "main")}
+	above = append(above, storetest.Fork(t, above[0], "x", ""))
+	y := storetest.Fork(t, above[1], "y", "")
+	storetest.Append(t, y, repo.Message("user", "y1"))
+	storetest.Checkpoint(t, y)
 	// Only making the lock file asks for a fault: it is taken away whenever it was made.
 	guard, handoffs := filepath.Join(s.Dir(), ".git", "tape", "refs.lock"), 0
 	quicker := &disk.FS{Fault: func(_ disk.Op, path string) error {
 		if path == guard {
 			handoffs++
 			for _, up := range above {
-				mustHandoff(t, up, fmt.Sprintf("h%d", handoffs))
+				storetest.Handoff(t, up, fmt.Sprintf("h%d", handoffs))
 			}
 		}
 		if filepath.Dir(path) != filepath.Dir(guard) && path != filepath.Dir(guard) {
@@ -212,19 +214,19 @@ func TestDiscardBesideHandoffs(t *testing.T) {
 		}
 		return nil
 	}}
-	racing, err := Open(t.Context(), s.Dir(), &Options{Fs: quicker})
+	racing, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Fs: quicker})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := openTape(t, racing, "main/x/y").Discard(t.Context()); err != nil {
+	if err := storetest.Tape(t, racing, "main/x/y").Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if handoffs < 2 {
 		t.Errorf("only %d handoffs came between", handoffs)
 	}
 	for _, up := range above {
-		head := strings.TrimSpace(runGit(t, s.Dir(), "rev-parse", up.Branch()))
-		log := runGit(t, s.Dir(), "reflog", "--format=%H %gs", up.Branch())
+		head := strings.TrimSpace(storetest.Git(t, s.Dir(), "rev-parse", up.Branch()))
+		log := storetest.Git(t, s.Dir(), "reflog", "--format=%H %gs", up.Branch())
 		if !strings.Contains(log, "tape: discard y (1 entry)") {
 			t.Errorf("%s is not told:\n%s", up.Name(), log)
 		}
@@ -239,43 +241,43 @@ func TestForkClosedBeside(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stride, last int
-		run          func(ctx context.Context, s *Store) error
+		run          func(ctx context.Context, s *repo.Store) error
 	}{
-		"verify": {5, 90, func(ctx context.Context, s *Store) error {
+		"verify": {5, 90, func(ctx context.Context, s *repo.Store) error {
 			report, err := s.Verify(ctx)
 			if err == nil && !report.OK {
 				err = fmt.Errorf("problems: %v", report.Problems)
 			}
 			return err
 		}},
-		"push": {1, 8, func(ctx context.Context, s *Store) error {
-			_, err := s.Push(ctx, "origin", &PushOptions{Forks: true})
+		"push": {1, 8, func(ctx context.Context, s *repo.Store) error {
+			_, err := s.Push(ctx, "origin", &repo.PushOptions{Forks: true})
 			return err
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := testStore(t, nil)
-			m := openTape(t, s, "main")
-			runGit(t, s.Dir(), "init", "-q", "--bare", s.Dir()+".git")
-			mustDo(t, s.AddRemote(t.Context(), "origin", s.Dir()+".git"))
-			quick, err := Open(t.Context(), s.Dir(), &Options{LockWait: time.Millisecond})
-			mustDo(t, err)
+			s := storetest.New(t, nil)
+			m := storetest.Tape(t, s, "main")
+			storetest.Git(t, s.Dir(), "init", "-q", "--bare", s.Dir()+".git")
+			storetest.Must(t, s.AddRemote(t.Context(), "origin", s.Dir()+".git"))
+			quick, err := repo.Open(t.Context(), s.Dir(), &repo.Options{LockWait: time.Millisecond})
+			storetest.Must(t, err)
 			for n := 1; n <= c.last; n += c.stride {
 				fork := fmt.Sprintf("x%d", n)
-				mustAppend(t, mustFork(t, m, fork, ""), Message("user", "x"))
-				mustAppend(t, m, Message("user", "not committed"))
+				storetest.Append(t, storetest.Fork(t, m, fork, ""), repo.Message("user", "x"))
+				storetest.Append(t, m, repo.Message("user", "not committed"))
 				ctx := testkit.AtLook(t.Context(), n, func() {
 					// Busy if the fork is just being looked at.
-					if err := openTape(t, quick, "main/"+fork).Discard(t.Context()); !errors.Is(err, ErrBusy) {
-						mustDo(t, err)
+					if err := storetest.Tape(t, quick, "main/"+fork).Discard(t.Context()); !errors.Is(err, repo.ErrBusy) {
+						storetest.Must(t, err)
 					}
 				})
 				if err := c.run(ctx, s); err != nil {
 					t.Errorf("discarded at look %d: %v", n, err)
 				}
 				if f, err := s.Tape(t.Context(), "main/"+fork); err == nil {
-					mustDo(t, f.Discard(t.Context()))
+					storetest.Must(t, f.Discard(t.Context()))
 				}
 			}
 		})
@@ -285,12 +287,12 @@ func TestForkClosedBeside(t *testing.T) {
 // TestVerifyBesideResets has a tape start over while it is verified.
 func TestVerifyBesideResets(t *testing.T) {
 	t.Parallel()
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	stop := background(func() error {
-		_, err := m.Append(t.Context(), nil, Message("user", "one"))
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	stop := storetest.Background(func() error {
+		_, err := m.Append(t.Context(), nil, repo.Message("user", "one"))
 		if err == nil {
-			_, err = m.Handoff(t.Context(), Anchor{Name: "second"})
+			_, err = m.Handoff(t.Context(), repo.Anchor{Name: "second"})
 		}
 		if err == nil {
 			_, err = m.Reset(t.Context(), false)
@@ -300,10 +302,10 @@ func TestVerifyBesideResets(t *testing.T) {
 	})
 	for range 30 {
 		report, err := s.Verify(t.Context())
-		mustDo(t, err)
+		storetest.Must(t, err)
 		if !report.OK {
 			t.Errorf("problems: %v", report.Problems)
 		}
 	}
-	mustDo(t, stop())
+	storetest.Must(t, stop())
 }

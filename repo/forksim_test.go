@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -19,7 +21,7 @@ import (
 type forkSim struct {
 	t       *testing.T
 	rng     *rand.Rand
-	s       *Store
+	s       *repo.Store
 	w       forkWorld
 	n       int
 	steps   []string
@@ -29,7 +31,7 @@ type forkSim struct {
 
 func newForkSim(t *testing.T, rng *rand.Rand) *forkSim {
 	x := &forkSim{t: t, rng: rng, at: time.Now(), w: forkWorld{tapes: map[string]*simTape{}, closed: map[int]*simTape{}}}
-	x.s = testStore(t, &InitOptions{Options: Options{Now: x.now}})
+	x.s = storetest.New(t, &repo.InitOptions{Options: repo.Options{Now: x.now}})
 	if _, err := x.s.CreateTape(t.Context(), simRoots[1]); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func (x *forkSim) now() time.Time {
 }
 
 func newHistory() simHistory {
-	return simHistory{entries: []*simEntry{{kind: KindAnchor, text: FirstAnchor}}}
+	return simHistory{entries: []*simEntry{{kind: repo.KindAnchor, text: repo.FirstAnchor}}}
 }
 
 // pick chooses one of the tapes and forks, or nil.
@@ -64,9 +66,9 @@ func (x *forkSim) pick(ok func(t *simTape) bool) *simTape {
 	return list[x.rng.IntN(len(list))]
 }
 
-func (x *forkSim) tape(t *simTape) *Tape {
+func (x *forkSim) tape(t *simTape) *repo.Tape {
 	x.touched = append(x.touched, t.name)
-	return openTape(x.t, x.s, t.name)
+	return storetest.Tape(x.t, x.s, t.name)
 }
 
 func isFork(t *simTape) bool { return t.parent != 0 }
@@ -81,7 +83,7 @@ func (x *forkSim) next() int { x.n++; return x.n }
 
 func (t *simTape) loose() int { return len(t.entries) - t.committed }
 
-func (x *forkSim) draft() Draft {
+func (x *forkSim) draft() repo.Draft {
 	text := fmt.Sprint("entry ", x.next())
 	pad := ""
 	if x.rng.IntN(10) == 0 {
@@ -89,13 +91,13 @@ func (x *forkSim) draft() Draft {
 	}
 	switch x.rng.IntN(5) {
 	case 0:
-		return Draft{Kind: KindEvent, Payload: fmt.Appendf(nil, `{"name":%q,"pad":%q}`, text, pad), Meta: []byte(`{"x": 1.0}`)}
+		return repo.Draft{Kind: repo.KindEvent, Payload: fmt.Appendf(nil, `{"name":%q,"pad":%q}`, text, pad), Meta: []byte(`{"x": 1.0}`)}
 	case 1:
-		return Draft{Kind: KindToolCall, Payload: fmt.Appendf(nil, `{"calls":[],"name":%q,"pad":%q}`, text, pad)}
+		return repo.Draft{Kind: repo.KindToolCall, Payload: fmt.Appendf(nil, `{"calls":[],"name":%q,"pad":%q}`, text, pad)}
 	case 2:
-		return Draft{Kind: "custom/kind", Payload: fmt.Appendf(nil, `{"name":%q}`, text), Date: "2025-03-01 12:00"}
+		return repo.Draft{Kind: "custom/kind", Payload: fmt.Appendf(nil, `{"name":%q}`, text), Date: "2025-03-01 12:00"}
 	}
-	return Draft{Kind: KindMessage, Payload: fmt.Appendf(nil, `{"role":"user","content":%q,"pad":%q}`, text, pad)}
+	return repo.Draft{Kind: repo.KindMessage, Payload: fmt.Appendf(nil, `{"role":"user","content":%q,"pad":%q}`, text, pad)}
 }
 
 // step makes one change and returns what it was.
@@ -121,7 +123,7 @@ func (x *forkSim) step(ctx context.Context) (string, error) {
 
 func (x *forkSim) append(ctx context.Context) (string, error) {
 	t := x.pick(anything)
-	var drafts []Draft
+	var drafts []repo.Draft
 	for range 1 + x.rng.IntN(4)*x.rng.IntN(3) {
 		drafts = append(drafts, x.draft())
 	}
@@ -135,8 +137,8 @@ func (x *forkSim) append(ctx context.Context) (string, error) {
 func (x *forkSim) handoff(ctx context.Context) (string, error) {
 	t := x.pick(anything)
 	name := fmt.Sprintf("phase/%d", x.rng.IntN(4))
-	_, err := x.tape(t).Handoff(ctx, Anchor{Name: name})
-	t.entries = append(t.entries, &simEntry{kind: KindAnchor, text: name})
+	_, err := x.tape(t).Handoff(ctx, repo.Anchor{Name: name})
+	t.entries = append(t.entries, &simEntry{kind: repo.KindAnchor, text: name})
 	t.committed = len(t.entries)
 	return fmt.Sprintf("handoff %s of %s", name, t.name), err
 }
@@ -150,7 +152,7 @@ func (x *forkSim) checkpoint(ctx context.Context) (string, error) {
 	}
 	t.committed = len(t.entries)
 	if dir := tp.WorkTree(); err == nil && dir != "" {
-		wantClean(x.t, dir)
+		storetest.WantClean(x.t, dir)
 	}
 	return "checkpoint " + t.name, err
 }
@@ -166,7 +168,7 @@ func (x *forkSim) point(t *simTape) (string, int) {
 	}
 	var at []int
 	for i, e := range t.entries {
-		if e.kind == KindAnchor {
+		if e.kind == repo.KindAnchor {
 			at = append(at, i)
 		}
 	}
@@ -196,7 +198,7 @@ func (x *forkSim) fork(ctx context.Context) (string, error) {
 	what := fmt.Sprintf("fork %s %s at %q", t.name, name, at)
 	f, err := x.tape(t).ForkAt(ctx, name, at)
 	if x.w.tapes[t.name+"/"+name] != nil {
-		if !errors.Is(err, ErrConflict) {
+		if !errors.Is(err, repo.ErrConflict) {
 			return what, fmt.Errorf("made though there is one: %w", err)
 		}
 		return what + ", refused", nil
@@ -206,7 +208,7 @@ func (x *forkSim) fork(ctx context.Context) (string, error) {
 	}
 	x.forked(x.w, t, name, at, entries)
 	x.touched = append(x.touched, f.Name())
-	wantClean(x.t, f.WorkTree())
+	storetest.WantClean(x.t, f.WorkTree())
 	return what, nil
 }
 
@@ -237,11 +239,11 @@ func (x *forkSim) mergeBack(ctx context.Context) (string, error) {
 	}
 	into := x.w.target(f)
 	what := fmt.Sprintf("merge %s into %s %+v", f.name, into.name, o)
-	m, err := join.Merge(ctx, x.tape(f).in(), o)
+	m, err := join.Merge(ctx, storetest.InnerTape(x.tape(f)), o)
 	x.touched = append(x.touched, into.name)
 	f.committed, into.committed = len(f.entries), len(into.entries)
 	if !x.w.mergeable(into, f) {
-		var rewritten *RewrittenError
+		var rewritten *repo.RewrittenError
 		if !errors.As(err, &rewritten) {
 			err = fmt.Errorf("merged though the parent was reset: %w", err)
 		} else {
@@ -268,7 +270,7 @@ func (x *forkSim) discard(ctx context.Context) (string, error) {
 	err := x.tape(f).Discard(ctx)
 	what := "discard " + f.name
 	if len(x.w.forks(f.name)) > 0 {
-		if !errors.Is(err, ErrConflict) {
+		if !errors.Is(err, repo.ErrConflict) {
 			return what, fmt.Errorf("discarded though it has forks: %w", err)
 		}
 		return what + ", refused", nil
@@ -301,7 +303,7 @@ func (x *forkSim) restore(ctx context.Context) (string, error) {
 	if t == nil {
 		return x.append(ctx)
 	}
-	_, _, err := x.tape(t).Restore(ctx, Latest)
+	_, _, err := x.tape(t).Restore(ctx, repo.Latest)
 	was := t.archives[len(t.archives)-1]
 	t.archives = t.archives[:len(t.archives)-1]
 	if len(t.entries) > 1 {
@@ -314,17 +316,17 @@ func (x *forkSim) restore(ctx context.Context) (string, error) {
 func (x *forkSim) maintain(ctx context.Context) (string, error) {
 	switch x.rng.IntN(4) {
 	case 0:
-		s, err := Open(ctx, x.s.Dir(), &Options{Now: x.now})
+		s, err := repo.Open(ctx, x.s.Dir(), &repo.Options{Now: x.now})
 		if err == nil {
 			x.s = s
 		}
 		return "reopen", err
 	case 1:
-		_, err := x.s.GC(ctx, &GCOptions{Idle: -1, WorktreesOnly: x.rng.IntN(4) > 0})
+		_, err := x.s.GC(ctx, &repo.GCOptions{Idle: -1, WorktreesOnly: x.rng.IntN(4) > 0})
 		return "tape gc", err
 	}
 	args := [][]string{{"gc", "--quiet", "--prune=now"}, {"pack-refs", "--all"}, {"repack", "-d", "-q"}}[x.rng.IntN(3)]
-	runGit(x.t, x.s.Dir(), args...)
+	storetest.Git(x.t, x.s.Dir(), args...)
 	return "git " + args[0], nil
 }
 
@@ -357,7 +359,7 @@ func simulateForks(t *testing.T, rng *rand.Rand, steps int) {
 			t.Fatalf("step %d, %s: %v\nin %s, after: %s", len(x.steps), what, err, x.keep(), strings.Join(x.steps, "; "))
 		}
 	}
-	healthy(t, x.s.Dir())
+	storetest.Healthy(t, x.s.Dir())
 	if t.Failed() {
 		t.Fatalf("in %s, after: %s", x.keep(), strings.Join(x.steps, "; "))
 	}
@@ -369,12 +371,12 @@ func (x *forkSim) check(ctx context.Context) error {
 		if err := x.compareAll(ctx, x.w); err != nil {
 			return err
 		}
-		healthy(x.t, x.s.Dir())
+		storetest.Healthy(x.t, x.s.Dir())
 	}
 	slices.Sort(x.touched)
 	for _, name := range slices.Compact(x.touched) {
 		if x.w.tapes[name] == nil {
-			if _, err := x.s.Tape(ctx, name); !errors.Is(err, ErrNotFound) {
+			if _, err := x.s.Tape(ctx, name); !errors.Is(err, repo.ErrNotFound) {
 				return fmt.Errorf("%s is still there: %w", name, orNone(err))
 			}
 			continue
@@ -399,6 +401,6 @@ func (x *forkSim) keep() string {
 	if dir == "" {
 		return x.s.Dir()
 	}
-	copyTree(x.t, x.s.Dir(), dir)
+	storetest.CopyTree(x.t, x.s.Dir(), dir)
 	return dir
 }

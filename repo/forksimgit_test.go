@@ -1,10 +1,9 @@
-package repo
+package repo_test
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,23 +13,12 @@ import (
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
 	"tape/internal/text/jsonl"
+	"tape/repo"
 	"testing"
 	"time"
 )
-
-// plainGit runs git without this program on the PATH, so that it merges on its own.
-func plainGit(t testing.TB, dir string, args ...string) (string, error) {
-	t.Helper()
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(git, append([]string{"-c", "user.name=Hand", "-c", "user.email=hand@example.org"}, args...)...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(git))
-	out, err := cmd.CombinedOutput()
-	return strings.TrimSpace(string(out)), err
-}
 
 // handLine appends a line with an editor to the newest file of messages, or begins one.
 // It returns the path, relative to the working tree.
@@ -47,21 +35,21 @@ func handLine(t testing.TB, dir string, id int, text string) string {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if c, n, ok := layout.ParseSegment(name); ok && c == layout.ClassOf(KindMessage) {
+		if c, n, ok := layout.ParseSegment(name); ok && c == layout.ClassOf(repo.KindMessage) {
 			newest = max(newest, n)
 		}
 	}
 	var data []byte
 	if newest > 0 {
-		data = readFile(t, filepath.Join(folder, layout.SegmentName(layout.ClassOf(KindMessage), newest)))
+		data = storetest.ReadFile(t, filepath.Join(folder, layout.SegmentName(layout.ClassOf(repo.KindMessage), newest)))
 	}
 	if newest == 0 || len(data) >= layout.SealSize {
 		newest, data = newest+1, nil
 	}
-	name := layout.SegmentName(layout.ClassOf(KindMessage), newest)
+	name := layout.SegmentName(layout.ClassOf(repo.KindMessage), newest)
 	payload := append(jsonl.AppendString([]byte(`{"role":"user","content":`), text), '}')
 	data = fmt.Appendf(data, `{"id":%d,"kind":"message","payload":%s,"meta":{},"date":"2026-01-02T03:04:05.000000+00:00"}`+"\n", id, payload)
-	writeFile(t, filepath.Join(folder, name), data)
+	storetest.WriteFile(t, filepath.Join(folder, name), data)
 	return filepath.ToSlash(filepath.Join(layout.AnchorsDir, list[len(list)-1].Folder, name))
 }
 
@@ -74,22 +62,24 @@ func (x *forkSim) byHand(ctx context.Context) (string, error) {
 		return x.append(ctx)
 	}
 	// What a killed process has left is no concern of this.
-	if err := join.Settled(ctx, func() error { return writer.Write(ctx, tp.in(), func(*writer.Writer) error { return nil }) }); err != nil {
+	if err := join.Settled(ctx, func() error {
+		return writer.Write(ctx, storetest.InnerTape(tp), func(*writer.Writer) error { return nil })
+	}); err != nil {
 		return "look at " + t.name, err
 	}
 	what := "commit by hand in " + t.name
 	text := fmt.Sprint("by hand ", x.next())
 	handLine(x.t, dir, len(t.entries)+1, text)
-	t.entries = append(t.entries, &simEntry{kind: KindMessage, text: text})
-	if out, err := plainGit(x.t, dir, "add", layout.AnchorsDir); err != nil {
+	t.entries = append(t.entries, &simEntry{kind: repo.KindMessage, text: text})
+	if out, err := storetest.PlainGit(x.t, dir, "add", layout.AnchorsDir); err != nil {
 		return what, fmt.Errorf("git add: %w\n%s", err, out)
 	}
-	out, err := plainGit(x.t, dir, "commit", "-q", "-m", "by hand")
+	out, err := storetest.PlainGit(x.t, dir, "commit", "-q", "-m", "by hand")
 	if err != nil {
 		return what, fmt.Errorf("git commit: %w\n%s", err, out)
 	}
 	t.committed = len(t.entries)
-	wantClean(x.t, dir)
+	storetest.WantClean(x.t, dir)
 	return what, nil
 }
 
@@ -128,26 +118,28 @@ func (x *forkSim) gitMerge(ctx context.Context) (string, error) {
 		return x.append(ctx)
 	}
 	what := fmt.Sprintf("git merge %s into %s, %d loose", f.name, into.name, into.loose())
-	if err := join.Settled(ctx, func() error { return writer.Write(ctx, tp.in(), func(*writer.Writer) error { return nil }) }); err != nil {
+	if err := join.Settled(ctx, func() error {
+		return writer.Write(ctx, storetest.InnerTape(tp), func(*writer.Writer) error { return nil })
+	}); err != nil {
 		return what, err
 	}
-	before := runGit(x.t, x.s.Dir(), "rev-parse", tp.Branch())
-	out, err := plainGit(x.t, dir, "merge", "--no-ff", "-q", "-m", "by hand", ft.Branch())
+	before := storetest.Git(x.t, x.s.Dir(), "rev-parse", tp.Branch())
+	out, err := storetest.PlainGit(x.t, dir, "merge", "--no-ff", "-q", "-m", "by hand", ft.Branch())
 	if _, statErr := os.Stat(x.mergeHead(dir)); statErr == nil {
 		what += ", conflict"
-		if _, err := collect(ctx, tp, Query{}); err != nil {
+		if _, err := storetest.Collect(ctx, tp, repo.Query{}); err != nil {
 			return what, fmt.Errorf("read while git merges: %w", err)
 		}
 		if x.rng.IntN(4) == 0 {
 			into.committed = len(into.entries)
-			return what + ", abort", join.AbortMerge(ctx, tp.in())
+			return what + ", abort", join.AbortMerge(ctx, storetest.InnerTape(tp))
 		}
-		if _, err := join.ContinueMerge(ctx, tp.in()); err != nil {
+		if _, err := join.ContinueMerge(ctx, storetest.InnerTape(tp)); err != nil {
 			return what, err
 		}
 		x.w.merge(into, f, f.committed, "")
 		into.committed = len(into.entries)
-		wantClean(x.t, dir)
+		storetest.WantClean(x.t, dir)
 		return what, nil
 	}
 	if err != nil && strings.Contains(out, "would be overwritten") {
@@ -156,7 +148,7 @@ func (x *forkSim) gitMerge(ctx context.Context) (string, error) {
 	if err != nil {
 		return what, fmt.Errorf("%w: %s", err, out)
 	}
-	if after := runGit(x.t, x.s.Dir(), "rev-parse", tp.Branch()); after == before {
+	if after := storetest.Git(x.t, x.s.Dir(), "rev-parse", tp.Branch()); after == before {
 		return what + ", up to date", nil
 	}
 	x.w.mergedByGit(into, f)
@@ -164,7 +156,7 @@ func (x *forkSim) gitMerge(ctx context.Context) (string, error) {
 }
 
 func (x *forkSim) mergeHead(dir string) string {
-	path := runGit(x.t, dir, "rev-parse", "--git-path", "MERGE_HEAD")
+	path := storetest.Git(x.t, dir, "rev-parse", "--git-path", "MERGE_HEAD")
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
@@ -177,7 +169,7 @@ func (w forkWorld) mergedByGit(into, f *simTape) {
 	at := into.committed
 	into.entries = into.entries[:at:at]
 	if w.merge(into, f, f.committed, "") == 0 {
-		into.took(f, f.committed, ForkMerged)
+		into.took(f, f.committed, repo.ForkMerged)
 		into.entries = append(into.entries, loose...)
 		into.committed = -1 // they are, where what git made of the files had to be completed
 		return
@@ -200,17 +192,17 @@ func (x *forkSim) hostMerge(ctx context.Context) (string, error) {
 		return what, err
 	}
 	if x.one() {
-		err = join.Complete(ctx, tp.in())
+		err = join.Complete(ctx, storetest.InnerTape(tp))
 	}
 	return what, err
 }
 
-func (x *forkSim) pressButton(tp, ft *Tape, into, f *simTape) (string, error) {
+func (x *forkSim) pressButton(tp, ft *repo.Tape, into, f *simTape) (string, error) {
 	what := fmt.Sprintf("host merges %s into %s, %d loose", f.name, into.name, into.loose())
 	tree := tp.Branch()
 	dir := tp.WorkTree()
 	err := join.Settled(x.t.Context(), func() error { // it may be one that git has merged into before
-		return writer.Write(x.t.Context(), tp.in(), func(*writer.Writer) error { return nil })
+		return writer.Write(x.t.Context(), storetest.InnerTape(tp), func(*writer.Writer) error { return nil })
 	})
 	if err != nil {
 		return what, err
@@ -225,13 +217,13 @@ func (x *forkSim) pressButton(tp, ft *Tape, into, f *simTape) (string, error) {
 		what += ", their tree"
 		tree = ft.Branch()
 	}
-	commit, err := plainGit(x.t, x.s.Dir(), "commit-tree", tree+"^{tree}", "-p", tp.Branch(), "-p", ft.Branch(), "-m", "Merge branch")
+	commit, err := storetest.PlainGit(x.t, x.s.Dir(), "commit-tree", tree+"^{tree}", "-p", tp.Branch(), "-p", ft.Branch(), "-m", "Merge branch")
 	if err != nil {
 		return what, fmt.Errorf("%w: %s", err, commit)
 	}
-	runGit(x.t, x.s.Dir(), "update-ref", "refs/heads/"+tp.Branch(), commit)
+	storetest.Git(x.t, x.s.Dir(), "update-ref", "refs/heads/"+tp.Branch(), commit)
 	if theirs && dir != "" {
-		runGit(x.t, dir, "reset", "-q", "--hard")
+		storetest.Git(x.t, dir, "reset", "-q", "--hard")
 	}
 	x.w.mergedByGit(into, f)
 	return what, nil
@@ -304,27 +296,27 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 		return x.append(ctx)
 	}
 	what := fmt.Sprintf("kill %s %s %q", mode, t.name, arg)
-	p := start(x.t, x.s.Dir(), mode+" "+t.name+"\n"+arg, 1)
+	p := storetest.Start(x.t, x.s.Dir(), mode+" "+t.name+"\n"+arg, 1)
 	select {
-	case <-p.first:
-	case <-p.done:
-		return what, fmt.Errorf("the helper ended by itself: %s", p.errs.String())
+	case <-p.First:
+	case <-p.Done:
+		return what, fmt.Errorf("the helper ended by itself: %s", p.Errs.String())
 	}
 	time.Sleep(time.Duration(x.rng.ExpFloat64() * float64(testkit.Size(8, 12)) * float64(time.Millisecond)))
-	_ = p.cmd.Process.Kill()
-	<-p.done
-	_ = p.cmd.Wait()
-	if _, err := x.s.in().Git().RecoverLocks(ctx); err != nil {
+	_ = p.Cmd.Process.Kill()
+	<-p.Done
+	_ = p.Cmd.Wait()
+	if _, err := storetest.Inner(x.s).Git().RecoverLocks(ctx); err != nil {
 		return what, err
 	}
 	if mode == "fork-append" {
-		return what, x.adopt(ctx, t, arg, len(p.acked)-1)
+		return what, x.adopt(ctx, t, arg, len(p.Acked)-1)
 	}
 	candidates = append(candidates, old)
 	// A branch that is deleted loses its reflog first, as git has it. Where the branch
 	// is still there, what was discarded from it is forgotten.
 	if tp, err := x.s.Tape(ctx, t.name); err == nil && isFork(t) {
-		log, err := x.s.in().Git().Reflog(tp.in().Ref())
+		log, err := storetest.Inner(x.s).Git().Reflog(storetest.InnerTape(tp).Ref())
 		if err != nil {
 			return what, err
 		}
@@ -339,7 +331,7 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 
 // adopt takes over what a killed process has appended: at least what it said it had.
 func (x *forkSim) adopt(ctx context.Context, t *simTape, text string, acked int) error {
-	got, err := collect(ctx, openTape(x.t, x.s, t.name), Query{})
+	got, err := storetest.Collect(ctx, storetest.Tape(x.t, x.s, t.name), repo.Query{})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"context"
@@ -13,68 +13,61 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/upkeep"
 	"tape/internal/store/writer"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"time"
 )
 
 // A working tree that git has all of is taken away, and made again by the next write.
 func TestGCWorktrees(t *testing.T) {
-	s := testStore(t, nil)
-	main := openTape(t, s, "main")
-	mustAppend(t, main, Message("user", "one"))
-	mustHandoff(t, main, "second")
+	s := storetest.New(t, nil)
+	main := storetest.Tape(t, s, "main")
+	storetest.Append(t, main, repo.Message("user", "one"))
+	storetest.Handoff(t, main, "second")
 	other, err := s.CreateTape(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, other, Message("user", "in other"), Event("step", nil))
-	mustCheckpoint(t, other)
+	storetest.Append(t, other, repo.Message("user", "in other"), repo.Event("step", nil))
+	storetest.Checkpoint(t, other)
 	fork, err := main.Fork(t.Context(), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, fork, Message("user", "in the fork"))
-	mustCheckpoint(t, fork)
-	before, inFork := mustPicture(t, s), lines(entriesOf(t, fork, Query{}))
+	storetest.Append(t, fork, repo.Message("user", "in the fork"))
+	storetest.Checkpoint(t, fork)
+	before, inFork := storetest.MustPicture(t, s), storetest.Lines(storetest.Entries(t, fork, repo.Query{}))
 
-	if r := mustGC(t, s, &GCOptions{WorktreesOnly: true}); len(r.Worktrees)+len(r.Kept) > 0 {
+	if r := storetest.GC(t, s, &repo.GCOptions{WorktreesOnly: true}); len(r.Worktrees)+len(r.Kept) > 0 {
 		t.Errorf("what was just written to is not idle: %+v", r)
 	}
-	r := mustGC(t, s, &GCOptions{WorktreesOnly: true, Idle: -1})
+	r := storetest.GC(t, s, &repo.GCOptions{WorktreesOnly: true, Idle: -1})
 	if got := gcNames(r.Worktrees); !slices.Equal(got, []string{"main/x", "other"}) || len(r.Kept) > 0 || r.Before <= r.After {
 		t.Errorf("%+v", r)
 	}
-	for _, tp := range []*Tape{other, fork} {
-		if _, err := os.Stat(tp.in().TreeDir()); !errors.Is(err, os.ErrNotExist) || tp.WorkTree() != "" {
+	for _, tp := range []*repo.Tape{other, fork} {
+		if _, err := os.Stat(storetest.InnerTape(tp).TreeDir()); !errors.Is(err, os.ErrNotExist) || tp.WorkTree() != "" {
 			t.Errorf("the working tree of %s is still there: %v", tp.Name(), err)
 		}
 	}
 	if main.WorkTree() != s.Dir() {
 		t.Error("the current tape has lost its working tree")
 	}
-	if out := runGit(t, s.Dir(), "worktree", "list"); strings.Count(out, "\n") > 1 {
+	if out := storetest.Git(t, s.Dir(), "worktree", "list"); strings.Count(out, "\n") > 1 {
 		t.Errorf("git knows of more than one working tree:\n%s", out)
 	}
-	if mustPicture(t, s) != before || !slices.Equal(lines(entriesOf(t, fork, Query{})), inFork) {
+	if storetest.MustPicture(t, s) != before || !slices.Equal(storetest.Lines(storetest.Entries(t, fork, repo.Query{})), inFork) {
 		t.Error("readers see something else")
 	}
-	for _, tp := range []*Tape{other, fork} {
-		mustAppend(t, tp, Message("user", "again"))
-		mustCheckpoint(t, tp)
-		wantClean(t, tp.WorkTree())
+	for _, tp := range []*repo.Tape{other, fork} {
+		storetest.Append(t, tp, repo.Message("user", "again"))
+		storetest.Checkpoint(t, tp)
+		storetest.WantClean(t, tp.WorkTree())
 	}
-	if got := lines(entriesOf(t, fork, Query{})); !slices.Equal(got[:len(got)-1], inFork) {
+	if got := storetest.Lines(storetest.Entries(t, fork, repo.Query{})); !slices.Equal(got[:len(got)-1], inFork) {
 		t.Errorf("the fork has %q", got)
 	}
-}
-
-func mustGC(t *testing.T, s *Store, o *GCOptions) GCReport {
-	t.Helper()
-	r, err := s.GC(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 func gcNames(list []upkeep.GCWorktree) []string {
@@ -89,45 +82,45 @@ func gcNames(list []upkeep.GCWorktree) []string {
 // A working tree that holds anything which git has not stays as it is.
 func TestGCKeeps(t *testing.T) {
 	for name, c := range map[string]struct {
-		do     func(t *testing.T, s *Store, other *Tape, dir string)
+		do     func(t *testing.T, s *repo.Store, other *repo.Tape, dir string)
 		reason string // "" where nothing is to be told
-		undo   func(t *testing.T, s *Store, dir string)
+		undo   func(t *testing.T, s *repo.Store, dir string)
 	}{
-		"an entry that is not committed": {do: func(t *testing.T, _ *Store, other *Tape, _ string) {
-			mustAppend(t, other, Message("user", "loose"))
+		"an entry that is not committed": {do: func(t *testing.T, _ *repo.Store, other *repo.Tape, _ string) {
+			storetest.Append(t, other, repo.Message("user", "loose"))
 		}, reason: "not committed"},
-		"a file": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
-			writeFile(t, filepath.Join(dir, "NOTES"), []byte("mine"))
-		}, reason: "NOTES", undo: func(t *testing.T, _ *Store, dir string) { removeFile(t, filepath.Join(dir, "NOTES")) }},
-		"a file that git ignores": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
-			writeFile(t, filepath.Join(dir, "index.db-mine"), []byte("mine"))
-		}, reason: "index.db-mine", undo: func(t *testing.T, _ *Store, dir string) { removeFile(t, filepath.Join(dir, "index.db-mine")) }},
-		"a file in a closed phase": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
-			writeFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl~"), []byte("mine"))
-		}, reason: "messages.jsonl~", undo: func(t *testing.T, _ *Store, dir string) {
+		"a file": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
+			storetest.WriteFile(t, filepath.Join(dir, "NOTES"), []byte("mine"))
+		}, reason: "NOTES", undo: func(t *testing.T, _ *repo.Store, dir string) { removeFile(t, filepath.Join(dir, "NOTES")) }},
+		"a file that git ignores": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
+			storetest.WriteFile(t, filepath.Join(dir, "index.db-mine"), []byte("mine"))
+		}, reason: "index.db-mine", undo: func(t *testing.T, _ *repo.Store, dir string) { removeFile(t, filepath.Join(dir, "index.db-mine")) }},
+		"a file in a closed phase": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
+			storetest.WriteFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl~"), []byte("mine"))
+		}, reason: "messages.jsonl~", undo: func(t *testing.T, _ *repo.Store, dir string) {
 			removeFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl~"))
 		}},
-		"a change in a closed phase": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
+		"a change in a closed phase": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
 			file := filepath.Join(dir, "anchors/001_session-start/messages.jsonl")
-			writeFile(t, file, []byte(strings.Replace(string(readFile(t, file)), "first", "FIRST", 1)))
+			storetest.WriteFile(t, file, []byte(strings.Replace(string(storetest.ReadFile(t, file)), "first", "FIRST", 1)))
 		}, reason: "messages.jsonl is not as it was committed", undo: restoreAll},
-		"a file that somebody took away": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
+		"a file that somebody took away": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
 			removeFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl"))
 		}, reason: "was removed", undo: restoreAll},
-		"something staged": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
+		"something staged": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
 			file := filepath.Join(dir, "tape.json")
-			was := readFile(t, file)
-			writeFile(t, file, append(slices.Clone(was), ' '))
-			runGit(t, dir, "add", "tape.json")
-			writeFile(t, file, was)
+			was := storetest.ReadFile(t, file)
+			storetest.WriteFile(t, file, append(slices.Clone(was), ' '))
+			storetest.Git(t, dir, "add", "tape.json")
+			storetest.WriteFile(t, file, was)
 		}, reason: "tape.json is staged", undo: restoreAll},
-		"a lock of git's": {do: func(t *testing.T, _ *Store, _ *Tape, dir string) {
-			runGit(t, dir, "worktree", "lock", dir)
+		"a lock of git's": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
+			storetest.Git(t, dir, "worktree", "lock", dir)
 		}, reason: "locked"},
-		"a place of its owner's": {do: func(t *testing.T, s *Store, _ *Tape, dir string) {
-			runGit(t, dir, "worktree", "move", dir, filepath.Join(filepath.Dir(s.Dir()), "mine"))
+		"a place of its owner's": {do: func(t *testing.T, s *repo.Store, _ *repo.Tape, dir string) {
+			storetest.Git(t, dir, "worktree", "move", dir, filepath.Join(filepath.Dir(s.Dir()), "mine"))
 		}},
-		"being the current one": {do: func(t *testing.T, s *Store, _ *Tape, _ string) {
+		"being the current one": {do: func(t *testing.T, s *repo.Store, _ *repo.Tape, _ string) {
 			if _, err := s.Switch(t.Context(), "other"); err != nil {
 				t.Fatal(err)
 			}
@@ -135,17 +128,17 @@ func TestGCKeeps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := testStore(t, nil)
+			s := storetest.New(t, nil)
 			other, err := s.CreateTape(t.Context(), "other")
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustAppend(t, other, Message("user", "first"))
-			mustHandoff(t, other, "second")
+			storetest.Append(t, other, repo.Message("user", "first"))
+			storetest.Handoff(t, other, "second")
 			dir := other.WorkTree()
 			c.do(t, s, other, dir)
 			files := filesBelow(t, s.Dir())
-			r := mustGC(t, s, &GCOptions{Idle: -1, WorktreesOnly: true})
+			r := storetest.GC(t, s, &repo.GCOptions{Idle: -1, WorktreesOnly: true})
 			if len(r.Worktrees) > 0 || (c.reason == "") != (len(r.Kept) == 0) || c.reason != "" && !strings.Contains(r.Kept[0].Reason, c.reason) {
 				t.Errorf("%+v", r)
 			}
@@ -159,7 +152,9 @@ func TestGCKeeps(t *testing.T) {
 	}
 }
 
-func restoreAll(t *testing.T, _ *Store, dir string) { runGit(t, dir, "reset", "-q", "--hard") }
+func restoreAll(t *testing.T, _ *repo.Store, dir string) {
+	storetest.Git(t, dir, "reset", "-q", "--hard")
+}
 
 func removeFile(t *testing.T, path string) {
 	t.Helper()
@@ -192,49 +187,49 @@ func filesBelow(t *testing.T, dir string) string {
 
 // An idle working tree is one that neither this program nor a user has written to.
 func TestGCIdle(t *testing.T) {
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	other, err := s.CreateTape(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, other, Message("user", "first"))
-	mustCheckpoint(t, other)
-	later, err := Open(t.Context(), s.Dir(), &Options{Now: func() time.Time { return time.Now().Add(23 * time.Hour) }})
+	storetest.Append(t, other, repo.Message("user", "first"))
+	storetest.Checkpoint(t, other)
+	later, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Now: func() time.Time { return time.Now().Add(23 * time.Hour) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := mustGC(t, later, &GCOptions{WorktreesOnly: true}); len(r.Worktrees) > 0 {
+	if r := storetest.GC(t, later, &repo.GCOptions{WorktreesOnly: true}); len(r.Worktrees) > 0 {
 		t.Error("taken away within a day")
 	}
-	if later, err = Open(t.Context(), s.Dir(), &Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }}); err != nil {
+	if later, err = repo.Open(t.Context(), s.Dir(), &repo.Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }}); err != nil {
 		t.Fatal(err)
 	}
-	if r := mustGC(t, later, &GCOptions{WorktreesOnly: true}); len(r.Worktrees) != 1 {
+	if r := storetest.GC(t, later, &repo.GCOptions{WorktreesOnly: true}); len(r.Worktrees) != 1 {
 		t.Error("not taken away after a day")
 	}
 }
 
 // While somebody writes to a tape its working tree stays.
 func TestGCBesideWriter(t *testing.T) {
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	other, err := s.CreateTape(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tx, err := writer.Begin(t.Context(), other.in())
+	tx, err := writer.Begin(t.Context(), storetest.InnerTape(other))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.AppendEntry(t.Context(), Message("user", "under way")); err != nil {
+	if _, err := tx.AppendEntry(t.Context(), repo.Message("user", "under way")); err != nil {
 		t.Fatal(err)
 	}
-	if r := mustGC(t, reopen(t, s.Dir()), &GCOptions{WorktreesOnly: true, Idle: -1}); len(r.Worktrees) > 0 || len(r.Kept) != 1 {
+	if r := storetest.GC(t, storetest.Reopen(t, s.Dir()), &repo.GCOptions{WorktreesOnly: true, Idle: -1}); len(r.Worktrees) > 0 || len(r.Kept) != 1 {
 		t.Errorf("%+v", r)
 	}
 	if _, err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := entriesOf(t, other, Query{}); len(got) != 2 {
+	if got := storetest.Entries(t, other, repo.Query{}); len(got) != 2 {
 		t.Errorf("%d entries", len(got))
 	}
 }
@@ -242,7 +237,7 @@ func TestGCBesideWriter(t *testing.T) {
 // Somebody who writes to a tape whose working tree is taken away over and over loses
 // nothing, and is not refused.
 func TestGCAgainAndAgain(t *testing.T) {
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	other, err := s.CreateTape(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +248,7 @@ func TestGCAgainAndAgain(t *testing.T) {
 	go func() {
 		var err error
 		for gone.Load() < times && err == nil {
-			if _, err = other.Append(context.Background(), nil, Event("step", nil)); err == nil {
+			if _, err = other.Append(context.Background(), nil, repo.Event("step", nil)); err == nil {
 				added.Add(1)
 				_, _, err = other.Checkpoint(context.Background())
 			}
@@ -261,9 +256,9 @@ func TestGCAgainAndAgain(t *testing.T) {
 		}
 		done <- err
 	}()
-	collector := reopen(t, s.Dir())
+	collector := storetest.Reopen(t, s.Dir())
 	for gone.Load() < times && len(done) == 0 {
-		r, err := collector.GC(t.Context(), &GCOptions{Idle: -1, WorktreesOnly: true})
+		r, err := collector.GC(t.Context(), &repo.GCOptions{Idle: -1, WorktreesOnly: true})
 		if err != nil {
 			t.Error(err)
 			gone.Store(times)
@@ -273,7 +268,7 @@ func TestGCAgainAndAgain(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if got := entriesOf(t, other, Query{}); int64(len(got)) != added.Load()+1 {
+	if got := storetest.Entries(t, other, repo.Query{}); int64(len(got)) != added.Load()+1 {
 		t.Errorf("%d entries, not %d", len(got), added.Load()+1)
 	}
 }
@@ -282,58 +277,58 @@ func TestGCAgainAndAgain(t *testing.T) {
 // goes on without a word about it.
 func TestGCCutOff(t *testing.T) {
 	for n := 1; ; n++ {
-		s := testStore(t, nil)
+		s := storetest.New(t, nil)
 		other, err := s.CreateTape(t.Context(), "other")
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustAppend(t, other, Message("user", "first"))
-		mustHandoff(t, other, "second")
-		before := mustPicture(t, s)
-		f := &faulty{n: n, gap: 1}
-		broken, err := Open(t.Context(), s.Dir(), &Options{Fs: &disk.FS{Fault: f.fault}})
+		storetest.Append(t, other, repo.Message("user", "first"))
+		storetest.Handoff(t, other, "second")
+		before := storetest.MustPicture(t, s)
+		f := &storetest.Faulty{N: n, Gap: 1}
+		broken, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Fs: &disk.FS{Fault: f.Fault}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := broken.GC(t.Context(), &GCOptions{WorktreesOnly: true, Idle: -1})
-		if !f.hit() {
+		r, err := broken.GC(t.Context(), &repo.GCOptions{WorktreesOnly: true, Idle: -1})
+		if !f.Hit() {
 			if len(r.Worktrees) != 1 || err != nil || n < 5 {
 				t.Fatalf("step %d: %+v %v", n, r, err)
 			}
 			return
 		}
-		if got := mustPicture(t, reopen(t, s.Dir())); got != before {
-			t.Fatalf("after %v readers see\n%s", f.log, got)
+		if got := storetest.MustPicture(t, storetest.Reopen(t, s.Dir())); got != before {
+			t.Fatalf("after %v readers see\n%s", f.Log, got)
 		}
 		var said []string
-		again, err := Open(t.Context(), s.Dir(), &Options{Warn: func(m string) { said = append(said, m) }})
+		again, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Warn: func(m string) { said = append(said, m) }})
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustAppend(t, openTape(t, again, "other"), Message("user", "next"))
+		storetest.Append(t, storetest.Tape(t, again, "other"), repo.Message("user", "next"))
 		if len(said) > 0 {
-			t.Errorf("after %v: %q", f.log, said)
+			t.Errorf("after %v: %q", f.Log, said)
 		}
-		mustCheckpoint(t, openTape(t, again, "other"))
-		wantClean(t, openTape(t, again, "other").WorkTree())
+		storetest.Checkpoint(t, storetest.Tape(t, again, "other"))
+		storetest.WantClean(t, storetest.Tape(t, again, "other").WorkTree())
 	}
 }
 
 // What killed processes have left is removed; the repository is packed, and nothing is
 // lost of forks, archives and what only a reflog knows.
 func TestGCPacks(t *testing.T) {
-	s := testStore(t, nil)
-	main := openTape(t, s, "main")
+	s := storetest.New(t, nil)
+	main := storetest.Tape(t, s, "main")
 	for i := range 20 {
-		mustAppend(t, main, big(1000, fmt.Sprint(i)))
-		mustCheckpoint(t, main)
+		storetest.Append(t, main, storetest.Big(1000, fmt.Sprint(i)))
+		storetest.Checkpoint(t, main)
 	}
 	fork, err := main.Fork(t.Context(), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, fork, Message("user", "in the fork"))
-	commit := mustCheckpoint(t, fork)
+	storetest.Append(t, fork, repo.Message("user", "in the fork"))
+	commit := storetest.Checkpoint(t, fork)
 	if err := fork.Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -345,13 +340,13 @@ func TestGCPacks(t *testing.T) {
 	fresh := filepath.Join(s.Dir(), disk.TempPrefix+"2")
 	lock := filepath.Join(s.Dir(), ".git/refs/heads/tape/main.lock")
 	for _, file := range []string{torn, fresh, lock} {
-		writeFile(t, file, []byte("{"))
+		storetest.WriteFile(t, file, []byte("{"))
 	}
 	if err := errors.Join(os.Chtimes(torn, old, old), os.Chmod(lock, 0o400)); err != nil {
 		t.Fatal(err)
 	}
 	var steps []string
-	r := mustGC(t, s, &GCOptions{Step: func(what string) { steps = append(steps, what) }})
+	r := storetest.GC(t, s, &repo.GCOptions{Step: func(what string) { steps = append(steps, what) }})
 	if r.Temporary != 1 || !slices.Equal(r.Locks, []string{lock}) || r.After >= r.Before || !slices.Contains(steps, "packing") {
 		t.Errorf("%+v %q", r, steps)
 	}
@@ -362,35 +357,35 @@ func TestGCPacks(t *testing.T) {
 	if packs, err := filepath.Glob(filepath.Join(s.Dir(), ".git/objects/pack/*.pack")); len(packs) != 1 || err != nil {
 		t.Error(packs, err)
 	}
-	runGit(t, s.Dir(), "cat-file", "-e", commit)
-	if _, _, err := main.Restore(t.Context(), Latest); err != nil {
+	storetest.Git(t, s.Dir(), "cat-file", "-e", commit)
+	if _, _, err := main.Restore(t.Context(), repo.Latest); err != nil {
 		t.Error(err)
 	}
-	if got := entriesOf(t, main, Query{}); len(got) != 21 {
+	if got := storetest.Entries(t, main, repo.Query{}); len(got) != 21 {
 		t.Errorf("%d entries", len(got))
 	}
 }
 
 func TestGCInterrupted(t *testing.T) {
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := s.GC(ctx, &GCOptions{Step: func(what string) {
+	_, err := s.GC(ctx, &repo.GCOptions{Step: func(what string) {
 		if what == "packing" {
 			cancel()
 		}
 	}})
-	wantIs(t, err, context.Canceled)
+	storetest.WantIs(t, err, context.Canceled)
 }
 
 // A tape is not given the name of an open fork.
 func TestNoTapeNamedAsFork(t *testing.T) {
-	s := testStore(t, nil)
-	fork, err := openTape(t, s, "main").Fork(t.Context(), "x")
+	s := storetest.New(t, nil)
+	fork, err := storetest.Tape(t, s, "main").Fork(t.Context(), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.CreateTape(t.Context(), "main/x")
-	wantIs(t, err, ErrConflict)
+	storetest.WantIs(t, err, repo.ErrConflict)
 	if err := fork.Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -402,30 +397,30 @@ func TestNoTapeNamedAsFork(t *testing.T) {
 // Tags of a fork that was closed go, if that was cut off before them; those of a fork that
 // is not known to be closed stay.
 func TestGCForkTags(t *testing.T) {
-	s := testStore(t, nil)
-	main := openTape(t, s, "main")
-	mustAppend(t, main, Message("user", "one"))
-	tags := func() []string { return strings.Fields(runGit(t, s.Dir(), "tag", "--list", "*/003_*")) }
+	s := storetest.New(t, nil)
+	main := storetest.Tape(t, s, "main")
+	storetest.Append(t, main, repo.Message("user", "one"))
+	tags := func() []string { return strings.Fields(storetest.Git(t, s.Dir(), "tag", "--list", "*/003_*")) }
 	var made [2]string
 	for i, name := range []string{"closed", "elsewhere"} {
-		f := mustFork(t, main, name, "")
-		mustHandoff(t, f, "planned")
-		mustHandoff(t, f, "done")
+		f := storetest.Fork(t, main, name, "")
+		storetest.Handoff(t, f, "planned")
+		storetest.Handoff(t, f, "done")
 		made[i] = tags()[0]
-		at := runGit(t, s.Dir(), "rev-parse", "refs/tags/"+made[i])
+		at := storetest.Git(t, s.Dir(), "rev-parse", "refs/tags/"+made[i])
 		if err := f.Discard(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		runGit(t, s.Dir(), "update-ref", "refs/tags/"+made[i], at)
+		storetest.Git(t, s.Dir(), "update-ref", "refs/tags/"+made[i], at)
 		if i == 0 {
-			mustGC(t, s, &GCOptions{Idle: -1})
+			storetest.GC(t, s, &repo.GCOptions{Idle: -1})
 			if left := tags(); len(left) > 0 {
 				t.Fatalf("%q are left", left)
 			}
 		}
 	}
-	runGit(t, s.Dir(), "reflog", "expire", "--expire=now", "--all")
-	mustGC(t, s, &GCOptions{Idle: -1})
+	storetest.Git(t, s.Dir(), "reflog", "expire", "--expire=now", "--all")
+	storetest.GC(t, s, &repo.GCOptions{Idle: -1})
 	if left := tags(); !slices.Equal(left, made[1:]) {
 		t.Errorf("there are %q, not %q", left, made[1:])
 	}
@@ -434,12 +429,12 @@ func TestGCForkTags(t *testing.T) {
 // What a collection tells is measured the same way before and after: it is never larger
 // afterwards, and the same when there was nothing to do.
 func TestGCTellsWhatItSaves(t *testing.T) {
-	s := testStore(t, nil)
-	main := openTape(t, s, "main")
+	s := storetest.New(t, nil)
+	main := storetest.Tape(t, s, "main")
 	for i := range 4 {
-		mustAppend(t, main, Message("user", fmt.Sprint("message ", i)))
-		mustHandoff(t, main, fmt.Sprint("phase ", i))
-		first, again := mustGC(t, s, nil), mustGC(t, s, nil)
+		storetest.Append(t, main, repo.Message("user", fmt.Sprint("message ", i)))
+		storetest.Handoff(t, main, fmt.Sprint("phase ", i))
+		first, again := storetest.GC(t, s, nil), storetest.GC(t, s, nil)
 		if first.After >= first.Before || again.Before != first.After || again.After != again.Before {
 			t.Errorf("%d: from %d to %d, then from %d to %d", i, first.Before, first.After, again.Before, again.After)
 		}

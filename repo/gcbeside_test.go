@@ -1,10 +1,12 @@
-package repo
+package repo_test
 
 import (
 	"fmt"
 	"os/exec"
 	"tape/internal/store/join"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -12,8 +14,8 @@ import (
 // Handoffs, forks and merges beside somebody who drops what has no name, over and over, lose
 // nothing: what they store has no name until the branch moves.
 func TestWritersBesidePrune(t *testing.T) {
-	s := testStore(t, nil)
-	main := openTape(t, s, "main")
+	s := storetest.New(t, nil)
+	main := storetest.Tape(t, s, "main")
 	done, ended := make(chan struct{}), make(chan int)
 	go func() {
 		runs := 0
@@ -33,14 +35,14 @@ func TestWritersBesidePrune(t *testing.T) {
 	}()
 	rounds := testkit.Size(8, 400)
 	for i := range rounds {
-		mustAppend(t, main, Message("user", fmt.Sprint(i)))
-		mustHandoff(t, main, fmt.Sprint("phase ", i))
+		storetest.Append(t, main, repo.Message("user", fmt.Sprint(i)))
+		storetest.Handoff(t, main, fmt.Sprint("phase ", i))
 		fork, err := main.Fork(t.Context(), fmt.Sprint("f", i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustAppend(t, fork, Message("user", "in the fork"))
-		mustMerge(t, fork, join.Options{})
+		storetest.Append(t, fork, repo.Message("user", "in the fork"))
+		storetest.Merge(t, fork, join.Options{})
 	}
 	close(done)
 	t.Logf("%d rounds beside %d times git gc", rounds, <-ended)

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -16,11 +18,11 @@ import (
 // its owner is told what it lacks.
 func TestInitWithoutGitSetup(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
-	s, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
+	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.in().UninstallGit(t.Context()); err != nil {
+	if _, err := storetest.Inner(s).UninstallGit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(s.PrivatePath(layout.ConfigFile)); err != nil { // as in a plain clone
@@ -31,32 +33,32 @@ func TestInitWithoutGitSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warnings []string
-	o := Options{Now: testkit.Clock, LockWait: 20 * time.Millisecond, Warn: func(w string) { warnings = append(warnings, w) }}
-	s, _, err = Init(t.Context(), dir, &InitOptions{Options: o})
+	o := repo.Options{Now: testkit.Clock, LockWait: 20 * time.Millisecond, Warn: func(w string) { warnings = append(warnings, w) }}
+	s, _, err = repo.Init(t.Context(), dir, &repo.InitOptions{Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "tape git install") {
 		t.Errorf("warnings: %q", warnings)
 	}
-	mustAppend(t, openTape(t, s, ""), Message("user", "on we go"))
-	if _, err := s.in().InstallGit(t.Context()); !errors.Is(err, ErrBusy) {
+	storetest.Append(t, storetest.Tape(t, s, ""), repo.Message("user", "on we go"))
+	if _, err := storetest.Inner(s).InstallGit(t.Context()); !errors.Is(err, repo.ErrBusy) {
 		t.Errorf("beside the lock: %v", err)
 	}
 	if err := os.Remove(lock); err != nil {
 		t.Fatal(err)
 	}
-	done, err := s.in().InstallGit(t.Context())
+	done, err := storetest.Inner(s).InstallGit(t.Context())
 	if err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
 		t.Errorf("%+v %v", done, err)
 	}
-	verified(t, dir)
+	storetest.Verified(t, dir)
 }
 
 // What an older version told git, which was about diffs only, is brought up to date.
 func TestInstallGitUpgrades(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
-	s, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
+	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,17 +72,17 @@ func TestInstallGitUpgrades(t *testing.T) {
 	config, attributes := read("config"), read("info/attributes")
 	d := workspace.GitDrivers()
 	d.Settings, d.Attributes = d.Settings[:1], d.Attributes[:1]
-	if _, err := s.in().Git().Config().RemoveDrivers(t.Context(), workspace.GitDrivers()); err != nil {
+	if _, err := storetest.Inner(s).Git().Config().RemoveDrivers(t.Context(), workspace.GitDrivers()); err != nil {
 		t.Fatal(err)
 	}
 	bareConfig, bareAttributes := read("config"), read("info/attributes")
-	if _, err := s.in().Git().Config().InstallDrivers(t.Context(), d); err != nil {
+	if _, err := storetest.Inner(s).Git().Config().InstallDrivers(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(read("config"), "merge") || !strings.Contains(read("info/attributes"), "*.jsonl diff=tape\n") {
 		t.Fatal("it is not as the older version had it")
 	}
-	if done, err := s.in().InstallGit(t.Context()); err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
+	if done, err := storetest.Inner(s).InstallGit(t.Context()); err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
 		t.Errorf("%+v %v", done, err)
 	}
 	if read("config") != config || read("info/attributes") != attributes {
@@ -89,11 +91,11 @@ func TestInstallGitUpgrades(t *testing.T) {
 	if !strings.Contains(attributes, "anchors/**/*.jsonl diff=tape merge=tape\n") {
 		t.Errorf("attributes:\n%s", attributes)
 	}
-	if removed, err := s.in().UninstallGit(t.Context()); err != nil || len(removed) != 8 {
+	if removed, err := storetest.Inner(s).UninstallGit(t.Context()); err != nil || len(removed) != 8 {
 		t.Errorf("removed %q %v", removed, err)
 	}
 	if read("config") != bareConfig || read("info/attributes") != bareAttributes {
 		t.Errorf("what is left is\n%s%s", read("config"), read("info/attributes"))
 	}
-	verified(t, dir)
+	storetest.Verified(t, dir)
 }

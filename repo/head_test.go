@@ -1,10 +1,12 @@
-package repo
+package repo_test
 
 import (
 	"os"
 	"path/filepath"
 	"runtime"
 	"tape/internal/store/layout"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -21,38 +23,38 @@ func TestUnreadableHead(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := testStore(t, nil)
-			remote := shared(t, s)
-			mustPush(t, s, nil)
-			had := runGit(t, remote, "rev-parse", "refs/heads/tape/main")
-			m := openTape(t, s, "main")
-			mustAppend(t, m, Message("user", "one"))
-			head := filepath.Join(s.in().Git().GitDir(), "HEAD")
-			mustDo(t, os.Rename(head, head+".was"))
-			mustDo(t, spoil(head))
+			s := storetest.New(t, nil)
+			remote := storetest.Remote(t, s)
+			storetest.Push(t, s, nil)
+			had := storetest.Git(t, remote, "rev-parse", "refs/heads/tape/main")
+			m := storetest.Tape(t, s, "main")
+			storetest.Append(t, m, repo.Message("user", "one"))
+			head := filepath.Join(storetest.Inner(s).Git().GitDir(), "HEAD")
+			storetest.Must(t, os.Rename(head, head+".was"))
+			storetest.Must(t, spoil(head))
 			if done, err := s.Push(t.Context(), "origin", nil); err == nil {
 				t.Errorf("the push says %+v", done)
 			}
-			if entries, err := collect(t.Context(), m, Query{}); err == nil {
+			if entries, err := storetest.Collect(t.Context(), m, repo.Query{}); err == nil {
 				t.Errorf("%d entries are read", len(entries))
 			}
-			if _, err := m.Append(t.Context(), nil, Message("user", "two")); err == nil {
+			if _, err := m.Append(t.Context(), nil, repo.Message("user", "two")); err == nil {
 				t.Error("it was appended to something")
 			}
 			if _, err := os.Lstat(filepath.Join(s.Dir(), layout.TapesDir)); err == nil {
 				t.Error("there is a second working tree")
 			}
-			mustDo(t, os.WriteFile(s.PrivatePath(layout.ConfigFile), []byte("{}\n"), 0o600))
-			if cur, err := reopen(t, s.Dir()).Tape(t.Context(), ""); err == nil {
+			storetest.Must(t, os.WriteFile(s.PrivatePath(layout.ConfigFile), []byte("{}\n"), 0o600))
+			if cur, err := storetest.Reopen(t, s.Dir()).Tape(t.Context(), ""); err == nil {
 				t.Errorf("the current tape is %q", cur.Name())
 			}
-			mustDo(t, os.RemoveAll(head))
-			mustDo(t, os.Rename(head+".was", head))
-			if got := runGit(t, remote, "rev-parse", "refs/heads/tape/main"); got != had {
+			storetest.Must(t, os.RemoveAll(head))
+			storetest.Must(t, os.Rename(head+".was", head))
+			if got := storetest.Git(t, remote, "rev-parse", "refs/heads/tape/main"); got != had {
 				t.Errorf("the remote has %s, not %s", got, had)
 			}
-			mustAppend(t, m, Message("user", "two"))
-			if n := len(entriesOf(t, m, Query{})); n != 3 {
+			storetest.Append(t, m, repo.Message("user", "two"))
+			if n := len(storetest.Entries(t, m, repo.Query{})); n != 3 {
 				t.Errorf("%d entries are left", n)
 			}
 		})

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -7,45 +7,22 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"tape/internal/git/gitstore"
 	"tape/internal/store/audit"
-	"tape/internal/store/join"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/internal/testkit"
 	"tape/internal/testkit/hostile"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
-
-// healthyRemote is a bare repository of a tape with handoffs, a fork that was merged and
-// one that is open.
-func healthyRemote(t testing.TB) string {
-	t.Helper()
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	mustAppend(t, tp, Message("user", "one"), Event("started", nil))
-	mustHandoff(t, tp, "second")
-	mustAppend(t, tp, Message("user", "two"))
-	mustHandoff(t, tp, "third")
-	mustAppend(t, tp, Message("user", "three"), Message("assistant", "four"))
-	merged := mustFork(t, tp, "merged", "")
-	mustAppend(t, merged, Message("user", "of the fork"))
-	mustAppend(t, tp, Message("user", "five"))
-	mustMerge(t, merged, join.Options{})
-	open := mustFork(t, tp, "try", "")
-	mustAppend(t, open, Message("user", "tried"))
-	mustHandoff(t, open, "tried")
-	dir := filepath.Join(t.TempDir(), "good.git")
-	runGit(t, s.Dir(), "clone", "-q", "--mirror", "--no-hardlinks", ".", dir)
-	return dir
-}
 
 // remoteNamespace is where the tests fetch to.
 const remoteNamespace = "refs/tape/remotes/evil/"
 
 func TestHostileRemotes(t *testing.T) {
 	t.Parallel()
-	good := healthyRemote(t)
+	good := storetest.HealthyRemote(t)
 	every := testkit.Size(4, 1) // TestHostilePull fetches each
 	first := testkit.Random(t).IntN(every)
 	for i, k := range hostile.Cases() {
@@ -63,31 +40,31 @@ func TestHostileRemotes(t *testing.T) {
 }
 
 // seen reads a repository as if everything in it had been fetched.
-func seen(t *testing.T, dir string) *Store {
+func seen(t *testing.T, dir string) *repo.Store {
 	t.Helper()
 	s, err := workspace.OpenBare(dir)
-	mustDo(t, err)
-	return (*Store)(s)
+	storetest.Must(t, err)
+	return (*repo.Store)(s)
 }
 
 // checkCase shows the refs to somebody who has seen nothing of the remote before, and to
 // somebody who had accepted what it was.
-func checkCase(t *testing.T, k hostile.Case, s *Store, refs, before map[string]string) {
+func checkCase(t *testing.T, k hostile.Case, s *repo.Store, refs, before map[string]string) {
 	t.Helper()
 	for _, knows := range []bool{false, true} {
 		if k.OnlyThen && !knows {
 			continue
 		}
-		c := audit.NewIncomingCheck(s.in())
+		c := audit.NewIncomingCheck(storetest.Inner(s))
 		names := sortedRefs(refs)
 		failed := audit.CheckNames(names)
 		for _, ref := range names {
 			if failed[ref] != nil {
 				continue
 			}
-			in := layout.Incoming{Ref: ref, New: mustHash(t, refs[ref])}
+			in := layout.Incoming{Ref: ref, New: storetest.Hash(t, refs[ref])}
 			if old := before[ref]; old != "" && knows {
-				in.Old = mustHash(t, old)
+				in.Old = storetest.Hash(t, old)
 			}
 			if err := c.Check(t.Context(), in); err != nil {
 				failed[ref] = err
@@ -107,15 +84,6 @@ func sortedRefs(refs map[string]string) (names []string) {
 	return names
 }
 
-func mustHash(t testing.TB, hex string) gitstore.Hash {
-	t.Helper()
-	h, err := gitstore.ParseHash(hex)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
 func wantRefused(t *testing.T, k hostile.Case, failed map[string]error) {
 	t.Helper()
 	if k.Want == "" {
@@ -132,10 +100,10 @@ func wantRefused(t *testing.T, k hostile.Case, failed map[string]error) {
 	if !strings.Contains(err.Error(), k.Want) {
 		t.Errorf("the message does not say %q: %v", k.Want, err)
 	}
-	if !errors.Is(err, ErrRefused) && !errors.Is(err, ErrConflict) {
+	if !errors.Is(err, repo.ErrRefused) && !errors.Is(err, repo.ErrConflict) {
 		t.Errorf("not of the class of refusals: %v", err)
 	}
-	if len(Hints(err)) == 0 {
+	if len(repo.Hints(err)) == 0 {
 		t.Errorf("no way out: %v", err)
 	}
 	if strings.IndexFunc(err.Error(), layout.IsControl) >= 0 || len(err.Error()) > 2000 {
@@ -147,7 +115,7 @@ func wantRefused(t *testing.T, k hostile.Case, failed map[string]error) {
 // case all the same.
 func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 	t.Helper()
-	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +128,7 @@ func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 		return
 	}
 	refs := map[string]string{}
-	all, err := s.in().Git().Refs(remoteNamespace)
+	all, err := storetest.Inner(s).Git().Refs(remoteNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,19 +137,19 @@ func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 		refs[strings.Replace(name, "refs/archive/", layout.ArchivePrefix, 1)] = ref.Hash.String()
 	}
 	if k.OnlyThen {
-		runGit(t, s.Dir(), "fetch", "-q", "--no-tags", good, "refs/heads/*:refs/tape/was/heads/*", "refs/tags/*:refs/tape/was/tags/*")
+		storetest.Git(t, s.Dir(), "fetch", "-q", "--no-tags", good, "refs/heads/*:refs/tape/was/heads/*", "refs/tags/*:refs/tape/was/tags/*")
 	}
-	was := history(t, s.Dir())
-	checkCase(t, k, reopen(t, s.Dir()), refs, hostile.Refs(t, good))
-	if now := history(t, s.Dir()); now != was {
+	was := storetest.History(t, s.Dir())
+	checkCase(t, k, storetest.Reopen(t, s.Dir()), refs, hostile.Refs(t, good))
+	if now := storetest.History(t, s.Dir()); now != was {
 		t.Errorf("the workspace has changed:\n%s\nwas:\n%s", now, was)
 	}
-	wantClean(t, s.Dir())
+	storetest.WantClean(t, s.Dir())
 }
 
 // What a remote makes up may cost it work, but not us memory.
 func TestHostileMemory(t *testing.T) {
-	good := healthyRemote(t)
+	good := storetest.HealthyRemote(t)
 	for _, k := range hostile.Cases() {
 		if !strings.Contains(k.Name, "GiB") {
 			continue
@@ -191,7 +159,7 @@ func TestHostileMemory(t *testing.T) {
 		s := seen(t, dir)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := audit.NewIncomingCheck(s.in()).Check(t.Context(), layout.Incoming{Ref: k.Ref, New: mustHash(t, hostile.Refs(t, dir)[k.Ref])})
+		err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: k.Ref, New: storetest.Hash(t, hostile.Refs(t, dir)[k.Ref])})
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("%s is not refused", k.Name)
@@ -222,18 +190,18 @@ func TestIncomingNamesTogether(t *testing.T) {
 // However much was accepted before, what follows in the same history is.
 func TestIncomingContinues(t *testing.T) {
 	t.Parallel()
-	good := healthyRemote(t)
+	good := storetest.HealthyRemote(t)
 	s := seen(t, good)
-	head := mustHash(t, hostile.Refs(t, good)["refs/heads/tape/main"])
+	head := storetest.Hash(t, hostile.Refs(t, good)["refs/heads/tape/main"])
 	for at := head; ; {
-		if err := audit.NewIncomingCheck(s.in()).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
+		if err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
 			t.Errorf("from %s: %v", at, err)
 		}
 		if at != head {
-			err := audit.NewIncomingCheck(s.in()).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: head, New: at})
-			wantIs(t, err, ErrConflict)
+			err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: head, New: at})
+			storetest.WantIs(t, err, repo.ErrConflict)
 		}
-		c, err := s.in().Git().Commit(at)
+		c, err := storetest.Inner(s).Git().Commit(at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,12 +215,12 @@ func TestIncomingContinues(t *testing.T) {
 // Tags and forks of a tape that has not changed need nothing of it to be checked again.
 func TestIncomingBesideTheKnown(t *testing.T) {
 	t.Parallel()
-	good := healthyRemote(t)
+	good := storetest.HealthyRemote(t)
 	refs := hostile.Refs(t, good)
 	for _, known := range []bool{false, true} {
-		c := audit.NewIncomingCheck(seen(t, good).in())
+		c := audit.NewIncomingCheck(storetest.Inner(seen(t, good)))
 		for _, ref := range sortedRefs(refs) {
-			in := layout.Incoming{Ref: ref, New: mustHash(t, refs[ref])}
+			in := layout.Incoming{Ref: ref, New: storetest.Hash(t, refs[ref])}
 			if known && strings.HasPrefix(ref, layout.BranchPrefix) {
 				in.Old = in.New
 			}

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -12,6 +12,8 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/remotes"
 	"tape/internal/testkit/hostile"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -19,7 +21,7 @@ import (
 // what is good of it, and where it had something before, that is as it was.
 func TestHostilePull(t *testing.T) {
 	t.Parallel()
-	good := healthyRemote(t)
+	good := storetest.HealthyRemote(t)
 	knows := clonedWorkspace(t, good)
 	for _, k := range hostile.Cases() {
 		if k.Unsent {
@@ -40,12 +42,12 @@ func TestHostilePull(t *testing.T) {
 // clonedWorkspace has the tapes and the fork of a remote, and entries of its own.
 func clonedWorkspace(t testing.TB, remote string) string {
 	t.Helper()
-	s, _, err := Clone(t.Context(), remote, filepath.Join(t.TempDir(), "ws"), nil)
-	mustDo(t, err)
-	mustAppend(t, openTape(t, s, "main"), Message("user", "ours"))
+	s, _, err := repo.Clone(t.Context(), remote, filepath.Join(t.TempDir(), "ws"), nil)
+	storetest.Must(t, err)
+	storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "ours"))
 	hooks := filepath.Join(s.Dir(), ".git", "hooks")
-	mustDo(t, os.MkdirAll(hooks, 0o700))
-	writeFile(t, filepath.Join(hooks, "post-update"), []byte("#!/bin/sh\nexit 1\n"))
+	storetest.Must(t, os.MkdirAll(hooks, 0o700))
+	storetest.WriteFile(t, filepath.Join(hooks, "post-update"), []byte("#!/bin/sh\nexit 1\n"))
 	return s.Dir()
 }
 
@@ -70,29 +72,29 @@ func workspaceFiles(t *testing.T, dir string) map[string]string {
 		}
 		kind := d.Type().String() + " "
 		if d.Type().IsRegular() {
-			out[rel] = kind + string(readFile(t, path))
+			out[rel] = kind + string(storetest.ReadFile(t, path))
 		} else {
 			out[rel] = kind
 		}
 		return nil
 	})
-	mustDo(t, err)
+	storetest.Must(t, err)
 	return out
 }
 
 func ownRefs(t *testing.T, dir string) string {
 	t.Helper()
-	return runGit(t, dir, "for-each-ref", "refs/heads", "refs/tags", "refs/tape/archive", "refs/replace")
+	return storetest.Git(t, dir, "for-each-ref", "refs/heads", "refs/tags", "refs/tape/archive", "refs/replace")
 }
 
 func pullCase(t *testing.T, k hostile.Case, remote, knows string) {
 	dir := filepath.Join(t.TempDir(), "ws")
-	copyTree(t, knows, dir)
-	runGit(t, dir, "config", "remote.origin.url", remote)
-	s := reopen(t, dir)
+	storetest.CopyTree(t, knows, dir)
+	storetest.Git(t, dir, "config", "remote.origin.url", remote)
+	s := storetest.Reopen(t, dir)
 	refsBefore, filesBefore := ownRefs(t, dir), workspaceFiles(t, dir)
-	accepted, err := remotes.KnownRefs(s.in(), layout.AcceptedRefs("origin"))
-	mustDo(t, err)
+	accepted, err := remotes.KnownRefs(storetest.Inner(s), layout.AcceptedRefs("origin"))
+	storetest.Must(t, err)
 	done, err := s.Fetch(t.Context(), "origin", nil)
 	if now := ownRefs(t, dir); now != refsBefore {
 		t.Errorf("the fetch left the refs\n%s\nof\n%s", now, refsBefore)
@@ -102,25 +104,25 @@ func pullCase(t *testing.T, k hostile.Case, remote, knows string) {
 		return
 	}
 	// Whatever else it has comes, and the tape is as it was, and can be gone on with.
-	now, err := remotes.KnownRefs(s.in(), layout.AcceptedRefs("origin"))
-	mustDo(t, err)
+	now, err := remotes.KnownRefs(storetest.Inner(s), layout.AcceptedRefs("origin"))
+	storetest.Must(t, err)
 	if k.Want != "" && now[k.Ref] != accepted[k.Ref] {
 		t.Errorf("%s is accepted at %s, was at %s", k.Ref, now[k.Ref], accepted[k.Ref])
 	}
-	mainBefore := lines(entriesOf(t, openTape(t, s, "main"), Query{}))
-	_, todo, err := remotes.Published(t.Context(), s.in(), "origin", nil)
-	mustDo(t, err)
+	mainBefore := storetest.Lines(storetest.Entries(t, storetest.Tape(t, s, "main"), repo.Query{}))
+	_, todo, err := remotes.Published(t.Context(), storetest.Inner(s), "origin", nil)
+	storetest.Must(t, err)
 	for _, status := range todo {
-		if _, err := join.Join(t.Context(), s.in(), "origin", status.Tape); err != nil {
+		if _, err := join.Join(t.Context(), storetest.Inner(s), "origin", status.Tape); err != nil {
 			t.Errorf("join %s: %v", status.Tape, err)
 		}
 	}
-	main := openTape(t, s, "main")
-	if got := lines(entriesOf(t, main, Query{})); len(got) < len(mainBefore) || k.Want != "" && k.Ref == main.in().Ref() && !slices.Equal(got, mainBefore) {
+	main := storetest.Tape(t, s, "main")
+	if got := storetest.Lines(storetest.Entries(t, main, repo.Query{})); len(got) < len(mainBefore) || k.Want != "" && k.Ref == storetest.InnerTape(main).Ref() && !slices.Equal(got, mainBefore) {
 		t.Errorf("main has %d entries, had %d", len(got), len(mainBefore))
 	}
-	mustAppend(t, main, Message("user", "and on"))
-	verified(t, dir)
+	storetest.Append(t, main, repo.Message("user", "and on"))
+	storetest.Verified(t, dir)
 }
 
 func wantSameFiles(t *testing.T, now, before map[string]string) {
@@ -141,13 +143,13 @@ func wantSameFiles(t *testing.T, now, before map[string]string) {
 
 // wantTold fails unless the case is told of in a status, or refused by the transport as a
 // whole, with the remote's name. It reports whether the fetch was through.
-func wantTold(t *testing.T, k hostile.Case, remote string, done []RefStatus, err error) (through bool) {
+func wantTold(t *testing.T, k hostile.Case, remote string, done []repo.RefStatus, err error) (through bool) {
 	t.Helper()
 	if err != nil {
 		if k.Want == "" {
 			t.Errorf("a harmless remote is refused: %v", err)
 		}
-		if !errors.Is(err, ErrHostile) && !errors.Is(err, ErrRefused) && !errors.Is(err, ErrConflict) {
+		if !errors.Is(err, repo.ErrHostile) && !errors.Is(err, repo.ErrRefused) && !errors.Is(err, repo.ErrConflict) {
 			t.Errorf("of no class: %v", err)
 		}
 		if !strings.Contains(err.Error(), remote) {
@@ -157,14 +159,14 @@ func wantTold(t *testing.T, k hostile.Case, remote string, done []RefStatus, err
 		return false
 	}
 	for _, d := range done {
-		if d.Status != RefRejected {
+		if d.Status != repo.RefRejected {
 			continue
 		}
 		if k.Want == "" {
 			t.Errorf("%s of a harmless remote is refused: %v", d.Ref, d.Err)
 		}
 		wantPlain(t, d.Err)
-		if len(Hints(d.Err)) == 0 {
+		if len(repo.Hints(d.Err)) == 0 {
 			t.Errorf("%s: no way out: %v", d.Ref, d.Err)
 		}
 	}
@@ -181,7 +183,7 @@ func wantPlain(t *testing.T, err error) {
 
 func cloneCase(t *testing.T, k hostile.Case, remote string) {
 	dir := filepath.Join(t.TempDir(), "clones", "ws")
-	s, done, err := Clone(t.Context(), remote, dir, nil)
+	s, done, err := repo.Clone(t.Context(), remote, dir, nil)
 	through := wantTold(t, k, remote, done.Rejected, err)
 	if !through {
 		if _, err := os.Lstat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
@@ -200,9 +202,9 @@ func cloneCase(t *testing.T, k hostile.Case, remote string) {
 		}
 	}
 	tapes, err := s.Tapes(t.Context())
-	mustDo(t, err)
+	storetest.Must(t, err)
 	for _, tp := range tapes {
-		mustAppend(t, tp, Message("user", "and on"))
+		storetest.Append(t, tp, repo.Message("user", "and on"))
 	}
-	healthy(t, dir)
+	storetest.Healthy(t, dir)
 }

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"fmt"
@@ -8,18 +8,20 @@ import (
 	"tape/internal/store/audit"
 	"tape/internal/store/layout"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
 // incomingStore makes a workspace whose tape has about so many bytes in so many handoffs,
 // packed as a fetch leaves it.
-func incomingStore(t testing.TB, bytes, handoffs int) *Store {
+func incomingStore(t testing.TB, bytes, handoffs int) *repo.Store {
 	t.Helper()
-	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tp := openTape(t, s, "main")
+	tp := storetest.Tape(t, s, "main")
 	words := strings.Fields("the store opens its branch and reads every phase before an anchor is written so that nothing is lost when it stops")
 	rng := rand.New(rand.NewPCG(1, 2))
 	prose := func() string {
@@ -30,15 +32,15 @@ func incomingStore(t testing.TB, bytes, handoffs int) *Store {
 		return b.String()
 	}
 	for i := range handoffs {
-		var drafts []Draft
+		var drafts []repo.Draft
 		for n := 0; n < bytes/handoffs; n += 1100 {
-			drafts = append(drafts, Message("user", prose()))
+			drafts = append(drafts, repo.Message("user", prose()))
 		}
-		mustAppend(t, tp, drafts...)
-		mustHandoff(t, tp, fmt.Sprintf("phase-%d", i))
+		storetest.Append(t, tp, drafts...)
+		storetest.Handoff(t, tp, fmt.Sprintf("phase-%d", i))
 	}
-	runGit(t, s.Dir(), "gc", "-q")
-	return reopen(t, s.Dir())
+	storetest.Git(t, s.Dir(), "gc", "-q")
+	return storetest.Reopen(t, s.Dir())
 }
 
 // BenchmarkIncoming is what a clone has to pay for looking at a tape.
@@ -50,15 +52,15 @@ func BenchmarkIncoming(b *testing.B) {
 	for _, size := range sizes {
 		b.Run(fmt.Sprintf("%dMB-%d", size.bytes>>20, size.handoffs), func(b *testing.B) {
 			s := incomingStore(b, size.bytes, size.handoffs)
-			tp := openTape(b, s, "main")
-			head, err := tp.in().Head()
+			tp := storetest.Tape(b, s, "main")
+			head, err := storetest.InnerTape(tp).Head()
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.SetBytes(int64(size.bytes))
 			for b.Loop() {
-				s := reopen(b, s.Dir())
-				if err := audit.NewIncomingCheck(s.in()).Check(b.Context(), layout.Incoming{Ref: tp.in().Ref(), New: head}); err != nil {
+				s := storetest.Reopen(b, s.Dir())
+				if err := audit.NewIncomingCheck(storetest.Inner(s)).Check(b.Context(), layout.Incoming{Ref: storetest.InnerTape(tp).Ref(), New: head}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,37 +1,12 @@
-package repo
+package repo_test
 
 import (
-	"os"
 	"tape/internal/store/journal"
 	"tape/internal/store/writer"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
-
-// interrupt leaves a batch as a killed process does: written, and not acknowledged.
-func interrupt(t *testing.T, tp *Tape) {
-	t.Helper()
-	tx, err := writer.Begin(t.Context(), tp.in())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if _, err := tx.Append(t.Context(), Message("user", "never acknowledged")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// As it is until the change is complete: it says that nothing of it counts.
-	path := journal.LockPath(tp.in())
-	note, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, note, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestInterruptedThenCommittedByHand: after a crash in the middle of a batch somebody
 // commits by hand. What the commit has stays; what only the batch had goes.
@@ -41,27 +16,27 @@ func TestInterruptedThenCommittedByHand(t *testing.T) {
 		"the batch and the rest": {"commit", "--quiet", "-am", "by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := testStore(t, nil)
-			tp := openTape(t, s, "main")
-			if _, err := tp.Append(t.Context(), nil, Message("user", "one")); err != nil {
+			s := storetest.New(t, nil)
+			tp := storetest.Tape(t, s, "main")
+			if _, err := tp.Append(t.Context(), nil, repo.Message("user", "one")); err != nil {
 				t.Fatal(err)
 			}
 			if _, _, err := tp.Checkpoint(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			interrupt(t, tp)
-			if got := entriesOf(t, tp, Query{}); len(got) != 2 {
+			storetest.Interrupt(t, tp)
+			if got := storetest.Entries(t, tp, repo.Query{}); len(got) != 2 {
 				t.Errorf("readers see %d entries of a batch under way", len(got)-2)
 			}
-			runGit(t, s.Dir(), append([]string{"-c", "user.name=Hand", "-c", "user.email=hand@example.org"}, commit...)...)
-			if _, err := tp.Append(t.Context(), nil, Message("user", "two")); err != nil {
+			storetest.Git(t, s.Dir(), append([]string{"-c", "user.name=Hand", "-c", "user.email=hand@example.org"}, commit...)...)
+			if _, err := tp.Append(t.Context(), nil, repo.Message("user", "two")); err != nil {
 				t.Fatal(err)
 			}
 			want := 3
 			if name == "the batch and the rest" {
 				want += 3
 			}
-			if got := entriesOf(t, tp, Query{}); len(got) != want {
+			if got := storetest.Entries(t, tp, repo.Query{}); len(got) != want {
 				t.Errorf("the tape has %d entries, want %d", len(got), want)
 			}
 		})
@@ -71,15 +46,15 @@ func TestInterruptedThenCommittedByHand(t *testing.T) {
 // TestSoftReset: somebody takes a handoff's commit back and leaves its folder. What the
 // closed phase got is in the next commit, and the tag moves there.
 func TestSoftReset(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	mustAppend(t, tp, Message("user", "one"))
-	mustHandoff(t, tp, "two")
-	runGit(t, s.Dir(), "reset", "--quiet", "--soft", "HEAD~1")
-	mustAppend(t, tp, Message("user", "two"))
-	mustCheckpoint(t, tp)
-	if got := runGit(t, s.Dir(), "ls-tree", "-r", "--name-only", "HEAD", "anchors/001_session-start"); got == "" ||
-		runGit(t, s.Dir(), "show", "HEAD:anchors/001_session-start/messages.jsonl") == "" {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	storetest.Append(t, tp, repo.Message("user", "one"))
+	storetest.Handoff(t, tp, "two")
+	storetest.Git(t, s.Dir(), "reset", "--quiet", "--soft", "HEAD~1")
+	storetest.Append(t, tp, repo.Message("user", "two"))
+	storetest.Checkpoint(t, tp)
+	if got := storetest.Git(t, s.Dir(), "ls-tree", "-r", "--name-only", "HEAD", "anchors/001_session-start"); got == "" ||
+		storetest.Git(t, s.Dir(), "show", "HEAD:anchors/001_session-start/messages.jsonl") == "" {
 		t.Errorf("the commit has %s", got)
 	}
 	if report, err := s.Verify(t.Context()); err != nil || !report.OK {
@@ -90,19 +65,19 @@ func TestSoftReset(t *testing.T) {
 // TestLockFileRemovedWhileWaiting: a lock file that somebody removes while others wait for it does
 // not let two of them in.
 func TestLockFileRemovedWhileWaiting(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	mustAppend(t, tp, Message("user", "one"))
-	tx, err := writer.Begin(t.Context(), tp.in())
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	storetest.Append(t, tp, repo.Message("user", "one"))
+	tx, err := writer.Begin(t.Context(), storetest.InnerTape(tp))
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error)
 	go func() {
-		_, err := tp.Append(t.Context(), nil, Message("user", "three"))
+		_, err := tp.Append(t.Context(), nil, repo.Message("user", "three"))
 		done <- err
 	}()
-	if _, err := tx.Append(t.Context(), Message("user", "two")); err != nil {
+	if _, err := tx.Append(t.Context(), repo.Message("user", "two")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tx.Commit(t.Context()); err != nil {
@@ -111,9 +86,9 @@ func TestLockFileRemovedWhileWaiting(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	remove(t, journal.LockPath(tp.in()))
-	mustAppend(t, tp, Message("user", "four"))
-	if got := entriesOf(t, tp, Query{}); len(got) != 5 {
+	storetest.Remove(t, journal.LockPath(storetest.InnerTape(tp)))
+	storetest.Append(t, tp, repo.Message("user", "four"))
+	if got := storetest.Entries(t, tp, repo.Query{}); len(got) != 5 {
 		t.Errorf("the tape has %d entries", len(got))
 	}
 }

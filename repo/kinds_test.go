@@ -1,9 +1,11 @@
-package repo
+package repo_test
 
 import (
 	"errors"
 	"slices"
 	"strings"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -14,8 +16,8 @@ const anyPayload = `{"role":"user","content":"","calls":[],"results":[],"name":"
 // ways in which entries are handed in; what is stored already stays.
 func TestKnownKinds(t *testing.T) {
 	t.Parallel()
-	s := testStore(t, nil)
-	tp := openTape(t, s, "")
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
 	refused := []string{
 		"message {}", `message {"role":"user"}`, `message {"content":"x"}`, `message {"role":"","content":"x"}`, `message {"role":1,"content":"x"}`,
 		`message {"role":"user","content":{}}`, `message {"role":"user","content":null}`, `message {"role":"assistant","content":null,"tool_calls":null}`,
@@ -32,9 +34,9 @@ func TestKnownKinds(t *testing.T) {
 		`event {"name":"x"}`, `event {"name":"x","data":null}`, `error {"kind":"x","message":""}`,
 		"agent {}", "note {}", "x {}", "my.event {}", "tool {}", "step {}", "session {}",
 	}
-	draft := func(c string) Draft {
+	draft := func(c string) repo.Draft {
 		kind, payload, _ := strings.Cut(c, " ")
-		return Draft{Kind: kind, Payload: []byte(payload)}
+		return repo.Draft{Kind: kind, Payload: []byte(payload)}
 	}
 	ways := map[string]func(c string) error{
 		"append": func(c string) error {
@@ -42,11 +44,11 @@ func TestKnownKinds(t *testing.T) {
 			return err
 		},
 		"append several": func(c string) error {
-			_, err := tp.Append(t.Context(), nil, Message("user", "x"), draft(c))
+			_, err := tp.Append(t.Context(), nil, repo.Message("user", "x"), draft(c))
 			return err
 		},
 		"in a change": func(c string) error {
-			_, err := tp.Update(t.Context(), func(tx *Tx) error {
+			_, err := tp.Update(t.Context(), func(tx *repo.Tx) error {
 				_, err := tx.AppendEntry(t.Context(), draft(c))
 				return err
 			})
@@ -54,7 +56,7 @@ func TestKnownKinds(t *testing.T) {
 		},
 		"a line": func(c string) error {
 			kind, payload, _ := strings.Cut(c, " ")
-			_, err := tp.Update(t.Context(), func(tx *Tx) error {
+			_, err := tp.Update(t.Context(), func(tx *repo.Tx) error {
 				return tx.AppendLine(t.Context(), []byte(`{"kind":"`+kind+`","payload":`+payload+`}`))
 			})
 			return err
@@ -62,12 +64,12 @@ func TestKnownKinds(t *testing.T) {
 	}
 	for way, add := range ways {
 		for _, c := range slices.Concat(refused, accepted) {
-			before := len(entriesOf(t, tp, Query{}))
+			before := len(storetest.Entries(t, tp, repo.Query{}))
 			err := add(c)
-			after := len(entriesOf(t, tp, Query{}))
+			after := len(storetest.Entries(t, tp, repo.Query{}))
 			if ok := slices.Contains(accepted, c); ok && (err != nil || after == before) {
 				t.Errorf("%s: %s is refused: %v", way, c, err)
-			} else if !ok && (!errors.Is(err, ErrInvalid) || after != before || len(Hints(err)) == 0) {
+			} else if !ok && (!errors.Is(err, repo.ErrInvalid) || after != before || len(repo.Hints(err)) == 0) {
 				t.Errorf("%s: %s: the error is %v, and %d entries became %d", way, c, err, before, after)
 			}
 		}

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -13,19 +13,21 @@ import (
 	"tape/internal/store/query"
 	"tape/internal/store/snapshot"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
 // follower reads a tape from mark to mark.
 type follower struct {
 	mark    snapshot.Mark
-	entries []Entry
+	entries []repo.Entry
 }
 
 // catchUp reads what has come since. It reports whether that was the whole tape.
-func (f *follower) catchUp(t testing.TB, tp *Tape) (whole bool) {
+func (f *follower) catchUp(t testing.TB, tp *repo.Tape) (whole bool) {
 	t.Helper()
-	s, err := query.Since(t.Context(), tp.in(), f.mark)
+	s, err := query.Since(t.Context(), storetest.InnerTape(tp), f.mark)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,9 +49,9 @@ func (f *follower) catchUp(t testing.TB, tp *Tape) (whole bool) {
 }
 
 // compare fails unless the follower has what the tape holds, positions included.
-func (f *follower) compare(t testing.TB, tp *Tape) {
+func (f *follower) compare(t testing.TB, tp *repo.Tape) {
 	t.Helper()
-	want := entriesOf(t, tp, Query{})
+	want := storetest.Entries(t, tp, repo.Query{})
 	if len(f.entries) != len(want) || f.mark.LastID != int64(len(want)) {
 		t.Fatalf("%d entries, marked up to @%d; the tape has %d", len(f.entries), f.mark.LastID, len(want))
 	}
@@ -71,7 +73,7 @@ func TestSoakMarks(t *testing.T) {
 	rare := func() bool { return wholes == 0 || parts < wholes }
 	for round := 0; round < testkit.Size(1, 40) || round < 20 && rare(); round++ {
 		// What git does by hand here leaves tags behind, which Verify does not like.
-		s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &InitOptions{Options: Options{Now: testkit.Clock}})
+		s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,10 +81,10 @@ func TestSoakMarks(t *testing.T) {
 		x.reopen()
 		f := &follower{}
 		f.catchUp(t, x.tp)
-		marked := mustPicture(t, x.s)
+		marked := storetest.MustPicture(t, x.s)
 		for range testkit.Size(30, 300) {
 			x.steps = append(x.steps, x.markStep())
-			if marked != mustPicture(t, x.s) && query.Unchanged(x.tp.in(), f.mark) {
+			if marked != storetest.MustPicture(t, x.s) && query.Unchanged(storetest.InnerTape(x.tp), f.mark) {
 				t.Fatalf("unchanged, says the mark, after %v", x.steps)
 			}
 			if rng.IntN(3) == 0 {
@@ -94,8 +96,8 @@ func TestSoakMarks(t *testing.T) {
 				parts++
 			}
 			f.compare(t, x.tp)
-			marked = mustPicture(t, x.s)
-			if !query.Unchanged(x.tp.in(), f.mark) {
+			marked = storetest.MustPicture(t, x.s)
+			if !query.Unchanged(storetest.InnerTape(x.tp), f.mark) {
 				t.Fatalf("changed, says the mark, right after it was made, after %v", x.steps)
 			}
 			if t.Failed() {
@@ -114,22 +116,22 @@ func (x *simulation) markStep() string {
 	t, dir := x.t, x.s.Dir()
 	switch x.rng.IntN(14) {
 	case 0: // back behind the newest commit
-		mustCheckpoint(t, x.tp)
+		storetest.Checkpoint(t, x.tp)
 		if exec.Command("git", "-C", dir, "rev-parse", "--verify", "-q", "HEAD~1").Run() != nil {
 			return "nothing"
 		}
-		runGit(t, dir, "reset", "-q", "--hard", "HEAD~1")
-		runGit(t, dir, "clean", "-q", "-f", "-d", layout.AnchorsDir)
+		storetest.Git(t, dir, "reset", "-q", "--hard", "HEAD~1")
+		storetest.Git(t, dir, "clean", "-q", "-f", "-d", layout.AnchorsDir)
 		return "git reset"
 	case 1: // the same entries in another commit
-		mustCheckpoint(t, x.tp)
-		message := runGit(t, dir, "log", "-1", "--format=%B")
+		storetest.Checkpoint(t, x.tp)
+		message := storetest.Git(t, dir, "log", "-1", "--format=%B")
 		subject, rest, _ := strings.Cut(message, "\n")
-		runGit(t, dir, "-c", "user.name=Test", "-c", "user.email=test@example.org", "commit", "-q", "--amend", "--allow-empty",
+		storetest.Git(t, dir, "-c", "user.name=Test", "-c", "user.email=test@example.org", "commit", "-q", "--amend", "--allow-empty",
 			"-m", fmt.Sprintf("%s, amended %d\n%s", subject, x.rng.IntN(1000), rest))
 		return "git commit --amend"
 	case 2: // lines by hand
-		mustCheckpoint(t, x.tp)
+		storetest.Checkpoint(t, x.tp)
 		list, err := snapshot.ListPhases(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +166,7 @@ func (x *simulation) markStep() string {
 // TestMarkWithoutWorkTree follows a tape that loses its working tree and gets it back.
 func TestMarkWithoutWorkTree(t *testing.T) {
 	t.Parallel()
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	tp, err := s.CreateTape(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
@@ -172,32 +174,32 @@ func TestMarkWithoutWorkTree(t *testing.T) {
 	f := &follower{}
 	look := func(what string, whole bool) {
 		t.Helper()
-		if query.Unchanged(tp.in(), f.mark) {
+		if query.Unchanged(storetest.InnerTape(tp), f.mark) {
 			t.Errorf("%s: unchanged, says the mark", what)
 		}
 		if got := f.catchUp(t, tp); got != whole {
 			t.Errorf("%s: read the whole tape is %v, want %v", what, got, whole)
 		}
 		f.compare(t, tp)
-		if !query.Unchanged(tp.in(), f.mark) {
+		if !query.Unchanged(storetest.InnerTape(tp), f.mark) {
 			t.Errorf("%s: changed, says the mark", what)
 		}
 	}
 	look("at first", true)
-	mustAppend(t, tp, Message("user", "a"), Event("b", nil))
+	storetest.Append(t, tp, repo.Message("user", "a"), repo.Event("b", nil))
 	look("with a working tree", false)
-	mustHandoff(t, tp, "next")
-	mustAppend(t, tp, Message("user", "c"))
-	mustCheckpoint(t, tp)
-	runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
+	storetest.Handoff(t, tp, "next")
+	storetest.Append(t, tp, repo.Message("user", "c"))
+	storetest.Checkpoint(t, tp)
+	storetest.Git(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
 	look("without one", false)
-	mustAppend(t, tp, Message("user", "d"))
+	storetest.Append(t, tp, repo.Message("user", "d"))
 	look("with one again", false)
-	runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
-	_, err = collect(t.Context(), tp, Query{})
-	wantIs(t, err, ErrCorrupt)
+	storetest.Git(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
+	_, err = storetest.Collect(t.Context(), tp, repo.Query{})
+	storetest.WantIs(t, err, repo.ErrCorrupt)
 	_, err = s.Repair(t.Context())
-	mustDo(t, err)
+	storetest.Must(t, err)
 	if !f.catchUp(t, tp) {
 		t.Error("what was lost with the working tree was not noticed")
 	}
@@ -208,45 +210,45 @@ func TestMarkWithoutWorkTree(t *testing.T) {
 // writer's note knows of more: that is a damage, not a tape without news.
 func TestMarkSeesCutBack(t *testing.T) {
 	t.Parallel()
-	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tp := openTape(t, s, "")
-	mustAppend(t, tp, Message("user", "kept"))
-	mustCheckpoint(t, tp)
+	tp := storetest.Tape(t, s, "")
+	storetest.Append(t, tp, repo.Message("user", "kept"))
+	storetest.Checkpoint(t, tp)
 	f := &follower{}
 	f.catchUp(t, tp)
-	mustAppend(t, tp, Message("user", "lost"))
-	runGit(t, s.Dir(), "restore", "--", layout.AnchorsDir)
-	if query.Unchanged(tp.in(), f.mark) {
+	storetest.Append(t, tp, repo.Message("user", "lost"))
+	storetest.Git(t, s.Dir(), "restore", "--", layout.AnchorsDir)
+	if query.Unchanged(storetest.InnerTape(tp), f.mark) {
 		t.Error("unchanged, says the mark, though an acknowledged entry is gone")
 	}
-	_, err = query.Since(t.Context(), tp.in(), f.mark)
-	wantIs(t, err, ErrCorrupt)
+	_, err = query.Since(t.Context(), storetest.InnerTape(tp), f.mark)
+	storetest.WantIs(t, err, repo.ErrCorrupt)
 }
 
 // TestMarkAndTornLine is about a line without its end: it is not there yet.
 func TestMarkAndTornLine(t *testing.T) {
 	t.Parallel()
-	s := testStore(t, nil)
-	tp := openTape(t, s, "")
-	mustAppend(t, tp, Message("user", "whole"))
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
+	storetest.Append(t, tp, repo.Message("user", "whole"))
 	file := filepath.Join(s.Dir(), layout.AnchorsDir, "001_session-start", "messages.jsonl")
-	good := readFile(t, file)
-	writeFile(t, file, append(good, `{"id":3,"kind":"mess`...))
+	good := storetest.ReadFile(t, file)
+	storetest.WriteFile(t, file, append(good, `{"id":3,"kind":"mess`...))
 	f := &follower{}
 	f.catchUp(t, tp)
 	f.compare(t, tp)
 	if len(f.entries) != 2 {
 		t.Errorf("%d entries, want 2", len(f.entries))
 	}
-	writeFile(t, file, append(good, `{"id":3,"kind":"message","payload":{"role":"user","content":"now whole"},"date":"2026-11-20"}`+"\n"...))
+	storetest.WriteFile(t, file, append(good, `{"id":3,"kind":"message","payload":{"role":"user","content":"now whole"},"date":"2026-11-20"}`+"\n"...))
 	if f.catchUp(t, tp) {
 		t.Error("the whole tape was read again")
 	}
 	f.compare(t, tp)
-	mustAppend(t, tp, Event("e", nil))
+	storetest.Append(t, tp, repo.Event("e", nil))
 	f.catchUp(t, tp)
 	f.compare(t, tp)
 }
@@ -255,21 +257,21 @@ func TestMarkAndTornLine(t *testing.T) {
 // of nothing are errors, whatever they are.
 func TestReader(t *testing.T) {
 	t.Parallel()
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	tp, err := s.CreateTape(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, tp, Message("user", "a"), Event("b", nil), big(layout.SealSize, "fills a file "), Message("user", "in the next file"))
-	mustHandoff(t, tp, "next")
-	mustAppend(t, tp, Message("user", "c"))
-	mustCheckpoint(t, tp)
+	storetest.Append(t, tp, repo.Message("user", "a"), repo.Event("b", nil), storetest.Big(layout.SealSize, "fills a file "), repo.Message("user", "in the next file"))
+	storetest.Handoff(t, tp, "next")
+	storetest.Append(t, tp, repo.Message("user", "c"))
+	storetest.Checkpoint(t, tp)
 	for _, disk := range []bool{true, false} {
 		if !disk {
-			runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
+			storetest.Git(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
 		}
-		all := entriesOf(t, tp, Query{})
-		r, err := query.NewReader(t.Context(), tp.in())
+		all := storetest.Entries(t, tp, repo.Query{})
+		r, err := query.NewReader(t.Context(), storetest.InnerTape(tp))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +301,7 @@ func TestReader(t *testing.T) {
 		} {
 			at := good
 			change(&at)
-			if e, err := r.Entry(at, "session/start", 1); !errors.Is(err, ErrCorrupt) {
+			if e, err := r.Entry(at, "session/start", 1); !errors.Is(err, repo.ErrCorrupt) {
 				t.Errorf("disk %v: at %+v is %s, %v", disk, at, e.Raw, err)
 			}
 		}

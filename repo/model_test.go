@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -10,7 +10,9 @@ import (
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
 	"tape/internal/text/jsonl"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -29,14 +31,14 @@ type modelEntry struct {
 }
 
 func newModel() model {
-	return model{entries: []modelEntry{{KindAnchor, FirstAnchor, 1}}, committed: 1}
+	return model{entries: []modelEntry{{repo.KindAnchor, repo.FirstAnchor, 1}}, committed: 1}
 }
 
 func (m *model) phase() int { return m.entries[len(m.entries)-1].phase }
 
 // batch follows the commit policy for several entries at once: the turn before the
 // first user message is closed, and what is due is committed at the end.
-func (m *model) batch(drafts []Draft, texts []string) {
+func (m *model) batch(drafts []repo.Draft, texts []string) {
 	policy, turned := m.policy, false
 	m.policy = workspace.CommitPolicy{}
 	for i, d := range drafts {
@@ -52,7 +54,7 @@ func (m *model) batch(drafts []Draft, texts []string) {
 }
 
 // append follows the commit policy for a single entry.
-func (m *model) append(d Draft, text string) {
+func (m *model) append(d repo.Draft, text string) {
 	if m.policy.Turn && writer.IsUserMessage(d) {
 		m.committed = len(m.entries)
 	}
@@ -63,20 +65,20 @@ func (m *model) append(d Draft, text string) {
 }
 
 func (m *model) handoff(name string) {
-	m.entries = append(m.entries, modelEntry{KindAnchor, name, m.phase() + 1})
+	m.entries = append(m.entries, modelEntry{repo.KindAnchor, name, m.phase() + 1})
 	m.committed = len(m.entries)
 }
 
-func (m *model) compare(t *testing.T, tp *Tape) {
+func (m *model) compare(t *testing.T, tp *repo.Tape) {
 	t.Helper()
-	got := entriesOf(t, tp, Query{})
+	got := storetest.Entries(t, tp, repo.Query{})
 	if len(got) != len(m.entries) {
 		t.Fatalf("%d entries, want %d", len(got), len(m.entries))
 	}
 	for i, want := range m.entries {
 		e := got[i]
 		text := jsonl.GetString(e.Payload, "content")
-		if e.Kind != KindMessage {
+		if e.Kind != repo.KindMessage {
 			text = jsonl.GetString(e.Payload, "name")
 		}
 		if e.ID != int64(i+1) || e.Kind != want.kind || text != want.text || e.AnchorSeq != want.phase {
@@ -113,15 +115,15 @@ func (m *model) compare(t *testing.T, tp *Tape) {
 type simulation struct {
 	t     *testing.T
 	rng   *rand.Rand
-	s     *Store
-	tp    *Tape
+	s     *repo.Store
+	tp    *repo.Tape
 	m     model
 	n     int
 	steps []string
 	at    time.Time
 }
 
-func (x *simulation) draft() (Draft, string) {
+func (x *simulation) draft() (repo.Draft, string) {
 	x.n++
 	text := fmt.Sprint("entry ", x.n)
 	pad := ""
@@ -130,22 +132,22 @@ func (x *simulation) draft() (Draft, string) {
 	}
 	switch x.rng.IntN(4) {
 	case 0:
-		return Draft{Kind: KindEvent, Payload: []byte(fmt.Sprintf(`{"name":%q,"pad":%q}`, text, pad))}, text
+		return repo.Draft{Kind: repo.KindEvent, Payload: []byte(fmt.Sprintf(`{"name":%q,"pad":%q}`, text, pad))}, text
 	case 1:
-		return Draft{Kind: KindToolCall, Payload: []byte(fmt.Sprintf(`{"calls":[],"name":%q,"pad":%q}`, text, pad))}, text
+		return repo.Draft{Kind: repo.KindToolCall, Payload: []byte(fmt.Sprintf(`{"calls":[],"name":%q,"pad":%q}`, text, pad))}, text
 	case 2:
-		return Message("assistant", text), text
+		return repo.Message("assistant", text), text
 	}
-	return Message("user", text), text
+	return repo.Message("user", text), text
 }
 
 func (x *simulation) reopen() {
 	var err error
-	x.s, err = Open(x.t.Context(), x.s.Dir(), &Options{Now: func() time.Time { x.at = x.at.Add(time.Second); return x.at }})
+	x.s, err = repo.Open(x.t.Context(), x.s.Dir(), &repo.Options{Now: func() time.Time { x.at = x.at.Add(time.Second); return x.at }})
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	x.tp = openTape(x.t, x.s, "main")
+	x.tp = storetest.Tape(x.t, x.s, "main")
 }
 
 // step makes one change and returns its name.
@@ -155,17 +157,17 @@ func (x *simulation) step() (string, error) {
 	case n < 40:
 		d, text := x.draft()
 		if x.rng.IntN(5) == 0 {
-			a, err := x.tp.AddArtifact(ctx, Artifact{}, strings.NewReader(fmt.Sprint("content ", x.rng.IntN(8))))
+			a, err := x.tp.AddArtifact(ctx, repo.Artifact{}, strings.NewReader(fmt.Sprint("content ", x.rng.IntN(8))))
 			if err != nil {
 				return "artifact", err
 			}
-			d = Draft{Kind: KindMessage, Payload: fmt.Appendf(nil, `{"role":"user","content":%q,"artifact":%s}`, text, a.Reference())}
+			d = repo.Draft{Kind: repo.KindMessage, Payload: fmt.Appendf(nil, `{"role":"user","content":%q,"artifact":%s}`, text, a.Reference())}
 		}
 		x.m.append(d, text)
 		_, err := x.tp.Append(ctx, nil, d)
 		return "append", err
 	case n < 55:
-		var drafts []Draft
+		var drafts []repo.Draft
 		var texts []string
 		for range x.rng.IntN(12) {
 			d, text := x.draft()
@@ -177,7 +179,7 @@ func (x *simulation) step() (string, error) {
 	case n < 68:
 		name := fmt.Sprintf("phase/%d", x.rng.IntN(5))
 		x.m.handoff(name)
-		h, err := x.tp.Handoff(ctx, Anchor{Name: name})
+		h, err := x.tp.Handoff(ctx, repo.Anchor{Name: name})
 		if err == nil && (h.Entry != int64(len(x.m.entries)) || h.Seq != x.m.phase()) {
 			err = fmt.Errorf("the handoff says %+v", h)
 		}
@@ -193,7 +195,7 @@ func (x *simulation) step() (string, error) {
 		x.reopen()
 		return "reopen", nil
 	case n < 83:
-		runGit(x.t, x.s.Dir(), [][]string{{"gc", "--quiet", "--prune=now"}, {"pack-refs", "--all"}, {"repack", "-d", "-q"}, {"status"}}[x.rng.IntN(4)]...)
+		storetest.Git(x.t, x.s.Dir(), [][]string{{"gc", "--quiet", "--prune=now"}, {"pack-refs", "--all"}, {"repack", "-d", "-q"}, {"status"}}[x.rng.IntN(4)]...)
 		return "git", nil
 	case n < 87:
 		archive := x.rng.IntN(2) == 0
@@ -206,9 +208,9 @@ func (x *simulation) step() (string, error) {
 		x.m.entries, x.m.committed = fresh.entries, fresh.committed
 		return fmt.Sprint("reset, archive=", archive), err
 	case n < 90:
-		_, _, err := x.tp.Restore(ctx, Latest)
+		_, _, err := x.tp.Restore(ctx, repo.Latest)
 		if len(x.m.archives) == 0 {
-			if !errors.Is(err, ErrNotFound) {
+			if !errors.Is(err, repo.ErrNotFound) {
 				return "restore", fmt.Errorf("of nothing: %w", err)
 			}
 			return "restore of nothing", nil
@@ -226,7 +228,7 @@ func (x *simulation) step() (string, error) {
 	default:
 		// A change that is given up half-way.
 		stop := errors.New("stop")
-		_, err := x.tp.Update(ctx, func(tx *Tx) error {
+		_, err := x.tp.Update(ctx, func(tx *repo.Tx) error {
 			for range x.rng.IntN(5) {
 				d, _ := x.draft()
 				if _, err := tx.AppendEntry(ctx, d); err != nil {
@@ -234,7 +236,7 @@ func (x *simulation) step() (string, error) {
 				}
 			}
 			if x.rng.IntN(2) == 0 {
-				if _, err := tx.Handoff(ctx, Anchor{Name: "never"}); err != nil {
+				if _, err := tx.Handoff(ctx, repo.Anchor{Name: "never"}); err != nil {
 					return err
 				}
 			}
@@ -252,7 +254,7 @@ func TestSoakModel(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
 	for range testkit.Size(1, 60) {
-		x := &simulation{t: t, rng: rng, m: newModel(), at: testkit.Clock(), s: testStore(t, &InitOptions{Options: Options{Now: testkit.Clock}})}
+		x := &simulation{t: t, rng: rng, m: newModel(), at: testkit.Clock(), s: storetest.New(t, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})}
 		x.reopen()
 		for range testkit.Size(120, 400) {
 			what, err := x.step()
@@ -263,14 +265,14 @@ func TestSoakModel(t *testing.T) {
 			// A handle from before, and one of another process.
 			x.m.compare(t, x.tp)
 			if rng.IntN(10) == 0 {
-				x.m.compare(t, openTape(t, reopen(t, x.s.Dir()), "main"))
+				x.m.compare(t, storetest.Tape(t, storetest.Reopen(t, x.s.Dir()), "main"))
 			}
 			if t.Failed() {
 				t.Fatalf("after %v", x.steps)
 			}
 		}
-		verified(t, x.s.Dir())
-		wantTags(t, x.tp)
+		storetest.Verified(t, x.s.Dir())
+		storetest.WantTags(t, x.tp)
 	}
 }
 
@@ -278,48 +280,48 @@ func TestSoakModel(t *testing.T) {
 func TestQueryLaws(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	kinds := []string{KindMessage, KindToolCall, KindEvent, KindError, "custom", KindSystem}
+	kinds := []string{repo.KindMessage, repo.KindToolCall, repo.KindEvent, repo.KindError, "custom", repo.KindSystem}
 	for range testkit.Size(1, 20) {
-		tp := openTape(t, testStore(t, nil), "")
+		tp := storetest.Tape(t, storetest.New(t, nil), "")
 		at := testkit.Clock()
-		var drafts []Draft
+		var drafts []repo.Draft
 		for i := range 120 {
 			at = at.Add(time.Duration(rng.IntN(7200)) * time.Second)
 			if rng.IntN(15) == 0 || i == 119 {
-				mustAppend(t, tp, drafts...)
+				storetest.Append(t, tp, drafts...)
 				drafts = nil
-				if _, err := tp.Handoff(t.Context(), Anchor{Name: fmt.Sprint("a", rng.IntN(4)), Date: FormatDate(at)}); err != nil {
+				if _, err := tp.Handoff(t.Context(), repo.Anchor{Name: fmt.Sprint("a", rng.IntN(4)), Date: repo.FormatDate(at)}); err != nil {
 					t.Fatal(err)
 				}
 				continue
 			}
 			zone := time.FixedZone("", 3600*(rng.IntN(20)-10))
-			drafts = append(drafts, Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(anyPayload), Date: at.In(zone).Format(time.RFC3339Nano)})
+			drafts = append(drafts, repo.Draft{Kind: kinds[rng.IntN(len(kinds))], Payload: []byte(anyPayload), Date: at.In(zone).Format(time.RFC3339Nano)})
 		}
-		all := entriesOf(t, tp, Query{})
+		all := storetest.Entries(t, tp, repo.Query{})
 		for range testkit.Size(100, 4000) {
 			q := randomQuery(rng, all)
-			got, err := collect(t.Context(), tp, q)
+			got, err := storetest.Collect(t.Context(), tp, q)
 			want, wantErr := naive(all, q)
 			if (err != nil) != (wantErr != nil) || wantErr != nil && !errors.Is(err, wantErr) {
 				t.Fatalf("%s: got the error %v, want %v", show(q), err, wantErr)
 			}
-			if err == nil && !slices.Equal(ids(got), ids(want)) {
-				t.Fatalf("%s: got %v, want %v", show(q), ids(got), ids(want))
+			if err == nil && !slices.Equal(storetest.IDs(got), storetest.IDs(want)) {
+				t.Fatalf("%s: got %v, want %v", show(q), storetest.IDs(got), storetest.IDs(want))
 			}
 		}
 		for range 20 {
 			id := int64(1 + rng.IntN(len(all)))
-			if e, err := snapshot.Entry(t.Context(), tp.in(), id); err != nil || e.ID != id || string(e.Raw) != string(all[id-1].Raw) {
+			if e, err := snapshot.Entry(t.Context(), storetest.InnerTape(tp), id); err != nil || e.ID != id || string(e.Raw) != string(all[id-1].Raw) {
 				t.Errorf("Entry(%d) = %s, %v", id, e.Raw, err)
 			}
 		}
-		_, err := snapshot.Entry(t.Context(), tp.in(), int64(len(all)+1))
-		wantIs(t, err, ErrNotFound)
+		_, err := snapshot.Entry(t.Context(), storetest.InnerTape(tp), int64(len(all)+1))
+		storetest.WantIs(t, err, repo.ErrNotFound)
 	}
 }
 
-func show(q Query) string {
+func show(q repo.Query) string {
 	limit := func(n *int) string {
 		if n == nil {
 			return "-"
@@ -330,8 +332,8 @@ func show(q Query) string {
 		q.After, q.From, q.To, q.Inclusive, q.Phase, q.SkipFirst, q.Kinds, q.Roles, q.Since, q.Until, q.Reverse, limit(q.Limit), limit(q.Tail))
 }
 
-func randomQuery(rng *rand.Rand, all []Entry) Query {
-	var q Query
+func randomQuery(rng *rand.Rand, all []repo.Entry) repo.Query {
+	var q repo.Query
 	name := func() string { return fmt.Sprint("a", rng.IntN(5)) } // a4 does not exist
 	switch rng.IntN(6) {
 	case 0:
@@ -341,10 +343,10 @@ func randomQuery(rng *rand.Rand, all []Entry) Query {
 	case 2:
 		q.Phase = name()
 	case 3:
-		q.After = Latest
+		q.After = repo.Latest
 	}
 	if rng.IntN(3) == 0 {
-		q.Kinds = []string{KindMessage, []string{KindAnchor, KindEvent, "none"}[rng.IntN(3)]}
+		q.Kinds = []string{repo.KindMessage, []string{repo.KindAnchor, repo.KindEvent, "none"}[rng.IntN(3)]}
 	}
 	if rng.IntN(4) == 0 {
 		q.Roles = []string{"user", "assistant", "none"}[rng.IntN(3):]
@@ -358,29 +360,29 @@ func randomQuery(rng *rand.Rand, all []Entry) Query {
 	}
 	q.SkipFirst, q.Reverse = rng.IntN(3) == 0, rng.IntN(2) == 0
 	if rng.IntN(2) == 0 {
-		q.Limit = N(rng.IntN(20))
+		q.Limit = repo.N(rng.IntN(20))
 	}
 	if rng.IntN(3) == 0 {
-		q.Tail = N(rng.IntN(20))
+		q.Tail = repo.N(rng.IntN(20))
 	}
 	return q
 }
 
 // naive answers a query by the words of the documentation.
-func naive(all []Entry, q Query) ([]Entry, error) {
+func naive(all []repo.Entry, q repo.Query) ([]repo.Entry, error) {
 	if !q.Since.IsZero() && !q.Until.IsZero() && q.Since.After(q.Until) {
-		return nil, ErrInvalid
+		return nil, repo.ErrInvalid
 	}
 	last := func(name string) int {
 		for i := len(all) - 1; i >= 0; i-- {
-			if all[i].Kind == KindAnchor && (all[i].Anchor == name || name == Latest) {
+			if all[i].Kind == repo.KindAnchor && (all[i].Anchor == name || name == repo.Latest) {
 				return i
 			}
 		}
 		return -1
 	}
 	end := func(i int) int { // of the phase that begins at i
-		for i++; i < len(all) && all[i].Kind != KindAnchor; i++ {
+		for i++; i < len(all) && all[i].Kind != repo.KindAnchor; i++ {
 			continue
 		}
 		return i
@@ -389,40 +391,40 @@ func naive(all []Entry, q Query) ([]Entry, error) {
 	switch {
 	case q.After != "":
 		if from = last(q.After) + 1; from == 0 {
-			return nil, ErrNotFound
+			return nil, repo.ErrNotFound
 		}
 	case q.Phase != "":
 		if from = last(q.Phase); from < 0 {
-			return nil, ErrNotFound
+			return nil, repo.ErrNotFound
 		}
 		to = end(from)
 	case q.From != "":
 		start := last(q.From)
 		if start < 0 {
-			return nil, ErrNotFound
+			return nil, repo.ErrNotFound
 		}
 		to = start
 		if !q.Inclusive {
 			to++
 		}
-		for ; to < len(all) && (all[to].Kind != KindAnchor || all[to].Anchor != q.To); to++ {
+		for ; to < len(all) && (all[to].Kind != repo.KindAnchor || all[to].Anchor != q.To); to++ {
 			continue
 		}
 		if to == len(all) {
-			return nil, ErrNotFound
+			return nil, repo.ErrNotFound
 		}
 		from = start + 1
 		if q.Inclusive {
 			from, to = start, end(to)
 		}
 	}
-	var out []Entry
+	var out []repo.Entry
 	for i, e := range all[from:to] {
 		at, _ := e.Time()
 		switch {
 		case q.SkipFirst && from+i == 0,
 			!q.Since.IsZero() && at.Before(q.Since), !q.Until.IsZero() && at.After(q.Until),
-			len(q.Roles) > 0 && (e.Kind != KindMessage || !slices.Contains(q.Roles, jsonl.GetString(e.Payload, "role"))),
+			len(q.Roles) > 0 && (e.Kind != repo.KindMessage || !slices.Contains(q.Roles, jsonl.GetString(e.Payload, "role"))),
 			len(q.Kinds) > 0 && !slices.Contains(q.Kinds, e.Kind):
 		default:
 			out = append(out, e)

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -10,27 +10,11 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"unicode/utf8"
 )
-
-// awkward are names that are hard to keep apart, or to keep inside a folder.
-func awkward() []string {
-	names := []string{
-		"main", "Main", "MAIN", "telegram:123", "telegram-123", "阶段/一", "阶段-一", "阶段", "階段",
-		"../../x", "..", ".", "/", "//", "/etc/passwd", `C:\x`, `..\..\x`, "-rf", "--help", "-", "a..b", "a.-b", "a.b", ".hidden",
-		"con", "CON", "con.txt", "nul", "com1", "lpt9", "aux.", "x.lock", "x-lock", ".lock", "lock", "HEAD", "@", "@{1}", "a@{b", "x~1", "x^", "x:y", "x?", "x*", "[x]",
-		"a b", "a\tb", "a\nb", "a\x00b", "a\x7fb", "a\u202eb", "a\u200bb", "é", "e\u0301", "É", "ß", "SS", "ss", "ﬁ", "fi", "ſ", "s", "İ", "i", "ı", "K", "k", "Ω", "ω", "ς", "σ",
-		"x.", "x..", "x-", "x", "a/b", "a-b", "a_b", "a//b", "a\u2028", " a", "a ", "🙂", "🙃", "e", "refs/heads/x", "anchor", "tape", "~",
-		strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("a", 4096), strings.Repeat("a", 4095) + "b",
-		strings.Repeat("长", 21), strings.Repeat("长", 22), strings.Repeat("../", 1365), strings.Repeat(".lock", 13),
-	}
-	// Names that equal the slug of another one.
-	for _, name := range names[:40] {
-		names = append(names, layout.TapeSlug(name))
-	}
-	return names
-}
 
 // randomName strings pieces together that have a meaning somewhere.
 func randomName(rng *rand.Rand) string {
@@ -61,7 +45,7 @@ func fold(s string) string {
 func TestSoakSlugs(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	names := awkward()
+	names := storetest.AwkwardNames()
 	for range testkit.Size(500, 500_000) {
 		names = append(names, randomName(rng))
 	}
@@ -106,9 +90,9 @@ func TestSoakSlugs(t *testing.T) {
 // TestAwkwardNames makes tapes and phases of them.
 func TestAwkwardNames(t *testing.T) {
 	t.Parallel()
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	made := map[string]bool{"main": true}
-	names := awkward()
+	names := storetest.AwkwardNames()
 	for i, name := range names {
 		if testing.Short() && i%4 != 0 && !strings.Contains(name, "..") || made[name] {
 			continue
@@ -118,24 +102,24 @@ func TestAwkwardNames(t *testing.T) {
 		if err != nil {
 			t.Fatalf("create %.60q: %v", name, err)
 		}
-		if _, err := s.CreateTape(t.Context(), name); !errors.Is(err, ErrConflict) {
+		if _, err := s.CreateTape(t.Context(), name); !errors.Is(err, repo.ErrConflict) {
 			t.Errorf("creating %.60q twice: %v", name, err)
 		}
 		if i%5 == 0 {
-			mustAppend(t, tp, Message("user", name))
-			h, err := tp.Handoff(t.Context(), Anchor{Name: name, Summary: name})
+			storetest.Append(t, tp, repo.Message("user", name))
+			h, err := tp.Handoff(t.Context(), repo.Anchor{Name: name, Summary: name})
 			if err != nil {
 				t.Fatalf("handoff to %.60q: %v", name, err)
 			}
-			if got := entriesOf(t, tp, Query{After: name}); len(got) != 0 {
+			if got := storetest.Entries(t, tp, repo.Query{After: name}); len(got) != 0 {
 				t.Errorf("%d entries behind %.60q", len(got), name)
 			}
-			if got := entriesOf(t, openTape(t, s, name), Query{Phase: name}); len(got) != 1 || got[0].Anchor != name || got[0].ID != h.Entry {
-				t.Errorf("the phase %.60q reads %q", name, lines(got))
+			if got := storetest.Entries(t, storetest.Tape(t, s, name), repo.Query{Phase: name}); len(got) != 1 || got[0].Anchor != name || got[0].ID != h.Entry {
+				t.Errorf("the phase %.60q reads %q", name, storetest.Lines(got))
 			}
 		}
 	}
-	all, err := reopen(t, s.Dir()).Tapes(t.Context())
+	all, err := storetest.Reopen(t, s.Dir()).Tapes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,43 +138,43 @@ func TestAwkwardNames(t *testing.T) {
 }
 
 func TestRefusedNames(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "")
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
 	for _, name := range []string{"", "\xff", "a\xc3", strings.Repeat("x", 65<<10)} {
 		_, err := s.CreateTape(t.Context(), name)
-		wantIs(t, err, ErrInvalid)
-		_, err = tp.Handoff(t.Context(), Anchor{Name: name})
-		wantIs(t, err, ErrInvalid)
+		storetest.WantIs(t, err, repo.ErrInvalid)
+		_, err = tp.Handoff(t.Context(), repo.Anchor{Name: name})
+		storetest.WantIs(t, err, repo.ErrInvalid)
 	}
-	if got := len(entriesOf(t, tp, Query{})); got != 1 {
+	if got := len(storetest.Entries(t, tp, repo.Query{})); got != 1 {
 		t.Errorf("refused names left %d entries", got-1)
 	}
 }
 
 // TestLongAnchorNames: a name too long for the writer's note changes nothing.
 func TestLongAnchorNames(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "")
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
 	name := strings.Repeat("長い\n", 8000)
-	mustHandoff(t, tp, name)
+	storetest.Handoff(t, tp, name)
 	for i := range 3 {
-		if e := mustAppend(t, tp, Message("user", fmt.Sprint(i)))[0]; e.Anchor != name {
+		if e := storetest.Append(t, tp, repo.Message("user", fmt.Sprint(i)))[0]; e.Anchor != name {
 			t.Errorf("the entry says that it belongs to %.20q", e.Anchor)
 		}
 	}
 	errStop := errors.New("stop")
-	_, err := tp.Update(t.Context(), func(tx *Tx) error {
-		if _, err := tx.Handoff(t.Context(), Anchor{Name: name}); err != nil {
+	_, err := tp.Update(t.Context(), func(tx *repo.Tx) error {
+		if _, err := tx.Handoff(t.Context(), repo.Anchor{Name: name}); err != nil {
 			return err
 		}
 		// What a crash would leave is seen by nobody.
-		if got := len(entriesOf(t, openTape(t, reopen(t, s.Dir()), ""), Query{})); got != 5 {
+		if got := len(storetest.Entries(t, storetest.Tape(t, storetest.Reopen(t, s.Dir()), ""), repo.Query{})); got != 5 {
 			t.Errorf("a reader sees %d entries of a change half done, want 5", got)
 		}
 		return errStop
 	})
-	wantIs(t, err, errStop)
-	if got := len(entriesOf(t, tp, Query{})); got != 5 {
+	storetest.WantIs(t, err, errStop)
+	if got := len(storetest.Entries(t, tp, repo.Query{})); got != 5 {
 		t.Errorf("%d entries after a change was given up, want 5", got)
 	}
 }

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"time"
 )
@@ -19,16 +21,16 @@ func TestOpenFiles(t *testing.T) {
 		t.Skip("there is no such limit")
 	}
 	t.Parallel()
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	self, err := os.Executable()
-	mustDo(t, err)
+	storetest.Must(t, err)
 	cmd := exec.Command("sh", "-c", "ulimit -n 48; exec \"$0\"", self)
-	cmd.Env = append(os.Environ(), testkit.HelperEnv+"=scarce", helperDir+"="+s.Dir())
+	cmd.Env = append(os.Environ(), testkit.HelperEnv+"=scarce", storetest.HelperDir+"="+s.Dir())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	mustDo(t, err)
+	storetest.Must(t, err)
 	there := map[string]int{}
-	for _, text := range saidIn(t, openTape(t, s, "main")) {
+	for _, text := range storetest.Said(t, storetest.Tape(t, s, "main")) {
 		there[text]++
 	}
 	acked, failed := 0, 0
@@ -51,7 +53,7 @@ func TestOpenFiles(t *testing.T) {
 
 // runScarce says of each append whether it was acknowledged.
 func runScarce() {
-	s, err := Open(context.Background(), os.Getenv(helperDir), nil)
+	s, err := repo.Open(context.Background(), os.Getenv(storetest.HelperDir), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -62,7 +64,7 @@ func runScarce() {
 	go takeFiles()
 	for i := range 4000 {
 		text, said := fmt.Sprint("entry-", i), "acknowledged"
-		if _, err := tp.Append(context.Background(), nil, Message("user", text)); err != nil {
+		if _, err := tp.Append(context.Background(), nil, repo.Message("user", text)); err != nil {
 			said = "failed: " + strings.ReplaceAll(err.Error(), "\n", " ")
 		}
 		fmt.Fprintln(os.Stdout, text, said)

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"bytes"
@@ -10,10 +10,12 @@ import (
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
-func pointOf(t testing.TB, tp *Tape, target string) *Revision {
+func pointOf(t testing.TB, tp *repo.Tape, target string) *repo.Revision {
 	t.Helper()
 	p, err := tp.Store().Revision(t.Context(), tp, target)
 	if err != nil {
@@ -22,14 +24,14 @@ func pointOf(t testing.TB, tp *Tape, target string) *Revision {
 	return p
 }
 
-func linesFrom(t testing.TB, p *Revision, from int64) []string {
+func linesFrom(t testing.TB, p *repo.Revision, from int64) []string {
 	t.Helper()
-	return lines(entriesFrom(t, p, from))
+	return storetest.Lines(entriesFrom(t, p, from))
 }
 
-func entriesFrom(t testing.TB, p *Revision, from int64) []Entry {
+func entriesFrom(t testing.TB, p *repo.Revision, from int64) []repo.Entry {
 	t.Helper()
-	var out []Entry
+	var out []repo.Entry
 	for e, err := range p.Entries(t.Context(), from) {
 		if err != nil {
 			t.Fatal(err)
@@ -41,19 +43,19 @@ func entriesFrom(t testing.TB, p *Revision, from int64) []Entry {
 
 // A point has everything up to what its target names, and nothing that comes later.
 func TestPoint(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "")
-	mustAppend(t, tp, Message("user", "two"), Message("assistant", "three"))
-	h := mustHandoff(t, tp, "plan") // @4
-	mustAppend(t, tp, Message("user", "five"))
-	commit := mustCheckpoint(t, tp)
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
+	storetest.Append(t, tp, repo.Message("user", "two"), repo.Message("assistant", "three"))
+	h := storetest.Handoff(t, tp, "plan") // @4
+	storetest.Append(t, tp, repo.Message("user", "five"))
+	commit := storetest.Checkpoint(t, tp)
 	fork, err := tp.Fork(t.Context(), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, fork, Message("user", "six of the fork"), Message("user", "seven of the fork"))
-	mustAppend(t, tp, Message("user", "six"))
-	all := lines(entriesOf(t, tp, Query{}))
+	storetest.Append(t, fork, repo.Message("user", "six of the fork"), repo.Message("user", "seven of the fork"))
+	storetest.Append(t, tp, repo.Message("user", "six"))
+	all := storetest.Lines(storetest.Entries(t, tp, repo.Query{}))
 	for _, c := range []struct {
 		target string
 		last   int64
@@ -69,7 +71,7 @@ func TestPoint(t *testing.T) {
 		if end := entries[len(entries)-1]; end.ID != c.last || end.Tape != c.tape {
 			t.Errorf("%q ends with @%d of %s, not with @%d of %s", c.target, end.ID, end.Tape, c.last, c.tape)
 		}
-		got := lines(entries)
+		got := storetest.Lines(entries)
 		if int64(len(got)) != c.last {
 			t.Errorf("%q has %d entries, not %d", c.target, len(got), c.last)
 		}
@@ -86,18 +88,18 @@ func TestPoint(t *testing.T) {
 		}
 	}
 	now := pointOf(t, tp, "")
-	mustAppend(t, tp, Message("user", "later"))
-	mustHandoff(t, tp, "later")
+	storetest.Append(t, tp, repo.Message("user", "later"))
+	storetest.Handoff(t, tp, "later")
 	if got := linesFrom(t, now, 1); !slices.Equal(got, all) || len(got) != 6 {
 		t.Errorf("a point grew to %d entries", len(got))
 	}
 }
 
 func TestPointOfNothing(t *testing.T) {
-	tp := openTape(t, testStore(t, nil), "")
+	tp := storetest.Tape(t, storetest.New(t, nil), "")
 	for target, want := range map[string]error{
-		"@2": ErrNotFound, "@0": ErrInvalid, "@x": ErrInvalid, "nothing": ErrNotFound, "main/x": ErrNotFound, "0000000": ErrNotFound,
-		"refs/heads/x": ErrNotFound, "a..b": ErrNotFound, "\xff": ErrNotFound,
+		"@2": repo.ErrNotFound, "@0": repo.ErrInvalid, "@x": repo.ErrInvalid, "nothing": repo.ErrNotFound, "main/x": repo.ErrNotFound, "0000000": repo.ErrNotFound,
+		"refs/heads/x": repo.ErrNotFound, "a..b": repo.ErrNotFound, "\xff": repo.ErrNotFound,
 	} {
 		if _, err := tp.Store().Revision(t.Context(), tp, target); !errors.Is(err, want) {
 			t.Errorf("%q: %v", target, err)
@@ -109,8 +111,8 @@ func TestPointOfNothing(t *testing.T) {
 // changed it is all that they have in common.
 func TestPointCommon(t *testing.T) {
 	rnd := testkit.Random(t)
-	s := testStore(t, nil)
-	tapes := []*Tape{openTape(t, s, "")}
+	s := storetest.New(t, nil)
+	tapes := []*repo.Tape{storetest.Tape(t, s, "")}
 	other, err := s.CreateTape(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
@@ -121,9 +123,9 @@ func TestPointCommon(t *testing.T) {
 		tp := tapes[rnd.IntN(len(tapes))]
 		switch rnd.IntN(8) {
 		case 0:
-			targets = append(targets, mustHandoff(t, tp, "phase").Tag)
+			targets = append(targets, storetest.Handoff(t, tp, "phase").Tag)
 		case 1:
-			targets = append(targets, mustCheckpoint(t, tp))
+			targets = append(targets, storetest.Checkpoint(t, tp))
 		case 2:
 			f, err := tp.Fork(t.Context(), fmt.Sprintf("f%d", len(tapes)))
 			if err != nil {
@@ -131,9 +133,9 @@ func TestPointCommon(t *testing.T) {
 			}
 			tapes, targets = append(tapes, f), append(targets, f.Name())
 		case 3:
-			mustAppend(t, tp, Event("long", []byte(`{"x":"`+strings.Repeat("x", layout.SealSize/2)+`"}`)))
+			storetest.Append(t, tp, repo.Event("long", []byte(`{"x":"`+strings.Repeat("x", layout.SealSize/2)+`"}`)))
 		default:
-			mustAppend(t, tp, Message("user", "text"), Event("e", nil))
+			storetest.Append(t, tp, repo.Message("user", "text"), repo.Event("e", nil))
 		}
 	}
 	for range testkit.Size(20, 500) {
@@ -167,15 +169,15 @@ func TestPointCommon(t *testing.T) {
 // Where somebody edited history, what comes before is common, and what was recorded
 // until then is known to be shared.
 func TestPointRewritten(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "")
-	mustAppend(t, tp, Message("user", "two"))
-	base := mustCheckpoint(t, tp)
-	mustAppend(t, tp, Message("user", "three"), Event("four", nil), Message("user", "five"))
-	was := mustCheckpoint(t, tp)
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
+	storetest.Append(t, tp, repo.Message("user", "two"))
+	base := storetest.Checkpoint(t, tp)
+	storetest.Append(t, tp, repo.Message("user", "three"), repo.Event("four", nil), repo.Message("user", "five"))
+	was := storetest.Checkpoint(t, tp)
 	file := filepath.Join(s.Dir(), "anchors", "001_session-start", "messages.jsonl")
-	writeFile(t, file, bytes.Replace(readFile(t, file), []byte("three"), []byte("drei"), 1))
-	runGit(t, s.Dir(), "-c", "user.name=Test", "-c", "user.email=test@example.org", "commit", "-q", "--no-verify", "--amend", "-a", "-m", "by hand")
+	storetest.WriteFile(t, file, bytes.Replace(storetest.ReadFile(t, file), []byte("three"), []byte("drei"), 1))
+	storetest.Git(t, s.Dir(), "-c", "user.name=Test", "-c", "user.email=test@example.org", "commit", "-q", "--no-verify", "--amend", "-a", "-m", "by hand")
 	a, b := pointOf(t, tp, was), pointOf(t, tp, "HEAD")
 	if common, err := a.CommonWith(b); common != 2 || err != nil {
 		t.Errorf("common up to @%d, %v", common, err)
@@ -186,18 +188,18 @@ func TestPointRewritten(t *testing.T) {
 	if common, err := pointOf(t, tp, base).CommonWith(b); common != 2 || err != nil {
 		t.Errorf("the base is common up to @%d, %v", common, err)
 	}
-	runGit(t, s.Dir(), "reset", "-q", "--hard", was)
+	storetest.Git(t, s.Dir(), "reset", "-q", "--hard", was)
 }
 
 func TestUsage(t *testing.T) {
-	e := Entry{Kind: KindEvent, Payload: []byte(`{"name":"run","data":{"usage":{"input_tokens":3,"output_tokens":4}}}`)}
+	e := repo.Entry{Kind: repo.KindEvent, Payload: []byte(`{"name":"run","data":{"usage":{"input_tokens":3,"output_tokens":4}}}`)}
 	if u, ok := about.UsageOf(e); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {
 		t.Errorf("%+v %v", u, ok)
 	}
-	for _, e := range []Entry{
-		{Kind: KindEvent, Payload: []byte(`{"name":"other","data":{"usage":{"total_tokens":4}}}`)},
-		{Kind: KindMessage, Payload: []byte(`{"name":"run","data":{"usage":{"total_tokens":4}}}`)},
-		{Kind: KindEvent, Payload: []byte(`{"name":"run"}`)},
+	for _, e := range []repo.Entry{
+		{Kind: repo.KindEvent, Payload: []byte(`{"name":"other","data":{"usage":{"total_tokens":4}}}`)},
+		{Kind: repo.KindMessage, Payload: []byte(`{"name":"run","data":{"usage":{"total_tokens":4}}}`)},
+		{Kind: repo.KindEvent, Payload: []byte(`{"name":"run"}`)},
 	} {
 		if _, ok := about.UsageOf(e); ok {
 			t.Errorf("%s %s has a usage", e.Kind, e.Payload)

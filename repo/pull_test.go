@@ -1,8 +1,7 @@
-package repo
+package repo_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,97 +10,27 @@ import (
 	"strings"
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
-	"tape/internal/testkit"
-	"tape/internal/text/jsonl"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
-// published makes a remote with a tape that somebody else has gone on with, and fetches
-// it. With both, the tape has gone on here, too: with a phase, and what is not committed.
-func published(t *testing.T, s *Store, both bool) (remote string) {
-	t.Helper()
-	ctx, m := t.Context(), openTape(t, s, "main")
-	mustAppend(t, m, Message("user", "one"))
-	mustHandoff(t, m, "second")
-	remote = filepath.Join(t.TempDir(), "remote.git")
-	runGit(t, s.Dir(), "init", "-q", "--bare", remote)
-	mustDo(t, s.AddRemote(ctx, "origin", remote))
-	mustPush(t, s, nil)
-	other := mustClone(t, remote)
-	theirs := openTape(t, other, "main")
-	mustAppend(t, theirs, Message("user", "theirs"))
-	mustHandoff(t, theirs, "third")
-	mustAppend(t, theirs, Message("user", "theirs again"))
-	mustPush(t, other, nil)
-	if both {
-		mustAppend(t, m, Message("user", "ours"))
-		mustHandoff(t, m, "ours")
-		mustAppend(t, m, Message("user", "ours again"))
-	}
-	_, err := s.Fetch(ctx, "origin", nil)
-	mustDo(t, err)
-	return remote
-}
-
-func joined(ctx context.Context, s *Store) error {
-	status, err := join.Join(ctx, s.in(), "origin", "main")
-	return errors.Join(err, status.Err)
-}
-
-func mustDo(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func mustPush(t testing.TB, s *Store, o *PushOptions) []RefStatus {
-	t.Helper()
-	done, err := s.Push(t.Context(), "origin", o)
-	mustDo(t, err)
-	for _, d := range done {
-		mustDo(t, d.Err)
-	}
-	return done
-}
-
-func mustClone(t testing.TB, remote string) *Store {
-	t.Helper()
-	s, _, err := Clone(t.Context(), remote, filepath.Join(t.TempDir(), "clone"), &CloneOptions{Options: Options{Now: testkit.Clock}})
-	mustDo(t, err)
-	healthyAtEnd(t, s.Dir())
-	return s
-}
-
-func saidIn(t *testing.T, tp *Tape) (out []string) {
-	t.Helper()
-	for _, e := range entriesOf(t, tp, Query{}) {
-		switch e.Kind {
-		case KindMessage:
-			out = append(out, jsonl.GetString(e.Payload, "content"))
-		case KindAnchor:
-			out = append(out, "["+jsonl.GetString(e.Payload, "name")+"]")
-		}
-	}
-	return out
-}
-
 // What is published keeps its place and its ids, what is only here follows.
 func TestPullApart(t *testing.T) {
-	s := testStore(t, nil)
-	published(t, s, true)
-	m := openTape(t, s, "main")
-	before := entriesOf(t, m, Query{})
-	status, err := join.Join(t.Context(), s.in(), "origin", "main")
-	mustDo(t, err)
-	if status.Status != RefMerged || status.Entries != 3 {
+	s := storetest.New(t, nil)
+	storetest.Published(t, s, true)
+	m := storetest.Tape(t, s, "main")
+	before := storetest.Entries(t, m, repo.Query{})
+	status, err := join.Join(t.Context(), storetest.Inner(s), "origin", "main")
+	storetest.Must(t, err)
+	if status.Status != repo.RefMerged || status.Entries != 3 {
 		t.Errorf("it says %+v", status)
 	}
 	want := []string{"[session/start]", "one", "[second]", "theirs", "[third]", "theirs again", "ours", "[ours]", "ours again"}
-	if got := saidIn(t, m); !slices.Equal(got, want) {
+	if got := storetest.Said(t, m); !slices.Equal(got, want) {
 		t.Errorf("the tape has %q, want %q", got, want)
 	}
-	after := entriesOf(t, m, Query{})
+	after := storetest.Entries(t, m, repo.Query{})
 	for i, e := range after {
 		if e.ID != int64(i+1) {
 			t.Errorf("entry %d has the id %d", i+1, e.ID)
@@ -113,14 +42,14 @@ func TestPullApart(t *testing.T) {
 			t.Errorf("%s became %s", was.Raw, is.Raw)
 		}
 	}
-	tags := runGit(t, s.Dir(), "tag", "-l", "anchor/main/*")
+	tags := storetest.Git(t, s.Dir(), "tag", "-l", "anchor/main/*")
 	if want := "anchor/main/001_session-start\nanchor/main/002_second\nanchor/main/003_third\nanchor/main/004_ours"; tags != want {
 		t.Errorf("tags are\n%swant\n%s", tags, want)
 	}
-	if out := runGit(t, s.Dir(), "status", "--porcelain"); out != "" {
+	if out := storetest.Git(t, s.Dir(), "status", "--porcelain"); out != "" {
 		t.Errorf("git status says\n%s", out)
 	}
-	if done := mustPush(t, s, nil); len(done) != 1 || done[0].Status != RefFastForward {
+	if done := storetest.Push(t, s, nil); len(done) != 1 || done[0].Status != repo.RefFastForward {
 		t.Errorf("the push after it: %+v", done)
 	}
 }
@@ -128,18 +57,18 @@ func TestPullApart(t *testing.T) {
 // A pull writes the files that have changed, and leaves the others as they are.
 func TestPullKeepsFiles(t *testing.T) {
 	for _, both := range []bool{false, true} {
-		s := testStore(t, nil)
-		published(t, s, both)
+		s := storetest.New(t, nil)
+		storetest.Published(t, s, both)
 		first := filepath.Join(s.Dir(), layout.AnchorsDir, "001_session-start", "messages.jsonl")
 		was, err := os.Stat(first)
-		mustDo(t, err)
-		mustDo(t, joined(t.Context(), s))
+		storetest.Must(t, err)
+		storetest.Must(t, storetest.Join(t.Context(), s))
 		is, err := os.Stat(first)
-		mustDo(t, err)
+		storetest.Must(t, err)
 		if !os.SameFile(was, is) || was.ModTime() != is.ModTime() {
 			t.Errorf("both %v: a file that has not changed was written", both)
 		}
-		if again, err := join.Join(t.Context(), s.in(), "origin", "main"); err != nil || again.Status != RefUpToDate {
+		if again, err := join.Join(t.Context(), storetest.Inner(s), "origin", "main"); err != nil || again.Status != repo.RefUpToDate {
 			t.Errorf("both %v: the second time it says %+v, %v", both, again, err)
 		}
 	}
@@ -147,28 +76,28 @@ func TestPullKeepsFiles(t *testing.T) {
 
 // A tape that was begun on its own is taken over only where nothing would be lost.
 func TestPullStrange(t *testing.T) {
-	one := testStore(t, nil)
-	published(t, one, false)
+	one := storetest.New(t, nil)
+	storetest.Published(t, one, false)
 	remotes, err := one.Remotes(t.Context())
-	mustDo(t, err)
-	two := testStore(t, nil)
-	mustDo(t, two.AddRemote(t.Context(), "origin", remotes[0].URL))
+	storetest.Must(t, err)
+	two := storetest.New(t, nil)
+	storetest.Must(t, two.AddRemote(t.Context(), "origin", remotes[0].URL))
 	_, err = two.Fetch(t.Context(), "origin", nil)
-	mustDo(t, err)
-	m := openTape(t, two, "main")
-	mustAppend(t, m, Message("user", "mine"))
-	status, err := join.Join(t.Context(), two.in(), "origin", "main")
-	mustDo(t, err)
-	if status.Status != RefRejected || !errors.Is(status.Err, ErrConflict) || !strings.Contains(fmt.Sprint(Hints(status.Err)), "{put-behind-theirs [main main.jsonl]") {
+	storetest.Must(t, err)
+	m := storetest.Tape(t, two, "main")
+	storetest.Append(t, m, repo.Message("user", "mine"))
+	status, err := join.Join(t.Context(), storetest.Inner(two), "origin", "main")
+	storetest.Must(t, err)
+	if status.Status != repo.RefRejected || !errors.Is(status.Err, repo.ErrConflict) || !strings.Contains(fmt.Sprint(repo.Hints(status.Err)), "{put-behind-theirs [main main.jsonl]") {
 		t.Fatalf("it says %+v", status)
 	}
-	if got := saidIn(t, m); !slices.Equal(got, []string{"[session/start]", "mine"}) {
+	if got := storetest.Said(t, m); !slices.Equal(got, []string{"[session/start]", "mine"}) {
 		t.Errorf("the tape has %q", got)
 	}
 	_, err = m.Reset(t.Context(), true) // as the hint says
-	mustDo(t, err)
-	mustDo(t, joined(t.Context(), two))
-	if got, want := saidIn(t, m), saidIn(t, openTape(t, one, "main")); len(got) <= len(want) || !slices.Contains(got, "theirs") {
+	storetest.Must(t, err)
+	storetest.Must(t, storetest.Join(t.Context(), two))
+	if got, want := storetest.Said(t, m), storetest.Said(t, storetest.Tape(t, one, "main")); len(got) <= len(want) || !slices.Contains(got, "theirs") {
 		t.Errorf("the tape has %q", got)
 	}
 }
@@ -176,79 +105,79 @@ func TestPullStrange(t *testing.T) {
 // A fork of entries that got other ids when the tape was pulled can still be merged, by
 // whoever has it.
 func TestPullThenMergeFork(t *testing.T) {
-	s := testStore(t, nil)
-	remote := published(t, s, true)
-	m := openTape(t, s, "main")
-	f := mustFork(t, m, "x", "")
-	mustAppend(t, f, Message("user", "in the fork"))
-	mustDo(t, joined(t.Context(), s))
-	mustPush(t, s, &PushOptions{Forks: true})
-	other := mustClone(t, remote)
-	for _, at := range []*Store{other, s} {
-		merged, err := join.Merge(t.Context(), openTape(t, at, "main/x").in(), join.Options{})
-		mustDo(t, err)
+	s := storetest.New(t, nil)
+	remote := storetest.Published(t, s, true)
+	m := storetest.Tape(t, s, "main")
+	f := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, f, repo.Message("user", "in the fork"))
+	storetest.Must(t, storetest.Join(t.Context(), s))
+	storetest.Push(t, s, &repo.PushOptions{Forks: true})
+	other := storetest.Clone(t, remote)
+	for _, at := range []*repo.Store{other, s} {
+		merged, err := join.Merge(t.Context(), storetest.InnerTape(storetest.Tape(t, at, "main/x")), join.Options{})
+		storetest.Must(t, err)
 		if merged.Merged != 1 || !merged.Closed {
 			t.Errorf("the merge says %+v", merged)
 		}
-		if got := saidIn(t, openTape(t, at, "main")); got[len(got)-1] != "in the fork" || len(got) != 10 {
+		if got := storetest.Said(t, storetest.Tape(t, at, "main")); got[len(got)-1] != "in the fork" || len(got) != 10 {
 			t.Errorf("the tape has %q", got)
 		}
 	}
 	// Both have merged it: that is once.
-	mustPush(t, other, &PushOptions{Forks: true})
+	storetest.Push(t, other, &repo.PushOptions{Forks: true})
 	_, err := s.Fetch(t.Context(), "origin", nil)
-	mustDo(t, err)
-	mustDo(t, joined(t.Context(), s))
-	if got := saidIn(t, m); len(got) != 10 {
+	storetest.Must(t, err)
+	storetest.Must(t, storetest.Join(t.Context(), s))
+	if got := storetest.Said(t, m); len(got) != 10 {
 		t.Errorf("the tape has %q", got)
 	}
 }
 
 // A push that would take the place of what somebody else has pushed is rejected.
 func TestPushRejected(t *testing.T) {
-	s := testStore(t, nil)
-	remote := published(t, s, true)
-	has := runGit(t, remote, "for-each-ref")
+	s := storetest.New(t, nil)
+	remote := storetest.Published(t, s, true)
+	has := storetest.Git(t, remote, "for-each-ref")
 	done, err := s.Push(t.Context(), "origin", nil)
-	mustDo(t, err)
-	if len(done) != 1 || done[0].Status != RefRejected || !strings.Contains(fmt.Sprint(Hints(done[0].Err)), "pull-then-push") {
+	storetest.Must(t, err)
+	if len(done) != 1 || done[0].Status != repo.RefRejected || !strings.Contains(fmt.Sprint(repo.Hints(done[0].Err)), "pull-then-push") {
 		t.Errorf("it says %+v", done)
 	}
-	if now := runGit(t, remote, "for-each-ref"); now != has {
+	if now := storetest.Git(t, remote, "for-each-ref"); now != has {
 		t.Errorf("the remote has\n%s, had\n%s", now, has)
 	}
 }
 
 // A clone is there whole, also in a folder that was there; one that fails leaves nothing.
 func TestCloneInto(t *testing.T) {
-	s := testStore(t, nil)
-	remote := published(t, s, false)
+	s := storetest.New(t, nil)
+	remote := storetest.Published(t, s, false)
 	dir := t.TempDir()
 	for _, into := range []string{"new", "deep/er/new", "empty"} {
 		if into == "empty" {
-			mustDo(t, os.Mkdir(filepath.Join(dir, into), 0o700))
+			storetest.Must(t, os.Mkdir(filepath.Join(dir, into), 0o700))
 		}
-		c, out, err := Clone(t.Context(), remote, filepath.Join(dir, into), nil)
-		mustDo(t, err)
-		if got := saidIn(t, openTape(t, c, "main")); out.Tapes != 1 || !slices.Contains(got, "theirs") || c.Dir() != filepath.Join(dir, into) {
+		c, out, err := repo.Clone(t.Context(), remote, filepath.Join(dir, into), nil)
+		storetest.Must(t, err)
+		if got := storetest.Said(t, storetest.Tape(t, c, "main")); out.Tapes != 1 || !slices.Contains(got, "theirs") || c.Dir() != filepath.Join(dir, into) {
 			t.Errorf("%s: %+v in %s, and the tape has %q", into, out, c.Dir(), got)
 		}
-		if out := runGit(t, c.Dir(), "status", "--porcelain"); out != "" {
+		if out := storetest.Git(t, c.Dir(), "status", "--porcelain"); out != "" {
 			t.Errorf("%s: git status says\n%s", into, out)
 		}
-		healthy(t, c.Dir())
+		storetest.Healthy(t, c.Dir())
 	}
-	mustDo(t, os.Mkdir(filepath.Join(dir, "kept"), 0o700))
+	storetest.Must(t, os.Mkdir(filepath.Join(dir, "kept"), 0o700))
 	for _, into := range []string{"bad/one", "kept"} {
-		if _, _, err := Clone(t.Context(), filepath.Join(dir, "nowhere"), filepath.Join(dir, into), nil); err == nil {
+		if _, _, err := repo.Clone(t.Context(), filepath.Join(dir, "nowhere"), filepath.Join(dir, into), nil); err == nil {
 			t.Errorf("%s: a clone of nothing works", into)
 		}
 	}
-	if _, _, err := Clone(t.Context(), remote, filepath.Join(dir, "new"), nil); !errors.Is(err, ErrConflict) {
+	if _, _, err := repo.Clone(t.Context(), remote, filepath.Join(dir, "new"), nil); !errors.Is(err, repo.ErrConflict) {
 		t.Errorf("over another one: %v", err)
 	}
 	var names []string
-	mustDo(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	storetest.Must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if d.Name() == layout.GitDirName || d.Name() == layout.AnchorsDir {
 			return filepath.SkipDir
 		}

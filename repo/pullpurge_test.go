@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"context"
@@ -16,133 +16,135 @@ import (
 	"tape/internal/store/remotes"
 	"tape/internal/store/rewrite"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
 // A secret that was pushed is purged by one, replaced at the remote, and purged by the other
 // when she pulls. It comes back to nobody.
 func TestPullPurged(t *testing.T) {
-	ctx, secret := t.Context(), testSecret("1")
-	ada := testStore(t, nil)
-	remote := published(t, ada, false)
-	mustDo(t, joined(ctx, ada))
-	m := openTape(t, ada, "main")
-	mustAppend(t, m, Message("user", "the key is "+secret))
-	mustHandoff(t, m, "leaked")
-	f := mustFork(t, m, "x", "")
-	mustAppend(t, f, Message("user", "in the fork"))
+	ctx, secret := t.Context(), storetest.Secret("1")
+	ada := storetest.New(t, nil)
+	remote := storetest.Published(t, ada, false)
+	storetest.Must(t, storetest.Join(ctx, ada))
+	m := storetest.Tape(t, ada, "main")
+	storetest.Append(t, m, repo.Message("user", "the key is "+secret))
+	storetest.Handoff(t, m, "leaked")
+	f := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, f, repo.Message("user", "in the fork"))
 	_, err := ada.Push(ctx, "origin", nil)
-	var stopped *SecretsError
+	var stopped *repo.SecretsError
 	if !errors.As(err, &stopped) || len(stopped.Findings) != 1 {
 		t.Fatalf("the push says %v", err)
 	}
 	print := stopped.Findings[0].Fingerprint
-	gone := mustFork(t, m, "gone", "")
-	mustPush(t, ada, &PushOptions{Forks: true, Allow: []string{print}})
-	mustDo(t, ada.in().DisallowSecret(print))
-	mustDo(t, gone.Discard(ctx))
+	gone := storetest.Fork(t, m, "gone", "")
+	storetest.Push(t, ada, &repo.PushOptions{Forks: true, Allow: []string{print}})
+	storetest.Must(t, storetest.Inner(ada).DisallowSecret(print))
+	storetest.Must(t, gone.Discard(ctx))
 	stamp := "refs/tape/archive/main/20261120T093000Z"
-	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "origin", "tape/main:"+stamp)
-	bob := mustClone(t, remote)
-	mustAppend(t, openTape(t, bob, "main"), Message("user", "of bob"))
+	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "origin", "tape/main:"+stamp)
+	bob := storetest.Clone(t, remote)
+	storetest.Append(t, storetest.Tape(t, bob, "main"), repo.Message("user", "of bob"))
 
-	done, err := m.Purge(ctx, PurgeOptions{Rules: []string{purge.AllRules}})
-	mustDo(t, err)
+	done, err := m.Purge(ctx, repo.PurgeOptions{Rules: []string{purge.AllRules}})
+	storetest.Must(t, err)
 	if len(done.Remotes) == 0 {
 		t.Error("it names no remote that has it still")
 	}
-	wantNowhere(t, ada.Dir(), secret)
+	storetest.WantNowhere(t, ada.Dir(), secret)
 	// As long as the remote has it, it does not come back.
 	statuses, err := ada.Fetch(ctx, "origin", nil)
-	mustDo(t, err)
+	storetest.Must(t, err)
 	for _, ref := range []string{"refs/heads/tape/main", stamp} {
-		i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Ref == ref && s.Status == RefRejected })
-		if i < 0 || !strings.Contains(fmt.Sprint(Hints(statuses[i].Err)), "--force-with-lease") {
+		i := slices.IndexFunc(statuses, func(s repo.RefStatus) bool { return s.Ref == ref && s.Status == repo.RefRejected })
+		if i < 0 || !strings.Contains(fmt.Sprint(repo.Hints(statuses[i].Err)), "--force-with-lease") {
 			t.Fatalf("the fetch says nothing of %s: %+v", ref, statuses)
 		}
 	}
-	if got := saidIn(t, m); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, secret) }) {
+	if got := storetest.Said(t, m); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, secret) }) {
 		t.Fatalf("the tape has %q", got)
 	}
-	accepted, err := remotes.KnownRefs(ada.in(), layout.AcceptedRefs("origin"))
-	mustDo(t, err)
+	accepted, err := remotes.KnownRefs(storetest.Inner(ada), layout.AcceptedRefs("origin"))
+	storetest.Must(t, err)
 	for ref := range accepted {
 		if !strings.HasPrefix(ref, layout.TagPrefix) {
 			t.Errorf("%s is accepted", ref)
 		}
 	}
-	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
+	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
 	statuses, err = ada.Fetch(ctx, "origin", nil)
-	mustDo(t, err)
+	storetest.Must(t, err)
 	for _, ref := range []string{"refs/heads/fork/main/gone", stamp} {
-		i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Ref == ref && s.Status == RefRejected })
-		if i < 0 || !strings.Contains(fmt.Sprint(Hints(statuses[i].Err)), "delete it there") {
+		i := slices.IndexFunc(statuses, func(s repo.RefStatus) bool { return s.Ref == ref && s.Status == repo.RefRejected })
+		if i < 0 || !strings.Contains(fmt.Sprint(repo.Hints(statuses[i].Err)), "delete it there") {
 			t.Fatalf("the fetch says nothing of %s: %+v", ref, statuses)
 		}
 	}
-	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "origin", ":fork/main/gone", ":"+stamp)
+	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "origin", ":fork/main/gone", ":"+stamp)
 
 	statuses, err = bob.Fetch(ctx, "origin", nil)
-	mustDo(t, err)
-	i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Tape == "main" && s.Status == RefRejected })
-	if i < 0 || !errors.Is(statuses[i].Err, ErrConflict) || !strings.Contains(fmt.Sprint(Hints(statuses[i].Err)), "pull-purge") {
+	storetest.Must(t, err)
+	i := slices.IndexFunc(statuses, func(s repo.RefStatus) bool { return s.Tape == "main" && s.Status == repo.RefRejected })
+	if i < 0 || !errors.Is(statuses[i].Err, repo.ErrConflict) || !strings.Contains(fmt.Sprint(repo.Hints(statuses[i].Err)), "pull-purge") {
 		t.Fatalf("bob's fetch says %+v", statuses)
 	}
-	statuses, err = bob.Fetch(ctx, "origin", &FetchOptions{Purges: true})
-	mustDo(t, err)
+	statuses, err = bob.Fetch(ctx, "origin", &repo.FetchOptions{Purges: true})
+	storetest.Must(t, err)
 	for _, s := range statuses {
-		mustDo(t, s.Err)
+		storetest.Must(t, s.Err)
 	}
 	for _, name := range []string{"main", "main/x"} {
-		status, err := join.Join(ctx, bob.in(), "origin", name)
-		mustDo(t, errors.Join(err, status.Err))
+		status, err := join.Join(ctx, storetest.Inner(bob), "origin", name)
+		storetest.Must(t, errors.Join(err, status.Err))
 	}
-	wantNowhere(t, bob.Dir(), secret)
-	got := saidIn(t, openTape(t, bob, "main"))
-	if got[len(got)-1] != "of bob" || len(got) != len(saidIn(t, m))+1 {
-		t.Errorf("bob has %q, ada %q", got, saidIn(t, m))
+	storetest.WantNowhere(t, bob.Dir(), secret)
+	got := storetest.Said(t, storetest.Tape(t, bob, "main"))
+	if got[len(got)-1] != "of bob" || len(got) != len(storetest.Said(t, m))+1 {
+		t.Errorf("bob has %q, ada %q", got, storetest.Said(t, m))
 	}
-	mustPush(t, bob, &PushOptions{Forks: true})
+	storetest.Push(t, bob, &repo.PushOptions{Forks: true})
 	_, err = ada.Fetch(ctx, "origin", nil)
-	mustDo(t, err)
-	mustDo(t, joined(ctx, ada))
-	if ours, theirs := saidIn(t, m), saidIn(t, openTape(t, bob, "main")); !slices.Equal(ours, theirs) {
+	storetest.Must(t, err)
+	storetest.Must(t, storetest.Join(ctx, ada))
+	if ours, theirs := storetest.Said(t, m), storetest.Said(t, storetest.Tape(t, bob, "main")); !slices.Equal(ours, theirs) {
 		t.Errorf("ada has %q, bob %q", ours, theirs)
 	}
-	wantNowhere(t, remoteGone(t, remote), secret)
+	storetest.WantNowhere(t, remoteGone(t, remote), secret)
 }
 
 // remoteGone is the remote without what nothing names any more.
 func remoteGone(t *testing.T, remote string) string {
 	t.Helper()
-	runGit(t, remote, "reflog", "expire", "--expire=now", "--all")
-	runGit(t, remote, "gc", "-q", "--prune=now")
+	storetest.Git(t, remote, "reflog", "expire", "--expire=now", "--all")
+	storetest.Git(t, remote, "gc", "-q", "--prune=now")
 	return remote
 }
 
 // leaking is a workspace with a remote and a secret in its tape, from which a fork begins.
-func leaking(t *testing.T, secret string) (s *Store, remote string, m, x *Tape) {
+func leaking(t *testing.T, secret string) (s *repo.Store, remote string, m, x *repo.Tape) {
 	t.Helper()
-	s = testStore(t, nil)
-	remote = published(t, s, false)
-	mustDo(t, joined(t.Context(), s))
-	m = openTape(t, s, "main")
-	mustAppend(t, m, Message("user", "the key is "+secret))
-	mustHandoff(t, m, "leaked")
-	return s, remote, m, mustFork(t, m, "x", "")
+	s = storetest.New(t, nil)
+	remote = storetest.Published(t, s, false)
+	storetest.Must(t, storetest.Join(t.Context(), s))
+	m = storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "the key is "+secret))
+	storetest.Handoff(t, m, "leaked")
+	return s, remote, m, storetest.Fork(t, m, "x", "")
 }
 
 // mustPushSecret has a push stopped by a secret, and then let it through.
-func mustPushSecret(t *testing.T, s *Store) {
+func mustPushSecret(t *testing.T, s *repo.Store) {
 	t.Helper()
-	_, err := s.Push(t.Context(), "origin", &PushOptions{Forks: true})
-	var stopped *SecretsError
+	_, err := s.Push(t.Context(), "origin", &repo.PushOptions{Forks: true})
+	var stopped *repo.SecretsError
 	if !errors.As(err, &stopped) {
 		t.Fatalf("the push says %v", err)
 	}
 	fingerprint := stopped.Findings[0].Fingerprint
-	mustPush(t, s, &PushOptions{Forks: true, Allow: []string{fingerprint}})
-	mustDo(t, s.in().DisallowSecret(fingerprint))
+	storetest.Push(t, s, &repo.PushOptions{Forks: true, Allow: []string{fingerprint}})
+	storetest.Must(t, storetest.Inner(s).DisallowSecret(fingerprint))
 }
 
 // TestSoakPullPurgeCutOff makes all disk operations of a pull that follows a purge fail from the
@@ -150,31 +152,31 @@ func mustPushSecret(t *testing.T, s *Store) {
 // behind what somebody has recorded meanwhile: no entry is lost or doubled, no secret is left.
 func TestSoakPullPurgeCutOff(t *testing.T) {
 	rng := testkit.Random(t)
-	secret := testSecret("2")
+	secret := storetest.Secret("2")
 	ada, remote, m, x := leaking(t, secret)
-	mustAppend(t, x, Message("user", "in x "+secret))
+	storetest.Append(t, x, repo.Message("user", "in x "+secret))
 	mustPushSecret(t, ada)
-	bob := mustClone(t, remote)
-	mustAppend(t, openTape(t, bob, "main"), Message("user", "of bob"))
-	mustHandoff(t, openTape(t, bob, "main"), "bob's")
-	mustAppend(t, openTape(t, bob, "main/x"), Message("user", "of bob, in x"))
-	mustAppend(t, mustFork(t, openTape(t, bob, "main"), "y", ""), Message("user", "in y "+secret))
-	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}})
-	mustDo(t, err)
-	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
+	bob := storetest.Clone(t, remote)
+	storetest.Append(t, storetest.Tape(t, bob, "main"), repo.Message("user", "of bob"))
+	storetest.Handoff(t, storetest.Tape(t, bob, "main"), "bob's")
+	storetest.Append(t, storetest.Tape(t, bob, "main/x"), repo.Message("user", "of bob, in x"))
+	storetest.Append(t, storetest.Fork(t, storetest.Tape(t, bob, "main"), "y", ""), repo.Message("user", "in y "+secret))
+	_, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}})
+	storetest.Must(t, err)
+	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
 
 	// It is put back in its place: the working tree of a fork names that.
 	dir, kept := bob.Dir(), filepath.Join(t.TempDir(), "ws")
-	copyTree(t, dir, kept)
-	mustDo(t, pullPurge(t, bob, true))
+	storetest.CopyTree(t, dir, kept)
+	storetest.Must(t, pullPurge(t, bob, true))
 	want := saidInAll(t, bob)
-	if records := recordsIn(t, openTape(t, bob, "main")); records != 1 {
+	if records := recordsIn(t, storetest.Tape(t, bob, "main")); records != 1 {
 		t.Errorf("following a purge leaves %d records, and one was made", records)
 	}
 	step := testkit.Size(250, 9) // each begins elsewhere
 	for n := 1 + rng.IntN(step); ; n += step {
-		mustDo(t, os.RemoveAll(dir))
-		copyTree(t, kept, dir)
+		storetest.Must(t, os.RemoveAll(dir))
+		storetest.CopyTree(t, kept, dir)
 		if pullPurgeContinued(t, dir, n, rng.IntN(3) == 0, secret, want) || t.Failed() {
 			t.Logf("about %d operations", n)
 			break
@@ -183,9 +185,9 @@ func TestSoakPullPurgeCutOff(t *testing.T) {
 }
 
 func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret string, want map[string][]string) (over bool) {
-	f := &faulty{n: n, gap: 1}
-	err := pullPurge(t, openFaulty(t, dir, f), true)
-	s := openFaulty(t, dir, nil)
+	f := &storetest.Faulty{N: n, Gap: 1}
+	err := pullPurge(t, storetest.OpenFaulty(t, dir, f), true)
+	s := storetest.OpenFaulty(t, dir, nil)
 	began := isPurging(t, s)
 	defer func() {
 		if t.Failed() {
@@ -194,12 +196,12 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	}()
 	want = maps.Clone(want)
 	if goOn {
-		mustAppend(t, openTape(t, s, "main"), Message("user", "meanwhile"))
-		mustCheckpoint(t, openTape(t, s, "main"))
+		storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "meanwhile"))
+		storetest.Checkpoint(t, storetest.Tape(t, s, "main"))
 		want["main"] = append(slices.Clone(want["main"]), "meanwhile")
 	}
 	derived := 0
-	mustDo(t, purge.FinishPurge(t.Context(), s.in(), func(context.Context) error { derived++; return nil }))
+	storetest.Must(t, purge.FinishPurge(t.Context(), storetest.Inner(s), func(context.Context) error { derived++; return nil }))
 	if began && derived == 0 {
 		t.Error("what is derived was not made anew")
 	}
@@ -209,39 +211,39 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	if got := saidInAll(t, s); !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("it has\n%q\nwant\n%q", got, want)
 	}
-	if records := recordsIn(t, openTape(t, s, "main")); records != 1 {
+	if records := recordsIn(t, storetest.Tape(t, s, "main")); records != 1 {
 		t.Errorf("%d records of one purge", records)
 	}
-	wantNowhere(t, dir, secret)
+	storetest.WantNowhere(t, dir, secret)
 	if isPurging(t, s) {
 		t.Error("it is not over")
 	}
-	healthy(t, dir)
-	wantClean(t, dir)
-	return !f.hit()
+	storetest.Healthy(t, dir)
+	storetest.WantClean(t, dir)
+	return !f.Hit()
 }
 
 // pullPurge makes the calls of a pull.
-func pullPurge(t *testing.T, s *Store, purges bool) error {
+func pullPurge(t *testing.T, s *repo.Store, purges bool) error {
 	t.Helper()
 	ctx := t.Context()
-	if err := purge.FinishPurge(ctx, s.in(), nil); err != nil {
+	if err := purge.FinishPurge(ctx, storetest.Inner(s), nil); err != nil {
 		return err
 	}
-	done, err := s.Fetch(ctx, "origin", &FetchOptions{Purges: purges})
+	done, err := s.Fetch(ctx, "origin", &repo.FetchOptions{Purges: purges})
 	for _, status := range done {
 		err = errors.Join(err, status.Err)
 	}
 	if err != nil {
 		return err
 	}
-	return joinAll(ctx, s)
+	return storetest.JoinAll(ctx, s)
 }
 
 // recordsIn counts the records of purges.
-func recordsIn(t *testing.T, tp *Tape) (n int) {
+func recordsIn(t *testing.T, tp *repo.Tape) (n int) {
 	t.Helper()
-	for _, e := range entriesOf(t, tp, Query{}) {
+	for _, e := range storetest.Entries(t, tp, repo.Query{}) {
 		if strings.Contains(string(e.Payload), rewrite.PurgedEvent) {
 			n++
 		}
@@ -250,13 +252,13 @@ func recordsIn(t *testing.T, tp *Tape) (n int) {
 }
 
 // saidInAll is what all tapes and forks have.
-func saidInAll(t *testing.T, s *Store) map[string][]string {
+func saidInAll(t *testing.T, s *repo.Store) map[string][]string {
 	t.Helper()
-	all, err := tapesAndForks(t.Context(), s)
-	mustDo(t, err)
+	all, err := storetest.TapesAndForks(t.Context(), s)
+	storetest.Must(t, err)
 	out := map[string][]string{}
 	for _, tp := range all {
-		out[tp.Name()] = saidIn(t, tp)
+		out[tp.Name()] = storetest.Said(t, tp)
 	}
 	return out
 }
@@ -264,27 +266,27 @@ func saidInAll(t *testing.T, s *Store) map[string][]string {
 // TestPullPurgeForged pulls what says that it was purged, and has something else changed: it is
 // told apart from a purge, and nothing changes here, whether purges are followed or not.
 func TestPullPurgeForged(t *testing.T) {
-	secret := testSecret("5")
+	secret := storetest.Secret("5")
 	ada, remote, m, _ := leaking(t, secret)
 	mustPushSecret(t, ada)
-	bob := mustClone(t, remote)
-	was := headOf(t, openTape(t, bob, "main"))
-	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}})
-	mustDo(t, err)
-	forged := forgedHistory(t, ada, headOf(t, m), func(n int, c *gitstore.Commit) {
+	bob := storetest.Clone(t, remote)
+	was := storetest.Head(t, storetest.Tape(t, bob, "main"))
+	_, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}})
+	storetest.Must(t, err)
+	forged := forgedHistory(t, ada, storetest.Head(t, m), func(n int, c *gitstore.Commit) {
 		if n == 0 {
 			c.Author.Name = "Somebody Else"
 		}
 	})
-	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", forged.String()+":refs/heads/tape/main")
+	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", forged.String()+":refs/heads/tape/main")
 	for _, purges := range []bool{false, true} {
-		statuses, err := bob.Fetch(t.Context(), "origin", &FetchOptions{Purges: purges})
-		mustDo(t, err)
-		i := slices.IndexFunc(statuses, func(s RefStatus) bool { return s.Tape == "main" && s.Status == RefRejected })
-		if i < 0 || !errors.Is(statuses[i].Err, ErrConflict) || !strings.Contains(fmt.Sprint(Hints(statuses[i].Err)), "another version of tape") {
+		statuses, err := bob.Fetch(t.Context(), "origin", &repo.FetchOptions{Purges: purges})
+		storetest.Must(t, err)
+		i := slices.IndexFunc(statuses, func(s repo.RefStatus) bool { return s.Tape == "main" && s.Status == repo.RefRejected })
+		if i < 0 || !errors.Is(statuses[i].Err, repo.ErrConflict) || !strings.Contains(fmt.Sprint(repo.Hints(statuses[i].Err)), "another version of tape") {
 			t.Errorf("bob's fetch says %+v", statuses)
 		}
-		if now := headOf(t, openTape(t, bob, "main")); now != was {
+		if now := storetest.Head(t, storetest.Tape(t, bob, "main")); now != was {
 			t.Errorf("the tape was %s, and is %s", was, now)
 		}
 	}
@@ -294,38 +296,38 @@ func TestPullPurgeForged(t *testing.T) {
 // ref names any of that, not of forks and their handoffs either, and once it is replaced all
 // is well.
 func TestPullBeforeReplaced(t *testing.T) {
-	secret := testSecret("4")
+	secret := storetest.Secret("4")
 	ada, remote, m, x := leaking(t, secret)
-	mustAppend(t, x, Message("user", "of x"))
-	mustHandoff(t, x, "of x")
-	y := mustFork(t, x, "y", "")
-	mustHandoff(t, y, "of y")
+	storetest.Append(t, x, repo.Message("user", "of x"))
+	storetest.Handoff(t, x, "of x")
+	y := storetest.Fork(t, x, "y", "")
+	storetest.Handoff(t, y, "of y")
 	mustPushSecret(t, ada)
-	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}})
-	mustDo(t, err)
+	_, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}})
+	storetest.Must(t, err)
 	for range 2 {
 		statuses, err := ada.Fetch(t.Context(), "origin", nil)
-		mustDo(t, err)
-		if len(statuses) != 1 || statuses[0].Tape != "main" || statuses[0].Status != RefRejected {
+		storetest.Must(t, err)
+		if len(statuses) != 1 || statuses[0].Tape != "main" || statuses[0].Status != repo.RefRejected {
 			t.Errorf("the fetch says %+v", statuses)
 		}
-		if strings.Contains(runGit(t, ada.Dir(), "log", "-p", "--all", "--no-textconv"), secret) {
+		if strings.Contains(storetest.Git(t, ada.Dir(), "log", "-p", "--all", "--no-textconv"), secret) {
 			t.Error("refs name what was purged")
 		}
 	}
-	runGit(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "refs/heads/*", "refs/tags/anchor/*")
+	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "refs/heads/*", "refs/tags/anchor/*")
 	for _, status := range mustFetch(t, ada) {
-		mustDo(t, status.Err)
+		storetest.Must(t, status.Err)
 	}
-	mustDo(t, joinAll(t.Context(), ada))
-	bob := mustClone(t, remoteGone(t, remote))
-	wantNowhere(t, bob.Dir(), secret)
-	healthy(t, ada.Dir())
+	storetest.Must(t, storetest.JoinAll(t.Context(), ada))
+	bob := storetest.Clone(t, remoteGone(t, remote))
+	storetest.WantNowhere(t, bob.Dir(), secret)
+	storetest.Healthy(t, ada.Dir())
 }
 
-func mustFetch(t *testing.T, s *Store) []RefStatus {
+func mustFetch(t *testing.T, s *repo.Store) []repo.RefStatus {
 	t.Helper()
 	done, err := s.Fetch(t.Context(), "origin", nil)
-	mustDo(t, err)
+	storetest.Must(t, err)
 	return done
 }

@@ -1,14 +1,10 @@
-package repo
+package repo_test
 
 import (
-	"bytes"
-	"compress/zlib"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +15,9 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/purge"
 	"tape/internal/store/rewrite"
+	storetest "tape/internal/testkit/store"
 	"tape/internal/text/secrets"
+	"tape/repo"
 	"testing"
 )
 
@@ -73,7 +71,7 @@ func textsOf(f rewrite.Finder, value []byte, skip func(secrets.Finding) bool) []
 	return list
 }
 
-func mustPurge(t testing.TB, tp *Tape, o PurgeOptions) Purged {
+func mustPurge(t testing.TB, tp *repo.Tape, o repo.PurgeOptions) repo.Purged {
 	t.Helper()
 	if o.Find == nil {
 		o.Find = leakFinder{}
@@ -85,41 +83,6 @@ func mustPurge(t testing.TB, tp *Tape, o PurgeOptions) Purged {
 	return done
 }
 
-// wantNowhere looks for a text in all files of a workspace and in all objects of its
-// repository, whether something names them or not.
-func wantNowhere(t testing.TB, dir, secret string) {
-	t.Helper()
-	check := func(where string, data []byte) {
-		if bytes.Contains(data, []byte(secret)) {
-			t.Errorf("%s still has the secret", where)
-		}
-	}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		check("the name "+path, []byte(path))
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		check(path, raw)
-		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
-			inflated, _ := io.ReadAll(z)
-			check("the inflated "+path, inflated)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	out, err := exec.Command("git", "-C", dir, "cat-file", "--batch-all-objects", "--batch", "--unordered").Output()
-	if err != nil {
-		t.Error(err)
-	}
-	check("an object", out)
-}
-
 func objectExists(t testing.TB, dir, hash string) bool {
 	t.Helper()
 	return exec.Command("git", "-C", dir, "cat-file", "-e", hash).Run() == nil
@@ -128,40 +91,40 @@ func objectExists(t testing.TB, dir, hash string) bool {
 // One secret in the middle of a tape with phases, uncommitted entries and everything that
 // may remember it.
 func TestPurgeEntry(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	mustAppend(t, m, Message("user", "one"))
-	first := mustHandoff(t, m, "second")
-	mustAppend(t, m, Message("user", "the key is "+leak(1)+", keep it"), Event("x", nil))
-	mustHandoff(t, m, "third")
-	mustAppend(t, m, Message("user", "not committed: "+leak(1)))
-	before := entriesOf(t, m, Query{})
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "one"))
+	first := storetest.Handoff(t, m, "second")
+	storetest.Append(t, m, repo.Message("user", "the key is "+leak(1)+", keep it"), repo.Event("x", nil))
+	storetest.Handoff(t, m, "third")
+	storetest.Append(t, m, repo.Message("user", "not committed: "+leak(1)))
+	before := storetest.Entries(t, m, repo.Query{})
 	for _, ref := range []string{"refs/remotes/origin/tape/main", layout.AcceptedRefs("origin") + "heads/tape/main", layout.FetchedRefs("origin") + "heads/tape/main", "ORIG_HEAD"} {
-		runGit(t, s.Dir(), "update-ref", ref, "tape/main")
+		storetest.Git(t, s.Dir(), "update-ref", ref, "tape/main")
 	}
-	writeFile(t, filepath.Join(s.Dir(), ".git", "FETCH_HEAD"), []byte(runGit(t, s.Dir(), "rev-parse", "tape/main")+"\t\tbranch 'tape/main'\n"))
-	if err := os.MkdirAll(s.in().PrivatePath(layout.TornDirName), 0o700); err != nil {
+	storetest.WriteFile(t, filepath.Join(s.Dir(), ".git", "FETCH_HEAD"), []byte(storetest.Git(t, s.Dir(), "rev-parse", "tape/main")+"\t\tbranch 'tape/main'\n"))
+	if err := os.MkdirAll(storetest.Inner(s).PrivatePath(layout.TornDirName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, s.in().PrivatePath(layout.TornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"kind":"message","payload":{"content":"`+leak(1)))
-	old := runGit(t, s.Dir(), "rev-parse", "tape/main")
-	oldBlob := runGit(t, s.Dir(), "rev-parse", "tape/main:anchors/002_second/messages.jsonl")
+	storetest.WriteFile(t, storetest.Inner(s).PrivatePath(layout.TornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"kind":"message","payload":{"content":"`+leak(1)))
+	old := storetest.Git(t, s.Dir(), "rev-parse", "tape/main")
+	oldBlob := storetest.Git(t, s.Dir(), "rev-parse", "tape/main:anchors/002_second/messages.jsonl")
 
-	dry := mustPurge(t, m, PurgeOptions{IDs: []int64{4}, DryRun: true})
+	dry := mustPurge(t, m, repo.PurgeOptions{IDs: []int64{4}, DryRun: true})
 	if len(dry.Tapes) != 1 || !slices.Equal(dry.Tapes[0].Entries, []int64{4, 7}) || dry.Commits != 1 || len(dry.Remotes) != 1 {
 		t.Errorf("a dry run says %+v", dry)
 	}
-	if runGit(t, s.Dir(), "rev-parse", "tape/main") != old {
+	if storetest.Git(t, s.Dir(), "rev-parse", "tape/main") != old {
 		t.Error("a dry run has changed something")
 	}
-	done := mustPurge(t, m, PurgeOptions{IDs: []int64{4}})
+	done := mustPurge(t, m, repo.PurgeOptions{IDs: []int64{4}})
 	if len(done.Tapes) != 1 || !slices.Equal(done.Tapes[0].Entries, []int64{4, 7}) || len(done.Left) > 0 {
 		t.Errorf("purge says %+v", done)
 	}
 	if want := (purge.PurgedRemote{Remote: "origin", Ref: "tape/main", Commit: old}); len(done.Remotes) != 1 || done.Remotes[0] != want {
 		t.Errorf("remotes: %+v", done.Remotes)
 	}
-	after := entriesOf(t, m, Query{})
+	after := storetest.Entries(t, m, repo.Query{})
 	if len(after) != len(before)+1 {
 		t.Fatalf("%d entries, had %d", len(after), len(before))
 	}
@@ -171,10 +134,10 @@ func TestPurgeEntry(t *testing.T) {
 			t.Errorf("entry %d is %s, want %s", e.ID, after[i].Raw, want)
 		}
 	}
-	if last := after[len(after)-1]; !strings.Contains(string(last.Payload), `"entries":[4,7]`) || last.Kind != KindEvent {
+	if last := after[len(after)-1]; !strings.Contains(string(last.Payload), `"entries":[4,7]`) || last.Kind != repo.KindEvent {
 		t.Errorf("the record is %s", last.Raw)
 	}
-	if got := runGit(t, s.Dir(), "rev-parse", first.Tag+"^{commit}"); got != first.Commit {
+	if got := storetest.Git(t, s.Dir(), "rev-parse", first.Tag+"^{commit}"); got != first.Commit {
 		t.Error("a commit before the first affected one has another id")
 	}
 	for _, gone := range []string{old, oldBlob} {
@@ -182,72 +145,72 @@ func TestPurgeEntry(t *testing.T) {
 			t.Errorf("%s is still there", gone)
 		}
 	}
-	wantClean(t, s.Dir())
-	wantNowhere(t, s.Dir(), leak(1))
-	if got := runGit(t, s.Dir(), "log", "-1", "--format=%s|%(trailers:key=Tape-Purged,valueonly,separator=)"); got != "purge: 2 entries|4,7" {
+	storetest.WantClean(t, s.Dir())
+	storetest.WantNowhere(t, s.Dir(), leak(1))
+	if got := storetest.Git(t, s.Dir(), "log", "-1", "--format=%s|%(trailers:key=Tape-Purged,valueonly,separator=)"); got != "purge: 2 entries|4,7" {
 		t.Errorf("the record's commit says %q", got)
 	}
-	_, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{4}, Find: leakFinder{}})
-	wantIs(t, err, ErrNotFound)
-	mustAppend(t, m, Message("user", "it goes on"))
+	_, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{4}, Find: leakFinder{}})
+	storetest.WantIs(t, err, repo.ErrNotFound)
+	storetest.Append(t, m, repo.Message("user", "it goes on"))
 }
 
 // Forks that are open, merged, merged as a summary, kept and discarded have the secret.
 func TestPurgeForks(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	mustAppend(t, m, Message("user", "base"))
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "base"))
 	for _, name := range []string{"merged", "kept", "summed", "dropped", "open"} {
-		f := mustFork(t, m, name, "")
-		mustAppend(t, f, Message("user", name+" "+leak(1)))
-		mustHandoff(t, f, "phase of "+name)
-		mustAppend(t, f, Message("user", name+" again"))
+		f := storetest.Fork(t, m, name, "")
+		storetest.Append(t, f, repo.Message("user", name+" "+leak(1)))
+		storetest.Handoff(t, f, "phase of "+name)
+		storetest.Append(t, f, repo.Message("user", name+" again"))
 	}
-	mustMerge(t, openTape(t, s, "main/merged"), join.Options{})
-	mustMerge(t, openTape(t, s, "main/kept"), join.Options{Keep: true})
-	mustMerge(t, openTape(t, s, "main/summed"), join.Options{Summary: "it did not work"})
-	if err := openTape(t, s, "main/dropped").Discard(t.Context()); err != nil {
+	storetest.Merge(t, storetest.Tape(t, s, "main/merged"), join.Options{})
+	storetest.Merge(t, storetest.Tape(t, s, "main/kept"), join.Options{Keep: true})
+	storetest.Merge(t, storetest.Tape(t, s, "main/summed"), join.Options{Summary: "it did not work"})
+	if err := storetest.Tape(t, s, "main/dropped").Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nested := mustFork(t, openTape(t, s, "main/open"), "deeper", "")
-	mustAppend(t, nested, Message("user", "deeper"))
-	mustHandoff(t, m, "then")
-	mustAppend(t, openTape(t, s, "main/kept"), Message("user", "more"))
-	healthy(t, s.Dir())
+	nested := storetest.Fork(t, storetest.Tape(t, s, "main/open"), "deeper", "")
+	storetest.Append(t, nested, repo.Message("user", "deeper"))
+	storetest.Handoff(t, m, "then")
+	storetest.Append(t, storetest.Tape(t, s, "main/kept"), repo.Message("user", "more"))
+	storetest.Healthy(t, s.Dir())
 
-	done := mustPurge(t, m, PurgeOptions{Rules: []string{purge.AllRules}})
+	done := mustPurge(t, m, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	if len(done.Tapes) != 4 || len(done.Left) > 0 {
 		t.Errorf("purge says %+v", done)
 	}
-	wantNowhere(t, s.Dir(), leak(1))
-	healthy(t, s.Dir())
+	storetest.WantNowhere(t, s.Dir(), leak(1))
+	storetest.Healthy(t, s.Dir())
 	closed, err := m.ClosedForks(t.Context())
 	if err != nil || len(closed) != 3 {
 		t.Errorf("closed forks: %+v, %v", closed, err)
 	}
-	mustMerge(t, openTape(t, s, "main/kept"), join.Options{})
-	mustMerge(t, openTape(t, s, "main/open/deeper"), join.Options{})
-	mustMerge(t, openTape(t, s, "main/open"), join.Options{})
-	wantNowhere(t, s.Dir(), leak(1))
+	storetest.Merge(t, storetest.Tape(t, s, "main/kept"), join.Options{})
+	storetest.Merge(t, storetest.Tape(t, s, "main/open/deeper"), join.Options{})
+	storetest.Merge(t, storetest.Tape(t, s, "main/open"), join.Options{})
+	storetest.WantNowhere(t, s.Dir(), leak(1))
 }
 
 // An entry whose secret no rule knows loses all its text if that is wanted, and stays what
 // it was.
 func TestPurgeWhole(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
 	secret := "only I know that this is a secret"
-	mustAppend(t, m, Message("user", secret),
-		Draft{Kind: KindToolCall, Payload: []byte(`{"calls":[{"id":"c1","type":"function","function":{"name":"run","arguments":"{\"x\":\"` + secret + `\"}"}}],"n":1.0}`)})
-	_, err := m.Handoff(t.Context(), Anchor{Name: "next", State: []byte(`{"todo":["` + secret + `",1]}`), Summary: secret})
+	storetest.Append(t, m, repo.Message("user", secret),
+		repo.Draft{Kind: repo.KindToolCall, Payload: []byte(`{"calls":[{"id":"c1","type":"function","function":{"name":"run","arguments":"{\"x\":\"` + secret + `\"}"}}],"n":1.0}`)})
+	_, err := m.Handoff(t.Context(), repo.Anchor{Name: "next", State: []byte(`{"todo":["` + secret + `",1]}`), Summary: secret})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}}); !errors.Is(err, ErrNotFound) || !strings.Contains(fmt.Sprint(Hints(err)), "purge-whole") {
+	if _, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}}); !errors.Is(err, repo.ErrNotFound) || !strings.Contains(fmt.Sprint(repo.Hints(err)), "purge-whole") {
 		t.Fatalf("without Whole: %v", err)
 	}
-	mustPurge(t, m, PurgeOptions{IDs: []int64{2, 3, 4}, Whole: true})
-	got := entriesOf(t, m, Query{})
+	mustPurge(t, m, repo.PurgeOptions{IDs: []int64{2, 3, 4}, Whole: true})
+	got := storetest.Entries(t, m, repo.Query{})
 	for i, want := range []string{`{"role":"user","content":"[redacted]"}`,
 		`{"calls":[{"id":"c1","type":"function","function":{"name":"run","arguments":"[redacted]"}}],"n":1.0}`,
 		`{"name":"next","state":{"todo":["[redacted]",1],"summary":"[redacted]"}}`} {
@@ -255,23 +218,23 @@ func TestPurgeWhole(t *testing.T) {
 			t.Errorf("entry %d is %s", i+2, got[i+1].Payload)
 		}
 	}
-	wantNowhere(t, s.Dir(), secret)
-	if tag := runGit(t, s.Dir(), "cat-file", "tag", "anchor/main/002_next"); !strings.HasSuffix(tag, "State: {\"todo\":[\"[redacted]\",1],\"summary\":\"[redacted]\"}") {
+	storetest.WantNowhere(t, s.Dir(), secret)
+	if tag := storetest.Git(t, s.Dir(), "cat-file", "tag", "anchor/main/002_next"); !strings.HasSuffix(tag, "State: {\"todo\":[\"[redacted]\",1],\"summary\":\"[redacted]\"}") {
 		t.Errorf("the tag says %s", tag)
 	}
 }
 
 // The name of an anchor is in folders, tags, subjects and trailers.
 func TestPurgeAnchorName(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	mustHandoff(t, m, "with "+leak(7))
-	mustAppend(t, m, Message("user", "one"))
-	mustCheckpoint(t, m)
-	mustHandoff(t, m, "after")
-	mustPurge(t, m, PurgeOptions{Fingerprints: []string{leakPrint(leak(7))}})
-	wantNowhere(t, s.Dir(), leak(7))
-	wantClean(t, s.Dir())
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Handoff(t, m, "with "+leak(7))
+	storetest.Append(t, m, repo.Message("user", "one"))
+	storetest.Checkpoint(t, m)
+	storetest.Handoff(t, m, "after")
+	mustPurge(t, m, repo.PurgeOptions{Fingerprints: []string{leakPrint(leak(7))}})
+	storetest.WantNowhere(t, s.Dir(), leak(7))
+	storetest.WantClean(t, s.Dir())
 	phases, err := m.Phases(t.Context())
 	if err != nil || len(phases) != 3 || phases[1].Name != "with [redacted:leak:"+leakPrint(leak(7))+"]" || phases[1].Tag == "" {
 		t.Errorf("phases: %+v, %v", phases, err)
@@ -288,27 +251,27 @@ func TestPurgeSealedFiles(t *testing.T) {
 		"longer":  {leakFinder{}, func(i int) string { return strings.Repeat(leak(i)+" ", 200) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := testStore(t, nil)
-			m := openTape(t, s, "main")
+			s := storetest.New(t, nil)
+			m := storetest.Tape(t, s, "main")
 			const n, every, first = 24, 7, 3 // about 700 KiB, which is three files
 			for i := range n {
 				text := fmt.Sprint("entry ", i, " ")
 				if i%every == first {
 					text += c.text(i)
 				}
-				mustAppend(t, m, big(30_000, text))
+				storetest.Append(t, m, storetest.Big(30_000, text))
 				if i%5 == 0 {
-					mustCheckpoint(t, m)
+					storetest.Checkpoint(t, m)
 				}
 			}
-			done, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{"leak"}, Find: c.find})
+			done, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{"leak"}, Find: c.find})
 			if err != nil || len(done.Tapes[0].Entries) != (n-first+every-1)/every || len(done.Left) > 0 {
 				t.Fatalf("%+v, %v", done, err)
 			}
-			wantClean(t, s.Dir())
-			for i, e := range entriesOf(t, m, Query{})[1 : n+1] {
-				if want := fmt.Sprint("entry ", i, " "); !strings.Contains(textOf(e)[:20], want) {
-					t.Errorf("entry %d is %.60s", e.ID, textOf(e))
+			storetest.WantClean(t, s.Dir())
+			for i, e := range storetest.Entries(t, m, repo.Query{})[1 : n+1] {
+				if want := fmt.Sprint("entry ", i, " "); !strings.Contains(storetest.TextOf(e)[:20], want) {
+					t.Errorf("entry %d is %.60s", e.ID, storetest.TextOf(e))
 				}
 			}
 		})
@@ -317,47 +280,47 @@ func TestPurgeSealedFiles(t *testing.T) {
 
 // Two who purge the same get the same commits, up to the record.
 func TestPurgeTwice(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	twoSides(t, s)
-	mustAppend(t, m, Message("user", leak(1)))
-	mustMerge(t, openTape(t, s, "main/x"), join.Options{})
-	mustAppend(t, m, Message("user", leak(2)))
-	mustCheckpoint(t, m)
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.TwoSides(t, s)
+	storetest.Append(t, m, repo.Message("user", leak(1)))
+	storetest.Merge(t, storetest.Tape(t, s, "main/x"), join.Options{})
+	storetest.Append(t, m, repo.Message("user", leak(2)))
+	storetest.Checkpoint(t, m)
 	other := filepath.Join(t.TempDir(), "other")
-	copyTree(t, s.Dir(), other)
-	healthyAtEnd(t, other)
-	one := mustPurge(t, m, PurgeOptions{Rules: []string{"leak"}})
-	two := mustPurge(t, openTape(t, reopen(t, other), "main"), PurgeOptions{Rules: []string{"leak"}})
-	if a, b := runGit(t, s.Dir(), "rev-parse", one.Tapes[0].New+"^"), runGit(t, other, "rev-parse", two.Tapes[0].New+"^"); a != b {
+	storetest.CopyTree(t, s.Dir(), other)
+	storetest.HealthyAtEnd(t, other)
+	one := mustPurge(t, m, repo.PurgeOptions{Rules: []string{"leak"}})
+	two := mustPurge(t, storetest.Tape(t, storetest.Reopen(t, other), "main"), repo.PurgeOptions{Rules: []string{"leak"}})
+	if a, b := storetest.Git(t, s.Dir(), "rev-parse", one.Tapes[0].New+"^"), storetest.Git(t, other, "rev-parse", two.Tapes[0].New+"^"); a != b {
 		t.Errorf("the histories are %s and %s", a, b)
 	}
 }
 
 // What an archive and a reset history in the reflog have is masked as well.
 func TestPurgeArchives(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
 	for i := range 3 {
-		mustAppend(t, m, Message("user", leak(i)))
-		mustHandoff(t, m, "x")
+		storetest.Append(t, m, repo.Message("user", leak(i)))
+		storetest.Handoff(t, m, "x")
 		if i < 2 {
 			if _, err := m.Reset(t.Context(), i == 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	done := mustPurge(t, m, PurgeOptions{Rules: []string{"leak"}})
+	done := mustPurge(t, m, repo.PurgeOptions{Rules: []string{"leak"}})
 	if done.Archives != 1 {
 		t.Errorf("%+v", done)
 	}
 	for i := range 3 {
-		wantNowhere(t, s.Dir(), leak(i))
+		storetest.WantNowhere(t, s.Dir(), leak(i))
 	}
-	if _, _, err := m.Restore(t.Context(), Latest); err != nil {
+	if _, _, err := m.Restore(t.Context(), repo.Latest); err != nil {
 		t.Fatal(err)
 	}
-	if got := textOf(entriesOf(t, m, Query{})[1]); !strings.Contains(got, "redacted") {
+	if got := storetest.TextOf(storetest.Entries(t, m, repo.Query{})[1]); !strings.Contains(got, "redacted") {
 		t.Errorf("restored: %s", got)
 	}
 }

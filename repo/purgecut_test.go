@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"sync"
 	"tape/internal/git/disk"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -27,7 +29,7 @@ type forgetful struct {
 
 func newForgetful(t *testing.T, dir string) *forgetful {
 	d := &forgetful{t: t, dir: dir, store: t.TempDir(), names: map[string]map[string]bool{}, each: func() {}}
-	mustDo(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	storetest.Must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			d.sync(path)
 		}
@@ -49,21 +51,21 @@ func (d *forgetful) fault(op disk.Op, path string) error {
 // sync keeps what is in a folder now.
 func (d *forgetful) sync(path string) {
 	rel, err := filepath.Rel(d.dir, path)
-	mustDo(d.t, err)
+	storetest.Must(d.t, err)
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) || !filepath.IsLocal(rel) {
 		return
 	}
-	mustDo(d.t, err)
+	storetest.Must(d.t, err)
 	names := map[string]bool{}
 	for _, e := range entries {
 		names[e.Name()] = e.IsDir()
 		to := filepath.Join(d.store, rel, e.Name())
 		if e.IsDir() {
-			mustDo(d.t, os.MkdirAll(to, 0o700))
+			storetest.Must(d.t, os.MkdirAll(to, 0o700))
 			continue
 		}
-		mustDo(d.t, errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.RemoveAll(to)))
+		storetest.Must(d.t, errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.RemoveAll(to)))
 		if err := os.Link(filepath.Join(path, e.Name()), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.t.Error(err)
 		}
@@ -96,8 +98,8 @@ func (d *forgetful) cut() {
 	for _, rel := range d.back() {
 		to := filepath.Join(d.dir, rel)
 		raw, err := os.ReadFile(filepath.Join(d.store, rel))
-		mustDo(d.t, errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700)))
-		mustDo(d.t, os.WriteFile(to, raw, 0o600))
+		storetest.Must(d.t, errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o700)))
+		storetest.Must(d.t, os.WriteFile(to, raw, 0o600))
 	}
 }
 
@@ -107,18 +109,18 @@ func (d *forgetful) cut() {
 // is noted any more, nothing at all.
 func TestPurgeThenPowerCut(t *testing.T) {
 	dir := purgeFaultStore(t)
-	s := openFaulty(t, dir, nil)
-	runGit(t, dir, "update-ref", "--create-reflog", "refs/remotes/origin/tape/main", "tape/main~1")
-	writeFile(t, s.IndexFile(), []byte("words of "+leak(1)))
-	writeFile(t, filepath.Join(dir, ".git", "COMMIT_EDITMSG"), []byte(leak(1)))
+	s := storetest.OpenFaulty(t, dir, nil)
+	storetest.Git(t, dir, "update-ref", "--create-reflog", "refs/remotes/origin/tape/main", "tape/main~1")
+	storetest.WriteFile(t, s.IndexFile(), []byte("words of "+leak(1)))
+	storetest.WriteFile(t, filepath.Join(dir, ".git", "COMMIT_EDITMSG"), []byte(leak(1)))
 	torn := filepath.Join(dir, ".git", "tape", "torn")
-	mustDo(t, os.MkdirAll(torn, 0o700))
-	writeFile(t, filepath.Join(torn, "main~0001~line"), []byte(leak(1)))
+	storetest.Must(t, os.MkdirAll(torn, 0o700))
+	storetest.WriteFile(t, filepath.Join(torn, "main~0001~line"), []byte(leak(1)))
 
 	d, state := newForgetful(t, dir), 0
 	d.each = func() {
-		_, moving := s.in().Git().Ref("refs/tape/purge/moving")
-		_, dropping := s.in().Git().Ref("refs/tape/purge/dropping")
+		_, moving := storetest.Inner(s).Git().Ref("refs/tape/purge/moving")
+		_, dropping := storetest.Inner(s).Git().Ref("refs/tape/purge/dropping")
 		switch {
 		case moving == nil:
 			state = 1
@@ -136,19 +138,19 @@ func TestPurgeThenPowerCut(t *testing.T) {
 			}
 		}
 	}
-	cutStore, err := Open(t.Context(), dir, &Options{Now: testkit.Clock, Fs: &disk.FS{Fault: d.fault}})
-	mustDo(t, err)
-	_, err = openTape(t, cutStore, "main").Purge(t.Context(), PurgeOptions{IDs: []int64{2}, Find: leakFinder{},
+	cutStore, err := repo.Open(t.Context(), dir, &repo.Options{Now: testkit.Clock, Fs: &disk.FS{Fault: d.fault}})
+	storetest.Must(t, err)
+	_, err = storetest.Tape(t, cutStore, "main").Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: leakFinder{},
 		Derived: func(context.Context) error { return os.Remove(s.IndexFile()) }})
-	mustDo(t, err)
+	storetest.Must(t, err)
 	if state != 3 {
 		t.Errorf("the purge ended in state %d", state)
 	}
 	d.cut()
-	wantNowhere(t, dir, leak(1))
-	if isPurging(t, openFaulty(t, dir, nil)) {
+	storetest.WantNowhere(t, dir, leak(1))
+	if isPurging(t, storetest.OpenFaulty(t, dir, nil)) {
 		t.Error("a cut brings the note of the purge back")
 	}
-	healthy(t, dir)
-	wantClean(t, dir)
+	storetest.Healthy(t, dir)
+	storetest.WantClean(t, dir)
 }

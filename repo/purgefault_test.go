@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"tape/internal/store/purge"
 	"tape/internal/store/rewrite"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -20,21 +22,21 @@ import (
 func purgeFaultStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "ws")
-	s, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
+	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := openTape(t, s, "main")
-	mustAppend(t, m, Message("user", leak(1)))
-	mustHandoff(t, m, "second")
-	x := mustFork(t, m, "x", "")
-	mustAppend(t, x, Message("user", "x "+leak(1)))
-	mustHandoff(t, x, "in the fork")
-	mustFork(t, x, "y", "")
-	mustMerge(t, x, join.Options{Keep: true})
-	runGit(t, dir, "branch", "mine", "tape/main")
-	runGit(t, dir, "update-ref", "refs/remotes/origin/tape/main", "tape/main")
-	mustAppend(t, m, Message("user", "not committed"))
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", leak(1)))
+	storetest.Handoff(t, m, "second")
+	x := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, x, repo.Message("user", "x "+leak(1)))
+	storetest.Handoff(t, x, "in the fork")
+	storetest.Fork(t, x, "y", "")
+	storetest.Merge(t, x, join.Options{Keep: true})
+	storetest.Git(t, dir, "branch", "mine", "tape/main")
+	storetest.Git(t, dir, "update-ref", "refs/remotes/origin/tape/main", "tape/main")
+	storetest.Append(t, m, repo.Message("user", "not committed"))
 	return dir
 }
 
@@ -43,28 +45,28 @@ func purgeFaultStore(t *testing.T) string {
 // new one, and purging again brings it to its end.
 func TestSoakPurgeFaults(t *testing.T) {
 	rng := testkit.Random(t)
-	purge := func(s *Store) error {
-		_, err := openTape(t, s, "main").Purge(t.Context(), PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
+	purge := func(s *repo.Store) error {
+		_, err := storetest.Tape(t, s, "main").Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
 		return err
 	}
 	dir, kept := purgeFaultStore(t), filepath.Join(t.TempDir(), "ws") // put back in its place: linked trees name that
-	copyTree(t, dir, kept)
-	s := openFaulty(t, dir, nil)
+	storetest.CopyTree(t, dir, kept)
+	s := storetest.OpenFaulty(t, dir, nil)
 	old := allLines(t, s)
 	if err := purge(s); err != nil {
 		t.Fatal(err)
 	}
-	healthy(t, dir)
+	storetest.Healthy(t, dir)
 	done := allLines(t, s)
 
-	for _, gap := range []int{0, 1, forgets} {
-		if gap == forgets && !testkit.Forgets {
+	for _, gap := range []int{0, 1, storetest.Forgets} {
+		if gap == storetest.Forgets && !testkit.Forgets {
 			continue
 		}
 		step := testkit.Size(400, 9) // each begins elsewhere
 		for n := 1 + rng.IntN(step); ; n += step {
-			mustDo(t, os.RemoveAll(dir))
-			copyTree(t, kept, dir)
+			storetest.Must(t, os.RemoveAll(dir))
+			storetest.CopyTree(t, kept, dir)
 			if purgeInterrupted(t, rng, purge, dir, n, gap, old, done) || t.Failed() {
 				t.Logf("gap %d: about %d operations", gap, n)
 				break
@@ -73,30 +75,30 @@ func TestSoakPurgeFaults(t *testing.T) {
 	}
 }
 
-func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*Store) error, dir string, n, gap int, old, done map[string][]string) (over bool) {
-	f := &faulty{n: n, gap: gap}
-	if gap == forgets {
-		f.gap, f.lossy = 1, testkit.NewLossyDisk(t, dir)
-		defer f.lossy.Close()
+func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) error, dir string, n, gap int, old, done map[string][]string) (over bool) {
+	f := &storetest.Faulty{N: n, Gap: gap}
+	if gap == storetest.Forgets {
+		f.Gap, f.Lossy = 1, testkit.NewLossyDisk(t, dir)
+		defer f.Lossy.Close()
 	}
-	err := purge(openFaulty(t, dir, f))
-	if f.lossy != nil {
-		f.lossy.Restart(t)
+	err := purge(storetest.OpenFaulty(t, dir, f))
+	if f.Lossy != nil {
+		f.Lossy.Restart(t)
 	}
-	if !f.hit() {
-		mustDo(t, err)
-		wantNowhere(t, dir, leak(1))
+	if !f.Hit() {
+		storetest.Must(t, err)
+		storetest.WantNowhere(t, dir, leak(1))
 		return true
 	}
 	defer func() {
 		if t.Failed() {
-			t.Logf("operation %d failed, gap %d: %v; the call returned %v", n, gap, f.log, err)
+			t.Logf("operation %d failed, gap %d: %v; the call returned %v", n, gap, f.Log, err)
 		}
 	}()
-	if err != nil && !errors.Is(err, errFault) {
+	if err != nil && !errors.Is(err, storetest.ErrFault) {
 		t.Errorf("the error hides its cause: %v", err)
 	}
-	s := openFaulty(t, dir, nil)
+	s := storetest.OpenFaulty(t, dir, nil)
 	for name, lines := range allLines(t, s) {
 		if !slices.Equal(lines, old[name]) && !slices.Equal(lines, withoutIDs(done[name], lines)) {
 			t.Errorf("%s is neither the old nor the new one:\n%s", name, strings.Join(lines, "\n"))
@@ -104,21 +106,21 @@ func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*Store) error, di
 	}
 	if rng.IntN(3) == 0 {
 		// Somebody goes on before it is finished.
-		mustAppend(t, openTape(t, s, "main/x"), Message("user", "meanwhile"))
-		mustCheckpoint(t, openTape(t, s, "main/x"))
+		storetest.Append(t, storetest.Tape(t, s, "main/x"), repo.Message("user", "meanwhile"))
+		storetest.Checkpoint(t, storetest.Tape(t, s, "main/x"))
 	}
 	if rng.IntN(3) == 0 {
-		verified(t, dir)
+		storetest.Verified(t, dir)
 	}
-	if err := purge(s); err != nil && !errors.Is(err, ErrNotFound) {
+	if err := purge(s); err != nil && !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("purging again: %v", err)
 	}
-	wantNowhere(t, dir, leak(1))
+	storetest.WantNowhere(t, dir, leak(1))
 	if isPurging(t, s) {
 		t.Error("it is not over")
 	}
-	healthy(t, dir)
-	wantClean(t, dir)
+	storetest.Healthy(t, dir)
+	storetest.WantClean(t, dir)
 	return false
 }
 
@@ -141,17 +143,17 @@ func withoutIDs(want, like []string) []string {
 func TestSoakPurgeCutOffThenAppend(t *testing.T) {
 	rng := testkit.Random(t)
 	dir := filepath.Join(t.TempDir(), "ws")
-	s, _, err := Init(t.Context(), dir, &InitOptions{Options: Options{Now: testkit.Clock}})
+	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := openTape(t, s, "main")
-	mustAppend(t, m, Message("user", "one "+leak(1)))
-	mustHandoff(t, m, "with "+leak(1))
-	mustAppend(t, m, Message("user", "the key="+leak(1)))
-	mustCheckpoint(t, m)
-	runGit(t, dir, "branch", "mine", "tape/main")
-	mustAppend(t, m, Message("user", "two "+leak(1)))
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "one "+leak(1)))
+	storetest.Handoff(t, m, "with "+leak(1))
+	storetest.Append(t, m, repo.Message("user", "the key="+leak(1)))
+	storetest.Checkpoint(t, m)
+	storetest.Git(t, dir, "branch", "mine", "tape/main")
+	storetest.Append(t, m, repo.Message("user", "two "+leak(1)))
 	step := testkit.Size(150, 9)
 	for n := 1 + rng.IntN(step); ; n += step {
 		if purgeContinued(t, dir, n, rng.IntN(2) == 0) || t.Failed() {
@@ -163,13 +165,13 @@ func TestSoakPurgeCutOffThenAppend(t *testing.T) {
 
 func purgeContinued(t *testing.T, template string, n int, again bool) (over bool) {
 	dir := filepath.Join(t.TempDir(), "ws")
-	copyTree(t, template, dir)
-	purge := func(s *Store) error {
-		_, err := openTape(t, s, "main").Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}, Find: keyFinder{}})
+	storetest.CopyTree(t, template, dir)
+	purge := func(s *repo.Store) error {
+		_, err := storetest.Tape(t, s, "main").Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}, Find: keyFinder{}})
 		return err
 	}
-	f := &faulty{n: n, gap: 1}
-	err := purge(openFaulty(t, dir, f))
+	f := &storetest.Faulty{N: n, Gap: 1}
+	err := purge(storetest.OpenFaulty(t, dir, f))
 	defer func() {
 		if t.Failed() {
 			t.Logf("operation %d failed, leaked again: %v; the call returned %v", n, again, err)
@@ -178,14 +180,14 @@ func purgeContinued(t *testing.T, template string, n int, again bool) (over bool
 	if n%2 == 0 { // what is noted keeps what is needed to go on; locks that were left may be in the way
 		_ = exec.Command("git", "-C", dir, "gc", "-q", "--prune=now").Run()
 	}
-	s := openFaulty(t, dir, nil)
-	m := openTape(t, s, "main")
-	mustAppend(t, m, Message("user", "three"))
+	s := storetest.OpenFaulty(t, dir, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "three"))
 	if again {
-		mustCheckpoint(t, m)
-		mustAppend(t, m, Message("user", "four "+leak(1)+", and the key="+leak(1)))
+		storetest.Checkpoint(t, m)
+		storetest.Append(t, m, repo.Message("user", "four "+leak(1)+", and the key="+leak(1)))
 	}
-	if err := purge(s); err != nil && !errors.Is(err, ErrNotFound) {
+	if err := purge(s); err != nil && !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("purging again: %v", err)
 	}
 	mark := "[redacted:key:" + printOf("key", leak(1)) + "]"
@@ -193,40 +195,40 @@ func purgeContinued(t *testing.T, template string, n int, again bool) (over bool
 	if again {
 		want = append(want, "four "+mark+", and the key="+mark)
 	}
-	if got := saidIn(t, m); !slices.Equal(got, want) {
+	if got := storetest.Said(t, m); !slices.Equal(got, want) {
 		t.Errorf("it has %q, want %q", got, want)
 	}
-	wantNowhere(t, dir, leak(1))
+	storetest.WantNowhere(t, dir, leak(1))
 	if isPurging(t, s) {
 		t.Error("it is not over")
 	}
-	healthy(t, dir)
-	wantClean(t, dir)
-	return !f.hit()
+	storetest.Healthy(t, dir)
+	storetest.WantClean(t, dir)
+	return !f.Hit()
 }
 
 // TestPurgeOtherCutOff cuts a purge off once it has begun, and purges another tape: the
 // first one is carried out whole, with its working tree.
 func TestPurgeOtherCutOff(t *testing.T) {
 	template := purgeFaultStore(t)
-	s := openFaulty(t, template, nil)
+	s := storetest.OpenFaulty(t, template, nil)
 	other, err := s.CreateTape(t.Context(), "other")
-	mustDo(t, err)
-	mustAppend(t, other, Message("user", "other "+leak(2)))
-	mustCheckpoint(t, other)
-	purge := func(s *Store, name string) error {
-		_, err := openTape(t, s, name).Purge(t.Context(), PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
+	storetest.Must(t, err)
+	storetest.Append(t, other, repo.Message("user", "other "+leak(2)))
+	storetest.Checkpoint(t, other)
+	purge := func(s *repo.Store, name string) error {
+		_, err := storetest.Tape(t, s, name).Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
 		return err
 	}
 	cut := 0
 	step := testkit.Size(200, 5)
 	for n := 1 + testkit.Random(t).IntN(step); !t.Failed(); n += step {
 		dir := filepath.Join(t.TempDir(), "ws")
-		copyTree(t, template, dir)
-		f := &faulty{n: n, gap: 1}
-		_ = purge(openFaulty(t, dir, f), "main")
-		s := openFaulty(t, dir, nil)
-		if !f.hit() {
+		storetest.CopyTree(t, template, dir)
+		f := &storetest.Faulty{N: n, Gap: 1}
+		_ = purge(storetest.OpenFaulty(t, dir, f), "main")
+		s := storetest.OpenFaulty(t, dir, nil)
+		if !f.Hit() {
 			break
 		}
 		if !isPurging(t, s) {
@@ -236,19 +238,19 @@ func TestPurgeOtherCutOff(t *testing.T) {
 		if err := purge(s, "other"); err != nil {
 			t.Errorf("operation %d failed, and another purge says: %v", n, err)
 		}
-		wantNowhere(t, dir, leak(1))
-		wantNowhere(t, dir, leak(2))
-		healthy(t, dir)
-		wantClean(t, dir)
+		storetest.WantNowhere(t, dir, leak(1))
+		storetest.WantNowhere(t, dir, leak(2))
+		storetest.Healthy(t, dir)
+		storetest.WantClean(t, dir)
 	}
 	if cut == 0 {
 		t.Error("no purge was cut off once it had begun")
 	}
 }
 
-func isPurging(t *testing.T, s *Store) bool {
+func isPurging(t *testing.T, s *repo.Store) bool {
 	t.Helper()
-	is, err := purge.IsPurging(s.in())
-	mustDo(t, err)
+	is, err := purge.IsPurging(storetest.Inner(s))
+	storetest.Must(t, err)
 	return is
 }

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"strings"
@@ -6,51 +6,53 @@ import (
 	"tape/internal/store/lineage"
 	"tape/internal/store/purge"
 	"tape/internal/store/rewrite"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
 // forgedHistory makes a history anew with each of its own commits changed, the oldest first.
-func forgedHistory(t *testing.T, s *Store, tip gitstore.Hash, change func(n int, c *gitstore.Commit)) gitstore.Hash {
+func forgedHistory(t *testing.T, s *repo.Store, tip gitstore.Hash, change func(n int, c *gitstore.Commit)) gitstore.Hash {
 	t.Helper()
-	chain, err := lineage.FirstParents(t.Context(), s.in(), tip)
-	mustDo(t, err)
-	batch := s.in().Git().NewBatch()
+	chain, err := lineage.FirstParents(t.Context(), storetest.Inner(s), tip)
+	storetest.Must(t, err)
+	batch := storetest.Inner(s).Git().NewBatch()
 	var last gitstore.Hash
 	for n := range chain {
-		c, err := s.in().Git().Commit(chain[len(chain)-1-n])
-		mustDo(t, err)
+		c, err := storetest.Inner(s).Git().Commit(chain[len(chain)-1-n])
+		storetest.Must(t, err)
 		if n > 0 {
 			c.Parents[0] = last
 		}
 		change(n, &c)
 		last = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(c))
 	}
-	mustDo(t, batch.Flush(t.Context()))
+	storetest.Must(t, batch.Flush(t.Context()))
 	return last
 }
 
 // changedTree gives a tree in which the lines of ls-tree -r are others.
-func changedTree(t *testing.T, s *Store, tree gitstore.Hash, change func(lines []string) []string) gitstore.Hash {
+func changedTree(t *testing.T, s *repo.Store, tree gitstore.Hash, change func(lines []string) []string) gitstore.Hash {
 	t.Helper()
 	index := t.TempDir() + "/index"
 	t.Setenv("GIT_INDEX_FILE", index)
-	lines := change(strings.Split(runGit(t, s.Dir(), "ls-tree", "-r", tree.String()), "\n"))
+	lines := change(strings.Split(storetest.Git(t, s.Dir(), "ls-tree", "-r", tree.String()), "\n"))
 	for _, line := range lines {
 		info, path, _ := strings.Cut(line, "\t")
 		f := strings.Fields(info)
-		runGit(t, s.Dir(), "update-index", "--add", "--cacheinfo", f[0]+","+f[2]+","+path)
+		storetest.Git(t, s.Dir(), "update-index", "--add", "--cacheinfo", f[0]+","+f[2]+","+path)
 	}
-	h, err := gitstore.ParseHash(runGit(t, s.Dir(), "write-tree"))
-	mustDo(t, err)
+	h, err := gitstore.ParseHash(storetest.Git(t, s.Dir(), "write-tree"))
+	storetest.Must(t, err)
 	return h
 }
 
 // A purge changes texts and nothing else: neither who made a commit and when, nor its message
 // or trailers, its parents, modes, names, or the number of files and lines.
 func TestCheckPurgedElse(t *testing.T) {
-	m, _, next := purgedCopy(t, PurgeOptions{Rules: []string{purge.AllRules}})
+	m, _, next := purgedCopy(t, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	s := m.Store()
-	head := headOf(t, m)
+	head := storetest.Head(t, m)
 	trees := func(change func(lines []string) []string) func(n int, c *gitstore.Commit) {
 		return func(n int, c *gitstore.Commit) {
 			if n == 1 { // the handoff; what is behind it has another tree, which does not matter
@@ -66,7 +68,7 @@ func TestCheckPurgedElse(t *testing.T) {
 		}
 	}
 	empty := gitstore.HashObject(gitstore.KindBlob, nil)
-	runGit(t, s.Dir(), "hash-object", "-w", "/dev/null")
+	storetest.Git(t, s.Dir(), "hash-object", "-w", "/dev/null")
 	forgeries := map[string]func(n int, c *gitstore.Commit){
 		"author":         at(1, func(c *gitstore.Commit) { c.Author.Name = "Somebody Else" }),
 		"committer date": at(1, func(c *gitstore.Commit) { c.Committer.When = c.Committer.When.Add(1e9) }),
@@ -126,11 +128,11 @@ func TestCheckPurgedElse(t *testing.T) {
 		"a line more": trees(func(lines []string) []string {
 			for i, l := range lines {
 				if info, path, _ := strings.Cut(l, "\t"); strings.HasSuffix(path, "messages.jsonl") {
-					raw, err := s.in().Git().Blob(mustHash(t, strings.Fields(info)[2]))
-					mustDo(t, err)
+					raw, err := storetest.Inner(s).Git().Blob(storetest.Hash(t, strings.Fields(info)[2]))
+					storetest.Must(t, err)
 					file := t.TempDir() + "/f"
-					writeFile(t, file, append(raw, `{"id":9,"kind":"message","payload":{},"meta":{},"date":"2026-01-01T00:00:00+00:00"}`+"\n"...))
-					lines[i] = "100644 blob " + runGit(t, s.Dir(), "hash-object", "-w", file) + "\t" + path
+					storetest.WriteFile(t, file, append(raw, `{"id":9,"kind":"message","payload":{},"meta":{},"date":"2026-01-01T00:00:00+00:00"}`+"\n"...))
+					lines[i] = "100644 blob " + storetest.Git(t, s.Dir(), "hash-object", "-w", file) + "\t" + path
 				}
 			}
 			return lines
@@ -142,7 +144,7 @@ func TestCheckPurgedElse(t *testing.T) {
 		if want := name == "nothing"; (forged == next) != want {
 			t.Fatalf("%s: is it forged? %v", name, forged != next)
 		}
-		if _, ok, err := rewrite.CheckPurged(t.Context(), m.in().Store(), nil, head, forged); ok != (name == "nothing") {
+		if _, ok, err := rewrite.CheckPurged(t.Context(), storetest.InnerTape(m).Store(), nil, head, forged); ok != (name == "nothing") {
 			t.Errorf("%s: ok %v, %v", name, ok, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -13,7 +13,9 @@ import (
 	"tape/internal/store/purge"
 	"tape/internal/store/snapshot"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
 	"tape/internal/text/secrets"
+	"tape/repo"
 	"testing"
 )
 
@@ -40,13 +42,13 @@ func (f simFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, 
 func (f simFinder) Secrets([]byte, func(secrets.Finding) bool) []secrets.Secret { return nil }
 
 // allLines are the lines of all tapes, open forks and archives.
-func allLines(t *testing.T, s *Store) map[string][]string {
+func allLines(t *testing.T, s *repo.Store) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
-	all, err := tapesAndForks(t.Context(), s)
-	mustDo(t, err)
+	all, err := storetest.TapesAndForks(t.Context(), s)
+	storetest.Must(t, err)
 	for _, tp := range all {
-		out[tp.Name()] = lines(entriesOf(t, tp, Query{}))
+		out[tp.Name()] = storetest.Lines(storetest.Entries(t, tp, repo.Query{}))
 		archives, err := tp.Archives(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +58,7 @@ func allLines(t *testing.T, s *Store) map[string][]string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := snapshot.AtCommit(s.in(), h)
+			v, err := snapshot.AtCommit(storetest.Inner(s), h)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,8 +94,8 @@ func TestPurgeRandom(t *testing.T) {
 				t.Fatalf("%s: %v", what, err)
 			}
 		}
-		s := reopen(t, x.s.Dir())
-		healthy(t, s.Dir())
+		s := storetest.Reopen(t, x.s.Dir())
+		storetest.Healthy(t, s.Dir())
 		before := allLines(t, s)
 		find := simFinder{1 + rng.IntN(20)}
 		for _, root := range simRoots {
@@ -104,7 +106,7 @@ func TestPurgeRandom(t *testing.T) {
 		}
 		for i := 1; i <= x.n; i++ {
 			if i%find.every == 0 {
-				wantNowhere(t, s.Dir(), fmt.Sprintf(`"entry %d"`, i))
+				storetest.WantNowhere(t, s.Dir(), fmt.Sprintf(`"entry %d"`, i))
 				break // each takes its time, and they went together
 			}
 		}
@@ -115,13 +117,13 @@ func TestPurgeRandom(t *testing.T) {
 	}
 }
 
-func purgeAndCompare(t *testing.T, s *Store, root string, before map[string][]string, find simFinder) {
+func purgeAndCompare(t *testing.T, s *repo.Store, root string, before map[string][]string, find simFinder) {
 	t.Helper()
-	tp := openTape(t, s, root)
-	was := mustPicture(t, s)
-	done, err := tp.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}, Find: find})
-	if errors.Is(err, ErrNotFound) {
-		if now := mustPicture(t, s); now != was {
+	tp := storetest.Tape(t, s, root)
+	was := storetest.MustPicture(t, s)
+	done, err := tp.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}, Find: find})
+	if errors.Is(err, repo.ErrNotFound) {
+		if now := storetest.MustPicture(t, s); now != was {
 			t.Error("nothing was found, and something was changed")
 		}
 		return
@@ -133,8 +135,8 @@ func purgeAndCompare(t *testing.T, s *Store, root string, before map[string][]st
 		t.Errorf("left: %v", done.Left)
 	}
 	for _, changed := range done.Tapes {
-		if dir := openTape(t, s, changed.Tape).WorkTree(); dir != "" {
-			wantClean(t, dir)
+		if dir := storetest.Tape(t, s, changed.Tape).WorkTree(); dir != "" {
+			storetest.WantClean(t, dir)
 		}
 	}
 	after := allLines(t, s)
@@ -160,11 +162,11 @@ func purgeAndCompare(t *testing.T, s *Store, root string, before map[string][]st
 			t.Errorf("%s has %d lines, had %d", name, len(got), len(want))
 		}
 	}
-	healthy(t, s.Dir())
+	storetest.Healthy(t, s.Dir())
 }
 
 // mergeAll merges all forks, those of forks first.
-func mergeAll(t *testing.T, s *Store) {
+func mergeAll(t *testing.T, s *repo.Store) {
 	t.Helper()
 	for {
 		forks, err := s.Forks(t.Context())
@@ -174,15 +176,17 @@ func mergeAll(t *testing.T, s *Store) {
 		if len(forks) == 0 {
 			break
 		}
-		f := slices.MaxFunc(forks, func(a, b *Tape) int { return strings.Count(a.in().Name(), "/") - strings.Count(b.in().Name(), "/") })
-		_, err = join.Merge(t.Context(), f.in(), join.Options{})
-		var rewritten *RewrittenError
+		f := slices.MaxFunc(forks, func(a, b *repo.Tape) int {
+			return strings.Count(storetest.InnerTape(a).Name(), "/") - strings.Count(storetest.InnerTape(b).Name(), "/")
+		})
+		_, err = join.Merge(t.Context(), storetest.InnerTape(f), join.Options{})
+		var rewritten *repo.RewrittenError
 		if errors.As(err, &rewritten) { // its parent was reset
 			err = f.Discard(t.Context())
 		}
 		if err != nil {
-			t.Fatalf("merge %s: %v", f.in().Name(), err)
+			t.Fatalf("merge %s: %v", storetest.InnerTape(f).Name(), err)
 		}
 	}
-	healthy(t, s.Dir())
+	storetest.Healthy(t, s.Dir())
 }

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -12,8 +12,10 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
 	"tape/internal/store/purge"
+	storetest "tape/internal/testkit/store"
 	"tape/internal/text/jsonl"
 	"tape/internal/text/secrets"
+	"tape/repo"
 	"testing"
 )
 
@@ -39,7 +41,7 @@ func (k keyFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secr
 	return textsOf(k, value, skip)
 }
 
-func purgeKeys(t testing.TB, tp *Tape, o PurgeOptions) Purged {
+func purgeKeys(t testing.TB, tp *repo.Tape, o repo.PurgeOptions) repo.Purged {
 	t.Helper()
 	o.Find = keyFinder{}
 	return mustPurge(t, tp, o)
@@ -47,40 +49,40 @@ func purgeKeys(t testing.TB, tp *Tape, o PurgeOptions) Purged {
 
 // manyCopies is a workspace in which one entry tells that a text is a secret, and the text
 // stands in many other places.
-func manyCopies(t *testing.T) (m *Tape, secret string) {
+func manyCopies(t *testing.T) (m *repo.Tape, secret string) {
 	t.Helper()
-	s := testStore(t, nil)
-	m = openTape(t, s, "main")
+	s := storetest.New(t, nil)
+	m = storetest.Tape(t, s, "main")
 	secret = leak(5)
 	git := func(args ...string) {
 		t.Helper()
-		runGit(t, s.Dir(), append([]string{"-c", "user.name=x", "-c", "user.email=x@y"}, args...)...)
+		storetest.Git(t, s.Dir(), append([]string{"-c", "user.name=x", "-c", "user.email=x@y"}, args...)...)
 	}
 	git("tag", "-a", "-m", "tell nobody "+secret, "early", "tape/main")
-	mustAppend(t, m, Message("user", "in an archive: "+secret))
+	storetest.Append(t, m, repo.Message("user", "in an archive: "+secret))
 	if _, err := m.Reset(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	escaped := strings.ReplaceAll(secret, "L", `\u004c`)
 	nested := string(jsonl.AppendString(nil, `{"inner":"`+escaped+`"}`))
-	mustAppend(t, m, Message("user", "before it is known: "+secret+"!"),
-		Draft{Kind: "event", Payload: []byte(`{"name":"x","data":{"` + escaped + `":` + nested + `,"n":1.0,"list":["` + escaped + `"]}}`)})
-	if _, err := m.Handoff(t.Context(), Anchor{Name: "on " + secret, State: []byte(`{"` + secret + `":"` + secret + `"}`), Summary: "with " + secret}); err != nil {
+	storetest.Append(t, m, repo.Message("user", "before it is known: "+secret+"!"),
+		repo.Draft{Kind: "event", Payload: []byte(`{"name":"x","data":{"` + escaped + `":` + nested + `,"n":1.0,"list":["` + escaped + `"]}}`)})
+	if _, err := m.Handoff(t.Context(), repo.Anchor{Name: "on " + secret, State: []byte(`{"` + secret + `":"` + secret + `"}`), Summary: "with " + secret}); err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, m, Message("user", "the key="+secret))
+	storetest.Append(t, m, repo.Message("user", "the key="+secret))
 	git("commit", "-q", "--allow-empty", "-m", "by hand, with "+secret)
-	f := mustFork(t, m, "x", "")
-	mustAppend(t, f, Message("user", "in a fork: "+secret))
-	mustMerge(t, f, join.Options{})
-	open := mustFork(t, m, "open", "")
-	mustAppend(t, open, Message("user", "in an open one: "+secret))
-	mustAppend(t, m, Message("user", "not committed: "+secret))
+	f := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, f, repo.Message("user", "in a fork: "+secret))
+	storetest.Merge(t, f, join.Options{})
+	open := storetest.Fork(t, m, "open", "")
+	storetest.Append(t, open, repo.Message("user", "in an open one: "+secret))
+	storetest.Append(t, m, repo.Message("user", "not committed: "+secret))
 	git("update-ref", "--create-reflog", "-m", "about "+secret, "refs/heads/mine", "tape/main")
-	if err := os.MkdirAll(s.in().PrivatePath(layout.TornDirName), 0o700); err != nil {
+	if err := os.MkdirAll(storetest.Inner(s).PrivatePath(layout.TornDirName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, s.in().PrivatePath(layout.TornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"payload":{"content":"`+secret))
+	storetest.WriteFile(t, storetest.Inner(s).PrivatePath(layout.TornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"payload":{"content":"`+secret))
 	cmd := exec.Command("git", "-C", s.Dir(), "hash-object", "-w", "--stdin")
 	cmd.Stdin = strings.NewReader("nobody names this: " + secret)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -92,18 +94,20 @@ func manyCopies(t *testing.T) (m *Tape, secret string) {
 // A secret that one entry tells goes wherever its text stands, before that entry as well.
 func TestPurgeTexts(t *testing.T) {
 	print := func(secret string) string { return printOf("key", secret) }
-	for name, o := range map[string]func(m *Tape, secret string) PurgeOptions{
-		"rule":        func(*Tape, string) PurgeOptions { return PurgeOptions{Rules: []string{purge.AllRules}} },
-		"fingerprint": func(_ *Tape, secret string) PurgeOptions { return PurgeOptions{Fingerprints: []string{print(secret)}} },
-		"entry": func(m *Tape, _ string) PurgeOptions {
-			i := slices.IndexFunc(entriesOf(t, m, Query{}), func(e Entry) bool { return strings.Contains(textOf(e), "the key=") })
-			return PurgeOptions{IDs: []int64{int64(i) + 1}}
+	for name, o := range map[string]func(m *repo.Tape, secret string) repo.PurgeOptions{
+		"rule": func(*repo.Tape, string) repo.PurgeOptions { return repo.PurgeOptions{Rules: []string{purge.AllRules}} },
+		"fingerprint": func(_ *repo.Tape, secret string) repo.PurgeOptions {
+			return repo.PurgeOptions{Fingerprints: []string{print(secret)}}
+		},
+		"entry": func(m *repo.Tape, _ string) repo.PurgeOptions {
+			i := slices.IndexFunc(storetest.Entries(t, m, repo.Query{}), func(e repo.Entry) bool { return strings.Contains(storetest.TextOf(e), "the key=") })
+			return repo.PurgeOptions{IDs: []int64{int64(i) + 1}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, secret := manyCopies(t)
 			options := o(m, secret)
-			before := entriesOf(t, m, Query{})
+			before := storetest.Entries(t, m, repo.Query{})
 			dry := options
 			dry.DryRun = true
 			plan := purgeKeys(t, m, dry)
@@ -114,12 +118,12 @@ func TestPurgeTexts(t *testing.T) {
 			if len(plan.Tapes) != len(done.Tapes) || !slices.Equal(plan.Tapes[0].Entries, done.Tapes[0].Entries) || plan.Tags != done.Tags {
 				t.Errorf("the plan was\n%+v, it came to\n%+v", plan, done)
 			}
-			wantNowhere(t, m.Store().Dir(), secret)
-			wantNowhere(t, m.Store().Dir(), strings.ReplaceAll(secret, "L", `\u004c`))
-			wantClean(t, m.Store().Dir())
+			storetest.WantNowhere(t, m.Store().Dir(), secret)
+			storetest.WantNowhere(t, m.Store().Dir(), strings.ReplaceAll(secret, "L", `\u004c`))
+			storetest.WantClean(t, m.Store().Dir())
 			mark := secrets.Finding{Rule: "key", Fingerprint: print(secret)}.Mark()
 			var differ []int64
-			for i, e := range entriesOf(t, m, Query{})[:len(before)] {
+			for i, e := range storetest.Entries(t, m, repo.Query{})[:len(before)] {
 				was := strings.NewReplacer(secret, mark, strings.ReplaceAll(secret, "L", `\u004c`), mark, strings.ReplaceAll(secret, "L", `\\u004c`), mark).Replace(string(before[i].Raw))
 				if string(e.Raw) != was {
 					t.Errorf("entry %d is %s, want %s", e.ID, e.Raw, was)
@@ -131,7 +135,7 @@ func TestPurgeTexts(t *testing.T) {
 			if !slices.Equal(done.Tapes[0].Entries, differ) {
 				t.Errorf("it says that %v changed, and %v did", done.Tapes[0].Entries, differ)
 			}
-			mustMerge(t, openTape(t, m.Store(), "main/open"), join.Options{})
+			storetest.Merge(t, storetest.Tape(t, m.Store(), "main/open"), join.Options{})
 		})
 	}
 }
@@ -140,85 +144,85 @@ func TestPurgeTexts(t *testing.T) {
 // the same although nothing tells them the secret.
 func TestFollowPurgeOfTexts(t *testing.T) {
 	theirs, secret := manyCopies(t)
-	runGit(t, theirs.Store().Dir(), "branch", "-D", "-q", "mine")
+	storetest.Git(t, theirs.Store().Dir(), "branch", "-D", "-q", "mine")
 	dir := filepath.Join(t.TempDir(), "ours")
-	runGit(t, "/", "clone", "-q", "-b", "tape/main", theirs.Store().Dir(), dir)
-	s := reopen(t, dir)
-	healthyAtEnd(t, dir)
-	m := openTape(t, s, "main")
-	old := headOf(t, m)
-	purgeKeys(t, theirs, PurgeOptions{Rules: []string{purge.AllRules}})
+	storetest.Git(t, "/", "clone", "-q", "-b", "tape/main", theirs.Store().Dir(), dir)
+	s := storetest.Reopen(t, dir)
+	storetest.HealthyAtEnd(t, dir)
+	m := storetest.Tape(t, s, "main")
+	old := storetest.Head(t, m)
+	purgeKeys(t, theirs, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	next := fetchFrom(t, m, theirs)
 	blind := leakFinder{pattern: regexp.MustCompile(`^there is none$`)}
-	if err := purge.FollowPurge(t.Context(), m.in(), old, next, PurgeOptions{Find: blind}); err != nil {
+	if err := purge.FollowPurge(t.Context(), storetest.InnerTape(m), old, next, repo.PurgeOptions{Find: blind}); err != nil {
 		t.Fatal(err)
 	}
-	wantNowhere(t, dir, secret)
-	wantClean(t, dir)
+	storetest.WantNowhere(t, dir, secret)
+	storetest.WantClean(t, dir)
 }
 
 // Files that are no tape's are masked in history, with their names; those in the working tree
 // are told of. That they are there at all is damage, which stays.
 func TestPurgeForeignFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
-	s, _, err := Init(t.Context(), dir, nil)
+	s, _, err := repo.Init(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, secret := openTape(t, s, "main"), leak(6)
+	m, secret := storetest.Tape(t, s, "main"), leak(6)
 	folder := "notes-" + secret
 	if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a-" + secret, secret + ".txt", "zz"} {
-		writeFile(t, filepath.Join(dir, folder, name), []byte("it says "+secret+"\n"))
+		storetest.WriteFile(t, filepath.Join(dir, folder, name), []byte("it says "+secret+"\n"))
 	}
-	mustAppend(t, m, Message("user", "the key="+secret))
-	runGit(t, dir, "add", "-A")
-	runGit(t, dir, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "-m", "by hand")
-	done := purgeKeys(t, m, PurgeOptions{Rules: []string{purge.AllRules}})
+	storetest.Append(t, m, repo.Message("user", "the key="+secret))
+	storetest.Git(t, dir, "add", "-A")
+	storetest.Git(t, dir, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "-m", "by hand")
+	done := purgeKeys(t, m, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	if left := strings.Join(done.Left, "\n"); strings.Count(left, "does not belong to a tape: remove it") != 3 || strings.Contains(left, "clone again") {
 		t.Errorf("left:\n%s", left)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
 		t.Fatal(err)
 	}
-	wantNowhere(t, dir, secret)
+	storetest.WantNowhere(t, dir, secret)
 	name := "redacted-key-" + printOf("key", secret)
 	want := fmt.Sprintf("notes-%s/a-%s\nnotes-%s/%s.txt\nnotes-%s/zz", name, name, name, name, name)
-	if got := runGit(t, dir, "ls-tree", "-r", "--name-only", "tape/main", "--", "notes-"+name); got != want {
+	if got := storetest.Git(t, dir, "ls-tree", "-r", "--name-only", "tape/main", "--", "notes-"+name); got != want {
 		t.Errorf("files:\n%s", got)
 	}
 }
 
 // Secrets that may stand elsewhere by chance are masked only where they are told; that is said.
 func TestPurgeShort(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
 	word := "tool" + "_calls"
-	mustAppend(t, m, Message("user", "PASSWORD="+word+"\n"),
-		Draft{Kind: KindMessage, Payload: []byte(`{"role":"assistant","` + word + `":[]}`)})
-	done, err := m.Purge(t.Context(), PurgeOptions{IDs: []int64{2}})
+	storetest.Append(t, m, repo.Message("user", "PASSWORD="+word+"\n"),
+		repo.Draft{Kind: repo.KindMessage, Payload: []byte(`{"role":"assistant","` + word + `":[]}`)})
+	done, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}})
 	if err != nil || len(done.Left) != 1 || !strings.Contains(done.Left[0], done.Fingerprints[0]+" is short, or a word") {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if got := entriesOf(t, m, Query{}); strings.Contains(string(got[1].Raw), word) || !strings.Contains(string(got[2].Raw), word) {
+	if got := storetest.Entries(t, m, repo.Query{}); strings.Contains(string(got[1].Raw), word) || !strings.Contains(string(got[2].Raw), word) {
 		t.Errorf("%s\n%s", got[1].Raw, got[2].Raw)
 	}
 }
 
 // Names of tapes and forks stay, and so do the entries that merges have put them into.
 func TestPurgeNames(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	f := mustFork(t, m, "try "+leak(3), "")
-	mustAppend(t, f, Message("user", "the key="+leak(3)))
-	mustMerge(t, f, join.Options{Keep: true})
-	runGit(t, s.Dir(), "branch", "about-"+leak(3), "tape/main")
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	f := storetest.Fork(t, m, "try "+leak(3), "")
+	storetest.Append(t, f, repo.Message("user", "the key="+leak(3)))
+	storetest.Merge(t, f, join.Options{Keep: true})
+	storetest.Git(t, s.Dir(), "branch", "about-"+leak(3), "tape/main")
 	if _, err := s.CreateTape(t.Context(), "tape of "+leak(3)); err != nil {
 		t.Fatal(err)
 	}
-	done := purgeKeys(t, m, PurgeOptions{Rules: []string{purge.AllRules}})
+	done := purgeKeys(t, m, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	left := strings.Join(done.Left, "\n")
 	mark := secrets.Finding{Rule: "key", Fingerprint: printOf("key", leak(3))}.Mark()
 	for _, want := range []string{`the fork "main/try ` + mark + `"`, `the tape "tape of ` + mark + `"`, "the name refs/heads/about-" + mark, "it stays in"} {
@@ -229,49 +233,49 @@ func TestPurgeNames(t *testing.T) {
 	if strings.Contains(left, leak(3)) {
 		t.Errorf("it tells the secret:\n%s", left)
 	}
-	for _, e := range entriesOf(t, m, Query{}) {
+	for _, e := range storetest.Entries(t, m, repo.Query{}) {
 		if strings.Contains(string(e.Payload), leak(3)) {
 			t.Errorf("%s", e.Raw)
 		}
 	}
-	mustAppend(t, openTape(t, s, "main/try "+leak(3)), Message("user", "more"))
-	mustMerge(t, openTape(t, s, "main/try "+leak(3)), join.Options{})
+	storetest.Append(t, storetest.Tape(t, s, "main/try "+leak(3)), repo.Message("user", "more"))
+	storetest.Merge(t, storetest.Tape(t, s, "main/try "+leak(3)), join.Options{})
 }
 
 // Other tapes that have the same secret are told, with what helps there.
 func TestPurgeOthers(t *testing.T) {
-	s := testStore(t, nil)
-	m := openTape(t, s, "main")
-	mustAppend(t, m, Message("user", "the key="+leak(1)))
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "the key="+leak(1)))
 	for _, name := range []string{"told", "not told", "clean", "forked"} {
 		o, err := s.CreateTape(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustAppend(t, o, Message("user", "the key="+leak(2)))
-		mustCheckpoint(t, o)
+		storetest.Append(t, o, repo.Message("user", "the key="+leak(2)))
+		storetest.Checkpoint(t, o)
 	}
-	mustAppend(t, openTape(t, s, "told"), Message("user", "the key="+leak(1)))
-	mustAppend(t, openTape(t, s, "told"), Message("user", "not committed "+leak(1)))
-	mustAppend(t, openTape(t, s, "not told"), Message("user", "by the way, "+leak(1)))
-	mustCheckpoint(t, openTape(t, s, "not told"))
-	mustFork(t, openTape(t, s, "not told"), "with it", "")
-	mustAppend(t, mustFork(t, openTape(t, s, "forked"), "x", ""), Message("user", leak(1)))
+	storetest.Append(t, storetest.Tape(t, s, "told"), repo.Message("user", "the key="+leak(1)))
+	storetest.Append(t, storetest.Tape(t, s, "told"), repo.Message("user", "not committed "+leak(1)))
+	storetest.Append(t, storetest.Tape(t, s, "not told"), repo.Message("user", "by the way, "+leak(1)))
+	storetest.Checkpoint(t, storetest.Tape(t, s, "not told"))
+	storetest.Fork(t, storetest.Tape(t, s, "not told"), "with it", "")
+	storetest.Append(t, storetest.Fork(t, storetest.Tape(t, s, "forked"), "x", ""), repo.Message("user", leak(1)))
 	want := fmt.Sprintf("[{forked/x [3] []} {not told [3] []} {told [3 4] [%s]}]", printOf("key", leak(1)))
 	for _, dry := range []bool{true, false} {
-		done := purgeKeys(t, m, PurgeOptions{IDs: []int64{2}, DryRun: dry})
+		done := purgeKeys(t, m, repo.PurgeOptions{IDs: []int64{2}, DryRun: dry})
 		slices.SortFunc(done.Others, func(a, b purge.PurgedOther) int { return strings.Compare(a.Tape, b.Tape) })
 		if got := fmt.Sprint(done.Others); got != want {
 			t.Errorf("others: %s, want %s", got, want)
 		}
 	}
 	// What it says helps.
-	purgeKeys(t, openTape(t, s, "told"), PurgeOptions{Fingerprints: []string{printOf("key", leak(1))}})
-	purgeKeys(t, openTape(t, s, "not told"), PurgeOptions{IDs: []int64{3}, Whole: true})
-	purgeKeys(t, openTape(t, s, "forked/x"), PurgeOptions{IDs: []int64{3}, Whole: true})
-	_, err := m.Purge(t.Context(), PurgeOptions{Rules: []string{purge.AllRules}, Find: keyFinder{}})
-	if !errors.Is(err, ErrNotFound) {
+	purgeKeys(t, storetest.Tape(t, s, "told"), repo.PurgeOptions{Fingerprints: []string{printOf("key", leak(1))}})
+	purgeKeys(t, storetest.Tape(t, s, "not told"), repo.PurgeOptions{IDs: []int64{3}, Whole: true})
+	purgeKeys(t, storetest.Tape(t, s, "forked/x"), repo.PurgeOptions{IDs: []int64{3}, Whole: true})
+	_, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}, Find: keyFinder{}})
+	if !errors.Is(err, repo.ErrNotFound) {
 		t.Error(err)
 	}
-	wantNowhere(t, s.Dir(), leak(1))
+	storetest.WantNowhere(t, s.Dir(), leak(1))
 }

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -12,48 +12,41 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 	"tape/internal/store/remotes"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
-
-// shared makes a bare repository, which is the store's remote origin.
-func shared(t testing.TB, s *Store) (remote string) {
-	t.Helper()
-	remote = filepath.Join(t.TempDir(), "remote.git")
-	runGit(t, s.Dir(), "init", "-q", "--bare", remote)
-	mustDo(t, s.AddRemote(t.Context(), "origin", remote))
-	return remote
-}
 
 // A secret is told of the tape that it came with, and once, however many forks have it; and
 // what the remote has already is passed over.
 func TestPushTellsSecretsOnce(t *testing.T) {
-	s := testStore(t, nil)
-	shared(t, s)
-	m := openTape(t, s, "main")
-	mustAppend(t, m, Message("user", testSecret("1")))
+	s := storetest.New(t, nil)
+	storetest.Remote(t, s)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", storetest.Secret("1")))
 	clean, err := s.CreateTape(t.Context(), "clean")
-	mustDo(t, err)
-	mustAppend(t, clean, Message("user", "nothing"))
-	var forks []*Tape
+	storetest.Must(t, err)
+	storetest.Append(t, clean, repo.Message("user", "nothing"))
+	var forks []*repo.Tape
 	for i := range 3 {
 		f, err := m.Fork(t.Context(), fmt.Sprint("f", i))
-		mustDo(t, err)
-		mustAppend(t, f, Message("user", fmt.Sprint("in fork ", i)))
+		storetest.Must(t, err)
+		storetest.Append(t, f, repo.Message("user", fmt.Sprint("in fork ", i)))
 		forks = append(forks, f)
 	}
-	mustAppend(t, forks[1], Message("user", testSecret("2")))
+	storetest.Append(t, forks[1], repo.Message("user", storetest.Secret("2")))
 	found := func() (out []string) {
 		t.Helper()
-		_, err := s.Push(t.Context(), "origin", &PushOptions{Forks: true})
-		var secrets *SecretsError
+		_, err := s.Push(t.Context(), "origin", &repo.PushOptions{Forks: true})
+		var secrets *repo.SecretsError
 		if !errors.As(err, &secrets) {
 			t.Fatalf("the push says %v", err)
 		}
 		if n := strings.Count(err.Error(), "push to "); n != 1 {
 			t.Errorf("%d times in %q: push to", n, err)
 		}
-		if hints := Hints(err); len(hints) != 1 || hints[0].Kind != layout.PurgeOrAllow || hints[0].Args[2] != "clean" {
-			t.Errorf("no tape without secrets in the hint %q", Hints(err))
+		if hints := repo.Hints(err); len(hints) != 1 || hints[0].Kind != layout.PurgeOrAllow || hints[0].Args[2] != "clean" {
+			t.Errorf("no tape without secrets in the hint %q", repo.Hints(err))
 		}
 		for _, f := range secrets.Findings {
 			out = append(out, fmt.Sprintf("%s @%d", f.Tape, f.Entry))
@@ -64,19 +57,19 @@ func TestPushTellsSecretsOnce(t *testing.T) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 	// The tape was published by git alone, and has gone on.
-	runGit(t, s.Dir(), "push", "-q", "--no-verify", "origin", "tape/main")
-	mustAppend(t, m, Message("user", "more"))
+	storetest.Git(t, s.Dir(), "push", "-q", "--no-verify", "origin", "tape/main")
+	storetest.Append(t, m, repo.Message("user", "more"))
 	if got, want := found(), []string{"main/f1 @4"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
-	mustPush(t, s, &PushOptions{Tapes: []string{"clean"}})
-	_, err = s.Push(t.Context(), "origin", &PushOptions{Forks: true})
-	var secrets *SecretsError
+	storetest.Push(t, s, &repo.PushOptions{Tapes: []string{"clean"}})
+	_, err = s.Push(t.Context(), "origin", &repo.PushOptions{Forks: true})
+	var secrets *repo.SecretsError
 	if !errors.As(err, &secrets) {
 		t.Fatalf("it says %v", err)
 	}
-	mustDo(t, s.in().AllowSecret(secrets.Findings[0].Fingerprint))
-	mustPush(t, s, &PushOptions{Forks: true})
+	storetest.Must(t, storetest.Inner(s).AllowSecret(secrets.Findings[0].Fingerprint))
+	storetest.Push(t, s, &repo.PushOptions{Forks: true})
 }
 
 // A fork goes with what it is a fork of, and is refused where its own history was
@@ -85,29 +78,29 @@ func TestPushForkIsChecked(t *testing.T) {
 	for where, want := range map[string][]string{
 		"nowhere": {"work new", "work/try new"}, "fork": {"work new", "work/try rejected"}, "tape": {"work rejected", "work/try rejected"},
 	} {
-		s := testStore(t, nil)
-		remote := shared(t, s)
+		s := storetest.New(t, nil)
+		remote := storetest.Remote(t, s)
 		m, err := s.CreateTape(t.Context(), "work")
-		mustDo(t, err)
-		mustAppend(t, m, Message("user", "one"))
-		mustHandoff(t, m, "next")
+		storetest.Must(t, err)
+		storetest.Append(t, m, repo.Message("user", "one"))
+		storetest.Handoff(t, m, "next")
 		f, err := m.Fork(t.Context(), "try")
-		mustDo(t, err)
-		mustAppend(t, f, Message("user", "mine"))
-		mustCheckpoint(t, f)
-		for _, tp := range []*Tape{m, f} {
-			runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
+		storetest.Must(t, err)
+		storetest.Append(t, f, repo.Message("user", "mine"))
+		storetest.Checkpoint(t, f)
+		for _, tp := range []*repo.Tape{m, f} {
+			storetest.Git(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
 		}
-		if tp := map[string]*Tape{"fork": f, "tape": m}[where]; tp != nil {
-			rewriteTip(t, s, tp.in().Ref())
+		if tp := map[string]*repo.Tape{"fork": f, "tape": m}[where]; tp != nil {
+			rewriteTip(t, s, storetest.InnerTape(tp).Ref())
 		}
-		done, err := s.Push(t.Context(), "origin", &PushOptions{Tapes: []string{"work/try"}})
-		mustDo(t, err)
+		done, err := s.Push(t.Context(), "origin", &repo.PushOptions{Tapes: []string{"work/try"}})
+		storetest.Must(t, err)
 		var got []string
 		for _, d := range done {
 			got = append(got, d.Tape+" "+d.Status)
-			refs := runGit(t, remote, "for-each-ref", "--format=%(refname)", d.Ref)
-			if (refs == "") != (d.Status == RefRejected) {
+			refs := storetest.Git(t, remote, "for-each-ref", "--format=%(refname)", d.Ref)
+			if (refs == "") != (d.Status == repo.RefRejected) {
 				t.Errorf("rewritten %s: %s is %s, and the remote has %q", where, d.Tape, d.Status, refs)
 			}
 		}
@@ -118,14 +111,14 @@ func TestPushForkIsChecked(t *testing.T) {
 }
 
 // rewriteTip puts a commit in which entries are missing onto a branch, until the test ends.
-func rewriteTip(t *testing.T, s *Store, ref string) {
+func rewriteTip(t *testing.T, s *repo.Store, ref string) {
 	t.Helper()
-	head := runGit(t, s.Dir(), "rev-parse", ref)
-	first := strings.Fields(runGit(t, s.Dir(), "rev-list", "--first-parent", head))
-	made := runGit(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org",
+	head := storetest.Git(t, s.Dir(), "rev-parse", ref)
+	first := strings.Fields(storetest.Git(t, s.Dir(), "rev-list", "--first-parent", head))
+	made := storetest.Git(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org",
 		"commit-tree", first[len(first)-1]+"^{tree}", "-p", head, "-m", "back to the beginning")
-	runGit(t, s.Dir(), "update-ref", ref, made)
-	t.Cleanup(func() { runGit(t, s.Dir(), "update-ref", ref, head) })
+	storetest.Git(t, s.Dir(), "update-ref", ref, made)
+	t.Cleanup(func() { storetest.Git(t, s.Dir(), "update-ref", ref, head) })
 }
 
 // What a push finds in a sorted list of refs is what looking at each one finds.
@@ -149,22 +142,22 @@ func TestRefsUnder(t *testing.T) {
 
 // Two pushes of one workspace at the same time: the one that comes second finds all there.
 func TestPushTwice(t *testing.T) {
-	s := testStore(t, nil)
-	shared(t, s)
-	m := openTape(t, s, "main")
+	s := storetest.New(t, nil)
+	storetest.Remote(t, s)
+	m := storetest.Tape(t, s, "main")
 	for round := range 3 {
-		mustAppend(t, m, Message("user", fmt.Sprint("round ", round)))
-		mustHandoff(t, m, fmt.Sprint("phase-", round))
+		storetest.Append(t, m, repo.Message("user", fmt.Sprint("round ", round)))
+		storetest.Handoff(t, m, fmt.Sprint("phase-", round))
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				other, err := Open(t.Context(), s.Dir(), nil)
+				other, err := repo.Open(t.Context(), s.Dir(), nil)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				done, err := other.Push(t.Context(), "origin", nil)
-				if err != nil || len(done) != 1 || done[0].Status == RefRejected {
+				if err != nil || len(done) != 1 || done[0].Status == repo.RefRejected {
 					t.Errorf("it says %+v, %v", done, err)
 				}
 			})
@@ -189,15 +182,15 @@ func TestPushToShared(t *testing.T) {
 	} {
 		t.Run(c.shared, func(t *testing.T) {
 			remote := filepath.Join(t.TempDir(), "remote.git")
-			runGit(t, t.TempDir(), "init", "-q", "--bare", "--shared="+c.shared, remote)
-			s := testStore(t, nil)
-			mustDo(t, s.AddRemote(t.Context(), "origin", remote))
-			mustHandoff(t, openTape(t, s, "main"), "second")
-			mustPush(t, s, nil)
-			mustAppend(t, openTape(t, s, "main"), Message("user", "more"))
-			mustHandoff(t, openTape(t, s, "main"), "third")
-			mustPush(t, s, nil)
-			mustDo(t, filepath.WalkDir(remote, func(path string, e fs.DirEntry, err error) error {
+			storetest.Git(t, t.TempDir(), "init", "-q", "--bare", "--shared="+c.shared, remote)
+			s := storetest.New(t, nil)
+			storetest.Must(t, s.AddRemote(t.Context(), "origin", remote))
+			storetest.Handoff(t, storetest.Tape(t, s, "main"), "second")
+			storetest.Push(t, s, nil)
+			storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "more"))
+			storetest.Handoff(t, storetest.Tape(t, s, "main"), "third")
+			storetest.Push(t, s, nil)
+			storetest.Must(t, filepath.WalkDir(remote, func(path string, e fs.DirEntry, err error) error {
 				if err != nil {
 					return err
 				}

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"bytes"
@@ -11,39 +11,41 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/query"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 	"time"
 )
 
 // scannedTape is a tape with several phases and kinds, on disk or only in git.
-func scannedTape(t *testing.T, disk bool) *Tape {
+func scannedTape(t *testing.T, disk bool) *repo.Tape {
 	t.Helper()
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	tp, err := s.CreateTape(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := testkit.Clock()
-	kinds := []string{KindMessage, KindToolCall, KindEvent, KindError, "custom"}
+	kinds := []string{repo.KindMessage, repo.KindToolCall, repo.KindEvent, repo.KindError, "custom"}
 	for phase := range 6 {
-		var drafts []Draft
+		var drafts []repo.Draft
 		for i := range 3 + phase*5 {
 			at = at.Add(time.Minute)
 			pad := ""
 			if i%7 == 3 {
 				pad = string(bytes.Repeat([]byte("p"), 100_000))
 			}
-			drafts = append(drafts, Draft{Kind: kinds[i%5], Payload: fmt.Appendf(nil, `%s,"n":%d,"pad":%q}`, anyPayload[:len(anyPayload)-1], i, pad), Date: FormatDate(at)})
+			drafts = append(drafts, repo.Draft{Kind: kinds[i%5], Payload: fmt.Appendf(nil, `%s,"n":%d,"pad":%q}`, anyPayload[:len(anyPayload)-1], i, pad), Date: repo.FormatDate(at)})
 		}
-		mustAppend(t, tp, drafts...)
-		if _, err := tp.Handoff(t.Context(), Anchor{Name: fmt.Sprint("a", phase%4), Date: FormatDate(at)}); err != nil {
+		storetest.Append(t, tp, drafts...)
+		if _, err := tp.Handoff(t.Context(), repo.Anchor{Name: fmt.Sprint("a", phase%4), Date: repo.FormatDate(at)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mustAppend(t, tp, Message("user", "open"))
-	mustCheckpoint(t, tp)
+	storetest.Append(t, tp, repo.Message("user", "open"))
+	storetest.Checkpoint(t, tp)
 	if !disk {
-		runGit(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
+		storetest.Git(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
 	}
 	return tp
 }
@@ -53,21 +55,21 @@ func scannedTape(t *testing.T, disk bool) *Tape {
 func TestFilesAndRange(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	fork := mustFork(t, scannedTape(t, true), "f", "") // has files on disk, and others in git only
-	mustAppend(t, fork, Message("user", "of the fork"))
-	for _, tp := range []*Tape{scannedTape(t, true), scannedTape(t, false), fork} {
-		all := entriesOf(t, tp, Query{})
+	fork := storetest.Fork(t, scannedTape(t, true), "f", "") // has files on disk, and others in git only
+	storetest.Append(t, fork, repo.Message("user", "of the fork"))
+	for _, tp := range []*repo.Tape{scannedTape(t, true), scannedTape(t, false), fork} {
+		all := storetest.Entries(t, tp, repo.Query{})
 		for range testkit.Size(12, 2000) {
 			q := randomQuery(rng, all)
 			q.Limit, q.Tail, q.Reverse = nil, nil, false
-			want, wantErr := collect(t.Context(), tp, q)
-			var got []Entry
-			files, err := query.FilesOf(t.Context(), tp.in(), q)
-			if (err != nil) != (wantErr != nil) || err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrInvalid) {
+			want, wantErr := storetest.Collect(t.Context(), tp, q)
+			var got []repo.Entry
+			files, err := query.FilesOf(t.Context(), storetest.InnerTape(tp), q)
+			if (err != nil) != (wantErr != nil) || err != nil && !errors.Is(err, repo.ErrNotFound) && !errors.Is(err, repo.ErrInvalid) {
 				t.Fatalf("%s: the error %v, want %v", show(q), err, wantErr)
 			}
 			if err != nil {
-				if _, _, err := query.Range(t.Context(), tp.in(), q); err == nil {
+				if _, _, err := query.Range(t.Context(), storetest.InnerTape(tp), q); err == nil {
 					t.Errorf("%s: a range, though %v", show(q), wantErr)
 				}
 				continue
@@ -90,16 +92,16 @@ func TestFilesAndRange(t *testing.T) {
 				}
 				buf = f.Data[:0]
 			}
-			slices.SortFunc(got, func(a, b Entry) int { return int(a.ID - b.ID) })
+			slices.SortFunc(got, func(a, b repo.Entry) int { return int(a.ID - b.ID) })
 			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("%s: the files have %v, want %v", show(q), ids(got), ids(want))
+				t.Fatalf("%s: the files have %v, want %v", show(q), storetest.IDs(got), storetest.IDs(want))
 			}
-			first, last, err := query.Range(t.Context(), tp.in(), q)
+			first, last, err := query.Range(t.Context(), storetest.InnerTape(tp), q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			within := Query{After: q.After, From: q.From, To: q.To, Inclusive: q.Inclusive, Phase: q.Phase}
-			span := entriesOf(t, tp, within)
+			within := repo.Query{After: q.After, From: q.From, To: q.To, Inclusive: q.Inclusive, Phase: q.Phase}
+			span := storetest.Entries(t, tp, within)
 			for _, e := range span {
 				if e.ID < first || e.ID > last {
 					t.Errorf("%s: the range is %d to %d, and @%d is selected", show(q), first, last, e.ID)
@@ -109,7 +111,7 @@ func TestFilesAndRange(t *testing.T) {
 				t.Errorf("%s: the range is %d to %d, and %d are selected", show(q), first, last, len(span))
 			}
 		}
-		if first, last, err := query.Range(t.Context(), tp.in(), Query{}); first != 1 || last != math.MaxInt64 || err != nil {
+		if first, last, err := query.Range(t.Context(), storetest.InnerTape(tp), repo.Query{}); first != 1 || last != math.MaxInt64 || err != nil {
 			t.Errorf("everything is %d to %d, %v", first, last, err)
 		}
 	}
@@ -119,17 +121,17 @@ func TestFilesAndRange(t *testing.T) {
 // that is no entry, which is an error that says where.
 func TestFilesAndTornLine(t *testing.T) {
 	t.Parallel()
-	s, _, err := Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tp := openTape(t, s, "")
-	mustAppend(t, tp, Message("user", "whole"))
+	tp := storetest.Tape(t, s, "")
+	storetest.Append(t, tp, repo.Message("user", "whole"))
 	path := filepath.Join(s.Dir(), layout.AnchorsDir, "001_session-start", "messages.jsonl")
-	good := readFile(t, path)
+	good := storetest.ReadFile(t, path)
 	read := func() []byte {
 		t.Helper()
-		files, err := query.FilesOf(t.Context(), tp.in(), Query{Kinds: []string{KindMessage}})
+		files, err := query.FilesOf(t.Context(), storetest.InnerTape(tp), repo.Query{Kinds: []string{repo.KindMessage}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,18 +141,18 @@ func TestFilesAndTornLine(t *testing.T) {
 		}
 		if len(f.Data) > len(good) {
 			_, err := f.Entry(len(good))
-			var damage *CorruptError
+			var damage *repo.CorruptError
 			if !errors.As(err, &damage) || damage.Line != 2 {
 				t.Errorf("what is no entry gives the error %v", err)
 			}
 		}
 		return f.Data
 	}
-	writeFile(t, path, append(bytes.Clone(good), `{"id":3,"kind":"mess`...))
+	storetest.WriteFile(t, path, append(bytes.Clone(good), `{"id":3,"kind":"mess`...))
 	if got := read(); !bytes.Equal(got, good) {
 		t.Errorf("read %q, want %q", got, good)
 	}
-	writeFile(t, path, append(bytes.Clone(good), "no entry\n"...))
+	storetest.WriteFile(t, path, append(bytes.Clone(good), "no entry\n"...))
 	if got := read(); len(got) == len(good) {
 		t.Error("the line is not there")
 	}

@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"context"
@@ -12,21 +12,23 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/store/outgoing"
 	"tape/internal/store/workspace"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
-func mustHead(t testing.TB, tp *Tape) gitstore.Hash {
+func mustHead(t testing.TB, tp *repo.Tape) gitstore.Hash {
 	t.Helper()
-	h, err := tp.in().Head()
+	h, err := storetest.InnerTape(tp).Head()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-func mustScan(t testing.TB, s *Store, tips, known []gitstore.Hash) []outgoing.SecretFinding {
+func mustScan(t testing.TB, s *repo.Store, tips, known []gitstore.Hash) []outgoing.SecretFinding {
 	t.Helper()
-	c := outgoing.NewSecretScan(s.in())
+	c := outgoing.NewSecretScan(storetest.Inner(s))
 	c.Know(known...)
 	found, err := c.Look(t.Context(), "main", tips)
 	if err != nil {
@@ -51,38 +53,38 @@ func wantFound(t testing.TB, found []outgoing.SecretFinding, want ...string) {
 }
 
 func TestScanFindsWhatIsNew(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	mustAppend(t, tp, Message("user", "fine"), Message("user", testSecret("1")))
-	mustCheckpoint(t, tp)
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	storetest.Append(t, tp, repo.Message("user", "fine"), repo.Message("user", storetest.Secret("1")))
+	storetest.Checkpoint(t, tp)
 	first := mustHead(t, tp)
 	wantFound(t, mustScan(t, s, []gitstore.Hash{first}, nil), "3 github-token payload.content")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{first}, []gitstore.Hash{first}))
 
-	mustAppend(t, tp, Message("user", "more"))
-	mustCheckpoint(t, tp)
+	storetest.Append(t, tp, repo.Message("user", "more"))
+	storetest.Checkpoint(t, tp)
 	second := mustHead(t, tp)
 	wantFound(t, mustScan(t, s, []gitstore.Hash{second}, []gitstore.Hash{first}))
-	mustAppend(t, tp, Event("x", []byte(`{"env":{"DB_PASSWORD":"Tr0ub4dor&`+`3x"},"again":["`+testSecret("1")+`","`+testSecret("1")+`"]}`)))
-	mustHandoff(t, tp, "next")
+	storetest.Append(t, tp, repo.Event("x", []byte(`{"env":{"DB_PASSWORD":"Tr0ub4dor&`+`3x"},"again":["`+storetest.Secret("1")+`","`+storetest.Secret("1")+`"]}`)))
+	storetest.Handoff(t, tp, "next")
 	third := mustHead(t, tp)
 	wantFound(t, mustScan(t, s, []gitstore.Hash{third}, []gitstore.Hash{second}), "5 password-assignment payload.data.env.DB_PASSWORD", "5 github-token payload.data.again[0]")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{second, third, third}, nil), "3 github-token payload.content",
 		"5 password-assignment payload.data.env.DB_PASSWORD", "5 github-token payload.data.again[0]")
 
-	err := error(&SecretsError{Findings: mustScan(t, s, []gitstore.Hash{third}, nil)})
-	wantIs(t, err, ErrConflict)
+	err := error(&repo.SecretsError{Findings: mustScan(t, s, []gitstore.Hash{third}, nil)})
+	storetest.WantIs(t, err, repo.ErrConflict)
 	for _, part := range []string{"@3", `"main"`, "github-token", "and 2 more", "ghp_a7…"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("no %q in %v", part, err)
 		}
 	}
-	if strings.Contains(err.Error(), testSecret("1")) || !strings.Contains(fmt.Sprint(Hints(err)), "purge-or-allow") {
-		t.Errorf("%v (%s)", err, Hints(err))
+	if strings.Contains(err.Error(), storetest.Secret("1")) || !strings.Contains(fmt.Sprint(repo.Hints(err)), "purge-or-allow") {
+		t.Errorf("%v (%s)", err, repo.Hints(err))
 	}
 
 	for _, f := range mustScan(t, s, []gitstore.Hash{third}, nil) {
-		if err := s.in().AllowSecret(f.Fingerprint); err != nil {
+		if err := storetest.Inner(s).AllowSecret(f.Fingerprint); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,37 +94,37 @@ func TestScanFindsWhatIsNew(t *testing.T) {
 // Forks, merges and tags are looked through, and what a fork shares with what is known is
 // not.
 func TestScanForksAndTags(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	mustAppend(t, tp, Message("user", testSecret("1")))
-	mustCheckpoint(t, tp)
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	storetest.Append(t, tp, repo.Message("user", storetest.Secret("1")))
+	storetest.Checkpoint(t, tp)
 	f, err := tp.Fork(t.Context(), "try")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, f, Message("user", "in the fork "+testSecret("2")))
-	mustAppend(t, tp, Message("user", "meanwhile"))
-	mustCheckpoint(t, tp)
+	storetest.Append(t, f, repo.Message("user", "in the fork "+storetest.Secret("2")))
+	storetest.Append(t, tp, repo.Message("user", "meanwhile"))
+	storetest.Checkpoint(t, tp)
 	known := mustHead(t, tp)
-	if _, err := join.Merge(t.Context(), f.in(), join.Options{}); err != nil {
+	if _, err := join.Merge(t.Context(), storetest.InnerTape(f), join.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	merged := mustHead(t, tp)
 	// The fork's own line, and that under its new number.
 	wantFound(t, mustScan(t, s, []gitstore.Hash{merged}, []gitstore.Hash{known}), "3 github-token payload.content", "4 github-token payload.content")
 
-	h, err := tp.Handoff(t.Context(), Anchor{Name: "next", Summary: "use " + testSecret("3")})
+	h, err := tp.Handoff(t.Context(), repo.Anchor{Name: "next", Summary: "use " + storetest.Secret("3")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tag, err := s.in().Git().Ref("refs/tags/" + h.Tag)
+	tag, err := storetest.Inner(s).Git().Ref("refs/tags/" + h.Tag)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantFound(t, mustScan(t, s, []gitstore.Hash{tag, mustHead(t, tp)}, []gitstore.Hash{merged}), "5 github-token payload.state.summary")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{tag}, []gitstore.Hash{mustHead(t, tp)}), "0 github-token message")
-	runGit(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org", "tag", "-a", "-m", "tagged "+testSecret("4"), "own-tag", tag.String())
-	own, err := s.in().Git().Ref("refs/tags/own-tag")
+	storetest.Git(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org", "tag", "-a", "-m", "tagged "+storetest.Secret("4"), "own-tag", tag.String())
+	own, err := storetest.Inner(s).Git().Ref("refs/tags/own-tag")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,53 +135,53 @@ func TestScanForksAndTags(t *testing.T) {
 // no entries, messages, and what a later commit has taken away again.
 func TestScanWhatIsNoTape(t *testing.T) {
 	dir := t.TempDir()
-	runGit(t, dir, "init", "-q", "-b", "main")
+	storetest.Git(t, dir, "init", "-q", "-b", "main")
 	commit := func(message string, files map[string]string) gitstore.Hash {
 		t.Helper()
 		for name, content := range files {
-			if err := (&Store{}).in().FS().MkdirAll(filepath.Dir(filepath.Join(dir, name))); err != nil {
+			if err := storetest.Inner((&repo.Store{})).FS().MkdirAll(filepath.Dir(filepath.Join(dir, name))); err != nil {
 				t.Fatal(err)
 			}
-			writeFile(t, filepath.Join(dir, name), []byte(content))
+			storetest.WriteFile(t, filepath.Join(dir, name), []byte(content))
 		}
-		runGit(t, dir, "add", "-A")
-		runGit(t, dir, "-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-q", "--allow-empty", "-m", message)
-		h, err := gitstore.ParseHash(runGit(t, dir, "rev-parse", "HEAD"))
+		storetest.Git(t, dir, "add", "-A")
+		storetest.Git(t, dir, "-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-q", "--allow-empty", "-m", message)
+		h, err := gitstore.ParseHash(storetest.Git(t, dir, "rev-parse", "HEAD"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return h
 	}
 	messages := "anchors/001_x/messages.jsonl"
-	one := commit("first", map[string]string{"notes.txt": "see " + testSecret("1"), "message": testSecret("9"), messages: "{\"id\":1,\"kind\":\"x\",\"payload\":{}}\n"})
-	two := commit("second "+testSecret("2"), map[string]string{"notes.txt": "nothing", messages: "{\"id\":1,\"kind\":\"x\",\"payload\":{}}\n{\"id\":2,\"broken \\u0067hp_" + testSecret("3")[4:] + "\n"})
-	three := commit("third", map[string]string{"notes.txt": "see " + testSecret("1") + " and " + testSecret("4"),
-		messages: "{\"id\":1,\"kind\":\"x\",\"payload\":{\"a\":\"" + testSecret("5") + "\"}}\n", "anchors/001_x/other.jsonl": "x " + testSecret("6")})
+	one := commit("first", map[string]string{"notes.txt": "see " + storetest.Secret("1"), "message": storetest.Secret("9"), messages: "{\"id\":1,\"kind\":\"x\",\"payload\":{}}\n"})
+	two := commit("second "+storetest.Secret("2"), map[string]string{"notes.txt": "nothing", messages: "{\"id\":1,\"kind\":\"x\",\"payload\":{}}\n{\"id\":2,\"broken \\u0067hp_" + storetest.Secret("3")[4:] + "\n"})
+	three := commit("third", map[string]string{"notes.txt": "see " + storetest.Secret("1") + " and " + storetest.Secret("4"),
+		messages: "{\"id\":1,\"kind\":\"x\",\"payload\":{\"a\":\"" + storetest.Secret("5") + "\"}}\n", "anchors/001_x/other.jsonl": "x " + storetest.Secret("6")})
 
 	opened, err := workspace.OpenBare(filepath.Join(dir, ".git"))
-	mustDo(t, err)
-	s := (*Store)(opened)
+	storetest.Must(t, err)
+	s := (*repo.Store)(opened)
 	wantFound(t, mustScan(t, s, []gitstore.Hash{one}, nil), "0 github-token message", "0 github-token notes.txt")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{two}, []gitstore.Hash{one}), "0 github-token "+messages, "0 github-token message")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{three}, []gitstore.Hash{two}), "1 github-token payload.a", "0 github-token anchors/001_x/other.jsonl",
 		"0 github-token notes.txt", "0 github-token notes.txt")
-	four := commit("fourth", map[string]string{"notes.txt": "see " + testSecret("1") + " and " + testSecret("4") + " still"})
+	four := commit("fourth", map[string]string{"notes.txt": "see " + storetest.Secret("1") + " and " + storetest.Secret("4") + " still"})
 	wantFound(t, mustScan(t, s, []gitstore.Hash{four}, []gitstore.Hash{three}))
 
 	// Fails closed.
-	blob := runGit(t, dir, "rev-parse", "HEAD:notes.txt")
-	if err := s.in().FS().Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])); err != nil {
+	blob := storetest.Git(t, dir, "rev-parse", "HEAD:notes.txt")
+	if err := storetest.Inner(s).FS().Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])); err != nil {
 		t.Fatal(err)
 	}
-	c := outgoing.NewSecretScan(s.in())
+	c := outgoing.NewSecretScan(storetest.Inner(s))
 	c.Know(three)
 	_, err = c.Look(t.Context(), "main", []gitstore.Hash{four})
-	wantIs(t, err, ErrCorrupt)
-	_, err = outgoing.NewSecretScan(s.in()).Look(t.Context(), "main", []gitstore.Hash{{1}})
-	wantIs(t, err, ErrCorrupt)
+	storetest.WantIs(t, err, repo.ErrCorrupt)
+	_, err = outgoing.NewSecretScan(storetest.Inner(s)).Look(t.Context(), "main", []gitstore.Hash{{1}})
+	storetest.WantIs(t, err, repo.ErrCorrupt)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = outgoing.NewSecretScan(s.in()).Look(ctx, "main", []gitstore.Hash{three}); !errors.Is(err, context.Canceled) {
+	if _, err = outgoing.NewSecretScan(storetest.Inner(s)).Look(ctx, "main", []gitstore.Hash{three}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -187,30 +189,30 @@ func TestScanWhatIsNoTape(t *testing.T) {
 // TestScanIsComplete: whatever was committed in whatever steps, a secret in an entry is
 // found exactly once for it.
 func TestScanIsComplete(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
 	var heads []gitstore.Hash
 	want := map[int64]bool{}
 	for i := range 120 {
 		text := strings.Repeat("plain text ", 300)
 		if i%17 == 0 {
-			text += testSecret(fmt.Sprint(i % 10))
+			text += storetest.Secret(fmt.Sprint(i % 10))
 		}
-		e := mustAppend(t, tp, Message("user", text), Event("e", nil))[0]
+		e := storetest.Append(t, tp, repo.Message("user", text), repo.Event("e", nil))[0]
 		if i%17 == 0 {
 			want[e.ID] = true
 		}
 		switch {
 		case i%29 == 0:
-			mustHandoff(t, tp, fmt.Sprintf("p%d", i))
+			storetest.Handoff(t, tp, fmt.Sprintf("p%d", i))
 		case i%7 == 0:
-			mustCheckpoint(t, tp)
+			storetest.Checkpoint(t, tp)
 		}
 		heads = append(heads, mustHead(t, tp))
 	}
-	mustCheckpoint(t, tp)
+	storetest.Checkpoint(t, tp)
 	last := mustHead(t, tp)
-	found, err := outgoing.NewSecretScan(s.in()).Look(t.Context(), "main", []gitstore.Hash{last})
+	found, err := outgoing.NewSecretScan(storetest.Inner(s)).Look(t.Context(), "main", []gitstore.Hash{last})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,18 +239,18 @@ func TestScanIsComplete(t *testing.T) {
 }
 
 func BenchmarkScanSecrets(b *testing.B) {
-	s := testStore(b, nil)
-	tp := openTape(b, s, "main")
+	s := storetest.New(b, nil)
+	tp := storetest.Tape(b, s, "main")
 	total := int64(0)
 	for i := range 20 {
-		var drafts []Draft
+		var drafts []repo.Draft
 		for range 50 {
 			text := strings.Repeat("\tif err := s.step(ctx, \"token\"); err != nil {\n\t\treturn err\n\t}\n", 60)
 			total += int64(len(text))
-			drafts = append(drafts, Message("user", text))
+			drafts = append(drafts, repo.Message("user", text))
 		}
-		mustAppend(b, tp, drafts...)
-		mustHandoff(b, tp, fmt.Sprintf("p%d", i))
+		storetest.Append(b, tp, drafts...)
+		storetest.Handoff(b, tp, fmt.Sprintf("p%d", i))
 	}
 	tips := []gitstore.Hash{mustHead(b, tp)}
 	b.SetBytes(total)
@@ -260,30 +262,30 @@ func BenchmarkScanSecrets(b *testing.B) {
 // Names in commits and tags are looked through, too; and a remote that is pushed to at
 // another address than it is fetched from is asked there.
 func TestScanNamesAndAddresses(t *testing.T) {
-	s := testStore(t, nil)
-	tp := openTape(t, s, "main")
-	mustAppend(t, tp, Message("user", "fine"))
-	mustCheckpoint(t, tp)
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	storetest.Append(t, tp, repo.Message("user", "fine"))
+	storetest.Checkpoint(t, tp)
 	head := mustHead(t, tp)
-	raw := runGit(t, s.Dir(), "cat-file", "commit", head.String())
+	raw := storetest.Git(t, s.Dir(), "cat-file", "commit", head.String())
 	file := filepath.Join(t.TempDir(), "commit")
-	mustDo(t, os.WriteFile(file, []byte(strings.Replace(raw, "\nauthor ", "\nauthor "+testSecret("1")+" ", 1)), 0o600))
-	named, err := gitstore.ParseHash(runGit(t, s.Dir(), "hash-object", "-t", "commit", "-w", file))
-	mustDo(t, err)
+	storetest.Must(t, os.WriteFile(file, []byte(strings.Replace(raw, "\nauthor ", "\nauthor "+storetest.Secret("1")+" ", 1)), 0o600))
+	named, err := gitstore.ParseHash(storetest.Git(t, s.Dir(), "hash-object", "-t", "commit", "-w", file))
+	storetest.Must(t, err)
 	if found := mustScan(t, s, []gitstore.Hash{named}, nil); len(found) != 1 {
 		t.Errorf("found %+v", found)
 	}
 
 	dir := t.TempDir()
 	for _, name := range []string{"old.git", "new.git"} {
-		runGit(t, dir, "init", "-q", "--bare", name)
+		storetest.Git(t, dir, "init", "-q", "--bare", name)
 	}
-	mustDo(t, s.AddRemote(t.Context(), "origin", filepath.Join(dir, "old.git")))
-	mustAppend(t, tp, Message("user", testSecret("2")))
-	mustCheckpoint(t, tp)
-	runGit(t, s.Dir(), "push", "-q", "--no-verify", "origin", "tape/main")
-	runGit(t, s.Dir(), "config", "remote.origin.pushurl", filepath.Join(dir, "new.git"))
-	if _, err := s.Push(t.Context(), "origin", nil); !errors.As(err, new(*SecretsError)) {
+	storetest.Must(t, s.AddRemote(t.Context(), "origin", filepath.Join(dir, "old.git")))
+	storetest.Append(t, tp, repo.Message("user", storetest.Secret("2")))
+	storetest.Checkpoint(t, tp)
+	storetest.Git(t, s.Dir(), "push", "-q", "--no-verify", "origin", "tape/main")
+	storetest.Git(t, s.Dir(), "config", "remote.origin.pushurl", filepath.Join(dir, "new.git"))
+	if _, err := s.Push(t.Context(), "origin", nil); !errors.As(err, new(*repo.SecretsError)) {
 		t.Errorf("the push to another address says %v", err)
 	}
 }

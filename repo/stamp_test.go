@@ -1,20 +1,22 @@
-package repo
+package repo_test
 
 import (
 	"os"
 	"path/filepath"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
 // TestStamp: whatever is written to a tape, by whom ever, shows in its stamp, and nothing else does.
 func TestStamp(t *testing.T) {
 	t.Parallel()
-	s := testStore(t, nil)
+	s := storetest.New(t, nil)
 	tp, err := s.Tape(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Open(t.Context(), s.Dir(), nil)
+	again, err := repo.Open(t.Context(), s.Dir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,19 +24,19 @@ func TestStamp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, tp, Message("user", "one"))
+	storetest.Append(t, tp, repo.Message("user", "one"))
 	var before string
 	for _, step := range []struct {
 		what    string
 		do      func()
 		changes bool
 	}{
-		{"an entry", func() { mustAppend(t, tp, Message("user", "two")) }, true},
-		{"nothing", func() { entriesOf(t, tp, Query{}) }, false},
-		{"an entry of somebody else", func() { mustAppend(t, other, Message("user", "two")) }, true},
-		{"several of another kind", func() { mustAppend(t, other, Event("a", nil), Event("b", nil)) }, true},
-		{"a handoff", func() { mustHandoff(t, other, "next") }, true},
-		{"an entry behind it", func() { mustAppend(t, tp, Message("user", "three")) }, true},
+		{"an entry", func() { storetest.Append(t, tp, repo.Message("user", "two")) }, true},
+		{"nothing", func() { storetest.Entries(t, tp, repo.Query{}) }, false},
+		{"an entry of somebody else", func() { storetest.Append(t, other, repo.Message("user", "two")) }, true},
+		{"several of another kind", func() { storetest.Append(t, other, repo.Event("a", nil), repo.Event("b", nil)) }, true},
+		{"a handoff", func() { storetest.Handoff(t, other, "next") }, true},
+		{"an entry behind it", func() { storetest.Append(t, tp, repo.Message("user", "three")) }, true},
 		{"a line by hand, of which no note tells", func() {
 			file := filepath.Join(tp.WorkTree(), "anchors", "002_next", "messages.jsonl")
 			data, err := os.ReadFile(file)
@@ -65,7 +67,7 @@ func TestStamp(t *testing.T) {
 			t.Errorf("%s: it was\n%s and is\n%s", step.what, before, now)
 		}
 		before = now
-		if r := pointOf(t, tp, ""); r.Last() != int64(len(entriesOf(t, tp, Query{}))) || last > r.Last() {
+		if r := pointOf(t, tp, ""); r.Last() != int64(len(storetest.Entries(t, tp, repo.Query{}))) || last > r.Last() {
 			t.Errorf("%s: the last entry is %d, that of the stamp %d", step.what, r.Last(), last)
 		}
 	}

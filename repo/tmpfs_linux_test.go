@@ -1,4 +1,4 @@
-package repo
+package repo_test
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
 	"testing"
 )
 
@@ -14,28 +16,28 @@ import (
 // which there is no room says so and leaves nothing; with room again it goes on.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	changes := map[string]func(tp *Tape) (int, error){
-		"append": func(tp *Tape) (int, error) {
-			_, err := tp.Append(t.Context(), nil, big(40_000, "one "))
+	changes := map[string]func(tp *repo.Tape) (int, error){
+		"append": func(tp *repo.Tape) (int, error) {
+			_, err := tp.Append(t.Context(), nil, storetest.Big(40_000, "one "))
 			return 1, err
 		},
-		"batch": func(tp *Tape) (int, error) {
-			_, err := tp.Append(t.Context(), nil, big(90_000, "a"), Event("b", nil), big(90_000, "c"), big(90_000, "d"), big(90_000, "e"))
+		"batch": func(tp *repo.Tape) (int, error) {
+			_, err := tp.Append(t.Context(), nil, storetest.Big(90_000, "a"), repo.Event("b", nil), storetest.Big(90_000, "c"), storetest.Big(90_000, "d"), storetest.Big(90_000, "e"))
 			return 5, err
 		},
-		"handoff": func(tp *Tape) (int, error) {
-			_, err := tp.Handoff(t.Context(), Anchor{Name: "next", Summary: strings.Repeat("s", 30_000)})
+		"handoff": func(tp *repo.Tape) (int, error) {
+			_, err := tp.Handoff(t.Context(), repo.Anchor{Name: "next", Summary: strings.Repeat("s", 30_000)})
 			if err != nil {
 				return 0, err
 			}
-			_, err = tp.Append(t.Context(), nil, big(60_000, "after it "))
+			_, err = tp.Append(t.Context(), nil, storetest.Big(60_000, "after it "))
 			if err != nil {
 				return 1, err // the handoff itself was done
 			}
 			return 2, nil
 		},
-		"checkpoint": func(tp *Tape) (int, error) {
-			if _, err := tp.Append(t.Context(), nil, big(60_000, "uncommitted ")); err != nil {
+		"checkpoint": func(tp *repo.Tape) (int, error) {
+			if _, err := tp.Append(t.Context(), nil, storetest.Big(60_000, "uncommitted ")); err != nil {
 				return 0, err
 			}
 			_, _, err := tp.Checkpoint(t.Context())
@@ -46,13 +48,13 @@ func TestFullDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			disk := testkit.SmallDisk(t, 2<<20)
 			dir := filepath.Join(disk, "ws")
-			s, _, err := Init(t.Context(), dir, nil)
+			s, _, err := repo.Init(t.Context(), dir, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ballast := filepath.Join(disk, "ballast")
-			writeFile(t, ballast, make([]byte, 500<<10))
-			tp := openTape(t, s, "")
+			storetest.WriteFile(t, ballast, make([]byte, 500<<10))
+			tp := storetest.Tape(t, s, "")
 			want, full := 1, 0
 			for full < 3 {
 				n, err := change(tp)
@@ -64,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 				if !errors.Is(err, syscall.ENOSPC) {
 					t.Fatalf("the error does not say that the disk is full: %v", err)
 				}
-				got := len(entriesOf(t, openTape(t, reopen(t, dir), ""), Query{}))
+				got := len(storetest.Entries(t, storetest.Tape(t, storetest.Reopen(t, dir), ""), repo.Query{}))
 				switch name {
 				case "handoff", "checkpoint": // two calls: the first may have succeeded
 					if got != want && got != want+1 {
@@ -88,10 +90,10 @@ func TestFullDisk(t *testing.T) {
 			if err != nil {
 				t.Fatalf("with room again: %v", err)
 			}
-			if got := len(entriesOf(t, tp, Query{})); got != want+n {
+			if got := len(storetest.Entries(t, tp, repo.Query{})); got != want+n {
 				t.Errorf("%d entries with room again, want %d", got, want+n)
 			}
-			healthy(t, dir)
+			storetest.Healthy(t, dir)
 		})
 	}
 }

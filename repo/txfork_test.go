@@ -1,9 +1,10 @@
-package repo
+package repo_test
 
 import (
 	"fmt"
 	"strings"
 	"tape/internal/store/forks"
+	"tape/repo"
 	"testing"
 )
 
@@ -11,7 +12,7 @@ import (
 // makes each merge again from its parents.
 func TestTxForkIsAMerge(t *testing.T) {
 	ctx := t.Context()
-	s, _, err := Init(ctx, t.TempDir(), nil)
+	s, _, err := repo.Init(ctx, t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,10 +20,10 @@ func TestTxForkIsAMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = m.Update(ctx, func(tx *Tx) error {
+	_, err = m.Update(ctx, func(tx *repo.Tx) error {
 		var open []*forks.TxFork
 		for i := range 3 {
-			if _, err := tx.Append(ctx, Message("user", fmt.Sprintf("task %d", i))); err != nil {
+			if _, err := tx.Append(ctx, repo.Message("user", fmt.Sprintf("task %d", i))); err != nil {
 				return err
 			}
 			f, err := forks.InTx(ctx, tx, fmt.Sprintf("agent-%d", i))
@@ -31,19 +32,19 @@ func TestTxForkIsAMerge(t *testing.T) {
 			}
 			open = append(open, f)
 			for range 2 + i {
-				if err := f.Append(ctx, Message("assistant", strings.Repeat("x", 150_000))); err != nil {
+				if err := f.Append(ctx, repo.Message("assistant", strings.Repeat("x", 150_000))); err != nil {
 					return err
 				}
 			}
 		}
-		if _, err := tx.Handoff(ctx, Anchor{Name: "compacted"}); err != nil {
+		if _, err := tx.Handoff(ctx, repo.Anchor{Name: "compacted"}); err != nil {
 			return err
 		}
 		for _, f := range open {
-			if err := f.Append(ctx, Draft{Kind: KindAnchor, Payload: []byte(`{"name":"inner"}`)}); err != nil {
+			if err := f.Append(ctx, repo.Draft{Kind: repo.KindAnchor, Payload: []byte(`{"name":"inner"}`)}); err != nil {
 				return err
 			}
-			if err := f.Append(ctx, Event("done", nil)); err != nil {
+			if err := f.Append(ctx, repo.Event("done", nil)); err != nil {
 				return err
 			}
 			if err := f.Merge(ctx); err != nil {

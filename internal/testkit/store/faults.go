@@ -1,0 +1,353 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"tape/internal/git/disk"
+	"tape/internal/store/layout"
+	"tape/internal/testkit"
+	"tape/repo"
+	"testing"
+)
+
+// ErrFault is what a Faulty disk fails with.
+var ErrFault = errors.New("injected fault")
+
+// Faulty is a disk whose n-th operation fails, and with gap set, so many operations
+// later, all.
+type Faulty struct {
+	mu   sync.Mutex
+	N    int
+	Gap  int
+	Seen int
+	Log  []string
+	// warned is what the store had to say meanwhile.
+	warned string
+	// Lossy, if set, is told of what succeeds.
+	Lossy *testkit.LossyDisk
+}
+
+// Fault is asked before each operation on the disk.
+func (f *Faulty) Fault(op disk.Op, path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Seen++
+	if f.Seen == f.N || f.Gap > 0 && f.Seen >= f.N+f.Gap {
+		f.Log = append(f.Log, fmt.Sprintf("%s %s", op, filepath.Base(path)))
+		return ErrFault
+	}
+	if f.Lossy != nil {
+		f.Lossy.Before(op, path)
+	}
+	return nil
+}
+
+func (f *Faulty) warn(said string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.warned += said + "\n"
+}
+
+// Hit reports whether any operation was made to fail.
+func (f *Faulty) Hit() bool { return len(f.Log) > 0 }
+
+// FaultCase is a change to a workspace that is interrupted at each of its steps.
+type FaultCase struct {
+	Name  string
+	Setup func(t *testing.T, s *repo.Store)
+	Run   func(ctx context.Context, s *repo.Store) error
+	// Between: there is a state between before and after that is good in itself.
+	Between func(ctx context.Context, s *repo.Store) error
+	// Extra: more of the same. Fewer operations are tried, but in the long runs.
+	Extra bool
+	// Late: an entry of it may be there without the commit that follows it, which the next
+	// one then makes.
+	Late bool
+	// Merging: git has stopped in a merge, which verify tells of until the change is made.
+	Merging bool
+	// Unseen: nobody can tell it from what the workspace shows.
+	Unseen bool
+}
+
+// OnTape is a change to one tape of a workspace.
+func OnTape(name string, f func(ctx context.Context, tp *repo.Tape) error) func(context.Context, *repo.Store) error {
+	return func(ctx context.Context, s *repo.Store) error {
+		tp, err := s.Tape(ctx, name)
+		if err != nil {
+			return err
+		}
+		return f(ctx, tp)
+	}
+}
+
+// Template is a workspace in the state before a change, and what the change makes of it.
+type Template struct {
+	FaultCase
+	saved string // the state before
+	dir   string // where it is put each time: paths of linked worktrees are absolute
+	old, new,
+	half Outcome // half: between them, or nothing
+}
+
+// Outcome is all that a reader can learn of a workspace, and what git has of it.
+type Outcome struct{ picture, history string }
+
+// OutcomeOf reads the outcome of a change.
+func OutcomeOf(t *testing.T, s *repo.Store) Outcome {
+	t.Helper()
+	refs := History(t, s.Dir()) // before reading, which may complete a merge of git's
+	return Outcome{ForkPicture(t, s), refs}
+}
+
+// Template prepares the workspace of a case, and makes its change once without a fault.
+func (c FaultCase) Template(t *testing.T) *Template {
+	t.Helper()
+	root := t.TempDir()
+	tm := &Template{FaultCase: c, saved: filepath.Join(root, "saved"), dir: filepath.Join(root, "ws")}
+	s, _, err := repo.Init(t.Context(), tm.dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Setup(t, s)
+	CopyTree(t, tm.dir, tm.saved)
+	after := func(run func(context.Context, *repo.Store) error) Outcome {
+		tm.putBack(t)
+		s := OpenFaulty(t, tm.dir, nil)
+		if err := run(t.Context(), s); err != nil {
+			t.Fatalf("without a fault: %v", err)
+		}
+		Healthy(t, tm.dir)
+		return OutcomeOf(t, s)
+	}
+	tm.old = OutcomeOf(t, OpenFaulty(t, tm.dir, nil))
+	tm.new = after(c.Run)
+	if c.Between != nil {
+		tm.half = after(c.Between)
+	}
+	if (tm.old == tm.new) != c.Unseen {
+		t.Fatalf("the change changes nothing: %v", tm.old == tm.new)
+	}
+	return tm
+}
+
+// putBack makes the workspace what it was before the change.
+func (tm *Template) putBack(t *testing.T) {
+	t.Helper()
+	if err := os.RemoveAll(tm.dir); err != nil {
+		t.Fatal(err)
+	}
+	CopyTree(t, tm.saved, tm.dir)
+}
+
+// OpenFaulty opens a workspace on a disk that fails; nil is a disk that does not.
+func OpenFaulty(t *testing.T, dir string, f *Faulty) *repo.Store {
+	t.Helper()
+	o := &repo.Options{Now: testkit.Clock}
+	if f != nil {
+		o.Fs, o.Warn = &disk.FS{Fault: f.Fault}, f.warn
+	}
+	s, err := repo.Open(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Pace says which faults are tried: one in so many, beginning anywhere.
+type Pace struct {
+	Alone  int // of an operation that fails alone
+	Others int // of a disk that fails for good, and of extra changes
+	GoOn   int // of those tried, after how many more is recorded
+}
+
+// TryFaults interrupts each change until it is over before the fault.
+func TryFaults(t *testing.T, cases []FaultCase, p Pace) {
+	seed := testkit.Random(t).Uint64()
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 1))
+			tm := c.Template(t)
+			tried := 0
+			for _, longest := range []int{0, 1, Forgets, ForgetsLater, 12} {
+				// Nothing is recorded before a merge of git's is over.
+				if longest < 0 && !testkit.Forgets || longest == ForgetsLater && c.Merging {
+					continue
+				}
+				step := p.Alone
+				switch {
+				case longest < 0:
+					step = 2*p.Others - 1
+				case longest > 0 || c.Extra:
+					step = p.Others
+				}
+				for n := 1 + rng.IntN(step); ; n += step {
+					gap := longest
+					if longest > 1 {
+						gap = 2 + rng.IntN(longest-1)
+					}
+					if tm.Interrupted(t, n, gap) || t.Failed() {
+						t.Logf("gap up to %d: about %d operations", longest, n)
+						break
+					}
+					if tried++; tried%p.GoOn == 0 {
+						tm.goesOn(t)
+					}
+				}
+			}
+		})
+	}
+}
+
+// forgets, as a gap, is that of a disk that fails for good, and of which nothing is left
+// that was never synced.
+// With forgetsLater, one operation fails, and somebody goes on before the power goes.
+const (
+	Forgets      = -1
+	ForgetsLater = -2
+)
+
+// Interrupted runs the change with a fault at the n-th operation. It reports whether
+// the change was over before that.
+func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
+	tm.putBack(t)
+	f := &Faulty{N: n, Gap: gap}
+	if gap < 0 {
+		f.Gap, f.Lossy = gap-ForgetsLater, testkit.NewLossyDisk(t, tm.dir)
+		defer f.Lossy.Close()
+	}
+	err := tm.Run(t.Context(), OpenFaulty(t, tm.dir, f))
+	if f.Hit() && gap == ForgetsLater {
+		tm.goesOnThenForgets(t, f, err)
+		return false
+	}
+	if f.Hit() && gap == Forgets {
+		f.Lossy.Restart(t)
+	}
+	if !f.Hit() {
+		if err != nil {
+			t.Errorf("without a fault: %v", err)
+		}
+		return true
+	}
+	defer func() {
+		if t.Failed() {
+			t.Logf("operation %d failed, gap %d: %v; the call returned %v; warnings: %s", n, gap, f.Log, err, f.warned)
+		}
+	}()
+
+	// A reader that never heard of the fault.
+	s := OpenFaulty(t, tm.dir, nil)
+	before := ForkPicture(t, s)
+	switch {
+	case before != tm.old.picture && before != tm.new.picture && (tm.Between == nil || before != tm.half.picture):
+		t.Errorf("neither the old nor the new state:\n%.2000s\nold:\n%.2000s\nnew:\n%.2000s", before, tm.old.picture, tm.new.picture)
+		return false
+	case err == nil && before != tm.new.picture:
+		t.Errorf("the call reported success, but the state is\n%.2000s", before)
+	case err != nil && !errors.Is(err, ErrFault):
+		t.Errorf("the error hides its cause: %v", err)
+	}
+	// The next writer puts right what is left to do, and no reader notices.
+	if !tm.Merging || before != tm.old.picture {
+		Settled(t, tm.dir)
+	}
+	after := OutcomeOf(t, OpenFaulty(t, tm.dir, nil))
+	if after.picture != before {
+		t.Errorf("it changed when it was repaired, from\n%.2000s\nto\n%.2000s", before, after.picture)
+	}
+	if after.picture == tm.new.picture && !tm.Late && tm.old.picture != tm.new.picture {
+		got, want := withoutLeft(after.history), tm.new.history
+		if err != nil || f.warned != "" {
+			// A restored archive whose ref could not be removed does no harm.
+			got, want = withoutRefs(got, layout.ArchivePrefix), withoutRefs(want, layout.ArchivePrefix)
+		}
+		if got != want {
+			t.Errorf("the entries are those after the change, git's side is not:\n%s\nwant:\n%s", got, want)
+		}
+	}
+	if tm.old.picture == tm.new.picture && err == nil && f.warned == "" && after.history != tm.new.history {
+		t.Errorf("the call reported success, but git has\n%s\nwant:\n%s", after.history, tm.new.history)
+	}
+	if after.picture != tm.new.picture || tm.old.picture == tm.new.picture {
+		if err := tm.Run(t.Context(), s); err != nil {
+			t.Errorf("the next call: %v", err)
+		}
+		got := OutcomeOf(t, s)
+		if got.picture != tm.new.picture {
+			t.Errorf("the next call made\n%.2000s\nwant\n%.2000s", got.picture, tm.new.picture)
+		}
+		if got.history = withoutLeft(got.history); got.history != tm.new.history {
+			t.Errorf("the next call made of git's side\n%s\nwant:\n%s", got.history, tm.new.history)
+		}
+	}
+	return false
+}
+
+// withoutLeft leaves the tags of a fork out that is gone: it may have been cut off between
+// its branch and these, and nobody reads them.
+func withoutLeft(refs string) string {
+	if strings.Contains(refs, "refs/heads/fork/main/x ") {
+		return refs
+	}
+	return withoutRefs(refs, "refs/tags/anchor/"+layout.TapeSlug("main/x")+"/")
+}
+
+func withoutRefs(refs, prefix string) string {
+	all := strings.Split(refs, "\n")
+	return strings.Join(slices.DeleteFunc(all, func(ref string) bool { return strings.HasPrefix(ref, prefix) }), "\n")
+}
+
+// goesOn records more on every tape and fork.
+func (tm *Template) goesOn(t *testing.T) {
+	t.Helper()
+	s := OpenFaulty(t, tm.dir, nil)
+	for _, tp := range MustTapesAndForks(t, s) {
+		Append(t, tp, repo.Message("user", "on we go"))
+	}
+	Healthy(t, tm.dir)
+}
+
+// goesOnThenForgets records more on every tape and fork after a fault, and then the power
+// goes: what was acknowledged is there, once.
+func (tm *Template) goesOnThenForgets(t *testing.T, f *Faulty, err error) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("operation %d failed, and the call returned %v; warnings: %s", f.N, err, f.warned)
+		}
+	}()
+	s := OpenFaulty(t, tm.dir, &Faulty{Lossy: f.Lossy})
+	if OutcomeOf(t, s).picture == tm.old.picture && tm.old.picture != tm.new.picture {
+		Must(t, tm.Run(t.Context(), s))
+	}
+	want := map[string][]string{}
+	for _, tp := range MustTapesAndForks(t, s) {
+		Append(t, tp, repo.Message("user", "on we go"))
+		want[tp.Name()] = Lines(Entries(t, tp, repo.Query{}))
+	}
+	f.Lossy.Restart(t)
+	s = OpenFaulty(t, tm.dir, nil)
+	got := map[string][]string{}
+	for _, tp := range MustTapesAndForks(t, s) {
+		got[tp.Name()] = Lines(Entries(t, tp, repo.Query{}))
+		Append(t, tp, repo.Message("user", "and on"))
+	}
+	for name := range want {
+		if !slices.Equal(got[name], want[name]) {
+			t.Errorf("of %s there is\n%s\nwant\n%s", name, strings.Join(got[name], "\n"), strings.Join(want[name], "\n"))
+		}
+	}
+	// A fork may be back whose removal was never acknowledged.
+	if len(got) != len(want) && err == nil {
+		t.Errorf("there are %d tapes and forks, %d were written to", len(got), len(want))
+	}
+	Verified(t, tm.dir)
+}

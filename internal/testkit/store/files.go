@@ -1,0 +1,145 @@
+package storetest
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"testing"
+)
+
+// Remove deletes a file or folder that has to be there.
+func Remove(t testing.TB, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// EntryFiles is the content of all entry files.
+func EntryFiles(t testing.TB, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, pattern := range []string{"anchors/*/*", "tapes/*/anchors/*/*"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			fmt.Fprintf(&b, "%s\n%s\n", f, ReadFile(t, f))
+		}
+	}
+	return b.String()
+}
+
+// PlainGit runs git without this program on the PATH, so that it merges on its own.
+func PlainGit(t testing.TB, dir string, args ...string) (string, error) {
+	t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(git, append([]string{"-c", "user.name=Hand", "-c", "user.email=hand@example.org"}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(git))
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// Mkdir makes a folder with its parents.
+func Mkdir(t testing.TB, elem ...string) string {
+	t.Helper()
+	dir := filepath.Join(elem...)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Git runs git in a folder and returns what it prints, white space trimmed.
+func Git(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// ReadFile returns the content of a file.
+func ReadFile(t testing.TB, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// WriteFile writes a file.
+func WriteFile(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// CopyTree copies a folder, modification times included, so that a copied workspace
+// looks untouched since its last write.
+func CopyTree(t testing.TB, from, to string) {
+	t.Helper()
+	var folders []string
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			folders = append(folders, rel)
+			return os.MkdirAll(filepath.Join(to, rel), 0o700)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, rel), raw, info.Mode()); err != nil {
+			return err
+		}
+		return os.Chtimes(filepath.Join(to, rel), info.ModTime(), info.ModTime())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rel := range slices.Backward(folders) {
+		info, err := os.Stat(filepath.Join(from, rel))
+		if err == nil {
+			err = os.Chtimes(filepath.Join(to, rel), info.ModTime(), info.ModTime())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Hash parses a hash.
+func Hash(t testing.TB, hex string) gitstore.Hash {
+	t.Helper()
+	h, err := gitstore.ParseHash(hex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}

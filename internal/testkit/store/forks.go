@@ -1,0 +1,100 @@
+package storetest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"tape/internal/store/join"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+	"testing"
+)
+
+// Fork forks a tape at a point, the empty one being its end.
+func Fork(t testing.TB, tp *repo.Tape, name, at string) *repo.Tape {
+	t.Helper()
+	f, err := tp.ForkAt(t.Context(), name, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Merge merges a fork.
+func Merge(t testing.TB, f *repo.Tape, o join.Options) join.Result {
+	t.Helper()
+	m, err := join.Merge(t.Context(), InnerTape(f), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Texts are the contents of messages and the names of anchors and events, in order.
+func Texts(t testing.TB, tp *repo.Tape) string {
+	t.Helper()
+	var out []string
+	for i, e := range Entries(t, tp, repo.Query{}) {
+		if e.ID != int64(i+1) {
+			t.Errorf("%s: entry %d has the id %d", tp.Name(), i+1, e.ID)
+		}
+		key := "name"
+		if e.Kind == repo.KindMessage {
+			key = "content"
+		}
+		out = append(out, jsonl.GetString(e.Payload, key))
+	}
+	return strings.Join(out, " ")
+}
+
+// WantTexts fails unless a tape has these Texts.
+func WantTexts(t testing.TB, tp *repo.Tape, want string) {
+	t.Helper()
+	if got := Texts(t, tp); got != want {
+		t.Errorf("%s has\n%s\nwant\n%s", tp.Name(), got, want)
+	}
+}
+
+// TwoSides makes a fork x of main, and goes on in both.
+func TwoSides(t *testing.T, s *repo.Store) {
+	m := Tape(t, s, "main")
+	Append(t, m, repo.Message("user", "one"))
+	Handoff(t, m, "second")
+	x := Fork(t, m, "x", "")
+	Append(t, x, repo.Message("user", "x1"), repo.Event("x2", nil))
+	Handoff(t, x, "in the fork")
+	Append(t, x, repo.Message("user", "x3"))
+	Append(t, m, repo.Message("user", "two"), repo.Event("three", nil))
+}
+
+// MergeWithGit merges fork/main/x into main as git or a host does, in one of several ways.
+func MergeWithGit(t *testing.T, dir, how string) {
+	commit := func(tree string) {
+		out := Git(t, dir, "-c", "user.name=Host", "-c", "user.email=host@example.org", "commit-tree", tree, "-p", "tape/main", "-p", "fork/main/x", "-m", "Merge branch 'fork/main/x'")
+		Git(t, dir, "update-ref", "refs/heads/tape/main", out)
+	}
+	switch how {
+	case "host, their tree":
+		commit("fork/main/x^{tree}")
+		Git(t, dir, "reset", "-q", "--hard")
+	case "host, our tree":
+		commit("tape/main^{tree}")
+	case "before the tool looks":
+		commit("tape/main^{tree}")
+		Git(t, dir, "pack-refs", "--all")
+	default:
+		// It may stop at a conflict: there is no tape on the PATH to merge files.
+		git, err := exec.LookPath("git")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "merge", "--no-ff", "-q", "-m", "by hand", "fork/main/x")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(git))
+		out, err := cmd.CombinedOutput()
+		if err != nil && !strings.Contains(string(out), "CONFLICT") && !strings.Contains(string(out), "conflict") {
+			t.Fatalf("git merge: %v\n%s", err, out)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+	"testing"
+)
+
+// MustTapesAndForks is TapesAndForks without an error.
+func MustTapesAndForks(t *testing.T, s *repo.Store) []*repo.Tape {
+	t.Helper()
+	all, err := TapesAndForks(t.Context(), s)
+	Must(t, err)
+	return all
+}
+
+// ForkPicture is all that a reader can learn of tapes and forks.
+func ForkPicture(t *testing.T, s *repo.Store) string {
+	t.Helper()
+	out := MustPicture(t, s)
+	forks, err := s.Forks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range forks {
+		out += "fork " + f.Name() + "\n" + strings.Join(Lines(Entries(t, f, repo.Query{})), "\n") + "\n"
+	}
+	return out
+}
+
+// Collect runs a query.
+func Collect(ctx context.Context, tp *repo.Tape, q repo.Query) ([]repo.Entry, error) {
+	var out []repo.Entry
+	for e, err := range tp.Entries(ctx, q) {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// Entries runs a query that has to work.
+func Entries(t testing.TB, tp *repo.Tape, q repo.Query) []repo.Entry {
+	t.Helper()
+	out, err := Collect(t.Context(), tp, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Lines are the stored lines of entries.
+func Lines(entries []repo.Entry) []string {
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = string(e.Raw)
+	}
+	return out
+}
+
+// IDs are the ids of entries.
+func IDs(entries []repo.Entry) []int64 {
+	out := make([]int64, len(entries))
+	for i, e := range entries {
+		out[i] = e.ID
+	}
+	return out
+}
+
+// Picture is all that a reader can learn of a workspace, as text.
+func Picture(ctx context.Context, s *repo.Store) (string, error) {
+	var b bytes.Buffer
+	tapes, err := s.Tapes(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, tp := range tapes {
+		fmt.Fprintf(&b, "tape %s\n", tp.Name())
+		entries, err := Collect(ctx, tp, repo.Query{})
+		if err != nil {
+			return "", err
+		}
+		for _, e := range entries {
+			fmt.Fprintf(&b, "%s in %d %s\n", e.Raw, e.AnchorSeq, e.Anchor)
+		}
+		artifacts, err := tp.Artifacts(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, a := range artifacts {
+			if len(a.Entries) > 0 {
+				fmt.Fprintf(&b, "artifact %s of %v\n", a.ID, a.Entries)
+			}
+		}
+		phases, err := tp.Phases(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, p := range phases {
+			fmt.Fprintf(&b, "phase %d %s %s %d-%d\n", p.Seq, p.Name, p.Folder, p.FirstID, p.LastID)
+		}
+	}
+	return b.String(), nil
+}
+
+// History is what git has of a workspace: every ref with the object that it names.
+func History(t testing.TB, dir string) string {
+	t.Helper()
+	refs, err := Inner(Reopen(t, dir)).Git().Refs("refs/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, ref := range refs {
+		fmt.Fprintf(&b, "%s %s\n", ref.Name, ref.Hash)
+	}
+	return b.String()
+}
+
+// MustPicture is Picture without an error.
+func MustPicture(t testing.TB, s *repo.Store) string {
+	t.Helper()
+	p, err := Picture(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TapesAndForks are all tapes and open forks of a workspace.
+func TapesAndForks(ctx context.Context, s *repo.Store) ([]*repo.Tape, error) {
+	tapes, err1 := s.Tapes(ctx)
+	forks, err2 := s.Forks(ctx)
+	return append(tapes, forks...), errors.Join(err1, err2)
+}
+
+// Said are the contents of a tape's messages, and the names of its anchors in brackets.
+func Said(t *testing.T, tp *repo.Tape) (out []string) {
+	t.Helper()
+	for _, e := range Entries(t, tp, repo.Query{}) {
+		switch e.Kind {
+		case repo.KindMessage:
+			out = append(out, jsonl.GetString(e.Payload, "content"))
+		case repo.KindAnchor:
+			out = append(out, "["+jsonl.GetString(e.Payload, "name")+"]")
+		}
+	}
+	return out
+}

@@ -1,0 +1,110 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"tape/internal/store/join"
+	"tape/internal/store/remotes"
+	"tape/internal/testkit"
+	"tape/repo"
+	"testing"
+)
+
+// JoinAll brings everything together that was fetched.
+func JoinAll(ctx context.Context, s *repo.Store) error {
+	_, todo, err := remotes.Published(ctx, Inner(s), "origin", nil)
+	for _, status := range todo {
+		if err != nil {
+			return err
+		}
+		status, err = join.Join(ctx, Inner(s), "origin", status.Tape)
+		err = errors.Join(err, status.Err)
+	}
+	return err
+}
+
+// HealthyRemote is a bare repository of a tape with handoffs, a fork that was merged and
+// one that is open.
+func HealthyRemote(t testing.TB) string {
+	t.Helper()
+	s := New(t, nil)
+	tp := Tape(t, s, "main")
+	Append(t, tp, repo.Message("user", "one"), repo.Event("started", nil))
+	Handoff(t, tp, "second")
+	Append(t, tp, repo.Message("user", "two"))
+	Handoff(t, tp, "third")
+	Append(t, tp, repo.Message("user", "three"), repo.Message("assistant", "four"))
+	merged := Fork(t, tp, "merged", "")
+	Append(t, merged, repo.Message("user", "of the fork"))
+	Append(t, tp, repo.Message("user", "five"))
+	Merge(t, merged, join.Options{})
+	open := Fork(t, tp, "try", "")
+	Append(t, open, repo.Message("user", "tried"))
+	Handoff(t, open, "tried")
+	dir := filepath.Join(t.TempDir(), "good.git")
+	Git(t, s.Dir(), "clone", "-q", "--mirror", "--no-hardlinks", ".", dir)
+	return dir
+}
+
+// Published makes a remote with a tape that somebody else has gone on with, and fetches
+// it. With both, the tape has gone on here, too: with a phase, and what is not committed.
+func Published(t *testing.T, s *repo.Store, both bool) (remote string) {
+	t.Helper()
+	ctx, m := t.Context(), Tape(t, s, "main")
+	Append(t, m, repo.Message("user", "one"))
+	Handoff(t, m, "second")
+	remote = filepath.Join(t.TempDir(), "remote.git")
+	Git(t, s.Dir(), "init", "-q", "--bare", remote)
+	Must(t, s.AddRemote(ctx, "origin", remote))
+	Push(t, s, nil)
+	other := Clone(t, remote)
+	theirs := Tape(t, other, "main")
+	Append(t, theirs, repo.Message("user", "theirs"))
+	Handoff(t, theirs, "third")
+	Append(t, theirs, repo.Message("user", "theirs again"))
+	Push(t, other, nil)
+	if both {
+		Append(t, m, repo.Message("user", "ours"))
+		Handoff(t, m, "ours")
+		Append(t, m, repo.Message("user", "ours again"))
+	}
+	_, err := s.Fetch(ctx, "origin", nil)
+	Must(t, err)
+	return remote
+}
+
+// Join joins what was fetched of main with the main that is here.
+func Join(ctx context.Context, s *repo.Store) error {
+	status, err := join.Join(ctx, Inner(s), "origin", "main")
+	return errors.Join(err, status.Err)
+}
+
+// Push pushes to origin, and every branch has to be taken.
+func Push(t testing.TB, s *repo.Store, o *repo.PushOptions) []repo.RefStatus {
+	t.Helper()
+	done, err := s.Push(t.Context(), "origin", o)
+	Must(t, err)
+	for _, d := range done {
+		Must(t, d.Err)
+	}
+	return done
+}
+
+// Clone clones a remote to a workspace that is checked when the test ends.
+func Clone(t testing.TB, remote string) *repo.Store {
+	t.Helper()
+	s, _, err := repo.Clone(t.Context(), remote, filepath.Join(t.TempDir(), "clone"), &repo.CloneOptions{Options: repo.Options{Now: testkit.Clock}})
+	Must(t, err)
+	HealthyAtEnd(t, s.Dir())
+	return s
+}
+
+// Remote makes a bare repository, which is the store's remote origin.
+func Remote(t testing.TB, s *repo.Store) (remote string) {
+	t.Helper()
+	remote = filepath.Join(t.TempDir(), "remote.git")
+	Git(t, s.Dir(), "init", "-q", "--bare", remote)
+	Must(t, s.AddRemote(t.Context(), "origin", remote))
+	return remote
+}
