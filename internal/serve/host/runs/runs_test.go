@@ -1,0 +1,141 @@
+package runs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"tape/internal/serve/host/api"
+)
+
+func at(hours int) time.Time { return time.Date(2026, 11, 20, 9+hours, 0, 0, 0, time.UTC) }
+
+func status(err error) int {
+	var p *api.Problem
+	if errors.As(err, &p) {
+		return p.Status
+	}
+	return 0
+}
+
+// A token is void when its run is over or past its deadline, and after an hour without a call.
+func TestAlive(t *testing.T) {
+	for name, c := range map[string]struct {
+		status    string
+		minutes   int // since the last call, with an hour and a half to the deadline
+		alsoEnded bool
+		want      int
+	}{
+		"running":                {Running, 59, false, 0},
+		"idle":                   {Running, 61, false, http.StatusUnauthorized},
+		"over":                   {Completed, 1, false, http.StatusUnauthorized},
+		"over, asked about":      {Completed, 1, true, 0},
+		"over for long":          {Completed, 61, true, http.StatusUnauthorized},
+		"expired":                {Expired, 1, false, http.StatusGatewayTimeout},
+		"expired, asked about":   {Expired, 1, true, 0},
+		"cancelled":              {Cancelled, 1, false, http.StatusUnauthorized},
+		"failed, but asks again": {Failed, 1, false, http.StatusUnauthorized},
+	} {
+		r := New(Record{Status: c.status, Deadline: at(1).Add(30 * time.Minute)}, at(0))
+		if got := status(r.Alive(at(0).Add(time.Duration(c.minutes)*time.Minute), c.alsoEnded)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+	r := New(Record{Status: Running, Deadline: at(2)}, at(0))
+	for minute := 50; minute < 120; minute += 50 { // each call counts anew
+		if err := r.Alive(at(0).Add(time.Duration(minute)*time.Minute), false); err != nil {
+			t.Errorf("minute %d: %v", minute, err)
+		}
+	}
+	if got := status(r.Alive(at(2), false)); got != http.StatusGatewayTimeout || !r.Due(at(2)) || !r.Over(at(2)) || r.State() != Running {
+		t.Errorf("at its deadline: %d, due %v, over %v, %s", got, r.Due(at(2)), r.Over(at(2)), r.State())
+	}
+}
+
+// A run may do what its scopes say, in its conversation and the forks of that.
+func TestMay(t *testing.T) {
+	r := New(Record{Scopes: []string{"append"}, Tape: "c", Actor: "ann", Runner: "r"}, at(0))
+	for scope, want := range map[string]int{"append": 0, "": 0, "fork": http.StatusForbidden} {
+		if got := status(r.Need(scope)); got != want {
+			t.Errorf("%q: %d, want %d", scope, got, want)
+		}
+	}
+	for name, want := range map[string]bool{"c": true, "c/x": true, "c/x/y": true, "cc": false, "": false, "x/c": false} {
+		if r.Owns(name) != want {
+			t.Errorf("it owns %q: %v", name, !want)
+		}
+	}
+	for scope, want := range map[string]string{"actor": "ann", "runner": "r", "subject": "", "conversation": ""} {
+		if got := r.Owner(scope); got != want {
+			t.Errorf("the state of %s is that of %q", scope, got)
+		}
+	}
+}
+
+// The next server knows the runs, by id, token and key, but those that are over for long.
+func TestListIsKept(t *testing.T) {
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	var l List
+	if err := l.Load(nil, dir, at(0), log); err != nil {
+		t.Fatal(err)
+	}
+	hash := func(token string) string { sum := sha256.Sum256([]byte(token)); return hex.EncodeToString(sum[:]) }
+	records := map[string]Record{
+		"runs":     {Status: Running, Deadline: at(1), Key: "k", Steering: []api.Steer{{Text: "left"}}, Static: []Static{{Name: "s", SHA256: "0", Value: []byte(`1`)}}},
+		"over":     {Status: Completed, Deadline: at(1), Ended: at(0)},
+		"old":      {Status: Completed, Deadline: at(1), Ended: at(-200)},
+		"old, due": {Status: Running, Deadline: at(-200)},
+	}
+	for id, r := range records {
+		r.ID, r.TokenHash = id, hash("of "+id)
+		records[id] = r
+		l.Put(New(r, at(0)))
+		if err := l.Save(l.Get(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "torn.json"), []byte(`{"run_id":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var next List
+	if err := next.Load(nil, dir, at(0), log); err != nil {
+		t.Fatal(err)
+	}
+	var ids, due []string
+	for _, r := range next.All() {
+		ids = append(ids, r.ID)
+		if !reflect.DeepEqual(r.Record, records[r.ID]) {
+			t.Errorf("%s is\n%+v, was\n%+v", r.ID, r.Record, records[r.ID])
+		}
+		if r != next.Get(r.ID) || r != next.ByToken(sha256.Sum256([]byte("of "+r.ID))) {
+			t.Errorf("%s is not found", r.ID)
+		}
+	}
+	for _, r := range next.Due(at(0)) {
+		due = append(due, r.ID)
+	}
+	if slices.Sort(ids); !slices.Equal(ids, []string{"old, due", "over", "runs"}) || !slices.Equal(due, []string{"old, due"}) {
+		t.Errorf("known are %q, due are %q", ids, due)
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, "*.json"))
+	if len(left) != 4 { // the one that nobody can read stays
+		t.Errorf("there are %q", left)
+	}
+	if r := next.ByKey("k"); r == nil || r.ID != "runs" || next.ByKey("") != nil || next.ByKey("none") != nil {
+		t.Errorf("by its key: %+v", r)
+	}
+	r := next.Get("runs")
+	r.TokenHash = hash("another")
+	next.Put(r)
+	if next.ByToken(sha256.Sum256([]byte("of runs"))) != nil || next.ByToken(sha256.Sum256([]byte("another"))) != r {
+		t.Error("a run that gets another token keeps the former one")
+	}
+}

@@ -1,0 +1,74 @@
+package transcript
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/repo"
+)
+
+func entry(kind, payload string) repo.Entry {
+	return repo.Entry{ID: 7, Kind: kind, Payload: []byte(payload), Meta: []byte(`{"thread_id":"t"}`), Date: "2026-11-20T09:00:00+00:00"}
+}
+
+// What an entry is in a conversation, who speaks in it, and in which words.
+func TestItem(t *testing.T) {
+	for _, c := range []struct{ kind, payload, itemType, role, text string }{
+		{"message", `{"role":"user","content":"hello"}`, "message", "user", "hello"},
+		{"message", `{"role":"assistant","content":[{"type":"text","text":"one"},{"type":"image_url"},{"text":"two"}]}`, "message", "assistant", "one\ntwo"},
+		{"system", `{"content":"be brief"}`, "system", "system", "be brief"},
+		{"anchor", `{"name":"plan","state":{"summary":"all so far"}}`, "anchor", "system", "all so far"},
+		{"event", `{"name":"tool.call.started","data":{"arguments":{"a":1}}}`, "tool_call", "assistant", `{"a":1}`},
+		{"event", `{"name":"tool.call.completed","data":{"result":"done","arguments":{}}}`, "tool_result", "tool", "done"},
+		{"event", `{"name":"other","data":{"error":null,"text":""}}`, "event", "", ""},
+	} {
+		e := entry(c.kind, c.payload)
+		item := Item("c", e, "cursor", false)
+		if item.ItemType != c.itemType || item.Content != c.text || c.role != "" && item.Role != c.role {
+			t.Errorf("%s is %q of %q: %q", c.payload, item.ItemType, item.Role, item.Content)
+		}
+		if item.EventID != "c@7" || item.Seq != 7 || item.ThreadID != "t" || item.Cursor != "cursor" || item.Truncated || item.FullRef != "" {
+			t.Errorf("%+v", item)
+		}
+		if Has(e) != (c.itemType != "event") {
+			t.Errorf("%s is in the transcript: %v", c.payload, Has(e))
+		}
+		if Has(e) && !slices.Contains(Types()[c.itemType], TypeOf(e)) {
+			t.Errorf("%s is not among %q", TypeOf(e), Types()[c.itemType])
+		}
+	}
+}
+
+// What is long is cut between characters, and says where the whole is.
+func TestItemIsBounded(t *testing.T) {
+	item := Item("c", entry("message", `{"role":"user","content":"`+strings.Repeat("ü", 40_000)+`"}`), "", false)
+	if item.Content != strings.Repeat("ü", maxText) || !item.Truncated || item.FullRef != "/v1/events/7" || string(item.ContentJSON) != "null" {
+		t.Errorf("%d bytes, truncated %v, all at %q, JSON of %d bytes", len(item.Content), item.Truncated, item.FullRef, len(item.ContentJSON))
+	}
+	for text, want := range map[string]string{"": "", "abc": "abc", "abcd": "abc", "üüü": "üüü", "üüüü": "üüü"} {
+		if got := Cut(text, 3); got != want {
+			t.Errorf("%q is cut to %q", text, got)
+		}
+	}
+}
+
+// Encoded content is left out if nobody asks for it, and nothing else changes.
+func TestWithoutBinary(t *testing.T) {
+	for payload, want := range map[string]string{
+		`{"content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}`: `{"content":[{"image_url":{"url":"data:image/png;base64,"},"type":"image_url"}]}`,
+		`{"source":{"type":"base64","data":"AAAA"},"n":1.50}`:                                 `{"n":1.50,"source":{"data":"","type":"base64"}}`,
+	} {
+		if got, left := WithoutBinary([]byte(payload)); string(got) != want || !left {
+			t.Errorf("%s becomes %s", payload, got)
+		}
+		if item := Item("c", entry("message", payload), "", true); string(item.ContentJSON) != payload || item.ContentRedacted {
+			t.Errorf("with binary content it is %s", item.ContentJSON)
+		}
+	}
+	for _, payload := range []string{`{"content":"base64 is an encoding"}`, `{ "content" : "data:x" }`, `{"content":"see data:image/png, base64"}`} {
+		if got, left := WithoutBinary([]byte(payload)); string(got) != payload || left {
+			t.Errorf("%s becomes %s", payload, got)
+		}
+	}
+}
