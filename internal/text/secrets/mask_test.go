@@ -186,3 +186,24 @@ func TestManyCandidates(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMaskMost: a value with more secrets than one wants to mask is not masked at all.
+func TestMaskMost(t *testing.T) {
+	s, rng := New(), testkit.Random(t)
+	secret := func() string { return "ghp_" + made(rng, alnums, 36) }
+	inner := jsonl.AppendString(nil, fmt.Sprintf(`{"a":"%s"}`, secret()))
+	raw := fmt.Appendf(nil, `{"a":"%s\n%s","b":[%s],"c":"%s"}`, secret(), secret(), inner, secret())
+	want, _ := s.Mask(raw, nil)
+	for most := range 7 {
+		out, found := s.MaskMost(raw, most, Finding.Mark)
+		if most >= 4 && (found != 4 || !bytes.Equal(out, want)) || most < 4 && (found <= most || out != nil) {
+			t.Errorf("at most %d: %d, %s", most, found, out)
+		}
+	}
+	if out, found := s.MaskMost([]byte(`"nothing"`), 0, Finding.Mark); found != 0 || string(out) != `"nothing"` {
+		t.Error(found, string(out))
+	}
+	if out, found := s.Mask(raw, nil); len(found) != 4 || !bytes.Equal(out, want) { // its walker was used before
+		t.Error(found)
+	}
+}

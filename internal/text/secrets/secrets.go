@@ -124,7 +124,7 @@ func (s *Scanner) Mask(value []byte, skip func(Finding) bool) ([]byte, []Finding
 // MaskAs is Mask with other marks, for which Keyed makes the fingerprints.
 func (s *Scanner) MaskAs(value []byte, skip func(Finding) bool, mark func(Finding) string) ([]byte, []Finding) {
 	var all []Finding
-	value = s.rounds(value, skip, mark, func(list []spot) {
+	value, _ = s.rounds(value, 0, skip, mark, func(list []spot) {
 		for _, found := range list {
 			all = append(all, found.Finding)
 		}
@@ -132,10 +132,21 @@ func (s *Scanner) MaskAs(value []byte, skip func(Finding) bool, mark func(Findin
 	return value, distinct(all)
 }
 
+// MaskMost is MaskAs for a value of at most so many secrets, so that it takes little memory and time, and
+// returns how many it replaced. Of a value with more of them nothing is returned, and their number is
+// larger than most.
+func (s *Scanner) MaskMost(value []byte, most int, mark func(Finding) string) (out []byte, found int) {
+	out, over := s.rounds(value, most+1, nil, mark, func(list []spot) { found += len(list) })
+	if over || found > most {
+		return nil, most + 1
+	}
+	return out, found
+}
+
 // Secrets returns the texts of what Mask replaces, each once.
 func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
 	var all []Secret
-	s.rounds(value, skip, Finding.Mark, func(list []spot) {
+	s.rounds(value, 0, skip, Finding.Mark, func(list []spot) {
 		for _, found := range list {
 			secret := Secret{found.Rule, found.Fingerprint, found.secret}
 			if !slices.Contains(all, secret) {
@@ -146,12 +157,17 @@ func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
 	return all
 }
 
-// rounds masks a value, and tells what it replaces.
-func (s *Scanner) rounds(value []byte, skip func(Finding) bool, mark func(Finding) string, tell func([]spot)) []byte {
+// rounds masks a value, and tells what it replaces. It stops at so many secrets, unless that is 0.
+func (s *Scanner) rounds(value []byte, stop int, skip func(Finding) bool, mark func(Finding) string, tell func([]spot)) (out []byte, over bool) {
 	// What is left beside a mask may look like another secret than before.
 	for range maxRounds {
 		w := s.pool.Get().(*walker)
+		w.stop = stop
 		w.value(value, 0, nil, 0)
+		if w.over {
+			w.release()
+			return nil, true
+		}
 		masked, found := w.masked(value, skip, mark)
 		w.release()
 		if len(found) == 0 {
@@ -160,7 +176,7 @@ func (s *Scanner) rounds(value []byte, skip func(Finding) bool, mark func(Findin
 		value = masked
 		tell(found)
 	}
-	return value
+	return value, false
 }
 
 const marker = "[redacted:"

@@ -20,6 +20,8 @@ type walker struct {
 	named   int      // where the last name that was looked at ends
 	command int      // and the last command of curl
 	decoded [][]byte // by level of JSON in strings
+	stop    int      // at how many secrets it gives up; 0: never
+	over    bool     // it gave up
 }
 
 // step is a key or, if that is nil, an index.
@@ -53,6 +55,7 @@ func (w *walker) release() {
 	clear(w.spots)
 	clear(w.path[:cap(w.path)])
 	w.path, w.spots = w.path[:0], w.spots[:0]
+	w.stop, w.over = 0, false
 	w.s.pool.Put(w)
 }
 
@@ -214,6 +217,9 @@ func rawOffset(body []byte, at, n int) (end, decoded int) {
 // text looks at one decoded text. Its spots are in the text's coordinates.
 func (w *walker) text(text, assigned []byte) {
 	w.hits, w.named, w.command = w.hits[:0], 0, 0
+	if w.over {
+		return
+	}
 	if bytes.IndexByte(text, esc) >= 0 {
 		text = withoutColours(text)
 	}
@@ -223,6 +229,9 @@ func (w *walker) text(text, assigned []byte) {
 		if state >= w.s.firstFound {
 			for _, literal := range w.s.ends(state) {
 				w.found(text, &w.s.triggers[literal], i+1)
+			}
+			if w.over {
+				return
 			}
 		}
 	}
@@ -271,15 +280,18 @@ func (w *walker) found(text []byte, t *trigger, end int) {
 }
 
 func (w *walker) hit(text []byte, from, to int, rule string) {
-	if !inMark(text, from) {
-		w.hits = append(w.hits, hit{from: from, to: to, rule: rule})
-	}
+	w.add(text, hit{from: from, to: to, rule: rule})
 }
 
 // loose notes a secret that is none if another rule knows what it is.
 func (w *walker) loose(text []byte, from, to int, rule string) {
-	if !inMark(text, from) {
-		w.hits = append(w.hits, hit{from: from, to: to, rule: rule, loose: true})
+	w.add(text, hit{from: from, to: to, rule: rule, loose: true})
+}
+
+func (w *walker) add(text []byte, h hit) {
+	if !inMark(text, h.from) {
+		w.hits = append(w.hits, h)
+		w.over = w.stop > 0 && len(w.spots)+len(w.hits) >= w.stop
 	}
 }
 

@@ -7,9 +7,24 @@ import (
 	"unicode/utf8"
 )
 
+// content is a content that is being masked, and how many secrets it may still have.
+type content struct {
+	*Masker
+	left int
+}
+
 // Content is a file without its secrets: a text in UTF-8 or UTF-16, and of anything else what can be
-// read in it. All other bytes stay.
+// read in it. All other bytes stay. Of a file with very many secrets there is only a mark.
 func (m *Masker) Content(data []byte) []byte {
+	c := &content{m, MostSecrets}
+	out := c.mask(data)
+	if c.left < 0 {
+		return []byte(m.withheld())
+	}
+	return out
+}
+
+func (m *content) mask(data []byte) []byte {
 	if len(data) == 0 {
 		return data
 	}
@@ -53,7 +68,7 @@ func wide(data []byte) (order binary.AppendByteOrder, from int) {
 	return nil, 0
 }
 
-func (m *Masker) wide(data []byte, from int, order binary.AppendByteOrder) []byte {
+func (m *content) wide(data []byte, from int, order binary.AppendByteOrder) []byte {
 	units := make([]uint16, 0, len(data)/2)
 	i := from
 	for ; i+1 < len(data); i += 2 {
@@ -102,7 +117,7 @@ func (in encoding) append(dst []byte, text []byte) []byte {
 }
 
 // readable masks the runs of characters that can be read.
-func (m *Masker) readable(data []byte, in encoding) []byte {
+func (m *content) readable(data []byte, in encoding) []byte {
 	const least = 6 // characters of a secret
 	var out, run []byte
 	done := 0

@@ -8,6 +8,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 
 	"tape/internal/text/jsonl"
 	"tape/internal/text/secrets"
@@ -55,22 +56,46 @@ func Writer(e repo.Entry) string {
 	return jsonl.GetString(e.Meta, "run_id")
 }
 
+// MostSecrets is how many secrets an entry, a value or a file may have that a masked run reads: to mask
+// many takes much memory and time. What has more is withheld, with a mark in its place.
+const MostSecrets = 20_000
+
+// withheld is that mark. It differs for each file, as the id of a file is made of what is seen.
+func (m *Masker) withheld() string {
+	return fmt.Sprintf("[withheld:%s: more than %d secrets]", secrets.Keyed(m.key, "withheld"), MostSecrets)
+}
+
 // JSON is a JSON value without its secrets.
 func (m *Masker) JSON(value json.RawMessage) json.RawMessage {
-	out, _ := m.scanner.MaskAs(value, nil, func(f secrets.Finding) string { return f.Keyed(m.key).Mark() })
+	out, _ := m.json(value, MostSecrets)
+	return out
+}
+
+// json also tells how many secrets there are. If that is more than most, the value is withheld.
+func (m *Masker) json(value json.RawMessage, most int) (out json.RawMessage, found int) {
+	out, found = m.scanner.MaskMost(value, most, func(f secrets.Finding) string { return f.Keyed(m.key).Mark() })
+	if found > most {
+		return jsonl.AppendString(nil, m.withheld()), found
+	}
 	out = secrets.KeyMarks(m.key, out)
 	if m.again {
 		out = secrets.KeyAgain(m.key, out)
 	}
-	return out
+	return out, found
 }
 
 // Text is a text in UTF-8 without its secrets.
-func (m *Masker) Text(text string) string { return string(m.utf8([]byte(text))) }
+func (m *Masker) Text(text string) string {
+	return string((&content{m, MostSecrets}).utf8([]byte(text)))
+}
 
-func (m *Masker) utf8(text []byte) []byte {
+func (m *content) utf8(text []byte) []byte {
+	if m.left < 0 {
+		return text // all of it is withheld
+	}
 	value := jsonl.AppendString(nil, string(text))
-	masked := m.JSON(value)
+	masked, found := m.json(value, m.left)
+	m.left -= found
 	if bytes.Equal(masked, value) {
 		return text
 	}
@@ -93,7 +118,10 @@ func (m *Masker) Named(name string, value json.RawMessage) json.RawMessage {
 
 // line is the line of an entry without its secrets, with the references to artifacts as they are.
 func (m *Masker) line(e repo.Entry) []byte {
-	raw := []byte(m.JSON(e.Raw))
+	raw, found := m.json(e.Raw, MostSecrets)
+	if found > MostSecrets {
+		raw = m.bare(e)
+	}
 	payload := jsonl.Get(raw, "payload")
 	for _, object := range [][]byte{payload, jsonl.Get(payload, "data")} { // a state, and a result that sets one
 		value := jsonl.Get(object, "value")
@@ -110,6 +138,23 @@ func (m *Masker) line(e repo.Entry) []byte {
 				raw = bytes.ReplaceAll(raw, found, jsonl.AppendString(nil, secrets.Keyed(m.key, text)))
 			}
 		}
+	}
+	return raw
+}
+
+// bare is the line of an entry whose payload is withheld.
+func (m *Masker) bare(e repo.Entry) []byte {
+	payload := map[string]string{"content": m.withheld()}
+	if role := e.Role(); role != "" {
+		payload["role"] = m.Text(role)
+	}
+	meta := m.JSON(e.Meta)
+	if !bytes.HasPrefix(meta, []byte("{")) {
+		meta = []byte("{}")
+	}
+	raw, err := json.Marshal(map[string]any{"id": e.ID, "kind": m.Text(e.Kind), "payload": payload, "meta": meta, "date": m.Text(e.Date)})
+	if err != nil {
+		panic(err) // strings, and JSON that was read
 	}
 	return raw
 }

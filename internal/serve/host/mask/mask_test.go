@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf16"
 
 	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -127,5 +129,43 @@ func TestReferences(t *testing.T) {
 		if known != (hash[0] == 'b' || hash[0] == 'c') || known && real != hash {
 			t.Errorf("%s is %s", got[0].ID, real)
 		}
+	}
+}
+
+// TestVeryManySecrets: what would take too long to mask is withheld as a whole, and takes little memory.
+func TestVeryManySecrets(t *testing.T) {
+	m := New([]byte("key"))
+	var lines strings.Builder
+	for i := 0; lines.Len() < MaxContent-100; i++ {
+		fmt.Fprintf(&lines, "%s%08d\n", token[:32], i*7919%100_000_000)
+	}
+	many := lines.String()
+	some := many[:(MostSecrets+10)*41]
+	for name, content := range map[string]string{"utf-8": many, "utf-16": string(encoded(some, binary.LittleEndian, true)),
+		"binary": strings.ReplaceAll(some, "\n", "\x00\xff")} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := string(m.File(name, []byte(content)))
+		runtime.ReadMemStats(&after)
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 500 {
+			t.Errorf("%s: %d MiB", name, took)
+		}
+		if !strings.HasPrefix(got, "[withheld:k") || !strings.HasSuffix(got, fmt.Sprintf(": more than %d secrets]", MostSecrets)) {
+			t.Errorf("%s: %.100s", name, got)
+		}
+		if again := string(m.File(name+"2", []byte(content))); again == got {
+			t.Errorf("%s: two files look alike, and have one id", name)
+		}
+	}
+	text := jsonl.AppendString(nil, some)
+	mark := m.Text(some)
+	for _, payload := range []string{`{"role":"assistant","content":` + string(text) + `}`, `{"name":"x","data":{"key":"password","value":` + string(text) + `}}`} {
+		e := m.Entry(entry(t, `{"id":1,"kind":"message","payload":`+payload+`,"meta":{"thread_id":"one","x":"`+token+`"},"date":"d"}`), nil)
+		if !json.Valid(e.Raw) || bytes.Contains(e.Raw, []byte("ghp_")) || jsonl.GetString(e.Payload, "content") != mark || jsonl.GetString(e.Meta, "thread_id") != "one" || bytes.Contains(e.Meta, []byte(token)) || e.Kind != "message" {
+			t.Errorf("%.300s", e.Raw)
+		}
+	}
+	if got := m.Named("password", text); string(got) != `"`+mark+`"` {
+		t.Errorf("%.100s", got)
 	}
 }
