@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"tape/internal/store/snapshot"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"testing"
@@ -149,6 +150,28 @@ func Said(t *testing.T, tp *repo.Tape) (out []string) {
 			out = append(out, jsonl.GetString(e.Payload, "content"))
 		case repo.KindAnchor:
 			out = append(out, "["+jsonl.GetString(e.Payload, "name")+"]")
+		}
+	}
+	return out
+}
+
+// AllLines are the lines of all tapes, open forks and archives.
+func AllLines(t *testing.T, s *repo.Store) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	all, err := TapesAndForks(t.Context(), s)
+	Must(t, err)
+	for _, tp := range all {
+		out[tp.Name()] = Lines(Entries(t, tp, repo.Query{}))
+		archives, err := tp.Archives(t.Context())
+		Must(t, err)
+		for _, a := range archives {
+			v, err := snapshot.AtCommit(Inner(s), Hash(t, a.Commit))
+			Must(t, err)
+			for e, err := range v.After(t.Context(), nil, "") {
+				Must(t, err)
+				out[a.Ref] = append(out[a.Ref], string(e.Raw))
+			}
 		}
 	}
 	return out

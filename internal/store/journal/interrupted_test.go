@@ -1,4 +1,4 @@
-package repo_test
+package journal_test
 
 import (
 	"tape/internal/store/journal"

@@ -1,4 +1,4 @@
-package repo_test
+package writer_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package repo_test
+package repair_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package repo_test
+package outgoing_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package repo_test
+package purge_test
 
 import (
 	"bytes"
@@ -52,12 +52,12 @@ func TestSoakPurgeFaults(t *testing.T) {
 	dir, kept := purgeFaultStore(t), filepath.Join(t.TempDir(), "ws") // put back in its place: linked trees name that
 	storetest.CopyTree(t, dir, kept)
 	s := storetest.OpenFaulty(t, dir, nil)
-	old := allLines(t, s)
+	old := storetest.AllLines(t, s)
 	if err := purge(s); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Healthy(t, dir)
-	done := allLines(t, s)
+	done := storetest.AllLines(t, s)
 
 	for _, gap := range []int{0, 1, storetest.Forgets} {
 		if gap == storetest.Forgets && !testkit.Forgets {
@@ -99,7 +99,7 @@ func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) erro
 		t.Errorf("the error hides its cause: %v", err)
 	}
 	s := storetest.OpenFaulty(t, dir, nil)
-	for name, lines := range allLines(t, s) {
+	for name, lines := range storetest.AllLines(t, s) {
 		if !slices.Equal(lines, old[name]) && !slices.Equal(lines, withoutIDs(done[name], lines)) {
 			t.Errorf("%s is neither the old nor the new one:\n%s", name, strings.Join(lines, "\n"))
 		}

@@ -1,4 +1,4 @@
-package repo_test
+package artifacts_test
 
 import (
 	"errors"

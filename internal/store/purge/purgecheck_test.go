@@ -1,4 +1,4 @@
-package repo_test
+package purge_test
 
 import (
 	"path/filepath"

@@ -1,4 +1,4 @@
-package repo_test
+package writer_test
 
 import (
 	"context"
@@ -17,17 +17,6 @@ import (
 	"testing"
 	"time"
 )
-
-func runHelper(mode string) {
-	switch {
-	case strings.HasPrefix(mode, "fork-"):
-		runForkHelper(mode)
-	case mode == "scarce":
-		runScarce()
-	default:
-		storetest.RunWriter(mode)
-	}
-}
 
 // wantAll fails unless ids are contiguous and all acknowledged entries are there.
 func wantAll(t testing.TB, entries []repo.Entry, acked map[int64]string) {

@@ -1,4 +1,4 @@
-package repo_test
+package audit_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package repo_test
+package upkeep_test
 
 import (
 	"fmt"

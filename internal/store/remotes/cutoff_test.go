@@ -1,4 +1,4 @@
-package repo_test
+package remotes_test
 
 import (
 	"errors"
