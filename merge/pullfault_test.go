@@ -20,6 +20,7 @@ import (
 
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/wait"
 	"tape/merge"
 	"tape/repo"
 )
@@ -284,7 +285,7 @@ func smallDisk(t *testing.T, size int) string {
 	t.Cleanup(func() {
 		for range 5 {
 			runtime.GC()
-			time.Sleep(10 * time.Millisecond)
+			wait.Pause(10 * time.Millisecond)
 		}
 	})
 	return disk
@@ -476,7 +477,7 @@ func TestSoakPullKill(t *testing.T) {
 		for _, mode := range []string{"append", "pull", "push"} {
 			working = append(working, helper(t, made.ws, mode))
 		}
-		time.Sleep(time.Duration(20+rng.ExpFloat64()*150) * time.Millisecond)
+		wait.AtSomeTime(rng, 500*time.Millisecond)
 		for i := range working {
 			acked = append(acked, onlyAppends(working[(i+1)%len(working)].kill(t))...)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tape/internal/testkit/wait"
 )
 
 // TestRecordKilled: hooks and the process that catches up are killed at random moments. The next event
@@ -45,7 +47,7 @@ func TestRecordKilled(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Duration(random.IntN(12_000)) * time.Microsecond)
+			wait.AtSomeTime(random, 12*time.Millisecond)
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}

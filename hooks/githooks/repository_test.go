@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tape/internal/testkit/wait"
 )
 
 // From every place in which git runs a hook, the repository is found.
@@ -66,7 +68,7 @@ func TestStart(t *testing.T) {
 	if err := Start(store, script); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond)
+	wait.Pause(50 * time.Millisecond)
 	if _, err := os.Stat(done); err == nil {
 		t.Fatal("there is no index to bring up to date")
 	}
@@ -94,12 +96,10 @@ func TestStart(t *testing.T) {
 		t.Error("Start waited for the end of what it started")
 	}
 	var got []byte
-	for range 500 {
-		if got, err = os.ReadFile(done); err == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	wait.Until(t, "the end of what was started", func() bool {
+		got, err = os.ReadFile(done)
+		return err == nil
+	})
 	text := string(got)
 	if !strings.Contains(text, "KEPT=yes") || strings.Contains(text, "GIT_INDEX_FILE") || strings.Contains(text, "GITHEAD") ||
 		!strings.Contains(text, filepath.Base(store.Dir())+"\n") {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tape/cmd/internal/agentstest/model"
+	"tape/internal/testkit/wait"
 )
 
 // A trial is one thing that happens to a session.
@@ -148,7 +149,7 @@ func (b *box) uninstall() {
 	}
 	recorded := b.dump("")
 	b.goOn("three things")
-	time.Sleep(3 * time.Second)
+	wait.Pause(3 * time.Second)
 	if b.dump("") != recorded {
 		b.fatalf("it is still recorded")
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tape/cmd/internal/agentstest/model"
+	"tape/internal/testkit/wait"
 )
 
 // slow is a session that takes a few seconds, in which anything may happen.
@@ -39,7 +40,7 @@ func (b *box) killedAgent() {
 		cmd := b.begin("take your time")
 		moment := b.agent.awake + time.Duration(rand.IntN(3000))*time.Millisecond
 		b.t.Logf("killed after %v", moment)
-		time.Sleep(moment)
+		wait.Pause(moment)
 		b.kill(cmd)
 	}
 	b.goOn("go on now")
@@ -144,7 +145,7 @@ func (b *box) fullDisk() {
 	if !strings.Contains(said, "All three are done.") {
 		b.fatalf("with a full disk the agent says: %s", said)
 	}
-	time.Sleep(3 * time.Second) // who catches up fails, too
+	wait.Pause(3 * time.Second) // who catches up fails, too
 	status := b.status()
 	b.must(os.Remove(filler))
 	b.goOn("go on now")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tape/cmd/internal/agentstest/model"
+	"tape/internal/testkit/wait"
 )
 
 // proved says whether the tapes are what they have to be: those of an import, and what
@@ -28,7 +29,7 @@ func (b *box) same() {
 	b.t.Helper()
 	want := b.dump(b.imported())
 	got := ""
-	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
+	for end := time.Now().Add(soon); time.Now().Before(end); wait.Pause(300 * time.Millisecond) {
 		if got = b.dump(""); got == want {
 			b.tape("", "verify")
 			return

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tape/internal/testkit/wait"
 )
 
 // screen runs a program in a terminal of tmux.
@@ -36,9 +38,9 @@ func (s *screen) tmux(arg ...string) string {
 func (s *screen) waitFor(text string) {
 	s.b.t.Helper()
 	var shown string
-	for end := time.Now().Add(patience / 4); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(patience / 4); time.Now().Before(end); wait.Pause(200 * time.Millisecond) {
 		if shown = s.tmux("capture-pane", "-p"); strings.Contains(shown, text) {
-			time.Sleep(time.Second) // what is drawn first may not listen yet
+			wait.Pause(time.Second) // what is drawn first may not listen yet
 			return
 		}
 	}
@@ -49,7 +51,7 @@ func (s *screen) waitFor(text string) {
 func (s *screen) say(line string) {
 	s.b.t.Helper()
 	s.tmux("send-keys", "-l", line)
-	time.Sleep(500 * time.Millisecond) // pasted at once, it would be a text of two lines
+	wait.Pause(500 * time.Millisecond) // pasted at once, it would be a text of two lines
 	s.tmux("send-keys", "Enter")
 }
 

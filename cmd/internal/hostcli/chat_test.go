@@ -15,6 +15,7 @@ import (
 
 	"tape/cmd/internal/agentstest/model"
 	"tape/cmd/internal/cli"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 )
 
@@ -111,12 +112,12 @@ func TestChat(t *testing.T) {
 	until := func(text string) {
 		t.Helper()
 		shown := ""
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-			if shown = tmux("capture-pane", "-p"); strings.Contains(shown, text) {
-				return
-			}
+		if !wait.Eventually(func() bool {
+			shown = tmux("capture-pane", "-p")
+			return strings.Contains(shown, text)
+		}) {
+			t.Fatalf("the terminal never shows %q, but\n%s", text, strings.TrimSpace(shown))
 		}
-		t.Fatalf("the terminal never shows %q, but\n%s", text, strings.TrimSpace(shown))
 	}
 	say := func(line string, want ...string) {
 		t.Helper()

@@ -17,6 +17,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/git/disk"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 )
 
@@ -113,10 +114,8 @@ func (r *rig) say(session, id, text string) {
 
 func (r *rig) until(what string, is func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			r.t.Fatalf("never: %s; sent %q", what, r.wire.texts())
-		}
+	if !wait.Eventually(is) {
+		r.t.Fatalf("never: %s; sent %q", what, r.wire.texts())
 	}
 }
 
@@ -201,7 +200,7 @@ func TestInOrder(t *testing.T) {
 	p := echo(nil)
 	p.AdmitMessage = func(_ context.Context, _ string, e hooks.Envelope, _ hooks.Turn) (hooks.Admission, error) {
 		if strings.HasSuffix(e.Text(hooks.KeyContent), "0") {
-			time.Sleep(2 * time.Millisecond)
+			wait.Pause(2 * time.Millisecond)
 		}
 		return hooks.Undecided, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/testkit/wait"
 	"tape/repo/view"
 )
 
@@ -230,7 +231,7 @@ func TestBroken(t *testing.T) {
 		end  func(w http.ResponseWriter)
 		says string
 	}{
-		"silence":    {func(http.ResponseWriter) { time.Sleep(3 * time.Second) }, "says nothing for 1s"},
+		"silence":    {func(http.ResponseWriter) { wait.Pause(3 * time.Second) }, "says nothing for 1s"},
 		"not JSON":   {func(w http.ResponseWriter) { stream(w, 9, "data: {") }, ""},
 		"error":      {func(w http.ResponseWriter) { stream(w, 9, `data: {"error":{"message":"the server is overloaded"}}`) }, "overloaded"},
 		"endless":    {func(w http.ResponseWriter) { endless(w) }, "longer than"},
@@ -263,7 +264,7 @@ func endless(w http.ResponseWriter) {
 func TestCancel(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ int) {
 		stream(w, 1<<20, chatAnswer[1])
-		time.Sleep(time.Second)
+		wait.Pause(time.Second)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

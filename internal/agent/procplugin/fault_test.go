@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/testkit/wait"
 )
 
 const resolve = "hook/resolve_session"
@@ -36,13 +37,7 @@ func wantError(t *testing.T, err error, text string) {
 // eventually waits until the plugin's status says something.
 func eventually(t *testing.T, p *Process, text string) {
 	t.Helper()
-	for range 1000 {
-		if strings.Contains(p.Status(), text) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("status %q, wanted %q", p.Status(), text)
+	wait.Until(t, "the status "+text, func() bool { return strings.Contains(p.Status(), text) })
 }
 
 func TestCrashIsAnErrorAndThePluginIsStartedAgain(t *testing.T) {
@@ -120,7 +115,7 @@ func TestTimeoutThatAPluginAsksFor(t *testing.T) {
 	}, Options{})
 	_, err := ask1(p)
 	wantError(t, err, "no answer within 100ms")
-	time.Sleep(100 * time.Millisecond)
+	wait.Pause(100 * time.Millisecond)
 	if s := p.Status(); strings.Contains(s, "restarts") {
 		t.Errorf("%s: who answers $/cancel does not hang", s)
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"tape/internal/testkit/wait"
 )
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
@@ -23,12 +24,8 @@ func TestWhoIgnoresExitIsEndedWithItsChildren(t *testing.T) {
 		t.Fatal(raw, err)
 	}
 	p.Close()
-	for range 500 {
+	wait.Until(t, "the end of its child", func() bool {
 		state, _ := os.ReadFile("/proc/" + raw + "/stat")
-		if !alive(pid) || strings.Contains(string(state), ") Z ") {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("its child still runs")
+		return !alive(pid) || strings.Contains(string(state), ") Z ")
+	})
 }

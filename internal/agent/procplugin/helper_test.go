@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/testkit/wait"
 )
 
 // script is what a scripted plugin, this test program in another process, does.
@@ -81,7 +82,7 @@ func (s *script) run() {
 		line, err := readLine(in, 1<<30)
 		if err != nil {
 			if s.Stubborn {
-				time.Sleep(time.Hour)
+				wait.Forever()
 			}
 			return
 		}
@@ -141,7 +142,7 @@ func (s *script) answer(m *received, in *bufio.Reader) {
 	for i, e := range r.Events {
 		write(`{"jsonrpc":"2.0","method":"model/event","params":{"call_id":%s,"seq":%d,"kind":%q,"data":%s}}`, m.ID, i+1, e.Kind, encoded(e.Data))
 		if r.N > 0 {
-			time.Sleep(time.Duration(r.N) * time.Millisecond)
+			wait.Pause(time.Duration(r.N) * time.Millisecond)
 		}
 	}
 	if len(r.Requests) > 0 {
@@ -153,7 +154,7 @@ func (s *script) answer(m *received, in *bufio.Reader) {
 	case "crash-after":
 		os.Exit(4)
 	case "silent-after":
-		time.Sleep(time.Hour)
+		wait.Forever()
 	default:
 		write(`{"jsonrpc":"2.0","id":%s,"result":{"value":%s}}`, m.ID, value)
 	}
@@ -165,7 +166,7 @@ func (r *reply) misbehave(m *received, in *bufio.Reader) bool {
 	case "crash":
 		os.Exit(3)
 	case "hang":
-		time.Sleep(time.Hour)
+		wait.Forever()
 	case "late": // it waits until it is cancelled
 		for {
 			line, err := readLine(in, 1<<30)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 )
 
@@ -143,7 +144,7 @@ func TestRequestsWithinACall(t *testing.T) {
 	t.Parallel()
 	rt := hooks.New(slog.New(slog.DiscardHandler))
 	register(t, rt, "tools", 0, &hooks.Plugin{Tools: []hooks.Tool{{Name: "slow", Run: func(ctx context.Context, _ hooks.ToolContext, _ json.RawMessage) (string, error) {
-		time.Sleep(time.Second)
+		wait.Pause(time.Second)
 		return "slept", ctx.Err()
 	}}}})
 	l := quick()
@@ -306,7 +307,7 @@ func TestStreams(t *testing.T) {
 	if s, err = p.Plugin().RunModelStream(t.Context(), hooks.Prompt{}, "s", nil); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond)
+	wait.Pause(100 * time.Millisecond)
 	var last error
 	for _, err := range s {
 		last = err

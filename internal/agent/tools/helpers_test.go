@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 )
 
@@ -139,13 +140,7 @@ func contains(t *testing.T, text string, words ...string) {
 
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for range 1000 {
-		if f() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("never: " + what)
+	wait.Until(t, what, f)
 }
 
 // newTape makes a tape in a workspace that is verified when the test ends.

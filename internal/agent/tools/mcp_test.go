@@ -54,7 +54,7 @@ func testServer() *mcp.Server {
 	add("huge", func(map[string]any) (*mcp.CallToolResult, error) {
 		return text(strings.Repeat("x", mostMessage+1)), nil
 	})
-	add("hang", func(map[string]any) (*mcp.CallToolResult, error) { time.Sleep(time.Hour); return nil, nil })
+	add("hang", func(map[string]any) (*mcp.CallToolResult, error) { select {} })
 	add("image", func(map[string]any) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("data")}}}, nil
 	})

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"tape/hooks"
+	"tape/internal/testkit/wait"
 )
 
 func TestBash(t *testing.T) {
@@ -70,9 +70,7 @@ func TestBashLeavesNothing(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		for !strings.Contains(readFile(e.dir+"/pid"), "pid=") {
-			time.Sleep(5 * time.Millisecond)
-		}
+		wait.Eventually(func() bool { return strings.Contains(readFile(e.dir+"/pid"), "pid=") })
 		cancel()
 	}()
 	if _, err := e.callIn(ctx, "s", "bash", `{"cmd":"sleep 1000 & echo pid=$! > pid; wait"}`); !errors.Is(err, context.Canceled) {
@@ -160,13 +158,11 @@ func hostThatIsKilled() {
 			fmt.Println(err)
 		}
 		for id := range s.shells.all {
-			for {
-				if text, _ := s.shells.all[id].out.from(0, 100); text != "" {
-					fmt.Print(text)
-					break
-				}
-				time.Sleep(time.Millisecond)
-			}
+			wait.Eventually(func() bool {
+				text, _ := s.shells.all[id].out.from(0, 100)
+				fmt.Print(text)
+				return text != ""
+			})
 		}
 	}
 }

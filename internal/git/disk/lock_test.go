@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tape/internal/testkit/wait"
 )
 
 const (
@@ -111,7 +113,7 @@ func TestLockRemoveWhileWaiting(t *testing.T) {
 		}
 		got <- l
 	}()
-	time.Sleep(5 * time.Millisecond)
+	wait.Pause(5 * time.Millisecond)
 	if err := first.Remove(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"tape/internal/testkit/wait"
 )
 
 // Who came first goes first; one that gives up, or is killed, keeps nobody waiting.
@@ -66,7 +67,7 @@ func TestQueueAfterKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = os.Stdout.WriteString("mine\n")
-		time.Sleep(time.Hour) // it is killed
+		wait.Forever()
 	}
 	dir := filepath.Join(t.TempDir(), "turns")
 	cmd := exec.Command(os.Args[0], "-test.run=^TestQueueAfterKill$")

@@ -14,6 +14,7 @@ import (
 	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
 	"tape/internal/testkit/gitjudge"
+	"tape/internal/testkit/wait"
 )
 
 func change(path, content string) Change {
@@ -118,7 +119,7 @@ func TestRacilyClean(t *testing.T) {
 	if out := j.Git("diff-files", "--name-only"); out != "racy" {
 		t.Fatalf("before: %q", out)
 	}
-	time.Sleep(1100 * time.Millisecond) // the new index gets a later second
+	wait.Until(t, "the next second, for the new index", func() bool { return time.Since(now) > 1100*time.Millisecond })
 	j.OK(Update(ctx, r, w, []Change{change("other", "1\n")}))
 	if out := j.Git("diff", "--name-only"); out != "racy" {
 		t.Errorf("after: %q", out)

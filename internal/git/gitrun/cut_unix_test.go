@@ -16,6 +16,7 @@ import (
 	"tape/internal/git/gitlock"
 	"tape/internal/git/gitstore"
 	"tape/internal/testkit/gitjudge"
+	"tape/internal/testkit/wait"
 )
 
 // Whatever a git gc that is killed leaves, no ref is locked, and the next collection gets through.
@@ -73,7 +74,7 @@ func killGC(t *testing.T, r *gitstore.Repo, delay time.Duration, done chan error
 	t.Helper()
 	for len(done) == 0 {
 		if pid := gitlock.ReadGCPid(r.GitDir()); pid > 0 && gitlock.IsGitAlive(pid) {
-			time.Sleep(delay)
+			wait.Pause(delay)
 			if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
 				t.Log(err) // it has just ended
 			}

@@ -15,6 +15,7 @@ import (
 
 	"tape/internal/git/gitlock"
 	"tape/internal/testkit/gitjudge"
+	"tape/internal/testkit/wait"
 )
 
 // note writes gc.pid with the process of a git that does nothing, and returns how to end it.
@@ -96,7 +97,7 @@ func TestBatchSettles(t *testing.T) {
 	_, end := note(j)
 	done := make(chan error, 1)
 	go func() { done <- b.Settle(ctx) }()
-	time.Sleep(100 * time.Millisecond)
+	wait.Pause(100 * time.Millisecond)
 	if len(done) > 0 {
 		t.Error("it did not wait for the end of the git gc")
 	}

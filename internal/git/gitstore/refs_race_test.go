@@ -16,6 +16,7 @@ import (
 
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
+	"tape/internal/testkit/wait"
 )
 
 // commitOn makes a commit that differs from all others.
@@ -50,8 +51,8 @@ func TestSoakUpdateRefBesideGit(t *testing.T) {
 			}
 		})
 	}
-	background(func() { _, _ = j.TryGit(j.Dir, "pack-refs", "--all"); time.Sleep(3 * time.Millisecond) })
-	background(func() { _, _ = j.TryGit(j.Dir, "gc", "-q"); time.Sleep(200 * time.Millisecond) })
+	background(func() { _, _ = j.TryGit(j.Dir, "pack-refs", "--all"); wait.Pause(3 * time.Millisecond) })
+	background(func() { _, _ = j.TryGit(j.Dir, "gc", "-q"); wait.Pause(200 * time.Millisecond) })
 	background(func() {
 		i := rand.IntN(4)
 		old, err := j.TryGit(j.Dir, "rev-parse", "--verify", "-q", shared(i))
@@ -65,7 +66,7 @@ func TestSoakUpdateRefBesideGit(t *testing.T) {
 		if _, err := j.TryGit(j.Dir, "update-ref", shared(i), next, old); err == nil {
 			acknowledged[i].Add(1)
 		}
-		time.Sleep(2 * time.Millisecond)
+		wait.Pause(2 * time.Millisecond)
 	})
 	for w := range writers {
 		ours.Go(func() {

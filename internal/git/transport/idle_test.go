@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tape/internal/git/gitrun"
@@ -133,33 +134,35 @@ func TestMuteSSH(t *testing.T) {
 // What git tells shows that the remote goes on, and what takes time here once all is there
 // is not held against it.
 func TestPatience(t *testing.T) {
-	ended := 0
-	p := &patience{limit: time.Hour, end: func() { ended++ }}
-	p.watching(io.Discard)
-	p.moved(true)
-	if p.giveUp(); p.isOver() {
-		t.Error("all had come, and it was given up")
-	}
-	p = &patience{limit: 100 * time.Millisecond, end: func() { ended++ }}
-	w := p.watching(io.Discard)
-	for range 20 {
-		time.Sleep(10 * time.Millisecond)
-		fmt.Fprint(w, "Receiving objects:  50% (1/2)\r")
-	}
-	if p.isOver() {
-		t.Error("it went on, and was given up")
-	}
-	fmt.Fprint(w, "Receiving objects: 100% (2/2), done.\n")
-	time.Sleep(200 * time.Millisecond)
-	if p.isOver() || ended != 0 {
-		t.Error("all had come, and it was given up")
-	}
-	p = &patience{limit: time.Millisecond, end: func() { ended++ }}
-	p.watching(io.Discard)
-	time.Sleep(100 * time.Millisecond)
-	if p.stop(); !p.isOver() || ended != 1 {
-		t.Errorf("it said nothing, and was ended %d times", ended)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ended := 0
+		p := &patience{limit: time.Hour, end: func() { ended++ }}
+		p.watching(io.Discard)
+		p.moved(true)
+		if p.giveUp(); p.isOver() {
+			t.Error("all had come, and it was given up")
+		}
+		p = &patience{limit: 100 * time.Millisecond, end: func() { ended++ }}
+		w := p.watching(io.Discard)
+		for range 20 {
+			time.Sleep(10 * time.Millisecond)
+			fmt.Fprint(w, "Receiving objects:  50% (1/2)\r")
+		}
+		if p.isOver() {
+			t.Error("it went on, and was given up")
+		}
+		fmt.Fprint(w, "Receiving objects: 100% (2/2), done.\n")
+		time.Sleep(200 * time.Millisecond)
+		if p.isOver() || ended != 0 {
+			t.Error("all had come, and it was given up")
+		}
+		p = &patience{limit: time.Millisecond, end: func() { ended++ }}
+		p.watching(io.Discard)
+		time.Sleep(100 * time.Millisecond)
+		if p.stop(); !p.isOver() || ended != 1 {
+			t.Errorf("it said nothing, and was ended %d times", ended)
+		}
+	})
 }
 
 // Without the git program all that needs it says so, and nothing is changed.

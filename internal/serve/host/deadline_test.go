@@ -13,6 +13,7 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/runs"
+	"tape/internal/testkit/wait"
 )
 
 // clocked is a peer whose clock may be moved while requests go on.
@@ -89,9 +90,7 @@ func TestExpiryIsRecorded(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); p.s.background(ctx) }()
-	for len(p.s.runs.Due(*p.now)) > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	wait.Until(t, "the deadlines", func() bool { return len(p.s.runs.Due(*p.now)) == 0 })
 	stop()
 	<-ended
 	var got, other api.RunAnswer

@@ -15,6 +15,7 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/testkit"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 )
 
@@ -134,11 +135,11 @@ func TestGitMeanwhile(t *testing.T) {
 	}
 	for range testkit.Size(1, 5) {
 		for _, step := range steps {
-			time.Sleep(50 * time.Millisecond)
+			wait.Pause(50 * time.Millisecond)
 			checkpoint()
 			p.git("branch", "-f", "good", "tape/main")
 			step()
-			time.Sleep(50 * time.Millisecond)
+			wait.Pause(50 * time.Millisecond)
 			p.git("reset", "-q", "--hard", "good")
 			if _, err := p.s.ensureTape(ctx, "other"); err != nil {
 				t.Log(err)

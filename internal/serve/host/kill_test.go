@@ -20,6 +20,7 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/testkit"
+	"tape/internal/testkit/wait"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -122,7 +123,7 @@ func TestKill(t *testing.T) {
 						code = post(at+"/tapes/c/entries", name, api.AppendRequest{Entries: []api.NewEntry{{Kind: "note", Payload: json.RawMessage(`{"data":"` + name + `"}`)}}})
 					}
 					if code == 0 {
-						time.Sleep(5 * time.Millisecond)
+						wait.Pause(5 * time.Millisecond)
 					} else if code > 201 {
 						t.Errorf("%s: %d", name, code)
 						return

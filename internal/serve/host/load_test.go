@@ -14,6 +14,7 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/testkit"
+	"tape/internal/testkit/wait"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -116,7 +117,7 @@ func (p *peer) follow(ctx context.Context, conversation, last string) (out []str
 				_ = res.Body.Close()
 				return out
 			}
-			time.Sleep(time.Millisecond)
+			wait.Pause(time.Millisecond)
 		}
 		_ = res.Body.Close()
 	}
@@ -150,13 +151,11 @@ func TestReadersThatNeverRead(t *testing.T) {
 	}
 	const most = readers * 8 // MiB; all that there is would be 10 for each, in several forms
 	var held uint64
-	for end := time.Now().Add(30 * time.Second); ; { // until all of them wait for their readers
-		time.Sleep(500 * time.Millisecond)
+	wait.Eventually(func() bool { // all of them wait for their readers
 		held = heap()
-		if held -= min(before, held); held <= most || time.Now().After(end) {
-			break
-		}
-	}
+		held -= min(before, held)
+		return held <= most
+	})
 	t.Logf("%d readers hold %d MiB", readers, held)
 	if held > most {
 		t.Errorf("%d readers hold %d MiB", readers, held)

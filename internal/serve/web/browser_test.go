@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"tape/internal/testkit/wait"
 	"tape/merge"
 	"tape/repo"
 )
@@ -55,12 +56,11 @@ func (s *site) run(ctx context.Context, actions ...chromedp.Action) {
 func (s *site) until(ctx context.Context, condition string) {
 	s.Helper()
 	var err error
-	for range 200 {
-		var ok bool
-		if err = chromedp.Run(ctx, chromedp.Evaluate("!!("+condition+")", &ok)); ok {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
+	if wait.Eventually(func() (ok bool) {
+		err = chromedp.Run(ctx, chromedp.Evaluate("!!("+condition+")", &ok))
+		return ok
+	}) {
+		return
 	}
 	var now string
 	_ = chromedp.Run(ctx, chromedp.Evaluate(`location.href + " found:" + document.querySelector(".found")?.textContent +

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/testkit"
+	"tape/internal/testkit/wait"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -358,7 +360,7 @@ func killed(t *testing.T, dir string, round int) {
 		t.Fatal(err)
 	}
 	// Spread over the time that one import takes, and a little beyond.
-	time.Sleep(time.Duration(3+round*37%250) * time.Millisecond)
+	wait.AtSomeTime(testkit.Random(t), 250*time.Millisecond)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 }

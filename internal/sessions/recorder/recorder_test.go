@@ -19,6 +19,7 @@ import (
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
 	"tape/internal/store/workspace"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 )
 
@@ -227,11 +228,7 @@ func TestLocked(t *testing.T) {
 		k := w.known()["quick"]
 		return k != nil && !k.Due && k.Files[0].Bytes > 0
 	}
-	for deadline := time.Now().Add(20 * time.Second); !read(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the other workspace is held up")
-		}
-	}
+	wait.Until(t, "the other workspace", read)
 	slow.has(1)
 	close(free)
 	for range 2 {

@@ -21,6 +21,7 @@ import (
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
 	"tape/internal/store/workspace"
+	"tape/internal/testkit/wait"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -188,7 +189,7 @@ func (w *world) replay(agent, run string) (files []string) {
 		go func() {
 			defer close(late)
 			if next := e.next; next != nil && next.Transcript != nil && next.path() == e.path() {
-				time.Sleep(10 * time.Millisecond)
+				wait.Pause(10 * time.Millisecond)
 				grow(w.t, stored[filepath.Base(path)], path, next.Transcript.Bytes)
 			}
 		}()

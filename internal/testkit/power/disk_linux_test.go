@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tape/internal/testkit/wait"
 )
 
 // shutdown is ext4's request to stop as if the power had gone (EXT4_IOC_SHUTDOWN).
@@ -70,7 +72,7 @@ func (d *disk) mount(options string) error {
 func (d *disk) unmount() error {
 	_ = d.root.Close()
 	d.root = nil
-	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); ; wait.Pause(5 * time.Millisecond) {
 		err := unix.Unmount(d.dir, 0)
 		if !errors.Is(err, syscall.EBUSY) || time.Since(began) > 20*time.Second {
 			return err

@@ -7,12 +7,12 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"tape/internal/testkit"
+	"tape/internal/testkit/wait"
 )
 
 // A trace runs a program with all that it starts, and stops it before each of its
@@ -62,9 +62,7 @@ func (tr *trace) kill() {
 // number in a lock is there, and one that its new parent has not seen off yet is.
 func (tr *trace) wait() {
 	for tid := range tr.tids {
-		for try := 0; syscall.Kill(tid, 0) == nil && try < 1000; try++ {
-			time.Sleep(2 * time.Millisecond)
-		}
+		wait.Eventually(func() bool { return syscall.Kill(tid, 0) != nil })
 	}
 }
 

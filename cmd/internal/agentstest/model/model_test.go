@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"tape/internal/testkit/wait"
 )
 
 func script() Script {
@@ -140,11 +141,9 @@ func post(t *testing.T, url, body string) string {
 
 // exchanges waits until as many are done: an answer is noted as such after its last byte.
 func exchanges(s *Server, n int) []Exchange {
-	for range 100 {
-		if e := s.Exchanges(); len(e) == n && e[n-1].Done {
-			return e
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	wait.Eventually(func() bool {
+		e := s.Exchanges()
+		return len(e) == n && e[n-1].Done
+	})
 	return s.Exchanges()
 }

@@ -15,6 +15,7 @@ import (
 	"tape/hooks"
 	"tape/internal/testkit"
 	tt "tape/internal/testkit/telegramtest"
+	"tape/internal/testkit/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -120,10 +121,8 @@ func (h *host) all() []hooks.Envelope {
 
 func (h *host) until(what string, ok func() bool) {
 	h.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			h.t.Fatalf("no %s; log: %s; got %v", what, h.log, h.all())
-		}
+	if !wait.Eventually(ok) {
+		h.t.Fatalf("no %s; log: %s; got %v", what, h.log, h.all())
 	}
 }
 
@@ -160,7 +159,7 @@ func TestReceive(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := h.server.Calls("sendChatAction")
-	time.Sleep(20 * time.Millisecond)
+	wait.Pause(20 * time.Millisecond)
 	if more := h.server.Calls("sendChatAction"); more > n+1 {
 		t.Errorf("typing goes on after the answer: %d calls", more-n)
 	}

@@ -24,6 +24,7 @@ import (
 	"tape/internal/git/disk"
 	"tape/internal/testkit"
 	tt "tape/internal/testkit/telegramtest"
+	"tape/internal/testkit/wait"
 )
 
 // The steps between receiving a message and having answered it, at which a program is killed.
@@ -106,17 +107,14 @@ func TestKillGateway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- gateway(ctx, dir, server.URL) }()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		missing := 0
+	wait.Eventually(func() bool { // what is missing then is found below
 		for i := 1; i <= messages; i++ {
 			if n, begun := known(i); n == 0 && !begun {
-				missing++
+				return false
 			}
 		}
-		if missing == 0 && server.Waiting() == 0 {
-			break
-		}
-	}
+		return server.Waiting() == 0
+	})
 	cancel()
 	if err := <-over; err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -146,7 +144,7 @@ func gateway(ctx context.Context, dir, url string) error {
 		return err
 	}
 	model := &hooks.Plugin{Name: "model", RunModel: func(_ context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
-		time.Sleep(2 * time.Millisecond)
+		wait.Pause(2 * time.Millisecond)
 		text := "you said " + p.Text
 		return &text, nil
 	}}
@@ -164,7 +162,7 @@ func helper(mode string) {
 	if mode == "gateway" {
 		seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
 		go func() {
-			time.Sleep(time.Duration(rand.New(rand.NewPCG(seed, 5)).IntN(30_000)) * time.Microsecond)
+			wait.AtSomeTime(rand.New(rand.NewPCG(seed, 5)), 30*time.Millisecond)
 			p, _ := os.FindProcess(os.Getpid())
 			_ = p.Kill()
 		}()
@@ -205,7 +203,7 @@ func helper(mode string) {
 		queue <- m
 		if step == "handed over" && int(passed.Add(1)) == nth {
 			go func() { // somewhere before, in or after noting the offset
-				time.Sleep(time.Duration(rand.New(rand.NewPCG(seed, 4)).IntN(2000)) * time.Microsecond)
+				wait.AtSomeTime(rand.New(rand.NewPCG(seed, 4)), 2*time.Millisecond)
 				die()
 			}()
 		}
@@ -231,7 +229,7 @@ func helper(mode string) {
 	deadline := time.Now().Add(20 * time.Second)
 	for over := 0; ; over = ended(dir) {
 		if step == "none" && (over >= nth || time.Now().After(deadline)) {
-			time.Sleep(200 * time.Millisecond) // for the poll that confirms
+			wait.Pause(200 * time.Millisecond) // for the poll that confirms
 			return
 		}
 		select {
