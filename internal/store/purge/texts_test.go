@@ -27,7 +27,7 @@ var keyPattern = regexp.MustCompile(`key=(LEAK-[0-9]{16})`)
 func (keyFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding) {
 	var found []secrets.Finding
 	out := keyPattern.ReplaceAllFunc(value, func(match []byte) []byte {
-		f := secrets.Finding{Rule: "key", Fingerprint: printOf("key", string(match[len("key="):]))}
+		f := secrets.Finding{Rule: "key", Fingerprint: storetest.Print("key", string(match[len("key="):]))}
 		if skip != nil && skip(f) {
 			return match
 		}
@@ -38,13 +38,13 @@ func (keyFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []
 }
 
 func (k keyFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
-	return textsOf(k, value, skip)
+	return storetest.TextsOf(k, value, skip)
 }
 
 func purgeKeys(t testing.TB, tp *repo.Tape, o repo.PurgeOptions) repo.Purged {
 	t.Helper()
 	o.Find = keyFinder{}
-	return mustPurge(t, tp, o)
+	return storetest.Purge(t, tp, o)
 }
 
 // manyCopies is a workspace in which one entry tells that a text is a secret, and the text
@@ -53,7 +53,7 @@ func manyCopies(t *testing.T) (m *repo.Tape, secret string) {
 	t.Helper()
 	s := storetest.New(t, nil)
 	m = storetest.Tape(t, s, "main")
-	secret = leak(5)
+	secret = storetest.Leak(5)
 	git := func(args ...string) {
 		t.Helper()
 		storetest.Git(t, s.Dir(), append([]string{"-c", "user.name=x", "-c", "user.email=x@y"}, args...)...)
@@ -93,7 +93,7 @@ func manyCopies(t *testing.T) (m *repo.Tape, secret string) {
 
 // A secret that one entry tells goes wherever its text stands, before that entry as well.
 func TestPurgeTexts(t *testing.T) {
-	print := func(secret string) string { return printOf("key", secret) }
+	print := func(secret string) string { return storetest.Print("key", secret) }
 	for name, o := range map[string]func(m *repo.Tape, secret string) repo.PurgeOptions{
 		"rule": func(*repo.Tape, string) repo.PurgeOptions { return repo.PurgeOptions{Rules: []string{purge.AllRules}} },
 		"fingerprint": func(_ *repo.Tape, secret string) repo.PurgeOptions {
@@ -140,27 +140,6 @@ func TestPurgeTexts(t *testing.T) {
 	}
 }
 
-// What was purged so is told from other changes by those who had it before, and they purge
-// the same although nothing tells them the secret.
-func TestFollowPurgeOfTexts(t *testing.T) {
-	theirs, secret := manyCopies(t)
-	storetest.Git(t, theirs.Store().Dir(), "branch", "-D", "-q", "mine")
-	dir := filepath.Join(t.TempDir(), "ours")
-	storetest.Git(t, "/", "clone", "-q", "-b", "tape/main", theirs.Store().Dir(), dir)
-	s := storetest.Reopen(t, dir)
-	storetest.HealthyAtEnd(t, dir)
-	m := storetest.Tape(t, s, "main")
-	old := storetest.Head(t, m)
-	purgeKeys(t, theirs, repo.PurgeOptions{Rules: []string{purge.AllRules}})
-	next := fetchFrom(t, m, theirs)
-	blind := leakFinder{pattern: regexp.MustCompile(`^there is none$`)}
-	if err := purge.FollowPurge(t.Context(), storetest.InnerTape(m), old, next, repo.PurgeOptions{Find: blind}); err != nil {
-		t.Fatal(err)
-	}
-	storetest.WantNowhere(t, dir, secret)
-	storetest.WantClean(t, dir)
-}
-
 // Files that are no tape's are masked in history, with their names; those in the working tree
 // are told of. That they are there at all is damage, which stays.
 func TestPurgeForeignFiles(t *testing.T) {
@@ -169,7 +148,7 @@ func TestPurgeForeignFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, secret := storetest.Tape(t, s, "main"), leak(6)
+	m, secret := storetest.Tape(t, s, "main"), storetest.Leak(6)
 	folder := "notes-" + secret
 	if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
 		t.Fatal(err)
@@ -188,7 +167,7 @@ func TestPurgeForeignFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.WantNowhere(t, dir, secret)
-	name := "redacted-key-" + printOf("key", secret)
+	name := "redacted-key-" + storetest.Print("key", secret)
 	want := fmt.Sprintf("notes-%s/a-%s\nnotes-%s/%s.txt\nnotes-%s/zz", name, name, name, name, name)
 	if got := storetest.Git(t, dir, "ls-tree", "-r", "--name-only", "tape/main", "--", "notes-"+name); got != want {
 		t.Errorf("files:\n%s", got)
@@ -215,53 +194,53 @@ func TestPurgeShort(t *testing.T) {
 func TestPurgeNames(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
-	f := storetest.Fork(t, m, "try "+leak(3), "")
-	storetest.Append(t, f, repo.Message("user", "the key="+leak(3)))
+	f := storetest.Fork(t, m, "try "+storetest.Leak(3), "")
+	storetest.Append(t, f, repo.Message("user", "the key="+storetest.Leak(3)))
 	storetest.Merge(t, f, join.Options{Keep: true})
-	storetest.Git(t, s.Dir(), "branch", "about-"+leak(3), "tape/main")
-	if _, err := s.CreateTape(t.Context(), "tape of "+leak(3)); err != nil {
+	storetest.Git(t, s.Dir(), "branch", "about-"+storetest.Leak(3), "tape/main")
+	if _, err := s.CreateTape(t.Context(), "tape of "+storetest.Leak(3)); err != nil {
 		t.Fatal(err)
 	}
 	done := purgeKeys(t, m, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	left := strings.Join(done.Left, "\n")
-	mark := secrets.Finding{Rule: "key", Fingerprint: printOf("key", leak(3))}.Mark()
+	mark := secrets.Finding{Rule: "key", Fingerprint: storetest.Print("key", storetest.Leak(3))}.Mark()
 	for _, want := range []string{`the fork "main/try ` + mark + `"`, `the tape "tape of ` + mark + `"`, "the name refs/heads/about-" + mark, "it stays in"} {
 		if !strings.Contains(left, want) {
 			t.Errorf("nothing is said of %q in\n%s", want, left)
 		}
 	}
-	if strings.Contains(left, leak(3)) {
+	if strings.Contains(left, storetest.Leak(3)) {
 		t.Errorf("it tells the secret:\n%s", left)
 	}
 	for _, e := range storetest.Entries(t, m, repo.Query{}) {
-		if strings.Contains(string(e.Payload), leak(3)) {
+		if strings.Contains(string(e.Payload), storetest.Leak(3)) {
 			t.Errorf("%s", e.Raw)
 		}
 	}
-	storetest.Append(t, storetest.Tape(t, s, "main/try "+leak(3)), repo.Message("user", "more"))
-	storetest.Merge(t, storetest.Tape(t, s, "main/try "+leak(3)), join.Options{})
+	storetest.Append(t, storetest.Tape(t, s, "main/try "+storetest.Leak(3)), repo.Message("user", "more"))
+	storetest.Merge(t, storetest.Tape(t, s, "main/try "+storetest.Leak(3)), join.Options{})
 }
 
 // Other tapes that have the same secret are told, with what helps there.
 func TestPurgeOthers(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
-	storetest.Append(t, m, repo.Message("user", "the key="+leak(1)))
+	storetest.Append(t, m, repo.Message("user", "the key="+storetest.Leak(1)))
 	for _, name := range []string{"told", "not told", "clean", "forked"} {
 		o, err := s.CreateTape(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		storetest.Append(t, o, repo.Message("user", "the key="+leak(2)))
+		storetest.Append(t, o, repo.Message("user", "the key="+storetest.Leak(2)))
 		storetest.Checkpoint(t, o)
 	}
-	storetest.Append(t, storetest.Tape(t, s, "told"), repo.Message("user", "the key="+leak(1)))
-	storetest.Append(t, storetest.Tape(t, s, "told"), repo.Message("user", "not committed "+leak(1)))
-	storetest.Append(t, storetest.Tape(t, s, "not told"), repo.Message("user", "by the way, "+leak(1)))
+	storetest.Append(t, storetest.Tape(t, s, "told"), repo.Message("user", "the key="+storetest.Leak(1)))
+	storetest.Append(t, storetest.Tape(t, s, "told"), repo.Message("user", "not committed "+storetest.Leak(1)))
+	storetest.Append(t, storetest.Tape(t, s, "not told"), repo.Message("user", "by the way, "+storetest.Leak(1)))
 	storetest.Checkpoint(t, storetest.Tape(t, s, "not told"))
 	storetest.Fork(t, storetest.Tape(t, s, "not told"), "with it", "")
-	storetest.Append(t, storetest.Fork(t, storetest.Tape(t, s, "forked"), "x", ""), repo.Message("user", leak(1)))
-	want := fmt.Sprintf("[{forked/x [3] []} {not told [3] []} {told [3 4] [%s]}]", printOf("key", leak(1)))
+	storetest.Append(t, storetest.Fork(t, storetest.Tape(t, s, "forked"), "x", ""), repo.Message("user", storetest.Leak(1)))
+	want := fmt.Sprintf("[{forked/x [3] []} {not told [3] []} {told [3 4] [%s]}]", storetest.Print("key", storetest.Leak(1)))
 	for _, dry := range []bool{true, false} {
 		done := purgeKeys(t, m, repo.PurgeOptions{IDs: []int64{2}, DryRun: dry})
 		slices.SortFunc(done.Others, func(a, b purge.PurgedOther) int { return strings.Compare(a.Tape, b.Tape) })
@@ -270,12 +249,12 @@ func TestPurgeOthers(t *testing.T) {
 		}
 	}
 	// What it says helps.
-	purgeKeys(t, storetest.Tape(t, s, "told"), repo.PurgeOptions{Fingerprints: []string{printOf("key", leak(1))}})
+	purgeKeys(t, storetest.Tape(t, s, "told"), repo.PurgeOptions{Fingerprints: []string{storetest.Print("key", storetest.Leak(1))}})
 	purgeKeys(t, storetest.Tape(t, s, "not told"), repo.PurgeOptions{IDs: []int64{3}, Whole: true})
 	purgeKeys(t, storetest.Tape(t, s, "forked/x"), repo.PurgeOptions{IDs: []int64{3}, Whole: true})
 	_, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}, Find: keyFinder{}})
 	if !errors.Is(err, repo.ErrNotFound) {
 		t.Error(err)
 	}
-	storetest.WantNowhere(t, s.Dir(), leak(1))
+	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 }

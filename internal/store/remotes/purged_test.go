@@ -1,4 +1,4 @@
-package purge_test
+package remotes_test
 
 import (
 	"context"
@@ -188,7 +188,7 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	f := &storetest.Faulty{N: n, Gap: 1}
 	err := pullPurge(t, storetest.OpenFaulty(t, dir, f), true)
 	s := storetest.OpenFaulty(t, dir, nil)
-	began := isPurging(t, s)
+	began := storetest.IsPurging(t, s)
 	defer func() {
 		if t.Failed() {
 			t.Logf("operation %d failed, gone on: %v, begun: %v; the call returned %v", n, goOn, began, err)
@@ -215,7 +215,7 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 		t.Errorf("%d records of one purge", records)
 	}
 	storetest.WantNowhere(t, dir, secret)
-	if isPurging(t, s) {
+	if storetest.IsPurging(t, s) {
 		t.Error("it is not over")
 	}
 	storetest.Healthy(t, dir)
@@ -273,7 +273,7 @@ func TestPullPurgeForged(t *testing.T) {
 	was := storetest.Head(t, storetest.Tape(t, bob, "main"))
 	_, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	storetest.Must(t, err)
-	forged := forgedHistory(t, ada, storetest.Head(t, m), func(n int, c *gitstore.Commit) {
+	forged := storetest.ForgedHistory(t, ada, storetest.Head(t, m), func(n int, c *gitstore.Commit) {
 		if n == 0 {
 			c.Author.Name = "Somebody Else"
 		}

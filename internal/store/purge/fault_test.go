@@ -27,10 +27,10 @@ func purgeFaultStore(t *testing.T) string {
 		t.Fatal(err)
 	}
 	m := storetest.Tape(t, s, "main")
-	storetest.Append(t, m, repo.Message("user", leak(1)))
+	storetest.Append(t, m, repo.Message("user", storetest.Leak(1)))
 	storetest.Handoff(t, m, "second")
 	x := storetest.Fork(t, m, "x", "")
-	storetest.Append(t, x, repo.Message("user", "x "+leak(1)))
+	storetest.Append(t, x, repo.Message("user", "x "+storetest.Leak(1)))
 	storetest.Handoff(t, x, "in the fork")
 	storetest.Fork(t, x, "y", "")
 	storetest.Merge(t, x, join.Options{Keep: true})
@@ -46,7 +46,7 @@ func purgeFaultStore(t *testing.T) string {
 func TestSoakPurgeFaults(t *testing.T) {
 	rng := testkit.Random(t)
 	purge := func(s *repo.Store) error {
-		_, err := storetest.Tape(t, s, "main").Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
+		_, err := storetest.Tape(t, s, "main").Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: storetest.LeakFinder{}})
 		return err
 	}
 	dir, kept := purgeFaultStore(t), filepath.Join(t.TempDir(), "ws") // put back in its place: linked trees name that
@@ -87,7 +87,7 @@ func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) erro
 	}
 	if !f.Hit() {
 		storetest.Must(t, err)
-		storetest.WantNowhere(t, dir, leak(1))
+		storetest.WantNowhere(t, dir, storetest.Leak(1))
 		return true
 	}
 	defer func() {
@@ -115,8 +115,8 @@ func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) erro
 	if err := purge(s); err != nil && !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("purging again: %v", err)
 	}
-	storetest.WantNowhere(t, dir, leak(1))
-	if isPurging(t, s) {
+	storetest.WantNowhere(t, dir, storetest.Leak(1))
+	if storetest.IsPurging(t, s) {
 		t.Error("it is not over")
 	}
 	storetest.Healthy(t, dir)
@@ -148,12 +148,12 @@ func TestSoakPurgeCutOffThenAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := storetest.Tape(t, s, "main")
-	storetest.Append(t, m, repo.Message("user", "one "+leak(1)))
-	storetest.Handoff(t, m, "with "+leak(1))
-	storetest.Append(t, m, repo.Message("user", "the key="+leak(1)))
+	storetest.Append(t, m, repo.Message("user", "one "+storetest.Leak(1)))
+	storetest.Handoff(t, m, "with "+storetest.Leak(1))
+	storetest.Append(t, m, repo.Message("user", "the key="+storetest.Leak(1)))
 	storetest.Checkpoint(t, m)
 	storetest.Git(t, dir, "branch", "mine", "tape/main")
-	storetest.Append(t, m, repo.Message("user", "two "+leak(1)))
+	storetest.Append(t, m, repo.Message("user", "two "+storetest.Leak(1)))
 	step := testkit.Size(150, 9)
 	for n := 1 + rng.IntN(step); ; n += step {
 		if purgeContinued(t, dir, n, rng.IntN(2) == 0) || t.Failed() {
@@ -185,12 +185,12 @@ func purgeContinued(t *testing.T, template string, n int, again bool) (over bool
 	storetest.Append(t, m, repo.Message("user", "three"))
 	if again {
 		storetest.Checkpoint(t, m)
-		storetest.Append(t, m, repo.Message("user", "four "+leak(1)+", and the key="+leak(1)))
+		storetest.Append(t, m, repo.Message("user", "four "+storetest.Leak(1)+", and the key="+storetest.Leak(1)))
 	}
 	if err := purge(s); err != nil && !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("purging again: %v", err)
 	}
-	mark := "[redacted:key:" + printOf("key", leak(1)) + "]"
+	mark := "[redacted:key:" + storetest.Print("key", storetest.Leak(1)) + "]"
 	want := []string{"[session/start]", "one " + mark, "[with " + mark + "]", "the key=" + mark, "two " + mark, "three"}
 	if again {
 		want = append(want, "four "+mark+", and the key="+mark)
@@ -198,8 +198,8 @@ func purgeContinued(t *testing.T, template string, n int, again bool) (over bool
 	if got := storetest.Said(t, m); !slices.Equal(got, want) {
 		t.Errorf("it has %q, want %q", got, want)
 	}
-	storetest.WantNowhere(t, dir, leak(1))
-	if isPurging(t, s) {
+	storetest.WantNowhere(t, dir, storetest.Leak(1))
+	if storetest.IsPurging(t, s) {
 		t.Error("it is not over")
 	}
 	storetest.Healthy(t, dir)
@@ -214,10 +214,10 @@ func TestPurgeOtherCutOff(t *testing.T) {
 	s := storetest.OpenFaulty(t, template, nil)
 	other, err := s.CreateTape(t.Context(), "other")
 	storetest.Must(t, err)
-	storetest.Append(t, other, repo.Message("user", "other "+leak(2)))
+	storetest.Append(t, other, repo.Message("user", "other "+storetest.Leak(2)))
 	storetest.Checkpoint(t, other)
 	purge := func(s *repo.Store, name string) error {
-		_, err := storetest.Tape(t, s, name).Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
+		_, err := storetest.Tape(t, s, name).Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: storetest.LeakFinder{}})
 		return err
 	}
 	cut := 0
@@ -231,26 +231,19 @@ func TestPurgeOtherCutOff(t *testing.T) {
 		if !f.Hit() {
 			break
 		}
-		if !isPurging(t, s) {
+		if !storetest.IsPurging(t, s) {
 			continue
 		}
 		cut++
 		if err := purge(s, "other"); err != nil {
 			t.Errorf("operation %d failed, and another purge says: %v", n, err)
 		}
-		storetest.WantNowhere(t, dir, leak(1))
-		storetest.WantNowhere(t, dir, leak(2))
+		storetest.WantNowhere(t, dir, storetest.Leak(1))
+		storetest.WantNowhere(t, dir, storetest.Leak(2))
 		storetest.Healthy(t, dir)
 		storetest.WantClean(t, dir)
 	}
 	if cut == 0 {
 		t.Error("no purge was cut off once it had begun")
 	}
-}
-
-func isPurging(t *testing.T, s *repo.Store) bool {
-	t.Helper()
-	is, err := purge.IsPurging(storetest.Inner(s))
-	storetest.Must(t, err)
-	return is
 }

@@ -1,35 +1,14 @@
-package purge_test
+package rewrite_test
 
 import (
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/store/lineage"
 	"tape/internal/store/purge"
 	"tape/internal/store/rewrite"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 	"testing"
 )
-
-// forgedHistory makes a history anew with each of its own commits changed, the oldest first.
-func forgedHistory(t *testing.T, s *repo.Store, tip gitstore.Hash, change func(n int, c *gitstore.Commit)) gitstore.Hash {
-	t.Helper()
-	chain, err := lineage.FirstParents(t.Context(), storetest.Inner(s), tip)
-	storetest.Must(t, err)
-	batch := storetest.Inner(s).Git().NewBatch()
-	var last gitstore.Hash
-	for n := range chain {
-		c, err := storetest.Inner(s).Git().Commit(chain[len(chain)-1-n])
-		storetest.Must(t, err)
-		if n > 0 {
-			c.Parents[0] = last
-		}
-		change(n, &c)
-		last = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(c))
-	}
-	storetest.Must(t, batch.Flush(t.Context()))
-	return last
-}
 
 // changedTree gives a tree in which the lines of ls-tree -r are others.
 func changedTree(t *testing.T, s *repo.Store, tree gitstore.Hash, change func(lines []string) []string) gitstore.Hash {
@@ -50,7 +29,7 @@ func changedTree(t *testing.T, s *repo.Store, tree gitstore.Hash, change func(li
 // A purge changes texts and nothing else: neither who made a commit and when, nor its message
 // or trailers, its parents, modes, names, or the number of files and lines.
 func TestCheckPurgedElse(t *testing.T) {
-	m, _, next := purgedCopy(t, repo.PurgeOptions{Rules: []string{purge.AllRules}})
+	m, _, next := storetest.PurgedCopy(t, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	s := m.Store()
 	head := storetest.Head(t, m)
 	trees := func(change func(lines []string) []string) func(n int, c *gitstore.Commit) {
@@ -140,7 +119,7 @@ func TestCheckPurgedElse(t *testing.T) {
 		"nothing": func(int, *gitstore.Commit) {},
 	}
 	for name, change := range forgeries {
-		forged := forgedHistory(t, s, next, change)
+		forged := storetest.ForgedHistory(t, s, next, change)
 		if want := name == "nothing"; (forged == next) != want {
 			t.Fatalf("%s: is it forged? %v", name, forged != next)
 		}

@@ -2,12 +2,10 @@ package purge_test
 
 import (
 	"fmt"
-	"golang.org/x/sync/errgroup"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 	"tape/internal/store/purge"
 	"tape/internal/testkit"
@@ -15,36 +13,38 @@ import (
 	"tape/internal/text/secrets"
 	"tape/repo"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // What is packed goes, too.
 func TestPurgePacked(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
-	storetest.Append(t, m, repo.Message("user", leak(1)))
+	storetest.Append(t, m, repo.Message("user", storetest.Leak(1)))
 	storetest.Handoff(t, m, "x")
 	storetest.Append(t, m, repo.Message("user", "more"))
 	storetest.Checkpoint(t, m)
 	storetest.Git(t, s.Dir(), "gc", "-q")
 	old := storetest.Git(t, s.Dir(), "rev-parse", "tape/main:anchors/001_session-start/messages.jsonl")
-	done := mustPurge(t, m, repo.PurgeOptions{IDs: []int64{2}})
+	done := storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{2}})
 	if len(done.Left) > 0 || objectExists(t, s.Dir(), old) {
 		t.Errorf("%+v", done)
 	}
-	storetest.WantNowhere(t, s.Dir(), leak(1))
+	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 }
 
 // Without git nothing is begun, and it says what to install; what would be done can be told.
 func TestPurgeWithoutGit(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
-	storetest.Append(t, m, repo.Message("user", leak(1)))
+	storetest.Append(t, m, repo.Message("user", storetest.Leak(1)))
 	storetest.Checkpoint(t, m)
 	before := storetest.History(t, s.Dir())
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", t.TempDir())
-	mustPurge(t, m, repo.PurgeOptions{IDs: []int64{2}, DryRun: true})
-	_, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: leakFinder{}})
+	storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{2}, DryRun: true})
+	_, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: storetest.LeakFinder{}})
 	if err == nil || !strings.Contains(err.Error(), "needs the git program") || !strings.Contains(fmt.Sprint(repo.Hints(err)), "install-git") {
 		t.Errorf("it says %v, and as a hint %q", err, repo.Hints(err))
 	}
@@ -58,16 +58,16 @@ func TestPurgeWithoutGit(t *testing.T) {
 func TestPurgeOtherRefs(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
-	storetest.Append(t, m, repo.Message("user", leak(1)))
+	storetest.Append(t, m, repo.Message("user", storetest.Leak(1)))
 	storetest.Checkpoint(t, m)
 	storetest.Git(t, s.Dir(), "branch", "mine", "tape/main")
 	storetest.Git(t, s.Dir(), "tag", "light", "tape/main")
-	storetest.Git(t, s.Dir(), "-c", "user.name=x", "-c", "user.email=x@y", "tag", "-a", "-m", "look: "+leak(1), "heavy", "tape/main")
+	storetest.Git(t, s.Dir(), "-c", "user.name=x", "-c", "user.email=x@y", "tag", "-a", "-m", "look: "+storetest.Leak(1), "heavy", "tape/main")
 	storetest.Append(t, m, repo.Message("user", "changed"))
 	storetest.Git(t, s.Dir(), "-c", "user.name=x", "-c", "user.email=x@y", "stash", "-q")
 	storetest.Git(t, s.Dir(), "stash", "apply", "-q")
-	done := mustPurge(t, m, repo.PurgeOptions{IDs: []int64{2}})
-	storetest.WantNowhere(t, s.Dir(), leak(1))
+	done := storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{2}})
+	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 	if !slices.Contains(done.Removed, layout.StashRef) {
 		t.Errorf("%+v", done)
 	}
@@ -89,7 +89,7 @@ func TestPurgeNothing(t *testing.T) {
 		want error
 	}{{repo.PurgeOptions{}, repo.ErrInvalid}, {repo.PurgeOptions{IDs: []int64{99}}, repo.ErrNotFound}, {repo.PurgeOptions{Rules: []string{purge.AllRules}}, repo.ErrNotFound}} {
 		for _, dry := range []bool{true, false} {
-			c.o.DryRun, c.o.Find = dry, leakFinder{}
+			c.o.DryRun, c.o.Find = dry, storetest.LeakFinder{}
 			_, err := m.Purge(t.Context(), c.o)
 			storetest.WantIs(t, err, c.want)
 		}
@@ -103,20 +103,20 @@ func TestPurgeNothing(t *testing.T) {
 func TestPurgeStillUsed(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
-	storetest.Append(t, m, repo.Message("user", leak(1)))
+	storetest.Append(t, m, repo.Message("user", storetest.Leak(1)))
 	storetest.Checkpoint(t, m)
 	dir := filepath.Join(t.TempDir(), "elsewhere")
 	storetest.Git(t, s.Dir(), "worktree", "add", "-q", "--detach", dir, "tape/main")
 	old := storetest.Git(t, s.Dir(), "rev-parse", "tape/main")
-	done := mustPurge(t, m, repo.PurgeOptions{IDs: []int64{2}})
+	done := storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{2}})
 	if len(done.Left) == 0 || !objectExists(t, s.Dir(), old) {
 		t.Errorf("purge says %+v", done)
 	}
 	storetest.Git(t, s.Dir(), "worktree", "remove", "--force", dir)
-	if done = mustPurge(t, m, repo.PurgeOptions{IDs: []int64{2}}); len(done.Left) > 0 || !done.Finished {
+	if done = storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{2}}); len(done.Left) > 0 || !done.Finished {
 		t.Errorf("purge says %+v", done)
 	}
-	storetest.WantNowhere(t, s.Dir(), leak(1))
+	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 }
 
 // With the scanner that is really used: nothing that it knows is left, and the new history
@@ -152,47 +152,12 @@ func TestPurgeScanner(t *testing.T) {
 	storetest.WantIs(t, err, repo.ErrNotFound)
 }
 
-// A signature that would be wrong is dropped, and that is said; one of a commit that stays
-// the same is kept.
-func TestPurgeSignatures(t *testing.T) {
-	s := storetest.New(t, nil)
-	m := storetest.Tape(t, s, "main")
-	sign := func() {
-		t.Helper()
-		raw := storetest.Git(t, s.Dir(), "cat-file", "commit", "tape/main")
-		signed := strings.Replace(raw, "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n none\n -----END PGP SIGNATURE-----\n\n", 1) + "\n"
-		h := gitstore.HashObject(gitstore.KindCommit, []byte(signed))
-		batch := storetest.Inner(s).Git().NewBatch()
-		batch.Put(gitstore.KindCommit, []byte(signed))
-		if err := batch.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		storetest.Git(t, s.Dir(), "update-ref", storetest.InnerTape(m).Ref(), h.String())
-	}
-	storetest.Append(t, m, repo.Message("user", "one"))
-	storetest.Checkpoint(t, m)
-	sign()
-	kept := storetest.Git(t, s.Dir(), "rev-parse", "tape/main")
-	storetest.Append(t, m, repo.Message("user", leak(1)))
-	storetest.Checkpoint(t, m)
-	sign()
-	if done := mustPurge(t, m, repo.PurgeOptions{IDs: []int64{3}}); done.Signatures != 1 || len(done.Left) > 0 {
-		t.Errorf("purge says %+v", done)
-	}
-	if raw := storetest.Git(t, s.Dir(), "cat-file", "commit", "tape/main^"); strings.Contains(raw, "SIGNATURE") {
-		t.Errorf("the signature is still there:\n%s", raw)
-	}
-	if got := storetest.Git(t, s.Dir(), "rev-parse", "tape/main^^"); got != kept {
-		t.Errorf("the first commit is %s, was %s", got, kept)
-	}
-}
-
 // Others write to the tape, its fork and another tape, and make tapes and forks, while it is
 // purged: nothing that they were told is safe is lost.
 func TestPurgeBesideWriters(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
-	storetest.Append(t, m, repo.Message("user", leak(0)))
+	storetest.Append(t, m, repo.Message("user", storetest.Leak(0)))
 	storetest.Fork(t, m, "x", "")
 	if _, err := s.CreateTape(t.Context(), "other"); err != nil {
 		t.Fatal(err)
@@ -249,8 +214,8 @@ func TestPurgeBesideWriters(t *testing.T) {
 		return nil
 	})
 	for i := range testkit.Size(1, 6) {
-		storetest.Append(t, m, repo.Message("user", leak(i+1)))
-		done := mustPurge(t, m, repo.PurgeOptions{Rules: []string{"leak"}})
+		storetest.Append(t, m, repo.Message("user", storetest.Leak(i+1)))
+		done := storetest.Purge(t, m, repo.PurgeOptions{Rules: []string{"leak"}})
 		if len(done.Left) > 0 {
 			t.Errorf("left: %v", done.Left)
 		}

@@ -111,11 +111,11 @@ func TestPurgeThenPowerCut(t *testing.T) {
 	dir := purgeFaultStore(t)
 	s := storetest.OpenFaulty(t, dir, nil)
 	storetest.Git(t, dir, "update-ref", "--create-reflog", "refs/remotes/origin/tape/main", "tape/main~1")
-	storetest.WriteFile(t, s.IndexFile(), []byte("words of "+leak(1)))
-	storetest.WriteFile(t, filepath.Join(dir, ".git", "COMMIT_EDITMSG"), []byte(leak(1)))
+	storetest.WriteFile(t, s.IndexFile(), []byte("words of "+storetest.Leak(1)))
+	storetest.WriteFile(t, filepath.Join(dir, ".git", "COMMIT_EDITMSG"), []byte(storetest.Leak(1)))
 	torn := filepath.Join(dir, ".git", "tape", "torn")
 	storetest.Must(t, os.MkdirAll(torn, 0o700))
-	storetest.WriteFile(t, filepath.Join(torn, "main~0001~line"), []byte(leak(1)))
+	storetest.WriteFile(t, filepath.Join(torn, "main~0001~line"), []byte(storetest.Leak(1)))
 
 	d, state := newForgetful(t, dir), 0
 	d.each = func() {
@@ -140,15 +140,15 @@ func TestPurgeThenPowerCut(t *testing.T) {
 	}
 	cutStore, err := repo.Open(t.Context(), dir, &repo.Options{Now: testkit.Clock, Fs: &disk.FS{Fault: d.fault}})
 	storetest.Must(t, err)
-	_, err = storetest.Tape(t, cutStore, "main").Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: leakFinder{},
+	_, err = storetest.Tape(t, cutStore, "main").Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: storetest.LeakFinder{},
 		Derived: func(context.Context) error { return os.Remove(s.IndexFile()) }})
 	storetest.Must(t, err)
 	if state != 3 {
 		t.Errorf("the purge ended in state %d", state)
 	}
 	d.cut()
-	storetest.WantNowhere(t, dir, leak(1))
-	if isPurging(t, storetest.OpenFaulty(t, dir, nil)) {
+	storetest.WantNowhere(t, dir, storetest.Leak(1))
+	if storetest.IsPurging(t, storetest.OpenFaulty(t, dir, nil)) {
 		t.Error("a cut brings the note of the purge back")
 	}
 	storetest.Healthy(t, dir)

@@ -1,0 +1,132 @@
+package rewrite_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/rewrite"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+)
+
+// An entry whose secret no rule knows loses all its text if that is wanted, and stays what
+// it was.
+func TestPurgeWhole(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	secret := "only I know that this is a secret"
+	storetest.Append(t, m, repo.Message("user", secret),
+		repo.Draft{Kind: repo.KindToolCall, Payload: []byte(`{"calls":[{"id":"c1","type":"function","function":{"name":"run","arguments":"{\"x\":\"` + secret + `\"}"}}],"n":1.0}`)})
+	_, err := m.Handoff(t.Context(), repo.Anchor{Name: "next", State: []byte(`{"todo":["` + secret + `",1]}`), Summary: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}}); !errors.Is(err, repo.ErrNotFound) || !strings.Contains(fmt.Sprint(repo.Hints(err)), "purge-whole") {
+		t.Fatalf("without Whole: %v", err)
+	}
+	storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{2, 3, 4}, Whole: true})
+	got := storetest.Entries(t, m, repo.Query{})
+	for i, want := range []string{`{"role":"user","content":"[redacted]"}`,
+		`{"calls":[{"id":"c1","type":"function","function":{"name":"run","arguments":"[redacted]"}}],"n":1.0}`,
+		`{"name":"next","state":{"todo":["[redacted]",1],"summary":"[redacted]"}}`} {
+		if string(got[i+1].Payload) != want {
+			t.Errorf("entry %d is %s", i+2, got[i+1].Payload)
+		}
+	}
+	storetest.WantNowhere(t, s.Dir(), secret)
+	if tag := storetest.Git(t, s.Dir(), "cat-file", "tag", "anchor/main/002_next"); !strings.HasSuffix(tag, "State: {\"todo\":[\"[redacted]\",1],\"summary\":\"[redacted]\"}") {
+		t.Errorf("the tag says %s", tag)
+	}
+}
+
+// The name of an anchor is in folders, tags, subjects and trailers.
+func TestPurgeAnchorName(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Handoff(t, m, "with "+storetest.Leak(7))
+	storetest.Append(t, m, repo.Message("user", "one"))
+	storetest.Checkpoint(t, m)
+	storetest.Handoff(t, m, "after")
+	storetest.Purge(t, m, repo.PurgeOptions{Fingerprints: []string{storetest.LeakPrint(storetest.Leak(7))}})
+	storetest.WantNowhere(t, s.Dir(), storetest.Leak(7))
+	storetest.WantClean(t, s.Dir())
+	phases, err := m.Phases(t.Context())
+	if err != nil || len(phases) != 3 || phases[1].Name != "with [redacted:leak:"+storetest.LeakPrint(storetest.Leak(7))+"]" || phases[1].Tag == "" {
+		t.Errorf("phases: %+v, %v", phases, err)
+	}
+}
+
+// Files are divided as if the lines had been written so, whether they got shorter or longer.
+func TestPurgeSealedFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		find rewrite.Finder
+		text func(i int) string
+	}{
+		"shorter": {storetest.LeakFinder{Pattern: regexp.MustCompile(`LEAK-[0-9]{16}z*`)}, func(i int) string { return storetest.Leak(i) + strings.Repeat("z", 2000) }},
+		"longer":  {storetest.LeakFinder{}, func(i int) string { return strings.Repeat(storetest.Leak(i)+" ", 200) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := storetest.New(t, nil)
+			m := storetest.Tape(t, s, "main")
+			const n, every, first = 24, 7, 3 // about 700 KiB, which is three files
+			for i := range n {
+				text := fmt.Sprint("entry ", i, " ")
+				if i%every == first {
+					text += c.text(i)
+				}
+				storetest.Append(t, m, storetest.Big(30_000, text))
+				if i%5 == 0 {
+					storetest.Checkpoint(t, m)
+				}
+			}
+			done, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{"leak"}, Find: c.find})
+			if err != nil || len(done.Tapes[0].Entries) != (n-first+every-1)/every || len(done.Left) > 0 {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			storetest.WantClean(t, s.Dir())
+			for i, e := range storetest.Entries(t, m, repo.Query{})[1 : n+1] {
+				if want := fmt.Sprint("entry ", i, " "); !strings.Contains(storetest.TextOf(e)[:20], want) {
+					t.Errorf("entry %d is %.60s", e.ID, storetest.TextOf(e))
+				}
+			}
+		})
+	}
+}
+
+// A signature that would be wrong is dropped, and that is said; one of a commit that stays
+// the same is kept.
+func TestPurgeSignatures(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	sign := func() {
+		t.Helper()
+		raw := storetest.Git(t, s.Dir(), "cat-file", "commit", "tape/main")
+		signed := strings.Replace(raw, "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n none\n -----END PGP SIGNATURE-----\n\n", 1) + "\n"
+		h := gitstore.HashObject(gitstore.KindCommit, []byte(signed))
+		batch := storetest.Inner(s).Git().NewBatch()
+		batch.Put(gitstore.KindCommit, []byte(signed))
+		if err := batch.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		storetest.Git(t, s.Dir(), "update-ref", storetest.InnerTape(m).Ref(), h.String())
+	}
+	storetest.Append(t, m, repo.Message("user", "one"))
+	storetest.Checkpoint(t, m)
+	sign()
+	kept := storetest.Git(t, s.Dir(), "rev-parse", "tape/main")
+	storetest.Append(t, m, repo.Message("user", storetest.Leak(1)))
+	storetest.Checkpoint(t, m)
+	sign()
+	if done := storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{3}}); done.Signatures != 1 || len(done.Left) > 0 {
+		t.Errorf("purge says %+v", done)
+	}
+	if raw := storetest.Git(t, s.Dir(), "cat-file", "commit", "tape/main^"); strings.Contains(raw, "SIGNATURE") {
+		t.Errorf("the signature is still there:\n%s", raw)
+	}
+	if got := storetest.Git(t, s.Dir(), "rev-parse", "tape/main^^"); got != kept {
+		t.Errorf("the first commit is %s, was %s", got, kept)
+	}
+}

@@ -1,0 +1,146 @@
+package storetest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/join"
+	"tape/internal/store/lineage"
+	"tape/internal/store/purge"
+	"tape/internal/store/rewrite"
+	"tape/internal/text/secrets"
+	"tape/repo"
+	"testing"
+)
+
+// LeakFinder finds what Leak makes, or another pattern.
+type LeakFinder struct{ Pattern *regexp.Regexp }
+
+// Leak is a text that a LeakFinder takes for a secret.
+func Leak(n int) string { return fmt.Sprintf("LEAK-%016d", n) }
+
+// LeakPrint is the fingerprint of what a LeakFinder finds.
+func LeakPrint(secret string) string { return Print("leak", secret) }
+
+// Print is the fingerprint of a secret, by its definition.
+func Print(rule, secret string) string {
+	sum := sha256.Sum256([]byte(rule + "\x00" + secret))
+	return hex.EncodeToString(sum[:8])
+}
+
+var leakPattern = regexp.MustCompile(`LEAK-[0-9]{16}`)
+
+// Mask replaces each with a mark.
+func (l LeakFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding) {
+	pattern := leakPattern
+	if l.Pattern != nil {
+		pattern = l.Pattern
+	}
+	var found []secrets.Finding
+	out := pattern.ReplaceAllFunc(value, func(secret []byte) []byte {
+		f := secrets.Finding{Rule: "leak", Fingerprint: LeakPrint(string(secret))}
+		if skip != nil && skip(f) {
+			return secret
+		}
+		found = append(found, f)
+		return []byte("[redacted:leak:" + f.Fingerprint + "]")
+	})
+	return out, found
+}
+
+// Secrets are their texts.
+func (l LeakFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
+	return TextsOf(l, value, skip)
+}
+
+// TextsOf are the texts of what a finder masks that leaves what is around them alone.
+func TextsOf(f rewrite.Finder, value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
+	out, found := f.Mask(value, skip)
+	gone, marks, _ := rewrite.TakenOut(string(value), string(out))
+	var list []secrets.Secret
+	for _, f := range found {
+		at := slices.Index(marks, secrets.Finding.Mark(f))
+		list = append(list, secrets.Secret{Rule: f.Rule, Fingerprint: f.Fingerprint, Text: gone[at]})
+	}
+	return list
+}
+
+// Purge purges, with a LeakFinder if the options name no other.
+func Purge(t testing.TB, tp *repo.Tape, o repo.PurgeOptions) repo.Purged {
+	t.Helper()
+	if o.Find == nil {
+		o.Find = LeakFinder{}
+	}
+	done, err := tp.Purge(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+// PurgedCopy is a workspace, and a copy of it that was purged and whose history the first
+// one has fetched.
+func PurgedCopy(t *testing.T, o repo.PurgeOptions) (m, theirs *repo.Tape, fetched gitstore.Hash) {
+	t.Helper()
+	s := New(t, nil)
+	m = Tape(t, s, "main")
+	Append(t, m, repo.Message("user", "one"), repo.Message("user", Leak(1)))
+	Handoff(t, m, "to "+Leak(1))
+	x := Fork(t, m, "x", "")
+	Append(t, x, repo.Message("user", "in the fork "+Leak(2)))
+	Merge(t, x, join.Options{})
+	y := Fork(t, m, "y", "")
+	Append(t, y, repo.Message("user", "and there "+Leak(1)))
+	Merge(t, y, join.Options{Summary: "tried"})
+	Append(t, m, repo.Message("user", "two"))
+	Checkpoint(t, m)
+	dir := filepath.Join(t.TempDir(), "theirs")
+	CopyTree(t, s.Dir(), dir)
+	HealthyAtEnd(t, dir)
+	theirs = Tape(t, Reopen(t, dir), "main")
+	Purge(t, theirs, o)
+	return m, theirs, FetchFrom(t, m, theirs)
+}
+
+// FetchFrom fetches the tape main of another workspace, and returns its head.
+func FetchFrom(t testing.TB, m, theirs *repo.Tape) gitstore.Hash {
+	t.Helper()
+	Git(t, m.Store().Dir(), "fetch", "-q", "--no-tags", theirs.Store().Dir(), "+refs/heads/tape/main:refs/tape/remotes/o/heads/tape/main")
+	h, err := Inner(m.Store()).Git().Ref("refs/tape/remotes/o/heads/tape/main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// ForgedHistory makes a history anew with each of its own commits changed, the oldest first.
+func ForgedHistory(t *testing.T, s *repo.Store, tip gitstore.Hash, change func(n int, c *gitstore.Commit)) gitstore.Hash {
+	t.Helper()
+	chain, err := lineage.FirstParents(t.Context(), Inner(s), tip)
+	Must(t, err)
+	batch := Inner(s).Git().NewBatch()
+	var last gitstore.Hash
+	for n := range chain {
+		c, err := Inner(s).Git().Commit(chain[len(chain)-1-n])
+		Must(t, err)
+		if n > 0 {
+			c.Parents[0] = last
+		}
+		change(n, &c)
+		last = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(c))
+	}
+	Must(t, batch.Flush(t.Context()))
+	return last
+}
+
+// IsPurging reports whether a purge was begun that is not over.
+func IsPurging(t *testing.T, s *repo.Store) bool {
+	t.Helper()
+	is, err := purge.IsPurging(Inner(s))
+	Must(t, err)
+	return is
+}
