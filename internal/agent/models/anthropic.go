@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -43,7 +42,7 @@ func (p *provider) askAnthropic(ctx context.Context, model string, r Request, a 
 	}
 	ctx, watch := watched(ctx, p.silence)
 	defer watch.stop()
-	service := anthropic.NewMessageService(option.WithBaseURL(p.baseURL), option.WithHTTPClient(&http.Client{Transport: watch}))
+	service := anthropic.NewMessageService(option.WithBaseURL(p.baseURL), option.WithHTTPClient(watch.client()))
 	options := []option.RequestOption{option.WithRequestBody("application/json", raw), option.WithMaxRetries(retries)}
 	if p.key != "" {
 		options = append(options, option.WithAPIKey(p.key))

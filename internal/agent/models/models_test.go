@@ -313,3 +313,30 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the key is in %s", text)
 	}
 }
+
+// A redirect to another address gets neither the key nor the conversation.
+func TestRedirectsStay(t *testing.T) {
+	t.Parallel()
+	other := serve(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusTeapot) })
+	for _, model := range []string{"anthropic:claude", "openai:gpt"} {
+		s := serve(t, nil)
+		s.Config.Handler = http.RedirectHandler(other.URL+"/v1/messages", http.StatusTemporaryRedirect)
+		if _, err := ask(t.Context(), client(t, s, nil, Config{}), model); err == nil || other.calls.Load() > 0 {
+			t.Errorf("%s: %v; the other was asked with %v: %s", model, err, other.header, other.body)
+		} else if model == "anthropic:claude" && !strings.Contains(err.Error(), "it redirects to "+other.URL) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	var here *server
+	here = serve(t, func(w http.ResponseWriter, call int) {
+		if call == 1 {
+			w.Header().Set("Location", here.URL+"/v2")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+			return
+		}
+		stream(w, 1000, messagesAnswer...)
+	})
+	if _, err := ask(t.Context(), client(t, here, nil, Config{}), "anthropic:claude"); err != nil {
+		t.Errorf("within an address: %v", err)
+	}
+}

@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -56,7 +55,7 @@ func (p *provider) askOpenAI(ctx context.Context, model string, r Request, a *an
 	ctx, watch := watched(ctx, p.silence)
 	defer watch.stop()
 	// The service does not read the environment, which has been read already.
-	service := openai.NewChatCompletionService(option.WithBaseURL(p.baseURL), option.WithHTTPClient(&http.Client{Transport: watch}))
+	service := openai.NewChatCompletionService(option.WithBaseURL(p.baseURL), option.WithHTTPClient(watch.client()))
 	options := []option.RequestOption{option.WithRequestBody("application/json", raw), option.WithMaxRetries(retries)}
 	if p.key != "" {
 		options = append(options, option.WithAPIKey(p.key))

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"tape/internal/agent/keys"
 )
 
 // retries are those of the SDKs: of 408, 409, 429, 5xx and of connections that fail.
@@ -36,6 +38,9 @@ func (w *silent) stop() {
 	w.timer.Stop()
 	w.cancel(nil)
 }
+
+// client asks one address. A redirect would take the key and the conversation to another.
+func (w *silent) client() *http.Client { return &http.Client{Transport: w, CheckRedirect: keys.Stay} }
 
 // RoundTrip implements [http.RoundTripper].
 func (w *silent) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tape/hooks"
+	"tape/internal/agent/keys"
 )
 
 // Server is an MCP server of the configuration: a command, or an address.
@@ -105,7 +106,7 @@ func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 		if !strings.HasPrefix(s.URL, "http://") && !strings.HasPrefix(s.URL, "https://") {
 			return nil, nil, errors.New("its url is neither http nor https")
 		}
-		client := &http.Client{Transport: bounded{http.DefaultTransport}}
+		client := &http.Client{Transport: bounded{http.DefaultTransport}, CheckRedirect: keys.Stay}
 		return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: mostMessage}, func() {}, nil
 	}
 	name := s.Command

@@ -251,3 +251,19 @@ func TestMCPOverHTTP(t *testing.T) {
 	web.CloseClientConnections()
 	e.Close()
 }
+
+// What is asked of one server does not go to another.
+func TestMCPRedirect(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(other.Close)
+	web := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(web.Close)
+	e := newEnv(t, func(o *Options) { o.Servers = map[string]Server{"web": {URL: web.URL + "?key=secret"}} })
+	e.fails("web.echo", anything, "web.echo")
+	if n := asked.Load(); n > 0 {
+		t.Errorf("the other server was asked %d times", n)
+	}
+	e.Close()
+}
