@@ -76,7 +76,11 @@ func (r *Runtime) BeforeToolCall(ctx context.Context, c ToolCall, s State) (Tool
 		return c, ToolDecision{Action: Deny, Message: err.Error()}
 	}
 	var approved *Plugin // the last required plugin that has seen c as it is
-	for _, p := range r.implementing(beforeTool) {
+	plugins := r.implementing(beforeTool)
+	if name, is := twice(c.Arguments); is && len(plugins) > 0 {
+		return c, ToolDecision{Action: Deny, Message: fmt.Sprintf("denied: the arguments have %q twice", name)}
+	}
+	for _, p := range plugins {
 		d, err := call(ctx, r, p, beforeTool, func(p *Plugin) (*ToolDecision, error) {
 			shown := c
 			shown.Arguments = slices.Clone(c.Arguments)
@@ -121,6 +125,9 @@ func (d *ToolDecision) check() error {
 		var object map[string]json.RawMessage
 		if d.Arguments != nil && (json.Unmarshal(d.Arguments, &object) != nil || object == nil) {
 			return errors.New("the arguments are not a JSON object")
+		}
+		if name, is := twice(d.Arguments); is {
+			return fmt.Errorf("the arguments have %q twice", name)
 		}
 		if d.Result != "" || d.Message != "" {
 			return fmt.Errorf("it says %s with a result or a message: those are for %s and %s", Proceed, Replace, Deny)
@@ -170,4 +177,37 @@ func sameJSON(a, b json.RawMessage) bool {
 		}
 	}
 	return reflect.DeepEqual(values[0], values[1])
+}
+
+// twice finds a name that an object in a JSON text has twice. Of the two values, a plugin may see one, and
+// the tool the other.
+func twice(raw json.RawMessage) (name string, is bool) {
+	type level struct {
+		names map[string]bool // nil in a list
+		value bool            // a value follows, and no name
+	}
+	open := []level{{}}
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
+		token, err := d.Token()
+		if err != nil {
+			return "", false
+		}
+		at := &open[len(open)-1]
+		if name, text := token.(string); text && at.names != nil && !at.value {
+			if at.names[name] {
+				return name, true
+			}
+			at.names[name], at.value = true, true
+			continue
+		}
+		at.value = false
+		switch token {
+		case json.Delim('{'):
+			open = append(open, level{names: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, level{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+	}
 }

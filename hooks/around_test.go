@@ -92,6 +92,7 @@ func TestAroundToolCalls(t *testing.T) {
 		{"who panics denies nothing", []*hooks.Plugin{wrap("b"), {Name: "bad", BeforeToolCall: func(context.Context, hooks.ToolCall, hooks.State) (*hooks.ToolDecision, error) { panic("oops") }}}, `proceed {"b":{}}`},
 		{"an unknown action is a failure", []*hooks.Plugin{before("d", &hooks.ToolDecision{Action: "allow"}, nil)}, `proceed {}`},
 		{"arguments that are no object are a failure", []*hooks.Plugin{before("d", &hooks.ToolDecision{Action: hooks.Proceed, Arguments: json.RawMessage(`[1]`)}, nil)}, `proceed {}`},
+		{"arguments that say two things are a failure", []*hooks.Plugin{before("d", &hooks.ToolDecision{Action: hooks.Proceed, Arguments: json.RawMessage(`{"a":[{"b":1,"c":2,"b":3}]}`)}, nil)}, `proceed {}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := quiet()
@@ -147,5 +148,28 @@ func TestAfterCalls(t *testing.T) {
 	}
 	if seen != "a:x b:x " {
 		t.Errorf("after_llm_call: seen %q", seen)
+	}
+}
+
+// A guard and a tool may read different values of a name that is there twice.
+func TestArgumentsThatSayTwoThingsAreDenied(t *testing.T) {
+	asked := false
+	r := quiet()
+	register(t, r, &hooks.Plugin{Name: "guard", BeforeToolCall: func(context.Context, hooks.ToolCall, hooks.State) (*hooks.ToolDecision, error) {
+		asked = true
+		return nil, nil
+	}})
+	for arguments, want := range map[string]string{
+		`{"cmd":"ls","cmd":"rm"}`:                             `denied: the arguments have "cmd" twice`,
+		`{"cmd":"ls","\u0063md":"rm"}`:                        `denied: the arguments have "cmd" twice`,
+		`{"a":{"b":[[],{"c":"d","d":{},"c":"e"}]}}`:           `denied: the arguments have "c" twice`,
+		`{"a":"a","b":["b","b"],"c":{"a":"c","b":[{},{}]}}`:   "",
+		`{"a":[{"x":1},{"x":2}],"x":{"x":{"x":["x"]},"y":1}}`: "",
+	} {
+		asked = false
+		_, d := r.BeforeToolCall(t.Context(), hooks.ToolCall{Tool: "bash", Arguments: json.RawMessage(arguments)}, nil)
+		if d.Message != want || asked != (want == "") || (d.Action == hooks.Deny) != (want != "") {
+			t.Errorf("%s: %+v, asked: %v", arguments, d, asked)
+		}
 	}
 }

@@ -100,5 +100,10 @@ func parse(line []byte) *received {
 	if json.Unmarshal(line, m) != nil || m.Version != "2.0" || m.Method == "" && len(m.ID) == 0 {
 		return nil
 	}
+	if m.Method == "" { // an answer with two results could mean either
+		if _, err := exactly(line, "jsonrpc", "id", "method", "params", "result", "error"); err != nil {
+			return nil
+		}
+	}
 	return m
 }
