@@ -2,6 +2,7 @@
 package artifacts
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -103,6 +104,10 @@ func (a *Staged) Place(phase string) error {
 	d, dir := a.s.FS(), filepath.Join(phase, layout.ArtifactsDir)
 	if err := d.MkdirAll(dir); err != nil {
 		return err
+	}
+	// Who made the repository may have put a link there, to a folder outside of it.
+	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
+		return cmp.Or(err, error(&layout.Error{Class: layout.ErrCorrupt, Msg: dir + " is a link to elsewhere"}))
 	}
 	path := filepath.Join(dir, a.SHA256)
 	data, err := readWhole(path)
