@@ -17,6 +17,8 @@ import (
 
 	"tape/internal/sessions/catalog"
 	"tape/internal/store/layout"
+	"tape/internal/store/query"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -89,11 +91,16 @@ func (s *server) open(ctx context.Context, tape string) (*repo.Store, *repo.Tape
 	return s.openBy(ctx, tape, catalog.Find)
 }
 
-// openToWrite is open for what changes a tape, which has to be named in full.
+// openToWrite is open for what changes a tape, which has to be named in full. What tape serve keeps
+// for itself no model changes.
 func (s *server) openToWrite(ctx context.Context, tape string) (*repo.Store, *repo.Tape, error) {
-	return s.openBy(ctx, tape, func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
+	store, t, err := s.openBy(ctx, tape, func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
 		return store.Tape(ctx, name)
 	})
+	if err == nil {
+		err = query.NotOfHost(ctx, (*workspace.Tape)(t))
+	}
+	return store, t, err
 }
 
 func (s *server) openBy(ctx context.Context, tape string, find func(context.Context, *repo.Store, string) (*repo.Tape, error)) (*repo.Store, *repo.Tape, error) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tape/repo"
 )
 
 func TestWrite(t *testing.T) {
@@ -35,6 +37,32 @@ func TestWrite(t *testing.T) {
 	p.fails("tape_merge", args{"fork": "gone"}, "hint: ")
 	p.fails("tape_discard", args{"fork": "main"}, "error: ")
 	p.fails("tape_handoff", args{}, "error: ")
+}
+
+// What tape serve keeps for itself, a model may read and not change.
+func TestTapesOfTheHostAreNotWritten(t *testing.T) {
+	t.Parallel()
+	store := newStore(t)
+	p := connect(t, store, Options{Write: true})
+	host, err := store.CreateTape(t.Context(), "host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := repo.Draft{Kind: "state", Payload: []byte(`{"scope":"actor","owner":"ann","key":"k","value":"hers"}`)}
+	if _, err := host.Append(t.Context(), nil, state); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.Fork(t.Context(), "f"); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, p.ok("tape_read", args{"tape": "host"}), "hers")
+	for tool, a := range map[string]args{
+		"tape_append":  {"tape": "host", "kind": "state", "payload": args{"scope": "actor", "owner": "ann", "key": "k", "value": "forged"}},
+		"tape_handoff": {"tape": "host", "name": "n"}, "tape_fork": {"tape": "host", "name": "g"},
+		"tape_merge": {"fork": "host/f"}, "tape_discard": {"fork": "host/f"},
+	} {
+		p.fails(tool, a, "that tape serve keeps for itself", "hint: ")
+	}
 }
 
 // Clients may ask for several things at once, and repeat what they got no answer to.

@@ -10,6 +10,7 @@ import (
 
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/query"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 	"tape/repo"
@@ -161,11 +162,27 @@ func (b *Batch) take(ctx context.Context, out *outcome) (size int64, err error) 
 	if err := b.await(ctx, out.res.Tape); err != nil {
 		return 0, err
 	}
+	if err := b.notOfHost(ctx, out.res.Tape); err != nil {
+		return 0, fmt.Errorf("import %s: %w", out.res.File, err)
+	}
 	err = b.into(ctx, src, info, out)
 	if errors.Is(err, errRaced) {
 		err = b.into(ctx, src, info, out)
 	}
 	return src.Size, err
+}
+
+// notOfHost refuses the tapes of tape serve: a transcript says itself what its session is called.
+func (b *Batch) notOfHost(ctx context.Context, name string) error {
+	top, _, _ := strings.Cut(name, "/")
+	t, err := b.store.Tape(ctx, top)
+	if err == nil {
+		err = query.NotOfHost(ctx, (*workspace.Tape)(t))
+	}
+	if errors.Is(err, repo.ErrNotFound) {
+		err = nil
+	}
+	return err
 }
 
 func (b *Batch) into(ctx context.Context, src record.Source, info record.Info, out *outcome) error {

@@ -10,22 +10,27 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// OfHost reports whether a tape is one that tape serve has made for itself: everybody's state, or
-// the audit. It has the name of such a tape, and begins as one does: people may have tapes of the
-// same names.
-func OfHost(ctx context.Context, t *workspace.Tape) (bool, error) {
+// OfHost reports whether a tape is one that tape serve has made for itself, or a fork of one:
+// everybody's state, or the audit. It has the name of such a tape, and begins as one does: people
+// may have tapes of the same names.
+func OfHost(ctx context.Context, t *workspace.Tape) (is bool, err error) {
+	for t.IsFork() {
+		if t, err = t.Store().Tape(ctx, t.Parent()); err != nil {
+			return false, err
+		}
+	}
 	use := strings.TrimRight(t.Name(), "0123456789")
 	if use != t.Name() {
 		use = strings.TrimSuffix(use, "-")
 	}
-	if use != "host" && use != "audit" || t.IsFork() {
+	if use != "host" && use != "audit" {
 		return false, nil
 	}
 	v, err := snapshot.Take(ctx, t)
 	if err != nil {
 		return false, err
 	}
-	is, n := false, 0
+	n := 0
 	err = (&snapshot.Walk{V: v, Tape: t.Name(), First: 0, Last: len(v.List) - 1}).Read(ctx, func(e layout.Entry) bool {
 		n++
 		switch {
@@ -39,4 +44,13 @@ func OfHost(ctx context.Context, t *workspace.Tape) (bool, error) {
 		return false
 	})
 	return is, err
+}
+
+// NotOfHost refuses a tape of tape serve: what is written there counts as its own record.
+func NotOfHost(ctx context.Context, t *workspace.Tape) error {
+	own, err := OfHost(ctx, t)
+	if err == nil && own {
+		err = layout.Invalid("name another tape", "the tape %q is one that tape serve keeps for itself", t.Name())
+	}
+	return err
 }
