@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/show/console"
 	"tape/internal/show/display"
-	"tape/internal/show/export"
 	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -39,7 +39,7 @@ type entryView struct {
 	oneline, full, events bool
 	newestFirst           bool
 
-	partial bool                  // the tape may have more, see export.Screen
+	partial bool                  // the tape may have more, see console.Screen
 	wanted  func(repo.Entry) bool // nil: all entries
 }
 
@@ -64,12 +64,12 @@ func (v *entryView) addFlags(cmd *cobra.Command) {
 }
 
 // conversation is what entries are shown on, nil where each is shown by itself.
-func (a *App) conversation(v entryView) *export.Screen {
+func (a *App) conversation(v entryView) *console.Screen {
 	if a.json || v.oneline {
 		return nil
 	}
 	screen := a.screen()
-	return &export.Screen{Width: screen.width, Whole: v.full || !screen.out, Events: v.events || !screen.out,
+	return &console.Screen{Width: screen.width, Whole: v.full || !screen.out, Events: v.events || !screen.out,
 		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Ink: a.ink}
 }
 
@@ -100,7 +100,7 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 	if screen.Whole {
 		entries = a.withTexts(ctx, t, entries)
 	}
-	left, err := export.Conversation(ctx, resultWriter{a.out}, screen, entries)
+	left, err := console.Show(ctx, resultWriter{a.out}, screen, entries)
 	if err == nil && left > 0 {
 		a.say("\n%s", a.style(dim, display.Count(left, "event is", "events are")+" left out; --events shows them"))
 	}
@@ -203,9 +203,9 @@ func reversed(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error]
 	}
 }
 
-func (a *App) ink(ink export.Ink, text string) string {
-	return a.style([...]string{export.InkQuiet: dim, export.InkHeading: bold + ";" + yellow, export.InkUser: bold + ";" + green,
-		export.InkAssistant: bold + ";" + cyan, export.InkOther: bold + ";" + purple, export.InkTool: blue, export.InkBad: red, export.InkPlain: ""}[ink], text)
+func (a *App) ink(ink console.Ink, text string) string {
+	return a.style([...]string{console.InkQuiet: dim, console.InkHeading: bold + ";" + yellow, console.InkUser: bold + ";" + green,
+		console.InkAssistant: bold + ";" + cyan, console.InkOther: bold + ";" + purple, console.InkTool: blue, console.InkBad: red, console.InkPlain: ""}[ink], text)
 }
 
 func (a *App) showLines(entries iter.Seq2[repo.Entry, error], title func(tape string) string) error {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -11,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tape/internal/show/conversation"
 	"tape/internal/show/display"
-	"tape/internal/show/export"
 	"tape/internal/text/entrydiff"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -21,6 +22,7 @@ import (
 const (
 	bodyMost   = 4 << 10 // bytes of a body that come before it is opened
 	briefCells = 160     // of a folded text that are seen
+	briefMost  = 140     // bytes of what a call was asked
 )
 
 // entryView is a piece of a conversation as a page shows it.
@@ -83,46 +85,84 @@ func (v *viewer) view(e repo.Entry, kind, look, who string) entryView {
 	return out
 }
 
-func (v *viewer) piece(p export.Piece) error {
-	if p.Kind == "events" {
-		for _, e := range p.Events {
-			if v.within(e) {
-				v.event(e)
+func (v *viewer) item(it *conversation.Item) error {
+	if it.Kind == conversation.Events {
+		for _, ev := range it.Events {
+			if v.within(ev.Entry) {
+				v.event(ev)
 			}
 		}
 		return nil
 	}
-	if !v.within(p.Entry) || p.Kind == "phase" && p.Entry.Kind != repo.KindAnchor {
+	if !v.within(it.Entry) || it.Kind == conversation.Phase && it.Entry.Kind != repo.KindAnchor {
 		return nil
 	}
-	e := v.view(p.Entry, p.Kind, p.Look, p.Who)
-	if p.Summary != "" {
-		e.Body = append(e.Body, v.prose(p.Summary, p.Entry.ID))
+	e := v.view(it.Entry, itemClasses[it.Kind], string(it.Speaker), it.Who)
+	if it.Summary != "" {
+		e.Body = append(e.Body, v.prose(it.Summary, it.Entry.ID))
 	}
-	for _, part := range p.Parts {
-		if part.Text != "" || part.Name != "" {
-			e.Body = append(e.Body, v.part(part, p.Kind == "message" && p.Look != "system", p.Entry.ID))
-		}
-	}
-	for _, c := range p.Calls {
-		e.Calls = append(e.Calls, v.call(c, p.Entry))
+	e.Body = append(e.Body, v.parts(it)...)
+	for _, c := range it.Calls {
+		e.Calls = append(e.Calls, v.call(c, it.Entry))
 		for _, r := range c.Results {
 			e.LastID = max(e.LastID, r.Entry.ID)
 		}
+	}
+	for _, r := range it.Results {
+		c := &conversation.Call{Name: "result", Results: []conversation.Result{r}}
+		if r.Of != nil {
+			c.Name = r.Of.Name
+		}
+		e.Calls = append(e.Calls, v.call(c, it.Entry))
 	}
 	v.out = append(v.out, e)
 	return nil
 }
 
-func (v *viewer) event(e repo.Entry) {
-	name, text, thinking := export.EventText(e)
-	out := v.view(e, "event", "event", name)
-	if thinking {
-		out.Look = "thinking"
+// itemClasses are what the style of pages calls the kinds of items.
+var itemClasses = [...]string{conversation.Phase: "phase", conversation.Message: "message", conversation.Calls: "calls",
+	conversation.Results: "results", conversation.Events: "events", conversation.Failure: "error"}
+
+// parts are the texts of an item behind its summary. Pictures and artifacts are shown beside them.
+func (v *viewer) parts(it *conversation.Item) []bodyView {
+	var out []bodyView
+	add := func(name, text string) {
+		b := v.data(name, text, it.Entry.ID)
+		b.Folded = true
+		out = append(out, b)
 	}
-	b := v.data("", text, e.ID)
-	if thinking {
+	if it.Details != "" {
+		add(map[conversation.Kind]string{conversation.Phase: "state", conversation.Failure: "details"}[it.Kind], it.Details)
+	}
+	for _, p := range it.Parts {
+		text := p.Text
+		if p.Command != nil {
+			text = p.Command.Typed
+		}
+		switch {
+		case p.File, p.Kind == "" && text == "":
+		case p.Kind == "" && it.Kind == conversation.Message && it.Speaker != conversation.System:
+			out = append(out, v.prose(text, it.Entry.ID))
+		default:
+			add(p.Kind, text)
+		}
+		if p.Command != nil && p.Command.Printed != "" {
+			add("output", p.Command.Printed)
+		}
+	}
+	return out
+}
+
+func (v *viewer) event(ev conversation.Event) {
+	e, text := ev.Entry, ev.Thinking()
+	out := v.view(e, "event", "event", ev.Name())
+	var b bodyView
+	if text != "" {
+		out.Look = "thinking"
 		b = v.prose(text, e.ID)
+	} else {
+		text = ev.Data()
+		b = v.data("", text, e.ID)
 	}
 	b.Folded = true
 	b.Name = display.Truncate(display.Line(strings.Join(strings.Fields(text[:min(len(text), bodyMost)]), " ")), briefCells)
@@ -154,53 +194,43 @@ func (v *viewer) data(name, text string, id int64) bodyView {
 	return bodyView{Name: display.Line(name), HTML: template.HTML(`<pre tabindex="0">` + shown(text) + "</pre>"), Rest: rest, ID: id, Link: v.link(id)} //nolint:gosec // escaped
 }
 
-func (v *viewer) part(p export.Part, prose bool, id int64) bodyView {
-	if p.Name == "" && prose {
-		return v.prose(p.Text, id)
-	}
-	b := v.data(p.Name, p.Text, id)
-	b.Folded = true
-	return b
-}
-
 // call is a call with its results. What is long comes when it is opened.
-func (v *viewer) call(c export.Call, from repo.Entry) callView {
-	out := callView{Name: display.Line(c.Name), Brief: c.Brief, Took: c.Took, Failed: c.Failed, None: len(c.Results) == 0, ID: from.ID}
-	total := len(c.Args)
+func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
+	out := callView{Name: display.Line(c.Name), Brief: display.Title(c.Brief, briefMost), Took: c.Took(), Failed: c.Failed(), None: len(c.Results) == 0, ID: from.ID}
 	for _, r := range c.Results {
 		if r.Entry.ID != from.ID {
 			out.IDs = append(out.IDs, r.Entry.ID)
 			out.Files = append(out.Files, repo.References(r.Entry)...)
 		}
 		for _, p := range r.Parts {
-			out.Size += len(p.Text)
+			if !p.File {
+				out.Size += len(p.Text)
+			}
 		}
 		out.Images = append(out.Images, v.images(r.Entry)...)
 	}
-	if total += out.Size; total > bodyMost && !v.whole {
+	if len(c.Args)+out.Size > bodyMost && !v.whole {
 		out.Link = v.link(from.ID)
 		return out
 	}
-	if d := v.edit(c, from); d != "" {
+	if d := v.edit(c); d != "" {
 		out.Body = append(out.Body, bodyView{Name: "change", HTML: d, ID: from.ID})
 	} else if c.Args != "" {
 		out.Body = append(out.Body, v.data("arguments", c.Args, from.ID))
 	}
 	for _, r := range c.Results {
 		for _, p := range r.Parts {
-			name := p.Name
-			if name == "" {
-				name = "result"
+			if !p.File {
+				out.Body = append(out.Body, v.data(cmp.Or(p.Kind, "result"), p.Text, r.Entry.ID))
 			}
-			out.Body = append(out.Body, v.data(name, p.Text, r.Entry.ID))
 		}
 	}
 	return out
 }
 
 // edit shows the change that a call makes to a file, "" if it is no such call.
-func (v *viewer) edit(c export.Call, from repo.Entry) template.HTML {
-	args := argsOf(from, c)
+func (v *viewer) edit(c *conversation.Call) template.HTML {
+	args := argsOf(c)
 	if patch := jsonl.GetString(args, "input"); strings.HasPrefix(patch, "*** Begin Patch") {
 		return v.md.coloured(patch, "diff")
 	}
@@ -224,24 +254,10 @@ func (v *viewer) edit(c export.Call, from repo.Entry) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // lines escapes
 }
 
-// argsOf are the arguments of a call as JSON.
-func argsOf(e repo.Entry, c export.Call) []byte {
-	for _, list := range []string{"calls", "tool_calls"} {
-		for raw := range jsonl.Elements(jsonl.Get(e.Payload, list)) {
-			if jsonl.GetString(raw, "id") != c.ID {
-				continue
-			}
-			for _, path := range [][]string{{"function", "arguments"}, {"arguments"}, {"input"}} {
-				if args := jsonl.Get(raw, path...); args != nil {
-					if text, ok := jsonl.String(args); ok {
-						args = []byte(text)
-					}
-					if jsonl.IsObject(args) && jsonl.Valid(args) == nil {
-						return args
-					}
-				}
-			}
-		}
+// argsOf are the arguments of a call, nil if they are no JSON object.
+func argsOf(c *conversation.Call) []byte {
+	if args := []byte(c.Arguments); jsonl.IsObject(args) && jsonl.Valid(args) == nil {
+		return args
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"tape/internal/show/export"
+	"tape/internal/show/conversation"
 	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -77,11 +77,9 @@ func (s *View) figures(r *request) error {
 			}
 		}
 	}
-	err = export.Pieces(r.Context(), export.Source{Entries: counted}, func(piece export.Piece) error {
-		for _, c := range piece.Calls {
-			if piece.Kind != "results" {
-				countCall(c, piece.Entry, tools, files)
-			}
+	err = conversation.Each(r.Context(), counted, func(it *conversation.Item) error {
+		for _, c := range it.Calls {
+			countCall(c, tools, files)
 		}
 		return nil
 	})
@@ -97,18 +95,18 @@ func (s *View) figures(r *request) error {
 	return s.show(r, "figures", "Figures of "+t.Name(), d)
 }
 
-func countCall(c export.Call, from repo.Entry, tools map[string]*toolFigure, files map[string]*fileFigure) {
+func countCall(c *conversation.Call, tools map[string]*toolFigure, files map[string]*fileFigure) {
 	f := tools[c.Name]
 	if f == nil {
 		f = &toolFigure{Name: c.Name}
 		tools[c.Name] = f
 	}
 	f.Calls++
-	f.Took += c.Took
-	if c.Failed {
+	f.Took += c.Took()
+	if c.Failed() {
 		f.Failed++
 	}
-	args := argsOf(from, c)
+	args := argsOf(c)
 	path := cmp.Or(jsonl.GetString(args, "file_path"), jsonl.GetString(args, "filePath"), jsonl.GetString(args, "path"))
 	if path == "" {
 		return

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/show/export"
 	"tape/internal/store/about"
@@ -131,8 +132,7 @@ func (s *View) entries(r *request, t *repo.Tape, first, last int64) ([]entryView
 		return nil, err
 	}
 	v := viewer{View: s, base: r.base, tape: t.Name(), first: first, last: last}
-	src := export.Source{Tape: t.Name(), Entries: until(rev.Entries(r.Context(), max(1, first-around)), last+around)}
-	err = export.Pieces(r.Context(), src, v.piece)
+	err = conversation.Each(r.Context(), until(rev.Entries(r.Context(), max(1, first-around)), last+around), v.item)
 	return v.out, err
 }
 
@@ -207,8 +207,7 @@ func (s *View) entry(r *request) error {
 	}
 	v := viewer{View: s, base: r.base, tape: t.Name(), first: e.ID, last: e.ID, whole: true}
 	// With what follows, for a call has its results there.
-	src := export.Source{Tape: t.Name(), Entries: until(rev.Entries(r.Context(), e.ID), e.ID+around)}
-	if err := export.Pieces(r.Context(), src, v.piece); err != nil {
+	if err := conversation.Each(r.Context(), until(rev.Entries(r.Context(), e.ID), e.ID+around), v.item); err != nil {
 		return err
 	}
 	if r.URL.Query().Has("part") {
@@ -258,7 +257,7 @@ func (s *View) prompts(r *request) error {
 		if err != nil {
 			return err
 		}
-		text := export.Asked(e)
+		text := display.Title(conversation.Asked(e), 160)
 		if text == "" {
 			continue
 		}

@@ -16,10 +16,10 @@ import (
 	"tape/repo/view"
 )
 
-// conversation records phases with calls, noise and system messages. Results come by
+// randomPhases records phases with calls, noise and system messages. Results come by
 // position, by id or as messages, some of them in the next phase. With late, some come
 // after others were called, and answered, too.
-func conversation(t *testing.T, rnd *rand.Rand, late bool) *recorder {
+func randomPhases(t *testing.T, rnd *rand.Rand, late bool) *recorder {
 	r := record(t)
 	var open, older []string
 	for i := range 60 {
@@ -77,7 +77,7 @@ func TestOpenAIStretches(t *testing.T) {
 		if late {
 			size = 1500 // so that no stretch has to end with calls open
 		}
-		r := conversation(t, rand.New(rand.NewPCG(seed, 4)), late)
+		r := randomPhases(t, rand.New(rand.NewPCG(seed, 4)), late)
 		c, err := view.Messages(r.entries, view.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestTraining(t *testing.T) {
 
 // The record is written byte for byte.
 func TestJSONL(t *testing.T) {
-	r := conversation(t, rand.New(rand.NewPCG(1, 5)), true)
+	r := randomPhases(t, rand.New(rand.NewPCG(1, 5)), true)
 	var want strings.Builder
 	for _, e := range r.entries {
 		want.Write(append(e.Raw, '\n'))
@@ -166,7 +166,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errDisk }
 
 // Every format passes on that reading or writing failed, and stops.
 func TestErrors(t *testing.T) {
-	r := conversation(t, rand.New(rand.NewPCG(1, 6)), true)
+	r := randomPhases(t, rand.New(rand.NewPCG(1, 6)), true)
 	for _, f := range Formats() {
 		broken := r.source()
 		broken.Entries = func(yield func(repo.Entry, error) bool) {

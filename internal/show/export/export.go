@@ -11,7 +11,7 @@
 // meta and the spelling of JSON; JSONL is the format that has everything.
 //
 // Entries are written as they are read. At most some megabytes of them are held back:
-// calls that wait for their results, and what comes between.
+// calls that wait for their conversation.Results, and what comes between.
 package export
 
 import (

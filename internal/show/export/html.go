@@ -6,12 +6,11 @@ import (
 	_ "embed" // the style of the page
 	"encoding/base64"
 	"fmt"
-	"slices"
 	"strings"
 
+	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/show/export/markup"
-	"tape/internal/show/export/messages"
 	"tape/repo"
 )
 
@@ -57,14 +56,14 @@ func (p *page) begin(t top) {
 <a class="skip" href="#tape">Skip to the entries</a>
 <header class="top">
 <h1 dir="auto"{}>{}</h1>
-`, markup.HTML(base64.StdEncoding.EncodeToString(sum[:])), markup.Line(t.title, 200), markup.HTML(pageStyle), language(t.title), markup.Line(t.title, nameMost))
+`, markup.HTML(base64.StdEncoding.EncodeToString(sum[:])), display.Title(t.title, 200), markup.HTML(pageStyle), language(t.title), display.Title(t.title, nameMost))
 	p.facts(t.facts)
 	p.Put("</header>\n<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n")
 	for _, ph := range t.phases {
 		p.Put("<h3><a href=\"#p{}\"><span class=\"seq\">{}</span> <span dir=\"auto\">{}</span></a></h3>\n<ol>\n",
-			ph.Seq, fmt.Sprintf("%03d", ph.Seq), markup.Line(ph.Name, 120))
+			ph.Seq, fmt.Sprintf("%03d", ph.Seq), display.Title(ph.Name, 120))
 		for _, q := range t.prompts[ph.Seq] {
-			p.Put("<li><a href=\"#e{}\" dir=\"auto\"{}>{}</a></li>\n", q.id, language(q.text), markup.Line(q.text, 120))
+			p.Put("<li><a href=\"#e{}\" dir=\"auto\"{}>{}</a></li>\n", q.id, language(q.text), display.Title(q.text, 120))
 		}
 		p.Put("</ol>\n")
 	}
@@ -95,7 +94,7 @@ func (p *page) section(ph repo.Phase, none bool) {
 	p.inside = true
 	p.Put(`<section id="p{}" aria-labelledby="h{}">
 <h2 id="h{}"><a href="#p{}"><span class="seq">{}</span> <span dir="auto">{}</span></a></h2>
-`, ph.Seq, ph.Seq, ph.Seq, ph.Seq, fmt.Sprintf("%03d", ph.Seq), markup.Line(ph.Name, nameMost))
+`, ph.Seq, ph.Seq, ph.Seq, ph.Seq, fmt.Sprintf("%03d", ph.Seq), display.Title(ph.Name, nameMost))
 	p.facts(phaseFacts(ph, p.zone))
 	if none {
 		p.Put("<p class=\"facts\">No entries of the kinds that were asked for.</p>\n")
@@ -114,14 +113,14 @@ func (p *page) close(class) { p.Put("</article>\n") }
 
 // away is the class of what is not in the context.
 func away(e repo.Entry) markup.HTML {
-	if messages.Hidden(e) {
+	if conversation.Hidden(e) {
 		return " away"
 	}
 	return ""
 }
 
 func badge(e repo.Entry) markup.HTML {
-	if messages.Hidden(e) {
+	if conversation.Hidden(e) {
 		return ` <span class="badge">not in context</span>`
 	}
 	return ""
@@ -131,7 +130,7 @@ func (p *page) mark(e repo.Entry) { p.Put("<span id=\"e{}\"></span>\n", e.ID) }
 
 // label is the line above a text: who, which entry, and when.
 func (p *page) label(who string, e repo.Entry) {
-	p.Put(`<p class="label"><span class="who">{}</span>{}`, markup.Line(who, nameMost), badge(e))
+	p.Put(`<p class="label"><span class="who">{}</span>{}`, display.Title(who, nameMost), badge(e))
 	p.stamp(e)
 	p.Put("</p>\n")
 }
@@ -144,31 +143,31 @@ func (p *page) stamp(e repo.Entry) {
 	if date, machine := when(e, p.zone); machine != "" {
 		p.Put(` <time datetime="{}">{}</time>`, machine, date)
 	} else if date != "" {
-		p.Put(" <time>{}</time>", markup.Line(date, 60))
+		p.Put(" <time>{}</time>", display.Title(date, 60))
 	}
 }
 
 // call shows a call folded together with its results.
-func (p *page) call(c *call, e repo.Entry) {
+func (p *page) call(c *conversation.Call, e repo.Entry) {
 	p.Put(`<details class="call"><summary><code>{}</code> <span class="brief" dir="auto">{}</span>`,
-		markup.Line(c.name, nameMost), markup.Line(brief(c.args), briefCut))
+		display.Title(c.Name, nameMost), display.Title(c.Brief, briefCut))
 	switch {
-	case slices.ContainsFunc(c.results, func(r result) bool { return r.failed }):
+	case c.Failed():
 		p.Put(` <span class="badge bad">failed</span>`)
-	case len(c.results) == 0:
+	case len(c.Results) == 0:
 		p.Put(` <span class="badge">no result here</span>`)
 	}
 	p.stamp(e)
 	p.Put("</summary>\n")
-	if c.args != "" && c.args != "{}" {
-		p.data("", c.args, e)
+	if c.Args != "" && c.Args != "{}" {
+		p.data("", c.Args, e)
 	}
 }
 
-func (p *page) late(of *call, e repo.Entry) {
+func (p *page) late(of *conversation.Call, e repo.Entry) {
 	p.Put(`<details class="call"><summary>`)
 	if of != nil {
-		p.Put(`result of <code>{}</code> <a href="#e{}">@{}</a>`, markup.Line(of.name, nameMost), of.entry, of.entry)
+		p.Put(`result of <code>{}</code> <a href="#e{}">@{}</a>`, display.Title(of.Name, nameMost), of.Entry, of.Entry)
 	} else {
 		p.Put("result of a call that is not here")
 	}
@@ -178,29 +177,14 @@ func (p *page) late(of *call, e repo.Entry) {
 
 func (p *page) endCall() { p.Put("</details>\n") }
 
-// brief is the values of readable arguments, without their names.
-func brief(args string) string {
-	if len(args) > 4*briefCut {
-		args = strings.ToValidUTF8(args[:4*briefCut], "")
-	}
-	var out []string
-	for l := range strings.SplitSeq(args, "\n") {
-		if name, val, ok := strings.Cut(l, ":"); ok && !strings.ContainsAny(name, " \t/") {
-			l = val
-		}
-		out = append(out, l)
-	}
-	return strings.Join(out, " ")
-}
-
 // result shows one result; the first of an entry carries the entry's id.
-func (p *page) result(r result) {
-	p.Put(`<div class="result{}"`, away(r.entry))
-	if r.index == 0 {
-		p.Put(` id="e{}"`, r.entry.ID)
+func (p *page) result(r conversation.Result) {
+	p.Put(`<div class="result{}"`, away(r.Entry))
+	if r.Index == 0 {
+		p.Put(` id="e{}"`, r.Entry.ID)
 	}
 	p.Put(">\n")
-	p.label(r.title(), r.entry)
+	p.label(r.Title(), r.Entry)
 }
 
 func (p *page) endResult() { p.Put("</div>\n") }
@@ -208,9 +192,9 @@ func (p *page) endResult() { p.Put("</div>\n") }
 // data writes text; what is long or has a name can be opened.
 func (p *page) data(name, text string, _ repo.Entry) {
 	if name != "" {
-		p.Put("<details class=\"part\"><summary>{}</summary>\n", markup.Line(name, nameMost))
+		p.Put("<details class=\"part\"><summary>{}</summary>\n", display.Title(name, nameMost))
 	}
-	head, rest := cut(strings.TrimRight(text, "\r\n"), shownLines, shownBytes)
+	head, rest := display.Cut(strings.TrimRight(text, "\r\n"), shownLines, shownBytes)
 	p.pre(head)
 	if rest != "" {
 		p.More(rest)
@@ -222,21 +206,22 @@ func (p *page) data(name, text string, _ repo.Entry) {
 	}
 }
 
-func (p *page) picture(it part, _ repo.Entry) {
-	p.Put("<p class=\"picture\"><img alt=\"{}\" src=\"{}\"></p>\n", markup.Line(it.text, nameMost), it.data)
+func (p *page) picture(it conversation.Part, _ repo.Entry) {
+	p.Put("<p class=\"picture\"><img alt=\"{}\" src=\"{}\"></p>\n", display.Title(it.Text, nameMost), it.Picture)
 }
 
 // pre writes a block of text. The line end behind the tag is for the parser, which drops it.
 func (p *page) pre(text string) { p.Put("<pre{}>\n{}</pre>\n", language(text), text) }
 
 // events shows a run of events on one line that can be opened.
-func (p *page) events(events []repo.Entry) {
+func (p *page) events(events []conversation.Event) {
 	p.Put(`<details class="events"><summary>{} <span class="brief">{}</span></summary>`+"\n",
-		display.Count(len(events), "event", "events"), markup.Line(eventNames(events), 160))
-	for _, e := range events {
+		display.Count(len(events), "event", "events"), display.Title(eventNames(events), 160))
+	for _, ev := range events {
+		e := ev.Entry
 		p.Put("<div class=\"event{}\" id=\"e{}\">\n", away(e), e.ID)
-		p.label(eventName(e), e)
-		if data := eventData(e); data != "" {
+		p.label(ev.Name(), e)
+		if data := ev.Data(); data != "" {
 			p.data("", data, e)
 		}
 		p.Put("</div>\n")

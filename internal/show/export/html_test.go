@@ -340,16 +340,17 @@ func TestHTMLPhasesAndEvents(t *testing.T) {
 // A call does not hold back the tape: past a bound it is shown, and its result says
 // later whose it is. What was recorded as part of a message and once more is one call.
 func TestHTMLHoldsLittleBack(t *testing.T) {
+	const held = 512 // more than the conversation holds back
 	r := record(t)
 	r.add("message", `{"role":"assistant","content":"I look","tool_calls":[{"id":"c1","function":{"name":"tool-c1","arguments":"{\"of\":\"c1\"}"}}]}`, `{}`)
 	r.call("c1")
-	for i := range 2 * maxHeld {
+	for i := range 2 * held {
 		r.say("user", fmt.Sprintf("message %d.", i))
 	}
 	r.results(`{}`, "at last")
 	page := write(t, HTML, r.source())
 	checkPage(t, page)
-	order(t, page, "I look", "tool-c1", "no result here", "message 0.", fmt.Sprintf("message %d.", 2*maxHeld-1), `result of <code>tool-c1</code> <a href="#e2">@2</a>`, "at last")
+	order(t, page, "I look", "tool-c1", "no result here", "message 0.", fmt.Sprintf("message %d.", 2*held-1), `result of <code>tool-c1</code> <a href="#e2">@2</a>`, "at last")
 	if n := strings.Count(page, "tool-c1"); n != 2 || strings.Contains(page, "no calls") {
 		t.Errorf("the call is named %d times", n)
 	}

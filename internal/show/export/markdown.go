@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/show/export/markup"
-	"tape/internal/show/export/messages"
 	"tape/repo"
 )
 
@@ -44,13 +44,13 @@ func plainName(s string) bool {
 
 func (d *document) begin(t top) {
 	d.zone = t.zone
-	d.w.Printf("# %s\n\n%s\n", escapeLine(markup.Line(t.title, 200)), escapeLine(strings.Join(t.facts, " · ")))
+	d.w.Printf("# %s\n\n%s\n", escapeLine(display.Title(t.title, 200)), escapeLine(strings.Join(t.facts, " · ")))
 }
 
 func (d *document) end() {}
 
 func (d *document) section(ph repo.Phase, none bool) {
-	d.w.Printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(markup.Line(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph, d.zone), " · ")))
+	d.w.Printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(display.Title(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph, d.zone), " · ")))
 	if none {
 		d.w.Printf("\nNo entries of the kinds that were asked for.\n")
 	}
@@ -59,35 +59,35 @@ func (d *document) section(ph repo.Phase, none bool) {
 // open writes who said something, which entry it is, and when. A phase says it of its anchor.
 func (d *document) open(c class, who string, e repo.Entry) {
 	if who != "" && c != classAnchor {
-		d.w.Printf("\n### %s\n", d.stamp(escapeLine(markup.Line(who, 80)), e))
+		d.w.Printf("\n### %s\n", d.stamp(escapeLine(display.Title(who, 80)), e))
 	}
 }
 
 func (d *document) close(class)     {}
 func (d *document) mark(repo.Entry) {}
 
-func (d *document) call(c *call, e repo.Entry) {
-	title := "call of " + codeSpan(markup.Line(c.name, 120))
-	if len(c.results) == 0 {
+func (d *document) call(c *conversation.Call, e repo.Entry) {
+	title := "call of " + codeSpan(display.Title(c.Name, 120))
+	if len(c.Results) == 0 {
 		title += " (no result here)"
 	}
 	d.w.Printf("\n### %s\n", d.stamp(title, e))
-	if c.args != "" && c.args != "{}" {
-		d.data("", c.args, e)
+	if c.Args != "" && c.Args != "{}" {
+		d.data("", c.Args, e)
 	}
 }
 
-func (d *document) late(of *call, _ repo.Entry) {
+func (d *document) late(of *conversation.Call, _ repo.Entry) {
 	what := "a call that is not here"
 	if of != nil {
-		what = fmt.Sprintf("%s @%d", codeSpan(markup.Line(of.name, 120)), of.entry)
+		what = fmt.Sprintf("%s @%d", codeSpan(display.Title(of.Name, 120)), of.Entry)
 	}
 	d.w.Printf("\n### result of %s\n", what)
 }
 
 func (d *document) endCall() {}
 
-func (d *document) result(r result) { d.w.Printf("\n%s\n", d.stamp(r.title(), r.entry)) }
+func (d *document) result(r conversation.Result) { d.w.Printf("\n%s\n", d.stamp(r.Title(), r.Entry)) }
 
 func (d *document) endResult() {}
 
@@ -97,9 +97,9 @@ func (d *document) stamp(what string, e repo.Entry) string {
 		out += " · " + escapeLine(who)
 	}
 	if date, _ := when(e, d.zone); date != "" {
-		out += " · " + escapeLine(markup.Line(date, 60))
+		out += " · " + escapeLine(display.Title(date, 60))
 	}
-	if messages.Hidden(e) {
+	if conversation.Hidden(e) {
 		out += " · not in context"
 	}
 	return out
@@ -110,7 +110,7 @@ func (d *document) prose(text string, _ class, e repo.Entry) {
 	if text == "" {
 		return
 	}
-	head, rest := cut(text, docProseLines, docProseBytes)
+	head, rest := display.Cut(text, docProseLines, docProseBytes)
 	d.w.Printf("\n")
 	writeQuote(d.w, head)
 	d.rest(rest, e.ID)
@@ -119,16 +119,16 @@ func (d *document) prose(text string, _ class, e repo.Entry) {
 // data writes text between fences that nothing in it can close.
 func (d *document) data(name, text string, e repo.Entry) {
 	if name != "" {
-		d.w.Printf("\n%s:\n", escapeLine(markup.Line(name, 80)))
+		d.w.Printf("\n%s:\n", escapeLine(display.Title(name, 80)))
 	}
-	text = markup.Safe(strings.TrimRight(text, "\r\n"))
-	head, rest := cut(text, docLines, docBytes)
+	text = display.Page(strings.TrimRight(text, "\r\n"))
+	head, rest := display.Cut(text, docLines, docBytes)
 	fence := fenceFor(head)
 	d.w.Printf("\n%s\n%s\n%s\n", fence, strings.TrimSuffix(head, "\n"), fence)
 	d.rest(rest, e.ID)
 }
 
-func (d *document) picture(p part, e repo.Entry) { d.data(p.kind, p.text, e) }
+func (d *document) picture(p conversation.Part, e repo.Entry) { d.data(p.Kind, p.Text, e) }
 
 // fenceFor returns a fence longer than any in the text.
 func fenceFor(text string) string {
@@ -147,21 +147,22 @@ func fenceFor(text string) string {
 // rest says what was left out, and how to see it.
 func (d *document) rest(rest string, id int64) {
 	if rest != "" {
-		d.w.Printf("\n*%s: `tape show @%d%s --json`*\n", markup.Amount(rest), id, d.tape)
+		d.w.Printf("\n*%s: `tape show @%d%s --json`*\n", display.Amount(rest), id, d.tape)
 	}
 }
 
 // events writes a run of events as one line that opens to a line for each.
-func (d *document) events(events []repo.Entry) {
-	d.w.Printf("\n<details><summary>%s: %s</summary>\n", display.Count(len(events), "event", "events"), markup.InHTML.Replace(markup.Line(eventNames(events), 200)))
+func (d *document) events(events []conversation.Event) {
+	d.w.Printf("\n<details><summary>%s: %s</summary>\n", display.Count(len(events), "event", "events"), markup.InHTML.Replace(display.Title(eventNames(events), 200)))
 	var list strings.Builder
-	for _, e := range events {
+	for _, ev := range events {
+		e := ev.Entry
 		date, _ := when(e, d.zone)
-		fmt.Fprintf(&list, "@%d %s %s", e.ID, markup.Line(date, 60), markup.Line(eventName(e), 80))
-		if messages.Hidden(e) {
+		fmt.Fprintf(&list, "@%d %s %s", e.ID, display.Title(date, 60), display.Title(ev.Name(), 80))
+		if conversation.Hidden(e) {
 			list.WriteString(" (not in context)")
 		}
-		if data := markup.Line(eventData(e), docEventBytes); data != "" {
+		if data := display.Title(ev.Data(), docEventBytes); data != "" {
 			list.WriteString("  " + data)
 		}
 		list.WriteByte('\n')

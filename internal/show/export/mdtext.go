@@ -3,6 +3,8 @@ package export
 import (
 	"slices"
 	"strings"
+
+	"tape/internal/show/display"
 	"tape/internal/show/export/markup"
 )
 
@@ -14,7 +16,7 @@ import (
 // Everything is decided line by line, and written so that no reader of Markdown can
 // decide otherwise: a code block begins at the margin, and a code span ends on its line.
 func writeQuote(w *markup.Output, text string) {
-	lines := strings.Split(markup.Safe(text), "\n")
+	lines := strings.Split(display.Page(text), "\n")
 	put := func(l string) {
 		w.Text(strings.TrimRight("> "+l, " "))
 		w.Text("\n")

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/show/export/markup"
-	"tape/internal/show/export/messages"
 	"tape/internal/store/about"
-	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -27,31 +27,28 @@ type renderer interface {
 	close(class)
 	mark(e repo.Entry)
 	// call begins a call with its arguments; its results follow, then endCall.
-	call(c *call, e repo.Entry)
+	call(c *conversation.Call, e repo.Entry)
 	// late begins what a result is in that comes apart from its call, nil if that is not known.
-	late(of *call, e repo.Entry)
+	late(of *conversation.Call, e repo.Entry)
 	endCall()
 	// result begins a result; what it has follows, then endResult.
-	result(r result)
+	result(r conversation.Result)
 	endResult()
 	prose(text string, c class, e repo.Entry)
 	// data writes text as it is spaced, under a name if that is not "".
 	data(name, text string, e repo.Entry)
-	picture(p part, e repo.Entry)
-	events([]repo.Entry)
+	picture(p conversation.Part, e repo.Entry)
+	events([]conversation.Event)
 }
 
-// class is how an entry looks.
+// class is how an entry looks: the speaker of a message, or one of these.
 type class string
 
 const (
-	classUser      class = "user"
-	classAssistant class = "assistant"
-	classSystem    class = "system"
-	classOther     class = "other"
-	classTools     class = "tools"
-	classAnchor    class = "anchor"
-	classFailure   class = "failure"
+	classSystem        = class(conversation.System)
+	classTools   class = "tools"
+	classAnchor  class = "anchor"
+	classFailure class = "failure"
 )
 
 // top is what stands above all entries.
@@ -69,7 +66,7 @@ type prompt struct {
 	text string
 }
 
-// render shows the blocks of a source to a renderer, each in the section of its phase.
+// render shows the conversation of a source to a renderer, each in the section of its phase.
 func render(ctx context.Context, w *markup.Output, src Source, r renderer) error {
 	t, err := src.top(ctx)
 	if err != nil {
@@ -83,11 +80,11 @@ func render(ctx context.Context, w *markup.Output, src Source, r renderer) error
 			phases = phases[1:]
 		}
 	}
-	err = eachBlock(ctx, src, func(b *block) error {
-		if b.kind == blockPhase {
-			sections(b.entry.AnchorSeq)
+	err = conversation.Each(ctx, src.Entries, func(it *conversation.Item) error {
+		if it.Kind == conversation.Phase {
+			sections(it.Entry.AnchorSeq)
 		}
-		renderBlock(r, b)
+		renderItem(r, it)
 		return w.Err()
 	})
 	if err != nil {
@@ -104,7 +101,7 @@ func (s Source) top(ctx context.Context) (top, error) {
 	t := top{phases: s.selected(), prompts: map[int][]prompt{}}
 	err := each(ctx, s.Whole, func(e repo.Entry) error {
 		a.Add(e)
-		if text := asked(e); text != "" && s.has(e) {
+		if text := conversation.Asked(e); text != "" && s.has(e) {
 			t.prompts[e.AnchorSeq] = append(t.prompts[e.AnchorSeq], prompt{e.ID, text})
 		}
 		return nil
@@ -113,13 +110,6 @@ func (s Source) top(ctx context.Context) (top, error) {
 	t.zone = display.Zone(a.Started)
 	t.facts = s.facts(a, t)
 	return t, err
-}
-
-// asked is what a person asks in an entry, as a title; "" if nothing.
-func asked(e repo.Entry) string {
-	var one about.Tape
-	one.Add(e)
-	return one.Asked
 }
 
 // facts says what the whole export is.
@@ -147,7 +137,7 @@ func (s Source) facts(a about.Tape, t top) []string {
 		out = append(out, display.Span(a.Started, a.Updated), "times are "+display.ZoneName(a.Started))
 	}
 	for i := range out {
-		out[i] = markup.Line(out[i], 200)
+		out[i] = display.Title(out[i], 200)
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
@@ -155,9 +145,9 @@ func (s Source) facts(a about.Tape, t top) []string {
 // phaseFacts says what is known of a phase beside its state.
 func phaseFacts(ph repo.Phase, zone string) []string {
 	date, _ := when(repo.Entry{Date: ph.Date}, zone)
-	out := []string{display.Entries(ph.Entries), fmt.Sprintf("@%d to @%d", ph.FirstID, ph.LastID), markup.Line(date, 40)}
+	out := []string{display.Entries(ph.Entries), fmt.Sprintf("@%d to @%d", ph.FirstID, ph.LastID), display.Title(date, 40)}
 	if ph.Tag != "" {
-		out = append(out, "tag "+markup.Line(ph.Tag, 200))
+		out = append(out, "tag "+display.Title(ph.Tag, 200))
 	}
 	if len(ph.Commit) > 10 {
 		out = append(out, "commit "+ph.Commit[:10])
@@ -165,52 +155,36 @@ func phaseFacts(ph repo.Phase, zone string) []string {
 	return out
 }
 
-func renderBlock(r renderer, b *block) {
-	e := b.entry
-	switch b.kind {
-	case blockPhase:
+func renderItem(r renderer, it *conversation.Item) {
+	e := it.Entry
+	switch it.Kind {
+	case conversation.Phase:
 		if e.Kind == repo.KindAnchor {
-			renderOpening(r, e)
+			renderOpening(r, it)
 		}
-	case blockMessage:
-		c := classOf(e)
-		r.open(c, who(e), e)
-		renderParts(r, messageParts(e), c, e)
-		renderCalls(r, b)
+	case conversation.Message:
+		c := class(it.Speaker)
+		r.open(c, it.Who, e)
+		renderParts(r, it.Parts, c, e)
+		renderCalls(r, it)
 		r.close(c)
-	case blockCalls:
-		renderToolCalls(r, b)
-	case blockResults:
-		renderOrphans(r, b)
-	case blockEvents:
-		r.events(b.events)
-	case blockError:
-		title, details := errorText(e)
+	case conversation.Calls:
+		renderToolCalls(r, it)
+	case conversation.Results:
+		renderResults(r, it)
+	case conversation.Events:
+		r.events(it.Events)
+	case conversation.Failure:
 		r.open(classFailure, "error", e)
-		r.prose(title, classFailure, e)
-		renderData(r, "details", details, e)
+		r.prose(it.Summary, classFailure, e)
+		renderData(r, "details", it.Details, e)
 		r.close(classFailure)
 	}
 }
 
-func classOf(e repo.Entry) class {
-	switch who(e) {
-	case "user":
-		if asked(e) == "" { // a program put it there
-			return classSystem
-		}
-		return classUser
-	case "assistant":
-		return classAssistant
-	case repo.KindSystem, "developer":
-		return classSystem
-	}
-	return classOther
-}
-
-func renderOpening(r renderer, e repo.Entry) {
-	o := readOpening(e)
-	if o.summary == "" && o.state == "" && !messages.Hidden(e) {
+func renderOpening(r renderer, it *conversation.Item) {
+	e := it.Entry
+	if it.Summary == "" && it.Details == "" && !conversation.Hidden(e) {
 		r.mark(e)
 		return
 	}
@@ -219,10 +193,10 @@ func renderOpening(r renderer, e repo.Entry) {
 		title = "start"
 	}
 	r.open(classAnchor, title, e)
-	if o.summary != "" {
-		r.prose(o.summary, classAnchor, e)
+	if it.Summary != "" {
+		r.prose(it.Summary, classAnchor, e)
 	}
-	renderData(r, "state", o.state, e)
+	renderData(r, "state", it.Details, e)
 	r.close(classAnchor)
 }
 
@@ -232,88 +206,99 @@ func renderData(r renderer, name, data string, e repo.Entry) {
 	}
 }
 
-func renderParts(r renderer, parts []part, c class, e repo.Entry) {
-	for _, it := range parts {
-		typed, printed, local := localCommand(it.text)
+func renderParts(r renderer, parts []conversation.Part, c class, e repo.Entry) {
+	for _, p := range parts {
 		switch {
-		case it.kind == "" && c != classTools && local:
-			if typed != "" {
-				r.prose(typed, c, e)
+		case p.Command != nil:
+			if p.Command.Typed != "" {
+				r.prose(p.Command.Typed, c, e)
 			}
-			if printed != "" {
-				r.data("output", printed, e)
-			}
-		case it.kind == "" && c != classTools:
-			r.prose(it.text, c, e)
-		case it.kind == "" || it.kind == "json":
-			r.data("", it.text, e)
-		case it.data != "":
-			r.picture(it, e)
+			renderData(r, "output", p.Command.Printed, e)
+		case p.Kind == "" && c != classTools:
+			r.prose(p.Text, c, e)
+		case p.Kind == "" || p.Kind == "json":
+			r.data("", p.Text, e)
+		case p.Picture != "":
+			r.picture(p, e)
 		default:
-			r.data(it.kind, it.text, e)
+			r.data(p.Kind, p.Text, e)
 		}
 	}
 }
 
-func renderToolCalls(r renderer, b *block) {
-	more := moreParts(b.entry.Payload, "calls")
+func renderToolCalls(r renderer, it *conversation.Item) {
 	title := ""
 	switch {
-	case b.repeats && len(b.calls)+len(more) == 0:
-		r.mark(b.entry)
+	case it.Repeats && len(it.Calls)+len(it.Parts) == 0:
+		r.mark(it.Entry)
 		return
-	case len(b.calls) == 0:
+	case len(it.Calls) == 0:
 		title = "no calls"
 	}
-	r.open(classTools, title, b.entry)
-	renderParts(r, more, classTools, b.entry)
-	renderCalls(r, b)
+	r.open(classTools, title, it.Entry)
+	renderParts(r, it.Parts, classTools, it.Entry)
+	renderCalls(r, it)
 	r.close(classTools)
 }
 
-func renderCalls(r renderer, b *block) {
-	for _, c := range b.calls {
-		r.call(c, b.entry)
-		for _, res := range c.results {
+func renderCalls(r renderer, it *conversation.Item) {
+	for _, c := range it.Calls {
+		r.call(c, it.Entry)
+		for _, res := range c.Results {
 			renderResult(r, res)
 		}
 		r.endCall()
 	}
 }
 
-func renderResult(r renderer, res result) {
+func renderResult(r renderer, res conversation.Result) {
 	r.result(res)
-	if !slices.ContainsFunc(res.parts, func(it part) bool { return it.text != "" }) {
-		res.parts = []part{{text: "(empty)"}}
+	parts := res.Parts
+	if !slices.ContainsFunc(parts, func(p conversation.Part) bool { return p.Text != "" }) {
+		parts = []conversation.Part{{Text: "(empty)"}}
 	}
-	renderParts(r, res.parts, classTools, res.entry)
+	renderParts(r, parts, classTools, res.Entry)
 	r.endResult()
 }
 
-// renderOrphans shows results whose calls are elsewhere.
-func renderOrphans(r renderer, b *block) {
-	if len(b.results) == 0 {
-		r.open(classTools, "no results", b.entry)
-		renderParts(r, moreParts(b.entry.Payload, "results"), classTools, b.entry)
+// renderResults shows results whose calls are elsewhere.
+func renderResults(r renderer, it *conversation.Item) {
+	if len(it.Results) == 0 {
+		r.open(classTools, "no results", it.Entry)
+		renderParts(r, it.Parts, classTools, it.Entry)
 		r.close(classTools)
 		return
 	}
-	for _, res := range b.results {
-		r.late(res.of, b.entry)
+	for _, res := range it.Results {
+		r.late(res.Of, it.Entry)
 		renderResult(r, res)
 		r.endCall()
 	}
 }
 
 // author is who wrote an entry, where that is not who began the tape.
-func author(e repo.Entry) string { return markup.Line(jsonl.GetString(e.Meta, "author"), 200) }
+func author(e repo.Entry) string { return display.Title(conversation.Author(e), 200) }
+
+// when is an entry's date in the local zone, which is named if it is not the given one:
+// clocks change. It is as stored if it cannot be read.
+func when(e repo.Entry, usual string) (text, machine string) {
+	t, ok := e.Time()
+	if !ok {
+		return e.Date, ""
+	}
+	text = t.Local().Format(display.Minute)
+	if z := display.Zone(t); z != usual {
+		text += " " + z
+	}
+	return text, t.Local().Format(time.RFC3339)
+}
 
 // eventNames lists the names of events in the order they first come, with how many.
-func eventNames(events []repo.Entry) string {
+func eventNames(events []conversation.Event) string {
 	var names []string
 	times := map[string]int{}
-	for _, e := range events {
-		name := eventName(e)
+	for _, ev := range events {
+		name := ev.Name()
 		if times[name]++; times[name] == 1 {
 			names = append(names, name)
 		}

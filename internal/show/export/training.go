@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"tape/internal/show/conversation"
 	"tape/internal/show/export/markup"
 	"tape/internal/show/export/messages"
 	"tape/internal/text/jsonl"
@@ -63,7 +64,7 @@ func (t *trainingWriter) add(e repo.Entry) error {
 	}
 	switch e.Kind {
 	case repo.KindMessage, repo.KindToolCall, repo.KindToolResult:
-		if t.messages != nil && !messages.Hidden(e) {
+		if t.messages != nil && !conversation.Hidden(e) {
 			t.ids = append(t.ids, e.ID)
 			return t.messages.Add(e)
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"slices"
 
+	"tape/internal/show/conversation"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
@@ -57,7 +58,7 @@ func (s *stretch) add(e repo.Entry) {
 	default:
 		return // nothing that becomes a message
 	}
-	if Hidden(e) {
+	if conversation.Hidden(e) {
 		return
 	}
 	s.entries = append(s.entries, e)
@@ -95,10 +96,6 @@ func (s *stretch) answer(id string) {
 		s.latest = slices.Delete(s.latest, i, i+1)
 	}
 }
-
-// Hidden reports whether an entry is left out of every view: a branch that was abandoned, or
-// a note that was not for the model.
-func Hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
 // Writer writes the messages of entries, the brackets around them excepted.
 type Writer struct {

@@ -1,30 +1,20 @@
-package export
+package conversation
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"tape/internal/show/display"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
-// part is a piece of what was said: text, or something else as readable data.
-type part struct {
-	kind string // "" for text; else what the recorder called it: image_url, …
-	text string
-	data string // the data: address of a picture
-	file bool   // it is a picture or an artifact
-}
-
 // contentParts reads a content or a result: a string, an array of parts, or any JSON.
-func contentParts(raw []byte) []part {
+func contentParts(raw []byte) []Part {
 	if text, ok := jsonl.String(raw); ok {
-		return []part{{text: text}}
+		return []Part{{Text: text}}
 	}
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -32,7 +22,7 @@ func contentParts(raw []byte) []part {
 	if raw[0] != '[' {
 		return appendPart(nil, raw, raw[0] == '{' && jsonl.Get(raw, "artifact") != nil)
 	}
-	var out []part
+	var out []Part
 	for el := range jsonl.Elements(raw) {
 		out = appendPart(out, el, true)
 	}
@@ -40,30 +30,30 @@ func contentParts(raw []byte) []part {
 }
 
 // appendPart adds one of an array's parts, or JSON that is none.
-func appendPart(to []part, el []byte, isPart bool) []part {
+func appendPart(to []Part, el []byte, isPart bool) []Part {
 	if text, ok := jsonl.String(el); ok {
-		return append(to, part{text: text})
+		return append(to, Part{Text: text})
 	}
 	if !isPart {
-		return append(to, part{kind: "json", text: readable(el)})
+		return append(to, Part{Kind: "json", Text: readable(el)})
 	}
 	kind := jsonl.GetString(el, "type")
 	if media, data := display.Picture(el); data != "" && display.IsShown(media) {
 		about := fmt.Sprintf("%s, %s", media, display.Bytes(int64(len(data)/4*3)))
-		return append(to, part{kind: cmp.Or(kind, "image"), text: about, data: "data:" + media + ";base64," + data, file: true})
+		return append(to, Part{Kind: cmp.Or(kind, "image"), Text: about, Picture: "data:" + media + ";base64," + data, File: true})
 	}
 	about := artifactOf(jsonl.Get(el, "artifact"))
 	if text, ok := jsonl.String(jsonl.Get(el, "text")); ok && (kind == "" || strings.HasSuffix(kind, "text")) {
-		to = append(to, part{text: text})
+		to = append(to, Part{Text: text})
 		if about != "" {
-			to = append(to, part{kind: "artifact", text: about, file: true})
+			to = append(to, Part{Kind: "artifact", Text: about, File: true})
 		}
 		return to
 	}
 	if kind == "image" && about != "" {
-		return append(to, part{kind: kind, text: about, file: true})
+		return append(to, Part{Kind: kind, Text: about, File: true})
 	}
-	return append(to, part{kind: cmp.Or(kind, "json"), text: readable(el)})
+	return append(to, Part{Kind: cmp.Or(kind, "json"), Text: readable(el)})
 }
 
 // artifactOf describes the artifact that a value refers to; "" if it is no reference.
@@ -75,15 +65,15 @@ func artifactOf(val []byte) string {
 }
 
 // messageParts is the content of a message or system prompt, with the rest of its payload.
-func messageParts(e repo.Entry) []part {
+func messageParts(e repo.Entry) []Part {
 	return append(contentParts(jsonl.Get(e.Payload, "content")),
 		moreParts(e.Payload, "role", "content", "tool_calls", "tool_call_id")...)
 }
 
 // moreParts is what a payload has beside the fields that are shown in their own way.
-func moreParts(payload []byte, shown ...string) []part {
+func moreParts(payload []byte, shown ...string) []Part {
 	if text := otherFields(payload, shown...); text != "" {
-		return []part{{kind: "more", text: text}}
+		return []Part{{Kind: "more", Text: text}}
 	}
 	return nil
 }
@@ -98,8 +88,9 @@ func otherFields(obj []byte, shown ...string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func readCall(raw []byte) *call {
-	c := &call{id: jsonl.GetString(raw, "id"), name: cmp.Or(jsonl.GetString(raw, "function", "name"), jsonl.GetString(raw, "name"))}
+func readCall(e repo.Entry, raw []byte) *Call {
+	c := &Call{ID: jsonl.GetString(raw, "id"), Name: cmp.Or(jsonl.GetString(raw, "function", "name"), jsonl.GetString(raw, "name")), Entry: e.ID}
+	c.began, _ = e.Time() // without it nobody knows how long the call took
 	var args []byte
 	for _, path := range [][]string{{"function", "arguments"}, {"arguments"}, {"input"}} {
 		if args == nil {
@@ -107,24 +98,51 @@ func readCall(raw []byte) *call {
 		}
 	}
 	text, ok := jsonl.String(args)
-	switch {
-	case !ok:
-		c.args = readable(args)
-	case jsonl.IsObject([]byte(text)) && jsonl.Valid([]byte(text)) == nil:
-		c.args = readable([]byte(text))
-	default:
-		c.args = text
+	if !ok {
+		text = string(args)
 	}
-	if c.name == "" {
-		c.name, c.args = "call", readable(raw)
+	c.Arguments = text
+	if !ok || jsonl.IsObject([]byte(text)) && jsonl.Valid([]byte(text)) == nil {
+		c.Args = readable([]byte(text))
+	} else {
+		c.Args = text
+	}
+	if c.Name == "" {
+		c.Name, c.Args = "call", readable(raw)
 	} else if more := otherFields(raw, "id", "type", "function", "name", "arguments", "input"); more != "" {
-		c.args += "\n" + more
+		c.Args += "\n" + more
 	}
-	if ok {
-		args = []byte(text)
-	}
-	c.brief = cmp.Or(mainArgument(args), brief(c.args))
+	c.Brief = cmp.Or(mainArgument([]byte(text)), values(c.Args))
 	return c
+}
+
+// readResults reads the results of an entry. The first has the rest of its payload, too.
+func readResults(e repo.Entry) []Result {
+	var out []Result
+	for raw := range jsonl.Elements(jsonl.Get(e.Payload, "results")) {
+		r := Result{Entry: e, Index: len(out), Parts: contentParts(raw)}
+		if r.Index == 0 {
+			r.Parts = append(r.Parts, moreParts(e.Payload, "results")...)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// values is the values of readable arguments, without their names.
+func values(args string) string {
+	const most = 560 // bytes that are looked at
+	if len(args) > most {
+		args = strings.ToValidUTF8(args[:most], "")
+	}
+	var out []string
+	for l := range strings.SplitSeq(args, "\n") {
+		if name, val, ok := strings.Cut(l, ":"); ok && !strings.ContainsAny(name, " \t/") {
+			l = val
+		}
+		out = append(out, l)
+	}
+	return strings.Join(out, " ")
 }
 
 // mainArgument is the argument of a call that tells most, as a command or a path does; "" if
@@ -185,101 +203,54 @@ func appendField(b *strings.Builder, key string, val []byte) {
 }
 
 // opening is what an anchor tells about the phase that it opens.
-type opening struct {
-	summary string
-	state   string // readable, without the summary; "" if there is nothing else
-}
-
-func readOpening(anchor repo.Entry) opening {
+func opening(anchor repo.Entry) (summary, rest string) {
 	state := jsonl.Get(anchor.Payload, "state")
-	var out opening
 	if !jsonl.IsObject(state) {
 		if state != nil && string(state) != "null" {
-			out.state = readable(state)
+			rest = readable(state)
 		}
-		return out
+		return "", rest
 	}
 	var shown []string
-	if out.summary = jsonl.GetString(state, "summary"); out.summary != "" {
+	if summary = jsonl.GetString(state, "summary"); summary != "" {
 		shown = []string{"summary"}
 	}
-	out.state = otherFields(state, shown...)
-	return out
+	return summary, otherFields(state, shown...)
 }
 
-// who is the label of an entry: a message's role, or its kind.
-func who(e repo.Entry) string {
-	if role := jsonl.GetString(e.Payload, "role"); role != "" && e.Kind == repo.KindMessage {
-		return role
-	}
-	return e.Kind
-}
-
-// eventName is what an entry that is not a conversation's is called.
-func eventName(e repo.Entry) string {
-	if name := jsonl.GetString(e.Payload, "name"); name != "" && e.Kind == repo.KindEvent {
+// Name is what an event is called.
+func (ev Event) Name() string {
+	if name := jsonl.GetString(ev.Entry.Payload, "name"); name != "" && ev.Entry.Kind == repo.KindEvent {
 		return name
 	}
-	return e.Kind
+	return ev.Entry.Kind
 }
 
-// eventData is what such an entry has beside its name.
-func eventData(e repo.Entry) string {
-	if e.Kind != repo.KindEvent {
-		return readable(e.Payload)
+// Data is what an event has beside its name, as readable text.
+func (ev Event) Data() string {
+	payload := ev.Entry.Payload
+	if ev.Entry.Kind != repo.KindEvent {
+		return readable(payload)
 	}
 	var data string
-	if raw := jsonl.Get(e.Payload, "data"); raw != nil {
+	if raw := jsonl.Get(payload, "data"); raw != nil {
 		data = readable(raw)
 	}
-	if more := otherFields(e.Payload, "name", "data"); more != "" {
+	if more := otherFields(payload, "name", "data"); more != "" {
 		data = strings.TrimPrefix(data+"\n"+more, "\n")
 	}
 	return data
 }
 
+// Thinking is what a model thought, "" if the event is nothing of that kind.
+func (ev Event) Thinking() string {
+	if ev.Entry.Kind != repo.KindEvent || jsonl.GetString(ev.Entry.Payload, "name") != "thinking" {
+		return ""
+	}
+	return jsonl.GetString(ev.Entry.Payload, "data", "thinking")
+}
+
 func errorText(e repo.Entry) (title, details string) {
 	kind, message := jsonl.GetString(e.Payload, "kind"), jsonl.GetString(e.Payload, "message")
 	return strings.TrimSuffix(strings.TrimPrefix(kind+": "+message, ": "), ": "), otherFields(e.Payload, "kind", "message")
-}
-
-// when is an entry's date in the local zone, which is named if it is not the given one:
-// clocks change. It is as stored if it cannot be read.
-func when(e repo.Entry, usual string) (text, machine string) {
-	t, ok := e.Time()
-	if !ok {
-		return e.Date, ""
-	}
-	text = t.Local().Format(display.Minute)
-	if z := display.Zone(t); z != usual {
-		text += " " + z
-	}
-	return text, t.Local().Format(time.RFC3339)
-}
-
-// cut divides text behind its first lines, so that neither lines nor bytes are too
-// many. Text that is only a little longer stays whole.
-func cut(text string, lines, bytes int) (head, rest string) {
-	end := 0
-	for n := 0; n < lines && end < len(text); n++ {
-		i := strings.IndexByte(text[end:], '\n')
-		if i < 0 {
-			end = len(text)
-			break
-		}
-		end += i + 1
-	}
-	if end > bytes {
-		end = bytes
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		if i := strings.LastIndexByte(text[:end], '\n'); i > bytes/2 {
-			end = i + 1
-		}
-	}
-	if rest := text[end:]; len(rest) < bytes/8 && strings.Count(rest, "\n") < lines/4 {
-		return text, ""
-	}
-	return text[:end], text[end:]
 }

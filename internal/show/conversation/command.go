@@ -1,37 +1,54 @@
-package export
+package conversation
 
 import "strings"
 
-// localCommand reads a text that is nothing but the tags in which Claude Code keeps what a
-// person typed for the program, and what that printed; false if it is anything else.
-func localCommand(text string) (typed, printed string, ok bool) {
+// Command is what a person typed for the program that ran the session, and what that printed.
+type Command struct{ Typed, Printed string }
+
+// readCommand reads a text that is nothing but the tags in which Claude Code keeps commands; nil
+// if it is anything else.
+func readCommand(text string) *Command {
+	var c Command
 	args := ""
 	for text = strings.TrimSpace(text); text != ""; {
+		if text[0] != '<' {
+			return nil
+		}
 		name, rest, _ := strings.Cut(text, ">")
 		inner, after, closed := strings.Cut(rest, "</"+strings.TrimPrefix(name, "<")+">")
 		if !closed {
-			return "", "", false
+			return nil
 		}
 		switch inner = strings.TrimSpace(inner); name {
 		case "<command-name":
-			typed += inner
+			c.Typed += inner
 		case "<command-args":
 			args = strings.TrimRight(args+" "+inner, " ")
 		case "<command-message": // the name again
 		case "<bash-input":
-			typed += "! " + inner
+			c.Typed += "! " + inner
 		case "<local-command-stdout", "<local-command-stderr", "<local-command-caveat", "<bash-stdout", "<bash-stderr":
-			printed += inner + "\n"
+			c.Printed += inner + "\n"
 		default:
-			return "", "", false
+			return nil
 		}
 		text = strings.TrimSpace(after)
 	}
-	return typed + args, withoutColours(strings.TrimSpace(printed)), true
+	c.Typed += args
+	c.Printed = withoutColours(strings.TrimSpace(c.Printed))
+	return &c
 }
 
-// withoutContext leaves out what the agent puts before a message: the date, and where it is from.
-func withoutContext(text string) string {
+// typed is the command that the state of a phase tells, "" if none.
+func typed(state string) string {
+	if c := readCommand(strings.TrimPrefix(state, "content:")); c != nil {
+		return c.Typed
+	}
+	return ""
+}
+
+// WithoutContext leaves out what the agent puts before a message: the date, and where it is from.
+func WithoutContext(text string) string {
 	rest, ok := strings.CutPrefix(text, "<message_context>")
 	if _, said, closed := strings.Cut(rest, "</message_context>"); ok && closed {
 		return strings.TrimSpace(said)

@@ -1,6 +1,8 @@
-package export
+// Package console shows a conversation on a terminal, or as plain text.
+package console
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -10,9 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/show/conversation"
 	"tape/internal/show/display"
-	"tape/internal/show/export/markup"
-	"tape/internal/show/export/messages"
 	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -47,15 +48,7 @@ type Screen struct {
 
 // Shows reports whether an entry is part of the conversation, or else is to be shown.
 func (s *Screen) Shows(e repo.Entry) bool {
-	return s.Events || e.Kind != repo.KindEvent || thought(e) != ""
-}
-
-// thought is what a model thought, "" if the entry is nothing of that kind.
-func thought(e repo.Entry) string {
-	if e.Kind != repo.KindEvent || jsonl.GetString(e.Payload, "name") != "thinking" {
-		return ""
-	}
-	return jsonl.GetString(e.Payload, "data", "thinking")
+	return s.Events || e.Kind != repo.KindEvent || conversation.Event{Entry: e}.Thinking() != ""
 }
 
 // Ink is the look of a piece of text.
@@ -83,12 +76,12 @@ const (
 	gutter        = 8 // cells before a text, for the entry's id
 )
 
-// Conversation shows entries as people read a conversation: who said what, each call of a
-// tool with its result as one line. It returns how many events it left out.
-func Conversation(ctx context.Context, w io.Writer, s *Screen, entries iter.Seq2[repo.Entry, error]) (left int, err error) {
-	t := &talk{Screen: s, w: markup.NewOutput(w), dir: s.Dir}
-	err = eachBlock(ctx, Source{Entries: entries}, t.block)
-	if flushed := t.w.W.Flush(); err == nil {
+// Show writes entries as people read a conversation: who said what, each call of a tool with its
+// result as one line. It returns how many events it left out.
+func Show(ctx context.Context, w io.Writer, s *Screen, entries iter.Seq2[repo.Entry, error]) (left int, err error) {
+	t := &talk{Screen: s, w: bufio.NewWriterSize(w, 64<<10), dir: s.Dir}
+	err = conversation.Each(ctx, entries, t.item)
+	if flushed := t.w.Flush(); err == nil {
 		err = flushed
 	}
 	return t.left, err
@@ -96,7 +89,7 @@ func Conversation(ctx context.Context, w io.Writer, s *Screen, entries iter.Seq2
 
 type talk struct {
 	*Screen
-	w       *markup.Output
+	w       *bufio.Writer
 	begun   bool
 	speaker string
 	day     string
@@ -104,33 +97,40 @@ type talk struct {
 	left    int    // events
 }
 
-func (t *talk) block(b *block) error {
-	if t.Wanted != nil && b.kind != blockPhase && !t.Wanted(b.entry) {
-		t.wantedResults(b)
-		return t.w.Err()
+func (t *talk) item(it *conversation.Item) error {
+	if t.Wanted != nil && it.Kind != conversation.Phase && !t.Wanted(it.Entry) {
+		t.wantedResults(it)
+		return t.failed()
 	}
-	switch b.kind {
-	case blockPhase:
-		t.phase(b.entry)
-	case blockMessage:
-		t.message(b)
-	case blockCalls:
-		t.speak("assistant", InkAssistant, b.entry)
-		t.calls(b)
-	case blockResults:
-		t.orphans(b)
-	case blockEvents:
-		for _, e := range b.events {
-			t.event(e)
+	switch it.Kind {
+	case conversation.Phase:
+		t.phase(it)
+	case conversation.Message:
+		t.message(it)
+	case conversation.Calls:
+		t.speak("assistant", InkAssistant, it.Entry)
+		t.calls(it)
+	case conversation.Results:
+		t.results(it.Entry, it.Results)
+	case conversation.Events:
+		for _, ev := range it.Events {
+			t.event(ev)
 		}
-	case blockError:
-		title, details := errorText(b.entry)
-		t.speak("error", InkBad, b.entry)
-		t.text(b.entry, InkBad, title, talkLines)
-		t.data(details)
+	case conversation.Failure:
+		t.speak("error", InkBad, it.Entry)
+		t.text(it.Entry, InkBad, it.Summary, talkLines)
+		t.data(it.Details)
 	}
-	return t.w.Err()
+	return t.failed()
 }
+
+// failed is the first error of a write.
+func (t *talk) failed() error {
+	_, err := t.w.Write(nil)
+	return err
+}
+
+func (t *talk) write(text string) { _, _ = t.w.WriteString(text) } // failed has the error
 
 // line writes a line with something in the gutter.
 func (t *talk) line(id string, ink Ink, text string) {
@@ -138,7 +138,7 @@ func (t *talk) line(id string, ink Ink, text string) {
 	if pad := gutter - 2 - len(id); id != "" || text != "" {
 		text = strings.Repeat(" ", max(0, pad)) + t.Ink(InkQuiet, id) + "  " + text
 	}
-	t.w.Text(text + "\n")
+	t.write(text + "\n")
 }
 
 func entryID(e repo.Entry) string { return fmt.Sprintf("@%d", e.ID) }
@@ -154,7 +154,7 @@ func (t *talk) cells() int {
 // gap writes an empty line, but not at the top.
 func (t *talk) gap() {
 	if t.begun {
-		t.w.Text("\n")
+		t.write("\n")
 	}
 	t.begun = true
 }
@@ -165,10 +165,11 @@ func (t *talk) heading(title, date string) {
 	if date != "" {
 		date = "  " + date
 	}
-	t.w.Text(t.Ink(InkHeading, t.fit(title, t.Width-len(date))) + t.Ink(InkQuiet, date) + "\n")
+	t.write(t.Ink(InkHeading, t.fit(title, t.Width-len(date))) + t.Ink(InkQuiet, date) + "\n")
 }
 
-func (t *talk) phase(e repo.Entry) {
+func (t *talk) phase(it *conversation.Item) {
+	e := it.Entry
 	if t.Title != nil {
 		t.dir = "" // another tape may have another one
 	}
@@ -191,16 +192,16 @@ func (t *talk) phase(e repo.Entry) {
 	if e.Kind != repo.KindAnchor {
 		return
 	}
-	o, id := readOpening(e), entryID(e)
-	if o.summary != "" {
-		t.text(e, InkPlain, o.summary, talkLines)
+	id := entryID(e)
+	if it.Summary != "" {
+		t.text(e, InkPlain, it.Summary, talkLines)
 		id = ""
 	}
-	if typed, _, _ := localCommand(strings.TrimPrefix(o.state, "content:")); typed != "" && !t.Whole {
-		t.text(e, InkPlain, typed, talkLines)
-	} else if o.state != "" && t.Whole {
-		t.data(o.state)
-	} else if state := strings.TrimPrefix(o.state+"\n", "owner: human\n"); len(state) > 1 { // as every tape begins
+	if it.Typed != "" && !t.Whole {
+		t.text(e, InkPlain, it.Typed, talkLines)
+	} else if it.Details != "" && t.Whole {
+		t.data(it.Details)
+	} else if state := strings.TrimPrefix(it.Details+"\n", "owner: human\n"); len(state) > 1 { // as every tape begins
 		t.line(id, InkQuiet, t.cut(strings.ReplaceAll(strings.TrimSpace(state), "\n", ", "), 0))
 	}
 }
@@ -221,13 +222,13 @@ func (t *talk) date(e repo.Entry) string {
 
 // speak says who speaks from here on, if it is somebody else than before.
 func (t *talk) speak(who string, ink Ink, e repo.Entry) {
-	if fork := jsonl.GetString(e.Meta, "origin", "fork"); fork != "" {
+	if fork := conversation.Fork(e); fork != "" {
 		who += " in " + fork
 	}
-	if author := jsonl.GetString(e.Meta, "author"); author != "" {
+	if author := conversation.Author(e); author != "" {
 		who += ", " + author
 	}
-	if messages.Hidden(e) {
+	if conversation.Hidden(e) {
 		who += " (not in context)"
 	}
 	if who == t.speaker {
@@ -236,71 +237,70 @@ func (t *talk) speak(who string, ink Ink, e repo.Entry) {
 	t.gap()
 	t.speaker = who
 	date := "  " + t.date(e)
-	t.w.Text(t.Ink(ink, t.fit(display.Line(who), t.Width-len(date))) + t.Ink(InkQuiet, date) + "\n")
+	t.write(t.Ink(ink, t.fit(display.Line(who), t.Width-len(date))) + t.Ink(InkQuiet, date) + "\n")
 }
 
-func (t *talk) message(b *block) {
-	role, most := who(b.entry), talkLines
-	parts := messageParts(b.entry)
-	if !t.Whole && onlyResults(parts) {
+func (t *talk) message(it *conversation.Item) {
+	most := talkLines
+	if !t.Whole && onlyResults(it.Parts) {
 		t.left++ // they are with their calls
 		return
 	}
-	ink, ok := map[string]Ink{"user": InkUser, "assistant": InkAssistant}[role]
+	ink, ok := map[string]Ink{"user": InkUser, "assistant": InkAssistant}[it.Who]
 	if !ok {
 		ink = InkOther
 	}
-	if b.entry.Kind == repo.KindSystem || role == "system" {
+	if it.Entry.Kind == repo.KindSystem || it.Who == "system" {
 		most = systemShown
 	}
 	again := t.speaker
-	t.speak(role, ink, b.entry)
+	t.speak(it.Who, ink, it.Entry)
 	if again == t.speaker {
 		t.gap()
 	}
-	for _, p := range parts {
+	for _, p := range it.Parts {
 		switch {
-		case p.kind != "":
-			t.part(b.entry, p)
-		case role == "user" && !t.Whole && !about.ByPerson(p.text):
-			t.injected(b.entry, p.text)
-		case role == "user" && !t.Whole:
-			t.text(b.entry, InkPlain, withoutContext(p.text), most)
+		case p.Kind != "":
+			t.part(it.Entry, p)
+		case it.Who == "user" && !t.Whole && !about.ByPerson(p.Text):
+			t.injected(it.Entry, p)
+		case it.Who == "user" && !t.Whole:
+			t.text(it.Entry, InkPlain, conversation.WithoutContext(p.Text), most)
 		default:
-			t.text(b.entry, InkPlain, p.text, most)
+			t.text(it.Entry, InkPlain, p.Text, most)
 		}
 	}
-	t.calls(b)
+	t.calls(it)
 }
 
 // injected shows what a program wrote in the place of a person.
-func (t *talk) injected(e repo.Entry, text string) {
-	typed, printed, ok := localCommand(text)
-	if typed != "" {
-		t.text(e, InkPlain, typed, talkLines)
-	}
-	switch {
-	case ok && typed != "" && printed == "":
-	case ok:
-		t.fold("◂ ", e, cmp.Or(printed, "no output"))
-	case strings.Count(text, "\n") < talkLines:
-		t.fold("", e, text)
+func (t *talk) injected(e repo.Entry, p conversation.Part) {
+	switch c := p.Command; {
+	case c != nil:
+		if c.Typed != "" {
+			t.text(e, InkPlain, c.Typed, talkLines)
+		}
+		if c.Typed == "" || c.Printed != "" {
+			t.fold("◂ ", e, cmp.Or(c.Printed, "no output"))
+		}
+	case strings.Count(p.Text, "\n") < talkLines:
+		t.fold("", e, p.Text)
 	default:
-		t.text(e, InkQuiet, text, injectedShown)
+		t.text(e, InkQuiet, p.Text, injectedShown)
 	}
 }
 
 // onlyResults reports whether a message is but the form in which a program handed results to
 // its model.
-func onlyResults(parts []part) bool {
-	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p part) bool { return !strings.HasPrefix(p.text, "functionResponse:") })
+func onlyResults(parts []conversation.Part) bool {
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p conversation.Part) bool { return !strings.HasPrefix(p.Text, "functionResponse:") })
 }
 
 // text shows what was said, wrapped.
 func (t *talk) text(e repo.Entry, ink Ink, text string, most int) {
 	head, rest := strings.TrimRight(text, " \t\r\n"), ""
 	if !t.Whole {
-		head, rest = cut(head, most, talkBytes*most/talkLines)
+		head, rest = display.Cut(head, most, talkBytes*most/talkLines)
 	}
 	id := entryID(e)
 	for l := range strings.SplitSeq(display.Text(strings.TrimSuffix(head, "\n")), "\n") {
@@ -314,22 +314,10 @@ func (t *talk) text(e repo.Entry, ink Ink, text string, most int) {
 	}
 }
 
-// item is what a line of a list begins with, below which its text goes on.
-func item(l string) string {
-	_, n := markup.Marker(l)
-	if n == 0 {
-		n = markup.IndentOf(l)
-		for _, sign := range []string{"• ", "> "} {
-			n += len(l[n:]) - len(strings.TrimPrefix(l[n:], sign))
-		}
-	}
-	return l[:n+markup.IndentOf(l[n:])]
-}
-
 // wrap breaks a line. What is indented, or an item of a list, stays so.
 func (t *talk) wrap(l string) []string {
 	l = strings.ReplaceAll(l, "\t", "    ")
-	head := item(l)
+	head := listItem(l)
 	if t.Width == 0 || display.Width(l) <= t.cells() || len(head) > t.cells()/2 {
 		return display.Wrap(l, t.cells())
 	}
@@ -342,13 +330,13 @@ func (t *talk) wrap(l string) []string {
 }
 
 // part shows what is not text: on one line, or the whole of it.
-func (t *talk) part(e repo.Entry, p part) {
+func (t *talk) part(e repo.Entry, p conversation.Part) {
 	if !t.Whole {
-		t.line(entryID(e), InkQuiet, t.cut("["+p.kind+" "+p.text+"]", 0))
+		t.line(entryID(e), InkQuiet, t.cut("["+p.Kind+" "+p.Text+"]", 0))
 		return
 	}
-	t.line(entryID(e), InkQuiet, t.fit("["+display.Line(p.kind)+"]", t.cells()))
-	t.data(p.text)
+	t.line(entryID(e), InkQuiet, t.fit("["+display.Line(p.Kind)+"]", t.cells()))
+	t.data(p.Text)
 }
 
 // data shows the whole of a text that machines wrote, where that is asked for.
@@ -384,8 +372,9 @@ func (t *talk) cut(text string, used int) string {
 }
 
 // event shows thinking on a line, kinds of one's own, and other events where they are asked for.
-func (t *talk) event(e repo.Entry) {
-	if text := thought(e); text != "" {
+func (t *talk) event(ev conversation.Event) {
+	e := ev.Entry
+	if text := ev.Thinking(); text != "" {
 		t.speak("assistant", InkAssistant, e)
 		t.fold("⋯ ", e, text)
 		return
@@ -394,7 +383,7 @@ func (t *talk) event(e repo.Entry) {
 		t.left++
 		return
 	}
-	t.fold("· "+eventName(e)+"  ", e, eventData(e))
+	t.fold("· "+ev.Name()+"  ", e, ev.Data())
 }
 
 // fold shows a text on one line, or the whole of it below.

@@ -1,0 +1,60 @@
+package display
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Seen are the characters that stay in pages and documents beside those that are safe to show:
+// lines, tabs, and the joiners, with which emoji and several scripts are spelt.
+const Seen = "\n\t\u200c\u200d"
+
+// Page makes text safe to show in a page or a document.
+func Page(s string) string { return Safe(s, Seen) }
+
+// Title makes text fit for one line of a page, of at most so many bytes.
+func Title(s string, most int) string {
+	if len(s) > 4*most {
+		s = strings.ToValidUTF8(s[:4*most], "")
+	}
+	s = strings.Join(strings.Fields(Page(s)), " ")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// Cut divides text behind its first lines, so that neither lines nor bytes are too
+// many. Text that is only a little longer stays whole.
+func Cut(text string, lines, bytes int) (head, rest string) {
+	end := 0
+	for n := 0; n < lines && end < len(text); n++ {
+		i := strings.IndexByte(text[end:], '\n')
+		if i < 0 {
+			end = len(text)
+			break
+		}
+		end += i + 1
+	}
+	if end > bytes {
+		end = bytes
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		if i := strings.LastIndexByte(text[:end], '\n'); i > bytes/2 {
+			end = i + 1
+		}
+	}
+	if rest := text[end:]; len(rest) < bytes/8 && strings.Count(rest, "\n") < lines/4 {
+		return text, ""
+	}
+	return text[:end], text[end:]
+}
+
+// Amount says how much text was left out.
+func Amount(rest string) string {
+	if n := strings.Count(strings.TrimRight(rest, "\n"), "\n"); n > 0 {
+		return Count(n+1, "more line", "more lines") + " (" + Bytes(int64(len(rest))) + ")"
+	}
+	return Bytes(int64(len(rest))) + " more"
+}
