@@ -189,3 +189,20 @@ func TestContinues(t *testing.T) {
 		}
 	}
 }
+
+// A run tells what it used, and nothing else does.
+func TestUsage(t *testing.T) {
+	e := layout.Entry{Kind: layout.KindEvent, Payload: []byte(`{"name":"run","data":{"usage":{"input_tokens":3,"output_tokens":4}}}`)}
+	if u, ok := UsageOf(e); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {
+		t.Errorf("%+v %v", u, ok)
+	}
+	for _, e := range []layout.Entry{
+		{Kind: layout.KindEvent, Payload: []byte(`{"name":"other","data":{"usage":{"total_tokens":4}}}`)},
+		{Kind: layout.KindMessage, Payload: []byte(`{"name":"run","data":{"usage":{"total_tokens":4}}}`)},
+		{Kind: layout.KindEvent, Payload: []byte(`{"name":"run"}`)},
+	} {
+		if _, ok := UsageOf(e); ok {
+			t.Errorf("%s %s has a usage", e.Kind, e.Payload)
+		}
+	}
+}

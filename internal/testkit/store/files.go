@@ -9,6 +9,11 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
+	"tape/repo"
 	"testing"
 )
 
@@ -142,4 +147,37 @@ func Hash(t testing.TB, hex string) gitstore.Hash {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// HandLine appends a line with an editor to the newest file of messages, or begins one.
+// It returns the path, relative to the working tree.
+func HandLine(t testing.TB, dir string, id int, text string) string {
+	t.Helper()
+	list, err := snapshot.ListPhases(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(dir, layout.AnchorsDir, list[len(list)-1].Folder)
+	newest := 0
+	names, err := workspace.DirNames(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if c, n, ok := layout.ParseSegment(name); ok && c == layout.ClassOf(repo.KindMessage) {
+			newest = max(newest, n)
+		}
+	}
+	var data []byte
+	if newest > 0 {
+		data = ReadFile(t, filepath.Join(folder, layout.SegmentName(layout.ClassOf(repo.KindMessage), newest)))
+	}
+	if newest == 0 || len(data) >= layout.SealSize {
+		newest, data = newest+1, nil
+	}
+	name := layout.SegmentName(layout.ClassOf(repo.KindMessage), newest)
+	payload := append(jsonl.AppendString([]byte(`{"role":"user","content":`), text), '}')
+	data = fmt.Appendf(data, `{"id":%d,"kind":"message","payload":%s,"meta":{},"date":"2026-01-02T03:04:05.000000+00:00"}`+"\n", id, payload)
+	WriteFile(t, filepath.Join(folder, name), data)
+	return filepath.ToSlash(filepath.Join(layout.AnchorsDir, list[len(list)-1].Folder, name))
 }

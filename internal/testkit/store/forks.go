@@ -98,3 +98,22 @@ func MergeWithGit(t *testing.T, dir, how string) {
 		}
 	}
 }
+
+// ForkedTape is a tape of three phases, the last entry of which is not committed:
+//
+//	1 session/start  2 one  3 ran         committed with the handoff
+//	4 build          5 two  6 three       5 committed by a checkpoint, 6 with the handoff
+//	7 test           8 four
+func ForkedTape(t *testing.T) (*repo.Store, *repo.Tape) {
+	t.Helper()
+	s := New(t, nil)
+	m := Tape(t, s, "main")
+	Append(t, m, repo.Message("user", "one"), repo.Event("ran", nil))
+	Handoff(t, m, "build")
+	Append(t, m, repo.Message("user", "two"))
+	Checkpoint(t, m)
+	Append(t, m, repo.Message("user", "three"))
+	Handoff(t, m, "test")
+	Append(t, m, repo.Message("user", "four"))
+	return s, m
+}

@@ -1,0 +1,34 @@
+package audit_test
+
+import (
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+	"time"
+)
+
+// TestVerifyBesideResets has a tape start over while it is verified.
+func TestVerifyBesideResets(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	stop := storetest.Background(func() error {
+		_, err := m.Append(t.Context(), nil, repo.Message("user", "one"))
+		if err == nil {
+			_, err = m.Handoff(t.Context(), repo.Anchor{Name: "second"})
+		}
+		if err == nil {
+			_, err = m.Reset(t.Context(), false)
+		}
+		time.Sleep(20 * time.Millisecond)
+		return err
+	})
+	for range 30 {
+		report, err := s.Verify(t.Context())
+		storetest.Must(t, err)
+		if !report.OK {
+			t.Errorf("problems: %v", report.Problems)
+		}
+	}
+	storetest.Must(t, stop())
+}

@@ -1,0 +1,52 @@
+package checkout_test
+
+import (
+	"os"
+	"strings"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+)
+
+// A power cut brings back git's index from before the last commit, as its name is not synced. Any
+// command that writes to the tape makes git status right again.
+func TestOldIndexAfterPowerCut(t *testing.T) {
+	writes := map[string]func(tp *repo.Tape){
+		"append":  func(tp *repo.Tape) { storetest.Append(t, tp, repo.Message("user", "next")) },
+		"handoff": func(tp *repo.Tape) { storetest.Handoff(t, tp, "third") },
+		"commit":  func(tp *repo.Tape) { storetest.Checkpoint(t, tp) },
+		"fork":    func(tp *repo.Tape) { storetest.Fork(t, tp, "y", "") },
+	}
+	for name, write := range writes {
+		for _, of := range []string{"main", "main/x"} {
+			s := storetest.New(t, nil)
+			storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "first"))
+			storetest.Fork(t, storetest.Tape(t, s, "main"), "x", "")
+			tp := storetest.Tape(t, s, of)
+			storetest.Append(t, tp, repo.Message("user", "one"))
+			storetest.Checkpoint(t, tp)
+			index := storetest.Git(t, tp.WorkTree(), "rev-parse", "--path-format=absolute", "--git-path", "index")
+			old, err := os.Stat(index)
+			storetest.Must(t, err)
+			raw := storetest.ReadFile(t, index)
+			storetest.Append(t, tp, repo.Message("user", "two"))
+			storetest.Handoff(t, tp, "second")
+
+			storetest.Must(t, os.Remove(index))
+			storetest.WriteFile(t, index, raw)
+			storetest.Must(t, os.Chtimes(index, old.ModTime(), old.ModTime()))
+			if storetest.Git(t, tp.WorkTree(), "diff", "--cached", "--name-only") == "" {
+				t.Fatal("the old index is as good as the new one")
+			}
+			write(storetest.Tape(t, storetest.Reopen(t, s.Dir()), of))
+			for line := range strings.Lines(storetest.Git(t, tp.WorkTree(), "status", "--porcelain")) {
+				if name != "append" || !strings.HasSuffix(strings.TrimSpace(line), "messages.jsonl") || strings.HasPrefix(line, "D ") {
+					t.Errorf("after %s on %s, git status says %q", name, of, line)
+				}
+			}
+			if staged := storetest.Git(t, tp.WorkTree(), "diff", "--cached", "--name-only"); staged != "" {
+				t.Errorf("after %s on %s, git has staged %s", name, of, staged)
+			}
+		}
+	}
+}

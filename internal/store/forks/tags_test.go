@@ -1,0 +1,28 @@
+package forks_test
+
+import (
+	"tape/internal/store/join"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+)
+
+// Tags that a fork has left which was closed are not those of the next one of its name.
+func TestForkAgainBesideLeftTags(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	x := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, x, repo.Message("user", "x"))
+	storetest.Handoff(t, x, "step")
+	storetest.Checkpoint(t, x)
+	tag := storetest.InnerTape(x).TagRef("002_step")
+	h, err := storetest.Inner(s).Git().Ref(tag)
+	storetest.Must(t, err)
+	storetest.Merge(t, x, join.Options{})
+	storetest.Git(t, s.Dir(), "update-ref", tag, h.String()) // as if it was cut off there
+	x = storetest.Fork(t, m, "x", "")
+	storetest.Verified(t, s.Dir())
+	storetest.Append(t, x, repo.Message("user", "again"))
+	storetest.Handoff(t, x, "again")
+	storetest.Verified(t, s.Dir())
+}

@@ -1,0 +1,77 @@
+package join_test
+
+import (
+	"errors"
+	"tape/internal/store/join"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+)
+
+// A merge that git made behind a change that was cut off is completed all the same.
+func TestMergeBehindAnInterruptedChange(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	f := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, f, repo.Message("user", "theirs"))
+	storetest.Checkpoint(t, f)
+	storetest.Interrupt(t, m)
+	storetest.MergeWithGit(t, s.Dir(), "host, our tree")
+	storetest.WantTexts(t, m, "session/start theirs")
+	storetest.Append(t, m, repo.Message("user", "behind"))
+	storetest.Checkpoint(t, m)
+	storetest.WantTexts(t, m, "session/start theirs behind")
+}
+
+// Entries that were not committed survive a merge that is taken back.
+func TestAbortKeepsWhatWasRecorded(t *testing.T) {
+	m := stoppedAtLoose(t)
+	if err := join.AbortMerge(t.Context(), storetest.InnerTape(m)); err != nil {
+		t.Fatal(err)
+	}
+	storetest.WantTexts(t, m, "session/start ours loose")
+}
+
+// A new fork of the name of one that is gone must not take in what was made of that.
+func TestNameUsedAgain(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	x := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, x, repo.Message("user", "x1"))
+	y := storetest.Fork(t, x, "y", "")
+	storetest.Append(t, y, repo.Message("user", "y1"))
+	storetest.Merge(t, x, join.Options{})
+	again, err := m.Fork(t.Context(), "x")
+	if errors.Is(err, repo.ErrConflict) {
+		return // refused is good as well
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := join.Merge(t.Context(), storetest.InnerTape(y), join.Options{}); err != nil || got.Into != "main" {
+		t.Errorf("merged into %q, %v", got.Into, err)
+	}
+	if err := again.Discard(t.Context()); err != nil {
+		t.Errorf("a fork without forks cannot be discarded: %v", err)
+	}
+}
+
+// Merging what git merged by fast-forward adds nothing.
+func TestMergeAfterAFastForward(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "one"))
+	x := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, x, repo.Message("user", "x1"))
+	storetest.Handoff(t, x, "inner")
+	if out, err := storetest.PlainGit(t, s.Dir(), "merge", "-q", "--ff-only", x.Branch()); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	storetest.WantTexts(t, m, "session/start one x1 inner")
+	storetest.Merge(t, x, join.Options{})
+	storetest.WantTexts(t, m, "session/start one x1 inner")
+	storetest.Append(t, m, repo.Message("user", "on"))
+	storetest.Handoff(t, m, "next")
+	storetest.WantTags(t, m)
+	storetest.WantClean(t, s.Dir())
+}

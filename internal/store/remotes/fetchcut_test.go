@@ -1,0 +1,141 @@
+package remotes_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"tape/internal/git/gitlock"
+	"tape/internal/store/layout"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+	"time"
+)
+
+// commands are those that meet what a cut has left of the refs that mirror a remote, and a
+// check of what they came to.
+var commands = map[string]func(t *testing.T, s *repo.Store){
+	"verify, and fetch": func(t *testing.T, s *repo.Store) {
+		storetest.Verified(t, s.Dir())
+		_, err := s.Fetch(t.Context(), "origin", nil)
+		storetest.Must(t, err)
+	},
+	"gc": func(t *testing.T, s *repo.Store) {
+		storetest.GC(t, s, nil)
+	},
+	"push": func(t *testing.T, s *repo.Store) {
+		storetest.Append(t, storetest.Tape(t, s, "mine"), repo.Message("user", "more"))
+		storetest.Push(t, s, nil)
+	},
+	"fetch": func(t *testing.T, s *repo.Store) {
+		_, err := s.Fetch(t.Context(), "origin", nil)
+		storetest.Must(t, err)
+	},
+}
+
+// TestFetchedRefsDamaged leaves of refs that mirror a remote what a power cut may: git does not
+// sync them. Whatever command comes next, nobody has to repair anything.
+func TestFetchedRefsDamaged(t *testing.T) {
+	t.Parallel()
+	missing := strings.Repeat("1", 40) + "\n"
+	left := map[string]string{"empty": "", "zeros": strings.Repeat("\x00", 41), "torn": "0123456789abc", "of what is not there": missing}
+	n := 0
+	for name, content := range left {
+		for first, command := range commands {
+			for _, prefix := range []string{layout.FetchedRefs("origin"), layout.AcceptedRefs("origin")} {
+				if prefix == layout.AcceptedRefs("origin") && content == missing {
+					continue // what is there was found good
+				}
+				if n++; n%testkit.Size(4, 1) != 0 {
+					continue // another time: the order is another one in each run
+				}
+				t.Run(filepath.Join(name, first, prefix), func(t *testing.T) {
+					t.Parallel()
+					s, want := fetchedBefore(t)
+					damageRefs(t, s, prefix, content)
+					command(t, s)
+					pulledNow(t, s, want)
+					storetest.Healthy(t, s.Dir())
+				})
+			}
+		}
+	}
+}
+
+// TestFetchPastOwnLocks leaves locks of ours where a fetch has git set refs: git stops at them.
+func TestFetchPastOwnLocks(t *testing.T) {
+	t.Parallel()
+	for _, packed := range []bool{false, true} {
+		s, want := fetchedBefore(t)
+		branch := storetest.Inner(s).Git().RefPath(layout.FetchedRefs("origin") + layout.InnerRef(layout.BranchPrefix+"main"))
+		locks := []string{branch + ".lock"}
+		if packed {
+			storetest.Git(t, s.Dir(), "pack-refs", "--all")
+			storetest.Git(t, strings.TrimSpace(storetest.Git(t, s.Dir(), "remote", "get-url", "origin")), "update-ref", "-d", "refs/heads/tape/gone")
+			locks = append(locks, filepath.Join(storetest.Inner(s).Git().GitDir(), "packed-refs.lock"))
+		}
+		for _, path := range locks {
+			storetest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			storetest.Must(t, os.WriteFile(path, nil, gitlock.Perm))
+		}
+		pulledNow(t, s, want)
+	}
+}
+
+// fetchedBefore is a clone whose remote has gone on since, with what that has now.
+func fetchedBefore(t *testing.T) (s *repo.Store, want string) {
+	ada := storetest.New(t, nil)
+	remote := storetest.Published(t, ada, false)
+	for _, name := range []string{"mine", "gone"} {
+		_, err := ada.CreateTape(t.Context(), name)
+		storetest.Must(t, err)
+	}
+	storetest.Push(t, ada, nil)
+	s, _, err := repo.Clone(t.Context(), remote, filepath.Join(t.TempDir(), "clone"), &repo.CloneOptions{Options: repo.Options{Now: testkit.Clock, LockWait: time.Second}})
+	storetest.Must(t, err)
+	storetest.Must(t, storetest.Join(t.Context(), ada))
+	storetest.Append(t, storetest.Tape(t, ada, "main"), repo.Message("user", "more"))
+	storetest.Handoff(t, storetest.Tape(t, ada, "main"), "fourth")
+	storetest.Push(t, ada, nil)
+	_, err = s.Fetch(t.Context(), "origin", nil)
+	storetest.Must(t, err)
+	storetest.Append(t, storetest.Tape(t, ada, "main"), repo.Message("user", "again"))
+	storetest.Push(t, ada, nil)
+	return s, storetest.Git(t, remote, "rev-parse", "refs/heads/tape/main")
+}
+
+// damageRefs writes something into the files of the refs below a prefix.
+func damageRefs(t *testing.T, s *repo.Store, prefix, content string) {
+	n := 0
+	storetest.Must(t, filepath.WalkDir(storetest.Inner(s).Git().RefPath(prefix), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		n++
+		return os.WriteFile(path, []byte(content), 0o600)
+	}))
+	if n == 0 {
+		t.Fatal("no ref has a file of its own")
+	}
+}
+
+// pulledNow pulls, and fails unless all is here then that the remote has.
+func pulledNow(t *testing.T, s *repo.Store, want string) {
+	t.Helper()
+	rejected, err := s.Fetch(t.Context(), "origin", nil)
+	storetest.Must(t, err)
+	for _, r := range rejected {
+		storetest.Must(t, r.Err)
+	}
+	storetest.Must(t, storetest.Join(t.Context(), s))
+	for _, prefix := range []string{layout.FetchedRefs("origin"), layout.AcceptedRefs("origin")} {
+		if h, err := storetest.Inner(s).Git().Ref(prefix + layout.InnerRef(layout.BranchPrefix+"main")); err != nil || h.String() != want {
+			t.Errorf("%s has %s, %v: not %s", prefix, h, err, want)
+		}
+	}
+	if h, err := storetest.InnerTape(storetest.Tape(t, s, "main")).Head(); err != nil || h.String() != want {
+		t.Errorf("the tape is at %s, %v: not %s", h, err, want)
+	}
+}

@@ -1,0 +1,219 @@
+package remotes_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/remotes"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+)
+
+// A secret is told of the tape that it came with, and once, however many forks have it; and
+// what the remote has already is passed over.
+func TestPushTellsSecretsOnce(t *testing.T) {
+	s := storetest.New(t, nil)
+	storetest.Remote(t, s)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", storetest.Secret("1")))
+	clean, err := s.CreateTape(t.Context(), "clean")
+	storetest.Must(t, err)
+	storetest.Append(t, clean, repo.Message("user", "nothing"))
+	var forks []*repo.Tape
+	for i := range 3 {
+		f, err := m.Fork(t.Context(), fmt.Sprint("f", i))
+		storetest.Must(t, err)
+		storetest.Append(t, f, repo.Message("user", fmt.Sprint("in fork ", i)))
+		forks = append(forks, f)
+	}
+	storetest.Append(t, forks[1], repo.Message("user", storetest.Secret("2")))
+	found := func() (out []string) {
+		t.Helper()
+		_, err := s.Push(t.Context(), "origin", &repo.PushOptions{Forks: true})
+		var secrets *repo.SecretsError
+		if !errors.As(err, &secrets) {
+			t.Fatalf("the push says %v", err)
+		}
+		if n := strings.Count(err.Error(), "push to "); n != 1 {
+			t.Errorf("%d times in %q: push to", n, err)
+		}
+		if hints := repo.Hints(err); len(hints) != 1 || hints[0].Kind != layout.PurgeOrAllow || hints[0].Args[2] != "clean" {
+			t.Errorf("no tape without secrets in the hint %q", repo.Hints(err))
+		}
+		for _, f := range secrets.Findings {
+			out = append(out, fmt.Sprintf("%s @%d", f.Tape, f.Entry))
+		}
+		return out
+	}
+	if got, want := found(), []string{"main @2", "main/f1 @4"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	// The tape was published by git alone, and has gone on.
+	storetest.Git(t, s.Dir(), "push", "-q", "--no-verify", "origin", "tape/main")
+	storetest.Append(t, m, repo.Message("user", "more"))
+	if got, want := found(), []string{"main/f1 @4"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	storetest.Push(t, s, &repo.PushOptions{Tapes: []string{"clean"}})
+	_, err = s.Push(t.Context(), "origin", &repo.PushOptions{Forks: true})
+	var secrets *repo.SecretsError
+	if !errors.As(err, &secrets) {
+		t.Fatalf("it says %v", err)
+	}
+	storetest.Must(t, storetest.Inner(s).AllowSecret(secrets.Findings[0].Fingerprint))
+	storetest.Push(t, s, &repo.PushOptions{Forks: true})
+}
+
+// A fork goes with what it is a fork of, and is refused where its own history was
+// rewritten, or that of its tape.
+func TestPushForkIsChecked(t *testing.T) {
+	for where, want := range map[string][]string{
+		"nowhere": {"work new", "work/try new"}, "fork": {"work new", "work/try rejected"}, "tape": {"work rejected", "work/try rejected"},
+	} {
+		s := storetest.New(t, nil)
+		remote := storetest.Remote(t, s)
+		m, err := s.CreateTape(t.Context(), "work")
+		storetest.Must(t, err)
+		storetest.Append(t, m, repo.Message("user", "one"))
+		storetest.Handoff(t, m, "next")
+		f, err := m.Fork(t.Context(), "try")
+		storetest.Must(t, err)
+		storetest.Append(t, f, repo.Message("user", "mine"))
+		storetest.Checkpoint(t, f)
+		for _, tp := range []*repo.Tape{m, f} {
+			storetest.Git(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
+		}
+		if tp := map[string]*repo.Tape{"fork": f, "tape": m}[where]; tp != nil {
+			rewriteTip(t, s, storetest.InnerTape(tp).Ref())
+		}
+		done, err := s.Push(t.Context(), "origin", &repo.PushOptions{Tapes: []string{"work/try"}})
+		storetest.Must(t, err)
+		var got []string
+		for _, d := range done {
+			got = append(got, d.Tape+" "+d.Status)
+			refs := storetest.Git(t, remote, "for-each-ref", "--format=%(refname)", d.Ref)
+			if (refs == "") != (d.Status == repo.RefRejected) {
+				t.Errorf("rewritten %s: %s is %s, and the remote has %q", where, d.Tape, d.Status, refs)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("rewritten %s: %q, want %q", where, got, want)
+		}
+	}
+}
+
+// rewriteTip puts a commit in which entries are missing onto a branch, until the test ends.
+func rewriteTip(t *testing.T, s *repo.Store, ref string) {
+	t.Helper()
+	head := storetest.Git(t, s.Dir(), "rev-parse", ref)
+	first := strings.Fields(storetest.Git(t, s.Dir(), "rev-list", "--first-parent", head))
+	made := storetest.Git(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org",
+		"commit-tree", first[len(first)-1]+"^{tree}", "-p", head, "-m", "back to the beginning")
+	storetest.Git(t, s.Dir(), "update-ref", ref, made)
+	t.Cleanup(func() { storetest.Git(t, s.Dir(), "update-ref", ref, head) })
+}
+
+// What a push finds in a sorted list of refs is what looking at each one finds.
+func TestRefsUnder(t *testing.T) {
+	var refs []gitstore.Ref
+	for i, name := range []string{"refs/a", "refs/a/b", "refs/a/b/c", "refs/a/bc", "refs/ab", "refs/b/a", "refs/b/b"} {
+		refs = append(refs, gitstore.Ref{Name: name, Hash: gitstore.Hash{byte(i + 1)}})
+	}
+	for _, prefix := range []string{"", "refs/", "refs/a", "refs/a/", "refs/a/b", "refs/a/b/", "refs/b/", "refs/b/b", "refs/c", "z"} {
+		var want []gitstore.Ref
+		for _, ref := range refs {
+			if strings.HasPrefix(ref.Name, prefix) {
+				want = append(want, ref)
+			}
+		}
+		if got := remotes.Under(refs, prefix); !slices.Equal(got, want) {
+			t.Errorf("under %q: %v, want %v", prefix, got, want)
+		}
+	}
+}
+
+// Two pushes of one workspace at the same time: the one that comes second finds all there.
+func TestPushTwice(t *testing.T) {
+	s := storetest.New(t, nil)
+	storetest.Remote(t, s)
+	m := storetest.Tape(t, s, "main")
+	for round := range 3 {
+		storetest.Append(t, m, repo.Message("user", fmt.Sprint("round ", round)))
+		storetest.Handoff(t, m, fmt.Sprint("phase-", round))
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				other, err := repo.Open(t.Context(), s.Dir(), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				done, err := other.Push(t.Context(), "origin", nil)
+				if err != nil || len(done) != 1 || done[0].Status == repo.RefRejected {
+					t.Errorf("it says %+v, %v", done, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestPushToShared: what a push adds to a repository that others may use is for them, too,
+// in files as in folders; what is in a private one stays private.
+func TestPushToShared(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("permissions of group and others are not those of Unix here")
+	}
+	for _, c := range []struct {
+		shared                   string
+		inFolder, inFile, nobody fs.FileMode // what group and others may do with all, and what not
+	}{
+		{"all", 0o075, 0o044, 0o002},
+		{"group", 0o070, 0o040, 0o002},
+		{"0600", 0, 0, 0o077},
+	} {
+		t.Run(c.shared, func(t *testing.T) {
+			remote := filepath.Join(t.TempDir(), "remote.git")
+			storetest.Git(t, t.TempDir(), "init", "-q", "--bare", "--shared="+c.shared, remote)
+			s := storetest.New(t, nil)
+			storetest.Must(t, s.AddRemote(t.Context(), "origin", remote))
+			storetest.Handoff(t, storetest.Tape(t, s, "main"), "second")
+			storetest.Push(t, s, nil)
+			storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "more"))
+			storetest.Handoff(t, storetest.Tape(t, s, "main"), "third")
+			storetest.Push(t, s, nil)
+			storetest.Must(t, filepath.WalkDir(remote, func(path string, e fs.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				rel, _ := filepath.Rel(remote, path)
+				if rel == "config" || rel == "description" || strings.HasPrefix(rel, "hooks") || strings.HasPrefix(rel, "info") {
+					return nil // as git made it
+				}
+				st, err := e.Info()
+				if err != nil {
+					return err
+				}
+				got, want := st.Mode().Perm(), c.inFile
+				switch {
+				case e.IsDir():
+					want = c.inFolder
+				case want != 0 && got&0o200 != 0: // what is written to
+					want |= 0o020
+				}
+				if got&want != want || got&c.nobody != 0 {
+					t.Errorf("%s has the mode %v", rel, got)
+				}
+				return nil
+			}))
+		})
+	}
+}

@@ -1,0 +1,24 @@
+package remotes_test
+
+import (
+	"fmt"
+	"strings"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+)
+
+// A push that would take the place of what somebody else has pushed is rejected.
+func TestPushRejected(t *testing.T) {
+	s := storetest.New(t, nil)
+	remote := storetest.Published(t, s, true)
+	has := storetest.Git(t, remote, "for-each-ref")
+	done, err := s.Push(t.Context(), "origin", nil)
+	storetest.Must(t, err)
+	if len(done) != 1 || done[0].Status != repo.RefRejected || !strings.Contains(fmt.Sprint(repo.Hints(done[0].Err)), "pull-then-push") {
+		t.Errorf("it says %+v", done)
+	}
+	if now := storetest.Git(t, remote, "for-each-ref"); now != has {
+		t.Errorf("the remote has\n%s, had\n%s", now, has)
+	}
+}

@@ -1,0 +1,101 @@
+package workspace_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+	"time"
+)
+
+// A workspace whose git configuration somebody else holds is created all the same, and
+// its owner is told what it lacks.
+func TestInitWithoutGitSetup(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storetest.Inner(s).UninstallGit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(s.PrivatePath(layout.ConfigFile)); err != nil { // as in a plain clone
+		t.Fatal(err)
+	}
+	lock := filepath.Join(dir, layout.GitDirName, "config.lock")
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var warnings []string
+	o := repo.Options{Now: testkit.Clock, LockWait: 20 * time.Millisecond, Warn: func(w string) { warnings = append(warnings, w) }}
+	s, _, err = repo.Init(t.Context(), dir, &repo.InitOptions{Options: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "tape git install") {
+		t.Errorf("warnings: %q", warnings)
+	}
+	storetest.Append(t, storetest.Tape(t, s, ""), repo.Message("user", "on we go"))
+	if _, err := storetest.Inner(s).InstallGit(t.Context()); !errors.Is(err, repo.ErrBusy) {
+		t.Errorf("beside the lock: %v", err)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	done, err := storetest.Inner(s).InstallGit(t.Context())
+	if err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
+		t.Errorf("%+v %v", done, err)
+	}
+	storetest.Verified(t, dir)
+}
+
+// What an older version told git, which was about diffs only, is brought up to date.
+func TestInstallGitUpgrades(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		raw, err := os.ReadFile(filepath.Join(dir, layout.GitDirName, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	config, attributes := read("config"), read("info/attributes")
+	d := workspace.GitDrivers()
+	d.Settings, d.Attributes = d.Settings[:1], d.Attributes[:1]
+	if _, err := storetest.Inner(s).Git().Config().RemoveDrivers(t.Context(), workspace.GitDrivers()); err != nil {
+		t.Fatal(err)
+	}
+	bareConfig, bareAttributes := read("config"), read("info/attributes")
+	if _, err := storetest.Inner(s).Git().Config().InstallDrivers(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(read("config"), "merge") || !strings.Contains(read("info/attributes"), "*.jsonl diff=tape\n") {
+		t.Fatal("it is not as the older version had it")
+	}
+	if done, err := storetest.Inner(s).InstallGit(t.Context()); err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
+		t.Errorf("%+v %v", done, err)
+	}
+	if read("config") != config || read("info/attributes") != attributes {
+		t.Errorf("an upgrade gives\n%s%s\nnot\n%s%s", read("config"), read("info/attributes"), config, attributes)
+	}
+	if !strings.Contains(attributes, "anchors/**/*.jsonl diff=tape merge=tape\n") {
+		t.Errorf("attributes:\n%s", attributes)
+	}
+	if removed, err := storetest.Inner(s).UninstallGit(t.Context()); err != nil || len(removed) != 8 {
+		t.Errorf("removed %q %v", removed, err)
+	}
+	if read("config") != bareConfig || read("info/attributes") != bareAttributes {
+		t.Errorf("what is left is\n%s%s", read("config"), read("info/attributes"))
+	}
+	storetest.Verified(t, dir)
+}

@@ -1,0 +1,62 @@
+package workspace_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"tape/internal/store/layout"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+)
+
+// TestUnreadableHead takes away what says that a tape is checked out: nobody goes on as if it
+// had no files, and pushes, shows or continues it without what is not committed.
+func TestUnreadableHead(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(path string) error{
+		"cannot be read": func(path string) error { return os.Symlink(filepath.Base(path), path) },
+		"is garbage":     func(path string) error { return os.WriteFile(path, []byte("x\n"), 0o600) },
+	} {
+		if runtime.GOOS == "windows" && name == "cannot be read" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.New(t, nil)
+			remote := storetest.Remote(t, s)
+			storetest.Push(t, s, nil)
+			had := storetest.Git(t, remote, "rev-parse", "refs/heads/tape/main")
+			m := storetest.Tape(t, s, "main")
+			storetest.Append(t, m, repo.Message("user", "one"))
+			head := filepath.Join(storetest.Inner(s).Git().GitDir(), "HEAD")
+			storetest.Must(t, os.Rename(head, head+".was"))
+			storetest.Must(t, spoil(head))
+			if done, err := s.Push(t.Context(), "origin", nil); err == nil {
+				t.Errorf("the push says %+v", done)
+			}
+			if entries, err := storetest.Collect(t.Context(), m, repo.Query{}); err == nil {
+				t.Errorf("%d entries are read", len(entries))
+			}
+			if _, err := m.Append(t.Context(), nil, repo.Message("user", "two")); err == nil {
+				t.Error("it was appended to something")
+			}
+			if _, err := os.Lstat(filepath.Join(s.Dir(), layout.TapesDir)); err == nil {
+				t.Error("there is a second working tree")
+			}
+			storetest.Must(t, os.WriteFile(s.PrivatePath(layout.ConfigFile), []byte("{}\n"), 0o600))
+			if cur, err := storetest.Reopen(t, s.Dir()).Tape(t.Context(), ""); err == nil {
+				t.Errorf("the current tape is %q", cur.Name())
+			}
+			storetest.Must(t, os.RemoveAll(head))
+			storetest.Must(t, os.Rename(head+".was", head))
+			if got := storetest.Git(t, remote, "rev-parse", "refs/heads/tape/main"); got != had {
+				t.Errorf("the remote has %s, not %s", got, had)
+			}
+			storetest.Append(t, m, repo.Message("user", "two"))
+			if n := len(storetest.Entries(t, m, repo.Query{})); n != 3 {
+				t.Errorf("%d entries are left", n)
+			}
+		})
+	}
+}

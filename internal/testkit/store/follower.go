@@ -1,0 +1,55 @@
+package storetest
+
+import (
+	"reflect"
+	"tape/internal/store/query"
+	"tape/internal/store/snapshot"
+	"tape/repo"
+	"testing"
+)
+
+// Follower reads a tape from mark to mark.
+type Follower struct {
+	Mark    snapshot.Mark
+	Entries []repo.Entry
+}
+
+// CatchUp reads what has come since. It reports whether that was the whole tape.
+func (f *Follower) CatchUp(t testing.TB, tp *repo.Tape) (whole bool) {
+	t.Helper()
+	s, err := query.Since(t.Context(), InnerTape(tp), f.Mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Whole() {
+		f.Entries = nil
+	}
+	for e, err := range s.Entries(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Entries = append(f.Entries, e)
+	}
+	mark, ok := s.Mark()
+	if !ok {
+		t.Fatal("there is no mark behind the last entry")
+	}
+	f.Mark = mark
+	return s.Whole()
+}
+
+// Compare fails unless the follower has what the tape holds, positions included.
+func (f *Follower) Compare(t testing.TB, tp *repo.Tape) {
+	t.Helper()
+	want := Entries(t, tp, repo.Query{})
+	if len(f.Entries) != len(want) || f.Mark.LastID != int64(len(want)) {
+		t.Fatalf("%d entries, marked up to @%d; the tape has %d", len(f.Entries), f.Mark.LastID, len(want))
+	}
+	for i := range want {
+		got := f.Entries[i]
+		got.Attached = nil // for the index alone: the text of its artifacts
+		if !reflect.DeepEqual(got, want[i]) {
+			t.Fatalf("entry %d is\n%+v, want\n%+v", i+1, got, want[i])
+		}
+	}
+}
