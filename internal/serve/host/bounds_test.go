@@ -5,6 +5,7 @@ package host
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/lanes"
+	"tape/repo"
 )
 
 // TestListsOfBodies: a body of a few megabytes does not take hundreds of them while it is read.
@@ -129,6 +131,30 @@ func TestLongEntries(t *testing.T) {
 	if took > 300 {
 		t.Errorf("28 readers of an entry of 12 MiB took %d MiB", took)
 	}
+}
+
+// TestAnswersAreBounded: a long answer is refused while others have all the room, and a long entry is read
+// only alone.
+func TestAnswersAreBounded(t *testing.T) {
+	p := newPeer(t)
+	p.run(api.RunRequest{Conversation: "c"})
+	p.say("c", strings.Repeat("words and ", 10_000))
+	done, ok := p.s.limits.Answer(64 << 20)
+	if !ok {
+		t.Fatal("there is no room")
+	}
+	p.fails(http.StatusServiceUnavailable, "busy", "GET", "/events?conversation_id=c", nil)
+	done()
+	p.want(http.StatusOK, "GET", "/events?conversation_id=c", nil, nil)
+	c := newCall(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), p.s, &route{Method: http.MethodGet})
+	long := repo.Entry{Raw: make([]byte, admission.HeavyEntry+1)}
+	if err := c.weigh(long); !errors.Is(err, errHeavy) {
+		t.Errorf("a long entry is read beside others: %v", err)
+	}
+	if err := errors.Join(c.alone(), c.weigh(long)); err != nil {
+		t.Error(err)
+	}
+	c.worked()
 }
 
 // TestUnknownKeepNoConnection: whose token is not known does not hold a connection, of which there are

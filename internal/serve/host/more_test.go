@@ -231,6 +231,9 @@ func TestCheckpoint(t *testing.T) {
 		}
 	}
 	first := keyed()
+	r := p.as(p.run(api.RunRequest{Conversation: "c"}).Token)
+	var file api.ArtifactAnswer
+	r.want(201, "POST", "/artifacts", "of the run", &file)
 	p.want(200, "PUT", "/state/conversation/k?conversation_id=c", "1", nil)
 	p.want(200, "PUT", "/state/conversation/gone?conversation_id=c", "1", nil)
 	p.want(200, "DELETE", "/state/conversation/gone?conversation_id=c", nil, nil)
@@ -242,19 +245,21 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	state("k1 ")
-	file := p.s.private("lanes", "tape%2Fc.json")
-	was, err := os.ReadFile(file)
+	path := p.s.private("lanes", "tape%2Fc.json")
+	was, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.want(200, "PUT", "/state/conversation/l?conversation_id=c", "2", nil)
 	p.start(p.s.Store)
 	state("k1 l2 ")
+	r.web = p.web
+	r.want(200, "GET", "/artifacts/"+file.ID, nil, nil)
 	if again := keyed(); !again.Repeated || again.FirstSeq != first.FirstSeq {
 		t.Errorf("repeated: %+v, first %+v", again, first)
 	}
 	// Believed, it says that nothing was ever set before its end.
-	if err := os.WriteFile(file, regexp.MustCompile(`"state":\[[0-9,]*\]`).ReplaceAll(was, []byte(`"state":[]`)), 0o600); err != nil {
+	if err := os.WriteFile(path, regexp.MustCompile(`"state":\[[0-9,]*\]`).ReplaceAll(was, []byte(`"state":[]`)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.start(p.s.Store)
