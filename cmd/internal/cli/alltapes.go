@@ -47,7 +47,7 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	if err != nil {
 		return err
 	}
-	if err := o.known(ctx, these(all...), o.kinds, o.roles); err != nil {
+	if err := o.known(ctx, these(all...), q); err != nil {
 		return err
 	}
 	facts, err := o.about(ctx, store, all)

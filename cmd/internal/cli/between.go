@@ -34,11 +34,12 @@ Anchors are named as tape anchors shows them: by name, by number (002), or as la
 		Args:              takes(2, "A", "B"),
 		ValidArgsFunction: upTo(2, o.completeAnchors()),
 		PreRunE: func(cmd *cobra.Command, args []string) (err error) {
-			q, err = o.query(args[0], args[1], cmd.Flags().Changed)
+			q, err = o.query(cmd.Flags().Changed, o.Now())
+			q.From, q.To, q.Inclusive = args[0], args[1], o.inclusive
 			return err
 		},
 		RunE: o.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
-			if err := o.known(ctx, these(t), o.kinds, o.roles); err != nil {
+			if err := o.known(ctx, these(t), q); err != nil {
 				return err
 			}
 			return o.showTape(ctx, t, q, o.entryView)
@@ -47,10 +48,4 @@ Anchors are named as tape anchors shows them: by name, by number (002), or as la
 	cmd.Flags().BoolVar(&o.inclusive, "inclusive", false, "show the phases of both anchors, whole")
 	o.addFlags(cmd)
 	return cmd
-}
-
-func (o *betweenOptions) query(from, to string, changed func(flag string) bool) (repo.Query, error) {
-	q := repo.Query{From: from, To: to, Inclusive: o.inclusive}
-	err := o.apply(&q, changed, o.Now())
-	return q, err
 }

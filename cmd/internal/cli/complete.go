@@ -25,7 +25,7 @@ func completeFlag(cmd *cobra.Command, flag string, f completer) {
 func (a *App) completeFlags(cmd *cobra.Command) {
 	anchors, kinds := a.completeAnchors(), completeWords(layout.KnownKinds()...)
 	for flag, f := range map[string]completer{"anchor": anchors, "after": anchors, "at": anchors, "from": anchors, "to": anchors,
-		"kind": kinds, "role": completeWords(knownRoles()...), "tape": a.completeTapes()} {
+		"kind": kinds, "role": completeWords(layout.KnownRoles()...), "tape": a.completeTapes()} {
 		if cmd.Flags().Lookup(flag) != nil {
 			completeFlag(cmd, flag, f)
 		}

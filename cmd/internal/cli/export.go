@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/sessions/filter"
 	"tape/internal/show/export"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -91,7 +92,11 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 	if err != nil {
 		return err
 	}
-	if err := o.known(ctx, these(t), o.kinds, nil); err != nil {
+	q, err := filter.Params{Kinds: o.kinds}.Query(filter.AsFlag, o.Now())
+	if err == nil {
+		err = o.known(ctx, these(t), q)
+	}
+	if err != nil {
 		return err
 	}
 	if o.files != "" {

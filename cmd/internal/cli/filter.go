@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/filter"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -16,26 +17,6 @@ import (
 const datesHelp = `Dates are given as 2026-11-20, 2026-11, "2026-11-20 09:30", 3d, 2h, "2 days ago", today,
 yesterday, monday or "last week", in your time zone where they name none. Both ends are
 included: --until yesterday includes all of yesterday.`
-
-type dateRange struct{ since, until string }
-
-// addFlags adds the flags; verb is what the command does with entries.
-func (o *dateRange) addFlags(cmd *cobra.Command, verb string) {
-	cmd.Flags().StringVar(&o.since, "since", "", verb+" entries of `DATE` or later, such as 3d or yesterday")
-	cmd.Flags().StringVar(&o.until, "until", "", verb+" entries of `DATE` or earlier")
-}
-
-func (o *dateRange) apply(q *repo.Query, changed func(flag string) bool, now time.Time) (err error) {
-	if changed("since") {
-		if q.Since, err = repo.ParseSince(o.since, now); err != nil {
-			return err
-		}
-	}
-	if changed("until") {
-		q.Until, err = repo.ParseUntil(o.until, now)
-	}
-	return err
-}
 
 // withZone is a date that a person gave, in their zone where it names none. What is no date is
 // left to be refused where it would be stored.
@@ -50,107 +31,100 @@ func (a *App) withZone(date string) string {
 	return repo.FormatDate(t)
 }
 
+// addFilters adds the flags of filters; verb is what the command does with entries.
+func addFilters(cmd *cobra.Command, p *filter.Params, verb string) {
+	f := cmd.Flags()
+	f.StringArrayVar(&p.Kinds, "kind", nil, verb+" entries of this `KIND` only; can be repeated")
+	f.StringArrayVar(&p.Roles, "role", nil, verb+" messages of this `ROLE` only; can be repeated")
+	f.StringVar(&p.Since, "since", "", verb+" entries of `DATE` or later, such as 3d or yesterday")
+	f.StringVar(&p.Until, "until", "", verb+" entries of `DATE` or earlier")
+}
+
 // entryFilter chooses entries, for the commands that show them.
 type entryFilter struct {
 	entryView
-	limit, newest int
-	reverse       bool
-	kinds, roles  []string
-	dates         dateRange
+	filter.Params
+	limit, tail int
+	reverse     bool
 }
 
 func (o *entryFilter) addFlags(cmd *cobra.Command) {
 	o.entryView.addFlags(cmd)
+	addFilters(cmd, &o.Params, "show")
 	f := cmd.Flags()
-	f.IntVarP(&o.newest, "tail", "n", 0, "show the newest `N` entries")
+	f.IntVarP(&o.tail, "tail", "n", 0, "show the newest `N` entries")
 	f.IntVar(&o.limit, "limit", 0, "show the first `N` entries, in the order shown")
-	f.StringArrayVar(&o.kinds, "kind", nil, "show entries of this `KIND` only; can be repeated")
-	f.StringArrayVar(&o.roles, "role", nil, "show messages of this `ROLE` only; can be repeated")
 	f.BoolVar(&o.reverse, "reverse", false, "show the newest entry first")
-	o.dates.addFlags(cmd, "show")
 }
 
-func (o *entryFilter) apply(q *repo.Query, changed func(flag string) bool, now time.Time) error {
-	q.Kinds, q.Roles, q.Reverse = o.kinds, o.roles, o.reverse
-	if changed("limit") {
-		q.Limit = repo.N(o.limit)
+func (o *entryFilter) query(changed func(flag string) bool, now time.Time) (q repo.Query, err error) {
+	if q, err = o.Query(filter.AsFlag, now); err != nil {
+		return q, err
 	}
-	if changed("tail") {
-		q.Tail = repo.N(o.newest)
+	if q.Reverse = o.reverse; changed("limit") {
+		q.Limit, err = filter.Count("--limit", &o.limit)
+	}
+	if changed("tail") && err == nil {
+		q.Tail, err = filter.Count("--tail", &o.tail)
 	}
 	o.newestFirst = o.reverse
-	o.events = o.events || len(o.kinds) > 0 // who names a kind wants to see it
-	if err := o.dates.apply(q, changed, now); err != nil {
-		return err
-	}
-	return q.Check()
+	o.events = o.events || len(o.Kinds) > 0 // who names a kind wants to see it
+	return q, err
 }
 
 func these(tapes ...*repo.Tape) func() ([]*repo.Tape, error) {
 	return func() ([]*repo.Tape, error) { return tapes, nil }
 }
 
-// known refuses a kind or role that is none of those that the format has, and that no entry of
-// the tapes has. A program may ask for a kind of its own before there is one: with --json it is
-// refused only if it looks like a slip.
-func (a *App) known(ctx context.Context, tapes func() ([]*repo.Tape, error), kinds, roles []string) error {
-	kind, role := &nameList{what: "kind", known: layout.KnownKinds()}, &nameList{what: "role", known: knownRoles()}
-	kind.want(kinds)
-	role.want(roles)
-	if len(kind.unknown)+len(role.unknown) == 0 {
+// known refuses a kind or role that the format does not have, and no entry of the tapes either:
+// a person hardly means it. A program may ask for a kind of its own before there is one.
+func (a *App) known(ctx context.Context, tapes func() ([]*repo.Tape, error), q repo.Query) error {
+	if a.json {
 		return nil
 	}
-	all, err := tapes()
-	if err != nil {
-		return err
-	}
-	for _, t := range all {
-		if len(kind.unknown)+len(role.unknown) == 0 {
-			return nil
-		}
-		for e, err := range t.Entries(ctx, repo.Query{}) {
-			kind.seen(e.Kind)
-			role.seen(e.Role())
-			if err != nil || len(kind.unknown)+len(role.unknown) == 0 {
-				break // what cannot be read is told when it is shown
-			}
-		}
-	}
-	for _, list := range []*nameList{kind, role} {
-		for _, name := range list.unknown {
-			meant := catalog.Nearest(name, list.known)
-			if len(meant) == 0 && a.json {
+	for _, part := range []struct {
+		name         string
+		asked, known []string
+		of           func(repo.Entry) string
+	}{
+		{"kind", q.Kinds, layout.KnownKinds(), func(e repo.Entry) string { return e.Kind }},
+		{"role", q.Roles, layout.KnownRoles(), repo.Entry.Role},
+	} {
+		for _, name := range part.asked {
+			if slices.Contains(part.known, name) {
 				continue
 			}
-			hint := "there are: " + strings.Join(list.known, ", ")
-			if len(meant) > 0 {
+			all, err := tapes()
+			if err != nil {
+				return err
+			}
+			if part.known = had(ctx, all, part.known, name, part.of); slices.Contains(part.known, name) {
+				continue
+			}
+			hint := "there are: " + strings.Join(part.known, ", ")
+			if meant := catalog.Nearest(name, part.known); len(meant) > 0 {
 				hint = didYouMean(meant)
 			}
-			return layout.Invalid(hint, "there is no %s %s", list.what, quoted(name))
+			return layout.Invalid(hint, "--%s: there is no %s %s", part.name, part.name, quoted(name))
 		}
 	}
 	return nil
 }
 
-func knownRoles() []string { return []string{"user", "assistant", "system", "tool"} }
-
-// nameList is what a filter may name, and what it names without being known.
-type nameList struct {
-	what           string
-	known, unknown []string
-}
-
-func (l *nameList) want(names []string) {
-	for _, name := range names {
-		if !slices.Contains(l.known, name) {
-			l.unknown = append(l.unknown, name)
+// had adds the names that entries have, up to the first entry that has the one in question.
+func had(ctx context.Context, tapes []*repo.Tape, names []string, name string, of func(repo.Entry) string) []string {
+	for _, t := range tapes {
+		for e, err := range t.Entries(ctx, repo.Query{}) {
+			if err != nil {
+				break // what cannot be read is told when it is shown
+			}
+			if is := of(e); is != "" && !slices.Contains(names, is) {
+				names = append(names, is)
+			}
+			if of(e) == name {
+				return names
+			}
 		}
 	}
-}
-
-func (l *nameList) seen(name string) {
-	if name != "" && len(l.unknown) > 0 && !slices.Contains(l.known, name) {
-		l.known = append(l.known, name)
-		l.unknown = slices.DeleteFunc(l.unknown, func(other string) bool { return other == name })
-	}
+	return names
 }

@@ -23,14 +23,12 @@ func describeCommit(c repo.Commit, of about.Tape) object {
 }
 
 func (o *logOptions) runGraph(ctx context.Context) error {
-	for _, flag := range []string{"all", "anchor", "after", "kind", "role", "since", "until", "reverse", "oneline", "full", "events", "limit"} {
-		if o.changed(flag) {
-			return usagef("--graph shows commits; --%s is for entries", flag)
-		}
+	if flag := o.besides("graph", "tail", "all-tapes"); flag != "" {
+		return usagef("--graph shows commits; --%s is for entries", flag)
 	}
 	left := -1 // commits that may be shown; -1: all
 	if o.changed("tail") {
-		if left = o.newest; left < 0 {
+		if left = o.tail; left < 0 {
 			return usagef("-n must not be negative")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tape/repo"
 )
@@ -16,7 +17,19 @@ type logOptions struct {
 	anchor, after        string
 	commit               string // of the project
 
-	changed func(flag string) bool
+	cmd *cobra.Command
+}
+
+func (o *logOptions) changed(flag string) bool { return o.cmd.Flags().Changed(flag) }
+
+// besides is a flag of log itself that was given besides some, "" if there is none.
+func (o *logOptions) besides(flags ...string) (other string) {
+	o.cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && !slices.Contains(flags, f.Name) {
+			other = f.Name
+		}
+	})
+	return other
 }
 
 func newLogCmd(a *App) *cobra.Command { return newLogCmdFor(&logOptions{App: a}) }
@@ -54,7 +67,7 @@ elsewhere it is the id, or its beginning. See tape blame.`,
   tape log --graph -n 20
   tape log --commit HEAD`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.changed = cmd.Flags().Changed
+			o.cmd = cmd
 			return o.run(cmd.Context())
 		},
 	}
@@ -70,18 +83,21 @@ elsewhere it is the id, or its beginning. See tape blame.`,
 }
 
 func (o *logOptions) query() (repo.Query, error) {
-	q := repo.Query{Phase: o.anchor, After: o.after}
+	q, err := o.entryFilter.query(o.changed, o.Now())
+	if err != nil {
+		return q, err
+	}
+	q.Phase, q.After = o.anchor, o.after
 	all, anchor, after := o.changed("all"), o.changed("anchor"), o.changed("after")
 	switch {
 	case all && anchor, all && after, anchor && after:
 		return q, usagef("--all, --anchor and --after exclude each other")
 	case o.allTapes && (anchor || after):
 		return q, usagef("--all-tapes cannot be combined with --anchor or --after")
-	case all && !o.all, !all && !anchor && !after && !o.allTapes && !slices.ContainsFunc([]string{"since", "until", "kind", "role"}, o.changed):
+	case all && !o.all, !all && !anchor && !after && !o.allTapes && !o.Any():
 		q.Phase = repo.Latest
 	}
-	err := o.apply(&q, o.changed, o.Now())
-	return q, err
+	return q, nil
 }
 
 func (o *logOptions) run(ctx context.Context) error {
@@ -102,7 +118,7 @@ func (o *logOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.known(ctx, these(t), o.kinds, o.roles); err != nil {
+	if err := o.known(ctx, these(t), q); err != nil {
 		return err
 	}
 	return o.showTape(ctx, t, q, o.entryView)

@@ -18,10 +18,8 @@ import (
 
 // runCommit shows what led to a commit of the project, over all tapes.
 func (o *logOptions) runCommit(ctx context.Context) error {
-	for _, flag := range []string{"graph", "all", "all-tapes", "anchor", "after", "since", "until", "kind", "role", "tail", "limit", "reverse"} {
-		if o.changed(flag) {
-			return usagef("--commit goes without --%s", flag)
-		}
+	if flag := o.besides("commit", "oneline", "full", "events"); flag != "" {
+		return usagef("--commit goes without --%s", flag)
 	}
 	store, err := o.openStore(ctx)
 	if err != nil {

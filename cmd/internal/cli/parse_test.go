@@ -51,7 +51,7 @@ func TestLogQuery(t *testing.T) {
 			t.Errorf("%s: %v", c.args, err)
 			continue
 		}
-		o.changed = cmd.Flags().Changed
+		o.cmd = cmd
 		q, err := o.query()
 		if got := queryText(q); err != nil || got != c.want {
 			t.Errorf("%s: %s, not %s (%v)", c.args, got, c.want, err)

@@ -9,14 +9,14 @@ import (
 
 	"tape/index"
 	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/filter"
 	"tape/repo"
 )
 
 type searchOptions struct {
 	*App
-	kinds, roles  []string
+	filter.Params
 	anchor, after string
-	dates         dateRange
 	limit         int
 	sort          string
 	allTapes      bool
@@ -27,12 +27,7 @@ type searchOptions struct {
 	count, files                 bool
 }
 
-const (
-	defaultHits = 20
-
-	sortRelevance = "relevance"
-	sortNewest    = "newest"
-)
+const defaultHits = 20
 
 func newSearchCmd(a *App) *cobra.Command {
 	o := &searchOptions{App: a}
@@ -84,20 +79,18 @@ Of artifacts that are text, the first 256 KiB are searched with the entries that
 		RunE: a.inStore(func(ctx context.Context, store *repo.Store, _ []string) error { return o.run(ctx, store, s) }),
 	}
 	o.addFlags(cmd)
-	completeFlag(cmd, "sort", completeWords(sortRelevance, sortNewest))
+	completeFlag(cmd, "sort", completeWords(filter.Relevance, filter.Newest))
 	return cmd
 }
 
 func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.kinds, "kind", nil, "find entries of this `KIND` only; can be repeated")
-	f.StringArrayVar(&o.roles, "role", nil, "find messages of this `ROLE` only; can be repeated")
+	addFilters(cmd, &o.Params, "find")
 	f.StringVar(&o.anchor, "anchor", "", "search the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "search the entries after the `ANCHOR`")
-	o.dates.addFlags(cmd, "find")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "search all tapes of the workspace")
 	f.IntVarP(&o.limit, "limit", "n", defaultHits, "show at most `N` hits")
-	f.StringVar(&o.sort, "sort", sortRelevance, "the `ORDER`: relevance or newest")
+	f.StringVar(&o.sort, "sort", filter.Relevance, "the `ORDER`: relevance or newest")
 	f.IntVarP(&o.context, "context", "C", 0, "show `N` entries before and after each hit, too")
 	f.BoolVar(&o.substring, "substring", false, "QUERY is a text to be found exactly as it is")
 	f.BoolVar(&o.regex, "regex", false, "QUERY is a regular expression (RE2)")
@@ -109,10 +102,22 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.files, "files", false, "print the files that have matches")
 }
 
-func (o *searchOptions) search(query string, changed func(flag string) bool) (index.Search, error) {
-	s := index.Search{Text: query, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.quiet, Newest: o.sort == sortNewest,
-		NoFold: o.noFold, Searches: o.searches, Context: o.context, Count: o.count,
-		Query: repo.Query{Phase: o.anchor, After: o.after, Kinds: o.kinds, Roles: o.roles, Limit: repo.N(o.limit)}}
+func (o *searchOptions) search(text string, changed func(flag string) bool) (s index.Search, err error) {
+	s = index.Search{Text: text, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.quiet,
+		NoFold: o.noFold, Searches: o.searches, Context: o.context, Count: o.count}
+	if s.Newest, err = filter.Order("--sort", o.sort); err != nil {
+		return s, err
+	}
+	if s.Query, err = o.Query(filter.AsFlag, o.Now()); err != nil {
+		return s, err
+	}
+	if s.Query.Limit, err = filter.Count("--limit", &o.limit); err != nil {
+		return s, err
+	}
+	if _, err = filter.Count("--context", &o.context); err != nil {
+		return s, err
+	}
+	s.Query.Phase, s.Query.After = o.anchor, o.after
 	switch {
 	case o.substring && o.regex:
 		return s, usagef("--substring and --regex exclude each other")
@@ -120,8 +125,6 @@ func (o *searchOptions) search(query string, changed func(flag string) bool) (in
 		return s, usagef("--count and --files exclude each other")
 	case (o.count || o.files) && (changed("limit") || changed("context") || changed("sort") || o.noFold):
 		return s, usagef("--count and --files cover all matches: they cannot be combined with -n, -C, --sort or --no-fold")
-	case o.sort != sortRelevance && o.sort != sortNewest:
-		return s, usagef("--sort is relevance or newest, not %s", quoted(o.sort))
 	case o.ignoreCase && !o.substring && !o.regex:
 		return s, usagef("--ignore-case needs --substring or --regex; the search for words ignores case anyway")
 	case o.exact && (o.substring || o.regex):
@@ -134,7 +137,7 @@ func (o *searchOptions) search(query string, changed func(flag string) bool) (in
 	if o.files {
 		s.NoFold, s.Query.Limit = true, nil
 	}
-	return s, o.dates.apply(&s.Query, changed, o.Now())
+	return s, nil
 }
 
 func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Search) (err error) {
@@ -153,7 +156,7 @@ func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Sear
 			return catalog.All(ctx, store)
 		}
 		return s.Tapes, nil
-	}, o.kinds, o.roles)
+	}, s.Query)
 	if err != nil {
 		return err
 	}

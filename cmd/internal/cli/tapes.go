@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/repo"
@@ -46,10 +46,11 @@ push, fetch or pull.`,
   tape log --tape 2`,
 		SuggestFor: []string{"list", "sessions"},
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("limit") && o.limit < 0 {
-				return usagef("--limit must not be negative")
+			if !cmd.Flags().Changed("limit") {
+				return nil
 			}
-			return nil
+			_, err := filter.Count("--limit", &o.limit)
+			return err
 		},
 		RunE: a.inStore(o.run),
 	}
@@ -64,12 +65,9 @@ push, fetch or pull.`,
 }
 
 func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
-	var since time.Time
-	if o.since != "" {
-		var err error
-		if since, err = repo.ParseSince(o.since, o.Now()); err != nil {
-			return err
-		}
+	since, err := filter.Since("--since", o.since, o.Now())
+	if err != nil {
+		return err
 	}
 	project := o.project
 	if project == "." || strings.ContainsRune(project, filepath.Separator) {

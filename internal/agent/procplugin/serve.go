@@ -11,6 +11,7 @@ import (
 
 	"tape/hooks"
 	"tape/index"
+	"tape/internal/sessions/filter"
 	"tape/repo"
 )
 
@@ -108,27 +109,25 @@ func tapeAppend(ctx context.Context, t *repo.Tape, v appendParams) (any, error) 
 
 type queryParams struct {
 	within
-	After, From, To, Phase, Since, Until string
-	Inclusive, Reverse                   bool
-	Kinds, Roles                         []string
-	Limit, Tail                          *int
+	filter.Params
+	After, From, To, Phase string
+	Inclusive, Reverse     bool
+	Limit, Tail            *int
 }
 
 // defaultLimit is how many entries or hits an answer has if the plugin does not say.
 const defaultLimit = 100
 
 func (v queryParams) query() (q repo.Query, err error) {
-	q = repo.Query{After: v.After, From: v.From, To: v.To, Phase: v.Phase, Inclusive: v.Inclusive, Reverse: v.Reverse,
-		Kinds: v.Kinds, Roles: v.Roles, Limit: v.Limit, Tail: v.Tail}
-	if q.Limit == nil && q.Tail == nil {
+	if q, err = v.Params.Query(filter.InJSON, time.Now()); err != nil {
+		return q, err
+	}
+	q.After, q.From, q.To, q.Phase, q.Inclusive, q.Reverse = v.After, v.From, v.To, v.Phase, v.Inclusive, v.Reverse
+	if q.Limit, err = filter.Count("limit", v.Limit); err != nil {
+		return q, err
+	}
+	if q.Tail, err = filter.Count("tail", v.Tail); q.Limit == nil && q.Tail == nil {
 		q.Limit = repo.N(defaultLimit)
-	}
-	now := time.Now()
-	if v.Since != "" {
-		q.Since, err = repo.ParseSince(v.Since, now)
-	}
-	if v.Until != "" && err == nil {
-		q.Until, err = repo.ParseUntil(v.Until, now)
 	}
 	return q, err
 }

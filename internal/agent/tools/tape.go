@@ -11,6 +11,7 @@ import (
 
 	"tape/hooks"
 	"tape/index"
+	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/repo"
 )
@@ -44,7 +45,8 @@ func tapeTools(o Options) []hooks.Tool {
 			`"query":{"type":"string","minLength":1,"description":"words, \"a phrase\", -not, OR, prefix*"},`+
 				`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default 20"},`+
 				`"start":{"type":"string","description":"2026-11-20, 3d, yesterday"},"end":{"type":"string"},`+
-				`"kinds":{"type":"array","items":{"type":"string"},"description":"default message, tool_result; also tool_call, anchor, event, error, system"}`,
+				`"kinds":{"type":"array","items":{"type":"string"},"description":"default message, tool_result; also tool_call, anchor, event, error, system"},`+
+				`"roles":{"type":"array","items":{"type":"string"},"description":"user, assistant, system"}`,
 			[]string{"query"}, tapeSearch),
 		tapeTool(o, "tape.anchors", "List the anchors of this session's tape, with their summaries.", "", nil, tapeAnchors),
 		tapeTool(o, "tape.handoff", "End a phase: write an anchor. The context then begins with it, so its summary and state say all that is needed to go on.",
@@ -79,33 +81,32 @@ func tapeInfo(ctx context.Context, t *repo.Tape, _ noArgs) (string, error) {
 }
 
 type searchArgs struct {
-	Query string   `json:"query"`
-	Limit int      `json:"limit"`
-	Start string   `json:"start"`
-	End   string   `json:"end"`
-	Kinds []string `json:"kinds"`
+	filter.Params
+	Query string `json:"query"`
+	Limit int    `json:"limit"`
+	Start string `json:"start"`
+	End   string `json:"end"`
+}
+
+// called is what the tool calls a filter.
+func called(param string) string {
+	return cmp.Or(map[string]string{"since": "start", "until": "end"}[param], param)
 }
 
 // searched begins the results of searches, which later ones leave out.
 const searched = "[tape.search]"
 
-func tapeSearch(ctx context.Context, t *repo.Tape, a searchArgs) (_ string, err error) {
-	limit := cmp.Or(a.Limit, 20)
-	q := repo.Query{Kinds: a.Kinds, Limit: repo.N(limit)}
+func tapeSearch(ctx context.Context, t *repo.Tape, a searchArgs) (string, error) {
+	a.Since, a.Until = a.Start, a.End
+	q, err := a.Params.Query(called, time.Now())
+	if err != nil {
+		return "", err
+	}
 	if len(q.Kinds) == 0 {
 		q.Kinds = []string{repo.KindMessage, repo.KindToolResult}
 	}
-	now := time.Now()
-	if a.Start != "" {
-		if q.Since, err = repo.ParseSince(a.Start, now); err != nil {
-			return "", err
-		}
-	}
-	if a.End != "" {
-		if q.Until, err = repo.ParseUntil(a.End, now); err != nil {
-			return "", err
-		}
-	}
+	limit := filter.Capped(a.Limit, 20, 50)
+	q.Limit = repo.N(limit)
 	x := index.New(t.Store(), nil)
 	defer x.Close()
 	res, err := x.Search(ctx, index.Search{Text: a.Query, Tapes: []*repo.Tape{t}, Query: q, Width: pageBytes / limit / 2})

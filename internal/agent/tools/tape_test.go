@@ -39,7 +39,10 @@ func TestTapeTools(t *testing.T) {
 	}
 	contains(t, e.must("tape.search", `{"query":"zebra","kinds":["event"],"limit":"1"}`), "1 hits")
 	contains(t, e.must("tape.search", `{"query":"zebra","start":"2099-01-01"}`), "0 hits")
-	e.fails("tape.search", `{"query":"zebra","start":"whenever"}`, "whenever")
+	e.fails("tape.search", `{"query":"zebra","start":"whenever"}`, `start: "whenever" is not a date`)
+	e.fails("tape.search", `{"query":"zebra","end":"whenever"}`, `end: "whenever" is not a date`)
+	e.fails("tape.search", `{"query":"zebra","kinds":["mesage"]}`, `kinds: there is no kind "mesage"`)
+	contains(t, e.must("tape.search", `{"query":"zebra","roles":["assistant"]}`), "0 hits (1 filtered)")
 	e.fails("tape.search", `{}`, "query")
 	contains(t, e.must("tape.handoff", `{"name":"phase-1","summary":"all about zebras","state":{"next":"lions"}}`), "anchor added: phase-1 (@6)")
 	contains(t, e.must("tape.handoff", ``), "anchor added: handoff")

@@ -20,6 +20,7 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/auditlog"
 	"tape/internal/serve/host/runs"
+	"tape/internal/sessions/filter"
 	"tape/repo"
 )
 
@@ -297,10 +298,7 @@ func (c *call) number(name string, usual, most int64) (int64, error) {
 	case err != nil:
 		return 0, api.Invalid("%s is not a number: %.40q", name, text)
 	}
-	if n <= 0 {
-		return usual, nil
-	}
-	return min(n, most), nil
+	return filter.Capped(n, usual, most), nil
 }
 
 func (c *call) query(name string) string { return c.r.URL.Query().Get(name) }

@@ -94,6 +94,7 @@ func TestSearchFilters(t *testing.T) {
 	}
 	a.fails(404, "not_found", "GET", "/history/search?q=needle&filters="+url.QueryEscape(`{"conversation_id":"other"}`), nil)
 	p.fails(422, "invalid_argument", "GET", "/history/search?q=needle&conversation_id=c&filters="+url.QueryEscape(`{"conversation_id":"other"}`), nil)
+	p.fails(422, "invalid_argument", "GET", "/history/search?q=needle&conversation_id=c&filters="+url.QueryEscape(`{"since":"soon"}`), nil)
 	limited := p.as(p.run(api.RunRequest{Conversation: "c", Scopes: []string{"history.search"}}).Token)
 	limited.fails(403, "forbidden", "GET", "/history/search?q=needle&event_types=message.delta", nil)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/repo"
 	"tape/repo/view"
@@ -36,7 +37,7 @@ func (s *server) context(ctx context.Context, _ call, a contextArgs) (string, er
 }
 
 func contextOf(ctx context.Context, t *repo.Tape, a contextArgs) (string, error) {
-	o := view.Options{From: a.From, MaxTokens: capped(a.MaxTokens, 8_000, 20_000), MaxBytes: mostChars - 4*cutNote}
+	o := view.Options{From: a.From, MaxTokens: filter.Capped(a.MaxTokens, 8_000, 20_000), MaxBytes: mostChars - 4*cutNote}
 	c, err := build(ctx, t, o)
 	if err != nil {
 		return "", err

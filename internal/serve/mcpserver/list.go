@@ -10,6 +10,7 @@ import (
 
 	"tape/index"
 	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/repo"
@@ -32,7 +33,7 @@ func (s *server) list(ctx context.Context, c call, a listArgs) (string, error) {
 			return "", err
 		}
 	}
-	limit := capped(a.Limit, 20, 100)
+	limit := filter.Capped(a.Limit, 20, 100)
 	if at.Tape != "" {
 		return s.listAnchors(ctx, at, limit)
 	}

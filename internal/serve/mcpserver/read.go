@@ -3,7 +3,9 @@ package mcpserver
 import (
 	"context"
 	"slices"
+	"time"
 
+	"tape/internal/sessions/filter"
 	"tape/internal/store/layout"
 	"tape/internal/store/query"
 	"tape/internal/store/workspace"
@@ -38,7 +40,7 @@ type reading struct {
 
 // read shows entries.
 func (s *server) read(ctx context.Context, c call, a readArgs) (string, error) {
-	r := reading{from: 1, limit: capped(a.Limit, 20, 100), chars: capped(a.MaxChars, 2_000, 20_000), kinds: a.Kinds}
+	r := reading{from: 1, limit: filter.Capped(a.Limit, 20, 100), chars: filter.Capped(a.MaxChars, 2_000, 20_000), kinds: a.Kinds}
 	if a.Cursor != "" {
 		at, err := parseCursor(a.Cursor, "tape_read")
 		if err != nil {
@@ -47,6 +49,9 @@ func (s *server) read(ctx context.Context, c call, a readArgs) (string, error) {
 		from := entryID(max(1, at.From))
 		a = readArgs{Tape: at.Tape, From: &from}
 		r.kinds = at.Kinds
+	}
+	if _, err := (filter.Params{Kinds: a.Kinds}).Query(filter.InJSON, time.Now()); err != nil {
+		return "", err
 	}
 	if err := a.check(); err != nil {
 		return "", err

@@ -7,24 +7,23 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"tape/index"
 	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
 
 type searchArgs struct {
-	Query          string   `json:"query"`
-	Tape           string   `json:"tape"`
-	AllTapes       *bool    `json:"all_tapes"`
-	Kinds          []string `json:"kinds"`
-	Roles          []string `json:"roles"`
-	Since          string   `json:"since"`
-	Until          string   `json:"until"`
-	Limit          int      `json:"limit"`
-	IncludeCurrent bool     `json:"include_current"`
+	filter.Params
+	Query          string `json:"query"`
+	Tape           string `json:"tape"`
+	AllTapes       *bool  `json:"all_tapes"`
+	Limit          int    `json:"limit"`
+	IncludeCurrent bool   `json:"include_current"`
 }
 
 const excerptChars = 300
@@ -34,14 +33,14 @@ func (s *server) search(ctx context.Context, c call, a searchArgs) (string, erro
 	if strings.TrimSpace(a.Query) == "" {
 		return "", layout.Invalid("give words that stand in what you look for", "query is empty")
 	}
-	q := repo.Query{Kinds: a.Kinds, Roles: a.Roles, Limit: repo.N(capped(a.Limit, 10, 30))}
-	if err := dates(&q, a.Since, a.Until); err != nil {
+	q, err := a.Params.Query(filter.InJSON, time.Now())
+	if err != nil {
 		return "", err
 	}
+	q.Limit = repo.N(filter.Capped(a.Limit, 10, 30))
 	f := &finding{s: s, c: c}
 	one := a.Tape != "" || a.AllTapes != nil && !*a.AllTapes
-	err := f.open(ctx, a.Tape, one)
-	if err != nil {
+	if err := f.open(ctx, a.Tape, one); err != nil {
 		return "", err
 	}
 	defer f.x.Close()

@@ -103,7 +103,9 @@ func TestSearch(t *testing.T) {
 	contains(t, p.ok("tape_search", args{"query": "zebra", "roles": []string{"user"}, "since": "1h", "until": "today", "limit": 1}), "1 hits of 2 matches")
 	contains(t, p.ok("tape_search", args{"query": "zebro"}), "these are hits for: ")
 	p.fails("tape_search", args{}, "query is empty")
-	p.fails("tape_search", args{"query": "x", "since": "someday"}, "error: ")
+	p.fails("tape_search", args{"query": "x", "since": "someday"}, `error: since: "someday" is not a date`)
+	p.fails("tape_search", args{"query": "x", "kinds": []string{"mesage"}}, `error: kinds: there is no kind "mesage"`, `did you mean "message"?`)
+	p.fails("tape_read", args{"kinds": []string{"mesage"}}, `kinds: there is no kind "mesage"`)
 	p.fails("tape_search", args{"query": "x", "tape": "strips"}, `there is no tape "strips"`, "hint: did you mean stripes?")
 	p.fails("tape_search", args{"query": "x", "tape": "elephant"}, "hint: tape_list lists the tapes")
 }

@@ -108,28 +108,6 @@ func (id *entryID) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// capped is a number that was asked for, within bounds; 0 and what is below it mean the usual one.
-func capped(n, usual, most int) int {
-	if n <= 0 {
-		return usual
-	}
-	return min(n, most)
-}
-
-// dates reads the ends of a span of time.
-func dates(q *repo.Query, since, until string) (err error) {
-	now := time.Now()
-	if since != "" {
-		if q.Since, err = repo.ParseSince(since, now); err != nil {
-			return err
-		}
-	}
-	if until != "" {
-		q.Until, err = repo.ParseUntil(until, now)
-	}
-	return err
-}
-
 // progress tells the client how far a call is, if it has asked for that.
 func (c call) progress(ctx context.Context, doing string) func(int64) {
 	token := c.Params.GetProgressToken()

@@ -10,6 +10,7 @@ import (
 
 	"tape/index"
 	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/filter"
 	"tape/internal/store/about"
 	"tape/repo"
 )
@@ -49,6 +50,10 @@ func (s *View) search(r *request) error {
 	if strings.TrimSpace(d.Q) == "" {
 		return s.show(r, "search", "Search", d)
 	}
+	query, err := filter.FromURL(v).Query(filter.InURL, s.Now())
+	if err != nil {
+		return err
+	}
 	facts, err := r.space.about(r.Context(), nil)
 	if err != nil {
 		return err
@@ -67,15 +72,8 @@ func (s *View) search(r *request) error {
 			return d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || d.Tape != "" && t.Name() != d.Tape
 		})
 	}
-	q := index.Search{Text: d.Q, Tapes: tapes, Query: repo.Query{Limit: repo.N(hitsCounted)}}
-	if d.Kind != "" {
-		q.Query.Kinds = []string{d.Kind}
-	}
-	if d.Since != "" {
-		if q.Query.Since, err = repo.ParseSince(d.Since, s.Now()); err != nil {
-			return err
-		}
-	}
+	query.Limit = repo.N(hitsCounted)
+	q := index.Search{Text: d.Q, Tapes: tapes, Query: query}
 	if tapes != nil && len(tapes) == 0 {
 		return s.show(r, "search", "Search", d)
 	}

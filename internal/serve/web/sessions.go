@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/sessions/filter"
 	"tape/internal/store/about"
-	"tape/repo"
 )
 
 const (
@@ -38,11 +38,9 @@ func (s *View) sessions(r *request) error {
 	}
 	v := r.URL.Query()
 	d := sessionList{Agent: v.Get("agent"), Project: v.Get("project"), Since: v.Get("since"), Grep: v.Get("grep")}
-	var since time.Time
-	if d.Since != "" {
-		if since, err = repo.ParseSince(d.Since, s.Now()); err != nil {
-			return err
-		}
+	since, err := filter.Since("since", d.Since, s.Now())
+	if err != nil {
+		return err
 	}
 	agents, projects := map[string]bool{}, map[string]bool{}
 	for _, branch := range slices.Sorted(maps.Keys(facts)) {

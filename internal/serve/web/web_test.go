@@ -57,7 +57,8 @@ func TestPages(t *testing.T) {
 	s.shows("/t/main/-/export/markdown?id=3", "Look at")
 	s.shows("/t/main/-/export/html", "<!DOCTYPE html>")
 	for path, want := range map[string]int{"/t/nothing": 404, "/t/main/@9999": 404, "/t/main/x": 404, "/w/nowhere/": 404, "/t/main/-/export/exe": 404,
-		"/assets/../web.go": 404, "/w/%2e%2e/": 404, "/?since=never": 400} {
+		"/assets/../web.go": 404, "/w/%2e%2e/": 404, "/?since=never": 400,
+		"/search?q=x&since=never": 400, "/search?q=x&kind=mesage": 400, "/search?q=x&kind=&since=": 200} {
 		if code, body := s.get(path); code != want {
 			t.Errorf("%s answers %d, want %d: %.200s", path, code, want, body)
 		}

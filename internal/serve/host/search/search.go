@@ -13,15 +13,13 @@ import (
 	"tape/index"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/transcript"
+	"tape/internal/sessions/filter"
 	"tape/repo"
 )
 
 // Filters of a search, as JSON.
 type Filters struct {
-	Kinds            []string `json:"kinds"`
-	Roles            []string `json:"roles"`
-	Since            string   `json:"since"`
-	Until            string   `json:"until"`
+	filter.Params
 	EventTypes       []string `json:"event_types"`
 	Conversation     string   `json:"conversation_id"`
 	IncludeArtifacts *bool    `json:"include_artifacts"`
@@ -71,8 +69,13 @@ func (f Filters) Search(text string, now time.Time) (s index.Search, err error) 
 	if strings.TrimSpace(text) == "" {
 		return s, api.Invalid("q is missing: give words that stand in what you look for")
 	}
-	s = index.Search{Text: text, Width: 300, NoFold: true, Own: !f.Artifacts(), Types: f.EventTypes}
-	s.Query.Roles = f.Roles
+	asked := f.Params
+	asked.Kinds = nil // they are those of a transcript, and not of entries
+	q, err := asked.Query(filter.InJSON, now)
+	if err != nil {
+		return s, err
+	}
+	s = index.Search{Text: text, Query: q, Width: 300, NoFold: true, Own: !f.Artifacts(), Types: f.EventTypes}
 	if len(s.Types) == 0 {
 		for kind, types := range transcript.Types() {
 			if len(f.Kinds) == 0 || slices.Contains(f.Kinds, kind) {
@@ -81,11 +84,5 @@ func (f Filters) Search(text string, now time.Time) (s index.Search, err error) 
 		}
 		s.Types = append(s.Types, f.Kinds...) // one that no transcript has finds nothing
 	}
-	if f.Since != "" {
-		s.Query.Since, err = repo.ParseSince(f.Since, now)
-	}
-	if err == nil && f.Until != "" {
-		s.Query.Until, err = repo.ParseUntil(f.Until, now)
-	}
-	return s, err
+	return s, nil
 }

@@ -1,0 +1,123 @@
+// Package filter reads which entries somebody asks for. Every surface hands over what it was
+// given, by flags, in a URL or as JSON, and gets the same query. A new filter is a field of
+// Params, a line in Query, and a flag or a word of a schema for each surface.
+package filter
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// Params are the filters as they were given. What reads JSON embeds them.
+type Params struct {
+	Kinds []string `json:"kinds"`
+	Roles []string `json:"roles"`
+	Since string   `json:"since"`
+	Until string   `json:"until"`
+}
+
+// FromURL reads the parameters of a URL. A field of a form that was left empty is no filter.
+func FromURL(v url.Values) Params {
+	list := func(param string) []string {
+		return slices.DeleteFunc(slices.Clone(v[InURL(param)]), func(s string) bool { return s == "" })
+	}
+	return Params{Kinds: list("kinds"), Roles: list("roles"), Since: v.Get("since"), Until: v.Get("until")}
+}
+
+// Named is what a surface calls a parameter; errors name it so.
+type Named func(param string) string
+
+// AsFlag names a parameter of Params as the command line does.
+func AsFlag(param string) string { return "--" + singular(param) }
+
+// InURL names a parameter of Params as the web view does.
+func InURL(param string) string { return singular(param) }
+
+// InJSON names a parameter of Params as it is.
+func InJSON(param string) string { return param }
+
+func singular(param string) string { return strings.TrimSuffix(param, "s") }
+
+// Any reports whether there is a filter.
+func (p Params) Any() bool {
+	return len(p.Kinds) > 0 || len(p.Roles) > 0 || p.Since != "" || p.Until != ""
+}
+
+// Query reads the filters. Dates without a zone are in that of now.
+func (p Params) Query(named Named, now time.Time) (q repo.Query, err error) {
+	if q.Kinds, err = names("kind", named("kinds"), p.Kinds, layout.MeantKind); err != nil {
+		return q, err
+	}
+	if q.Roles, err = names("role", named("roles"), p.Roles, layout.MeantRole); err != nil {
+		return q, err
+	}
+	if q.Since, err = Since(named("since"), p.Since, now); err != nil {
+		return q, err
+	}
+	if q.Until, err = date(named("until"), p.Until, now, layout.ParseUntil); err != nil {
+		return q, err
+	}
+	return q, layout.Wrap(q.Check(), "%s and %s", named("since"), named("until"))
+}
+
+// names refuses a name that is a known one with a slip in it: to find nothing would mislead.
+// Other names may be those of a program of one's own.
+func names(what, param string, list []string, meant func(string) string) ([]string, error) {
+	for _, name := range list {
+		if m := meant(name); m != "" {
+			return nil, layout.Invalid(fmt.Sprintf("did you mean %q?", m), "%s: there is no %s %s", param, what, strconv.Quote(name))
+		}
+	}
+	return list, nil
+}
+
+// Since reads the beginning of a range of dates; of nothing, the zero time.
+func Since(param, text string, now time.Time) (time.Time, error) {
+	return date(param, text, now, layout.ParseSince)
+}
+
+func date(param, text string, now time.Time, parse func(string, time.Time) (time.Time, error)) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := parse(text, now)
+	return at, layout.Wrap(err, "%s", param)
+}
+
+// Count checks how many of something were asked for, where nothing bounds it. Nil stays nil.
+func Count(param string, n *int) (*int, error) {
+	if n != nil && *n < 0 {
+		return nil, layout.Invalid("", "%s must not be negative", param)
+	}
+	return n, nil
+}
+
+// Capped is a number that was asked for, at most as high as the surface gives. 0 and less is
+// the usual one: models fill in every parameter.
+func Capped[N int | int64](n, usual, most N) N {
+	if n <= 0 {
+		return usual
+	}
+	return min(n, most)
+}
+
+// The orders of a search.
+const (
+	Relevance = "relevance"
+	Newest    = "newest"
+)
+
+// Order reads the order of a search, and reports whether it is that of age.
+func Order(param, word string) (newest bool, err error) {
+	if word != Relevance && word != Newest {
+		return false, layout.Invalid("", "%s is %s or %s, not %.60q", param, Relevance, Newest, word)
+	}
+	return word == Newest, nil
+}

@@ -1,0 +1,107 @@
+package filter_test
+
+import (
+	"errors"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/sessions/filter"
+	"tape/repo"
+)
+
+func now() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 3600)) }
+
+// TestQuery: every filter ends up in the query as it was meant, and one that cannot be read is
+// refused by the name that the surface gives it.
+func TestQuery(t *testing.T) {
+	t.Parallel()
+	day := func(d int) time.Time { return time.Date(2026, 11, d, 0, 0, 0, 0, now().Location()) }
+	for _, c := range []struct {
+		given filter.Params
+		want  repo.Query
+		err   string
+	}{
+		{},
+		{given: filter.Params{Kinds: []string{"message", "my.kind"}}, want: repo.Query{Kinds: []string{"message", "my.kind"}}},
+		{given: filter.Params{Roles: []string{"user", "moderator"}}, want: repo.Query{Roles: []string{"user", "moderator"}}},
+		{given: filter.Params{Since: "2d"}, want: repo.Query{Since: now().AddDate(0, 0, -2)}},
+		{given: filter.Params{Since: "yesterday", Until: "yesterday"}, want: repo.Query{Since: day(19), Until: day(20).Add(-time.Microsecond)}},
+		{given: filter.Params{Until: "2026-11-20T09:30:00Z"}, want: repo.Query{Until: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}},
+		{given: filter.Params{Kinds: []string{"mesage"}}, err: `--kind: there is no kind "mesage"`},
+		{given: filter.Params{Roles: []string{"asistant"}}, err: `--role: there is no role "asistant"`},
+		{given: filter.Params{Since: "soon"}, err: `--since: "soon" is not a date`},
+		{given: filter.Params{Until: "never"}, err: `--until: "never" is not a date`},
+		{given: filter.Params{Since: "today", Until: "yesterday"}, err: "--since and --until: the range of dates is empty"},
+	} {
+		got, err := c.given.Query(filter.AsFlag, now())
+		switch {
+		case c.err != "":
+			if !errors.Is(err, repo.ErrInvalid) || !strings.HasPrefix(err.Error(), c.err) || len(repo.Hints(err)) == 0 {
+				t.Errorf("%+v: %v", c.given, err)
+			}
+		case err != nil || !got.Since.Equal(c.want.Since) || !got.Until.Equal(c.want.Until):
+			t.Errorf("%+v: %+v, %v", c.given, got, err)
+		default:
+			got.Since, got.Until = c.want.Since, c.want.Until
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%+v: %+v", c.given, got)
+			}
+		}
+		if given := !reflect.DeepEqual(c.given, filter.Params{}); c.given.Any() != given {
+			t.Errorf("%+v: any is %v", c.given, c.given.Any())
+		}
+	}
+}
+
+// TestNames: each surface calls a parameter as its users do.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for named, want := range map[string]filter.Named{"--kind --since": filter.AsFlag, "kind since": filter.InURL, "kinds since": filter.InJSON} {
+		if got := want("kinds") + " " + want("since"); got != named {
+			t.Errorf("%s, want %s", got, named)
+		}
+	}
+}
+
+func TestFromURL(t *testing.T) {
+	t.Parallel()
+	v, err := url.ParseQuery("kind=message&kind=event&role=&since=2d&until=")
+	if p := filter.FromURL(v); err != nil || !slices.Equal(p.Kinds, []string{"message", "event"}) || len(p.Roles) > 0 || p.Since != "2d" || p.Until != "" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{-1: 20, 0: 20, 1: 1, 50: 50, 51: 50} {
+		if got := filter.Capped(n, 20, 50); got != want {
+			t.Errorf("capped %d: %d", n, got)
+		}
+	}
+	if n, err := filter.Count("--limit", nil); n != nil || err != nil {
+		t.Error(n, err)
+	}
+	if n, err := filter.Count("--limit", repo.N(0)); err != nil || *n != 0 {
+		t.Error(n, err)
+	}
+	if _, err := filter.Count("--limit", repo.N(-1)); !errors.Is(err, repo.ErrInvalid) || err.Error() != "--limit must not be negative" {
+		t.Error(err)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	if newest, err := filter.Order("--sort", "newest"); err != nil || !newest {
+		t.Error(newest, err)
+	}
+	if newest, err := filter.Order("--sort", "relevance"); err != nil || newest {
+		t.Error(newest, err)
+	}
+	if _, err := filter.Order("--sort", "age"); !errors.Is(err, repo.ErrInvalid) || err.Error() != `--sort is relevance or newest, not "age"` {
+		t.Error(err)
+	}
+}
