@@ -1,5 +1,7 @@
 package purge_test
 
+//tape:race: tapes are written while one is purged
+
 import (
 	"fmt"
 	"os"

@@ -1,11 +1,14 @@
 package upkeep_test
 
+//tape:race: tapes are written while housekeeping takes away
+
 import (
 	"fmt"
 	"os/exec"
 	"tape/internal/store/join"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -16,23 +19,15 @@ import (
 func TestWritersBesidePrune(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")
-	done, ended := make(chan struct{}), make(chan int)
-	go func() {
-		runs := 0
-		defer func() { ended <- runs }()
-		for {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			// It stumbles over a working tree that is just taken away.
-			if exec.Command("git", "-C", s.Dir(), "gc", "-q", "--prune=now").Run() == nil {
-				runs++
-			}
-			time.Sleep(20 * time.Millisecond)
+	runs := 0
+	stop := storetest.Background(func() error {
+		// It stumbles over a working tree that is just taken away.
+		if exec.Command("git", "-C", s.Dir(), "gc", "-q", "--prune=now").Run() == nil {
+			runs++
 		}
-	}()
+		wait.Pause(20 * time.Millisecond)
+		return nil
+	})
 	rounds := testkit.Size(8, 400)
 	for i := range rounds {
 		storetest.Append(t, main, repo.Message("user", fmt.Sprint(i)))
@@ -44,6 +39,6 @@ func TestWritersBesidePrune(t *testing.T) {
 		storetest.Append(t, fork, repo.Message("user", "in the fork"))
 		storetest.Merge(t, fork, join.Options{})
 	}
-	close(done)
-	t.Logf("%d rounds beside %d times git gc", rounds, <-ended)
+	storetest.Must(t, stop())
+	t.Logf("%d rounds beside %d times git gc", rounds, runs)
 }

@@ -14,6 +14,7 @@ import (
 	"tape/internal/store/upkeep"
 	"tape/internal/store/writer"
 	storetest "tape/internal/testkit/store"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -252,7 +253,7 @@ func TestGCAgainAndAgain(t *testing.T) {
 				added.Add(1)
 				_, _, err = other.Checkpoint(context.Background())
 			}
-			time.Sleep(time.Millisecond) // in which it is clean
+			wait.Pause(time.Millisecond) // in which it is clean
 		}
 		done <- err
 	}()

@@ -1,5 +1,7 @@
 package writer_test
 
+//tape:race: processes and goroutines write and read side by side
+
 import (
 	"context"
 	"errors"
@@ -13,6 +15,7 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -74,7 +77,7 @@ func TestSoakKill(t *testing.T) {
 			case <-p.Done: // reported below
 			case <-time.After(30 * time.Second):
 			}
-			time.Sleep(time.Duration(rng.ExpFloat64() * float64(15*time.Millisecond)))
+			wait.Pause(time.Duration(rng.ExpFloat64() * float64(15*time.Millisecond)))
 			if err := p.Cmd.Process.Kill(); err != nil {
 				t.Fatalf("%s: the helper ended by itself: %v\n%s", mode, err, p.Errs.String())
 			}
@@ -134,7 +137,7 @@ func TestSoakConcurrent(t *testing.T) {
 			if err != nil {
 				return fmt.Errorf("git %v: %w\n%s", args(n), err, out)
 			}
-			time.Sleep(10 * time.Millisecond)
+			wait.Pause(10 * time.Millisecond)
 			return nil
 		}
 	}
@@ -164,9 +167,7 @@ func TestSoakConcurrent(t *testing.T) {
 		}
 	}
 	// On a slow machine the writers may be done first; the readers go on beside gc.
-	for deadline := time.Now().Add(20 * time.Second); reads.Load() < 3 && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	wait.Eventually(func() bool { return reads.Load() >= 3 })
 	for name, stop := range loops {
 		if err := stop(); err != nil {
 			t.Errorf("%s: %v", name, err)

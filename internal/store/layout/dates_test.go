@@ -1,0 +1,109 @@
+package layout_test
+
+import (
+	"errors"
+	"strings"
+	"tape/internal/store/layout"
+	"testing"
+	"time"
+)
+
+func TestDates(t *testing.T) {
+	now := time.Date(2026, 3, 31, 14, 30, 15, 500_000_000, time.UTC)
+	for text, want := range map[string]string{
+		"2026-11-20":                      "2026-11-20T00:00:00Z 2026-11-20T23:59:59.999999Z",
+		" 2026-11-20 ":                    "2026-11-20T00:00:00Z 2026-11-20T23:59:59.999999Z",
+		"2026-11-20T09:30:00Z":            "2026-11-20T09:30:00Z",
+		"2026-11-20T09:30:00.123456Z":     "2026-11-20T09:30:00.123456Z",
+		"2026-11-20T09:30:00+02:00":       "2026-11-20T07:30:00Z",
+		"2026-11-20T09:30:00":             "2026-11-20T09:30:00Z",
+		"2026-11-20 09:30":                "2026-11-20T09:30:00Z",
+		"2026-11-20T09:30":                "2026-11-20T09:30:00Z",
+		"now":                             "2026-03-31T14:30:15.5Z",
+		"today":                           "2026-03-31T00:00:00Z 2026-03-31T23:59:59.999999Z",
+		"Yesterday":                       "2026-03-30T00:00:00Z 2026-03-30T23:59:59.999999Z",
+		"2 days ago":                      "2026-03-29T14:30:15.5Z",
+		"2.days.ago":                      "2026-03-29T14:30:15.5Z",
+		"1 hour ago":                      "2026-03-31T13:30:15.5Z",
+		"90 seconds ago":                  "2026-03-31T14:28:45.5Z",
+		"5 MINUTES AGO":                   "2026-03-31T14:25:15.5Z",
+		"2 weeks ago":                     "2026-03-17T14:30:15.5Z",
+		"1 year ago":                      "2025-03-31T14:30:15.5Z",
+		"2024-02-29":                      "2024-02-29T00:00:00Z 2024-02-29T23:59:59.999999Z",
+		"2026-01":                         "2026-01-01T00:00:00Z 2026-01-31T23:59:59.999999Z",
+		"2025":                            "2025-01-01T00:00:00Z 2025-12-31T23:59:59.999999Z",
+		"3d":                              "2026-03-28T14:30:15.5Z",
+		"2h":                              "2026-03-31T12:30:15.5Z",
+		"30m":                             "2026-03-31T14:00:15.5Z",
+		"1w":                              "2026-03-24T14:30:15.5Z",
+		"tuesday":                         "2026-03-31T00:00:00Z 2026-03-31T23:59:59.999999Z",
+		"last tuesday":                    "2026-03-24T00:00:00Z 2026-03-24T23:59:59.999999Z",
+		"Monday":                          "2026-03-30T00:00:00Z 2026-03-30T23:59:59.999999Z",
+		"wed":                             "2026-03-25T00:00:00Z 2026-03-25T23:59:59.999999Z",
+		"this week":                       "2026-03-30T00:00:00Z 2026-04-05T23:59:59.999999Z",
+		"last week":                       "2026-03-23T00:00:00Z 2026-03-29T23:59:59.999999Z",
+		"last month":                      "2026-02-01T00:00:00Z 2026-02-28T23:59:59.999999Z",
+		"last year":                       "2025-01-01T00:00:00Z 2025-12-31T23:59:59.999999Z",
+		"last today":                      "",
+		"week":                            "",
+		"d":                               "",
+		"3":                               "",
+		"3dd":                             "",
+		"-3d":                             "",
+		"2026-13":                         "",
+		"2026-02-29":                      "",
+		"2026-13-01":                      "",
+		"":                                "",
+		"soon":                            "",
+		"ago":                             "",
+		"-1 days ago":                     "",
+		"2 fortnights ago":                "",
+		"99999999999999999999 days ago":   "",
+		"2026-11-20T25:00:00Z":            "",
+		"20261120":                        "",
+		"2026-11-20T09:30:00Z; rm -rf /":  "",
+		"2026-11-20T09:30:00+02:00+03:00": "",
+	} {
+		since, err := layout.ParseSince(text, now)
+		until, err2 := layout.ParseUntil(text, now)
+		if want == "" {
+			if !errors.Is(err, layout.ErrInvalid) || !errors.Is(err2, layout.ErrInvalid) {
+				t.Errorf("%q is read as %v and %v (%v, %v)", text, since, until, err, err2)
+			}
+			continue
+		}
+		from, to, ok := strings.Cut(want, " ")
+		if !ok {
+			to = from
+		}
+		if err != nil || err2 != nil || since.UTC().Format(time.RFC3339Nano) != from || until.UTC().Format(time.RFC3339Nano) != to {
+			t.Errorf("%q is read as %v and %v (%v, %v)", text, since, until, err, err2)
+		}
+	}
+}
+
+// Dates without a zone are in that of the user, days and weeks too, whatever the clocks do.
+func TestDatesInZone(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Skip(err)
+	}
+	now := time.Date(2026, 3, 29, 23, 30, 0, 0, time.UTC) // there it is Monday, half past one
+	for text, want := range map[string]string{
+		"today":                "2026-03-29T22:00:00Z 2026-03-30T21:59:59.999999Z",
+		"yesterday":            "2026-03-28T23:00:00Z 2026-03-29T21:59:59.999999Z", // of 23 hours
+		"monday":               "2026-03-29T22:00:00Z 2026-03-30T21:59:59.999999Z",
+		"last week":            "2026-03-22T23:00:00Z 2026-03-29T21:59:59.999999Z",
+		"2026-01-20":           "2026-01-19T23:00:00Z 2026-01-20T22:59:59.999999Z",
+		"2026-01":              "2025-12-31T23:00:00Z 2026-01-31T22:59:59.999999Z",
+		"2026-01-20 09:30":     "2026-01-20T08:30:00Z 2026-01-20T08:30:00Z",
+		"2026-01-20T09:30:00Z": "2026-01-20T09:30:00Z 2026-01-20T09:30:00Z",
+		"1d":                   "2026-03-29T00:30:00Z 2026-03-29T00:30:00Z", // at the same time of the day
+	} {
+		since, err := layout.ParseSince(text, now.In(berlin))
+		until, err2 := layout.ParseUntil(text, now.In(berlin))
+		if got := since.UTC().Format(time.RFC3339Nano) + " " + until.UTC().Format(time.RFC3339Nano); err != nil || err2 != nil || got != want {
+			t.Errorf("%q is read as %s, not %s (%v, %v)", text, got, want, err, err2)
+		}
+	}
+}

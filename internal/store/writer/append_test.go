@@ -1,0 +1,87 @@
+package writer_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"tape/internal/store/writer"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+	"time"
+)
+
+// TestBusy: who cannot get the lock in time says so.
+func TestBusy(t *testing.T) {
+	s := storetest.New(t, nil)
+	tx, err := writer.Begin(t.Context(), storetest.InnerTape(storetest.Tape(t, s, "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, err := repo.Open(t.Context(), s.Dir(), &repo.Options{LockWait: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = storetest.Tape(t, impatient, "").Append(t.Context(), nil, repo.Message("user", "x"))
+	storetest.WantIs(t, err, repo.ErrBusy)
+	if len(repo.Hints(err)) == 0 {
+		t.Error("no hint")
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Append(t, storetest.Tape(t, impatient, ""), repo.Message("user", "x"))
+}
+
+// TestCommitPolicy: commits come where the setting says.
+func TestCommitPolicy(t *testing.T) {
+	for policy, want := range map[string]string{
+		"handoff": "start: main",
+		"turn":    "start: main|checkpoint: 2 entries|checkpoint: 2 entries",
+		"3":       "start: main|checkpoint: 3 entries",
+		"1":       "start: main" + strings.Repeat("|checkpoint: 1 entry", 5),
+	} {
+		t.Run(policy, func(t *testing.T) {
+			s := storetest.New(t, nil)
+			if err := s.SetSetting("commit", policy); err != nil {
+				t.Fatal(err)
+			}
+			tp := storetest.Tape(t, storetest.Reopen(t, s.Dir()), "")
+			for i, role := range []string{"user", "assistant", "user", "assistant", "user"} {
+				storetest.Append(t, tp, repo.Message(role, fmt.Sprint(i)))
+			}
+			got := strings.ReplaceAll(storetest.Git(t, s.Dir(), "log", "--reverse", "--format=%s", "tape/main"), "\n", "|")
+			if got != want {
+				t.Errorf("the commits are %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestLongAnchorNames: a name too long for the writer's note changes nothing.
+func TestLongAnchorNames(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
+	name := strings.Repeat("長い\n", 8000)
+	storetest.Handoff(t, tp, name)
+	for i := range 3 {
+		if e := storetest.Append(t, tp, repo.Message("user", fmt.Sprint(i)))[0]; e.Anchor != name {
+			t.Errorf("the entry says that it belongs to %.20q", e.Anchor)
+		}
+	}
+	errStop := errors.New("stop")
+	_, err := tp.Update(t.Context(), func(tx *repo.Tx) error {
+		if _, err := tx.Handoff(t.Context(), repo.Anchor{Name: name}); err != nil {
+			return err
+		}
+		// What a crash would leave is seen by nobody.
+		if got := len(storetest.Entries(t, storetest.Tape(t, storetest.Reopen(t, s.Dir()), ""), repo.Query{})); got != 5 {
+			t.Errorf("a reader sees %d entries of a change half done, want 5", got)
+		}
+		return errStop
+	})
+	storetest.WantIs(t, err, errStop)
+	if got := len(storetest.Entries(t, tp, repo.Query{})); got != 5 {
+		t.Errorf("%d entries after a change was given up, want 5", got)
+	}
+}
