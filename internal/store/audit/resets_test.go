@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	storetest "tape/internal/testkit/store"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func TestVerifyBesideResets(t *testing.T) {
 		if err == nil {
 			_, err = m.Reset(t.Context(), false)
 		}
-		time.Sleep(20 * time.Millisecond)
+		wait.Pause(20 * time.Millisecond)
 		return err
 	})
 	for range 30 {

@@ -12,6 +12,7 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -87,7 +88,7 @@ func killed(t *testing.T, rng *rand.Rand, dir, mode string) map[int64]string {
 	case <-p.Done:
 		t.Fatalf("the helper ended by itself: %s", p.Errs.String())
 	}
-	time.Sleep(time.Duration(rng.ExpFloat64() * float64(6*time.Millisecond)))
+	wait.Pause(time.Duration(rng.ExpFloat64() * float64(6*time.Millisecond)))
 	_ = p.Cmd.Process.Kill()
 	<-p.Done
 	_ = p.Cmd.Wait() // says that it was killed

@@ -13,6 +13,7 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ func TestSoakForkRaces(t *testing.T) {
 			if err != nil {
 				return fmt.Errorf("git %v: %w\n%s", args, err, out)
 			}
-			time.Sleep(20 * time.Millisecond)
+			wait.Pause(20 * time.Millisecond)
 			return nil
 		}
 	}

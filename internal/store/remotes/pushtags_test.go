@@ -15,6 +15,7 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
+	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -147,7 +148,7 @@ func TestPushWhileForksClose(t *testing.T) {
 		}
 		pushed <- err
 	}()
-	time.Sleep(300 * time.Millisecond) // it has listed all, and waits for the first
+	wait.Pause(300 * time.Millisecond) // it has listed all, and waits for the first
 	storetest.Must(t, forks[0].Discard(t.Context()))
 	storetest.Must(t, lock.Unlock())
 	storetest.Must(t, <-pushed)

@@ -68,6 +68,13 @@ func TwoSides(t *testing.T, s *repo.Store) {
 	Append(t, m, repo.Message("user", "two"), repo.Event("three", nil))
 }
 
+// CommittedSides is TwoSides with everything committed.
+func CommittedSides(t *testing.T, s *repo.Store) {
+	TwoSides(t, s)
+	Checkpoint(t, Tape(t, s, "main"))
+	Checkpoint(t, Tape(t, s, "main/x"))
+}
+
 // MergeWithGit merges fork/main/x into main as git or a host does, in one of several ways.
 func MergeWithGit(t *testing.T, dir, how string) {
 	commit := func(tree string) {
