@@ -9,9 +9,6 @@ import (
 	"testing"
 )
 
-// anyPayload fits every known kind.
-const anyPayload = `{"role":"user","content":"","calls":[],"results":[],"name":"e","kind":"k","message":""}`
-
 // TestKnownKinds: of a known kind nothing is taken that readers could not use, by none of the
 // ways in which entries are handed in; what is stored already stays.
 func TestKnownKinds(t *testing.T) {

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"tape/internal/store/join"
-	"tape/internal/store/layout"
-	"tape/internal/store/purge"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 	"testing"
@@ -143,35 +141,6 @@ func TestForkOfPhaseWithArtifacts(t *testing.T) {
 	storetest.Verified(t, s.Dir())
 }
 
-func TestVerifyFindsDamagedArtifacts(t *testing.T) {
-	for what, damage := range map[string]func(path string) error{
-		"changed": func(path string) error { return os.WriteFile(path, []byte("other"), 0o600) },
-		"removed": os.Remove,
-	} {
-		for _, commit := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s committed=%v", what, commit), func(t *testing.T) {
-				s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				tp := storetest.Tape(t, s, "main")
-				a := storetest.AddArtifact(t, tp, "x", "whole")
-				storetest.Append(t, tp, storetest.ReferTo("look", a))
-				if commit {
-					storetest.Handoff(t, tp, "next")
-				}
-				if err := damage(filepath.Join(s.Dir(), "anchors/001_session-start", layout.ArtifactsDir, a.SHA256)); err != nil {
-					t.Fatal(err)
-				}
-				report, err := s.Verify(t.Context())
-				if err != nil || report.OK {
-					t.Errorf("verify finds nothing: %v", err)
-				}
-			})
-		}
-	}
-}
-
 func TestArtifactByTheBeginningOfItsID(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -188,47 +157,5 @@ func TestArtifactByTheBeginningOfItsID(t *testing.T) {
 	}
 	if _, err := io.Copy(&b, r); err != nil || b.String() != "tent" {
 		t.Errorf("from 3 on: %q, %v", b.String(), err)
-	}
-}
-
-func TestPurgeReachesArtifacts(t *testing.T) {
-	const token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
-	s := storetest.New(t, nil)
-	tp := storetest.Tape(t, s, "main")
-	kept := storetest.AddArtifact(t, tp, "kept", "nothing to hide")
-	a := storetest.AddArtifact(t, tp, "log", "token "+token+" end\n")
-	storetest.Append(t, tp, storetest.ReferTo("look", a, kept), repo.Message("user", "it is "+token))
-	storetest.Handoff(t, tp, "next")
-	late := storetest.AddArtifact(t, tp, "late", "and again "+token)
-	storetest.Append(t, tp, storetest.ReferTo("here", late))
-	if _, err := tp.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}}); err != nil {
-		t.Fatal(err)
-	}
-	storetest.WantNowhere(t, s.Dir(), token)
-	storetest.WantArtifact(t, tp, kept, "nothing to hide")
-	list, err := tp.Artifacts(t.Context())
-	if err != nil || len(list) != 3 {
-		t.Fatalf("%+v, %v", list, err)
-	}
-	for _, x := range list {
-		if len(x.Entries) != 1 {
-			t.Errorf("%s is referred to by %v", x.Name, x.Entries)
-		}
-	}
-}
-
-func TestPurgeWholeTakesTheArtifact(t *testing.T) {
-	s := storetest.New(t, nil)
-	tp := storetest.Tape(t, s, "main")
-	a := storetest.AddArtifact(t, tp, "diary", "what nobody else should read")
-	storetest.Append(t, tp, storetest.ReferTo("look", a))
-	storetest.Handoff(t, tp, "next")
-	if _, err := tp.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Whole: true}); err != nil {
-		t.Fatal(err)
-	}
-	storetest.WantNowhere(t, s.Dir(), "what nobody else should read")
-	list, err := tp.Artifacts(t.Context())
-	if err != nil || len(list) != 1 || list[0].Name != "[redacted]" {
-		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -17,15 +17,6 @@ import (
 	"testing"
 )
 
-func mustHead(t testing.TB, tp *repo.Tape) gitstore.Hash {
-	t.Helper()
-	h, err := storetest.InnerTape(tp).Head()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
 func mustScan(t testing.TB, s *repo.Store, tips, known []gitstore.Hash) []outgoing.SecretFinding {
 	t.Helper()
 	c := outgoing.NewSecretScan(storetest.Inner(s))
@@ -57,17 +48,17 @@ func TestScanFindsWhatIsNew(t *testing.T) {
 	tp := storetest.Tape(t, s, "main")
 	storetest.Append(t, tp, repo.Message("user", "fine"), repo.Message("user", storetest.Secret("1")))
 	storetest.Checkpoint(t, tp)
-	first := mustHead(t, tp)
+	first := storetest.Head(t, tp)
 	wantFound(t, mustScan(t, s, []gitstore.Hash{first}, nil), "3 github-token payload.content")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{first}, []gitstore.Hash{first}))
 
 	storetest.Append(t, tp, repo.Message("user", "more"))
 	storetest.Checkpoint(t, tp)
-	second := mustHead(t, tp)
+	second := storetest.Head(t, tp)
 	wantFound(t, mustScan(t, s, []gitstore.Hash{second}, []gitstore.Hash{first}))
 	storetest.Append(t, tp, repo.Event("x", []byte(`{"env":{"DB_PASSWORD":"Tr0ub4dor&`+`3x"},"again":["`+storetest.Secret("1")+`","`+storetest.Secret("1")+`"]}`)))
 	storetest.Handoff(t, tp, "next")
-	third := mustHead(t, tp)
+	third := storetest.Head(t, tp)
 	wantFound(t, mustScan(t, s, []gitstore.Hash{third}, []gitstore.Hash{second}), "5 password-assignment payload.data.env.DB_PASSWORD", "5 github-token payload.data.again[0]")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{second, third, third}, nil), "3 github-token payload.content",
 		"5 password-assignment payload.data.env.DB_PASSWORD", "5 github-token payload.data.again[0]")
@@ -105,11 +96,11 @@ func TestScanForksAndTags(t *testing.T) {
 	storetest.Append(t, f, repo.Message("user", "in the fork "+storetest.Secret("2")))
 	storetest.Append(t, tp, repo.Message("user", "meanwhile"))
 	storetest.Checkpoint(t, tp)
-	known := mustHead(t, tp)
+	known := storetest.Head(t, tp)
 	if _, err := join.Merge(t.Context(), storetest.InnerTape(f), join.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	merged := mustHead(t, tp)
+	merged := storetest.Head(t, tp)
 	// The fork's own line, and that under its new number.
 	wantFound(t, mustScan(t, s, []gitstore.Hash{merged}, []gitstore.Hash{known}), "3 github-token payload.content", "4 github-token payload.content")
 
@@ -121,14 +112,14 @@ func TestScanForksAndTags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantFound(t, mustScan(t, s, []gitstore.Hash{tag, mustHead(t, tp)}, []gitstore.Hash{merged}), "5 github-token payload.state.summary")
-	wantFound(t, mustScan(t, s, []gitstore.Hash{tag}, []gitstore.Hash{mustHead(t, tp)}), "0 github-token message")
+	wantFound(t, mustScan(t, s, []gitstore.Hash{tag, storetest.Head(t, tp)}, []gitstore.Hash{merged}), "5 github-token payload.state.summary")
+	wantFound(t, mustScan(t, s, []gitstore.Hash{tag}, []gitstore.Hash{storetest.Head(t, tp)}), "0 github-token message")
 	storetest.Git(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org", "tag", "-a", "-m", "tagged "+storetest.Secret("4"), "own-tag", tag.String())
 	own, err := storetest.Inner(s).Git().Ref("refs/tags/own-tag")
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantFound(t, mustScan(t, s, []gitstore.Hash{own}, []gitstore.Hash{tag, mustHead(t, tp)}), "0 github-token message")
+	wantFound(t, mustScan(t, s, []gitstore.Hash{own}, []gitstore.Hash{tag, storetest.Head(t, tp)}), "0 github-token message")
 }
 
 // What somebody commits with git alone leaves the machine, too: other files, lines that are
@@ -139,18 +130,12 @@ func TestScanWhatIsNoTape(t *testing.T) {
 	commit := func(message string, files map[string]string) gitstore.Hash {
 		t.Helper()
 		for name, content := range files {
-			if err := storetest.Inner((&repo.Store{})).FS().MkdirAll(filepath.Dir(filepath.Join(dir, name))); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Mkdir(t, filepath.Dir(filepath.Join(dir, name)))
 			storetest.WriteFile(t, filepath.Join(dir, name), []byte(content))
 		}
 		storetest.Git(t, dir, "add", "-A")
 		storetest.Git(t, dir, "-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-q", "--allow-empty", "-m", message)
-		h, err := gitstore.ParseHash(storetest.Git(t, dir, "rev-parse", "HEAD"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
+		return storetest.Hash(t, storetest.Git(t, dir, "rev-parse", "HEAD"))
 	}
 	messages := "anchors/001_x/messages.jsonl"
 	one := commit("first", map[string]string{"notes.txt": "see " + storetest.Secret("1"), "message": storetest.Secret("9"), messages: "{\"id\":1,\"kind\":\"x\",\"payload\":{}}\n"})
@@ -208,10 +193,10 @@ func TestScanIsComplete(t *testing.T) {
 		case i%7 == 0:
 			storetest.Checkpoint(t, tp)
 		}
-		heads = append(heads, mustHead(t, tp))
+		heads = append(heads, storetest.Head(t, tp))
 	}
 	storetest.Checkpoint(t, tp)
-	last := mustHead(t, tp)
+	last := storetest.Head(t, tp)
 	found, err := outgoing.NewSecretScan(storetest.Inner(s)).Look(t.Context(), "main", []gitstore.Hash{last})
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +237,7 @@ func BenchmarkScanSecrets(b *testing.B) {
 		storetest.Append(b, tp, drafts...)
 		storetest.Handoff(b, tp, fmt.Sprintf("p%d", i))
 	}
-	tips := []gitstore.Hash{mustHead(b, tp)}
+	tips := []gitstore.Hash{storetest.Head(b, tp)}
 	b.SetBytes(total)
 	for b.Loop() {
 		mustScan(b, s, tips, nil)
@@ -266,12 +251,11 @@ func TestScanNamesAndAddresses(t *testing.T) {
 	tp := storetest.Tape(t, s, "main")
 	storetest.Append(t, tp, repo.Message("user", "fine"))
 	storetest.Checkpoint(t, tp)
-	head := mustHead(t, tp)
+	head := storetest.Head(t, tp)
 	raw := storetest.Git(t, s.Dir(), "cat-file", "commit", head.String())
 	file := filepath.Join(t.TempDir(), "commit")
 	storetest.Must(t, os.WriteFile(file, []byte(strings.Replace(raw, "\nauthor ", "\nauthor "+storetest.Secret("1")+" ", 1)), 0o600))
-	named, err := gitstore.ParseHash(storetest.Git(t, s.Dir(), "hash-object", "-t", "commit", "-w", file))
-	storetest.Must(t, err)
+	named := storetest.Hash(t, storetest.Git(t, s.Dir(), "hash-object", "-t", "commit", "-w", file))
 	if found := mustScan(t, s, []gitstore.Hash{named}, nil); len(found) != 1 {
 		t.Errorf("found %+v", found)
 	}
@@ -287,5 +271,17 @@ func TestScanNamesAndAddresses(t *testing.T) {
 	storetest.Git(t, s.Dir(), "config", "remote.origin.pushurl", filepath.Join(dir, "new.git"))
 	if _, err := s.Push(t.Context(), "origin", nil); !errors.As(err, new(*repo.SecretsError)) {
 		t.Errorf("the push to another address says %v", err)
+	}
+}
+
+func TestPushFindsSecretsInArtifacts(t *testing.T) {
+	s := storetest.New(t, nil)
+	storetest.Remote(t, s)
+	tp := storetest.Tape(t, s, "main")
+	a := storetest.AddArtifact(t, tp, "log", "line 1\ntoken "+storetest.Secret("7")+"\n")
+	storetest.Append(t, tp, storetest.ReferTo("see", a))
+	_, err := s.Push(t.Context(), "origin", nil)
+	if !errors.Is(err, repo.ErrConflict) || !strings.Contains(err.Error(), "artifacts/"+a.ID) {
+		t.Errorf("push: %v", err)
 	}
 }

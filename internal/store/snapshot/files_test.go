@@ -1,4 +1,4 @@
-package repo_test
+package snapshot_test
 
 import (
 	"bytes"

@@ -1,0 +1,50 @@
+package rewrite_test
+
+import (
+	"tape/internal/store/purge"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+)
+
+func TestPurgeReachesArtifacts(t *testing.T) {
+	const token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	kept := storetest.AddArtifact(t, tp, "kept", "nothing to hide")
+	a := storetest.AddArtifact(t, tp, "log", "token "+token+" end\n")
+	storetest.Append(t, tp, storetest.ReferTo("look", a, kept), repo.Message("user", "it is "+token))
+	storetest.Handoff(t, tp, "next")
+	late := storetest.AddArtifact(t, tp, "late", "and again "+token)
+	storetest.Append(t, tp, storetest.ReferTo("here", late))
+	if _, err := tp.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}}); err != nil {
+		t.Fatal(err)
+	}
+	storetest.WantNowhere(t, s.Dir(), token)
+	storetest.WantArtifact(t, tp, kept, "nothing to hide")
+	list, err := tp.Artifacts(t.Context())
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, x := range list {
+		if len(x.Entries) != 1 {
+			t.Errorf("%s is referred to by %v", x.Name, x.Entries)
+		}
+	}
+}
+
+func TestPurgeWholeTakesTheArtifact(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	a := storetest.AddArtifact(t, tp, "diary", "what nobody else should read")
+	storetest.Append(t, tp, storetest.ReferTo("look", a))
+	storetest.Handoff(t, tp, "next")
+	if _, err := tp.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Whole: true}); err != nil {
+		t.Fatal(err)
+	}
+	storetest.WantNowhere(t, s.Dir(), "what nobody else should read")
+	list, err := tp.Artifacts(t.Context())
+	if err != nil || len(list) != 1 || list[0].Name != "[redacted]" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}

@@ -1,0 +1,8 @@
+package snapshot_test
+
+import (
+	"tape/internal/testkit"
+	"testing"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
