@@ -59,7 +59,7 @@ func TestSearchAfterCutCheckout(t *testing.T) {
 			if err != nil {
 				t.Fatalf("cut off before operation %d, log says: %v", n, err)
 			}
-			res, err := testIndex(t, after).Search(t.Context(), Search{Text: "needle", How: how, Tapes: []*repo.Tape{tp}, Context: 1})
+			res, err := testIndex(t, after).Search(t.Context(), Search{Text: "needle", How: how, Tapes: named(tp), Context: 1})
 			if err != nil {
 				t.Fatalf("cut off before operation %d, search says: %v", n, err)
 			}
@@ -92,7 +92,7 @@ func TestSearchDuringMerge(t *testing.T) {
 	_ = exec.Command("git", "-C", s.Dir(), "-c", "merge.tape.driver=git merge-file %A %O %B", "merge", x.Branch()).Run()
 	defer runGit(t, s.Dir(), "merge", "--abort")
 	for _, how := range []How{Words, Substring} {
-		res := mustSearch(t, testIndex(t, s), Search{Text: "needle", How: how, Tapes: []*repo.Tape{tp}})
+		res := mustSearch(t, testIndex(t, s), Search{Text: "needle", How: how, Tapes: named(tp)})
 		wantIDs(t, "during a merge", res.Hits, 3)
 	}
 }
@@ -106,14 +106,14 @@ func TestSearchWhileForksClose(t *testing.T) {
 	mustAppend(t, x, repo.Message("user", "a needle of the fork"))
 	all := everything(t, s)
 	ix := testIndex(t, s)
-	wantIDs(t, "before", mustSearch(t, ix, Search{Text: "needle", Tapes: all}).Hits, 2, 3)
+	wantIDs(t, "before", mustSearch(t, ix, Search{Text: "needle", Tapes: named(all...)}).Hits, 2, 3)
 	if err := x.Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, how := range []How{Words, Substring} {
-		wantIDs(t, "the fork is closed", mustSearch(t, ix, Search{Text: "needle", How: how, Tapes: all, Context: 1}).Hits, 2)
+		wantIDs(t, "the fork is closed", mustSearch(t, ix, Search{Text: "needle", How: how, Tapes: named(all...), Context: 1}).Hits, 2)
 	}
-	if _, err := ix.Search(t.Context(), Search{Text: "needle", Tapes: []*repo.Tape{x}}); !errors.Is(err, repo.ErrNotFound) {
+	if _, err := ix.Search(t.Context(), Search{Text: "needle", Tapes: named(x)}); !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("a search of a fork that is gone says %v", err)
 	}
 
@@ -142,7 +142,7 @@ func TestSearchWhileForksClose(t *testing.T) {
 	other, _ := reopen(t, s.Dir())
 	ix = testIndex(t, other)
 	for n := range testkit.Size(60, 1000) {
-		mustSearch(t, ix, Search{Text: "needle", How: How(n % 2), Tapes: everything(t, other), Context: n % 3})
+		mustSearch(t, ix, Search{Text: "needle", How: How(n % 2), Tapes: named(everything(t, other)...), Context: n % 3})
 	}
 	close(stop)
 	forking.Wait()

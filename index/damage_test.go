@@ -106,9 +106,9 @@ func TestDamagedIndex(t *testing.T) {
 				t.Errorf("the status is %q, %v; want %q", st.State, err, c.state)
 			}
 			x := testIndex(t, fresh)
-			q := Search{Text: "needle", Tapes: []*repo.Tape{openTape(t, fresh, "")}, NoFold: true, Exact: true}
+			q := Search{Text: "needle", Tapes: named(openTape(t, fresh, "")), NoFold: true, Exact: true}
 			wantIDs(t, "main", mustSearch(t, x, q).Hits, want...)
-			q.Tapes = []*repo.Tape{openTape(t, fresh, "other")}
+			q.Tapes = named(openTape(t, fresh, "other"))
 			wantIDs(t, "other", mustSearch(t, x, q).Hits, 2)
 			said := strings.Join(warned.take(), "; ")
 			if c.said == "" && said != "" || !strings.Contains(said, c.said) {
@@ -140,7 +140,7 @@ func TestForeignIsKept(t *testing.T) {
 	s, want := damageStore(t, testkit.Random(t))
 	for _, content := range []string{"first", "second"} {
 		writeFile(t, s.IndexFile(), []byte(content))
-		q := Search{Text: "needle", Tapes: []*repo.Tape{openTape(t, s, "")}, NoFold: true}
+		q := Search{Text: "needle", Tapes: named(openTape(t, s, "")), NoFold: true}
 		wantIDs(t, content, mustSearch(t, testIndex(t, s), q).Hits, want...)
 	}
 	if a, b := readFile(t, s.IndexFile()+".foreign"), readFile(t, s.IndexFile()+".foreign-2"); string(a) != "first" || string(b) != "second" {
@@ -175,7 +175,7 @@ func TestSoakFlippedBytes(t *testing.T) {
 		fresh, warned := reopen(t, s.Dir())
 		x := New(fresh, nil)
 		for _, text := range []string{"needle", "needle error", "need*", "nedle"} {
-			res, err := x.Search(t.Context(), Search{Text: text, Tapes: tapes, NoFold: true})
+			res, err := x.Search(t.Context(), Search{Text: text, Tapes: named(tapes...), NoFold: true})
 			if err != nil {
 				t.Fatalf("round %d: search %q: %v", i, text, err)
 			}
@@ -209,7 +209,7 @@ func TestSoakFlippedBytes(t *testing.T) {
 	if _, err := x.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantIDs(t, "after a rebuild", mustSearch(t, x, Search{Text: "needle", Tapes: tapes, NoFold: true}).Hits, want...)
+	wantIDs(t, "after a rebuild", mustSearch(t, x, Search{Text: "needle", Tapes: named(tapes...), NoFold: true}).Hits, want...)
 }
 
 // TestResetBehindTheIndex is about a tape that starts over after the index was found
@@ -226,11 +226,11 @@ func TestResetBehindTheIndex(t *testing.T) {
 	}
 	mustAppend(t, tp, repo.Event("filler", nil), repo.Message("user", "a new needle, as one can see"))
 	targets := []*store.Target{{Tape: tp}}
-	if _, err := inIndex(t, x.db, targets, Search{Text: "needle", Tapes: []*repo.Tape{tp}}); !store.IsDamage(err) {
+	if _, err := inIndex(t, x.db, targets, Search{Text: "needle", Tapes: named(tp)}); !store.IsDamage(err) {
 		t.Errorf("an index of what is no more there says %v", err)
 	}
 	fresh, warned := reopen(t, s.Dir())
-	wantIDs(t, "the search", mustSearch(t, testIndex(t, fresh), Search{Text: "needle", Tapes: []*repo.Tape{openTape(t, fresh, "")}}).Hits, 3)
+	wantIDs(t, "the search", mustSearch(t, testIndex(t, fresh), Search{Text: "needle", Tapes: named(openTape(t, fresh, ""))}).Hits, 3)
 	if list := warned.take(); len(list) > 0 {
 		t.Errorf("warnings: %v", list)
 	}
@@ -282,7 +282,7 @@ func TestStrangeIndex(t *testing.T) {
 		}
 		fresh, warned := reopen(t, s.Dir())
 		x := testIndex(t, fresh)
-		q := Search{Text: "needle", Tapes: []*repo.Tape{openTape(t, fresh, "")}, NoFold: true}
+		q := Search{Text: "needle", Tapes: named(openTape(t, fresh, "")), NoFold: true}
 		res, err := x.Search(t.Context(), q)
 		if err != nil {
 			t.Errorf("%s: %v", change, err)

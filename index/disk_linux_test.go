@@ -51,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 		fresh, warned := reopen(t, s.Dir())
 		x := testIndex(t, fresh)
 		tapes := []*repo.Tape{openTape(t, fresh, "")}
-		wantIDs(t, what, mustSearch(t, x, Search{Text: "needle", Tapes: tapes, Exact: true, NoFold: true}).Hits, want)
+		wantIDs(t, what, mustSearch(t, x, Search{Text: "needle", Tapes: named(tapes...), Exact: true, NoFold: true}).Hits, want)
 		if x.memory != inMemory {
 			t.Errorf("%s: in memory is %v", what, x.memory)
 		}

@@ -35,7 +35,7 @@ func TestExtend(t *testing.T) {
 			t.Errorf("round %d: the index was not replaced", round)
 		}
 		wantEqual(t, "extended", s.IndexFile(), rebuilt(t, s))
-		res := mustSearch(t, reader, Search{Text: "needle", Tapes: []*repo.Tape{tp}})
+		res := mustSearch(t, reader, Search{Text: "needle", Tapes: named(tp)})
 		if want := 1 + 50*(round+1); res.Matches != want {
 			t.Errorf("round %d: %d matches, want %d", round, res.Matches, want)
 		}

@@ -27,7 +27,7 @@ func TestFolding(t *testing.T) {
 	mustAppend(t, other, result("ok tape/repo 2.000s at 00000001"))
 	x := testIndex(t, s)
 	for _, how := range []How{Words, Substring, Regexp} {
-		q := Search{Text: "repo", How: how, Tapes: []*repo.Tape{tp}}
+		q := Search{Text: "repo", How: how, Tapes: named(tp)}
 		res := mustSearch(t, x, q)
 		wantIDs(t, "folded", res.Hits, 32, 34)
 		for _, h := range res.Hits {
@@ -42,7 +42,7 @@ func TestFolding(t *testing.T) {
 		if res := mustSearch(t, x, q); len(res.Hits) != 32 || slices.ContainsFunc(res.Hits, func(h Hit) bool { return h.Similar > 0 }) {
 			t.Errorf("not folded: %s", shown(res))
 		}
-		q.NoFold, q.Tapes = false, []*repo.Tape{tp, other}
+		q.NoFold, q.Tapes = false, named(tp, other)
 		if res := mustSearch(t, x, q); len(res.Hits) != 3 || res.Matches != 33 {
 			t.Errorf("another tape is folded in: %s", shown(res))
 		}
@@ -71,7 +71,7 @@ func TestSearchesAreLeftOut(t *testing.T) {
 		marked(`{"a":{"search":true}}`), marked(`{"run_id":"r","search": true }`), marked(`{}`))
 	x := testIndex(t, s)
 	for _, how := range []How{Words, Substring, Regexp} {
-		q := Search{Text: "needle", How: how, Tapes: []*repo.Tape{tp}, NoFold: true}
+		q := Search{Text: "needle", How: how, Tapes: named(tp), NoFold: true}
 		wantIDs(t, "without", mustSearch(t, x, q).Hits, 3, 4, 5, 7)
 		q.Searches = true
 		wantIDs(t, "with", mustSearch(t, x, q).Hits, 2, 3, 4, 5, 6, 7)
@@ -93,7 +93,7 @@ func TestContext(t *testing.T) {
 	mustAppend(t, tp, repo.Message("user", "last needle"))
 	x := testIndex(t, s)
 	for _, how := range []How{Words, Substring} {
-		res := mustSearch(t, x, Search{Text: "needle", How: how, Tapes: []*repo.Tape{tp}, Newest: true, Context: 2})
+		res := mustSearch(t, x, Search{Text: "needle", How: how, Tapes: named(tp), Newest: true, Context: 2})
 		if len(res.Hits) != 2 {
 			t.Fatal(shown(res))
 		}
@@ -120,11 +120,11 @@ func TestOrder(t *testing.T) {
 		dated(result("the latency of one request"), "2026-11-01T00:00:00Z"),                 // 4: printed
 		dated(repo.Message("user", "latency is latency, latency!"), "2026-11-01T00:00:00Z"), // 5: often
 	)
-	res := mustSearch(t, testIndex(t, s), Search{Text: "latency", Tapes: []*repo.Tape{tp}})
+	res := mustSearch(t, testIndex(t, s), Search{Text: "latency", Tapes: named(tp)})
 	if got := hitIDs(res.Hits); !slices.Equal(got, []int64{5, 3, 2, 4}) {
 		t.Errorf("by relevance: %s", shown(res))
 	}
-	res = mustSearch(t, testIndex(t, s), Search{Text: "latency", Tapes: []*repo.Tape{tp}, Newest: true})
+	res = mustSearch(t, testIndex(t, s), Search{Text: "latency", Tapes: named(tp), Newest: true})
 	if got := hitIDs(res.Hits); !slices.Equal(got, []int64{5, 4, 3, 2}) {
 		t.Errorf("the newest first: %s", shown(res))
 	}
@@ -152,7 +152,7 @@ func TestFoldingKeepsAnswers(t *testing.T) {
 		{Regexp, `port \d`, []int64{5, 6}},
 		{Regexp, `port`, []int64{2, 4, 6}},
 	} {
-		res := mustSearch(t, x, Search{Text: c.text, How: c.how, Tapes: []*repo.Tape{tp}})
+		res := mustSearch(t, x, Search{Text: c.text, How: c.how, Tapes: named(tp)})
 		wantIDs(t, c.text, res.Hits, c.want...)
 	}
 }

@@ -153,9 +153,10 @@ func TestForksAreSearchedWhole(t *testing.T) {
 			wantAnswer(t, x, search(rng, all, entries))
 			wantAnswer(t, x, scanSearch(rng, all, entries))
 			one := search(rng, all, entries)
-			one.Tapes = all[rng.IntN(len(all)):][:1]
+			tp := all[rng.IntN(len(all))]
+			one.Tapes = named(tp)
 			if got, err := x.Search(t.Context(), one); err == nil {
-				want, err := inIndex(t, whole, alone(one.Tapes), one)
+				want, err := inIndex(t, whole, alone([]*repo.Tape{tp}), one)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -198,8 +199,8 @@ func TestManyMatchesInAFork(t *testing.T) {
 				if !testkit.Soak() && rng.IntN(testkit.Size(6, 1)) > 0 {
 					continue
 				}
-				q := Search{Text: text, Tapes: []*repo.Tape{tp}, Query: repo.Query{Limit: limit}, NoFold: rng.IntN(2) == 0, Newest: rng.IntN(3) == 0}
-				want, err := inIndex(t, whole, alone(q.Tapes), q)
+				q := Search{Text: text, Tapes: named(tp), Query: repo.Query{Limit: limit}, NoFold: rng.IntN(2) == 0, Newest: rng.IntN(3) == 0}
+				want, err := inIndex(t, whole, alone([]*repo.Tape{tp}), q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -207,7 +208,7 @@ func TestManyMatchesInAFork(t *testing.T) {
 			}
 		}
 	}
-	if n := mustSearch(t, index, Search{Text: "common", Tapes: []*repo.Tape{y}, Count: true}).Matches; n <= 2*find.ManyFound {
+	if n := mustSearch(t, index, Search{Text: "common", Tapes: named(y), Count: true}).Matches; n <= 2*find.ManyFound {
 		t.Errorf("only %d entries have the word: too few to show anything", n)
 	}
 }
@@ -222,7 +223,9 @@ func TestNeighboursInAFork(t *testing.T) {
 	checked := 0
 	for range testkit.Size(20, 200) {
 		one := search(rng, all, entries)
-		one.Context, one.Tapes = 1+rng.IntN(3), all[rng.IntN(len(all)):][:1]
+		one.Context = 1 + rng.IntN(3)
+		tp := all[rng.IntN(len(all))]
+		one.Tapes = named(tp)
 		if rng.IntN(2) == 0 {
 			one.Text, one.How = "e", Substring
 		}
@@ -230,7 +233,7 @@ func TestNeighboursInAFork(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		read, err := collect(t.Context(), one.Tapes[0], repo.Query{})
+		read, err := collect(t.Context(), tp, repo.Query{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +266,7 @@ func TestForkCosts(t *testing.T) {
 	if got := mustSync(t, x); got.Entries != 2 || got.Tapes != 2 || got.Total != 303 {
 		t.Errorf("a fork with two entries: %+v", got)
 	}
-	res := mustSearch(t, x, Search{Text: "giraffe", Tapes: []*repo.Tape{main, f}})
+	res := mustSearch(t, x, Search{Text: "giraffe", Tapes: named(main, f)})
 	if len(res.Hits) != 2 || res.Hits[0].Tape != "main/x" {
 		t.Errorf("found %v", keysOf(hitEntries(res)))
 	}
@@ -321,7 +324,7 @@ func TestForkOfAChangedParent(t *testing.T) {
 			mustSync(t, index)
 			change(t, s, other)
 			for _, f := range []*repo.Tape{y, x} {
-				wantIDs(t, f.Name(), mustSearch(t, index, Search{Text: "heron OR giraffe", Tapes: []*repo.Tape{f}}).Hits, 2, 4, 5)
+				wantIDs(t, f.Name(), mustSearch(t, index, Search{Text: "heron OR giraffe", Tapes: named(f)}).Hits, 2, 4, 5)
 			}
 			mustSync(t, index)
 			wantEqual(t, what, s.IndexFile(), rebuilt(t, s))
@@ -356,7 +359,7 @@ func TestForkIsTakenBack(t *testing.T) {
 		t.Errorf("with the parent rewound: %+v", got)
 	}
 	runGit(t, dir, "merge", "-q", "--ff-only", was)
-	wantIDs(t, "x", mustSearch(t, index, Search{Text: "heron", Tapes: []*repo.Tape{x}}).Hits, 2, 4)
+	wantIDs(t, "x", mustSearch(t, index, Search{Text: "heron", Tapes: named(x)}).Hits, 2, 4)
 	if got := mustSync(t, index); got.Total != 4 {
 		t.Errorf("with the parent as it was: %+v", got)
 	}

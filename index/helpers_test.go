@@ -94,11 +94,20 @@ func inIndex(t testing.TB, d *store.DB, targets []*store.Target, s Search) (res 
 	err = d.Reading(func() error {
 		has, err := d.Has(targets)
 		if err == nil {
-			res, err = find.InIndex(t.Context(), d, targets, has, s)
+			res, err = find.InIndex(t.Context(), d, targets, has, s, nil)
 		}
 		return err
 	})
 	return res, err
+}
+
+// named are the names of tapes, for a search in them.
+func named(tapes ...*repo.Tape) []string {
+	names := make([]string, len(tapes))
+	for i, t := range tapes {
+		names[i] = t.Name()
+	}
+	return names
 }
 
 func openTape(t testing.TB, s *repo.Store, name string) *repo.Tape {

@@ -277,7 +277,7 @@ func (w *world) look() {
 		mustSearch(w.t, w.x, Search{Text: "error"})
 		return
 	}
-	mustSearch(w.t, w.x, Search{Text: "error", Tapes: tapes[w.rng.IntN(len(tapes)):][:1]})
+	mustSearch(w.t, w.x, Search{Text: "error", Tapes: named(tapes[w.rng.IntN(len(tapes))])})
 }
 
 // compare fails unless the index says and answers what a new one does.
@@ -377,11 +377,11 @@ func TestMergeByGit(t *testing.T) {
 		"sync":    func(x *Index, _ *repo.Tape) error { _, err := x.Sync(t.Context()); return err },
 		"rebuild": func(x *Index, _ *repo.Tape) error { _, err := x.Rebuild(t.Context()); return err },
 		"words": func(x *Index, tp *repo.Tape) error {
-			_, err := x.Search(t.Context(), Search{Text: "redis", Tapes: []*repo.Tape{tp}})
+			_, err := x.Search(t.Context(), Search{Text: "redis", Tapes: named(tp)})
 			return err
 		},
 		"substring": func(x *Index, tp *repo.Tape) error {
-			_, err := x.Search(t.Context(), Search{Text: "redis", How: Substring, Tapes: []*repo.Tape{tp}})
+			_, err := x.Search(t.Context(), Search{Text: "redis", How: Substring, Tapes: named(tp)})
 			return err
 		},
 	}
@@ -403,7 +403,7 @@ func TestMergeByGit(t *testing.T) {
 			if err := call(x, tp); err != nil {
 				t.Fatal(err)
 			}
-			wantAnswer(t, x, Search{Text: "redis", Tapes: []*repo.Tape{tp}})
+			wantAnswer(t, x, Search{Text: "redis", Tapes: named(tp)})
 		})
 	}
 }
@@ -466,13 +466,13 @@ func TestManyMatches(t *testing.T) {
 				if !testkit.Soak() && rng.IntN(3) > 0 {
 					continue
 				}
-				q := Search{Text: text, Tapes: []*repo.Tape{tp}, Query: repo.Query{Limit: limit}, NoFold: !fold, Newest: rng.IntN(3) == 0}
+				q := Search{Text: text, Tapes: named(tp), Query: repo.Query{Limit: limit}, NoFold: !fold, Newest: rng.IntN(3) == 0}
 				wantAnswer(t, x, q)
 				wantSame(t, describe(q), mustSearch(t, x, q), mustSearch(t, other, q))
 			}
 		}
 	}
-	if n := mustSearch(t, x, Search{Text: "common", Tapes: []*repo.Tape{tp}, Count: true}).Matches; n <= find.ManyFound {
+	if n := mustSearch(t, x, Search{Text: "common", Tapes: named(tp), Count: true}).Matches; n <= find.ManyFound {
 		t.Errorf("only %d entries have the word: too few to show anything", n)
 	}
 }

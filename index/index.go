@@ -19,6 +19,9 @@ type Options struct {
 	// Shown makes it an index of entries as somebody sees them, who can then not find out what
 	// else they say. Nil: of the entries as they are.
 	Shown *Shown
+	// Seen, if there is one, says how the caller sees an entry that may match a search for words,
+	// and whether at all. Result.Matches counts what is not seen, too.
+	Seen func(repo.Entry) (repo.Entry, bool)
 }
 
 // Shown is how entries are seen.
@@ -35,6 +38,7 @@ type Index struct {
 	many     int64 // see manyEntries
 	path     string
 	as       store.As
+	seen     func(repo.Entry) (repo.Entry, bool)
 
 	db     *store.DB
 	file   os.FileInfo // that of db; nil in memory
@@ -44,6 +48,9 @@ type Index struct {
 // New returns the index of a workspace. It does nothing yet.
 func New(of *repo.Store, o *Options) *Index {
 	x := &Index{store: of, progress: func(int64) {}, many: manyEntries, path: of.IndexFile()}
+	if o != nil {
+		x.seen = o.Seen
+	}
 	if o != nil && o.Progress != nil {
 		x.progress = o.Progress
 	}

@@ -91,7 +91,7 @@ func TestJournalOfTheDead(t *testing.T) {
 		},
 		"sync": func(x *Index) error { _, err := x.Sync(t.Context()); return err },
 		"search": func(x *Index) error {
-			res, err := x.Search(t.Context(), Search{Text: "needle", Tapes: []*repo.Tape{tp}})
+			res, err := x.Search(t.Context(), Search{Text: "needle", Tapes: named(tp)})
 			if err == nil && len(res.Hits) != 1 {
 				err = fmt.Errorf("%d hits", len(res.Hits))
 			}
@@ -131,7 +131,7 @@ func TestCancelled(t *testing.T) {
 		"sync":    func(x *Index, ctx context.Context) error { _, err := x.Sync(ctx); return err },
 		"rebuild": func(x *Index, ctx context.Context) error { _, err := x.Rebuild(ctx); return err },
 		"search": func(x *Index, ctx context.Context) error {
-			_, err := x.Search(ctx, Search{Text: "needle", Tapes: []*repo.Tape{tp}})
+			_, err := x.Search(ctx, Search{Text: "needle", Tapes: named(tp)})
 			return err
 		},
 	} {
@@ -151,7 +151,7 @@ func TestCancelled(t *testing.T) {
 		wantSound(t, s.IndexFile())
 		wantNoScratch(t, s)
 	}
-	if res := mustSearch(t, x, Search{Text: "needle", Tapes: []*repo.Tape{tp}, Count: true}); res.Matches != n {
+	if res := mustSearch(t, x, Search{Text: "needle", Tapes: named(tp), Count: true}); res.Matches != n {
 		t.Errorf("%d matches afterwards", res.Matches)
 	}
 	wantEqual(t, "afterwards", s.IndexFile(), rebuilt(t, s))
@@ -172,13 +172,13 @@ func TestPurge(t *testing.T) {
 	mustAppend(t, tp, drafts...)
 	x := testIndex(t, s)
 	mustSync(t, x)
-	wantIDs(t, "before", mustSearch(t, x, Search{Text: `"needle 700"`, Tapes: []*repo.Tape{tp}}).Hits, 702)
+	wantIDs(t, "before", mustSearch(t, x, Search{Text: `"needle 700"`, Tapes: named(tp)}).Hits, 702)
 	if _, err := tp.Reset(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	mustAppend(t, tp, repo.Message("user", "one needle"))
 	mustSync(t, x)
-	wantIDs(t, "afterwards", mustSearch(t, x, Search{Text: "needle", Tapes: []*repo.Tape{tp}}).Hits, 2)
+	wantIDs(t, "afterwards", mustSearch(t, x, Search{Text: "needle", Tapes: named(tp)}).Hits, 2)
 	wantEqual(t, "afterwards", s.IndexFile(), rebuilt(t, s))
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestMissingAnchors(t *testing.T) {
 	x := testIndex(t, s)
 	for _, how := range []How{Words, Substring} {
 		ask := func(tapes []*repo.Tape, anchor string) (int, error) {
-			res, err := x.Search(t.Context(), Search{Text: "needle", How: how, Tapes: tapes, Query: repo.Query{After: anchor}})
+			res, err := x.Search(t.Context(), Search{Text: "needle", How: how, Tapes: named(tapes...), Query: repo.Query{After: anchor}})
 			if err != nil {
 				return 0, err
 			}
@@ -217,7 +217,7 @@ func TestMissingAnchors(t *testing.T) {
 		}
 	}
 	mustAppend(t, tp, repo.Message("user", "needle"))
-	res := mustSearch(t, x, Search{Text: "needle", Tapes: both, Query: repo.Query{After: "here"}})
+	res := mustSearch(t, x, Search{Text: "needle", Tapes: named(both...), Query: repo.Query{After: "here"}})
 	if got := keysOf(hitEntries(res)); !slices.Equal(got, []string{"main@000004"}) {
 		t.Errorf("behind the anchor: %v", got)
 	}
@@ -230,18 +230,18 @@ func TestUnusable(t *testing.T) {
 	x := testIndex(t, s)
 	tapes := tapesOf(t, s)
 	for what, q := range map[string]Search{
-		"a negative limit":      {Text: "a", Tapes: tapes, Query: repo.Query{Limit: repo.N(-1)}},
-		"negative neighbours":   {Text: "a", Tapes: tapes, Context: -1},
-		"no regular expression": {Text: "a(", How: Regexp, Tapes: tapes},
-		"dates upside down":     {Text: "a", Tapes: tapes, Query: repo.Query{Since: testkit.Clock(), Until: testkit.Clock().Add(-1)}},
-		"too many anchors":      {Text: "a", Tapes: tapes, Query: repo.Query{After: "a", Phase: "b"}},
+		"a negative limit":      {Text: "a", Tapes: named(tapes...), Query: repo.Query{Limit: repo.N(-1)}},
+		"negative neighbours":   {Text: "a", Tapes: named(tapes...), Context: -1},
+		"no regular expression": {Text: "a(", How: Regexp, Tapes: named(tapes...)},
+		"dates upside down":     {Text: "a", Tapes: named(tapes...), Query: repo.Query{Since: testkit.Clock(), Until: testkit.Clock().Add(-1)}},
+		"too many anchors":      {Text: "a", Tapes: named(tapes...), Query: repo.Query{After: "a", Phase: "b"}},
 	} {
 		if _, err := x.Search(t.Context(), q); !errors.Is(err, repo.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for _, how := range []How{Words, Substring, Regexp} {
-		if res := mustSearch(t, x, Search{Text: "a", How: how, Tapes: []*repo.Tape{}}); len(res.Hits) > 0 || res.Matches > 0 || !res.Exact {
+		if res := mustSearch(t, x, Search{Text: "a", How: how, Tapes: []string{}}); len(res.Hits) > 0 || res.Matches > 0 || !res.Exact {
 			t.Errorf("in no tape: %s", shown(res))
 		}
 	}
@@ -257,7 +257,7 @@ func TestUncommitted(t *testing.T) {
 	ask := func(what string, want ...int64) {
 		t.Helper()
 		for _, how := range []How{Words, Substring, Regexp} {
-			wantIDs(t, what, mustSearch(t, x, Search{Text: "needle", How: how, Tapes: []*repo.Tape{tp}}).Hits, want...)
+			wantIDs(t, what, mustSearch(t, x, Search{Text: "needle", How: how, Tapes: named(tp)}).Hits, want...)
 		}
 	}
 	ask("at first")

@@ -57,7 +57,7 @@ func TestNearWords(t *testing.T) {
 		{"deployments OR qqqqqqqqq", "", nil},                                      // the other one has nothing near
 		{"deploymnet OR invalidaton", "deployment OR invalidation", []int64{2, 3}}, // both
 	} {
-		res := mustSearch(t, x, Search{Text: c.text, Tapes: []*repo.Tape{tp}, NoFold: true})
+		res := mustSearch(t, x, Search{Text: c.text, Tapes: named(tp), NoFold: true})
 		wantIDs(t, c.text, res.Hits, c.want...)
 		if res.Instead != c.instead {
 			t.Errorf("%s: answered %q instead, want %q", c.text, res.Instead, c.instead)
@@ -70,20 +70,20 @@ func TestNearWords(t *testing.T) {
 		if c.instead == "" {
 			continue
 		}
-		exact := mustSearch(t, x, Search{Text: c.text, Tapes: []*repo.Tape{tp}, Exact: true})
+		exact := mustSearch(t, x, Search{Text: c.text, Tapes: named(tp), Exact: true})
 		if len(exact.Hits) > 0 || exact.Instead != "" {
 			t.Errorf("%s, exact: %s", c.text, shown(exact))
 		}
-		if n := mustSearch(t, x, Search{Text: c.text, Tapes: []*repo.Tape{tp}, Count: true}); n.Matches != len(c.want) || n.Instead != c.instead {
+		if n := mustSearch(t, x, Search{Text: c.text, Tapes: named(tp), Count: true}); n.Matches != len(c.want) || n.Instead != c.instead {
 			t.Errorf("%s: counts %d of %q", c.text, n.Matches, n.Instead)
 		}
 	}
-	res := mustSearch(t, x, Search{Text: "kubernetse", Tapes: tapesOf(t, s)})
+	res := mustSearch(t, x, Search{Text: "kubernetse", Tapes: named(tapesOf(t, s)...)})
 	if len(res.Hits) != 1 || res.Hits[0].Tape != "elsewhere" || res.Instead != "kubernetes" {
 		t.Errorf("in all tapes: %s", shown(res))
 	}
 	for _, q := range []repo.Query{{After: "later"}, {Phase: "later"}} {
-		if res := mustSearch(t, x, Search{Text: "cahce", Tapes: []*repo.Tape{tp}, Query: q}); len(res.Hits) > 0 || res.Instead != "" {
+		if res := mustSearch(t, x, Search{Text: "cahce", Tapes: named(tp), Query: q}); len(res.Hits) > 0 || res.Instead != "" {
 			t.Errorf("a word from before the anchor is used: %s", shown(res))
 		}
 	}
@@ -107,7 +107,7 @@ func TestNearestWord(t *testing.T) {
 	}
 	ask := func(what, text, want string) {
 		t.Helper()
-		q := Search{Text: text, Tapes: []*repo.Tape{tp}}
+		q := Search{Text: text, Tapes: named(tp)}
 		if got := mustSearch(t, x, q).Instead; got != want {
 			t.Errorf("%s: %s is taken for %q, want %q", what, text, got, want)
 		}

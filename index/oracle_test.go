@@ -25,14 +25,18 @@ import (
 )
 
 // matching answers a search by reading every entry.
-func matching(t testing.TB, s Search) ([]repo.Entry, error) {
+func matching(t testing.TB, x *Index, s Search) ([]repo.Entry, error) {
 	t.Helper()
+	var tapes []*repo.Tape
+	for _, name := range s.Tapes {
+		tapes = append(tapes, openTape(t, x.store, name))
+	}
 	accepts := acceptor(t, s)
 	var out []repo.Entry
 	var missing error
 	reached := map[string]bool{}
 	read := map[string][]repo.Entry{}
-	for _, tp := range s.Tapes {
+	for _, tp := range tapes {
 		q := s.Query
 		q.Limit = nil
 		all, err := collect(t.Context(), tp, q)
@@ -46,7 +50,7 @@ func matching(t testing.TB, s Search) ([]repo.Entry, error) {
 		reached[tp.Name()], read[tp.Name()] = true, all
 	}
 	come := map[string]bool{}
-	for _, tp := range slices.SortedFunc(slices.Values(s.Tapes), func(a, b *repo.Tape) int {
+	for _, tp := range slices.SortedFunc(slices.Values(tapes), func(a, b *repo.Tape) int {
 		return cmp.Or(len(a.Name())-len(b.Name()), cmp.Compare(a.Name(), b.Name()))
 	}) {
 		writers := writersOf(t, tp)
@@ -161,7 +165,7 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 	t.Helper()
 	what := describe(s)
 	res, err := x.Search(t.Context(), s)
-	want, wantErr := matching(t, s)
+	want, wantErr := matching(t, x, s)
 	if (err != nil) != (wantErr != nil) || wantErr != nil && !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("%s: got the error %v, want %v", what, err, wantErr)
 		return
@@ -175,7 +179,7 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 			return
 		}
 		s.Text = res.Instead
-		if want, err = matching(t, s); err != nil || len(want) == 0 {
+		if want, err = matching(t, x, s); err != nil || len(want) == 0 {
 			t.Errorf("%s: answered %q instead, which nothing matches (%v)", what, res.Instead, err)
 			return
 		}
@@ -305,10 +309,6 @@ func keysOf(entries []repo.Entry) []string {
 }
 
 func describe(s Search) string {
-	var names []string
-	for _, t := range s.Tapes {
-		names = append(names, t.Name())
-	}
 	limit := "none"
 	if s.Query.Limit != nil {
 		limit = fmt.Sprint(*s.Query.Limit)
@@ -316,7 +316,7 @@ func describe(s Search) string {
 	q := s.Query
 	q.Limit = nil
 	return fmt.Sprintf("%q how %d (ignore case %v, exact %v) in %v, limit %s, newest %v, no fold %v, searches %v, count %v, %+v",
-		s.Text, s.How, s.IgnoreCase, s.Exact, names, limit, s.Newest, s.NoFold, s.Searches, s.Count, q)
+		s.Text, s.How, s.IgnoreCase, s.Exact, s.Tapes, limit, s.Newest, s.NoFold, s.Searches, s.Count, q)
 }
 
 // Words of which the tests make texts. Some are often used, some in few texts.
@@ -448,16 +448,14 @@ func randomQuery(rng *rand.Rand, all []repo.Entry) string {
 
 // search makes a random search with random filters.
 func search(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
-	s := Search{Text: randomQuery(rng, all), Tapes: tapes}
+	s := Search{Text: randomQuery(rng, all), Tapes: named(tapes...)}
 	switch n := rng.IntN(6); {
 	case len(tapes) == 1:
 	case n < 3:
-		s.Tapes = tapes[rng.IntN(len(tapes)):][:1]
+		s.Tapes = s.Tapes[rng.IntN(len(tapes)):][:1]
 	case n < 4:
-		s.Tapes = nil
-		for _, i := range rng.Perm(len(tapes))[:2] {
-			s.Tapes = append(s.Tapes, tapes[i])
-		}
+		some := rng.Perm(len(tapes))
+		s.Tapes = named(tapes[some[0]], tapes[some[1]])
 	}
 	kinds := []string{repo.KindMessage, repo.KindToolCall, repo.KindToolResult, repo.KindEvent, repo.KindError, repo.KindAnchor, "custom", "none"}
 	if rng.IntN(4) == 0 {

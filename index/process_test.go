@@ -95,7 +95,7 @@ func (h *helper) once(x *Index) error {
 	if err != nil {
 		return err
 	}
-	res, err := x.Search(h.ctx, Search{Text: "needle", Tapes: []*repo.Tape{tp}, NoFold: true})
+	res, err := x.Search(h.ctx, Search{Text: "needle", Tapes: named(tp), NoFold: true})
 	if err == nil {
 		fmt.Fprintln(os.Stdout, "found", len(res.Hits), "in memory", x.memory)
 	}
@@ -136,7 +136,7 @@ func (h *helper) find(i int) error {
 	}
 	for n := i; n >= 0; n -= 1 + i/3 {
 		word := fmt.Sprintf("%sn%dq", h.label, n)
-		res, err := h.x.Search(h.ctx, Search{Text: word, Tapes: tapes, Exact: true, NoFold: true})
+		res, err := h.x.Search(h.ctx, Search{Text: word, Tapes: named(tapes...), Exact: true, NoFold: true})
 		if err != nil {
 			return err
 		}
@@ -259,7 +259,7 @@ func TestSoakProcesses(t *testing.T) {
 	wantEqual(t, "after all", fresh.IndexFile(), rebuilt(t, fresh))
 	wantSound(t, fresh.IndexFile())
 	for _, word := range words {
-		if res := mustSearch(t, x, Search{Text: word, Tapes: tapesOf(t, fresh), Exact: true, NoFold: true}); len(res.Hits) == 0 {
+		if res := mustSearch(t, x, Search{Text: word, Tapes: named(tapesOf(t, fresh)...), Exact: true, NoFold: true}); len(res.Hits) == 0 {
 			t.Errorf("%s was written, and is not found", word)
 		}
 	}
@@ -310,7 +310,7 @@ func TestSoakKillIndexer(t *testing.T) {
 		}
 		fresh, warned := reopen(t, s.Dir())
 		x := testIndex(t, fresh)
-		res := mustSearch(t, x, Search{Text: "needle", Tapes: tapesOf(t, fresh), NoFold: true})
+		res := mustSearch(t, x, Search{Text: "needle", Tapes: named(tapesOf(t, fresh)...), NoFold: true})
 		if len(res.Hits) != want {
 			t.Fatalf("after a kill of %s: %d hits, want %d", mode, len(res.Hits), want)
 		}
@@ -363,7 +363,7 @@ func TestReplacedWhileOpen(t *testing.T) {
 	s := testStore(t)
 	tp := openTape(t, s, "")
 	mustAppend(t, tp, repo.Message("user", "one needle"))
-	q := Search{Text: "needle", Tapes: []*repo.Tape{tp}}
+	q := Search{Text: "needle", Tapes: named(tp)}
 	x := testIndex(t, s)
 	wantIDs(t, "before", mustSearch(t, x, q).Hits, 2)
 

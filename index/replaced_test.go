@@ -28,13 +28,13 @@ func TestReplacedWithItsFork(t *testing.T) {
 	cut := func(text string) {
 		mustAppend(t, main, repo.Message("user", "taken back"))
 		dir := w.tree(main)
-		mustSearch(t, w.x, Search{Text: "back", Tapes: []*repo.Tape{main}})
+		mustSearch(t, w.x, Search{Text: "back", Tapes: named(main)})
 		runGit(t, dir, "reset", "-q", "--hard", "HEAD~1")
 		runGit(t, dir, "clean", "-q", "-f", "-d", "anchors")
 		mustAppend(t, main, repo.Message("user", text))
 	}
 	cut("two")
-	mustSearch(t, w.x, Search{Text: "two", Tapes: []*repo.Tape{main}}) // its number is behind the fork's now
+	mustSearch(t, w.x, Search{Text: "two", Tapes: named(main)}) // its number is behind the fork's now
 	cut("three")
 	mustAppend(t, fork, repo.Message("user", "more in the fork"))
 	w.compare(5)

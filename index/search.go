@@ -40,11 +40,15 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	if s.How != Words && !x.as.Plain() {
 		return nil, fmt.Errorf("%w: only words are looked for in entries that are not seen as they are", repo.ErrInvalid)
 	}
+	named, err := x.named(ctx, s.Tapes)
+	if err != nil {
+		return nil, err
+	}
 	var res *Result
-	err := x.whileThere(ctx, s.Tapes, func(tapes []*repo.Tape) (err error) {
-		if s.Tapes = tapes; s.How == Words {
+	err = x.whileThere(ctx, named, func(tapes []*repo.Tape) (err error) {
+		if s.How == Words {
 			return x.inIndex(ctx, tapes, func(targets []*store.Target, has store.Has) error {
-				res, err = find.InIndex(ctx, x.db, targets, has, s)
+				res, err = find.InIndex(ctx, x.db, targets, has, s, x.seen)
 				return err
 			})
 		}
@@ -54,16 +58,40 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 				return err
 			}
 			for _, t := range all {
-				s.Tapes = append(s.Tapes, (*repo.Tape)(t))
+				tapes = append(tapes, (*repo.Tape)(t))
 			}
 		}
-		res, err = find.InFiles(ctx, s)
+		res, err = find.InFiles(ctx, tapes, s)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return res, nil
+}
+
+// named are the tapes of some names; nil stands for all, and stays nil. One of several may be gone.
+func (x *Index) named(ctx context.Context, names []string) ([]*repo.Tape, error) {
+	if names == nil {
+		return nil, nil
+	}
+	tapes := make([]*repo.Tape, 0, len(names))
+	var gone error
+	for _, name := range names {
+		t, err := x.store.Tape(ctx, name)
+		switch {
+		case errors.Is(err, repo.ErrNotFound):
+			gone = err
+		case err != nil:
+			return nil, err
+		default:
+			tapes = append(tapes, t)
+		}
+	}
+	if len(tapes) > 0 {
+		gone = nil
+	}
+	return tapes, gone
 }
 
 // About tells what tapes are about, by branch; nil stands for all tapes and open forks. It

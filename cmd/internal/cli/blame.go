@@ -128,7 +128,7 @@ func (a *App) withFinder(ctx context.Context, store *repo.Store, project project
 		if err != nil {
 			return err
 		}
-		f.Tapes = []*repo.Tape{t}
+		f.Tapes = []string{t.Name()}
 	}
 	return a.withIndex(store, func(x *index.Index) error {
 		f.Index = x

@@ -144,19 +144,15 @@ func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Sear
 	if o.allTapes && o.tapeName != "" {
 		return usagef("--tape and --all-tapes exclude each other")
 	}
+	tapes := func() ([]*repo.Tape, error) { return catalog.All(ctx, store) }
 	if !o.allTapes {
 		t, err := o.openTape(ctx)
 		if err != nil {
 			return err
 		}
-		s.Tapes = []*repo.Tape{t}
+		s.Tapes, tapes = []string{t.Name()}, these(t)
 	}
-	err = o.known(ctx, func() ([]*repo.Tape, error) {
-		if o.allTapes {
-			return catalog.All(ctx, store)
-		}
-		return s.Tapes, nil
-	}, s.Query)
+	err = o.known(ctx, tapes, s.Query)
 	if err != nil {
 		return err
 	}

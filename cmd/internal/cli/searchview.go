@@ -38,10 +38,10 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	if len(res.Hits) == 0 {
 		switch {
 		case o.limit == 0:
-		case o.allTapes || !others(ctx, s):
+		case o.allTapes || !o.others(ctx):
 			o.tell("no hits")
 		default:
-			o.tell("no hits in the tape %s; --all-tapes searches the others, too", quoted(s.Tapes[0].Name()))
+			o.tell("no hits in the tape %s; --all-tapes searches the others, too", quoted(s.Tapes[0]))
 		}
 		return nil
 	}
@@ -87,8 +87,8 @@ func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[st
 }
 
 // others reports whether the workspace has other tapes than the one that was searched.
-func others(ctx context.Context, s index.Search) bool {
-	all, err := s.Tapes[0].Store().Tapes(ctx)
+func (o *searchOptions) others(ctx context.Context) bool {
+	all, err := o.store.Tapes(ctx)
 	return err == nil && len(all) > 1
 }
 

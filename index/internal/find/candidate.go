@@ -55,9 +55,9 @@ func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 	if c.entry, err = f.entry(ctx, c); err != nil {
 		return false, err
 	}
-	if f.s.Seen != nil {
+	if f.seen != nil {
 		var seen bool
-		if c.entry, seen = f.s.Seen(c.entry); !seen {
+		if c.entry, seen = f.seen(c.entry); !seen {
 			return false, nil
 		}
 	}

@@ -30,13 +30,13 @@ type scanned struct {
 	kind    string
 }
 
-// InFiles looks through the files themselves. Nothing is ranked: the newest comes first.
-func InFiles(ctx context.Context, s Search) (*Result, error) {
+// InFiles looks through the files of tapes themselves. Nothing is ranked: the newest comes first.
+func InFiles(ctx context.Context, all []*repo.Tape, s Search) (*Result, error) {
 	find, err := s.scanner()
 	if err != nil {
 		return nil, err
 	}
-	tapes, err := s.reached(ctx)
+	tapes, err := s.reached(ctx, all)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func InFiles(ctx context.Context, s Search) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []scanned
+	var matches []scanned
 	whole := true
 	for i, t := range tapes {
 		sc := &tapeScan{Search: s, rank: i, find: find}
@@ -53,19 +53,19 @@ func InFiles(ctx context.Context, s Search) (*Result, error) {
 			return nil, fmt.Errorf("search tape %q: %w", t.Name(), err)
 		}
 		whole = whole && sc.whole
-		all = append(all, found...)
+		matches = append(matches, found...)
 	}
-	slices.SortFunc(all, func(a, b scanned) int {
+	slices.SortFunc(matches, func(a, b scanned) int {
 		if len(tapes) == 1 { // dates may jump, ids do not
 			return cmp.Compare(b.id, a.id)
 		}
 		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.rank, b.rank), cmp.Compare(b.id, a.id))
 	})
-	out := &Result{Matches: len(all), Exact: whole}
+	out := &Result{Matches: len(matches), Exact: whole}
 	if s.Count {
 		return out, nil
 	}
-	if out.Hits, err = scanHits(ctx, s, tapes, find, all); err != nil || s.Context == 0 {
+	if out.Hits, err = scanHits(ctx, s, tapes, find, matches); err != nil || s.Context == 0 {
 		return out, err
 	}
 	return out, addNeighbours(ctx, s.Context, tapes, out.Hits)

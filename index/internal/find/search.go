@@ -28,7 +28,7 @@ const (
 	Regexp               // an RE2 regular expression
 )
 
-// Search says what to look for.
+// Search says what to look for, by names and values alone: whoever has the tapes can answer it.
 type Search struct {
 	Text string
 	How  How
@@ -38,21 +38,17 @@ type Search struct {
 	// no near ones where there is no hit.
 	Exact, AsSpelt bool
 
-	// Tapes are searched, each by Query's anchors, dates, kinds and roles. The limit counts
+	// Tapes are searched, by their names, each by Query's anchors, dates, kinds and roles. The limit counts
 	// hits. A fork has its parent's entries up to its base. With several tapes, those are
 	// left to the tape that they were written to, if that is one of them, and otherwise to
 	// one of the forks: no entry comes twice. Nil stands for all tapes and open forks.
-	Tapes []*repo.Tape
+	Tapes []string
 	Query repo.Query
 
 	// Own looks at what entries say, and not at the texts of their artifacts.
 	Own bool
 	// Types, if there are any, are kinds of entries and names of events: others are left out.
 	Types []string
-
-	// Seen, if there is one, says how the caller sees an entry that may match, and whether at all.
-	// Matches counts what is not seen, too. It is for Words.
-	Seen func(repo.Entry) (repo.Entry, bool)
 
 	// OnlyIDs leaves out of hits what entries say, for who reads them again: entries may be long.
 	OnlyIDs bool
@@ -122,10 +118,10 @@ type reached struct {
 }
 
 // reached resolves the query's anchors; tapes without them are left out, unless all are.
-func (s Search) reached(ctx context.Context) ([]reached, error) {
+func (s Search) reached(ctx context.Context, tapes []*repo.Tape) ([]reached, error) {
 	var out []reached
 	var missing error
-	for _, t := range s.Tapes {
+	for _, t := range tapes {
 		first, last, err := query.Range(ctx, (*workspace.Tape)(t), s.Query)
 		switch {
 		case errors.Is(err, repo.ErrNotFound):

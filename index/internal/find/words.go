@@ -14,9 +14,14 @@ import (
 
 // InIndex finds entries by their words. The index has everything of targets, which are the
 // tapes that are searched and what they are forks of. It is called in a transaction.
-func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has store.Has, s Search) (*Result, error) {
-	f := &finder{db: db, s: s, has: has, byNo: map[int64]store.Known{}, byBranch: make(map[string]*repo.Tape, len(targets)),
+// seen, if there is one, says how the caller sees an entry that may match, and whether at all.
+func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has store.Has, s Search, seen func(repo.Entry) (repo.Entry, bool)) (*Result, error) {
+	f := &finder{db: db, s: s, seen: seen, has: has, byNo: map[int64]store.Known{}, byBranch: make(map[string]*repo.Tape, len(targets)),
 		readers: readers{}, phases: map[phaseKey]store.Phase{}, names: map[int64]string{}, lines: map[int64]store.Line{}, commits: map[string]gitstore.Hash{}}
+	wanted := map[string]bool{}
+	for _, name := range s.Tapes {
+		wanted[name] = true
+	}
 	forks := false
 	for _, t := range targets {
 		f.byBranch[t.Tape.Branch()] = t.Tape
@@ -24,8 +29,8 @@ func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has sto
 			f.commits[t.Tape.Branch()] = t.Commit
 		}
 		forks = forks || t.Tape.IsFork()
-		if s.Tapes == nil {
-			f.s.Tapes = append(f.s.Tapes, t.Tape)
+		if s.Tapes == nil || wanted[t.Tape.Name()] {
+			f.tapes = append(f.tapes, t.Tape)
 		}
 	}
 	for _, k := range has {
@@ -44,6 +49,8 @@ func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has sto
 type finder struct {
 	db    *store.DB
 	s     Search
+	tapes []*repo.Tape // that are searched
+	seen  func(repo.Entry) (repo.Entry, bool)
 	query *query.Query
 	eval  *evaluator
 
@@ -102,8 +109,8 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 // placement finds where the entries that the query selects are stored.
 func (f *finder) placement(ctx context.Context) (placement, error) {
 	// Numbers of tapes mean nothing: they must not show in an answer.
-	f.s.Tapes = slices.SortedFunc(slices.Values(f.s.Tapes), func(a, b *repo.Tape) int { return cmp.Compare(a.Branch(), b.Branch()) })
-	tapes, err := f.s.reached(ctx)
+	slices.SortFunc(f.tapes, func(a, b *repo.Tape) int { return cmp.Compare(a.Branch(), b.Branch()) })
+	tapes, err := f.s.reached(ctx, f.tapes)
 	if err != nil {
 		return placement{}, err
 	}

@@ -158,7 +158,7 @@ func tapeSearch(ctx context.Context, t *repo.Tape, v searchParams) (any, error) 
 		return nil, err
 	}
 	x := index.New(t.Store(), nil)
-	res, err := x.Search(ctx, index.Search{Text: v.Query, Tapes: []*repo.Tape{t}, Query: q})
+	res, err := x.Search(ctx, index.Search{Text: v.Query, Tapes: []string{t.Name()}, Query: q})
 	if err = errors.Join(err, x.Close()); err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ func tapeSearch(ctx context.Context, t *repo.Tape, a searchArgs) (string, error)
 	q.Limit = repo.N(limit)
 	x := index.New(t.Store(), nil)
 	defer x.Close()
-	res, err := x.Search(ctx, index.Search{Text: a.Query, Tapes: []*repo.Tape{t}, Query: q, Width: pageBytes / limit / 2})
+	res, err := x.Search(ctx, index.Search{Text: a.Query, Tapes: []string{t.Name()}, Query: q, Width: pageBytes / limit / 2})
 	if err != nil {
 		return "", err
 	}

@@ -40,7 +40,8 @@ func searchHistory(c *call) (any, error) {
 		s.Newest, s.AsSpelt = true, true
 	}
 	var heavy error
-	s.Seen = func(e repo.Entry) (repo.Entry, bool) {
+	o := c.seenIndex(t)
+	o.Seen = func(e repo.Entry) (repo.Entry, bool) {
 		if heavy = cmp.Or(heavy, c.weigh(e)); heavy != nil {
 			return repo.Entry{}, false
 		}
@@ -49,8 +50,8 @@ func searchHistory(c *call) (any, error) {
 		}
 		return e, t.visible(e) && f.Keeps(e)
 	}
-	s.Tapes, s.Query.Limit, s.OnlyIDs = []*repo.Tape{t.Tape}, repo.N(limit), true
-	x := index.New(c.s.Store, c.seenIndex(t)) // it is for one goroutine, and opening it is cheap
+	s.Tapes, s.Query.Limit, s.OnlyIDs = []string{t.Name()}, repo.N(limit), true
+	x := index.New(c.s.Store, o) // it is for one goroutine, and opening it is cheap
 	defer x.Close()
 	res, err := x.Search(c.ctx(), s)
 	if err = cmp.Or(heavy, err); err != nil {
@@ -106,11 +107,11 @@ func (c *call) seesFilesOf(t sees, e repo.Entry) bool {
 	return true
 }
 
-// seenIndex is the index of what the caller sees; nil is that of all that stands there. A masked run
+// seenIndex is for the index of what the caller sees. A masked run
 // could else find out by its words, one beginning after the other, what is masked.
 func (c *call) seenIndex(t sees) *index.Options {
 	if t.full {
-		return nil
+		return &index.Options{}
 	}
 	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s 2 %x", c.s.Version, c.s.cursors.Sign("index")[:4]),
 		Entry: func(t *repo.Tape, e repo.Entry) repo.Entry { return c.s.mask.Entry(e, mask.Of(c.ctx(), t)) }}}

@@ -52,11 +52,7 @@ func (s *server) suggest(ctx context.Context, store *repo.Store, name string, er
 	if listErr != nil {
 		return err
 	}
-	var names []string
-	for _, t := range all {
-		names = append(names, t.Name())
-	}
-	if meant := catalog.Nearest(name, names); len(meant) > 0 {
+	if meant := catalog.Nearest(name, catalog.Names(all)); len(meant) > 0 {
 		return layout.NotFound("did you mean "+strings.Join(meant, " or ")+"?", "there is no tape %q", name)
 	}
 	return err

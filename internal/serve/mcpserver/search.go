@@ -103,7 +103,7 @@ func (f *finding) leaveOut(ctx context.Context) error {
 
 // find searches. Tapes that are damaged keep nobody from finding what is in the others.
 func (f *finding) find(ctx context.Context, search index.Search) (*index.Result, error) {
-	search.Tapes = f.tapes
+	search.Tapes = catalog.Names(f.tapes)
 	res, err := f.x.Search(ctx, search)
 	if !errors.Is(err, repo.ErrCorrupt) || len(f.tapes) == 1 {
 		return res, err
@@ -118,7 +118,7 @@ func (f *finding) find(ctx context.Context, search index.Search) (*index.Result,
 	for _, t := range tapes {
 		switch _, err := f.x.About(ctx, []*repo.Tape{t}); {
 		case err == nil:
-			search.Tapes = append(search.Tapes, t)
+			search.Tapes = append(search.Tapes, t.Name())
 		case errors.Is(err, repo.ErrCorrupt):
 			f.notes = append(f.notes, "damaged, and left out: "+line(t.Name()+": "+err.Error(), 200))
 		default:
@@ -172,11 +172,7 @@ func (f *finding) show(ctx context.Context, res *index.Result) (string, error) {
 // names are what may be written for the names of tapes.
 func (f *finding) names(ctx context.Context) (map[string]string, error) {
 	all, err := catalog.All(ctx, f.store)
-	var names []string
-	for _, t := range all {
-		names = append(names, t.Name())
-	}
-	return catalog.ShortNames(names), err
+	return catalog.ShortNames(catalog.Names(all)), err
 }
 
 func (f *finding) titles(ctx context.Context, hits []index.Hit) (map[string]string, error) {

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"html/template"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"tape/index"
-	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/store/about"
 	"tape/repo"
@@ -62,14 +62,11 @@ func (s *View) search(r *request) error {
 	for _, a := range facts {
 		byName[a.Name] = a
 	}
-	var tapes []*repo.Tape // nil: all
+	var tapes []string // nil: all
 	if d.Agent != "" || d.Project != "" || d.Tape != "" {
-		if tapes, err = catalog.All(r.Context(), r.space.store); err != nil {
-			return err
-		}
-		tapes = slices.DeleteFunc(tapes, func(t *repo.Tape) bool {
-			a := byName[t.Name()]
-			return d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || d.Tape != "" && t.Name() != d.Tape
+		tapes = slices.DeleteFunc(slices.AppendSeq([]string{}, maps.Keys(byName)), func(name string) bool {
+			a := byName[name]
+			return d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || d.Tape != "" && name != d.Tape
 		})
 	}
 	query.Limit = repo.N(hitsCounted)
@@ -148,7 +145,7 @@ func (s *View) find(r *request) error {
 	ids := []int64{}
 	if text := r.URL.Query().Get("q"); text != "" {
 		found, err := r.space.search(r.Context(), index.Search{Text: text, How: index.Substring, IgnoreCase: true, NoFold: true, Searches: true,
-			Tapes: []*repo.Tape{t}, Query: repo.Query{Limit: repo.N(most)}})
+			Tapes: []string{t.Name()}, Query: repo.Query{Limit: repo.N(most)}})
 		if err != nil {
 			return err
 		}

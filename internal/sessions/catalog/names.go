@@ -23,11 +23,7 @@ func Find(ctx context.Context, store *repo.Store, name string) (*repo.Tape, erro
 	if listErr != nil {
 		return nil, listErr
 	}
-	names := make([]string, len(tapes))
-	for i, t := range tapes {
-		names[i] = t.Name()
-	}
-	full, shortErr := FullName(names, strings.Split(name, "/"))
+	full, shortErr := FullName(Names(tapes), strings.Split(name, "/"))
 	switch {
 	case shortErr != nil:
 		return nil, shortErr
@@ -35,6 +31,18 @@ func Find(ctx context.Context, store *repo.Store, name string) (*repo.Tape, erro
 		return nil, err
 	}
 	return store.Tape(ctx, full)
+}
+
+// Names are those of tapes; of nil, nil.
+func Names(tapes []*repo.Tape) []string {
+	if tapes == nil {
+		return nil
+	}
+	names := make([]string, len(tapes))
+	for i, t := range tapes {
+		names[i] = t.Name()
+	}
+	return names
 }
 
 // FullName is the name whose parts, between slashes, begin with the given ones; "" if there is

@@ -53,7 +53,7 @@ type Turn struct {
 type Finder struct {
 	Store   *repo.Store
 	Index   *index.Index
-	Tapes   []*repo.Tape                                         // nil: all
+	Tapes   []string                                             // names; nil: all
 	About   func(context.Context) (map[string]about.Tape, error) // all tapes, by branch
 	Project string                                               // its directory, "" if there is none here
 	Home    string                                               // the project that the workspace is of, if that is known
@@ -278,12 +278,8 @@ func (f *Finder) ofProject(ctx context.Context) (tapes []about.Tape, err error) 
 			return nil, err
 		}
 	}
-	wanted := map[string]bool{}
-	for _, t := range f.Tapes {
-		wanted[t.Name()] = true
-	}
 	for branch, t := range f.about {
-		own := f.Tapes == nil && strings.HasPrefix(branch, "tape/") || wanted[t.Name] // else a fork, which is the tape's
+		own := f.Tapes == nil && strings.HasPrefix(branch, "tape/") || slices.Contains(f.Tapes, t.Name) // else a fork, which is the tape's
 		if own && t.Entries > 1 && f.within(t.Project) {
 			tapes = append(tapes, t)
 		}

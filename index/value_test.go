@@ -1,0 +1,30 @@
+package index
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"tape/internal/testkit"
+	"tape/repo"
+)
+
+// TestSearchIsAValue: what is looked for can be sent to somebody else, who answers the same.
+func TestSearchIsAValue(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	tp, other := openTape(t, s, ""), newTape(t, s, "other")
+	mustAppend(t, tp, repo.Message("user", "a needle"), repo.Message("assistant", "a needle, too"), repo.Event("needle", nil))
+	mustAppend(t, other, repo.Message("user", "another needle"))
+	asked := Search{Text: "needle", Tapes: named(tp), Newest: true, Query: repo.Query{Kinds: []string{repo.KindMessage}, Roles: []string{"user"},
+		Since: testkit.Clock().UTC().AddDate(-1, 0, 0), Limit: repo.N(5)}}
+	sent, err := json.Marshal(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Search
+	if err := json.Unmarshal(sent, &got); err != nil || !reflect.DeepEqual(got, asked) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	wantIDs(t, "as it was sent", mustSearch(t, testIndex(t, s), got).Hits, 2)
+}
