@@ -138,7 +138,7 @@ func (a *App) sameTape(hint string) string {
 	if a.tapeName == "" {
 		return hint
 	}
-	for _, command := range []string{"anchors lists", "info says", "archives lists", "artifact list", "log --graph", "reset --"} {
+	for _, command := range []string{"anchors lists", "info says", "archives lists", "artifact list", "reset --"} {
 		hint = strings.ReplaceAll(hint, "tape "+command, "tape --tape "+shellWord(a.tapeName)+" "+command)
 	}
 	return hint

@@ -120,7 +120,7 @@ func hintWords() map[layout.HintKind]string {
 		layout.ShareThere:    "to share tapes there: tape init, tape remote add origin {1}, tape push",
 		layout.ShowEntry:     "tape show @ID shows an entry",
 		layout.ShowFork:      "tape log --tape {1} shows it; choose another name, or discard it first",
-		layout.ShowMerged:    "tape log --graph shows what is merged",
+		layout.ShowMerged:    "git -C {1} log --graph --oneline shows what is merged",
 		layout.ShowRemote:    "tape remote list shows its address; give the new one another name, or remove that one: tape remote remove {1}",
 		layout.SwitchAway:    "first make another one current: tape switch NAME; or tape reset --archive starts this one over",
 		layout.SwitchTo:      "tape switch {1} makes it the current one",

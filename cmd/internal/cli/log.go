@@ -13,9 +13,9 @@ import (
 type logOptions struct {
 	*App
 	entryFilter
-	graph, all, allTapes bool
-	anchor, after        string
-	commit               string // of the project
+	all, allTapes bool
+	anchor, after string
+	commit        string // of the project
 
 	cmd *cobra.Command
 }
@@ -52,9 +52,6 @@ pipe or file nothing is left out or shortened.
 Anchors are named as tape anchors shows them: by name, by number (002), or as latest.
 With --all-tapes, the entries of all tapes are shown in the order of their dates.
 
-With --graph, show the commits of the tape and of its forks, the newest first: handoffs,
-checkpoints, where forks begin and where they were merged. -n bounds their number.
-
 With --commit, show what led to a commit of the project, over all tapes: from what a person
 asked to the commit. COMMIT is what git accepts there, such as an id, a branch or HEAD;
 elsewhere it is the id, or its beginning. See tape blame.`,
@@ -64,7 +61,6 @@ elsewhere it is the id, or its beginning. See tape blame.`,
   tape log --all-tapes --since 2h
   tape log --after implement --kind message --oneline
   tape log --since "last week" --until 2026-11-20 --json
-  tape log --graph -n 20
   tape log --commit HEAD`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.cmd = cmd
@@ -77,7 +73,6 @@ elsewhere it is the id, or its beginning. See tape blame.`,
 	f.StringVar(&o.after, "after", "", "show everything after the `ANCHOR`")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "show all tapes of the workspace")
 	f.StringVar(&o.commit, "commit", "", "show what led to the `COMMIT` of the project")
-	f.BoolVar(&o.graph, "graph", false, "show the history as a graph: one line for each commit, one column for each fork")
 	o.addFlags(cmd)
 	return cmd
 }
@@ -103,9 +98,6 @@ func (o *logOptions) query() (repo.Query, error) {
 func (o *logOptions) run(ctx context.Context) error {
 	if o.commit != "" {
 		return o.runCommit(ctx)
-	}
-	if o.graph {
-		return o.runGraph(ctx)
 	}
 	q, err := o.query()
 	if err != nil {

@@ -193,6 +193,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	out := &cliError{class: repo.ErrInvalid, msg: msg, usage: true}
 	if strings.HasPrefix(msg, "unknown shorthand") && strings.HasSuffix(cmd.Use, "QUERY") {
 		out.hint = "put -- before a query that begins with a dash"
+	} else if msg == "unknown flag: --graph" {
+		out.hint = "in the workspace's folder, which tape info names: git log --graph --oneline --branches"
 	}
 	return out
 }

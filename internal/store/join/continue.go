@@ -112,7 +112,7 @@ func AbortMerge(ctx context.Context, t *workspace.Tape) error {
 			return err
 		}
 		if len(heads) == 0 {
-			return layout.NotFound("", "git is not in the middle of a merge in %s", w.Wt.Dir).Try(layout.ShowMerged)
+			return layout.NotFound("", "git is not in the middle of a merge in %s", w.Wt.Dir).Try(layout.ShowMerged, w.Wt.Dir)
 		}
 		return abortMerge(ctx, w)
 	})

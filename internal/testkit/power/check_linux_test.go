@@ -48,7 +48,7 @@ func (w *world) anyOf(lines []string) string { return lines[w.rng.IntN(len(lines
 // readers are commands that change nothing of a tape.
 func readers() []string {
 	return []string{"log", "log --all --tape other", "search zqone", "search --all-tapes zqold", "search --regex zq", "search --sort newest zqtwo", "verify", "info", "tapes", "forks --all",
-		"forks --closed", "context", "export --tape old", "anchors", "archives --tape old", "diff HEAD", "log --graph --all-tapes", "index status", "show latest"}
+		"forks --closed", "context", "export --tape old", "anchors", "archives --tape old", "diff HEAD", "log --all-tapes", "index status", "show latest"}
 }
 
 // writers are commands that do.

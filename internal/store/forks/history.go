@@ -15,39 +15,15 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// The kinds of commits in a tape's history.
-const (
-	CommitStart      = "start"      // the tape's first
-	CommitHandoff    = "handoff"    // a phase ends, the next begins
-	CommitCheckpoint = "checkpoint" // entries, without an anchor
-	CommitFork       = "fork"       // a fork's first
-	CommitMerge      = "merge"      // a fork, or another side, comes in
-	CommitHand       = "hand"       // made with git
-)
-
 // Commit is a commit in the history of a tape and its forks.
 type Commit struct {
 	ID      string
 	Parents []string // the first one is what the commit continues
 	Tape    string   // the tape or fork that it was made on
 	Subject string
-	Kind    string   // one of the Commit constants
-	Anchor  string   // the name of the phase that is open then
-	Entries int64    // how many it adds
-	FirstID int64    // of what it adds; 0 if that is nothing
 	LastID  int64    // the last entry that it has; 0 if it does not say
 	Date    string   // when it was made
-	Author  string   // who made it, as Name <mail>
-	Tags    []string // that name it, without refs/tags/
 	Tips    []string // tapes and forks that end with it
-}
-
-// Subtitle is what a subject says behind its kind: a name, or how many entries.
-func (c Commit) Subtitle() string {
-	if rest, ok := strings.CutPrefix(c.Subject, c.Kind+": "); ok && c.Kind != CommitHand {
-		return rest
-	}
-	return c.Subject
 }
 
 // History yields the commits of the tape and of its open forks, and of those forks that
@@ -74,10 +50,6 @@ func history(ctx context.Context, t *workspace.Tape, yield func(Commit) bool) er
 			g.node(p).children++
 		}
 	}
-	tags, err := tagsByCommit(t.Store())
-	if err != nil {
-		return err
-	}
 	// A stack, so that the commits of a fork are not scattered among those of others. Of
 	// what ends in the same second, the tape itself comes first.
 	slices.Reverse(tips)
@@ -98,7 +70,6 @@ func history(ctx context.Context, t *workspace.Tape, yield func(Commit) bool) er
 		if err != nil {
 			return err
 		}
-		c.Tags = tags[h]
 		if !yield(c) {
 			return nil
 		}
@@ -178,70 +149,36 @@ func (g *graph) node(h gitstore.Hash) *node {
 	return n
 }
 
-// describe tells what a commit is: its trailers say it, unless it was made by hand.
+// describe tells what a commit is. Its trailers name its last entry, unless it was made by hand.
 func (g *graph) describe(h gitstore.Hash, n *node) (Commit, error) {
-	out := Commit{ID: h.String(), Subject: n.Subject(), Kind: CommitHand, Anchor: layout.DecodeTrailer(n.Trailer(layout.TrailerAnchor)),
-		Date: layout.FormatDate(n.Committer.When), Author: n.Author.Name + " <" + n.Author.Email + ">", Tips: g.tips[h]}
+	out := Commit{ID: h.String(), Tape: g.tapeOf(h), Subject: n.Subject(), Date: layout.FormatDate(n.Committer.When), Tips: g.tips[h]}
 	for _, p := range n.Parents {
 		out.Parents = append(out.Parents, p.String())
 	}
-	if out.Tape = g.tapeOf(h); n.Trailer(layout.TrailerName) != "" {
-		kind, _, _ := strings.Cut(out.Subject, ": ")
-		switch kind {
-		case CommitStart, CommitHandoff, CommitCheckpoint, CommitFork, CommitMerge:
-			out.Kind = kind
-		}
+	_, last, ok := strings.Cut(n.Trailer(layout.TrailerEntries), "-")
+	if !ok {
+		last = n.Trailer(layout.TrailerBase)
 	}
-	if first, last, ok := strings.Cut(n.Trailer(layout.TrailerEntries), "-"); ok {
-		out.FirstID, _ = strconv.ParseInt(first, 10, 64)
-		out.LastID, _ = strconv.ParseInt(last, 10, 64)
-	} else if base, err := strconv.ParseInt(n.Trailer(layout.TrailerBase), 10, 64); err == nil {
-		out.LastID = base
-	} else if err := g.look(&out, h, n); err != nil {
-		return out, err
+	var err error
+	if out.LastID, err = strconv.ParseInt(last, 10, 64); err != nil {
+		out.LastID, err = g.end(h)
 	}
-	if out.FirstID < 1 || out.LastID < out.FirstID {
-		out.FirstID = 0
-		return out, nil
-	}
-	out.Entries = out.LastID - out.FirstID + 1
-	return out, nil
+	return out, err
 }
 
-// look finds out what a commit made by hand adds. One that is not of a tape's form adds
-// nothing; what is wrong with it is for Verify to tell.
-func (g *graph) look(out *Commit, h gitstore.Hash, n *node) error {
-	last, anchor, err := g.end(h)
-	if errors.Is(err, layout.ErrCorrupt) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	out.LastID, out.Anchor = last, cmp.Or(out.Anchor, anchor)
-	before := int64(0)
-	if len(n.Parents) > 0 {
-		if before, _, err = g.end(n.Parents[0]); err != nil && !errors.Is(err, layout.ErrCorrupt) {
-			return err
-		}
-	}
-	out.FirstID = before + 1
-	return nil
-}
-
-// end returns a commit's last entry, and the name of its last phase.
-func (g *graph) end(h gitstore.Hash) (id int64, anchor string, err error) {
+// end returns a commit's last entry, 0 if the commit is not of a tape's form: Verify tells what is wrong with it.
+func (g *graph) end(h gitstore.Hash) (int64, error) {
 	v, err := snapshot.AtCommit(g.store, h)
-	if err != nil {
-		return 0, "", err
+	if err == nil {
+		var id int64
+		if id, err = snapshot.LastID(v, v.List[len(v.List)-1]); err == nil {
+			return id, nil
+		}
 	}
-	last := v.List[len(v.List)-1]
-	e, err := snapshot.ReadAnchor(v, last, "")
-	if err != nil {
-		return 0, "", err
+	if errors.Is(err, layout.ErrCorrupt) {
+		return 0, nil
 	}
-	id, err = snapshot.LastID(v, last)
-	return id, e.Anchor, err
+	return 0, err
 }
 
 // tapeOf is the tape that a commit was made on. One made by hand does not say: it is the
@@ -267,21 +204,4 @@ func (g *graph) tapeOf(h gitstore.Hash) string {
 		n.tape = name
 	}
 	return name
-}
-
-// tagsByCommit maps commits to the tags on them, in the order of their names.
-func tagsByCommit(s *workspace.Store) (map[gitstore.Hash][]string, error) {
-	tags, err := s.Git().Refs("refs/tags/")
-	if err != nil {
-		return nil, layout.Classify(err)
-	}
-	out := make(map[gitstore.Hash][]string, len(tags))
-	for _, tag := range tags {
-		h, err := s.Git().Peel(tag.Hash)
-		if err != nil {
-			continue // verify tells
-		}
-		out[h] = append(out[h], layout.ShortTag(tag.Name))
-	}
-	return out, nil
 }

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tape/internal/testkit"
+	"tape/repo"
+)
+
+// A fork that is closed while the forks are listed is left out, and the others are shown.
+func TestForksClosedBesideTheList(t *testing.T) {
+	store, _, err := repo.Init(t.Context(), t.TempDir()+"/ws", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := store.Tape(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 8; n++ {
+		f, err := m.Fork(t.Context(), fmt.Sprintf("x%d", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := testkit.AtLook(t.Context(), n, func() {
+			if err := f.Discard(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		a, _, _ := testApp(testkit.Clock())
+		stdout := &bytes.Buffer{}
+		a.out = bufio.NewWriterSize(stdout, 16)
+		o := &forksOptions{App: a, closed: true, all: true}
+		if err := o.run(ctx, store, nil); err != nil {
+			t.Errorf("closed at look %d: %v", n, err)
+		}
+		if n > 1 && !strings.Contains(stdout.String(), "main/x1 ") {
+			t.Errorf("closed at look %d: the list is\n%s", n, stdout)
+		}
+	}
+}
