@@ -72,9 +72,7 @@ func TestBytesSurvive(t *testing.T) {
 	again := storetest.Tape(t, storetest.New(t, nil), "")
 	odd := `{"kind":"message","x":1.0,"id":2,"payload":{"role":"user","content":"\u00e9"},"date":"2026-01-01T00:00:00Z"}`
 	d, err := layout.StoredLine([]byte(odd))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if e := storetest.Append(t, again, d)[0]; string(e.Raw) != odd {
 		t.Errorf("the line became %s", e.Raw)
 	}
@@ -105,9 +103,7 @@ func unescaped(t *testing.T, raw []byte) string {
 // TestRefusedEntries: what cannot be stored is refused, and nothing is written.
 func TestRefusedEntries(t *testing.T) {
 	s := storetest.New(t, nil)
-	if err := s.SetSetting("max_line", "2048"); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, s.SetSetting("max_line", "2048"))
 	tp := storetest.Tape(t, s, "")
 	deep := strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000)
 	for name, d := range map[string]repo.Draft{

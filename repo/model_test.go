@@ -85,17 +85,13 @@ func (m *model) compare(t *testing.T, tp *repo.Tape) {
 		}
 	}
 	info, err := tp.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if info.Entries != int64(len(m.entries)) || info.Anchors != m.phase() || info.Uncommitted != int64(len(m.entries)-m.committed) {
 		t.Fatalf("info says %d entries, %d anchors, %d uncommitted; want %d, %d, %d", info.Entries, info.Anchors, info.Uncommitted,
 			len(m.entries), m.phase(), len(m.entries)-m.committed)
 	}
 	archives, err := tp.Archives(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	var have, want []string
 	for _, a := range archives {
 		have = append(have, fmt.Sprint(a.Entries, "/", a.Anchors))

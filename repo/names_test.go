@@ -42,9 +42,7 @@ func TestAwkwardNames(t *testing.T) {
 		}
 	}
 	all, err := storetest.Reopen(t, s.Dir()).Tapes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for _, tp := range all {
 		if !made[tp.Name()] {
 			t.Errorf("there is a tape %.60q that nobody made", tp.Name())

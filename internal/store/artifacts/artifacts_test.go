@@ -109,9 +109,7 @@ func TestArtifactsInForks(t *testing.T) {
 	before := storetest.AddArtifact(t, main, "before", "before the fork")
 	storetest.Append(t, main, storetest.ReferTo("one", before))
 	f, err := main.Fork(t.Context(), "try")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	storetest.WantArtifact(t, f, before, "before the fork")
 	own := storetest.AddArtifact(t, f, "own", "of the fork")
 	storetest.Append(t, f, storetest.ReferTo("two", own, before))

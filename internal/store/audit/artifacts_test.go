@@ -18,18 +18,14 @@ func TestVerifyFindsDamagedArtifacts(t *testing.T) {
 		for _, commit := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s committed=%v", what, commit), func(t *testing.T) {
 				s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, err)
 				tp := storetest.Tape(t, s, "main")
 				a := storetest.AddArtifact(t, tp, "x", "whole")
 				storetest.Append(t, tp, storetest.ReferTo("look", a))
 				if commit {
 					storetest.Handoff(t, tp, "next")
 				}
-				if err := damage(filepath.Join(s.Dir(), "anchors/001_session-start", layout.ArtifactsDir, a.SHA256)); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, damage(filepath.Join(s.Dir(), "anchors/001_session-start", layout.ArtifactsDir, a.SHA256)))
 				report, err := s.Verify(t.Context())
 				if err != nil || report.OK {
 					t.Errorf("verify finds nothing: %v", err)

@@ -116,9 +116,7 @@ func wantRefused(t *testing.T, k hostile.Case, failed map[string]error) {
 func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	fetch := exec.Command("git", "-C", s.Dir(), "-c", "fetch.fsckObjects=false", "fetch", "-q", "--no-tags", "--", dir,
 		"+refs/heads/*:"+remoteNamespace+"heads/*", "+refs/tags/*:"+remoteNamespace+"tags/*", "+"+layout.ArchivePrefix+"*:"+remoteNamespace+"archive/*")
 	if out, err := fetch.CombinedOutput(); err != nil {
@@ -129,9 +127,7 @@ func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 	}
 	refs := map[string]string{}
 	all, err := storetest.Inner(s).Git().Refs(remoteNamespace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for _, ref := range all {
 		name := "refs/" + strings.TrimPrefix(ref.Name, remoteNamespace)
 		refs[strings.Replace(name, "refs/archive/", layout.ArchivePrefix, 1)] = ref.Hash.String()
@@ -202,9 +198,7 @@ func TestIncomingContinues(t *testing.T) {
 			storetest.WantIs(t, err, repo.ErrConflict)
 		}
 		c, err := storetest.Inner(s).Git().Commit(at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if len(c.Parents) == 0 {
 			break
 		}

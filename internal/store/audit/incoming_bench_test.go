@@ -18,9 +18,7 @@ import (
 func incomingStore(t testing.TB, bytes, handoffs int) *repo.Store {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	tp := storetest.Tape(t, s, "main")
 	words := strings.Fields("the store opens its branch and reads every phase before an anchor is written so that nothing is lost when it stops")
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -54,15 +52,11 @@ func BenchmarkIncoming(b *testing.B) {
 			s := incomingStore(b, size.bytes, size.handoffs)
 			tp := storetest.Tape(b, s, "main")
 			head, err := storetest.InnerTape(tp).Head()
-			if err != nil {
-				b.Fatal(err)
-			}
+			storetest.Must(b, err)
 			b.SetBytes(int64(size.bytes))
 			for b.Loop() {
 				s := storetest.Reopen(b, s.Dir())
-				if err := audit.NewIncomingCheck(storetest.Inner(s)).Check(b.Context(), layout.Incoming{Ref: storetest.InnerTape(tp).Ref(), New: head}); err != nil {
-					b.Fatal(err)
-				}
+				storetest.Must(b, audit.NewIncomingCheck(storetest.Inner(s)).Check(b.Context(), layout.Incoming{Ref: storetest.InnerTape(tp).Ref(), New: head}))
 			}
 		})
 	}

@@ -43,25 +43,6 @@ func TestInterruptedThenCommittedByHand(t *testing.T) {
 	}
 }
 
-// TestSoftReset: somebody takes a handoff's commit back and leaves its folder. What the
-// closed phase got is in the next commit, and the tag moves there.
-func TestSoftReset(t *testing.T) {
-	s := storetest.New(t, nil)
-	tp := storetest.Tape(t, s, "main")
-	storetest.Append(t, tp, repo.Message("user", "one"))
-	storetest.Handoff(t, tp, "two")
-	storetest.Git(t, s.Dir(), "reset", "--quiet", "--soft", "HEAD~1")
-	storetest.Append(t, tp, repo.Message("user", "two"))
-	storetest.Checkpoint(t, tp)
-	if got := storetest.Git(t, s.Dir(), "ls-tree", "-r", "--name-only", "HEAD", "anchors/001_session-start"); got == "" ||
-		storetest.Git(t, s.Dir(), "show", "HEAD:anchors/001_session-start/messages.jsonl") == "" {
-		t.Errorf("the commit has %s", got)
-	}
-	if report, err := s.Verify(t.Context()); err != nil || !report.OK {
-		t.Errorf("verify: %+v, %v", report, err)
-	}
-}
-
 // TestLockFileRemovedWhileWaiting: a lock file that somebody removes while others wait for it does
 // not let two of them in.
 func TestLockFileRemovedWhileWaiting(t *testing.T) {
@@ -69,9 +50,7 @@ func TestLockFileRemovedWhileWaiting(t *testing.T) {
 	tp := storetest.Tape(t, s, "main")
 	storetest.Append(t, tp, repo.Message("user", "one"))
 	tx, err := writer.Begin(t.Context(), storetest.InnerTape(tp))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	done := make(chan error)
 	go func() {
 		_, err := tp.Append(t.Context(), nil, repo.Message("user", "three"))
@@ -83,9 +62,7 @@ func TestLockFileRemovedWhileWaiting(t *testing.T) {
 	if _, err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, <-done)
 	storetest.Remove(t, journal.LockPath(storetest.InnerTape(tp)))
 	storetest.Append(t, tp, repo.Message("user", "four"))
 	if got := storetest.Entries(t, tp, repo.Query{}); len(got) != 5 {

@@ -1,9 +1,11 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
+	"tape/internal/git/disk"
 	"testing"
 )
 
@@ -31,5 +33,52 @@ func TestUnreadable(t *testing.T) {
 	}
 	if st, ok, err := Peek(empty); !ok || st.Count != 0 || err != nil {
 		t.Errorf("an empty file: %v, %v, %v", st, ok, err)
+	}
+}
+
+// TestTornRecord: what a crash does to the record that is being written, the last synced one is read.
+func TestTornRecord(t *testing.T) {
+	f, err := (&disk.FS{}).OpenFile(filepath.Join(t.TempDir(), "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	last := uint64(0)
+	for id := int64(1); id <= 8; id++ {
+		sync := id%3 == 0
+		if err := Save(f, Record{LastID: id, Anchor: "secret"}, sync); err != nil {
+			t.Fatal(err)
+		}
+		st, ok, err := Read(f)
+		if !ok || err != nil || st.LastID != id || st.Count <= last || st.Synced != sync {
+			t.Fatalf("record %d is read as %+v, %v, %v", id, st, ok, err)
+		}
+		last = st.Count
+		if sync || id < 3 {
+			continue
+		}
+		slot := int64(st.Count%2) * slotSize
+		torn := make([]byte, 20)
+		if _, err := f.ReadAt(torn, slot); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt([]byte("\x00\x00garbage"), slot); err != nil {
+			t.Fatal(err)
+		}
+		if st, ok, err := Read(f); !ok || err != nil || st.LastID != id/3*3 {
+			t.Errorf("with record %d torn, %+v is read: %v, %v", id, st, ok, err)
+		}
+		if _, err := f.WriteAt(torn, slot); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Scrub(f, Record{LastID: 9}); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := os.ReadFile(f.Name()); err != nil || bytes.Contains(raw, []byte("secret")) {
+		t.Errorf("scrubbed, and of older records there is %q, %v", raw, err)
+	}
+	if st, ok, err := Read(f); !ok || err != nil || st.LastID != 9 {
+		t.Errorf("scrubbed, and read as %+v, %v, %v", st, ok, err)
 	}
 }

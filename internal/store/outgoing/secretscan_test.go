@@ -22,9 +22,7 @@ func mustScan(t testing.TB, s *repo.Store, tips, known []gitstore.Hash) []outgoi
 	c := outgoing.NewSecretScan(storetest.Inner(s))
 	c.Know(known...)
 	found, err := c.Look(t.Context(), "main", tips)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return found
 }
 
@@ -75,9 +73,7 @@ func TestScanFindsWhatIsNew(t *testing.T) {
 	}
 
 	for _, f := range mustScan(t, s, []gitstore.Hash{third}, nil) {
-		if err := storetest.Inner(s).AllowSecret(f.Fingerprint); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, storetest.Inner(s).AllowSecret(f.Fingerprint))
 	}
 	wantFound(t, mustScan(t, s, []gitstore.Hash{third}, nil))
 }
@@ -90,9 +86,7 @@ func TestScanForksAndTags(t *testing.T) {
 	storetest.Append(t, tp, repo.Message("user", storetest.Secret("1")))
 	storetest.Checkpoint(t, tp)
 	f, err := tp.Fork(t.Context(), "try")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	storetest.Append(t, f, repo.Message("user", "in the fork "+storetest.Secret("2")))
 	storetest.Append(t, tp, repo.Message("user", "meanwhile"))
 	storetest.Checkpoint(t, tp)
@@ -105,20 +99,14 @@ func TestScanForksAndTags(t *testing.T) {
 	wantFound(t, mustScan(t, s, []gitstore.Hash{merged}, []gitstore.Hash{known}), "3 github-token payload.content", "4 github-token payload.content")
 
 	h, err := tp.Handoff(t.Context(), repo.Anchor{Name: "next", Summary: "use " + storetest.Secret("3")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	tag, err := storetest.Inner(s).Git().Ref("refs/tags/" + h.Tag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	wantFound(t, mustScan(t, s, []gitstore.Hash{tag, storetest.Head(t, tp)}, []gitstore.Hash{merged}), "5 github-token payload.state.summary")
 	wantFound(t, mustScan(t, s, []gitstore.Hash{tag}, []gitstore.Hash{storetest.Head(t, tp)}), "0 github-token message")
 	storetest.Git(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org", "tag", "-a", "-m", "tagged "+storetest.Secret("4"), "own-tag", tag.String())
 	own, err := storetest.Inner(s).Git().Ref("refs/tags/own-tag")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	wantFound(t, mustScan(t, s, []gitstore.Hash{own}, []gitstore.Hash{tag, storetest.Head(t, tp)}), "0 github-token message")
 }
 
@@ -155,9 +143,7 @@ func TestScanWhatIsNoTape(t *testing.T) {
 
 	// Fails closed.
 	blob := storetest.Git(t, dir, "rev-parse", "HEAD:notes.txt")
-	if err := storetest.Inner(s).FS().Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Inner(s).FS().Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])))
 	c := outgoing.NewSecretScan(storetest.Inner(s))
 	c.Know(three)
 	_, err = c.Look(t.Context(), "main", []gitstore.Hash{four})
@@ -198,9 +184,7 @@ func TestScanIsComplete(t *testing.T) {
 	storetest.Checkpoint(t, tp)
 	last := storetest.Head(t, tp)
 	found, err := outgoing.NewSecretScan(storetest.Inner(s)).Look(t.Context(), "main", []gitstore.Hash{last})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	got := map[int64]bool{}
 	for _, f := range found {
 		if got[f.Entry] {

@@ -23,9 +23,7 @@ func purgeFaultStore(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "ws")
 	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	m := storetest.Tape(t, s, "main")
 	storetest.Append(t, m, repo.Message("user", storetest.Leak(1)))
 	storetest.Handoff(t, m, "second")
@@ -53,9 +51,7 @@ func TestSoakPurgeFaults(t *testing.T) {
 	storetest.CopyTree(t, dir, kept)
 	s := storetest.OpenFaulty(t, dir, nil)
 	old := storetest.AllLines(t, s)
-	if err := purge(s); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, purge(s))
 	storetest.Healthy(t, dir)
 	done := storetest.AllLines(t, s)
 
@@ -144,9 +140,7 @@ func TestSoakPurgeCutOffThenAppend(t *testing.T) {
 	rng := testkit.Random(t)
 	dir := filepath.Join(t.TempDir(), "ws")
 	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	m := storetest.Tape(t, s, "main")
 	storetest.Append(t, m, repo.Message("user", "one "+storetest.Leak(1)))
 	storetest.Handoff(t, m, "with "+storetest.Leak(1))

@@ -31,9 +31,7 @@ func TestFollowPurge(t *testing.T) {
 			storetest.WantNowhere(t, m.Store().Dir(), storetest.Leak(1))
 			storetest.Healthy(t, m.Store().Dir())
 			common, err := lineage.CommonCommit(storetest.Inner(m.Store()), storetest.Head(t, m), next)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			at, err := snapshot.LastOf(storetest.Inner(m.Store()), common)
 			if last := storetest.Entries(t, m, repo.Query{}); err != nil || at != last[len(last)-1].ID-1 {
 				t.Errorf("they part at entry %d: %v", at, err)
@@ -60,9 +58,7 @@ func TestFollowPurgeOfTexts(t *testing.T) {
 	purgeKeys(t, theirs, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	next := storetest.FetchFrom(t, m, theirs)
 	blind := storetest.LeakFinder{Pattern: regexp.MustCompile(`^there is none$`)}
-	if err := purge.FollowPurge(t.Context(), storetest.InnerTape(m), old, next, repo.PurgeOptions{Find: blind}); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, purge.FollowPurge(t.Context(), storetest.InnerTape(m), old, next, repo.PurgeOptions{Find: blind}))
 	storetest.WantNowhere(t, dir, secret)
 	storetest.WantClean(t, dir)
 }

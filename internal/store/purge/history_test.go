@@ -223,9 +223,7 @@ func TestPurgeBesideWriters(t *testing.T) {
 		}
 	}
 	close(stop)
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, group.Wait())
 	for i, name := range names {
 		var got []string
 		for _, e := range storetest.Entries(t, storetest.Tape(t, s, name), repo.Query{}) {

@@ -34,9 +34,7 @@ func TestPurgeEntry(t *testing.T) {
 		storetest.Git(t, s.Dir(), "update-ref", ref, "tape/main")
 	}
 	storetest.WriteFile(t, filepath.Join(s.Dir(), ".git", "FETCH_HEAD"), []byte(storetest.Git(t, s.Dir(), "rev-parse", "tape/main")+"\t\tbranch 'tape/main'\n"))
-	if err := os.MkdirAll(storetest.Inner(s).PrivatePath(layout.TornDirName), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.MkdirAll(storetest.Inner(s).PrivatePath(layout.TornDirName), 0o700))
 	storetest.WriteFile(t, storetest.Inner(s).PrivatePath(layout.TornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"kind":"message","payload":{"content":"`+storetest.Leak(1)))
 	old := storetest.Git(t, s.Dir(), "rev-parse", "tape/main")
 	oldBlob := storetest.Git(t, s.Dir(), "rev-parse", "tape/main:anchors/002_second/messages.jsonl")
@@ -100,9 +98,7 @@ func TestPurgeForks(t *testing.T) {
 	storetest.Merge(t, storetest.Tape(t, s, "main/merged"), join.Options{})
 	storetest.Merge(t, storetest.Tape(t, s, "main/kept"), join.Options{Keep: true})
 	storetest.Merge(t, storetest.Tape(t, s, "main/summed"), join.Options{Summary: "it did not work"})
-	if err := storetest.Tape(t, s, "main/dropped").Discard(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Tape(t, s, "main/dropped").Discard(t.Context()))
 	nested := storetest.Fork(t, storetest.Tape(t, s, "main/open"), "deeper", "")
 	storetest.Append(t, nested, repo.Message("user", "deeper"))
 	storetest.Handoff(t, m, "then")

@@ -79,9 +79,7 @@ func manyCopies(t *testing.T) (m *repo.Tape, secret string) {
 	storetest.Append(t, open, repo.Message("user", "in an open one: "+secret))
 	storetest.Append(t, m, repo.Message("user", "not committed: "+secret))
 	git("update-ref", "--create-reflog", "-m", "about "+secret, "refs/heads/mine", "tape/main")
-	if err := os.MkdirAll(storetest.Inner(s).PrivatePath(layout.TornDirName), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.MkdirAll(storetest.Inner(s).PrivatePath(layout.TornDirName), 0o700))
 	storetest.WriteFile(t, storetest.Inner(s).PrivatePath(layout.TornDirName, "main~001~messages.jsonl~x"), []byte(`{"id":9,"payload":{"content":"`+secret))
 	cmd := exec.Command("git", "-C", s.Dir(), "hash-object", "-w", "--stdin")
 	cmd.Stdin = strings.NewReader("nobody names this: " + secret)
@@ -145,14 +143,10 @@ func TestPurgeTexts(t *testing.T) {
 func TestPurgeForeignFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	s, _, err := repo.Init(t.Context(), dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	m, secret := storetest.Tape(t, s, "main"), storetest.Leak(6)
 	folder := "notes-" + secret
-	if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 	for _, name := range []string{"a-" + secret, secret + ".txt", "zz"} {
 		storetest.WriteFile(t, filepath.Join(dir, folder, name), []byte("it says "+secret+"\n"))
 	}
@@ -163,9 +157,7 @@ func TestPurgeForeignFiles(t *testing.T) {
 	if left := strings.Join(done.Left, "\n"); strings.Count(left, "does not belong to a tape: remove it") != 3 || strings.Contains(left, "clone again") {
 		t.Errorf("left:\n%s", left)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.RemoveAll(filepath.Join(dir, folder)))
 	storetest.WantNowhere(t, dir, secret)
 	name := "redacted-key-" + storetest.Print("key", secret)
 	want := fmt.Sprintf("notes-%s/a-%s\nnotes-%s/%s.txt\nnotes-%s/zz", name, name, name, name, name)
@@ -228,9 +220,7 @@ func TestPurgeOthers(t *testing.T) {
 	storetest.Append(t, m, repo.Message("user", "the key="+storetest.Leak(1)))
 	for _, name := range []string{"told", "not told", "clean", "forked"} {
 		o, err := s.CreateTape(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		storetest.Append(t, o, repo.Message("user", "the key="+storetest.Leak(2)))
 		storetest.Checkpoint(t, o)
 	}

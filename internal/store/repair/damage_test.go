@@ -39,9 +39,7 @@ func newDamaged(t *testing.T) damaged {
 func newWhole(t *testing.T) *repo.Store {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	tp := storetest.Tape(t, s, "")
 	call := repo.Draft{Kind: repo.KindToolCall, Payload: []byte(`{"calls":[]}`)}
 	storetest.Append(t, tp, repo.Message("user", "two"), repo.Message("user", "three"), call, repo.Event("five", nil), repo.Message("user", "six"))
@@ -81,9 +79,7 @@ func (d damaged) cut(t *testing.T, name string, bytesOff int) {
 	if err == nil {
 		err = os.Truncate(d.file(name), st.Size()-int64(bytesOff))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 }
 
 func (d damaged) add(t *testing.T, name, text string) {
@@ -280,9 +276,7 @@ func TestTornLine(t *testing.T) {
 			d.add(t, openPhase+"messages.jsonl", torn)
 			warned := []string{}
 			s, err := repo.Open(t.Context(), d.Dir(), &repo.Options{Warn: func(m string) { warned = append(warned, m) }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			tp := storetest.Tape(t, s, "")
 			if got := len(storetest.Entries(t, tp, repo.Query{})); got != 14 {
 				t.Errorf("readers see %d entries, want 14", got)
@@ -344,9 +338,7 @@ func TestDamagedGit(t *testing.T) {
 			t.Errorf("the error does not name the file: %v", err)
 		}
 		report, err := s.Verify(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return strings.HasSuffix(p.File, ":tape.json") }) {
 			t.Errorf("verify says %v", report.Problems)
 		}
@@ -390,9 +382,7 @@ func TestDamagedGit(t *testing.T) {
 		storetest.Git(t, d.Dir(), "tag", "-f", "anchor/main/002_work", "HEAD~1")
 		storetest.Git(t, d.Dir(), "tag", "anchor/main/009_mine")
 		report, err := storetest.Reopen(t, d.Dir()).Verify(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		for _, tag := range []string{"002_work", "009_mine"} {
 			if !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return strings.HasSuffix(p.File, "anchor/main/"+tag) }) {
 				t.Errorf("verify does not name %s: %v", tag, report.Problems)
@@ -429,9 +419,7 @@ func TestDamagedGit(t *testing.T) {
 		d := newDamaged(t)
 		storetest.WriteFile(t, d.file(".git/tape/config.json"), []byte(`{"tape":"main","future":{"a":1.0}}`))
 		s := storetest.Reopen(t, d.Dir())
-		if err := s.SetSetting("commit", "turn"); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, s.SetSetting("commit", "turn"))
 		if raw := storetest.ReadFile(t, d.file(".git/tape/config.json")); !bytes.Contains(raw, []byte(`1.0`)) {
 			t.Errorf("lost what is unknown: %s", raw)
 		}

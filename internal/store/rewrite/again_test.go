@@ -24,9 +24,7 @@ func TestCheckPurged(t *testing.T) {
 	}
 	head := storetest.Head(t, m)
 	before, err := storetest.Inner(m.Store()).Git().Commit(head)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	check("the whole", head, next, []int64{3, 4, 5}, true)
 	check("what was older", before.Parents[0], next, []int64{3, 4, 5}, true)
 	check("the other way round", next, head, nil, false)
@@ -73,12 +71,8 @@ func TestCheckPurgedForged(t *testing.T) {
 		}
 		batch := storetest.Inner(theirs.Store()).Git().NewBatch()
 		r := rewrite.NewRewriter(storetest.Inner(theirs.Store()), k, batch.Put)
-		if err := r.History(t.Context(), next, false); err != nil {
-			t.Fatal(err)
-		}
-		if err := batch.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, r.History(t.Context(), next, false))
+		storetest.Must(t, batch.Flush(t.Context()))
 		if r.To(next) == next {
 			t.Fatalf("%s: nothing was changed", name)
 		}
@@ -90,9 +84,7 @@ func TestCheckPurgedForged(t *testing.T) {
 		}
 		// Where the old commits are known, verify tells.
 		problems, err := audit.Problems(t.Context(), storetest.Inner(m.Store()), storetest.InnerTape(m), r.To(next), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if len(problems) != 1 || !strings.Contains(problems[0].Message, "history was rewritten") {
 			t.Errorf("%s: verify says %v", name, problems)
 		}

@@ -21,9 +21,7 @@ func TestPurgeWhole(t *testing.T) {
 	storetest.Append(t, m, repo.Message("user", secret),
 		repo.Draft{Kind: repo.KindToolCall, Payload: []byte(`{"calls":[{"id":"c1","type":"function","function":{"name":"run","arguments":"{\"x\":\"` + secret + `\"}"}}],"n":1.0}`)})
 	_, err := m.Handoff(t.Context(), repo.Anchor{Name: "next", State: []byte(`{"todo":["` + secret + `",1]}`), Summary: secret})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if _, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}}); !errors.Is(err, repo.ErrNotFound) || !strings.Contains(fmt.Sprint(repo.Hints(err)), "purge-whole") {
 		t.Fatalf("without Whole: %v", err)
 	}
@@ -108,9 +106,7 @@ func TestPurgeSignatures(t *testing.T) {
 		h := gitstore.HashObject(gitstore.KindCommit, []byte(signed))
 		batch := storetest.Inner(s).Git().NewBatch()
 		batch.Put(gitstore.KindCommit, []byte(signed))
-		if err := batch.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, batch.Flush(t.Context()))
 		storetest.Git(t, s.Dir(), "update-ref", storetest.InnerTape(m).Ref(), h.String())
 	}
 	storetest.Append(t, m, repo.Message("user", "one"))

@@ -22,9 +22,7 @@ func scannedTape(t *testing.T, disk bool) *repo.Tape {
 	t.Helper()
 	s := storetest.New(t, nil)
 	tp, err := s.CreateTape(t.Context(), "other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	at := testkit.Clock()
 	kinds := []string{repo.KindMessage, repo.KindToolCall, repo.KindEvent, repo.KindError, "custom"}
 	for phase := range 6 {
@@ -77,14 +75,10 @@ func TestFilesAndRange(t *testing.T) {
 			var buf []byte
 			for i := range files.Len() {
 				f, err := files.Read(i, buf)
-				if err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, err)
 				for at := 0; at < len(f.Data); at += bytes.IndexByte(f.Data[at:], '\n') + 1 {
 					e, err := f.Entry(at)
-					if err != nil {
-						t.Fatal(err)
-					}
+					storetest.Must(t, err)
 					e.At.Line = bytes.Count(f.Data[:at], []byte("\n"))
 					if q.Keep(e) {
 						got = append(got, e)
@@ -97,9 +91,7 @@ func TestFilesAndRange(t *testing.T) {
 				t.Fatalf("%s: the files have %v, want %v", show(q), storetest.IDs(got), storetest.IDs(want))
 			}
 			first, last, err := query.Range(t.Context(), storetest.InnerTape(tp), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			within := repo.Query{After: q.After, From: q.From, To: q.To, Inclusive: q.Inclusive, Phase: q.Phase}
 			span := storetest.Entries(t, tp, within)
 			for _, e := range span {
@@ -122,9 +114,7 @@ func TestFilesAndRange(t *testing.T) {
 func TestFilesAndTornLine(t *testing.T) {
 	t.Parallel()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	tp := storetest.Tape(t, s, "")
 	storetest.Append(t, tp, repo.Message("user", "whole"))
 	path := filepath.Join(s.Dir(), layout.AnchorsDir, "001_session-start", "messages.jsonl")
@@ -132,13 +122,9 @@ func TestFilesAndTornLine(t *testing.T) {
 	read := func() []byte {
 		t.Helper()
 		files, err := query.FilesOf(t.Context(), storetest.InnerTape(tp), repo.Query{Kinds: []string{repo.KindMessage}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		f, err := files.Read(files.Len()-1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if len(f.Data) > len(good) {
 			_, err := f.Entry(len(good))
 			var damage *repo.CorruptError

@@ -214,9 +214,7 @@ func TestForkFilters(t *testing.T) {
 		grow(m, 5)
 		grow(f, 20)
 		base, err := f.Base(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		inFork, inMain := storetest.Entries(t, f, repo.Query{}), storetest.Entries(t, m, repo.Query{})
 		for i := range int(base.Entry) {
 			if !bytes.Equal(inFork[i].Raw, inMain[i].Raw) || inFork[i].Anchor != inMain[i].Anchor {

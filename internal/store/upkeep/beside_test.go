@@ -33,9 +33,7 @@ func TestWritersBesidePrune(t *testing.T) {
 		storetest.Append(t, main, repo.Message("user", fmt.Sprint(i)))
 		storetest.Handoff(t, main, fmt.Sprint("phase ", i))
 		fork, err := main.Fork(t.Context(), fmt.Sprint("f", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		storetest.Append(t, fork, repo.Message("user", "in the fork"))
 		storetest.Merge(t, fork, join.Options{})
 	}

@@ -27,15 +27,11 @@ func TestGCWorktrees(t *testing.T) {
 	storetest.Append(t, main, repo.Message("user", "one"))
 	storetest.Handoff(t, main, "second")
 	other, err := s.CreateTape(t.Context(), "other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	storetest.Append(t, other, repo.Message("user", "in other"), repo.Event("step", nil))
 	storetest.Checkpoint(t, other)
 	fork, err := main.Fork(t.Context(), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	storetest.Append(t, fork, repo.Message("user", "in the fork"))
 	storetest.Checkpoint(t, fork)
 	before, inFork := storetest.MustPicture(t, s), storetest.Lines(storetest.Entries(t, fork, repo.Query{}))
@@ -92,21 +88,23 @@ func TestGCKeeps(t *testing.T) {
 		}, reason: "not committed"},
 		"a file": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
 			storetest.WriteFile(t, filepath.Join(dir, "NOTES"), []byte("mine"))
-		}, reason: "NOTES", undo: func(t *testing.T, _ *repo.Store, dir string) { removeFile(t, filepath.Join(dir, "NOTES")) }},
+		}, reason: "NOTES", undo: func(t *testing.T, _ *repo.Store, dir string) { storetest.Remove(t, filepath.Join(dir, "NOTES")) }},
 		"a file that git ignores": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
 			storetest.WriteFile(t, filepath.Join(dir, "index.db-mine"), []byte("mine"))
-		}, reason: "index.db-mine", undo: func(t *testing.T, _ *repo.Store, dir string) { removeFile(t, filepath.Join(dir, "index.db-mine")) }},
+		}, reason: "index.db-mine", undo: func(t *testing.T, _ *repo.Store, dir string) {
+			storetest.Remove(t, filepath.Join(dir, "index.db-mine"))
+		}},
 		"a file in a closed phase": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
 			storetest.WriteFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl~"), []byte("mine"))
 		}, reason: "messages.jsonl~", undo: func(t *testing.T, _ *repo.Store, dir string) {
-			removeFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl~"))
+			storetest.Remove(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl~"))
 		}},
 		"a change in a closed phase": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
 			file := filepath.Join(dir, "anchors/001_session-start/messages.jsonl")
 			storetest.WriteFile(t, file, []byte(strings.Replace(string(storetest.ReadFile(t, file)), "first", "FIRST", 1)))
 		}, reason: "messages.jsonl is not as it was committed", undo: restoreAll},
 		"a file that somebody took away": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
-			removeFile(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl"))
+			storetest.Remove(t, filepath.Join(dir, "anchors/001_session-start/messages.jsonl"))
 		}, reason: "was removed", undo: restoreAll},
 		"something staged": {do: func(t *testing.T, _ *repo.Store, _ *repo.Tape, dir string) {
 			file := filepath.Join(dir, "tape.json")
@@ -131,9 +129,7 @@ func TestGCKeeps(t *testing.T) {
 			t.Parallel()
 			s := storetest.New(t, nil)
 			other, err := s.CreateTape(t.Context(), "other")
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			storetest.Append(t, other, repo.Message("user", "first"))
 			storetest.Handoff(t, other, "second")
 			dir := other.WorkTree()
@@ -157,13 +153,6 @@ func restoreAll(t *testing.T, _ *repo.Store, dir string) {
 	storetest.Git(t, dir, "reset", "-q", "--hard")
 }
 
-func removeFile(t *testing.T, path string) {
-	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // filesBelow lists a workspace's files outside of .git with their sizes.
 func filesBelow(t *testing.T, dir string) string {
 	t.Helper()
@@ -180,9 +169,7 @@ func filesBelow(t *testing.T, dir string) string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return b.String()
 }
 
@@ -190,15 +177,11 @@ func filesBelow(t *testing.T, dir string) string {
 func TestGCIdle(t *testing.T) {
 	s := storetest.New(t, nil)
 	other, err := s.CreateTape(t.Context(), "other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	storetest.Append(t, other, repo.Message("user", "first"))
 	storetest.Checkpoint(t, other)
 	later, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Now: func() time.Time { return time.Now().Add(23 * time.Hour) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if r := storetest.GC(t, later, &repo.GCOptions{WorktreesOnly: true}); len(r.Worktrees) > 0 {
 		t.Error("taken away within a day")
 	}
@@ -214,13 +197,9 @@ func TestGCIdle(t *testing.T) {
 func TestGCBesideWriter(t *testing.T) {
 	s := storetest.New(t, nil)
 	other, err := s.CreateTape(t.Context(), "other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	tx, err := writer.Begin(t.Context(), storetest.InnerTape(other))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if _, err := tx.AppendEntry(t.Context(), repo.Message("user", "under way")); err != nil {
 		t.Fatal(err)
 	}
@@ -240,9 +219,7 @@ func TestGCBesideWriter(t *testing.T) {
 func TestGCAgainAndAgain(t *testing.T) {
 	s := storetest.New(t, nil)
 	other, err := s.CreateTape(t.Context(), "other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	const times = 5
 	var gone, added atomic.Int64
 	done := make(chan error, 1)
@@ -266,9 +243,7 @@ func TestGCAgainAndAgain(t *testing.T) {
 		}
 		gone.Add(int64(len(r.Worktrees)))
 	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, <-done)
 	if got := storetest.Entries(t, other, repo.Query{}); int64(len(got)) != added.Load()+1 {
 		t.Errorf("%d entries, not %d", len(got), added.Load()+1)
 	}
@@ -280,17 +255,13 @@ func TestGCCutOff(t *testing.T) {
 	for n := 1; ; n++ {
 		s := storetest.New(t, nil)
 		other, err := s.CreateTape(t.Context(), "other")
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		storetest.Append(t, other, repo.Message("user", "first"))
 		storetest.Handoff(t, other, "second")
 		before := storetest.MustPicture(t, s)
 		f := &storetest.Faulty{N: n, Gap: 1}
 		broken, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Fs: &disk.FS{Fault: f.Fault}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		r, err := broken.GC(t.Context(), &repo.GCOptions{WorktreesOnly: true, Idle: -1})
 		if !f.Hit() {
 			if len(r.Worktrees) != 1 || err != nil || n < 5 {
@@ -303,9 +274,7 @@ func TestGCCutOff(t *testing.T) {
 		}
 		var said []string
 		again, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Warn: func(m string) { said = append(said, m) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		storetest.Append(t, storetest.Tape(t, again, "other"), repo.Message("user", "next"))
 		if len(said) > 0 {
 			t.Errorf("after %v: %q", f.Log, said)
@@ -325,14 +294,10 @@ func TestGCPacks(t *testing.T) {
 		storetest.Checkpoint(t, main)
 	}
 	fork, err := main.Fork(t.Context(), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	storetest.Append(t, fork, repo.Message("user", "in the fork"))
 	commit := storetest.Checkpoint(t, fork)
-	if err := fork.Discard(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, fork.Discard(t.Context()))
 	if _, err := main.Reset(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -343,9 +308,7 @@ func TestGCPacks(t *testing.T) {
 	for _, file := range []string{torn, fresh, lock} {
 		storetest.WriteFile(t, file, []byte("{"))
 	}
-	if err := errors.Join(os.Chtimes(torn, old, old), os.Chmod(lock, 0o400)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, errors.Join(os.Chtimes(torn, old, old), os.Chmod(lock, 0o400)))
 	var steps []string
 	r := storetest.GC(t, s, &repo.GCOptions{Step: func(what string) { steps = append(steps, what) }})
 	if r.Temporary != 1 || !slices.Equal(r.Locks, []string{lock}) || r.After >= r.Before || !slices.Contains(steps, "packing") {
@@ -354,7 +317,7 @@ func TestGCPacks(t *testing.T) {
 	if _, err := os.Stat(fresh); err != nil {
 		t.Error("a file that may be being written is gone")
 	}
-	removeFile(t, fresh)
+	storetest.Remove(t, fresh)
 	if packs, err := filepath.Glob(filepath.Join(s.Dir(), ".git/objects/pack/*.pack")); len(packs) != 1 || err != nil {
 		t.Error(packs, err)
 	}
@@ -378,23 +341,6 @@ func TestGCInterrupted(t *testing.T) {
 	storetest.WantIs(t, err, context.Canceled)
 }
 
-// A tape is not given the name of an open fork.
-func TestNoTapeNamedAsFork(t *testing.T) {
-	s := storetest.New(t, nil)
-	fork, err := storetest.Tape(t, s, "main").Fork(t.Context(), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.CreateTape(t.Context(), "main/x")
-	storetest.WantIs(t, err, repo.ErrConflict)
-	if err := fork.Discard(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.CreateTape(t.Context(), "main/x"); err != nil {
-		t.Error(err)
-	}
-}
-
 // Tags of a fork that was closed go, if that was cut off before them; those of a fork that
 // is not known to be closed stay.
 func TestGCForkTags(t *testing.T) {
@@ -409,9 +355,7 @@ func TestGCForkTags(t *testing.T) {
 		storetest.Handoff(t, f, "done")
 		made[i] = tags()[0]
 		at := storetest.Git(t, s.Dir(), "rev-parse", "refs/tags/"+made[i])
-		if err := f.Discard(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, f.Discard(t.Context()))
 		storetest.Git(t, s.Dir(), "update-ref", "refs/tags/"+made[i], at)
 		if i == 0 {
 			storetest.GC(t, s, &repo.GCOptions{Idle: -1})

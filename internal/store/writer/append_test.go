@@ -15,21 +15,15 @@ import (
 func TestBusy(t *testing.T) {
 	s := storetest.New(t, nil)
 	tx, err := writer.Begin(t.Context(), storetest.InnerTape(storetest.Tape(t, s, "")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	impatient, err := repo.Open(t.Context(), s.Dir(), &repo.Options{LockWait: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	_, err = storetest.Tape(t, impatient, "").Append(t.Context(), nil, repo.Message("user", "x"))
 	storetest.WantIs(t, err, repo.ErrBusy)
 	if len(repo.Hints(err)) == 0 {
 		t.Error("no hint")
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, tx.Rollback())
 	storetest.Append(t, storetest.Tape(t, impatient, ""), repo.Message("user", "x"))
 }
 
@@ -43,9 +37,7 @@ func TestCommitPolicy(t *testing.T) {
 	} {
 		t.Run(policy, func(t *testing.T) {
 			s := storetest.New(t, nil)
-			if err := s.SetSetting("commit", policy); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, s.SetSetting("commit", policy))
 			tp := storetest.Tape(t, storetest.Reopen(t, s.Dir()), "")
 			for i, role := range []string{"user", "assistant", "user", "assistant", "user"} {
 				storetest.Append(t, tp, repo.Message(role, fmt.Sprint(i)))
@@ -83,5 +75,37 @@ func TestLongAnchorNames(t *testing.T) {
 	storetest.WantIs(t, err, errStop)
 	if got := len(storetest.Entries(t, tp, repo.Query{})); got != 5 {
 		t.Errorf("%d entries after a change was given up, want 5", got)
+	}
+}
+
+// A tape is not given the name of an open fork.
+func TestNoTapeNamedAsFork(t *testing.T) {
+	s := storetest.New(t, nil)
+	fork, err := storetest.Tape(t, s, "main").Fork(t.Context(), "x")
+	storetest.Must(t, err)
+	_, err = s.CreateTape(t.Context(), "main/x")
+	storetest.WantIs(t, err, repo.ErrConflict)
+	storetest.Must(t, fork.Discard(t.Context()))
+	if _, err := s.CreateTape(t.Context(), "main/x"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSoftReset: somebody takes a handoff's commit back and leaves its folder. What the
+// closed phase got is in the next commit, and the tag moves there.
+func TestSoftReset(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	storetest.Append(t, tp, repo.Message("user", "one"))
+	storetest.Handoff(t, tp, "two")
+	storetest.Git(t, s.Dir(), "reset", "--quiet", "--soft", "HEAD~1")
+	storetest.Append(t, tp, repo.Message("user", "two"))
+	storetest.Checkpoint(t, tp)
+	if got := storetest.Git(t, s.Dir(), "ls-tree", "-r", "--name-only", "HEAD", "anchors/001_session-start"); got == "" ||
+		storetest.Git(t, s.Dir(), "show", "HEAD:anchors/001_session-start/messages.jsonl") == "" {
+		t.Errorf("the commit has %s", got)
+	}
+	if report, err := s.Verify(t.Context()); err != nil || !report.OK {
+		t.Errorf("verify: %+v, %v", report, err)
 	}
 }

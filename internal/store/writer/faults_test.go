@@ -118,9 +118,7 @@ func faultCases() []storetest.FaultCase {
 		})},
 		{Name: "linked/handoff", Extra: true, Setup: func(t *testing.T, s *repo.Store) {
 			tp, err := s.CreateTape(t.Context(), "other/tape")
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			storetest.Append(t, tp, repo.Message("user", "hello"))
 		}, Run: storetest.OnTape("other/tape", func(ctx context.Context, tp *repo.Tape) error {
 			_, err := tp.Handoff(ctx, repo.Anchor{Name: "second"})

@@ -256,9 +256,7 @@ func TestSoakBatchIsNotSeenInPart(t *testing.T) {
 			_, err := tx.Handoff(t.Context(), repo.Anchor{Name: strconv.Itoa(i)})
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 	}
 	for _, stop := range readers {
 		if err := stop(); err != nil {
@@ -278,9 +276,7 @@ func TestPruneBetweenCalls(t *testing.T) {
 	storetest.Append(t, tp, repo.Message("user", "opens the second"))
 	loose := func() int {
 		files, err := filepath.Glob(filepath.Join(s.Dir(), ".git", "objects", "??", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		return len(files)
 	}
 	if loose() == 0 {

@@ -18,9 +18,7 @@ import (
 
 func setRedact(t *testing.T, s *repo.Store, way string) {
 	t.Helper()
-	if err := s.SetSetting("redact", way); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, s.SetSetting("redact", way))
 }
 
 // appendEveryWay writes a text in all the ways that entries come in.
@@ -32,9 +30,7 @@ func appendEveryWay(t *testing.T, s *repo.Store, tp *repo.Tape, text string) {
 	storetest.Append(t, tp, repo.Message("user", "two "+text), call)
 	stored := []byte(`{"id":1,"kind":"event","payload":{"name":"x","data":["` + text + `"]},"meta":{"note":"` + text + `"},"date":"2026-11-20T09:30:00Z","more":{"key":"` + text + `"}}`)
 	d, err := layout.StoredLine(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	_, err = tp.Update(t.Context(), func(tx *repo.Tx) error {
 		if err := tx.AppendLine(t.Context(), []byte(`{"kind":"error","payload":{"kind":"x","message":"`+text+`"},"extra":"`+text+`"}`)); err != nil {
 			return err
@@ -51,16 +47,12 @@ func appendEveryWay(t *testing.T, s *repo.Store, tp *repo.Tape, text string) {
 		}
 		return f.Merge(t.Context())
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if _, err := tp.Handoff(t.Context(), repo.Anchor{Name: "next", Summary: "done " + text, State: json.RawMessage(`{"env":"` + text + `"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := tp.Fork(t.Context(), "try")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	storetest.Append(t, f, repo.Message("user", "forked "+text))
 	if _, err := join.Merge(t.Context(), storetest.InnerTape(f), join.Options{Summary: "summed up " + text}); err != nil {
 		t.Fatal(err)
@@ -78,9 +70,7 @@ func TestMaskedTextIsNeverWritten(t *testing.T) {
 	appendEveryWay(t, s, tp, secret)
 	storetest.WantNowhere(t, s.Dir(), secret[:20])
 	key, err := storetest.Inner(s).MarkKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	unkeyed := secrets.New().Text([]byte(secret))[0].Fingerprint
 	print := secrets.Keyed(key, unkeyed)
 	storetest.WantNowhere(t, s.Dir(), unkeyed) // by which anybody could try what the secret is
@@ -135,9 +125,7 @@ func TestRedactLeavesAlone(t *testing.T) {
 	}
 	setRedact(t, s, "mask")
 	print := secrets.New().Text([]byte(secret))[0].Fingerprint
-	if err := storetest.Inner(s).AllowSecret(print); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Inner(s).AllowSecret(print))
 	again := storetest.Reopen(t, s.Dir())
 	if value, err := again.Setting("allow_secret"); err != nil || value != print {
 		t.Errorf("allow_secret is %q, %v", value, err)
@@ -146,9 +134,7 @@ func TestRedactLeavesAlone(t *testing.T) {
 	if !strings.Contains(string(e.Payload), secret) || strings.Contains(string(e.Payload), storetest.Secret("4")) {
 		t.Errorf("one is allowed: %s", e.Raw)
 	}
-	if err := storetest.Inner(again).DisallowSecret(print); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, storetest.Inner(again).DisallowSecret(print))
 	storetest.WantIs(t, storetest.Inner(again).DisallowSecret(print), repo.ErrNotFound)
 	storetest.WantIs(t, storetest.Inner(again).AllowSecret("not a fingerprint"), repo.ErrInvalid)
 	storetest.WantIs(t, storetest.Inner(again).AllowSecret(""), repo.ErrInvalid)
@@ -175,16 +161,5 @@ func TestRedactedListGrows(t *testing.T) {
 		if !strings.HasPrefix(string(e.Meta), want) {
 			t.Errorf("meta %s became %s, want %s…", meta, e.Meta, want)
 		}
-	}
-}
-
-// Two that have the workspace open: what the one sets, the other does not take back.
-func TestSettingsTwice(t *testing.T) {
-	s := storetest.New(t, nil)
-	other := storetest.Reopen(t, s.Dir())
-	storetest.Must(t, s.SetSetting("commit", "turn"))
-	storetest.Must(t, storetest.Inner(other).AllowSecret("0123456789abcdef"))
-	if got, err := storetest.Reopen(t, s.Dir()).Setting("commit"); err != nil || got != "turn" {
-		t.Errorf("commit is %q now, %v", got, err)
 	}
 }

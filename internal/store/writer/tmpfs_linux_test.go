@@ -49,9 +49,7 @@ func TestFullDisk(t *testing.T) {
 			disk := testkit.SmallDisk(t, 2<<20)
 			dir := filepath.Join(disk, "ws")
 			s, _, err := repo.Init(t.Context(), dir, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			ballast := filepath.Join(disk, "ballast")
 			storetest.WriteFile(t, ballast, make([]byte, 500<<10))
 			tp := storetest.Tape(t, s, "")
@@ -83,9 +81,7 @@ func TestFullDisk(t *testing.T) {
 				t.Fatalf("the disk was full after %d entries: too early to show anything", want)
 			}
 			// A small entry may still fit; then room is made.
-			if err := os.Remove(ballast); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, os.Remove(ballast))
 			n, err := change(tp)
 			if err != nil {
 				t.Fatalf("with room again: %v", err)
