@@ -1,0 +1,128 @@
+package tags_test
+
+import (
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/tags"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+	"testing"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+// listed are the tags of a repository, each with the object that it is.
+func listed(t *testing.T, dir string) []string {
+	t.Helper()
+	return strings.Split(storetest.Git(t, dir, "for-each-ref", "--format=%(refname:short) %(objectname)", "refs/tags"), "\n")
+}
+
+// A tag that was lost is made again as it was, down to its bytes; one that somebody has moved
+// within the tape stays, for verify to tell of it.
+func TestEnsure(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	for _, name := range []string{"one", "two", "three"} {
+		storetest.Append(t, m, repo.Message("user", name))
+		_, err := m.Handoff(t.Context(), repo.Anchor{Name: name, State: []byte(`{"summary":"of ` + name + `","n":1.50}`)})
+		storetest.Must(t, err)
+	}
+	want := listed(t, s.Dir())
+	ensure := func(what string, all, makes bool) {
+		t.Helper()
+		made, err := tags.Ensure(t.Context(), storetest.InnerTape(m), storetest.Head(t, m), all)
+		if err != nil || made != makes {
+			t.Errorf("%s: made %v, %v", what, made, err)
+		}
+	}
+	ensure("nothing is missing", true, false)
+	drop := func(names ...string) {
+		for _, name := range names {
+			storetest.Git(t, s.Dir(), "update-ref", "-d", "refs/tags/anchor/main/"+name)
+		}
+	}
+	drop("003_two", "004_three") // as a crash behind the commits
+	ensure("the last two", false, true)
+	if got := listed(t, s.Dir()); !slices.Equal(got, want) {
+		t.Errorf("there are\n%q, were\n%q", got, want)
+	}
+	drop("002_one")
+	ensure("one before a right one, by the way", false, false)
+	ensure("one before a right one", true, true)
+	if got := listed(t, s.Dir()); !slices.Equal(got, want) {
+		t.Errorf("there are\n%q, were\n%q", got, want)
+	}
+	storetest.Git(t, s.Dir(), "tag", "-f", "anchor/main/002_one", "anchor/main/001_session-start")
+	ensure("moved by somebody", true, false)
+	drop("002_one")
+	ensure("gone again", true, true)
+}
+
+// Tags of phases that the tape does not have go, and no others.
+func TestPrune(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Handoff(t, m, "next")
+	want := listed(t, s.Dir())
+	for _, name := range []string{"anchor/main/003_gone", "anchor/main/002_other"} {
+		storetest.Git(t, s.Dir(), "tag", name, "tape/main")
+	}
+	for _, name := range []string{"v1", "anchor/mainly/003_x"} {
+		storetest.Git(t, s.Dir(), "tag", name, "tape/main")
+	}
+	v, err := snapshot.AtCommit(storetest.Inner(s), storetest.Head(t, m))
+	storetest.Must(t, err)
+	storetest.Must(t, tags.Prune(t.Context(), storetest.InnerTape(m), v.List))
+	storetest.Git(t, s.Dir(), "tag", "-d", "v1", "anchor/mainly/003_x")
+	if got := listed(t, s.Dir()); !slices.Equal(got, want) {
+		t.Errorf("there are\n%q, want\n%q", got, want)
+	}
+}
+
+// A tag of its own commit is not made again, and one of another commit is moved.
+func TestSet(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Handoff(t, m, "next")
+	in, ref := storetest.InnerTape(m), layout.TagPrefix+"main/009_x"
+	first := storetest.Hash(t, storetest.Git(t, s.Dir(), "rev-parse", "tape/main~1"))
+	for _, h := range []gitstore.Hash{first, storetest.Head(t, m), storetest.Head(t, m)} {
+		storetest.Must(t, tags.Set(t.Context(), in, ref, h, gitstore.Signature{Name: "T", Email: "t@example.org", When: testkit.Clock()}))
+		if got := storetest.Git(t, s.Dir(), "rev-parse", ref); got != h.String() {
+			t.Errorf("it is on %s, not on %s", got, h)
+		}
+	}
+	storetest.Git(t, s.Dir(), "update-ref", "-d", ref)
+}
+
+// What a tag says: the name in one line, the summary, the state as it was written.
+func TestMessage(t *testing.T) {
+	for payload, want := range map[string][2]string{
+		`{"name":"plan"}`:                                         {"plan\n", ""},
+		`{"name":"two\nlines","state":{}}`:                        {"two lines\n\nState: {}\n", ""},
+		`{"name":"p","state":{"summary":" so far\n","n":1.50}}`:   {"p\n\nso far\n\nState: {\"summary\":\" so far\\n\",\"n\":1.50}\n", "so far"},
+		`{"name":"p","state":{"summary":"\u001b[31mred"}}`:        {"p\n\n[31mred\n\nState: {\"summary\":\"\\u001b[31mred\"}\n", "[31mred"},
+		`{"name":"p","state":{"summary":"` + long + `"},"x":"y"}`: {"p\n\n" + long + "\n\nState: {\"summary\":\"" + long + "\"}\n", long[:64<<10-1] + "…"},
+	} {
+		line := []byte(`{"id":1,"kind":"anchor","payload":` + payload + `,"meta":{},"date":"2026-11-20"}`)
+		e, err := jsonl.Parse(line)
+		storetest.Must(t, err)
+		if got := tags.Message(e); got != want[0] {
+			t.Errorf("the tag of %.100s says %.200q", payload, got)
+		}
+		if got := tags.CommitText(line); got != want[1] {
+			t.Errorf("the commit of %.100s says %.200q of %d bytes, want %d", payload, got, len(got), len(want[1]))
+		}
+	}
+	if got := tags.CommitText([]byte("torn")); got != "" {
+		t.Errorf("a torn line says %q", got)
+	}
+}
+
+// long does not end with a character at the limit of a commit's text.
+var long = "x" + strings.Repeat("ü", 40_000)
