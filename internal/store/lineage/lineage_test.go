@@ -40,7 +40,9 @@ func TestWalksAreGits(t *testing.T) {
 	rs := storetest.New(t, nil)
 	s, dir := storetest.Inner(rs), rs.Dir()
 	list := commits(t, rng, dir, testkit.Size(25, 60))
-	revs := func(args ...string) []string { return strings.Fields(storetest.Git(t, dir, append([]string{"rev-list"}, args...)...)) }
+	revs := func(args ...string) []string {
+		return strings.Fields(storetest.Git(t, dir, append([]string{"rev-list"}, args...)...))
+	}
 	reach, first := map[gitstore.Hash][]string{}, map[gitstore.Hash][]string{}
 	for _, h := range list {
 		reach[h], first[h] = revs(h.String()), revs("--first-parent", h.String())
