@@ -31,12 +31,9 @@ TEST_TIMEOUT ?= 12m
 # that begins with //tape:race.
 RACING       = $(sort $(dir $(shell grep -rl --include='*_test.go' '^//tape:race' cmd hooks index internal merge repo)))
 TESTFLAGS    ?=
-BENCHFLAGS   ?=
 FUZZTIME     ?= 30s
 SOAKTIME     ?= 1m
 CUTS         ?= 500
-ENTRIES      ?= 1000000
-TAPES        ?= 5000
 
 # The tests' programs live for seconds: collecting less often is time won, and costs little
 # memory. Neither soak nor bench gets it.
@@ -183,15 +180,17 @@ test-agents: build ## sessions of the real agents, recorded and compared (needs 
 test-web: ## the web view in a real Chromium (TESTFLAGS='-run TestFollow -v')
 	@GO='$(GO)' sh internal/serve/web/test.sh $(TESTFLAGS)
 
-.PHONY: bench
-bench: build ## Go benchmarks, then the end-to-end comparisons (BENCHFLAGS)
+# The scripts find the small program bench in PATH. ENTRIES, TAPES, RUNS, ONLY and DIR: see there.
+.PHONY: bench bench-host
+bench: build ## Go benchmarks, then whole processes beside what users would use instead
 	$(GO) test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...
-	$(GO) run ./cmd/internal/bench $(BENCHFLAGS)
+	$(GO) build -o bin/ ./cmd/internal/bench
+	PATH="$(CURDIR)/bin:$$PATH" sh cmd/internal/bench/bench.sh $(BIN)
 
-# Outside of bench, which needs nothing else. Without PostgreSQL it says what to install, and goes on.
-.PHONY: bench-host
-bench-host: build ## tape serve beside PostgreSQL, with ENTRIES and TAPES (needs postgresql; BENCHFLAGS)
-	$(GO) run ./cmd/internal/hostbench -entries $(ENTRIES) -tapes $(TAPES) $(BENCHFLAGS)
+# Outside of bench, which needs nothing else.
+bench-host: build ## tape serve beside PostgreSQL (needs postgresql)
+	$(GO) build -o bin/ ./cmd/internal/bench
+	PATH="$(CURDIR)/bin:$$PATH" GO='$(GO)' sh cmd/internal/bench/host.sh $(BIN)
 
 # docs -------------------------------------------------------------------------
 

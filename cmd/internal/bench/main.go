@@ -1,132 +1,68 @@
-// Command bench times the program as its users run it, as whole processes, against
-// what they would use instead, in the same run. It prints figures and ratios and
-// never fails for being slow.
+// Command bench has what the scripts beside it need: it times pairs of whole processes, and
+// writes the entries, transcripts and tapes that they are timed with.
 package main
 
 import (
-	"flag"
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
+	"strconv"
 )
 
+const usage = `usage:
+  bench pair [flags] NAME COMMAND... ::: COMMAND...   time two commands in turn; ;; separates those of one side
+  bench entries N                                     N entries for tape append --stdin
+  bench transcripts N BYTES DIR                       N Claude Code sessions in a folder
+  bench tapes N                                       N tapes of ten phases for git fast-import
+  bench rows N                                        N rows for PostgreSQL's COPY
+  bench words                                         words of the entries, as variables of a shell`
+
 func main() {
-	if err := bench(os.Stdout); err != nil {
+	if err := bench(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-type setup struct {
-	out         io.Writer
-	tape        string // the program
-	dir         string // scratch
-	runs        int
-	big         int    // entries of the long tape
-	mb          int    // size of the transcript to import
-	tapes       int    // of the workspace with many
-	transcripts string // folder of real ones
-	env         []string
-
-	needles *needles // see searched
-}
-
-// part is some of the rows, which can be asked for by its name.
-type part struct {
-	name string
-	run  func() error
-}
-
-func (s *setup) parts() []part {
-	return []part{
-		{"stream", s.batch}, {"append", s.appends}, {"handoff", s.handoffs}, {"fork", s.forks}, {"import", s.imports}, {"sessions", s.sessions},
-		{"search", s.searches}, {"linear", s.linear}, {"exact", s.exacts}, {"between", s.betweens},
-		{"context", s.contexts}, {"catchup", s.catchUps}, {"rebuild", s.rebuilds}, {"size", s.sizes}, {"remote", s.remotes}, {"all", s.allTapes},
+func bench(args []string, out io.Writer) error {
+	if len(args) == 0 {
+		return errors.New(usage)
 	}
-}
-
-func bench(out io.Writer) error {
-	s := &setup{out: out}
-	var names []string
-	for _, p := range s.parts() {
-		names = append(names, p.name)
+	if args[0] == "pair" {
+		return pair(args[1:], out)
 	}
-	dir := flag.String("dir", "", "scratch folder, whose workspaces the next run in it uses again; default: a temporary one, removed at the end")
-	tape := flag.String("tape", "", "the program to measure; default: built from this tree")
-	only := flag.String("only", "", "the parts to run, of "+strings.Join(names, ",")+"; default: all")
-	flag.IntVar(&s.runs, "runs", 25, "counted runs of each pair")
-	flag.IntVar(&s.big, "entries", 1_000_000, "entries of the long tape")
-	flag.IntVar(&s.mb, "mb", 200, "megabytes of transcript to import")
-	flag.IntVar(&s.tapes, "tapes", 5000, "tapes of the workspace with many")
-	flag.StringVar(&s.transcripts, "transcripts", "../shared/fixtures", "folder of real transcripts, for the size of their index; left out if it is not there")
-	flag.Parse()
-	wanted := names
-	if *only != "" {
-		wanted = strings.Split(*only, ",")
-	}
-	for _, name := range wanted {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("-only: there is no part %q; there are %s", name, strings.Join(names, ", "))
+	var numbers []int
+	for _, arg := range args[1:min(len(args), 3)] {
+		n, err := strconv.Atoi(arg)
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, usage)
 		}
+		numbers = append(numbers, n)
 	}
-	done, err := s.prepare(*dir, *tape)
-	if err != nil {
-		return err
-	}
-	defer done()
-	for _, p := range s.parts() {
-		if !slices.Contains(wanted, p.name) {
-			continue
+	w := bufio.NewWriterSize(out, 1<<20)
+	t := newText()
+	switch name := fmt.Sprint(args[0], " ", len(args)-1); name {
+	case "words 0":
+		writeWords(w)
+	case "entries 1":
+		for range numbers[0] {
+			fmt.Fprintln(w, t.entry().json())
 		}
-		fmt.Fprintf(out, "\n%s%s\n", p.name, load())
-		if err := p.run(); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+	case "rows 1":
+		for i := range numbers[0] {
+			e := t.entry()
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", i+1, e.kind, e.payload, e.text)
 		}
-	}
-	return nil
-}
-
-// prepare makes the scratch folder and the program. done removes what is temporary.
-func (s *setup) prepare(dir, tape string) (done func(), err error) {
-	done = func() {}
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "tape-bench-*"); err != nil {
-			return done, err
+	case "tapes 1":
+		for i := range numbers[0] {
+			writeTape(w, fmt.Sprintf("t%d", i+1))
 		}
-		done = func() { _ = os.RemoveAll(dir) }
+	case "transcripts 3":
+		return t.transcripts(numbers[0], numbers[1], args[3])
+	default:
+		return errors.New(usage)
 	}
-	if s.dir, err = filepath.Abs(dir); err != nil {
-		return done, err
-	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return done, err
-	}
-	if s.tape = tape; s.tape == "" {
-		s.tape = filepath.Join(s.dir, "tape")
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", s.tape, "./cmd/tape")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return done, fmt.Errorf("build the program: %w", err)
-		}
-	}
-	s.env = []string{"HOME=" + s.dir, "GIT_CONFIG_NOSYSTEM=1", "TAPE_AUTHOR=Bench <bench@example.org>",
-		"GIT_AUTHOR_NAME=Bench", "GIT_AUTHOR_EMAIL=bench@example.org", "GIT_COMMITTER_NAME=Bench", "GIT_COMMITTER_EMAIL=bench@example.org"}
-	return done, nil
-}
-
-// load says how busy the machine is, where that can be told: figures of a busy one are
-// worth less.
-func load() string {
-	now, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return ""
-	}
-	fields := strings.Fields(string(now))
-	return fmt.Sprintf(" (load %s, %d processors)", fields[0], runtime.NumCPU())
+	return w.Flush()
 }

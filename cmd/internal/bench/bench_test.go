@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestText: the entries are the same each time, and have the words that are searched for.
+func TestText(t *testing.T) {
+	a, b := newText(), newText()
+	const n = 20_000
+	counts := map[string]int{}
+	size := 0
+	for range n {
+		e := a.entry()
+		if again := b.entry(); again != e {
+			t.Fatalf("%+v\nis another time\n%+v", e, again)
+		}
+		if !json.Valid([]byte(e.json())) {
+			t.Fatalf("no JSON: %s", e.json())
+		}
+		size += len(e.json())
+		for _, w := range []string{word(140_000), word(8), word(300), han(60), name(300), code(7)} {
+			if strings.Contains(" "+e.text+" ", w) {
+				counts[w]++
+			}
+		}
+	}
+	t.Logf("%v, %d bytes each", counts, size/n)
+	if counts[word(140_000)] > n/1000 || counts[word(8)] < n/20 || counts[word(300)] < n/1000 || counts[han(60)] == 0 || counts[name(300)] == 0 || counts[code(7)] == 0 {
+		t.Error(counts)
+	}
+}
+
+// TestPair: sides run in turn after one run that is not counted, prepared each time, and a command
+// that fails is told of.
+func TestPair(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var out bytes.Buffer
+	err := bench([]string{"pair", "-n", "2", "-a", "echo p$I >>log", "NAME", "sh", "-c", "echo a{} >>log", ";;", "true", ":::", "sh", "-c", "echo b{} >>log"}, &out)
+	if err != nil || !strings.HasPrefix(out.String(), "NAME") || !strings.Contains(out.String(), "ratio") {
+		t.Error(out.String(), err)
+	}
+	if log := read(t, "log"); log != "p0 a0 b0 p1 a1 b1 p2 a2 b2 " {
+		t.Error(log)
+	}
+	if err := bench([]string{"pair", "NAME", "false", ":::", "true"}, &out); err == nil {
+		t.Error("false is no failure")
+	}
+	if err := bench([]string{"pair", "-ok", "0,1", "NAME", "false", ":::", "true"}, &out); err != nil {
+		t.Error(err)
+	}
+	if err := bench([]string{"pair", "NAME", "true", ":::", "there-is-no-such-program"}, &out); err != nil || !strings.Contains(out.String(), "left out") {
+		t.Error(out.String(), err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\n", " ")
+}

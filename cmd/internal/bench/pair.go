@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// side is what is timed as one: commands that run one after another.
+type side struct {
+	commands [][]string
+	prepare  string // a shell command that is not counted
+	input    string // a file for standard input
+	codes    []string
+	wall     []time.Duration
+	cpu      []time.Duration // of all processors: what others do on the machine hardly changes it
+}
+
+// pair runs both sides in turn, A B A B …, so that what drifts on the machine drifts for both. It
+// prints the medians, and the ratio of each pair: its median, least and most.
+func pair(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("pair", flag.ContinueOnError)
+	runs := flags.Int("n", 25, "counted runs of each side, after one that is not")
+	a := flags.String("a", "", "a shell command before each run of the first side; $I is the number of the run")
+	b := flags.String("b", "", "the same, of the second side")
+	input := flags.String("in", "", "a file for the standard input of all")
+	codes := flags.String("ok", "0", "exit codes that are no failure, separated by commas")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() < 2 {
+		return errors.New(usage)
+	}
+	name, rest := flags.Arg(0), flags.Args()[1:]
+	var sides []*side
+	for i, argv := range split(rest, ":::") {
+		s := &side{commands: split(argv, ";;"), prepare: []string{*a, *b}[min(i, 1)], input: *input, codes: strings.Split(*codes, ",")}
+		if _, err := exec.LookPath(s.commands[0][0]); err != nil {
+			fmt.Fprintf(out, "%-34s left out: %v\n", name, err)
+			return nil
+		}
+		sides = append(sides, s)
+	}
+	for i := range *runs + 1 {
+		for _, s := range sides {
+			if err := s.run(i); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	report(out, name, sides)
+	return nil
+}
+
+func split(args []string, at string) (out [][]string) {
+	for i := slices.Index(args, at); i >= 0; i = slices.Index(args, at) {
+		out, args = append(out, args[:i]), args[i+1:]
+	}
+	return append(out, args)
+}
+
+func (s *side) run(i int) error {
+	number := strconv.Itoa(i)
+	if s.prepare != "" {
+		cmd := exec.Command("sh", "-ec", s.prepare)
+		cmd.Env = append(os.Environ(), "I="+number)
+		if said, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", s.prepare, err, said)
+		}
+	}
+	var wall, cpu time.Duration
+	for _, argv := range s.commands {
+		var args []string
+		for _, arg := range argv[1:] {
+			args = append(args, strings.ReplaceAll(arg, "{}", number))
+		}
+		cmd := exec.Command(argv[0], args...)
+		if s.input != "" {
+			in, err := os.Open(s.input)
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			cmd.Stdin = in
+		}
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		began := time.Now()
+		err := cmd.Run()
+		wall += time.Since(began)
+		if cmd.ProcessState == nil || !slices.Contains(s.codes, strconv.Itoa(cmd.ProcessState.ExitCode())) {
+			return fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, stderr.Bytes())
+		}
+		cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	if i > 0 {
+		s.wall, s.cpu = append(s.wall, wall), append(s.cpu, cpu)
+	}
+	return nil
+}
+
+func report(out io.Writer, name string, sides []*side) {
+	first := sides[0]
+	fmt.Fprintf(out, "%-34s %10s ms", name, ms(first.wall))
+	if len(sides) == 1 {
+		fmt.Fprintf(out, "   cpu %s ms\n", ms(first.cpu))
+		return
+	}
+	other := sides[1]
+	var ratios []float64
+	for i := range first.wall {
+		ratios = append(ratios, float64(first.wall[i])/float64(other.wall[i]))
+	}
+	slices.Sort(ratios)
+	fmt.Fprintf(out, "   %s %s ms   ratio %.2f (%.2f to %.2f)   cpu %s, %s ms\n", strings.Join(other.commands[0][:min(2, len(other.commands[0]))], " "),
+		ms(other.wall), ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1], ms(first.cpu), ms(other.cpu))
+}
+
+// ms is the median, in milliseconds.
+func ms(times []time.Duration) string {
+	sorted := slices.Sorted(slices.Values(times))
+	return strconv.FormatFloat(float64(sorted[len(sorted)/2])/float64(time.Millisecond), 'f', 2, 64)
+}
