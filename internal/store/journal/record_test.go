@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"tape/internal/git/disk"
 	"testing"
 )
@@ -46,7 +47,7 @@ func TestTornRecord(t *testing.T) {
 	last := uint64(0)
 	for id := int64(1); id <= 8; id++ {
 		sync := id%3 == 0
-		if err := Save(f, Record{LastID: id, Anchor: "secret"}, sync); err != nil {
+		if err := Save(f, Record{LastID: id, Owner: strings.Repeat("secret ", 60)}, sync); err != nil {
 			t.Fatal(err)
 		}
 		st, ok, err := Read(f)

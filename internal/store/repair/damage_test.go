@@ -301,6 +301,24 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
+// TestTornFile: a file that was begun for a line which was never acknowledged is no damage.
+func TestTornFile(t *testing.T) {
+	for name, torn := range map[string]string{"empty": "", "half a line": `{"id":15,"kind":"tool_c`} {
+		t.Run(name, func(t *testing.T) {
+			d := newDamaged(t)
+			storetest.WriteFile(t, d.file(openPhase+"tool_calls.jsonl"), []byte(torn))
+			storetest.Settled(t, d.Dir())
+			call := repo.Draft{Kind: repo.KindToolCall, Payload: []byte(`{"calls":[]}`)}
+			if e := storetest.Append(t, d.Tape, call); e[0].ID != 15 {
+				t.Errorf("the next id is %d, want 15", e[0].ID)
+			}
+			storetest.Handoff(t, d.Tape, "on we go")
+			storetest.WantClean(t, d.Dir())
+			storetest.Healthy(t, d.Dir())
+		})
+	}
+}
+
 // TestHandWork: a well-formed line written with an editor is an entry like any other,
 // committed by hand or not.
 func TestHandWork(t *testing.T) {

@@ -143,8 +143,10 @@ func (s *scan) differ(c *class, built map[int][]byte) {
 			s.Files = append(s.Files, File{Path: s.path(p, name), Missing: !ok, data: data})
 		}
 	}
-	for n := range c.disk {
-		if built[n] == nil && n >= c.n {
+	for n, is := range c.disk {
+		// So is a file that was begun, and has no whole line.
+		begun := n == last+1 && (last == 0 || len(built[last]) >= layout.SealSize) && !bytes.Contains(is, []byte("\n"))
+		if built[n] == nil && n >= c.n && !begun {
 			s.Files = append(s.Files, File{Path: s.path(p, layout.SegmentName(c.of, n))})
 		}
 	}
