@@ -1,5 +1,7 @@
 package gitpack_test
 
+//tape:race: several add to a pack
+
 import (
 	"bytes"
 	"fmt"

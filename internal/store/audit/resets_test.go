@@ -1,5 +1,7 @@
 package audit_test
 
+//tape:race: a tape starts over while it is verified
+
 import (
 	storetest "tape/internal/testkit/store"
 	"tape/internal/testkit/wait"

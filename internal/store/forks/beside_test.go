@@ -1,5 +1,7 @@
 package forks_test
 
+//tape:race: forks are closed while others look at them
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package join_test
 
+//tape:race: processes and goroutines fork, merge and read side by side
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package remotes_test
 
+//tape:race: pushes go on beside writers and each other
+
 import (
 	"errors"
 	"fmt"

@@ -1,0 +1,295 @@
+package lanes
+
+//tape:race: clients write at once
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+func status(err error) int {
+	var p *api.Problem
+	if errors.As(err, &p) {
+		return p.Status
+	}
+	return 0
+}
+
+// job is a request of some messages.
+func job(t *testing.T, key string, texts ...string) *Job {
+	t.Helper()
+	j := &Job{Key: KeyOf("r", key), Request: RequestHash([]byte(strings.Join(texts, "\n")))}
+	for _, text := range texts {
+		d := repo.Message("user", text)
+		meta, err := Stamp(nil, "r", "", key, j.Request, nil)
+		storetest.Must(t, err)
+		d.Meta = meta
+		j.Drafts = append(j.Drafts, d)
+	}
+	return j
+}
+
+// What many clients write at once is all there, each request's entries beside each other, and
+// what nobody can write spoils no other request.
+func TestWritesTogether(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	lanes := &Lanes{}
+	var wg sync.WaitGroup
+	jobs := make([]*Job, 40)
+	for i := range jobs {
+		jobs[i] = job(t, "", fmt.Sprint(i, " a"), fmt.Sprint(i, " b"))
+		if i%10 == 9 {
+			jobs[i].Ready = func() error { return api.Conflict("not now") }
+		}
+		wg.Go(func() {
+			if err := lanes.Append(t.Context(), tp, jobs[i]); (status(err) == http.StatusConflict) != (i%10 == 9) {
+				t.Errorf("request %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	entries := storetest.Entries(t, tp, repo.Query{})
+	if len(entries) != 1+2*36 {
+		t.Errorf("the tape has %d entries", len(entries))
+	}
+	for i, j := range jobs {
+		if i%10 == 9 {
+			continue
+		}
+		if j.Out.Last != j.Out.First+1 || !strings.Contains(string(entries[j.Out.First-1].Payload), fmt.Sprintf(`"%d a"`, i)) ||
+			!strings.Contains(string(entries[j.Out.Last-1].Payload), fmt.Sprintf(`"%d b"`, i)) {
+			t.Errorf("request %d is said to be @%d to @%d", i, j.Out.First, j.Out.Last)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // the client has gone
+	storetest.Must(t, lanes.Append(ctx, tp, job(t, "", "all the same")))
+	if err := lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{{Kind: "no payload", Payload: []byte("{")}}}); !errors.Is(err, repo.ErrInvalid) {
+		t.Errorf("an entry that is none: %v", err)
+	}
+	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{}))
+}
+
+// A request with a key is done once: however often it comes, and whichever server it asks. The
+// same key for something else is refused.
+func TestKeys(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	lanes := &Lanes{}
+	var wg sync.WaitGroup
+	outs := make([]*Job, 6)
+	for i := range outs {
+		outs[i] = job(t, "k", "one", "two")
+		wg.Go(func() { storetest.Must(t, lanes.Append(t.Context(), tp, outs[i])) })
+	}
+	wg.Wait()
+	fresh := 0
+	for _, j := range outs {
+		if !j.Again {
+			fresh++
+		}
+		if j.Out.First != outs[0].Out.First || j.Out.Last != outs[0].Out.Last {
+			t.Errorf("it is said to be @%d to @%d, and @%d to @%d", j.Out.First, j.Out.Last, outs[0].Out.First, outs[0].Out.Last)
+		}
+	}
+	if n := len(storetest.Entries(t, tp, repo.Query{})); fresh != 1 || n != 3 {
+		t.Errorf("%d were the first, and the tape has %d entries", fresh, n)
+	}
+	storetest.Append(t, tp, repo.Message("user", "of somebody else"))
+	again := job(t, "k", "one", "two")
+	if err := (&Lanes{}).Append(t.Context(), tp, again); err != nil || !again.Again || again.Out != outs[0].Out {
+		t.Errorf("another server says %+v, %v", again.Out, err)
+	}
+	if got := status(lanes.Append(t.Context(), tp, job(t, "k", "another"))); got != http.StatusConflict {
+		t.Errorf("the key of another request: %d", got)
+	}
+	// Where the tape starts over, nothing of that counts.
+	_, err := tp.Reset(t.Context(), true)
+	storetest.Must(t, err)
+	if j := job(t, "k", "one", "two"); lanes.Append(t.Context(), tp, j) != nil || j.Again || j.Out.First != 2 {
+		t.Errorf("after a reset: %+v", j)
+	}
+}
+
+// state sets a value, or with "" deletes it.
+func state(scope, owner, key, value string) repo.Draft {
+	p := StatePayload{Scope: scope, Owner: owner, Key: key, Value: json.RawMessage(value), Deleted: value == ""}
+	if p.Deleted {
+		p.Value = json.RawMessage("null")
+	}
+	raw, err := json.Marshal(p)
+	if err != nil {
+		panic(err)
+	}
+	return repo.Draft{Kind: KindState, Payload: raw}
+}
+
+// The newest value of a key counts, whoever wrote it, and nobody has more than the limit.
+func TestState(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	lanes := &Lanes{}
+	set := func(drafts ...repo.Draft) error { return lanes.Append(t.Context(), tp, &Job{Drafts: drafts}) }
+	storetest.Must(t, set(state("actor", "ann", "a", "1"), state("actor", "bob", "a", "2"), state(ScopeConversation, "", "gone", "3")))
+	storetest.Must(t, set(state("actor", "ann", "a", "1.50"), state(ScopeConversation, "", "gone", "")))
+	storetest.Append(t, tp, state("actor", "bob", "b", `"by hand"`))
+	for _, l := range []*Lanes{lanes, {}} {
+		got, err := l.Of(tp).StateNow(t.Context(), tp)
+		if err != nil || len(got) != 3 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		for key, want := range map[StateKey]string{{Scope: "actor", Owner: "ann", Key: "a"}: "1.50", {Scope: "actor", Owner: "bob", Key: "a"}: "2", {Scope: "actor", Owner: "bob", Key: "b"}: `"by hand"`} {
+			if v := got[key]; string(v.Value) != want {
+				t.Errorf("%+v is %s of @%d, want %s", key, v.Value, v.Seq, want)
+			}
+		}
+	}
+	big := `"` + strings.Repeat("x", MostState/2) + `"`
+	storetest.Must(t, set(state("actor", "eve", "one", big)))
+	for name, d := range map[string]repo.Draft{"a second one": state("actor", "eve", "two", big), "one in its place": state("actor", "eve", "one", big+strings.Repeat(" ", 10)), "somebody else's": state("actor", "bob", "c", big)} {
+		if got := status(set(d)); (got == http.StatusRequestEntityTooLarge) != (name == "a second one") {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
+}
+
+// What belongs to whom is known from what the server says, not from what runs say.
+func TestFacts(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	a := storetest.AddArtifact(t, tp, "a.txt", "the content")
+	stamped := func(d repo.Draft, run, thread string) repo.Draft {
+		meta, err := Stamp(d.Meta, run, thread, "", "", nil)
+		storetest.Must(t, err)
+		d.Meta = meta
+		return d
+	}
+	named := storetest.ReferTo("look", a)
+	named.Payload = []byte(strings.Replace(string(named.Payload), `"user"`, `"assistant"`, 1))
+	fork, err := ForkDraft("x", "abc")
+	storetest.Must(t, err)
+	handoff, err := HandoffDraft(&api.HandoffRequest{Name: "plan", Summary: "so far", State: json.RawMessage(`{"n":1}`)})
+	storetest.Must(t, err)
+	storetest.Append(t, tp, stamped(named, "r", "t"), stamped(fork, "", "t"), stamped(handoff, "", "t"))
+	l := (&Lanes{}).Of(tp)
+	look := func(f func()) {
+		t.Helper()
+		storetest.Must(t, l.Hold(t.Context(), tp, func() error { f(); return nil }))
+	}
+	look(func() {
+		if k, ok := l.Artifact(a.SHA256, "t"); ok {
+			t.Errorf("a run may say of an artifact %+v", k)
+		}
+		if f, ok := l.Fork("x"); !ok || f != (ForkFact{Thread: "t", Start: "abc"}) {
+			t.Errorf("the fork is %+v, %v", f, ok)
+		}
+		if got := l.Handoffs("t"); len(got) != 1 || got[0] != 4 || len(l.Handoffs("")) > 0 {
+			t.Errorf("the handoffs are %v", got)
+		}
+	})
+	storetest.Append(t, tp, stamped(storetest.ReferTo("mine", a), "r", "t"))
+	look(func() {
+		if _, ok := l.Artifact(a.SHA256, "other"); ok {
+			t.Error("it is another thread's as well")
+		}
+		if k, ok := l.Artifact(a.SHA256, ""); !ok || k.Name != a.Name {
+			t.Errorf("the input's artifact is %+v, %v", k, ok)
+		}
+	})
+	e, err := AsAnchor(storetest.Entries(t, tp, repo.Query{})[3])
+	if err != nil || e.Kind != repo.KindAnchor || string(e.Payload) != `{"name":"plan","state":{"n":1,"summary":"so far"}}` {
+		t.Errorf("as an anchor: %s, %v", e.Payload, err)
+	}
+	for _, q := range []api.HandoffRequest{{Name: " "}, {Name: "x", State: json.RawMessage(`[1]`)}} {
+		if _, err := HandoffDraft(&q); status(err) != http.StatusUnprocessableEntity {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+}
+
+// What the server says of an entry takes the place of what a client says.
+func TestStamp(t *testing.T) {
+	meta := json.RawMessage(`{"run_id":"forged","sequence":7,"thread_id":"forged","idempotency_key":"k","request_sha256":"x","expires_at":"x","own":1.50}`)
+	for _, c := range []struct{ run, thread, key, want string }{
+		{"r", "t", "", `{"own":1.50,"run_id":"r","thread_id":"t"}`},
+		{"r", "", "k2", `{"idempotency_key":"k2","own":1.50,"request_sha256":"h","run_id":"r"}`},
+		{"", "", "", `{"own":1.50,"thread_id":"forged"}`}, // an admin's request may be of any thread
+	} {
+		if got, err := Stamp(meta, c.run, c.thread, c.key, "h", nil); err != nil || string(got) != c.want {
+			t.Errorf("%s, %v; want %s", got, err, c.want)
+		}
+	}
+	if _, err := Stamp(json.RawMessage(`[]`), "", "", "", "", nil); status(err) != http.StatusUnprocessableEntity {
+		t.Errorf("meta that is none: %v", err)
+	}
+}
+
+// The next server goes on from a checkpoint, if it is one of this tape.
+func TestCheckpoint(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	dir := t.TempDir()
+	lanes := &Lanes{Dir: dir}
+	storetest.Must(t, lanes.Append(t.Context(), tp, job(t, "k", "one")))
+	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{state("actor", "ann", "a", "1")}}))
+	_, err := tp.Update(t.Context(), func(tx *repo.Tx) error {
+		for i := range checkpointEvery {
+			if err := tx.AppendLine(t.Context(), fmt.Appendf(nil, `{"kind":"message","payload":{"role":"user","content":"%d"}}`, i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	storetest.Must(t, err)
+	_, err = lanes.Of(tp).StateNow(t.Context(), tp)
+	storetest.Must(t, err)
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("checkpoints: %q, %v", files, err)
+	}
+	raw := storetest.ReadFile(t, files[0])
+	if strings.Contains(string(raw), "one") || strings.Contains(string(raw), "ann") {
+		t.Errorf("it has what the tape says: %.200s", raw)
+	}
+	check := func(what string, again bool) {
+		t.Helper()
+		next := &Lanes{Dir: dir}
+		got, err := next.Of(tp).StateNow(t.Context(), tp)
+		if v := got[StateKey{Scope: "actor", Owner: "ann", Key: "a"}]; err != nil || (string(v.Value) == "1") != again {
+			t.Errorf("%s: the state is %+v, %v", what, got, err)
+		}
+		l := next.Of(tp)
+		storetest.Must(t, l.Hold(t.Context(), tp, func() error {
+			if _, ok := l.Known(KeyOf("r", "k")); ok != again {
+				t.Errorf("%s: the key is known: %v", what, ok)
+			}
+			return nil
+		}))
+	}
+	check("with it", true)
+	for what, data := range map[string]string{"torn": string(raw[:len(raw)/2]), "of another version": strings.Replace(string(raw), `"version":2`, `"version":1`, 1),
+		"of another tape": strings.Replace(string(raw), `"raw":"`, `"raw":"0`, 1)} {
+		storetest.WriteFile(t, files[0], []byte(data))
+		check(what, true)
+	}
+	storetest.Must(t, os.WriteFile(files[0], raw, 0o600))
+	_, err = tp.Reset(t.Context(), false)
+	storetest.Must(t, err)
+	check("after a reset", false)
+}
