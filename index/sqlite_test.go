@@ -25,6 +25,10 @@ func program(t *testing.T, path, query string) string {
 	return strings.TrimSpace(string(out))
 }
 
+func result(text string) repo.Draft {
+	return repo.Draft{Kind: repo.KindToolResult, Payload: []byte(fmt.Sprintf(`{"results":[%q]}`, text))}
+}
+
 // TestPlainSQLite reads the index with the sqlite3 program: the entries between two
 // anchors, the columns, the words, and what it says of the file.
 func TestPlainSQLite(t *testing.T) {

@@ -1,10 +1,12 @@
-package index
+package find_test
 
 import (
 	"fmt"
 	"slices"
 	"testing"
 
+	"tape/index"
+	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
 
@@ -16,18 +18,18 @@ func result(text string) repo.Draft {
 // all of them, with their number.
 func TestFolding(t *testing.T) {
 	t.Parallel()
-	s := testStore(t)
-	tp, other := openTape(t, s, ""), newTape(t, s, "other")
+	s := storetest.New(t, nil)
+	tp, other := storetest.Tape(t, s, ""), newTape(t, s, "other")
 	var drafts []repo.Draft
 	for i := range 30 {
 		drafts = append(drafts, result(fmt.Sprintf("ok tape/repo %d.%03ds at %08x", i, i*7, 1<<20*i)))
 	}
 	drafts = append(drafts, repo.Message("user", "ok tape/repo 1.5s at 00000000"), result("ok tape/index 3s"), result("OK   tape/repo 99.1s at ffffffff"))
-	mustAppend(t, tp, drafts...)
-	mustAppend(t, other, result("ok tape/repo 2.000s at 00000001"))
+	storetest.Append(t, tp, drafts...)
+	storetest.Append(t, other, result("ok tape/repo 2.000s at 00000001"))
 	x := testIndex(t, s)
-	for _, how := range []How{Words, Substring, Regexp} {
-		q := Search{Text: "repo", How: how, Tapes: named(tp)}
+	for _, how := range []index.How{index.Words, index.Substring, index.Regexp} {
+		q := index.Search{Text: "repo", How: how, Tapes: named(tp)}
 		res := mustSearch(t, x, q)
 		wantIDs(t, "folded", res.Hits, 32, 34)
 		for _, h := range res.Hits {
@@ -39,7 +41,7 @@ func TestFolding(t *testing.T) {
 			t.Errorf("%d matches, exact %v; want 32", res.Matches, res.Exact)
 		}
 		q.NoFold = true
-		if res := mustSearch(t, x, q); len(res.Hits) != 32 || slices.ContainsFunc(res.Hits, func(h Hit) bool { return h.Similar > 0 }) {
+		if res := mustSearch(t, x, q); len(res.Hits) != 32 || slices.ContainsFunc(res.Hits, func(h index.Hit) bool { return h.Similar > 0 }) {
 			t.Errorf("not folded: %s", shown(res))
 		}
 		q.NoFold, q.Tapes = false, named(tp, other)
@@ -60,18 +62,18 @@ func TestFolding(t *testing.T) {
 // TestSearchesAreLeftOut is about what search tools wrote.
 func TestSearchesAreLeftOut(t *testing.T) {
 	t.Parallel()
-	s := testStore(t)
-	tp := openTape(t, s, "")
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
 	marked := func(meta string) repo.Draft {
 		d := result("needle " + meta)
 		d.Meta = []byte(meta)
 		return d
 	}
-	mustAppend(t, tp, marked(`{"search":true}`), marked(`{"search":false}`), marked(`{"search":"true"}`),
+	storetest.Append(t, tp, marked(`{"search":true}`), marked(`{"search":false}`), marked(`{"search":"true"}`),
 		marked(`{"a":{"search":true}}`), marked(`{"run_id":"r","search": true }`), marked(`{}`))
 	x := testIndex(t, s)
-	for _, how := range []How{Words, Substring, Regexp} {
-		q := Search{Text: "needle", How: how, Tapes: named(tp), NoFold: true}
+	for _, how := range []index.How{index.Words, index.Substring, index.Regexp} {
+		q := index.Search{Text: "needle", How: how, Tapes: named(tp), NoFold: true}
 		wantIDs(t, "without", mustSearch(t, x, q).Hits, 3, 4, 5, 7)
 		q.Searches = true
 		wantIDs(t, "with", mustSearch(t, x, q).Hits, 2, 3, 4, 5, 6, 7)
@@ -86,18 +88,18 @@ func TestSearchesAreLeftOut(t *testing.T) {
 // their kind.
 func TestContext(t *testing.T) {
 	t.Parallel()
-	s := testStore(t)
-	tp := openTape(t, s, "")
-	mustAppend(t, tp, repo.Message("user", "first needle"), repo.Event("usage", nil), repo.Message("user", "x"))
-	mustHandoff(t, tp, "next")
-	mustAppend(t, tp, repo.Message("user", "last needle"))
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
+	storetest.Append(t, tp, repo.Message("user", "first needle"), repo.Event("usage", nil), repo.Message("user", "x"))
+	storetest.Handoff(t, tp, "next")
+	storetest.Append(t, tp, repo.Message("user", "last needle"))
 	x := testIndex(t, s)
-	for _, how := range []How{Words, Substring} {
-		res := mustSearch(t, x, Search{Text: "needle", How: how, Tapes: named(tp), Newest: true, Context: 2})
+	for _, how := range []index.How{index.Words, index.Substring} {
+		res := mustSearch(t, x, index.Search{Text: "needle", How: how, Tapes: named(tp), Newest: true, Context: 2})
 		if len(res.Hits) != 2 {
 			t.Fatal(shown(res))
 		}
-		around := func(h Hit) string { return fmt.Sprint(keysOf(h.Before), keysOf(h.After)) }
+		around := func(h index.Hit) string { return fmt.Sprint(keysOf(h.Before), keysOf(h.After)) }
 		if got := around(res.Hits[0]); got != "[main@000004 main@000005] []" {
 			t.Errorf("around the last: %s", got)
 		}
@@ -111,20 +113,20 @@ func TestContext(t *testing.T) {
 // before the old, what has a word often before what has it once.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	s := testStore(t)
-	tp := openTape(t, s, "")
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
 	dated := func(d repo.Draft, date string) repo.Draft { d.Date = date; return d }
-	mustAppend(t, tp,
+	storetest.Append(t, tp,
 		dated(repo.Message("user", "the latency of a request"), "2026-01-01T00:00:00Z"),     // 2: old
 		dated(repo.Message("user", "the latency of our request"), "2026-11-01T00:00:00Z"),   // 3
 		dated(result("the latency of one request"), "2026-11-01T00:00:00Z"),                 // 4: printed
 		dated(repo.Message("user", "latency is latency, latency!"), "2026-11-01T00:00:00Z"), // 5: often
 	)
-	res := mustSearch(t, testIndex(t, s), Search{Text: "latency", Tapes: named(tp)})
+	res := mustSearch(t, testIndex(t, s), index.Search{Text: "latency", Tapes: named(tp)})
 	if got := hitIDs(res.Hits); !slices.Equal(got, []int64{5, 3, 2, 4}) {
 		t.Errorf("by relevance: %s", shown(res))
 	}
-	res = mustSearch(t, testIndex(t, s), Search{Text: "latency", Tapes: named(tp), Newest: true})
+	res = mustSearch(t, testIndex(t, s), index.Search{Text: "latency", Tapes: named(tp), Newest: true})
 	if got := hitIDs(res.Hits); !slices.Equal(got, []int64{5, 4, 3, 2}) {
 		t.Errorf("the newest first: %s", shown(res))
 	}
@@ -134,25 +136,25 @@ func TestOrder(t *testing.T) {
 // is that differs in what was looked for.
 func TestFoldingKeepsAnswers(t *testing.T) {
 	t.Parallel()
-	s := testStore(t)
-	tp := openTape(t, s, "")
-	mustAppend(t, tp, repo.Message("user", "the port should be 8080"), repo.Message("user", "the port should be 9090"),
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
+	storetest.Append(t, tp, repo.Message("user", "the port should be 8080"), repo.Message("user", "the port should be 9090"),
 		repo.Message("user", "the port should be 9090"), result("listen on port 8080"), result("listen on port 9090"))
 	x := testIndex(t, s)
 	for _, c := range []struct {
-		how  How
+		how  index.How
 		text string
 		want []int64
 	}{
-		{Words, "port", []int64{2, 4, 6}},
-		{Words, "8080 OR 9090", []int64{2, 4, 5, 6}},
-		{Words, "90*", []int64{4, 6}},
-		{Substring, "port", []int64{2, 4, 6}},
-		{Substring, "port 8", []int64{5}},
-		{Regexp, `port \d`, []int64{5, 6}},
-		{Regexp, `port`, []int64{2, 4, 6}},
+		{index.Words, "port", []int64{2, 4, 6}},
+		{index.Words, "8080 OR 9090", []int64{2, 4, 5, 6}},
+		{index.Words, "90*", []int64{4, 6}},
+		{index.Substring, "port", []int64{2, 4, 6}},
+		{index.Substring, "port 8", []int64{5}},
+		{index.Regexp, `port \d`, []int64{5, 6}},
+		{index.Regexp, `port`, []int64{2, 4, 6}},
 	} {
-		res := mustSearch(t, x, Search{Text: c.text, How: c.how, Tapes: named(tp)})
+		res := mustSearch(t, x, index.Search{Text: c.text, How: c.how, Tapes: named(tp)})
 		wantIDs(t, c.text, res.Hits, c.want...)
 	}
 }

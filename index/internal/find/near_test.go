@@ -1,28 +1,30 @@
-package index
+package find_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"tape/index"
+	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
 
 // TestNearWords is about slips of the keyboard: what is meant is found, and said.
 func TestNearWords(t *testing.T) {
 	t.Parallel()
-	s := testStore(t)
-	tp := openTape(t, s, "")
-	mustAppend(t, tp,
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
+	storetest.Append(t, tp,
 		repo.Message("user", "the deployment of the scheduler failed"), // 2
 		repo.Message("user", "cache invalidation, again"),              // 3
 		repo.Message("user", "fix it now"),                             // 4
 		repo.Message("user", "the cache of the scheduler"),             // 5
 	)
 	elsewhere := newTape(t, s, "elsewhere")
-	mustAppend(t, elsewhere, repo.Message("user", "kubernetes cluster"))
-	mustHandoff(t, tp, "later")
-	mustAppend(t, tp, repo.Message("user", "nothing but migration")) // 7
+	storetest.Append(t, elsewhere, repo.Message("user", "kubernetes cluster"))
+	storetest.Handoff(t, tp, "later")
+	storetest.Append(t, tp, repo.Message("user", "nothing but migration")) // 7
 	x := testIndex(t, s)
 	mustSync(t, x)
 	for _, c := range []struct {
@@ -57,7 +59,7 @@ func TestNearWords(t *testing.T) {
 		{"deployments OR qqqqqqqqq", "", nil},                                      // the other one has nothing near
 		{"deploymnet OR invalidaton", "deployment OR invalidation", []int64{2, 3}}, // both
 	} {
-		res := mustSearch(t, x, Search{Text: c.text, Tapes: named(tp), NoFold: true})
+		res := mustSearch(t, x, index.Search{Text: c.text, Tapes: named(tp), NoFold: true})
 		wantIDs(t, c.text, res.Hits, c.want...)
 		if res.Instead != c.instead {
 			t.Errorf("%s: answered %q instead, want %q", c.text, res.Instead, c.instead)
@@ -70,20 +72,20 @@ func TestNearWords(t *testing.T) {
 		if c.instead == "" {
 			continue
 		}
-		exact := mustSearch(t, x, Search{Text: c.text, Tapes: named(tp), Exact: true})
+		exact := mustSearch(t, x, index.Search{Text: c.text, Tapes: named(tp), Exact: true})
 		if len(exact.Hits) > 0 || exact.Instead != "" {
 			t.Errorf("%s, exact: %s", c.text, shown(exact))
 		}
-		if n := mustSearch(t, x, Search{Text: c.text, Tapes: named(tp), Count: true}); n.Matches != len(c.want) || n.Instead != c.instead {
+		if n := mustSearch(t, x, index.Search{Text: c.text, Tapes: named(tp), Count: true}); n.Matches != len(c.want) || n.Instead != c.instead {
 			t.Errorf("%s: counts %d of %q", c.text, n.Matches, n.Instead)
 		}
 	}
-	res := mustSearch(t, x, Search{Text: "kubernetse", Tapes: named(tapesOf(t, s)...)})
+	res := mustSearch(t, x, index.Search{Text: "kubernetse", Tapes: []string{"main", "elsewhere"}})
 	if len(res.Hits) != 1 || res.Hits[0].Tape != "elsewhere" || res.Instead != "kubernetes" {
 		t.Errorf("in all tapes: %s", shown(res))
 	}
 	for _, q := range []repo.Query{{After: "later"}, {Phase: "later"}} {
-		if res := mustSearch(t, x, Search{Text: "cahce", Tapes: named(tp), Query: q}); len(res.Hits) > 0 || res.Instead != "" {
+		if res := mustSearch(t, x, index.Search{Text: "cahce", Tapes: named(tp), Query: q}); len(res.Hits) > 0 || res.Instead != "" {
 			t.Errorf("a word from before the anchor is used: %s", shown(res))
 		}
 	}
@@ -94,24 +96,24 @@ func TestNearWords(t *testing.T) {
 // and how the index grew do not count.
 func TestNearestWord(t *testing.T) {
 	t.Parallel()
-	s := testStore(t)
+	s := storetest.New(t, nil)
 	elsewhere := newTape(t, s, "elsewhere")
-	tp := openTape(t, s, "")
+	tp := storetest.Tape(t, s, "")
 	x := testIndex(t, s)
 	say := func(tp *repo.Tape, word string, times int) {
 		var drafts []repo.Draft
 		for i := range times {
 			drafts = append(drafts, repo.Message("user", fmt.Sprint(word, " ", strings.Repeat("x", i))))
 		}
-		mustAppend(t, tp, drafts...)
+		storetest.Append(t, tp, drafts...)
 	}
 	ask := func(what, text, want string) {
 		t.Helper()
-		q := Search{Text: text, Tapes: named(tp)}
+		q := index.Search{Text: text, Tapes: named(tp)}
 		if got := mustSearch(t, x, q).Instead; got != want {
 			t.Errorf("%s: %s is taken for %q, want %q", what, text, got, want)
 		}
-		if got := mustSearch(t, onCopy(t, s, rebuilt(t, s)), q).Instead; got != want {
+		if got := mustSearch(t, anew(t, s), q).Instead; got != want {
 			t.Errorf("%s, built anew: %s is taken for %q, want %q", what, text, got, want)
 		}
 	}

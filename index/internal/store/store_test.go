@@ -1,0 +1,217 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"tape/index/internal/store"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+// opened is a database that is closed when the test ends.
+func opened(t *testing.T, path string) *store.DB {
+	t.Helper()
+	d, err := store.Open(path)
+	storetest.Must(t, err)
+	t.Cleanup(func() { storetest.Must(t, d.Close()) })
+	return d
+}
+
+func none(int64) {}
+
+func targets(t *testing.T, s *repo.Store) []*store.Target {
+	t.Helper()
+	out, err := store.WithParents(t.Context(), s, storetest.MustTapesAndForks(t, s))
+	storetest.Must(t, err)
+	return out
+}
+
+// A database has what was written since, once, and says before what it lacks.
+func TestCatchUp(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "one"), repo.Event("e", nil))
+	d := opened(t, "")
+	want := func(what string, stale, tapes int, entries int64) {
+		t.Helper()
+		all := targets(t, s)
+		has, err := d.Has(all)
+		storetest.Must(t, err)
+		if n, err := d.Stale(t.Context(), all, has, true); err != nil || n != stale {
+			t.Errorf("%s: %d tapes are stale, want %d, %v", what, n, stale, err)
+		}
+		before, have, err := d.Totals()
+		storetest.Must(t, err)
+		added, err := d.CatchUp(t.Context(), all, none)
+		if err != nil || added != entries-have && entries >= have {
+			t.Errorf("%s: %d entries of %d tapes, %d added, %v", what, have, before, added, err)
+		}
+		if n, got, err := d.Totals(); err != nil || n != tapes || got != entries {
+			t.Errorf("%s: %d entries of %d tapes, want %d of %d, %v", what, got, n, entries, tapes, err)
+		}
+		storetest.Must(t, d.DropGone(all))
+	}
+	_, err := d.Fill(t.Context(), targets(t, s), none)
+	storetest.Must(t, err)
+	want("filled", 0, 1, 3)
+	storetest.Append(t, m, repo.Message("user", "two"))
+	storetest.Handoff(t, m, "next")
+	want("after writes", 1, 1, 5)
+	f := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, f, repo.Message("user", "of the fork"))
+	want("with a fork, which has its own alone", 1, 2, 6)
+	storetest.Append(t, f, repo.Message("user", "more"))
+	storetest.Append(t, m, repo.Message("user", "more"))
+	want("both", 2, 2, 8)
+	k, err := d.Known(f)
+	if err != nil || k.Base != 5 || k.Entries != 7 || k.Own() != 2 || k.Parent == 0 || k.Name != "main/x" {
+		t.Errorf("of the fork: %+v, %v", k, err)
+	}
+	all, err := d.HasAll()
+	if err != nil || len(all) != 2 || all[f.Branch()] != k {
+		t.Errorf("all: %+v, %v", all, err)
+	}
+	_, err = m.Reset(t.Context(), true)
+	storetest.Must(t, err)
+	if _, err := d.CatchUp(t.Context(), targets(t, s), none); err != nil {
+		t.Error(err)
+	}
+	if k, err := d.Known(m); err != nil || k.Entries != 1 {
+		t.Errorf("after a reset: %+v, %v", k, err)
+	}
+	storetest.Must(t, f.Discard(t.Context()))
+	storetest.Must(t, d.DropGone(targets(t, s)))
+	if n, got, err := d.Totals(); err != nil || n != 1 || got != 1 {
+		t.Errorf("without the fork: %d entries of %d tapes, %v", got, n, err)
+	}
+}
+
+// Where a line is, when it was written, and what its entry is, is stored of each.
+func TestLines(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	for day := range 5 {
+		d := repo.Message("user", fmt.Sprint("day ", day))
+		d.Date = fmt.Sprintf("2026-11-%02dT00:00:00Z", 10+day)
+		storetest.Append(t, m, d)
+	}
+	storetest.Handoff(t, m, "next")
+	d := opened(t, "")
+	_, err := d.Fill(t.Context(), targets(t, s), none)
+	storetest.Must(t, err)
+	k, err := d.Known(m)
+	storetest.Must(t, err)
+	for _, e := range storetest.Entries(t, m, repo.Query{}) {
+		doc := store.DocOf(k.No, e.ID)
+		if store.IDOf(doc) != e.ID || store.TapeOf(doc) != k.No {
+			t.Errorf("document %d is @%d of tape %d", doc, store.IDOf(doc), store.TapeOf(doc))
+		}
+		l, err := d.Line(doc)
+		at, _ := e.Time()
+		if err != nil || l.Kind != e.Kind || l.Seq != e.AnchorSeq || l.Created != at.UnixMicro() || l.At.Offset != e.At.Offset || l.At.Length != e.At.Length {
+			t.Errorf("of @%d: %+v, %v; want %+v", e.ID, l, err, e.At)
+		}
+		p, err := d.Phase(k.No, l.Seq)
+		file, err2 := d.FileName(l.File)
+		if err != nil || err2 != nil || p.Name != e.Anchor || p.Folder != e.At.Folder || file != e.At.File {
+			t.Errorf("of @%d: the phase %+v, the file %s, %v %v", e.ID, p, file, err, err2)
+		}
+	}
+	if l, err := d.Line(store.DocOf(k.No, 99)); !errors.Is(err, store.ErrStrange) {
+		t.Errorf("of nothing: %+v, %v", l, err)
+	}
+	micro := func(day int) int64 { return time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC).UnixMicro() }
+	for id, want := range map[int64]bool{1: false, 2: false, 3: true, 5: true, 6: false} {
+		if got, err := d.IsDated(store.DocOf(k.No, id), micro(11), micro(13)); err != nil || got != want {
+			t.Errorf("@%d is of these days: %v, %v", id, got, err)
+		}
+	}
+	blocks := 0
+	storetest.Must(t, d.Dated(store.DocOf(k.No, 1), store.DocOf(k.No, 7), micro(11), micro(13), func(_ int64, whole bool) {
+		if blocks++; whole {
+			t.Error("all lines of the block are said to be of these days")
+		}
+	}))
+	if blocks != 1 {
+		t.Errorf("%d blocks have such lines", blocks)
+	}
+}
+
+// A build puts an index in the place of the old one, whole, and leaves nothing beside it. What it
+// finds there is told by its first bytes.
+func TestBuild(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "one"))
+	dir := t.TempDir()
+	path := filepath.Join(dir, "index.db")
+	var as store.As
+	state := func(what string, as store.As, want store.State) {
+		t.Helper()
+		if got, err := as.Look(path); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", what, got, err, want)
+		}
+	}
+	state("nothing", as, store.Absent)
+	storetest.WriteFile(t, filepath.Join(dir, "index-1.db"), []byte("of a build that was killed"))
+	n, err := as.Build(t.Context(), path, dir, false, targets(t, s), none)
+	if err != nil || n != 2 {
+		t.Errorf("%d entries, %v", n, err)
+	}
+	state("built", as, store.Fresh)
+	storetest.Append(t, m, repo.Message("user", "two"))
+	n, err = as.Build(t.Context(), path, dir, true, targets(t, s), none)
+	if err != nil || n != 1 {
+		t.Errorf("%d entries more, %v", n, err)
+	}
+	d := opened(t, path)
+	if tapes, entries, err := d.Totals(); err != nil || tapes != 1 || entries != 3 {
+		t.Errorf("%d entries of %d tapes, %v", entries, tapes, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("there are %v, %v", left, err)
+	}
+	state("for others", store.Shown("v1", func(_ *repo.Tape, e repo.Entry) repo.Entry { return e }), store.Outdated)
+	good := storetest.ReadFile(t, path)
+	for what, c := range map[string]struct {
+		data []byte
+		want store.State
+	}{
+		"empty":           {nil, store.Damaged},
+		"another version": {append(append(bytes.Clone(good[:60]), 0, 0, 0, 1), good[64:]...), store.Outdated},
+		"another program": {append(append(bytes.Clone(good[:68]), 0, 0, 0, 1), good[72:]...), store.Foreign},
+		"a text":          {[]byte("mine"), store.Foreign},
+	} {
+		storetest.WriteFile(t, path, c.data)
+		state(what, as, c.want)
+	}
+	storetest.Must(t, store.Remove(path))
+	storetest.Must(t, os.Mkdir(path, 0o700))
+	state("a folder", as, store.Foreign)
+}
+
+// Entries that say the same are known by it; of what was printed, numbers do not count.
+func TestSignOf(t *testing.T) {
+	for _, c := range []struct {
+		kind, a, b string
+		same       bool
+	}{
+		{repo.KindMessage, "port 80", "port 80", true},
+		{repo.KindMessage, "port 80", "port 90", false},
+		{repo.KindToolResult, "took 80 ms", "took 91 ms", true},
+		{repo.KindToolResult, "took 80 ms", "gave 80 ms", false},
+	} {
+		if got := store.SignOf(c.kind, []byte(c.a)) == store.SignOf(c.kind, []byte(c.b)); got != c.same {
+			t.Errorf("%s: %q and %q are the same: %v", c.kind, c.a, c.b, got)
+		}
+	}
+}
