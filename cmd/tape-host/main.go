@@ -1,5 +1,5 @@
-// Command tape-host is the part of tape that keeps running. The program tape starts it, for
-// the commands that it is for; so tape itself links what starts at once, and nothing else.
+// Command tape-host is the part of tape that keeps running or needs much to start. The program
+// tape starts it, for the commands that it is for; so tape itself links what starts at once.
 package main
 
 import (

@@ -28,7 +28,7 @@ func TestDemo(t *testing.T) {
 	if lines := strings.Count(string(out), "\n"); lines > 50 {
 		t.Errorf("the demo has %d lines, which is more than a screen", lines)
 	}
-	for _, want := range []string{"entries into tape", "Each pooled connection", "anchor/teasho", "merge", "session.html", "make demo-clean"} {
+	for _, want := range []string{"entries into tape", "Each pooled connection", "anchor/teasho", "merge", "session.md", "make demo-clean"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the demo does not show %q:\n%s", want, out)
 		}

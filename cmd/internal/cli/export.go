@@ -24,6 +24,8 @@ type exportOptions struct {
 	output   string
 	files    string // the folder for artifacts
 	inline   bool   // artifacts in the place of what refers to them
+
+	prose func(text string, lines int) string // see export.Source
 }
 
 func newExportCmd(a *App) *cobra.Command {
@@ -69,7 +71,15 @@ open phase.`,
 			}
 			return nil
 		},
-		RunE: a.onTape(o.run),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if export.Format(o.format) != export.HTML {
+				return a.onTape(o.run)(cmd, args)
+			}
+			return a.hosted(func(_ context.Context, host Host) error {
+				o.prose = host.Prose()
+				return a.onTape(o.run)(cmd, args)
+			})(cmd, args)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", string(export.JSONL), "the `FORMAT`: "+exportFormats())
@@ -128,7 +138,7 @@ func (w resultWriter) Write(p []byte) (int, error) {
 
 // source is what is exported: the phases from --from through --to.
 func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source, error) {
-	src := export.Source{Tape: t.Name(), Kinds: o.kinds, Entries: o.entries(ctx, t)}
+	src := export.Source{Tape: t.Name(), Kinds: o.kinds, Entries: o.entries(ctx, t), Prose: o.prose}
 	switch f := export.Format(o.format); {
 	case o.inline:
 		src.Entries = view.Each(ctx, t, src.Entries, view.Inlined)

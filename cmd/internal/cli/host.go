@@ -24,6 +24,8 @@ type Host interface {
 	Hooks(ctx context.Context, o AgentOptions) ([]HookLine, error)
 	Onboard(ctx context.Context, o AgentOptions) error
 	Serve(ctx context.Context, o ServeOptions) error
+	// Prose makes HTML of what was said, for tape export --format html.
+	Prose() func(text string, lines int) string
 }
 
 const (

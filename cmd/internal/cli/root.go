@@ -95,7 +95,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 	}
 	all := commands()
 	if a.Host != nil {
-		all = append(hostCommands(), command{"version", groupWorkspace, newVersionCmd})
+		all = append(hostCommands(), command{"export", groupExchange, newExportCmd}, command{"version", groupWorkspace, newVersionCmd})
 	}
 	for _, c := range all {
 		if len(args) > 0 && c.name == args[0] {
@@ -162,8 +162,8 @@ cat, git log and git diff.`,
 	root.SetFlagErrorFunc(flagError)
 	groups := []string{groupCore, groupTapes, groupForks, groupRemotes, groupExchange, groupAgents, groupWorkspace}
 	if a.Host != nil {
-		root.Long, root.Example = "tape-host is the part of tape that keeps running. tape starts it: there is no need to call it.", ""
-		groups = []string{groupAgents, groupWorkspace}
+		root.Long, root.Example = "tape-host is the part of tape that keeps running, and that makes pages of HTML. tape starts it: there is no need to call it.", ""
+		groups = []string{groupExchange, groupAgents, groupWorkspace}
 	}
 	for _, group := range groups {
 		root.AddGroup(&cobra.Group{ID: group, Title: group})

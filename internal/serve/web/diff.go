@@ -9,6 +9,7 @@ import (
 	"unique"
 
 	"tape/internal/show/display"
+	"tape/internal/show/prose"
 	"tape/internal/store/query"
 	"tape/repo"
 )
@@ -178,7 +179,7 @@ func sideOf(e repo.Entry) *diffSide {
 	if role := e.Role(); role != "" {
 		who = role
 	}
-	return &diffSide{ID: e.ID, Who: display.Line(who), Text: template.HTML(shown(text))} //nolint:gosec // escaped
+	return &diffSide{ID: e.ID, Who: display.Line(who), Text: template.HTML(prose.Escape(text))} //nolint:gosec // escaped
 }
 
 // align puts entries of the same kind beside each other, in their order.

@@ -14,6 +14,7 @@ import (
 
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
+	"tape/internal/show/prose"
 	"tape/internal/text/entrydiff"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -186,12 +187,12 @@ func (v *viewer) cut(text string) (string, int) {
 
 func (v *viewer) prose(text string, id int64) bodyView {
 	text, rest := v.cut(text)
-	return bodyView{HTML: v.md.markdown(text), Rest: rest, ID: id, Link: v.link(id)}
+	return bodyView{HTML: v.md.HTML(text), Rest: rest, ID: id, Link: v.link(id)}
 }
 
 func (v *viewer) data(name, text string, id int64) bodyView {
 	text, rest := v.cut(text)
-	return bodyView{Name: display.Line(name), HTML: template.HTML(`<pre tabindex="0">` + shown(text) + "</pre>"), Rest: rest, ID: id, Link: v.link(id)} //nolint:gosec // escaped
+	return bodyView{Name: display.Line(name), HTML: template.HTML(`<pre tabindex="0">` + prose.Escape(text) + "</pre>"), Rest: rest, ID: id, Link: v.link(id)} //nolint:gosec // escaped
 }
 
 // call is a call with its results. What is long comes when it is opened.
@@ -232,7 +233,7 @@ func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
 func (v *viewer) edit(c *conversation.Call) template.HTML {
 	args := argsOf(c)
 	if patch := jsonl.GetString(args, "input"); strings.HasPrefix(patch, "*** Begin Patch") {
-		return v.md.coloured(patch, "diff")
+		return v.md.Code(patch, "diff")
 	}
 	var b strings.Builder
 	one := func(edit []byte) {
@@ -249,7 +250,7 @@ func (v *viewer) edit(c *conversation.Call) template.HTML {
 		one(edit)
 	}
 	if content := jsonl.GetString(args, "content"); content != "" && jsonl.GetString(args, "file_path") != "" {
-		return v.md.coloured(content, jsonl.GetString(args, "file_path"))
+		return v.md.Code(content, jsonl.GetString(args, "file_path"))
 	}
 	return template.HTML(b.String()) //nolint:gosec // lines escapes
 }
@@ -269,16 +270,16 @@ func lines(list []display.TextLine) template.HTML {
 	for _, l := range list {
 		tag := map[byte]string{'+': "ins", '-': "del"}[l.Sign]
 		if tag == "" {
-			b.WriteString("  " + shown(l.Text) + "\n")
+			b.WriteString("  " + prose.Escape(l.Text) + "\n")
 			continue
 		}
 		b.WriteString("<" + tag + ">" + string(l.Sign) + " ")
 		at := 0
 		for _, m := range l.Marks {
-			b.WriteString(shown(l.Text[at:m[0]]) + "<b>" + shown(l.Text[m[0]:m[1]]) + "</b>")
+			b.WriteString(prose.Escape(l.Text[at:m[0]]) + "<b>" + prose.Escape(l.Text[m[0]:m[1]]) + "</b>")
 			at = m[1]
 		}
-		b.WriteString(shown(l.Text[at:]) + "</" + tag + ">\n")
+		b.WriteString(prose.Escape(l.Text[at:]) + "</" + tag + ">\n")
 	}
 	return template.HTML(b.String() + "</pre>") //nolint:gosec // each piece is escaped
 }

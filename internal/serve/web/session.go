@@ -292,7 +292,7 @@ func (s *View) export(r *request) error {
 	if types[format] == "" {
 		return fmt.Errorf("%w: there is no format %q", repo.ErrNotFound, format)
 	}
-	src := export.Source{Tape: t.Name(), Phases: phases}
+	src := export.Source{Tape: t.Name(), Phases: phases, Prose: s.md.Folded}
 	if id := r.URL.Query().Get("id"); id != "" { // one entry
 		src.Entries = t.Show(r.Context(), "@"+id)
 		src.Whole = src.Entries

@@ -19,6 +19,7 @@ import (
 
 	"tape/internal/serve/web/guard"
 	"tape/internal/show/display"
+	"tape/internal/show/prose"
 	"tape/repo"
 )
 
@@ -54,7 +55,7 @@ type View struct {
 	behind  sync.WaitGroup
 	doors   guard.Doors
 	pages   *template.Template
-	md      *prose
+	md      *prose.Renderer
 	mu      sync.Mutex
 	spaces  map[string]*space // by folder
 	later   func(func(context.Context))
@@ -65,7 +66,7 @@ func New(ctx context.Context, o Options) *View {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &View{Options: o, md: newProse(), spaces: map[string]*space{}, doors: guard.Doors{Now: o.Now}}
+	s := &View{Options: o, md: prose.New(), spaces: map[string]*space{}, doors: guard.Doors{Now: o.Now}}
 	s.later = func(f func(context.Context)) { s.behind.Go(func() { f(ctx) }) }
 	s.pages = template.Must(template.New("").Funcs(s.funcs()).ParseFS(pageFiles, "pages/*.html"))
 	in := http.NewServeMux()

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"github.com/sergi/go-diff/diffmatchpatch"
+
+	"tape/internal/show/prose"
 )
 
 // words are two texts with the words marked that only one of them has.
@@ -27,7 +29,7 @@ func words(a, b string) (left, right template.HTML) {
 		for _, c := range d.Text {
 			text.WriteString(list[c-firstCode])
 		}
-		t := shown(text.String())
+		t := prose.Escape(text.String())
 		switch d.Type {
 		case diffmatchpatch.DiffDelete:
 			l.WriteString("<del>" + t + "</del>")

@@ -21,7 +21,6 @@ import (
 	"iter"
 	"slices"
 
-	"tape/internal/show/export/markup"
 	"tape/internal/show/export/messages"
 	"tape/repo"
 	"tape/repo/view"
@@ -56,6 +55,9 @@ type Source struct {
 	// Whole are all entries of the tape. Markdown and HTML read them first, for the title
 	// and the list of what was asked.
 	Whole iter.Seq2[repo.Entry, error]
+	// Prose makes HTML of what was said, with what is behind the first lines folded. Only HTML
+	// needs it. It is package prose's, which programs that start often do without.
+	Prose func(text string, lines int) string
 }
 
 // has reports whether an entry is of the selected phases and kinds.
@@ -88,18 +90,18 @@ func (s Source) selected() []repo.Phase {
 // ids those that the messages were made from. Each phase stands for itself, as in tape
 // context: a call that is answered in the next phase has a stand-in for its result.
 func Write(ctx context.Context, w io.Writer, f Format, src Source) error {
-	writers := map[Format]func(context.Context, *markup.Output, Source) error{
+	writers := map[Format]func(context.Context, *output, Source) error{
 		JSONL: writeJSONL, OpenAI: writeOpenAI, Markdown: writeMarkdown, HTML: writeHTML, Training: writeTraining,
 	}
 	write, ok := writers[f]
 	if !ok {
 		return fmt.Errorf("there is no format %q", f)
 	}
-	out := markup.NewOutput(w)
+	out := newOutput(w)
 	if err := write(ctx, out, src); err != nil {
 		return err
 	}
-	return out.W.Flush()
+	return out.w.Flush()
 }
 
 // each calls use for each entry, until there is an error.
@@ -122,18 +124,18 @@ func each(ctx context.Context, entries iter.Seq2[repo.Entry, error], use func(re
 	return nil
 }
 
-func writeJSONL(ctx context.Context, w *markup.Output, src Source) error {
+func writeJSONL(ctx context.Context, w *output, src Source) error {
 	return src.each(ctx, func(e repo.Entry) error {
-		w.Bytes(e.Raw)
-		w.Text("\n")
-		return w.Err()
+		w.bytes(e.Raw)
+		w.text("\n")
+		return w.failed()
 	})
 }
 
 // writeOpenAI writes the messages of all phases as one array, a message a line.
-func writeOpenAI(ctx context.Context, w *markup.Output, src Source) error {
-	m := messages.NewWriter(w.W, messages.StretchBytes, "\n", view.Options{})
-	w.Text("[")
+func writeOpenAI(ctx context.Context, w *output, src Source) error {
+	m := messages.NewWriter(w.w, messages.StretchBytes, "\n", view.Options{})
+	w.text("[")
 	err := src.each(ctx, m.Add)
 	if err == nil {
 		err = m.Flush()
@@ -142,8 +144,8 @@ func writeOpenAI(ctx context.Context, w *markup.Output, src Source) error {
 		return err
 	}
 	if m.Any {
-		w.Text("\n")
+		w.text("\n")
 	}
-	w.Text("]\n")
+	w.text("]\n")
 	return nil
 }

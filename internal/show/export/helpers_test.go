@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/show/prose"
 	"tape/repo"
 )
 
@@ -86,7 +87,7 @@ func (r *recorder) results(meta string, texts ...string) int64 {
 }
 
 func (r *recorder) source() Source {
-	return Source{Tape: "main", Phases: r.phases, Entries: all(r.entries), Whole: all(r.entries)}
+	return Source{Tape: "main", Phases: r.phases, Entries: all(r.entries), Whole: all(r.entries), Prose: prose.New().Folded}
 }
 
 func all(entries []repo.Entry) iter.Seq2[repo.Entry, error] {

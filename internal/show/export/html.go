@@ -5,12 +5,12 @@ import (
 	"crypto/sha256"
 	_ "embed" // the style of the page
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
-	"tape/internal/show/export/markup"
 	"tape/repo"
 )
 
@@ -29,19 +29,47 @@ const (
 
 // page writes HTML. A failed write is remembered by w.
 type page struct {
-	markup.Marks
+	w      *output
+	said   func(text string, lines int) string
 	zone   string
 	inside bool // a section is
 }
 
-func writeHTML(ctx context.Context, w *markup.Output, src Source) error {
-	return render(ctx, w, src, &page{Marks: markup.Marks{W: w}})
+func writeHTML(ctx context.Context, w *output, src Source) error {
+	if src.Prose == nil {
+		return errors.New("a page of HTML needs what shows Markdown")
+	}
+	return render(ctx, w, src, &page{w: w, said: src.Prose})
 }
+
+// markup is HTML of the program's own; recorded text never becomes one.
+type markup string
+
+// put writes markup with an argument in the place of each {}: markup as it is, numbers,
+// and recorded text, which stays text.
+func (p *page) put(format markup, args ...any) {
+	for _, arg := range args {
+		before, after, _ := strings.Cut(string(format), "{}")
+		p.w.text(before)
+		switch arg := arg.(type) {
+		case markup:
+			p.w.text(string(arg))
+		case string:
+			p.w.text(inHTML.Replace(display.Page(arg)))
+		default:
+			p.w.printf("%d", arg)
+		}
+		format = markup(after)
+	}
+	p.w.text(string(format))
+}
+
+var inHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
 
 func (p *page) begin(t top) {
 	p.zone = t.zone
 	sum := sha256.Sum256([]byte(pageStyle))
-	p.Put(`<!DOCTYPE html>
+	p.put(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -56,177 +84,177 @@ func (p *page) begin(t top) {
 <a class="skip" href="#tape">Skip to the entries</a>
 <header class="top">
 <h1 dir="auto"{}>{}</h1>
-`, markup.HTML(base64.StdEncoding.EncodeToString(sum[:])), display.Title(t.title, 200), markup.HTML(pageStyle), language(t.title), display.Title(t.title, nameMost))
+`, markup(base64.StdEncoding.EncodeToString(sum[:])), display.Title(t.title, 200), markup(pageStyle), language(t.title), display.Title(t.title, nameMost))
 	p.facts(t.facts)
-	p.Put("</header>\n<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n")
+	p.put("</header>\n<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n")
 	for _, ph := range t.phases {
-		p.Put("<h3><a href=\"#p{}\"><span class=\"seq\">{}</span> <span dir=\"auto\">{}</span></a></h3>\n<ol>\n",
+		p.put("<h3><a href=\"#p{}\"><span class=\"seq\">{}</span> <span dir=\"auto\">{}</span></a></h3>\n<ol>\n",
 			ph.Seq, fmt.Sprintf("%03d", ph.Seq), display.Title(ph.Name, 120))
 		for _, q := range t.prompts[ph.Seq] {
-			p.Put("<li><a href=\"#e{}\" dir=\"auto\"{}>{}</a></li>\n", q.id, language(q.text), display.Title(q.text, 120))
+			p.put("<li><a href=\"#e{}\" dir=\"auto\"{}>{}</a></li>\n", q.id, language(q.text), display.Title(q.text, 120))
 		}
-		p.Put("</ol>\n")
+		p.put("</ol>\n")
 	}
-	p.Put("</nav>\n<main id=\"tape\">\n")
+	p.put("</nav>\n<main id=\"tape\">\n")
 }
 
 func (p *page) facts(facts []string) {
-	p.Put("<p class=\"facts\">")
+	p.put("<p class=\"facts\">")
 	for _, f := range facts {
-		p.Put("<span dir=\"auto\">{}</span>\n", f)
+		p.put("<span dir=\"auto\">{}</span>\n", f)
 	}
-	p.Put("</p>\n")
+	p.put("</p>\n")
 }
 
 func (p *page) end() {
 	p.endSection()
-	p.Put("</main>\n</body>\n</html>\n")
+	p.put("</main>\n</body>\n</html>\n")
 }
 
 func (p *page) endSection() {
 	if p.inside {
-		p.Put("</section>\n")
+		p.put("</section>\n")
 	}
 }
 
 func (p *page) section(ph repo.Phase, none bool) {
 	p.endSection()
 	p.inside = true
-	p.Put(`<section id="p{}" aria-labelledby="h{}">
+	p.put(`<section id="p{}" aria-labelledby="h{}">
 <h2 id="h{}"><a href="#p{}"><span class="seq">{}</span> <span dir="auto">{}</span></a></h2>
 `, ph.Seq, ph.Seq, ph.Seq, ph.Seq, fmt.Sprintf("%03d", ph.Seq), display.Title(ph.Name, nameMost))
 	p.facts(phaseFacts(ph, p.zone))
 	if none {
-		p.Put("<p class=\"facts\">No entries of the kinds that were asked for.</p>\n")
+		p.put("<p class=\"facts\">No entries of the kinds that were asked for.</p>\n")
 	}
 }
 
 // open begins the element of an entry, with the line above its text if there is a title.
 func (p *page) open(c class, title string, e repo.Entry) {
-	p.Put("<article class=\"{}{}\" id=\"e{}\">\n", markup.HTML(c), away(e), e.ID)
+	p.put("<article class=\"{}{}\" id=\"e{}\">\n", markup(c), away(e), e.ID)
 	if title != "" {
 		p.label(title, e)
 	}
 }
 
-func (p *page) close(class) { p.Put("</article>\n") }
+func (p *page) close(class) { p.put("</article>\n") }
 
 // away is the class of what is not in the context.
-func away(e repo.Entry) markup.HTML {
+func away(e repo.Entry) markup {
 	if conversation.Hidden(e) {
 		return " away"
 	}
 	return ""
 }
 
-func badge(e repo.Entry) markup.HTML {
+func badge(e repo.Entry) markup {
 	if conversation.Hidden(e) {
 		return ` <span class="badge">not in context</span>`
 	}
 	return ""
 }
 
-func (p *page) mark(e repo.Entry) { p.Put("<span id=\"e{}\"></span>\n", e.ID) }
+func (p *page) mark(e repo.Entry) { p.put("<span id=\"e{}\"></span>\n", e.ID) }
 
 // label is the line above a text: who, which entry, and when.
 func (p *page) label(who string, e repo.Entry) {
-	p.Put(`<p class="label"><span class="who">{}</span>{}`, display.Title(who, nameMost), badge(e))
+	p.put(`<p class="label"><span class="who">{}</span>{}`, display.Title(who, nameMost), badge(e))
 	p.stamp(e)
-	p.Put("</p>\n")
+	p.put("</p>\n")
 }
 
 func (p *page) stamp(e repo.Entry) {
 	if who := author(e); who != "" {
-		p.Put(` <span class="author" dir="auto">{}</span>`, who)
+		p.put(` <span class="author" dir="auto">{}</span>`, who)
 	}
-	p.Put(` <a class="ref" href="#e{}">@{}</a>`, e.ID, e.ID)
+	p.put(` <a class="ref" href="#e{}">@{}</a>`, e.ID, e.ID)
 	if date, machine := when(e, p.zone); machine != "" {
-		p.Put(` <time datetime="{}">{}</time>`, machine, date)
+		p.put(` <time datetime="{}">{}</time>`, machine, date)
 	} else if date != "" {
-		p.Put(" <time>{}</time>", display.Title(date, 60))
+		p.put(" <time>{}</time>", display.Title(date, 60))
 	}
 }
 
 // call shows a call folded together with its results.
 func (p *page) call(c *conversation.Call, e repo.Entry) {
-	p.Put(`<details class="call"><summary><code>{}</code> <span class="brief" dir="auto">{}</span>`,
+	p.put(`<details class="call"><summary><code>{}</code> <span class="brief" dir="auto">{}</span>`,
 		display.Title(c.Name, nameMost), display.Title(c.Brief, briefCut))
 	switch {
 	case c.Failed():
-		p.Put(` <span class="badge bad">failed</span>`)
+		p.put(` <span class="badge bad">failed</span>`)
 	case len(c.Results) == 0:
-		p.Put(` <span class="badge">no result here</span>`)
+		p.put(` <span class="badge">no result here</span>`)
 	}
 	p.stamp(e)
-	p.Put("</summary>\n")
+	p.put("</summary>\n")
 	if c.Args != "" && c.Args != "{}" {
 		p.data("", c.Args, e)
 	}
 }
 
 func (p *page) late(of *conversation.Call, e repo.Entry) {
-	p.Put(`<details class="call"><summary>`)
+	p.put(`<details class="call"><summary>`)
 	if of != nil {
-		p.Put(`result of <code>{}</code> <a href="#e{}">@{}</a>`, display.Title(of.Name, nameMost), of.Entry, of.Entry)
+		p.put(`result of <code>{}</code> <a href="#e{}">@{}</a>`, display.Title(of.Name, nameMost), of.Entry, of.Entry)
 	} else {
-		p.Put("result of a call that is not here")
+		p.put("result of a call that is not here")
 	}
 	p.stamp(e)
-	p.Put("</summary>\n")
+	p.put("</summary>\n")
 }
 
-func (p *page) endCall() { p.Put("</details>\n") }
+func (p *page) endCall() { p.put("</details>\n") }
 
 // result shows one result; the first of an entry carries the entry's id.
 func (p *page) result(r conversation.Result) {
-	p.Put(`<div class="result{}"`, away(r.Entry))
+	p.put(`<div class="result{}"`, away(r.Entry))
 	if r.Index == 0 {
-		p.Put(` id="e{}"`, r.Entry.ID)
+		p.put(` id="e{}"`, r.Entry.ID)
 	}
-	p.Put(">\n")
+	p.put(">\n")
 	p.label(r.Title(), r.Entry)
 }
 
-func (p *page) endResult() { p.Put("</div>\n") }
+func (p *page) endResult() { p.put("</div>\n") }
 
 // data writes text; what is long or has a name can be opened.
 func (p *page) data(name, text string, _ repo.Entry) {
 	if name != "" {
-		p.Put("<details class=\"part\"><summary>{}</summary>\n", display.Title(name, nameMost))
+		p.put("<details class=\"part\"><summary>{}</summary>\n", display.Title(name, nameMost))
 	}
 	head, rest := display.Cut(strings.TrimRight(text, "\r\n"), shownLines, shownBytes)
 	p.pre(head)
 	if rest != "" {
-		p.More(rest)
+		p.put("<details class=\"more\"><summary>{}</summary>\n", display.Amount(rest))
 		p.pre(rest)
-		p.Put("</details>\n")
+		p.put("</details>\n")
 	}
 	if name != "" {
-		p.Put("</details>\n")
+		p.put("</details>\n")
 	}
 }
 
 func (p *page) picture(it conversation.Part, _ repo.Entry) {
-	p.Put("<p class=\"picture\"><img alt=\"{}\" src=\"{}\"></p>\n", display.Title(it.Text, nameMost), it.Picture)
+	p.put("<p class=\"picture\"><img alt=\"{}\" src=\"{}\"></p>\n", display.Title(it.Text, nameMost), it.Picture)
 }
 
 // pre writes a block of text. The line end behind the tag is for the parser, which drops it.
-func (p *page) pre(text string) { p.Put("<pre{}>\n{}</pre>\n", language(text), text) }
+func (p *page) pre(text string) { p.put("<pre{}>\n{}</pre>\n", language(text), text) }
 
 // events shows a run of events on one line that can be opened.
 func (p *page) events(events []conversation.Event) {
-	p.Put(`<details class="events"><summary>{} <span class="brief">{}</span></summary>`+"\n",
+	p.put(`<details class="events"><summary>{} <span class="brief">{}</span></summary>`+"\n",
 		display.Count(len(events), "event", "events"), display.Title(eventNames(events), 160))
 	for _, ev := range events {
 		e := ev.Entry
-		p.Put("<div class=\"event{}\" id=\"e{}\">\n", away(e), e.ID)
+		p.put("<div class=\"event{}\" id=\"e{}\">\n", away(e), e.ID)
 		p.label(ev.Name(), e)
 		if data := ev.Data(); data != "" {
 			p.data("", data, e)
 		}
-		p.Put("</div>\n")
+		p.put("</div>\n")
 	}
-	p.Put("</details>\n")
+	p.put("</details>\n")
 }
 
 func (p *page) prose(text string, c class, _ repo.Entry) {
@@ -234,10 +262,10 @@ func (p *page) prose(text string, c class, _ repo.Entry) {
 	if c == classSystem || c == classFailure {
 		lines = systemLines
 	}
-	p.Put("<div class=\"text\" dir=\"auto\"{}>\n", language(text))
-	p.Markdown(text, lines)
-	p.Put("</div>\n")
+	p.put("<div class=\"text\" dir=\"auto\"{}>\n", language(text))
+	p.put("{}", markup(p.said(text, lines)))
+	p.put("</div>\n")
 }
 
 // language is the attribute that tells a browser which forms of characters a text is in.
-func language(s string) markup.HTML { return markup.HTML(` lang="` + display.Language(s) + `"`) }
+func language(s string) markup { return markup(` lang="` + display.Language(s) + `"`) }

@@ -7,7 +7,6 @@ import (
 
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
-	"tape/internal/show/export/markup"
 	"tape/repo"
 )
 
@@ -22,12 +21,12 @@ const (
 
 // document writes Markdown: recorded text in quotes and fences, in titles all escaped.
 type document struct {
-	w    *markup.Output
+	w    *output
 	zone string
 	tape string // how a command names it; "" if that takes quoting
 }
 
-func writeMarkdown(ctx context.Context, w *markup.Output, src Source) error {
+func writeMarkdown(ctx context.Context, w *output, src Source) error {
 	d := &document{w: w}
 	if plainName(src.Tape) {
 		d.tape = " --tape " + src.Tape
@@ -38,28 +37,28 @@ func writeMarkdown(ctx context.Context, w *markup.Output, src Source) error {
 // plainName reports whether a shell takes a name as it is.
 func plainName(s string) bool {
 	return s != "" && s[0] != '-' && strings.IndexFunc(s, func(r rune) bool {
-		return r >= 0x80 || !markup.IsWord(byte(r)) && !strings.ContainsRune("._/-", r)
+		return r >= 0x80 || !isWord(byte(r)) && !strings.ContainsRune("._/-", r)
 	}) < 0
 }
 
 func (d *document) begin(t top) {
 	d.zone = t.zone
-	d.w.Printf("# %s\n\n%s\n", escapeLine(display.Title(t.title, 200)), escapeLine(strings.Join(t.facts, " · ")))
+	d.w.printf("# %s\n\n%s\n", escapeLine(display.Title(t.title, 200)), escapeLine(strings.Join(t.facts, " · ")))
 }
 
 func (d *document) end() {}
 
 func (d *document) section(ph repo.Phase, none bool) {
-	d.w.Printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(display.Title(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph, d.zone), " · ")))
+	d.w.printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(display.Title(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph, d.zone), " · ")))
 	if none {
-		d.w.Printf("\nNo entries of the kinds that were asked for.\n")
+		d.w.printf("\nNo entries of the kinds that were asked for.\n")
 	}
 }
 
 // open writes who said something, which entry it is, and when. A phase says it of its anchor.
 func (d *document) open(c class, who string, e repo.Entry) {
 	if who != "" && c != classAnchor {
-		d.w.Printf("\n### %s\n", d.stamp(escapeLine(display.Title(who, 80)), e))
+		d.w.printf("\n### %s\n", d.stamp(escapeLine(display.Title(who, 80)), e))
 	}
 }
 
@@ -71,7 +70,7 @@ func (d *document) call(c *conversation.Call, e repo.Entry) {
 	if len(c.Results) == 0 {
 		title += " (no result here)"
 	}
-	d.w.Printf("\n### %s\n", d.stamp(title, e))
+	d.w.printf("\n### %s\n", d.stamp(title, e))
 	if c.Args != "" && c.Args != "{}" {
 		d.data("", c.Args, e)
 	}
@@ -82,12 +81,12 @@ func (d *document) late(of *conversation.Call, _ repo.Entry) {
 	if of != nil {
 		what = fmt.Sprintf("%s @%d", codeSpan(display.Title(of.Name, 120)), of.Entry)
 	}
-	d.w.Printf("\n### result of %s\n", what)
+	d.w.printf("\n### result of %s\n", what)
 }
 
 func (d *document) endCall() {}
 
-func (d *document) result(r conversation.Result) { d.w.Printf("\n%s\n", d.stamp(r.Title(), r.Entry)) }
+func (d *document) result(r conversation.Result) { d.w.printf("\n%s\n", d.stamp(r.Title(), r.Entry)) }
 
 func (d *document) endResult() {}
 
@@ -111,7 +110,7 @@ func (d *document) prose(text string, _ class, e repo.Entry) {
 		return
 	}
 	head, rest := display.Cut(text, docProseLines, docProseBytes)
-	d.w.Printf("\n")
+	d.w.printf("\n")
 	writeQuote(d.w, head)
 	d.rest(rest, e.ID)
 }
@@ -119,12 +118,12 @@ func (d *document) prose(text string, _ class, e repo.Entry) {
 // data writes text between fences that nothing in it can close.
 func (d *document) data(name, text string, e repo.Entry) {
 	if name != "" {
-		d.w.Printf("\n%s:\n", escapeLine(display.Title(name, 80)))
+		d.w.printf("\n%s:\n", escapeLine(display.Title(name, 80)))
 	}
 	text = display.Page(strings.TrimRight(text, "\r\n"))
 	head, rest := display.Cut(text, docLines, docBytes)
 	fence := fenceFor(head)
-	d.w.Printf("\n%s\n%s\n%s\n", fence, strings.TrimSuffix(head, "\n"), fence)
+	d.w.printf("\n%s\n%s\n%s\n", fence, strings.TrimSuffix(head, "\n"), fence)
 	d.rest(rest, e.ID)
 }
 
@@ -147,13 +146,13 @@ func fenceFor(text string) string {
 // rest says what was left out, and how to see it.
 func (d *document) rest(rest string, id int64) {
 	if rest != "" {
-		d.w.Printf("\n*%s: `tape show @%d%s --json`*\n", display.Amount(rest), id, d.tape)
+		d.w.printf("\n*%s: `tape show @%d%s --json`*\n", display.Amount(rest), id, d.tape)
 	}
 }
 
 // events writes a run of events as one line that opens to a line for each.
 func (d *document) events(events []conversation.Event) {
-	d.w.Printf("\n<details><summary>%s: %s</summary>\n", display.Count(len(events), "event", "events"), markup.InHTML.Replace(display.Title(eventNames(events), 200)))
+	d.w.printf("\n<details><summary>%s: %s</summary>\n", display.Count(len(events), "event", "events"), inHTML.Replace(display.Title(eventNames(events), 200)))
 	var list strings.Builder
 	for _, ev := range events {
 		e := ev.Entry
@@ -168,5 +167,5 @@ func (d *document) events(events []conversation.Event) {
 		list.WriteByte('\n')
 	}
 	fence := fenceFor(list.String())
-	d.w.Printf("\n%s\n%s%s\n\n</details>\n", fence, list.String(), fence)
+	d.w.printf("\n%s\n%s%s\n\n</details>\n", fence, list.String(), fence)
 }

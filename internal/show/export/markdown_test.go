@@ -13,7 +13,6 @@ import (
 	"golang.org/x/net/html"
 
 	"tape/internal/show/display"
-	"tape/internal/show/export/markup"
 )
 
 // Recorded text stays in its quotes and fences: every line of a document is one that
@@ -24,7 +23,7 @@ func TestMarkdownIsInert(t *testing.T) {
 	for seed := range uint64(150) {
 		src, _ := hostileTape(t, rand.New(rand.NewPCG(seed, 2)))
 		doc := write(t, Markdown, src)
-		if i, _, shown := display.Unsafe(doc, markup.Seen); i < len(doc) {
+		if i, _, shown := display.Unsafe(doc, display.Seen); i < len(doc) {
 			t.Errorf("seed %d: %s is in the document", seed, shown)
 		}
 		fence := ""

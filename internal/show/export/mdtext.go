@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"tape/internal/show/display"
-	"tape/internal/show/export/markup"
 )
 
 // writeQuote writes a message as a Markdown quote. What Markdown it has goes on to be
@@ -15,19 +14,19 @@ import (
 //
 // Everything is decided line by line, and written so that no reader of Markdown can
 // decide otherwise: a code block begins at the margin, and a code span ends on its line.
-func writeQuote(w *markup.Output, text string) {
+func writeQuote(w *output, text string) {
 	lines := strings.Split(display.Page(text), "\n")
 	put := func(l string) {
-		w.Text(strings.TrimRight("> "+l, " "))
-		w.Text("\n")
+		w.text(strings.TrimRight("> "+l, " "))
+		w.text("\n")
 	}
 	for i := 0; i < len(lines); i++ {
 		body := strings.TrimSpace(lines[i])
-		open := markup.OpeningFence(body)
+		open := openingFence(body)
 		if open == "" {
 			l := escapeProse(lines[i], i > 0 && strings.Trim(lines[i-1], " \t") != "")
 			if i+1 < len(lines) && isPlain(lines[i]) && isPlain(lines[i+1]) {
-				w.Text("> " + strings.TrimRight(l, " ") + "  \n") // else the two would flow together
+				w.text("> " + strings.TrimRight(l, " ") + "  \n") // else the two would flow together
 				continue
 			}
 			put(l)
@@ -35,8 +34,8 @@ func writeQuote(w *markup.Output, text string) {
 		}
 		indent := len(lines[i]) - len(strings.TrimLeft(lines[i], " "))
 		var code []string
-		for i++; i < len(lines) && !markup.Closes(strings.TrimSpace(lines[i]), open); i++ {
-			code = append(code, markup.Outdent(lines[i], indent))
+		for i++; i < len(lines) && !closes(strings.TrimSpace(lines[i]), open); i++ {
+			code = append(code, outdent(lines[i], indent))
 		}
 		fence := fenceFor(strings.Join(code, "\n"))
 		put(fence + infoOf(body[len(open):]))
@@ -57,7 +56,7 @@ func isPlain(l string) bool {
 func infoOf(info string) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(info), " ")
 	if len(name) > 20 || strings.IndexFunc(name, func(r rune) bool {
-		return r >= 0x80 || !markup.IsWord(byte(r)) && !strings.ContainsRune("+#-.", r)
+		return r >= 0x80 || !isWord(byte(r)) && !strings.ContainsRune("+#-.", r)
 	}) >= 0 {
 		return ""
 	}
@@ -77,7 +76,7 @@ func escapeProse(l string, after bool) string {
 	body := strings.TrimLeft(l, "> \t")
 	start := l[:len(l)-len(body)]
 	switch {
-	case markup.IsHeading(strings.TrimRight(body, "\t")):
+	case isHeading(strings.TrimRight(body, "\t")):
 		n := min(6, len(body)-len(strings.TrimLeft(body, "#"))+3)
 		return start + strings.Repeat("#", n) + escapeInline(strings.TrimLeft(body, "#"))
 	case strings.Trim(body, "= \t") == "", after && strings.Trim(body, "- \t") == "":
@@ -94,7 +93,7 @@ func escapeInline(s string) string {
 		c := s[i]
 		if c == '`' {
 			n := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
-			end := markup.CodeEnd(s[i+n:], n)
+			end := codeEnd(s[i+n:], n)
 			if end >= 0 && isCode(s[:i], s[i:i+n+end]) {
 				b.WriteString(s[i : i+n+end])
 				i += n + end
@@ -116,7 +115,7 @@ func escapeInline(s string) string {
 		switch {
 		case c == '<':
 			b.WriteString("&lt;")
-		case c == '&' && i+1 < len(s) && (markup.IsWord(s[i+1]) || s[i+1] == '#'):
+		case c == '&' && i+1 < len(s) && (isWord(s[i+1]) || s[i+1] == '#'):
 			b.WriteString("&amp;")
 		case c == '$', c == '#' && (i == 0 || s[i-1] == ' ' || s[i-1] == '\t'), c == '~' && strings.HasPrefix(s[i:], "~~~"),
 			c == '!' && strings.HasPrefix(s[i:], "!["), c == '[' && strings.HasPrefix(s[i:], "[!"),
@@ -150,7 +149,7 @@ func dangles(s string) bool {
 		return true
 	}
 	dest, ok := strings.CutPrefix(s, "(")
-	return ok && markup.LinkLength(dest) == 0
+	return ok && linkLength(dest) == 0
 }
 
 // escapeLine escapes a line completely: it is text and nothing else, also in a title.
@@ -165,7 +164,7 @@ func escapeLine(s string) string {
 			b.WriteString("&amp;")
 			continue
 		case strings.IndexByte("\\`*[]#~|$!", c) >= 0,
-			c == '_' && (i == 0 || i == len(s)-1 || !markup.IsWord(s[i-1]) || !markup.IsWord(s[i+1])),
+			c == '_' && (i == 0 || i == len(s)-1 || !isWord(s[i-1]) || !isWord(s[i+1])),
 			i == 0 && strings.IndexByte("-+=>", c) >= 0:
 			b.WriteByte('\\')
 		}

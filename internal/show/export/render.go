@@ -10,7 +10,6 @@ import (
 
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
-	"tape/internal/show/export/markup"
 	"tape/internal/store/about"
 	"tape/repo"
 )
@@ -67,7 +66,7 @@ type prompt struct {
 }
 
 // render shows the conversation of a source to a renderer, each in the section of its phase.
-func render(ctx context.Context, w *markup.Output, src Source, r renderer) error {
+func render(ctx context.Context, w *output, src Source, r renderer) error {
 	t, err := src.top(ctx)
 	if err != nil {
 		return err
@@ -85,7 +84,7 @@ func render(ctx context.Context, w *markup.Output, src Source, r renderer) error
 			sections(it.Entry.AnchorSeq)
 		}
 		renderItem(r, it)
-		return w.Err()
+		return w.failed()
 	})
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"tape/internal/show/conversation"
-	"tape/internal/show/export/markup"
 	"tape/internal/show/export/messages"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -38,7 +37,7 @@ type outcome struct {
 
 // trainingWriter writes a line for each selected phase, the messages as they come.
 type trainingWriter struct {
-	w    *markup.Output
+	w    *output
 	src  Source
 	todo []repo.Phase // those without a line yet
 
@@ -47,7 +46,7 @@ type trainingWriter struct {
 	seq      int
 }
 
-func writeTraining(ctx context.Context, w *markup.Output, src Source) error {
+func writeTraining(ctx context.Context, w *output, src Source) error {
 	t := &trainingWriter{w: w, src: src, todo: src.selected()}
 	if err := src.each(ctx, t.add); err != nil {
 		return err
@@ -110,10 +109,10 @@ func (t *trainingWriter) begin(ph repo.Phase) error {
 	if err := enc.Encode(x); err != nil {
 		return fmt.Errorf("phase %03d: %w", ph.Seq, err)
 	}
-	t.w.Bytes(bytes.TrimSuffix(b.Bytes(), []byte("}\n")))
-	t.w.Text(`,"messages":[`)
-	t.messages = messages.NewWriter(t.w.W, messages.StretchBytes, "", view.Options{NoAnchor: true})
-	return t.w.Err()
+	t.w.bytes(bytes.TrimSuffix(b.Bytes(), []byte("}\n")))
+	t.w.text(`,"messages":[`)
+	t.messages = messages.NewWriter(t.w.w, messages.StretchBytes, "", view.Options{NoAnchor: true})
+	return t.w.failed()
 }
 
 func (t *trainingWriter) end() error {
@@ -121,14 +120,14 @@ func (t *trainingWriter) end() error {
 		return nil
 	}
 	err := t.messages.Flush()
-	t.w.Text(`],"ids":[`)
+	t.w.text(`],"ids":[`)
 	for i, id := range t.ids {
 		if i > 0 {
-			t.w.Text(",")
+			t.w.text(",")
 		}
-		t.w.Text(strconv.FormatInt(id, 10))
+		t.w.text(strconv.FormatInt(id, 10))
 	}
-	t.w.Text("]}\n")
+	t.w.text("]}\n")
 	t.messages, t.ids = nil, t.ids[:0]
 	return err
 }

@@ -98,14 +98,14 @@ run 1 'tape merge try-wal'
 
 say 'What the next model call starts from, and the page to send to a colleague:'
 run 4 'tape context'
-run 1 'tape export --format html -o ../session.html && ls ../session.html'
+run 1 'tape export --format markdown -o ../session.md && ls ../session.md'
 
 say "It is all git: tape/teashop is a branch of $workspace."
 run 2 'git -C "$workspace" log --oneline tape/teashop'
 
 cat <<END
 
-The demo made $dir: open session.html there. To look around:
+The demo made $dir: read session.md there. To look around:
   export TAPE_HOME='$TAPE_HOME' PATH='$dir/bin':"\$PATH"; cd '$dir/teashop'
   tape tapes; tape log; tape anchors; tape verify
 make demo FILE=session.jsonl takes a session of yours; make demo-clean removes it all.

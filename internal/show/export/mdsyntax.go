@@ -1,0 +1,82 @@
+package export
+
+import "strings"
+
+// indentOf is how many spaces a line begins with.
+func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
+
+// outdent takes up to so many spaces off a line's beginning.
+func outdent(l string, n int) string { return l[min(n, indentOf(l)):] }
+
+// openingFence is the fence that a line opens a code block with, or "".
+func openingFence(l string) string {
+	n := 0
+	for n < len(l) && l[n] == l[0] && (l[0] == '`' || l[0] == '~') {
+		n++
+	}
+	if n < 3 || l[0] == '`' && strings.Contains(l[n:], "`") {
+		return ""
+	}
+	return l[:n]
+}
+
+// closes reports whether a line ends the code block that fence opened.
+func closes(l, fence string) bool {
+	return strings.HasPrefix(l, fence) && strings.Trim(l, fence[:1]) == ""
+}
+
+// isHeading reports whether a line is one.
+func isHeading(l string) bool {
+	rest := strings.TrimLeft(l, "#")
+	n := len(l) - len(rest)
+	return n >= 1 && n <= 6 && (rest == "" || rest[0] == ' ')
+}
+
+// codeEnd is the end of the code span that n backticks in front of s open, or -1.
+func codeEnd(s string, n int) int {
+	for i := 0; i < len(s); {
+		j := strings.IndexByte(s[i:], '`')
+		if j < 0 {
+			return -1
+		}
+		i += j
+		k := runLength(s, i)
+		if i += k; k == n {
+			return i
+		}
+	}
+	return -1
+}
+
+func runLength(s string, i int) int { return len(s[i:]) - len(strings.TrimLeft(s[i:], s[i:i+1])) }
+
+// isWord reports whether a byte is of a word: a letter, a digit, _, or of a character that is not ASCII.
+func isWord(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_'
+}
+
+// linkLength is the length of the web address that s begins with, or 0. It is ASCII,
+// and what ends a sentence or closes a bracket around it is not part of it.
+func linkLength(s string) int {
+	scheme := len("https://")
+	if !strings.HasPrefix(s, "https://") {
+		if scheme--; !strings.HasPrefix(s, "http://") {
+			return 0
+		}
+	}
+	const longest = 4000
+	n := scheme
+	for n < min(len(s), longest) && s[n] > ' ' && s[n] < 0x7f && !strings.ContainsRune("<>\"`{}|\\^*", rune(s[n])) {
+		n++
+	}
+	for n > scheme && strings.IndexByte(".,;:!?)]'_~", s[n-1]) >= 0 {
+		if s[n-1] == ')' && strings.Count(s[:n], "(") >= strings.Count(s[:n], ")") {
+			break
+		}
+		n--
+	}
+	if n == scheme {
+		return 0
+	}
+	return n
+}

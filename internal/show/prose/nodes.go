@@ -1,0 +1,186 @@
+package prose
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/util"
+)
+
+// nodes shows what goldmark would show in another way.
+type nodes struct{ *Renderer }
+
+// RegisterFuncs registers links, pictures, headings, HTML, code, checkboxes and cells of tables.
+func (n nodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindLink, link)
+	r.Register(ast.KindAutoLink, autoLink)
+	r.Register(ast.KindImage, picture)
+	r.Register(ast.KindHeading, heading)
+	r.Register(ast.KindRawHTML, rawHTML)
+	r.Register(ast.KindHTMLBlock, htmlBlock)
+	r.Register(ast.KindFencedCodeBlock, n.fenced)
+	r.Register(ast.KindCodeBlock, n.indented)
+	r.Register(extast.KindTaskCheckBox, checkbox)
+	r.Register(extast.KindTableCell, cell)
+}
+
+// leads reports whether a node becomes a link: one that leads to the web or to a mail program, and
+// not into this page's server, and that is not within another one.
+func leads(n ast.Node, dest []byte) bool {
+	for p := n.Parent(); p != nil; p = p.Parent() {
+		if p.Kind() == ast.KindLink || p.Kind() == ast.KindImage {
+			return false
+		}
+	}
+	l := strings.ToLower(string(dest))
+	return strings.HasPrefix(l, "https://") || strings.HasPrefix(l, "http://") || strings.HasPrefix(l, "mailto:")
+}
+
+func anchor(w util.BufWriter, dest, title []byte) {
+	put(w, `<a rel="noopener noreferrer nofollow" href="`+Escape(string(util.URLEscape(dest, true)))+`"`)
+	if len(title) > 0 {
+		put(w, ` title="`+Escape(string(title))+`"`)
+	}
+	put(w, ">")
+}
+
+// end ends a link. One that does not lead to the web says where it leads.
+func end(w util.BufWriter, n ast.Node, dest, title []byte) {
+	switch {
+	case leads(n, dest):
+		put(w, "</a>")
+	case len(title) > 0:
+		put(w, " ("+Escape(string(dest)+" "+string(title))+")")
+	default:
+		put(w, " ("+Escape(string(dest))+")")
+	}
+}
+
+func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	l := n.(*ast.Link)
+	if !entering {
+		end(w, n, l.Destination, l.Title)
+	} else if leads(n, l.Destination) {
+		anchor(w, l.Destination, l.Title)
+	}
+	return ast.WalkContinue, nil
+}
+
+func autoLink(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	a := n.(*ast.AutoLink)
+	dest, label := a.URL(src), Escape(string(a.Label(src)))
+	if a.AutoLinkType == ast.AutoLinkEmail {
+		dest = append([]byte("mailto:"), dest...)
+	}
+	if !leads(n, dest) {
+		put(w, label)
+		return ast.WalkContinue, nil
+	}
+	anchor(w, dest, nil)
+	put(w, label+"</a>")
+	return ast.WalkContinue, nil
+}
+
+// picture is a link: nothing is loaded from elsewhere.
+func picture(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	p := n.(*ast.Image)
+	if !entering {
+		end(w, n, p.Destination, p.Title)
+		return ast.WalkContinue, nil
+	}
+	if leads(n, p.Destination) {
+		anchor(w, p.Destination, p.Title)
+	}
+	put(w, "image: ")
+	return ast.WalkContinue, nil
+}
+
+func heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	level := string(rune('0' + min(6, n.(*ast.Heading).Level+2))) // below those of the page
+	if entering {
+		put(w, "<h"+level+">")
+	} else {
+		put(w, "</h"+level+">\n")
+	}
+	return ast.WalkContinue, nil
+}
+
+func rawHTML(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if segs := n.(*ast.RawHTML).Segments; entering {
+		for i := range segs.Len() {
+			seg := segs.At(i)
+			put(w, Escape(string(seg.Value(src))))
+		}
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+func htmlBlock(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	b := n.(*ast.HTMLBlock)
+	if entering {
+		text := string(b.Lines().Value(src))
+		if b.HasClosure() {
+			text += string(b.ClosureLine.Value(src))
+		}
+		put(w, "<pre tabindex=\"0\">\n"+Escape(text)+"</pre>\n")
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+// fenced shows a block of code below what its fence says of it, such as its language.
+func (n nodes) fenced(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if b := node.(*ast.FencedCodeBlock); entering {
+		if b.Info != nil {
+			put(w, `<p class="info">`+Escape(string(b.Info.Value(src)))+"</p>\n")
+		}
+		put(w, string(n.Code(string(b.Lines().Value(src)), string(b.Language(src)))))
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+func (n nodes) indented(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		put(w, string(n.Code(string(node.Lines().Value(src)), "")))
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+func checkbox(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering && n.(*extast.TaskCheckBox).IsChecked {
+		put(w, "☑ ")
+	} else if entering {
+		put(w, "☐ ")
+	}
+	return ast.WalkContinue, nil
+}
+
+// cell shows a cell of a table. The last one of a row has what the row has beyond the columns, which
+// goldmark leaves out.
+func cell(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	c, tag := n.(*extast.TableCell), "td"
+	if n.Parent().Kind() == extast.KindTableHeader {
+		tag = "th"
+	}
+	if entering {
+		put(w, "<"+tag)
+		if c.Alignment != extast.AlignNone {
+			put(w, ` align="`+c.Alignment.String()+`"`)
+		}
+		put(w, ">")
+		return ast.WalkContinue, nil
+	}
+	if lines := n.Lines(); n.NextSibling() == nil && lines.Len() > 0 {
+		rest, _, _ := bytes.Cut(src[lines.At(0).Stop:], []byte("\n"))
+		if text := strings.Trim(string(rest), " \t|"); text != "" {
+			put(w, " | "+Escape(text))
+		}
+	}
+	put(w, "</"+tag+">\n")
+	return ast.WalkContinue, nil
+}

@@ -1,0 +1,190 @@
+// Package prose shows in HTML what was said, as the Markdown that it is, and code in colours.
+//
+// Recorded text is hostile: HTML in it stays text, links lead to the web or to a mail program, and
+// a picture is a link to it. All of the text is there: links that lead elsewhere show where, and
+// what defines links stays text.
+package prose
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"path"
+	"strings"
+
+	"github.com/alecthomas/chroma/v2"
+	chromahtml "github.com/alecthomas/chroma/v2/formatters/html"
+	"github.com/alecthomas/chroma/v2/lexers"
+	"github.com/alecthomas/chroma/v2/styles"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	gtext "github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"tape/internal/show/display"
+)
+
+const (
+	mostBytes = 64 << 10 // of a text that are read as Markdown
+	nameMost  = 60       // bytes of a language's or file's name: all patterns are tried on it
+	depthMost = 40       // elements of Markdown in each other
+	linksMost = 1000     // what begins as a link, for each is looked for its end
+	codeMost  = 32 << 10 // bytes of code that are coloured
+)
+
+// Renderer shows Markdown and code.
+type Renderer struct {
+	md   goldmark.Markdown
+	code *chromahtml.Formatter
+}
+
+// New makes a renderer.
+func New() *Renderer {
+	r := &Renderer{code: chromahtml.New(chromahtml.WithClasses(true), chromahtml.PreventSurroundingPre(true))}
+	// Without definitions of links, which would be taken out of the text, and without headings made
+	// by a rule below them, the first block parser: a rule is what people mean by one.
+	blocks := parser.DefaultBlockParsers()[1:]
+	r.md = goldmark.New(
+		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(parser.DefaultInlineParsers()...))),
+		goldmark.WithExtensions(extension.Table, extension.Strikethrough,
+			extension.TaskList, extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
+		goldmark.WithRendererOptions(html.WithHardWraps()))
+	r.md.Renderer().AddOptions(renderer.WithNodeRenderers(util.Prioritized(nodes{r}, 100)))
+	return r
+}
+
+// HTML is a text as a page shows it.
+func (r *Renderer) HTML(text string) template.HTML {
+	return template.HTML(r.Folded(text, 0)) //nolint:gosec // goldmark escapes, raw HTML is shown as text
+}
+
+// Folded is the HTML of a text, of which what is behind the first lines is folded; 0 folds nothing.
+func (r *Renderer) Folded(text string, lines int) string {
+	text = display.Page(text)
+	var b bytes.Buffer
+	if len(text) > mostBytes || costly(text) || !r.markdown(&b, []byte(text), lines) {
+		return plain(text, lines)
+	}
+	return b.String()
+}
+
+// markdown writes a text as Markdown, false if that cannot be.
+func (r *Renderer) markdown(b *bytes.Buffer, src []byte, lines int) bool {
+	doc := r.md.Parser().Parse(gtext.NewReader(src))
+	if deep(doc) {
+		return false
+	}
+	folded := false
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		if rest := src[start(n):]; lines > 0 && !folded && behind(src, rest, lines) {
+			folded = true
+			more(b, string(rest))
+		}
+		if r.md.Renderer().Render(b, src, n) != nil {
+			return false
+		}
+	}
+	if folded {
+		b.WriteString("</details>\n")
+	}
+	return true
+}
+
+// start is where a block begins, as far as its text tells.
+func start(n ast.Node) int {
+	for ; n != nil && n.Type() == ast.TypeBlock; n = n.FirstChild() {
+		if lines := n.Lines(); lines.Len() > 0 {
+			return lines.At(0).Start
+		}
+	}
+	return 0
+}
+
+// behind reports whether the rest of a text is behind its first lines, and enough to be folded.
+func behind(src, rest []byte, lines int) bool {
+	newline := []byte("\n")
+	return bytes.Count(src[:len(src)-len(rest)], newline) >= lines && bytes.Count(rest, newline) >= lines/4
+}
+
+func plain(text string, lines int) string {
+	var b bytes.Buffer
+	head, rest := text, ""
+	if lines > 0 {
+		const lineBytes = 400 // of a long line
+		head, rest = display.Cut(text, lines, lines*lineBytes)
+	}
+	b.WriteString("<pre tabindex=\"0\">\n" + Escape(head) + "</pre>\n")
+	if rest != "" {
+		more(&b, rest)
+		b.WriteString("<pre tabindex=\"0\">\n" + Escape(rest) + "</pre>\n</details>\n")
+	}
+	return b.String()
+}
+
+// more opens the fold that has the rest of a text.
+func more(b *bytes.Buffer, rest string) {
+	b.WriteString(`<details class="more"><summary>` + Escape(display.Amount(rest)) + "</summary>\n")
+}
+
+// costly reports whether it would take seconds to read a text as Markdown.
+func costly(text string) bool {
+	if strings.Count(text, "](") > linksMost {
+		return true
+	}
+	for line := range strings.Lines(text) {
+		markers := line[:len(line)-len(strings.TrimLeft(line, "> \t-+*.)0123456789"))]
+		if strings.Count(markers, ">")+strings.Count(markers, "- ")+strings.Count(markers, "+ ")+strings.Count(markers, "* ")+
+			strings.Count(markers, ". ")+strings.Count(markers, ") ") > depthMost {
+			return true
+		}
+	}
+	return false
+}
+
+// deep reports whether something is so deep within other things that a browser would take
+// seconds to lay it out.
+func deep(doc ast.Node) bool {
+	depth, most := 0, 0
+	_ = ast.Walk(doc, func(_ ast.Node, entering bool) (ast.WalkStatus, error) { // it has no error but ours
+		if !entering {
+			depth--
+			return ast.WalkContinue, nil
+		}
+		depth++
+		most = max(most, depth)
+		return ast.WalkContinue, nil
+	})
+	return most > depthMost
+}
+
+// Escape is text for HTML, without characters that do anything else than to be seen.
+func Escape(s string) string { return template.HTMLEscapeString(display.Page(s)) }
+
+// Code is code in the colours of a language, which may be the name of a file.
+func (r *Renderer) Code(text, language string) template.HTML {
+	text = display.Page(text)
+	return template.HTML(`<pre class="code" tabindex="0"><code>` + r.tokens(text, path.Base(language)) + "</code></pre>\n") //nolint:gosec // tokens escapes
+}
+
+func (r *Renderer) tokens(text, language string) string {
+	plain := template.HTMLEscapeString(text)
+	if language == "." || len(language) > nameMost || len(text) > codeMost { // path.Base of nothing is a dot
+		return plain
+	}
+	l := lexers.Get(language)
+	if l == nil {
+		return plain
+	}
+	tokens, err := chroma.Coalesce(l).Tokenise(nil, text)
+	var b bytes.Buffer
+	if err != nil || r.code.Format(&b, styles.Fallback, tokens) != nil {
+		return plain
+	}
+	return b.String()
+}
+
+func put(w util.BufWriter, s string) { fmt.Fprint(w, s) }
