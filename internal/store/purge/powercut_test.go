@@ -1,3 +1,7 @@
+//go:build !race
+
+// One thing after another, thousands of times: the race detector has nothing to find here, and takes long.
+
 package purge_test
 
 import (

@@ -8,7 +8,6 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
-	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 	"testing"
@@ -68,22 +67,6 @@ func addBare(ctx context.Context, s *repo.Store, name string) error {
 		return err
 	}
 	return fillTx(ctx, tx, "more")
-}
-
-// TestSoakBulkFaults: whichever operation fails, and whatever the power cut takes, each tape
-// is there with all its entries or not at all.
-func TestSoakBulkFaults(t *testing.T) {
-	storetest.TryFaults(t, []storetest.FaultCase{
-		{Name: "new", Setup: storetest.SomeEntries, Run: func(ctx context.Context, s *repo.Store) error {
-			_, err := bringIn(ctx, s, bulkTapes...)
-			return err
-		}},
-		{Name: "grown", Setup: func(t *testing.T, s *repo.Store) {
-			if lost, err := bringIn(t.Context(), s, bulkTapes...); err != nil || lost != nil {
-				t.Fatal(lost, err)
-			}
-		}, Run: func(ctx context.Context, s *repo.Store) error { return addBare(ctx, s, "other/tape") }},
-	}, storetest.Pace{Alone: testkit.Size(5, 1), Others: testkit.Size(20, 1), GoOn: testkit.Size(8, 1)})
 }
 
 // TestBulk: tapes that came in together are like others: they are written to, forked, merged,

@@ -1,3 +1,7 @@
+//go:build !race
+
+// One thing after another, thousands of times: the race detector has nothing to find here, and takes long.
+
 package writer_test
 
 import (
@@ -146,4 +150,20 @@ func TestReferAfterFault(t *testing.T) {
 	for n, over := 1, false; !over && !t.Failed(); n++ {
 		over = tm.Interrupted(t, n, storetest.ForgetsLater)
 	}
+}
+
+// TestSoakBulkFaults: whichever operation fails, and whatever the power cut takes, each tape
+// is there with all its entries or not at all.
+func TestSoakBulkFaults(t *testing.T) {
+	storetest.TryFaults(t, []storetest.FaultCase{
+		{Name: "new", Setup: storetest.SomeEntries, Run: func(ctx context.Context, s *repo.Store) error {
+			_, err := bringIn(ctx, s, bulkTapes...)
+			return err
+		}},
+		{Name: "grown", Setup: func(t *testing.T, s *repo.Store) {
+			if lost, err := bringIn(t.Context(), s, bulkTapes...); err != nil || lost != nil {
+				t.Fatal(lost, err)
+			}
+		}, Run: func(ctx context.Context, s *repo.Store) error { return addBare(ctx, s, "other/tape") }},
+	}, storetest.Pace{Alone: testkit.Size(5, 1), Others: testkit.Size(20, 1), GoOn: testkit.Size(8, 1)})
 }
