@@ -394,8 +394,13 @@ func (d *drafter) draft() repo.Draft {
 	default:
 		out = repo.Draft{Kind: "custom", Payload: []byte(`{"a":{"b":[` + quoted(d.text()) + `]}}`)}
 	}
-	if d.rng.IntN(15) == 0 {
+	switch d.rng.IntN(15) {
+	case 0:
 		out.Meta = []byte(`{"search":true}`)
+	case 1:
+		out.Meta = []byte(`{"author":"Ada <ada@example.com>"}`)
+	case 2:
+		out.Meta = []byte(`{"author":"Bob"}`)
 	}
 	out.Date = repo.FormatDate(d.at)
 	if d.rng.IntN(60) == 0 {
@@ -463,6 +468,9 @@ func search(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
 	}
 	if rng.IntN(6) == 0 {
 		s.Query.Roles = []string{"user", "assistant", "tool"}[rng.IntN(3):]
+	}
+	if rng.IntN(6) == 0 {
+		s.Query.Authors = []string{"ADA", "@", "nobody"}[rng.IntN(3):]
 	}
 	moment := func() time.Time { at, _ := all[rng.IntN(len(all))].Time(); return at }
 	if rng.IntN(4) == 0 {

@@ -16,7 +16,7 @@ func TestSearchIsAValue(t *testing.T) {
 	tp, other := openTape(t, s, ""), newTape(t, s, "other")
 	mustAppend(t, tp, repo.Message("user", "a needle"), repo.Message("assistant", "a needle, too"), repo.Event("needle", nil))
 	mustAppend(t, other, repo.Message("user", "another needle"))
-	asked := Search{Text: "needle", Tapes: named(tp), Newest: true, Query: repo.Query{Kinds: []string{repo.KindMessage}, Roles: []string{"user"},
+	asked := Search{Text: "needle", Tapes: named(tp), Newest: true, Query: repo.Query{Kinds: []string{repo.KindMessage}, Roles: []string{"user"}, Authors: []string{"@"},
 		Since: testkit.Clock().UTC().AddDate(-1, 0, 0), Limit: repo.N(5)}}
 	sent, err := json.Marshal(asked)
 	if err != nil {

@@ -40,7 +40,7 @@ func newLogCmdFor(o *logOptions) *cobra.Command {
 		SuggestFor: []string{"view", "history", "cat"},
 		Short:      "Show the conversation of the open phase, or of any part of the tape",
 		Long: `Show the entries of the open phase, the oldest first, from its anchor on. With --all, or with
-any of --since, --until, --kind, --role and --all-tapes, it looks at the whole tape.
+any of --since, --until, --kind, --role, --author and --all-tapes, it looks at the whole tape.
 
 On a terminal, this is a conversation: messages in full, each call of a tool with its
 result on one line, and the model's thinking on one line. Events are left out, and very

@@ -204,7 +204,7 @@ func refuseEmpty(cmd *cobra.Command) error {
 	var empty string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "workspace", "tape", "at", "anchor", "after", "commit", "from", "to", "date", "since", "until", "kind", "role", "output", "remote", "allow-secret":
+		case "workspace", "tape", "at", "anchor", "after", "commit", "from", "to", "date", "since", "until", "kind", "role", "author", "output", "remote", "allow-secret":
 			if value := f.Value.String(); value == "" || value == "[]" || value == `[""]` {
 				empty = f.Name
 			}

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"tape/index/internal/store"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
 )
 
 // filter applies what is not about words.
@@ -38,6 +40,9 @@ func (f *finder) filter(found set) (set, error) {
 	if err := errors.Join(keep(store.MarkKind, f.s.Query.Kinds), keep(store.MarkRole, f.s.Query.Roles)); err != nil {
 		return nil, err
 	}
+	if err := f.keepAuthors(found); err != nil {
+		return nil, err
+	}
 	if !f.s.Searches {
 		own, err := f.eval.with(store.MarkSearch)
 		if err != nil {
@@ -49,6 +54,43 @@ func (f *finder) filter(found set) (set, error) {
 		return found, nil
 	}
 	return found, f.dropOthers(found)
+}
+
+// keepAuthors keeps what the authors in question wrote. Who sees entries not as they are is not told
+// who began a tape.
+func (f *finder) keepAuthors(found set) error {
+	q := f.s.Query
+	if len(q.Authors) == 0 {
+		return nil
+	}
+	var terms []string
+	err := f.eval.x.Terms([]byte(store.MarkAuthor), func(term []byte) {
+		if q.Wrote(string(term[len(store.MarkAuthor):])) {
+			terms = append(terms, string(term))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	wrote, err := f.eval.with(terms...)
+	if err != nil {
+		return err
+	}
+	noted, err := f.eval.withPrefix(store.MarkAuthor)
+	if err != nil {
+		return err
+	}
+	kept := f.eval.all()
+	kept.without(noted)
+	for _, sc := range f.eval.scopes { // what notes nobody is of who began the tape
+		t := (*workspace.Tape)(f.eval.tapes[sc.rank].tape)
+		if head, err := t.Head(); err != nil || !f.db.As.Plain() || !q.Wrote(snapshot.Owner(t, head)) {
+			f.eval.dropRange(kept, sc, sc.lo, sc.hi)
+		}
+	}
+	kept.or(wrote)
+	found.and(kept)
+	return nil
 }
 
 // dates are the bounds of the query, in microseconds since 1970.

@@ -56,6 +56,7 @@ func (l *lane) left(from int64) int {
 
 // run looks through parts of the tape; nil means its files, all that the query selects.
 func (s *tapeScan) run(ctx context.Context, t *repo.Tape, where parts) ([]scanned, error) {
+	s.Query = s.Query.Of((*workspace.Tape)(t))
 	q := s.Query
 	if where == nil {
 		where = parts{{of: t, lo: 1, hi: math.MaxInt64}}

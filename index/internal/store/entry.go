@@ -16,6 +16,7 @@ const (
 	MarkKind   = "\ue000k" // the entry's kind
 	MarkRole   = "\ue000r" // a message's role
 	MarkName   = "\ue000n" // an event's name
+	MarkAuthor = "\ue000a" // who wrote it, where that is noted
 	MarkSearch = "\ue000s" // written by a search tool: meta.search
 	MarkOften  = "\ue000o" // a word that the entry has OftenTimes
 )
@@ -52,6 +53,9 @@ func (w *worder) add(tape int64, e repo.Entry) Line {
 	}
 	if name := NameOf(e); name != "" {
 		w.mark(MarkName, name)
+	}
+	if author := AuthorOf(e); author != "" {
+		w.mark(MarkAuthor, author)
 	}
 	if IsSearch(e) {
 		w.mark(MarkSearch, "")
@@ -106,6 +110,16 @@ func NameOf(e repo.Entry) string {
 		return name
 	}
 	return ""
+}
+
+// AuthorOf is the author that an entry notes, by whom it is found; "" if it notes none.
+func AuthorOf(e repo.Entry) string {
+	const longest = 200 // bytes
+	author := ""
+	if len(e.Meta) > 2 {
+		author = e.Author()
+	}
+	return strings.ToValidUTF8(author[:min(len(author), longest)], "")
 }
 
 // IsSearch reports whether a search tool wrote the entry.

@@ -7,7 +7,7 @@ import (
 
 // SchemaVersion changes with anything that is stored: the tables, what the words of an
 // entry are, the rules of summaries and of what tapes are about. An index of another version is built anew.
-const SchemaVersion = 6
+const SchemaVersion = 7
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
 const applicationID = 0x74617065

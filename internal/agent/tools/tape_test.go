@@ -43,6 +43,7 @@ func TestTapeTools(t *testing.T) {
 	e.fails("tape.search", `{"query":"zebra","end":"whenever"}`, `end: "whenever" is not a date`)
 	e.fails("tape.search", `{"query":"zebra","kinds":["mesage"]}`, `kinds: there is no kind "mesage"`)
 	contains(t, e.must("tape.search", `{"query":"zebra","roles":["assistant"]}`), "0 hits (1 filtered)")
+	contains(t, e.must("tape.search", `{"query":"zebra","authors":["nobody"]}`), "0 hits")
 	e.fails("tape.search", `{}`, "query")
 	contains(t, e.must("tape.handoff", `{"name":"phase-1","summary":"all about zebras","state":{"next":"lions"}}`), "anchor added: phase-1 (@6)")
 	contains(t, e.must("tape.handoff", ``), "anchor added: handoff")

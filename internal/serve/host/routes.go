@@ -49,7 +49,7 @@ func readRoutes() []route {
 			Query: append(slices.Clone(conversation), param{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, param{"top_k", "integer", "10, at most 50"},
 				param{"event_types", "string", "kinds of entries or names of events, with commas between; a run needs events.read, too"},
 				param{"include_artifacts", "boolean", "false: neither texts of artifacts nor references to them"},
-				param{"filters", "string", `a JSON object of "kinds", "roles", "since", "until", "event_types", "conversation_id", "include_artifacts"`})},
+				param{"filters", "string", `a JSON object of "kinds", "roles", "authors", "since", "until", "event_types", "conversation_id", "include_artifacts"`})},
 		{Method: "GET", Path: "/events", Summary: "A page of all entries", Scope: "events.read", Answer: of[api.EventPage](), Do: events,
 			Query: append(slices.Clone(pageParams), types)},
 		{Method: "GET", Path: "/events/stream", Summary: "Follow all entries", Scope: "events.read", Media: "text/event-stream", Do: eventStream,

@@ -60,6 +60,7 @@ func TestSearchFilters(t *testing.T) {
 		`&filters={"event_types":["tool.call.completed","message.delta"]}`: "tool_result needle in line 7|event a needle",
 		`&filters={"kinds":["tool_result"]}`:                               "tool_result needle in line 7",
 		`&filters={"conversation_id":"c","kinds":["message"]}`:             "message which needle?",
+		`&filters={"authors":["nobody"]}`:                                  "",
 		"&event_types=artifact.added&include_artifacts=false":              "",
 		`&event_types=artifact.added&filters={"include_artifacts":false}`:  "",
 	} {

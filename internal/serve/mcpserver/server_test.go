@@ -101,6 +101,7 @@ func TestSearch(t *testing.T) {
 	contains(t, p.ok("tape_search", args{"query": "zebra", "all_tapes": false}), "1 hits", "[main]")
 	contains(t, p.ok("tape_search", args{"query": "zebra", "kinds": []string{"event"}}), "no hits")
 	contains(t, p.ok("tape_search", args{"query": "zebra", "roles": []string{"user"}, "since": "1h", "until": "today", "limit": 1}), "1 hits of 2 matches")
+	contains(t, p.ok("tape_search", args{"query": "zebra", "authors": []string{"nobody"}}), "no hits")
 	contains(t, p.ok("tape_search", args{"query": "zebro"}), "these are hits for: ")
 	p.fails("tape_search", args{}, "query is empty")
 	p.fails("tape_search", args{"query": "x", "since": "someday"}, `error: since: "someday" is not a date`)

@@ -10,7 +10,7 @@ const (
 
 	searchProps = `"query":{"type":"string","description":"words, \"a phrase\", -not, OR, prefix*"},` +
 		`"tape":{"type":"string","description":"search this tape only"},"all_tapes":{"type":"boolean","default":true},` + propKinds +
-		`,"roles":{"type":"array","items":{"type":"string"},"description":"user, assistant, system"},` +
+		`,"roles":{"type":"array","items":{"type":"string"},"description":"user, assistant, system"},"authors":{"type":"array","items":{"type":"string"},"description":"parts of names or mails"},` +
 		`"since":{"type":"string","description":"2026-11-20, 3d, yesterday"},"until":{"type":"string"},` +
 		`"limit":{"type":"integer","default":10,"maximum":30},` +
 		`"include_current":{"type":"boolean","default":false,"description":"also the session that asks"}`

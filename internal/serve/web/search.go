@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,8 @@ const (
 type facet struct {
 	Name, Value string
 	Count       int
-	More, On    bool // More: not all hits were counted
+	More, On    bool         // More: not all hits were counted
+	Query       template.URL // of the page with only its hits, or all again
 }
 
 type hitView struct {
@@ -36,18 +38,19 @@ type hitView struct {
 }
 
 type searchPage struct {
-	Q, Tape, Instead, Note      string
-	Agent, Project, Kind, Since string
-	Hits                        []hitView
-	Matches                     int
-	Exact                       bool
-	Agents, Projects, Kinds     []facet
+	Q, Tape, Instead, Note  string
+	Agent, Project, Kind    string
+	Since, Author           string
+	Hits                    []hitView
+	Matches                 int
+	Exact                   bool
+	Agents, Projects, Kinds []facet
 }
 
 // search answers with the query language of tape search.
 func (s *View) search(r *request) error {
 	v := r.URL.Query()
-	d := searchPage{Q: v.Get("q"), Tape: v.Get("tape"), Agent: v.Get("agent"), Project: v.Get("project"), Kind: v.Get("kind"), Since: v.Get("since")}
+	d := searchPage{Q: v.Get("q"), Tape: v.Get("tape"), Agent: v.Get("agent"), Project: v.Get("project"), Kind: v.Get("kind"), Since: v.Get("since"), Author: v.Get("author")}
 	if strings.TrimSpace(d.Q) == "" {
 		return s.show(r, "search", "Search", d)
 	}
@@ -80,7 +83,7 @@ func (s *View) search(r *request) error {
 		return err
 	}
 	d.Instead, d.Matches, d.Exact = found.Instead, found.Matches, found.Exact
-	d.count(found.Hits, byName)
+	d.count(found.Hits, byName, v)
 	d.addHits(found.Hits[:min(len(found.Hits), hitsShown)], byName)
 	return s.show(r, "search", "Search: "+d.Q, d)
 }
@@ -94,7 +97,7 @@ func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 }
 
 // count makes the facets. What is folded into a hit is of the same tape and kind.
-func (d *searchPage) count(hits []index.Hit, facts map[string]about.Tape) {
+func (d *searchPage) count(hits []index.Hit, facts map[string]about.Tape, v url.Values) {
 	agents, projects, kinds, all := map[string]int{}, map[string]int{}, map[string]int{}, 0
 	for _, h := range hits {
 		n := 1 + h.Similar
@@ -105,17 +108,23 @@ func (d *searchPage) count(hits []index.Hit, facts map[string]about.Tape) {
 		all += n
 	}
 	more := !d.Exact || all < d.Matches
-	d.Agents, d.Projects, d.Kinds = facets("agent", agents, d.Agent, more), facets("project", projects, d.Project, more), facets("kind", kinds, d.Kind, more)
+	d.Agents, d.Projects, d.Kinds = facets(v, "agent", agents, more), facets(v, "project", projects, more), facets(v, "kind", kinds, more)
 }
 
-func facets(name string, counts map[string]int, on string, more bool) []facet {
+// facets are those of a parameter of the page's URL.
+func facets(v url.Values, name string, counts map[string]int, more bool) []facet {
 	delete(counts, "")
+	on := v.Get(name)
 	if on != "" && counts[on] == 0 {
 		counts[on] = 0
 	}
 	var out []facet
 	for value, n := range counts {
-		out = append(out, facet{name, value, n, more, value == on})
+		to := maps.Clone(v)
+		if to.Set(name, value); value == on {
+			to.Del(name)
+		}
+		out = append(out, facet{name, value, n, more, value == on, template.URL(to.Encode())}) //nolint:gosec // Encode escapes it
 	}
 	slices.SortFunc(out, func(a, b facet) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Value, b.Value)) })
 	return out[:min(len(out), 12)]

@@ -50,6 +50,7 @@ func TestPages(t *testing.T) {
 	s.shows("/t/main/-/prompts", "Why does", "Go on", "See the picture")
 	s.shows("/t/main/-/find?q=RETRY.go", "[3")
 	s.shows("/search?q=checkout", "<mark>checkout</mark>", "/t/main/@3", "kind=message")
+	s.shows("/search?q=checkout&author=nobody", "0 found", `name="author" value="nobody"`)
 	s.shows("/t/main/-/figures", "Bash", "/home/ada/shop/retry.go", "1234")
 	s.shows("/t/main/-/forks", "try-wal", "with main", "graph")
 	s.shows("/diff?tape=main&a=main&b=main%2Ftry-wal", "<del>green</del>", "<ins>red</ins>")

@@ -17,10 +17,11 @@ import (
 
 // Params are the filters as they were given. What reads JSON embeds them.
 type Params struct {
-	Kinds []string `json:"kinds"`
-	Roles []string `json:"roles"`
-	Since string   `json:"since"`
-	Until string   `json:"until"`
+	Kinds   []string `json:"kinds"`
+	Roles   []string `json:"roles"`
+	Authors []string `json:"authors"`
+	Since   string   `json:"since"`
+	Until   string   `json:"until"`
 }
 
 // FromURL reads the parameters of a URL. A field of a form that was left empty is no filter.
@@ -28,7 +29,7 @@ func FromURL(v url.Values) Params {
 	list := func(param string) []string {
 		return slices.DeleteFunc(slices.Clone(v[InURL(param)]), func(s string) bool { return s == "" })
 	}
-	return Params{Kinds: list("kinds"), Roles: list("roles"), Since: v.Get("since"), Until: v.Get("until")}
+	return Params{Kinds: list("kinds"), Roles: list("roles"), Authors: list("authors"), Since: v.Get("since"), Until: v.Get("until")}
 }
 
 // Named is what a surface calls a parameter; errors name it so.
@@ -47,7 +48,7 @@ func singular(param string) string { return strings.TrimSuffix(param, "s") }
 
 // Any reports whether there is a filter.
 func (p Params) Any() bool {
-	return len(p.Kinds) > 0 || len(p.Roles) > 0 || p.Since != "" || p.Until != ""
+	return len(p.Kinds) > 0 || len(p.Roles) > 0 || len(p.Authors) > 0 || p.Since != "" || p.Until != ""
 }
 
 // Query reads the filters. Dates without a zone are in that of now.
@@ -56,6 +57,9 @@ func (p Params) Query(named Named, now time.Time) (q repo.Query, err error) {
 		return q, err
 	}
 	if q.Roles, err = names("role", named("roles"), p.Roles, layout.MeantRole); err != nil {
+		return q, err
+	}
+	if q.Authors, err = names("author", named("authors"), p.Authors, func(string) string { return "" }); err != nil {
 		return q, err
 	}
 	if q.Since, err = Since(named("since"), p.Since, now); err != nil {
@@ -67,10 +71,13 @@ func (p Params) Query(named Named, now time.Time) (q repo.Query, err error) {
 	return q, layout.Wrap(q.Check(), "%s and %s", named("since"), named("until"))
 }
 
-// names refuses a name that is a known one with a slip in it: to find nothing would mislead.
+// names refuses a name that is empty, or a known one with a slip in it: to find nothing would mislead.
 // Other names may be those of a program of one's own.
 func names(what, param string, list []string, meant func(string) string) ([]string, error) {
 	for _, name := range list {
+		if name == "" {
+			return nil, layout.Invalid("", "%s: a name is empty", param)
+		}
 		if m := meant(name); m != "" {
 			return nil, layout.Invalid(fmt.Sprintf("did you mean %q?", m), "%s: there is no %s %s", param, what, strconv.Quote(name))
 		}

@@ -1,12 +1,14 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -42,6 +44,10 @@ type Query struct {
 	Kinds []string
 	// Roles keeps messages of these roles, see Entry.Role; empty keeps all entries.
 	Roles []string
+	// Authors keeps entries whose author, as Name <mail>, contains one of these in any case;
+	// who began the tape is the author of entries that note none. See Of.
+	Authors []string
+	owner   string
 
 	// Reverse gives the last entry first.
 	Reverse bool
@@ -75,7 +81,22 @@ func (q Query) Check() error {
 	return nil
 }
 
-// Keep reports whether an entry passes what is asked of each one: SkipFirst, dates, kinds, roles.
+// Of is the query as Keep has to be asked of a tape's entries.
+func (q Query) Of(t *workspace.Tape) Query {
+	if len(q.Authors) > 0 {
+		head, _ := t.Head() // without one, nobody is known
+		q.owner = Owner(t, head)
+	}
+	return q
+}
+
+// Wrote reports whether an author is one of those that are asked for.
+func (q Query) Wrote(author string) bool {
+	author = strings.ToLower(author)
+	return slices.ContainsFunc(q.Authors, func(a string) bool { return strings.Contains(author, strings.ToLower(a)) })
+}
+
+// Keep reports whether an entry passes what is asked of each one: SkipFirst, dates, kinds, roles, authors.
 func (q Query) Keep(e layout.Entry) bool {
 	if q.SkipFirst && e.ID == 1 && e.Kind == layout.KindAnchor {
 		return false
@@ -86,7 +107,7 @@ func (q Query) Keep(e layout.Entry) bool {
 			return false
 		}
 	}
-	if len(q.Roles) > 0 && !slices.Contains(q.Roles, e.Role()) {
+	if len(q.Roles) > 0 && !slices.Contains(q.Roles, e.Role()) || len(q.Authors) > 0 && !q.Wrote(cmp.Or(e.Author(), q.owner)) {
 		return false
 	}
 	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)
@@ -247,7 +268,7 @@ func readOnce(ctx context.Context, t *workspace.Tape, q Query, yield func(layout
 	if err != nil {
 		return err
 	}
-	sel := selection{v: v, tape: t.Name(), q: q, span: s}
+	sel := selection{v: v, tape: t.Name(), q: q.Of(t), span: s}
 	limit := -1
 	if q.Limit != nil {
 		limit = *q.Limit

@@ -31,7 +31,7 @@ func FiltersOf(q url.Values) (f Filters, err error) {
 		d := json.NewDecoder(strings.NewReader(text))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&f); err != nil {
-			return f, api.Invalid("filters is no JSON object of kinds, roles, since, until, event_types, conversation_id and include_artifacts: %v", err)
+			return f, api.Invalid("filters is no JSON object of kinds, roles, authors, since, until, event_types, conversation_id and include_artifacts: %v", err)
 		}
 	}
 	own := q.Get("conversation_id")
