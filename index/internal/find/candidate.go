@@ -21,9 +21,10 @@ type candidate struct {
 	score float64
 	more  int // documents folded into it
 
-	entry repo.Entry
-	text  []byte
-	match query.Match
+	stored repo.Entry // as it is in its file, for Search.Stored
+	entry  repo.Entry // as it is seen
+	text   []byte
+	match  query.Match
 
 	snippet string // of what is not kept
 }
@@ -55,6 +56,12 @@ func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 	if c.entry, err = f.entry(ctx, c); err != nil {
 		return false, err
 	}
+	if f.s.Stored {
+		if c.stored = c.entry; len(c.entry.Raw) > StoredLimit {
+			c.stored = repo.Entry{ID: c.entry.ID, Tape: c.entry.Tape}
+		}
+	}
+	c.entry = f.db.As.Entry(c.of, c.entry)
 	if f.seen != nil {
 		var seen bool
 		if c.entry, seen = f.seen(c.entry); !seen {
@@ -98,7 +105,7 @@ func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err err
 	if e, err = r.Entry(c.At, phase.Name, c.Seq); err != nil {
 		return e, fmt.Errorf("%w: %w", store.ErrStrange, err)
 	}
-	e = f.db.As.Entry(c.of, r.Attach(e))
+	e = r.Attach(e)
 	if id := store.IDOf(c.doc); e.ID != id || e.Kind != c.Kind {
 		return e, fmt.Errorf("%w: %s/%s:%d is not entry %d", store.ErrStrange, c.At.Folder, c.At.File, c.At.Line+1, id)
 	}
@@ -117,6 +124,7 @@ func (f *finder) neighbours(ctx context.Context, hits []Hit) error {
 		c := candidate{doc: store.DocOf(p.no, id), of: p.of, rank: rank}
 		if c.Line, err = f.db.Line(c.doc); err == nil {
 			e, err = f.entry(ctx, &c)
+			e = f.db.As.Entry(p.of, e)
 		}
 		return e, true, err
 	})

@@ -378,9 +378,9 @@ func (p *picker) readBest(ctx context.Context, n int) error {
 			continue
 		}
 		c.score = p.score(c)
-		if p.s.OnlyIDs {
+		if p.s.Stored {
 			c.snippet = newHit(repo.Entry{}, c.text, c.match.Spans, p.s.Width).Snippet
-			c.entry, c.text, c.match = repo.Entry{ID: c.entry.ID, Tape: c.entry.Tape}, nil, query.Match{}
+			c.entry, c.text, c.match = c.stored, nil, query.Match{}
 		}
 		p.read = append(p.read, c)
 	}

@@ -28,6 +28,9 @@ const (
 	Regexp               // an RE2 regular expression
 )
 
+// StoredLimit is how long the JSON line of an entry is that a hit has with Search.Stored, in bytes.
+const StoredLimit = 64 << 10
+
 // Search says what to look for, by names and values alone: whoever has the tapes can answer it.
 type Search struct {
 	Text string
@@ -50,8 +53,9 @@ type Search struct {
 	// Types, if there are any, are kinds of entries and names of events: others are left out.
 	Types []string
 
-	// OnlyIDs leaves out of hits what entries say, for who reads them again: entries may be long.
-	OnlyIDs bool
+	// Stored gives entries in hits as they are stored, not as they are seen. Those of more than
+	// StoredLimit bytes have ID and Tape alone, so that hits never take much memory.
+	Stored bool
 
 	// Newest orders by age instead of relevance.
 	Newest bool

@@ -50,7 +50,7 @@ func searchHistory(c *call) (any, error) {
 		}
 		return e, t.visible(e) && f.Keeps(e)
 	}
-	s.Tapes, s.Query.Limit, s.OnlyIDs = []string{t.Name()}, repo.N(limit), true
+	s.Tapes, s.Query.Limit, s.Stored = []string{t.Name()}, repo.N(limit), true
 	x := index.New(c.s.Store, o) // it is for one goroutine, and opening it is cheap
 	defer x.Close()
 	res, err := x.Search(c.ctx(), s)
@@ -64,7 +64,10 @@ func searchHistory(c *call) (any, error) {
 	}
 	size := 0
 	for _, h := range res.Hits {
-		e, err := entryAt(c.ctx(), rev, h.ID) // as it is stored, of which the cursor is made
+		e := h.Entry // as it is stored, of which the cursor is made
+		if e.Raw == nil {
+			e, err = entryAt(c.ctx(), rev, h.ID)
+		}
 		if err == nil {
 			err = c.weigh(e)
 		}
