@@ -100,28 +100,6 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
-func BenchmarkCandidate(b *testing.B) {
-	for _, wide := range []bool{false, true} {
-		kinds, payloads, _ := benchEntries(10000, wide)
-		var file []byte
-		for i, p := range payloads {
-			file = fmt.Appendf(file, `{"id":%d,"kind":%q,"payload":%s}`+"\n", i+1, kinds[i], p)
-		}
-		look := func(name string, s *scan.Scanner) {
-			benchScan(b, map[bool]string{false: "ascii/", true: "wide/"}[wide]+name, file, s)
-		}
-		look("absent", scan.NewSubstring("readable xylophone", false))
-		look("absentFold", scan.NewSubstring("readable xylophone", true))
-		look("common", scan.NewSubstring("anchor", false))
-		look("commonAbsent", scan.NewSubstring("there is no", false))
-		re, err := scan.NewRegexp(`(alpha|omega)\d+ tests`, false)
-		if err != nil {
-			b.Fatal(err)
-		}
-		look("regexp", re)
-	}
-}
-
 func BenchmarkSignature(b *testing.B) {
 	kinds, payloads, size := benchEntries(1000, false)
 	b.SetBytes(size)
@@ -201,7 +179,7 @@ func benchFile(rng *rand.Rand, size int) []byte {
 	return file[:bytes.LastIndexByte(file[:size], '\n')+1]
 }
 
-func BenchmarkCandidateFile(b *testing.B) {
+func BenchmarkLines(b *testing.B) {
 	file := benchFile(rand.New(rand.NewPCG(5, 6)), 256<<10)
 	for _, needle := range []string{"xylophone", "connection refused", "there is no", "NullPointerException", "deadlock", "数据库"} {
 		for _, fold := range []bool{false, true} {
@@ -222,14 +200,13 @@ func benchScan(b *testing.B, name string, file []byte, s *scan.Scanner) {
 	b.Run(name, func(b *testing.B) {
 		b.SetBytes(int64(len(file)))
 		lines := 0
+		may := s.Lines("")
 		for b.Loop() {
 			lines = 0
-			for rest := file; len(rest) > 0; lines++ {
-				i := s.Candidate(rest)
-				if i < 0 {
-					break
-				}
-				rest = rest[i+bytes.IndexByte(rest[i:], '\n')+1:]
+			may.Reset(file)
+			for from := may.Next(0); from < len(file); from = may.Next(from) {
+				lines++
+				from += bytes.IndexByte(file[from:], '\n') + 1
 			}
 		}
 		b.ReportMetric(float64(lines), "candidates")

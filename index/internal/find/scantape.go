@@ -193,6 +193,7 @@ func (s *tapeScan) look(ctx context.Context, files []int, of map[int]*lane) erro
 	for range min(len(files), max(1, runtime.GOMAXPROCS(0))) {
 		g.Go(func() error {
 			var buf []byte
+			lines := s.find.Lines(layout.ArtifactKey)
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(files) || ctx.Err() != nil {
@@ -205,7 +206,7 @@ func (s *tapeScan) look(ctx context.Context, files []int, of map[int]*lane) erro
 				buf = file.Data[:0]
 				var found []scanned
 				if file.FirstID() <= s.part.hi {
-					if found, err = s.file(file); err != nil {
+					if found, err = s.file(file, lines); err != nil {
 						return err
 					}
 				}
@@ -221,32 +222,19 @@ func (s *tapeScan) look(ctx context.Context, files []int, of map[int]*lane) erro
 	return g.Wait()
 }
 
-func (s *tapeScan) file(file query.File) ([]scanned, error) {
+// file looks through a file. What an artifact says is not in the line that refers to it.
+func (s *tapeScan) file(file query.File, may *scan.Lines) ([]scanned, error) {
 	var found []scanned
 	var body []byte
 	lines, counted := 0, 0 // up to where the lines are counted
-	refers := -1           // where the next line is that may refer to an artifact
-	for from := 0; from < len(file.Data); {
-		if refers < from {
-			if refers = bytes.Index(file.Data[from:], []byte(layout.ArtifactKey)); refers < 0 {
-				refers = len(file.Data)
-			} else {
-				refers += from
-			}
+	may.Reset(file.Data)
+	for from := may.Next(0); from < len(file.Data); from = may.Next(from) {
+		start := bytes.LastIndexByte(file.Data[:from], '\n') + 1
+		if i := bytes.IndexByte(file.Data[from:], '\n'); i >= 0 {
+			from += i + 1
+		} else {
+			from = len(file.Data)
 		}
-		i := s.find.Candidate(file.Data[from:])
-		if i < 0 || from+i > refers {
-			i = refers - from
-		}
-		if from+i == len(file.Data) {
-			break
-		}
-		start := bytes.LastIndexByte(file.Data[:from+i], '\n') + 1
-		end := bytes.IndexByte(file.Data[from+i:], '\n')
-		if end < 0 {
-			end = len(file.Data) - from - i
-		}
-		from += i + end + 1
 		e, err := file.Entry(start)
 		if err != nil {
 			return nil, err

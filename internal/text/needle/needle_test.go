@@ -4,13 +4,13 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
-// A needle is found where a plain search finds it, whatever of it is looked for
-// first, and wherever in the file the search begins and ends.
-func TestIndex(t *testing.T) {
+// Needles are found where a plain search finds them, wherever the search begins.
+func TestNext(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
-	alphabets := []string{"ab", "aAbBkK ", `\u0042`, "xqXzZ~", "the no is", "數\xff\x80\xe2a", "tTuU\x74\xf4\x54\xd4"}
+	alphabets := []string{"ab", "aAbBkK ", `\u0042`, "xqXzZ~", "the no is", "數\xff\x80\xe2a"}
 	random := func(from string, n int) string {
 		b := make([]byte, n)
 		for i := range b {
@@ -18,47 +18,40 @@ func TestIndex(t *testing.T) {
 		}
 		return string(b)
 	}
-	kinds := [3]int{}
+	var f Finder
 	for range 10_000 {
 		from := alphabets[rng.IntN(len(alphabets))]
-		fold := rng.IntN(2) == 0
-		c := New(random(from, 1+rng.IntN(9)), fold)
-		if rng.IntN(8) == 0 {
-			c.next = [2]byte{'0', '4'}
+		what, fold := random(from, 1+rng.IntN(9)), from[0] < utf8.RuneSelf && rng.IntN(2) == 0
+		needles := Append(nil, what, fold)
+		escape := rng.IntN(8) == 0
+		if escape {
+			needles = append(needles, Escape())
 		}
 		file := strings.Repeat("-", rng.IntN(100)) + random(from, rng.IntN(200)) + strings.Repeat("=", rng.IntN(100))
 		if rng.IntN(2) == 0 {
 			i := rng.IntN(len(file) + 1)
-			file = file[:i] + c.s + "1" + file[i:]
+			file = file[:i] + what + file[i:]
 		}
-		start := rng.IntN(len(file) + 1)
-		end := start + rng.IntN(len(file)-start+1)
-		want := -1
-		for i := start; i < end && want < 0; i++ {
-			rest := file[i:]
-			if fold {
-				rest = Lower(rest)
+		f.Reset(needles, []byte(file))
+		for start := 0; ; start++ {
+			want := start
+			for ; want < len(file); want++ {
+				rest := file[want:]
+				escaped, ok := strings.CutPrefix(rest, `\u00`)
+				if escape && ok && (escaped == "" || escaped[0] >= '2' && escaped[0] <= '7') {
+					break
+				}
+				if strings.HasPrefix(rest, what) || fold && len(rest) >= len(what) && strings.EqualFold(rest[:len(what)], what) {
+					break
+				}
 			}
-			after, ok := strings.CutPrefix(rest, c.s)
-			if ok && (c.next[1] == 0 || after != "" && after[0] >= '0' && after[0] <= '4') {
-				want = i
+			got, _ := f.Next(start)
+			if got != want {
+				t.Fatalf("%q (ignore case %v) in %q from %d: %d, want %d", what, fold, file, start, got, want)
 			}
-		}
-		switch c.seek[0].(type) {
-		case *couple:
-			kinds[0]++
-		case *lanes:
-			kinds[1]++
-		default:
-			kinds[2]++
-		}
-		if got := c.Index([]byte(file), start, end); got != want {
-			t.Fatalf("%q (ignore case %v) in %q from %d to %d: %d, want %d", c.s, fold, file, start, end, got, want)
-		}
-	}
-	for i, n := range kinds {
-		if n < 1000 {
-			t.Errorf("way %d to look: %d times", i, n)
+			if start = got; got == len(file) {
+				break
+			}
 		}
 	}
 }

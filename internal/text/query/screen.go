@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"slices"
 
 	"tape/internal/text"
@@ -9,65 +10,44 @@ import (
 
 // screen rules texts out without folding them. It looks for units in the reduced text,
 // in which most characters are folded but for the case of ASCII.
-type screen struct{ text.Reducer }
+type screen struct {
+	text.Reducer
+	finder  needle.Finder
+	reduced []byte
+}
 
 // cannot reports whether text certainly lacks, reduced, a unit of each group of q.
 func (s *screen) cannot(q *Query, body []byte) bool {
-	reduced := s.Reduce(body)
+	s.reduced = s.Reduce(body)
 	return !slices.ContainsFunc(q.groups, func(units []unit) bool {
-		return !slices.ContainsFunc(units, func(u unit) bool { return !u.not && !s.has(&u, reduced) })
+		return !slices.ContainsFunc(units, func(u unit) bool { return !u.not && !s.has(&u) })
 	})
 }
 
-// has reports whether the unit may be in a reduced text: its pieces are, and
-// words in them are not parts of longer words.
-func (s *screen) has(u *unit, body []byte) bool {
-	// In blocks that grow, for the same reason as those of a filter.
-	const least, most = 256, 32 << 10
-	for from, size := 0, least; from < len(body); {
-		end := min(from+size, len(body))
-		i := u.probe.core.Index(body, from, end)
-		if i < 0 {
-			from, size = end, min(size*2, most)
-			continue
-		}
-		if s.front(u, body, i) && s.back(u, body, i) {
+// has reports whether the unit may be in the text: its pieces are, and words in
+// them are not parts of longer words.
+func (s *screen) has(u *unit) bool {
+	s.finder.Reset(u.needles, s.reduced)
+	for from := 0; from < len(s.reduced); from++ {
+		if from, _ = s.finder.Next(from); from < len(s.reduced) && s.front(u, from) && s.back(u, from) {
 			return true
 		}
-		from, size = i+1, least
 	}
 	return false
 }
 
-// probe is the piece of a unit to look for first.
-type probe struct {
-	piece int
-	core  needle.Needle // the beginning of the piece
-}
-
-func newProbe(pieces []piece) *probe {
-	var best *probe
-	for i, p := range pieces {
-		c := needle.New(string(p.lit[:min(len(p.lit), needle.MaxChoice)]), true)
-		if best == nil || c.Cost < best.core.Cost {
-			best = &probe{i, c}
-		}
-	}
-	return best
-}
-
 // front reports whether the pieces from the probe's on stand at i.
-func (s *screen) front(u *unit, body []byte, i int) bool {
-	for k := u.probe.piece; ; k++ {
+func (s *screen) front(u *unit, i int) bool {
+	for k := u.probe; ; k++ {
 		lit := u.pieces[k].lit
-		if !s.at(u, k, body, i) {
+		if !s.at(u, k, i) {
 			return false
 		}
 		if i += len(lit); k == len(u.pieces)-1 {
 			return true
 		}
 		gap := i
-		for i < len(body) && text.ASCII(body[i]) == text.Space {
+		for i < len(s.reduced) && text.ASCII(s.reduced[i]) == text.Space {
 			i++
 		}
 		if i == gap {
@@ -77,10 +57,10 @@ func (s *screen) front(u *unit, body []byte, i int) bool {
 }
 
 // back reports whether the pieces before the probe's stand in front of i.
-func (s *screen) back(u *unit, body []byte, i int) bool {
-	for k := u.probe.piece - 1; k >= 0; k-- {
+func (s *screen) back(u *unit, i int) bool {
+	for k := u.probe - 1; k >= 0; k-- {
 		gap := i
-		for i > 0 && text.ASCII(body[i-1]) == text.Space {
+		for i > 0 && text.ASCII(s.reduced[i-1]) == text.Space {
 			i--
 		}
 		lit := u.pieces[k].lit
@@ -88,7 +68,7 @@ func (s *screen) back(u *unit, body []byte, i int) bool {
 			return false
 		}
 		i -= len(lit)
-		if !s.at(u, k, body, i) {
+		if !s.at(u, k, i) {
 			return false
 		}
 	}
@@ -97,13 +77,13 @@ func (s *screen) back(u *unit, body []byte, i int) bool {
 
 // at reports whether piece k of the unit may stand at i. Borders are looked at
 // first: they keep a long word from being compared at every place of a longer.
-func (s *screen) at(u *unit, k int, body []byte, i int) bool {
+func (s *screen) at(u *unit, k int, i int) bool {
 	lit := u.pieces[k].lit
-	return len(body)-i >= len(lit) && s.borders(u, k, body, i) && needle.EqualFold(body[i:i+len(lit)], lit)
+	return len(s.reduced)-i >= len(lit) && s.borders(u, k, i) && bytes.EqualFold(s.reduced[i:i+len(lit)], lit)
 }
 
 // borders reports whether a piece's words, at i, may be words or parts of identifiers.
-func (s *screen) borders(u *unit, k int, body []byte, i int) bool {
+func (s *screen) borders(u *unit, k int, i int) bool {
 	if s.Loose {
 		return true
 	}
@@ -113,11 +93,11 @@ func (s *screen) borders(u *unit, k int, body []byte, i int) bool {
 		if r.class != text.Lower {
 			continue
 		}
-		if goesOn(body, i+r.Start) {
+		if goesOn(s.reduced, i+r.Start) {
 			return false
 		}
 		prefix := u.prefix && k == len(u.pieces)-1 && j == len(runs)-1
-		if !prefix && goesOn(body, i+r.End) {
+		if !prefix && goesOn(s.reduced, i+r.End) {
 			return false
 		}
 	}

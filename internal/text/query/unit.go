@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/text"
+	"tape/internal/text/needle"
 )
 
 type unit struct {
@@ -14,13 +15,14 @@ type unit struct {
 	phrase bool
 	not    bool
 
-	prefix bool    // the last run may go on
-	pieces []piece // what has to stand in the text, with white space between
-	runs   int     // in all pieces
-	id     string  // equal for units that look for the same
-	expr   Expr    // what to ask of an index
-	sure   bool
-	probe  *probe // how to look for it in a hurry
+	prefix  bool    // the last run may go on
+	pieces  []piece // what has to stand in the text, with white space between
+	runs    int     // in all pieces
+	id      string  // equal for units that look for the same
+	expr    Expr    // what to ask of an index
+	sure    bool
+	probe   int             // the piece that is looked for first
+	needles []needle.Needle // to find that
 }
 
 // piece is folded text without white space.
@@ -51,12 +53,14 @@ func newUnit(raw string, phrase bool, o Options) (unit, bool) {
 	for i, p := range u.pieces {
 		lits[i] = p.lit
 		u.runs += len(p.runs)
+		if n := needle.Append(nil, string(p.lit), true); i == 0 || n[0].Often() < u.needles[0].Often() {
+			u.probe, u.needles = i, n
+		}
 	}
 	u.id = string(bytes.Join(lits, []byte{' '}))
 	if last := u.last(); u.prefix && (last == nil || last.class != text.Lower) {
 		u.prefix = false
 	}
-	u.probe = newProbe(u.pieces)
 	u.ask()
 	if u.prefix {
 		u.id += "*"

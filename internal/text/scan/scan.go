@@ -8,8 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-	"unicode"
-	"unicode/utf8"
+	"strings"
 
 	"tape/internal/text"
 )
@@ -17,18 +16,22 @@ import (
 // Scanner looks for exact text, or for what a regular expression matches, where
 // an index of terms cannot help. Its methods may be called at the same time.
 type Scanner struct {
-	needle string
-	fold   bool
-	re     *regexp.Regexp // instead of the needle, or nil
+	plain  []byte         // the text to find as it is spelt, or nil
+	re     *regexp.Regexp // instead of plain
+	fields bool           // ^ and $ of re match at the borders of fields
 
 	filter filter
 }
 
-// NewSubstring returns a scan for needle, as it is spelt in the text of an
-// entry. ignoreCase compares by simple case folding.
-func NewSubstring(needle string, ignoreCase bool) *Scanner {
-	s := &Scanner{needle: needle, fold: ignoreCase}
-	s.filter = newFilter([]literal{{needle, ignoreCase}})
+// NewSubstring returns a scan for a text, as it is spelt in an entry.
+// ignoreCase compares by simple case folding.
+func NewSubstring(plain string, ignoreCase bool) *Scanner {
+	s := &Scanner{plain: []byte(plain)}
+	if ignoreCase {
+		// The expression is valid, for the text is quoted.
+		s.plain, s.re = nil, regexp.MustCompile(`(?i)`+regexp.QuoteMeta(strings.ToValidUTF8(plain, "\uFFFD")))
+	}
+	s.filter = newFilter([]literal{{plain, ignoreCase}})
 	return s
 }
 
@@ -49,7 +52,7 @@ func NewRegexp(expr string, ignoreCase bool) (*Scanner, error) {
 	if err != nil {
 		return nil, exprError(expr, err)
 	}
-	s := &Scanner{re: re}
+	s := &Scanner{re: re, fields: true}
 	s.filter = newFilter(required(tree)...)
 	return s, nil
 }
@@ -68,7 +71,7 @@ func exprError(expr string, err error) error {
 // Match reports where an entry's text, from [text.AppendEntry], has what is looked for.
 func (s *Scanner) Match(body []byte) (spans []text.Span, ok bool) {
 	if s.re != nil {
-		if bytes.IndexByte(body, text.Sep) >= 0 {
+		if s.fields && bytes.IndexByte(body, text.Sep) >= 0 {
 			body = bytes.ReplaceAll(body, []byte{text.Sep}, []byte{'\n'})
 		}
 		for _, at := range s.re.FindAllIndex(body, -1) {
@@ -79,76 +82,15 @@ func (s *Scanner) Match(body []byte) (spans []text.Span, ok bool) {
 		}
 		return spans, ok
 	}
-	if s.needle == "" {
+	if len(s.plain) == 0 {
 		return nil, true
 	}
-	for i := 0; ; {
-		start, end := s.index(body, i)
-		if start < 0 {
+	for from := 0; ; {
+		i := bytes.Index(body[from:], s.plain)
+		if i < 0 {
 			return spans, spans != nil
 		}
-		spans = append(spans, text.Span{Start: start, End: end})
-		i = end
+		spans = append(spans, text.Span{Start: from + i, End: from + i + len(s.plain)})
+		from += i + len(s.plain)
 	}
 }
-
-// index returns the first place of the needle at or behind i, or -1.
-func (s *Scanner) index(text []byte, i int) (start, end int) {
-	if !s.fold {
-		n := bytes.Index(text[i:], []byte(s.needle))
-		if n < 0 {
-			return -1, -1
-		}
-		return i + n, i + n + len(s.needle)
-	}
-	for ; i < len(text); i++ {
-		if text[i] >= utf8.RuneSelf && !utf8.RuneStart(text[i]) {
-			continue
-		}
-		if n := foldedPrefix(text[i:], s.needle); n > 0 {
-			return i, i + n
-		}
-	}
-	return -1, -1
-}
-
-// foldedPrefix is the length of the beginning of text that is needle but for case, or -1.
-func foldedPrefix(text []byte, needle string) int {
-	i := 0
-	for j := 0; j < len(needle); {
-		if i >= len(text) {
-			return -1
-		}
-		if c, d := text[i], needle[j]; c == d && c < utf8.RuneSelf {
-			i++
-			j++
-			continue
-		}
-		a, n := utf8.DecodeRune(text[i:])
-		b, m := utf8.DecodeRuneInString(needle[j:])
-		if a != b && !foldsTo(a, b) {
-			return -1
-		}
-		i += n
-		j += m
-	}
-	return i
-}
-
-// foldsTo reports whether a and b, which are not the same, differ in case only.
-func foldsTo(a, b rune) bool {
-	if a < utf8.RuneSelf && b < utf8.RuneSelf {
-		return a^b == 0x20 && a|0x20 >= 'a' && a|0x20 <= 'z'
-	}
-	for r := unicode.SimpleFold(a); r != a; r = unicode.SimpleFold(r) {
-		if r == b {
-			return true
-		}
-	}
-	return false
-}
-
-// Candidate looks through stored lines as they are, undecoded. It returns the
-// offset of the first place from which the line around it may match, or -1
-// when no line can. Lines it passes over do not match.
-func (s *Scanner) Candidate(file []byte) int { return s.filter.next(file) }

@@ -64,23 +64,19 @@ func randomLines(rng *rand.Rand, n int) (lines []string, texts [][]byte) {
 func hits(s *Scanner, lines []string, texts [][]byte) []int {
 	file := []byte(strings.Join(lines, "\n") + "\n")
 	var found []int
-	line := 0
-	for len(file) > 0 {
-		i := s.Candidate(file)
-		if i < 0 {
-			break
-		}
-		line += bytes.Count(file[:i], []byte("\n"))
+	may := s.Lines("")
+	may.Reset(file)
+	for from := may.Next(0); from < len(file); from = may.Next(from) {
+		line := bytes.Count(file[:from], []byte("\n"))
 		if _, ok := s.Match(texts[line]); ok {
 			found = append(found, line)
 		}
-		line++
-		file = file[i+bytes.IndexByte(file[i:], '\n')+1:]
+		from += bytes.IndexByte(file[from:], '\n') + 1
 	}
 	return found
 }
 
-func TestCandidateNeverMisses(t *testing.T) {
+func TestNoLineIsMissed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	exprs := []string{`ta?sk`, `(task|mass)`, `\d+%`, `a/b`, `x\.y\(`, `(?i)kelvin`, `^end`, `k.y$`, `[qz]uo(ted)+`, `(?:数据){1,2}库`, `\Qa/b/c`, `C:\\d`, `x*`, `"q`, `(?i:MASS) |100`,
 		`mass.*tas`, `(k)(e).*100`, `(?i)mass.*k`, `数.*x`, `end.*\s*(mass|kelvin)`, `(?:C|T)[:A].*x`}
@@ -112,26 +108,32 @@ func TestCandidateNeverMisses(t *testing.T) {
 	}
 }
 
-// A filter that takes every line would never miss either.
-func TestCandidatePassesOver(t *testing.T) {
+// A search that decodes every line would never miss either.
+func TestLinesPassedOver(t *testing.T) {
 	file := []byte(`{"id":1,"payload":{"content":"nothing to see\there, task"}}` + "\n")
+	next := func(s *Scanner, text string) int {
+		may := s.Lines(text)
+		may.Reset(file)
+		return may.Next(0)
+	}
 	for _, expr := range []string{"absent", `absent\d+`, `(absent|gone)`, `x+absent`, `(?i)ABSENT`, `a?absent{2,}`, `task.*absent`, `absent.*see`, `see.*(gone|absent)`} {
 		s, err := NewRegexp(expr, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i := s.Candidate(file); i >= 0 {
-			t.Errorf("%s: candidate at %d", expr, i)
+		if i := next(s, ""); i < len(file) {
+			t.Errorf("%s: line at %d", expr, i)
 		}
 	}
-	if i := NewSubstring("TASK", true).Candidate(file); i != bytes.Index(file, []byte("task")) {
+	task := bytes.Index(file, []byte("task"))
+	if i := next(NewSubstring("TASK", true), ""); i != task {
+		t.Errorf("TASK in any case: %d", i)
+	}
+	if i := next(NewSubstring("TASK", false), ""); i != len(file) {
 		t.Errorf("TASK: %d", i)
 	}
-	if i := NewSubstring("TASK", false).Candidate(file); i >= 0 {
-		t.Errorf("TASK, exact: %d", i)
-	}
-	if i := NewSubstring("x", false).Candidate(nil); i >= 0 {
-		t.Errorf("empty file: %d", i)
+	if i := next(NewSubstring("ABSENT", true), "task"); i != task {
+		t.Errorf("ABSENT, or task: %d", i)
 	}
 }
 

@@ -1,0 +1,68 @@
+package scan
+
+import (
+	"bytes"
+	"slices"
+
+	"tape/internal/text/needle"
+)
+
+// filter says what a stored line has to contain, as it is written, for its entry to match.
+type filter struct {
+	needles []needle.Needle   // one of these; none: any line may match
+	also    [][]needle.Needle // and one of each of these
+}
+
+// Lines finds the stored lines of one file after the other that may match, without
+// decoding them.
+type Lines struct {
+	filter
+	needle.Finder
+	first []needle.Needle // those of the filter, and of what else is looked for
+	file  []byte
+}
+
+// Lines returns a reader of files that also finds the lines with a text, if it is not empty.
+func (s *Scanner) Lines(text string) *Lines {
+	l := &Lines{filter: s.filter, first: s.filter.needles}
+	if text != "" {
+		l.first = needle.Append(slices.Clip(l.first), text, false)
+	}
+	return l
+}
+
+// Reset begins with the next file.
+func (l *Lines) Reset(file []byte) {
+	l.file = file
+	l.Finder.Reset(l.first, file)
+}
+
+// Next returns the first offset at or behind from at which a line may match, or
+// the length of the file. The lines that it passes over do not match.
+func (l *Lines) Next(from int) int {
+	for len(l.needles) > 0 {
+		at, which := l.Finder.Next(from)
+		if at == len(l.file) || which >= len(l.needles) {
+			return at
+		}
+		end := len(l.file)
+		if i := bytes.IndexByte(l.file[at:], '\n'); i >= 0 {
+			end = at + i
+		}
+		if l.hasAll(l.file[bytes.LastIndexByte(l.file[:at], '\n')+1 : end]) {
+			return at
+		}
+		from = end
+	}
+	return from
+}
+
+// hasAll reports whether a line has what it has to have besides.
+func (l *Lines) hasAll(line []byte) bool {
+	for _, group := range l.also {
+		if !slices.ContainsFunc(group, func(n needle.Needle) bool { return n.Index(line) >= 0 }) {
+			return false
+		}
+	}
+	return true
+}
