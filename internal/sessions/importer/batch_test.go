@@ -1,5 +1,7 @@
 package importer
 
+//tape:race: several imports at once
+
 import (
 	"errors"
 	"fmt"

@@ -1,39 +1,19 @@
-package importer
+package claudecode_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
 	"testing"
 
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
 
-// ln makes a Claude Code line. rest is what is special about it.
-func ln(uuid, parent, rest string) string {
-	p := "null"
-	if parent != "" {
-		p = `"` + parent + `"`
-	}
-	return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"cwd":"/w","sessionId":"s-1","version":"2.1.1",%s,"uuid":"%s","timestamp":"2026-03-01T10:00:00.5Z"}`, p, rest, uuid)
-}
-
-func userLn(uuid, parent, content string) string {
-	return ln(uuid, parent, `"type":"user","message":{"role":"user","content":`+content+`}`)
-}
-
-func answerLn(uuid, parent, msg, block string) string {
-	return ln(uuid, parent, `"type":"assistant","message":{"id":"`+msg+`","role":"assistant","model":"m","content":[`+block+`],"usage":{"output_tokens":`+fmt.Sprint(len(uuid))+`}},"requestId":"q"`)
-}
-
 func callBlock(id string) string {
 	return `{"type":"tool_use","id":"` + id + `","name":"Bash","input":{"command":"do ` + id + `"}}`
-}
-
-func resultBlock(id, content string) string {
-	return `[{"tool_use_id":"` + id + `","type":"tool_result","content":` + content + `}]`
 }
 
 func run(msg string, n int) string {
@@ -49,18 +29,18 @@ func callEntry(ids ...string) string {
 }
 
 func TestClaudeMessage(t *testing.T) {
-	items, _ := read(t, ClaudeCode, "x.jsonl", lines(
-		userLn("u1", "", `"hi"`),
-		answerLn("a1", "u1", "m1", `{"type":"thinking","thinking":"hm","signature":"s"}`),
-		answerLn("a2", "a1", "m1", `{"type":"text","text":"first"}`),
-		answerLn("a3", "a2", "m1", callBlock("c1")),
-		userLn("r1", "a3", resultBlock("c1", `"one"`)),
-		ln("p1", "a3", `"type":"progress","data":{"type":"bash_progress","output":"."}`),
-		answerLn("a4-last", "a3", "m1", callBlock("c2")),
-		ln("r2", "a4-last", `"type":"user","message":{"role":"user","content":[{"tool_use_id":"c2","type":"tool_result","content":"two","is_error":true}]},"toolUseResult":{"stdout":"two","stderr":"","code":3,"interrupted":false}`),
-		userLn("u2", "r2", `[{"type":"text","text":"look"},{"type":"image","source":{"data":"AA"}}]`),
-	), tapeSeen{})
-	want(t, items,
+	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+		formattest.ClaudeUser("u1", "", `"hi"`),
+		formattest.ClaudeAnswer("a1", "u1", "m1", `{"type":"thinking","thinking":"hm","signature":"s"}`),
+		formattest.ClaudeAnswer("a2", "a1", "m1", `{"type":"text","text":"first"}`),
+		formattest.ClaudeAnswer("a3", "a2", "m1", callBlock("c1")),
+		formattest.ClaudeUser("r1", "a3", formattest.ClaudeResult("c1", `"one"`)),
+		formattest.ClaudeLine("p1", "a3", `"type":"progress","data":{"type":"bash_progress","output":"."}`),
+		formattest.ClaudeAnswer("a4-last", "a3", "m1", callBlock("c2")),
+		formattest.ClaudeLine("r2", "a4-last", `"type":"user","message":{"role":"user","content":[{"tool_use_id":"c2","type":"tool_result","content":"two","is_error":true}]},"toolUseResult":{"stdout":"two","stderr":"","code":3,"interrupted":false}`),
+		formattest.ClaudeUser("u2", "r2", `[{"type":"text","text":"look"},{"type":"image","source":{"data":"AA"}}]`),
+	), formattest.Seen{})
+	formattest.Want(t, items,
 		`message {"role":"user","content":"hi"}`,
 		`event {"name":"thinking","data":{"thinking":"hm","signature":"s"}}`,
 		`message {"role":"assistant","content":"first"}`,
@@ -84,46 +64,46 @@ func TestClaudeMessage(t *testing.T) {
 // written gives the rest of it as further entries.
 func TestClaudeMidMessage(t *testing.T) {
 	ls := []string{
-		userLn("u1", "", `"hi"`),
-		answerLn("a1", "u1", "m1", callBlock("c1")),
-		answerLn("a2-2", "a1", "m1", callBlock("c2")),
-		userLn("r2", "a2-2", resultBlock("c2", `"two"`)),
-		userLn("r1", "a1", resultBlock("c1", `"one"`)),
+		formattest.ClaudeUser("u1", "", `"hi"`),
+		formattest.ClaudeAnswer("a1", "u1", "m1", callBlock("c1")),
+		formattest.ClaudeAnswer("a2-2", "a1", "m1", callBlock("c2")),
+		formattest.ClaudeUser("r2", "a2-2", formattest.ClaudeResult("c2", `"two"`)),
+		formattest.ClaudeUser("r1", "a1", formattest.ClaudeResult("c1", `"one"`)),
 	}
-	seen := tapeSeen{}
-	read(t, ClaudeCode, "x.jsonl", lines(ls[:2]...), seen)
-	items, _ := read(t, ClaudeCode, "x.jsonl", lines(ls...), seen)
-	want(t, items, callEntry("c2"), run("m1", 4), `tool_result {"results":["one","two"]}`)
+	seen := formattest.Seen{}
+	imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(ls[:2]...), seen)
+	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(ls...), seen)
+	formattest.Want(t, items, callEntry("c2"), run("m1", 4), `tool_result {"results":["one","two"]}`)
 }
 
 func TestClaudeMissingResult(t *testing.T) {
-	items, _ := read(t, ClaudeCode, "x.jsonl", lines(
-		answerLn("a1", "", "m1", callBlock("c1")),
-		answerLn("a2", "a1", "m1", callBlock("c2")),
-		answerLn("a3", "a2", "m1", callBlock("c3")),
-		userLn("r2", "a2", resultBlock("c2", `"two"`)),
-		userLn("u2", "r2", `"stop"`),
-		userLn("r1", "u2", resultBlock("c1", `"late"`)),
-	), tapeSeen{})
-	want(t, items, callEntry("c1", "c2", "c3"), run("m1", 2),
+	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+		formattest.ClaudeAnswer("a1", "", "m1", callBlock("c1")),
+		formattest.ClaudeAnswer("a2", "a1", "m1", callBlock("c2")),
+		formattest.ClaudeAnswer("a3", "a2", "m1", callBlock("c3")),
+		formattest.ClaudeUser("r2", "a2", formattest.ClaudeResult("c2", `"two"`)),
+		formattest.ClaudeUser("u2", "r2", `"stop"`),
+		formattest.ClaudeUser("r1", "u2", formattest.ClaudeResult("c1", `"late"`)),
+	), formattest.Seen{})
+	formattest.Want(t, items, callEntry("c1", "c2", "c3"), run("m1", 2),
 		`tool_result {"results":[null,"two"]}`, `message {"role":"user","content":"stop"}`, `tool_result {"results":["late"]}`)
 }
 
 func TestClaudePhases(t *testing.T) {
-	items, stats := read(t, ClaudeCode, "x.jsonl", lines(
+	items, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
 		`{"type":"summary","summary":"A title that goes on for rather longer than any name of a phase ought to","leafUuid":"z"}`,
-		userLn("u1", "", `"hi"`),
-		ln("b1", "", `"logicalParentUuid":"u1","type":"system","subtype":"compact_boundary","content":"Conversation compacted","level":"info","compactMetadata":{"trigger":"auto","preTokens":155}`),
-		ln("d1", "b1", `"type":"user","isCompactSummary":true,"isVisibleInTranscriptOnly":true,"message":{"role":"user","content":"so far"}`),
-		userLn("u2", "d1", `"<command-name>/clear</command-name>\n<command-args></command-args>"`),
-		ln("mc", "u2", `"type":"system","subtype":"microcompact_boundary","content":"Context microcompacted"`),
+		formattest.ClaudeUser("u1", "", `"hi"`),
+		formattest.ClaudeLine("b1", "", `"logicalParentUuid":"u1","type":"system","subtype":"compact_boundary","content":"Conversation compacted","level":"info","compactMetadata":{"trigger":"auto","preTokens":155}`),
+		formattest.ClaudeLine("d1", "b1", `"type":"user","isCompactSummary":true,"isVisibleInTranscriptOnly":true,"message":{"role":"user","content":"so far"}`),
+		formattest.ClaudeUser("u2", "d1", `"<command-name>/clear</command-name>\n<command-args></command-args>"`),
+		formattest.ClaudeLine("mc", "u2", `"type":"system","subtype":"microcompact_boundary","content":"Context microcompacted"`),
 		`{"type":"queue-operation","operation":"enqueue","sessionId":"s-1","content":"later","timestamp":"2026-03-01T11:00:00Z"}`,
 		`{"type":"never-seen","a":{"b":[1e400]},"sessionId":"s-1"}`,
-	), tapeSeen{})
+	), formattest.Seen{})
 	if stats.Damaged > 0 {
 		t.Errorf("%+v", stats)
 	}
-	want(t, items,
+	formattest.Want(t, items,
 		`anchor {"name":"A title that goes on for rather longer than any name of a","state":{"summary":"A title that goes on for rather longer than any name of a phase ought to","leaf":"z"}}`,
 		`message {"role":"user","content":"hi"}`,
 		`anchor {"name":"compaction","state":{"summary":"so far","trigger":"auto","pre_tokens":155}}`,
@@ -135,19 +115,19 @@ func TestClaudePhases(t *testing.T) {
 }
 
 func TestClaudeAbandoned(t *testing.T) {
-	items, _ := read(t, ClaudeCode, "x.jsonl", lines(
-		userLn("u1", "", `"hi"`),
-		answerLn("a1", "u1", "m1", `{"type":"text","text":"yes"}`),
-		userLn("u2", "a1", `"wrong"`),
-		answerLn("a2", "u2", "m2", callBlock("c1")),
-		userLn("r1", "a2", resultBlock("c1", `"out"`)),
-		userLn("u3", "a1", `"right"`),
-		answerLn("a3", "u3", "m3", callBlock("c2")),
-		answerLn("a4", "a3", "m3", callBlock("c3")),
-		userLn("r2", "a3", resultBlock("c2", `"2"`)),
-		userLn("r3", "a4", resultBlock("c3", `"3"`)),
-	), tapeSeen{})
-	want(t, items,
+	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+		formattest.ClaudeUser("u1", "", `"hi"`),
+		formattest.ClaudeAnswer("a1", "u1", "m1", `{"type":"text","text":"yes"}`),
+		formattest.ClaudeUser("u2", "a1", `"wrong"`),
+		formattest.ClaudeAnswer("a2", "u2", "m2", callBlock("c1")),
+		formattest.ClaudeUser("r1", "a2", formattest.ClaudeResult("c1", `"out"`)),
+		formattest.ClaudeUser("u3", "a1", `"right"`),
+		formattest.ClaudeAnswer("a3", "u3", "m3", callBlock("c2")),
+		formattest.ClaudeAnswer("a4", "a3", "m3", callBlock("c3")),
+		formattest.ClaudeUser("r2", "a3", formattest.ClaudeResult("c2", `"2"`)),
+		formattest.ClaudeUser("r3", "a4", formattest.ClaudeResult("c3", `"3"`)),
+	), formattest.Seen{})
+	formattest.Want(t, items,
 		`message {"role":"user","content":"hi"}`,
 		`message {"role":"assistant","content":"yes"}`, run("m1", 2),
 		`message {"role":"user","content":"wrong"} hidden`,
@@ -161,31 +141,31 @@ func TestClaudeAbandoned(t *testing.T) {
 
 // TestClaudeLostParent: a line that was lost to damage abandons nothing.
 func TestClaudeLostParent(t *testing.T) {
-	items, stats := read(t, ClaudeCode, "x.jsonl", lines(
-		userLn("u1", "", `"hi"`),
-		userLn("u2", "u1", `"there"`)[:50],
-		userLn("u3", "u2", `"again"`),
-	), tapeSeen{})
-	if stats.Damaged != 1 || strings.Contains(show(items), "hidden") {
-		t.Errorf("%+v\n%s", stats, show(items))
+	items, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+		formattest.ClaudeUser("u1", "", `"hi"`),
+		formattest.ClaudeUser("u2", "u1", `"there"`)[:50],
+		formattest.ClaudeUser("u3", "u2", `"again"`),
+	), formattest.Seen{})
+	if stats.Damaged != 1 || strings.Contains(formattest.Show(items), "hidden") {
+		t.Errorf("%+v\n%s", stats, formattest.Show(items))
 	}
 }
 
 func TestClaudeEnvironment(t *testing.T) {
 	moved := func(l string) string { return strings.Replace(l, `"cwd":"/w"`, `"cwd":"/w/sub"`, 1) }
-	b := lines(userLn("u1", "", `"a"`), moved(userLn("u2", "u1", `"b"`)), moved(userLn("u3", "u2", `"c"`)))
-	items, _ := read(t, ClaudeCode, "x.jsonl", b, tapeSeen{})
-	want(t, items, `message {"role":"user","content":"a"}`, `event {"name":"environment","data":{"cwd":"/w/sub"}}`,
+	b := formattest.Lines(formattest.ClaudeUser("u1", "", `"a"`), moved(formattest.ClaudeUser("u2", "u1", `"b"`)), moved(formattest.ClaudeUser("u3", "u2", `"c"`)))
+	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", b, formattest.Seen{})
+	formattest.Want(t, items, `message {"role":"user","content":"a"}`, `event {"name":"environment","data":{"cwd":"/w/sub"}}`,
 		`message {"role":"user","content":"b"}`, `message {"role":"user","content":"c"}`)
-	info, err := Describe(context.Background(), ClaudeCode, source1("x.jsonl", b))
+	info, err := importer.Describe(context.Background(), importer.ClaudeCode, formattest.Source("x.jsonl", b))
 	if err != nil || string(info.State) != `{"cwd":"/w","version":"2.1.1","sessionId":"s-1"}` {
 		t.Errorf("%s, %v", info.State, err)
 	}
 }
 
 func TestDamage(t *testing.T) {
-	good := userLn("u1", "", `"a"`)
-	other := userLn("u2", "u1", `"b"`)
+	good := formattest.ClaudeUser("u1", "", `"a"`)
+	other := formattest.ClaudeUser("u2", "u1", `"b"`)
 	for name, c := range map[string]struct {
 		line     string
 		messages int
@@ -203,10 +183,10 @@ func TestDamage(t *testing.T) {
 		"blank":            {" \t", 0, 0, ""},
 		"byte order mark":  {record.ByteOrderMark + good, 1, 0, ""},
 		"carriage return":  {good + "\r", 1, 0, ""},
-		"lone surrogate":   {userLn("u1", "", `"\ud800 \udc00"`), 1, 0, ""},
+		"lone surrogate":   {formattest.ClaudeUser("u1", "", `"\ud800 \udc00"`), 1, 0, ""},
 		"inner of a relay": {`{"type":"progress","data":{"message":{"type":"user","message":{"role":"user","content":"x"},"uuid":"i","timestamp":"2026-01-01T00:00:00Z"}`, 0, 1, ""},
 	} {
-		items, stats := read(t, ClaudeCode, "x.jsonl", lines(c.line), tapeSeen{})
+		items, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(c.line), formattest.Seen{})
 		messages, raw := 0, ""
 		for _, it := range items {
 			if it.Entry.Kind == record.KindMessage {
@@ -223,10 +203,10 @@ func TestDamage(t *testing.T) {
 
 // TestUnfinished: a last line without its end waits until it is whole, and is no damage.
 func TestUnfinished(t *testing.T) {
-	first, last := userLn("u1", "", `"a"`)+"\n", userLn("u2", "u1", `"b"`)
-	seen := tapeSeen{}
+	first, last := formattest.ClaudeUser("u1", "", `"a"`)+"\n", formattest.ClaudeUser("u2", "u1", `"b"`)
+	seen := formattest.Seen{}
 	for n := range len(last) + 1 {
-		items, stats := read(t, ClaudeCode, "x.jsonl", []byte(first+last[:n]), seen)
+		items, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", []byte(first+last[:n]), seen)
 		want := 0
 		if n == 0 || n == len(last) {
 			want = 1
@@ -245,14 +225,14 @@ func TestTooLarge(t *testing.T) {
 	long := strings.Repeat("x", jsonl.DefaultMaxLine)
 	escaped := strings.Repeat(`\"`, 9<<19) // an entry has it escaped once more
 	half := strings.Repeat("y", 9<<20)
-	items, stats := read(t, ClaudeCode, "x.jsonl", lines(
-		userLn("u1", "", `"`+long+`"`),
-		answerLn("a1", "", "m1", `{"type":"tool_use","id":"c1","name":"W","input":{"content":"`+escaped+`"}}`),
-		answerLn("a2", "a1", "m2", callBlock("c2")),
-		answerLn("a3", "a2", "m2", callBlock("c3")),
-		userLn("r2", "a2", resultBlock("c2", `"`+half+`"`)),
-		userLn("r3", "a3", resultBlock("c3", `"`+half+`"`)),
-	), tapeSeen{})
+	items, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+		formattest.ClaudeUser("u1", "", `"`+long+`"`),
+		formattest.ClaudeAnswer("a1", "", "m1", `{"type":"tool_use","id":"c1","name":"W","input":{"content":"`+escaped+`"}}`),
+		formattest.ClaudeAnswer("a2", "a1", "m2", callBlock("c2")),
+		formattest.ClaudeAnswer("a3", "a2", "m2", callBlock("c3")),
+		formattest.ClaudeUser("r2", "a2", formattest.ClaudeResult("c2", `"`+half+`"`)),
+		formattest.ClaudeUser("r3", "a3", formattest.ClaudeResult("c3", `"`+half+`"`)),
+	), formattest.Seen{})
 	var kinds []string
 	for _, it := range items {
 		kind := it.Entry.Kind
@@ -266,7 +246,7 @@ func TestTooLarge(t *testing.T) {
 	if got := strings.Join(kinds, " "); got != wants || stats.Damaged != 1 || len(stats.Problems) != 2 {
 		t.Errorf("%s, want %s; %+v", got, wants, stats)
 	}
-	if n := jsonl.Get(items[0].Entry.Payload, "data", "size"); string(n) != fmt.Sprint(len(userLn("u1", "", `""`))+len(long)) {
+	if n := jsonl.Get(items[0].Entry.Payload, "data", "size"); string(n) != fmt.Sprint(len(formattest.ClaudeUser("u1", "", `""`))+len(long)) {
 		t.Errorf("size %s", n)
 	}
 }
@@ -276,33 +256,10 @@ func TestTooLarge(t *testing.T) {
 func TestDeepRecord(t *testing.T) {
 	for n := jsonl.MaxDepth - 8; n < jsonl.MaxDepth; n++ {
 		deep := strings.Repeat("[", n) + strings.Repeat("]", n)
-		read(t, ClaudeCode, "x.jsonl", lines(
-			userLn("u1", "", `[{"type":"x","v":`+deep+`}]`),
-			ln("s1", "u1", `"type":"system","subtype":"x","v":`+deep),
-			ln("u2", "s1", `"type":"user","odd":`+deep+`,"message":{"role":"user","content":"c"}`),
-		), tapeSeen{})
-	}
-}
-
-func TestReadStops(t *testing.T) {
-	b := lines(generate(1, 30)...)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	for _, format := range Formats {
-		if _, err := Read(ctx, format, source1("x", b), tapeSeen{}.has, func(record.Item) error { return nil }); err == nil {
-			t.Errorf("%s: read on after the context had ended", format)
-		}
-	}
-	stop := fmt.Errorf("stop")
-	_, err := Read(context.Background(), ClaudeCode, source1("x", b), tapeSeen{}.has, func(record.Item) error { return stop })
-	if err == nil || !strings.Contains(err.Error(), "stop") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := Read(context.Background(), "x", source1("x", b), tapeSeen{}.has, nil); err == nil {
-		t.Error("an unknown format was read")
-	}
-	_, err = Read(context.Background(), ClaudeCode, record.Source{Name: "x", R: bytes.NewReader(b), Size: int64(len(b)) + 100}, tapeSeen{}.has, func(record.Item) error { return nil })
-	if err != nil {
-		t.Errorf("a file that shrank: %v", err)
+		imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+			formattest.ClaudeUser("u1", "", `[{"type":"x","v":`+deep+`}]`),
+			formattest.ClaudeLine("s1", "u1", `"type":"system","subtype":"x","v":`+deep),
+			formattest.ClaudeLine("u2", "s1", `"type":"user","odd":`+deep+`,"message":{"role":"user","content":"c"}`),
+		), formattest.Seen{})
 	}
 }

@@ -1,11 +1,11 @@
-package importer
-
-//tape:race: several imports at once
+package acp_test
 
 import (
 	"context"
 	"fmt"
 	"strings"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/formattest"
 	"testing"
 )
 
@@ -15,7 +15,7 @@ func acpLines(ls ...string) []byte {
 		from, msg, _ := strings.Cut(l, " ")
 		ls[i] = fmt.Sprintf(`{"at":"2026-05-01T10:00:%02dZ","from":%q,"acp":%s}`, i%60, from, msg)
 	}
-	return lines(ls...)
+	return formattest.Lines(ls...)
 }
 
 func acpUpdate(fields string) string {
@@ -71,16 +71,16 @@ var acpEntries = []string{
 
 func TestACP(t *testing.T) {
 	b := acpLines(acpSession()...)
-	items, stats := read(t, ACP, "s-1.jsonl", b, tapeSeen{})
-	want(t, items, acpEntries...)
+	items, stats := imp.Items(t, importer.ACP, "s-1.jsonl", b, formattest.Seen{})
+	formattest.Want(t, items, acpEntries...)
 	if stats.Damaged != 0 {
 		t.Errorf("%+v", stats)
 	}
-	info, err := Describe(context.Background(), ACP, source1("x.jsonl", b))
+	info, err := importer.Describe(context.Background(), importer.ACP, formattest.Source("x.jsonl", b))
 	if err != nil || info.Session != "s-1" || string(info.State) != `{"agent":"fixer","agent_version":"2.0","cwd":"/w","model":"m-1"}` {
 		t.Errorf("%+v %s, %v", info, info.State, err)
 	}
-	if f, ok := Detect("x.jsonl", b); f != ACP || !ok {
+	if f, ok := importer.Detect("x.jsonl", b); f != importer.ACP || !ok {
 		t.Errorf("taken for %q", f)
 	}
 }
@@ -96,20 +96,20 @@ func TestACPLoaded(t *testing.T) {
 		`agent {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`,
 	}
 	whole := append(append(append(acpSession(), again...), loaded), rest...)
-	items, _ := read(t, ACP, "s-1.jsonl", acpLines(whole...), tapeSeen{})
+	items, _ := imp.Items(t, importer.ACP, "s-1.jsonl", acpLines(whole...), formattest.Seen{})
 	more := []string{
 		`event {"name":"session/load","data":{"params":{"sessionId":"s-1","cwd":"/w"},"result":null}}`,
 		`message {"role":"user","content":"fix it"}`,
 		`message {"role":"assistant","content":"Done."}`,
 		`event {"name":"run","data":{"model":"m-1","stop_reason":"end_turn"}}`,
 	}
-	want(t, items, append(acpEntries, more...)...)
+	formattest.Want(t, items, append(acpEntries, more...)...)
 
 	// Of a session that began elsewhere, what is told again is all there is.
-	items, _ = read(t, ACP, "s-1.jsonl", acpLines(append(again, loaded)...), tapeSeen{})
-	want(t, items, append(acpEntries[2:12:12], more[0])...)
+	items, _ = imp.Items(t, importer.ACP, "s-1.jsonl", acpLines(append(again, loaded)...), formattest.Seen{})
+	formattest.Want(t, items, append(acpEntries[2:12:12], more[0])...)
 }
 
 func FuzzACP(f *testing.F) {
-	fuzz(f, ACP, strings.Split(strings.TrimSpace(string(acpLines(acpSession()...))), "\n"))
+	imp.Fuzz(f, importer.ACP, strings.Split(strings.TrimSpace(string(acpLines(acpSession()...))), "\n"))
 }

@@ -1,4 +1,4 @@
-package importer
+package claudecode_test
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/testkit"
 	"tape/internal/text/jsonl"
@@ -19,7 +21,7 @@ func large(size int) []byte {
 	var b bytes.Buffer
 	filler := strings.Repeat("func main() {\\n\\tfmt.Println(\\\"hello, 世界\\\")\\n}\\n", 60)
 	for seed := uint64(0); b.Len() < size; seed++ {
-		for _, l := range generate(seed, 40) {
+		for _, l := range formattest.Claude(seed, 40) {
 			l = strings.ReplaceAll(l, "out of ", filler+"out of ")
 			l = strings.ReplaceAll(l, "think ", filler[:1200]+"think ")
 			for _, kind := range []string{"u-", "a-", "r-", "p-", "c-", "d-", "in-", "msg-", "toolu-"} {
@@ -39,7 +41,7 @@ func BenchmarkClaude(b *testing.B) {
 
 func BenchmarkClaudeReal(b *testing.B) {
 	var all []byte
-	for _, f := range fixture(b, "claude-code") {
+	for _, f := range formattest.Fixture(b, "claude-code") {
 		all = append(all, f...)
 		all = append(all, '\n')
 	}
@@ -51,7 +53,7 @@ func bench(b *testing.B, data []byte) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		stats, err := Read(context.Background(), ClaudeCode, source1("x", data), tapeSeen{}.has, func(it record.Item) error {
+		stats, err := importer.Read(context.Background(), importer.ClaudeCode, formattest.Source("x", data), formattest.Seen{}.Has, func(it record.Item) error {
 			n += len(it.Entry.Payload)
 			return nil
 		})
@@ -71,7 +73,7 @@ func TestMemory(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	peak, n := uint64(0), 0
-	_, err := Read(context.Background(), ClaudeCode, source1("x", data), tapeSeen{}.has, func(record.Item) error {
+	_, err := importer.Read(context.Background(), importer.ClaudeCode, formattest.Source("x", data), formattest.Seen{}.Has, func(record.Item) error {
 		if n++; n%1000 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)

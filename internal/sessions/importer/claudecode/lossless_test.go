@@ -1,10 +1,12 @@
-package importer
+package claudecode_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
 )
 
@@ -28,10 +30,10 @@ func (s *said) blocks(content any) {
 		case "thinking":
 			s.thoughts = append(s.thoughts, b["thinking"].(string), b["signature"].(string))
 		case "tool_use":
-			leaves(b["input"], func(v string) { s.calls = append(s.calls, v) })
+			formattest.Leaves(b["input"], func(v string) { s.calls = append(s.calls, v) })
 			s.calls = append(s.calls, b["id"].(string))
 		case "tool_result":
-			leaves(b["content"], func(v string) { s.results = append(s.results, v) })
+			formattest.Leaves(b["content"], func(v string) { s.results = append(s.results, v) })
 		}
 	}
 }
@@ -50,7 +52,7 @@ func (s *said) message(rec map[string]any) {
 // TestClaudeLosesNothing finds every text, thought, input and result of the
 // real sessions in the entries, as often as they were said.
 func TestClaudeLosesNothing(t *testing.T) {
-	for name, b := range fixture(t, "claude-code") {
+	for name, b := range formattest.Fixture(t, "claude-code") {
 		t.Run(name, func(t *testing.T) {
 			var want said
 			dec := json.NewDecoder(strings.NewReader(string(b)))
@@ -63,14 +65,14 @@ func TestClaudeLosesNothing(t *testing.T) {
 				records++
 				want.message(rec)
 			}
-			items, stats := read(t, ClaudeCode, name, b, tapeSeen{})
+			items, stats := imp.Items(t, importer.ClaudeCode, name, b, formattest.Seen{})
 			if stats.Records != records {
 				t.Errorf("%d records, want %d", stats.Records, records)
 			}
 			have := map[string]map[string]int{}
 			for _, it := range items {
 				place := it.Entry.Kind
-				payload := decode(t, it.Entry.Payload).(map[string]any)
+				payload := formattest.Decode(t, it.Entry.Payload).(map[string]any)
 				if place == record.KindEvent {
 					place += payload["name"].(string)
 				}
@@ -80,7 +82,7 @@ func TestClaudeLosesNothing(t *testing.T) {
 				if have[place] == nil {
 					have[place] = map[string]int{}
 				}
-				leaves(payload, func(s string) { have[place][s]++ })
+				formattest.Leaves(payload, func(s string) { have[place][s]++ })
 			}
 			check := func(what, place string, list []string) {
 				n := map[string]int{}
@@ -125,14 +127,14 @@ func within(texts map[string]bool, s string) bool {
 // TestDetailTellsTheRest: what a program knows of a result beyond what it told
 // the model is kept, and what it told is not kept twice.
 func TestDetailTellsTheRest(t *testing.T) {
-	for name, b := range fixture(t, "claude-code") {
-		items, _ := read(t, ClaudeCode, name, b, tapeSeen{})
+	for name, b := range formattest.Fixture(t, "claude-code") {
+		items, _ := imp.Items(t, importer.ClaudeCode, name, b, formattest.Seen{})
 		all := map[string]bool{}
 		results := map[string]bool{}
 		for _, it := range items {
-			leaves(decode(t, it.Entry.Payload), func(s string) { all[s] = true })
+			formattest.Leaves(formattest.Decode(t, it.Entry.Payload), func(s string) { all[s] = true })
 			if it.Entry.Kind == record.KindToolResult {
-				leaves(decode(t, it.Entry.Payload), func(s string) { results[s] = true })
+				formattest.Leaves(formattest.Decode(t, it.Entry.Payload), func(s string) { results[s] = true })
 			}
 		}
 		var whole strings.Builder
@@ -148,7 +150,7 @@ func TestDetailTellsTheRest(t *testing.T) {
 			if err := dec.Decode(&rec); err != nil {
 				t.Fatal(err)
 			}
-			leaves(rec["toolUseResult"], func(s string) {
+			formattest.Leaves(rec["toolUseResult"], func(s string) {
 				s = strings.TrimPrefix(strings.TrimSpace(s), "Error: ")
 				if s != "" && s != "text" && !strings.Contains(text, s) && !strings.Contains(plain, s) {
 					t.Errorf("%s: detail %.100q is lost", name, s)
@@ -159,7 +161,7 @@ func TestDetailTellsTheRest(t *testing.T) {
 			if it.Entry.Kind != record.KindEvent || !strings.Contains(string(it.Entry.Payload[:30]), "tool.detail") {
 				continue
 			}
-			leaves(decode(t, it.Entry.Payload), func(s string) {
+			formattest.Leaves(formattest.Decode(t, it.Entry.Payload), func(s string) {
 				if len(s) > 200 && results[s] {
 					t.Errorf("%s: told twice: %.100q", name, s)
 				}

@@ -1,0 +1,246 @@
+// Package formattest is what the tests of the formats share: how a source is read and checked,
+// and what holds for each format.
+package formattest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// Importer is what the importer does with sources; it is passed in, for its own tests use this, too.
+type Importer struct {
+	Read     func(ctx context.Context, format string, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error)
+	Describe func(ctx context.Context, format string, src record.Source) (record.Info, error)
+	Detect   func(name string, head []byte) (string, bool)
+}
+
+// Fixture has the transcripts of real sessions in a format, which are beside the project.
+func Fixture(t testing.TB, format string) map[string][]byte {
+	t.Helper()
+	root, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		root = filepath.Dir(root)
+	}
+	names, _ := filepath.Glob(filepath.Join(root, "..", "shared", "fixtures", format, "*"))
+	if len(names) == 0 {
+		t.Skipf("no transcripts of %s", format)
+	}
+	files := map[string][]byte{}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(name)] = b
+	}
+	return files
+}
+
+// Source is a source in memory.
+func Source(name string, b []byte) record.Source {
+	return record.Source{Name: name, R: bytes.NewReader(b), Size: int64(len(b))}
+}
+
+// Seen is what a store knows: the keys on each tape.
+type Seen map[string]bool
+
+// Has reports whether a tape has a key.
+func (s Seen) Has(tape, key string) bool { return s[tape+"\x00"+key] }
+
+// Items reads b, checks every item, and adds its keys to seen.
+func (x Importer) Items(t testing.TB, format, name string, b []byte, seen Seen) ([]record.Item, record.Stats) {
+	t.Helper()
+	var items []record.Item
+	added := Seen{}
+	stats, err := x.Read(context.Background(), format, Source(name, b), seen.Has, func(it record.Item) error {
+		if len(it.Keys) == 0 {
+			t.Errorf("no keys: %s", it.Entry.Payload)
+		}
+		if it.Fork != "" && !strings.Contains(string(it.Entry.Meta), `"context":false`) {
+			t.Errorf("a subagent's entry is for the session's context: %.200s", it.Entry.Payload)
+		}
+		for _, k := range it.Keys {
+			id := it.Fork + "\x00" + k
+			if seen[id] || added[id] {
+				t.Errorf("key %q came twice, now with %.200s", k, it.Entry.Payload)
+			}
+			added[id] = true
+		}
+		d, err := it.Entry.Normalize()
+		if err != nil {
+			t.Errorf("bad draft: %v: %.300s", err, it.Entry.Payload)
+		}
+		if line := jsonl.AppendLine(nil, 1, d); len(line) > jsonl.DefaultMaxLine {
+			t.Errorf("entry of %d bytes", len(line))
+		}
+		if format != "bub" { // whose entries have no keys in meta
+			if got := strings.Join(jsonl.Strings(jsonl.Get(it.Entry.Meta, "source", "ids")), " "); got != strings.Join(it.Keys, " ") {
+				t.Errorf("keys in meta: %s, want %s", got, it.Keys)
+			}
+		}
+		items = append(items, it)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("read: %v", err)
+	}
+	for k := range added {
+		seen[k] = true
+	}
+	return items, stats
+}
+
+// Show writes items as lines, for comparing.
+func Show(items []record.Item) string {
+	var b strings.Builder
+	for _, it := range items {
+		fmt.Fprintf(&b, "%s%s %s", it.Fork, it.Entry.Kind, it.Entry.Payload)
+		if strings.Contains(string(it.Entry.Meta), `"context":false`) && it.Fork == "" {
+			b.WriteString(" hidden")
+		}
+		for _, name := range it.Begins {
+			b.WriteString(" begins " + name)
+		}
+		for _, name := range it.Ends {
+			b.WriteString(" ends " + name)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Want fails unless items are shown as these lines.
+func Want(t *testing.T, items []record.Item, wants ...string) {
+	t.Helper()
+	got := strings.Split(strings.TrimSuffix(Show(items), "\n"), "\n")
+	for i := range max(len(got), len(wants)) {
+		g, w := "(none)", "(none)"
+		if i < len(got) {
+			g = got[i]
+		}
+		if i < len(wants) {
+			w = wants[i]
+		}
+		if g != w {
+			t.Errorf("entry %d:\n got %s\nwant %s", i+1, g, w)
+		}
+	}
+}
+
+// Decode is the standard library's view of a payload.
+func Decode(t testing.TB, raw []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatalf("%v: %.200s", err, raw)
+	}
+	return v
+}
+
+// Leaves adds all strings inside of v, those of arguments decoded as well.
+func Leaves(v any, add func(string)) {
+	switch v := v.(type) {
+	case string:
+		add(v)
+	case []any:
+		for _, e := range v {
+			Leaves(e, add)
+		}
+	case map[string]any:
+		for name, e := range v {
+			if s, ok := e.(string); ok && name == "arguments" {
+				var args any
+				if json.Unmarshal([]byte(s), &args) == nil {
+					Leaves(args, add)
+				}
+			}
+			Leaves(e, add)
+		}
+	}
+}
+
+// Lines joins lines and ends the last.
+func Lines(ls ...string) []byte { return []byte(strings.Join(ls, "\n") + "\n") }
+
+// KeysOf is the sorted list of all keys of a read.
+func KeysOf(items []record.Item) []string {
+	var keys []string
+	for _, it := range items {
+		for _, k := range it.Keys {
+			keys = append(keys, it.Fork+" "+k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Grows checks that a file that is read after every line gives what it gives
+// when read once.
+func (x Importer) Grows(t *testing.T, format string, ls []string, every int) {
+	t.Helper()
+	whole := Lines(ls...)
+	once, _ := x.Items(t, format, "x.jsonl", whole, Seen{})
+	want := KeysOf(once)
+	for n := 0; n <= len(ls); n += every {
+		seen := Seen{}
+		first, _ := x.Items(t, format, "x.jsonl", Lines(ls[:n]...), seen)
+		second, _ := x.Items(t, format, "x.jsonl", whole, seen)
+		if got := KeysOf(append(first, second...)); !slices.Equal(got, want) {
+			t.Fatalf("prefix of %d of %d lines: keys differ\nonly once: %v\nonly grown: %v", n, len(ls), Minus(want, got), Minus(got, want))
+		}
+		if third, _ := x.Items(t, format, "x.jsonl", whole, seen); len(third) != 0 {
+			t.Fatalf("read again: %d items", len(third))
+		}
+	}
+}
+
+// Minus is what of a is not in b.
+func Minus(a, b []string) []string {
+	var out []string
+	for _, s := range a {
+		if !slices.Contains(b, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Fuzz: any input gives valid drafts, no key twice, and nothing the second
+// time.
+func (x Importer) Fuzz(f *testing.F, format string, sample []string) {
+	f.Add(Lines(sample...))
+	for _, l := range sample {
+		f.Add([]byte(l))
+		f.Add([]byte(l[:len(l)*2/3] + l))
+	}
+	f.Add([]byte("[" + strings.Join(sample, ",") + "]"))
+	f.Add([]byte(`{"messages":[` + strings.Join(sample, ",") + `],"sessionId":"s"}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		x.Detect("x.jsonl", b)
+		seen := Seen{}
+		_, first := x.Items(t, format, "x.jsonl", b, seen)
+		again, second := x.Items(t, format, "x.jsonl", b, seen)
+		if len(again) > 0 {
+			t.Errorf("the second time: %s", Show(again))
+		}
+		if first.Records != second.Records || first.Damaged != second.Damaged {
+			t.Errorf("%+v, then %+v", first, second)
+		}
+		if _, err := x.Describe(t.Context(), format, Source("x.jsonl", b)); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,62 @@
+package openai_test
+
+import (
+	"strings"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/formattest"
+	"tape/internal/sessions/importer/record"
+	"testing"
+)
+
+var openAISample = []string{
+	`{"role":"system","content":"be brief"}`,
+	`{"role":"user","content":[{"type":"text","text":"weather?"}]}`,
+	`{"role":"assistant","content":null,"tool_calls":[{"id":"k1","type":"function","function":{"name":"w","arguments":"{\"city\":\"Ulm\"}"}},{"id":"k2","type":"function","function":{"name":"w","arguments":"{}"}}]}`,
+	`{"role":"tool","tool_call_id":"k2","content":"rain"}`,
+	`{"role":"tool","tool_call_id":"k1","content":"sun"}`,
+	`{"role":"assistant","content":"Sun.","name":"bot"}`,
+	`{"role":"user","content":"weather?"}`,
+}
+
+func TestOpenAI(t *testing.T) {
+	wants := []string{
+		`system {"content":"be brief"}`,
+		`message {"role":"user","content":[{"type":"text","text":"weather?"}]}`,
+		`tool_call {"calls":[{"id":"k1","type":"function","function":{"name":"w","arguments":"{\"city\":\"Ulm\"}"}},{"id":"k2","type":"function","function":{"name":"w","arguments":"{}"}}]}`,
+		`tool_result {"results":["sun","rain"]}`,
+		`message {"role":"assistant","content":"Sun.","name":"bot"}`,
+		`message {"role":"user","content":"weather?"}`,
+	}
+	body := strings.Join(openAISample, ",")
+	for name, b := range map[string]string{
+		"lines": string(formattest.Lines(openAISample...)), "array": "[" + body + "]", "pretty": "[\n" + strings.ReplaceAll(body, ",{", ",\n  {") + "\n]\n",
+		"object": `{"messages":[` + body + `]}`, "marked": record.ByteOrderMark + "[" + body + "]",
+	} {
+		items, stats := imp.Items(t, importer.OpenAI, name, []byte(b), formattest.Seen{})
+		if stats.Damaged != 0 || stats.Records != len(openAISample) {
+			t.Errorf("%s: %+v", name, stats)
+		}
+		formattest.Want(t, items, wants...)
+	}
+	conv := `{"messages":[` + strings.Join(openAISample[:2], ",") + `],"tools":[1]}`
+	items, _ := imp.Items(t, importer.OpenAI, "train.jsonl", formattest.Lines(conv, conv), formattest.Seen{})
+	formattest.Want(t, items,
+		`anchor {"name":"conversation-1","state":{"tools":[1]}}`, wants[0], wants[1],
+		`anchor {"name":"conversation-2","state":{"tools":[1]}}`, wants[0], wants[1])
+
+	cut := "[" + openAISample[0] + "," + openAISample[1][:20]
+	items, stats := imp.Items(t, importer.OpenAI, "cut", []byte(cut), formattest.Seen{})
+	if stats.Damaged != 1 || len(items) != 2 {
+		t.Errorf("%+v: %s", stats, formattest.Show(items))
+	}
+}
+
+func FuzzOpenAI(f *testing.F) { imp.Fuzz(f, importer.OpenAI, openAISample) }
+
+func TestDetected(t *testing.T) {
+	if got, ok := importer.Detect("x", formattest.Lines(openAISample...)); !ok || got != importer.OpenAI {
+		t.Errorf("taken for %q", got)
+	}
+}
+
+func TestGrows(t *testing.T) { imp.Grows(t, importer.OpenAI, openAISample, 1) }

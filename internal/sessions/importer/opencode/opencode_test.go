@@ -1,0 +1,55 @@
+package opencode_test
+
+import (
+	"strings"
+	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/formattest"
+)
+
+// openCodeSample are the messages of an export.
+var openCodeSample = []string{
+	`{"info":{"id":"m1","role":"user","time":{"created":1795337226161}},"parts":[{"id":"p1","type":"text","text":"list"},{"id":"p2","type":"file","url":"file:///a"}]}`,
+	`{"info":{"id":"m2","role":"assistant","modelID":"m","tokens":{"input":5,"cache":{"read":1}},"time":{"created":1795337226200,"completed":1795337226900}},"parts":[{"id":"p3","type":"reasoning","text":"hm"},{"id":"p4","type":"tool","tool":"bash","callID":"c1","state":{"status":"completed","input":{"command":"ls"},"output":"a"}},{"id":"p5","type":"tool","tool":"bash","callID":"c2","state":{"status":"error","input":{},"error":"no"}},{"id":"p6","type":"text","text":"two"}]}`,
+	`{"info":{"id":"m3","role":"user"},"parts":[{"id":"p7","type":"compaction","auto":true}]}`,
+	`{"info":{"id":"m4","role":"assistant","summary":true},"parts":[{"id":"p8","type":"text","text":"so far"}]}`,
+	`{"info":{"id":"m5","role":"assistant","error":{"name":"APIError"}},"parts":[{"id":"p9","type":"patch","hash":"h"}]}`,
+}
+
+func FuzzOpenCode(f *testing.F) { imp.Fuzz(f, importer.OpenCode, openCodeSample) }
+
+// An export is one document; what is in it is read as it stands there.
+func TestExport(t *testing.T) {
+	doc := `{"info":{"id":"ses_1","directory":"/w","title":"x"},"messages":[` + strings.Join(openCodeSample, ",") + `]}`
+	if got, ok := importer.Detect("x.json", []byte(doc)); !ok || got != importer.OpenCode {
+		t.Errorf("taken for %q", got)
+	}
+	seen := formattest.Seen{}
+	items, stats := imp.Items(t, importer.OpenCode, "x.json", []byte(doc), seen)
+	formattest.Want(t, items,
+		`event {"name":"session","data":{"id":"ses_1","directory":"/w"}}`,
+		`message {"role":"user","content":[{"type":"text","text":"list"},{"type":"file","url":"file:///a"}]}`,
+		`event {"name":"thinking","data":{"thinking":"hm"}}`,
+		`tool_call {"calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},{"id":"c2","type":"function","function":{"name":"bash","arguments":"{}"}}]}`,
+		`tool_result {"results":["a","no"]}`,
+		`message {"role":"assistant","content":"two"}`,
+		`event {"name":"run","data":{"model":"m","usage":{"input_tokens":5,"cached_input_tokens":1}}}`,
+		`event {"name":"tape.title","data":{"title":"x"}}`,
+		`anchor {"name":"compaction","state":{"summary":"so far","auto":true}}`,
+		`event {"name":"run"}`,
+		`event {"name":"part.patch","data":{"hash":"h"}}`,
+		`event {"name":"model.error","data":{"name":"APIError"}}`,
+		`event {"name":"run"}`,
+	)
+	if stats.Damaged > 0 {
+		t.Errorf("%+v", stats)
+	}
+	if again, _ := imp.Items(t, importer.OpenCode, "x.json", []byte(doc), seen); len(again) > 0 {
+		t.Errorf("the second time: %s", formattest.Show(again))
+	}
+	info, err := importer.Describe(t.Context(), importer.OpenCode, formattest.Source("x.json", []byte(doc)))
+	if err != nil || info.Session != "ses_1" {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
