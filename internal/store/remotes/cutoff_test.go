@@ -1,11 +1,14 @@
 package remotes_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"tape/internal/git/disk"
+	"tape/internal/store/join"
 	"tape/internal/store/layout"
+	"tape/internal/store/remotes"
 	"tape/internal/store/workspace"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
@@ -51,9 +54,9 @@ func TestSoakPullCutOff(t *testing.T) {
 	step := testkit.Size(11, 1)
 	for n := rng.IntN(step) + 1; ; n += step {
 		f := &storetest.Faulty{N: n, Gap: 1}
-		cut := storetest.JoinAll(t.Context(), storetest.OpenFaulty(t, dir, f))
+		cut := joinAll(t.Context(), storetest.OpenFaulty(t, dir, f))
 		storetest.Settled(t, dir)
-		storetest.Must(t, storetest.JoinAll(t.Context(), storetest.OpenFaulty(t, dir, nil)))
+		storetest.Must(t, joinAll(t.Context(), storetest.OpenFaulty(t, dir, nil)))
 		storetest.Verified(t, dir)
 		got := storetest.History(t, dir)
 		if want == "" {
@@ -121,4 +124,17 @@ func TestRemoveRemoteCutOff(t *testing.T) {
 			}
 		}
 	}
+}
+
+// joinAll brings everything together that was fetched.
+func joinAll(ctx context.Context, s *repo.Store) error {
+	_, todo, err := remotes.Published(ctx, storetest.Inner(s), "origin", nil)
+	for _, status := range todo {
+		if err != nil {
+			return err
+		}
+		status, err = join.Join(ctx, storetest.Inner(s), "origin", status.Tape)
+		err = errors.Join(err, status.Err)
+	}
+	return err
 }

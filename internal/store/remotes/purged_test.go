@@ -237,7 +237,7 @@ func pullPurge(t *testing.T, s *repo.Store, purges bool) error {
 	if err != nil {
 		return err
 	}
-	return storetest.JoinAll(ctx, s)
+	return joinAll(ctx, s)
 }
 
 // recordsIn counts the records of purges.
@@ -319,7 +319,7 @@ func TestPullBeforeReplaced(t *testing.T) {
 	for _, status := range mustFetch(t, ada) {
 		storetest.Must(t, status.Err)
 	}
-	storetest.Must(t, storetest.JoinAll(t.Context(), ada))
+	storetest.Must(t, joinAll(t.Context(), ada))
 	bob := storetest.Clone(t, remoteGone(t, remote))
 	storetest.WantNowhere(t, bob.Dir(), secret)
 	storetest.Healthy(t, ada.Dir())

@@ -2,7 +2,6 @@ package writer_test
 
 import (
 	"tape/internal/testkit"
-	storetest "tape/internal/testkit/store"
 	"testing"
 )
 
@@ -14,5 +13,5 @@ func runHelper(mode string) {
 		runScarce()
 		return
 	}
-	storetest.RunWriter(mode)
+	runWriter(mode)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/internal/testkit/wait"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 	"testing"
 	"time"
@@ -52,12 +54,12 @@ func wantWhole(t testing.TB, entries []repo.Entry) {
 		if !ok {
 			continue
 		}
-		for n := range storetest.BatchSize {
+		for n := range batchSize {
 			if i+n >= len(entries) || storetest.TextOf(entries[i+n]) != fmt.Sprintf("%s#%d", name, n) {
 				t.Fatalf("the batch %s is there in part: at id %d is its %s", name, i+1, number)
 			}
 		}
-		i += storetest.BatchSize - 1
+		i += batchSize - 1
 	}
 }
 
@@ -306,3 +308,102 @@ func TestPruneBetweenCalls(t *testing.T) {
 	}
 	storetest.WantClean(t, s.Dir())
 }
+
+// runWriter writes to the tape main until it is killed or has done its share. Each line
+// that it prints was acknowledged: "entry ID TEXT", or "anchor ID NAME".
+func runWriter(mode string) {
+	err := func() error {
+		ctx := context.Background()
+		s, err := repo.Open(ctx, os.Getenv(storetest.HelperDir), &repo.Options{Warn: func(m string) { fmt.Fprintln(os.Stderr, "warning:", m) }})
+		if err != nil {
+			return err
+		}
+		tp, err := s.Tape(ctx, "main")
+		if err != nil {
+			return err
+		}
+		share, err := strconv.Atoi(os.Getenv(storetest.HelperArg))
+		if err != nil {
+			return err
+		}
+		h := &helper{ctx: ctx, t: tp, label: fmt.Sprintf("p%d-%d", os.Getpid(), time.Now().UnixNano())}
+		for i := 0; share == 0 || i < share; i++ {
+			if err := h.step(mode, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "helper:", err)
+		fmt.Fprintln(os.Stdout, "failed")
+	}
+}
+
+type helper struct {
+	ctx   context.Context
+	t     *repo.Tape
+	label string
+}
+
+func (h *helper) step(mode string, i int) error {
+	name := fmt.Sprintf("%s/%d", h.label, i)
+	if mode == "mixed" {
+		mode = [...]string{"append", "append", "append", "artifact", "append", "append", "append", "handoff"}[i%8]
+	}
+	switch mode {
+	case "append":
+		e, err := h.t.Append(h.ctx, nil, repo.Message("user", name))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stdout, "entry", e[0].ID, name)
+	case "artifact":
+		a, err := h.t.AddArtifact(h.ctx, repo.Artifact{MIMEType: "text/plain"}, strings.NewReader("the content of "+name))
+		if err != nil {
+			return err
+		}
+		d := repo.Draft{Kind: repo.KindMessage, Payload: fmt.Appendf(nil, `{"role":"user","content":%q,"artifact":%s}`, name, a.Reference())}
+		e, err := h.t.Append(h.ctx, nil, d)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stdout, "entry", e[0].ID, name)
+	case "batch":
+		// Three classes, and every few batches a file is filled.
+		drafts := make([]repo.Draft, batchSize)
+		for n := range drafts {
+			label := fmt.Sprintf("%s#%d", name, n)
+			switch n % 3 {
+			case 0:
+				drafts[n] = repo.Draft{Kind: repo.KindMessage, Payload: jsonl.AppendString([]byte(`{"role":"user","pad":"`+strings.Repeat("y", 20_000)+`","content":`), label)}
+				drafts[n].Payload = append(drafts[n].Payload, '}')
+			case 1:
+				drafts[n] = repo.Draft{Kind: repo.KindToolCall, Payload: append(jsonl.AppendString([]byte(`{"calls":[],"content":`), label), '}')}
+			case 2:
+				drafts[n] = repo.Draft{Kind: repo.KindEvent, Payload: append(jsonl.AppendString([]byte(`{"name":"n","content":`), label), '}')}
+			}
+		}
+		entries, err := h.t.Append(h.ctx, nil, drafts...)
+		if err != nil {
+			return err
+		}
+		var b strings.Builder
+		for n, e := range entries {
+			fmt.Fprintf(&b, "entry %d %s#%d\n", e.ID, name, n)
+		}
+		fmt.Fprint(os.Stdout, b.String())
+	case "handoff":
+		made, err := h.t.Handoff(h.ctx, repo.Anchor{Name: name})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stdout, "anchor", made.Entry, name)
+	default:
+		return fmt.Errorf("no helper %q", mode)
+	}
+	return nil
+}
+
+// batchSize is how many entries a helper in mode batch appends at once.
+const batchSize = 12

@@ -13,9 +13,7 @@ import (
 func AddArtifact(t testing.TB, tp *repo.Tape, name, content string) repo.Artifact {
 	t.Helper()
 	a, err := tp.AddArtifact(t.Context(), repo.Artifact{MIMEType: "text/plain", Name: name}, strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return a
 }
 

@@ -59,9 +59,7 @@ func Settled(t testing.TB, dir string) {
 	t.Helper()
 	Verified(t, dir)
 	s, err := repo.Open(context.Background(), dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	mended, err := s.Repair(context.Background())
 	if err != nil {
 		t.Error(err)
@@ -92,9 +90,7 @@ func WantIs(t testing.TB, err, class error) {
 func WantTags(t testing.TB, tp *repo.Tape) {
 	t.Helper()
 	phases, err := tp.Phases(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for _, p := range phases {
 		if p.Tag == "" || p.Commit == "" {
 			t.Errorf("phase %d %s has no tag", p.Seq, p.Name)

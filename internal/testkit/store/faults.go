@@ -93,17 +93,17 @@ type Template struct {
 	saved string // the state before
 	dir   string // where it is put each time: paths of linked worktrees are absolute
 	old, new,
-	half Outcome // half: between them, or nothing
+	half outcome // half: between them, or nothing
 }
 
-// Outcome is all that a reader can learn of a workspace, and what git has of it.
-type Outcome struct{ picture, history string }
+// outcome is all that a reader can learn of a workspace, and what git has of it.
+type outcome struct{ picture, history string }
 
-// OutcomeOf reads the outcome of a change.
-func OutcomeOf(t *testing.T, s *repo.Store) Outcome {
+// outcomeOf reads the outcome of a change.
+func outcomeOf(t *testing.T, s *repo.Store) outcome {
 	t.Helper()
 	refs := History(t, s.Dir()) // before reading, which may complete a merge of git's
-	return Outcome{ForkPicture(t, s), refs}
+	return outcome{ForkPicture(t, s), refs}
 }
 
 // Template prepares the workspace of a case, and makes its change once without a fault.
@@ -112,21 +112,19 @@ func (c FaultCase) Template(t *testing.T) *Template {
 	root := t.TempDir()
 	tm := &Template{FaultCase: c, saved: filepath.Join(root, "saved"), dir: filepath.Join(root, "ws")}
 	s, _, err := repo.Init(t.Context(), tm.dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	c.Setup(t, s)
 	CopyTree(t, tm.dir, tm.saved)
-	after := func(run func(context.Context, *repo.Store) error) Outcome {
+	after := func(run func(context.Context, *repo.Store) error) outcome {
 		tm.putBack(t)
 		s := OpenFaulty(t, tm.dir, nil)
 		if err := run(t.Context(), s); err != nil {
 			t.Fatalf("without a fault: %v", err)
 		}
 		Healthy(t, tm.dir)
-		return OutcomeOf(t, s)
+		return outcomeOf(t, s)
 	}
-	tm.old = OutcomeOf(t, OpenFaulty(t, tm.dir, nil))
+	tm.old = outcomeOf(t, OpenFaulty(t, tm.dir, nil))
 	tm.new = after(c.Run)
 	if c.Between != nil {
 		tm.half = after(c.Between)
@@ -140,9 +138,7 @@ func (c FaultCase) Template(t *testing.T) *Template {
 // putBack makes the workspace what it was before the change.
 func (tm *Template) putBack(t *testing.T) {
 	t.Helper()
-	if err := os.RemoveAll(tm.dir); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.RemoveAll(tm.dir))
 	CopyTree(t, tm.saved, tm.dir)
 }
 
@@ -154,9 +150,7 @@ func OpenFaulty(t *testing.T, dir string, f *Faulty) *repo.Store {
 		o.Fs, o.Warn = &disk.FS{Fault: f.Fault}, f.warn
 	}
 	s, err := repo.Open(t.Context(), dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return s
 }
 
@@ -259,7 +253,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 	if !tm.Merging || before != tm.old.picture {
 		Settled(t, tm.dir)
 	}
-	after := OutcomeOf(t, OpenFaulty(t, tm.dir, nil))
+	after := outcomeOf(t, OpenFaulty(t, tm.dir, nil))
 	if after.picture != before {
 		t.Errorf("it changed when it was repaired, from\n%.2000s\nto\n%.2000s", before, after.picture)
 	}
@@ -280,7 +274,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 		if err := tm.Run(t.Context(), s); err != nil {
 			t.Errorf("the next call: %v", err)
 		}
-		got := OutcomeOf(t, s)
+		got := outcomeOf(t, s)
 		if got.picture != tm.new.picture {
 			t.Errorf("the next call made\n%.2000s\nwant\n%.2000s", got.picture, tm.new.picture)
 		}
@@ -325,7 +319,7 @@ func (tm *Template) goesOnThenForgets(t *testing.T, f *Faulty, err error) {
 		}
 	}()
 	s := OpenFaulty(t, tm.dir, &Faulty{Lossy: f.Lossy})
-	if OutcomeOf(t, s).picture == tm.old.picture && tm.old.picture != tm.new.picture {
+	if outcomeOf(t, s).picture == tm.old.picture && tm.old.picture != tm.new.picture {
 		Must(t, tm.Run(t.Context(), s))
 	}
 	want := map[string][]string{}

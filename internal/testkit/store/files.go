@@ -23,9 +23,7 @@ func Remove(t testing.TB, path string) {
 	if _, err := os.Lstat(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.RemoveAll(path))
 }
 
 // EntryFiles is the content of all entry files.
@@ -34,9 +32,7 @@ func EntryFiles(t testing.TB, dir string) string {
 	var b strings.Builder
 	for _, pattern := range []string{"anchors/*/*", "tapes/*/anchors/*/*"} {
 		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		for _, f := range files {
 			fmt.Fprintf(&b, "%s\n%s\n", f, ReadFile(t, f))
 		}
@@ -48,9 +44,7 @@ func EntryFiles(t testing.TB, dir string) string {
 func PlainGit(t testing.TB, dir string, args ...string) (string, error) {
 	t.Helper()
 	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	cmd := exec.Command(git, append([]string{"-c", "user.name=Hand", "-c", "user.email=hand@example.org"}, args...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(git))
 	out, err := cmd.CombinedOutput()
@@ -61,9 +55,7 @@ func PlainGit(t testing.TB, dir string, args ...string) (string, error) {
 func Mkdir(t testing.TB, elem ...string) string {
 	t.Helper()
 	dir := filepath.Join(elem...)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.MkdirAll(dir, 0o700))
 	return dir
 }
 
@@ -81,18 +73,14 @@ func Git(t testing.TB, dir string, args ...string) string {
 func ReadFile(t testing.TB, path string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return raw
 }
 
 // WriteFile writes a file.
 func WriteFile(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.WriteFile(path, data, 0o600))
 }
 
 // CopyTree copies a folder, modification times included, so that a copied workspace
@@ -125,17 +113,13 @@ func CopyTree(t testing.TB, from, to string) {
 		}
 		return os.Chtimes(filepath.Join(to, rel), info.ModTime(), info.ModTime())
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for _, rel := range slices.Backward(folders) {
 		info, err := os.Stat(filepath.Join(from, rel))
 		if err == nil {
 			err = os.Chtimes(filepath.Join(to, rel), info.ModTime(), info.ModTime())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 	}
 }
 
@@ -143,9 +127,7 @@ func CopyTree(t testing.TB, from, to string) {
 func Hash(t testing.TB, hex string) gitstore.Hash {
 	t.Helper()
 	h, err := gitstore.ParseHash(hex)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return h
 }
 
@@ -154,15 +136,11 @@ func Hash(t testing.TB, hex string) gitstore.Hash {
 func HandLine(t testing.TB, dir string, id int, text string) string {
 	t.Helper()
 	list, err := snapshot.ListPhases(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	folder := filepath.Join(dir, layout.AnchorsDir, list[len(list)-1].Folder)
 	newest := 0
 	names, err := workspace.DirNames(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for _, name := range names {
 		if c, n, ok := layout.ParseSegment(name); ok && c == layout.ClassOf(repo.KindMessage) {
 			newest = max(newest, n)

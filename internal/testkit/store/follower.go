@@ -18,16 +18,12 @@ type Follower struct {
 func (f *Follower) CatchUp(t testing.TB, tp *repo.Tape) (whole bool) {
 	t.Helper()
 	s, err := query.Since(t.Context(), InnerTape(tp), f.Mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if s.Whole() {
 		f.Entries = nil
 	}
 	for e, err := range s.Entries(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		f.Entries = append(f.Entries, e)
 	}
 	mark, ok := s.Mark()

@@ -15,9 +15,7 @@ import (
 func Fork(t testing.TB, tp *repo.Tape, name, at string) *repo.Tape {
 	t.Helper()
 	f, err := tp.ForkAt(t.Context(), name, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return f
 }
 
@@ -25,9 +23,7 @@ func Fork(t testing.TB, tp *repo.Tape, name, at string) *repo.Tape {
 func Merge(t testing.TB, f *repo.Tape, o join.Options) join.Result {
 	t.Helper()
 	m, err := join.Merge(t.Context(), InnerTape(f), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return m
 }
 
@@ -93,9 +89,7 @@ func MergeWithGit(t *testing.T, dir, how string) {
 	default:
 		// It may stop at a conflict: there is no tape on the PATH to merge files.
 		git, err := exec.LookPath("git")
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		cmd := exec.Command("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "merge", "--no-ff", "-q", "-m", "by hand", "fork/main/x")
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(git))

@@ -76,9 +76,7 @@ func Purge(t testing.TB, tp *repo.Tape, o repo.PurgeOptions) repo.Purged {
 		o.Find = LeakFinder{}
 	}
 	done, err := tp.Purge(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return done
 }
 
@@ -111,9 +109,7 @@ func FetchFrom(t testing.TB, m, theirs *repo.Tape) gitstore.Hash {
 	t.Helper()
 	Git(t, m.Store().Dir(), "fetch", "-q", "--no-tags", theirs.Store().Dir(), "+refs/heads/tape/main:refs/tape/remotes/o/heads/tape/main")
 	h, err := Inner(m.Store()).Git().Ref("refs/tape/remotes/o/heads/tape/main")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return h
 }
 

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,7 +12,6 @@ import (
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"testing"
-	"time"
 )
 
 // The test binary is also the program of the processes that tests start.
@@ -22,105 +20,6 @@ const (
 	HelperDir = "TAPE_TEST_DIR"
 	HelperArg = "TAPE_TEST_ARG"
 )
-
-// RunWriter writes to the tape main until it is killed or has done its share. Each line
-// that it prints was acknowledged: "entry ID TEXT", or "anchor ID NAME".
-func RunWriter(mode string) {
-	err := func() error {
-		ctx := context.Background()
-		s, err := repo.Open(ctx, os.Getenv(HelperDir), &repo.Options{Warn: func(m string) { fmt.Fprintln(os.Stderr, "warning:", m) }})
-		if err != nil {
-			return err
-		}
-		tp, err := s.Tape(ctx, "main")
-		if err != nil {
-			return err
-		}
-		share, err := strconv.Atoi(os.Getenv(HelperArg))
-		if err != nil {
-			return err
-		}
-		h := &helper{ctx: ctx, t: tp, label: fmt.Sprintf("p%d-%d", os.Getpid(), time.Now().UnixNano())}
-		for i := 0; share == 0 || i < share; i++ {
-			if err := h.step(mode, i); err != nil {
-				return err
-			}
-		}
-		return nil
-	}()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "helper:", err)
-		fmt.Fprintln(os.Stdout, "failed")
-	}
-}
-
-type helper struct {
-	ctx   context.Context
-	t     *repo.Tape
-	label string
-}
-
-func (h *helper) step(mode string, i int) error {
-	name := fmt.Sprintf("%s/%d", h.label, i)
-	if mode == "mixed" {
-		mode = [...]string{"append", "append", "append", "artifact", "append", "append", "append", "handoff"}[i%8]
-	}
-	switch mode {
-	case "append":
-		e, err := h.t.Append(h.ctx, nil, repo.Message("user", name))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(os.Stdout, "entry", e[0].ID, name)
-	case "artifact":
-		a, err := h.t.AddArtifact(h.ctx, repo.Artifact{MIMEType: "text/plain"}, strings.NewReader("the content of "+name))
-		if err != nil {
-			return err
-		}
-		d := repo.Draft{Kind: repo.KindMessage, Payload: fmt.Appendf(nil, `{"role":"user","content":%q,"artifact":%s}`, name, a.Reference())}
-		e, err := h.t.Append(h.ctx, nil, d)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(os.Stdout, "entry", e[0].ID, name)
-	case "batch":
-		// Three classes, and every few batches a file is filled.
-		drafts := make([]repo.Draft, BatchSize)
-		for n := range drafts {
-			label := fmt.Sprintf("%s#%d", name, n)
-			switch n % 3 {
-			case 0:
-				drafts[n] = repo.Draft{Kind: repo.KindMessage, Payload: jsonl.AppendString([]byte(`{"role":"user","pad":"`+strings.Repeat("y", 20_000)+`","content":`), label)}
-				drafts[n].Payload = append(drafts[n].Payload, '}')
-			case 1:
-				drafts[n] = repo.Draft{Kind: repo.KindToolCall, Payload: append(jsonl.AppendString([]byte(`{"calls":[],"content":`), label), '}')}
-			case 2:
-				drafts[n] = repo.Draft{Kind: repo.KindEvent, Payload: append(jsonl.AppendString([]byte(`{"name":"n","content":`), label), '}')}
-			}
-		}
-		entries, err := h.t.Append(h.ctx, nil, drafts...)
-		if err != nil {
-			return err
-		}
-		var b strings.Builder
-		for n, e := range entries {
-			fmt.Fprintf(&b, "entry %d %s#%d\n", e.ID, name, n)
-		}
-		fmt.Fprint(os.Stdout, b.String())
-	case "handoff":
-		made, err := h.t.Handoff(h.ctx, repo.Anchor{Name: name})
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(os.Stdout, "anchor", made.Entry, name)
-	default:
-		return fmt.Errorf("no helper %q", mode)
-	}
-	return nil
-}
-
-// BatchSize is how many entries a helper in mode batch appends at once.
-const BatchSize = 12
 
 // Process is a running helper and what it has acknowledged so far.
 type Process struct {
@@ -136,19 +35,13 @@ type Process struct {
 func Start(t testing.TB, dir, mode string, share int) *Process {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	p := &Process{Cmd: exec.Command(self), Acked: map[int64]string{}, Done: make(chan struct{}), First: make(chan struct{})}
 	p.Cmd.Env = append(os.Environ(), testkit.HelperEnv+"="+mode, HelperDir+"="+dir, HelperArg+"="+strconv.Itoa(share))
 	p.Cmd.Stderr = &p.Errs
 	out, err := p.Cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
+	Must(t, p.Cmd.Start())
 	go func() {
 		defer close(p.Done)
 		lines := bufio.NewReader(out)

@@ -25,9 +25,7 @@ func ForkPicture(t *testing.T, s *repo.Store) string {
 	t.Helper()
 	out := MustPicture(t, s)
 	forks, err := s.Forks(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for _, f := range forks {
 		out += "fork " + f.Name() + "\n" + strings.Join(Lines(Entries(t, f, repo.Query{})), "\n") + "\n"
 	}
@@ -50,9 +48,7 @@ func Collect(ctx context.Context, tp *repo.Tape, q repo.Query) ([]repo.Entry, er
 func Entries(t testing.TB, tp *repo.Tape, q repo.Query) []repo.Entry {
 	t.Helper()
 	out, err := Collect(t.Context(), tp, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return out
 }
 
@@ -114,9 +110,7 @@ func Picture(ctx context.Context, s *repo.Store) (string, error) {
 func History(t testing.TB, dir string) string {
 	t.Helper()
 	refs, err := Inner(Reopen(t, dir)).Git().Refs("refs/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	var b strings.Builder
 	for _, ref := range refs {
 		fmt.Fprintf(&b, "%s %s\n", ref.Name, ref.Hash)
@@ -128,9 +122,7 @@ func History(t testing.TB, dir string) string {
 func MustPicture(t testing.TB, s *repo.Store) string {
 	t.Helper()
 	p, err := Picture(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return p
 }
 

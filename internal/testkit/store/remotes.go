@@ -5,24 +5,10 @@ import (
 	"errors"
 	"path/filepath"
 	"tape/internal/store/join"
-	"tape/internal/store/remotes"
 	"tape/internal/testkit"
 	"tape/repo"
 	"testing"
 )
-
-// JoinAll brings everything together that was fetched.
-func JoinAll(ctx context.Context, s *repo.Store) error {
-	_, todo, err := remotes.Published(ctx, Inner(s), "origin", nil)
-	for _, status := range todo {
-		if err != nil {
-			return err
-		}
-		status, err = join.Join(ctx, Inner(s), "origin", status.Tape)
-		err = errors.Join(err, status.Err)
-	}
-	return err
-}
 
 // HealthyRemote is a bare repository of a tape with handoffs, a fork that was merged and
 // one that is open.

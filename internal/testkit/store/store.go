@@ -25,9 +25,7 @@ func SomeEntries(t *testing.T, s *repo.Store) {
 func GC(t *testing.T, s *repo.Store, o *repo.GCOptions) repo.GCReport {
 	t.Helper()
 	r, err := s.GC(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return r
 }
 
@@ -35,9 +33,7 @@ func GC(t *testing.T, s *repo.Store, o *repo.GCOptions) repo.GCReport {
 func New(t testing.TB, o *repo.InitOptions) *repo.Store {
 	t.Helper()
 	s, created, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if !created {
 		t.Fatal("Init says that the workspace was there already")
 	}
@@ -49,9 +45,7 @@ func New(t testing.TB, o *repo.InitOptions) *repo.Store {
 func Reopen(t testing.TB, dir string) *repo.Store {
 	t.Helper()
 	s, err := repo.Open(t.Context(), dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return s
 }
 
@@ -59,9 +53,7 @@ func Reopen(t testing.TB, dir string) *repo.Store {
 func Tape(t testing.TB, s *repo.Store, name string) *repo.Tape {
 	t.Helper()
 	tp, err := s.Tape(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return tp
 }
 
@@ -69,9 +61,7 @@ func Tape(t testing.TB, s *repo.Store, name string) *repo.Tape {
 func Append(t testing.TB, tp *repo.Tape, drafts ...repo.Draft) []repo.Entry {
 	t.Helper()
 	entries, err := tp.Append(t.Context(), nil, drafts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if len(entries) != len(drafts) {
 		t.Fatalf("%d entries appended, %d returned", len(drafts), len(entries))
 	}
@@ -82,9 +72,7 @@ func Append(t testing.TB, tp *repo.Tape, drafts ...repo.Draft) []repo.Entry {
 func Handoff(t testing.TB, tp *repo.Tape, name string) repo.Handoff {
 	t.Helper()
 	h, err := tp.Handoff(t.Context(), repo.Anchor{Name: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return h
 }
 
@@ -92,9 +80,7 @@ func Handoff(t testing.TB, tp *repo.Tape, name string) repo.Handoff {
 func Checkpoint(t testing.TB, tp *repo.Tape) string {
 	t.Helper()
 	commit, _, err := tp.Checkpoint(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return commit
 }
 
@@ -107,9 +93,7 @@ func Big(n int, label string) repo.Draft {
 func Interrupt(t *testing.T, tp *repo.Tape) {
 	t.Helper()
 	tx, err := writer.Begin(t.Context(), InnerTape(tp))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for range 3 {
 		if _, err := tx.Append(t.Context(), repo.Message("user", "never acknowledged")); err != nil {
 			t.Fatal(err)
@@ -118,15 +102,11 @@ func Interrupt(t *testing.T, tp *repo.Tape) {
 	// As it is until the change is complete: it says that nothing of it counts.
 	path := journal.LockPath(InnerTape(tp))
 	note, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if _, err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, note, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.WriteFile(path, note, 0o600))
 }
 
 // AwkwardNames are names that are hard to keep apart, or to keep inside a folder.
@@ -151,9 +131,7 @@ func AwkwardNames() []string {
 func Head(t testing.TB, tp *repo.Tape) gitstore.Hash {
 	t.Helper()
 	h, err := InnerTape(tp).Head()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return h
 }
 
