@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tape/cmd/internal/cli"
+	"tape/cmd/internal/stdio"
 )
 
 // hostileArgs has the arguments of each command that TestHostile runs. A command of several lines
@@ -205,7 +206,7 @@ func TestHostile(t *testing.T) {
 	}
 
 	var lines [][2]string
-	app := &cli.App{Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now, Getenv: func(string) string { return "" }}
+	app := &cli.App{Streams: stdio.Streams{Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now, Getenv: func(string) string { return "" }}}
 	pending := cli.Root(app).Commands()
 	for len(pending) > 0 {
 		c := pending[0]

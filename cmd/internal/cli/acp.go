@@ -76,10 +76,7 @@ func (a *App) acp(ctx context.Context, host Host, args []string) error {
 		Dir: filepath.Join(places[0], "acp"), Note: note})
 	close(more)
 	if err := errors.Join(err, <-recorded); err != nil {
-		a.message("error", err.Error())
+		a.Message("error", err.Error())
 	}
-	if status != 0 {
-		return silently(status)
-	}
-	return nil
+	return exited(status)
 }

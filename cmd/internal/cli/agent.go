@@ -72,7 +72,7 @@ func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions)
 		a.tellFormer(store)
 		version, _ := a.build()
 		return run(ctx, host, AgentOptions{Store: store, Project: workspace.ProjectRoot(store.Dir(), folder), Folder: folder, In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Home: home,
-			Version: version, Verbose: a.verbose, Warn: a.warn})
+			Version: version, Verbose: a.Verbose, Warn: a.Warn})
 	})
 }
 
@@ -108,11 +108,11 @@ with exit code 5.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				if result.Problem != "" {
-					a.warn(result.Problem)
+					a.Warn(result.Problem)
 				}
-				return a.emit(result)
+				return a.Emit(result)
 			}
 			answered := slices.ContainsFunc(result.Messages, func(out map[string]any) bool { return out["no_model"] != true })
 			if result.NoModel && !answered {
@@ -120,7 +120,7 @@ with exit code 5.`,
 			}
 			for _, out := range result.Messages {
 				if text, _ := out["content"].(string); text != "" && out["no_model"] != true {
-					a.line(display.Text(text))
+					a.Line(display.Text(text))
 				}
 			}
 			return nil
@@ -175,14 +175,14 @@ are asked, with how a plugin does that is a program, and what failed.`,
 				return err
 			}
 			for i, l := range lines {
-				if a.json {
-					if err := a.emit(l); err != nil {
+				if a.JSON {
+					if err := a.Emit(l); err != nil {
 						return err
 					}
 					continue
 				}
 				if i == 0 || lines[i-1].Hook != l.Hook {
-					a.line(l.Hook)
+					a.Line(l.Hook)
 				}
 				text := "  " + display.Line(l.Plugin)
 				if l.Status != "" {
@@ -194,7 +194,7 @@ are asked, with how a plugin does that is a program, and what failed.`,
 				if l.Failures > 0 {
 					text += ", " + display.Count(l.Failures, "failure", "failures") + ": " + display.Line(l.LastError)
 				}
-				a.line(text)
+				a.Line(text)
 			}
 			return nil
 		}),

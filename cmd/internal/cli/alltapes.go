@@ -73,7 +73,7 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 		titles[t.Name()] = display.Line(cmp.Or(d.Title, t.Name()))
 		tapes = append(tapes, d)
 	}
-	if !o.json && !o.oneline {
+	if !o.JSON && !o.oneline {
 		q = o.joining(q)
 	}
 	entries := o.bounded(q, func(q repo.Query) iter.Seq2[repo.Entry, error] { return byTime(ctx, tapes, q) }, o.entryView)

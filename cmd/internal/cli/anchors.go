@@ -25,15 +25,15 @@ wins over a number.`,
 func (a *App) runAnchors(ctx context.Context, t *repo.Tape, _ []string) error {
 	phases, err := t.Phases(ctx)
 	return listing[repo.Phase]{
-		head:  []string{"SEQ", "NAME", ">ENTRIES", "DATE", "COMMIT", "TAG", "SUMMARY"},
-		paged: true,
-		object: func(p repo.Phase) object {
+		Head:  []string{"SEQ", "NAME", ">ENTRIES", "DATE", "COMMIT", "TAG", "SUMMARY"},
+		Paged: true,
+		Object: func(p repo.Phase) object {
 			return object{{"anchor_seq", p.Seq}, {"name", p.Name}, {"state", p.State}, {"entries", p.Entries}, {"first_id", p.FirstID},
 				{"last_id", p.LastID}, {"date", p.Date}, {"commit", orNull(p.Commit)}, {"tag", orNull(p.Tag)}}
 		},
-		row: func(p repo.Phase, add func(cells ...any)) {
+		Row: func(p repo.Phase, add func(cells ...any)) {
 			add(fmt.Sprintf("%03d", p.Seq), p.Name, p.Entries, a.ago(p.Date), fmt.Sprintf("%.10s", p.Commit), p.Tag,
 				display.Shorten(strings.Join(strings.Fields(p.Summary()), " "), 200))
 		},
-	}.show(a, phases, err)
+	}.Show(&a.Streams, phases, err)
 }

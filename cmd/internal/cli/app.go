@@ -12,12 +12,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/repo"
 )
 
@@ -26,11 +26,7 @@ const envTape = "TAPE_NAME"
 
 // App is what commands share during one run of the program.
 type App struct {
-	Stdin  io.Reader
-	Stdout io.Writer
-	Stderr io.Writer
-	Getenv func(string) string
-	Now    func() time.Time
+	stdio.Streams
 
 	Version string // "" when the build did not stamp one
 	Commit  string
@@ -40,18 +36,11 @@ type App struct {
 	// The global flags.
 	workspace string
 	tapeName  string
-	json      bool
-	quiet     bool
-	verbose   bool
-	noPager   bool
 
 	reads      bool // the command only reads, see findTape
 	takesOver  bool // the command asks about former settings itself
 	toldFormer bool // those were told of
 
-	out   *bufio.Writer // commands write to it, see output.go
-	pager *pager
-	term  *terminal
 	store *repo.Store
 
 	lockWait time.Duration // how long to wait for other writers; 0: the default
@@ -59,21 +48,21 @@ type App struct {
 
 // OS returns an App on the process's own streams and environment.
 func OS(version, commit string) *App {
-	return &App{Stdin: os.Stdin, Stdout: ownDescriptor(os.Stdout), Stderr: ownDescriptor(os.Stderr), Getenv: os.Getenv, Now: time.Now,
+	return &App{Streams: stdio.Streams{Stdin: os.Stdin, Stdout: stdio.OwnDescriptor(os.Stdout), Stderr: stdio.OwnDescriptor(os.Stderr), Getenv: os.Getenv, Now: time.Now},
 		Version: version, Commit: commit}
 }
 
 // Run runs the program with its arguments, its name not included, and returns its exit code.
 func Run(ctx context.Context, a *App, args []string) int {
-	a.out = bufio.NewWriterSize(a.Stdout, 16<<10)
+	a.Out = bufio.NewWriterSize(a.Stdout, 16<<10)
 	root := newRoot(a, args)
 	root.SetArgs(args)
-	root.SetOut(a.out)
+	root.SetOut(a.Out)
 	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	err = a.withSuggestion(ctx, err)
 	a.tellRecording(cmd)
-	if closed := a.closeOutput(); err == nil || isClosedPipe(err) && closed != nil {
+	if closed := a.Close(); err == nil || isClosedPipe(err) && closed != nil {
 		err = closed
 	}
 	if err == nil || isClosedPipe(err) {
@@ -82,7 +71,7 @@ func Run(ctx context.Context, a *App, args []string) int {
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
-	return a.report(cmd, err, a.json || wantsJSON(args))
+	return a.report(cmd, err, a.JSON || wantsJSON(args))
 }
 
 // wantsJSON looks for --json where a wrong flag kept it from being parsed.
@@ -113,7 +102,7 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 			return nil, err
 		}
 	}
-	a.note("workspace: %s", dir)
+	a.Note("workspace: %s", dir)
 	store, err := repo.Open(ctx, dir, a.storeOptions())
 	if err != nil {
 		return nil, err
@@ -123,7 +112,7 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 }
 
 func (a *App) storeOptions() *repo.Options {
-	return &repo.Options{LockWait: a.lockWait, Warn: a.warn, Now: a.Now}
+	return &repo.Options{LockWait: a.lockWait, Warn: a.Warn, Now: a.Now}
 }
 
 // workspaceDir is the workspace that is named explicitly, or "".
@@ -154,7 +143,7 @@ func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 	}
 	t, err := find(ctx, a.wantedTape())
 	if err == nil {
-		a.note("tape: %s", t.Name())
+		a.Note("tape: %s", t.Name())
 	}
 	return t, err
 }

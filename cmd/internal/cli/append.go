@@ -188,11 +188,11 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	switch {
 	case o.dash:
 		// Whitespace in the payload is not stored and may make it longer than a line.
-		if payload, err = o.readAll(ctx, 2*limit); err != nil {
+		if payload, err = o.ReadAll(ctx, 2*limit); err != nil {
 			return err
 		}
 	case o.text == "-":
-		if o.text, err = o.readText(ctx, limit); err != nil {
+		if o.text, err = o.ReadText(ctx, limit); err != nil {
 			return err
 		}
 		if strings.TrimSpace(o.text) == "" {
@@ -213,9 +213,9 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return o.writeLine(done[0].JSON())
+	if o.JSON {
+		return o.WriteLine(done[0].JSON())
 	}
-	o.say("@%d", done[0].ID)
+	o.Say("@%d", done[0].ID)
 	return nil
 }

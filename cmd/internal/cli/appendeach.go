@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
@@ -31,7 +32,7 @@ type answer struct {
 }
 
 func (o *appendOptions) runEach(ctx context.Context, t *repo.Tape) error {
-	in, end := newInput(ctx, o.Stdin)
+	in, end := stdio.NewInput(ctx, o.Stdin)
 	defer end()
 	e := &each{t: t, assert: &repo.AppendOptions{Anchor: o.anchor},
 		stream: stream{o: o, lines: jsonl.NewScanner(in, (*workspace.Store)(t.Store()).Config().MaxLine)}}
@@ -79,10 +80,7 @@ func (e *each) append(ctx context.Context, line []byte, bad error) error {
 			return err
 		}
 	}
-	if err := e.o.out.Flush(); err != nil {
-		return &writeError{err}
-	}
-	return nil
+	return e.o.Flush()
 }
 
 // alone appends one line: one write, one sync.
@@ -126,22 +124,22 @@ func (e *each) together(ctx context.Context, tx *repo.Tx, line []byte, err error
 // answer tells what became of a line.
 func (e *each) answer(line int, id int64, err error) error {
 	switch {
-	case err == nil && e.o.json:
-		return e.o.emit(object{{"id", id}})
+	case err == nil && e.o.JSON:
+		return e.o.Emit(object{{"id", id}})
 	case err == nil:
-		e.o.say("@%d", id)
-		return e.o.written()
+		e.o.Say("@%d", id)
+		return e.o.Written()
 	}
 	err = fmt.Errorf("line %d: %w", line, err)
 	if e.failed++; e.failed == 1 {
 		e.class = codeOf(err).class
 	}
-	if e.o.json {
-		return e.o.emit(object{{"error", describeError(err)}})
+	if e.o.JSON {
+		return e.o.Emit(object{{"error", describeError(err)}})
 	}
-	e.o.message("error", err.Error())
+	e.o.Message("error", err.Error())
 	if hint := hintOf(err); hint != "" {
-		e.o.message("hint", hint)
+		e.o.Message("hint", hint)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
@@ -30,7 +31,7 @@ type stream struct {
 }
 
 func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
-	in, end := newInput(ctx, o.Stdin)
+	in, end := stdio.NewInput(ctx, o.Stdin)
 	defer end()
 	s := &stream{o: o, lines: jsonl.NewScanner(in, (*workspace.Store)(t.Store()).Config().MaxLine)}
 	// The tape is locked from here on only once there is something to append.
@@ -103,17 +104,17 @@ func (s *stream) reject(line int64, err error) error {
 }
 
 func (s *stream) report(done repo.TxResult) error {
-	result := object{{"appended", done.Appended}, {"first_id", done.FirstID}, {"last_id", done.LastID}}.with("rejected", s.rejected)
+	result := object{{"appended", done.Appended}, {"first_id", done.FirstID}, {"last_id", done.LastID}}.With("rejected", s.rejected)
 	text := fmt.Sprintf("appended %s, @%d to @%d", display.Entries(done.Appended), done.FirstID, done.LastID)
 	if done.Appended == 0 {
 		text = "appended nothing"
 	}
-	if err := s.o.result(result, "%s", text); err != nil || s.bad == 0 {
+	if err := s.o.Result(result, "%s", text); err != nil || s.bad == 0 {
 		return err
 	}
-	if !s.o.json {
+	if !s.o.JSON {
 		for _, m := range s.messages {
-			s.o.message("error", m)
+			s.o.Message("error", m)
 		}
 	}
 	return layout.Invalid("", "%s rejected", display.Count(s.bad, "line was", "lines were"))

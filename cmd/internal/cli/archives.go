@@ -22,11 +22,11 @@ have kept. A tape that was removed has to be named with --tape.`,
 func (a *App) runArchives(ctx context.Context, t *repo.Tape, _ []string) error {
 	archives, err := t.Archives(ctx)
 	return listing[repo.Archive]{
-		none: "tape " + quoted(t.Name()) + " has no archives",
-		head: []string{"STAMP", ">ENTRIES", ">PHASES", "COMMIT"},
-		object: func(x repo.Archive) object {
+		None: "tape " + quoted(t.Name()) + " has no archives",
+		Head: []string{"STAMP", ">ENTRIES", ">PHASES", "COMMIT"},
+		Object: func(x repo.Archive) object {
 			return object{{"tape", t.Name()}, {"stamp", x.Stamp}, {"ref", x.Ref}, {"commit", x.Commit}, {"entries", x.Entries}, {"anchors", x.Anchors}}
 		},
-		row: func(x repo.Archive, add func(cells ...any)) { add(x.Stamp, x.Entries, x.Anchors, shortID(x.Commit)) },
-	}.show(a, archives, err)
+		Row: func(x repo.Archive, add func(cells ...any)) { add(x.Stamp, x.Entries, x.Anchors, shortID(x.Commit)) },
+	}.Show(&a.Streams, archives, err)
 }

@@ -86,13 +86,13 @@ func entryList(x repo.ArtifactInfo) string {
 func (a *App) runArtifacts(ctx context.Context, t *repo.Tape, _ []string) error {
 	list, err := t.Artifacts(ctx)
 	return listing[repo.ArtifactInfo]{
-		none:   "tape " + quoted(t.Name()) + " has no artifacts",
-		head:   []string{"ID", ">BYTES", "TYPE", "PHASE", "ENTRIES", "NAME"},
-		object: artifactObject,
-		row: func(x repo.ArtifactInfo, add func(cells ...any)) {
+		None:   "tape " + quoted(t.Name()) + " has no artifacts",
+		Head:   []string{"ID", ">BYTES", "TYPE", "PHASE", "ENTRIES", "NAME"},
+		Object: artifactObject,
+		Row: func(x repo.ArtifactInfo, add func(cells ...any)) {
 			add(x.ID[:12], x.Size, x.MIMEType, x.Anchor, entryList(x), x.Name)
 		},
-	}.show(a, list, err)
+	}.Show(&a.Streams, list, err)
 }
 
 func (a *App) showArtifact(ctx context.Context, t *repo.Tape, args []string) error {
@@ -103,12 +103,12 @@ func (a *App) showArtifact(ctx context.Context, t *repo.Tape, args []string) err
 	if err := r.Close(); err != nil {
 		return err
 	}
-	if a.json {
-		return a.emit(artifactObject(x))
+	if a.JSON {
+		return a.Emit(artifactObject(x))
 	}
 	for _, line := range [][2]string{{"id", x.ID}, {"name", x.Name}, {"type", x.MIMEType}, {"bytes", strconv.FormatInt(x.Size, 10)}, {"phase", x.Anchor}, {"entries", entryList(x)}} {
 		if line[1] != "" {
-			a.line(display.Line(line[0] + ": " + line[1]))
+			a.Line(display.Line(line[0] + ": " + line[1]))
 		}
 	}
 	return nil
@@ -135,8 +135,8 @@ func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error
 	if o.length >= 0 {
 		from = io.LimitReader(r, o.length)
 	}
-	if !o.screen().out {
-		_, err = io.Copy(o.out, from)
+	if !o.Screen().Out {
+		_, err = io.Copy(o.Out, from)
 		return err
 	}
 	data, err := io.ReadAll(from)
@@ -146,8 +146,8 @@ func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error
 	if typeOf(data) != plainText {
 		return layout.Invalid("write it to a file: tape artifact cat ID >FILE", "the artifact is no text, and standard output is a terminal")
 	}
-	o.page()
-	o.line(display.Text(string(data)))
+	o.Page()
+	o.Line(display.Text(string(data)))
 	return nil
 }
 

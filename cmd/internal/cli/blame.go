@@ -156,9 +156,9 @@ func (o *blameOptions) explain(ctx context.Context, f *trace.Finder, project pro
 			}
 		}
 	}
-	if o.json {
+	if o.JSON {
 		for _, b := range list {
-			if err := o.emit(b.object(o.file)); err != nil {
+			if err := o.Emit(b.object(o.file)); err != nil {
 				return err
 			}
 		}
@@ -206,7 +206,7 @@ func (b blamed) object(file string) object {
 	} else {
 		out = append(out, member{"commit", nil})
 	}
-	return append(out, member{"turns", objects(b.turns, describeTurn)}).with("unknown", b.unknown.code)
+	return append(out, member{"turns", objects(b.turns, describeTurn)}).With("unknown", b.unknown.code)
 }
 
 func commitMembers(c projectgit.Commit) object {

@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 )
 
 // show shows each run on a line, and below it, once for each commit, what led to that.
 func (o *blameOptions) show(list []blamed) error {
 	if len(list) == 0 {
-		o.tell("%s is empty", quoted(o.file))
+		o.Tell("%s is empty", quoted(o.file))
 		return nil
 	}
 	lines := make([]string, len(list))
@@ -22,22 +23,22 @@ func (o *blameOptions) show(list []blamed) error {
 		}
 		wide = max(wide, len(lines[i]))
 	}
-	o.page()
+	o.Page()
 	shown := map[string]bool{}
 	for i, b := range list {
-		head := o.style(bold+";"+yellow, display.Pad(lines[i], wide))
+		head := o.Style(stdio.Bold+";"+stdio.Yellow, display.Pad(lines[i], wide))
 		if !b.Committed() {
-			o.line(head + "  " + b.unknown.text)
+			o.Line(head + "  " + b.unknown.text)
 			continue
 		}
 		day := b.Commit.Authored.In(o.Now().Location()).Format("2006-01-02")
-		left := max(12, o.width()-wide-len("  123456789012  2006-01-02  "))
-		o.line(head + "  " + shortID(b.Commit.ID) + "  " + o.style(dim, day) + "  " + o.fit(display.Line(b.Commit.Subject), left))
+		left := max(12, o.Width()-wide-len("  123456789012  2006-01-02  "))
+		o.Line(head + "  " + shortID(b.Commit.ID) + "  " + o.Style(stdio.Dim, day) + "  " + o.Fit(display.Line(b.Commit.Subject), left))
 		if !shown[b.Commit.ID] {
 			shown[b.Commit.ID] = true
 			o.showTurns(b, display.Pad("", wide+2))
 		}
-		if err := o.written(); err != nil {
+		if err := o.Written(); err != nil {
 			return err
 		}
 	}
@@ -47,20 +48,20 @@ func (o *blameOptions) show(list []blamed) error {
 
 func (o *blameOptions) showTurns(b blamed, indent string) {
 	cells := 0
-	if w := o.width(); w > 0 {
+	if w := o.Width(); w > 0 {
 		cells = max(20, w-len(indent))
 	}
 	say := func(colour, text string) {
 		for _, part := range display.Wrap(text, cells) {
-			o.line(indent + o.style(colour, part))
+			o.Line(indent + o.Style(colour, part))
 		}
 	}
 	if b.unknown.text != "" {
-		say(dim, b.unknown.text)
+		say(stdio.Dim, b.unknown.text)
 	}
 	for _, t := range b.turns {
 		if t.Prompt != "" {
-			say(green, "> "+display.Line(t.Prompt))
+			say(stdio.Green, "> "+display.Line(t.Prompt))
 		}
 		where := "tape " + shellWord(t.Tape) + "  " + idRange(t.First, t.Last)
 		if t.Title != "" && t.Title != t.Prompt {
@@ -68,7 +69,7 @@ func (o *blameOptions) showTurns(b blamed, indent string) {
 		}
 		say("", where)
 		if mark := turnMark(t, *b.Commit); mark != "" {
-			say(dim, mark)
+			say(stdio.Dim, mark)
 		}
 	}
 }
@@ -82,22 +83,22 @@ func (o *blameOptions) showMore(list []blamed) {
 			break
 		}
 	}
-	if o.screen().out {
-		o.say("\n%s", o.style(dim, strings.Join(display.Wrap(more, o.width()), "\n")))
+	if o.Screen().Out {
+		o.Say("\n%s", o.Style(stdio.Dim, strings.Join(display.Wrap(more, o.Width()), "\n")))
 		return
 	}
-	_ = o.out.Flush()
-	o.tell("%s", more)
+	_ = o.Flush()
+	o.Tell("%s", more)
 }
 
 // remark tells what has to be known of what is shown.
 func (a *App) remark(text string) {
 	switch {
-	case a.json:
-		a.warn(text)
-	case a.screen().out:
-		a.say("%s\n", a.style(dim, strings.TrimSpace(text)))
+	case a.JSON:
+		a.Warn(text)
+	case a.Screen().Out:
+		a.Say("%s\n", a.Style(stdio.Dim, strings.TrimSpace(text)))
 	default:
-		a.tell("%s", text)
+		a.Tell("%s", text)
 	}
 }

@@ -45,7 +45,7 @@ func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
 		return err
 	}
 	store, done, err := repo.Clone(ctx, url, dir, &repo.CloneOptions{
-		Options: *o.storeOptions(), Progress: o.watched(), Remote: o.remote, Tape: o.tapeName})
+		Options: *o.storeOptions(), Progress: o.Watched(), Remote: o.remote, Tape: o.tapeName})
 	if err != nil {
 		return explainRemote(err)
 	}
@@ -55,7 +55,7 @@ func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
 	if done.Tapes == 0 {
 		text = "the remote is empty; created workspace " + display.Line(store.Dir())
 	}
-	err = o.result(object{{"workspace", store.Dir()}, {"tapes", done.Tapes}}, "%s; the current tape is %s", text, quoted(store.CurrentTape()))
+	err = o.Result(object{{"workspace", store.Dir()}, {"tapes", done.Tapes}}, "%s; the current tape is %s", text, quoted(store.CurrentTape()))
 	if err != nil {
 		return err
 	}

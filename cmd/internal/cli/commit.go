@@ -24,7 +24,7 @@ appended; a commit makes them visible to git. If there is nothing to commit, it 
 			if n == 0 {
 				text = "nothing new since commit "
 			}
-			return a.result(object{{"commit", commit}, {"entries", n}}, "%s", text+shortID(commit))
+			return a.Result(object{{"commit", commit}, {"entries", n}}, "%s", text+shortID(commit))
 		}),
 	}
 }

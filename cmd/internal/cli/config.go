@@ -125,7 +125,7 @@ func (o *configOptions) show(args, keys []string, get func(key string) (value st
 		keys = args[:1]
 	}
 	if len(args) > 1 {
-		if err := set(args[0], args[1]); err != nil || !o.json {
+		if err := set(args[0], args[1]); err != nil || !o.JSON {
 			return err
 		}
 	}
@@ -137,14 +137,14 @@ func (o *configOptions) show(args, keys []string, get func(key string) (value st
 		switch {
 		case len(args) == 0 && value == "" && mayBeEmpty(key) && key != "allow_secret":
 			// What is not set is not listed, but for what always was.
-		case o.json:
-			err = o.emit(object{{"key", key}, {"value", value}, {"global", global}})
+		case o.JSON:
+			err = o.Emit(object{{"key", key}, {"value", value}, {"global", global}})
 		case len(args) > 0:
-			o.line(display.Line(value))
+			o.Line(display.Line(value))
 		case global && !o.global:
-			o.printf("%s=%s  (global)\n", key, display.Line(value))
+			o.Printf("%s=%s  (global)\n", key, display.Line(value))
 		default:
-			o.printf("%s=%s\n", key, display.Line(value))
+			o.Printf("%s=%s\n", key, display.Line(value))
 		}
 		if err != nil {
 			return err

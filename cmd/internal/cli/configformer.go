@@ -17,18 +17,18 @@ func (a *App) askFormer(ctx context.Context, store *repo.Store) error {
 	switch {
 	case a.takesOver || len(s.Moved()) == 0:
 		return nil
-	case a.json || a.quiet || !a.canAsk():
+	case a.JSON || a.Quiet || !a.CanAsk():
 		a.tellFormer(store)
 		return nil
 	}
 	a.toldFormer = true
 	list := s.Former()
-	a.message("warning", formerNotice(list))
+	a.Message("warning", formerNotice(list))
 	for _, f := range list {
-		a.message("note", f.Key+"="+f.Value)
+		a.Message("note", f.Key+"="+f.Value)
 	}
-	if err := a.confirm(ctx, "Take them over as your own settings for this workspace?"); err != nil {
-		a.message("note", "they stay aside; "+howToTakeOver)
+	if err := a.Confirm(ctx, "Take them over as your own settings for this workspace?"); err != nil {
+		a.Message("note", "they stay aside; "+howToTakeOver)
 		return ctx.Err() // the command itself goes on
 	}
 	return s.TakeOver(list)
@@ -48,7 +48,7 @@ func formerNotice(list []workspace.FormerSetting) string {
 func (a *App) tellFormer(store *repo.Store) {
 	if list := (*workspace.Store)(store).Former(); len(list) > 0 && !a.toldFormer {
 		a.toldFormer = true
-		a.warn(formerNotice(list) + "; " + howToTakeOver)
+		a.Warn(formerNotice(list) + "; " + howToTakeOver)
 	}
 }
 
@@ -61,28 +61,28 @@ func (o *configOptions) runTakeOver(ctx context.Context) error {
 	s := (*workspace.Store)(store)
 	list := s.Former()
 	if len(list) == 0 {
-		return o.result(object{{"taken", []string{}}}, "there is nothing to take over")
+		return o.Result(object{{"taken", []string{}}}, "there is nothing to take over")
 	}
 	var keys []string
 	for _, f := range list {
 		keys = append(keys, f.Key)
-		if !o.json {
-			o.printf("%s=%s\n", f.Key, display.Line(f.Value))
+		if !o.JSON {
+			o.Printf("%s=%s\n", f.Key, display.Line(f.Value))
 		}
 	}
 	if !o.yes {
-		if !o.canAsk() {
+		if !o.CanAsk() {
 			return layout.Invalid("tape config --take-over --yes takes them over without asking", "these settings run programs or send something, and there is no terminal to ask on: %s", strings.Join(keys, ", "))
 		}
-		if err := o.out.Flush(); err != nil {
-			return &writeError{err}
+		if err := o.Flush(); err != nil {
+			return err
 		}
-		if err := o.confirm(ctx, "Take them over as your own settings for this workspace?"); err != nil {
+		if err := o.Confirm(ctx, "Take them over as your own settings for this workspace?"); err != nil {
 			return err
 		}
 	}
 	if err := s.TakeOver(list); err != nil {
 		return err
 	}
-	return o.result(object{{"taken", keys}}, "taken over; they are your settings for this workspace now")
+	return o.Result(object{{"taken", keys}}, "taken over; they are your settings for this workspace now")
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tape/cmd/internal/stdio"
 )
 
 // sharedCase is a case that other implementations read, too.
@@ -66,10 +68,10 @@ func newWorkspace(t *testing.T) *sandbox {
 func (w *sandbox) run(stdin string, args ...string) (out, errs string, code int) {
 	w.t.Helper()
 	var stdout, stderr bytes.Buffer
-	a := &App{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
+	a := &App{Streams: stdio.Streams{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
 		Getenv: func(key string) string {
 			return map[string]string{"TAPE_WORKSPACE": w.dir, "TAPE_AUTHOR": "Test <test@example.org>"}[key]
-		}}
+		}}}
 	if args[0] == "init" {
 		a.Getenv = func(string) string { return "" }
 	}

@@ -104,7 +104,7 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 		return err
 	}
 	if n := c.LeftOut; n.Turns > 0 {
-		o.warn(fmt.Sprintf("left out %s (%s, about %s)", display.Count(n.Turns, "turn", "turns"), display.Entries(n.Entries), display.Count(n.Tokens, "token", "tokens")))
+		o.Warn(fmt.Sprintf("left out %s (%s, about %s)", display.Count(n.Turns, "turn", "turns"), display.Entries(n.Entries), display.Count(n.Tokens, "token", "tokens")))
 	}
 	if ids := c.Unusable; len(ids) > 0 {
 		const most = 50
@@ -112,7 +112,7 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 		if n := len(ids) - most; n > 0 {
 			text += " and " + display.Count(n, "other", "others")
 		}
-		o.warn(text)
+		o.Warn(text)
 	}
 	if o.system {
 		if c.System == nil {
@@ -121,20 +121,20 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 		return o.writeArray(c.System)
 	}
 	if c.System != nil {
-		o.warn("the array has no system messages; --system writes them")
+		o.Warn("the array has no system messages; --system writes them")
 	}
 	return o.writeArray(c.JSON())
 }
 
 // writeArray writes JSON as it is for programs, and indented and safe for people.
 func (a *App) writeArray(array []byte) error {
-	if a.json || !a.screen().out {
-		return a.writeLine(array)
+	if a.JSON || !a.Screen().Out {
+		return a.WriteLine(array)
 	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, array, "", "  "); err != nil {
 		return err
 	}
-	a.page()
-	return a.writeLine([]byte(display.Text(b.String())))
+	a.Page()
+	return a.WriteLine([]byte(display.Text(b.String())))
 }

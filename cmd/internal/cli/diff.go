@@ -64,8 +64,8 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 		return o.showDiffStat(ctx, from, to)
 	}
 	show := o.emitChange
-	if !o.json {
-		o.page()
+	if !o.JSON {
+		o.Page()
 		show = (&diffView{App: o.App, from: from.Name(), to: to.Name()}).show
 	}
 	some := false
@@ -74,7 +74,7 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 		return show(c)
 	})
 	if err == nil && !some {
-		o.tell("no entry differs")
+		o.Tell("no entry differs")
 	}
 	return err
 }
@@ -87,17 +87,17 @@ func (a *App) emitChange(c query.Change) error {
 		out = append(append(out, `,"old":`...), c.Old.JSON()...)
 		out = append(append(out, `,"parts":`...), marshal(objects(c.Parts(), describePart))...)
 	}
-	return a.writeLine(append(out, '}'))
+	return a.WriteLine(append(out, '}'))
 }
 
 // describePart is a value that differs; null where it is absent.
 func describePart(p entrydiff.Part) object {
 	out := object{{"path", p.Path}, {"old", nil}, {"new", nil}}
 	if p.HasOld {
-		out[1].value = p.Old
+		out[1][1] = p.Old
 	}
 	if p.HasNew {
-		out[2].value = p.New
+		out[2][1] = p.New
 	}
 	return out
 }

@@ -133,13 +133,13 @@ func TestDiffIsSafe(t *testing.T) {
 	}
 	w.must("handoff", "plan"+bad, "--summary", bad)
 	a, out, _ := testApp(time.Now())
-	a.out = bufio.NewWriter(out)
+	a.Out = bufio.NewWriter(out)
 	old, new := repo.Entry{Raw: []byte(`{"id":1,"kind":"a","payload":{"` + `\u001b` + `":"` + `\u001b` + `"},"date":"d"}`)}, repo.Entry{Raw: []byte(`{"id":1,"kind":"a","payload":{},"date":"d"}`)}
 	v := &diffView{App: a, from: bad, to: bad}
 	if err := v.show(query.Change{Kind: query.ChangeEdited, Entry: new, Old: old}); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.out.Flush(); err != nil {
+	if err := a.Out.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	for _, shown := range []string{w.must("diff", "001"), w.must("diff", "001", "--stat"), out.String()} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/store/about"
 	"tape/internal/store/query"
 	"tape/internal/text/jsonl"
@@ -77,21 +78,21 @@ func (a *App) showDiffStat(ctx context.Context, from, to *repo.Revision) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.emit(s)
+	if a.JSON {
+		return a.Emit(s)
 	}
 	if s.Entries == (tally{}) {
-		a.tell("no entry differs")
+		a.Tell("no entry differs")
 		return nil
 	}
-	a.page()
+	a.Page()
 	a.tallies("KIND", s.Kinds, "entries", s.Entries)
 	if len(s.Tools) > 0 {
-		a.printf("\n")
+		a.Printf("\n")
 		a.tallies("TOOL", s.Tools, "", tally{})
 	}
 	if s.Runs != (tally{}) {
-		a.printf("\n")
+		a.Printf("\n")
 		a.tallies("RUNS", map[string]*tally{"runs": &s.Runs, "tokens": &s.Tokens}, "", tally{})
 	}
 	return nil
@@ -99,14 +100,14 @@ func (a *App) showDiffStat(ctx context.Context, from, to *repo.Revision) error {
 
 // tallies shows counts as a table, the highest first, and their sum below them.
 func (a *App) tallies(head string, m map[string]*tally, name string, sum tally) {
-	table := newTable(head, ">ADDED", ">REMOVED", ">EDITED")
+	table := stdio.NewTable(head, ">ADDED", ">REMOVED", ">EDITED")
 	number := func(n int64) string {
 		if n == 0 {
 			return "-"
 		}
 		return strconv.FormatInt(n, 10)
 	}
-	add := func(name string, t tally) { table.add(name, number(t.Added), number(t.Removed), number(t.Edited)) }
+	add := func(name string, t tally) { table.Add(name, number(t.Added), number(t.Removed), number(t.Edited)) }
 	total := func(t *tally) int64 { return t.Added + t.Removed + t.Edited }
 	for _, key := range slices.SortedFunc(maps.Keys(m), func(x, y string) int {
 		return cmp.Or(cmp.Compare(total(m[y]), total(m[x])), cmp.Compare(x, y))
@@ -116,5 +117,5 @@ func (a *App) tallies(head string, m map[string]*tally, name string, sum tally) 
 	if name != "" {
 		add(name, sum)
 	}
-	table.write(a)
+	table.Write(&a.Streams)
 }

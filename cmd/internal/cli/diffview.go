@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/query"
 )
@@ -18,7 +19,7 @@ type diffView struct {
 
 // Signs of changes, their colours, and those of what was changed within a line.
 var signs = map[string]struct{ sign, colour string }{
-	query.ChangeAdded: {"+", green}, query.ChangeRemoved: {"-", red}, query.ChangeEdited: {"~", yellow},
+	query.ChangeAdded: {"+", stdio.Green}, query.ChangeRemoved: {"-", stdio.Red}, query.ChangeEdited: {"~", stdio.Yellow},
 }
 
 const inverse = ";7"
@@ -26,37 +27,37 @@ const inverse = ";7"
 func (v *diffView) show(c query.Change) error {
 	if !v.begun {
 		v.begun = true
-		v.printf("%s\n%s\n", v.style(bold, "--- "+v.fit(display.Line(v.from), nameCells)), v.style(bold, "+++ "+v.fit(display.Line(v.to), nameCells)))
+		v.Printf("%s\n%s\n", v.Style(stdio.Bold, "--- "+v.Fit(display.Line(v.from), nameCells)), v.Style(stdio.Bold, "+++ "+v.Fit(display.Line(v.to), nameCells)))
 	}
 	if phase := v.phaseHead(c.Entry); phase != v.phase {
 		v.phase = phase
-		v.printf("\n%s\n", phase)
+		v.Printf("\n%s\n", phase)
 	}
 	sign, columns := signs[c.Kind], v.columns(c.Entry)
 	if c.Kind != query.ChangeEdited {
 		return v.showText(columns+" ", sign.sign, sign.colour, display.Body(c.Entry))
 	}
-	v.line(strings.TrimRight(v.style(sign.colour, sign.sign)+" "+columns, " "))
+	v.Line(strings.TrimRight(v.Style(sign.colour, sign.sign)+" "+columns, " "))
 	for _, p := range c.Parts() {
-		v.line("    " + v.style(bold, display.Truncate(display.Line(partName(p)), 200)))
+		v.Line("    " + v.Style(stdio.Bold, display.Truncate(display.Line(partName(p)), 200)))
 		for _, l := range display.PartLines(p) {
 			v.changed(l.Shorten(lineCells))
 		}
 	}
-	return v.written()
+	return v.Written()
 }
 
 func (v *diffView) changed(l display.TextLine) {
-	colour := map[byte]string{'+': green, '-': red}[l.Sign]
-	indent := "    " + v.style(colour, string(l.Sign)) + " "
+	colour := map[byte]string{'+': stdio.Green, '-': stdio.Red}[l.Sign]
+	indent := "    " + v.Style(colour, string(l.Sign)) + " "
 	cells := 0
-	if w := v.width(); w > 0 {
+	if w := v.Width(); w > 0 {
 		cells = max(20, w-len("    + "))
 	}
 	for at, part := range display.Wrapped(l.Text, cells) {
 		if colour != "" {
-			part = v.marked(part, at, l.Marks, colour, colour+inverse)
+			part = v.Marked(part, at, l.Marks, colour, colour+inverse)
 		}
-		v.line(strings.TrimRight(indent+part, " "))
+		v.Line(strings.TrimRight(indent+part, " "))
 	}
 }

@@ -60,7 +60,7 @@ func (o *discardOptions) run(ctx context.Context, store *repo.Store, args []stri
 		text = fmt.Sprintf("discarded %s with %s\ngit keeps them for a while; to bring the fork back: %s", quoted(info.Name), display.Entries(info.Entries),
 			bringBack(store, info))
 	}
-	return o.result(object{{"discarded", info.Name}, {"entries", info.Entries}, {"commit", info.Commit}}, "%s%s", text, movedFrom(store, before))
+	return o.Result(object{{"discarded", info.Name}, {"entries", info.Entries}, {"commit", info.Commit}}, "%s%s", text, movedFrom(store, before))
 }
 
 func (o *discardOptions) ask(ctx context.Context, f *repo.Tape) error {
@@ -68,11 +68,11 @@ func (o *discardOptions) ask(ctx context.Context, f *repo.Tape) error {
 	if err != nil || info.Entries == 0 {
 		return err
 	}
-	if !o.canAsk() {
+	if !o.CanAsk() {
 		return layout.Invalid("tape discard "+shellWord(info.Name)+" --yes does it without asking", "fork %s has %s of its own, and there is no terminal to ask on",
 			quoted(info.Name), display.Entries(info.Entries))
 	}
-	return o.confirm(ctx, "Fork %s has %s of its own. Discard it?", quoted(info.Name), display.Entries(info.Entries))
+	return o.Confirm(ctx, "Fork %s has %s of its own. Discard it?", quoted(info.Name), display.Entries(info.Entries))
 }
 
 func discardFork(ctx context.Context, f *repo.Tape) (repo.ForkInfo, error) {

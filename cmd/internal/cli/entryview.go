@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/console"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -65,11 +66,11 @@ func (v *entryView) addFlags(cmd *cobra.Command) {
 
 // conversation is what entries are shown on, nil where each is shown by itself.
 func (a *App) conversation(v entryView) *console.Screen {
-	if a.json || v.oneline {
+	if a.JSON || v.oneline {
 		return nil
 	}
-	screen := a.screen()
-	return &console.Screen{Width: screen.width, Whole: v.full || !screen.out, Events: v.events || !screen.out,
+	screen := a.Screen()
+	return &console.Screen{Width: screen.Width, Whole: v.full || !screen.Out, Events: v.events || !screen.Out,
 		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Ink: a.ink}
 }
 
@@ -78,12 +79,12 @@ func (a *App) conversation(v entryView) *console.Screen {
 func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, title func(tape string) string) error {
 	screen := a.conversation(v)
 	if screen == nil {
-		if !a.json && a.width() == 0 {
+		if !a.JSON && a.Width() == 0 {
 			entries = a.withTexts(ctx, t, entries)
 		}
 		return a.showLines(entries, title)
 	}
-	a.page()
+	a.Page()
 	if screen.Title = title; t != nil && screen.Width > 0 {
 		start, err := firstOf(ctx, t, repo.Query{Limit: repo.N(1)})
 		if err != nil {
@@ -100,9 +101,9 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 	if screen.Whole {
 		entries = a.withTexts(ctx, t, entries)
 	}
-	left, err := console.Show(ctx, resultWriter{a.out}, screen, entries)
+	left, err := console.Show(ctx, stdio.Results{Writer: a.Out}, screen, entries)
 	if err == nil && left > 0 {
-		a.say("\n%s", a.style(dim, display.Count(left, "event is", "events are")+" left out; --events shows them"))
+		a.Say("\n%s", a.Style(stdio.Dim, display.Count(left, "event is", "events are")+" left out; --events shows them"))
 	}
 	return err
 }
@@ -130,7 +131,7 @@ func (a *App) withTexts(ctx context.Context, t *repo.Tape, entries iter.Seq2[rep
 // showTape shows what a query selects of a tape.
 func (a *App) showTape(ctx context.Context, t *repo.Tape, q repo.Query, v entryView) error {
 	entries := func(q repo.Query) iter.Seq2[repo.Entry, error] { return t.Entries(ctx, q) }
-	if !a.json && !v.oneline {
+	if !a.JSON && !v.oneline {
 		q = v.joining(q)
 	}
 	return a.showEntries(ctx, t, a.bounded(q, entries, v), v, nil)
@@ -204,21 +205,21 @@ func reversed(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error]
 }
 
 func (a *App) ink(ink console.Ink, text string) string {
-	return a.style([...]string{console.InkQuiet: dim, console.InkHeading: bold + ";" + yellow, console.InkUser: bold + ";" + green,
-		console.InkAssistant: bold + ";" + cyan, console.InkOther: bold + ";" + purple, console.InkTool: blue, console.InkBad: red, console.InkPlain: ""}[ink], text)
+	return a.Style([...]string{console.InkQuiet: stdio.Dim, console.InkHeading: stdio.Bold + ";" + stdio.Yellow, console.InkUser: stdio.Bold + ";" + stdio.Green,
+		console.InkAssistant: stdio.Bold + ";" + stdio.Cyan, console.InkOther: stdio.Bold + ";" + stdio.Purple, console.InkTool: stdio.Blue, console.InkBad: stdio.Red, console.InkPlain: ""}[ink], text)
 }
 
 func (a *App) showLines(entries iter.Seq2[repo.Entry, error], title func(tape string) string) error {
-	show := func(e repo.Entry) error { return a.writeLine(e.JSON()) }
-	if !a.json {
-		a.page()
+	show := func(e repo.Entry) error { return a.WriteLine(e.JSON()) }
+	if !a.JSON {
+		a.Page()
 		show = func(e repo.Entry) error {
 			of := ""
 			if title != nil {
-				of = a.fit(title(e.Tape), titleCells) + " "
+				of = a.Fit(title(e.Tape), titleCells) + " "
 			}
 			a.brief(of, e)
-			return a.written()
+			return a.Written()
 		}
 	}
 	for e, err := range entries {
@@ -233,14 +234,14 @@ func (a *App) showLines(entries iter.Seq2[repo.Entry, error], title func(tape st
 }
 
 func (a *App) phaseHead(e repo.Entry) string {
-	return a.style(bold+";"+yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, a.fit(display.Line(e.Anchor), nameCells)))
+	return a.Style(stdio.Bold+";"+stdio.Yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, a.Fit(display.Line(e.Anchor), nameCells)))
 }
 
 // columns are what stands before the text of an entry.
 func (a *App) columns(e repo.Entry) string {
 	kind, colour := label(e)
-	return display.Pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.style(dim, display.Pad(a.fit(a.when(e.Date), dateCells), dateCells)) + " " +
-		a.style(colour, display.Pad(a.fit(display.Line(kind), kindCells), kindCells))
+	return display.Pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.Style(stdio.Dim, display.Pad(a.Fit(a.when(e.Date), dateCells), dateCells)) + " " +
+		a.Style(colour, display.Pad(a.Fit(display.Line(kind), kindCells), kindCells))
 }
 
 // showText shows the text of an entry behind its columns. A sign, if there is one, stands
@@ -248,10 +249,10 @@ func (a *App) columns(e repo.Entry) string {
 func (a *App) showText(columns, sign, colour string, lines []string) error {
 	lead, leadCells := "", 0
 	if sign != "" {
-		lead, leadCells = a.style(colour, sign)+" ", len(sign+" ")
+		lead, leadCells = a.Style(colour, sign)+" ", len(sign+" ")
 	}
 	head, indent, cells := lead+columns, lead+display.Pad("", columnCells), 0
-	if w := a.width(); w > 0 {
+	if w := a.Width(); w > 0 {
 		used := leadCells + columnCells
 		if w < used+36 {
 			used, indent = leadCells+narrowCells, lead+display.Pad("", narrowCells)
@@ -272,23 +273,23 @@ func (a *App) showText(columns, sign, colour string, lines []string) error {
 			default:
 				part = indent + part
 			}
-			a.line(part)
+			a.Line(part)
 		}
 	}
-	return a.written()
+	return a.Written()
 }
 
 // brief shows an entry on one line, behind the title of its tape if that is to be seen.
 func (a *App) brief(of string, e repo.Entry) {
 	kind, colour := label(e)
 	id, body := fmt.Sprintf("@%d", e.ID), display.Whole(e)
-	kind = a.fit(display.Line(kind), kindCells)
-	if w := a.width(); w > 0 {
+	kind = a.Fit(display.Line(kind), kindCells)
+	if w := a.Width(); w > 0 {
 		body = display.Body(e)
 	}
 	text := strings.Join(strings.Fields(strings.Join(body, " ")), " ")
-	text = a.fit(text, max(20, a.width()-len(id)-display.Width(of+kind)-2))
-	a.line(a.style(dim, of) + a.style(yellow, id) + " " + a.style(colour, kind) + " " + text)
+	text = a.Fit(text, max(20, a.Width()-len(id)-display.Width(of+kind)-2))
+	a.Line(a.Style(stdio.Dim, of) + a.Style(stdio.Yellow, id) + " " + a.Style(colour, kind) + " " + text)
 }
 
 func label(e repo.Entry) (text, colour string) {
@@ -299,19 +300,19 @@ func label(e repo.Entry) (text, colour string) {
 		case "":
 			return e.Kind, ""
 		case "user":
-			colour = green
+			colour = stdio.Green
 		case "assistant":
-			colour = cyan
+			colour = stdio.Cyan
 		}
 		return e.Kind + "/" + role, colour
 	case repo.KindToolCall, repo.KindToolResult:
-		return e.Kind, blue
+		return e.Kind, stdio.Blue
 	case repo.KindAnchor:
-		return e.Kind, yellow
+		return e.Kind, stdio.Yellow
 	case repo.KindError:
-		return e.Kind, red
+		return e.Kind, stdio.Red
 	case repo.KindSystem:
-		return e.Kind, purple
+		return e.Kind, stdio.Purple
 	}
-	return e.Kind, dim
+	return e.Kind, stdio.Dim
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/outgoing"
 	"tape/internal/text/entrydiff"
@@ -27,7 +28,7 @@ func (a *App) tellFindings(list []outgoing.SecretFinding) {
 		if f.Entry == 0 {
 			where = "commit " + shortID(f.Commit)
 		}
-		fmt.Fprintf(a.Stderr, "  %s %s  %s  %s  %s\n", display.Truncate(display.Line(f.Tape), maxCell), where, f.Rule, display.Truncate(display.Line(f.Masked), lineCells), f.Fingerprint)
+		fmt.Fprintf(a.Stderr, "  %s %s  %s  %s  %s\n", display.Truncate(display.Line(f.Tape), stdio.MaxCell), where, f.Rule, display.Truncate(display.Line(f.Masked), lineCells), f.Fingerprint)
 	}
 	if n := len(list) - most; n > 0 {
 		fmt.Fprintf(a.Stderr, "  and %s; --json lists them\n", display.Count(n, "other", "others"))

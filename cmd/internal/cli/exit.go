@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/show/display"
+	"tape/cmd/internal/stdio"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -86,7 +86,13 @@ func describeError(err error) object {
 	return object{{"code", codeOf(err).name}, {"message", err.Error()}, {"hint", hintOf(err)}}
 }
 
-func silently(code int) error { return &cliError{exit: code} }
+// exited is an exit code without a word; nil for 0.
+func exited(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return &cliError{exit: code}
+}
 
 func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	var own *cliError
@@ -115,12 +121,12 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 			out = append(out, member{"difference", describeRewritten(rewritten)})
 		}
 		if secrets != nil {
-			out = out.with("findings", objects(secrets.Findings, describeFinding))
+			out = out.With("findings", objects(secrets.Findings, describeFinding))
 		}
 		fmt.Fprintf(a.Stderr, "%s\n", marshal(object{{"error", out}}))
 		return code.code
 	}
-	a.message("error", msg)
+	a.Message("error", msg)
 	if rewritten != nil {
 		a.tellRewritten(rewritten)
 	}
@@ -128,7 +134,7 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 		a.tellFindings(secrets.Findings)
 	}
 	if hint != "" {
-		a.message("hint", hint)
+		a.Message("hint", hint)
 	}
 	return code.code
 }
@@ -144,41 +150,9 @@ func (a *App) sameTape(hint string) string {
 	return hint
 }
 
-// message writes one message to stderr, each of its lines with the prefix.
-func (a *App) message(level, text string) {
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		fmt.Fprintf(a.Stderr, "tape: %s: %s\n", level, display.Line(line))
-	}
-}
-
-// warn tells about something that was found on the way and did not stop the command.
-func (a *App) warn(text string) {
-	switch {
-	case a.quiet:
-	case a.json:
-		fmt.Fprintf(a.Stderr, "%s\n", marshal(object{{"warning", object{{"message", text}}}}))
-	default:
-		a.message("warning", text)
-	}
-}
-
-// tell adds a line for people on standard error, which a result on standard output has not.
-func (a *App) tell(format string, args ...any) {
-	if !a.quiet && !a.json {
-		fmt.Fprintf(a.Stderr, format+"\n", args...)
-	}
-}
-
-// note tells what --verbose asks for.
-func (a *App) note(format string, args ...any) {
-	if a.verbose && !a.json {
-		a.message("note", fmt.Sprintf(format, args...))
-	}
-}
-
 // isClosedPipe reports whether the reader of our output went away, which is nothing wrong.
 func isClosedPipe(err error) bool {
-	var w *writeError
+	var w *stdio.WriteError
 	return errors.As(err, &w) && errors.Is(err, syscall.EPIPE)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/export"
 	"tape/internal/store/layout"
@@ -114,26 +115,17 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 			return err
 		}
 	}
-	write := func(w io.Writer) error { return export.Write(ctx, resultWriter{w}, export.Format(o.format), src) }
-	if o.output == "" || o.output == "-" {
-		return write(o.out)
+	write := func(w io.Writer) error {
+		return export.Write(ctx, stdio.Results{Writer: w}, export.Format(o.format), src)
 	}
-	if err := replaceFile(nil, o.output, write); err != nil {
+	if o.output == "" || o.output == "-" {
+		return write(o.Out)
+	}
+	if err := stdio.ReplaceFile(nil, o.output, write); err != nil {
 		return err
 	}
-	o.note("wrote %s", o.output)
+	o.Note("wrote %s", o.output)
 	return nil
-}
-
-// resultWriter marks failed writes as those of results.
-type resultWriter struct{ io.Writer }
-
-func (w resultWriter) Write(p []byte) (int, error) {
-	n, err := w.Writer.Write(p)
-	if err != nil {
-		err = &writeError{err}
-	}
-	return n, err
 }
 
 // source is what is exported: the phases from --from through --to.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tape/cmd/internal/stdio"
 	"tape/repo"
 )
 
@@ -34,7 +35,7 @@ func (o *exportOptions) writeArtifacts(ctx context.Context, t *repo.Tape) error 
 			}
 		}
 	}
-	o.note("wrote %d artifacts to %s", len(written)-missing, o.files)
+	o.Note("wrote %d artifacts to %s", len(written)-missing, o.files)
 	return nil
 }
 
@@ -44,7 +45,7 @@ func (o *exportOptions) writeArtifact(ctx context.Context, t *repo.Tape, id stri
 		return err
 	}
 	defer r.Close()
-	return replaceFile(nil, filepath.Join(o.files, id), func(w io.Writer) error {
+	return stdio.ReplaceFile(nil, filepath.Join(o.files, id), func(w io.Writer) error {
 		_, err := io.Copy(w, r)
 		return err
 	})

@@ -39,20 +39,20 @@ history only grows. A branch that does not pass is rejected (exit code 4).
 }
 
 func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string) error {
-	o.Progress = o.watched()
+	o.Progress = o.Watched()
 	done, err := store.Fetch(ctx, remote, &o.FetchOptions)
 	if err != nil {
 		return explainRemote(err)
 	}
 	tidy(ctx, store)
-	if o.json {
+	if o.JSON {
 		if done, err = o.addUnmoved(ctx, store, remote, done); err != nil {
 			return err
 		}
 	}
 	err = o.showStatuses(done, refWords{repo.RefNew: "new there", repo.RefFastForward: "fetched", repo.RefDeleted: "closed there"}, true)
-	if !o.json && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
-		o.say("tape pull brings it into your tapes")
+	if !o.JSON && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
+		o.Say("tape pull brings it into your tapes")
 	}
 	return err
 }

@@ -80,7 +80,7 @@ func these(tapes ...*repo.Tape) func() ([]*repo.Tape, error) {
 // known refuses a kind or role that the format does not have, and no entry of the tapes either:
 // a person hardly means it. A program may ask for a kind of its own before there is one.
 func (a *App) known(ctx context.Context, tapes func() ([]*repo.Tape, error), q repo.Query) error {
-	if a.json {
+	if a.JSON {
 		return nil
 	}
 	for _, part := range []struct {

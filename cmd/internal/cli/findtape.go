@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/catalog"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
@@ -34,16 +35,16 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 		if otherErr != nil || full == "" {
 			return nil, cmp.Or(otherErr, err)
 		}
-		if !a.reads && !isTerminal(a.Stderr) {
+		if !a.reads && !stdio.IsTerminal(a.Stderr) {
 			return nil, layout.NotFound(didYouMean([]string{full}), "there is no tape %s: without a terminal, this command takes whole names only", quoted(name))
 		}
 	} else if full == "" {
 		return nil, layout.NotFound("tape tapes lists the tapes", "no other tape was current before")
 	}
 	if t, err = store.Tape(ctx, full); err == nil {
-		say := a.tell
+		say := a.Tell
 		if a.reads {
-			say = a.note
+			say = a.Note
 		}
 		say("%s is tape %s", quoted(name), quoted(full))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/repo"
 )
@@ -51,16 +52,16 @@ func (o *forkOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 			return err
 		}
 	}
-	if o.json {
-		return o.emit(object{{"fork", f.ForkName()}, {"tape", f.Parent()}, {"name", f.Name()}, {"branch", f.Branch()}, {"path", orNull(f.WorkTree())},
+	if o.JSON {
+		return o.Emit(object{{"fork", f.ForkName()}, {"tape", f.Parent()}, {"name", f.Name()}, {"branch", f.Branch()}, {"path", orNull(f.WorkTree())},
 			{"base", base.Entry}, {"base_anchor", base.Anchor}, {"current", f.Name() == t.Store().CurrentTape()}})
 	}
-	o.say("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
+	o.Say("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
 	word := shellWord(f.Name())
 	if o.move {
-		o.say("it is the current tape now; tape switch %s goes back", shellWord(t.Name()))
+		o.Say("it is the current tape now; tape switch %s goes back", shellWord(t.Name()))
 	} else if offer(f.Name(), "") {
-		o.say("use it with: tape --tape %s COMMAND, or: export TAPE_NAME=%s", word, word)
+		o.Say("use it with: tape --tape %s COMMAND, or: export TAPE_NAME=%s", word, word)
 	}
 	return nil
 }
@@ -75,5 +76,5 @@ func forkTape(ctx context.Context, t *repo.Tape, name, at string) (*repo.Tape, r
 }
 
 func baseText(b repo.Base) string {
-	return fmt.Sprintf("@%d (%s)", b.Entry, display.Truncate(display.Line(b.Anchor), maxCell))
+	return fmt.Sprintf("@%d (%s)", b.Entry, display.Truncate(display.Line(b.Anchor), stdio.MaxCell))
 }

@@ -66,28 +66,28 @@ func (o *forksOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 			}
 		}
 	}
-	return o.listing(ctx, store).show(o.App, list, nil)
+	return o.listing(ctx, store).Show(&o.Streams, list, nil)
 }
 
 func (o *forksOptions) listing(ctx context.Context, store *repo.Store) listing[repo.ForkInfo] {
 	of, current := o.tapeInHand(ctx, store), store.CurrentTape()
-	out := listing[repo.ForkInfo]{none: quoted(of) + " has no open forks", paged: true, object: describeFork,
-		head: []string{"", "FORK", ">ENTRIES", "BASE", "BEGUN", "UPDATED", "BRANCH"},
-		row: func(f repo.ForkInfo, add func(cells ...any)) {
+	out := listing[repo.ForkInfo]{None: quoted(of) + " has no open forks", Paged: true, Object: describeFork,
+		Head: []string{"", "FORK", ">ENTRIES", "BASE", "BEGUN", "UPDATED", "BRANCH"},
+		Row: func(f repo.ForkInfo, add func(cells ...any)) {
 			add(currentMark(f.Name == current), f.Name, f.Entries, baseText(f.Base), o.ago(f.Base.Date), o.ago(f.Updated), f.Branch)
 		}}
 	if o.closed {
-		out.none = "no fork of " + quoted(of) + " was closed yet"
-		out.head = []string{"FORK", "STATUS", ">ENTRIES", "BASE", "CLOSED", "COMMIT", "INTO"}
-		out.row = func(f repo.ForkInfo, add func(cells ...any)) {
+		out.None = "no fork of " + quoted(of) + " was closed yet"
+		out.Head = []string{"FORK", "STATUS", ">ENTRIES", "BASE", "CLOSED", "COMMIT", "INTO"}
+		out.Row = func(f repo.ForkInfo, add func(cells ...any)) {
 			add(f.Name, f.Status, f.Entries, baseText(f.Base), o.ago(f.Updated), shortID(f.Commit), shortID(f.Into))
 		}
 	}
 	switch {
 	case o.all && o.closed:
-		out.none = "no fork was closed yet"
+		out.None = "no fork was closed yet"
 	case o.all:
-		out.none = "there are no open forks"
+		out.None = "there are no open forks"
 	}
 	return out
 }
@@ -141,7 +141,7 @@ func (a *App) forkInfo(ctx context.Context, f *repo.Tape) (info repo.ForkInfo, o
 		return info, err == nil, err
 	}
 	if isFork(ctx, f.Store(), f.Name()) {
-		a.warn(err.Error()) // else it was closed meanwhile
+		a.Warn(err.Error()) // else it was closed meanwhile
 	}
 	return info, false, nil
 }

@@ -52,32 +52,32 @@ fetch, pull and recording do so by themselves.`,
 func tidy(ctx context.Context, store *repo.Store) { _, _ = store.GC(ctx, &repo.GCOptions{Auto: true}) }
 
 func (o *gcOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
-	shown := o.progress("")
-	opts := &repo.GCOptions{WorktreesOnly: o.worktreesOnly, Auto: o.auto, Step: shown.step}
+	shown := o.Progress("")
+	opts := &repo.GCOptions{WorktreesOnly: o.worktreesOnly, Auto: o.auto, Step: shown.Step}
 	if o.allWorktrees {
 		opts.Idle = -1
 	}
 	report, err := store.GC(ctx, opts)
-	shown.clear()
+	shown.Clear()
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return o.emit(object{{"before", report.Before}, {"after", report.After}, {"worktrees", objects(report.Worktrees, describeTree)},
+	if o.JSON {
+		return o.Emit(object{{"before", report.Before}, {"after", report.After}, {"worktrees", objects(report.Worktrees, describeTree)},
 			{"kept", objects(report.Kept, describeTree)}, {"locks", report.Locks}, {"temporary", report.Temporary}, {"packed", !o.worktreesOnly}})
 	}
 	for _, t := range report.Worktrees {
-		o.note("removed %s", t.Dir)
+		o.Note("removed %s", t.Dir)
 	}
 	for _, t := range report.Kept {
-		o.tell("kept %s: %s", display.Line(t.Dir), display.Line(t.Reason))
+		o.Tell("kept %s: %s", display.Line(t.Dir), display.Line(t.Reason))
 	}
-	o.say("%s", gcText(report))
+	o.Say("%s", gcText(report))
 	return nil
 }
 
 func describeTree(t upkeep.GCWorktree) object {
-	return object{{"tape", t.Tape}, {"path", t.Dir}}.with("reason", t.Reason)
+	return object{{"tape", t.Tape}, {"path", t.Dir}}.With("reason", t.Reason)
 }
 
 func gcText(r repo.GCReport) string {

@@ -98,14 +98,14 @@ func (a *App) onServerOr(server *string, call func(context.Context, string) (git
 			return err
 		}
 		a.tellOutside(report)
-		return a.result(object{{"repository", *server}, {"installed", hookNames(report.Installed)}, {"kept", hookNames(report.Own)},
+		return a.Result(object{{"repository", *server}, {"installed", hookNames(report.Installed)}, {"kept", hookNames(report.Own)},
 			{"changed", hookNames(report.Changed)}}, done, display.Line(*server))
 	}
 }
 
 func (a *App) tellOutside(r githooks.Report) {
 	for _, line := range outsideLines(r) {
-		a.tell("%s", display.Line(line))
+		a.Tell("%s", display.Line(line))
 	}
 }
 
@@ -122,23 +122,23 @@ func (a *App) gitInstall(ctx context.Context, store *repo.Store, _ []string) err
 	if report.Outside {
 		kept = append(kept, "core.hooksPath")
 	}
-	if a.json {
-		return a.emit(object{{"workspace", store.Dir()}, {"installed", installed}, {"kept", kept}})
+	if a.JSON {
+		return a.Emit(object{{"workspace", store.Dir()}, {"installed", installed}, {"kept", kept}})
 	}
 	a.tellOutside(report)
 	for _, name := range installed {
-		a.note("in place: %s", name)
+		a.Note("in place: %s", name)
 	}
 	for _, name := range kept {
-		a.say("kept your own: %s", display.Line(name))
+		a.Say("kept your own: %s", display.Line(name))
 	}
 	also := ""
 	if len(done.Kept) > 0 {
 		also = "otherwise, "
 	}
-	a.say("%sgit diff, git log -p and git show print readable entries of %s; git merge merges them, and hooks check commits and pushes", also, display.Line(store.Dir()))
+	a.Say("%sgit diff, git log -p and git show print readable entries of %s; git merge merges them, and hooks check commits and pushes", also, display.Line(store.Dir()))
 	if _, err := exec.LookPath("tape"); err != nil {
-		a.warn("the program tape is not in your PATH; until it is, git shows raw lines and checks nothing")
+		a.Warn("the program tape is not in your PATH; until it is, git shows raw lines and checks nothing")
 	}
 	return nil
 }
@@ -157,5 +157,5 @@ func (a *App) gitUninstall(ctx context.Context, store *repo.Store, _ []string) e
 	if len(removed) == 0 {
 		text = "nothing of tape git install is in %s"
 	}
-	return a.result(object{{"workspace", store.Dir()}, {"removed", removed}}, text, display.Line(store.Dir()))
+	return a.Result(object{{"workspace", store.Dir()}, {"removed", removed}}, text, display.Line(store.Dir()))
 }

@@ -50,6 +50,6 @@ func (o *handoffOptions) run(ctx context.Context, t *repo.Tape, args []string) e
 	if err != nil {
 		return err
 	}
-	return o.result(object{{"anchor", h.Anchor}, {"anchor_seq", h.Seq}, {"entry", h.Entry}, {"commit", h.Commit}, {"tag", h.Tag}},
+	return o.Result(object{{"anchor", h.Anchor}, {"anchor_seq", h.Seq}, {"entry", h.Entry}, {"commit", h.Commit}, {"tag", h.Tag}},
 		"phase %03d %s opened at @%d; commit %.12s, tag %s", h.Seq, quoted(h.Anchor), h.Entry, h.Commit, h.Tag)
 }

@@ -213,11 +213,11 @@ func (a *App) hookReceive(ctx context.Context, in io.Reader) error {
 func (a *App) installHooks(ctx context.Context, store *repo.Store) {
 	report, err := githooks.Install(ctx, store)
 	if err != nil {
-		a.warn("git commits and pushes are not checked until tape git install has been run: " + err.Error())
+		a.Warn("git commits and pushes are not checked until tape git install has been run: " + err.Error())
 		return
 	}
 	for _, line := range outsideLines(report) {
-		a.note("%s", line)
+		a.Note("%s", line)
 	}
 }
 

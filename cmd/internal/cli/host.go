@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"tape/cmd/internal/stdio"
 
 	"github.com/spf13/cobra"
 )
@@ -69,15 +70,12 @@ func (a *App) startHost(command string) error {
 		return err
 	}
 	env := append(os.Environ(), envHostFor+"="+a.buildID())
-	if err := runInstead(path, append([]string{hostProgram}, os.Args[1:]...), env); err != nil {
-		var own *cliError
-		if errors.As(err, &own) {
-			return err
-		}
+	code, err := stdio.RunInstead(path, append([]string{hostProgram}, os.Args[1:]...), env)
+	if err != nil {
 		return &cliError{cause: err, msg: "cannot run " + quoted(path) + " for tape " + command + ": " + err.Error(),
 			hint: "install tape again: tape-host comes with it"}
 	}
-	return nil
+	return exited(code)
 }
 
 // findHost looks beside the program itself, then in PATH.

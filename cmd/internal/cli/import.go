@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/show/display"
@@ -122,23 +124,23 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	files, total := len(list)+len(failed), int64(0)
 	for i, err := range failed {
 		if failed[i] = err; files > 1 {
-			o.message("error", err.Error())
+			o.Message("error", err.Error())
 		}
 	}
 	label := fmt.Sprintf("importing %d files", files)
 	for _, t := range list {
 		if total += t.size; files == 1 {
-			label = o.shortPath(t.name, labelCells)
+			label = o.shortPath(t.name, stdio.LabelCells)
 		}
 	}
-	bar := o.progress(label)
-	defer bar.clear()
+	bar := o.Progress(label)
+	defer bar.Clear()
 	version, commit := o.build()
 	batch := importer.NewBatch(store, version+" "+commit, o.open(ctx), func(res importer.Result, err error) error {
-		bar.clear()
+		bar.Clear()
 		if err != nil {
 			if failed = append(failed, importError(err)); files > 1 {
-				o.message("error", err.Error())
+				o.Message("error", err.Error())
 			}
 			return nil
 		}
@@ -149,7 +151,7 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	for _, t := range list {
 		start := done
 		err := batch.File(ctx, t.name, importer.Options{Format: o.format, Tape: o.wantedTape(), Fallback: t.fallback, NoSubagents: o.alone, Inline: o.inline,
-			Progress: func(read, _ int64) { bar.part(start+read, total) }})
+			Progress: func(read, _ int64) { bar.Part(start+read, total) }})
 		if err != nil {
 			return err
 		}
@@ -162,8 +164,8 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	if err != nil {
 		return err
 	}
-	if name != "" && !o.json {
-		o.say("the current tape is %s, the newest", quoted(name))
+	if name != "" && !o.JSON {
+		o.Say("the current tape is %s, the newest", quoted(name))
 	}
 	tidy(ctx, store)
 	return importFailure(failed, files)
@@ -208,7 +210,7 @@ func (o *importOptions) open(ctx context.Context) importer.Opener {
 		if name != "-" {
 			return importer.OpenSource(name, nil)
 		}
-		in, end := newInput(ctx, o.Stdin)
+		in, end := stdio.NewInput(ctx, o.Stdin)
 		defer end()
 		return importer.OpenSource(name, in)
 	}
@@ -241,8 +243,8 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 		return nil, err
 	}
 	o.noteProject(store)
-	if !o.json {
-		o.say("created workspace %s", display.Line(dir))
+	if !o.JSON {
+		o.Say("created workspace %s", display.Line(dir))
 	}
 	return store, nil
 }
@@ -266,20 +268,17 @@ func importFailure(failed []error, files int) error {
 func (o *importOptions) report(res importer.Result) error {
 	o.tapes = append(o.tapes, res.Tape)
 	text := importText(res)
-	err := o.result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Known + res.LeftOut},
-		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.with("subagents", res.Subagents), "%s: %s", o.shortPath(res.File, o.width()-display.Width(": "+text)), text)
-	if err == nil {
-		err = o.out.Flush()
-	}
-	if err != nil {
-		return &writeError{err}
+	err := o.Result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Known + res.LeftOut},
+		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.With("subagents", res.Subagents), "%s: %s", o.shortPath(res.File, o.Width()-display.Width(": "+text)), text)
+	if err = cmp.Or(err, o.Flush()); err != nil {
+		return err
 	}
 	for _, p := range res.Problems {
 		where := res.File
 		if p.Line > 0 {
 			where = fmt.Sprintf("%s:%d", res.File, p.Line)
 		}
-		o.warn(where + ": " + p.Msg)
+		o.Warn(where + ": " + p.Msg)
 	}
 	return nil
 }
@@ -289,7 +288,7 @@ func (o *importOptions) report(res importer.Result) error {
 func (a *App) shortPath(path string, cells int) string {
 	const least = 24
 	text := display.Line(path)
-	if a.width() == 0 {
+	if a.Width() == 0 {
 		return text
 	}
 	if home := a.Getenv("HOME"); home != "" && strings.HasPrefix(text, home+"/") {

@@ -57,10 +57,10 @@ foreign or outdated (a search will build it).`,
 
 // withIndex hands out the index, showing how far it is in what takes long.
 func (a *App) withIndex(store *repo.Store, do func(x *index.Index) error) error {
-	bar := a.progress("indexing")
-	x := index.New(store, &index.Options{Progress: bar.count})
+	bar := a.Progress("indexing")
+	x := index.New(store, &index.Options{Progress: bar.Count})
 	err := do(x)
-	bar.clear()
+	bar.Clear()
 	return cmp.Or(err, x.Close())
 }
 
@@ -81,7 +81,7 @@ func (a *App) indexed(call func(*index.Index, context.Context) (index.Synced, er
 			return err
 		}
 		seconds := time.Since(start).Seconds()
-		return a.result(object{{"entries", done.Total}, {"added", done.Entries}, {"tapes", done.Tapes}, {"fresh", status.Fresh()},
+		return a.Result(object{{"entries", done.Total}, {"added", done.Entries}, {"tapes", done.Tapes}, {"fresh", status.Fresh()},
 			{"bytes", status.Bytes}, {"seconds", round(seconds)}},
 			"%s of %s; added %s in %.1f s", display.Entries(done.Total), display.Count(done.Tapes, "tape", "tapes"), display.Entries(done.Entries), seconds)
 	}
@@ -110,14 +110,14 @@ func (a *App) indexStatus(ctx context.Context, store *repo.Store, _ []string) er
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.emit(object{{"state", st.State}, {"fresh", st.Fresh()}, {"entries", st.Entries}, {"tapes", st.Tapes}, {"stale_tapes", st.Stale},
+	if a.JSON {
+		return a.Emit(object{{"state", st.State}, {"fresh", st.Fresh()}, {"entries", st.Entries}, {"tapes", st.Tapes}, {"stale_tapes", st.Stale},
 			{"bytes", st.Bytes}, {"segments", st.Segments}, {"schema", st.Schema}, {"file", st.File}, {"seconds", round(time.Since(start).Seconds())}})
 	}
 	state := st.State
 	if st.Stale > 0 {
 		state += fmt.Sprintf(" (%s out of date)", display.Count(st.Stale, "tape", "tapes"))
 	}
-	a.fields("state", state, "entries", st.Entries, "tapes", st.Tapes, "size", display.Bytes(st.Bytes), "file", filepath.Clean(st.File))
+	a.Fields("state", state, "entries", st.Entries, "tapes", st.Tapes, "size", display.Bytes(st.Bytes), "file", filepath.Clean(st.File))
 	return nil
 }

@@ -45,8 +45,8 @@ func (a *App) runInfo(ctx context.Context, t *repo.Tape, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.emit(o.object())
+	if a.JSON {
+		return a.Emit(o.object())
 	}
 	a.showOverview(o)
 	return nil
@@ -135,7 +135,7 @@ func (a *App) showOverview(o overview) {
 	if o.Dir != "" && o.Dir != store.Dir() {
 		pairs = append(pairs, "folder", o.Dir)
 	}
-	a.fields(pairs...)
+	a.Fields(pairs...)
 }
 
 // aboutPairs are what is known of a session, for people.

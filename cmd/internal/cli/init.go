@@ -53,5 +53,5 @@ func (a *App) runInit(ctx context.Context, dir string) error {
 	if created {
 		text = "created workspace %s with tape %s"
 	}
-	return a.result(object{{"workspace", store.Dir()}, {"tape", name}, {"created", created}}, text, display.Line(store.Dir()), quoted(name))
+	return a.Result(object{{"workspace", store.Dir()}, {"tape", name}, {"created", created}}, text, display.Line(store.Dir()), quoted(name))
 }

@@ -27,7 +27,7 @@ func (o *logOptions) runCommit(ctx context.Context) error {
 	}
 	project, err := projectgit.Open(ctx, ".")
 	if err != nil && !errors.Is(err, projectgit.ErrNoRepository) {
-		o.note("%v", err)
+		o.Note("%v", err)
 	}
 	commit, err := o.projectCommit(ctx, project, o.commit)
 	if err != nil {

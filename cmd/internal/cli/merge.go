@@ -99,14 +99,14 @@ func (o *mergeOptions) runContinue(ctx context.Context, t *repo.Tape, _ []string
 	if r.Merged > 0 {
 		text = fmt.Sprintf("%s, %s; commit %.12s", display.Entries(r.Merged), idRange(r.FirstID, r.LastID), r.Commit)
 	}
-	return o.result(describeMerge("", r), "finished the merge into %s: %s", quoted(t.Name()), text)
+	return o.Result(describeMerge("", r), "finished the merge into %s: %s", quoted(t.Name()), text)
 }
 
 func (o *mergeOptions) runAbort(ctx context.Context, t *repo.Tape, _ []string) error {
 	if err := merge.Abort(ctx, t); err != nil {
 		return err
 	}
-	return o.result(object{{"aborted", true}, {"into", t.Name()}}, "undid the merge into %s", quoted(t.Name()))
+	return o.Result(object{{"aborted", true}, {"into", t.Name()}}, "undid the merge into %s", quoted(t.Name()))
 }
 
 // describeMerge is the result of a merge. Which fork it was is null where git knew it.
@@ -126,7 +126,7 @@ func mergedIDs(r merge.Result) (first, last any) {
 
 func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string) error {
 	if o.summary == "-" {
-		text, err := o.readText(ctx, (*workspace.Store)(store).Config().MaxLine)
+		text, err := o.ReadText(ctx, (*workspace.Store)(store).Config().MaxLine)
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string
 	if err != nil {
 		return err
 	}
-	return o.result(describeMerge(f.Name(), r), "%s%s", mergeText(f.Name(), r, o.short), movedFrom(store, before))
+	return o.Result(describeMerge(f.Name(), r), "%s%s", mergeText(f.Name(), r, o.short), movedFrom(store, before))
 }
 
 // movedFrom tells that the current tape was a fork that has just been closed.
@@ -193,7 +193,7 @@ func (o *mergeOptions) already(store *repo.Store, f repo.ForkInfo, notFound erro
 		return notFound
 	}
 	r := merge.Result{Into: f.Parent, Closed: true}
-	return o.result(describeMerge(f.Name, r), "nothing to merge: %s was merged %s, in commit %.12s, and is closed", quoted(f.Name),
+	return o.Result(describeMerge(f.Name, r), "nothing to merge: %s was merged %s, in commit %.12s, and is closed", quoted(f.Name),
 		o.ago(f.Updated), f.Into)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/hooks/githooks"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -74,7 +75,7 @@ func (a *App) runMergeDriver(ctx context.Context, versions []string, path string
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return replaceFile(nil, versions[1], func(w io.Writer) error {
+	return stdio.ReplaceFile(nil, versions[1], func(w io.Writer) error {
 		_, err := w.Write(merged)
 		return err
 	})

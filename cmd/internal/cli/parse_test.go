@@ -5,22 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"tape/internal/git/disk"
+	"tape/cmd/internal/stdio"
 	"tape/repo"
 )
 
 func testApp(now time.Time) (a *App, out, errs *bytes.Buffer) {
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
-	return &App{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Now: func() time.Time { return now },
-		Getenv: func(string) string { return "" }}, out, errs
+	return &App{Streams: stdio.Streams{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Now: func() time.Time { return now },
+		Getenv: func(string) string { return "" }}}, out, errs
 }
 
 // Flags become a query without a workspace to run it on.
@@ -134,67 +130,5 @@ func TestAgo(t *testing.T) {
 		if got := a.ago(date); got != want {
 			t.Errorf("%q is %q, not %q", date, got, want)
 		}
-	}
-}
-
-// A write that fails leaves the file that was there, and nothing beside it. One that does not
-// is durable, with its name.
-func TestReplaceFile(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "f")
-	var did []disk.Op
-	fail := disk.Op("")
-	d := &disk.FS{Fault: func(op disk.Op, _ string) error {
-		did = append(did, op)
-		if op == fail {
-			return errors.New("no")
-		}
-		return nil
-	}}
-	write := func(text string, err error) error {
-		return replaceFile(d, name, func(w io.Writer) error {
-			_, _ = w.Write([]byte(text))
-			return err
-		})
-	}
-	if err := write("one", nil); err != nil {
-		t.Fatal(err)
-	}
-	if want := []disk.Op{disk.OpOpen, disk.OpWrite, disk.OpSync, disk.OpRename, disk.OpSyncDir}; !slices.Equal(did, want) {
-		t.Errorf("it did %v, not %v", did, want)
-	}
-	if err := write("two", errors.New("no")); err == nil {
-		t.Fatal("the error is lost")
-	}
-	want := "one"
-	for _, fail = range []disk.Op{disk.OpWrite, disk.OpSync, disk.OpRename, disk.OpSyncDir} {
-		if err := write("three", nil); err == nil {
-			t.Errorf("the error of %s is lost", fail)
-		}
-		if fail == disk.OpSyncDir {
-			want = "three" // it is there, though maybe not after a power cut
-		}
-		got, err := os.ReadFile(name)
-		names, _ := os.ReadDir(dir)
-		if string(got) != want || err != nil || len(names) != 1 {
-			t.Errorf("%q %v %v", got, err, names)
-		}
-	}
-}
-
-// An interrupted read of standard input returns, though nothing comes.
-func TestInputInterrupted(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	defer r.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(10*time.Millisecond, cancel)
-	in, end := newInput(ctx, r)
-	defer end()
-	if _, err := in.Read(make([]byte, 10)); !errors.Is(err, context.Canceled) {
-		t.Error(err)
 	}
 }

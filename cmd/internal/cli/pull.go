@@ -49,7 +49,7 @@ rejected, too, until --purge makes the same purge here.
 }
 
 func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string) error {
-	o.Progress, o.Derived = o.watched(), o.rebuildIndex
+	o.PullOptions.Progress, o.Derived = o.Watched(), o.rebuildIndex
 	before := store.CurrentTape()
 	done, err := merge.Pull(ctx, store, remote, &o.PullOptions)
 	if err != nil {
@@ -58,8 +58,8 @@ func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string)
 	tidy(ctx, store)
 	err = o.showStatuses(done, refWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with local entries",
 		repo.RefDeleted: "closed, because it was merged"}, false)
-	if now := store.CurrentTape(); now != before && !o.json {
-		o.say("the current tape is %s again", quoted(now))
+	if now := store.CurrentTape(); now != before && !o.JSON {
+		o.Say("the current tape is %s again", quoted(now))
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/purge"
@@ -78,35 +79,35 @@ func (o *purgeOptions) takeIDs(_ *cobra.Command, args []string) error {
 }
 
 func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
-	steps := o.progress("")
-	defer steps.clear()
-	o.Step, o.Derived = steps.step, o.rebuildIndex
+	steps := o.Progress("")
+	defer steps.Clear()
+	o.Step, o.Derived = steps.Step, o.rebuildIndex
 	if !o.yes && !o.DryRun {
 		if err := o.ask(ctx, t, steps); err != nil {
 			return err
 		}
 	}
 	done, err := t.Purge(ctx, o.PurgeOptions)
-	steps.clear()
+	steps.Clear()
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return o.emit(o.describe(done))
+	if o.JSON {
+		return o.Emit(o.describe(done))
 	}
 	o.report(t, done)
 	return nil
 }
 
-func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) error {
+func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *stdio.Progress) error {
 	dry := o.PurgeOptions
 	dry.DryRun = true
 	plan, err := t.Purge(ctx, dry)
-	steps.clear()
+	steps.Clear()
 	if err != nil {
 		return err
 	}
-	if !o.canAsk() {
+	if !o.CanAsk() {
 		return layout.Invalid("tape purge --dry-run shows what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
 	}
 	lines := append(o.summary(plan), o.otherLines(plan)...)
@@ -122,7 +123,7 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *progress) e
 	if len(remotes) > 0 {
 		fmt.Fprintf(o.Stderr, "%s: %s\n", display.Count(len(remotes), "remote already has it", "remotes already have it"), display.Line(strings.Join(remotes, ", ")))
 	}
-	return o.confirm(ctx, "Rewrite the history? It cannot be undone.")
+	return o.Confirm(ctx, "Rewrite the history? It cannot be undone.")
 }
 
 func (o *purgeOptions) describe(p repo.Purged) object {
@@ -189,11 +190,11 @@ func (o *purgeOptions) otherLines(p repo.Purged) []string {
 
 func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
 	if p.Finished {
-		o.printf("finished a purge that was interrupted\n")
+		o.Printf("finished a purge that was interrupted\n")
 	}
 	removed := namesOf(p.Removed, func(name string) string { return "removed " + display.Line(name) })
 	for _, line := range slices.Concat(o.summary(p), removed, o.otherLines(p)) {
-		o.line(line)
+		o.Line(line)
 	}
 	for _, left := range p.Left {
 		fmt.Fprintf(o.Stderr, "tape: warning: %s\n", display.Line(left))
@@ -201,14 +202,14 @@ func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
 	const shown = 20
 	for i, r := range p.Remotes {
 		if i == shown {
-			o.printf("and %s more\n", display.Count(len(p.Remotes)-shown, "ref", "refs"))
+			o.Printf("and %s more\n", display.Count(len(p.Remotes)-shown, "ref", "refs"))
 			break
 		}
-		o.printf("%s still has it: %s at %.7s\n", display.Line(r.Remote), display.Line(r.Ref), r.Commit)
+		o.Printf("%s still has it: %s at %.7s\n", display.Line(r.Remote), display.Line(r.Ref), r.Commit)
 	}
 	o.tellReplace(t, p)
 	if len(p.Tapes) > 0 {
-		o.printf("everybody who fetched it still has it: revoke the secret\n")
+		o.Printf("everybody who fetched it still has it: revoke the secret\n")
 	}
 }
 
@@ -231,7 +232,7 @@ func (o *purgeOptions) tellReplace(t *repo.Tape, p repo.Purged) {
 			}
 			// The tags only behind the branch: they may be somebody else's by now.
 			git := "git -C " + dir + " push --no-verify "
-			o.printf("to replace it there: %s--force-with-lease=%s:%s %s %s && %s--force %s%s %s\n", git, shellWord(r.Ref), r.Commit,
+			o.Printf("to replace it there: %s--force-with-lease=%s:%s %s %s && %s--force %s%s %s\n", git, shellWord(r.Ref), r.Commit,
 				shellWord(r.Remote), shellWord(r.Ref), git, prune, shellWord(r.Remote), shellWord(done.Tags+":"+done.Tags))
 		}
 	}

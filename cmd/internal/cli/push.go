@@ -64,7 +64,7 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if err := o.askFirst(ctx, store, remote); err != nil {
 		return err
 	}
-	o.Progress = o.watched()
+	o.Progress = o.Watched()
 	for i, name := range o.Tapes {
 		t, err := o.findTape(ctx, store, name)
 		if err != nil {
@@ -76,7 +76,7 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if err != nil {
 		return explainRemote(err)
 	}
-	if !o.json && !o.All && len(o.Tapes) == 0 {
+	if !o.JSON && !o.All && len(o.Tapes) == 0 {
 		done = slices.DeleteFunc(done, func(s repo.RefStatus) bool { return s.Status == repo.RefUpToDate })
 	}
 	words := refWords{repo.RefNew: "pushed, new there", repo.RefFastForward: "pushed", repo.RefDeleted: "closed there, because it was merged"}
@@ -90,7 +90,7 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 // tapes of a workspace may be for others. The remote's having several of them is the answer
 // for the next time. Programs push every tape that has something new.
 func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote string) error {
-	if o.All || o.DryRun || len(o.Tapes) > 0 || !o.canAsk() {
+	if o.All || o.DryRun || len(o.Tapes) > 0 || !o.CanAsk() {
 		return nil
 	}
 	tapes, err := store.Tapes(ctx)
@@ -119,14 +119,14 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 		return nil
 	}
 	const most = 20
-	o.tell("%s would be pushed to %s for the first time:", display.Count(len(list), "tape", "tapes"), display.Line(remote))
+	o.Tell("%s would be pushed to %s for the first time:", display.Count(len(list), "tape", "tapes"), display.Line(remote))
 	for _, l := range list[:min(most, len(list))] {
-		o.tell("%s", l)
+		o.Tell("%s", l)
 	}
 	if len(list) > most {
-		o.tell("  … and %d more", len(list)-most)
+		o.Tell("  … and %d more", len(list)-most)
 	}
-	if err := o.confirm(ctx, "Push all of them?"); err != nil {
+	if err := o.Confirm(ctx, "Push all of them?"); err != nil {
 		return &cliError{msg: err.Error(), cause: err, hint: "tape push --tape NAME pushes one of them, --all all of them without asking"}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/agents"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
@@ -74,7 +75,7 @@ install: with both, each event is told of twice, which does no harm.`,
 			if err := agents.WritePlugin(nil, args[0], cmp.Or(a.Version, "0.0.0")); err != nil {
 				return err
 			}
-			return a.result(object{{"plugin", args[0]}}, "written: %s; try it: claude --plugin-dir %s", display.Line(args[0]), shellWord(args[0]))
+			return a.Result(object{{"plugin", args[0]}}, "written: %s; try it: claude --plugin-dir %s", display.Line(args[0]), shellWord(args[0]))
 		},
 	}
 }
@@ -99,7 +100,7 @@ func (a *App) userSettings() (agents.Where, error) {
 
 // tellRecording tells a person in one line of what went wrong in the background while nobody looked.
 func (a *App) tellRecording(cmd *cobra.Command) {
-	if !isTerminal(a.Stderr) || a.quiet || a.json || cmd.Name() == "hook" || cmd.HasParent() && cmd.Parent().Name() == "record" {
+	if !stdio.IsTerminal(a.Stderr) || a.Quiet || a.JSON || cmd.Name() == "hook" || cmd.HasParent() && cmd.Parent().Name() == "record" {
 		return
 	}
 	places, err := a.places()
@@ -107,6 +108,6 @@ func (a *App) tellRecording(cmd *cobra.Command) {
 		return
 	}
 	if line := recorder.TakeFailure(places); line != "" {
-		a.message("warning", "recording of "+line+"; tape record status says more")
+		a.Message("warning", "recording of "+line+"; tape record status says more")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/agents"
 	"tape/internal/sessions/spool"
 	"tape/internal/show/display"
@@ -116,16 +117,16 @@ func (o *settingsOptions) install(agent string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.apply(agent, list, true); err != nil || o.dryRun || o.json {
+	if err := o.apply(agent, list, true); err != nil || o.dryRun || o.JSON {
 		return err
 	}
 	if len(list) == 0 {
-		o.say("%s records already: %s is as it should be", agents.Title(agent), display.Line(w.HooksFile(agent)))
+		o.Say("%s records already: %s is as it should be", agents.Title(agent), display.Line(w.HooksFile(agent)))
 	}
 	if st := agents.Inspect(agent, w, w.Project, o.Program); st.Trust != "" && st.Trust != agents.Reviewed {
-		o.say("Codex runs no hook that you have not reviewed: start codex, and choose to review the hooks, or type /hooks")
+		o.Say("Codex runs no hook that you have not reviewed: start codex, and choose to review the hooks, or type /hooks")
 	} else if st.Off != "" {
-		o.warn("hooks are switched off by " + st.Off)
+		o.Warn("hooks are switched off by " + st.Off)
 	}
 	return nil
 }
@@ -143,8 +144,8 @@ func (o *settingsOptions) uninstall(agent string) error {
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 && !o.json {
-		o.say("nothing is installed in %s", display.Line(w.HooksFile(agent)))
+	if len(list) == 0 && !o.JSON {
+		o.Say("nothing is installed in %s", display.Line(w.HooksFile(agent)))
 	}
 	return o.apply(agent, list, false)
 }
@@ -187,7 +188,7 @@ func (o *settingsOptions) apply(agent string, list []agents.Change, installs boo
 		if c.Backup != "" && c.After != nil {
 			text += "; as it was: " + display.Line(c.Backup)
 		}
-		if err := o.result(object{{"agent", agent}, {"file", c.File}, {"done", done}, {"backup", orNull(c.Backup)}}, "%s", text); err != nil {
+		if err := o.Result(object{{"agent", agent}, {"file", c.File}, {"done", done}, {"backup", orNull(c.Backup)}}, "%s", text); err != nil {
 			return err
 		}
 	}
@@ -196,23 +197,23 @@ func (o *settingsOptions) apply(agent string, list []agents.Change, installs boo
 
 // showChange shows which lines of a file would change.
 func (o *settingsOptions) showChange(c agents.Change) {
-	if o.json {
-		_ = o.emit(object{{"file", c.File}, {"before", string(c.Before)}, {"after", string(c.After)}})
+	if o.JSON {
+		_ = o.Emit(object{{"file", c.File}, {"before", string(c.Before)}, {"after", string(c.After)}})
 		return
 	}
-	o.line("--- " + display.Line(c.File))
+	o.Line("--- " + display.Line(c.File))
 	dmp := diffmatchpatch.New()
 	before, after, words := dmp.DiffLinesToRunes(string(c.Before), string(c.After))
 	for _, d := range dmp.DiffCharsToLines(dmp.DiffMainRunes(before, after, false), words) {
 		sign, style := " ", ""
 		switch d.Type {
 		case diffmatchpatch.DiffInsert:
-			sign, style = "+", green
+			sign, style = "+", stdio.Green
 		case diffmatchpatch.DiffDelete:
-			sign, style = "-", red
+			sign, style = "-", stdio.Red
 		}
 		for line := range strings.Lines(d.Text) {
-			o.line(o.style(style, sign+display.Line(strings.TrimRight(line, "\r\n"))))
+			o.Line(o.Style(style, sign+display.Line(strings.TrimRight(line, "\r\n"))))
 		}
 	}
 }

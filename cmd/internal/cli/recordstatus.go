@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/agents"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
@@ -59,11 +60,11 @@ func (a *App) recordStatus() error {
 	}
 	sessions, err := recorder.Sessions(places)
 	if err != nil {
-		a.warn(err.Error())
+		a.Warn(err.Error())
 	}
 	notes, err := spool.Notes(places)
 	if err != nil {
-		a.warn(err.Error())
+		a.Warn(err.Error())
 	}
 	list, err := a.agentStates()
 	if err != nil {
@@ -75,9 +76,9 @@ func (a *App) recordStatus() error {
 			st.problem("what its hooks say cannot be kept in its usual place: " + refused.Error())
 		}
 		a.judge(st, sessions, notes)
-		if !a.json {
+		if !a.JSON {
 			a.showAgent(st)
-		} else if err := a.emit(describeAgent(st)); err != nil {
+		} else if err := a.Emit(describeAgent(st)); err != nil {
 			return err
 		}
 	}
@@ -232,14 +233,14 @@ func (a *App) showAgent(st *agentStatus) {
 	if state == "" {
 		state = st.state
 	}
-	colour := yellow
+	colour := stdio.Yellow
 	switch {
 	case st.state == stateRecording && len(st.problems) == 0:
-		colour = green
+		colour = stdio.Green
 	case st.state == stateNotInstalled:
-		colour = dim
+		colour = stdio.Dim
 	}
-	text := display.Pad(agents.Title(st.Agent), 13) + a.style(colour, state)
+	text := display.Pad(agents.Title(st.Agent), 13) + a.Style(colour, state)
 	if s := st.last; s != nil {
 		bytes := int64(0)
 		for _, f := range s.Files {
@@ -247,23 +248,23 @@ func (a *App) showAgent(st *agentStatus) {
 		}
 		text += ", last " + display.Line(s.Event) + " " + a.briefly(s.Last) + ", " + display.Bytes(bytes) + " read of that session"
 	}
-	a.line(text)
+	a.Line(text)
 	indent := strings.Repeat(" ", 13)
 	if st.Installed {
 		extra := ""
 		if st.MCP {
 			extra = ", with the MCP server"
 		}
-		a.line(indent + "hooks in " + display.Line(st.File) + extra)
+		a.Line(indent + "hooks in " + display.Line(st.File) + extra)
 	}
 	if st.waiting > 0 {
-		a.line(indent + display.Count(st.waiting, "note waits", "notes wait"))
+		a.Line(indent + display.Count(st.waiting, "note waits", "notes wait"))
 	}
 	const most = 5
 	for _, p := range st.problems[:min(most, len(st.problems))] {
-		a.line(indent + "! " + display.Line(p))
+		a.Line(indent + "! " + display.Line(p))
 	}
 	if more := len(st.problems) - most; more > 0 {
-		a.line(indent + display.Count(more, "problem", "problems") + " more: tape record status --json")
+		a.Line(indent + display.Count(more, "problem", "problems") + " more: tape record status --json")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -15,7 +16,7 @@ import (
 func describeStatus(s repo.RefStatus) object {
 	out := object{{"tape", s.Tape}, {"ref", s.Ref}, {"status", s.Status}, {"entries", s.Entries}}
 	if s.Err != nil {
-		out = out.with("reason", s.Err.Error())
+		out = out.With("reason", s.Err.Error())
 	}
 	return out
 }
@@ -30,14 +31,14 @@ func (w refWords) of(s repo.RefStatus) string {
 // showStatuses writes what became of each tape, and returns an error if one was rejected.
 // What is up to date is summed up, unless all is to be listed.
 func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
-	if a.json {
-		return cmp.Or(listing[repo.RefStatus]{object: describeStatus}.show(a, list, nil), rejected(list))
+	if a.JSON {
+		return cmp.Or(listing[repo.RefStatus]{Object: describeStatus}.Show(&a.Streams, list, nil), rejected(list))
 	}
-	if a.quiet {
+	if a.Quiet {
 		return rejected(list)
 	}
 	var same []repo.RefStatus
-	table := newTable("", ">", "")
+	table := stdio.NewTable("", ">", "")
 	for _, s := range list {
 		if s.Status == repo.RefUpToDate && !all {
 			same = append(same, s)
@@ -47,17 +48,17 @@ func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 		if s.Status == repo.RefNew || s.Status == repo.RefFastForward || s.Status == repo.RefMerged {
 			n = display.Entries(s.Entries)
 		}
-		table.add(refName(s), n, w.of(s))
+		table.Add(refName(s), n, w.of(s))
 	}
 	if len(same) == 1 {
-		table.add(refName(same[0]), "", w.of(same[0]))
+		table.Add(refName(same[0]), "", w.of(same[0]))
 	}
-	table.write(a)
+	table.Write(&a.Streams)
 	switch {
 	case len(list) == 0:
-		a.say("everything is up to date")
+		a.Say("everything is up to date")
 	case len(same) > 1:
-		a.say("%s up to date", tapesText(same))
+		a.Say("%s up to date", tapesText(same))
 	}
 	return rejected(list)
 }

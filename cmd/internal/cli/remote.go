@@ -51,7 +51,7 @@ begins with ssh://, https:// or file://. The repository is not contacted yet.`,
 			if err := store.RemoveRemote(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.result(object{{"remote", args[0]}, {"removed", true}}, "removed remote %s", display.Line(args[0]))
+			return a.Result(object{{"remote", args[0]}, {"removed", true}}, "removed remote %s", display.Line(args[0]))
 		}),
 	}, &cobra.Command{
 		Use:     "list",
@@ -66,18 +66,18 @@ begins with ssh://, https:// or file://. The repository is not contacted yet.`,
 func (a *App) runRemotes(ctx context.Context, store *repo.Store, _ []string) error {
 	remotes, err := store.Remotes(ctx)
 	return listing[repo.Remote]{
-		none: "there are no remotes; tape remote add origin URL names one",
-		head: []string{"", ""},
-		object: func(r repo.Remote) object {
-			return object{{"remote", r.Name}, {"url", r.URL}}.with("push_url", r.PushURL)
+		None: "there are no remotes; tape remote add origin URL names one",
+		Head: []string{"", ""},
+		Object: func(r repo.Remote) object {
+			return object{{"remote", r.Name}, {"url", r.URL}}.With("push_url", r.PushURL)
 		},
-		row: func(r repo.Remote, add func(cells ...any)) {
+		Row: func(r repo.Remote, add func(cells ...any)) {
 			add(r.Name, r.URL)
 			if r.PushURL != "" {
 				add("", r.PushURL+" (for pushes)")
 			}
 		},
-	}.show(a, remotes, err)
+	}.Show(&a.Streams, remotes, err)
 }
 
 func (a *App) addRemote(ctx context.Context, store *repo.Store, args []string) error {
@@ -88,5 +88,5 @@ func (a *App) addRemote(ctx context.Context, store *repo.Store, args []string) e
 	if err != nil {
 		return err
 	}
-	return a.result(object{{"remote", args[0]}, {"url", remote.URL}}, "%s is %s", display.Line(args[0]), display.Line(remote.URL))
+	return a.Result(object{{"remote", args[0]}, {"url", remote.URL}}, "%s is %s", display.Line(args[0]), display.Line(remote.URL))
 }

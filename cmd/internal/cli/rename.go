@@ -77,5 +77,5 @@ func (o *renameOptions) run(ctx context.Context, args []string) error {
 	if facts.Title != "" {
 		text = "is called: " + display.Line(facts.Title)
 	}
-	return o.result(object{{"tape", t.Name()}, {"title", orNull(facts.Title)}}, "tape %s %s", quoted(t.Name()), text)
+	return o.Result(object{{"tape", t.Name()}, {"title", orNull(facts.Title)}}, "tape %s %s", quoted(t.Name()), text)
 }

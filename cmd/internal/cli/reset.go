@@ -59,11 +59,11 @@ func (o *resetOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 	if ref != "" {
 		kept = "; its history is kept as " + ref
 	}
-	return o.result(object{{"reset", true}, {"archived", orNull(ref)}}, "tape %s starts over%s", quoted(t.Name()), kept)
+	return o.Result(object{{"reset", true}, {"archived", orNull(ref)}}, "tape %s starts over%s", quoted(t.Name()), kept)
 }
 
 func (o *resetOptions) ask(ctx context.Context, t *repo.Tape) error {
-	if !o.canAsk() {
+	if !o.CanAsk() {
 		return layout.Invalid("tape reset --yes does it without asking", "reset asks before it starts a tape over, and there is no terminal to ask on")
 	}
 	s, err := t.Summary(ctx)
@@ -74,7 +74,7 @@ func (o *resetOptions) ask(ctx context.Context, t *repo.Tape) error {
 	if o.archive {
 		fate = "will be archived"
 	}
-	return o.confirm(ctx, "The %s of tape %s %s. Start over?", display.Entries(s.Entries), quoted(t.Name()), fate)
+	return o.Confirm(ctx, "The %s of tape %s %s. Start over?", display.Entries(s.Entries), quoted(t.Name()), fate)
 }
 
 // warnPublished tells which remotes have what is to be given up, and what comes of that.
@@ -85,7 +85,7 @@ func (a *App) warnPublished(ctx context.Context, t *repo.Tape, outcome string) e
 	}
 	for _, r := range remotes {
 		if r.Shared {
-			a.warn(fmt.Sprintf("%s has %s, too: %s", r.Remote, quoted(t.Name()), outcome))
+			a.Warn(fmt.Sprintf("%s has %s, too: %s", r.Remote, quoted(t.Name()), outcome))
 		}
 	}
 	return nil

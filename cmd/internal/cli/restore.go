@@ -35,5 +35,5 @@ func (a *App) runRestore(ctx context.Context, t *repo.Tape, args []string) error
 	if archived != "" {
 		text += "; what the tape held is kept as " + archived
 	}
-	return a.result(object{{"restored", restored.Stamp}, {"commit", restored.Commit}, {"entries", restored.Entries}, {"archived", orNull(archived)}}, "%s", text)
+	return a.Result(object{{"restored", restored.Stamp}, {"commit", restored.Commit}, {"entries", restored.Entries}, {"archived", orNull(archived)}}, "%s", text)
 }

@@ -56,14 +56,14 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 		return err
 	}
 	if !o.yes {
-		if !o.canAsk() {
+		if !o.CanAsk() {
 			return layout.Invalid("tape rm "+shellWord(t.Name())+" --yes does it without asking", "rm asks before it removes a tape, and there is no terminal to ask on")
 		}
 		fate := "will be archived"
 		if o.purgeArchive {
 			fate = "will be removed"
 		}
-		err := o.confirm(ctx, "The %s of tape %s %s. Remove it?", display.Entries(facts.Entries), quoted(t.Name()), fate)
+		err := o.Confirm(ctx, "The %s of tape %s %s. Remove it?", display.Entries(facts.Entries), quoted(t.Name()), fate)
 		if err != nil {
 			return err
 		}
@@ -76,5 +76,5 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	if ref != "" {
 		text += "; tape restore latest --tape " + shellWord(t.Name()) + " brings it back"
 	}
-	return o.result(object{{"removed", t.Name()}, {"entries", facts.Entries}, {"archived", orNull(ref)}}, "%s", text)
+	return o.Result(object{{"removed", t.Name()}, {"entries", facts.Entries}, {"archived", orNull(ref)}}, "%s", text)
 }

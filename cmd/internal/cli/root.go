@@ -155,10 +155,10 @@ cat, git log and git diff.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.workspace, "workspace", "", "use the workspace in `DIR` (default: $TAPE_WORKSPACE, or that of the current directory)")
 	flags.StringVar(&a.tapeName, "tape", "", "use the tape `NAME`, or fork TAPE/NAME (default: $TAPE_NAME, or the workspace's current tape)")
-	flags.BoolVar(&a.json, "json", false, "write results and errors as JSON")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only results and errors")
-	flags.BoolVar(&a.noPager, "no-pager", false, "show long output without a pager")
-	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on standard error")
+	flags.BoolVar(&a.JSON, "json", false, "write results and errors as JSON")
+	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "print only results and errors")
+	flags.BoolVar(&a.NoPager, "no-pager", false, "show long output without a pager")
+	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "say more on standard error")
 	root.SetFlagErrorFunc(flagError)
 	groups := []string{groupCore, groupTapes, groupForks, groupRemotes, groupExchange, groupAgents, groupWorkspace}
 	if a.Host != nil {

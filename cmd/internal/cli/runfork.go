@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/merge"
 	"tape/repo"
@@ -118,15 +119,15 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 		return err
 	}
 	f := &forked{Tape: tape, base: base, status: forkKept}
-	o.tell("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
+	o.Tell("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Args[0] = command[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
-	if o.json {
+	if o.JSON {
 		cmd.Stdout = o.Stderr
 	}
 	cmd.Env = append(os.Environ(), envTape+"="+f.Name(), repo.EnvWorkspace+"="+t.Store().Dir())
-	f.exit, err = runForwarding(cmd)
+	f.exit, err = stdio.RunForwarding(cmd)
 	// What interrupted the command must not keep its fork from being handled; another may.
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -140,18 +141,15 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 		if f.exit == exitOK {
 			return err
 		}
-		o.report(nil, err, o.json)
-		return silently(f.exit)
+		o.report(nil, err, o.JSON)
+		return exited(f.exit)
 	}
-	if o.json {
-		if err := o.emit(f.object()); err != nil {
+	if o.JSON {
+		if err := o.Emit(f.object()); err != nil {
 			return err
 		}
 	}
-	if f.exit != exitOK {
-		return silently(f.exit)
-	}
-	return nil
+	return exited(f.exit)
 }
 
 func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
@@ -160,7 +158,7 @@ func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
 		closed, _ := o.closedFork(ctx, f.Store(), f.Name())
 		// Without entries it left no commit.
 		f.status, f.entries = cmp.Or(closed.Status, repo.ForkMerged), closed.Entries
-		o.tell("the command itself has closed the fork %s: %s", quoted(f.Name()), f.status)
+		o.Tell("the command itself has closed the fork %s: %s", quoted(f.Name()), f.status)
 		return nil
 	}
 	if err != nil {
@@ -176,17 +174,17 @@ func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
 			return err
 		}
 		f.status, f.commit = repo.ForkDiscarded, info.Commit
-		o.tell("discarded %s with %s", quoted(f.Name()), display.Entries(info.Entries))
+		o.Tell("discarded %s with %s", quoted(f.Name()), display.Entries(info.Entries))
 		return nil
 	}
 	name := shellWord(f.Name())
-	o.tell("the fork %s is open, with %s: tape merge %s, or tape discard %s", quoted(f.Name()), display.Entries(info.Entries), name, name)
+	o.Tell("the fork %s is open, with %s: tape merge %s, or tape discard %s", quoted(f.Name()), display.Entries(info.Entries), name, name)
 	return nil
 }
 
 func (o *runForkOptions) mergeBack(ctx context.Context, f *forked) (err error) {
 	if f.Result, err = merge.BackWith(ctx, f.Tape, merge.Options{Summary: o.summary}); err != nil {
-		o.tell("the fork %s is still open", quoted(f.Name()))
+		o.Tell("the fork %s is still open", quoted(f.Name()))
 		return err
 	}
 	f.status = repo.ForkMerged
@@ -196,7 +194,7 @@ func (o *runForkOptions) mergeBack(ctx context.Context, f *forked) (err error) {
 	if f.Merged > 0 {
 		f.commit = f.Commit
 	}
-	o.tell("%s", mergeText(f.Name(), f.Result, o.short))
+	o.Tell("%s", mergeText(f.Name(), f.Result, o.short))
 	return nil
 }
 

@@ -103,7 +103,7 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 }
 
 func (o *searchOptions) search(text string, changed func(flag string) bool) (s index.Search, err error) {
-	s = index.Search{Text: text, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.quiet,
+	s = index.Search{Text: text, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.Quiet,
 		NoFold: o.noFold, Searches: o.searches, Context: o.context, Count: o.count}
 	if s.Newest, err = filter.Order("--sort", o.sort); err != nil {
 		return s, err

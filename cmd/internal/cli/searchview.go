@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tape/cmd/internal/stdio"
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
@@ -19,17 +20,17 @@ import (
 )
 
 func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Result) error {
-	if res.Instead != "" && !o.json {
-		o.tell("showing results for %s", display.Line(res.Instead))
+	if res.Instead != "" && !o.JSON {
+		o.Tell("showing results for %s", display.Line(res.Instead))
 	}
 	switch {
 	case o.count:
-		return o.result(object{{"count", res.Matches}}.with("instead", res.Instead), "%d", res.Matches)
+		return o.Result(object{{"count", res.Matches}}.With("instead", res.Instead), "%d", res.Matches)
 	case o.files:
 		return o.showFiles(ctx, res)
-	case o.json:
+	case o.JSON:
 		for _, h := range res.Hits {
-			if err := o.writeLine(hitJSON(h, res.Instead)); err != nil {
+			if err := o.WriteLine(hitJSON(h, res.Instead)); err != nil {
 				return err
 			}
 		}
@@ -39,9 +40,9 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		switch {
 		case o.limit == 0:
 		case o.allTapes || !o.others(ctx):
-			o.tell("no hits")
+			o.Tell("no hits")
 		default:
-			o.tell("no hits in the tape %s; --all-tapes searches the others, too", quoted(s.Tapes[0]))
+			o.Tell("no hits in the tape %s; --all-tapes searches the others, too", quoted(s.Tapes[0]))
 		}
 		return nil
 	}
@@ -49,13 +50,13 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	if err != nil {
 		return err
 	}
-	o.page()
+	o.Page()
 	for i, h := range res.Hits {
 		if i > 0 {
-			o.line("")
+			o.Line("")
 		}
 		o.showHit(h, cmp.Or(names[h.Tape], h.Tape), titles[h.Tape])
-		if err := o.written(); err != nil {
+		if err := o.Written(); err != nil {
 			return err
 		}
 	}
@@ -63,19 +64,19 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	switch {
 	case more == "":
 		return nil
-	case o.screen().out: // it may be in a pager by now
-		o.say("\n%s", o.style(dim, more))
+	case o.Screen().Out: // it may be in a pager by now
+		o.Say("\n%s", o.Style(stdio.Dim, more))
 		return nil
 	}
-	err = o.out.Flush()
-	o.tell("%s", more)
+	err = o.Flush()
+	o.Tell("%s", more)
 	return err
 }
 
 // tapesOnScreen are short names and the titles of all tapes by their names, where people look
 // at hits of several.
 func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[string]string, err error) {
-	if !o.allTapes || !o.screen().out {
+	if !o.allTapes || !o.Screen().Out {
 		return nil, nil, nil
 	}
 	facts, err := o.about(ctx, o.store, nil)
@@ -114,19 +115,19 @@ func (o *searchOptions) showHit(h index.Hit, tape, title string) {
 	kind, colour := label(h.Entry)
 	id := fmt.Sprintf("@%d", h.ID)
 	if o.allTapes {
-		id = o.fit(display.Line(tape), maxCell) + " " + id
+		id = o.Fit(display.Line(tape), stdio.MaxCell) + " " + id
 	}
-	kind = o.fit(display.Line(kind), kindCells)
-	rest := o.when(h.Date) + "  " + o.fit(display.Line(h.Anchor), maxCell)
+	kind = o.Fit(display.Line(kind), kindCells)
+	rest := o.when(h.Date) + "  " + o.Fit(display.Line(h.Anchor), stdio.MaxCell)
 	if h.Similar > 0 {
 		rest += fmt.Sprintf("  and %d like it", h.Similar)
 	}
 	if title != "" {
-		left := o.width() - display.Width(id+kind+rest) - 3*len("  ")
+		left := o.Width() - display.Width(id+kind+rest) - 3*len("  ")
 		title = display.Truncate(display.Line(title), max(titleCells/2, left)) + "  "
 	}
-	head := o.style(bold+";"+yellow, id) + "  " + title + o.style(colour, kind) + "  " + o.style(dim, rest)
-	o.line(head)
+	head := o.Style(stdio.Bold+";"+stdio.Yellow, id) + "  " + title + o.Style(colour, kind) + "  " + o.Style(stdio.Dim, rest)
+	o.Line(head)
 	o.showSnippet(h)
 	for _, e := range h.After {
 		o.brief("", e)
@@ -145,8 +146,8 @@ func (o *searchOptions) showSnippet(h index.Hit) {
 		end = s[1]
 	}
 	text.WriteString(display.Line(h.Snippet[end:]))
-	for at, line := range display.Wrapped(text.String(), max(0, o.width()-2)) {
-		o.line("  " + o.marked(line, at, marks, "", bold+";"+red))
+	for at, line := range display.Wrapped(text.String(), max(0, o.Width()-2)) {
+		o.Line("  " + o.Marked(line, at, marks, "", stdio.Bold+";"+stdio.Red))
 	}
 }
 
@@ -193,9 +194,9 @@ func (o *searchOptions) showFiles(ctx context.Context, res *index.Result) error 
 		}
 	}
 	for _, f := range files {
-		if !o.json {
-			o.line(display.Line(f.name) + o.style(dim, fmt.Sprintf(":%d", matches[f])))
-		} else if err := o.emit(object{{"file", f.name}, {"tape", f.tape}, {"matches", matches[f]}}.with("instead", res.Instead)); err != nil {
+		if !o.JSON {
+			o.Line(display.Line(f.name) + o.Style(stdio.Dim, fmt.Sprintf(":%d", matches[f])))
+		} else if err := o.Emit(object{{"file", f.name}, {"tape", f.tape}, {"matches", matches[f]}}.With("instead", res.Instead)); err != nil {
 			return err
 		}
 	}

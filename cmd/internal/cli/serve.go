@@ -56,17 +56,17 @@ TAPE_SERVE_TOKEN has one of at least 32 characters.`,
 			if o.Home, err = workspace.Home(); err != nil {
 				return err
 			}
-			o.Store, o.Token, o.Warn = store, a.Getenv(envServeToken), a.warn
+			o.Store, o.Token, o.Warn = store, a.Getenv(envServeToken), a.Warn
 			o.Version, _ = a.build()
 			o.Ready = func(url, token, link string) error {
-				if err := a.result(object{{"url", url}, {"token", token}, {"link", link}},
+				if err := a.Result(object{{"url", url}, {"token", token}, {"link", link}},
 					"%s\nThe link works once, within a minute; whoever opens %s/ later gets a new one here.\nFor programs: %s/v1 with the token %s", link, url, url, token); err != nil {
 					return err
 				}
-				return a.out.Flush()
+				return a.Flush()
 			}
 			o.Link = func(link string) {
-				if a.json {
+				if a.JSON {
 					fmt.Fprintf(a.Stderr, "%s\n", marshal(object{{"link", link}}))
 					return
 				}

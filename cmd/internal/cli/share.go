@@ -48,7 +48,7 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 	if err != nil {
 		return err
 	}
-	done, err := store.Push(ctx, remote.Name, &repo.PushOptions{Progress: o.watched(), Tapes: []string{t.Name()}, Forks: o.forks, Allow: o.allow})
+	done, err := store.Push(ctx, remote.Name, &repo.PushOptions{Progress: o.Watched(), Tapes: []string{t.Name()}, Forks: o.forks, Allow: o.allow})
 	if err != nil {
 		return explainRemote(err)
 	}
@@ -63,18 +63,18 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 	}
 	url := withoutPassword(remote.URL)
 	clone, pull, git := howToOpen(t, remote.Name, url)
-	if o.json {
-		return o.emit(object{{"tape", t.Name()}, {"remote", remote.Name}, {"url", url}, {"branch", t.Branch()}, {"status", status.Status},
+	if o.JSON {
+		return o.Emit(object{{"tape", t.Name()}, {"remote", remote.Name}, {"url", url}, {"branch", t.Branch()}, {"status", status.Status},
 			{"entries", status.Entries}, {"clone", clone}, {"pull", pull}, {"git", git}})
 	}
 	news := "it is up to date"
 	if status.Status != repo.RefUpToDate {
 		news = display.Entries(status.Entries) + " pushed"
 	}
-	o.say("%s is shared on %s: %s\n", quoted(t.Name()), display.Line(remote.Name), news)
-	o.printf("with tape, in the folder of the project:\n  %s\n", display.Line(clone))
-	o.printf("in an existing workspace (the second command is enough if it has this remote):\n  %s\n", display.Line(pull))
-	o.printf("with git alone:\n  %s\n", display.Line(git))
+	o.Say("%s is shared on %s: %s\n", quoted(t.Name()), display.Line(remote.Name), news)
+	o.Printf("with tape, in the folder of the project:\n  %s\n", display.Line(clone))
+	o.Printf("in an existing workspace (the second command is enough if it has this remote):\n  %s\n", display.Line(pull))
+	o.Printf("with git alone:\n  %s\n", display.Line(git))
 	return nil
 }
 

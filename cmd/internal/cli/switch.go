@@ -59,12 +59,12 @@ func (o *switchOptions) run(ctx context.Context, store *repo.Store, args []strin
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return o.emit(append(listedTape{Tape: facts, current: true}.object(), member{"path", t.WorkTree()}))
+	if o.JSON {
+		return o.Emit(append(listedTape{Tape: facts, current: true}.object(), member{"path", t.WorkTree()}))
 	}
 	if t.Name() != name && facts.Title != "" {
 		text += ": " + strings.ReplaceAll(display.Line(facts.Title), "%", "%%")
 	}
-	o.say(text+"\nits files are in %s", quoted(t.Name()), display.Line(t.WorkTree()))
+	o.Say(text+"\nits files are in %s", quoted(t.Name()), display.Line(t.WorkTree()))
 	return nil
 }

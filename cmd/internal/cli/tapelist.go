@@ -79,7 +79,7 @@ func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) 
 		var damaged []error
 		facts, damaged, err = catalog.About(ctx, x, store, tapes)
 		for _, d := range damaged {
-			a.warn(d.Error())
+			a.Warn(d.Error())
 		}
 		return err
 	})
@@ -103,22 +103,22 @@ func (a *App) aboutTape(ctx context.Context, t *repo.Tape) (facts about.Tape, er
 
 // tapeResult tells of one tape what a list of them has.
 func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
-	if !a.json {
-		a.say(text, quoted(t.Name()))
+	if !a.JSON {
+		a.Say(text, quoted(t.Name()))
 		return nil
 	}
 	facts, err := a.aboutTape(ctx, t)
 	if err != nil {
 		return err
 	}
-	return a.emit(listedTape{Tape: facts, current: t.Name() == t.Store().CurrentTape()}.object())
+	return a.Emit(listedTape{Tape: facts, current: t.Name() == t.Store().CurrentTape()}.object())
 }
 
 func (t listedTape) object() object {
 	return append(append(object{{"tape", t.Name}}, aboutMembers(t.Tape)...), object{
 		{"entries", t.Entries}, {"messages", t.Messages}, {"tool_calls", t.ToolCalls}, {"tokens", t.Tokens},
 		{"anchors", t.Anchors}, {"last_anchor", t.LastAnchor}, {"current", t.current}}...).
-		with("remotes", objects(t.remotes, describeDistance))
+		With("remotes", objects(t.remotes, describeDistance))
 }
 
 // aboutMembers are the members of an object that say what a tape is about, under one name

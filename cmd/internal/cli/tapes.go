@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
@@ -86,21 +87,21 @@ func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 	if o.limit >= 0 {
 		list = list[:min(o.limit, len(list))]
 	}
-	l := listing[listedTape]{none: "no tape is like that", paged: true, object: listedTape.object}
+	l := listing[listedTape]{None: "no tape is like that", Paged: true, Object: listedTape.object}
 	columns := o.tapeColumns(list, catalog.ShortNames(namesOf(all, func(t listedTape) string { return t.Name })))
 	for _, c := range columns {
-		l.head = append(l.head, c.head)
+		l.Head = append(l.Head, c.head)
 	}
-	l.row = func(t listedTape, add func(cells ...any)) {
+	l.Row = func(t listedTape, add func(cells ...any)) {
 		cells := make([]any, len(columns))
 		for i, c := range columns {
 			cells[i] = c.cell(t)
 		}
 		add(cells...)
 	}
-	err = l.show(o.App, list, nil)
-	if name := store.CurrentTape(); err == nil && !o.json && isFork(ctx, store, name) {
-		o.say("the current one is the fork %s", quoted(name)) // which is not in the list
+	err = l.Show(&o.Streams, list, nil)
+	if name := store.CurrentTape(); err == nil && !o.JSON && isFork(ctx, store, name) {
+		o.Say("the current one is the fork %s", quoted(name)) // which is not in the list
 	}
 	return err
 }
@@ -136,7 +137,7 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 		}},
 		{"UPDATED", func(t listedTape) string { return o.briefly(t.Updated) }},
 		{"AGENT", func(t listedTape) string {
-			if w := o.width(); w > 0 && w < 80 {
+			if w := o.Width(); w > 0 && w < 80 {
 				first, _, _ := strings.Cut(t.Agent, "-")
 				return first
 			}
@@ -155,7 +156,7 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 	if len(projects) <= 2 { // one, or none
 		more = more[1:]
 	}
-	if o.width() == 0 {
+	if o.Width() == 0 {
 		more[len(more)-2].cell = func(t listedTape) string { return t.Name }
 	}
 	if len(list) > 0 {
@@ -166,7 +167,7 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 	columns = slices.DeleteFunc(columns, func(c tapeColumn) bool { // where no agent is known
 		return c.head == "AGENT" && !slices.ContainsFunc(list, func(t listedTape) bool { return t.Agent != "" })
 	})
-	left := o.width()
+	left := o.Width()
 	for _, c := range columns {
 		if c.head != "~TITLE" {
 			left -= cellsOf(c, list) + len("  ")
@@ -177,7 +178,7 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 		if c.head == "PROJECT" {
 			title = enough
 		}
-		if cells := cellsOf(c, list) + len("  "); o.width() == 0 || left-cells >= title {
+		if cells := cellsOf(c, list) + len("  "); o.Width() == 0 || left-cells >= title {
 			columns = append(columns, c)
 			left -= cells
 		}
@@ -189,7 +190,7 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 func cellsOf(c tapeColumn, list []listedTape) int {
 	cells := len(strings.TrimPrefix(c.head, ">"))
 	for _, t := range list {
-		cells = max(cells, min(display.Width(display.Line(c.cell(t))), maxCell))
+		cells = max(cells, min(display.Width(display.Line(c.cell(t))), stdio.MaxCell))
 	}
 	return cells
 }

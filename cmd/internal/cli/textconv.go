@@ -37,13 +37,13 @@ func (a *App) runTextconv(ctx context.Context, name string) error {
 		return err
 	}
 	// At once: who falls back to the raw file when this fails must not have half of it.
-	_, _ = a.out.Write(textconv(raw))
-	return a.written()
+	_, _ = a.Out.Write(textconv(raw))
+	return a.Written()
 }
 
 func (a *App) readFile(ctx context.Context, name string) ([]byte, error) {
 	if name == "-" {
-		return a.readAll(ctx, 0)
+		return a.ReadAll(ctx, 0)
 	}
 	raw, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {

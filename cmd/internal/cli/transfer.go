@@ -32,7 +32,7 @@ func (a *App) withRemote(tapes *[]string, run func(ctx context.Context, store *r
 		if err != nil {
 			return err
 		}
-		a.note("remote: %s, %s", r.Name, r.URL)
+		a.Note("remote: %s, %s", r.Name, r.URL)
 		return run(cmd.Context(), store, r.Name)
 	}
 }

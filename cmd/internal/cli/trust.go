@@ -55,7 +55,7 @@ func (o *trustOptions) run(ctx context.Context, name string) error {
 	}
 	gitDir := filepath.Join(dir, layout.GitDirName)
 	if real, err := filepath.EvalSymlinks(gitDir); err == nil && !o.remove && real != gitDir {
-		o.warn("its git folder is " + display.Line(real))
+		o.Warn("its git folder is " + display.Line(real))
 	}
 	found := []object{}
 	if !o.remove {
@@ -73,7 +73,7 @@ func (o *trustOptions) run(ctx context.Context, name string) error {
 	if o.remove {
 		text = "the git settings and hooks of %s do not count any more"
 	}
-	return o.result(object{{"workspace", dir}, {"trusted", !o.remove}, {"counts", found}}, text, display.Line(dir))
+	return o.Result(object{{"workspace", dir}, {"trusted", !o.remove}, {"counts", found}}, text, display.Line(dir))
 }
 
 // workspaceToTrust is the workspace in a folder, or the one that is used there.
@@ -138,22 +138,22 @@ func (o *trustOptions) agree(ctx context.Context, dir string, found []object) er
 	if o.yes {
 		return nil
 	}
-	if !o.canAsk() {
+	if !o.CanAsk() {
 		return layout.Invalid("look at "+filepath.Join(dir, layout.GitDirName)+"; tape workspaces trust --yes DIR does it without asking",
 			"trust asks before the git settings of a workspace count, and there is no terminal to ask on")
 	}
 	for _, f := range found {
-		line := display.Line(f[1].value.(string))
-		if value := f[2].value.(string); value != "" {
+		line := display.Line(f[1][1].(string))
+		if value := f[2][1].(string); value != "" {
 			line += " = " + display.Line(value)
 		}
-		o.say("  %s", line)
+		o.Say("  %s", line)
 	}
 	if len(found) == 0 {
-		o.say("  Nothing in it runs or sends anything.")
+		o.Say("  Nothing in it runs or sends anything.")
 	}
-	if err := o.out.Flush(); err != nil {
+	if err := o.Flush(); err != nil {
 		return err
 	}
-	return o.confirm(ctx, "Let this count, and what is set there later, whenever tape runs git in %s?", display.Line(dir))
+	return o.Confirm(ctx, "Let this count, and what is set there later, whenever tape runs git in %s?", display.Line(dir))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/audit"
 	"tape/internal/store/layout"
@@ -82,14 +83,14 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 		}
 		for _, d := range all {
 			for _, text := range d.Texts() {
-				o.tell("%s: %s", display.Line(d.Tape), display.Line(text))
+				o.Tell("%s: %s", display.Line(d.Tape), display.Line(text))
 			}
 		}
-		if len(all) > 0 && !o.canAsk() {
+		if len(all) > 0 && !o.CanAsk() {
 			return nil, layout.Invalid("tape verify --repair --yes does it without asking", "a repair asks before it changes files, and there is no terminal to ask on")
 		}
 		if len(all) > 0 {
-			if err := o.confirm(ctx, "Set aside what is damaged, and go on with everything else?"); err != nil {
+			if err := o.Confirm(ctx, "Set aside what is damaged, and go on with everything else?"); err != nil {
 				return nil, err
 			}
 		}
@@ -98,11 +99,11 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 	for _, m := range mended {
 		switch {
 		case m.Err != nil:
-			o.warn(strings.TrimSuffix(fmt.Sprintf("%s was not repaired: %v; %s", m.Tape, m.Err, hintOf(m.Err)), "; "))
+			o.Warn(strings.TrimSuffix(fmt.Sprintf("%s was not repaired: %v; %s", m.Tape, m.Err, hintOf(m.Err)), "; "))
 		case m.Kept != "":
-			o.warn(fmt.Sprintf("%s was repaired; the files as they were are in %s", m.Tape, m.Kept))
+			o.Warn(fmt.Sprintf("%s was repaired; the files as they were are in %s", m.Tape, m.Kept))
 		default:
-			o.warn(m.Tape + " was repaired")
+			o.Warn(m.Tape + " was repaired")
 		}
 	}
 	return mended, err
@@ -110,7 +111,7 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 
 func (a *App) showReport(report *repo.Report, mended []repair.Mended) error {
 	c := report.Checked
-	if a.json {
+	if a.JSON {
 		checked := object{{"tapes", c.Tapes}, {"forks", c.Forks}, {"archives", c.Archives}, {"commits", c.Commits}, {"entries", c.Entries},
 			{"files", c.Files}, {"git_fsck", report.GitFsck}}
 		problems := objects(report.Problems, func(p audit.Problem) object {
@@ -122,13 +123,13 @@ func (a *App) showReport(report *repo.Report, mended []repair.Mended) error {
 		repaired := objects(mended, func(m repair.Mended) object {
 			return object{{"tape", m.Tape}, {"kept", orNull(m.Kept)}, {"lost", m.LostTexts()}, {"ok", m.Err == nil}}
 		})
-		return a.emit(object{{"ok", report.OK}, {"checked", checked}, {"problems", problems}, {"notes", notes}, {"repaired", repaired}})
+		return a.Emit(object{{"ok", report.OK}, {"checked", checked}, {"problems", problems}, {"notes", notes}, {"repaired", repaired}})
 	}
 	for _, p := range report.Problems {
-		a.line(a.style(red, display.Line(p.String())))
+		a.Line(a.Style(stdio.Red, display.Line(p.String())))
 	}
 	for _, p := range report.Notes {
-		a.line("note: " + display.Line(p.String()))
+		a.Line("note: " + display.Line(p.String()))
 	}
 	text := "checked " + strings.Join(slices.Concat([]string{display.Count(c.Tapes, "tape", "tapes")}, some(c.Forks, "fork", "forks"),
 		[]string{display.Count(c.Commits, "commit", "commits"), display.Count(c.Files, "file", "files"), display.Entries(c.Entries)}), ", ")
@@ -136,8 +137,8 @@ func (a *App) showReport(report *repo.Report, mended []repair.Mended) error {
 		text += ", git fsck"
 	}
 	if report.OK {
-		text += ": " + a.style(green, "ok")
+		text += ": " + a.Style(stdio.Green, "ok")
 	}
-	a.say("%s", text)
+	a.Say("%s", text)
 	return nil
 }

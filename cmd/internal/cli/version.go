@@ -18,7 +18,7 @@ func newVersionCmd(a *App) *cobra.Command {
 
 func (a *App) showVersion() error {
 	version, commit := a.build()
-	return a.result(object{{"version", version}, {"commit", commit}, {"go", runtime.Version()}},
+	return a.Result(object{{"version", version}, {"commit", commit}, {"go", runtime.Version()}},
 		"tape %s (commit %.12s, %s)", version, commit, runtime.Version())
 }
 

@@ -71,7 +71,7 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 	w := &watching{App: a, places: places, recorder: a.newRecorder(places), file: filepath.Join(places[0], "watched.json")}
 	imported := w.recorder.Imported
 	w.recorder.Imported = func(ctx context.Context, s *repo.Store, tape string) error {
-		a.tell("%s  %s", a.Now().Local().Format(time.TimeOnly), display.Line(tape))
+		a.Tell("%s  %s", a.Now().Local().Format(time.TimeOnly), display.Line(tape))
 		return imported(ctx, s, tape)
 	}
 	dirs, err := w.begin(args)
@@ -81,7 +81,7 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 	w.catchUp(ctx) // a watch that was interrupted may have left something
 	return host.Watch(ctx, WatchOptions{Dirs: dirs, Poll: poll, Once: once, Is: importer.IsTranscript, Changed: w.changed,
 		Again: recorder.Unannounced + time.Minute,
-		Warn:  func(err error) { a.warn("looking at the folders again and again: " + err.Error()) }})
+		Warn:  func(err error) { a.Warn("looking at the folders again and again: " + err.Error()) }})
 }
 
 // watching records the transcripts that a watch tells of.
@@ -121,7 +121,7 @@ func (w *watching) begin(args []string) (map[string]time.Time, error) {
 		}
 		since[dir] = w.until[dir]
 	}
-	w.tell("watching %s", strings.Join(w.dirs, ", "))
+	w.Tell("watching %s", strings.Join(w.dirs, ", "))
 	return since, w.save()
 }
 
@@ -159,7 +159,7 @@ func (w *watching) changed(ctx context.Context, paths []string) error {
 // catchUp records what was told of. What fails is tried again with the next change.
 func (w *watching) catchUp(ctx context.Context) {
 	if err := w.recorder.Run(ctx, false); err != nil && ctx.Err() == nil {
-		w.warn(err.Error())
+		w.Warn(err.Error())
 	}
 }
 
@@ -173,7 +173,7 @@ func (w *watching) noteOf(ctx context.Context, path string) (n spool.Note, ok bo
 		err = errors.New("it does not say which project it is of; tape import, or --workspace, records it")
 	}
 	if err != nil {
-		w.note("%s: %v", path, err)
+		w.Note("%s: %v", path, err)
 		return n, false
 	}
 	told := map[string]string{"session_id": info.Session, "hook_event_name": "Watch", "cwd": n.Project, "transcript_path": path}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 
 // How numbers, names and entries stand in sentences.
 
-func quoted(name string) string { return display.Truncate(strconv.Quote(name), 80) }
+func quoted(name string) string { return display.Quoted(name) }
 
 // shellWord makes a name safe to show, and to copy from a hint into a shell.
 func shellWord(s string) string { return layout.ShellWord(display.Line(s)) }

@@ -76,19 +76,19 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 			return cmd.Context().Err()
 		}
 		if err != nil {
-			a.warn(err.Error()) // one that is damaged keeps nobody from seeing the others
+			a.Warn(err.Error()) // one that is damaged keeps nobody from seeing the others
 		}
 		list = append(list, w)
 	}
 	slices.SortStableFunc(list, func(x, y listedWorkspace) int { return y.updated.Compare(x.updated) })
 	return listing[listedWorkspace]{
-		none: "there are no workspaces; tape init creates one", paged: true,
-		head: []string{"~PROJECT", ">TAPES", "UPDATED", ">SIZE"},
-		object: func(w listedWorkspace) object {
+		None: "there are no workspaces; tape init creates one", Paged: true,
+		Head: []string{"~PROJECT", ">TAPES", "UPDATED", ">SIZE"},
+		Object: func(w listedWorkspace) object {
 			return object{{"workspace", w.dir}, {"project", orNull(w.project.Dir)}, {"gone", w.project.Gone()}, {"tapes", w.tapes},
 				{"updated", dateOrNull(w.updated)}, {"bytes", w.bytes}, {"trusted", w.own}}
 		},
-		row: func(w listedWorkspace, add func(cells ...any)) {
+		Row: func(w listedWorkspace, add func(cells ...any)) {
 			name := w.project.Dir
 			switch {
 			case name == "":
@@ -101,7 +101,7 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 			}
 			add(name, w.tapes, a.briefly(w.updated), display.Bytes(w.bytes))
 		},
-	}.show(a, list, nil)
+	}.Show(&a.Streams, list, nil)
 }
 
 // describeWorkspace looks at files and refs, and at no tape: there may be many.
@@ -160,7 +160,7 @@ func (a *App) link(from, dir string) error {
 	if err != nil {
 		return err
 	}
-	return a.result(object{{"workspace", to}, {"project", workspace.ProjectOf(to).Dir}}, "the workspace of %s is now %s",
+	return a.Result(object{{"workspace", to}, {"project", workspace.ProjectOf(to).Dir}}, "the workspace of %s is now %s",
 		display.Line(workspace.ProjectOf(to).Dir), display.Line(to))
 }
 
@@ -202,7 +202,7 @@ func (a *App) takeAlong(cause error) (string, error) {
 			was := workspace.ProjectOf(found[0]).Dir
 			dir, err := workspace.Link(found[0], at)
 			if err == nil {
-				a.warn("the project was in " + was + " before, and its git remote is the same: its workspace is now " + dir)
+				a.Warn("the project was in " + was + " before, and its git remote is the same: its workspace is now " + dir)
 			}
 			return dir, err
 		}
@@ -219,6 +219,6 @@ func (a *App) takeAlong(cause error) (string, error) {
 // noteProject keeps which project a workspace is of, if it is the current directory's.
 func (a *App) noteProject(store *repo.Store) {
 	if err := (*workspace.Store)(store).NoteProject("."); err != nil {
-		a.warn("it is not known where the project of the workspace is: " + err.Error())
+		a.Warn("it is not known where the project of the workspace is: " + err.Error())
 	}
 }

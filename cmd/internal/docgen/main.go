@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/cli"
+	"tape/cmd/internal/stdio"
 )
 
 func main() {
@@ -30,7 +31,7 @@ func main() {
 }
 
 func generate(dir string) error {
-	root := cli.Root(&cli.App{Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now, Getenv: func(string) string { return "" }})
+	root := cli.Root(&cli.App{Streams: stdio.Streams{Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now, Getenv: func(string) string { return "" }}})
 	root.InitDefaultHelpCmd()
 	files := map[string][]byte{}
 	if err := completions(root, files); err != nil {

@@ -6,6 +6,7 @@ package display
 import (
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -103,6 +104,9 @@ func Width(s string) int {
 	}
 	return n
 }
+
+// Quoted is a name in a sentence.
+func Quoted(name string) string { return Truncate(strconv.Quote(name), 80) }
 
 // Truncate shortens a line to a number of cells; 0 leaves it as it is.
 func Truncate(s string, cells int) string {

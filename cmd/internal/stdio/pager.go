@@ -1,4 +1,4 @@
-package cli
+package stdio
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tape/internal/show/display"
+	"tape/internal/store/layout"
 )
 
 type pager struct {
@@ -28,7 +29,7 @@ func (p *pager) close() error {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(waited, &exit) && (exit.ExitCode() == 126 || exit.ExitCode() == 127):
-		return &cliError{msg: fmt.Sprintf("the pager %s cannot be run", quoted(p.name)), hint: pagerHint}
+		return &layout.Error{Msg: fmt.Sprintf("the pager %s cannot be run", display.Quoted(p.name)), Way: layout.Words(pagerHint)}
 	case waited != nil && exit == nil && err == nil:
 		return waited
 	}
@@ -37,17 +38,17 @@ func (p *pager) close() error {
 
 const pagerHint = "set TAPE_PAGER or PAGER to a program that is there, or give --no-pager"
 
-// page sends what follows through a pager, as git does, when results go to a terminal.
-func (a *App) page() {
-	if a.json || a.noPager || a.pager != nil || !a.screen().out {
+// Page sends what follows through a pager, as git does, when results go to a terminal.
+func (s *Streams) Page() {
+	if s.JSON || s.NoPager || s.pager != nil || !s.Screen().Out {
 		return
 	}
-	name := a.pagerName()
+	name := s.pagerName()
 	cmd := pagerCommand(name)
 	if cmd == nil {
 		return
 	}
-	cmd.Stdout, cmd.Stderr = a.Stdout, a.Stderr
+	cmd.Stdout, cmd.Stderr = s.Stdout, s.Stderr
 	cmd.Env = os.Environ()
 	// Quit if all fits on one screen, show colours, and leave the screen as it is. Output is
 	// always UTF-8, which less does not know where no locale is set.
@@ -61,18 +62,18 @@ func (a *App) page() {
 		err = cmd.Start()
 	}
 	if err != nil { // output without paging is better than none
-		a.warn(fmt.Sprintf("the pager %s cannot be run: %v; %s", quoted(name), err, pagerHint))
+		s.Warn(fmt.Sprintf("the pager %s cannot be run: %v; %s", display.Quoted(name), err, pagerHint))
 		return
 	}
-	a.pager = &pager{name, cmd, in}
-	a.out.Reset(a.pager)
+	s.pager = &pager{name, cmd, in}
+	s.Out.Reset(s.pager)
 }
 
 // pagerName is what the user calls the pager; "" and cat are none.
-func (a *App) pagerName() string {
+func (s *Streams) pagerName() string {
 	for _, key := range []string{"TAPE_PAGER", "PAGER"} {
-		if _, set := os.LookupEnv(key); set || a.Getenv(key) != "" {
-			return a.Getenv(key)
+		if _, set := os.LookupEnv(key); set || s.Getenv(key) != "" {
+			return s.Getenv(key)
 		}
 	}
 	return "less"
@@ -96,9 +97,9 @@ func pagerCommand(name string) *exec.Cmd {
 	return exec.Command(words[0], words[1:]...)
 }
 
-// fit shortens a text on a screen to a number of cells. Who reads from a pipe gets all of it.
-func (a *App) fit(text string, cells int) string {
-	if a.width() == 0 {
+// Fit shortens a text on a screen to a number of cells. Who reads from a pipe gets all of it.
+func (s *Streams) Fit(text string, cells int) string {
+	if s.Width() == 0 {
 		return text
 	}
 	return display.Truncate(text, cells)

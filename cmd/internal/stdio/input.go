@@ -1,8 +1,9 @@
-package cli
+package stdio
 
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -17,8 +18,8 @@ type input func(p []byte) (int, error)
 // Read implements io.Reader. After the context has ended the buffer must not be used.
 func (in input) Read(p []byte) (int, error) { return in(p) }
 
-// newInput returns an input, and what ends its goroutine unless that still waits.
-func newInput(ctx context.Context, r io.Reader) (in input, end func()) {
+// NewInput returns an input, and what ends its goroutine unless that still waits.
+func NewInput(ctx context.Context, r io.Reader) (in input, end func()) {
 	type result struct {
 		n   int
 		err error
@@ -44,9 +45,9 @@ func newInput(ctx context.Context, r io.Reader) (in input, end func()) {
 	}, func() { close(ask) }
 }
 
-// readAll reads standard input to its end, refusing more than limit bytes; 0 is no limit.
-func (a *App) readAll(ctx context.Context, limit int) ([]byte, error) {
-	in, end := newInput(ctx, a.Stdin)
+// ReadAll reads standard input to its end, refusing more than limit bytes; 0 is no limit.
+func (s *Streams) ReadAll(ctx context.Context, limit int) ([]byte, error) {
+	in, end := NewInput(ctx, s.Stdin)
 	defer end()
 	var from io.Reader = in
 	if limit > 0 {
@@ -62,18 +63,19 @@ func (a *App) readAll(ctx context.Context, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// readText reads a text from standard input, as $(…) does: without line ends at its end.
-func (a *App) readText(ctx context.Context, limit int) (string, error) {
-	data, err := a.readAll(ctx, limit)
+// ReadText reads a text from standard input, as $(…) does: without line ends at its end.
+func (s *Streams) ReadText(ctx context.Context, limit int) (string, error) {
+	data, err := s.ReadAll(ctx, limit)
 	return strings.TrimRight(string(data), "\r\n"), err
 }
 
-func (a *App) canAsk() bool { return isTerminal(a.Stdin) && isTerminal(a.Stderr) }
+// CanAsk reports whether there is a terminal to ask on.
+func (s *Streams) CanAsk() bool { return IsTerminal(s.Stdin) && IsTerminal(s.Stderr) }
 
-// confirm asks on the terminal, and returns an error unless the answer is yes.
-func (a *App) confirm(ctx context.Context, format string, args ...any) error {
-	fmt.Fprintf(a.Stderr, format+" [y/N] ", args...)
-	in, end := newInput(ctx, a.Stdin)
+// Confirm asks on the terminal, and returns an error unless the answer is yes.
+func (s *Streams) Confirm(ctx context.Context, format string, args ...any) error {
+	fmt.Fprintf(s.Stderr, format+" [y/N] ", args...)
+	in, end := NewInput(ctx, s.Stdin)
 	defer end()
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if ctx.Err() != nil {
@@ -84,7 +86,7 @@ func (a *App) confirm(ctx context.Context, format string, args ...any) error {
 		return nil
 	}
 	if err != nil {
-		fmt.Fprintln(a.Stderr)
+		fmt.Fprintln(s.Stderr)
 	}
-	return &cliError{msg: "nothing was changed"}
+	return errors.New("nothing was changed")
 }

@@ -1,4 +1,4 @@
-package cli
+package stdio
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// runForwarding runs a command, hands it the signals that this program gets, and returns
+// RunForwarding runs a command, hands it the signals that this program gets, and returns
 // its exit code as a shell tells it.
-func runForwarding(cmd *exec.Cmd) (int, error) {
+func RunForwarding(cmd *exec.Cmd) (int, error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, forwarded()...)
 	defer signal.Stop(signals)

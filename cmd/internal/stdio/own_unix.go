@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package stdio
 
 import (
 	"os"
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownDescriptor gives f under another number: Go lets a reader that goes away kill a program
+// OwnDescriptor gives f under another number: Go lets a reader that goes away kill a program
 // that writes to 1 or 2, and elsewhere makes it an error of the write. To catch the signal
 // would cost a short command more.
-func ownDescriptor(f *os.File) *os.File {
+func OwnDescriptor(f *os.File) *os.File {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil { // it is closed
 		return f

@@ -1,4 +1,4 @@
-package cli
+package stdio
 
 import (
 	"bufio"
@@ -11,10 +11,10 @@ import (
 	"tape/internal/git/disk"
 )
 
-// replaceFile writes a file beside the one of that name and puts it in its place once
+// ReplaceFile writes a file beside the one of that name and puts it in its place once
 // it is complete and on the disk; then the name is durable, too. A link stays one, and its
 // target is replaced. What is there and is not a file, a pipe or a device, is written to.
-func replaceFile(d *disk.FS, name string, write func(io.Writer) error) (err error) {
+func ReplaceFile(d *disk.FS, name string, write func(io.Writer) error) (err error) {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}

@@ -1,0 +1,16 @@
+package cli
+
+import "tape/cmd/internal/stdio"
+
+// What commands write as JSON, and as lists.
+type (
+	object         = stdio.Object
+	member         = stdio.Member
+	listing[T any] = stdio.Listing[T]
+)
+
+func objects[T any](items []T, describe func(T) object) []object {
+	return stdio.Objects(items, describe)
+}
+func orNull[T comparable](value T) any { return stdio.OrNull(value) }
+func marshal(v any) []byte             { return stdio.Marshal(v) }

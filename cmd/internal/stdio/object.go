@@ -1,0 +1,89 @@
+package stdio
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strconv"
+
+	"tape/internal/text/jsonl"
+)
+
+// Object is a JSON object whose members keep their order. What a command writes with
+// --json is spelt out where its values are known.
+type Object []Member
+
+// Member is a name and a value, of which a list that is nil becomes an empty one.
+type Member = [2]any
+
+// MarshalJSON implements json.Marshaler.
+func (o Object) MarshalJSON() ([]byte, error) {
+	out := append(make([]byte, 0, 32*len(o)), '{')
+	for i, m := range o {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), m[0].(string)...), '"', ':')
+		switch v := m[1].(type) { // what lists are full of goes without the encoder
+		case nil:
+			out = append(out, "null"...)
+		case string:
+			out = jsonl.AppendString(out, v)
+		case int:
+			out = strconv.AppendInt(out, int64(v), 10)
+		case int64:
+			out = strconv.AppendInt(out, v, 10)
+		case bool:
+			out = strconv.AppendBool(out, v)
+		default:
+			if v := reflect.ValueOf(m[1]); v.Kind() == reflect.Slice && v.IsNil() && v.Type().Elem().Kind() != reflect.Uint8 {
+				out = append(out, '[', ']')
+			} else {
+				out = append(out, Marshal(m[1])...)
+			}
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// With adds a member, which is left out where it says nothing.
+func (o Object) With(name string, value any) Object {
+	if v := reflect.ValueOf(value); !v.IsValid() || v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 {
+		return o
+	}
+	return append(o, Member{name, value})
+}
+
+// Objects describes each of a list.
+func Objects[T any](items []T, describe func(T) Object) []Object {
+	out := make([]Object, len(items))
+	for i, item := range items {
+		out[i] = describe(item)
+	}
+	return out
+}
+
+// OrNull is nil for a value that says nothing, which JSON shows as null.
+func OrNull[T comparable](value T) any {
+	var nothing T
+	if value == nothing {
+		return nil
+	}
+	return value
+}
+
+// Marshal encodes without escaping what only HTML needs escaped.
+func Marshal(v any) []byte {
+	if o, ok := v.(Object); ok {
+		if out, err := o.MarshalJSON(); err == nil {
+			return out
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return []byte("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

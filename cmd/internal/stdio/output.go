@@ -1,0 +1,144 @@
+// Package stdio is what commands read and print: results and messages, for people or as JSON;
+// tables, the screen and its pager, progress, questions, and programs that take the terminal over.
+package stdio
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tape/internal/show/display"
+	"tape/internal/store/layout"
+)
+
+// Streams are the streams of one run of a program, and how it was asked to use them.
+type Streams struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+	Now    func() time.Time
+
+	JSON, Quiet, Verbose, NoPager bool // the global flags
+
+	Out   *bufio.Writer // of results
+	pager *pager
+	term  *terminal
+}
+
+// WriteError marks a failed write of results.
+type WriteError struct{ err error }
+
+func (e *WriteError) Error() string { return "write output: " + e.err.Error() }
+func (e *WriteError) Unwrap() error { return e.err }
+
+// Results marks failed writes as those of results.
+type Results struct{ io.Writer }
+
+func (w Results) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		err = &WriteError{err}
+	}
+	return n, err
+}
+
+// Printf writes to the results. Failed writes show at the next check or at the end.
+func (s *Streams) Printf(format string, args ...any) { fmt.Fprintf(s.Out, format, args...) }
+
+// Line writes a line of results.
+func (s *Streams) Line(text string) { _, _ = s.Out.WriteString(text + "\n") }
+
+// Written reports a failed write, so that a long listing ends when its reader does.
+func (s *Streams) Written() error {
+	if _, err := s.Out.Write(nil); err != nil {
+		return &WriteError{err}
+	}
+	return nil
+}
+
+// Say writes a line for people about what was done; --quiet drops it.
+func (s *Streams) Say(format string, args ...any) {
+	if !s.Quiet {
+		s.Printf(format+"\n", args...)
+	}
+}
+
+// WriteLine writes a line that is there as bytes.
+func (s *Streams) WriteLine(line []byte) error {
+	_, _ = s.Out.Write(line)
+	_ = s.Out.WriteByte('\n')
+	return s.Written()
+}
+
+// Emit writes a value as a line of JSON.
+func (s *Streams) Emit(v any) error { return s.WriteLine(Marshal(v)) }
+
+// Result writes a single result: as JSON, or as a sentence for people.
+func (s *Streams) Result(v any, format string, args ...any) error {
+	if s.JSON {
+		return s.Emit(v)
+	}
+	s.Say(format, args...)
+	return nil
+}
+
+// Flush writes out what waits, for somebody who is watching or who is asked something next.
+func (s *Streams) Flush() error {
+	if err := s.Out.Flush(); err != nil {
+		return &WriteError{err}
+	}
+	return nil
+}
+
+// Close writes out what waits, and waits until the user has left the pager.
+func (s *Streams) Close() error {
+	err := s.Out.Flush()
+	if s.pager != nil {
+		left := s.pager.close()
+		s.pager = nil
+		if own := (*layout.Error)(nil); errors.As(left, &own) {
+			return own
+		}
+		err = errors.Join(err, left)
+	}
+	if err != nil {
+		return &WriteError{err}
+	}
+	return nil
+}
+
+// Message writes one message to stderr, each of its lines with the prefix.
+func (s *Streams) Message(level, text string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		fmt.Fprintf(s.Stderr, "tape: %s: %s\n", level, display.Line(line))
+	}
+}
+
+// Warn tells about something that was found on the way and did not stop the command.
+func (s *Streams) Warn(text string) {
+	switch {
+	case s.Quiet:
+	case s.JSON:
+		fmt.Fprintf(s.Stderr, "%s\n", Marshal(Object{{"warning", Object{{"message", text}}}}))
+	default:
+		s.Message("warning", text)
+	}
+}
+
+// Tell adds a line for people on standard error, which a result on standard output has not.
+func (s *Streams) Tell(format string, args ...any) {
+	if !s.Quiet && !s.JSON {
+		fmt.Fprintf(s.Stderr, format+"\n", args...)
+	}
+}
+
+// Note tells what --verbose asks for.
+func (s *Streams) Note(format string, args ...any) {
+	if s.Verbose && !s.JSON {
+		s.Message("note", fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,65 @@
+package stdio
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	"tape/internal/show/display"
+)
+
+// Watched is standard error where somebody is there to watch it, else nil.
+func (s *Streams) Watched() io.Writer {
+	if s.Quiet || s.JSON || !IsTerminal(s.Stderr) {
+		return nil
+	}
+	return s.Stderr
+}
+
+const LabelCells = 50 // of what progress is about
+
+// Progress shows on a terminal how far a long piece of work is.
+type Progress struct {
+	mu    sync.Mutex
+	out   io.Writer // nil: nobody watches
+	label string
+	shown bool
+	last  int64
+}
+
+func (s *Streams) Progress(label string) *Progress {
+	return &Progress{out: s.Watched(), label: display.Truncate(display.Line(label), LabelCells)}
+}
+
+// at shows how far it is, once that is at least so much further than what is shown.
+func (p *Progress) at(place, step int64, format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.out == nil || place < p.last+step {
+		return
+	}
+	p.last, p.shown = place, true
+	fmt.Fprintf(p.out, format, args...)
+}
+
+func (p *Progress) Step(what string) { p.at(0, 0, "\r\x1b[K%s …", what) }
+
+// Part is called with how much of a size is done.
+func (p *Progress) Part(done, size int64) {
+	if size > 0 {
+		percent := done * 100 / size
+		p.at(percent, 1, "\r%s  %3d%% of %s", p.label, percent, display.Bytes(size))
+	}
+}
+
+// Count is called with how many entries are done, where their number is not known.
+func (p *Progress) Count(done int64) { p.at(done, 10_000, "\r%s  %s", p.label, display.Entries(done)) }
+
+func (p *Progress) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown {
+		p.shown = false
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,75 @@
+package stdio
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// terminal is what is known of the screen, found out when first asked.
+type terminal struct {
+	Out    bool // stdout is a terminal
+	colour bool
+	Width  int // 0: not a terminal
+}
+
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func (s *Streams) Screen() *terminal {
+	if s.term != nil {
+		return s.term
+	}
+	s.term = &terminal{Out: IsTerminal(s.Stdout)}
+	if s.term.Out {
+		s.term.colour = s.Getenv("NO_COLOR") == "" && s.Getenv("TERM") != "dumb"
+		s.term.Width = 80
+		if n, err := strconv.Atoi(s.Getenv("COLUMNS")); err == nil && n > 0 {
+			s.term.Width = n
+		} else if w, _, err := term.GetSize(int(s.Stdout.(*os.File).Fd())); err == nil && w > 0 {
+			s.term.Width = w
+		}
+	}
+	return s.term
+}
+
+// Width is the width of the screen in cells, 0 when there is none.
+func (s *Streams) Width() int { return s.Screen().Width }
+
+// Styles, as SGR parameters.
+const (
+	Bold   = "1"
+	Dim    = "2"
+	Red    = "31"
+	Green  = "32"
+	Yellow = "33"
+	Blue   = "34"
+	Purple = "35"
+	Cyan   = "36"
+)
+
+func (s *Streams) Style(sgr, text string) string {
+	if text == "" || sgr == "" || !s.Screen().colour {
+		return text
+	}
+	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
+}
+
+// Marked colours a line that begins at a place of the text that the marks are of: what is
+// marked in one style, the rest in another.
+func (s *Streams) Marked(line string, at int, marks [][2]int, rest, mark string) string {
+	var out strings.Builder
+	end := 0
+	for _, m := range marks {
+		from, to := max(m[0]-at, end), min(m[1]-at, len(line))
+		if from < to {
+			out.WriteString(s.Style(rest, line[end:from]) + s.Style(mark, line[from:to]))
+			end = to
+		}
+	}
+	return out.String() + s.Style(rest, line[end:])
+}

@@ -1,0 +1,133 @@
+package stdio
+
+import (
+	"fmt"
+	"strings"
+
+	"tape/internal/show/display"
+)
+
+// Listing shows things of one kind: an object a line with --json, a table for people.
+type Listing[T any] struct {
+	Head   []string // of the table, see newTable
+	None   string   // what is said where there is nothing
+	Paged  bool     // it may be long
+	Object func(T) Object
+	Row    func(item T, add func(cells ...any))
+}
+
+// Show lists what a call returns, or returns its error.
+func (l Listing[T]) Show(s *Streams, items []T, err error) error {
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		for _, item := range items {
+			if err := s.Emit(l.Object(item)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(items) == 0 && l.None != "" {
+		s.Say("%s", l.None)
+		return nil
+	}
+	if l.Paged {
+		s.Page()
+	}
+	table := NewTable(l.Head...)
+	for _, item := range items {
+		l.Row(item, table.Add)
+	}
+	table.Write(s)
+	return nil
+}
+
+// Table aligns columns by their width on screen. Cells are made safe to show.
+type Table struct {
+	head  []string
+	right []bool // columns of numbers
+	wide  int    // the column that takes what the screen leaves; -1: none
+	rows  [][]string
+}
+
+func NewTable(head ...string) *Table {
+	t := &Table{right: make([]bool, len(head)), wide: -1}
+	for i, h := range head {
+		if strings.HasPrefix(h, "~") {
+			t.wide, h = i, h[1:]
+		}
+		if t.right[i] = strings.HasPrefix(h, ">"); t.right[i] {
+			h = h[1:]
+		}
+		t.head = append(t.head, h)
+	}
+	return t
+}
+
+func (t *Table) Add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = display.Line(fmt.Sprint(cell))
+	}
+	t.rows = append(t.rows, row)
+}
+
+// maxCell bounds the width of a column, in cells: a name can have 4 KB.
+const MaxCell = 48
+
+// Write prints the table; the last column may be as long as the line.
+func (t *Table) Write(s *Streams) {
+	width := make([]int, len(t.head))
+	last := len(t.head) - 1
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, cell := range row {
+			cells := display.Width(cell)
+			if i < last && i != t.wide {
+				row[i] = s.Fit(cell, MaxCell)
+				cells = min(cells, MaxCell)
+			}
+			width[i] = max(width[i], cells)
+		}
+	}
+	if t.wide >= 0 && s.Width() > 0 {
+		const least = 12
+		left := s.Width() + width[t.wide]
+		for _, cells := range width {
+			left -= cells
+		}
+		width[t.wide] = min(width[t.wide], max(least, left-len("  ")*last))
+	}
+	line := func(row []string) string {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			switch cell = s.Fit(cell, width[i]); {
+			case t.right[i]:
+				cells[i] = strings.Repeat(" ", max(0, width[i]-display.Width(cell))) + cell
+			case i < last:
+				cells[i] = display.Pad(cell, width[i])
+			default:
+				cells[i] = cell
+			}
+		}
+		return strings.TrimRight(display.Truncate(strings.Join(cells, "  "), s.Width()), " ")
+	}
+	if strings.Join(t.head, "") != "" {
+		s.Line(s.Style(Dim, line(t.head)))
+	}
+	for _, row := range t.rows {
+		s.Line(line(row))
+	}
+}
+
+func (s *Streams) Fields(pairs ...any) {
+	width := 0
+	for i := 0; i < len(pairs); i += 2 {
+		width = max(width, display.Width(pairs[i].(string)))
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name := pairs[i].(string)
+		s.Printf("%s%s  %s\n", s.Style(Dim, name), display.Pad("", width-display.Width(name)), display.Line(fmt.Sprint(pairs[i+1])))
+	}
+}
