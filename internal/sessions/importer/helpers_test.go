@@ -17,8 +17,6 @@ var (
 	imp       = formattest.Importer{Read: Read, Describe: Describe, Detect: Detect}
 	read      = imp.Items
 	grows     = imp.Grows
-	want      = formattest.Want
-	show      = formattest.Show
 	lines     = formattest.Lines
 	decode    = formattest.Decode
 	leaves    = formattest.Leaves

@@ -218,7 +218,7 @@ func Minus(a, b []string) []string {
 	return out
 }
 
-// Fuzz: any input gives valid drafts, no key twice, and nothing the second
+// Fuzz checks that any input gives valid drafts, no key twice, and nothing the second
 // time.
 func (x Importer) Fuzz(f *testing.F, format string, sample []string) {
 	f.Add(Lines(sample...))
