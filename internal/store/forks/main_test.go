@@ -5,4 +5,4 @@ import (
 	"testing"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+func TestMain(m *testing.M) { testkit.Main(m, nil, runRacer) }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/join"
@@ -65,12 +64,6 @@ func forkStep(ctx context.Context, t *repo.Tape, what, arg string) error {
 	case "fork-continue":
 		_, err := join.ContinueMerge(ctx, storetest.InnerTape(t))
 		return err
-	case "fork-race":
-		steps, err := strconv.Atoi(arg)
-		if err != nil {
-			return err
-		}
-		return raceSteps(ctx, t, steps)
 	case "fork-read":
 		_, err := storetest.Collect(ctx, t, repo.Query{})
 		return err

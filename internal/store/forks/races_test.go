@@ -1,6 +1,4 @@
-package join_test
-
-//tape:race: processes and goroutines fork, merge and read side by side
+package forks_test
 
 import (
 	"context"
@@ -10,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"tape/internal/store/join"
@@ -20,6 +19,29 @@ import (
 	"testing"
 	"time"
 )
+
+// runRacer is a process of TestSoakForkRaces; its mode is how many steps it does.
+func runRacer(mode string) {
+	err := func() error {
+		steps, err := strconv.Atoi(mode)
+		if err != nil {
+			return err
+		}
+		s, err := repo.Open(context.Background(), os.Getenv(storetest.HelperDir), nil)
+		if err != nil {
+			return err
+		}
+		m, err := s.Tape(context.Background(), "main")
+		if err != nil {
+			return err
+		}
+		return raceSteps(context.Background(), m, steps)
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "helper:", err)
+		fmt.Fprintln(os.Stdout, "failed")
+	}
+}
 
 // raceSteps has one process work on the tape and on forks of it that others work on, too.
 // Forks called k… are merged, those called d… are discarded. Each line that it prints
@@ -85,7 +107,7 @@ func TestSoakForkRaces(t *testing.T) {
 	}
 	var all []*storetest.Process
 	for range 5 {
-		all = append(all, storetest.Start(t, s.Dir(), fmt.Sprintf("fork-race main\n%d", testkit.Size(15, 400)), 1))
+		all = append(all, storetest.Start(t, s.Dir(), fmt.Sprint(testkit.Size(15, 400)), 1))
 	}
 	where := map[string]string{}
 	for _, p := range all {
