@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"tape/cmd/internal/hints"
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/workspace"
@@ -138,7 +139,7 @@ func (e *each) answer(line int, id int64, err error) error {
 		return e.o.Emit(object{{"error", describeError(err)}})
 	}
 	e.o.Message("error", err.Error())
-	if hint := hintOf(err); hint != "" {
+	if hint := hints.Of(err); hint != "" {
 		e.o.Message("hint", hint)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"tape/cmd/internal/hints"
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -89,7 +90,7 @@ func (s *stream) next() ([]byte, error) {
 // reject notes a bad line, or makes it the end of a stream of all or none.
 func (s *stream) reject(line int64, err error) error {
 	if !s.o.partial {
-		hint := hintOf(err)
+		hint := hints.Of(err)
 		if hint == "" {
 			hint = "nothing was appended; --partial keeps the good lines"
 		}

@@ -292,27 +292,13 @@ func (a *App) brief(of string, e repo.Entry) {
 	a.Line(a.Style(stdio.Dim, of) + a.Style(stdio.Yellow, id) + " " + a.Style(colour, kind) + " " + text)
 }
 
+// label is the kind of an entry as it is shown, and its colour.
 func label(e repo.Entry) (text, colour string) {
-	switch e.Kind {
-	case repo.KindMessage:
-		role := e.Role()
-		switch role {
-		case "":
-			return e.Kind, ""
-		case "user":
-			colour = stdio.Green
-		case "assistant":
-			colour = stdio.Cyan
-		}
-		return e.Kind + "/" + role, colour
-	case repo.KindToolCall, repo.KindToolResult:
-		return e.Kind, stdio.Blue
-	case repo.KindAnchor:
-		return e.Kind, stdio.Yellow
-	case repo.KindError:
-		return e.Kind, stdio.Red
-	case repo.KindSystem:
-		return e.Kind, stdio.Purple
+	colour, known := map[string]string{repo.KindMessage: "", repo.KindMessage + "/user": stdio.Green, repo.KindMessage + "/assistant": stdio.Cyan,
+		repo.KindToolCall: stdio.Blue, repo.KindToolResult: stdio.Blue, repo.KindAnchor: stdio.Yellow, repo.KindError: stdio.Red,
+		repo.KindSystem: stdio.Purple}[display.Kind(e)]
+	if !known && e.Kind != repo.KindMessage {
+		colour = stdio.Dim
 	}
-	return e.Kind, stdio.Dim
+	return display.Kind(e), colour
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/hints"
 	"tape/cmd/internal/stdio"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -83,7 +84,7 @@ func usagef(format string, args ...any) error {
 
 // describeError is an error for programs.
 func describeError(err error) object {
-	return object{{"code", codeOf(err).name}, {"message", err.Error()}, {"hint", hintOf(err)}}
+	return object{{"code", codeOf(err).name}, {"message", err.Error()}, {"hint", hints.Of(err)}}
 }
 
 // exited is an exit code without a word; nil for 0.
@@ -99,7 +100,7 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	if errors.As(err, &own) && own.exit != 0 && own.msg == "" {
 		return own.exit
 	}
-	code, hint, msg := codeOf(err), hintOf(err), err.Error()
+	code, hint, msg := codeOf(err), hints.Of(err), err.Error()
 	if hint == "" && own != nil && own.usage && cmd != nil {
 		hint = "usage: " + cmd.UseLine() + "\n" + cmd.CommandPath() + " --help says more"
 	}

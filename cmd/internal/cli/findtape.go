@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/hints"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/catalog"
 	"tape/internal/store/layout"
@@ -93,7 +94,7 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 		}
 		if t := a.tapeOrFork(ctx, h.Args[0]); h.Kind == layout.NamePhase && t != nil {
 			return &cliError{class: repo.ErrNotFound, cause: err, msg: err.Error(),
-				hint: "that is a tape: tape log --tape " + shellWord(t.Name()) + " shows it\n" + hintOf(err)}
+				hint: "that is a tape: tape log --tape " + shellWord(t.Name()) + " shows it\n" + hints.Of(err)}
 		}
 		names := a.namesFor(ctx, h.Kind)
 		meant := forksCalled(h.Args[0], names)
@@ -102,7 +103,7 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 		}
 		if len(meant) > 0 {
 			return &cliError{class: repo.ErrNotFound, cause: err, msg: err.Error(),
-				hint: didYouMean(meant) + "\n" + hintOf(err)}
+				hint: didYouMean(meant) + "\n" + hints.Of(err)}
 		}
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/hints"
 	"tape/hooks/githooks"
 	"tape/index"
 	"tape/internal/sessions/agents"
@@ -98,7 +99,7 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	if name == "pre-push" {
 		store, err := a.hookStore(ctx, at)
 		if err != nil { // what cannot be looked through is not sent
-			return layout.Conflict(hintOf(err), "not pushed: %v", err)
+			return layout.Conflict(hints.Of(err), "not pushed: %v", err)
 		}
 		return at.PrePush(ctx, store, cmp.Or(first(args), "the remote"), a.Stdin)
 	}

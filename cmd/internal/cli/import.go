@@ -192,7 +192,7 @@ func leaveEmpty(ctx context.Context, store *repo.Store, tapes []string) (string,
 		if err != nil {
 			return "", err
 		}
-		if at, ok := parseStored(s.Updated); ok && s.Entries > 1 && !at.Before(last) {
+		if at, ok := display.ParseStored(s.Updated); ok && s.Entries > 1 && !at.Before(last) {
 			newest, last = name, at
 		}
 	}

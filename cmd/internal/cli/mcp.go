@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/hints"
 	"tape/repo"
 )
 
@@ -45,7 +46,7 @@ The workspace is that of the current directory, and may be made later.`,
 		RunE: a.hosted(func(ctx context.Context, host Host) error {
 			version, _ := a.build()
 			return host.MCP(ctx, MCPOptions{In: a.Stdin, Out: a.Stdout, Open: a.openAnew, Tape: a.wantedTape(), Write: write,
-				Hint: hintText, Version: version})
+				Hint: hints.Text, Version: version})
 		}),
 	}
 	cmd.Flags().BoolVar(&write, "write", false, "offer tools that write, too")

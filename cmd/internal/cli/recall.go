@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -83,7 +84,7 @@ func lastHandoff(ctx context.Context, store *repo.Store) (tape string, last repo
 		}
 		for _, p := range slices.Backward(phases) {
 			if p.Summary() != "" {
-				at, _ := parseStored(p.Date)
+				at, _ := display.ParseStored(p.Date)
 				if tape == "" || at.After(newest) {
 					tape, last, newest = t.Name(), p, at
 				}

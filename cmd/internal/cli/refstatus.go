@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/cmd/internal/hints"
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -88,17 +89,17 @@ func rejected(list []repo.RefStatus) error {
 		return nil
 	}
 	const most = 20
-	var lines, hints []string
+	var lines, ways []string
 	for _, s := range list[:min(len(list), most)] {
 		lines = append(lines, quoted(refName(s))+" was rejected: "+s.Err.Error())
-		if hint := hintOf(s.Err); hint != "" && !slices.Contains(hints, hint) {
-			hints = append(hints, hint)
+		if hint := hints.Of(s.Err); hint != "" && !slices.Contains(ways, hint) {
+			ways = append(ways, hint)
 		}
 	}
 	if n := len(list) - most; n > 0 {
 		lines = append(lines, "and "+display.Count(n, "other", "others"))
 	}
-	out := &cliError{class: repo.ErrConflict, msg: strings.Join(lines, "\n"), hint: strings.Join(hints, "\n")}
+	out := &cliError{class: repo.ErrConflict, msg: strings.Join(lines, "\n"), hint: strings.Join(ways, "\n")}
 	var rewritten *repo.RewrittenError
 	if len(list) == 1 && errors.As(list[0].Err, &rewritten) {
 		out.cause = rewritten

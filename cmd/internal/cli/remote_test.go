@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"tape/internal/store/outgoing"
 	"testing"
+
+	"tape/internal/store/outgoing"
 
 	"tape/internal/git/transport"
 	"tape/internal/testkit"

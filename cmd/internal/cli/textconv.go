@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/show/textconv"
 	"tape/internal/store/layout"
 )
 
@@ -37,7 +38,7 @@ func (a *App) runTextconv(ctx context.Context, name string) error {
 		return err
 	}
 	// At once: who falls back to the raw file when this fails must not have half of it.
-	_, _ = a.Out.Write(textconv(raw))
+	_, _ = a.Out.Write(textconv.File(raw))
 	return a.Written()
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/hints"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -59,7 +60,7 @@ func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remo
 }
 
 func explainRemote(err error) error {
-	if err == nil || hintOf(err) != "" {
+	if err == nil || hints.Of(err) != "" {
 		return err
 	}
 	out := &cliError{msg: err.Error(), cause: err}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/hints"
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/audit"
@@ -69,7 +70,7 @@ func (o *verifyOptions) run(ctx context.Context, store *repo.Store, _ []string) 
 		out.hint = cmp.Or(out.hint, p.Fix)
 	}
 	if len(report.Damage) > 0 && !o.repair {
-		out.hint = hintText(layout.Hint{Kind: layout.RepairTape})
+		out.hint = hints.Text(layout.Hint{Kind: layout.RepairTape})
 	}
 	return out
 }
@@ -99,7 +100,7 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 	for _, m := range mended {
 		switch {
 		case m.Err != nil:
-			o.Warn(strings.TrimSuffix(fmt.Sprintf("%s was not repaired: %v; %s", m.Tape, m.Err, hintOf(m.Err)), "; "))
+			o.Warn(strings.TrimSuffix(fmt.Sprintf("%s was not repaired: %v; %s", m.Tape, m.Err, hints.Of(m.Err)), "; "))
 		case m.Kept != "":
 			o.Warn(fmt.Sprintf("%s was repaired; the files as they were are in %s", m.Tape, m.Kept))
 		default:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/hints"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
@@ -208,7 +209,7 @@ func (a *App) takeAlong(cause error) (string, error) {
 		}
 		if len(found) > 0 && at == here {
 			cause = &cliError{class: repo.ErrNotFound, cause: cause, msg: cause.Error(),
-				hint: "if the project was moved here: tape workspaces link " + shellWord(workspace.ProjectOf(found[0]).Dir) + " .\n" + hintOf(cause)}
+				hint: "if the project was moved here: tape workspaces link " + shellWord(workspace.ProjectOf(found[0]).Dir) + " .\n" + hints.Of(cause)}
 		}
 		if at == filepath.Dir(at) {
 			return "", cause

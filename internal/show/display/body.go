@@ -15,6 +15,14 @@ const (
 	argsCells   = 100 // arguments of a call, on one line
 )
 
+// Kind is an entry's kind, and of a message the role, too.
+func Kind(e layout.Entry) string {
+	if role := e.Role(); role != "" && e.Kind == layout.KindMessage {
+		return e.Kind + "/" + role
+	}
+	return e.Kind
+}
+
 // Body is the text of an entry, safe to show, in lines; there is at least one. What machines
 // say to each other is shortened.
 func Body(e layout.Entry) []string { return bodyOf(e, amount{argsCells, 2 * argsCells, resultLines}) }

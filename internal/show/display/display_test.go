@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -94,4 +95,21 @@ func FuzzShown(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAgo(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for date, want := range map[string]string{
+		"2026-11-20T11:59:30.5+00:00": "just now",
+		"2026-11-20T11:58:59Z":        "1 minute ago",
+		"2026-11-20T10:00:00+01:00":   "3 hours ago",
+		"2026-11-18T12:00:00":         "2 days ago",
+		"2026-10-01":                  "2026-10-01",
+		"2026-12-24T18:00:00Z":        "2026-12-24 18:00",
+		"\x1bwhen":                    `\x1bwhen`,
+	} {
+		if got := Ago(now, date, time.DateOnly); got != want {
+			t.Errorf("%q is %q, not %q", date, got, want)
+		}
+	}
 }

@@ -47,3 +47,56 @@ func Took(d time.Duration) string {
 	}
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
+
+// Ago says when something happened as people say it, and in a layout of dates when that is long gone. Text
+// that is no date is shown as it stands.
+func Ago(now time.Time, date, layout string) string {
+	t, ok := ParseStored(date)
+	if !ok {
+		return Line(date)
+	}
+	t = t.In(now.Location())
+	switch d := now.Sub(t); {
+	case d < -time.Minute:
+		return t.Format(Minute)
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return Count(int(d/time.Minute), "minute", "minutes") + " ago"
+	case d < 24*time.Hour:
+		return Count(int(d/time.Hour), "hour", "hours") + " ago"
+	case d < 14*24*time.Hour:
+		return Count(int(d/(24*time.Hour)), "day", "days") + " ago"
+	default:
+		return t.Format(layout)
+	}
+}
+
+// Briefly is Ago in a few cells, for lists.
+func Briefly(now, t time.Time) string {
+	t = t.In(now.Location())
+	switch d := now.Sub(t); {
+	case t.IsZero():
+		return "unknown"
+	case d < -time.Minute || d >= 14*24*time.Hour:
+		return t.Format(time.DateOnly)
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", d/time.Minute)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh ago", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd ago", d/(24*time.Hour))
+	}
+}
+
+// ParseStored reads the date of an entry.
+func ParseStored(date string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
+		if t, err := time.Parse(layout, date); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}

@@ -1,4 +1,5 @@
-package cli
+// Package textconv shows files of phases as git diff shows them.
+package textconv
 
 import (
 	"bytes"
@@ -9,8 +10,8 @@ import (
 	"time"
 
 	"tape/internal/show/display"
+	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
-	"tape/repo"
 )
 
 // The form of an entry in a diff. It depends on nothing but the stored line.
@@ -26,18 +27,18 @@ const (
 // machines say to each other has lines without end.
 func diffLimit(kind string) int {
 	switch kind {
-	case repo.KindMessage, repo.KindSystem, repo.KindAnchor:
+	case layout.KindMessage, layout.KindSystem, layout.KindAnchor:
 		return 0
-	case repo.KindToolCall:
+	case layout.KindToolCall:
 		return diffText // a call is a line
 	}
 	return 3 * diffText
 }
 
-// textconv renders the lines of a file. Each line is rendered by itself, and a blank
+// File renders the lines of a file. Each line is rendered by itself, and a blank
 // line goes between two, so that lines added to a file only add to its rendering. Where
 // the file's last line has no newline, neither has the rendering: git then says so.
-func textconv(raw []byte) []byte {
+func File(raw []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(raw)+len(raw)/8))
 	first := true
 	for line := range bytes.Lines(raw) {
@@ -61,9 +62,8 @@ func diffLine(out *bytes.Buffer, line []byte) {
 		out.WriteString(display.Safe(string(line), "\t"))
 		return
 	}
-	e := repo.Entry{ID: stored.ID, Kind: stored.Kind, Payload: stored.Payload, Date: stored.Date}
-	kind, _ := label(e)
-	fmt.Fprintf(out, "@%d %s  %s  %s", e.ID, display.Truncate(display.Line(kind), diffKind), diffDate(e.Date), checksum(line))
+	e := layout.Entry{ID: stored.ID, Kind: stored.Kind, Payload: stored.Payload, Date: stored.Date}
+	fmt.Fprintf(out, "@%d %s  %s  %s", e.ID, display.Truncate(display.Line(display.Kind(e)), diffKind), diffDate(e.Date), checksum(line))
 	limit := diffLimit(e.Kind)
 	for _, text := range display.Body(e) {
 		text = strings.ReplaceAll(strings.TrimRight(text, " \t"), "\t", "    ")
@@ -81,7 +81,7 @@ func diffLine(out *bytes.Buffer, line []byte) {
 
 // diffDate is a date in UTC, to the second; the checksum tells the rest.
 func diffDate(date string) string {
-	t, ok := parseStored(date)
+	t, ok := display.ParseStored(date)
 	switch {
 	case ok:
 		return t.In(time.UTC).Format(diffTime)

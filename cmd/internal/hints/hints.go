@@ -1,4 +1,5 @@
-package cli
+// Package hints words the hints of errors with the names of commands.
+package hints
 
 import (
 	"fmt"
@@ -7,59 +8,58 @@ import (
 	"strings"
 
 	"tape/internal/store/layout"
-	"tape/repo"
 )
 
-// hintOf is what an error knows to do about it, "" if nothing.
-func hintOf(err error) string {
+// Of is what an error knows to do about it, "" if nothing.
+func Of(err error) string {
 	var lines []string
-	for _, h := range repo.Hints(err) {
-		lines = append(lines, hintText(h))
+	for _, h := range layout.Hints(err) {
+		lines = append(lines, Text(h))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// hintText words a hint with the names of commands. Arguments are quoted for the shell.
-func hintText(h repo.Hint) string {
-	words, args := hintWords()[h.Kind], h.Args
+// Text words a hint with the names of commands. Arguments are quoted for the shell.
+func Text(h layout.Hint) string {
+	text, args := words()[h.Kind], h.Args
 	switch h.Kind {
 	case "":
 		return h.Text
 	case layout.ListTapes:
 		if _, err := strconv.ParseUint(args[0], 10, 64); err == nil { // meant as a number in the list
-			words, _, _ = strings.Cut(words, ";")
+			text, _, _ = strings.Cut(text, ";")
 		}
 	case layout.CloseForks:
 		if len(args) == 0 {
-			words, _, _ = strings.Cut(words, ":")
+			text, _, _ = strings.Cut(text, ":")
 		}
 	case layout.PullThenPush:
 		if args[0] == layout.DefaultRemote {
-			words = strings.Replace(words, " {1}", "", 1)
+			text = strings.Replace(text, " {1}", "", 1)
 		}
 	case layout.PurgeOrAllow:
 		if args[1] == "" {
-			words = strings.Replace(words, " --tape {2}", "", 1)
+			text = strings.Replace(text, " --tape {2}", "", 1)
 		}
 		if args[2] == "" {
-			words, _, _ = strings.Cut(words, "; tapes without secrets")
+			text, _, _ = strings.Cut(text, "; tapes without secrets")
 		}
 	case layout.PurgeInClone:
 		what := slices.Clone(args[3:])
 		if what[0] != "" {
 			what[0] += " --whole"
 		}
-		words = strings.Replace(words, "{4}", strings.TrimSpace(strings.Join(what, " --fingerprint ")), 1)
+		text = strings.Replace(text, "{4}", strings.TrimSpace(strings.Join(what, " --fingerprint ")), 1)
 	}
 	var pairs []string
 	for i, arg := range args {
 		pairs = append(pairs, fmt.Sprintf("{%d}", i+1), layout.ShellWord(arg))
 	}
-	return strings.NewReplacer(pairs...).Replace(words)
+	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// hintWords are the words of each kind; {1} is the first argument.
-func hintWords() map[layout.HintKind]string {
+// words are the words of each kind; {1} is the first argument.
+func words() map[layout.HintKind]string {
 	return map[layout.HintKind]string{
 		layout.AddRemote:          "tape remote add {1} URL names one; tape remote list lists them",
 		layout.AddRemoteThere:     "name another folder, or add the remote to the workspace that is there: tape remote add",
