@@ -135,10 +135,20 @@ func (c FaultCase) Template(t *testing.T) *Template {
 	return tm
 }
 
-// putBack makes the workspace what it was before the change.
+// putBack makes the workspace what it was before the change. Its .git folder stays the same one,
+// by which it is known as the user's own.
 func (tm *Template) putBack(t *testing.T) {
 	t.Helper()
-	Must(t, os.RemoveAll(tm.dir))
+	git := filepath.Join(tm.dir, layout.GitDirName)
+	for _, dir := range []string{tm.dir, git} {
+		all, err := os.ReadDir(dir)
+		Must(t, err)
+		for _, e := range all {
+			if path := filepath.Join(dir, e.Name()); path != git {
+				Must(t, os.RemoveAll(path))
+			}
+		}
+	}
 	CopyTree(t, tm.saved, tm.dir)
 }
 
