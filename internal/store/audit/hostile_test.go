@@ -20,10 +20,13 @@ import (
 // remoteNamespace is where the tests fetch to.
 const remoteNamespace = "refs/tape/remotes/evil/"
 
+// Whatever a remote makes up: what is wrong with it is found and told, and a workspace that pulls it
+// or is cloned from it has only what is good of it. Where it had something before, that is as it was.
 func TestHostileRemotes(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
-	every := testkit.Size(4, 1) // TestHostilePull fetches each
+	knows := clonedWorkspace(t, good)
+	every := testkit.Size(4, 1) // a pull fetches each
 	first := testkit.Random(t).IntN(every)
 	for i, k := range hostile.Cases() {
 		t.Run(k.Name, func(t *testing.T) {
@@ -31,10 +34,16 @@ func TestHostileRemotes(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "evil.git")
 			k.Build(t, dir, good)
 			t.Run("as it is", func(t *testing.T) { checkCase(t, k, seen(t, dir), hostile.Refs(t, dir), hostile.Refs(t, good)) })
-			if k.Unsent || i%every != first {
+			if k.Unsent {
 				return
 			}
-			t.Run("fetched", func(t *testing.T) { fetchCase(t, k, good, dir) })
+			if i%every == first {
+				t.Run("fetched", func(t *testing.T) { fetchCase(t, k, good, dir) })
+			}
+			t.Run("pull", func(t *testing.T) { pullCase(t, k, dir, knows) })
+			if !k.OnlyThen {
+				t.Run("clone", func(t *testing.T) { cloneCase(t, k, dir) })
+			}
 		})
 	}
 }

@@ -17,28 +17,6 @@ import (
 	"testing"
 )
 
-// Whatever a remote makes up, a workspace that pulls it or is cloned from it has only
-// what is good of it, and where it had something before, that is as it was.
-func TestHostilePull(t *testing.T) {
-	t.Parallel()
-	good := storetest.HealthyRemote(t)
-	knows := clonedWorkspace(t, good)
-	for _, k := range hostile.Cases() {
-		if k.Unsent {
-			continue
-		}
-		t.Run(k.Name, func(t *testing.T) {
-			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "evil.git")
-			k.Build(t, dir, good)
-			t.Run("pull", func(t *testing.T) { pullCase(t, k, dir, knows) })
-			if !k.OnlyThen {
-				t.Run("clone", func(t *testing.T) { cloneCase(t, k, dir) })
-			}
-		})
-	}
-}
-
 // clonedWorkspace has the tapes and the fork of a remote, and entries of its own.
 func clonedWorkspace(t testing.TB, remote string) string {
 	t.Helper()
