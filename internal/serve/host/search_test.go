@@ -61,6 +61,8 @@ func TestSearchFilters(t *testing.T) {
 		`&filters={"kinds":["tool_result"]}`:                               "tool_result needle in line 7",
 		`&filters={"conversation_id":"c","kinds":["message"]}`:             "message which needle?",
 		`&filters={"authors":["nobody"]}`:                                  "",
+		`&filters={"authors":["TESTER"],"kinds":["tool_result"]}`:          "tool_result needle in line 7",
+		`&filters={"authors":["@"]}`:                                       "", // who began the tape is not the run's business
 		"&event_types=artifact.added&include_artifacts=false":              "",
 		`&event_types=artifact.added&filters={"include_artifacts":false}`:  "",
 	} {
@@ -96,6 +98,10 @@ func TestSearchFilters(t *testing.T) {
 	a.fails(404, "not_found", "GET", "/history/search?q=needle&filters="+url.QueryEscape(`{"conversation_id":"other"}`), nil)
 	p.fails(422, "invalid_argument", "GET", "/history/search?q=needle&conversation_id=c&filters="+url.QueryEscape(`{"conversation_id":"other"}`), nil)
 	p.fails(422, "invalid_argument", "GET", "/history/search?q=needle&conversation_id=c&filters="+url.QueryEscape(`{"since":"soon"}`), nil)
+	var all api.Hits
+	if p.want(200, "GET", "/history/search?q=needle&conversation_id=c&filters="+url.QueryEscape(`{"authors":["@"]}`), nil, &all); len(all.Items) == 0 {
+		t.Error("the admin does not find what has the author of the tape")
+	}
 	limited := p.as(p.run(api.RunRequest{Conversation: "c", Scopes: []string{"history.search"}}).Token)
 	limited.fails(403, "forbidden", "GET", "/history/search?q=needle&event_types=message.delta", nil)
 }
