@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/acp"
 	"tape/internal/sessions/spool"
 )
 
@@ -62,7 +62,7 @@ func (a *App) acp(ctx context.Context, host Host, args []string) error {
 	}()
 	note := func(event, session, file, cwd string) error {
 		payload, err := json.Marshal(map[string]string{"session_id": session, "transcript_path": file, "cwd": cwd, "hook_event_name": event})
-		n := spool.Note{Agent: importer.ACP, At: a.Now(), Program: cmp.Or(a.Version, "dev"), Workspace: a.workspaceDir(), Project: cwd, Payload: payload}
+		n := spool.Note{Agent: acp.Format.Name, At: a.Now(), Program: cmp.Or(a.Version, "dev"), Workspace: a.workspaceDir(), Project: cwd, Payload: payload}
 		if err == nil {
 			err = spool.Add(nil, places, n)
 		}

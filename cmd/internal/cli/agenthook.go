@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"tape/hooks/githooks"
-	"tape/internal/sessions/agents"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
 	"tape/internal/store/workspace"
@@ -23,7 +23,7 @@ const maxPayload = 256 << 20 // bytes
 
 // agentHook keeps what an agent's hook was given, and leaves the rest to a process of its own.
 // Whatever happens, the agent is told nothing, but for what it has asked to recall.
-func (a *App) agentHook(ctx context.Context, agent string, args []string) {
+func (a *App) agentHook(ctx context.Context, f *record.Format, args []string) {
 	var payload json.RawMessage
 	// Some keep our input open: what counts is that a whole value is there.
 	if err := json.NewDecoder(io.LimitReader(a.Stdin, maxPayload)).Decode(&payload); err != nil {
@@ -33,17 +33,16 @@ func (a *App) agentHook(ctx context.Context, agent string, args []string) {
 	if err != nil {
 		return
 	}
-	n := spool.Note{Agent: agent, At: a.Now(), Program: cmp.Or(a.Version, "dev"), Payload: payload,
+	n := spool.Note{Agent: f.Name, At: a.Now(), Program: cmp.Or(a.Version, "dev"), Payload: payload,
 		Workspace: a.Getenv(repo.EnvWorkspace), Push: slices.Contains(args, "--push")}
-	if name := agents.ProjectVariable(agent); name != "" {
+	if name := f.Agent.ProjectVariable; name != "" {
 		n.Project = a.Getenv(name)
 	}
 	// If nothing can be written, the transcript has it: the next event catches up.
 	if err := spool.Add(nil, places, n); err == nil {
 		_ = startCatchingUp(places)
 	}
-	source := jsonl.GetString(payload, "source")
-	if agent == agents.ClaudeCode && slices.Contains(args, "--recall") && (source == "startup" || source == "clear") {
+	if slices.Contains(args, "--recall") && slices.Contains(f.Agent.Recall, jsonl.GetString(payload, "source")) {
 		a.recall(ctx, a.Stdout, cmp.Or(n.Project, jsonl.GetString(payload, "cwd")))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 	"tape/cmd/internal/hints"
 	"tape/hooks/githooks"
 	"tape/index"
-	"tape/internal/sessions/agents"
+	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
@@ -30,7 +29,7 @@ func newHookCmd(a *App) *cobra.Command {
 		Short: "Run a hook of git's or of an agent's",
 		Long: `Do what the hooks call that tape git install, tape init or tape record install has written.
 
-With the name of an agent, ` + strings.Join(agents.Names(), ", ") + `, keep what the agent
+With the name of an agent, ` + strings.Join(importer.All().WithHooks().Names(), ", ") + `, keep what the agent
 says on standard input, and let a process in the background read the session's transcript;
 tape record says more. Nothing is printed, and the exit code is always 0: an agent must not
 notice. With --push, the session's tape is pushed when the session ends. With --recall, a
@@ -61,8 +60,8 @@ Exit code 4 refuses. Nothing else is to keep git from going on, so a hook of you
 		Hidden: true,
 		Args:   takes(1, "NAME", "ARG…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if slices.Contains(agents.Names(), args[0]) {
-				a.agentHook(cmd.Context(), args[0], args[1:])
+			if f := importer.All().WithHooks().Find(args[0]); f != nil {
+				a.agentHook(cmd.Context(), f, args[1:])
 				return nil
 			}
 			return a.runHook(cmd.Context(), args[0], args[1:])

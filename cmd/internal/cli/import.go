@@ -34,14 +34,14 @@ type importOptions struct {
 
 func newImportCmd(a *App) *cobra.Command {
 	o := &importOptions{App: a}
-	formats := append(slices.Clone(importer.Formats), importer.Auto)
+	formats := append(importer.All().Names(), importer.Auto)
 	cmd := &cobra.Command{
 		Use:   "import [FORMAT] [FILE…]",
 		Short: "Import transcripts of other programs",
 		Long: `Import transcripts. FORMAT is one of ` + strings.Join(formats, ", ") + `; without
 it, the format of each file is recognized.
 
-Without FILE, import looks for the transcripts of this project where ` + strings.Join(importer.Agents, ", ") + `
+Without FILE, import looks for the transcripts of this project where ` + strings.Join(importer.All().WithFolders().Names(), ", ") + `
 keep them: sessions in this directory and below.
 
 Of a folder, every .jsonl and .json file in it and below is imported; - is standard
@@ -220,7 +220,7 @@ func (o *importOptions) open(ctx context.Context) importer.Opener {
 func importError(err error) error {
 	switch {
 	case errors.Is(err, importer.ErrUnknownFormat):
-		return layout.Invalid("name the format: "+strings.Join(importer.Formats, ", "), "%v", err)
+		return layout.Invalid("name the format: "+strings.Join(importer.All().Names(), ", "), "%v", err)
 	case errors.Is(err, importer.ErrNoName):
 		return layout.Invalid("name the tape: --tape NAME", "%v", err)
 	}

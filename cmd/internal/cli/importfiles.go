@@ -26,9 +26,9 @@ func (o *importOptions) discover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	agents := importer.Agents
+	agents := importer.All().WithFolders()
 	if o.format != importer.Auto {
-		agents = []string{o.format}
+		agents = importer.Formats{importer.All().Find(o.format)}
 	}
 	var found []string
 	for _, agent := range agents {
@@ -36,11 +36,11 @@ func (o *importOptions) discover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found = append(found, some(len(files), "transcript of "+agent, "transcripts of "+agent)...)
+		found = append(found, some(len(files), "transcript of "+agent.Name, "transcripts of "+agent.Name)...)
 		o.files = append(o.files, files...)
 	}
 	if len(found) == 0 {
-		return layout.NotFound("name the files: tape import FILE…", "no transcripts of sessions in %s by %s", quoted(project), strings.Join(agents, ", "))
+		return layout.NotFound("name the files: tape import FILE…", "no transcripts of sessions in %s by %s", quoted(project), strings.Join(agents.Names(), ", "))
 	}
 	o.Tell("found %s, of sessions in %s", strings.Join(found, ", "), display.Line(project))
 	return nil
@@ -88,7 +88,7 @@ func transcripts(name string) ([]transcript, error) {
 		if err != nil {
 			return err
 		}
-		if !d.Type().IsRegular() || !importer.IsTranscript(path) {
+		if !d.Type().IsRegular() || !importer.All().IsTranscript(path) {
 			return nil
 		}
 		st, err := d.Info()
@@ -96,7 +96,7 @@ func transcripts(name string) ([]transcript, error) {
 			return err
 		}
 		t := transcript{path, fallbackName(name, path), st.Size()}
-		if strings.HasPrefix(d.Name(), "agent-") {
+		if importer.All().IsSubagent(d.Name()) {
 			agents = append(agents, t)
 		} else {
 			out = append(out, t)

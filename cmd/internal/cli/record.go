@@ -10,6 +10,8 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/agents"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
 	"tape/internal/show/display"
@@ -21,7 +23,7 @@ func newRecordCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record COMMAND",
 		Short: "Record the sessions of agents while they run",
-		Long: `Record the sessions of coding agents while they run: ` + strings.Join(agents.Names(), ", ") + `.
+		Long: `Record the sessions of coding agents while they run: ` + strings.Join(importer.All().WithHooks().Names(), ", ") + `.
 
 Install it once for an agent. From then on, its hooks call tape hook, which keeps what they
 say in $TAPE_HOME/.recording and returns at once; a process in the background reads what the
@@ -90,12 +92,12 @@ func (a *App) places() ([]string, error) {
 }
 
 // userSettings are those that hold in all projects.
-func (a *App) userSettings() (agents.Where, error) {
+func (a *App) userSettings() (record.Where, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return agents.Where{}, layout.Invalid("set HOME", "there is no home directory: %v", err)
+		return record.Where{}, layout.Invalid("set HOME", "there is no home directory: %v", err)
 	}
-	return agents.Where{Home: home, Getenv: a.Getenv}, nil
+	return record.Where{Home: home, Getenv: a.Getenv}, nil
 }
 
 // tellRecording tells a person in one line of what went wrong in the background while nobody looked.

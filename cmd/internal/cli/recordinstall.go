@@ -3,7 +3,6 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/sergi/go-diff/diffmatchpatch"
@@ -11,6 +10,8 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/agents"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/spool"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -26,9 +27,9 @@ type settingsOptions struct {
 func (o *settingsOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.user, "user", false, "change your own settings, for all projects (the default)")
 	cmd.Flags().BoolVar(&o.project, "project", false, "change the settings of the project in the current directory")
-	cmd.Flags().BoolVar(&o.local, "local", false, "change those of the project that are not committed (claude-code)")
+	cmd.Flags().BoolVar(&o.local, "local", false, "change those of the project that are not committed ("+agentsWith(hasLocal)+")")
 	cmd.Flags().BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would be changed")
-	cmd.ValidArgsFunction = upTo(1, completeWords(agents.Names()...))
+	cmd.ValidArgsFunction = upTo(1, completeWords(importer.All().WithHooks().Names()...))
 	cmd.Args = takes(1, "AGENT")
 }
 
@@ -37,14 +38,10 @@ func newRecordInstallCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install AGENT [--user | --project | --local] [--mcp] [--push] [--dry-run]",
 		Short: "Record the sessions of an agent",
-		Long: `Add hooks to the settings of an agent, ` + strings.Join(agents.Names(), ", ") + `, so that its
+		Long: `Add hooks to the settings of an agent, ` + strings.Join(importer.All().WithHooks().Names(), ", ") + `, so that its
 sessions are recorded from now on. Sessions that are running go on without.
 
-  claude-code  ~/.claude/settings.json, .claude/settings.json or .claude/settings.local.json
-  codex        ~/.codex/hooks.json or .codex/hooks.json
-  gemini       ~/.gemini/settings.json or .gemini/settings.json
-  opencode     a plugin, ~/.config/opencode/plugin/tape.js or .opencode/plugin/tape.js
-
+` + settingsFiles() + `
 Nothing else in the file changes: comments, the order of keys and the hooks of others stay.
 The file as it was is kept, and tape record uninstall puts it back. A file that cannot be
 read, or is read-only, is refused. Installed again, with other flags or from another place,
@@ -66,7 +63,7 @@ is told of the last handoff in the project, in at most 1,500 characters.`,
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&o.MCP, "mcp", false, "register the MCP server tape mcp, too")
 	cmd.Flags().BoolVar(&o.Push, "push", false, "push each session when it ends")
-	cmd.Flags().BoolVar(&o.Recall, "recall", false, "tell new sessions of the last handoff (claude-code)")
+	cmd.Flags().BoolVar(&o.Recall, "recall", false, "tell new sessions of the last handoff ("+agentsWith(hasRecall)+")")
 	return cmd
 }
 
@@ -85,35 +82,72 @@ changed the file since, it has the same bytes as before. What was recorded stays
 	return cmd
 }
 
-// where is which settings are meant.
-func (o *settingsOptions) where(agent string) (w agents.Where, err error) {
+// agentsWith are the names of the agents that have something.
+func agentsWith(has func(*record.Agent) bool) string {
+	var names []string
+	for _, f := range importer.All().WithHooks() {
+		if has(f.Agent) {
+			names = append(names, f.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func hasLocal(a *record.Agent) bool  { return a.LocalHooks != "" }
+func hasRecall(a *record.Agent) bool { return a.Recall != nil }
+
+// settingsFiles has a line for each agent: the files that have its hooks.
+func settingsFiles() string {
+	var out strings.Builder
+	at := record.Where{Home: "~", Getenv: func(string) string { return "" }}
+	for _, f := range importer.All().WithHooks() {
+		user, project, local := at, at, at
+		project.Project, local.Project, local.Local = ".", ".", true
+		line := filepath.ToSlash(agents.HooksFile(f.Agent, user))
+		if f.Agent.Plugin != nil {
+			line = "a plugin, " + line
+		}
+		if hasLocal(f.Agent) {
+			line += ", " + filepath.ToSlash(agents.HooksFile(f.Agent, project)) + " or " + filepath.ToSlash(agents.HooksFile(f.Agent, local))
+		} else {
+			line += " or " + filepath.ToSlash(agents.HooksFile(f.Agent, project))
+		}
+		out.WriteString("  " + display.Pad(f.Name, 13) + line + "\n")
+	}
+	return out.String()
+}
+
+// where is which settings of which agent are meant.
+func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where, err error) {
+	all := importer.All().WithHooks()
+	f = all.Find(agent)
 	switch {
-	case !slices.Contains(agents.Names(), agent):
-		return w, layout.Invalid("the agents are: "+strings.Join(agents.Names(), ", "), "there is no agent %s", quoted(agent))
+	case f == nil:
+		return nil, w, layout.Invalid("the agents are: "+strings.Join(all.Names(), ", "), "there is no agent %s", quoted(agent))
 	case o.user && (o.project || o.local) || o.project && o.local:
-		return w, usagef("--user, --project and --local exclude each other")
-	case o.local && agent != agents.ClaudeCode:
-		return w, usagef("%s has no settings of a project that are not committed", agents.Title(agent))
-	case o.Recall && agent != agents.ClaudeCode:
-		return w, usagef("--recall is for claude-code")
+		return nil, w, usagef("--user, --project and --local exclude each other")
+	case o.local && f.Agent.LocalHooks == "":
+		return nil, w, usagef("%s has no settings of a project that are not committed", f.Agent.Title)
+	case o.Recall && f.Agent.Recall == nil:
+		return nil, w, usagef("--recall is for %s", agentsWith(hasRecall))
 	}
 	w, err = o.userSettings()
 	if err == nil && (o.project || o.local) {
 		w.Local = o.local
 		w.Project, err = filepath.Abs(".")
 	}
-	return w, err
+	return f, w, err
 }
 
 func (o *settingsOptions) install(agent string) error {
-	w, err := o.where(agent)
+	f, w, err := o.where(agent)
 	if err != nil {
 		return err
 	}
 	if o.Program, err = os.Executable(); err != nil {
 		return err
 	}
-	list, err := agents.Install(agent, w, o.Options)
+	list, err := agents.Install(f, w, o.Options)
 	if err != nil {
 		return err
 	}
@@ -121,10 +155,10 @@ func (o *settingsOptions) install(agent string) error {
 		return err
 	}
 	if len(list) == 0 {
-		o.Say("%s records already: %s is as it should be", agents.Title(agent), display.Line(w.HooksFile(agent)))
+		o.Say("%s records already: %s is as it should be", f.Agent.Title, display.Line(agents.HooksFile(f.Agent, w)))
 	}
-	if st := agents.Inspect(agent, w, w.Project, o.Program); st.Trust != "" && st.Trust != agents.Reviewed {
-		o.Say("Codex runs no hook that you have not reviewed: start codex, and choose to review the hooks, or type /hooks")
+	if st := agents.Inspect(f, w, w.Project, o.Program); st.Trust != "" && st.Trust != record.Reviewed {
+		o.Say("%s runs no hook that you have not reviewed: %s", f.Agent.Title, f.Agent.ReviewHint)
 	} else if st.Off != "" {
 		o.Warn("hooks are switched off by " + st.Off)
 	}
@@ -132,7 +166,7 @@ func (o *settingsOptions) install(agent string) error {
 }
 
 func (o *settingsOptions) uninstall(agent string) error {
-	w, err := o.where(agent)
+	f, w, err := o.where(agent)
 	if err != nil {
 		return err
 	}
@@ -140,12 +174,12 @@ func (o *settingsOptions) uninstall(agent string) error {
 	if err != nil {
 		return err
 	}
-	list, err := agents.Uninstall(agent, w, receipts)
+	list, err := agents.Uninstall(f, w, receipts)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 && !o.JSON {
-		o.Say("nothing is installed in %s", display.Line(w.HooksFile(agent)))
+		o.Say("nothing is installed in %s", display.Line(agents.HooksFile(f.Agent, w)))
 	}
 	return o.apply(agent, list, false)
 }

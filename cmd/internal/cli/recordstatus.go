@@ -12,6 +12,8 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/agents"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
 	"tape/internal/show/display"
@@ -99,14 +101,14 @@ func (a *App) agentStates() (list []*agentStatus, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, agent := range agents.Names() {
+	for _, agent := range importer.All().WithHooks() {
 		project, local := user, user
 		project.Project, local.Project, local.Local = here, here, true
 		none := &agentStatus{State: agents.Inspect(agent, user, here, program), scope: "user"}
 		found := false
 		for _, st := range []*agentStatus{none, {State: agents.Inspect(agent, project, here, program), scope: "project"}, {State: agents.Inspect(agent, local, here, program), scope: "local"}} {
 			// In the home directory, the project's settings are the user's.
-			if (st.Installed || st.Problem != "") && (st == none || st.File != none.File && (st.scope != "local" || agent == agents.ClaudeCode)) {
+			if (st.Installed || st.Problem != "") && (st == none || st.File != none.File && (st.scope != "local" || agent.Agent.LocalHooks != "")) {
 				list, found = append(list, st), true
 			}
 		}
@@ -121,7 +123,7 @@ func (a *App) agentStates() (list []*agentStatus, err error) {
 func (a *App) judge(st *agentStatus, sessions []*recorder.Session, notes []spool.Kept) {
 	var oldest time.Time
 	for _, n := range notes {
-		if n.Agent != st.Agent {
+		if n.Agent != st.Agent.Name {
 			continue
 		}
 		if st.waiting++; oldest.IsZero() {
@@ -132,7 +134,7 @@ func (a *App) judge(st *agentStatus, sessions []*recorder.Session, notes []spool
 		}
 	}
 	for _, s := range sessions {
-		if s.Agent == st.Agent {
+		if s.Agent == st.Agent.Name {
 			st.sessions++
 			st.session(s)
 		}
@@ -190,20 +192,20 @@ func (st *agentStatus) decide() {
 		return
 	case st.Gone:
 		st.state = stateProgramGone
-		st.problem("the hooks call " + st.Program + ", which is not there, nor is there a tape in PATH; tape record install " + st.Agent + " names this one")
+		st.problem("the hooks call " + st.Program + ", which is not there, nor is there a tape in PATH; tape record install " + st.Agent.Name + " names this one")
 	case st.Off != "":
 		st.state = stateOff
 		st.problem("hooks are switched off: " + st.Off)
-	case st.Trust != "" && st.Trust != agents.Reviewed:
+	case st.Trust != "" && st.Trust != record.Reviewed:
 		st.state = stateNotTrusted
-		st.problem("Codex skips the hooks: " + string(st.Trust) + "; start codex and type /hooks")
+		st.problem(st.Agent.Agent.Title + " skips the hooks: " + string(st.Trust) + "; " + st.Agent.Agent.ReviewHint)
 	case st.last == nil && st.waiting == 0:
 		st.state = stateNeverSeen
 	default:
 		st.state = stateRecording
 	}
 	if len(st.Missing) > 0 {
-		st.problem("there is no hook for " + strings.Join(st.Missing, ", ") + "; tape record install " + st.Agent + " adds what is missing")
+		st.problem("there is no hook for " + strings.Join(st.Missing, ", ") + "; tape record install " + st.Agent.Name + " adds what is missing")
 	}
 	if st.Elsewhere && !st.Gone {
 		st.problem("the hooks call another program than this one: " + st.Program)
@@ -211,7 +213,7 @@ func (st *agentStatus) decide() {
 }
 
 func describeAgent(st *agentStatus) object {
-	out := object{{"agent", st.Agent}, {"scope", st.scope}, {"state", st.state}, {"file", st.File}, {"installed", st.Installed},
+	out := object{{"agent", st.Agent.Name}, {"scope", st.scope}, {"state", st.state}, {"file", st.File}, {"installed", st.Installed},
 		{"program", orNull(st.Program)}, {"off", orNull(st.Off)}, {"trust", orNull(string(st.Trust))}, {"mcp", st.MCP},
 		{"sessions", st.sessions}, {"waiting", st.waiting}}
 	var last, event, session, version any
@@ -240,7 +242,7 @@ func (a *App) showAgent(st *agentStatus) {
 	case st.state == stateNotInstalled:
 		colour = stdio.Dim
 	}
-	text := display.Pad(agents.Title(st.Agent), 13) + a.Style(colour, state)
+	text := display.Pad(st.Agent.Agent.Title, 13) + a.Style(colour, state)
 	if s := st.last; s != nil {
 		bytes := int64(0)
 		for _, f := range s.Files {

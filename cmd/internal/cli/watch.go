@@ -40,7 +40,7 @@ func newWatchCmd(a *App) *cobra.Command {
 hooks, and catches up with what hooks have missed. Each session is recorded in the workspace
 of its project, as by tape record install; --workspace names one for all.
 
-Without DIR, these are the transcripts of ` + strings.Join(importer.Agents, ", ") + ` wherever they
+Without DIR, these are the transcripts of ` + strings.Join(importer.All().WithFolders().Names(), ", ") + ` wherever they
 keep them. The first time, it begins with what is written from then on: tape import brings
 in the rest. Later it first catches up with what was written while it did not run. Of a DIR,
 all transcripts in it and below are recorded, also the first time.`,
@@ -79,7 +79,7 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 		return err
 	}
 	w.catchUp(ctx) // a watch that was interrupted may have left something
-	return host.Watch(ctx, WatchOptions{Dirs: dirs, Poll: poll, Once: once, Is: importer.IsTranscript, Changed: w.changed,
+	return host.Watch(ctx, WatchOptions{Dirs: dirs, Poll: poll, Once: once, Is: importer.All().IsTranscript, Changed: w.changed,
 		Again: recorder.Unannounced + time.Minute,
 		Warn:  func(err error) { a.Warn("looking at the folders again and again: " + err.Error()) }})
 }
@@ -110,7 +110,7 @@ func (w *watching) begin(args []string) (map[string]time.Time, error) {
 		w.dirs = append(w.dirs, dir)
 	}
 	if len(args) == 0 {
-		for _, agent := range importer.Agents {
+		for _, agent := range importer.All().WithFolders() {
 			w.dirs = append(w.dirs, importer.Folders(agent, w.Getenv)...)
 		}
 	}

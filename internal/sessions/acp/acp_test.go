@@ -152,7 +152,7 @@ func TestSessionIsKept(t *testing.T) {
 	}
 	src := record.Source{Name: file, R: bytes.NewReader(b), Size: int64(len(b))}
 	var entries []string
-	_, err = importer.Read(t.Context(), importer.ACP, src, func(string, string) bool { return false }, func(it record.Item) error {
+	_, err = importer.Read(t.Context(), importer.All().Find("acp"), src, func(string, string) bool { return false }, func(it record.Item) error {
 		entries = append(entries, it.Entry.Kind+" "+string(it.Entry.Payload[:min(30, len(it.Entry.Payload))]))
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"tape/internal/git/disk"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/store/layout"
 )
 
@@ -24,20 +25,20 @@ type Change struct {
 
 // Install plans what to write into the settings of an agent. Files that are as they should be
 // are left out.
-func Install(agent string, w Where, o Options) ([]Change, error) {
-	return plan(agent, w, o.MCP, func(file string, raw []byte) ([]byte, error) {
+func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
+	return plan(f.Agent, w, o.MCP, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
 		switch {
-		case filepath.Ext(file) == ".js":
-			return installPlugin(raw, o)
+		case hooks && f.Agent.Plugin != nil:
+			return installPlugin(f, raw, o)
 		case filepath.Ext(file) == ".toml":
-			return addTOML(raw, o.Program)
+			return addTOML(f.Agent, raw, o.Program)
 		}
 		return edit(raw, func(d *document) (err error) {
-			if file == w.HooksFile(agent) {
-				err = d.addHooks(agent, o)
+			if hooks {
+				err = d.addHooks(f, o)
 			}
-			if o.MCP && file == w.MCPFile(agent) && err == nil {
-				err = d.addMCP(agent, o.Program)
+			if o.MCP && mcp && err == nil {
+				err = d.addMCP(f.Agent, o.Program)
 			}
 			return err
 		})
@@ -46,8 +47,8 @@ func Install(agent string, w Where, o Options) ([]Change, error) {
 
 // Uninstall plans how to take out of the settings what Install has written. A file that nobody else
 // has changed gets the bytes that it had before.
-func Uninstall(agent string, w Where, receipts string) ([]Change, error) {
-	return plan(agent, w, true, func(file string, raw []byte) ([]byte, error) {
+func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, error) {
+	return plan(f.Agent, w, true, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
 		if raw == nil {
 			return nil, nil
 		}
@@ -55,28 +56,29 @@ func Uninstall(agent string, w Where, receipts string) ([]Change, error) {
 			return was, nil
 		}
 		switch {
-		case filepath.Ext(file) == ".js":
+		case hooks && f.Agent.Plugin != nil:
 			return uninstallPlugin(raw), nil
 		case filepath.Ext(file) == ".toml":
 			return removeTOML(raw), nil
 		}
 		return edit(raw, func(d *document) (err error) {
-			if file == w.HooksFile(agent) {
-				err = d.removeHooks(agent)
+			if hooks {
+				err = d.removeHooks(f)
 			}
-			if file == w.MCPFile(agent) && err == nil {
-				err = d.removeMCP(agent)
+			if mcp && err == nil {
+				err = d.removeMCP(f.Agent)
 			}
 			return err
 		})
 	})
 }
 
-// plan asks for each file of an agent what is to become of it.
-func plan(agent string, w Where, mcp bool, what func(file string, raw []byte) ([]byte, error)) ([]Change, error) {
-	files := []string{w.HooksFile(agent)}
-	if file := w.MCPFile(agent); mcp && file != files[0] {
-		files = append(files, file)
+// plan asks for each file of an agent what is to become of it, and says whether it has hooks, MCP servers or both.
+func plan(a *record.Agent, w record.Where, mcp bool, what func(file string, raw []byte, hooks, mcp bool) ([]byte, error)) ([]Change, error) {
+	hooksAt, mcpAt := HooksFile(a, w), mcpFile(a, w)
+	files := []string{hooksAt}
+	if mcp && mcpAt != hooksAt {
+		files = append(files, mcpAt)
 	}
 	var out []Change
 	for _, file := range files {
@@ -89,7 +91,7 @@ func plan(agent string, w Where, mcp bool, what func(file string, raw []byte) ([
 			c.Before, err = nil, nil
 		}
 		if err == nil {
-			c.After, err = what(file, c.Before)
+			c.After, err = what(file, c.Before, file == hooksAt, file == mcpAt)
 		}
 		if err == nil && !bytes.Equal(c.Before, c.After) {
 			err = writable(c.Target)

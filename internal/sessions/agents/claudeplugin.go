@@ -2,9 +2,12 @@ package agents
 
 import (
 	_ "embed"
+	"os"
 	"path/filepath"
 
 	"tape/internal/git/disk"
+	"tape/internal/sessions/importer/claudecode"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/store/layout"
 )
 
@@ -14,19 +17,20 @@ var skill []byte
 // WritePlugin writes a plugin for Claude Code into a folder that is not there yet: the hooks, the MCP server, and
 // a skill that says when to ask it. It calls the program that PATH has, so that it can be given to others.
 func WritePlugin(d *disk.FS, dir, version string) error {
-	if exists(dir) {
+	if _, err := os.Lstat(dir); err == nil {
 		return layout.Conflict("name a folder that is not there yet", "%s is there already", dir)
 	}
 	hooks := map[string][]group{}
-	for _, event := range events(ClaudeCode) {
-		hooks[event] = []group{{Hooks: []handler{hook(ClaudeCode, event, Options{Program: server})}}}
+	f := &claudecode.Format
+	for _, event := range f.Events {
+		hooks[event.Name] = []group{{Hooks: []record.Handler{hook(f, event, Options{Program: server})}}}
 	}
-	_, mcp := mcpPath(ClaudeCode, server)
+	member, mcp := f.Agent.MCP(server)
 	files := map[string]any{
 		".claude-plugin/plugin.json": map[string]any{"name": "tape", "version": version,
 			"description": "Records sessions on tapes, and lets Claude search them"},
 		"hooks/hooks.json": map[string]any{"hooks": hooks},
-		".mcp.json":        map[string]any{"mcpServers": map[string]any{server: mcp}},
+		".mcp.json":        map[string]any{member: map[string]any{server: mcp}},
 	}
 	texts := map[string][]byte{"skills/earlier-sessions/SKILL.md": skill}
 	for name, value := range files {

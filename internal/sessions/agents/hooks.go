@@ -1,24 +1,19 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"tape/internal/sessions/importer/record"
 )
 
-// handler is a hook as Claude Code, Codex and Gemini CLI write it.
-type handler struct {
-	Name    string `json:"name,omitempty"`
-	Type    string `json:"type"`
-	Command string `json:"command"`
-	Timeout int    `json:"timeout,omitempty"`
-}
-
 type group struct {
-	Hooks []handler `json:"hooks"`
+	Hooks []record.Handler `json:"hooks"`
 }
 
 // Options say what is installed besides the hooks.
@@ -30,51 +25,31 @@ type Options struct {
 }
 
 // mark is in each command of ours, and in no other.
-func mark(agent string) string { return "tape hook " + agent }
+func mark(f *record.Format) string { return "tape hook " + f.Name }
 
 // command is a line for the shell that cannot fail, and prints nothing: some agents take any other end
 // for a refusal, and plain output for context. The program is looked for where it was, then in PATH.
-func command(agent, event string, o Options) string {
+func command(f *record.Format, event record.HookEvent, o Options) string {
 	flags := ""
 	if o.Push {
 		flags += " --push"
 	}
 	quiet := ">/dev/null 2>&1"
-	if o.Recall && event == "SessionStart" {
+	if o.Recall && event.Is == record.Start {
 		flags, quiet = flags+" --recall", "2>/dev/null"
 	}
-	return fmt.Sprintf("{ %s hook %s%s || %s%s; } %s; exit 0", shellQuote(o.Program), agent, flags, mark(agent), flags, quiet)
+	return fmt.Sprintf("{ %s hook %s%s || %s%s; } %s; exit 0", shellQuote(o.Program), f.Name, flags, mark(f), flags, quiet)
 }
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // hook is ours for an event.
-func hook(agent, event string, o Options) handler {
-	h := handler{Type: "command", Command: command(agent, event, o)}
-	// An agent waits for its hooks: should the disk hang, not for long.
-	switch agent {
-	case Gemini:
-		h.Name, h.Timeout = "tape", 5000 // ms
-	case ClaudeCode, Codex:
-		if agent == ClaudeCode || event != "SessionEnd" { // there Codex has less of its own, and would complain
-			h.Timeout = 5 // s
-		}
-		if agent == Codex && event == "Interrupt" {
-			h.Timeout = 3 // of more it warns, at each start
-		}
-	}
-	return h
-}
-
-// place is where a hook of ours stands: the numbers of its group and of it in the group.
-type place struct {
-	event       string
-	group, hook int
-	handler     handler
+func hook(f *record.Format, event record.HookEvent, o Options) record.Handler {
+	return record.Handler{Name: f.Agent.HookName, Type: "command", Command: command(f, event, o), Timeout: event.Timeout}
 }
 
 // ours finds the hooks in a file that are ours.
-func (d *document) ours(agent string) (out []place) {
+func (d *document) ours(f *record.Format) (out []record.Hook) {
 	var all struct {
 		Hooks map[string]json.RawMessage `json:"hooks"`
 	}
@@ -86,42 +61,48 @@ func (d *document) ours(agent string) (out []place) {
 		}
 		for i, g := range groups {
 			for j, h := range g.Hooks {
-				if strings.Contains(h.Command, mark(agent)) {
-					out = append(out, place{event, i, j, h})
+				if strings.Contains(h.Command, mark(f)) {
+					out = append(out, record.Hook{Event: event, Group: i, Number: j, Handler: h})
 				}
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b place) int {
-		return strings.Compare(fmt.Sprintf("%s %4d %4d", a.event, a.group, a.hook), fmt.Sprintf("%s %4d %4d", b.event, b.group, b.hook))
+	slices.SortFunc(out, func(a, b record.Hook) int {
+		return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Number, b.Number))
 	})
 	return out
 }
 
 // addHooks adds what is missing of our hooks, and brings the others up to date.
-func (d *document) addHooks(agent string, o Options) error {
-	have := d.ours(agent)
-	for _, p := range have {
-		if !slices.Contains(events(agent), p.event) || p.handler == hook(agent, p.event, o) {
+func (d *document) addHooks(f *record.Format, o Options) error {
+	have := d.ours(f)
+	for _, h := range have {
+		i := slices.IndexFunc(f.Events, func(e record.HookEvent) bool { return e.Name == h.Event })
+		if i < 0 || h.Handler == hook(f, f.Events[i], o) {
 			continue
 		}
-		old := d.get("hooks", p.event).Value.(*hujson.Array).Elements[p.group]
-		in := find(&old, "hooks").Value.(*hujson.Array).Elements[p.hook]
+		old := d.get("hooks", h.Event).Value.(*hujson.Array).Elements[h.Group]
+		in := find(&old, "hooks").Value.(*hujson.Array).Elements[h.Number]
 		at := find(&in, "command")
-		text, _ := json.Marshal(hook(agent, p.event, o).Command)
+		text, _ := json.Marshal(command(f, f.Events[i], o))
 		if err := d.splice(at.StartOffset, at.EndOffset, string(text)); err != nil {
 			return err
 		}
 	}
-	for _, event := range events(agent) {
-		if slices.ContainsFunc(have, func(p place) bool { return p.event == event }) {
+	for _, event := range f.Events {
+		if has(have, event) {
 			continue
 		}
-		if err := d.addHook(event, group{Hooks: []handler{hook(agent, event, o)}}); err != nil {
+		if err := d.addHook(event.Name, group{Hooks: []record.Handler{hook(f, event, o)}}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// has reports whether one of the hooks is for an event.
+func has(hooks []record.Hook, event record.HookEvent) bool {
+	return slices.ContainsFunc(hooks, func(h record.Hook) bool { return h.Event == event.Name })
 }
 
 func (d *document) addHook(event string, g group) error {
@@ -150,24 +131,24 @@ func find(v *hujson.Value, path ...string) *hujson.Value {
 }
 
 // removeHooks takes our hooks out, and what is empty without them.
-func (d *document) removeHooks(agent string) error {
+func (d *document) removeHooks(f *record.Format) error {
 	for {
-		list := d.ours(agent)
+		list := d.ours(f)
 		if len(list) == 0 {
 			return nil
 		}
-		p := list[len(list)-1] // from the end, so that the numbers of the others stay
-		groups := d.get("hooks", p.event)
-		in := groups.Value.(*hujson.Array).Elements[p.group]
+		h := list[len(list)-1] // from the end, so that the numbers of the others stay
+		groups := d.get("hooks", h.Event)
+		in := groups.Value.(*hujson.Array).Elements[h.Group]
 		hooks := find(&in, "hooks")
 		var err error
 		switch {
 		case len(hooks.Value.(*hujson.Array).Elements) > 1:
-			err = d.remove(hooks, p.hook)
+			err = d.remove(hooks, h.Number)
 		case len(groups.Value.(*hujson.Array).Elements) > 1:
-			err = d.remove(groups, p.group)
+			err = d.remove(groups, h.Group)
 		default:
-			err = d.removeMember("hooks", p.event)
+			err = d.removeMember("hooks", h.Event)
 		}
 		if err != nil {
 			return err

@@ -3,10 +3,11 @@ package agents
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"tape/internal/sessions/importer/record"
 )
 
 func hash(s string) string {
@@ -14,18 +15,14 @@ func hash(s string) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// openCodePlugin is the plugin for opencode, which has no hooks that run commands.
-//
-//go:embed opencode.js
-var openCodePlugin []byte
-
+// pluginMark begins a plugin of ours.
 const pluginMark = "// Written by tape;"
 
-func installPlugin(raw []byte, o Options) ([]byte, error) {
+func installPlugin(f *record.Format, raw []byte, o Options) ([]byte, error) {
 	if raw != nil && !bytes.HasPrefix(raw, []byte(pluginMark)) {
 		return nil, errors.New("somebody else has written it")
 	}
-	args := []string{"hook", OpenCode}
+	args := []string{"hook", f.Name}
 	if o.Push {
 		args = append(args, "--push")
 	}
@@ -33,7 +30,7 @@ func installPlugin(raw []byte, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bytes.Replace(openCodePlugin, []byte("{/* settings */}"), words, 1), nil
+	return bytes.Replace(f.Agent.Plugin(), []byte("{/* settings */}"), words, 1), nil
 }
 
 func uninstallPlugin(raw []byte) []byte {

@@ -5,8 +5,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"tape/internal/sessions/importer/claudecode"
+	"tape/internal/sessions/importer/codex"
+	"tape/internal/sessions/importer/gemini"
+	"tape/internal/sessions/importer/opencode"
+	"tape/internal/sessions/importer/record"
+)
+
+var (
+	claude         = &claudecode.Format
+	codexFormat    = &codex.Format
+	geminiFormat   = &gemini.Format
+	openCodeFormat = &opencode.Format
 )
 
 // corpus are settings that people have, and what of them is refused.
@@ -35,11 +49,11 @@ var corpus = map[string]struct{ text, refused string }{
 	"event no list":   {text: "{\"hooks\": {\"SessionStart\": {}}}\n", refused: "something else than a list"},
 }
 
-func settings(t *testing.T, agent, text string) Where {
+func settings(t *testing.T, agent *record.Format, text string) record.Where {
 	t.Helper()
-	w := Where{Home: t.TempDir(), Getenv: func(string) string { return "" }}
+	w := record.Where{Home: t.TempDir(), Getenv: func(string) string { return "" }}
 	if text != "" {
-		write(t, w.HooksFile(agent), text, 0o640)
+		write(t, HooksFile(agent.Agent, w), text, 0o640)
 	}
 	return w
 }
@@ -58,7 +72,7 @@ func write(t *testing.T, file, text string, mode os.FileMode) {
 	}
 }
 
-func apply(t *testing.T, w Where, list []Change, err error) {
+func apply(t *testing.T, w record.Where, list []Change, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -93,10 +107,10 @@ func lines(text string) []string {
 func TestSettings(t *testing.T) {
 	o := Options{Program: "/opt/it's/tape", MCP: true}
 	for name, c := range corpus {
-		for _, agent := range []string{ClaudeCode, Codex, Gemini} {
-			t.Run(name+"/"+agent, func(t *testing.T) {
+		for _, agent := range []*record.Format{claude, codexFormat, geminiFormat} {
+			t.Run(name+"/"+agent.Name, func(t *testing.T) {
 				w := settings(t, agent, c.text)
-				file := w.HooksFile(agent)
+				file := HooksFile(agent.Agent, w)
 				list, err := Install(agent, w, o)
 				if c.refused != "" {
 					if err == nil || !strings.Contains(err.Error(), c.refused) || content(t, file) != c.text {
@@ -111,8 +125,8 @@ func TestSettings(t *testing.T) {
 					t.Errorf("installing twice changes %d files more: %v", len(again), err)
 				}
 				plain, err := edit([]byte(after), func(d *document) error {
-					if agent == Gemini {
-						if err := d.removeMCP(agent); err != nil {
+					if agent == geminiFormat {
+						if err := d.removeMCP(agent.Agent); err != nil {
 							return err
 						}
 					}
@@ -135,19 +149,19 @@ func TestSettings(t *testing.T) {
 }
 
 // checkInstalled: the hooks are there, in the style of the file, and all that was there is.
-func checkInstalled(t *testing.T, agent, before, after string, o Options) {
+func checkInstalled(t *testing.T, agent *record.Format, before, after string, o Options) {
 	t.Helper()
 	d, err := readDocument([]byte(after))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, after)
 	}
 	found := d.ours(agent)
-	if len(found) != len(events(agent)) {
-		t.Errorf("%d of %d hooks are there:\n%s", len(found), len(events(agent)), after)
+	if len(found) != len(agent.Events) {
+		t.Errorf("%d of %d hooks are there:\n%s", len(found), len(agent.Events), after)
 	}
-	for _, p := range found {
-		if p.handler != hook(agent, p.event, o) {
-			t.Errorf("%s has %v", p.event, p.handler)
+	for _, event := range agent.Events {
+		if i := slices.IndexFunc(found, func(h record.Hook) bool { return h.Event == event.Name }); i < 0 || found[i].Handler != hook(agent, event, o) {
+			t.Errorf("%s has not its hook in %v", event.Name, found)
 		}
 	}
 	if strings.Contains(before, "\r\n") != strings.Contains(after, "\r\n") || strings.Count(after, "\n") != strings.Count(after, "\r\n") && strings.Contains(before, "\r\n") {
@@ -175,13 +189,13 @@ func checkInstalled(t *testing.T, agent, before, after string, o Options) {
 
 // TestSettingsChangedSince: what somebody has added after us stays, and so do changes around it.
 func TestSettingsChangedSince(t *testing.T) {
-	w := settings(t, ClaudeCode, corpus["others' hooks"].text)
-	file := w.HooksFile(ClaudeCode)
-	list, err := Install(ClaudeCode, w, Options{Program: "/opt/tape"})
+	w := settings(t, claude, corpus["others' hooks"].text)
+	file := HooksFile(claude.Agent, w)
+	list, err := Install(claude, w, Options{Program: "/opt/tape"})
 	apply(t, w, list, err)
 	text := strings.Replace(content(t, file), "\"later\": true", "\"later\": true,\n  \"model\": \"haiku\"", 1)
 	write(t, file, text, 0o600)
-	list, err = Uninstall(ClaudeCode, w, filepath.Join(w.Home, "receipts"))
+	list, err = Uninstall(claude, w, filepath.Join(w.Home, "receipts"))
 	apply(t, w, list, err)
 	want := strings.Replace(corpus["others' hooks"].text, "\"later\": true", "\"later\": true,\n  \"model\": \"haiku\"", 1)
 	if got := content(t, file); got != want {
@@ -191,16 +205,16 @@ func TestSettingsChangedSince(t *testing.T) {
 
 // TestSettingsMoved: a program that lies elsewhere now is named anew, and nothing is doubled.
 func TestSettingsMoved(t *testing.T) {
-	w := settings(t, ClaudeCode, corpus["comments"].text)
+	w := settings(t, claude, corpus["comments"].text)
 	for _, program := range []string{"/opt/a/tape", "/opt/b/tape"} {
-		list, err := Install(ClaudeCode, w, Options{Program: program})
+		list, err := Install(claude, w, Options{Program: program})
 		apply(t, w, list, err)
 	}
-	after := content(t, w.HooksFile(ClaudeCode))
-	checkInstalled(t, ClaudeCode, corpus["comments"].text, after, Options{Program: "/opt/b/tape"})
-	list, err := Uninstall(ClaudeCode, w, filepath.Join(w.Home, "receipts"))
+	after := content(t, HooksFile(claude.Agent, w))
+	checkInstalled(t, claude, corpus["comments"].text, after, Options{Program: "/opt/b/tape"})
+	list, err := Uninstall(claude, w, filepath.Join(w.Home, "receipts"))
 	apply(t, w, list, err)
-	if got := content(t, w.HooksFile(ClaudeCode)); got != corpus["comments"].text {
+	if got := content(t, HooksFile(claude.Agent, w)); got != corpus["comments"].text {
 		t.Errorf("it becomes\n%s", got)
 	}
 }
@@ -208,8 +222,8 @@ func TestSettingsMoved(t *testing.T) {
 // TestSettingsFiles: links stay links, permissions stay, and what is read-only is left alone.
 func TestSettingsFiles(t *testing.T) {
 	o := Options{Program: "/opt/tape"}
-	w := settings(t, ClaudeCode, "")
-	file, real := w.HooksFile(ClaudeCode), filepath.Join(w.Home, "dotfiles", "claude.json")
+	w := settings(t, claude, "")
+	file, real := HooksFile(claude.Agent, w), filepath.Join(w.Home, "dotfiles", "claude.json")
 	write(t, real, "{}\n", 0o640)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
@@ -217,10 +231,10 @@ func TestSettingsFiles(t *testing.T) {
 	if err := os.Symlink(real, file); err != nil {
 		t.Skip(err)
 	}
-	list, err := Install(ClaudeCode, w, o)
+	list, err := Install(claude, w, o)
 	apply(t, w, list, err)
 	st, err := os.Lstat(file)
-	if err != nil || st.Mode()&os.ModeSymlink == 0 || !strings.Contains(content(t, real), mark(ClaudeCode)) {
+	if err != nil || st.Mode()&os.ModeSymlink == 0 || !strings.Contains(content(t, real), mark(claude)) {
 		t.Errorf("the link: %v %v", st, err)
 	}
 	if st, err := os.Stat(real); err != nil || st.Mode().Perm() != 0o640 {
@@ -236,7 +250,7 @@ func TestSettingsFiles(t *testing.T) {
 		if err := c.how(); err != nil {
 			t.Fatal(err)
 		}
-		list, err := Install(ClaudeCode, w, Options{Program: "/elsewhere/tape"})
+		list, err := Install(claude, w, Options{Program: "/elsewhere/tape"})
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: it gives %d changes, %v", c.text, len(list), err)
 		}
@@ -247,11 +261,11 @@ func TestSettingsFiles(t *testing.T) {
 func TestTOML(t *testing.T) {
 	for _, text := range []string{"", "model = \"x\"\n", "model = \"x\"", "[a]\r\nb = 1 # c\r\n", "# only\n\n"} {
 		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
-			after, err := addTOML([]byte(text), `C:\tape`)
+			after, err := addTOML(codexFormat.Agent, []byte(text), `C:\tape`)
 			if err != nil || !bytes.HasPrefix(after, []byte(text)) {
 				t.Fatalf("%v: %q", err, after)
 			}
-			if again, err := addTOML(after, "other"); err != nil || !bytes.Equal(again, after) {
+			if again, err := addTOML(codexFormat.Agent, after, "other"); err != nil || !bytes.Equal(again, after) {
 				t.Errorf("twice gives %v: %q", err, again)
 			}
 			if got := removeTOML(after); strings.TrimSuffix(string(got), "\n") != strings.TrimSuffix(text, "\n") {
@@ -260,7 +274,7 @@ func TestTOML(t *testing.T) {
 		})
 	}
 	for _, text := range []string{"model = ", "x = '''\nopen"} {
-		if _, err := addTOML([]byte(text), "tape"); err == nil {
+		if _, err := addTOML(codexFormat.Agent, []byte(text), "tape"); err == nil {
 			t.Errorf("%q is not refused", text)
 		}
 	}

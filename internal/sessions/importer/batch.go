@@ -143,12 +143,12 @@ func (b *Batch) take(ctx context.Context, out *outcome) (size int64, err error) 
 	if out.o.Progress != nil {
 		src.R = &counted{ReaderAt: src.R, size: src.Size, tell: out.o.Progress}
 	}
-	info, err := describe(ctx, &src, out.o, &out.res)
+	f, info, err := describe(ctx, &src, out.o, &out.res)
 	if err != nil {
 		return 0, err
 	}
 	if info.Full != "" && out.o.Tape == "" {
-		if out.res.Tape, err = b.nameOf(ctx, src, info); err != nil {
+		if out.res.Tape, err = b.nameOf(ctx, f, src, info); err != nil {
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 		}
 	}
@@ -165,9 +165,9 @@ func (b *Batch) take(ctx context.Context, out *outcome) (size int64, err error) 
 	if err := b.notOfHost(ctx, out.res.Tape); err != nil {
 		return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 	}
-	err = b.into(ctx, src, info, out)
+	err = b.into(ctx, f, src, info, out)
 	if errors.Is(err, errRaced) {
-		err = b.into(ctx, src, info, out)
+		err = b.into(ctx, f, src, info, out)
 	}
 	return src.Size, err
 }
@@ -185,10 +185,10 @@ func (b *Batch) notOfHost(ctx context.Context, name string) error {
 	return err
 }
 
-func (b *Batch) into(ctx context.Context, src record.Source, info record.Info, out *outcome) error {
+func (b *Batch) into(ctx context.Context, f *record.Format, src record.Source, info record.Info, out *outcome) error {
 	res := &out.res
 	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
-	in := newIntake(b.store, b.bulk, info, out.o, res)
+	in := newIntake(b.store, b.bulk, f, info, out.o, res)
 	in.git = &b.git
 	r, err := in.read(ctx, src)
 	if res.Stats = r.Stats; out.o.live {

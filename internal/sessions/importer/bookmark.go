@@ -55,7 +55,7 @@ func loadBookmark(s *workspace.Store, path string, src record.Source) (bookmark,
 	if err != nil || json.Unmarshal(raw, &b) != nil || b.Version != bookmarkVersion {
 		return b, false // mostly there is none
 	}
-	if src.Size < b.Size || b.Off > b.Size || formats[b.Format].read == nil {
+	if src.Size < b.Size || b.Off > b.Size {
 		return b, false
 	}
 	sum, err := before(src.R, b.Off)

@@ -16,7 +16,8 @@ import (
 
 // Live says how a transcript is followed.
 type Live struct {
-	Format string // one of Formats, or Auto
+	Formats Formats
+	Format  string // one of Formats, or Auto
 	// Idle says that a turn has ended: the model's last answer, as far as the file has it, is whole.
 	Idle bool
 	// Over says that the session has ended: nothing is held back.
@@ -67,11 +68,12 @@ type following struct {
 // that nothing has changed.
 func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
 	b, ok := loadBookmark((*workspace.Store)(f.store), f.path, f.src)
-	if !ok || b.Program != o.Version || o.Format != "" && o.Format != Auto && o.Format != b.Format {
+	format := o.Formats.Find(b.Format)
+	if !ok || format == nil || b.Program != o.Version || o.Format != "" && o.Format != Auto && o.Format != b.Format {
 		return nil, record.ErrMisfit
 	}
 	res := &Result{File: f.path, Format: b.Format, Tape: b.Tape}
-	in := newIntake(f.store, nil, record.Info{Format: b.Format}, Options{live: true}, res)
+	in := newIntake(f.store, nil, format, record.Info{Format: b.Format}, Options{live: true}, res)
 	r := &record.Reading{Source: f.src, Format: b.Format, Date: b.Date, From: b.restart()}
 	r.Start = record.Span{Off: b.Off, Line: b.Line}
 	r.Last = &record.Restart{Off: b.Off, Line: b.Line, Date: b.Date}
@@ -92,7 +94,7 @@ func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
 		}
 		return in.add(ctx, item)
 	}
-	err := errors.Join(formats[b.Format].read(ctx, r), r.Err)
+	err := errors.Join(format.Read(ctx, r), r.Err)
 	if err == nil && len(told) > 0 {
 		err = record.ErrMisfit
 	}
@@ -142,7 +144,7 @@ func (f *following) begin(ctx context.Context, o Live) (*Result, error) {
 		return nil
 	})
 	defer batch.Close()
-	out := outcome{o: Options{Format: o.Format, live: true}, res: Result{File: f.path, Format: o.Format}}
+	out := outcome{o: Options{Formats: o.Formats, Format: o.Format, live: true}, res: Result{File: f.path, Format: o.Format}}
 	if err := batch.add(ctx, out); err != nil {
 		return nil, err
 	}

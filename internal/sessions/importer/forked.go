@@ -4,13 +4,12 @@ import (
 	"context"
 	"path/filepath"
 
-	"tape/internal/sessions/importer/claudecode"
 	"tape/internal/sessions/importer/record"
 )
 
-// forkedFrom names the session whose lines one of Claude Code's begins with, as nothing in the
-// lines does: a file beside it has the same first line. "" if there is none.
-func forkedFrom(ctx context.Context, name, first string) string {
+// forkedFrom names the session whose lines another one begins with, where nothing in the lines
+// does: a file beside it has the same first line. "" if there is none.
+func forkedFrom(ctx context.Context, f *record.Format, name, first string) string {
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(name), "*.jsonl"))
 	found := ""
 	for _, path := range beside {
@@ -24,7 +23,7 @@ func forkedFrom(ctx context.Context, name, first string) string {
 		if err != nil {
 			continue
 		}
-		has, own := claudecode.HasFirst(ctx, src, first)
+		has, own := f.HasFirst(ctx, src, first)
 		_ = closer.Close()
 		if has && own {
 			return record.Source{Name: path}.Stem()

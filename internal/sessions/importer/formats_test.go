@@ -6,16 +6,16 @@ import (
 )
 
 func TestDetect(t *testing.T) {
-	if got, _ := Detect("x", lines(generate(2, 20)...)); got != ClaudeCode {
+	if got, _ := imp.Detect("x", lines(generate(2, 20)...)); got != ClaudeCode {
 		t.Errorf("claude-code taken for %q", got)
 	}
-	for _, format := range Formats {
+	for _, format := range All().Names() {
 		if format == OpenAI || format == Bub {
 			continue
 		}
 		t.Run(format, func(t *testing.T) {
 			for name, b := range fixture(t, format) {
-				if got, _ := Detect(name, b[:min(len(b), 64<<10)]); got != format {
+				if got, _ := imp.Detect(name, b[:min(len(b), 64<<10)]); got != format {
 					t.Errorf("%s taken for %q", name, got)
 				}
 			}
@@ -33,7 +33,7 @@ func TestDetect(t *testing.T) {
 		`{"sessionId":"x","messages":[{"text":"hi"}]}`:                  "",
 		`{"messages":[]}`: "", "{\n\"messages\": [],\n\"role\": 1": "",
 	} {
-		if got, _ := Detect("-", []byte(head)); got != format {
+		if got, _ := imp.Detect("-", []byte(head)); got != format {
 			t.Errorf("%q taken for %q, want %q", head, got, format)
 		}
 	}

@@ -12,9 +12,19 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 // fixtures is where transcripts of real sessions are, beside the project.
 const fixtures = "../../../../shared/fixtures"
 
+// The formats, by their names.
+const (
+	Bub        = "bub"
+	ClaudeCode = "claude-code"
+	Codex      = "codex"
+	Gemini     = "gemini"
+	OpenAI     = "openai"
+	OpenCode   = "opencode"
+)
+
 // What the tests of the formats share.
 var (
-	imp       = formattest.Importer{Read: Read, Describe: Describe, Detect: Detect}
+	imp       = formattest.Importer{Formats: All(), ReadAs: Read, DescribeAs: Describe}
 	read      = imp.Items
 	grows     = imp.Grows
 	lines     = formattest.Lines

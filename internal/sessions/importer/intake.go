@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"tape/internal/git/projectgit"
-	"tape/internal/sessions/importer/bub"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/store/forks"
 	"tape/internal/store/join"
@@ -23,12 +22,13 @@ import (
 
 // intake writes the items of one file to a tape, in one change.
 type intake struct {
-	store *repo.Store
-	bulk  *writer.Bulk // for a new tape
-	info  record.Info
-	res   *Result
-	alone bool // without subagents
-	live  bool // the session goes on
+	store  *repo.Store
+	bulk   *writer.Bulk // for a new tape
+	format *record.Format
+	info   record.Info
+	res    *Result
+	alone  bool // without subagents
+	live   bool // the session goes on
 
 	inline bool // large results and pictures stay in their entries
 
@@ -60,8 +60,8 @@ type openFork struct {
 // result is there, and goes on as another.
 const maxForks = 16 << 20 // bytes
 
-func newIntake(store *repo.Store, bulk *writer.Bulk, info record.Info, o Options, res *Result) *intake {
-	return &intake{store: store, bulk: bulk, info: info, res: res, alone: o.NoSubagents, live: o.live, inline: o.Inline, limit: maxForks,
+func newIntake(store *repo.Store, bulk *writer.Bulk, f *record.Format, info record.Info, o Options, res *Result) *intake {
+	return &intake{store: store, bulk: bulk, format: f, info: info, res: res, alone: o.NoSubagents, live: o.live, inline: o.Inline, limit: maxForks,
 		have: map[[16]byte]int{}, met: map[int]struct{}{}, out: map[[16]byte]struct{}{}, asked: map[string]string{}}
 }
 
@@ -72,7 +72,7 @@ func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading,
 	r.Emit = func(item record.Item) error { return in.add(ctx, item) }
 	var err error
 	if in.open(ctx); in.err == nil && (in.tx != nil || in.info.Complete || !src.Open) {
-		err = readInto(ctx, r)
+		err = readInto(ctx, in.format, r)
 	}
 	return r, in.finish(ctx, err)
 }
@@ -113,7 +113,10 @@ func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 }
 
 func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
-	var keys bub.Keys
+	var keyOf func(jsonl.Draft) string
+	if in.format.Keys != nil {
+		keyOf = in.format.Keys()
+	}
 	for e, err := range tape.Entries(ctx, repo.Query{}) {
 		if err != nil {
 			return err
@@ -122,12 +125,12 @@ func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
 		for _, key := range Keys(e.Meta) {
 			in.have[keyHash(key)] = in.entries
 		}
-		if in.info.Format == Bub {
+		if keyOf != nil {
 			d, err := jsonl.ParseDraft(e.Raw)
 			if err != nil {
 				return err
 			}
-			in.have[keyHash(keys.Next(d))] = in.entries
+			in.have[keyHash(keyOf(d))] = in.entries
 		}
 	}
 	return nil
@@ -217,7 +220,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 		var err error
 		d, err = layout.StoredLine(line)
 		in.fail(err)
-	} else if in.info.Format != Bub { // whose entries are known again by their content
+	} else if in.format.Keys == nil { // others are known again by their content, which stays
 		var err error
 		d, err = in.attach(ctx, d)
 		in.fail(err)
@@ -344,7 +347,7 @@ func (in *intake) openingState(ctx context.Context) json.RawMessage {
 	}
 	o.All(in.info.State)
 	if in.info.First != "" {
-		if parent := forkedFrom(ctx, in.res.File, in.info.First); parent != "" {
+		if parent := forkedFrom(ctx, in.format, in.res.File, in.info.First); parent != "" {
 			o.Str("forked_from", parent)
 		}
 	}

@@ -316,7 +316,7 @@ func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) 
 	}
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
-	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), record.Info{Format: ClaudeCode}, Options{}, res)
+	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), All().Find(ClaudeCode), record.Info{Format: ClaudeCode}, Options{}, res)
 	change(in)
 	if _, err := in.read(t.Context(), src); err != nil {
 		t.Fatal(err)
@@ -340,11 +340,11 @@ func TestImportBrokenOff(t *testing.T) {
 	}
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
-	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), record.Info{Format: ClaudeCode}, Options{}, res)
+	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), All().Find(ClaudeCode), record.Info{Format: ClaudeCode}, Options{}, res)
 	if in.open(ctx); in.err != nil {
 		t.Fatal(in.err)
 	}
-	_, err = Read(ctx, ClaudeCode, src, func(sub, key string) bool { return in.seen(ctx, sub, key) }, func(it record.Item) error {
+	_, err = imp.Read(ctx, ClaudeCode, src, func(sub, key string) bool { return in.seen(ctx, sub, key) }, func(it record.Item) error {
 		if it.Ends != nil { // one subagent is merged, the other still open
 			it.Ends = it.Ends[:1]
 			defer cancel()

@@ -23,7 +23,7 @@ func liveFiles(t testing.TB, agent string) map[string][]byte {
 	files := map[string][]byte{}
 	root := filepath.Join(live, agent)
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.Contains(path, "/session/") || !IsTranscript(path) {
+		if err != nil || d.IsDir() || !strings.Contains(path, "/session/") || !All().IsTranscript(path) {
 			return err
 		}
 		name, _ := filepath.Rel(root, path)
@@ -83,7 +83,7 @@ func count(payload []byte, member string) (n int) {
 func shapes(t *testing.T, format string, want map[string]string) {
 	got := map[string][]string{}
 	for name, b := range liveFiles(t, format) {
-		if f, ok := Detect("x", b[:min(len(b), 1<<16)]); f != format {
+		if f, ok := imp.Detect("x", b[:min(len(b), 1<<16)]); f != format {
 			t.Errorf("%s: is taken for %q, %v", name, f, ok)
 		}
 		items, stats := read(t, format, filepath.Join(live, format, name), b, tapeSeen{})

@@ -14,20 +14,17 @@ func TestReadStops(t *testing.T) {
 	b := lines(generate(1, 30)...)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, format := range Formats {
-		if _, err := Read(ctx, format, source1("x", b), tapeSeen{}.Has, func(record.Item) error { return nil }); err == nil {
+	for _, format := range All().Names() {
+		if _, err := imp.Read(ctx, format, source1("x", b), tapeSeen{}.Has, func(record.Item) error { return nil }); err == nil {
 			t.Errorf("%s: read on after the context had ended", format)
 		}
 	}
 	stop := fmt.Errorf("stop")
-	_, err := Read(context.Background(), ClaudeCode, source1("x", b), tapeSeen{}.Has, func(record.Item) error { return stop })
+	_, err := imp.Read(context.Background(), ClaudeCode, source1("x", b), tapeSeen{}.Has, func(record.Item) error { return stop })
 	if err == nil || !strings.Contains(err.Error(), "stop") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Read(context.Background(), "x", source1("x", b), tapeSeen{}.Has, nil); err == nil {
-		t.Error("an unknown format was read")
-	}
-	_, err = Read(context.Background(), ClaudeCode, record.Source{Name: "x", R: bytes.NewReader(b), Size: int64(len(b)) + 100}, tapeSeen{}.Has, func(record.Item) error { return nil })
+	_, err = imp.Read(context.Background(), ClaudeCode, record.Source{Name: "x", R: bytes.NewReader(b), Size: int64(len(b)) + 100}, tapeSeen{}.Has, func(record.Item) error { return nil })
 	if err != nil {
 		t.Errorf("a file that shrank: %v", err)
 	}

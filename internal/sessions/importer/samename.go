@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"tape/internal/sessions/importer/bub"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -13,7 +12,7 @@ import (
 
 // nameOf is the tape of a session whose name others may have in other workspaces: the tape of that
 // name if there is none yet, or if it begins as the file does, and otherwise one of the full name.
-func (b *Batch) nameOf(ctx context.Context, src record.Source, info record.Info) (string, error) {
+func (b *Batch) nameOf(ctx context.Context, f *record.Format, src record.Source, info record.Info) (string, error) {
 	for _, name := range []string{info.Session, info.Full} {
 		if err := b.await(ctx, name); err != nil {
 			return "", err
@@ -29,11 +28,11 @@ func (b *Batch) nameOf(ctx context.Context, src record.Source, info record.Info)
 	if err != nil {
 		return "", err
 	}
-	first, err := firstKey(ctx, src, info.Format)
+	first, err := firstKey(ctx, f, src)
 	if err != nil {
 		return "", err
 	}
-	same, err := beginsWith(ctx, tape, first)
+	same, err := beginsWith(ctx, f, tape, first)
 	if same || err != nil {
 		return info.Session, err
 	}
@@ -41,9 +40,9 @@ func (b *Batch) nameOf(ctx context.Context, src record.Source, info record.Info)
 }
 
 // firstKey is the key of the first entry of a file, "" if it has none.
-func firstKey(ctx context.Context, src record.Source, format string) (key string, err error) {
+func firstKey(ctx context.Context, f *record.Format, src record.Source) (key string, err error) {
 	enough := errors.New("enough")
-	_, err = Read(ctx, format, src, func(string, string) bool { return false }, func(item record.Item) error {
+	_, err = Read(ctx, f, src, func(string, string) bool { return false }, func(item record.Item) error {
 		key = item.Keys[0]
 		return enough
 	})
@@ -53,10 +52,10 @@ func firstKey(ctx context.Context, src record.Source, format string) (key string
 	return key, err
 }
 
-// beginsWith reports whether a tape of Bub's entries begins with the entry of a key, if need be
-// behind an anchor of its own.
-func beginsWith(ctx context.Context, tape *repo.Tape, key string) (bool, error) {
-	var keys bub.Keys
+// beginsWith reports whether a tape of a format's unchanged entries begins with the entry of a key,
+// perhaps behind an anchor of its own.
+func beginsWith(ctx context.Context, f *record.Format, tape *repo.Tape, key string) (bool, error) {
+	keyOf := f.Keys()
 	for e, err := range tape.Entries(ctx, repo.Query{Limit: repo.N(2)}) {
 		if err != nil {
 			return false, err
@@ -65,7 +64,7 @@ func beginsWith(ctx context.Context, tape *repo.Tape, key string) (bool, error) 
 		if err != nil {
 			return false, err
 		}
-		if key == "" || keys.Next(d) == key || slices.Contains(Keys(e.Meta), key) {
+		if key == "" || keyOf(d) == key || slices.Contains(Keys(e.Meta), key) {
 			return true, nil
 		}
 	}

@@ -20,8 +20,9 @@ const Auto = "auto"
 
 // Options say how a file is imported.
 type Options struct {
-	Format string // one of Formats, or Auto
-	Tape   string // the tape to import into; "" names it after the session
+	Formats Formats
+	Format  string // one of Formats, or Auto
+	Tape    string // the tape to import into; "" names it after the session
 	// Fallback names the tape of a session that has no name; "" takes the file's.
 	Fallback string
 	// NoSubagents leaves out what subagents did. An import without it brings it in.
@@ -49,21 +50,22 @@ type Result struct {
 }
 
 // describe finds out what a file is, and which tape is meant.
-func describe(ctx context.Context, src *record.Source, o Options, res *Result) (record.Info, error) {
+func describe(ctx context.Context, src *record.Source, o Options, res *Result) (f *record.Format, info record.Info, err error) {
 	if o.Format == Auto || o.Format == "" {
 		head := make([]byte, min(src.Size, 1<<20))
 		if _, err := src.R.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
-			return record.Info{}, fmt.Errorf("import %s: %w", res.File, err)
+			return nil, info, fmt.Errorf("import %s: %w", res.File, err)
 		}
-		format, ok := Detect(res.File, head)
-		if !ok {
-			return record.Info{}, fmt.Errorf("import %s: %w", res.File, ErrUnknownFormat)
-		}
-		res.Format = format
+		f = o.Formats.Detect(res.File, head)
+	} else {
+		f = o.Formats.Find(o.Format)
 	}
-	info, err := Describe(ctx, res.Format, *src)
-	if err != nil {
-		return info, fmt.Errorf("import: %w", err)
+	if f == nil {
+		return nil, info, fmt.Errorf("import %s: %w", res.File, ErrUnknownFormat)
+	}
+	res.Format = f.Name
+	if info, err = Describe(ctx, f, *src); err != nil {
+		return nil, info, fmt.Errorf("import: %w", err)
 	}
 	switch {
 	case o.Tape != "":
@@ -71,11 +73,11 @@ func describe(ctx context.Context, src *record.Source, o Options, res *Result) (
 	case !info.Named && o.Fallback != "":
 		res.Tape = o.Fallback
 	case !info.Named && res.File == "-":
-		return info, fmt.Errorf("import %s: %w", res.File, ErrNoName)
+		return nil, info, fmt.Errorf("import %s: %w", res.File, ErrNoName)
 	default:
 		res.Tape = info.Session
 	}
-	return info, nil
+	return f, info, nil
 }
 
 // Identify finds out what a transcript is.
@@ -85,7 +87,8 @@ func Identify(ctx context.Context, path string) (info record.Info, err error) {
 		return info, err
 	}
 	defer func() { err = errors.Join(err, closer.Close()) }()
-	return describe(ctx, &src, Options{}, &Result{File: path})
+	_, info, err = describe(ctx, &src, Options{}, &Result{File: path})
+	return info, err
 }
 
 // placeAgent decides where a subagent's own file goes. Where its session's tape has the

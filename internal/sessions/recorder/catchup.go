@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
@@ -35,7 +36,7 @@ func (r *Recorder) catchUp(ctx context.Context, s *Session) {
 func (r *Recorder) read(ctx context.Context, s *Session) error {
 	var failed []error
 	var store *repo.Store
-	s.findAgents()
+	r.findAgents(s)
 	for i := range s.Files {
 		f := &s.Files[i]
 		err := r.readFile(ctx, s, f, func() (*repo.Store, error) {
@@ -68,11 +69,12 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 			return err
 		default:
 			over := s.Ended || r.Now().Sub(st.ModTime()) > Unannounced
-			if st.Size() != f.Bytes || over && !f.Over || !f.Idle && has && s.turnEnded() {
-				if err := r.importFile(ctx, s, f, importer.Live{Idle: has && s.turnEnded(), Over: over}, open); err != nil {
+			idle := has && r.moment(s.Agent, s.Event) == record.TurnEnd
+			if st.Size() != f.Bytes || over && !f.Over || !f.Idle && idle {
+				if err := r.importFile(ctx, s, f, importer.Live{Idle: idle, Over: over}, open); err != nil {
 					return err
 				}
-				f.Bytes, f.Over, f.Idle = st.Size(), over, has && s.turnEnded()
+				f.Bytes, f.Over, f.Idle = st.Size(), over, idle
 			}
 		}
 		if has && !s.Ended || r.Now().After(f.Until) {
@@ -93,7 +95,7 @@ func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live imp
 	if err != nil {
 		return err
 	}
-	live.Format, live.Version = s.Agent, r.Version
+	live.Formats, live.Format, live.Version = r.Formats, s.Agent, r.Version
 	res, err := importer.Continue(ctx, store, f.Path, live)
 	if err != nil {
 		return err
@@ -104,18 +106,19 @@ func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live imp
 
 // findAgents adds the transcripts of subagents that lie beside a session's: the end of one that
 // was killed is never told of.
-func (s *Session) findAgents() {
+func (r *Recorder) findAgents(s *Session) {
+	format := r.Formats.Find(s.Agent)
+	if format == nil || format.Files.Subagents == nil {
+		return
+	}
 	for _, f := range s.Files {
 		if f.Agent {
 			continue
 		}
-		dir := filepath.Join(strings.TrimSuffix(f.Path, filepath.Ext(f.Path)), "subagents") // Claude Code's
-		if s.Agent == importer.Gemini {
-			dir = filepath.Join(filepath.Dir(f.Path), s.ID)
-		}
+		dir := format.Files.Subagents(f.Path, s.ID)
 		list, _ := os.ReadDir(dir) // mostly there is none
 		for _, e := range list {
-			if path := filepath.Join(dir, e.Name()); e.Type().IsRegular() && importer.IsTranscript(path) {
+			if path := filepath.Join(dir, e.Name()); e.Type().IsRegular() && r.Formats.IsTranscript(path) {
 				s.file(path, true)
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"tape/internal/git/disk"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/spool"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -20,9 +22,10 @@ import (
 
 // Recorder has what recording needs from outside.
 type Recorder struct {
-	Places []string // as [spool.Places]
-	FS     *disk.FS
-	Now    func() time.Time
+	Formats importer.Formats
+	Places  []string // as [spool.Places]
+	FS      *disk.FS
+	Now     func() time.Time
 	// Version is the program's, with its commit.
 	Version string
 	// Open opens the workspace of a folder, or makes it, for a project.
@@ -146,13 +149,14 @@ func (r *run) absorb(ctx context.Context) (some bool, err error) {
 		if r.busy[s.Workspace] {
 			continue
 		}
-		s.note(n.Note, p)
+		is := r.moment(n.Agent, p.Event)
+		s.note(n.Note, p, is)
 		if transcript := jsonl.Get(n.Payload, "transcript"); transcript != nil {
 			err = errors.Join(err, r.keepTranscript(s, transcript))
 		}
 		s.Workspace = r.workspace(ctx, s)
 		r.known[name], r.due[name], changed[name] = s, true, true
-		if p.Event == "SessionStart" {
+		if is == record.Start {
 			r.lookAgain(s, changed)
 		}
 		taken = append(taken, n)
@@ -163,6 +167,11 @@ func (r *run) absorb(ctx context.Context) (some bool, err error) {
 		}
 	}
 	return len(taken) > 0, errors.Join(err, spool.Drop(r.FS, taken))
+}
+
+// moment is what an event means to an agent.
+func (r *Recorder) moment(agent, event string) record.Moment {
+	return r.Formats.Find(agent).Moment(event)
 }
 
 // lookAgain has the other sessions of an agent read whose end was never told of, or that have got more since.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tape/internal/git/disk"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/spool"
 )
 
@@ -79,9 +80,9 @@ const wait = 2 * time.Second
 const afterEnd = 300 * time.Millisecond
 
 // note takes in what a hook said.
-func (s *Session) note(n spool.Note, p payload) {
+func (s *Session) note(n spool.Note, p payload, is record.Moment) {
 	s.Last, s.Event, s.Program, s.Push = n.At, p.Event, n.Program, n.Push
-	s.Ended = p.Event == "SessionEnd"
+	s.Ended = is == record.End
 	s.PushDue = s.Ended && n.Push
 	s.Due = true
 	if s.Project == "" {
@@ -227,15 +228,6 @@ func (s *Session) tapes() (out []string) {
 		}
 	}
 	return out
-}
-
-// turnEnded reports whether the last event was the end of a turn, after which the model says no more.
-func (s *Session) turnEnded() bool {
-	switch s.Event {
-	case "Stop", "StopFailure", "AfterAgent", "Interrupt":
-		return true
-	}
-	return false
 }
 
 // forgotten is how long after its last event a session is looked at although nothing more was told of it.

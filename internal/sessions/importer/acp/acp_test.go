@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"tape/internal/sessions/importer"
-	"tape/internal/sessions/importer/formattest"
 	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/acp"
+	"tape/internal/sessions/importer/formattest"
 )
 
 // acpLines are lines as tape acp keeps them: each begins with who says it.
@@ -71,16 +73,16 @@ var acpEntries = []string{
 
 func TestACP(t *testing.T) {
 	b := acpLines(acpSession()...)
-	items, stats := imp.Items(t, importer.ACP, "s-1.jsonl", b, formattest.Seen{})
+	items, stats := imp.Items(t, acp.Format.Name, "s-1.jsonl", b, formattest.Seen{})
 	formattest.Want(t, items, acpEntries...)
 	if stats.Damaged != 0 {
 		t.Errorf("%+v", stats)
 	}
-	info, err := importer.Describe(context.Background(), importer.ACP, formattest.Source("x.jsonl", b))
+	info, err := importer.Describe(context.Background(), &acp.Format, formattest.Source("x.jsonl", b))
 	if err != nil || info.Session != "s-1" || string(info.State) != `{"agent":"fixer","agent_version":"2.0","cwd":"/w","model":"m-1"}` {
 		t.Errorf("%+v %s, %v", info, info.State, err)
 	}
-	if f, ok := importer.Detect("x.jsonl", b); f != importer.ACP || !ok {
+	if f, ok := imp.Detect("x.jsonl", b); f != acp.Format.Name || !ok {
 		t.Errorf("taken for %q", f)
 	}
 }
@@ -96,7 +98,7 @@ func TestACPLoaded(t *testing.T) {
 		`agent {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`,
 	}
 	whole := append(append(append(acpSession(), again...), loaded), rest...)
-	items, _ := imp.Items(t, importer.ACP, "s-1.jsonl", acpLines(whole...), formattest.Seen{})
+	items, _ := imp.Items(t, acp.Format.Name, "s-1.jsonl", acpLines(whole...), formattest.Seen{})
 	more := []string{
 		`event {"name":"session/load","data":{"params":{"sessionId":"s-1","cwd":"/w"},"result":null}}`,
 		`message {"role":"user","content":"fix it"}`,
@@ -106,10 +108,10 @@ func TestACPLoaded(t *testing.T) {
 	formattest.Want(t, items, append(acpEntries, more...)...)
 
 	// Of a session that began elsewhere, what is told again is all there is.
-	items, _ = imp.Items(t, importer.ACP, "s-1.jsonl", acpLines(append(again, loaded)...), formattest.Seen{})
+	items, _ = imp.Items(t, acp.Format.Name, "s-1.jsonl", acpLines(append(again, loaded)...), formattest.Seen{})
 	formattest.Want(t, items, append(acpEntries[2:12:12], more[0])...)
 }
 
 func FuzzACP(f *testing.F) {
-	imp.Fuzz(f, importer.ACP, strings.Split(strings.TrimSpace(string(acpLines(acpSession()...))), "\n"))
+	imp.Fuzz(f, acp.Format.Name, strings.Split(strings.TrimSpace(string(acpLines(acpSession()...))), "\n"))
 }

@@ -2,10 +2,11 @@ package bub_test
 
 import (
 	"context"
+	"testing"
+
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/bub"
 	"tape/internal/sessions/importer/formattest"
-	"testing"
 )
 
 var bubSample = []string{
@@ -18,7 +19,7 @@ var bubSample = []string{
 
 func TestBub(t *testing.T) {
 	b := formattest.Lines(bubSample...)
-	items, _ := imp.Items(t, importer.Bub, "0f__telegram%3A12.jsonl", b, formattest.Seen{})
+	items, _ := imp.Items(t, bub.Format.Name, "0f__telegram%3A12.jsonl", b, formattest.Seen{})
 	if len(items) != len(bubSample) {
 		t.Fatalf("%d items", len(items))
 	}
@@ -38,18 +39,18 @@ func TestBub(t *testing.T) {
 	if got := items[1].Entry.Date; got != "2026-01-01T00:00:00.250000+00:00" {
 		t.Errorf("date %s", got)
 	}
-	info, err := importer.Describe(context.Background(), importer.Bub, formattest.Source("/x/0f__telegram%3A12.jsonl", b))
+	info, err := importer.Describe(context.Background(), &bub.Format, formattest.Source("/x/0f__telegram%3A12.jsonl", b))
 	if err != nil || info.Session != "telegram:12" {
 		t.Errorf("%+v, %v", info, err)
 	}
 }
 
-func FuzzBub(f *testing.F) { imp.Fuzz(f, importer.Bub, bubSample) }
+func FuzzBub(f *testing.F) { imp.Fuzz(f, bub.Format.Name, bubSample) }
 
 func TestDetected(t *testing.T) {
-	if got, ok := importer.Detect("x", formattest.Lines(bubSample...)); !ok || got != importer.Bub {
+	if got, ok := imp.Detect("x", formattest.Lines(bubSample...)); !ok || got != bub.Format.Name {
 		t.Errorf("taken for %q", got)
 	}
 }
 
-func TestGrows(t *testing.T) { imp.Grows(t, importer.Bub, bubSample, 1) }
+func TestGrows(t *testing.T) { imp.Grows(t, bub.Format.Name, bubSample, 1) }

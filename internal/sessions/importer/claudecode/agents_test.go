@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/claudecode"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
 )
@@ -34,7 +35,7 @@ func saidBy(agent, text string) string {
 // TestClaudeAgents: several subagents side by side begin at their calls, and end with
 // the last thing that is told of their results.
 func TestClaudeAgents(t *testing.T) {
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeAnswer("a1", "u1", "m1", formattest.ClaudeTask("c1", "for c1")),
 		formattest.ClaudeAnswer("a2-2", "a1", "m1", formattest.ClaudeTask("c2", "for c2")),
@@ -58,7 +59,7 @@ func TestClaudeAgents(t *testing.T) {
 // TestClaudeAgentAgain: a subagent that is called again begins and ends again; one in
 // the background does not end with a result that only says that it has begun.
 func TestClaudeAgentAgain(t *testing.T) {
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeAnswer("a1", "u1", "m1", formattest.ClaudeTask("c1", "for c1")),
 		formattest.ClaudeSaid("p1", "x", "c1"),
@@ -84,7 +85,7 @@ func TestClaudeAgentAgain(t *testing.T) {
 // TestClaudeSideChains: lines of side chains find their call by the result, and where
 // they name no agent, by the prompt.
 func TestClaudeSideChains(t *testing.T) {
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeAnswer("a1", "u1", "m1", formattest.ClaudeTask("c1", "for c1")),
 		formattest.ClaudeAnswer("a2-2", "a1", "m1", formattest.ClaudeTask("c2", "for c2")),
@@ -114,7 +115,7 @@ func TestClaudeNestedAgent(t *testing.T) {
 	inner := func(typ, uuid, message string) string {
 		return `{"type":"` + typ + `","message":{"role":"` + typ + `",` + message + `},"uuid":"` + uuid + `","timestamp":"2026-03-01T10:00:01Z"}`
 	}
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeAnswer("a1", "u1", "m1", formattest.ClaudeTask("c1", "for c1")),
 		formattest.ClaudeRelay("p1", "a1", "x", "c1", inner("assistant", "i1", `"id":"m2","content":[`+formattest.ClaudeTask("c2", "for c2")+`]`)),
@@ -134,7 +135,7 @@ func TestClaudeNestedAgent(t *testing.T) {
 // TestClaudeAgentPhases: what a subagent's compaction leaves is no anchor of the session,
 // whose phase goes on.
 func TestClaudeAgentPhases(t *testing.T) {
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeSide("x", formattest.ClaudeUser("s1", "", `"go"`)),
 		formattest.ClaudeSide("x", formattest.ClaudeLine("b1", "s1", `"type":"system","subtype":"compact_boundary","content":"Conversation compacted","compactMetadata":{"trigger":"auto","preTokens":155}`)),
@@ -154,7 +155,7 @@ func TestClaudeProgressOfMembers(t *testing.T) {
 		l := formattest.ClaudeRelay(uuid, "u1", "x", "c1", `{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"`+text+`"}]},"uuid":"in-`+uuid+`","timestamp":"2026-03-01T10:00:01Z"}`)
 		return strings.Replace(l, `"normalizedMessages":[]`, `"step":"`+uuid+`"`, 1)
 	}
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(formattest.ClaudeUser("u1", "", `"hi"`), part("p1", "a"), part("p2", "b")), formattest.Seen{})
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(formattest.ClaudeUser("u1", "", `"hi"`), part("p1", "a"), part("p2", "b")), formattest.Seen{})
 	got := formattest.Show(items)
 	for _, step := range []string{"p1", "p2"} {
 		if !strings.Contains(got, fmt.Sprintf(`agent-xevent {"name":"progress.agent_progress","data":{"step":"%s"}}`, step)) {
@@ -177,18 +178,18 @@ func TestClaudeAgentFile(t *testing.T) {
 	entries := []string{`message {"role":"user","content":"go"}`, `message {"role":"assistant","content":"gone"}`, run("m9", 2),
 		`message {"role":"user","content":"more"}`, `event {"name":"import.damaged","data":{"error":"unexpected byte at offset 0","raw":"torn"}}`,
 		`event {"name":"file-history-snapshot","data":{"messageId":"m","snapshot":{}}}`}
-	items, _ := imp.Items(t, importer.ClaudeCode, name, own, formattest.Seen{})
+	items, _ := imp.Items(t, claudecode.Format.Name, name, own, formattest.Seen{})
 	entries[4] = strings.Split(formattest.Show(items), "\n")[4]
 	formattest.Want(t, items, entries...)
-	info, err := importer.Describe(context.Background(), importer.ClaudeCode, formattest.Source(name, own))
+	info, err := importer.Describe(context.Background(), &claudecode.Format, formattest.Source(name, own))
 	if err != nil || info.Session != "s-1" || info.Agent != "agent-x1" {
 		t.Errorf("%+v, %v", info, err)
 	}
-	if info, _ := importer.Describe(context.Background(), importer.ClaudeCode, formattest.Source("/p/agent-x2.jsonl", own)); info.Agent != "" {
+	if info, _ := importer.Describe(context.Background(), &claudecode.Format, formattest.Source("/p/agent-x2.jsonl", own)); info.Agent != "" {
 		t.Errorf("another's file is that of %s", info.Agent)
 	}
 	seen := formattest.Seen{}
-	imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeRelay("p1", "u1", "x1", "c1", `{"type":"user","message":{"role":"user","content":"go"},"uuid":"i1","timestamp":"2026-03-01T10:00:01Z"}`),
 		formattest.ClaudeSide("x1", formattest.ClaudeUser("i1", "", `"go"`)),
@@ -196,7 +197,7 @@ func TestClaudeAgentFile(t *testing.T) {
 	src := formattest.Source(name, own)
 	src.Within = true
 	items = nil
-	_, err = importer.Read(context.Background(), importer.ClaudeCode, src, seen.Has, func(it record.Item) error {
+	_, err = importer.Read(context.Background(), &claudecode.Format, src, seen.Has, func(it record.Item) error {
 		items = append(items, it)
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/claudecode"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/testkit"
@@ -53,7 +54,7 @@ func bench(b *testing.B, data []byte) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		stats, err := importer.Read(context.Background(), importer.ClaudeCode, formattest.Source("x", data), formattest.Seen{}.Has, func(it record.Item) error {
+		stats, err := importer.Read(context.Background(), &claudecode.Format, formattest.Source("x", data), formattest.Seen{}.Has, func(it record.Item) error {
 			n += len(it.Entry.Payload)
 			return nil
 		})
@@ -73,7 +74,7 @@ func TestMemory(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	peak, n := uint64(0), 0
-	_, err := importer.Read(context.Background(), importer.ClaudeCode, formattest.Source("x", data), formattest.Seen{}.Has, func(record.Item) error {
+	_, err := importer.Read(context.Background(), &claudecode.Format, formattest.Source("x", data), formattest.Seen{}.Has, func(record.Item) error {
 		if n++; n%1000 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)

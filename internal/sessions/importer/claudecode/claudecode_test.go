@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/claudecode"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -29,7 +30,7 @@ func callEntry(ids ...string) string {
 }
 
 func TestClaudeMessage(t *testing.T) {
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeAnswer("a1", "u1", "m1", `{"type":"thinking","thinking":"hm","signature":"s"}`),
 		formattest.ClaudeAnswer("a2", "a1", "m1", `{"type":"text","text":"first"}`),
@@ -71,13 +72,13 @@ func TestClaudeMidMessage(t *testing.T) {
 		formattest.ClaudeUser("r1", "a1", formattest.ClaudeResult("c1", `"one"`)),
 	}
 	seen := formattest.Seen{}
-	imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(ls[:2]...), seen)
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(ls...), seen)
+	imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(ls[:2]...), seen)
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(ls...), seen)
 	formattest.Want(t, items, callEntry("c2"), run("m1", 4), `tool_result {"results":["one","two"]}`)
 }
 
 func TestClaudeMissingResult(t *testing.T) {
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeAnswer("a1", "", "m1", callBlock("c1")),
 		formattest.ClaudeAnswer("a2", "a1", "m1", callBlock("c2")),
 		formattest.ClaudeAnswer("a3", "a2", "m1", callBlock("c3")),
@@ -90,7 +91,7 @@ func TestClaudeMissingResult(t *testing.T) {
 }
 
 func TestClaudePhases(t *testing.T) {
-	items, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		`{"type":"summary","summary":"A title that goes on for rather longer than any name of a phase ought to","leafUuid":"z"}`,
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeLine("b1", "", `"logicalParentUuid":"u1","type":"system","subtype":"compact_boundary","content":"Conversation compacted","level":"info","compactMetadata":{"trigger":"auto","preTokens":155}`),
@@ -115,7 +116,7 @@ func TestClaudePhases(t *testing.T) {
 }
 
 func TestClaudeAbandoned(t *testing.T) {
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeAnswer("a1", "u1", "m1", `{"type":"text","text":"yes"}`),
 		formattest.ClaudeUser("u2", "a1", `"wrong"`),
@@ -141,7 +142,7 @@ func TestClaudeAbandoned(t *testing.T) {
 
 // TestClaudeLostParent: a line that was lost to damage abandons nothing.
 func TestClaudeLostParent(t *testing.T) {
-	items, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeUser("u2", "u1", `"there"`)[:50],
 		formattest.ClaudeUser("u3", "u2", `"again"`),
@@ -154,10 +155,10 @@ func TestClaudeLostParent(t *testing.T) {
 func TestClaudeEnvironment(t *testing.T) {
 	moved := func(l string) string { return strings.Replace(l, `"cwd":"/w"`, `"cwd":"/w/sub"`, 1) }
 	b := formattest.Lines(formattest.ClaudeUser("u1", "", `"a"`), moved(formattest.ClaudeUser("u2", "u1", `"b"`)), moved(formattest.ClaudeUser("u3", "u2", `"c"`)))
-	items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", b, formattest.Seen{})
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", b, formattest.Seen{})
 	formattest.Want(t, items, `message {"role":"user","content":"a"}`, `event {"name":"environment","data":{"cwd":"/w/sub"}}`,
 		`message {"role":"user","content":"b"}`, `message {"role":"user","content":"c"}`)
-	info, err := importer.Describe(context.Background(), importer.ClaudeCode, formattest.Source("x.jsonl", b))
+	info, err := importer.Describe(context.Background(), &claudecode.Format, formattest.Source("x.jsonl", b))
 	if err != nil || string(info.State) != `{"cwd":"/w","version":"2.1.1","sessionId":"s-1"}` {
 		t.Errorf("%s, %v", info.State, err)
 	}
@@ -186,7 +187,7 @@ func TestDamage(t *testing.T) {
 		"lone surrogate":   {formattest.ClaudeUser("u1", "", `"\ud800 \udc00"`), 1, 0, ""},
 		"inner of a relay": {`{"type":"progress","data":{"message":{"type":"user","message":{"role":"user","content":"x"},"uuid":"i","timestamp":"2026-01-01T00:00:00Z"}`, 0, 1, ""},
 	} {
-		items, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(c.line), formattest.Seen{})
+		items, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(c.line), formattest.Seen{})
 		messages, raw := 0, ""
 		for _, it := range items {
 			if it.Entry.Kind == record.KindMessage {
@@ -206,7 +207,7 @@ func TestUnfinished(t *testing.T) {
 	first, last := formattest.ClaudeUser("u1", "", `"a"`)+"\n", formattest.ClaudeUser("u2", "u1", `"b"`)
 	seen := formattest.Seen{}
 	for n := range len(last) + 1 {
-		items, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", []byte(first+last[:n]), seen)
+		items, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", []byte(first+last[:n]), seen)
 		want := 0
 		if n == 0 || n == len(last) {
 			want = 1
@@ -225,7 +226,7 @@ func TestTooLarge(t *testing.T) {
 	long := strings.Repeat("x", jsonl.DefaultMaxLine)
 	escaped := strings.Repeat(`\"`, 9<<19) // an entry has it escaped once more
 	half := strings.Repeat("y", 9<<20)
-	items, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+	items, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"`+long+`"`),
 		formattest.ClaudeAnswer("a1", "", "m1", `{"type":"tool_use","id":"c1","name":"W","input":{"content":"`+escaped+`"}}`),
 		formattest.ClaudeAnswer("a2", "a1", "m2", callBlock("c2")),
@@ -256,7 +257,7 @@ func TestTooLarge(t *testing.T) {
 func TestDeepRecord(t *testing.T) {
 	for n := jsonl.MaxDepth - 8; n < jsonl.MaxDepth; n++ {
 		deep := strings.Repeat("[", n) + strings.Repeat("]", n)
-		imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(
+		imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 			formattest.ClaudeUser("u1", "", `[{"type":"x","v":`+deep+`}]`),
 			formattest.ClaudeLine("s1", "u1", `"type":"system","subtype":"x","v":`+deep),
 			formattest.ClaudeLine("u2", "s1", `"type":"user","odd":`+deep+`,"message":{"role":"user","content":"c"}`),

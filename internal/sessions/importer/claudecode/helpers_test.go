@@ -10,4 +10,4 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-var imp = formattest.Importer{Read: importer.Read, Describe: importer.Describe, Detect: importer.Detect}
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/claudecode"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
 )
@@ -65,7 +65,7 @@ func TestClaudeLosesNothing(t *testing.T) {
 				records++
 				want.message(rec)
 			}
-			items, stats := imp.Items(t, importer.ClaudeCode, name, b, formattest.Seen{})
+			items, stats := imp.Items(t, claudecode.Format.Name, name, b, formattest.Seen{})
 			if stats.Records != records {
 				t.Errorf("%d records, want %d", stats.Records, records)
 			}
@@ -128,7 +128,7 @@ func within(texts map[string]bool, s string) bool {
 // the model is kept, and what it told is not kept twice.
 func TestDetailTellsTheRest(t *testing.T) {
 	for name, b := range formattest.Fixture(t, "claude-code") {
-		items, _ := imp.Items(t, importer.ClaudeCode, name, b, formattest.Seen{})
+		items, _ := imp.Items(t, claudecode.Format.Name, name, b, formattest.Seen{})
 		all := map[string]bool{}
 		results := map[string]bool{}
 		for _, it := range items {

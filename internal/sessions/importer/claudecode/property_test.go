@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/claudecode"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/testkit"
@@ -15,7 +15,7 @@ import (
 
 func TestClaudeGrows(t *testing.T) {
 	for seed := range uint64(testkit.Size(2, 6)) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { imp.Grows(t, importer.ClaudeCode, formattest.Claude(seed, 25), 1) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { imp.Grows(t, claudecode.Format.Name, formattest.Claude(seed, 25), 1) })
 	}
 }
 
@@ -25,7 +25,7 @@ func TestClaudeFixturesGrow(t *testing.T) {
 			continue
 		}
 		ls := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-		imp.Grows(t, importer.ClaudeCode, ls, len(ls)/testkit.Size(3, 7)+1)
+		imp.Grows(t, claudecode.Format.Name, ls, len(ls)/testkit.Size(3, 7)+1)
 	}
 }
 
@@ -34,11 +34,11 @@ func TestClaudeFixturesGrow(t *testing.T) {
 func TestClaudeShuffled(t *testing.T) {
 	for seed := range uint64(12) {
 		ls := formattest.Claude(seed, 30)
-		want, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(ls...), formattest.Seen{})
+		want, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(ls...), formattest.Seen{})
 		rng := rand.New(rand.NewPCG(seed, 1))
 		mixed := slices.Clone(ls)
 		rng.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
-		got, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(mixed...), formattest.Seen{})
+		got, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(mixed...), formattest.Seen{})
 		noEnv := func(keys []string) []string {
 			// What the environment changed from depends on the order of lines.
 			return slices.DeleteFunc(keys, func(k string) bool { return strings.HasSuffix(k, "/env") })
@@ -72,7 +72,7 @@ func checkOrder(t *testing.T, items []record.Item) {
 
 func TestClaudeOrderOfResults(t *testing.T) {
 	for seed := range uint64(15) {
-		items, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(formattest.Claude(seed, 60)...), formattest.Seen{})
+		items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(formattest.Claude(seed, 60)...), formattest.Seen{})
 		checkOrder(t, items)
 	}
 }
@@ -85,20 +85,20 @@ func TestRepairedLine(t *testing.T) {
 		torn := slices.Clone(ls)
 		torn[i] = torn[i][:len(torn[i])/2]
 		seen := formattest.Seen{}
-		first, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(torn...), seen)
+		first, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(torn...), seen)
 		if stats.Damaged != 1 || len(stats.Problems) != 1 || stats.Problems[0].Line != i+1 {
 			t.Fatalf("line %d torn: %+v", i+1, stats)
 		}
-		second, stats := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(ls...), seen)
+		second, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(ls...), seen)
 		if stats.Damaged != 0 {
 			t.Fatalf("repaired: %+v", stats)
 		}
-		once, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(ls...), formattest.Seen{})
+		once, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(ls...), formattest.Seen{})
 		all := formattest.KeysOf(append(first, second...))
 		if lost := formattest.Minus(formattest.KeysOf(once), all); len(lost) > 0 {
 			t.Fatalf("line %d repaired: %v is lost", i+1, lost)
 		}
-		third, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(torn...), seen)
+		third, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(torn...), seen)
 		if len(third) != 0 {
 			t.Fatalf("torn again: %s", formattest.Show(third))
 		}
@@ -113,11 +113,11 @@ func TestDuplicates(t *testing.T) {
 			uuids = append(uuids, l)
 		}
 	}
-	once, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(uuids...), formattest.Seen{})
-	twice, _ := imp.Items(t, importer.ClaudeCode, "x.jsonl", formattest.Lines(append(uuids, uuids...)...), formattest.Seen{})
+	once, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(uuids...), formattest.Seen{})
+	twice, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(append(uuids, uuids...)...), formattest.Seen{})
 	if formattest.Show(once) != formattest.Show(twice) {
 		t.Error("a repeated file gives other entries")
 	}
 }
 
-func FuzzClaude(f *testing.F) { imp.Fuzz(f, importer.ClaudeCode, formattest.Claude(1, 12)) }
+func FuzzClaude(f *testing.F) { imp.Fuzz(f, claudecode.Format.Name, formattest.Claude(1, 12)) }

@@ -2,9 +2,11 @@ package codex_test
 
 import (
 	"context"
-	"tape/internal/sessions/importer"
-	"tape/internal/sessions/importer/formattest"
 	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/codex"
+	"tape/internal/sessions/importer/formattest"
 )
 
 var codexSample = []string{`{"timestamp":"2026-02-01T08:00:00.000Z","type":"session_meta","payload":{"id":"0199-aa","timestamp":"2026-02-01T08:00:00Z","cwd":"/w","originator":"codex_cli","cli_version":"0.50.0","instructions":null}}`,
@@ -28,7 +30,7 @@ var codexSample = []string{`{"timestamp":"2026-02-01T08:00:00.000Z","type":"sess
 }
 
 func TestCodex(t *testing.T) {
-	items, _ := imp.Items(t, importer.Codex, "rollout-x.jsonl", formattest.Lines(codexSample...), formattest.Seen{})
+	items, _ := imp.Items(t, codex.Format.Name, "rollout-x.jsonl", formattest.Lines(codexSample...), formattest.Seen{})
 	formattest.Want(t, items,
 		`event {"name":"session_meta","data":{"id":"0199-aa","timestamp":"2026-02-01T08:00:00Z","cwd":"/w","originator":"codex_cli","cli_version":"0.50.0","instructions":null}}`,
 		`event {"name":"turn_context","data":{"turn_id":"1","cwd":"/w","model":"gpt-x"}}`,
@@ -50,7 +52,7 @@ func TestCodex(t *testing.T) {
 		`{"type":"local_shell_call","call_id":"s1","status":"completed","action":{"type":"exec","command":["ls"]}}`,
 		`{"type":"function_call_output","call_id":"s1","output":{"content":"x","success":false}}`,
 	)
-	items, _ = imp.Items(t, importer.Codex, "rollout-y.jsonl", old, formattest.Seen{})
+	items, _ = imp.Items(t, codex.Format.Name, "rollout-y.jsonl", old, formattest.Seen{})
 	formattest.Want(t, items,
 		`event {"name":"session_meta","data":{"id":"old-1","timestamp":"2025-06-01T00:00:00Z","instructions":"be nice","git":{}}}`,
 		`event {"name":"state","data":{"record_type":"state"}}`,
@@ -58,18 +60,18 @@ func TestCodex(t *testing.T) {
 		`tool_call {"calls":[{"id":"s1","type":"function","function":{"name":"local_shell","arguments":"{\"status\":\"completed\",\"type\":\"exec\",\"command\":[\"ls\"]}"}}]}`,
 		`tool_result {"results":[{"content":"x","success":false}]}`,
 	)
-	info, err := importer.Describe(context.Background(), importer.Codex, formattest.Source("rollout-y.jsonl", old))
+	info, err := importer.Describe(context.Background(), &codex.Format, formattest.Source("rollout-y.jsonl", old))
 	if err != nil || info.Session != "old-1" || info.Started != "2025-06-01T00:00:00.000000+00:00" {
 		t.Errorf("%+v, %v", info, err)
 	}
 }
 
-func FuzzCodex(f *testing.F) { imp.Fuzz(f, importer.Codex, codexSample) }
+func FuzzCodex(f *testing.F) { imp.Fuzz(f, codex.Format.Name, codexSample) }
 
 func TestDetected(t *testing.T) {
-	if got, ok := importer.Detect("x", formattest.Lines(codexSample...)); !ok || got != importer.Codex {
+	if got, ok := imp.Detect("x", formattest.Lines(codexSample...)); !ok || got != codex.Format.Name {
 		t.Errorf("taken for %q", got)
 	}
 }
 
-func TestGrows(t *testing.T) { imp.Grows(t, importer.Codex, codexSample, 1) }
+func TestGrows(t *testing.T) { imp.Grows(t, codex.Format.Name, codexSample, 1) }

@@ -19,9 +19,31 @@ import (
 
 // Importer is what the importer does with sources; it is passed in, for its own tests use this, too.
 type Importer struct {
-	Read     func(ctx context.Context, format string, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error)
-	Describe func(ctx context.Context, format string, src record.Source) (record.Info, error)
-	Detect   func(name string, head []byte) (string, bool)
+	Formats interface {
+		Find(name string) *record.Format
+		Detect(name string, head []byte) *record.Format
+	}
+	ReadAs     func(ctx context.Context, f *record.Format, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error)
+	DescribeAs func(ctx context.Context, f *record.Format, src record.Source) (record.Info, error)
+}
+
+// Read reads a source in the format of a name.
+func (x Importer) Read(ctx context.Context, format string, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error) {
+	return x.ReadAs(ctx, x.Formats.Find(format), src, seen, emit)
+}
+
+// Describe describes a source in the format of a name.
+func (x Importer) Describe(ctx context.Context, format string, src record.Source) (record.Info, error) {
+	return x.DescribeAs(ctx, x.Formats.Find(format), src)
+}
+
+// Detect is the name of the format that a file is taken for.
+func (x Importer) Detect(name string, head []byte) (format string, ok bool) {
+	f := x.Formats.Detect(name, head)
+	if f == nil {
+		return "", false
+	}
+	return f.Name, true
 }
 
 // Fixture has the transcripts of real sessions in a format, which are beside the project.

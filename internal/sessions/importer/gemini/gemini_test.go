@@ -3,9 +3,11 @@ package gemini_test
 import (
 	"context"
 	"strings"
+	"testing"
+
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/formattest"
-	"testing"
+	"tape/internal/sessions/importer/gemini"
 )
 
 var geminiSample = []string{
@@ -23,7 +25,7 @@ var geminiSample = []string{
 // TestGeminiWorkspace finds the directory, which only the model is told.
 func TestGeminiWorkspace(t *testing.T) {
 	b := formattest.Lines(geminiSample[0], `{"$set":{"messages":[{"type":"user","content":[{"text":"<session_context>\n- **Workspace Directories:**\n  - /home/dev/shop\n- **Directory Structure:**\n"}]}]}}`)
-	info, err := importer.Describe(context.Background(), importer.Gemini, formattest.Source("/x/session-1.jsonl", b))
+	info, err := importer.Describe(context.Background(), &gemini.Format, formattest.Source("/x/session-1.jsonl", b))
 	if want := `{"projectHash":"ff","cwd":"/home/dev/shop"}`; err != nil || string(info.State) != want {
 		t.Errorf("got %s, %v; want %s", info.State, err, want)
 	}
@@ -41,30 +43,30 @@ func TestGemini(t *testing.T) {
 		`message {"role":"user","content":"this way"}`,
 		`event {"name":"gemini.info","data":{"content":"a note"}}`,
 	}
-	items, _ := imp.Items(t, importer.Gemini, "s.jsonl", formattest.Lines(geminiSample...), formattest.Seen{})
+	items, _ := imp.Items(t, gemini.Format.Name, "s.jsonl", formattest.Lines(geminiSample...), formattest.Seen{})
 	formattest.Want(t, items[1:], wants...)
 
 	seen := formattest.Seen{}
-	imp.Items(t, importer.Gemini, "s.jsonl", formattest.Lines(geminiSample[:3]...), seen)
-	items, _ = imp.Items(t, importer.Gemini, "s.jsonl", formattest.Lines(geminiSample...), seen)
+	imp.Items(t, gemini.Format.Name, "s.jsonl", formattest.Lines(geminiSample[:3]...), seen)
+	items, _ = imp.Items(t, gemini.Format.Name, "s.jsonl", formattest.Lines(geminiSample...), seen)
 	formattest.Want(t, items, wants[4:]...)
 
 	doc := "{\n \"sessionId\": \"g-2\", \"startTime\": \"2026-01-01T00:00:00Z\",\n \"messages\": [\n" + strings.Join([]string{geminiSample[1], geminiSample[4]}, ",\n") + "\n]}\n"
-	items, stats := imp.Items(t, importer.Gemini, "s.json", []byte(doc), formattest.Seen{})
+	items, stats := imp.Items(t, gemini.Format.Name, "s.json", []byte(doc), formattest.Seen{})
 	if stats.Damaged > 0 {
 		t.Errorf("%+v", stats)
 	}
 	formattest.Want(t, items[1:], wants[:5]...)
-	info, err := importer.Describe(context.Background(), importer.Gemini, formattest.Source("s.json", []byte(doc)))
+	info, err := importer.Describe(context.Background(), &gemini.Format, formattest.Source("s.json", []byte(doc)))
 	if err != nil || info.Session != "g-2" {
 		t.Errorf("%+v, %v", info, err)
 	}
 }
 
-func FuzzGemini(f *testing.F) { imp.Fuzz(f, importer.Gemini, geminiSample) }
+func FuzzGemini(f *testing.F) { imp.Fuzz(f, gemini.Format.Name, geminiSample) }
 
 func TestDetected(t *testing.T) {
-	if got, ok := importer.Detect("x", formattest.Lines(geminiSample...)); !ok || got != importer.Gemini {
+	if got, ok := imp.Detect("x", formattest.Lines(geminiSample...)); !ok || got != gemini.Format.Name {
 		t.Errorf("taken for %q", got)
 	}
 }

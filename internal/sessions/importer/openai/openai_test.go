@@ -2,10 +2,11 @@ package openai_test
 
 import (
 	"strings"
-	"tape/internal/sessions/importer"
-	"tape/internal/sessions/importer/formattest"
-	"tape/internal/sessions/importer/record"
 	"testing"
+
+	"tape/internal/sessions/importer/formattest"
+	"tape/internal/sessions/importer/openai"
+	"tape/internal/sessions/importer/record"
 )
 
 var openAISample = []string{
@@ -32,31 +33,31 @@ func TestOpenAI(t *testing.T) {
 		"lines": string(formattest.Lines(openAISample...)), "array": "[" + body + "]", "pretty": "[\n" + strings.ReplaceAll(body, ",{", ",\n  {") + "\n]\n",
 		"object": `{"messages":[` + body + `]}`, "marked": record.ByteOrderMark + "[" + body + "]",
 	} {
-		items, stats := imp.Items(t, importer.OpenAI, name, []byte(b), formattest.Seen{})
+		items, stats := imp.Items(t, openai.Format.Name, name, []byte(b), formattest.Seen{})
 		if stats.Damaged != 0 || stats.Records != len(openAISample) {
 			t.Errorf("%s: %+v", name, stats)
 		}
 		formattest.Want(t, items, wants...)
 	}
 	conv := `{"messages":[` + strings.Join(openAISample[:2], ",") + `],"tools":[1]}`
-	items, _ := imp.Items(t, importer.OpenAI, "train.jsonl", formattest.Lines(conv, conv), formattest.Seen{})
+	items, _ := imp.Items(t, openai.Format.Name, "train.jsonl", formattest.Lines(conv, conv), formattest.Seen{})
 	formattest.Want(t, items,
 		`anchor {"name":"conversation-1","state":{"tools":[1]}}`, wants[0], wants[1],
 		`anchor {"name":"conversation-2","state":{"tools":[1]}}`, wants[0], wants[1])
 
 	cut := "[" + openAISample[0] + "," + openAISample[1][:20]
-	items, stats := imp.Items(t, importer.OpenAI, "cut", []byte(cut), formattest.Seen{})
+	items, stats := imp.Items(t, openai.Format.Name, "cut", []byte(cut), formattest.Seen{})
 	if stats.Damaged != 1 || len(items) != 2 {
 		t.Errorf("%+v: %s", stats, formattest.Show(items))
 	}
 }
 
-func FuzzOpenAI(f *testing.F) { imp.Fuzz(f, importer.OpenAI, openAISample) }
+func FuzzOpenAI(f *testing.F) { imp.Fuzz(f, openai.Format.Name, openAISample) }
 
 func TestDetected(t *testing.T) {
-	if got, ok := importer.Detect("x", formattest.Lines(openAISample...)); !ok || got != importer.OpenAI {
+	if got, ok := imp.Detect("x", formattest.Lines(openAISample...)); !ok || got != openai.Format.Name {
 		t.Errorf("taken for %q", got)
 	}
 }
 
-func TestGrows(t *testing.T) { imp.Grows(t, importer.OpenAI, openAISample, 1) }
+func TestGrows(t *testing.T) { imp.Grows(t, openai.Format.Name, openAISample, 1) }

@@ -6,6 +6,7 @@ import (
 
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/formattest"
+	"tape/internal/sessions/importer/opencode"
 )
 
 // openCodeSample are the messages of an export.
@@ -17,16 +18,16 @@ var openCodeSample = []string{
 	`{"info":{"id":"m5","role":"assistant","error":{"name":"APIError"}},"parts":[{"id":"p9","type":"patch","hash":"h"}]}`,
 }
 
-func FuzzOpenCode(f *testing.F) { imp.Fuzz(f, importer.OpenCode, openCodeSample) }
+func FuzzOpenCode(f *testing.F) { imp.Fuzz(f, opencode.Format.Name, openCodeSample) }
 
 // An export is one document; what is in it is read as it stands there.
 func TestExport(t *testing.T) {
 	doc := `{"info":{"id":"ses_1","directory":"/w","title":"x"},"messages":[` + strings.Join(openCodeSample, ",") + `]}`
-	if got, ok := importer.Detect("x.json", []byte(doc)); !ok || got != importer.OpenCode {
+	if got, ok := imp.Detect("x.json", []byte(doc)); !ok || got != opencode.Format.Name {
 		t.Errorf("taken for %q", got)
 	}
 	seen := formattest.Seen{}
-	items, stats := imp.Items(t, importer.OpenCode, "x.json", []byte(doc), seen)
+	items, stats := imp.Items(t, opencode.Format.Name, "x.json", []byte(doc), seen)
 	formattest.Want(t, items,
 		`event {"name":"session","data":{"id":"ses_1","directory":"/w"}}`,
 		`message {"role":"user","content":[{"type":"text","text":"list"},{"type":"file","url":"file:///a"}]}`,
@@ -45,10 +46,10 @@ func TestExport(t *testing.T) {
 	if stats.Damaged > 0 {
 		t.Errorf("%+v", stats)
 	}
-	if again, _ := imp.Items(t, importer.OpenCode, "x.json", []byte(doc), seen); len(again) > 0 {
+	if again, _ := imp.Items(t, opencode.Format.Name, "x.json", []byte(doc), seen); len(again) > 0 {
 		t.Errorf("the second time: %s", formattest.Show(again))
 	}
-	info, err := importer.Describe(t.Context(), importer.OpenCode, formattest.Source("x.json", []byte(doc)))
+	info, err := importer.Describe(t.Context(), &opencode.Format, formattest.Source("x.json", []byte(doc)))
 	if err != nil || info.Session != "ses_1" {
 		t.Errorf("%+v, %v", info, err)
 	}

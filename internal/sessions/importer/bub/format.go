@@ -1,0 +1,24 @@
+package bub
+
+import (
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// Format is that of Bub.
+var Format = record.Format{
+	Name: "bub", Read: Read, Describe: Describe,
+	Record: func(m record.Members) record.Likeness {
+		return record.Surely.If(m.Has("kind", "id") && jsonl.IsObject(m["payload"]))
+	},
+	Head: func(head []byte) record.Likeness {
+		return record.Barely.If(record.ContainsAll(head, `"kind"`, `"payload"`))
+	},
+	Path: func(_, stem string) bool {
+		hash, _, ok := strings.Cut(stem, "__")
+		return ok && IsHash(hash)
+	},
+	Keys: func() func(jsonl.Draft) string { return new(Keys).Next },
+}

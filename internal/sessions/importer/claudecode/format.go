@@ -1,0 +1,107 @@
+package claudecode
+
+import (
+	"path/filepath"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+const (
+	configDir      = "CLAUDE_CONFIG_DIR"
+	subagentPrefix = "agent-"
+	timeout        = 5 // s: Claude Code waits for its hooks, and a disk may hang
+)
+
+// Format is that of Claude Code.
+var Format = record.Format{
+	Name: "claude-code", Read: Read, Describe: Describe, HasFirst: HasFirst,
+	Record: like,
+	Head: func(head []byte) record.Likeness {
+		return record.Likely.If(record.ContainsAll(head, `"parentUuid"`) || record.ContainsAll(head, `"isSidechain"`) || record.ContainsAll(head, `"isSnapshotUpdate"`))
+	},
+	Path: func(path, stem string) bool {
+		return strings.Contains(path, "/.claude/") || strings.HasPrefix(stem, subagentPrefix)
+	},
+	Files: record.Files{
+		Folders:   func(user record.Where) []string { return []string{filepath.Join(folder(user), "projects")} },
+		Holds:     func(name, dir string) bool { return strings.HasPrefix(name, dashed(dir)) },
+		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "cwd") },
+		Subagents: func(path, _ string) string {
+			return filepath.Join(strings.TrimSuffix(path, filepath.Ext(path)), "subagents")
+		},
+		SubagentPrefix: subagentPrefix, NoteSuffix: ".meta.json", // that stands beside a subagent's transcript
+	},
+	Events: []record.HookEvent{
+		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "UserPromptSubmit", Timeout: timeout},
+		{Name: "Stop", Is: record.TurnEnd, Timeout: timeout}, {Name: "StopFailure", Is: record.TurnEnd, Timeout: timeout},
+		{Name: "SubagentStop", Timeout: timeout}, {Name: "PreCompact", Timeout: timeout}, {Name: "PostCompact", Timeout: timeout},
+		{Name: "SessionEnd", Is: record.End, Timeout: timeout},
+	},
+	Agent: &record.Agent{
+		Title: "Claude Code", ProjectVariable: "CLAUDE_PROJECT_DIR", Folder: folder,
+		Hooks: "settings.json", LocalHooks: "settings.local.json", Recall: []string{"startup", "clear"},
+		MCPFile: mcpFile, MCP: mcpServer,
+		Managed: func(goos string) string {
+			switch goos {
+			case "linux":
+				return "/etc/claude-code/managed-settings.json"
+			case "darwin":
+				return "/Library/Application Support/ClaudeCode/managed-settings.json"
+			}
+			return ""
+		},
+		Off: func(settings map[string]any, managed bool) string {
+			switch {
+			case settings["disableAllHooks"] == true:
+				return "disableAllHooks"
+			case managed && settings["allowManagedHooksOnly"] == true:
+				return "allowManagedHooksOnly"
+			}
+			return ""
+		},
+	},
+}
+
+func like(m record.Members) record.Likeness {
+	switch {
+	case m.Has("parentUuid"), m.Has("isSidechain"), m.Has("leafUuid"), m.Has("isSnapshotUpdate"), m.Has("uuid", "sessionId"):
+		return record.Surely
+	case m.Has("sessionId", "type"):
+		return record.Barely
+	}
+	return record.Unlike
+}
+
+func folder(w record.Where) string { return w.Folder(".claude", configDir) }
+
+// dashed is how Claude Code names a folder after a directory: with a dash for whatever is neither
+// a letter of ASCII nor a digit.
+func dashed(dir string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '-'
+	}, dir)
+}
+
+func mcpFile(w record.Where) string {
+	if w.Project != "" {
+		return filepath.Join(w.Project, ".mcp.json")
+	}
+	if dir := w.Getenv(configDir); dir != "" {
+		return filepath.Join(dir, ".claude.json")
+	}
+	return filepath.Join(w.Home, ".claude.json")
+}
+
+// mcpServer is how Claude Code writes an MCP server.
+func mcpServer(program string) (member string, server any) {
+	return "mcpServers", struct {
+		Type    string   `json:"type"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}{"stdio", program, []string{"mcp"}}
+}

@@ -1,0 +1,77 @@
+package codex
+
+import (
+	"path/filepath"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+const (
+	timeout = 5 // s: Codex waits for its hooks, and a disk may hang
+	// Codex warns at each start where an Interrupt gets more.
+	interruptTimeout = 3
+)
+
+// Format is that of Codex.
+var Format = record.Format{
+	Name: "codex", Read: Read, Describe: Describe,
+	Record: like,
+	Head: func(head []byte) record.Likeness {
+		return record.Likely.If(record.ContainsAll(head, `"session_meta"`) || record.ContainsAll(head, `"response_item"`) || record.ContainsAll(head, `"event_msg"`))
+	},
+	Path: func(path, stem string) bool {
+		return strings.HasPrefix(stem, "rollout-") || strings.Contains(path, "/.codex/")
+	},
+	Files: record.Files{
+		Folders: func(user record.Where) []string {
+			return []string{filepath.Join(folder(user), "sessions"), filepath.Join(folder(user), "archived_sessions")}
+		},
+		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "payload", "cwd") },
+	},
+	Events: []record.HookEvent{
+		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "UserPromptSubmit", Timeout: timeout},
+		{Name: "Stop", Is: record.TurnEnd, Timeout: timeout}, {Name: "Interrupt", Is: record.TurnEnd, Timeout: interruptTimeout},
+		{Name: "SubagentStop", Timeout: timeout}, {Name: "PreCompact", Timeout: timeout}, {Name: "PostCompact", Timeout: timeout},
+		{Name: "SessionEnd", Is: record.End}, // Codex gives it less time than that, and would complain
+	},
+	Agent: &record.Agent{
+		Title: "Codex", Folder: folder, Hooks: "hooks.json", Settings: settings,
+		MCPFile: func(w record.Where) string { return filepath.Join(folder(w), settings) },
+		MCP: func(program string) (string, any) {
+			_, server := record.MCPServer(program)
+			return "mcp_servers", server
+		},
+		Managed: func(goos string) string {
+			if goos == "linux" || goos == "darwin" {
+				return "/etc/codex/requirements.toml"
+			}
+			return ""
+		},
+		Off: func(settings map[string]any, managed bool) string {
+			switch {
+			case managed && settings["allow_managed_hooks_only"] == true:
+				return "allow_managed_hooks_only"
+			case record.Setting(settings, "features", "hooks") == false, record.Setting(settings, "features", "codex_hooks") == false:
+				return "features.hooks = false"
+			}
+			return ""
+		},
+		Review: review, ReviewHint: "start codex, and choose to review the hooks, or type /hooks",
+	},
+}
+
+const settings = "config.toml"
+
+func folder(w record.Where) string { return w.Folder(".codex", "CODEX_HOME") }
+
+func like(m record.Members) record.Likeness {
+	switch typ := m.Text("type"); {
+	case m.Has("payload", "type", "timestamp"), m.Has("instructions", "timestamp"), m.Has("record_type"):
+		return record.Surely
+	case m.Has("role") && typ == "message", strings.HasPrefix(typ, "function_call"), typ == "reasoning":
+		return record.Likely // of the versions without envelopes
+	}
+	return record.Unlike
+}

@@ -1,0 +1,68 @@
+package codex
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"tape/internal/sessions/importer/record"
+)
+
+// review reads from Codex's own record whether our hooks were reviewed. That is never written: what
+// a person has to approve, a program must not.
+func review(settings map[string]any, file string, hooks []record.Hook) record.Trust {
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		real = file
+	}
+	out := record.Reviewed
+	for _, h := range hooks {
+		key := fmt.Sprintf(":%s:%d:%d", snake(h.Event), h.Group, h.Number)
+		state, ok := record.Setting(settings, "hooks", "state", file+key).(map[string]any)
+		if !ok {
+			state, _ = record.Setting(settings, "hooks", "state", real+key).(map[string]any)
+		}
+		switch hash, _ := state["trusted_hash"].(string); {
+		case hash == "":
+			return record.NotReviewed
+		case state["enabled"] == false:
+			return record.SwitchedOff
+		case hash != reviewHash(h):
+			out = record.Changed
+		}
+	}
+	return out
+}
+
+// reviewHash is what Codex knows a reviewed hook by: a hash of what it says.
+func reviewHash(h record.Hook) string {
+	timeout := h.Timeout
+	switch {
+	case h.Event == "SessionEnd" || h.Event == "Interrupt": // Codex gives these little time
+		timeout = min(max(timeout, 1), interruptTimeout)
+	case timeout == 0:
+		timeout = 600
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(map[string]any{"event_name": snake(h.Event), "hooks": []any{ // maps are written in the order of keys
+		map[string]any{"async": false, "command": h.Command, "timeout": timeout, "type": h.Type},
+	}})
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(bytes.TrimSpace(text.Bytes())))
+}
+
+func snake(event string) string {
+	var out strings.Builder
+	for i, r := range event {
+		if unicode.IsUpper(r) && i > 0 {
+			out.WriteByte('_')
+		}
+		out.WriteRune(unicode.ToLower(r))
+	}
+	return out.String()
+}

@@ -1,0 +1,85 @@
+package importer
+
+import (
+	"slices"
+	"strings"
+
+	"tape/internal/sessions/importer/acp"
+	"tape/internal/sessions/importer/bub"
+	"tape/internal/sessions/importer/claudecode"
+	"tape/internal/sessions/importer/codex"
+	"tape/internal/sessions/importer/gemini"
+	"tape/internal/sessions/importer/openai"
+	"tape/internal/sessions/importer/opencode"
+	"tape/internal/sessions/importer/record"
+)
+
+// Formats is a list of formats. The nil list stands for [All].
+type Formats []*record.Format
+
+// All are the formats that tape knows. To add one, write its package and a line here.
+func All() Formats {
+	return Formats{
+		&acp.Format,
+		&bub.Format,
+		&claudecode.Format,
+		&codex.Format,
+		&gemini.Format,
+		&openai.Format,
+		&opencode.Format,
+	}
+}
+
+func (l Formats) orAll() Formats {
+	if l == nil {
+		return All()
+	}
+	return l
+}
+
+// Find returns the format of a name, nil if there is none.
+func (l Formats) Find(name string) *record.Format {
+	for _, f := range l.orAll() {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// Names are those of the formats.
+func (l Formats) Names() (names []string) {
+	for _, f := range l.orAll() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func (l Formats) with(has func(*record.Format) bool) Formats {
+	return slices.DeleteFunc(slices.Clone(l.orAll()), func(f *record.Format) bool { return !has(f) })
+}
+
+// WithFolders are the formats of programs that keep transcripts in a known place.
+func (l Formats) WithFolders() Formats {
+	return l.with(func(f *record.Format) bool { return f.Files.Folders != nil })
+}
+
+// WithHooks are the formats of agents that tape record install can change.
+func (l Formats) WithHooks() Formats {
+	return l.with(func(f *record.Format) bool { return f.Agent != nil })
+}
+
+// IsSubagent reports whether a file is a subagent's own, by its name.
+func (l Formats) IsSubagent(name string) bool {
+	return slices.ContainsFunc(l.orAll(), func(f *record.Format) bool {
+		return f.Files.SubagentPrefix != "" && strings.HasPrefix(name, f.Files.SubagentPrefix)
+	})
+}
+
+// IsTranscript reports whether a file may be a transcript, by its name.
+func (l Formats) IsTranscript(path string) bool {
+	return (strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".json")) &&
+		!slices.ContainsFunc(l.orAll(), func(f *record.Format) bool {
+			return f.Files.NoteSuffix != "" && strings.HasSuffix(path, f.Files.NoteSuffix)
+		})
+}

@@ -1,0 +1,65 @@
+package gemini
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+)
+
+const timeout = 5000 // ms: Gemini CLI waits for its hooks, and a disk may hang
+
+// Format is that of Gemini CLI.
+var Format = record.Format{
+	Name: "gemini", Read: Read, Describe: Describe,
+	Record: func(m record.Members) record.Likeness {
+		return record.Surely.If(m.Has("$set") || m.Has("$rewindTo") || m.Has("projectHash") ||
+			m.Has("sessionId") && m.HasMessages("type") ||
+			m.Text("type") == "gemini" || m.Text("type") == "user" && m.Has("content", "timestamp", "id"))
+	},
+	Head: func(head []byte) record.Likeness {
+		return record.Likely.If(record.ContainsAll(head, `"projectHash"`) ||
+			record.ContainsAll(head, `"sessionId"`, `"messages"`) && record.HeadHasMessages(head, "type"))
+	},
+	Path: func(path, _ string) bool { return strings.Contains(path, "/.gemini/") },
+	Files: record.Files{
+		Folders: func(user record.Where) []string { return []string{filepath.Join(folder(user), "tmp")} },
+		MadeIn: func(head []byte, dir string) bool {
+			return record.ContainsAll(head, fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(dir))))
+		},
+		Subagents: func(path, session string) string { return filepath.Join(filepath.Dir(path), session) },
+	},
+	Events: []record.HookEvent{ // not PreCompress, which comes before every request
+		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "BeforeAgent", Timeout: timeout},
+		{Name: "AfterAgent", Is: record.TurnEnd, Timeout: timeout}, {Name: "SessionEnd", Is: record.End, Timeout: timeout},
+	},
+	Agent: &record.Agent{
+		Title: "Gemini CLI", ProjectVariable: "GEMINI_PROJECT_DIR", Folder: folder, Hooks: "settings.json", HookName: hookName, MCP: record.MCPServer,
+		Managed: func(goos string) string {
+			switch goos {
+			case "linux":
+				return "/etc/gemini-cli/settings.json"
+			case "darwin":
+				return "/Library/Application Support/GeminiCli/settings.json"
+			}
+			return ""
+		},
+		Off: func(settings map[string]any, _ bool) string {
+			disabled, _ := record.Setting(settings, "hooksConfig", "disabled").([]any)
+			switch {
+			case record.Setting(settings, "hooksConfig", "enabled") == false:
+				return "hooksConfig.enabled = false"
+			case slices.Contains(disabled, any(hookName)):
+				return "hooksConfig.disabled"
+			}
+			return ""
+		},
+	},
+}
+
+const hookName = "tape"
+
+func folder(w record.Where) string { return w.Folder(".gemini", "") }

@@ -1,0 +1,14 @@
+package openai
+
+import "tape/internal/sessions/importer/record"
+
+// Format is that of chat messages, which many programs write.
+var Format = record.Format{
+	Name: "openai", Read: Read, Describe: Describe,
+	Record: func(m record.Members) record.Likeness {
+		return record.Perhaps.If(m.Has("role") || m.HasMessages("role"))
+	},
+	Head: func(head []byte) record.Likeness {
+		return record.Perhaps.If(record.ContainsAll(head, `"role"`) && record.HeadHasMessages(head, "role"))
+	},
+}
