@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"tape/cmd/internal/stdio"
+	"tape/internal/show/conversation"
 	"tape/internal/store/about"
 	"tape/internal/store/query"
-	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -48,17 +48,8 @@ func (s *diffStat) count(c query.Change) {
 		s.Runs.add(c.Kind, 1)
 		s.Tokens.add(c.Kind, *u.TotalTokens)
 	}
-	calls := jsonl.Get(c.Entry.Payload, "calls")
-	switch c.Entry.Kind {
-	case repo.KindToolCall:
-	case repo.KindMessage:
-		calls = jsonl.Get(c.Entry.Payload, "tool_calls")
-	default:
-		return
-	}
-	for call := range jsonl.Elements(calls) {
-		name := cmp.Or(jsonl.GetString(call, "function", "name"), jsonl.GetString(call, "name"))
-		bump(s.Tools, name).add(c.Kind, 1)
+	for _, call := range conversation.Of(c.Entry).Calls {
+		bump(s.Tools, call.Name).add(c.Kind, 1)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
+	"tape/internal/show/plain"
 	"tape/internal/store/query"
 )
 
@@ -35,7 +36,7 @@ func (v *diffView) show(c query.Change) error {
 	}
 	sign, columns := signs[c.Kind], v.columns(c.Entry)
 	if c.Kind != query.ChangeEdited {
-		return v.showText(columns+" ", sign.sign, sign.colour, display.Body(c.Entry))
+		return v.showText(columns+" ", sign.sign, sign.colour, plain.Short(c.Entry))
 	}
 	v.Line(strings.TrimRight(v.Style(sign.colour, sign.sign)+" "+columns, " "))
 	for _, p := range c.Parts() {

@@ -12,6 +12,7 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/console"
 	"tape/internal/show/display"
+	"tape/internal/show/plain"
 	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -282,10 +283,10 @@ func (a *App) showText(columns, sign, colour string, lines []string) error {
 // brief shows an entry on one line, behind the title of its tape if that is to be seen.
 func (a *App) brief(of string, e repo.Entry) {
 	kind, colour := label(e)
-	id, body := fmt.Sprintf("@%d", e.ID), display.Whole(e)
+	id, body := fmt.Sprintf("@%d", e.ID), plain.Whole(e)
 	kind = a.Fit(display.Line(kind), kindCells)
 	if w := a.Width(); w > 0 {
-		body = display.Body(e)
+		body = plain.Short(e)
 	}
 	text := strings.Join(strings.Fields(strings.Join(body, " ")), " ")
 	text = a.Fit(text, max(20, a.Width()-len(id)-display.Width(of+kind)-2))
@@ -296,9 +297,9 @@ func (a *App) brief(of string, e repo.Entry) {
 func label(e repo.Entry) (text, colour string) {
 	colour, known := map[string]string{repo.KindMessage: "", repo.KindMessage + "/user": stdio.Green, repo.KindMessage + "/assistant": stdio.Cyan,
 		repo.KindToolCall: stdio.Blue, repo.KindToolResult: stdio.Blue, repo.KindAnchor: stdio.Yellow, repo.KindError: stdio.Red,
-		repo.KindSystem: stdio.Purple}[display.Kind(e)]
+		repo.KindSystem: stdio.Purple}[plain.Kind(e)]
 	if !known && e.Kind != repo.KindMessage {
 		colour = stdio.Dim
 	}
-	return display.Kind(e), colour
+	return plain.Kind(e), colour
 }

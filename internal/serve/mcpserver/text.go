@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/show/display"
+	"tape/internal/show/plain"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -87,7 +88,7 @@ func title(text string) string {
 // it says, with the texts of its artifacts, of which at most so many characters.
 func entryText(ctx context.Context, t *repo.Tape, e repo.Entry, chars int) (string, error) {
 	e, err := view.WithTexts(ctx, t, e, textBytes)
-	body := strings.Join(display.Whole(e), "\n  ")
+	body := strings.Join(plain.Whole(e), "\n  ")
 	if n := utf8.RuneCountInString(body); n > chars {
 		body = clip(body, chars) + fmt.Sprintf(" [%d more characters]", n-chars)
 	}

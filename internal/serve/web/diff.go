@@ -9,6 +9,7 @@ import (
 	"unique"
 
 	"tape/internal/show/display"
+	"tape/internal/show/plain"
 	"tape/internal/show/prose"
 	"tape/internal/store/query"
 	"tape/repo"
@@ -165,13 +166,13 @@ func (d *diffPage) add(row beside, old, now repo.Entry) {
 		out = diffRow{Kind: query.ChangeAdded, Right: sideOf(now)}
 	default:
 		out = diffRow{Kind: "both", Left: sideOf(old), Right: sideOf(now)}
-		out.Left.Text, out.Right.Text = words(strings.Join(display.Body(old), "\n"), strings.Join(display.Body(now), "\n"))
+		out.Left.Text, out.Right.Text = words(strings.Join(plain.Short(old), "\n"), strings.Join(plain.Short(now), "\n"))
 	}
 	d.Rows = append(d.Rows, out)
 }
 
 func sideOf(e repo.Entry) *diffSide {
-	text := strings.Join(display.Body(e), "\n")
+	text := strings.Join(plain.Short(e), "\n")
 	if len(text) > bodyMost {
 		text = strings.ToValidUTF8(text[:bodyMost], "") + "…"
 	}

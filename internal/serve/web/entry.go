@@ -98,11 +98,15 @@ func (v *viewer) item(it *conversation.Item) error {
 	if !v.within(it.Entry) || it.Kind == conversation.Phase && it.Entry.Kind != repo.KindAnchor {
 		return nil
 	}
-	e := v.view(it.Entry, itemClasses[it.Kind], string(it.Speaker), it.Who)
+	var look conversation.Speaker
+	if it.Kind == conversation.Message {
+		look = it.Speaker()
+	}
+	e := v.view(it.Entry, itemClasses[it.Kind], string(look), it.Who)
 	if it.Summary != "" {
 		e.Body = append(e.Body, v.prose(it.Summary, it.Entry.ID))
 	}
-	e.Body = append(e.Body, v.parts(it)...)
+	e.Body = append(e.Body, v.parts(it, look)...)
 	for _, c := range it.Calls {
 		e.Calls = append(e.Calls, v.call(c, it.Entry))
 		for _, r := range c.Results {
@@ -125,7 +129,7 @@ var itemClasses = [...]string{conversation.Phase: "phase", conversation.Message:
 	conversation.Results: "results", conversation.Events: "events", conversation.Failure: "error"}
 
 // parts are the texts of an item behind its summary. Pictures and artifacts are shown beside them.
-func (v *viewer) parts(it *conversation.Item) []bodyView {
+func (v *viewer) parts(it *conversation.Item, look conversation.Speaker) []bodyView {
 	var out []bodyView
 	add := func(name, text string) {
 		b := v.data(name, text, it.Entry.ID)
@@ -142,7 +146,7 @@ func (v *viewer) parts(it *conversation.Item) []bodyView {
 		}
 		switch {
 		case p.File, p.Kind == "" && text == "":
-		case p.Kind == "" && it.Kind == conversation.Message && it.Speaker != conversation.System:
+		case p.Kind == "" && it.Kind == conversation.Message && look != conversation.System:
 			out = append(out, v.prose(text, it.Entry.ID))
 		default:
 			add(p.Kind, text)
@@ -197,7 +201,7 @@ func (v *viewer) data(name, text string, id int64) bodyView {
 
 // call is a call with its results. What is long comes when it is opened.
 func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
-	out := callView{Name: display.Line(c.Name), Brief: display.Title(c.Brief, briefMost), Took: c.Took(), Failed: c.Failed(), None: len(c.Results) == 0, ID: from.ID}
+	out := callView{Name: display.Line(c.Name), Brief: display.Title(c.Brief(), briefMost), Took: c.Took(), Failed: c.Failed(), None: len(c.Results) == 0, ID: from.ID}
 	for _, r := range c.Results {
 		if r.Entry.ID != from.ID {
 			out.IDs = append(out.IDs, r.Entry.ID)
@@ -210,14 +214,15 @@ func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
 		}
 		out.Images = append(out.Images, v.images(r.Entry)...)
 	}
-	if len(c.Args)+out.Size > bodyMost && !v.whole {
+	args := c.Args()
+	if len(args)+out.Size > bodyMost && !v.whole {
 		out.Link = v.link(from.ID)
 		return out
 	}
 	if d := v.edit(c); d != "" {
 		out.Body = append(out.Body, bodyView{Name: "change", HTML: d, ID: from.ID})
-	} else if c.Args != "" {
-		out.Body = append(out.Body, v.data("arguments", c.Args, from.ID))
+	} else if args != "" {
+		out.Body = append(out.Body, v.data("arguments", args, from.ID))
 	}
 	for _, r := range c.Results {
 		for _, p := range r.Parts {
@@ -231,7 +236,7 @@ func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
 
 // edit shows the change that a call makes to a file, "" if it is no such call.
 func (v *viewer) edit(c *conversation.Call) template.HTML {
-	args := argsOf(c)
+	args := c.Object()
 	if patch := jsonl.GetString(args, "input"); strings.HasPrefix(patch, "*** Begin Patch") {
 		return v.md.Code(patch, "diff")
 	}
@@ -253,14 +258,6 @@ func (v *viewer) edit(c *conversation.Call) template.HTML {
 		return v.md.Code(content, jsonl.GetString(args, "file_path"))
 	}
 	return template.HTML(b.String()) //nolint:gosec // lines escapes
-}
-
-// argsOf are the arguments of a call, nil if they are no JSON object.
-func argsOf(c *conversation.Call) []byte {
-	if args := []byte(c.Arguments); jsonl.IsObject(args) && jsonl.Valid(args) == nil {
-		return args
-	}
-	return nil
 }
 
 // lines is a changed text, with the words that differ marked.

@@ -106,7 +106,7 @@ func countCall(c *conversation.Call, tools map[string]*toolFigure, files map[str
 	if c.Failed() {
 		f.Failed++
 	}
-	args := argsOf(c)
+	args := c.Object()
 	path := cmp.Or(jsonl.GetString(args, "file_path"), jsonl.GetString(args, "filePath"), jsonl.GetString(args, "path"))
 	if path == "" {
 		return

@@ -18,7 +18,7 @@ func (t *talk) calls(it *conversation.Item) {
 	for _, c := range it.Calls {
 		ink, outcome := t.outcome(c)
 		name := "▸ " + t.fit(display.Line(c.Name), max(t.cells()/4, 8)) + "  "
-		what, gap := t.short(c.Brief), 2
+		what, gap := t.short(c.Brief()), 2
 		if t.Width == 0 {
 			what = t.cut(what, 0)
 		} else if room := t.cells() - display.Width(name+outcome) - gap; room < 8 {
@@ -29,7 +29,7 @@ func (t *talk) calls(it *conversation.Item) {
 		}
 		t.line(id, InkPlain, t.Ink(InkTool, name)+what+strings.Repeat(" ", gap)+t.Ink(ink, outcome))
 		id = ""
-		t.data(c.Args)
+		t.data(c.Args())
 		for _, r := range c.Results {
 			t.result(r)
 		}

@@ -70,9 +70,9 @@ func (b *builder) add(e repo.Entry) error {
 			b.addResult(Result{Entry: e, Parts: messageParts(e)}, id)
 			break
 		}
-		b.addCalls(&Item{Kind: Message, Entry: e}, jsonl.Get(e.Payload, "tool_calls"))
+		b.addCalls(&Item{Kind: Message, Entry: e})
 	case repo.KindToolCall:
-		b.addCalls(&Item{Kind: Calls, Entry: e}, jsonl.Get(e.Payload, "calls"))
+		b.addCalls(&Item{Kind: Calls, Entry: e})
 	case repo.KindToolResult:
 		b.addResults(e)
 	case repo.KindError:
@@ -93,10 +93,9 @@ func (b *builder) grow(it *Item, e repo.Entry) {
 	b.bytes += len(e.Raw)
 }
 
-func (b *builder) addCalls(it *Item, calls []byte) {
+func (b *builder) addCalls(it *Item) {
 	b.hold(it)
-	for raw := range jsonl.Elements(calls) {
-		c := readCall(it.Entry, raw)
+	for _, c := range readCalls(it.Entry) {
 		if b.repeats(c) {
 			it.Repeats = true
 			continue
@@ -115,7 +114,7 @@ func (b *builder) addCalls(it *Item, calls []byte) {
 func (b *builder) repeats(c *Call) bool {
 	known := b.calls[c.ID]
 	return known != nil && b.last != nil && slices.Contains(b.last.Calls, known) &&
-		!known.answered && known.Name == c.Name && known.Args == c.Args
+		!known.answered && known.Name == c.Name && known.Args() == c.Args()
 }
 
 // remember keeps a call until its result comes; of too many, only those that are held.

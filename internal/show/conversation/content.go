@@ -35,7 +35,7 @@ func appendPart(to []Part, el []byte, isPart bool) []Part {
 		return append(to, Part{Text: text})
 	}
 	if !isPart {
-		return append(to, Part{Kind: "json", Text: readable(el)})
+		return append(to, Part{Kind: "json", Text: readable(el), Raw: el})
 	}
 	kind := jsonl.GetString(el, "type")
 	if media, data := display.Picture(el); data != "" && display.IsShown(media) {
@@ -53,7 +53,7 @@ func appendPart(to []Part, el []byte, isPart bool) []Part {
 	if kind == "image" && about != "" {
 		return append(to, Part{Kind: kind, Text: about, File: true})
 	}
-	return append(to, Part{Kind: cmp.Or(kind, "json"), Text: readable(el)})
+	return append(to, Part{Kind: cmp.Or(kind, "json"), Text: readable(el), Raw: el})
 }
 
 // artifactOf describes the artifact that a value refers to; "" if it is no reference.
@@ -88,33 +88,59 @@ func otherFields(obj []byte, shown ...string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func readCall(e repo.Entry, raw []byte) *Call {
-	c := &Call{ID: jsonl.GetString(raw, "id"), Name: cmp.Or(jsonl.GetString(raw, "function", "name"), jsonl.GetString(raw, "name")), Entry: e.ID}
-	c.began, _ = e.Time() // without it nobody knows how long the call took
-	var args []byte
-	for _, path := range [][]string{{"function", "arguments"}, {"arguments"}, {"input"}} {
-		if args == nil {
-			args = jsonl.Get(raw, path...)
+// readCalls reads the calls of an entry.
+func readCalls(e repo.Entry) []*Call {
+	var list []byte
+	switch e.Kind {
+	case repo.KindMessage, repo.KindSystem:
+		list = jsonl.Get(e.Payload, "tool_calls")
+	case repo.KindToolCall:
+		list = jsonl.Get(e.Payload, "calls")
+	}
+	var out []*Call
+	for raw := range jsonl.Elements(list) {
+		c := &Call{ID: jsonl.GetString(raw, "id"), Name: cmp.Or(jsonl.GetString(raw, "function", "name"), jsonl.GetString(raw, "name"), "call"), Entry: e.ID, raw: raw}
+		c.began, _ = e.Time() // without it nobody knows how long the call took
+		for _, path := range [][]string{{"function", "arguments"}, {"arguments"}, {"input"}} {
+			if args := jsonl.Get(raw, path...); args != nil {
+				text, ok := jsonl.String(args)
+				if !ok {
+					text = string(args)
+				}
+				c.Arguments = text
+				break
+			}
 		}
+		out = append(out, c)
 	}
-	text, ok := jsonl.String(args)
-	if !ok {
-		text = string(args)
-	}
-	c.Arguments = text
-	if !ok || jsonl.IsObject([]byte(text)) && jsonl.Valid([]byte(text)) == nil {
-		c.Args = readable([]byte(text))
-	} else {
-		c.Args = text
-	}
-	if c.Name == "" {
-		c.Name, c.Args = "call", readable(raw)
-	} else if more := otherFields(raw, "id", "type", "function", "name", "arguments", "input"); more != "" {
-		c.Args += "\n" + more
-	}
-	c.Brief = cmp.Or(mainArgument([]byte(text)), values(c.Args))
-	return c
+	return out
 }
+
+// Args is the arguments as readable text, with what else the call has.
+func (c *Call) Args() string {
+	if jsonl.GetString(c.raw, "function", "name")+jsonl.GetString(c.raw, "name") == "" {
+		return readable(c.raw)
+	}
+	args := c.Arguments
+	if c.Object() != nil {
+		args = readable([]byte(args))
+	}
+	if more := otherFields(c.raw, "id", "type", "function", "name", "arguments", "input"); more != "" {
+		args += "\n" + more
+	}
+	return args
+}
+
+// Object is the arguments as a JSON object, nil if they are none.
+func (c *Call) Object() []byte {
+	if args := []byte(c.Arguments); jsonl.IsObject(args) && jsonl.Valid(args) == nil {
+		return args
+	}
+	return nil
+}
+
+// Brief is what of the arguments says most.
+func (c *Call) Brief() string { return cmp.Or(mainArgument([]byte(c.Arguments)), values(c.Args())) }
 
 // readResults reads the results of an entry. The first has the rest of its payload, too.
 func readResults(e repo.Entry) []Result {
@@ -202,20 +228,20 @@ func appendField(b *strings.Builder, key string, val []byte) {
 	b.WriteByte('\n')
 }
 
-// opening is what an anchor tells about the phase that it opens.
-func opening(anchor repo.Entry) (summary, rest string) {
-	state := jsonl.Get(anchor.Payload, "state")
-	if !jsonl.IsObject(state) {
-		if state != nil && string(state) != "null" {
-			rest = readable(state)
-		}
-		return "", rest
-	}
+// opening reads what an anchor tells about the phase that it opens.
+func (it *Item) opening() {
+	it.Name, it.State = jsonl.GetString(it.Entry.Payload, "name"), jsonl.Get(it.Entry.Payload, "state")
 	var shown []string
-	if summary = jsonl.GetString(state, "summary"); summary != "" {
-		shown = []string{"summary"}
+	switch {
+	case jsonl.IsObject(it.State):
+		if it.Summary = jsonl.GetString(it.State, "summary"); it.Summary != "" {
+			shown = []string{"summary"}
+		}
+		it.Details = otherFields(it.State, shown...)
+	case it.State != nil && string(it.State) != "null":
+		it.Details = readable(it.State)
 	}
-	return summary, otherFields(state, shown...)
+	it.Typed = typed(it.Details)
 }
 
 // Name is what an event is called.

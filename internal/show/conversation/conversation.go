@@ -8,6 +8,7 @@
 package conversation
 
 import (
+	"strings"
 	"time"
 
 	"tape/internal/store/about"
@@ -33,9 +34,10 @@ type Item struct {
 	Kind  Kind
 	Entry repo.Entry // the first one
 	Who   string     // a message's role, or the entry's kind
-	Speaker
 
 	Parts   []Part // of a message, what was said; of others, what is not in the fields below
+	Name    string // of a phase
+	State   []byte // of a phase, as it is stored
 	Summary string // of a phase, or what went wrong
 	Details string // the state of a phase without its summary, or more about what went wrong
 	Typed   string // the command that a phase begins with
@@ -48,7 +50,7 @@ type Item struct {
 	size    int // bytes of its entries
 }
 
-// Speaker is who says a message.
+// Speaker is somebody who says messages.
 type Speaker string
 
 // The speakers.
@@ -63,6 +65,7 @@ const (
 type Part struct {
 	Kind    string // "" for text; else what the recorder called it: image_url, …
 	Text    string
+	Raw     []byte // what is not text, as it is stored
 	Picture string // the data: address of a picture that pages show
 	File    bool   // it is a picture or an artifact
 	Command *Command
@@ -72,12 +75,11 @@ type Part struct {
 // its item is used.
 type Call struct {
 	ID, Name  string
-	Args      string // readable
-	Brief     string // what of them says most
 	Arguments string // as they were recorded
 	Entry     int64
 	Results   []Result
 
+	raw      []byte
 	began    time.Time
 	answered bool
 }
@@ -148,10 +150,11 @@ func who(e repo.Entry) string {
 	return e.Kind
 }
 
-func speaker(e repo.Entry) Speaker {
-	switch who(e) {
+// Speaker is who says a message.
+func (it *Item) Speaker() Speaker {
+	switch it.Who {
 	case "user":
-		if Asked(e) == "" { // a program put it there
+		if Asked(it.Entry) == "" { // a program put it there
 			return System
 		}
 		return User
@@ -163,6 +166,39 @@ func speaker(e repo.Entry) Speaker {
 	return Other
 }
 
+// Text is what was said in a message, without what is not text.
+func (it *Item) Text() string {
+	var texts []string
+	for _, p := range it.Parts {
+		if p.Kind == "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Of is the item of an entry by itself: its calls have no results, and its results no calls.
+func Of(e repo.Entry) *Item {
+	it := &Item{Kind: Events, Entry: e}
+	switch e.Kind {
+	case repo.KindAnchor:
+		it.Kind = Phase
+	case repo.KindMessage, repo.KindSystem:
+		it.Kind = Message
+	case repo.KindToolCall:
+		it.Kind = Calls
+	case repo.KindToolResult:
+		it.Kind, it.Results = Results, readResults(e)
+	case repo.KindError:
+		it.Kind = Failure
+	default:
+		it.Events = []Event{{e}}
+	}
+	it.Calls = readCalls(e)
+	it.fill()
+	return it
+}
+
 // fill reads what an item shows of its entry.
 func (it *Item) fill() {
 	e := it.Entry
@@ -170,11 +206,10 @@ func (it *Item) fill() {
 	switch it.Kind {
 	case Phase:
 		if e.Kind == repo.KindAnchor {
-			it.Summary, it.Details = opening(e)
-			it.Typed = typed(it.Details)
+			it.opening()
 		}
 	case Message:
-		it.Speaker, it.Parts = speaker(e), messageParts(e)
+		it.Parts = messageParts(e)
 		for i, p := range it.Parts {
 			if p.Kind == "" {
 				it.Parts[i].Command = readCommand(p.Text)

@@ -56,7 +56,11 @@ func told(t *testing.T, entries []repo.Entry) string {
 	var b strings.Builder
 	err := Each(t.Context(), all(entries), func(it *Item) error {
 		fmt.Fprintf(&b, "%s @%d", [...]string{"phase", "message", "calls", "results", "events", "failure"}[it.Kind], it.Entry.ID)
-		for _, s := range []string{string(it.Speaker), it.Summary, it.Details, it.Typed} {
+		var look Speaker
+		if it.Kind == Message {
+			look = it.Speaker()
+		}
+		for _, s := range []string{string(look), it.Summary, it.Details, it.Typed} {
 			if s != "" {
 				fmt.Fprintf(&b, " [%s]", s)
 			}
@@ -65,7 +69,7 @@ func told(t *testing.T, entries []repo.Entry) string {
 			fmt.Fprintf(&b, " %s%q", p.Kind, p.Text)
 		}
 		for _, c := range it.Calls {
-			fmt.Fprintf(&b, " %s(%s)%v", c.Name, c.Brief, results(c.Results))
+			fmt.Fprintf(&b, " %s(%s)%v", c.Name, c.Brief(), results(c.Results))
 		}
 		if len(it.Results) > 0 {
 			fmt.Fprintf(&b, " %v", results(it.Results))

@@ -1,6 +1,6 @@
 // Package display makes recorded text fit to be shown to people: without characters that
 // do anything else than to be seen, in lines of so many cells of a terminal, with numbers
-// as sentences have them; and it says what an entry says.
+// as sentences have them.
 package display
 
 import (

@@ -178,7 +178,7 @@ func (p *page) stamp(e repo.Entry) {
 // call shows a call folded together with its results.
 func (p *page) call(c *conversation.Call, e repo.Entry) {
 	p.put(`<details class="call"><summary><code>{}</code> <span class="brief" dir="auto">{}</span>`,
-		display.Title(c.Name, nameMost), display.Title(c.Brief, briefCut))
+		display.Title(c.Name, nameMost), display.Title(c.Brief(), briefCut))
 	switch {
 	case c.Failed():
 		p.put(` <span class="badge bad">failed</span>`)
@@ -187,8 +187,8 @@ func (p *page) call(c *conversation.Call, e repo.Entry) {
 	}
 	p.stamp(e)
 	p.put("</summary>\n")
-	if c.Args != "" && c.Args != "{}" {
-		p.data("", c.Args, e)
+	if args := c.Args(); args != "" && args != "{}" {
+		p.data("", args, e)
 	}
 }
 

@@ -71,8 +71,8 @@ func (d *document) call(c *conversation.Call, e repo.Entry) {
 		title += " (no result here)"
 	}
 	d.w.printf("\n### %s\n", d.stamp(title, e))
-	if c.Args != "" && c.Args != "{}" {
-		d.data("", c.Args, e)
+	if args := c.Args(); args != "" && args != "{}" {
+		d.data("", args, e)
 	}
 }
 

@@ -162,7 +162,7 @@ func renderItem(r renderer, it *conversation.Item) {
 			renderOpening(r, it)
 		}
 	case conversation.Message:
-		c := class(it.Speaker)
+		c := class(it.Speaker())
 		r.open(c, it.Who, e)
 		renderParts(r, it.Parts, c, e)
 		renderCalls(r, it)

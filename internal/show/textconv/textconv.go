@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tape/internal/show/display"
+	"tape/internal/show/plain"
 	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 )
@@ -63,9 +64,9 @@ func diffLine(out *bytes.Buffer, line []byte) {
 		return
 	}
 	e := layout.Entry{ID: stored.ID, Kind: stored.Kind, Payload: stored.Payload, Date: stored.Date}
-	fmt.Fprintf(out, "@%d %s  %s  %s", e.ID, display.Truncate(display.Line(display.Kind(e)), diffKind), diffDate(e.Date), checksum(line))
+	fmt.Fprintf(out, "@%d %s  %s  %s", e.ID, display.Truncate(display.Line(plain.Kind(e)), diffKind), diffDate(e.Date), checksum(line))
 	limit := diffLimit(e.Kind)
-	for _, text := range display.Body(e) {
+	for _, text := range plain.Short(e) {
 		text = strings.ReplaceAll(strings.TrimRight(text, " \t"), "\t", "    ")
 		if limit > 0 {
 			text = display.Shorten(text, limit)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tape/internal/show/conversation"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -72,21 +73,11 @@ func TypeOf(e repo.Entry) string {
 func TextOf(kind string, payload []byte) string {
 	switch kind {
 	case repo.KindAnchor:
-		return jsonl.GetString(jsonl.Get(payload, "state"), "summary")
+		return conversation.Of(repo.Entry{Kind: kind, Payload: payload}).Summary
 	case repo.KindEvent:
 		return toolText(jsonl.Get(payload, "data"))
 	}
-	content := jsonl.Get(payload, "content")
-	if text := jsonl.GetString(payload, "content"); text != "" || len(content) == 0 || content[0] != '[' {
-		return text
-	}
-	var parts []string
-	for part := range jsonl.Elements(content) {
-		if text := jsonl.GetString(part, "text"); text != "" {
-			parts = append(parts, text)
-		}
-	}
-	return strings.Join(parts, "\n")
+	return conversation.Of(repo.Entry{Kind: kind, Payload: payload}).Text()
 }
 
 // toolText is what a run has told of a tool: what came of it, or with what it was called.
