@@ -61,7 +61,7 @@ func TestTapesOfTheHostAreNotWritten(t *testing.T) {
 		"tape_handoff": {"tape": "host", "name": "n"}, "tape_fork": {"tape": "host", "name": "g"},
 		"tape_merge": {"fork": "host/f"}, "tape_discard": {"fork": "host/f"},
 	} {
-		p.fails(tool, a, "that tape serve keeps for itself", "hint: ")
+		p.fails(tool, a, "that the server keeps for itself", "hint: ")
 	}
 }
 

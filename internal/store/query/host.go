@@ -50,7 +50,7 @@ func OfHost(ctx context.Context, t *workspace.Tape) (is bool, err error) {
 func NotOfHost(ctx context.Context, t *workspace.Tape) error {
 	own, err := OfHost(ctx, t)
 	if err == nil && own {
-		err = layout.Invalid("name another tape", "the tape %q is one that tape serve keeps for itself", t.Name())
+		err = layout.Invalid("name another tape", "the tape %q is one that the server keeps for itself", t.Name())
 	}
 	return err
 }

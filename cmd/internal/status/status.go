@@ -1,0 +1,180 @@
+// Package status says how the recording of agents' sessions goes, from their settings and from what was seen.
+package status
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/internal/sessions/agents"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/recorder"
+	"tape/internal/sessions/spool"
+	"tape/internal/show/display"
+)
+
+// The states of recording, as programs read them.
+const (
+	NotInstalled = "not_installed"
+	NeverSeen    = "never_seen"
+	Recording    = "recording"
+	Off          = "off"
+	NotTrusted   = "not_trusted"
+	ProgramGone  = "program_gone"
+	Unreadable   = "unreadable"
+)
+
+// Agent is what is known of one agent in one of its settings.
+type Agent struct {
+	agents.State
+	Scope    string            // user, project or local
+	Word     string            // one of the states
+	Last     *recorder.Session // the one told of last
+	Sessions int
+	Waiting  int // notes
+	Problems []string
+}
+
+// Words are the states that an Agent can have.
+func Words() []string {
+	return []string{NotInstalled, NeverSeen, Recording, Off, NotTrusted, ProgramGone, Unreadable}
+}
+
+// Of is the state of each agent. Places are those of recording, user says where settings are, here is the
+// current directory and program this one. What cannot be read of former sessions is told to warn.
+func Of(places []string, user record.Where, here, program string, now time.Time, warn func(string)) []*Agent {
+	sessions, err := recorder.Sessions(places)
+	if err != nil {
+		warn(err.Error())
+	}
+	notes, err := spool.Notes(places)
+	if err != nil {
+		warn(err.Error())
+	}
+	refused := spool.Check(nil, places[0])
+	list := installed(user, here, program)
+	for _, st := range list {
+		if st.Installed && refused != nil {
+			st.problem("what its hooks say cannot be kept in its usual place: " + refused.Error())
+		}
+		st.judge(sessions, notes, now)
+		if dir := agents.Transcripts(st.Agent, user); dir != "" && st.Sessions > 0 {
+			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+				st.problem("the folder of the transcripts is gone: " + dir)
+			}
+		}
+		st.decide()
+	}
+	return list
+}
+
+// installed looks at all settings that have hooks of ours, and at an agent's own where none has.
+func installed(user record.Where, here, program string) (list []*Agent) {
+	for _, agent := range importer.All().WithHooks() {
+		project, local := user, user
+		project.Project, local.Project, local.Local = here, here, true
+		none := &Agent{State: agents.Inspect(agent, user, here, program), Scope: "user"}
+		found := false
+		for _, st := range []*Agent{none, {State: agents.Inspect(agent, project, here, program), Scope: "project"}, {State: agents.Inspect(agent, local, here, program), Scope: "local"}} {
+			// In the home directory, the project's settings are the user's.
+			if (st.Installed || st.Problem != "") && (st == none || st.File != none.File && (st.Scope != "local" || agent.Agent.LocalHooks != "")) {
+				list, found = append(list, st), true
+			}
+		}
+		if !found {
+			list = append(list, none)
+		}
+	}
+	return list
+}
+
+// judge finds out from settings and from what was seen how recording goes.
+func (st *Agent) judge(sessions []*recorder.Session, notes []spool.Kept, now time.Time) {
+	var oldest time.Time
+	for _, n := range notes {
+		if n.Agent != st.Agent.Name {
+			continue
+		}
+		if st.Waiting++; oldest.IsZero() {
+			oldest = n.At
+		}
+		if n.Trouble != "" && !slices.ContainsFunc(st.Problems, func(p string) bool { return strings.HasSuffix(p, n.Trouble) }) {
+			st.problem("notes of hooks are not in their usual place: " + n.Trouble)
+		}
+	}
+	for _, s := range sessions {
+		if s.Agent == st.Agent.Name {
+			st.Sessions++
+			st.session(s)
+		}
+	}
+	if st.Waiting > 0 && now.Sub(oldest) > 10*time.Second {
+		st.problem("notes of hooks are waiting since " + display.Briefly(now, oldest) + "; tape record sync reads them now")
+	}
+}
+
+func (st *Agent) problem(text string) { st.Problems = append(st.Problems, text) }
+
+// session takes in what is known of a session; the one that was told of last comes first.
+func (st *Agent) session(s *recorder.Session) {
+	if st.Last == nil {
+		st.Last = s
+	}
+	switch {
+	case s.Trouble != "":
+		st.problem("session " + s.ID + " was not read: " + s.Trouble)
+	case s.Refused != "":
+		st.problem("session " + s.ID + " was not pushed: " + s.Refused)
+	}
+	for _, f := range s.Files {
+		if f.Gone {
+			st.problem("the transcript of session " + s.ID + " is not there: " + f.Path)
+		}
+	}
+}
+
+// decide is the state, of several the one that has to be put right first.
+func (st *Agent) decide() {
+	switch {
+	case st.Problem != "":
+		st.Word = Unreadable
+		st.problem(st.File + ": " + st.Problem)
+		return
+	case !st.Installed:
+		st.Word = NotInstalled
+		return
+	case st.Gone:
+		st.Word = ProgramGone
+		st.problem("the hooks call " + st.Program + ", which is not there, nor is there a tape in PATH; tape record install " + st.Agent.Name + " names this one")
+	case st.Off != "":
+		st.Word = Off
+		st.problem("hooks are switched off: " + st.Off)
+	case st.Trust != "" && st.Trust != record.Reviewed:
+		st.Word = NotTrusted
+		st.problem(st.Agent.Agent.Title + " skips the hooks: " + string(st.Trust) + "; " + st.Agent.Agent.ReviewHint)
+	case st.Last == nil && st.Waiting == 0:
+		st.Word = NeverSeen
+	default:
+		st.Word = Recording
+	}
+	if len(st.Missing) > 0 {
+		st.problem("there is no hook for " + strings.Join(st.Missing, ", ") + "; tape record install " + st.Agent.Name + " adds what is missing")
+	}
+	if st.Elsewhere && !st.Gone {
+		st.problem("the hooks call another program than this one: " + st.Program)
+	}
+}
+
+// Bytes are how much was read of the session that was told of last.
+func (st *Agent) Bytes() (n int64) {
+	if st.Last != nil {
+		for _, f := range st.Last.Files {
+			n += f.Bytes
+		}
+	}
+	return n
+}

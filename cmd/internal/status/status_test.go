@@ -1,0 +1,49 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/sessions/agents"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/recorder"
+	"tape/internal/sessions/spool"
+)
+
+// Of several things that are wrong, the state is the one that has to be put right first, and each is named.
+func TestWords(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	said := spool.Kept{Note: spool.Note{Agent: "codex", At: now.Add(-time.Hour)}}
+	read := &recorder.Session{Agent: "codex", ID: "s1", Files: []recorder.File{{Bytes: 5}, {Bytes: 6, Gone: true, Path: "/f"}}}
+	codex := importer.All().WithHooks().Find("codex")
+	for _, c := range []struct {
+		state    agents.State
+		sessions []*recorder.Session
+		notes    []spool.Kept
+		word     string
+		problems string
+	}{
+		{agents.State{}, nil, nil, NotInstalled, ""},
+		{agents.State{Installed: true}, nil, nil, NeverSeen, ""},
+		{agents.State{Installed: true}, []*recorder.Session{{Agent: "gemini"}}, nil, NeverSeen, ""},
+		{agents.State{Installed: true}, []*recorder.Session{read}, nil, Recording, "the transcript of session s1 is not there: /f"},
+		{agents.State{Installed: true}, nil, []spool.Kept{said}, Recording, "notes of hooks are waiting since 1h ago; tape record sync reads them now"},
+		{agents.State{Installed: true, Gone: true, Off: "x", Program: "/p"}, nil, nil, ProgramGone, "the hooks call /p, which is not there"},
+		{agents.State{Installed: true, Off: "a setting"}, nil, nil, Off, "hooks are switched off: a setting"},
+		{agents.State{Installed: true, Trust: "new"}, nil, nil, NotTrusted, "Codex skips the hooks: new"},
+		{agents.State{Problem: "no JSON", File: "/s"}, nil, nil, Unreadable, "/s: no JSON"},
+	} {
+		c.state.Agent = codex
+		st := &Agent{State: c.state}
+		st.judge(c.sessions, c.notes, now)
+		st.decide()
+		if got := strings.Join(st.Problems, "\n"); st.Word != c.word || !strings.HasPrefix(got, c.problems) || c.problems == "" && got != "" {
+			t.Errorf("%+v is %s, %q", c, st.Word, got)
+		}
+	}
+	st := &Agent{State: agents.State{Agent: codex}}
+	if st.judge([]*recorder.Session{read}, nil, now); st.Bytes() != 11 {
+		t.Errorf("%d bytes were read", st.Bytes())
+	}
+}
