@@ -38,8 +38,8 @@ func AtSomeTime(rnd *rand.Rand, most time.Duration) { Pause(time.Duration(rnd.In
 
 // Forever blocks in a helper process until it is killed.
 func Forever() {
-	// With a handler of signals, the runtime does not take the wait for a deadlock.
+	// With a handler of signals, the runtime does not take the wait for a deadlock. Every platform has SIGHUP.
 	killed := make(chan os.Signal, 1)
-	signal.Notify(killed, syscall.SIGUSR1)
+	signal.Notify(killed, syscall.SIGHUP)
 	<-killed
 }
