@@ -100,7 +100,7 @@ func wouldCount(ctx context.Context, gitDir string) (found []object, err error) 
 	add := func(what, name, value string) {
 		found = append(found, object{{"what", what}, {"name", name}, {"value", value}})
 	}
-	local, err := gitrun.Local(ctx, gitDir)
+	local, err := gitrun.LocalConfig(ctx, gitDir)
 	if err != nil {
 		return nil, layout.Classify(err)
 	}

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// deferred is what an FS has not made durable yet.
+// deferred holds the paths that an FS has still to sync.
 type deferred struct {
 	mu          sync.Mutex
 	files, dirs map[string]bool
 }
 
-// Deferred returns an FS that works as d does, and makes nothing durable before
-// [FS.SyncAll]: for a folder that is made beside its place, and is of no use to anybody
-// before it is whole. Then a file that is written three times is synced once.
+// Deferred returns an FS like d that syncs nothing before [FS.SyncAll]. Use it for a folder that
+// is built in one place, renamed into another, and useless to anybody before it is complete: a
+// file that is written three times is then synced once.
 func (d *FS) Deferred() *FS {
 	if !canSyncLater {
 		return d
@@ -30,8 +30,8 @@ func (d *FS) Deferred() *FS {
 	return out
 }
 
-// SyncAll makes durable what was put off; for other FSs than those of [FS.Deferred] it has
-// nothing to do. What is there no more is passed over.
+// SyncAll makes durable what a [FS.Deferred] put off, and skips what was removed since. On any
+// other FS it does nothing.
 func (d *FS) SyncAll() error {
 	if d == nil || d.later == nil {
 		return nil
@@ -44,7 +44,7 @@ func (d *FS) SyncAll() error {
 	return errors.Join(eachOf(files, d.syncFile), eachOf(dirs, d.syncDirNow))
 }
 
-// eachOf calls fn for a few paths at a time: several can go to the disk together.
+// eachOf calls fn for eight paths at a time, so that the disk can sync several together.
 func eachOf(paths map[string]bool, fn func(path string) error) error {
 	var group errgroup.Group
 	group.SetLimit(8)
@@ -79,8 +79,8 @@ func (d *FS) syncDirNow(path string) error {
 	return syncDir(path)
 }
 
-// put notes a file, or a folder with changed names; false if it has to be synced now.
-func (d *FS) put(dir bool, path string) bool {
+// postpone notes a file, or a folder whose names changed, for SyncAll. It returns false if d does not defer.
+func (d *FS) postpone(dir bool, path string) bool {
 	if d == nil || d.later == nil {
 		return false
 	}
@@ -94,7 +94,7 @@ func (d *FS) put(dir bool, path string) bool {
 	return true
 }
 
-func (d *FS) moved(from, to string) {
+func (d *FS) renamed(from, to string) {
 	if d == nil || d.later == nil {
 		return
 	}

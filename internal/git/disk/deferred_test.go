@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestDeferred: nothing is synced before SyncAll, and then each thing once, under the name
-// that it has by then.
+// Nothing is synced before SyncAll, and then each file and folder once, under its present name.
 func TestDeferred(t *testing.T) {
 	if !canSyncLater {
 		t.Skip("this system syncs at once")
@@ -67,7 +66,7 @@ func TestDeferred(t *testing.T) {
 	}
 }
 
-// TestDeferredMany has more to do than goes at a time.
+// TestDeferredMany syncs more than fits into one batch.
 func TestDeferredMany(t *testing.T) {
 	paths := map[string]bool{}
 	for i := range 100 {

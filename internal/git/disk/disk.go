@@ -4,9 +4,8 @@
 // a test can make the N-th of them fail and see that nothing acknowledged is lost.
 // Production code uses the zero FS (or nil), which calls the operating system.
 //
-// Nothing here is durable until it says so: a file's content needs [File.Sync],
-// a new, renamed or removed name needs [FS.SyncDir] of its folder. [FS.Deferred] puts
-// that off.
+// Nothing is durable by itself: the content of a file needs [File.Sync]; a new, renamed or
+// removed name needs [FS.SyncDir] of its folder. [FS.Deferred] puts both off.
 package disk
 
 import (
@@ -32,8 +31,8 @@ const (
 	OpMkdir    Op = "mkdir"
 )
 
-// DirPerm and FilePerm are the modes of everything the program creates in a workspace:
-// recorded sessions hold what people and agents said, and are nobody else's business.
+// DirPerm and FilePerm are the modes of everything the program creates in a workspace. Only the
+// owner has access: sessions hold what people and agents said.
 const (
 	DirPerm  fs.FileMode = 0o700
 	FilePerm fs.FileMode = 0o600
@@ -41,19 +40,18 @@ const (
 
 // FS performs file operations. The zero value and nil use the operating system.
 type FS struct {
-	// Fault, if set, is asked before each operation. Its error is returned in the
-	// operation's place; for OpWrite half of the bytes are written first, as a full
-	// disk would do.
+	// Fault, if set, is called before each operation. If it returns an error, the operation fails
+	// with it; an OpWrite first writes half of its bytes, as on a full disk.
 	Fault func(op Op, path string) error
 
-	// shared has the permissions of group and others that what is created gets, too.
+	// shared holds the permissions of group and others that new files and folders get too.
 	shared fs.FileMode
 
-	later *deferred // nil: what is to be durable is made so at once
+	later *deferred // nil: syncs happen at once
 }
 
-// Like returns an FS that creates files and folders for those who may use a folder that is
-// there: in a repository that several people push to, what one of them adds is for all.
+// Like returns an FS whose new files and folders get the group and other permissions of an
+// existing folder: in a repository that several people push to, all can use what one adds.
 func Like(dir string) *FS {
 	st, err := os.Stat(dir)
 	if err != nil {
@@ -62,19 +60,19 @@ func Like(dir string) *FS {
 	return &FS{shared: st.Mode() & (0o077 | fs.ModeSetgid)}
 }
 
-// mode adds to permissions of the owner's what group and others get.
+// mode adds to the owner's permissions what group and others get.
 func (d *FS) mode(perm fs.FileMode) fs.FileMode {
 	if d == nil || d.shared.Perm() == 0 {
 		return perm
 	}
-	more := d.shared.Perm()
+	extra := d.shared.Perm()
 	if perm&0o200 == 0 {
-		more &^= 0o022
+		extra &^= 0o022
 	}
 	if perm&0o100 == 0 {
-		more &^= 0o011
+		extra &^= 0o011
 	}
-	return perm | more
+	return perm | extra
 }
 
 func (d *FS) fault(op Op, path string) error {
@@ -87,14 +85,14 @@ func (d *FS) fault(op Op, path string) error {
 	return nil
 }
 
-// File is an open file whose writes can be made to fail.
+// File is an open file whose writes go through the FS's Fault.
 type File struct {
 	*os.File
 	fs *FS
 }
 
-// OpenFile opens a file as os.OpenFile does. What is to be written to must not be a link: a
-// repository of somebody else's could have one to a file of the user's.
+// OpenFile opens a file as os.OpenFile does, but does not follow a link to write: somebody else's
+// repository could have one that leads to a file of the user's.
 func (d *FS) OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
 	if flag&(os.O_CREATE|os.O_TRUNC) != 0 {
 		if err := d.fault(OpOpen, path); err != nil {
@@ -110,7 +108,7 @@ func (d *FS) OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
 	}
 	out := &File{File: f, fs: d}
 	if flag&os.O_CREATE != 0 && perm&0o200 != 0 && d.mode(perm) != perm {
-		_ = out.Chmod(perm) // not if it was there, and is somebody else's
+		_ = out.Chmod(perm) // fails on an existing file of another user, rightly
 	}
 	return out, nil
 }
@@ -127,7 +125,7 @@ func (d *FS) CreateTemp(dir, pattern string) (*File, error) {
 	return &File{File: f, fs: d}, nil
 }
 
-// Chmod sets the owner's permissions, and those that group and others get with them.
+// Chmod sets the owner's permissions, with those of group and others that [Like] adds.
 func (f *File) Chmod(perm fs.FileMode) error { return f.File.Chmod(f.fs.mode(perm)) }
 
 // Write writes p at the file's position.
@@ -150,7 +148,7 @@ func (f *File) WriteAt(p []byte, off int64) (int, error) {
 
 // Sync makes the file's content durable.
 func (f *File) Sync() error {
-	if f.fs.put(false, f.Name()) {
+	if f.fs.postpone(false, f.Name()) {
 		return nil
 	}
 	if err := f.fs.fault(OpSync, f.Name()); err != nil {
@@ -167,7 +165,7 @@ func (f *File) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// Rename moves a file over another name atomically.
+// Rename moves a file to another name atomically, replacing what is there.
 func (d *FS) Rename(from, to string) error {
 	if err := d.fault(OpRename, to); err != nil {
 		return err
@@ -175,12 +173,12 @@ func (d *FS) Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	d.moved(from, to)
+	d.renamed(from, to)
 	return nil
 }
 
-// Link gives a file a second name, in a fault's eyes as a rename does. A name that exists gives
-// fs.ErrExist.
+// Link gives a file a second name. Fault sees it as a rename. Errors: fs.ErrExist if the name is
+// taken.
 func (d *FS) Link(from, to string) error {
 	if err := d.fault(OpRename, to); err != nil {
 		return err
@@ -239,16 +237,16 @@ func (d *FS) MkdirAll(path string) error {
 		return err
 	}
 	if err := d.SyncDir(parent); err != nil {
-		_ = d.Remove(path) // who finds it there takes its name for durable
+		_ = d.Remove(path) // whoever finds it there takes its name for durable
 		return err
 	}
 	return nil
 }
 
-// SyncDir makes the names in a folder durable. Where the operating system does
-// that by itself (Windows), it does nothing.
+// SyncDir makes the names in a folder durable. On Windows it does nothing: the system does that
+// by itself.
 func (d *FS) SyncDir(path string) error {
-	if d.put(true, path) {
+	if d.postpone(true, path) {
 		return nil
 	}
 	if err := d.fault(OpSyncDir, path); err != nil {
@@ -257,7 +255,7 @@ func (d *FS) SyncDir(path string) error {
 	return syncDir(path)
 }
 
-// Truncate cuts a file back to a size, durably. A shorter file, or none, is left alone.
+// Truncate cuts a file back to size bytes, durably. A shorter or missing file is left alone.
 func (d *FS) Truncate(path string, size int64) error {
 	st, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() <= size {
@@ -277,7 +275,7 @@ func (d *FS) Truncate(path string, size int64) error {
 	return f.Sync()
 }
 
-// TempPrefix begins the names of files that WriteFile has not renamed yet.
+// TempPrefix begins the names of the temporary files that WriteFile has not renamed yet.
 const TempPrefix = ".tmp-"
 
 // WriteFile replaces path with data, durably: after a crash the file holds either

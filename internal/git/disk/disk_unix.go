@@ -12,7 +12,7 @@ import (
 // noFollow makes an open fail where the name is a link.
 const noFollow = unix.O_NOFOLLOW
 
-// canSyncLater: a file can be synced through any handle of it, also one that only reads.
+// canSyncLater: any handle of a file can sync it, even one that only reads.
 const canSyncLater = true
 
 func syncDir(path string) error {

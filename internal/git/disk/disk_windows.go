@@ -10,21 +10,21 @@ import (
 // noFollow makes an open fail where the name is a link.
 const noFollow = 0
 
-// canSyncLater: a handle that syncs has to be one that writes, which a read-only file has
-// not after it was closed.
+// canSyncLater: only a handle that can write syncs a file, and a read-only file that was closed
+// cannot be opened for writing again.
 const canSyncLater = false
 
 // NTFS journals names itself; a folder handle cannot be flushed by a normal user.
 func syncDir(string) error { return nil }
 
-// The lock covers one byte far behind any content, so that readers, who take no
-// lock, can read the file: Windows locks are mandatory.
+// lockRange is one byte far behind any content. Windows locks are mandatory, and readers, who
+// take no lock, must be able to read the file.
 var lockRange = windows.Overlapped{OffsetHigh: 0x7fffffff}
 
 func tryLock(f *os.File) (bool, error) {
 	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
-	at := lockRange
-	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &at)
+	where := lockRange
+	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &where)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return false, nil
 	}
@@ -32,6 +32,6 @@ func tryLock(f *os.File) (bool, error) {
 }
 
 func unlock(f *os.File) error {
-	at := lockRange
-	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
+	where := lockRange
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &where)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestLinks: what is written to is no link to a file of the user's.
+// A link to a file of the user's is not written through.
 func TestLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need rights there")

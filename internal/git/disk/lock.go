@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// ErrLocked says that somebody else holds a lock and did not let go in time.
+// ErrLocked says that somebody else holds a lock and did not release it in time.
 var ErrLocked = errors.New("locked by another process")
 
-// Lock is an exclusive hold on a lock file. The operating system drops it when the
-// process ends, however it ends; the file itself stays, unless its holder calls [Lock.Remove].
+// Lock is an exclusive lock on a file. The operating system drops it when the process ends,
+// however it ends; the file itself stays, unless its holder calls [Lock.Remove].
 type Lock struct {
 	File *File
 }
 
-// Lock takes the exclusive lock on path, creating the file if need be, and waits
-// for at most wait while another process or another holder in this one has it.
-// It returns ErrLocked when the time is up and the context's error when cancelled.
+// Lock takes the exclusive lock on path, and creates the file if it is missing. It waits at most
+// wait for another process, or another holder in this one. Errors: ErrLocked when the time is
+// up, the context's error when cancelled.
 func (d *FS) Lock(ctx context.Context, path string, wait time.Duration) (*Lock, error) {
 	deadline := time.Now().Add(wait)
 	for {
@@ -37,7 +37,7 @@ func (d *FS) Lock(ctx context.Context, path string, wait time.Duration) (*Lock, 
 			_ = f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		if isStill(f.File, path) {
+		if isAt(f.File, path) {
 			return &Lock{File: f}, nil
 		}
 		_ = f.Close() // its holder removed the file while we waited for it
@@ -47,8 +47,8 @@ func (d *FS) Lock(ctx context.Context, path string, wait time.Duration) (*Lock, 
 	}
 }
 
-// openLock opens a lock file. A new one's name is made durable: the file may hold a
-// record that has to survive.
+// openLock opens a lock file. If it is new, its name is made durable: the file may get a record
+// that has to survive.
 func (d *FS) openLock(path string) (*File, error) {
 	f, err := d.OpenFile(path, os.O_RDWR, FilePerm)
 	if !errors.Is(err, os.ErrNotExist) {
@@ -58,8 +58,8 @@ func (d *FS) openLock(path string) (*File, error) {
 		return nil, err
 	}
 	if err := d.SyncDir(filepath.Dir(path)); err != nil {
-		if ours, _ := tryLock(f.File); ours {
-			_ = d.Remove(path) // who finds it there takes its name for durable
+		if ok, _ := tryLock(f.File); ok {
+			_ = d.Remove(path) // whoever finds it there takes its name for durable
 		}
 		_ = f.Close()
 		return nil, err
@@ -67,8 +67,8 @@ func (d *FS) openLock(path string) (*File, error) {
 	return f, nil
 }
 
-// isStill reports whether an open file is the one that has the name.
-func isStill(f *os.File, path string) bool {
+// isAt reports whether path still names an open file.
+func isAt(f *os.File, path string) bool {
 	held, err := f.Stat()
 	if err != nil {
 		return false
@@ -77,7 +77,7 @@ func isStill(f *os.File, path string) bool {
 	return err == nil && os.SameFile(held, named)
 }
 
-// waitLock polls: a blocked flock cannot be cancelled, and the holds are short.
+// waitLock polls: a blocked flock cannot be cancelled, and locks are held for short times.
 func waitLock(ctx context.Context, f *os.File, deadline time.Time) error {
 	const first, longest = 200 * time.Microsecond, 10 * time.Millisecond
 	for pause := first; ; pause = min(pause*3/2, longest) {
@@ -95,9 +95,9 @@ func waitLock(ctx context.Context, f *os.File, deadline time.Time) error {
 	}
 }
 
-// Remove deletes the lock file and lets go. Nobody who waits for it is misled: who gets
-// the lock of a file that has lost its name tries again with the one that has it. Where
-// the system does not let an open file be deleted (Windows), it is emptied and stays.
+// Remove deletes the lock file and releases the lock. Who was waiting for it notices that the
+// file has lost its name, and opens the file anew. Where an open file cannot be deleted
+// (Windows), it is emptied and stays.
 func (l *Lock) Remove() error {
 	path := l.File.Name()
 	err := l.File.fs.Remove(path)
@@ -110,7 +110,7 @@ func (l *Lock) Remove() error {
 	return errors.Join(err, l.Unlock())
 }
 
-// Unlock lets go.
+// Unlock releases the lock.
 func (l *Lock) Unlock() error {
 	err := unlock(l.File.File)
 	return errors.Join(err, l.File.Close())

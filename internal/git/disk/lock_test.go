@@ -21,8 +21,8 @@ const (
 	rounds       = 40
 )
 
-// contend takes the lock again and again, counts in a file that nothing else protects,
-// and removes the lock file every other time.
+// contend takes the lock many times, increments a counter in a file that nothing else protects, and
+// removes the lock file every other time.
 func contend(dir string) error {
 	var d *FS
 	for i := range rounds {
@@ -32,7 +32,7 @@ func contend(dir string) error {
 		}
 		inside, err := os.OpenFile(filepath.Join(dir, "inside"), os.O_CREATE|os.O_EXCL, FilePerm)
 		if err != nil {
-			return err // somebody else is
+			return err // somebody else holds it too
 		}
 		count, err := os.ReadFile(filepath.Join(dir, "count"))
 		if err != nil {
@@ -56,7 +56,7 @@ func contend(dir string) error {
 	return nil
 }
 
-// A lock file that comes and goes still lets one in at a time.
+// A lock file that is removed and created again still lets only one in at a time.
 func TestLockRemove(t *testing.T) {
 	if dir := os.Getenv(contenderEnv); dir != "" {
 		if err := contend(dir); err != nil {
@@ -93,8 +93,8 @@ func TestLockRemove(t *testing.T) {
 	}
 }
 
-// Who holds the lock can remove its file; who waits gets the next one, and an error in
-// removing it still lets go.
+// The holder can remove the lock file; a waiter then gets the lock of the next file, and a failed
+// removal releases the lock too.
 func TestLockRemoveWhileWaiting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
 	broken := &FS{}

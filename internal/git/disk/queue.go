@@ -11,24 +11,23 @@ import (
 	"time"
 )
 
-// Queue has processes follow one another in the order in which they came. Each has a ticket in
-// the folder dir, a numbered file that it holds locked, and waits for all with lower numbers:
-// whoever ends, however that comes about, lets go of its ticket. Nothing there has to survive
-// a power cut, so nothing is synced.
+// Queue lets processes take turns in the order in which they came. Each creates a numbered file,
+// its ticket, in the folder dir, locks it, and waits for all tickets with lower numbers. When a
+// process ends, however it ends, the system drops its lock. Nothing is synced, for no ticket has
+// to survive a power cut.
 //
-// waiting, if it is not nil, is called once before it waits, with the process that has the turn
-// (0: not known). With nowait it returns ErrLocked in place of waiting. The function that is
-// returned gives the turn to the next.
+// Before it waits, Queue calls waiting once, if that is not nil, with the process whose turn it
+// is (0: not known). With nowait it returns ErrLocked instead of waiting. leave ends the turn.
 func (d *FS) Queue(ctx context.Context, dir string, nowait bool, waiting func(pid int)) (leave func(), err error) {
 	if err := d.MkdirAll(dir); err != nil {
 		return nil, err
 	}
 	ticket, before, err := d.ticket(ctx, dir)
 	if err != nil {
-		return nil, fmt.Errorf("take a place in %s: %w", dir, err)
+		return nil, fmt.Errorf("queue in %s: %w", dir, err)
 	}
 	leave = func() {
-		_ = os.Remove(ticket.File.Name()) // if it stays, the next one removes it
+		_ = os.Remove(ticket.File.Name()) // if that fails, the next process removes it
 		_ = ticket.Unlock()
 	}
 	once := func(pid int) {
@@ -48,25 +47,25 @@ func (d *FS) Queue(ctx context.Context, dir string, nowait bool, waiting func(pi
 
 // ticket takes the next number, and lists the tickets before it in their order.
 func (d *FS) ticket(ctx context.Context, dir string) (*Lock, []string, error) {
-	const enough = time.Minute // it is held for some microseconds
-	desk, err := d.Lock(ctx, filepath.Join(dir, "desk"), enough)
+	const enough = time.Minute // everybody holds it for microseconds
+	numbers, err := d.Lock(ctx, filepath.Join(dir, "desk"), enough)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = desk.Unlock() }()
+	defer func() { _ = numbers.Unlock() }()
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	var numbers []int
+	var taken []int
 	for _, entry := range list {
 		if n, err := strconv.Atoi(entry.Name()); err == nil {
-			numbers = append(numbers, n)
+			taken = append(taken, n)
 		}
 	}
-	slices.Sort(numbers)
-	next, before := 1, make([]string, len(numbers))
-	for i, n := range numbers {
+	slices.Sort(taken)
+	next, before := 1, make([]string, len(taken))
+	for i, n := range taken {
 		before[i], next = filepath.Join(dir, strconv.Itoa(n)), n+1
 	}
 	f, err := d.OpenFile(filepath.Join(dir, strconv.Itoa(next)), os.O_RDWR|os.O_CREATE|os.O_EXCL, FilePerm)
@@ -80,7 +79,7 @@ func (d *FS) ticket(ctx context.Context, dir string) (*Lock, []string, error) {
 	return &Lock{File: f}, before, nil
 }
 
-// await waits until nobody holds a ticket any more, and removes it.
+// await waits until nobody holds a ticket any more, and removes the file.
 func await(ctx context.Context, path string, nowait bool, waiting func(pid int)) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -97,13 +96,13 @@ func await(ctx context.Context, path string, nowait bool, waiting func(pid int))
 		}
 		pid := make([]byte, 20)
 		n, _ := f.ReadAt(pid, 0)
-		holder, _ := strconv.Atoi(string(pid[:n])) // 0 where it is not written yet
+		holder, _ := strconv.Atoi(string(pid[:n])) // 0: not written yet
 		waiting(holder)
 		const forever = 100 * 365 * 24 * time.Hour
 		err = waitLock(ctx, f, time.Now().Add(forever))
 	}
 	if err == nil {
-		_ = os.Remove(path) // its holder ended without doing so
+		_ = os.Remove(path) // its holder was killed before it could
 	}
 	return err
 }

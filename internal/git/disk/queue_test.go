@@ -12,7 +12,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// Who came first goes first; one that gives up, or is killed, keeps nobody waiting.
+// First come, first served. A process that gives up, or is killed, does not block the others.
 func TestQueue(t *testing.T) {
 	d, dir := &FS{}, filepath.Join(t.TempDir(), "turns")
 	tickets := func() string {

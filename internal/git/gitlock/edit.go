@@ -13,11 +13,11 @@ import (
 	"tape/internal/git/disk"
 )
 
-// Edit changes one of git's own files under git's lock. Where edit changes nothing,
-// none is written; an empty one goes. edit may run more than once.
+// Edit changes one of git's own files under git's lock on it. If edit returns what it got,
+// nothing is written; if it returns nothing, the file is removed. edit may run more than once.
 func (k Locks) Edit(ctx context.Context, guard, path string, edit func(old []byte) ([]byte, error)) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // git, too, locks and replaces what a link leads to
+		path = real // as git does: it locks and replaces the file behind a link
 	}
 	old, mode, err := readWithMode(path)
 	if err != nil {
@@ -55,13 +55,12 @@ func (k Locks) Edit(ctx context.Context, guard, path string, edit func(old []byt
 	})
 }
 
-// unlockMode gives a file the mode that it lacks when a process of ours was killed right
-// after publishing it. Git copies a file's mode to the lock with which it replaces it:
-// a lock that is found beside such a file is not to be taken for a dead one of ours. The
-// guard must be held.
+// unlockMode repairs the mode of a file whose writer, one of our processes, was killed right
+// after it published the file. Git copies a file's mode to the lock that replaces it, so a lock
+// beside such a file has our mode and may still be a living git's. The guard must be held.
 func unlockMode(path string) error {
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != Perm {
-		return nil // a missing file is made
+		return nil // a missing file will be created
 	}
 	if err := os.Chmod(path, disk.FilePerm); err != nil {
 		return err
@@ -90,8 +89,8 @@ func readWithMode(path string) ([]byte, fs.FileMode, error) {
 	return raw, st.Mode().Perm(), err
 }
 
-// replace publishes new content and gives the file its old mode back, through a handle
-// of its own: the name may be another's by then.
+// replace publishes new content and restores the file's mode, through a handle of its own: after
+// the rename somebody else may replace the file.
 func (l *File) replace(content []byte, mode fs.FileMode) error {
 	if err := l.Write(content); err != nil {
 		return err

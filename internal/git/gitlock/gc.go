@@ -13,12 +13,11 @@ import (
 	"time"
 )
 
-// GCPid is the file in which git notes who collects.
+// GCPid is the file in which a running git gc notes its process.
 const GCPid = "gc.pid"
 
-// ReadGCPid returns the process of the git gc that a repository's gc.pid names, which may be
-// dead; 0 for none. As to git, a note of more than twelve hours is none. What runs on other
-// hosts is not seen.
+// ReadGCPid returns the process of the git gc that a repository's gc.pid names, or 0. The process
+// may be dead. Like git it ignores a note that is older than twelve hours, or from another host.
 func ReadGCPid(gitDir string) int {
 	const longest = 12 * time.Hour
 	path := filepath.Join(gitDir, GCPid)
@@ -28,18 +27,18 @@ func ReadGCPid(gitDir string) int {
 	}
 	st, err := os.Stat(path)
 	host, _ := os.Hostname()
-	pid, of, _ := strings.Cut(strings.TrimSpace(string(raw)), " ")
-	if n, perr := strconv.Atoi(pid); err == nil && perr == nil && n > 0 && of == host && time.Since(st.ModTime()) < longest {
+	pid, noted, _ := strings.Cut(strings.TrimSpace(string(raw)), " ")
+	if n, perr := strconv.Atoi(pid); err == nil && perr == nil && n > 0 && noted == host && time.Since(st.ModTime()) < longest {
 		return n
 	}
 	return 0
 }
 
-// OwnGC is where a collection of ours notes the process of its git gc: that one drops nothing
-// that was written of late, and writers need not wait for it.
+// OwnGC is the file in which a gc that tape started notes its process. It keeps recently written
+// objects, so writers need not wait for it.
 func OwnGC(gitDir string) string { return filepath.Join(gitDir, OwnDir, "gc.own") }
 
-// RunningGC returns the process of somebody else's git gc that is running, or 0.
+// RunningGC returns the process of a running git gc that tape did not start, or 0.
 func RunningGC(gitDir string) int {
 	pid := ReadGCPid(gitDir)
 	if pid == 0 || !IsGitAlive(pid) {
@@ -51,7 +50,7 @@ func RunningGC(gitDir string) int {
 	return pid
 }
 
-// AwaitGC waits for the end of somebody else's git gc, for as long as for a lock.
+// AwaitGC waits until no git gc of somebody else runs. Errors: ErrBusy after k.Wait.
 func (k Locks) AwaitGC(ctx context.Context, gitDir string) error {
 	for deadline := time.Now().Add(k.Wait); ; {
 		pid := RunningGC(gitDir)
@@ -59,7 +58,7 @@ func (k Locks) AwaitGC(ctx context.Context, gitDir string) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%w: a git gc is running here, process %d, that may drop what is written meanwhile (%s names it)",
+			return fmt.Errorf("%w: a git gc is running here (process %d, named in %s) and could delete what is written meanwhile",
 				ErrBusy, pid, filepath.Join(gitDir, GCPid))
 		}
 		if err := PauseForGC(ctx, pid); err != nil {
@@ -68,7 +67,7 @@ func (k Locks) AwaitGC(ctx context.Context, gitDir string) error {
 	}
 }
 
-// PauseForGC lets a git gc run for a moment.
+// PauseForGC waits for a moment, or until the context ends.
 func PauseForGC(ctx context.Context, pid int) error {
 	select {
 	case <-ctx.Done():
@@ -78,7 +77,7 @@ func PauseForGC(ctx context.Context, pid int) error {
 	}
 }
 
-// IsGitAlive reports whether a process is there, and is git's: its number may be another's by now.
+// IsGitAlive reports whether a process exists and is a git: by now its number may be another's.
 func IsGitAlive(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {
@@ -91,7 +90,7 @@ func IsGitAlive(pid int) bool {
 	return err != nil || IsGit(comm)
 }
 
-// IsGit reports whether a process is git's, by the name that Linux gives it.
+// IsGit reports whether a process is a git, by its name in /proc/PID/comm.
 func IsGit(comm []byte) bool {
 	name := bytes.TrimSpace(comm)
 	return string(name) == "git" || bytes.HasPrefix(name, []byte("git-"))

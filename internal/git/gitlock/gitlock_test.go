@@ -18,18 +18,18 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// edited writes the new content of a file under git's lock.
+// edited replaces the content of a file under git's lock.
 func edited(j *gitjudge.Judge, k gitlock.Locks, path, content string) error {
 	return k.Edit(context.Background(), filepath.Join(j.GitDir, gitlock.OwnDir, "guard"), path, func([]byte) ([]byte, error) { return []byte(content), nil })
 }
 
-// content reads a file, "" if it is not there.
+// content reads a file; "" if it is missing.
 func content(path string) string {
 	raw, _ := os.ReadFile(path)
 	return string(raw)
 }
 
-// A lock of a dead process of ours is passed, and one of anybody else is not.
+// A lock that a killed process of ours left is removed; one of anybody else stays.
 func TestLockOfTheDead(t *testing.T) {
 	j := gitjudge.New(t)
 	k := gitlock.Locks{Wait: 10 * time.Millisecond}
@@ -58,12 +58,12 @@ func TestLockOfTheDead(t *testing.T) {
 	}
 }
 
-// An edit keeps the mode of a file and the link to it, and an empty file goes.
+// An edit keeps a file's mode and a link to it; a file that becomes empty is removed.
 func TestEdit(t *testing.T) {
 	j := gitjudge.New(t)
 	k := gitlock.Locks{Wait: time.Second}
 	path, link := filepath.Join(j.GitDir, "sub", "file"), filepath.Join(j.GitDir, "link")
-	j.OK(edited(j, k, path, "one")) // with its folder
+	j.OK(edited(j, k, path, "one")) // creates the folder
 	if runtime.GOOS != "windows" {
 		j.OK(os.Chmod(path, 0o640))
 		j.OK(os.Symlink(path, link))
@@ -98,7 +98,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// Writers wait for somebody's git gc that runs, not for one that is over, nor for our own.
+// Writers wait for somebody else's running git gc, not for one that has ended, nor for our own.
 func TestRunningGC(t *testing.T) {
 	j := gitjudge.New(t)
 	cmd := exec.Command("git", "cat-file", "--batch") // a git that does nothing

@@ -1,5 +1,5 @@
-// Package gitlock takes the locks that git takes on its files, so that git and we exclude each
-// other, and gets past those that killed processes of ours have left.
+// Package gitlock takes the locks that git takes on its files, so that git and tape exclude each
+// other, and removes those that killed processes of tape have left.
 package gitlock
 
 import (
@@ -16,47 +16,47 @@ import (
 	"tape/internal/git/disk"
 )
 
-// Perm is the mode of our locks. How we lock, and why a lock of ours that outlived its process may be removed.
+// Perm is the mode of our lock files. By it we know a dead one of ours, which may be removed.
 //
 // Git locks a file F by creating F.lock with O_EXCL, writes the new content there
 // and renames it over F. We do the same, so git and we exclude each other. What git
 // lacks is an answer to kill -9: the lock stays, and whoever finds it cannot know
-// whether its maker still lives. For locks of ours that is decided by two facts:
+// whether its maker still lives. For our locks two facts decide that:
 //
 //  1. Everything done under such a lock is done while holding a guard: an flock on a
-//     file of its own under .git (refs.lock for refs and HEADs, one a worktree for the
+//     file of its own under .git (refs.lock for refs and HEADs, one per worktree for the
 //     index). The operating system drops it with the process. So whoever holds the
-//     guard knows that no living process of ours has any lock the guard covers.
-//  2. Our locks are created with mode 0400, in the one open(2) that makes them exist.
-//     There is no moment at which a lock of ours looks otherwise, whatever its content:
-//     the mode is turned into 0600 only after the rename, when it is a lock no more.
+//     guard knows that no living process of ours holds any lock that the guard covers.
+//  2. Our locks are created with mode 0400, in the one open(2) that creates them.
+//     The mode becomes 0600 only after the rename, when the file is no lock any more, so
+//     at no moment does a lock of ours have another mode.
 //     Git, libgit2, JGit, dulwich and gitoxide create theirs writable (0666 or 0600
 //     less the umask), and core.sharedRepository never takes the owner's w away.
 //
-// Holding the guard and seeing F.lock with mode 0400 therefore means: ours, and dead.
-// It is removed, and F holds its old value, since F changes by rename alone. A lock of
-// any other mode is somebody else's and not touched here, however old (gitrun.RecoverLocks
-// gets past those that a git gc of earlier versions left). Where a file
-// system does not keep modes, or shows others than it was given, the comparison
-// fails and we wait like git does: the argument errs towards not stealing.
+// So whoever holds the guard and sees F.lock with mode 0400 knows: it is ours, and its
+// process is dead. We remove it; F still has its old value, since only a rename changes F.
+// A lock of any other mode is somebody else's, and stays, however old (gitrun.RecoverLocks
+// removes those that a git gc of earlier versions left). On a file system that does not
+// keep modes the comparison fails, and we wait as git does: when in doubt we do not steal.
 //
-// It rests on flock working between all processes that write here. Where a network file
-// system has locks for each machine, two could take each other's for dead.
+// This needs an flock that works between all processes that write here. On a network file
+// system whose locks exclude only processes of one machine, two machines could take each
+// other's locks for dead.
 //
-// Windows: a file without write permission has the read-only attribute, which is also
-// set at creation; the argument is the same.
+// On Windows a file without write permission has the read-only attribute, which is also
+// set at creation; the same holds.
 const Perm fs.FileMode = 0o400
 
 // OwnDir is our folder inside .git.
 const OwnDir = "tape"
 
-// ErrBusy says that a lock was not to be had in time.
+// ErrBusy says that somebody else held a lock for longer than the caller wanted to wait.
 var ErrBusy = errors.New("busy")
 
-// ErrLeft is an ErrBusy: the lock is so old that a process of git's has probably left it.
+// ErrLeft is an ErrBusy about a lock so old that a killed git has probably left it.
 var ErrLeft = fmt.Errorf("%w", ErrBusy)
 
-// staleAfter is from when on a foreign lock is ErrLeft.
+// staleAfter is the age at which a foreign lock is reported as ErrLeft.
 const staleAfter = 20 * time.Second
 
 // HeldError says that somebody else has a lock file. [Locks.Guarded] waits and tries again.
@@ -67,14 +67,14 @@ func (e *HeldError) Error() string { return "the lock " + e.Path + " is held" }
 // Locks says how locks are taken.
 type Locks struct {
 	FS   *disk.FS      // nil: the operating system
-	Wait time.Duration // for a lock that somebody else holds
-	// Check may refuse a file that is about to be locked, and written. Nil: none is.
+	Wait time.Duration // at most, for a lock that somebody else holds
+	// Check, if set, may refuse a file that is about to be locked and written.
 	Check func(target string) error
 }
 
-// Guarded runs fn while holding the guard, and again as long as fn reports a lock held
-// by somebody else, for at most the time to wait. The guard is not held while waiting, so that
-// our other writers, of other refs, go on.
+// Guarded runs fn while holding the guard, and again as long as fn returns a *HeldError, for at
+// most k.Wait. Between the tries it releases the guard, so that our writers of other refs
+// go on.
 func (k Locks) Guarded(ctx context.Context, guard string, fn func() error) error {
 	const first, longest = time.Millisecond, 50 * time.Millisecond
 	deadline := time.Now().Add(k.Wait)
@@ -95,7 +95,7 @@ func (k Locks) Guarded(ctx context.Context, guard string, fn func() error) error
 	}
 }
 
-// GuardedOnce runs fn once while holding the guard, for which it waits.
+// GuardedOnce runs fn once while holding the guard, which it waits for at most wait.
 func (k Locks) GuardedOnce(ctx context.Context, guard string, wait time.Duration, fn func() error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (k Locks) GuardedOnce(ctx context.Context, guard string, wait time.Duration
 	return fn()
 }
 
-// Busy turns a lock that did not go away into the error for the caller.
+// Busy returns the ErrBusy or ErrLeft that a caller gets about a lock that stayed.
 func (e *HeldError) Busy() error {
 	st, err := os.Lstat(e.Path)
 	if err != nil {
@@ -136,8 +136,8 @@ type File struct {
 	file         *disk.File // nil once closed
 }
 
-// Lock takes git's lock on target, clearing a dead one of ours. The guard must be held.
-// Somebody else's lock gives a *HeldError.
+// Lock takes git's lock on target, and removes a dead one of ours. The guard must be held.
+// Errors: a *HeldError if somebody else holds it.
 func (k Locks) Lock(target string) (*File, error) {
 	if k.Check != nil {
 		if err := k.Check(target); err != nil {
@@ -151,24 +151,24 @@ func (k Locks) Lock(target string) (*File, error) {
 			l.file = f
 			return l, nil
 		}
-		again := false
+		retry := false
 		switch {
 		case errors.Is(err, fs.ErrExist) && IsDead(l.path):
-			err, again = k.FS.Remove(l.path), true
+			err, retry = k.FS.Remove(l.path), true
 		case errors.Is(err, fs.ErrExist):
 			return nil, &HeldError{Path: l.path}
 		case errors.Is(err, fs.ErrNotExist):
-			// Missing, or git removes the empty folder, perhaps while we create it: then once more.
-			err, again = k.FS.MkdirAll(filepath.Dir(target)), true
+			// The folder is missing; git may remove the empty one again while we create it.
+			err, retry = k.FS.MkdirAll(filepath.Dir(target)), true
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || !again || try >= 10 {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || !retry || try >= 10 {
 			return nil, fmt.Errorf("create lock: %w", err)
 		}
 	}
 }
 
-// IsDead tells a lock left by a dead process of ours from all others. It is true
-// only for who holds the guard; see the top of this file.
+// IsDead reports whether a lock was left by a killed process of ours. The answer is right only
+// while the caller holds the guard; [Perm] says why.
 func IsDead(path string) bool {
 	st, err := os.Lstat(path)
 	if err != nil || !st.Mode().IsRegular() {
@@ -188,8 +188,8 @@ func (l *File) Write(data []byte) error {
 	return l.file.Sync()
 }
 
-// Publish renames the lock over its target: the moment at which the change happens.
-// The new name is made durable by the caller, if it has to be.
+// Publish renames the lock over its target: at this moment the change happens. A caller that
+// needs the new name to be durable syncs the folder.
 func (l *File) Publish() error {
 	if runtime.GOOS == "windows" {
 		return l.publishWindows()
@@ -199,12 +199,12 @@ func (l *File) Publish() error {
 	}
 	f := l.file
 	l.file, l.path = nil, ""
-	// Through the open file, not the name: that may be another's by now.
+	// Through the open file: the name may belong to another file by now.
 	return errors.Join(f.Chmod(disk.FilePerm), f.Close())
 }
 
-// publishWindows does the same where an open file cannot be renamed, a read-only one
-// not replaced, and a reader can be in the way for a moment.
+// publishWindows is Publish for a system that cannot rename an open file nor replace a
+// read-only one, and where a reader can be in the way for a moment.
 func (l *File) publishWindows() error {
 	err := l.file.Close()
 	l.file = nil
@@ -226,7 +226,7 @@ func (l *File) publishWindows() error {
 	return nil
 }
 
-// Detach closes the lock and lets it stand; it is the caller's to remove.
+// Detach closes the lock but leaves its file, which the caller has to remove.
 func (l *File) Detach() (path string, err error) {
 	err = l.file.Close()
 	path, l.path, l.file = l.path, "", nil
@@ -247,11 +247,11 @@ func (l *File) Release() error {
 	return err
 }
 
-// EachIn calls fn for what may be locks in a folder and those below it.
+// EachIn calls fn for each lock file in a folder and those below it.
 func EachIn(dir string, fn func(path string) error) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".lock") || d.IsDir() {
-			return nil // a folder that git removes meanwhile is no reason to stop
+			return nil // git may remove a folder meanwhile
 		}
 		return fn(path)
 	})

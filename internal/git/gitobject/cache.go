@@ -2,39 +2,39 @@ package gitobject
 
 import "sync"
 
-// keptBytes bounds the objects that are kept.
-const keptBytes = 32 << 20
+// cacheBytes is how much a cache holds at most.
+const cacheBytes = 32 << 20
 
-// Cache holds objects that were read lately, while somebody wants them kept.
+// Cache holds recently read objects, as long as it has users.
 type Cache struct {
 	mu      sync.Mutex
 	users   int
 	objects generations[Hash]
 }
 
-// Cached is an object.
+// Cached is an object in a cache.
 type Cached struct {
 	Kind Kind
 	Data []byte
 }
 
-// Use counts who wants objects kept: 1 for one more, -1 for one less.
-func (k *Cache) Use(more int) {
+// Use changes the number of users by n. Without users the cache is emptied and keeps nothing.
+func (k *Cache) Use(n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.users += more; k.users == 0 {
+	if k.users += n; k.users == 0 {
 		k.objects = generations[Hash]{}
 	}
 }
 
-// Get returns an object that is kept.
+// Get returns an object if the cache has it.
 func (k *Cache) Get(h Hash) (Cached, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.objects.get(h)
 }
 
-// Put keeps an object, if somebody wants that.
+// Put adds an object, if the cache has users.
 func (k *Cache) Put(h Hash, o Cached) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -43,7 +43,7 @@ func (k *Cache) Put(h Hash, o Cached) {
 	}
 }
 
-// generations are objects of keptBytes: a full younger half takes the older one's place.
+// generations holds objects of cacheBytes. When the young half is full, it replaces the old one.
 type generations[K comparable] struct {
 	young, old map[K]Cached
 	bytes      int // of young
@@ -60,12 +60,12 @@ func (g *generations[K]) get(key K) (Cached, bool) {
 }
 
 func (g *generations[K]) put(key K, o Cached) {
-	const overhead = 128 // of an object in a map
-	if len(o.Data) > keptBytes/8 {
+	const overhead = 128 // bytes that an object in a map costs besides its data
+	if len(o.Data) > cacheBytes/8 {
 		return
 	}
 	g.bytes += len(o.Data) + overhead
-	if g.young == nil || g.bytes > keptBytes/2 {
+	if g.young == nil || g.bytes > cacheBytes/2 {
 		g.old, g.young, g.bytes = g.young, map[K]Cached{}, len(o.Data)+overhead
 	}
 	g.young[key] = o

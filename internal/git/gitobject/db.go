@@ -18,20 +18,19 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// DB finds objects: loose ones, and those in packs, whose list and indexes are read
-// when they are first needed. go-git decodes the packs; its storage package would do
-// the finding too, and cost every start of the program a third of a millisecond for
-// what it brings along.
+// DB reads objects, loose and in packs. The list of packs and their indexes are read when they
+// are first needed. Of go-git it uses only the reader of indexes: go-git's storage would add a
+// third of a millisecond to every start of the program.
 type DB struct {
 	mu     sync.Mutex
 	dirs   []string // object folders: the repository's, then its alternates
 	listed bool
-	gone   bool // a pack that was listed is not there any more
+	gone   bool // a listed pack has been removed since
 	packs  []*pack
-	bases  generations[baseAt] // of deltas
+	bases  generations[baseAt] // objects that others are deltas of
 }
 
-// NewDB finds objects in a git folder, its alternates, and more object folders.
+// NewDB returns the objects of a git folder, its alternates, and the object folders extra.
 func NewDB(gitDir string, extra []string) *DB {
 	o := &DB{}
 	o.add(filepath.Join(gitDir, "objects"), 0)
@@ -41,7 +40,7 @@ func NewDB(gitDir string, extra []string) *DB {
 	return o
 }
 
-// add adds an object folder and those behind it, to the depth of five that git looks to.
+// add adds an object folder and its alternates, five levels deep as git does.
 func (o *DB) add(dir string, depth int) {
 	if slices.Contains(o.dirs, dir) {
 		return
@@ -50,14 +49,14 @@ func (o *DB) add(dir string, depth int) {
 	if depth == 5 {
 		return
 	}
-	for _, behind := range alternates(dir) {
-		o.add(behind, depth+1)
+	for _, alternate := range alternates(dir) {
+		o.add(alternate, depth+1)
 	}
 }
 
-// alternates are the object folders that objects/info/alternates names.
+// alternates returns the object folders that info/alternates of an object folder names.
 func alternates(dir string) (named []string) {
-	raw, _ := os.ReadFile(filepath.Join(dir, "info", "alternates")) // mostly there is none
+	raw, _ := os.ReadFile(filepath.Join(dir, "info", "alternates")) // usually missing
 	for line := range strings.Lines(string(raw)) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -71,11 +70,12 @@ func alternates(dir string) (named []string) {
 	return named
 }
 
-// Get returns an object's kind and size, and content if asked. ErrNotFound if it is nowhere.
+// Get returns an object's kind, size and, if wanted, content. The kind of an object that is a delta
+// in a pack is "" without content. Errors: ErrNotFound.
 func (o *DB) Get(h Hash, content bool) (Kind, int64, []byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// Packs that are open are asked first: that takes no look at the disk.
+	// Open packs first: that needs no access to the disk.
 	if kind, size, data, err := o.packed(h, content, true); !errors.Is(err, ErrNotFound) {
 		return kind, size, data, err
 	}
@@ -95,7 +95,7 @@ func (o *DB) Get(h Hash, content bool) (Kind, int64, []byte, error) {
 	return o.packed(h, content, false)
 }
 
-// packed looks for an object in those packs that are open, or in those that are not.
+// packed looks for an object in the packs that are open, or in the others, which it opens.
 func (o *DB) packed(h Hash, content, isOpen bool) (Kind, int64, []byte, error) {
 	for _, p := range o.packs {
 		if (p.index != nil) != isOpen {
@@ -103,7 +103,7 @@ func (o *DB) packed(h Hash, content, isOpen bool) (Kind, int64, []byte, error) {
 		}
 		if err := p.open(&o.bases); errors.Is(err, fs.ErrNotExist) {
 			o.gone = true
-			continue // repacked since; see Current
+			continue // git has repacked since; see Current
 		} else if err != nil {
 			return "", 0, nil, err
 		}
@@ -119,20 +119,20 @@ func (o *DB) packed(h Hash, content, isOpen bool) (Kind, int64, []byte, error) {
 	return "", 0, nil, ErrNotFound
 }
 
-// loose inflates the files of objects, one after the other: its buffers are larger than most.
-type loose struct {
+// looseReader inflates the files of loose objects. Its buffers, larger than most objects, are reused.
+type looseReader struct {
 	file *bufio.Reader
 	z    io.ReadCloser
 	in   *bufio.Reader
 }
 
 var looseReaders = sync.Pool{New: func() any {
-	return &loose{file: bufio.NewReaderSize(nil, 32<<10), in: bufio.NewReaderSize(nil, 512)}
+	return &looseReader{file: bufio.NewReaderSize(nil, 32<<10), in: bufio.NewReaderSize(nil, 512)}
 }}
 
-// readLooseObject inflates an object: "kind size", zero, content. Git fsck checks hashes.
+// readLooseObject reads "kind size", a zero byte, and the content. Hashes are left to git fsck.
 func readLooseObject(f *os.File, content bool) (Kind, int64, []byte, error) {
-	l := looseReaders.Get().(*loose)
+	l := looseReaders.Get().(*looseReader)
 	defer looseReaders.Put(l)
 	l.file.Reset(f)
 	z, err := inflate(l.z, l.file)
@@ -142,8 +142,8 @@ func readLooseObject(f *os.File, content bool) (Kind, int64, []byte, error) {
 	l.z = z
 	in := l.in
 	in.Reset(z)
-	const longest = 32 // bytes of a header
-	head, err := in.Peek(longest)
+	const longestHeader = 32
+	head, err := in.Peek(longestHeader)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", 0, nil, err
 	}
@@ -151,7 +151,7 @@ func readLooseObject(f *os.File, content bool) (Kind, int64, []byte, error) {
 	kind, digits, ok := strings.Cut(string(head), " ")
 	size, err := strconv.ParseInt(digits, 10, 64)
 	if !found || !ok || err != nil || size < 0 {
-		return "", 0, nil, fmt.Errorf("it does not begin as an object does: %.40q", head)
+		return "", 0, nil, fmt.Errorf("this is no object, for it begins with %.40q", head)
 	}
 	if size > MaxObject {
 		return "", size, nil, errTooLarge(size)
@@ -176,20 +176,21 @@ func errTooLarge(size int64) error {
 	return fmt.Errorf("it has %d bytes, more than the limit of %d", size, MaxObject)
 }
 
-// list finds the packs that are there now.
+// list lists the packs, once.
 func (o *DB) list() {
 	if o.listed {
 		return
 	}
-	for _, path := range o.there() {
+	for _, path := range o.packFiles() {
 		o.packs = append(o.packs, &pack{path: path})
 	}
 	o.listed = true
 }
 
-func (o *DB) there() (packs []string) {
+// packFiles returns the paths of the packs that exist now.
+func (o *DB) packFiles() (packs []string) {
 	for _, dir := range o.dirs {
-		found, _ := os.ReadDir(filepath.Join(dir, "pack")) // there may be none
+		found, _ := os.ReadDir(filepath.Join(dir, "pack")) // may be missing
 		for _, e := range found {
 			if name, ok := strings.CutSuffix(e.Name(), ".idx"); ok && strings.HasPrefix(name, "pack-") {
 				packs = append(packs, filepath.Join(dir, "pack", name+".pack"))
@@ -199,21 +200,21 @@ func (o *DB) there() (packs []string) {
 	return packs
 }
 
-// Current reports whether the packs are those that were listed. If not, git is putting others in
-// their place, and what was not found may be in those.
+// Current reports whether the packs are still those that were listed. If not, git has repacked,
+// and an object that was not found may be in a new pack.
 func (o *DB) Current() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.gone && slices.EqualFunc(o.packs, o.there(), func(p *pack, path string) bool { return p.path == path })
+	return !o.gone && slices.EqualFunc(o.packs, o.packFiles(), func(p *pack, path string) bool { return p.path == path })
 }
 
-// WithPrefix returns the names of all objects that begin with hex digits, at least two.
+// WithPrefix returns the names of all objects that begin with at least two hex digits.
 func (o *DB) WithPrefix(prefix string) ([]Hash, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	found := map[Hash]bool{}
 	for _, dir := range o.dirs {
-		names, _ := os.ReadDir(filepath.Join(dir, prefix[:2])) // there may be none
+		names, _ := os.ReadDir(filepath.Join(dir, prefix[:2])) // may be missing
 		for _, e := range names {
 			if h, err := ParseHash(prefix[:2] + e.Name()); err == nil && strings.HasPrefix(h.String(), prefix) {
 				found[h] = true
@@ -233,7 +234,7 @@ func (o *DB) WithPrefix(prefix string) ([]Hash, error) {
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// Close lets go of the packs.
+// Close closes the packs. A later read opens them anew.
 func (o *DB) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// inflater is a zlib reader that is used again.
+// inflater is a zlib reader that is reused.
 type inflater struct{ z io.ReadCloser }
 
-// fill inflates exactly as many bytes as data has.
+// fill inflates data that must have exactly the length of the slice.
 func (z *inflater) fill(data []byte, from io.Reader) (err error) {
 	next, err := inflate(z.z, from)
 	if err != nil {
@@ -21,7 +21,7 @@ func (z *inflater) fill(data []byte, from io.Reader) (err error) {
 	}
 	z.z = next
 	if n, err := io.ReadFull(z.z, data); err != nil {
-		return fmt.Errorf("it has %d bytes and claims %d: %w", n, len(data), err)
+		return fmt.Errorf("the object has %d bytes and claims %d: %w", n, len(data), err)
 	}
 	var one [1]byte
 	if n, err := io.ReadFull(z.z, one[:]); n != 0 || !errors.Is(err, io.EOF) {
@@ -30,7 +30,7 @@ func (z *inflater) fill(data []byte, from io.Reader) (err error) {
 	return nil
 }
 
-// inflate begins with what z is to read; nil: it makes one.
+// inflate makes z read from another source. If z is nil it returns a new reader.
 func inflate(z io.ReadCloser, from io.Reader) (io.ReadCloser, error) {
 	if z == nil {
 		return zlib.NewReader(from)
@@ -39,13 +39,13 @@ func inflate(z io.ReadCloser, from io.Reader) (io.ReadCloser, error) {
 }
 
 func errLonger(size int64) error {
-	return fmt.Errorf("it is damaged, or longer than the %d bytes that it claims", size)
+	return fmt.Errorf("the object is damaged, or longer than the %d bytes that it claims", size)
 }
 
-// errShort says that a delta ends early.
-var errShort = errors.New("it ends early")
+// errShort says that a delta ends too early.
+var errShort = errors.New("the delta ends too early")
 
-// deltaSizes reads what a delta begins with: the sizes of its base and of what it makes.
+// deltaSizes reads the head of a delta: the sizes of its base and of its result.
 func deltaSizes(delta []byte) (base, size int64, ops []byte, err error) {
 	b, n := binary.Uvarint(delta)
 	s, m := binary.Uvarint(delta[max(n, 0):])
@@ -58,20 +58,20 @@ func deltaSizes(delta []byte) (base, size int64, ops []byte, err error) {
 	return int64(b), int64(s), delta[n+m:], nil
 }
 
-// applyDelta makes an object of a base and a delta: sizes, then pieces to copy or insert.
+// applyDelta applies a delta, sizes and then pieces to copy or to insert, to its base.
 func applyDelta(base, delta []byte) ([]byte, error) {
 	from, size, ops, err := deltaSizes(delta)
 	if err != nil {
 		return nil, err
 	}
 	if from != int64(len(base)) {
-		return nil, fmt.Errorf("it is for a base of %d bytes, not %d", from, len(base))
+		return nil, fmt.Errorf("the delta is for a base of %d bytes, not %d", from, len(base))
 	}
 	out := make([]byte, 0, size)
 	for len(ops) > 0 {
 		var piece []byte
 		if n := int(ops[0]); n&0x80 != 0 {
-			piece, ops, err = copied(base, ops)
+			piece, ops, err = readCopy(base, ops)
 		} else if n == 0 || n >= len(ops) {
 			err = errShort
 		} else {
@@ -81,7 +81,7 @@ func applyDelta(base, delta []byte) ([]byte, error) {
 			return nil, err
 		}
 		if int64(len(out)+len(piece)) > size {
-			return nil, errors.New("it makes more than it claims")
+			return nil, errors.New("the delta makes more than it claims")
 		}
 		out = append(out, piece...)
 	}
@@ -91,8 +91,8 @@ func applyDelta(base, delta []byte) ([]byte, error) {
 	return out, nil
 }
 
-// copied reads an instruction to copy: bits for the bytes of offset and size, and those.
-func copied(base, ops []byte) (piece, rest []byte, err error) {
+// readCopy reads a copy instruction: a bit for each byte of offset and size that follows.
+func readCopy(base, ops []byte) (piece, rest []byte, err error) {
 	var place uint64 // the offset, and the size above it
 	op, rest := ops[0], ops[1:]
 	for bit := range 7 {
@@ -110,7 +110,7 @@ func copied(base, ops []byte) (piece, rest []byte, err error) {
 		n = 0x10000
 	}
 	if offset+n > uint64(len(base)) {
-		return nil, nil, errors.New("it copies what its base does not have")
+		return nil, nil, errors.New("the delta copies from beyond its base")
 	}
 	return base[offset : offset+n], rest, nil
 }

@@ -27,14 +27,14 @@ type TreeEntry struct {
 // IsDir reports whether the entry is a folder.
 func (e TreeEntry) IsDir() bool { return e.Mode == ModeDir }
 
-// Compare gives git's order, in which a folder's name ends in a slash.
+// Compare orders entries as git does: a folder's name is compared as if it ended in a slash.
 func (e TreeEntry) Compare(other TreeEntry) int {
 	n := min(len(e.Name), len(other.Name))
-	return cmp.Or(strings.Compare(e.Name[:n], other.Name[:n]), cmp.Compare(e.after(n), other.after(n)), cmp.Compare(len(e.Name), len(other.Name)))
+	return cmp.Or(strings.Compare(e.Name[:n], other.Name[:n]), cmp.Compare(e.byteAt(n), other.byteAt(n)), cmp.Compare(len(e.Name), len(other.Name)))
 }
 
-// after is the byte at the end of a beginning of the name.
-func (e TreeEntry) after(n int) byte {
+// byteAt returns byte n of the name, which for a folder ends in a slash; 0 after its end.
+func (e TreeEntry) byteAt(n int) byte {
 	switch {
 	case len(e.Name) > n:
 		return e.Name[n]
@@ -44,7 +44,7 @@ func (e TreeEntry) after(n int) byte {
 	return 0
 }
 
-// EncodeTree gives the bytes of a tree object; entries may come in any order.
+// EncodeTree returns the bytes of a tree object; entries may come in any order.
 func EncodeTree(entries []TreeEntry) []byte {
 	sorted := slices.Clone(entries)
 	if !slices.IsSortedFunc(sorted, TreeEntry.Compare) {
@@ -61,7 +61,7 @@ func EncodeTree(entries []TreeEntry) []byte {
 	return out
 }
 
-// DecodeTree reads a tree object. Names that could leave the folder are refused.
+// DecodeTree reads a tree object, and refuses names that could lead out of the folder.
 func DecodeTree(raw []byte) ([]TreeEntry, error) {
 	out, err := DecodeAnyTree(raw)
 	for _, e := range out {
@@ -72,7 +72,7 @@ func DecodeTree(raw []byte) ([]TreeEntry, error) {
 	return out, err
 }
 
-// DecodeAnyTree reads a tree object whatever its names are.
+// DecodeAnyTree is DecodeTree without the check of names.
 func DecodeAnyTree(raw []byte) ([]TreeEntry, error) {
 	var out []TreeEntry
 	for len(raw) > 0 {
@@ -109,7 +109,7 @@ type Commit struct {
 	Message           string
 }
 
-// EncodeCommit gives the bytes of a commit object, unsigned.
+// EncodeCommit returns the bytes of a commit object, unsigned.
 func EncodeCommit(c Commit) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "tree %s\n", c.Tree)
@@ -120,7 +120,7 @@ func EncodeCommit(c Commit) []byte {
 	return b.Bytes()
 }
 
-// DecodeCommit reads a commit object; a signature and unknown headers are passed over.
+// DecodeCommit reads a commit object, and ignores a signature and unknown headers.
 func DecodeCommit(raw []byte) (Commit, error) {
 	var c Commit
 	head, message, _ := strings.Cut(string(raw), "\n\n")
@@ -150,13 +150,13 @@ func DecodeCommit(raw []byte) (Commit, error) {
 	return c, nil
 }
 
-// Subject is the first line of the message.
+// Subject returns the first line of the message.
 func (c Commit) Subject() string {
 	subject, _, _ := strings.Cut(c.Message, "\n")
 	return subject
 }
 
-// Trailer returns the value of a trailer in the last paragraph of the message.
+// Trailer returns the value of a trailer in the last paragraph of the message, or "".
 func (c Commit) Trailer(key string) string {
 	paragraphs := strings.Split(strings.TrimRight(c.Message, "\n"), "\n\n")
 	for line := range strings.SplitSeq(paragraphs[len(paragraphs)-1], "\n") {
@@ -175,7 +175,7 @@ type Tag struct {
 	Message string
 }
 
-// EncodeTag gives the bytes of a tag object, unsigned.
+// EncodeTag returns the bytes of a tag object, unsigned.
 func EncodeTag(t Tag) []byte {
 	return fmt.Appendf(nil, "object %s\ntype commit\ntag %s\ntagger %s\n\n%s", t.Object, t.Name, EncodeSignature(t.Tagger), t.Message)
 }
@@ -210,12 +210,12 @@ func DecodeTag(raw []byte) (Tag, error) {
 	return t, nil
 }
 
-// EncodeSignature writes git's `Name <mail> seconds zone`.
+// EncodeSignature returns git's `Name <mail> seconds zone`.
 func EncodeSignature(s Signature) string {
 	return fmt.Sprintf("%s <%s> %d %s", s.Name, s.Email, s.When.Unix(), s.When.Format("-0700"))
 }
 
-// DecodeSignature reads it.
+// DecodeSignature reads git's `Name <mail> seconds zone`.
 func DecodeSignature(v string) (Signature, error) {
 	open, end := strings.LastIndexByte(v, '<'), strings.LastIndexByte(v, '>')
 	if open < 0 || end < open {
@@ -228,25 +228,25 @@ func DecodeSignature(v string) (Signature, error) {
 		return s, fmt.Errorf("no time in %.80q", v)
 	}
 	s.When = time.Unix(seconds, 0).UTC()
-	if at, err := time.Parse("-0700", zone); err == nil {
-		_, offset := at.Zone()
+	if parsed, err := time.Parse("-0700", zone); err == nil {
+		_, offset := parsed.Zone()
 		s.When = s.When.In(time.FixedZone("", offset))
 	}
 	return s, nil
 }
 
-// SignCommit puts a signature into a raw commit: the last header, gpgsig, its
-// further lines each begun with a space.
+// SignCommit puts a signature into a raw commit: as gpgsig, the last header, whose further lines
+// begin with a space.
 func SignCommit(raw []byte, sig string) []byte {
-	at := bytes.Index(raw, []byte("\n\n"))
-	if at < 0 {
-		at = len(raw) - 1
+	end := bytes.Index(raw, []byte("\n\n"))
+	if end < 0 {
+		end = len(raw) - 1
 	}
 	lines := strings.TrimSuffix(strings.ReplaceAll(sig, "\r", ""), "\n")
-	return slices.Concat(raw[:at+1], []byte("gpgsig "+strings.ReplaceAll(lines, "\n", "\n ")+"\n"), raw[at+1:])
+	return slices.Concat(raw[:end+1], []byte("gpgsig "+strings.ReplaceAll(lines, "\n", "\n ")+"\n"), raw[end+1:])
 }
 
-// SignTag puts a signature into a raw tag: at its end.
+// SignTag appends a signature to a raw tag.
 func SignTag(raw []byte, sig string) []byte {
 	out := append(bytes.Clone(raw), strings.ReplaceAll(sig, "\r", "")...)
 	if !bytes.HasSuffix(out, []byte("\n")) {

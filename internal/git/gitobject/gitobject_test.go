@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// raw is the content of an object as git has it.
+// raw returns the content of an object from git.
 func raw(j *gitjudge.Judge, name string) []byte {
 	j.Helper()
 	kind := j.Git("cat-file", "-t", name)
@@ -27,7 +27,7 @@ func raw(j *gitjudge.Judge, name string) []byte {
 	return []byte(out)
 }
 
-// What is decoded of git's objects gives their bytes again, and their names.
+// Decoding git's objects and encoding them again gives the same bytes and ids.
 func TestObjectsAsGitWritesThem(t *testing.T) {
 	j := gitjudge.New(t)
 	for _, name := range []string{"a-b", "a/x", "a0", "a.b", "z/y/x", "ü"} {
@@ -78,7 +78,7 @@ func TestFindsWhatGitHas(t *testing.T) {
 	for i := range text {
 		text[i] = byte('a' + rng.IntN(26))
 	}
-	for n := range 12 { // each so much like the one before that git stores the difference
+	for n := range 12 { // so similar that git stores deltas
 		copy(text[n*5000:], fmt.Sprint("change ", n))
 		j.Write("file", string(text))
 		j.Git("add", ".")
@@ -97,7 +97,7 @@ func TestFindsWhatGitHas(t *testing.T) {
 			if err != nil || size != int64(len(want)) || !bytes.Equal(data, want) || gitobject.HashObject(kind, data) != h {
 				t.Errorf("%s: %s is a %s of %d bytes, %v", where, name, kind, size, err)
 			}
-			// Of a delta the kind is not looked up.
+			// The kind of a delta is not looked up.
 			if k, n, none, err := db.Get(h, false); k != kind && k != "" || n != size || none != nil || err != nil {
 				t.Errorf("%s: without content, %s is a %s of %d bytes, %v", where, name, k, n, err)
 			}
@@ -140,7 +140,7 @@ func packed(j *gitjudge.Judge) string {
 	return j.Git("verify-pack", "-v", all[0])
 }
 
-// What is damaged or crafted is an error, never content.
+// Damaged or crafted objects give an error, never content.
 func TestDamagedObjects(t *testing.T) {
 	j := gitjudge.New(t)
 	text := strings.Repeat("some text ", 20_000)
@@ -181,7 +181,7 @@ func TestDamagedObjects(t *testing.T) {
 	}
 }
 
-// The cache keeps objects while somebody wants them, and no more of them than its bound.
+// The cache keeps objects while it has users, and not more than its limit.
 func TestCache(t *testing.T) {
 	var k gitobject.Cache
 	h := func(n int) gitobject.Hash { return gitobject.Hash{byte(n), byte(n >> 8)} }

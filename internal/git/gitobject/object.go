@@ -1,5 +1,5 @@
-// Package gitobject knows git's objects: their names, how they are written, and where those
-// that are there lie, loose and in packs. It changes nothing.
+// Package gitobject encodes, decodes and hashes git's objects, and reads those of a repository,
+// loose and in packs. It changes nothing on disk.
 package gitobject
 
 import (
@@ -13,12 +13,12 @@ import (
 // ErrNotFound says that an object, ref or worktree does not exist.
 var ErrNotFound = errors.New("not found")
 
-// Hash names a git object: a SHA-1.
+// Hash is the id of a git object: a SHA-1.
 type Hash [20]byte
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// IsZero reports whether the hash names nothing.
+// IsZero reports whether the hash is all zeros, which names no object.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
 // ParseHash reads 40 hex digits.
@@ -32,13 +32,13 @@ func ParseHash(s string) (Hash, error) {
 	return h, fmt.Errorf("not an object id: %.60q", s)
 }
 
-// Signature is who did something, and when.
+// Signature says who did something, and when.
 type Signature struct {
 	Name, Email string
 	When        time.Time
 }
 
-// HashObject computes the name of an object.
+// HashObject returns the id of an object.
 func HashObject(kind Kind, data []byte) Hash {
 	s := sha1.New()
 	fmt.Fprintf(s, "%s %d\x00", kind, len(data))
@@ -57,6 +57,6 @@ const (
 	KindTag    Kind = "tag"
 )
 
-// MaxObject is the largest object that is read, in bytes: far above any segment, and
-// a bound on what a crafted repository can make the program hold in memory.
+// MaxObject is the size in bytes of the largest object that is read: far above any segment, and
+// a bound on the memory that a crafted repository can make the program use.
 const MaxObject = 256 << 20

@@ -24,11 +24,11 @@ type pack struct {
 	bases *generations[baseAt]
 	file  *os.File
 
-	raw []byte // what is inflated
+	raw []byte // buffer for compressed bytes
 	z   inflater
 }
 
-// baseAt is where an object is that others are deltas of.
+// baseAt is the place of an object that others are deltas of.
 type baseAt struct {
 	pack   *pack
 	offset int64
@@ -47,11 +47,11 @@ func (p *pack) read(h Hash, offset int64, content bool) (kind Kind, size int64, 
 	return kind, size, data, nil
 }
 
-// longestChain is how many deltas git makes of each other at most.
+// longestChain is the greatest depth of deltas that git writes.
 const longestChain = 4095
 
-// content puts an object together from the deltas that it is made of. All headers are read
-// first: one with a base, or a delta, that is larger than may be read is refused.
+// content reads an object and applies the deltas that make it. It reads all headers first, and
+// refuses a base or delta over MaxObject before it inflates anything.
 func (p *pack) content(offset int64) (kind Kind, data []byte, err error) {
 	var chain []packedHead
 	for at := offset; ; {
@@ -74,7 +74,7 @@ func (p *pack) content(offset int64) (kind Kind, data []byte, err error) {
 			break
 		}
 		if chain = append(chain, head); len(chain) > longestChain {
-			return "", nil, fmt.Errorf("more than %d deltas of each other", longestChain)
+			return "", nil, fmt.Errorf("a chain of more than %d deltas", longestChain)
 		}
 		at = head.base
 	}
@@ -91,7 +91,7 @@ func (p *pack) content(offset int64) (kind Kind, data []byte, err error) {
 	return kind, data, nil
 }
 
-// size is the size of an object. Of one that a delta makes, the kind is not looked up.
+// size returns an object's kind and size. For a delta the kind is "": finding it would take reading the chain.
 func (p *pack) size(offset int64) (Kind, int64, error) {
 	head, err := p.head(offset)
 	if err != nil || head.base == 0 {
@@ -110,19 +110,19 @@ func (p *pack) size(offset int64) (Kind, int64, error) {
 	return "", size, err
 }
 
-// packedHead is what a pack has before an object.
+// packedHead is the header of an object in a pack.
 type packedHead struct {
 	at   int64
 	kind byte
 	size int64 // of the object, or of the delta
-	base int64 // the offset of what it is a delta of; 0: it is none
-	data int64 // the offset of the deflated bytes
+	base int64 // the offset of the object it is a delta of; 0: no delta
+	data int64 // the offset of the compressed bytes
 }
 
-// Types of objects in a pack, see gitformat-pack(5).
+// packedKinds are the types of whole objects in a pack, see gitformat-pack(5).
 var packedKinds = map[byte]Kind{1: KindCommit, 2: KindTree, 3: KindBlob, 4: KindTag}
 
-// PackedHead is what a pack has before an object that is no delta.
+// PackedHead returns the header of an object that is not a delta.
 func PackedHead(kind Kind, size int) []byte {
 	var first byte
 	for number, k := range packedKinds {
@@ -186,12 +186,12 @@ func (p *pack) head(offset int64) (h packedHead, err error) {
 	return h, nil
 }
 
-// inflate reads an object that is no delta, or a delta itself.
+// inflate reads the content of an object that is not a delta, or a delta itself.
 func (p *pack) inflate(h packedHead) ([]byte, error) {
 	data := make([]byte, h.size)
-	const most = 1 << 20
-	if h.size <= most {
-		// From memory it goes faster. Deflated it is hardly ever longer; what follows does no harm.
+	const inMemory = 1 << 20
+	if h.size <= inMemory {
+		// Reading ahead into memory is faster. Compressed bytes are rarely more than these; if they are, read again below.
 		want := int(h.size + h.size/1000 + 64)
 		p.raw = slices.Grow(p.raw[:0], want)[:want]
 		n, err := p.file.ReadAt(p.raw, h.data)
@@ -206,7 +206,7 @@ func (p *pack) inflate(h packedHead) ([]byte, error) {
 	return data, p.z.fill(data, bufio.NewReaderSize(io.NewSectionReader(p.file, h.data, math.MaxInt64-h.data), 64<<10))
 }
 
-// readOffset reads how far back the base of a delta is.
+// readOffset reads the distance from a delta back to its base.
 func readOffset(in io.ByteReader) (back int64, err error) {
 	for n := 0; ; n++ {
 		b, err := in.ReadByte()
@@ -221,7 +221,7 @@ func readOffset(in io.ByteReader) (back int64, err error) {
 	}
 }
 
-// open reads the pack's index.
+// open opens the pack and reads its index, once.
 func (p *pack) open(bases *generations[baseAt]) error {
 	if p.index != nil {
 		return nil

@@ -1,6 +1,6 @@
 package gitpack_test
 
-//tape:race: several add to a pack
+//tape:race: goroutines add to one pack
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// Git takes a pack that several have added to for one of its own.
+// Git accepts a pack that several goroutines wrote.
 func TestPackIsGits(t *testing.T) {
 	j := gitjudge.New(t)
 	dir := filepath.Join(j.GitDir, "objects", "pack")
@@ -40,7 +40,7 @@ func TestPackIsGits(t *testing.T) {
 				want[h] = append([]byte{}, data...)
 				mu.Unlock()
 				if known {
-					continue // a pack has an object once
+					continue // a pack holds each object once
 				}
 				if err := p.Add(h, gitobject.KindBlob, data); err != nil {
 					t.Error(err)

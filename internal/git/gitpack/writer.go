@@ -1,4 +1,4 @@
-// Package gitpack writes objects into a new pack.
+// Package gitpack writes objects into new pack files.
 package gitpack
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 var compressors = sync.Pool{New: func() any {
-	// Git's own default for loose objects; git gc compresses them harder in packs.
+	// What git uses for loose objects; git gc compresses them harder in packs.
 	w, err := zlib.NewWriterLevel(nil, zlib.BestSpeed)
 	if err != nil {
 		panic(err) // the level is a constant
@@ -28,7 +28,7 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
-// Deflate writes what an object is made of, as git compresses it.
+// Deflate writes parts, one after the other, compressed as git compresses an object.
 func Deflate(w io.Writer, parts ...[]byte) error {
 	z := compressors.Get().(*zlib.Writer)
 	defer compressors.Put(z)
@@ -41,7 +41,8 @@ func Deflate(w io.Writer, parts ...[]byte) error {
 	return z.Close()
 }
 
-// Writer writes objects, none as a delta, into the file of a pack that has no name yet.
+// Writer writes objects, without deltas, into a pack file that has no name yet. Several goroutines
+// may call [Writer.Add].
 type Writer struct {
 	File *disk.File
 
@@ -52,17 +53,17 @@ type Writer struct {
 	index idxfile.Writer
 }
 
-// packHeader is the length of what a pack begins with: "PACK", a version, the number of objects.
+// packHeader is the length of a pack's header: "PACK", a version, the number of objects.
 const packHeader = 12
 
 // New begins a pack in an empty file.
 func New(file *disk.File) *Writer {
 	p := &Writer{File: file, out: bufio.NewWriterSize(file, 256<<10), size: packHeader}
-	_, _ = p.out.Write(make([]byte, packHeader)) // the count is known in the end
+	_, _ = p.out.Write(make([]byte, packHeader)) // Finish fills in the count
 	return p
 }
 
-// Add deflates an object beside other callers, and appends it.
+// Add appends an object. Only the write is serialized, not the compression.
 func (p *Writer) Add(h gitobject.Hash, kind gitobject.Kind, data []byte) error {
 	buf := bytes.NewBuffer(make([]byte, 0, len(data)/3+64))
 	buf.Write(gitobject.PackedHead(kind, len(data)))
@@ -78,7 +79,7 @@ func (p *Writer) Add(h gitobject.Hash, kind gitobject.Kind, data []byte) error {
 	return err
 }
 
-// Finish completes the pack, makes it durable, and returns its name and its index.
+// Finish completes the pack and syncs it. It returns the pack's name ("pack-<hash>") and the bytes of its index.
 func (p *Writer) Finish() (name string, index []byte, err error) {
 	if err := p.out.Flush(); err != nil {
 		return "", nil, err

@@ -4,4 +4,4 @@ package gitrun
 
 import "os/exec"
 
-func EndWithChildren(*exec.Cmd) {}
+func KillWithChildren(*exec.Cmd) {}

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// EndWithChildren makes a cancelled command end together with what it has started. It
-// is asked to: git then removes its locks.
-func EndWithChildren(cmd *exec.Cmd) {
+// KillWithChildren makes the end of a command's context end the command and its children. They
+// get SIGTERM: git then removes its locks.
+func KillWithChildren(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
 		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)

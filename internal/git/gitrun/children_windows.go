@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// EndWithChildren makes a cancelled command end together with what it has started.
-func EndWithChildren(cmd *exec.Cmd) {
+// KillWithChildren makes the end of a command's context end the command and its children.
+func KillWithChildren(cmd *exec.Cmd) {
 	cmd.Cancel = func() error {
 		return exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid)).Run()
 	}

@@ -14,15 +14,16 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// Command is a git that is ready to run on a repository, and the one way in which git is run on
-// one. A repository that is not the user's own has no say in what git runs, and where it sends
-// something to: its hooks and its settings of that kind are passed over. An *UnsupportedError of
-// gitstore where a setting cannot be passed over, or is not known to be harmless.
+// Command returns a git command for a repository. All commands on a repository are made here. If
+// the repository is not the user's own, it cannot choose what git runs or where git sends
+// something: its hooks are ignored, and its settings of that kind overridden. Errors: an
+// *UnsupportedError of gitstore where a setting cannot be overridden, or is not known to be
+// harmless.
 func Command(ctx context.Context, r *gitstore.Repo, args ...string) (*exec.Cmd, error) {
 	return CommandIn(ctx, r, r.GitDir(), args...)
 }
 
-// CommandIn is Command for a git folder of ours that stands in for the repository's.
+// CommandIn is Command with another git folder, made by us, in place of the repository's.
 func CommandIn(ctx context.Context, r *gitstore.Repo, gitDir string, args ...string) (*exec.Cmd, error) {
 	settings, err := settings(ctx, r)
 	if err != nil {
@@ -37,7 +38,7 @@ func CommandIn(ctx context.Context, r *gitstore.Repo, gitDir string, args ...str
 	return cmd, nil
 }
 
-// Runnable reports whether git can be run on a repository: ErrNoGit, or as [Command].
+// Runnable returns nil if git can be run on a repository. Errors: ErrNoGit, or those of [Command].
 func Runnable(ctx context.Context, r *gitstore.Repo) error {
 	if err := CheckGit(); err != nil {
 		return err
@@ -46,8 +47,8 @@ func Runnable(ctx context.Context, r *gitstore.Repo) error {
 	return err
 }
 
-// settings are those behind -c under which git runs nothing of a repository's that is not the
-// user's own.
+// settings returns the values for -c with which git runs nothing that the settings of somebody
+// else's repository name.
 func settings(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	if r.Config().Own() {
 		return nil, nil
@@ -58,7 +59,7 @@ func settings(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	if err := r.CheckTree(); err != nil {
 		return nil, err
 	}
-	local, err := Local(ctx, r.GitDir())
+	local, err := LocalConfig(ctx, r.GitDir())
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +77,10 @@ func untrusted(gitDir, why string) error {
 		Hint: "look at what that would let run: " + gitstore.TrustCommand(gitDir)}
 }
 
-// Local is what a repository's own files set, as git itself reads them: another reading of odd
-// files would miss what git sees. Git is asked for each file alone; it then obeys none of them.
-func Local(ctx context.Context, gitDir string) (all []gitconfig.Entry, err error) {
+// LocalConfig returns what a repository's own files set, as git itself reads them: if we parsed
+// odd files in another way, we could miss what git sees. Git lists each file alone, and obeys
+// none of them.
+func LocalConfig(ctx context.Context, gitDir string) (all []gitconfig.Entry, err error) {
 	for _, name := range []string{"config", "config.worktree", gitconfig.OwnFile} {
 		path := filepath.Join(gitDir, filepath.FromSlash(name))
 		if _, err := gitconfig.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +94,7 @@ func Local(ctx context.Context, gitDir string) (all []gitconfig.Entry, err error
 		}
 		for _, e := range entries {
 			if name == gitconfig.OwnFile && e.IsInclude() {
-				e.Subsection += " in " + name // what is included from there is another file
+				e.Subsection += " in " + name // so that it differs from an include in config
 			}
 			all = append(all, e)
 		}

@@ -14,7 +14,7 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// Git gc takes no lock on a ref; refs are packed and reflogs expire all the same.
+// Git gc takes no lock on a ref, and still refs are packed and reflogs expire.
 func TestGCTakesNoRefLocks(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()

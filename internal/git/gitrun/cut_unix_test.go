@@ -2,7 +2,7 @@
 
 package gitrun
 
-//tape:race: commands are cut off from outside
+//tape:race: commands are killed from outside
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// Whatever a git gc that is killed leaves, no ref is locked, and the next collection gets through.
+// After a git gc was killed at any moment, no ref is locked, and the next gc succeeds.
 func TestGCKilled(t *testing.T) {
 	j := gitjudge.New(t)
 	ctx := context.Background()
@@ -41,11 +41,11 @@ func TestGCKilled(t *testing.T) {
 			if early++; kills >= 3 || early > 30 {
 				break
 			}
-			delay = 0 // a busy machine, on which the collection was over first
+			delay = 0 // on a busy machine gc may end first
 			continue
 		}
 		kills++
-		for _, path := range unnamed(j) { // a day goes by
+		for _, path := range unnamed(j) { // as if a day had passed
 			if then := time.Now().Add(-25 * time.Hour); filepath.Base(path) != gitlock.GCPid {
 				j.OK(os.Chtimes(path, then, then))
 			}
@@ -69,14 +69,14 @@ func TestGCKilled(t *testing.T) {
 	j.Fsck()
 }
 
-// killGC kills a git gc with all its children some time after it has begun.
+// killGC kills a git gc with all its children some time after it started.
 func killGC(t *testing.T, r *gitstore.Repo, delay time.Duration, done chan error) {
 	t.Helper()
 	for len(done) == 0 {
 		if pid := gitlock.ReadGCPid(r.GitDir()); pid > 0 && gitlock.IsGitAlive(pid) {
 			wait.Pause(delay)
 			if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
-				t.Log(err) // it has just ended
+				t.Log(err) // it ended just now
 			}
 			return
 		}

@@ -1,5 +1,5 @@
-// Package gitrun runs the git program on a repository, to collect it, and clears away what a
-// git that was stopped or killed has left.
+// Package gitrun runs the git program on a repository: gc and repack here, and commands for other
+// rooms. It removes what a git that was stopped or killed has left.
 package gitrun
 
 import (
@@ -20,27 +20,27 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// How git packs here. A tape is thousands of versions of files that share a few names and
-// grow: with git's own window of 10 the version that a file grew from is out of sight
-// behind those of its namesakes, and packs get three times as large as they might be. Where
-// histories are short, as those of imports are, a larger window takes time and finds nothing.
+// How git packs a store. A tape is thousands of versions of files that share a few names and
+// grow. With git's window of 10, versions of other tapes' files hide the one that a file grew
+// from, and packs get three times as large as they need be. Where histories are short, as those
+// of imports, a larger window takes time and finds nothing.
 const (
-	leastWindow = 10  // that of git gc
-	packWindow  = 250 // that of git gc --aggressive
+	leastWindow = 10  // as git gc
+	packWindow  = 250 // as git gc --aggressive
 	packDepth   = 50
-	packMemory  = "256m" // a thread's, for that many large files
+	packMemory  = "256m" // per thread: a large window of large files
 	gcGrace     = "2.weeks.ago"
-	gcSlack     = 10 // percent of the packs' size that others may have packed
+	gcSlack     = 10 // percent of the packs' size that may come from others before it is packed anew
 )
 
-// GC packs the objects of a repository, with git gc. Readers and writers need not stop. What
-// no ref, reflog or index leads to is kept for two weeks at least: an object is written
-// before the ref that will name it. Refs are packed, and reflogs expire, by our own writer: git
-// gc takes no lock on a ref, so one that is cut off leaves none. With prune, a date as git gc
-// --prune has it, what nothing leads to is dropped if it is older than that.
+// GC packs the objects of a repository with git gc, while readers and writers go on. Objects that
+// no ref, reflog or index leads to are kept for at least two weeks, for an object is written
+// before the ref that will name it. With prune, a date in the format of git gc --prune, those
+// older than that are deleted. GC packs refs and expires reflogs itself, so that git gc takes no
+// lock on a ref that it could leave behind when it is killed.
 //
-// Errors: ErrNoGit; ErrBusy when another collection runs; the context's error, and then no
-// temporary file is left.
+// Errors: ErrNoGit; ErrBusy when another gc runs; the context's error, after temporary files are
+// removed.
 func GC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	err := r.Locks().GuardedOnce(ctx, guard(r), r.Locks().Wait, func() error {
 		if err := Runnable(ctx, r); err != nil {
@@ -51,17 +51,16 @@ func GC(ctx context.Context, r *gitstore.Repo, prune string) error {
 		}
 		return gitGC(ctx, r, prune)
 	})
-	return gitstore.Wrap(err, "collect %s", r.GitDir())
+	return gitstore.Wrap(err, "git gc of %s", r.GitDir())
 }
 
-// guard is the lock of whoever collects.
+// guard is the lock of whoever runs gc.
 func guard(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), gitlock.OwnDir, "gc.lock") }
 
-// ObjectsDir is the folder that objects are in.
+// ObjectsDir returns the folder of a repository's objects.
 func ObjectsDir(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), "objects") }
 
-// eachObjectFile calls fn for all files under objects. What goes away meanwhile is
-// passed over.
+// eachObjectFile calls fn for all files under objects, and skips those that vanish meanwhile.
 func eachObjectFile(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	return filepath.WalkDir(ObjectsDir(r), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -77,10 +76,9 @@ func eachObjectFile(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) erro
 	})
 }
 
-// gitGC runs git gc. Git keeps the deltas that it finds in packs, and what a server or a
-// plain git gc has packed would stay as large as it is: so packs that are not from here
-// are computed anew, which takes longer. Where the point is what is dropped, and somebody
-// waits, git packs as it likes, and the next collection computes that anew.
+// gitGC runs git gc. Git reuses the deltas that it finds in packs, so what a server or a plain git
+// gc has packed badly would stay large: if there is much of that, all deltas are computed anew,
+// which takes longer. With prune somebody waits for the deletion, and the next gc does that.
 func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	args := []string{"-c", "gc.packRefs=false", "-c", "gc.reflogExpire=never", "-c", "gc.reflogExpireUnreachable=never"}
 	if prune == "" {
@@ -92,7 +90,7 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 			"-c", "pack.windowMemory="+packMemory, "-c", fmt.Sprintf("gc.aggressiveWindow=%d", window),
 			"-c", fmt.Sprintf("gc.aggressiveDepth=%d", packDepth), "-c", "repack.updateServerInfo=false")
 	}
-	if !hasCommitGraph(r) { // it would make small repositories larger
+	if !hasCommitGraph(r) { // git would write one, and small repositories would grow
 		args = append(args, "-c", "gc.writeCommitGraph=false")
 	}
 	args = append(args, "gc", "--quiet")
@@ -112,10 +110,10 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = 10 * time.Second
-	EndWithChildren(cmd)
+	KillWithChildren(cmd)
 	err = cmd.Start()
 	if err == nil {
-		if prune == "" { // nobody needs to wait for it; without the note writers do
+		if prune == "" { // with this note writers do not wait for it
 			_ = r.FS().WriteFile(gitlock.OwnGC(r.GitDir()), []byte(strconv.Itoa(cmd.Process.Pid)))
 		}
 		err = cmd.Wait()
@@ -132,7 +130,7 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 		if strings.Contains(said, "gc is already running") {
 			return fmt.Errorf("%w: %s", gitstore.ErrBusy, said)
 		}
-		if held := InTheWay(r, said); held != nil {
+		if held := LockNamedIn(r, said); held != nil {
 			return held.Busy()
 		}
 		return fmt.Errorf("git gc: %w: %.500s", err, said)
@@ -143,8 +141,8 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	return notePacks(r)
 }
 
-// windowFor is how many objects git compares each with: about as many as the longest history
-// has commits. It is enough to look at so many commits that it makes no difference any more.
+// windowFor returns how many objects git compares each with: about as many as the longest history
+// has commits. It stops at so many commits that more would make no difference.
 func windowFor(ctx context.Context, r *gitstore.Repo) (int, error) {
 	refs, err := r.Refs("refs/heads/")
 	if err != nil {
@@ -160,7 +158,7 @@ func windowFor(ctx context.Context, r *gitstore.Repo) (int, error) {
 			}
 			c, err := r.Commit(h)
 			if err != nil || len(c.Parents) == 0 {
-				break // git tells what is wrong
+				break // git gc will report what is wrong
 			}
 			seen[h], h = true, c.Parents[0]
 		}
@@ -171,7 +169,7 @@ func windowFor(ctx context.Context, r *gitstore.Repo) (int, error) {
 	return window, nil
 }
 
-// hasCommitGraph reports whether git keeps a commit graph, which it then has to keep right.
+// hasCommitGraph reports whether git keeps a commit graph, which then has to be kept up to date.
 func hasCommitGraph(r *gitstore.Repo) bool {
 	for _, name := range []string{"commit-graph", "commit-graphs"} {
 		if _, err := os.Lstat(filepath.Join(ObjectsDir(r), "info", name)); err == nil {
@@ -181,7 +179,7 @@ func hasCommitGraph(r *gitstore.Repo) bool {
 	return false
 }
 
-// prepare does what git gc would do under locks of git's.
+// prepare does the steps of git gc that need git's locks.
 func prepare(ctx context.Context, r *gitstore.Repo) error {
 	if err := sweepGC(r); err != nil {
 		return err
@@ -192,12 +190,11 @@ func prepare(ctx context.Context, r *gitstore.Repo) error {
 	return expireReflogs(ctx, r)
 }
 
-// reflogAge is for how long git keeps the lines of reflogs.
+// reflogAge is how long git keeps entries of reflogs.
 const reflogAge = 90 * 24 * time.Hour
 
-// expireReflogs drops old lines of reflogs, as gc.reflogExpire has it. Those of commits that no
-// ref leads to are kept as long as the others. Where times are set for some refs, nothing is
-// dropped.
+// expireReflogs drops old lines of reflogs, as gc.reflogExpire says; gc.reflogExpireUnreachable is
+// ignored. If there are such settings for single refs, it drops nothing.
 func expireReflogs(ctx context.Context, r *gitstore.Repo) error {
 	entries, _ := r.Config().Load()
 	for _, e := range entries {
@@ -224,7 +221,8 @@ func expireReflogs(ctx context.Context, r *gitstore.Repo) error {
 	return r.ExpireReflogs(ctx, before)
 }
 
-// Environment is ours without what ties git to another repository, as a hook's does.
+// Environment returns our environment without the variables that tie git to another repository,
+// as those in a hook do, and with messages in English.
 func Environment() []string {
 	tied := []string{
 		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
@@ -237,7 +235,7 @@ func Environment() []string {
 	return append(env, "LC_ALL=C")
 }
 
-// packsNote is where the packs are noted that are the work of a GC.
+// packsNote is the file that names the packs that GC made.
 func packsNote(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), gitlock.OwnDir, "packs") }
 
 func packNames(r *gitstore.Repo) map[string]int64 {
@@ -251,7 +249,7 @@ func packNames(r *gitstore.Repo) map[string]int64 {
 	return packs
 }
 
-// foreignPacks reports whether much of what is packed was not packed by a GC.
+// foreignPacks reports whether more than gcSlack percent of what is packed was not packed by GC.
 func foreignPacks(r *gitstore.Repo) bool {
 	note, _ := os.ReadFile(packsNote(r))
 	ours := strings.Fields(string(note))
@@ -274,7 +272,7 @@ func notePacks(r *gitstore.Repo) error {
 	return r.FS().WriteFile(packsNote(r), []byte(strings.Join(names, "\n")+"\n"))
 }
 
-// eachTemporary calls fn for files that git has not yet given their names.
+// eachTemporary calls fn for git's temporary files under objects.
 func eachTemporary(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	return eachObjectFile(r, func(path string, st fs.FileInfo) {
 		if name := filepath.Base(path); strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-") {
@@ -283,12 +281,12 @@ func eachTemporary(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error
 	})
 }
 
-// Sweep removes what a git that began then, and was stopped, left unfinished. Git itself
-// leaves it to a later gc. What is older, what still grows, and what somebody has open is not
-// ours.
+// Sweep removes the temporary files and empty locks of a git that started at a given time and was
+// stopped; git itself leaves them to a later gc. It keeps files that are older, still grow, or
+// that somebody has open.
 func Sweep(r *gitstore.Repo, started time.Time) error {
 	const quiet = 200 * time.Millisecond
-	started = started.Add(-10 * time.Millisecond) // the clock of a file system is a coarse one
+	started = started.Add(-10 * time.Millisecond) // clocks of file systems are coarse
 	found := map[string]fs.FileInfo{}
 	note := func(path string, st fs.FileInfo) {
 		if !st.ModTime().Before(started) {
@@ -302,10 +300,10 @@ func Sweep(r *gitstore.Repo, started time.Time) error {
 	return RemoveLeft(r, found, OpenFiles())
 }
 
-// eachEmptyLock calls fn for the locks that some git has created and not yet written to.
-// Asked to end in that moment it leaves one behind, and only then: git removes the locks
-// it knows of, and a living git has the file open until it has written it. So one that
-// nobody has open is nobody's, where the system tells what is open.
+// eachEmptyLock calls fn for the locks that some git has created and not yet written to. A git
+// that is asked to end in that moment leaves one behind, and only then: it removes the locks it
+// knows of, and a living git has the file open until it has written it. So an empty lock that
+// nobody has open is nobody's. Where the system does not tell what is open, fn is not called.
 func eachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	if len(OpenFiles()) == 0 {
 		return nil
@@ -318,14 +316,13 @@ func eachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error
 	return eachLock(r, empty)
 }
 
-// sweepGCPid removes the note of a running gc that names the one that was stopped. Git
-// removes it when it is asked to end, but not within its first moment, and then holds
-// the next collection off for half a day.
+// sweepGCPid removes gc.pid if it names the git gc that was stopped. Git removes it when it is
+// asked to end, but not within its first moment, and a stale one blocks gc for half a day.
 func sweepGCPid(r *gitstore.Repo, p *os.Process) error {
 	path := filepath.Join(r.GitDir(), "gc.pid")
 	note, err := os.ReadFile(path)
 	if err != nil {
-		return nil //nolint:nilerr // there is none: it was removed, or never written
+		return nil //nolint:nilerr // it was removed, or never written
 	}
 	if pid, _, _ := strings.Cut(string(note), " "); p == nil || pid != strconv.Itoa(p.Pid) {
 		return nil
@@ -333,8 +330,8 @@ func sweepGCPid(r *gitstore.Repo, p *os.Process) error {
 	return r.FS().Remove(path)
 }
 
-// OpenFiles returns the files that processes have open, where the system tells
-// (Linux). Elsewhere it tells nothing, and Windows refuses to remove such a file.
+// OpenFiles returns the files that processes have open, on Linux. Elsewhere it returns nothing;
+// Windows refuses to remove an open file anyway.
 func OpenFiles() (open []fs.FileInfo) {
 	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, link := range links {

@@ -23,8 +23,8 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// grow commits to a branch what a tape of that many phases commits: files that share a
-// few names and get longer. It returns the last commit.
+// grow adds the commits of a tape with n phases to a branch: files that share a few names and
+// grow. It returns the last commit.
 func grow(j *gitjudge.Judge, r *gitstore.Repo, ref string, phases, commits int) gitstore.Hash {
 	j.Helper()
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -71,7 +71,7 @@ func copyOf(j *gitjudge.Judge, dir string) string {
 	return to
 }
 
-// unnamed lists files that no finished operation leaves.
+// unnamed lists temporary files and locks.
 func unnamed(j *gitjudge.Judge) (found []string) {
 	j.Helper()
 	j.OK(filepath.WalkDir(j.GitDir, func(path string, d fs.DirEntry, err error) error {
@@ -109,7 +109,7 @@ func TestGCIsAsSmallAsAggressive(t *testing.T) {
 		}
 		j.Fsck()
 	}
-	// What a plain git gc packed is larger, and is not left so.
+	// What a plain git gc packed is larger, and gets packed anew.
 	plain := copyOf(j, j.GitDir)
 	j.GitIn(plain, "--git-dir=.", "gc", "-q")
 	check("loose")
@@ -125,8 +125,8 @@ func TestGCIsAsSmallAsAggressive(t *testing.T) {
 	check("packed elsewhere")
 }
 
-// What nothing leads to stays for two weeks, whatever the user has set, and then goes;
-// what only a reflog, an index or a worktree leads to stays.
+// Unreachable objects stay for two weeks, whatever the user has set, and are deleted then. What only
+// a reflog, an index or a worktree leads to stays.
 func TestGCKeeps(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -194,7 +194,7 @@ func mustGlob(t *testing.T, pattern string) []string {
 	return found
 }
 
-// A collection that is called off at any time leaves no files behind, and nothing lost.
+// A gc that is cancelled at any moment leaves no files and loses nothing.
 func TestGCCancelled(t *testing.T) {
 	j := gitjudge.New(t)
 	r := open(j, nil)
@@ -220,7 +220,7 @@ func TestGCCancelled(t *testing.T) {
 	}
 }
 
-// Writers and readers go on while a collection runs, and nothing is lost.
+// Writers and readers go on during a gc, and nothing is lost.
 func TestGCBesideWriters(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -260,7 +260,7 @@ func TestGCBesideWriters(t *testing.T) {
 	j.Fsck()
 }
 
-// startGit starts a git process in the repository that does nothing until the test ends.
+// startGit starts a git process in the repository that waits until the test ends.
 func startGit(j *gitjudge.Judge) *exec.Cmd {
 	j.Helper()
 	cmd := exec.Command("git", "cat-file", "--batch")
@@ -306,7 +306,7 @@ func TestGCOneAtATime(t *testing.T) {
 		t.Errorf("beside one of ours: %v", err)
 	}
 	j.OK(lock.Unlock())
-	// The environment of a hook does not lead it astray.
+	// The environment of a hook does not point gc to another repository.
 	_ = os.Remove(filepath.Join(j.GitDir, "gc.pid"))
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "nowhere"))
 	t.Setenv("GIT_INDEX_FILE", "nowhere")

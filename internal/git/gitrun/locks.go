@@ -16,8 +16,8 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// gcLocks are the locks that a git gc takes and keeps open for as long as it needs them.
-// One that was killed leaves them, and no later one gets past them.
+// gcLocks are the locks that git gc holds open while it works. If it is killed they stay, and no
+// later gc gets past them.
 var gcLocks = []string{"gc.pid.lock", "objects/info/commit-graph.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "MERGE_RR.lock"}
 
 const (
@@ -25,7 +25,7 @@ const (
 	oldTemporary = 24 * time.Hour
 )
 
-// sweepGC removes what collections that were killed have left.
+// sweepGC removes the locks and temporary files that killed gcs have left.
 func sweepGC(r *gitstore.Repo) error {
 	found := map[string]fs.FileInfo{}
 	for _, name := range gcLocks {
@@ -38,13 +38,13 @@ func sweepGC(r *gitstore.Repo) error {
 	})
 	open := OpenFiles()
 	if len(open) == 0 || err != nil {
-		return err // it is not known who is alive
+		return err // unknown who is alive
 	}
 	return errors.Join(RemoveLeft(r, found, open), removeDeadPid(r))
 }
 
-// removeDeadPid removes gc.pid where the process that it names is another one by now: git would
-// wait for that for half a day. The guard must be held.
+// removeDeadPid removes gc.pid if it names a process that is not a git any more: git would wait
+// for half a day. The guard must be held.
 func removeDeadPid(r *gitstore.Repo) (err error) {
 	path := filepath.Join(r.GitDir(), gitlock.GCPid)
 	if pid := gitlock.ReadGCPid(r.GitDir()); pid == 0 || gitlock.IsGitAlive(pid) {
@@ -52,7 +52,7 @@ func removeDeadPid(r *gitstore.Repo) (err error) {
 	}
 	l, err := r.Locks().Lock(path)
 	if err != nil {
-		return nil //nolint:nilerr // another git gc begins
+		return nil //nolint:nilerr // another git gc is starting
 	}
 	defer func() { err = errors.Join(err, l.Release()) }()
 	if pid := gitlock.ReadGCPid(r.GitDir()); pid == 0 || gitlock.IsGitAlive(pid) {
@@ -61,21 +61,21 @@ func removeDeadPid(r *gitstore.Repo) (err error) {
 	return r.FS().Remove(path)
 }
 
-// isLeft reports that a file may be a killed git's.
+// isLeft reports whether a file is old enough to be that of a killed git, and not our lock.
 func isLeft(st fs.FileInfo, age time.Duration) bool {
 	return st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && time.Since(st.ModTime()) > age
 }
 
-// RecoverLocks removes the locks that killed processes of ours have left. Earlier versions let
-// git gc lock refs. Cut off, it left these locks, and nobody got past them: where a collection
-// has been, those go that nobody has open, if no git works in the repository.
+// RecoverLocks removes the locks that killed processes of ours have left, and returns their
+// paths. In earlier versions git gc locked refs, and left those locks when it was killed. So where
+// a gc has run, old locks go too, if nobody has them open and no git works in the repository.
 func RecoverLocks(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	removed, err := r.RecoverLocks(ctx)
 	if err != nil {
 		return removed, err
 	}
 	if _, err := os.Lstat(guard(r)); err != nil {
-		return removed, nil //nolint:nilerr // no collection has been here
+		return removed, nil //nolint:nilerr // no gc has run here
 	}
 	found := map[string]fs.FileInfo{}
 	if err := eachLock(r, func(path string, st fs.FileInfo) {
@@ -99,23 +99,23 @@ func RecoverLocks(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	return removed, err
 }
 
-// eachLock calls fn for what may be locks on refs, HEADs and reflogs.
+// eachLock calls fn for possible locks on refs, HEADs and reflogs.
 func eachLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
-	look := func(path string) error {
+	visit := func(path string) error {
 		if st, err := os.Lstat(path); err == nil {
 			fn(path, st)
 		}
 		return nil
 	}
-	_ = look(filepath.Join(r.GitDir(), "gc.pid.lock"))
+	_ = visit(filepath.Join(r.GitDir(), "gc.pid.lock"))
 	for _, dir := range r.HeadDirs() {
-		_ = look(filepath.Join(dir, "logs", "HEAD.lock"))
+		_ = visit(filepath.Join(dir, "logs", "HEAD.lock"))
 	}
-	return errors.Join(r.EachRefLock(look), gitlock.EachIn(filepath.Join(r.GitDir(), "logs", "refs"), look))
+	return errors.Join(r.EachRefLock(visit), gitlock.EachIn(filepath.Join(r.GitDir(), "logs", "refs"), visit))
 }
 
-// isUsedByGit reports whether a git process may be working in the repository: it need not have
-// its locks open. One that does not show where it is counts.
+// isUsedByGit reports whether a git process may be working in the repository, even one that has
+// no lock open proc the moment. A process whose folder cannot be read counts.
 func isUsedByGit(r *gitstore.Repo) bool {
 	dirs := []string{r.GitDir()}
 	trees, _ := r.Worktrees()
@@ -129,13 +129,13 @@ func isUsedByGit(r *gitstore.Repo) bool {
 	}
 	names, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, name := range names {
-		at := filepath.Dir(name)
+		proc := filepath.Dir(name)
 		if comm, err := os.ReadFile(name); err != nil || !gitlock.IsGit(comm) {
 			continue
 		}
-		cwd, err := os.Readlink(filepath.Join(at, "cwd"))
-		args, _ := os.ReadFile(filepath.Join(at, "cmdline"))
-		env, _ := os.ReadFile(filepath.Join(at, "environ"))
+		cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
+		args, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
+		env, _ := os.ReadFile(filepath.Join(proc, "environ"))
 		isIn := func(dir string) bool { return cwd == dir || strings.HasPrefix(cwd, dir+string(filepath.Separator)) }
 		if errors.Is(err, fs.ErrPermission) || slices.ContainsFunc(dirs, isIn) || bytes.Contains(append(args, env...), []byte(r.GitDir())) {
 			return true
@@ -144,15 +144,15 @@ func isUsedByGit(r *gitstore.Repo) bool {
 	return false
 }
 
-// NoteOld adds a lock of git's that may have been left: a living git opens those of a
-// collection in the moment in which it makes them, and sets its refs at once.
+// NoteOld adds a lock file to found if it is so old that a killed git has probably left it. A
+// living git creates the locks of gc with the file open, and holds those of refs only briefly.
 func NoteOld(found map[string]fs.FileInfo, path string) {
 	if st, err := os.Lstat(path); err == nil && isLeft(st, oldLock) {
 		found[path] = st
 	}
 }
 
-// RemoveLeft removes those of the files that are still what they were and that nobody has open.
+// RemoveLeft removes those of the files that have not changed and that nobody has open.
 func RemoveLeft(r *gitstore.Repo, files map[string]fs.FileInfo, open []fs.FileInfo) (err error) {
 	for path, then := range files {
 		now, serr := os.Lstat(path)
@@ -160,14 +160,14 @@ func RemoveLeft(r *gitstore.Repo, files map[string]fs.FileInfo, open []fs.FileIn
 			slices.ContainsFunc(open, func(st fs.FileInfo) bool { return os.SameFile(st, now) }) {
 			continue
 		}
-		_ = os.Chmod(path, 0o600) // Windows keeps what is read-only
+		_ = os.Chmod(path, 0o600) // Windows cannot remove a read-only file
 		err = errors.Join(err, r.FS().Remove(path))
 	}
 	return err
 }
 
-// InTheWay finds in what git says a lock of this repository at which it stopped.
-func InTheWay(r *gitstore.Repo, said string) *gitlock.HeldError {
+// LockNamedIn returns the lock of this repository that git names in an error message, or nil.
+func LockNamedIn(r *gitstore.Repo, said string) *gitlock.HeldError {
 	saysLocked := regexp.MustCompile(`(?m)^(?:error|fatal): .*Unable to create '([^'\n]+\.lock)': File exists`)
 	for _, found := range saysLocked.FindAllStringSubmatch(said, -1) {
 		if rel, err := filepath.Rel(r.GitDir(), found[1]); err == nil && filepath.IsLocal(rel) {

@@ -16,7 +16,7 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// A collection that was killed does not keep others from collecting.
+// A gc that was killed does not block the next one.
 func TestGCAfterKilledGC(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what is open")
@@ -45,7 +45,7 @@ func TestGCAfterKilledGC(t *testing.T) {
 	j.Fsck()
 }
 
-// A lock that may be somebody's stays, and is named with the way out.
+// A lock that somebody may hold stays; the error names it and the way out.
 func TestGCBesideLock(t *testing.T) {
 	j := gitjudge.New(t)
 	r, err := gitstore.Open(j.GitDir, &gitstore.Options{LockWait: 50 * time.Millisecond})
@@ -61,8 +61,8 @@ func TestGCBesideLock(t *testing.T) {
 	}
 }
 
-// Earlier versions let git gc lock refs. What a power cut left of that is removed, unless a git
-// works in the repository that may have the locks.
+// Locks on refs that a git gc of an earlier version left are removed, unless a git that may hold them
+// works in the repository.
 func TestRecoverLocksOfEarlierGC(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what is open")

@@ -13,13 +13,13 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// manyPacks is how many packs slow down whoever looks for an object. git gc --auto has the same.
+// manyPacks is the number of packs above which reads get slow; git gc --auto uses the same.
 const manyPacks = 50
 
-// Tidy makes one pack of the small ones where there are many of them, in a time that grows with
-// those alone. Nothing is dropped. Where a collection runs already, that does it.
+// Tidy packs the small packs into one if there are many, in a time that depends on those alone.
+// Nothing is deleted. If a gc is running, it does nothing.
 //
-// Errors: ErrNoGit; the context's error, and then no temporary file is left.
+// Errors: ErrNoGit; the context's error, after temporary files are removed.
 func Tidy(ctx context.Context, r *gitstore.Repo) error {
 	packs, err := filepath.Glob(filepath.Join(ObjectsDir(r), "pack", "*.pack"))
 	if err != nil || len(packs) <= manyPacks {
@@ -37,7 +37,7 @@ func repack(ctx context.Context, r *gitstore.Repo) error {
 	cmd, err := Command(ctx, r, "-c", "repack.updateServerInfo=false", "repack", "-q", "-d", "-l", "--geometric=2")
 	var refused *gitstore.UnsupportedError
 	if errors.As(err, &refused) {
-		return nil // tape gc tells
+		return nil // tape gc reports it
 	}
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func repack(ctx context.Context, r *gitstore.Repo) error {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.WaitDelay = 10 * time.Second
-	EndWithChildren(cmd)
+	KillWithChildren(cmd)
 	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {
@@ -53,7 +53,7 @@ func repack(ctx context.Context, r *gitstore.Repo) error {
 		return ErrNoGit
 	case ctx.Err() != nil:
 		return errors.Join(ctx.Err(), Sweep(r, started))
-	case errors.As(err, &exit) && exit.ExitCode() == usage: // a git before 2.32: all, then
+	case errors.As(err, &exit) && exit.ExitCode() == unknownOption: // git before 2.32
 		return gitGC(ctx, r, "")
 	case err != nil:
 		return fmt.Errorf("git repack: %w: %.500s", err, strings.TrimSpace(stderr.String()))
@@ -61,5 +61,5 @@ func repack(ctx context.Context, r *gitstore.Repo) error {
 	return nil
 }
 
-// usage is the exit code of a git that does not know a flag.
-const usage = 129
+// unknownOption is git's exit code for an option that it does not know.
+const unknownOption = 129

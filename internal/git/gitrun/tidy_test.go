@@ -10,8 +10,8 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// TestTidy: a pack a session, and nobody calls gc. The packs stay few, who had the repository
-// open reads on, and what no ref leads to yet stays.
+// Where each session adds a pack and nobody runs gc, packs stay few. Whoever had the repository open
+// reads on, and objects that no ref names yet stay.
 func TestTidy(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -47,7 +47,7 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// TestTidyBeside: where somebody collects, that one does it.
+// While a gc runs, Tidy leaves the packs to it.
 func TestTidyBeside(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()

@@ -1,4 +1,4 @@
-// Package gitworktree makes and removes linked worktrees, as git does and beside it.
+// Package gitworktree adds and removes linked worktrees, compatibly with git.
 package gitworktree
 
 import (
@@ -13,14 +13,14 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// Add makes dir a linked worktree of a branch, without checking out files, and
-// returns the one that is there already. It writes what `git worktree add` writes, and
-// paths that are absolute, as git before 2.48 does: then older gits understand them, and
-// moving a workspace takes a `git worktree repair`, as with git.
+// Add makes dir a linked worktree of a branch, without checking out files, and returns it. If dir
+// is that already, it is returned as it is. Like git before 2.48, and so that older gits
+// understand it, Add writes absolute paths: moving a workspace takes a `git worktree repair`, as
+// with git.
 //
-// The admin folder is put together elsewhere and appears under .git/worktrees by one
-// rename, after dir/.git was written. So a `git worktree prune` by somebody else never
-// meets a half-made one, and after a crash at any point the next call finishes the job.
+// The admin folder is built elsewhere, and one rename puts it under .git/worktrees, after
+// dir/.git was written. So a `git worktree prune` by somebody else never sees an incomplete one,
+// and after a crash the next call finishes the job.
 func Add(ctx context.Context, r *gitstore.Repo, branch, dir string) (w gitstore.Worktree, err error) {
 	if err := gitstore.CheckRefName(branch); err != nil {
 		return w, err
@@ -43,12 +43,12 @@ func add(r *gitstore.Repo, branch, dir string) (gitstore.Worktree, error) {
 	if err != nil {
 		return gitstore.Worktree{}, err
 	}
-	there, err := r.WorktreeOf(branch)
+	existing, err := r.WorktreeOf(branch)
 	if err == nil {
-		if real, err := filepath.EvalSymlinks(there.Dir); err == nil && real == dir {
-			return there, nil
+		if real, err := filepath.EvalSymlinks(existing.Dir); err == nil && real == dir {
+			return existing, nil
 		}
-		return gitstore.Worktree{}, fmt.Errorf("the branch is checked out in %s", there.Dir)
+		return gitstore.Worktree{}, fmt.Errorf("the branch is checked out in %s", existing.Dir)
 	}
 	if !errors.Is(err, gitstore.ErrNotFound) {
 		return gitstore.Worktree{}, err
@@ -67,8 +67,8 @@ func add(r *gitstore.Repo, branch, dir string) (gitstore.Worktree, error) {
 	return w, write(r, w)
 }
 
-// checkDir refuses a folder that is part of another repository or worktree. A
-// .git file that leads nowhere is what a crash of ours left.
+// checkDir refuses a folder that belongs to another repository or worktree. It accepts one whose
+// .git file leads nowhere: a crash of ours leaves that.
 func checkDir(r *gitstore.Repo, dir string) error {
 	link := filepath.Join(dir, ".git")
 	st, err := os.Lstat(link)
@@ -87,7 +87,7 @@ func checkDir(r *gitstore.Repo, dir string) error {
 	}
 	ok := strings.HasPrefix(string(raw), "gitdir: ")
 	if !ok && len(raw) > 0 {
-		return fmt.Errorf("%s is not one of git's", link)
+		return fmt.Errorf("%s is not a file of git's", link)
 	}
 	target, err := gitstore.ReadPath(link)
 	if err != nil {
@@ -102,7 +102,8 @@ func checkDir(r *gitstore.Repo, dir string) error {
 	return nil
 }
 
-// pruneFor removes admin folders in the way of a worktree whose own trees are gone.
+// pruneFor removes the admin folders of worktrees whose folder is gone, where they stand in the
+// way of the new one.
 func pruneFor(r *gitstore.Repo, branch, dir string) error {
 	for _, admin := range r.HeadDirs()[1:] {
 		old, err := gitstore.ReadAdmin(admin)
@@ -119,8 +120,8 @@ func pruneFor(r *gitstore.Repo, branch, dir string) error {
 	return nil
 }
 
-// emptyStaging returns the path, free now, where admin folders are put together and
-// taken apart. The guard makes it ours alone; what is there is left from a crash.
+// emptyStaging empties and returns the path where admin folders are built and taken apart. The
+// guard makes it ours alone: a crash left what is there.
 func emptyStaging(r *gitstore.Repo) (string, error) {
 	path := filepath.Join(r.GitDir(), gitlock.OwnDir, "worktree.new")
 	return path, r.FS().RemoveAll(path)

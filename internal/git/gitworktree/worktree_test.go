@@ -88,12 +88,12 @@ func TestWorktrees(t *testing.T) {
 	if _, err := Add(ctx, r, "refs/heads/tape/b", a.Dir); err == nil {
 		t.Error("two branches in one worktree")
 	}
-	// HEADs log what happens to their branch, wherever the writer is.
+	// The reflog of a HEAD records changes of its branch, whoever made them.
 	j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: a.Branch, Old: c[0], New: j.Hash(j.Git("commit-tree", "-m", "y", c[0].String()+"^{tree}")), Who: gitjudge.Ann, Message: "checkpoint"}))
 	if out := j.GitIn(a.Dir, "reflog", "-1", "--format=%gs", "HEAD"); out != "checkpoint" {
 		t.Errorf("HEAD's reflog in the worktree: %q", out)
 	}
-	// The folder is gone: no worktree, and no obstacle to another one.
+	// The folder was deleted: that worktree does not count, and does not block a new one.
 	j.OK(os.RemoveAll(nested.Dir))
 	if _, err := r.WorktreeOf(nested.Branch); !errors.Is(err, gitstore.ErrNotFound) {
 		t.Error(err)
@@ -149,7 +149,7 @@ func TestAddWorktreeFaults(t *testing.T) {
 	dir := filepath.Join(j.Dir, "tapes", "a")
 	gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 		_, err := Add(ctx, open(j, fsys), branch, dir)
-		j.Git("worktree", "prune") // somebody else tidies up at the worst moment
+		j.Git("worktree", "prune") // somebody else prunes at the worst moment
 		after := open(j, nil)
 		if _, found := after.WorktreeOf(branch); err == nil && found != nil {
 			t.Fatal(found)
@@ -193,8 +193,8 @@ func TestRemoveWorktreeFaults(t *testing.T) {
 	})
 }
 
-// TestWorktreesHead has a HEAD that cannot be read: what is checked out is not known, which is
-// another thing than that nothing is.
+// If a HEAD cannot be read, it is unknown what is checked out. That differs from nothing being
+// checked out.
 func TestWorktreesHead(t *testing.T) {
 	j := gitjudge.New(t)
 	r, head := open(j, nil), filepath.Join(j.Dir, ".git", "HEAD")

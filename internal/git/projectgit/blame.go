@@ -12,24 +12,24 @@ import (
 	"strings"
 )
 
-// Why git tells nothing of a file's lines.
+// Why git knows no commit for a line.
 var (
 	ErrNotInGit = errors.New("no commit has the file")
 	ErrNoLine   = errors.New("the file has fewer lines")
 )
 
-// Run is a run of lines of a file that come from one commit.
+// Run is a range of lines of a file that come from one commit.
 type Run struct {
 	First, Last int // from 1
 	Commit      *Commit
 	Boundary    bool // the history begins with the commit, or is cut off there
 }
 
-// Committed reports whether the lines are in a commit yet.
+// Committed reports whether the lines are in a commit.
 func (r Run) Committed() bool { return strings.Trim(r.Commit.ID, "0") != "" }
 
-// Blame tells from which commits the lines of a file in the working tree come: all of them,
-// or those from first to last where first is not 0.
+// Blame returns the commits that the lines of a file in the working tree come from: of all lines,
+// or, if first is not 0, of those from first to last. Errors: ErrNotInGit, ErrNoLine.
 func Blame(ctx context.Context, file string, first, last int) ([]Run, error) {
 	dir, name := filepath.Split(file)
 	settings, err := withoutFilters(ctx, dir)
@@ -56,18 +56,19 @@ func Blame(ctx context.Context, file string, first, last int) ([]Run, error) {
 	return parseBlame(out)
 }
 
-// parseBlame reads what git says of each run: the commit, where the run is, and, the first
-// time, what the commit is. A line that begins with filename ends it.
+// parseBlame reads the output of git blame --incremental: for each run the commit and the line
+// numbers, then, the first time, the commit's details, and current last a line that begins with
+// "filename".
 func parseBlame(out []byte) (runs []Run, err error) {
 	commits := map[string]*Commit{}
 	boundaries := map[*Commit]bool{}
-	var at Run
+	var current Run
 	for line := range strings.Lines(string(bytes.ToValidUTF8(out, []byte("\ufffd")))) {
 		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if at.Commit == nil {
+		if current.Commit == nil {
 			f := strings.Fields(value)
 			if len(f) != 3 {
-				return nil, fmt.Errorf("git blame says %q, which is not understood", line)
+				return nil, fmt.Errorf("unexpected output of git blame: %q", line)
 			}
 			start, err1 := strconv.Atoi(f[1])
 			count, err2 := strconv.Atoi(f[2])
@@ -77,21 +78,21 @@ func parseBlame(out []byte) (runs []Run, err error) {
 			if commits[key] == nil {
 				commits[key] = &Commit{ID: key}
 			}
-			at = Run{First: start, Last: start + count - 1, Commit: commits[key]}
+			current = Run{First: start, Last: start + count - 1, Commit: commits[key]}
 			continue
 		}
 		switch key {
 		case "author":
-			at.Commit.Author = value
+			current.Commit.Author = value
 		case "author-time":
-			at.Commit.Authored = seconds(value)
+			current.Commit.Authored = seconds(value)
 		case "summary":
-			at.Commit.Subject = value
+			current.Commit.Subject = value
 		case "boundary":
-			boundaries[at.Commit] = true
+			boundaries[current.Commit] = true
 		case "filename":
-			runs = append(runs, at)
-			at = Run{}
+			runs = append(runs, current)
+			current = Run{}
 		}
 	}
 	slices.SortFunc(runs, func(a, b Run) int { return cmp.Compare(a.First, b.First) })
@@ -107,13 +108,13 @@ func parseBlame(out []byte) (runs []Run, err error) {
 	return joined, nil
 }
 
-// withoutFilters are settings under which git runs none of the repository's filters: it
-// would, to compare the file with what is committed.
+// withoutFilters returns settings that disable the repository's filters. Git would run them to
+// compare the file with what is committed.
 func withoutFilters(ctx context.Context, dir string) (settings []string, err error) {
 	out, err := run(ctx, dir, nil, "config", "--null", "--name-only", "--get-regexp", `^filter\..*\.(clean|process|required)$`)
 	var failed *gitError
 	if err != nil && !errors.As(err, &failed) {
-		return nil, err // where there is none, git fails and says nothing
+		return nil, err // git fails silently if there are none
 	}
 	for key := range strings.SplitSeq(string(out), "\x00") {
 		switch {

@@ -1,9 +1,9 @@
-// Package projectgit asks the git repository of a project that sessions were about: which
-// commits lines come from, what a commit is, which files it changed. It changes nothing there.
+// Package projectgit asks the git repository of a project that sessions were about: from which
+// commits lines come, what a commit is, which files it changed. It changes nothing there.
 //
 // Such a repository may be anybody's, and a transcript may name any directory. So git runs
-// without a pager and without hooks, asks no one for anything, fetches nothing, and runs none
-// of the programs that the repository's settings name for monitors, filters, diffs or signatures.
+// without pager and hooks, asks nobody for anything, fetches nothing, and runs none of the
+// programs that the repository's settings name for monitors, filters, diffs or signatures.
 package projectgit
 
 import (
@@ -32,15 +32,15 @@ const limit = 2 * time.Minute
 // Repo is the git repository of a project.
 type Repo struct {
 	Top     string // its working tree
-	Shallow bool   // a clone that lacks older commits
+	Shallow bool   // older commits are missing
 }
 
 // Commit is a commit of a project.
 type Commit struct {
 	ID       string
 	Subject  string
-	Author   string    // their name
-	Authored time.Time // which a rebase and an amendment leave as it was
+	Author   string    // name only
+	Authored time.Time // a rebase or amendment keeps it
 }
 
 // Open finds the repository that a directory is in.
@@ -54,7 +54,7 @@ func Open(ctx context.Context, dir string) (Repo, error) {
 	return Repo{Top: top, Shallow: shallow == "true"}, err
 }
 
-// Commit returns the commit that a revision names; ok is false where it names none.
+// Commit returns the commit that a revision names; ok is false if it names none.
 func (r Repo) Commit(ctx context.Context, revision string) (c Commit, ok bool, err error) {
 	out, err := run(ctx, r.Top, nil, "log", "-1", "--no-walk", "--no-show-signature", "--encoding=UTF-8",
 		"--format=%H%x00%at%x00%an%x00%s", "--end-of-options", revision+"^{commit}", "--")
@@ -77,7 +77,7 @@ func seconds(s string) time.Time {
 	return time.Unix(n, 0)
 }
 
-// gitError is a git that failed.
+// gitError says that git failed, and what it said.
 type gitError struct {
 	stderr string
 	err    error
@@ -110,12 +110,12 @@ func run(ctx context.Context, dir string, settings []string, args ...string) ([]
 	return nil, &gitError{said.String(), err}
 }
 
-// command is a git that is ready to run in a directory. The settings are pairs of a key and
-// a value, beside those that keep it safe.
+// command returns a git command for a directory. settings are pairs of key and value, besides
+// those that keep git from running the repository's programs.
 func command(ctx context.Context, dir string, settings []string, args ...string) *exec.Cmd {
 	settings = append([]string{"core.fsmonitor", "", "core.hooksPath", os.DevNull, "diff.external", "", "log.showSignature", "false"}, settings...)
 	before := []string{"--no-pager", "--literal-pathspecs"}
-	for i := 0; i < len(settings); i += 2 { // for a git before 2.31, which does not know them in the environment
+	for i := 0; i < len(settings); i += 2 { // git before 2.31 does not read them from the environment
 		if !strings.Contains(settings[i], "=") {
 			before = append(before, "-c", settings[i]+"="+settings[i+1])
 		}
@@ -123,8 +123,8 @@ func command(ctx context.Context, dir string, settings []string, args ...string)
 	cmd := exec.CommandContext(ctx, "git", append(before, args...)...)
 	cmd.Dir = dir
 	cmd.WaitDelay = 5 * time.Second
-	gitrun.EndWithChildren(cmd)
-	// In the environment, a key may have any character.
+	gitrun.KillWithChildren(cmd)
+	// Behind -c a key cannot contain "="; in the environment it can.
 	env := append(gitrun.Environment(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
 		"GIT_CONFIG_COUNT="+strconv.Itoa(len(settings)/2))
 	for i, s := range settings {

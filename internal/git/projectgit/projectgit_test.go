@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// project makes a repository, and returns what runs git in it.
+// project makes a repository, and returns a function that runs git in it.
 func project(t *testing.T) (dir string, git func(args ...string) string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -105,7 +105,7 @@ func TestOpen(t *testing.T) {
 	write(t, dir, "sub/f", "x")
 	git("add", ".")
 	git("commit", "-qm", "one")
-	// What git's hooks set is of another repository.
+	// The environment in a git hook names another repository.
 	t.Setenv("GIT_DIR", t.TempDir())
 	t.Setenv("GIT_INDEX_FILE", "nowhere")
 	r, err := Open(t.Context(), filepath.Join(dir, "sub"))
@@ -134,7 +134,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What the settings and attributes of a repository name is not run.
+// Nothing that the settings and attributes of a repository name is run.
 func TestHostileRepository(t *testing.T) {
 	dir, git := project(t)
 	mark := filepath.Join(t.TempDir(), "ran")
@@ -222,7 +222,7 @@ func TestResolver(t *testing.T) {
 	}
 }
 
-// Whatever git says, it is told or refused.
+// Any output of git is parsed or refused.
 func FuzzParseBlame(f *testing.F) {
 	f.Add([]byte("1a2b 1 1 2\nauthor A\nsummary s\nfilename f\n1a2b 4 3 1\nfilename f\n"))
 	f.Add([]byte("x\n\nfilename\n"))

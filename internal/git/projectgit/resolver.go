@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// MaxFiles is how many files of a commit are told.
+// MaxFiles is how many files of a commit are listed at most.
 const MaxFiles = 1000
 
-// answerLimit is how long git may take to tell of one commit.
+// answerLimit is how long git may take to answer about one commit.
 const answerLimit = 10 * time.Second
 
-// Resolver asks the git of one project after another about commits. All questions about a
-// project go to the same two processes, which begin with the first. Close it when done.
+// Resolver asks the gits of one project after another about commits. It starts at most two
+// processes for a project, which answer all questions about it. Close it when done.
 type Resolver struct {
 	dir        string
-	ids, trees *dialog
+	ids, trees *process
 }
 
-// Resolved is what git knows of a commit.
+// Resolved is a commit and what it changed.
 type Resolved struct {
 	ID    string
-	Files []string // that it changed, and, where there are very many, how many more
-	More  int
+	Files []string // changed files, at most MaxFiles
+	More  int      // how many more it changed
 }
 
-// Resolve looks for a commit by the beginning of its id in the repository of a directory. ok is
-// false where it is not there, or nobody can be asked.
+// Resolve finds a commit by a prefix of its id in the repository of a directory. ok is false if it
+// is not there, the prefix is ambiguous, or git cannot be run there.
 func (r *Resolver) Resolve(ctx context.Context, dir, id string) (c Resolved, ok bool) {
 	if r.dir != dir {
 		r.Close()
@@ -59,8 +59,8 @@ func (r *Resolver) Resolve(ctx context.Context, dir, id string) (c Resolved, ok 
 	return c, true
 }
 
-// read reads the paths that a commit changed. The answer ends with the slash that was asked
-// for, because it is no id: no path is like it.
+// read reads the paths that a commit changed. The question was the id and a line with a slash;
+// git echoes the slash, which is no id, and so ends the list: no path begins with one.
 func (c *Resolved) read(out *bufio.Reader) error {
 	for {
 		if next, err := out.Peek(1); err != nil {
@@ -88,19 +88,19 @@ func (r *Resolver) Close() {
 	*r = Resolver{}
 }
 
-// dialog is a git that answers one question after another. Nil, it answers none.
-type dialog struct {
+// process is a git that answers one question after another. A nil one answers none.
+type process struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	out   *bufio.Reader
 	abort context.CancelFunc
 }
 
-var errSilent = errors.New("git does not run there")
+var errNotRunning = errors.New("git cannot be run there")
 
-func begin(ctx context.Context, dir string, args ...string) *dialog {
+func begin(ctx context.Context, dir string, args ...string) *process {
 	ctx, abort := context.WithCancel(ctx)
-	d := &dialog{cmd: command(ctx, dir, nil, args...), abort: abort}
+	d := &process{cmd: command(ctx, dir, nil, args...), abort: abort}
 	in, err1 := d.cmd.StdinPipe()
 	out, err2 := d.cmd.StdoutPipe()
 	if err1 != nil || err2 != nil || d.cmd.Start() != nil {
@@ -111,11 +111,11 @@ func begin(ctx context.Context, dir string, args ...string) *dialog {
 	return d
 }
 
-// ask asks a question and reads the answer. A git that takes too long is ended, and answers
-// none any more.
-func (d *dialog) ask(question string, read func(*bufio.Reader) error) error {
+// ask asks a question and reads the answer. A git that takes longer than answerLimit is killed, and
+// answers nothing more.
+func (d *process) ask(question string, read func(*bufio.Reader) error) error {
 	if d == nil {
-		return errSilent
+		return errNotRunning
 	}
 	defer time.AfterFunc(answerLimit, d.abort).Stop()
 	if _, err := io.WriteString(d.in, question+"\n"); err != nil {
@@ -124,7 +124,7 @@ func (d *dialog) ask(question string, read func(*bufio.Reader) error) error {
 	return read(d.out)
 }
 
-func (d *dialog) end() {
+func (d *process) end() {
 	if d == nil {
 		return
 	}

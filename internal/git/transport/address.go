@@ -12,8 +12,8 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// CheckRemoteName says what is wrong with the name of a remote, by git's rules: it is part
-// of the names of refs.
+// CheckRemoteName returns what is wrong with the name of a remote, by git's rules for refs, of
+// whose names it becomes part.
 func CheckRemoteName(name string) error {
 	err := gitstore.CheckRefName("refs/remotes/" + name)
 	switch {
@@ -25,11 +25,11 @@ func CheckRemoteName(name string) error {
 	return gitstore.Wrap(err, "bad name %q of a remote", name)
 }
 
-// schemes are the ways to a remote that are used.
+// schemes are the URL schemes that are accepted.
 var schemes = []string{"file", "ssh", "git+ssh", "ssh+git", "http", "https", "git"}
 
-// CheckURL refuses addresses that git would take for an option or a program to run, and
-// ways to a remote other than a path, file, ssh, http, https and git.
+// CheckURL refuses addresses that git would take for an option or a program to run, and all but
+// paths and the schemes file, ssh, http, https and git.
 func CheckURL(address string) error {
 	bad := func(why string) error { return fmt.Errorf("bad address %q of a remote: %s", MaskURL(address), why) }
 	switch {
@@ -71,13 +71,13 @@ func cutUser(s string) (user, host string) {
 	return "", s
 }
 
-// scpAddress takes host:path apart, git's short form of an ssh address.
+// scpAddress splits host:path, git's short form of an ssh address.
 func scpAddress(address string) (host, path string, ok bool) {
 	if strings.Contains(address, "://") {
 		return "", "", false
 	}
 	host, path, ok = strings.Cut(address, ":")
-	if ok && strings.Contains(host, "[") { // an IPv6 address in brackets
+	if ok && strings.Contains(host, "[") { // IPv6 in brackets
 		end := strings.Index(address, "]:")
 		if end < 0 {
 			return "", "", false
@@ -90,7 +90,7 @@ func scpAddress(address string) (host, path string, ok bool) {
 	return host, path, true
 }
 
-// isLocalPath reports whether an address is a path, and not a file:// one.
+// isLocalPath reports whether an address is a path; file:// is not.
 func isLocalPath(address string) bool {
 	_, _, scp := scpAddress(address)
 	return !scp && !strings.Contains(address, "://")
@@ -119,7 +119,7 @@ func isHTTP(address string) bool {
 	return ok && (scheme == "http" || scheme == "https")
 }
 
-// MaskURL hides a password, or a token, that an address has in it. Paths stay as they are.
+// MaskURL replaces a password or token in an address by ***. Paths stay as they are.
 func MaskURL(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
@@ -136,34 +136,33 @@ func MaskURL(address string) string {
 		out += "/" + path
 	}
 	if before, _, query := strings.Cut(out, "?"); query && http {
-		out = before + "?" + hidden
+		out = before + "?" + masked
 	}
 	return out
 }
 
-// hidden stands for what is not shown.
-const hidden = "***"
+// masked replaces a secret.
+const masked = "***"
 
-// maskUser hides the secret before an @. Over http a token may stand in the name's place,
-// with nothing of importance behind it.
+// maskUser masks the secret before an @. Over http a token may stand in place of the name,
+// followed by nothing or by a placeholder.
 func maskUser(user string, http bool) string {
 	name, pass, secret := strings.Cut(user, ":")
 	switch {
 	case http && (pass == "" || pass == "x-oauth-basic"):
-		return hidden
+		return masked
 	case secret:
-		return name + ":" + hidden
+		return name + ":" + masked
 	}
 	return user
 }
 
-// maskScp does it for an http address whose beginning was left out: it is taken for that of
-// a host and a path.
+// maskScp masks a secret in an http address without its scheme, which parses as host:path.
 func maskScp(address string) string {
 	host, path, ok := scpAddress(address)
 	before, _, _ := strings.Cut(path, "/")
 	if at := strings.LastIndexByte(before, '@'); ok && at >= 0 {
-		return host + ":" + hidden + path[at:]
+		return host + ":" + masked + path[at:]
 	}
 	return address
 }

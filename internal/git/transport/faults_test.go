@@ -1,6 +1,6 @@
 package transport
 
-//tape:race: connections are watched from outside
+//tape:race: another goroutine cuts connections
 
 import (
 	"bytes"
@@ -20,14 +20,14 @@ import (
 	"tape/internal/testkit/gitpeer"
 )
 
-// httpPeer is a repository behind http, and how to make addresses that cut the line.
+// httpPeer is a repository behind http, with addresses that cut the connection.
 func httpPeer(t testing.TB) gitpeer.Peer {
 	dir := gitpeer.Bare(t)
 	return gitpeer.Peer{Way: "http", Dir: dir, URL: gitpeer.HTTP(t, filepath.Dir(dir), "ann", "pw") + "/" + filepath.Base(dir)}
 }
 
-// TestTransportCut cuts the line after n bytes, for many n, in a push and in a fetch: both
-// sides are sound, refs hold what they held or what they were to get, and a retry works.
+// TestTransportCut cuts the connection after n bytes, for many n, in a push and in a fetch. Both
+// repositories stay sound, refs have their old or new values, and a retry works.
 func TestTransportCut(t *testing.T) {
 	for _, direction := range []gitpeer.Direction{gitpeer.FromServer, gitpeer.ToServer} {
 		for _, cut := range cuts() {
@@ -75,7 +75,7 @@ func cuts() (out []int64) {
 	return out
 }
 
-// TestTransportCancelled stops a transport in the middle: it ends soon, and leaves nothing.
+// TestTransportCancelled cancels a transfer: it ends soon, and leaves nothing.
 func TestTransportCancelled(t *testing.T) {
 	peer := httpPeer(t)
 	a, b := newSide(t, peer), newSide(t, peer)
@@ -122,7 +122,7 @@ func TestTransportFullDisk(t *testing.T) {
 	}
 }
 
-// incompressible makes a commit of a file of so many bytes.
+// incompressible makes a commit of a file with n random bytes.
 func incompressible(t testing.TB, r *gitstore.Repo, size int) gitstore.Hash {
 	t.Helper()
 	random := testkit.Random(t)
@@ -140,8 +140,8 @@ func incompressible(t testing.TB, r *gitstore.Repo, size int) gitstore.Hash {
 	return h
 }
 
-// TestTransportTwoAtOnce pushes two histories of one tape at the same time: one is taken
-// whole, the other not at all.
+// TestTransportTwoAtOnce pushes two histories of one tape at the same time: one is accepted
+// completely, the other not at all.
 func TestTransportTwoAtOnce(t *testing.T) {
 	for _, way := range []string{"path", "http"} {
 		peer := httpPeer(t)
@@ -172,7 +172,7 @@ func TestTransportTwoAtOnce(t *testing.T) {
 	}
 }
 
-// A remote's words go to a terminal without what that would obey.
+// A remote's words reach the terminal without control characters.
 func TestRemoteWordsAreHarmless(t *testing.T) {
 	said := "remote: \x1b]0;title\x07\x1b[2Jgone\x00\u009b31m\xff\nfatal: it\tdied\r\n"
 	if got := explain(said); got != "remote: ]0;title[2Jgone31m\nfatal: it died" {
@@ -182,7 +182,7 @@ func TestRemoteWordsAreHarmless(t *testing.T) {
 		t.Errorf("a token is in %q", got)
 	}
 	var shown bytes.Buffer
-	if n, err := (&tail{more: &shown}).Write([]byte(said)); n != len(said) || err != nil {
+	if n, err := (&stderrTail{progress: &shown}).Write([]byte(said)); n != len(said) || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	if got := shown.String(); strings.ContainsAny(got, "\x1b\x07\x00") || !strings.HasSuffix(got, "died\r\n") {
@@ -190,7 +190,7 @@ func TestRemoteWordsAreHarmless(t *testing.T) {
 	}
 }
 
-// What a killed git may leave does not keep others from fetching.
+// What a killed git leaves does not block the next fetch.
 func TestFetchAfterKilledGit(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	a := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})

@@ -14,27 +14,27 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// Fetched is what a fetch came to.
+// Fetched is the result of a fetch.
 type Fetched struct {
 	Changes []RefChange // of the refs here, sorted by name
-	Head    string      // the branch that the remote's HEAD names; "" if it was not told
+	Head    string      // the branch that the remote's HEAD names; "" if unknown
 }
 
-// Fetch brings the objects of those refs of a remote (a name, or an address) that match,
-// and makes the refs here that they map to equal to them: forced, and without those that
-// are gone there. They must be in a namespace that nobody else writes. Their history is
-// complete before they are set.
+// Fetch fetches the refs of a remote (a name, or an address) that match specs, with their
+// objects. The refs here that they map to become equal to them: forced, and those that are gone
+// there are deleted. Only fetches may write to these names. Refs are set when their history is
+// complete.
 //
-// Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound without a remote of that name;
-// ErrConflict and ErrBusy where another fetch is at the same refs; the context's error. No
-// temporary file and no lock is left, and refs hold an old or a new value.
+// Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound if no remote has that name;
+// ErrConflict and ErrBusy if another fetch updates the same refs; the context's error. After an
+// error no temporary file and no lock is left, and each ref has its old or its new value.
 func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec, o Options) (Fetched, error) {
-	m, err := approach(ctx, r, remote, false)
+	m, err := resolveRemote(ctx, r, remote, false)
 	if err != nil {
 		return Fetched{}, err
 	}
 	if len(specs) == 0 {
-		return Fetched{}, errors.New("fetch: no refs are asked for")
+		return Fetched{}, errors.New("fetch: no refs given")
 	}
 	if r.Config().Bool("remote", m.Name, "promisor") {
 		return Fetched{}, &gitstore.UnsupportedError{Dir: r.GitDir(), What: "the repository is a partial clone: parts of its history are missing",
@@ -51,16 +51,16 @@ func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec
 	}
 	var out Fetched
 	out.Head, err = fetchByGit(ctx, r, m, specs, o, before)
-	r.Refresh() // packs that came are looked for
+	r.Refresh() // find the new packs
 	after, aerr := mirrored(r, specs)
 	if err = errors.Join(err, aerr); err != nil {
 		return Fetched{}, err
 	}
 	out.Changes = changes(before, after)
-	return out, settle(ctx, r, out.Changes)
+	return out, makeDurable(ctx, r, out.Changes)
 }
 
-// mirrored returns the refs here that a fetch may set.
+// mirrored returns the refs here that specs map to.
 func mirrored(r *gitstore.Repo, specs []RefSpec) (map[string]gitstore.Hash, error) {
 	out := map[string]gitstore.Hash{}
 	for _, s := range specs {
@@ -92,7 +92,7 @@ func changes(before, after map[string]gitstore.Hash) (out []RefChange) {
 	return out
 }
 
-// fetchByGit fetches with the git program. The branch of HEAD is "" where git does not tell.
+// fetchByGit fetches with the git program. head is "" if git does not tell it.
 func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, before map[string]gitstore.Hash) (head string, err error) {
 	if r.IsAlone() {
 		head, done, err := firstFetch(ctx, r, m, specs, o)
@@ -106,7 +106,7 @@ func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	if _, err := r.RecoverMirrors(ctx); err != nil {
 		return "", err
 	}
-	// To delete one that is packed, git writes packed-refs anew, and everybody's refs are in there.
+	// To delete a packed ref, git rewrites packed-refs, which holds all refs: then refs are synced.
 	packed := false
 	for name := range before {
 		packed = packed || gitstore.NoFileAt(r.RefPath(name))
@@ -114,8 +114,8 @@ func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	return head, gitFetch(ctx, r, m, specs, o, fetchSettings(packed))
 }
 
-// fetchSettings are those of a git that fetches. What is here may be large, and is a
-// stranger's; refs are synced if asked.
+// fetchSettings returns the settings of a git that fetches: check objects, for they are a
+// stranger's, keep them packed, for they may be many, and sync refs if asked.
 func fetchSettings(syncRefs bool) []string {
 	sync := "core.fsync=objects,derived-metadata,index"
 	if syncRefs {
@@ -127,8 +127,7 @@ func fetchSettings(syncRefs bool) []string {
 	}
 }
 
-// gitFetch lets the git program fetch. Where its refs have files of their own, they are not
-// synced one by one: what they held can be fetched again; see settle.
+// gitFetch runs git fetch. Refs in files of their own are not synced one by one; see makeDurable.
 func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, settings []string) error {
 	args := func(extra ...string) []string {
 		args := append(slices.Clone(settings),
@@ -140,10 +139,10 @@ func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, 
 		}
 		return args
 	}
-	_, err := runGit(ctx, r, listening(r, m, o), args("--no-write-fetch-head")...) // of git 2.29
+	_, err := runGit(ctx, r, fetchRun(r, m, o), args("--no-write-fetch-head")...) // of git 2.29
 	var failed *gitError
 	if errors.As(err, &failed) && failed.code == unknownOption {
-		_, err = runGit(ctx, r, listening(r, m, o), args()...)
+		_, err = runGit(ctx, r, fetchRun(r, m, o), args()...)
 	}
 	if errors.As(err, &failed) && movedRef().MatchString(failed.stderr) {
 		return fmt.Errorf("%w: %w", gitstore.ErrConflict, err)
@@ -151,9 +150,9 @@ func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, 
 	return classify(err)
 }
 
-// settle makes durable what git has set without syncing: all at once, in packed-refs, where
-// those of a first fetch are already. Of the packs git has synced all but their names.
-func settle(ctx context.Context, r *gitstore.Repo, moved []RefChange) error {
+// makeDurable syncs what git has set without syncing: the refs all at once, in packed-refs, where
+// those of a first fetch are already. Of packs git has synced everything but their names.
+func makeDurable(ctx context.Context, r *gitstore.Repo, moved []RefChange) error {
 	var updates []gitstore.RefUpdate
 	for _, c := range moved {
 		if !c.New.IsZero() && !(r.IsAlone() && gitstore.NoFileAt(r.RefPath(c.Name))) {
@@ -168,8 +167,8 @@ func settle(ctx context.Context, r *gitstore.Repo, moved []RefChange) error {
 	return r.UpdateRefs(ctx, updates)
 }
 
-// sweepFetchLocks removes the locks that a killed git has left on refs to which only
-// fetches write: git never removes them, and stops at them for good.
+// sweepFetchLocks removes the locks of killed gits on refs that only fetches write. Git itself
+// would stop at them forever.
 func sweepFetchLocks(r *gitstore.Repo) error {
 	found := map[string]fs.FileInfo{}
 	err := gitlock.EachIn(filepath.Join(r.GitDir(), filepath.FromSlash(gitstore.FetchedPrefix)), func(path string) error {

@@ -11,28 +11,28 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// firstFetch fetches into a repository that has nothing yet, by git's own clone: that writes
-// all refs as one file, where a fetch makes a file of each, and looks once less at what the
-// pack holds. Only the objects come here; the rest is a folder that is thrown away.
+// firstFetch fetches into an empty repository with git clone, which is faster than git fetch: it
+// writes all refs as one file, and checks the pack once less. The clone is a scratch folder that
+// uses the objects folder of r and is removed.
 //
-// A clone takes all branches, and its address is seen by all who list processes. done is
-// false, and nothing has come, where the remote has others than those that are asked for,
-// or the address has a password.
+// A clone takes all branches, and its address shows in lists of processes. So if the remote has
+// branches that specs do not match, or the address has a password, nothing is fetched and done
+// is false.
 func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options) (head string, done bool, err error) {
 	if MaskURL(m.URL) != m.URL {
 		return "", false, nil
 	}
-	told, head, err := gitLsRemote(ctx, r, m, o, "--symref")
+	all, head, err := gitLsRemote(ctx, r, m, o, "--symref")
 	if err != nil {
 		return "", false, err
 	}
 	asked := func(ref gitstore.Ref) bool {
 		return slices.ContainsFunc(specs, func(s RefSpec) bool { return s.matches(ref.Name) })
 	}
-	if slices.ContainsFunc(told, func(ref gitstore.Ref) bool { return strings.HasPrefix(ref.Name, "refs/heads/") && !asked(ref) }) {
+	if slices.ContainsFunc(all, func(ref gitstore.Ref) bool { return strings.HasPrefix(ref.Name, "refs/heads/") && !asked(ref) }) {
 		return head, false, nil
 	}
-	if !slices.ContainsFunc(told, asked) {
+	if !slices.ContainsFunc(all, asked) {
 		return head, true, nil
 	}
 	dir, err := scratchDir(r, "clone-*")
@@ -45,10 +45,10 @@ func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 		args = append(args, "-c", "remote.origin.fetch=+"+s.Src+":"+s.Dst)
 	}
 	args = append(args, "clone", "--bare", "--no-local", "--no-tags", "--template=", "--origin", "origin")
-	run := listening(r, m, o)
+	run := fetchRun(r, m, o)
 	run.gitDir = dir
-	if _, other := r.Config().Value("remote", m.Name, "uploadpack"); run.near && !other {
-		args = append(args, "--upload-pack="+nearUploadPack)
+	if _, other := r.Config().Value("remote", m.Name, "uploadpack"); run.local && !other {
+		args = append(args, "--upload-pack="+localUploadPack)
 	}
 	args = append(args, "--progress", "--", m.URL, dir)
 	if _, err := runGit(ctx, r, run, args...); err != nil {
@@ -60,11 +60,11 @@ func firstFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	return head, true, takeRefs(ctx, r, dir, specs)
 }
 
-// nearUploadPack packs what is not packed yet with less care: what it saves in bytes does
-// not go through a line, and is saved by the next gc.
-const nearUploadPack = "git -c pack.window=2 -c pack.compression=1 upload-pack"
+// localUploadPack packs with less effort for a remote on this machine: no network to save, and the
+// next gc packs better.
+const localUploadPack = "git -c pack.window=2 -c pack.compression=1 upload-pack"
 
-// takeRefs sets the refs that a clone in dir has fetched.
+// takeRefs sets the refs here that a clone in dir has fetched.
 func takeRefs(ctx context.Context, r *gitstore.Repo, dir string, specs []RefSpec) error {
 	other, err := gitstore.Open(dir, r.Like())
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	corpus "tape/internal/testkit/hostile"
 )
 
-// A folder in which something never ends is given up, and lets nothing in that is not whole.
+// Reading a folder that has an endless file is given up, and no incomplete history is accepted.
 func TestFolderRemoteHostile(t *testing.T) {
 	good := gitpeer.Bare(t)
 	s := newSide(t, gitpeer.Peer{Way: "path", Dir: good, URL: good})
@@ -45,7 +45,7 @@ func TestFolderRemoteHostile(t *testing.T) {
 	}
 }
 
-// A file is no remote, unless git can tell at its beginning that it is a bundle.
+// A file is not a remote, unless it begins as a bundle does.
 func TestFileRemote(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	mustDo(t, os.WriteFile(path, nil, 0o600))

@@ -18,24 +18,23 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// PushEnv is set in the environment of git's hooks while this program pushes: it has
-// checked what it pushes, and its own pre-push hook need not do so again. Hooks of the
-// user's run as ever.
+// PushEnv is set in the environment of git's hooks while tape pushes. Our own pre-push hook then
+// does nothing, for tape has checked already. The user's hooks run as usual.
 const PushEnv = "TAPE_PUSHING"
 
-// streamFrom is the size from which git handles a file piece by piece: a crafted pack
-// must not make it hold gigabytes.
+// streamFrom is the size from which git streams a file, so that a crafted pack cannot make it hold
+// gigabytes.
 const streamFrom = "32m"
 
-// Bounds of what a remote may tell of its refs. A million takes a quarter of a gigabyte of
-// memory here: twenty times the tags of a workspace that is used a lot.
+// Bounds on a remote's list of refs. A million refs take a quarter of a gigabyte of memory here,
+// and are twenty times those of a heavily used workspace.
 const (
 	maxRefs     = 1_000_000
 	maxRefBytes = 256 << 20
 )
 
-// gitMemory is how much memory a git may use that listens to a remote, in bytes, where the
-// system can bound it. Refs take it a few hundred bytes, as do the objects of a pack.
+// gitMemory is how many bytes of memory a git that reads from a remote may use, where the system
+// can limit it. A ref, or an object in a pack, takes a few hundred bytes.
 const gitMemory = 4 << 30
 
 // unknownOption is git's exit code for an option that it does not know.
@@ -45,7 +44,7 @@ func hostile(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrHostile, fmt.Errorf(format, args...))
 }
 
-// gitError is a git that failed.
+// gitError says that git failed, and what it said.
 type gitError struct {
 	code   int
 	stderr string
@@ -61,28 +60,28 @@ func (e *gitError) Error() string {
 
 func (e *gitError) Unwrap() error { return e.err }
 
-// gitRun says how git is run.
+// gitRun says how to run git.
 type gitRun struct {
 	options Options
-	gitDir  string // another git folder, which uses the objects of the repository; empty: its own
+	gitDir  string // another git folder with the repository's objects; empty: the repository's
 	env     []string
-	listens bool // to a remote: its memory is bounded
-	near    bool // the remote is a path
+	fetches bool // reads from a remote: limit its memory and its waiting
+	local   bool // the remote is a path
 }
 
-// listening is a git that a remote tells something.
-func listening(r *gitstore.Repo, m Remote, o Options) gitRun {
-	_, near := localDir(r, fetchAddress(r, m))
-	return gitRun{options: o, listens: true, near: near}
+// fetchRun returns how to run a git that reads from a remote.
+func fetchRun(r *gitstore.Repo, m Remote, o Options) gitRun {
+	_, local := localDir(r, fetchAddress(r, m))
+	return gitRun{options: o, fetches: true, local: local}
 }
 
-// asks reports whether git may ask for a password. It can do so in the terminal's own
-// process group only, and takes as long as the user does.
-func (g gitRun) asks() bool { return g.options.Progress != nil && !g.near }
+// asks reports whether git may ask the user for a password. For that it has to stay in the
+// terminal's process group, and must not time out.
+func (g gitRun) asks() bool { return g.options.Progress != nil && !g.local }
 
-// runGit runs the git program for a transport and returns what it wrote to its standard
-// output. A git that is stopped, or fails, leaves no lock and no temporary file. One that
-// listens to a remote is stopped when that says nothing for too long.
+// runGit runs the git program and returns its standard output. If git fails or is stopped, its
+// locks and temporary files are removed. A git that reads from a remote is stopped when the
+// remote is silent for too long.
 func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) ([]byte, error) {
 	gitCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -90,10 +89,10 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 	if err != nil {
 		return nil, err
 	}
-	stdout, stderr := &boundedBuffer{most: maxRefBytes}, &tail{more: run.options.Progress}
+	stdout, stderr := &boundedBuffer{most: maxRefBytes}, &stderrTail{progress: run.options.Progress}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	idle := &patience{limit: run.options.idle(), end: cancel}
-	if run.listens && !run.asks() {
+	idle := &idleTimer{limit: run.options.idle(), end: cancel}
+	if run.fetches && !run.asks() {
 		cmd.Stdout, cmd.Stderr = idle.watching(stdout), idle.watching(stderr)
 	}
 	started := time.Now()
@@ -102,7 +101,7 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 		return nil, gitrun.ErrNoGit
 	}
 	if err == nil {
-		if run.listens {
+		if run.fetches {
 			limitMemory(cmd.Process.Pid)
 		}
 		err = cmd.Wait()
@@ -115,8 +114,8 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 	if ctx.Err() != nil {
 		return nil, errors.Join(ctx.Err(), swept)
 	}
-	if idle.isOver() {
-		return nil, errors.Join(fmt.Errorf("%w: it has said nothing for %s", ErrRemote, idle.limit), swept)
+	if idle.expired() {
+		return nil, errors.Join(fmt.Errorf("%w: it was silent for %s", ErrRemote, idle.limit), swept)
 	}
 	failed := &gitError{stderr: stderr.String(), err: err}
 	var exit *exec.ExitError
@@ -124,17 +123,17 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 		failed.code = exit.ExitCode()
 	}
 	err = failed
-	if held := gitrun.InTheWay(r, failed.stderr); held != nil {
+	if held := gitrun.LockNamedIn(r, failed.stderr); held != nil {
 		err = held.Busy()
 	} else if stdout.over {
 		err = hostile("its list of refs has more than %d bytes", stdout.most)
-	} else if run.listens && strings.Contains(strings.ToLower(failed.stderr), "out of memory") {
-		err = hostile("git needed more than %d bytes of memory for it, or more than is free: %w", int64(gitMemory), failed)
+	} else if run.fetches && strings.Contains(strings.ToLower(failed.stderr), "out of memory") {
+		err = hostile("git ran out of memory (the limit is %d bytes): %w", int64(gitMemory), failed)
 	}
 	return stdout.kept.Bytes(), errors.Join(err, swept)
 }
 
-// gitCommand is a git that is ready to run.
+// gitCommand returns the command for a run.
 func gitCommand(ctx context.Context, r *gitstore.Repo, run gitRun, args []string) (*exec.Cmd, error) {
 	o, gitDir, env := run.options, r.GitDir(), transportEnvironment(r, run.options)
 	if run.gitDir != "" {
@@ -151,15 +150,15 @@ func gitCommand(ctx context.Context, r *gitstore.Repo, run gitRun, args []string
 	}
 	cmd.Dir, cmd.Env = rootDir(r), append(env, run.env...)
 	cmd.WaitDelay = 10 * time.Second
-	if run.asks() { // it ends its children itself; where there is no such signal, it is killed after WaitDelay
+	if run.asks() { // git ends its children; on Windows, without such a signal, it is killed after WaitDelay
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	} else {
-		gitrun.EndWithChildren(cmd)
+		gitrun.KillWithChildren(cmd)
 	}
 	return cmd, nil
 }
 
-// boundedBuffer takes no more than so many bytes.
+// boundedBuffer fails a write that would make it larger than most bytes.
 type boundedBuffer struct {
 	kept bytes.Buffer
 	most int
@@ -173,7 +172,7 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.kept.Write(p)
 }
 
-// rootDir is where git runs: relative addresses in its configuration begin there.
+// rootDir is the folder that git runs in: relative addresses in its configuration start there.
 func rootDir(r *gitstore.Repo) string {
 	if main, ok := r.MainDir(); ok {
 		return main
@@ -181,8 +180,8 @@ func rootDir(r *gitstore.Repo) string {
 	return r.GitDir()
 }
 
-// plainSSH is the ssh program where nobody has said which. Without a terminal it must not
-// wait for an answer that nobody can give, and for a host only as long as for any remote.
+// plainSSH returns the ssh command for users who configured none: it waits for a host no longer than
+// for any remote, and does not ask if there is no terminal.
 func (o Options) plainSSH() string {
 	command := fmt.Sprintf("ssh -oConnectTimeout=%d", o.idleSeconds())
 	if o.Progress == nil && os.Getenv("SSH_ASKPASS") == "" {
@@ -191,8 +190,8 @@ func (o Options) plainSSH() string {
 	return command
 }
 
-// transportEnvironment is that of a git that talks to a remote. Without a terminal it must
-// not wait for an answer that nobody can give.
+// transportEnvironment returns the environment of a git that talks to a remote. Without a terminal it
+// must not ask anything.
 func transportEnvironment(r *gitstore.Repo, o Options) []string {
 	env := append(gitrun.Environment(), PushEnv+"=1")
 	if o.Progress == nil {
@@ -209,7 +208,7 @@ func transportEnvironment(r *gitstore.Repo, o Options) []string {
 	return append(env, "GIT_SSH_COMMAND="+o.plainSSH())
 }
 
-// lowSpeed has git give up a web server that says nothing, unless the user has said when.
+// lowSpeed makes git give up a silent web server, unless the user configured when.
 func lowSpeed(r *gitstore.Repo, o Options) []string {
 	for _, key := range []string{"lowSpeedLimit", "lowSpeedTime"} {
 		if _, ok := r.Config().Value("http", "", key); ok {
@@ -219,8 +218,7 @@ func lowSpeed(r *gitstore.Repo, o Options) []string {
 	return []string{"-c", "http.lowSpeedLimit=1", "-c", fmt.Sprintf("http.lowSpeedTime=%d", o.idleSeconds())}
 }
 
-// What git says when credentials are wrong, what it says of bad objects, and what it
-// says when it is not for the remote that it failed.
+// Parts of git's messages: credentials are wrong; objects are bad; the cause is on this machine.
 var (
 	saysAuth = []string{
 		"authentication failed", "could not read username", "could not read password", "terminal prompts disabled",
@@ -234,13 +232,13 @@ var (
 	saysLocal = []string{"no space left", "read-only file system", "unable to create temporary", "cannot lock ref", "unable to lock", "disk quota", "out of memory"}
 )
 
-// gitName is what git calls a remote.
+// gitName returns the name or address that git gets for the remote.
 func (m Remote) gitName() string { return cmp.Or(m.Name, m.URL) }
 
-// gitLsRemote lets the git program ask for a remote's refs, and with --symref for the branch
-// that its HEAD names.
+// gitLsRemote lists a remote's refs with git ls-remote, and with --symref the branch that its HEAD
+// names.
 func gitLsRemote(ctx context.Context, r *gitstore.Repo, m Remote, o Options, option string) (refs []gitstore.Ref, head string, err error) {
-	out, err := runGit(ctx, r, listening(r, m, o), "ls-remote", "--quiet", option, "--", m.gitName())
+	out, err := runGit(ctx, r, fetchRun(r, m, o), "ls-remote", "--quiet", option, "--", m.gitName())
 	if err != nil {
 		return nil, "", classify(err)
 	}
@@ -267,24 +265,24 @@ func gitLsRemote(ctx context.Context, r *gitstore.Repo, m Remote, o Options, opt
 	return refs, head, err
 }
 
-// checkServer says that a web server which told no refs is none of git's. For git whatever
-// answers has an empty list of refs, as old servers have it in a file.
+// checkServer returns an error if a web server that listed no refs is not a git server. For git any
+// answer is an empty list of refs, as old servers have it in a file.
 func checkServer(ctx context.Context, r *gitstore.Repo, m Remote, o Options) error {
 	if !isHTTP(fetchAddress(r, m)) {
 		return nil
 	}
-	dir, err := scratchDir(r, "talk-*")
+	dir, err := scratchDir(r, "trace-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	talk := filepath.Join(dir, "packets")
-	run := listening(r, m, Options{Idle: o.Idle})
-	run.env = []string{"GIT_TRACE_PACKET=" + talk}
+	packets := filepath.Join(dir, "packets")
+	run := fetchRun(r, m, Options{Idle: o.Idle})
+	run.env = []string{"GIT_TRACE_PACKET=" + packets}
 	if _, err := runGit(ctx, r, run, "ls-remote", "--quiet", "--", m.gitName()); err != nil {
-		return ctx.Err() // it may want a password again, which nobody is asked for
+		return ctx.Err() // it may want a password again, and asks nobody
 	}
-	if st, err := os.Stat(talk); err == nil && st.Size() > 0 {
+	if st, err := os.Stat(packets); err == nil && st.Size() > 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: what answers there is not a git server, or an outdated one", ErrRemote)

@@ -8,71 +8,70 @@ import (
 	"time"
 )
 
-// DefaultIdle is for how long a remote may say nothing.
+// DefaultIdle is how long a remote may be silent.
 const DefaultIdle = 2 * time.Minute
 
-// idle is for how long a remote may say nothing.
+// idle returns how long a remote may be silent.
 func (o Options) idle() time.Duration { return cmp.Or(o.Idle, DefaultIdle) }
 
-// idleSeconds is idle for other programs.
+// idleSeconds returns the same for other programs, at least 1.
 func (o Options) idleSeconds() int { return max(1, int(o.idle()/time.Second)) }
 
-// patience ends a git that waits for a remote which says nothing. What git tells, and how far
-// it is, shows that the remote goes on. Once all objects have come, what git does with them
-// here may take as long as it takes.
-type patience struct {
+// idleTimer stops a git whose remote is silent. Any output of git, progress included, shows that the
+// remote is alive. Once all objects have arrived, git may work on them for any time.
+type idleTimer struct {
 	limit time.Duration
 	end   func()
 
-	mu    sync.Mutex // guards what follows
-	timer *time.Timer
-	over  bool
-	done  bool
+	mu     sync.Mutex // guards what follows
+	timer  *time.Timer
+	isOver bool
+	done   bool
 }
 
-// watching passes on what git writes, and begins to wait.
-func (p *patience) watching(w io.Writer) io.Writer {
-	p.moved(false)
+// watching returns a writer that passes git's output on, and starts the timer.
+func (p *idleTimer) watching(w io.Writer) io.Writer {
+	p.restart(false)
 	return &watchedWriter{p, w}
 }
 
-// moved begins the time anew; done ends the watch.
-func (p *patience) moved(done bool) {
+// restart restarts the timer, or stops it for good if done.
+func (p *idleTimer) restart(done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done = p.done || done
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	if !p.done && !p.over {
+	if !p.done && !p.isOver {
 		p.timer = time.AfterFunc(p.limit, p.giveUp)
 	}
 }
 
-func (p *patience) giveUp() {
+func (p *idleTimer) giveUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.done {
-		p.over = true
+		p.isOver = true
 		p.end()
 	}
 }
 
-// stop ends the watch.
-func (p *patience) stop() { p.moved(true) }
+// stop stops the timer for good.
+func (p *idleTimer) stop() { p.restart(true) }
 
-func (p *patience) isOver() bool {
+func (p *idleTimer) expired() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.over
+	return p.isOver
 }
 
 type watchedWriter struct {
-	*patience
+	*idleTimer
 	to io.Writer
 }
 
 func (w *watchedWriter) Write(b []byte) (int, error) {
-	w.moved(bytes.Contains(b, []byte("Receiving objects: 100%")))
+	w.restart(bytes.Contains(b, []byte("Receiving objects: 100%")))
 	return w.to.Write(b)
 }

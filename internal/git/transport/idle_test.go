@@ -25,7 +25,7 @@ import (
 
 const advertisement = "application/x-git-upload-pack-advertisement"
 
-// answering is a server that answers every request so, until the test ends.
+// answering is a server that gives the same answer to every request, until the test ends.
 func answering(t *testing.T, answer func(w http.ResponseWriter, gone <-chan struct{})) string {
 	ended := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -50,7 +50,7 @@ func says(kind, text string) func(http.ResponseWriter, <-chan struct{}) {
 	}
 }
 
-// A remote that is none says so, and not that it is empty.
+// An address without a git server gives an error, not an empty list of refs.
 func TestNoGitServer(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter, <-chan struct{}){
 		"a page":          says("text/html", "<html>Sign in</html>"),
@@ -82,7 +82,7 @@ func TestNoGitServer(t *testing.T) {
 	}
 }
 
-// A web server that says nothing is given up, before it answers or in the middle.
+// A silent web server is given up, before it answers and in the middle of an answer.
 func TestMuteServer(t *testing.T) {
 	mute := func(first string) string {
 		return answering(t, func(w http.ResponseWriter, gone <-chan struct{}) {
@@ -106,8 +106,7 @@ func TestMuteServer(t *testing.T) {
 	wait.Wait()
 }
 
-// So is a host that takes connections and does not speak ssh, and a command that says
-// nothing more.
+// So is a host that accepts connections but does not speak ssh, and a command that goes silent.
 func TestMuteSSH(t *testing.T) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Skip("ssh is not installed")
@@ -131,41 +130,41 @@ func TestMuteSSH(t *testing.T) {
 	}
 }
 
-// What git tells shows that the remote goes on, and what takes time here once all is there
-// is not held against it.
-func TestPatience(t *testing.T) {
+// Output of git keeps the connection alive. Work on this machine after all has arrived may take any
+// time.
+func TestIdleTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := 0
-		p := &patience{limit: time.Hour, end: func() { ended++ }}
+		p := &idleTimer{limit: time.Hour, end: func() { ended++ }}
 		p.watching(io.Discard)
-		p.moved(true)
-		if p.giveUp(); p.isOver() {
+		p.restart(true)
+		if p.giveUp(); p.expired() {
 			t.Error("all had come, and it was given up")
 		}
-		p = &patience{limit: 100 * time.Millisecond, end: func() { ended++ }}
+		p = &idleTimer{limit: 100 * time.Millisecond, end: func() { ended++ }}
 		w := p.watching(io.Discard)
 		for range 20 {
 			time.Sleep(10 * time.Millisecond)
 			fmt.Fprint(w, "Receiving objects:  50% (1/2)\r")
 		}
-		if p.isOver() {
+		if p.expired() {
 			t.Error("it went on, and was given up")
 		}
 		fmt.Fprint(w, "Receiving objects: 100% (2/2), done.\n")
 		time.Sleep(200 * time.Millisecond)
-		if p.isOver() || ended != 0 {
+		if p.expired() || ended != 0 {
 			t.Error("all had come, and it was given up")
 		}
-		p = &patience{limit: time.Millisecond, end: func() { ended++ }}
+		p = &idleTimer{limit: time.Millisecond, end: func() { ended++ }}
 		p.watching(io.Discard)
 		time.Sleep(100 * time.Millisecond)
-		if p.stop(); !p.isOver() || ended != 1 {
+		if p.stop(); !p.expired() || ended != 1 {
 			t.Errorf("it said nothing, and was ended %d times", ended)
 		}
 	})
 }
 
-// Without the git program all that needs it says so, and nothing is changed.
+// Without the git program, everything that needs it says so and changes nothing.
 func TestNoGit(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
@@ -186,7 +185,7 @@ func TestNoGit(t *testing.T) {
 	}
 }
 
-// refsForever sends refs until the other side hangs up, or as many bytes as it never should.
+// refsForever sends refs until the other side hangs up, or to a limit that must not be reached.
 func refsForever(t *testing.T) (url string) {
 	return answering(t, func(w http.ResponseWriter, gone <-chan struct{}) {
 		hash := strings.Repeat("1", 40)
@@ -205,7 +204,7 @@ func refsForever(t *testing.T) (url string) {
 	})
 }
 
-// A list of refs without end is cut off: git is bounded by the memory that it may use.
+// An endless list of refs is cut off: git's memory is limited.
 func TestEndlessRefs(t *testing.T) {
 	url := refsForever(t)
 	if !testkit.Soak() {

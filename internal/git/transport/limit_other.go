@@ -2,5 +2,5 @@
 
 package transport
 
-// limitMemory does nothing where the system has no way to bound another process.
+// limitMemory does nothing: the system cannot limit another process.
 func limitMemory(int) {}

@@ -15,17 +15,17 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// tail keeps the end of what is written, and hands all of it on.
-type tail struct {
-	more io.Writer
-	kept []byte
+// stderrTail keeps the end of git's messages, and passes all of them to progress.
+type stderrTail struct {
+	progress io.Writer
+	kept     []byte
 }
 
 const tailBytes = 64 << 10
 
-func (t *tail) Write(p []byte) (int, error) {
-	if t.more != nil {
-		_, _ = t.more.Write(harmless(p)) // a terminal that is gone does not stop the transport
+func (t *stderrTail) Write(p []byte) (int, error) {
+	if t.progress != nil {
+		_, _ = t.progress.Write(withoutControls(p)) // a closed terminal does not stop the transport
 	}
 	t.kept = append(t.kept, p...)
 	if len(t.kept) > tailBytes {
@@ -37,8 +37,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// withoutRefs drops the lines that tell of refs that moved: there may be many of them around
-// one that says what went wrong.
+// withoutRefs drops the lines about refs: many of them may surround one that says what went wrong.
 func withoutRefs(said []byte) (out []byte) {
 	for line := range bytes.Lines(said) {
 		if !refLine().Match(line) {
@@ -48,7 +47,7 @@ func withoutRefs(said []byte) (out []byte) {
 	return out
 }
 
-func (t *tail) String() string { return string(t.kept) }
+func (t *stderrTail) String() string { return string(t.kept) }
 
 // lazy compiles an expression when it is first needed: most commands never talk to a remote.
 func lazy(expression string) func() *regexp.Regexp {
@@ -60,12 +59,12 @@ var (
 	gitNoise  = lazy(`^(hint: |Cloning into |remote: Total |To |From |Everything up-to-date|error: failed to push some refs|Pushing to |POST git-)`)
 	gitMeter  = lazy(`^(remote: )?[A-Z][a-zA-Z ]+:? +\d+(% \(\d+/\d+\)|,? done|$)`)
 	secretURL = lazy(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'"]+`)
-	// a ref that was not any more what git had read
+	// a ref that changed after git had read it
 	movedRef = lazy(`(?m)cannot lock ref '[^'\n]+': (?:is at |reference already exists|reference is missing|unable to resolve reference '[^'\n]+'$)`)
 )
 
-// explain takes from git's messages what says why it failed: hints, progress and headings
-// go, and so do passwords in addresses.
+// explain returns what git's messages say about why it failed, without hints, progress, headings,
+// and passwords in addresses.
 func explain(stderr string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
@@ -82,7 +81,7 @@ func explain(stderr string) string {
 	return strings.Join(out, "\n")
 }
 
-// printable drops what a terminal would obey, and what is no text.
+// printable drops control characters, which a terminal would obey, and invalid text.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c != '\n' && !unicode.IsGraphic(c) || c == utf8.RuneError {
@@ -92,14 +91,13 @@ func printable(s string) string {
 	}, strings.ReplaceAll(s, "\t", " "))
 }
 
-// harmless drops from a remote's text, while it goes to a terminal, what that would obey,
-// except for the ends of lines.
-func harmless(p []byte) []byte {
+// withoutControls drops what a terminal would obey, except for ends of lines, from a remote's text.
+func withoutControls(p []byte) []byte {
 	return slices.DeleteFunc(slices.Clone(p), func(c byte) bool { return c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f })
 }
 
-// classify gives an error of git's its kind. What a full disk breaks looks like a damaged
-// pack, and so does what a line that is cut breaks; so those go first.
+// classify adds the kind of an error to a gitError. What a full disk or a cut line breaks looks like
+// a damaged pack, so those are checked first.
 func classify(err error) error {
 	var failed *gitError
 	if !errors.As(err, &failed) {
@@ -114,7 +112,7 @@ func classify(err error) error {
 		return err
 	case contains(saysAuth):
 		return fmt.Errorf("%w: %w", ErrAuth, err)
-	case contains([]string{"repository corruption on the remote side"}): // and then the line is cut
+	case contains([]string{"repository corruption on the remote side"}): // the line is cut after this
 		return fmt.Errorf("%w: %w", ErrHostile, err)
 	case contains([]string{"early eof", "hung up", "rpc failed", "unexpected disconnect"}):
 		return fmt.Errorf("%w: %w", ErrRemote, err)

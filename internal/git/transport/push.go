@@ -10,17 +10,17 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// PushRef is one ref that a remote is to get.
+// PushRef is a ref to be set or deleted at a remote.
 type PushRef struct {
 	Name string
-	New  gitstore.Hash // zero: it is deleted there
-	Old  gitstore.Hash // what the remote must hold now of one that is deleted
+	New  gitstore.Hash // zero: delete it
+	Old  gitstore.Hash // to delete: the value that the remote must have
 }
 
-// PushStatus is what became of a ref of a push.
+// PushStatus is the outcome for a ref of a push.
 type PushStatus string
 
-// The ends that a pushed ref can come to.
+// The outcomes of a push.
 const (
 	PushedNew         PushStatus = "new"
 	PushedFastForward PushStatus = "fast_forward"
@@ -29,28 +29,27 @@ const (
 	PushRejected      PushStatus = "rejected"
 )
 
-// PushResult is what became of one ref of a push.
+// PushResult is the outcome for one ref of a push.
 type PushResult struct {
 	Name   string
 	Status PushStatus
-	Reason string // in words, where it was rejected; what a hook of the remote said is in it
+	Reason string // why it was rejected, with the words of the remote's hook
 }
 
 func isRejected(r PushResult) bool { return r.Status == PushRejected }
 
-// errNoAtomic says that a remote cannot take several refs as one.
+// errNoAtomic says that a remote cannot set several refs at once.
 var errNoAtomic = errors.New("the remote does not support atomic pushes")
 
-// Push sends refs to a remote (a name, or an address) in groups, each of which is set
-// whole or not at all, and returns what became of each ref, in the same order. Nothing is
-// forced: a branch moves forward, a tag that the remote has stays, and a ref is deleted
-// only if it holds what it should. A remote that cannot set several refs at once gets the first ref of
-// each group before the others.
+// Push sends refs to a remote (a name, or an address) in groups, each of which is set completely or
+// not at all, and returns the outcome for each ref, in the same order. Nothing is forced: a branch
+// moves forward, a tag that the remote has stays, and a ref is deleted only if it has the value Old.
+// A remote that cannot set several refs at once gets the first ref of each group before the others.
 //
-// A rejected ref is no error. Errors: ErrNoGit, ErrAuth, ErrRemote; ErrNotFound without a remote of
-// that name; the context's error. Groups that went before an error stay.
+// A rejected ref is not an error. Errors: ErrNoGit, ErrAuth, ErrRemote; ErrNotFound if no remote has
+// that name; the context's error. Groups that were sent before an error stay sent.
 func Push(ctx context.Context, r *gitstore.Repo, remote string, groups [][]PushRef, o Options) ([][]PushResult, error) {
-	m, err := approach(ctx, r, remote, true)
+	m, err := resolveRemote(ctx, r, remote, true)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +59,7 @@ func Push(ctx context.Context, r *gitstore.Repo, remote string, groups [][]PushR
 				return nil, err
 			}
 			if ref.New.IsZero() && ref.Old.IsZero() {
-				return nil, fmt.Errorf("%s is to be deleted, and it is not said what it holds", ref.Name)
+				return nil, fmt.Errorf("delete %s: its old value is missing", ref.Name)
 			}
 		}
 	}
@@ -68,38 +67,38 @@ func Push(ctx context.Context, r *gitstore.Repo, remote string, groups [][]PushR
 		return gitPush(ctx, r, m, refs, atomic, o)
 	}
 	p := &push{send: send, results: map[string]PushResult{}}
-	if err := p.chunks(ctx, groups); err != nil {
+	if err := p.sendAll(ctx, groups); err != nil {
 		return nil, err
 	}
 	return p.all(), nil
 }
 
-// maxPushRefs bounds the refs of one push: the remote locks them all at one time. With each
-// push it reads all refs that it has, so that many small ones take longer.
+// maxPushRefs limits the refs of one push, for the remote locks all of them at the same time. Smaller
+// pushes would take longer: with each the remote reads all its refs.
 const maxPushRefs = 20_000
 
-// push sends groups and remembers what became of each ref.
+// push sends groups and collects the outcome for each ref.
 type push struct {
 	send    func(ctx context.Context, refs []PushRef, atomic bool) ([]PushResult, error)
 	order   [][]PushRef
 	results map[string]PushResult
-	splits  int // pushes made to find out which of several groups is in the way
+	splits  int // pushes made to find out which of several groups is rejected
 }
 
-// maxSplits bounds the search for the groups that a remote refuses without saying which.
+// maxSplits limits the search for the groups that a remote rejects without saying which.
 const maxSplits = 64
 
-// chunks sends groups, as many at a time as a remote may be asked for.
-func (p *push) chunks(ctx context.Context, groups [][]PushRef) error {
+// sendAll sends the groups, as many at a time as maxPushRefs allows.
+func (p *push) sendAll(ctx context.Context, groups [][]PushRef) error {
 	for len(groups) > 0 {
 		n, size := 0, 0
 		for n < len(groups) && (n == 0 || size+len(groups[n]) <= maxPushRefs) {
 			size += len(groups[n])
 			n++
 		}
-		err := p.chunk(ctx, groups[:n])
+		err := p.sendAtomic(ctx, groups[:n])
 		if errors.Is(err, errNoAtomic) {
-			err = p.plain(ctx, groups[:n])
+			err = p.sendEach(ctx, groups[:n])
 		}
 		if err != nil {
 			return err
@@ -110,66 +109,65 @@ func (p *push) chunks(ctx context.Context, groups [][]PushRef) error {
 	return nil
 }
 
-// chunk sends groups as one, and again without those that are rejected.
-func (p *push) chunk(ctx context.Context, groups [][]PushRef) error {
+// sendAtomic sends groups in one push, and again without those that are rejected.
+func (p *push) sendAtomic(ctx context.Context, groups [][]PushRef) error {
 	for len(groups) > 0 {
 		results, err := p.send(ctx, slices.Concat(groups...), true)
 		if err != nil {
 			return err
 		}
-		guilty := p.note(results)
-		if len(guilty) == 0 && !slices.ContainsFunc(results, isRejected) {
+		rejected := p.note(results)
+		if len(rejected) == 0 && !slices.ContainsFunc(results, isRejected) {
 			return nil
 		}
-		rest := slices.DeleteFunc(slices.Clone(groups), func(g []PushRef) bool { return isGuilty(g, guilty) })
+		rest := slices.DeleteFunc(slices.Clone(groups), func(g []PushRef) bool { return hasAny(g, rejected) })
 		if len(rest) == len(groups) || len(rest) == 0 {
 			return p.split(ctx, groups)
 		}
-		p.excuse(groups, guilty)
+		p.reject(groups, rejected)
 		groups = rest
 	}
 	return nil
 }
 
-// split tries the halves of groups that were all refused, as a hook does that is asked
-// once for all of them.
+// split sends each half of groups that were all rejected, as by a hook that runs once for all.
 func (p *push) split(ctx context.Context, groups [][]PushRef) error {
 	if p.splits++; len(groups) == 1 || p.splits > maxSplits {
 		for _, g := range groups {
-			p.excuse([][]PushRef{g}, nil)
+			p.reject([][]PushRef{g}, nil)
 		}
 		return nil
 	}
 	half := len(groups) / 2
-	if err := p.chunk(ctx, groups[:half]); err != nil {
+	if err := p.sendAtomic(ctx, groups[:half]); err != nil {
 		return err
 	}
-	return p.chunk(ctx, groups[half:])
+	return p.sendAtomic(ctx, groups[half:])
 }
 
-// PushCollateral is the reason of a ref that was refused only because another one was.
+// PushCollateral is the reason of a ref that was rejected only because of another one.
 const PushCollateral = "another ref of the same push was rejected"
 
-// note keeps results, and returns the refs that are rejected for reasons of their own.
-func (p *push) note(results []PushResult) (guilty map[string]bool) {
-	guilty = map[string]bool{}
+// note stores results, and returns the refs that were rejected for reasons of their own.
+func (p *push) note(results []PushResult) (rejected map[string]bool) {
+	rejected = map[string]bool{}
 	for _, r := range results {
 		p.results[r.Name] = r
 		if r.Status == PushRejected && r.Reason != PushCollateral {
-			guilty[r.Name] = true
+			rejected[r.Name] = true
 		}
 	}
-	return guilty
+	return rejected
 }
 
-func isGuilty(group []PushRef, guilty map[string]bool) bool {
-	return slices.ContainsFunc(group, func(ref PushRef) bool { return guilty[ref.Name] })
+func hasAny(group []PushRef, rejected map[string]bool) bool {
+	return slices.ContainsFunc(group, func(ref PushRef) bool { return rejected[ref.Name] })
 }
 
-// excuse marks the refs that did not go because another one of their group did not.
-func (p *push) excuse(groups [][]PushRef, guilty map[string]bool) {
+// reject marks the refs that were not sent because another one of their group was rejected.
+func (p *push) reject(groups [][]PushRef, rejected map[string]bool) {
 	for _, g := range groups {
-		if guilty != nil && !isGuilty(g, guilty) {
+		if rejected != nil && !hasAny(g, rejected) {
 			continue
 		}
 		for _, ref := range g {
@@ -180,9 +178,9 @@ func (p *push) excuse(groups [][]PushRef, guilty map[string]bool) {
 	}
 }
 
-// plain sends to a remote that sets each ref by itself: what a group stands on first, and
-// the rest of it where that was taken.
-func (p *push) plain(ctx context.Context, groups [][]PushRef) error {
+// sendEach is for a remote that sets each ref by itself: it sends the first ref of each group, on
+// which the others depend, then the rest of the groups whose first was accepted.
+func (p *push) sendEach(ctx context.Context, groups [][]PushRef) error {
 	var first, rest []PushRef
 	for _, g := range groups {
 		if len(g) > 0 {
@@ -193,13 +191,13 @@ func (p *push) plain(ctx context.Context, groups [][]PushRef) error {
 	if err != nil {
 		return err
 	}
-	guilty := p.note(results)
+	rejected := p.note(results)
 	for _, g := range groups {
-		if len(g) > 0 && !guilty[g[0].Name] {
+		if len(g) > 0 && !rejected[g[0].Name] {
 			rest = append(rest, g[1:]...)
 		}
 	}
-	p.excuse(groups, guilty)
+	p.reject(groups, rejected)
 	if len(rest) == 0 {
 		return nil
 	}
@@ -222,19 +220,19 @@ func (p *push) all() [][]PushResult {
 	return out
 }
 
-// Target is what a push meets with at a remote.
+// Target is the state of a remote that is pushed to.
 type Target struct {
 	Refs []gitstore.Ref // sorted by name
-	// Headless: it is a path, and its HEAD names a branch that it does not have, see
+	// Headless: the remote is a path, and its HEAD names a branch that it does not have; see
 	// [SetRemoteHead].
 	Headless bool
 }
 
-// FindTarget returns the refs of a remote that begin with one of prefixes, as a push to it
-// finds them: where it is pushed to, which need not be where it is fetched from. An error
-// if that is more than one place. Nothing is changed.
+// FindTarget returns the refs that begin with one of prefixes at the place that pushes to a remote
+// go to, which may differ from where fetches come from. More than one such place is an error.
+// Nothing is changed.
 func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes []string, o Options) (Target, error) {
-	m, err := approach(ctx, r, remote, true)
+	m, err := resolveRemote(ctx, r, remote, true)
 	if err != nil {
 		return Target{}, err
 	}
@@ -243,8 +241,8 @@ func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes [
 		return Target{}, err
 	}
 	if other {
-		m, err = approach(ctx, r, address, true)
-	} else if err = CheckURL(address); err == nil { // which git may read from odd settings in another way than we do
+		m, err = resolveRemote(ctx, r, address, true)
+	} else if err = CheckURL(address); err == nil { // git may read odd settings in another way than we do
 		err = checkServed(ctx, r, address, true)
 	}
 	if err != nil {
@@ -263,18 +261,18 @@ func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes [
 	return t, err
 }
 
-// headless reports whether HEAD of the repository at a path names a branch that is not there.
+// headless reports whether HEAD of the repository at a path names a branch that does not exist.
 func headless(dir string) bool {
 	r, err := openLocal(dir)
 	if err != nil {
-		return false // git can use it, and keeps it in another way than is known here
+		return false // a format of repository that we do not read, but git may
 	}
 	_, h, err := r.Head(r.GitDir())
 	return err == nil && h.IsZero()
 }
 
-// pushesTo returns where pushes to a remote go, and whether that is not where it is fetched
-// from. An error if there are several.
+// pushesTo returns the address that pushes to a remote go to, and whether fetches come from another.
+// Several addresses are an error.
 func pushesTo(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (address string, other bool, err error) {
 	if m.Name == "" {
 		return m.pushTo(), m.pushTo() != m.URL, nil

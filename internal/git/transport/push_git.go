@@ -14,8 +14,7 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// answersPushes reports whether what receives pushes at an address can be asked for refs in
-// place of what serves fetches.
+// answersPushes reports whether git-receive-pack at an address can be asked for its refs.
 func answersPushes(address string) bool {
 	_, local := LocalDir(address)
 	_, _, scp := scpAddress(address)
@@ -23,8 +22,8 @@ func answersPushes(address string) bool {
 	return local || scp || strings.Contains(scheme, "ssh")
 }
 
-// gitPushRefs lets the git program ask what receives pushes for its refs. It does not tell
-// what tags peel to: of tens of thousands, what serves fetches reads each one.
+// gitPushRefs lists a remote's refs by git-receive-pack. Unlike upload-pack that does not read each
+// tag to find its commit, which takes long for tens of thousands.
 func gitPushRefs(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (refs []gitstore.Ref, err error) {
 	program := "git-receive-pack"
 	if own, ok := r.Config().Value("remote", m.Name, "receivepack"); ok && own != "" {
@@ -34,7 +33,7 @@ func gitPushRefs(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (re
 	return refs, err
 }
 
-// gitPush lets the git program push refs, all or none of them if atomic.
+// gitPush pushes refs with git push; if atomic, all or none of them.
 func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, atomic bool, o Options) ([]PushResult, error) {
 	args := []string{"-c", "push.followTags=false", "push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no"}
 	if o.Progress != nil {
@@ -91,9 +90,9 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 	return results, nil
 }
 
-// outgoing makes a git folder that has nothing but refs, those to be pushed, and uses the
-// objects of this repository. Git compares every ref that it is told by name with all that
-// the remote has; a pattern costs it no more than a look at each.
+// outgoing makes a git folder that has only the refs to be pushed, and the objects of this repository.
+// Git compares each ref that is named on its command line with all refs of the remote; with a
+// pattern over this folder it does not.
 func outgoing(r *gitstore.Repo, refs []PushRef) (dir string, err error) {
 	if dir, err = scratchDir(r, "push-*"); err != nil {
 		return "", err
@@ -108,7 +107,7 @@ func outgoing(r *gitstore.Repo, refs []PushRef) (dir string, err error) {
 		lines[i] = ref.New.String() + " " + ref.Name + "\n"
 	}
 	hooks, _ := r.HooksDir()
-	// Git notes there what it has pushed, which is thrown away: nothing of that has to be synced.
+	// Nothing is synced (fsync = none): the folder is removed after the push.
 	config := "[include]\n\tpath = " + gitconfig.Quote(r.Config().Path()) + "\n[core]\n\tbare = true\n\tfsync = none\n\thooksPath = " + gitconfig.Quote(hooks) + "\n"
 	err = os.Mkdir(filepath.Join(dir, "refs"), 0o700)
 	for name, content := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "packed-refs": strings.Join(lines, "")} {
@@ -117,7 +116,7 @@ func outgoing(r *gitstore.Repo, refs []PushRef) (dir string, err error) {
 	return dir, err
 }
 
-// scratchDir makes a folder of ours, for what is thrown away.
+// scratchDir makes a temporary folder in ours, inside the git folder.
 func scratchDir(r *gitstore.Repo, pattern string) (string, error) {
 	tmp := filepath.Join(r.GitDir(), gitlock.OwnDir, "tmp")
 	if err := r.FS().MkdirAll(tmp); err != nil {
@@ -126,7 +125,7 @@ func scratchDir(r *gitstore.Repo, pattern string) (string, error) {
 	return os.MkdirTemp(tmp, pattern)
 }
 
-// remoteLines are what the remote, or its hook, said.
+// remoteLines returns what the remote, or its hook, said.
 func remoteLines(stderr string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
@@ -137,8 +136,7 @@ func remoteLines(stderr string) string {
 	return strings.Join(out, "\n")
 }
 
-// parsePush reads what git push --porcelain says: a flag, from:to, and a summary, with
-// tabs between them.
+// parsePush reads the output of git push --porcelain: flag, from:to and summary, separated by tabs.
 func parsePush(out, said string) (results []PushResult) {
 	for line := range strings.Lines(out) {
 		flag, rest, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t")
@@ -165,7 +163,7 @@ func parsePush(out, said string) (results []PushResult) {
 	return results
 }
 
-// reason turns git's summary of a rejection, "[rejected] (why)", into words.
+// reason returns why a ref was rejected, from git's summary "[rejected] (why)" and what the remote said.
 func reason(summary, said string) string {
 	why := summary
 	if open := strings.IndexByte(summary, '('); open >= 0 {

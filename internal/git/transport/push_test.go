@@ -13,7 +13,7 @@ import (
 	"tape/internal/testkit/gitpeer"
 )
 
-// Whatever way a remote is pushed to, a push finds there what git shows of it.
+// FindTarget sees the same refs as git, for every kind of address.
 func TestPushTarget(t *testing.T) {
 	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
 		s := newSide(t, peer)
@@ -54,8 +54,7 @@ func sortedLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// A remote may be pushed to at another address than it is fetched from, by a program of
-// another name, and through a rewritten address: what is there counts.
+// FindTarget looks where pushes go: a push URL, another receive-pack program, a rewritten address.
 func TestPushTargetElsewhere(t *testing.T) {
 	old, next := gitpeer.Bare(t), gitpeer.Bare(t)
 	s := newSide(t, gitpeer.Peer{Way: "path", URL: old, Dir: old})
@@ -99,8 +98,8 @@ func TestPushTargetElsewhere(t *testing.T) {
 	}
 }
 
-// More refs than go at once are sent in parts, in which each group is whole. What is
-// refused takes its group along, and no other.
+// Many refs are sent in several pushes, which split no group. A rejected ref takes its group along,
+// and no other.
 func TestPushInParts(t *testing.T) {
 	var groups [][]PushRef
 	for i := range maxPushRefs/3 + 500 {
@@ -129,7 +128,7 @@ func TestPushInParts(t *testing.T) {
 		}
 		return out, nil
 	}}
-	if err := p.chunks(t.Context(), groups); err != nil {
+	if err := p.sendAll(t.Context(), groups); err != nil {
 		t.Fatal(err)
 	}
 	if sent > maxPushRefs || sent < maxPushRefs*9/10 {
@@ -147,7 +146,7 @@ func TestPushInParts(t *testing.T) {
 	}
 }
 
-// More refs than git is told by name arrive as few do.
+// More refs than fit on git's command line arrive as few do.
 func TestPushManyRefs(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	s := newSide(t, gitpeer.Peer{Way: "path", URL: dir, Dir: dir})
@@ -172,7 +171,7 @@ func TestPushManyRefs(t *testing.T) {
 	s.sound()
 }
 
-// Git since 2.46 takes an empty address for the end of those before it.
+// Since git 2.46 an empty address clears those before it.
 func TestEmptyAddress(t *testing.T) {
 	s := newSide(t, gitpeer.Peer{Way: "path", URL: "/a"})
 	s.Git("config", "--add", "remote.origin.url", "")

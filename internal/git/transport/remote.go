@@ -15,24 +15,24 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// Why a remote is not added: there is one of that name already, or one whose refs would be in
-// the folder of its own.
+// Why a remote cannot be added: the name is taken, or its refs and those of another remote would be
+// in one folder.
 var (
 	ErrExists = errors.New("exists already")
 	ErrNested = errors.New("has a name that is a folder above or below another remote's")
 )
 
-// Remote is another repository that git's configuration gives a name.
+// Remote is a repository that git's configuration gives a name.
 type Remote struct {
 	Name    string
 	URL     string
 	PushURL string // where pushes go; empty: to URL
 }
 
-// pushTo is where pushes go.
+// pushTo returns the address that pushes go to.
 func (m Remote) pushTo() string { return cmp.Or(m.PushURL, m.URL) }
 
-// transportWho is who reflogs say moved a ref that came from another side.
+// transportWho is who moved a ref, in reflogs, when a remote is removed.
 var transportWho = gitstore.Signature{Name: "tape", Email: "tape@localhost"}
 
 // Remotes returns the remotes that git's configuration names, sorted by name.
@@ -47,7 +47,7 @@ func Remotes(r *gitstore.Repo) ([]Remote, error) {
 			i = len(out)
 			out = append(out, Remote{Name: e.Subsection})
 		}
-		switch { // of several addresses git fetches from the first; for later versions an empty one takes back those before
+		switch { // git fetches from the first of several; an empty value clears those before it
 		case e.Key == "url" && (out[i].URL == "" || e.Value == ""):
 			out[i].URL = e.Value
 		case e.Key == "pushurl" && (out[i].PushURL == "" || e.Value == ""):
@@ -59,9 +59,8 @@ func Remotes(r *gitstore.Repo) ([]Remote, error) {
 	return out, nil
 }
 
-// AddRemote names another repository in git's configuration, so that a plain git fetch
-// works, too. A path is made absolute. Errors: ErrExists and ErrNested, wrapped; one that says
-// what is wrong with the name or the address.
+// AddRemote adds a remote to git's configuration, so that a plain git fetch works too. A path is made
+// absolute. Errors: ErrExists, ErrNested; a bad name or address.
 func AddRemote(ctx context.Context, r *gitstore.Repo, name, address string) error {
 	if err := CheckRemoteName(name); err != nil {
 		return err
@@ -105,14 +104,13 @@ func AddRemote(ctx context.Context, r *gitstore.Repo, name, address string) erro
 	return gitstore.Wrap(err, "add remote %q", name)
 }
 
-// areNested reports whether the refs of one name would be in the folder of the other's.
+// areNested reports whether the refs of one remote would be in the folder of the other's.
 func areNested(a, b string) bool {
 	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
-// RemoveRemote takes a remote out of git's configuration, and the refs that hold what was
-// fetched from it. Errors: ErrNotFound, wrapped, without such a remote in the repository's
-// own configuration.
+// RemoveRemote removes a remote from git's configuration, and the refs that were fetched from it.
+// Errors: ErrNotFound if the repository's own configuration does not have it.
 func RemoveRemote(ctx context.Context, r *gitstore.Repo, name string) error {
 	if err := CheckRemoteName(name); err != nil {
 		return err
@@ -128,7 +126,7 @@ func removeRemote(ctx context.Context, r *gitstore.Repo, name string) error {
 	if err != nil {
 		return err
 	}
-	// First the refs: cut off in between, the remote is still there, and can be removed again.
+	// First the refs: if we are cut off, the remote is still there and can be removed again.
 	var updates []gitstore.RefUpdate
 	for _, prefix := range []string{"refs/remotes/" + name + "/", gitstore.RemoteRefs(name), gitstore.FetchedRefs(name)} {
 		if err := r.RemoveSymbolicRef(ctx, prefix+"HEAD"); err != nil {
@@ -148,7 +146,7 @@ func removeRemote(ctx context.Context, r *gitstore.Repo, name string) error {
 	return r.Config().Edit(ctx, func(old []byte) ([]byte, error) { return withoutRemote(old, name) })
 }
 
-// withoutRemote cuts the sections of a remote out of a configuration.
+// withoutRemote returns a configuration without the sections of a remote.
 func withoutRemote(old []byte, name string) ([]byte, error) {
 	concerns := func(e gitconfig.Entry) bool { return e.Section == "remote" && e.Subsection == name }
 	before, err := gitconfig.Entries(old)
@@ -176,7 +174,7 @@ func withoutRemote(old []byte, name string) ([]byte, error) {
 	return next, nil
 }
 
-// findRemote finds a remote by name; what is no name of one is taken for an address.
+// findRemote finds a remote by name. Anything else is taken for an address.
 func findRemote(r *gitstore.Repo, name string) (Remote, error) {
 	all, err := Remotes(r)
 	if err != nil {
@@ -197,9 +195,9 @@ func findRemote(r *gitstore.Repo, name string) (Remote, error) {
 	return Remote{URL: name}, err
 }
 
-// approach finds a remote that git is to talk to, and refuses it if the configuration leads
-// to an address that CheckURL refuses.
-func approach(ctx context.Context, r *gitstore.Repo, name string, push bool) (Remote, error) {
+// resolveRemote finds the remote that git is to talk to, and refuses it if the configuration rewrites
+// it to an address that CheckURL refuses, or if it cannot be served safely from a path.
+func resolveRemote(ctx context.Context, r *gitstore.Repo, name string, push bool) (Remote, error) {
 	m, err := findRemote(r, name)
 	if err != nil {
 		return m, err
@@ -208,7 +206,7 @@ func approach(ctx context.Context, r *gitstore.Repo, name string, push bool) (Re
 	if m.PushURL != "" {
 		pushKeys = pushKeys[1:]
 	}
-	from, to := fetchAddress(r, m), rewritten(r, m.pushTo(), pushKeys...)
+	from, to := fetchAddress(r, m), rewriteAddress(r, m.pushTo(), pushKeys...)
 	if err := errors.Join(CheckURL(from), CheckURL(to)); err != nil {
 		return m, err
 	}
@@ -218,11 +216,11 @@ func approach(ctx context.Context, r *gitstore.Repo, name string, push bool) (Re
 	return m, checkServed(ctx, r, from, false)
 }
 
-// fetchAddress is where a remote is fetched from in the end.
-func fetchAddress(r *gitstore.Repo, m Remote) string { return rewritten(r, m.URL, "insteadof") }
+// fetchAddress returns the address that fetches use in the end.
+func fetchAddress(r *gitstore.Repo, m Remote) string { return rewriteAddress(r, m.URL, "insteadof") }
 
-// rewritten applies url.<base>.insteadOf, and for a push pushInsteadOf first.
-func rewritten(r *gitstore.Repo, address string, keys ...string) string {
+// rewriteAddress applies url.<base>.insteadOf, and for a push pushInsteadOf first.
+func rewriteAddress(r *gitstore.Repo, address string, keys ...string) string {
 	for _, key := range keys {
 		best, out := 0, address
 		for _, e := range r.Config().Fresh() {
@@ -237,8 +235,7 @@ func rewritten(r *gitstore.Repo, address string, keys ...string) string {
 	return address
 }
 
-// localDir is the folder of an address; a relative one of the configuration begins where
-// git lets it begin.
+// localDir returns the folder of an address. A relative one starts where git starts it.
 func localDir(r *gitstore.Repo, address string) (string, bool) {
 	dir, ok := LocalDir(address)
 	dir = gitconfig.ExpandHome(dir, gitconfig.HomeDir())

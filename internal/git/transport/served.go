@@ -12,14 +12,13 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// A remote that is a path is served by a git that is started here, in that repository, with its
-// settings and its hooks. Where the path comes from a repository that is not the user's own, the
-// one at the path may have come with it.
+// A git that we start serves a remote that is a path, in that repository, with its settings and
+// hooks. If the path comes from a repository that is not the user's own, the one at the path may be
+// the same stranger's.
 
-// checkServed refuses to let git serve a fetch from a path, or take a push to it, where that
-// could run what the repository there says. Paths that an own repository names are the user's
-// choice; of these, too, a partial clone is refused, which git would complete by programs that
-// it names.
+// checkServed refuses a fetch from a path, or a push to it, if that could run what the repository
+// there says. A path that the user's own repository names is the user's choice; it is refused only
+// if it is a partial clone, which git would complete with programs that the clone names.
 func checkServed(ctx context.Context, r *gitstore.Repo, address string, push bool) error {
 	dir, ok := localDir(r, address)
 	if !ok {
@@ -37,7 +36,7 @@ func checkServed(ctx context.Context, r *gitstore.Repo, address string, push boo
 		if r.Owns(gitDir) {
 			continue
 		}
-		names, err := partial(gitDir)
+		names, err := partialCloneSettings(gitDir)
 		if strict && err == nil {
 			names, err = wouldRun(ctx, gitDir)
 		}
@@ -45,14 +44,14 @@ func checkServed(ctx context.Context, r *gitstore.Repo, address string, push boo
 			return err
 		}
 		if len(names) > 0 {
-			return &gitstore.UnsupportedError{Dir: gitDir, What: "git is not run there: the repository could let it run something by " + strings.Join(names, ", "), Hint: hint}
+			return &gitstore.UnsupportedError{Dir: gitDir, What: "git is not run there, because the repository could make it run programs with " + strings.Join(names, ", "), Hint: hint}
 		}
 	}
 	return nil
 }
 
-// servedDirs are the git folders that git may serve for a path. Which of them it takes depends on
-// what is in them, and on its version.
+// servedDirs returns the git folders that git may use for a path. Which one it uses depends on their
+// content and on git's version.
 func servedDirs(dir string) (dirs []string) {
 	dir = filepath.Clean(dir)
 	for _, name := range []string{filepath.Join(dir, ".git"), dir, filepath.Join(dir+".git", ".git"), dir + ".git"} {
@@ -66,8 +65,8 @@ func servedDirs(dir string) (dirs []string) {
 	return dirs
 }
 
-// partial names the settings that make a partial clone, or may be in a file that is included.
-func partial(gitDir string) (names []string, err error) {
+// partialCloneSettings returns the settings that make a partial clone, and includes that may have such.
+func partialCloneSettings(gitDir string) (names []string, err error) {
 	for _, name := range []string{"config", "config.worktree"} {
 		raw, err := gitconfig.ReadFile(filepath.Join(gitDir, name))
 		if os.IsNotExist(err) {
@@ -90,9 +89,9 @@ func partial(gitDir string) (names []string, err error) {
 	return names, nil
 }
 
-// wouldRun names what a push might run: hooks, and settings that are not known to be harmless.
+// wouldRun returns what a push might run: hooks, and settings that are not known to be harmless.
 func wouldRun(ctx context.Context, gitDir string) (names []string, err error) {
-	local, err := gitrun.Local(ctx, gitDir)
+	local, err := gitrun.LocalConfig(ctx, gitDir)
 	for _, e := range local {
 		if gitconfig.Judge(e) != gitconfig.Harmless && !slices.Contains(names, e.Name()) {
 			names = append(names, e.Name())

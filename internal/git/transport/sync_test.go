@@ -12,9 +12,8 @@ import (
 	"tape/internal/testkit/gitpeer"
 )
 
-// TestFetchSyncsPackedRefs deletes a ref that is packed here: git writes packed-refs anew, and
-// syncs that only where it is told so. Without, a power cut would leave an empty one, and no
-// tape had its branch any more.
+// A fetch that deletes a packed ref syncs packed-refs, which git rewrites. Otherwise a power cut could
+// leave it empty, and every tape would lose its branch.
 func TestFetchSyncsPackedRefs(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	peer := gitpeer.Peer{Way: "path", Dir: dir, URL: dir}

@@ -15,14 +15,13 @@ import (
 	"tape/internal/testkit/gitpeer"
 )
 
-// mirror is what a test fetches: everything, into the namespace of the remote "origin".
+// mirror fetches everything into the namespace of the remote "origin".
 var mirror = []RefSpec{
 	{Src: "refs/heads/*", Dst: "refs/tape/remotes/origin/heads/*"},
 	{Src: "refs/tags/*", Dst: "refs/tape/remotes/origin/tags/*"},
 }
 
-// growing makes n commits on parent, each of which adds a line to a file in a folder, and
-// returns them.
+// growing makes n commits on parent, each of which adds a line to a file, and returns them.
 func growing(t testing.TB, r *gitstore.Repo, parent gitstore.Hash, n int, salt string) (out []gitstore.Hash) {
 	t.Helper()
 	b := r.NewBatch()
@@ -58,7 +57,7 @@ func tagged(t testing.TB, r *gitstore.Repo, h gitstore.Hash, name string) gitsto
 	return tag
 }
 
-// side is one user's repository that has a peer as its remote "origin".
+// side is a user's repository with a peer as its remote "origin".
 type side struct {
 	*gitjudge.Judge
 	r    *gitstore.Repo
@@ -116,7 +115,7 @@ func (s *side) set(name string, h gitstore.Hash) {
 func branch(name string, h gitstore.Hash) PushRef { return PushRef{Name: "refs/heads/" + name, New: h} }
 func tag(name string, h gitstore.Hash) PushRef    { return PushRef{Name: "refs/tags/" + name, New: h} }
 
-// sound checks that nothing is broken or left over on either side.
+// sound checks that both sides are intact and have no leftovers.
 func (s *side) sound() {
 	s.Helper()
 	for _, dir := range []string{s.GitDir, s.peer.Dir} {
@@ -226,7 +225,7 @@ func testRejected(t *testing.T, a, b *side) {
 	results, err := Push(context.Background(), b.r, "origin", [][]PushRef{
 		{branch("tape/main", other[2]), tag("anchor/main/002_x", fresh)}, // another history
 		{branch("tape/other", other[2])},
-		{branch("tape/third", other[1]), tag("anchor/main/001_x", note)}, // a tag that is there
+		{branch("tape/third", other[1]), tag("anchor/main/001_x", note)}, // an existing tag
 	}, b.o())
 	b.OK(err)
 	if got := statuses(results); got != "rejected rejected new rejected rejected" {
@@ -263,7 +262,7 @@ func testDeleted(t *testing.T, a, b *side) {
 	}
 }
 
-// testMany has more refs than are set one by one.
+// testMany sends more refs than are set one by one.
 func testMany(t *testing.T, a, b *side) {
 	a, b = a.in(t), b.in(t)
 	commits := growing(t, a.r, gitstore.ZeroHash, 5, "many")
@@ -294,7 +293,7 @@ func testMany(t *testing.T, a, b *side) {
 	b.sound()
 }
 
-// testDiverged has two sides that both go on from the same commit.
+// testDiverged has two sides with different commits after the same one.
 func testDiverged(t *testing.T, a, b *side) {
 	a, b = a.in(t), b.in(t)
 	f := b.fetch()
@@ -351,7 +350,7 @@ func TestTransportNoRemote(t *testing.T) {
 	})
 }
 
-// TestTransportHook has a remote whose hook refuses some branches.
+// A remote's hook rejects some branches.
 func TestTransportHook(t *testing.T) {
 	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
 		for i, hook := range []string{"update", "pre-receive"} {
@@ -378,7 +377,7 @@ func TestTransportHook(t *testing.T) {
 	})
 }
 
-// TestTransportUserHook has a pre-push hook of the user's, which decides.
+// The user's pre-push hook decides.
 func TestTransportUserHook(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
