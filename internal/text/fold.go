@@ -2,7 +2,6 @@ package text
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -12,8 +11,6 @@ import (
 
 // maxSegment bounds the characters folded together: a letter may have any number of marks.
 const maxSegment = 32
-
-const highs = 0x8080808080808080 // the bits that ASCII does not have
 
 // Folder turns text into its folded form step by step. A step folds one
 // segment: a character with the marks that combine with it. What a segment
@@ -88,9 +85,6 @@ func (f *Folder) foldASCII(end int) {
 // asciiLen is the length of the text before its first byte that is not ASCII.
 func asciiLen(text []byte) int {
 	i := 0
-	for i+8 <= len(text) && binary.LittleEndian.Uint64(text[i:])&highs == 0 {
-		i += 8
-	}
 	for i < len(text) && text[i] < utf8.RuneSelf {
 		i++
 	}

@@ -20,11 +20,6 @@ type Builder struct {
 	terms arena // of long terms: the length in two bytes, then the term
 	lists arena // chunks of lists: differences, then the number of the next chunk
 
-	queue   [64]queued // terms of the current document
-	queued  int
-	text    []byte // these terms
-	touched byte   // so that reads ahead are not for nothing, see drain
-
 	often  []byte // see Often
 	times  uint8
 	marked []byte // scratch
@@ -40,13 +35,6 @@ type Builder struct {
 type slot struct {
 	hash uint32
 	post uint32 // 1 + place in posts; 0: free
-}
-
-// queued is a term that is not in the table yet.
-type queued struct {
-	hash uint32
-	end  uint32 // of the term in text
-	post uint32
 }
 
 // posting is a term's list. The first document is not in the chunks: most have no other.
@@ -83,7 +71,6 @@ func NewBuilder() *Builder {
 
 // Docs is the number of documents that have a term.
 func (b *Builder) Docs() int {
-	b.drain()
 	return b.docs
 }
 
@@ -96,7 +83,6 @@ func (b *Builder) Size() int {
 
 // Begin starts a document, whose number is above all before; else Write fails.
 func (b *Builder) Begin(doc int64) {
-	b.drain()
 	if doc < 0 || doc > 1<<62 || b.begun && doc <= b.doc {
 		b.err = errOrder
 		return
@@ -111,17 +97,14 @@ func (b *Builder) Add(term []byte) {
 		return
 	}
 	term = term[:min(len(term), maxTerm)]
-	b.text = append(b.text, term...)
-	b.queue[b.queued] = queued{hash: uint32(maphash.Bytes(b.seed, term)), end: uint32(len(b.text))}
-	if b.queued++; b.queued == len(b.queue) {
-		b.drain()
+	if b.err == nil {
+		b.enter(uint32(maphash.Bytes(b.seed, term)), term)
 	}
 }
 
 // Often makes a term that a document has so many times, 2 to 255, also a term behind a
 // prefix. It counts for the documents that are begun afterwards; 0 turns it off.
 func (b *Builder) Often(prefix string, times int) {
-	b.drain()
 	b.often, b.times = append(b.often[:0], prefix...), uint8(times)
 }
 
@@ -129,35 +112,6 @@ func (b *Builder) mark(term []byte) {
 	b.marked = append(append(b.marked[:0], b.often...), term...)
 	b.marked = b.marked[:min(len(b.marked), maxTerm)]
 	b.enter(uint32(maphash.Bytes(b.seed, b.marked)), b.marked)
-}
-
-// drain enters the queued terms of the current document. The table is larger
-// than the processor's caches: loops that only read what the last one needs
-// let it wait for many places in memory at once.
-func (b *Builder) drain() {
-	queue := b.queue[:b.queued]
-	mask := uint32(len(b.slots) - 1)
-	for i := range queue {
-		queue[i].post = b.slots[queue[i].hash&mask].post
-	}
-	for i := range queue {
-		if p := queue[i].post; p != 0 {
-			queue[i].post = b.posts[p-1].at
-		}
-	}
-	for i := range queue {
-		if at := queue[i].post; at != 0 {
-			b.touched ^= b.lists.slabs[at>>slabBits][at&slabMask]
-		}
-	}
-	start := uint32(0)
-	for _, q := range queue {
-		if b.err == nil {
-			b.enter(q.hash, b.text[start:q.end])
-		}
-		start = q.end
-	}
-	b.queued, b.text = 0, b.text[:0]
 }
 
 // enter adds a term to the table, or the current document to its list.
@@ -335,7 +289,6 @@ type sortKey struct {
 // Write adds the builder's documents as one new segment, a page at a time. The
 // builder keeps them. Without documents nothing is written.
 func (x *Index) Write(b *Builder) error {
-	b.drain()
 	if b.err != nil {
 		return b.err
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
@@ -103,53 +102,29 @@ func encode(st Record) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(raw), raw), err
 }
 
-// slot is a record as it is on the disk, of which only the beginning was looked at: mostly that is
-// all that has to be known of one.
-type slot struct {
-	body    string // "" if there is no whole record
-	version int
-	count   uint64
-	synced  bool
-}
-
-// slotOf returns an empty one for anything but a whole record of this version.
-func slotOf(raw []byte) (s slot) {
-	line, _, ok := strings.Cut(string(raw), "\n")
-	sum, body, ok2 := strings.Cut(line, " ")
-	if !ok || !ok2 || sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body))) {
-		return s
-	}
-	if _, err := fmt.Sscanf(body, `{"v":%d,"n":%d,"synced":%t,`, &s.version, &s.count, &s.synced); err != nil || s.version != stateVersion {
-		return s
-	}
-	s.body = body
-	return s
-}
-
 // decode returns false for anything but a whole record of this version.
-func (s slot) decode() (st Record, ok bool) {
-	if s.body == "" || json.Unmarshal([]byte(s.body), &st) != nil {
+func decode(raw []byte) (st Record, ok bool) {
+	line, _, ended := bytes.Cut(raw, []byte("\n"))
+	sum, body, ok := bytes.Cut(line, []byte(" "))
+	if !ok || !ended || string(sum) != fmt.Sprintf("%08x", crc32.ChecksumIEEE(body)) {
+		return Record{}, false
+	}
+	if json.Unmarshal(body, &st) != nil || st.Version != stateVersion {
 		return Record{}, false
 	}
 	return st, true
 }
 
-// hasUndo goes by the text: within a string, quotes are escaped.
-func (s slot) hasUndo() bool { return strings.Contains(s.body, `"undo":{`) }
-
-// slots returns the newer record and the other one.
-func slots(f io.ReaderAt) (newer, older slot, err error) {
+// slots returns the newer record and the other one; their count is 0 where there is none.
+func slots(f io.ReaderAt) (newer, older Record, err error) {
 	buf := make([]byte, 2*slotSize)
 	n, err := f.ReadAt(buf, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return newer, older, err
 	}
-	buf = buf[:n]
-	newer = slotOf(buf[:min(n, slotSize)])
-	if n > slotSize {
-		older = slotOf(buf[slotSize:])
-	}
-	if older.body != "" && (newer.body == "" || older.count > newer.count) {
+	newer, _ = decode(buf[:min(n, slotSize)])
+	older, _ = decode(buf[min(n, slotSize):n])
+	if older.Count > newer.Count {
 		newer, older = older, newer
 	}
 	return newer, older, nil
@@ -157,16 +132,12 @@ func slots(f io.ReaderAt) (newer, older slot, err error) {
 
 // Read returns the newer of the two records, if there is one.
 func Read(f io.ReaderAt) (st Record, ok bool, err error) {
-	newer, older, err := slots(f)
+	st, older, err := slots(f)
 	if err != nil {
 		return st, false, err
 	}
-	if st, ok = newer.decode(); !ok {
-		newer, older = older, slot{}
-		st, ok = newer.decode()
-	}
-	st.Doubtful = !st.Synced && st.Undo == nil && older.hasUndo()
-	return st, ok, nil
+	st.Doubtful = !st.Synced && st.Undo == nil && older.Undo != nil
+	return st, st.Count > 0, nil
 }
 
 // Save writes the record beside the last synced one, and syncs it if asked.
@@ -175,8 +146,8 @@ func Save(f *disk.File, st Record, sync bool) error {
 	if err != nil {
 		return err
 	}
-	st.Count, st.Synced = last.count+1, sync
-	if !last.synced {
+	st.Count, st.Synced = last.Count+1, sync
+	if !last.Synced {
 		st.Count++ // over that one
 	}
 	raw, err := encode(st)

@@ -2,9 +2,7 @@ package jsonl
 
 import (
 	"bytes"
-	"encoding/binary"
 	"iter"
-	"math/bits"
 )
 
 // IsObject reports whether raw begins like a JSON object, whitespace aside.
@@ -257,9 +255,11 @@ func skipContainer(b []byte, i int) int {
 func skipString(b []byte, i int) int {
 	start := i
 	for {
-		if i = nextQuote(b, i); i < 0 {
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
 			return -1
 		}
+		i += n
 		// The quote ends the string unless an odd number of backslashes is in front of it.
 		k := i
 		for k > start && b[k-1] == '\\' {
@@ -271,25 +271,6 @@ func skipString(b []byte, i int) int {
 		}
 		start = i
 	}
-}
-
-// nextQuote returns the position of the first quote at or behind i, or -1.
-func nextQuote(b []byte, i int) int {
-	// Most strings are short, and not worth a call.
-	for near := i + 32; i < near && i+8 <= len(b); i += 8 {
-		q := binary.LittleEndian.Uint64(b[i:]) ^ quotes
-		if stop := (q - ones) &^ q & highs; stop != 0 {
-			return i + bits.TrailingZeros64(stop)>>3
-		}
-	}
-	if i >= len(b) {
-		return -1
-	}
-	n := bytes.IndexByte(b[i:], '"')
-	if n < 0 {
-		return -1
-	}
-	return i + n
 }
 
 // trimSpace is the position of the first byte at or behind i that is not whitespace.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -175,26 +176,18 @@ func (s *scan) digits(i int) int {
 	return i
 }
 
-// Words of eight equal bytes, for looking at eight bytes of text at once.
-const (
-	ones   = 0x0101010101010101
-	highs  = 0x8080808080808080
-	blanks = ones * ' '
-	quotes = ones * '"'
-	slash  = ones * '\\'
-)
-
 // str accepts what follows an opening quote, closing quote included.
 func (s *scan) str(i int) int {
 	b := s.b
 	for {
-		// Skip plain text eight bytes at a time. A byte's high bit is set in
-		// stop when the byte is a control character, a quote, a backslash or
-		// not ASCII. The subtractions may borrow into bytes above such a
-		// byte, so only the lowest bit that is set means anything.
+		// Skip plain text eight bytes at a time: byte by byte, a whole log takes 30 %
+		// longer. A byte's high bit is set in stop when the byte is a control character,
+		// a quote, a backslash or not ASCII. The subtractions may borrow into bytes
+		// above such a byte, so only the lowest bit that is set means anything.
 		for i+8 <= len(b) {
+			const ones = 0x0101010101010101
 			w := binary.LittleEndian.Uint64(b[i:])
-			stop := (w | (w - blanks) | ((w ^ quotes) - ones) | ((w ^ slash) - ones)) & highs
+			stop := (w | (w - ones*' ') | ((w ^ ones*'"') - ones) | ((w ^ ones*'\\') - ones)) & (ones << 7)
 			if stop != 0 {
 				i += bits.TrailingZeros64(stop) >> 3
 				break
@@ -209,7 +202,7 @@ func (s *scan) str(i int) int {
 			return i + 1
 		case c == '\\':
 			s.escaped = true
-			if i+1 < len(b) && isEscape(b[i+1]) {
+			if i+1 < len(b) && strings.IndexByte(escapeCodes, b[i+1]) >= 0 {
 				i += 2
 			} else if i = s.escapeU(i + 1); i < 0 {
 				return -1
@@ -230,12 +223,6 @@ func (s *scan) str(i int) int {
 func (s *scan) runes(i int) int {
 	b := s.b
 	for i < len(b) && b[i] >= utf8.RuneSelf {
-		// Three bytes whose first cannot begin an overlong form or a
-		// surrogate: nearly all of Chinese, Japanese and Korean text.
-		if i+2 < len(b) && b[i] > 0xE0 && b[i] < 0xED && b[i+1]&0xC0 == 0x80 && b[i+2]&0xC0 == 0x80 {
-			i += 3
-			continue
-		}
 		r, n := utf8.DecodeRune(b[i:])
 		if r == utf8.RuneError && n == 1 {
 			s.err = dataError(i, "invalid UTF-8 at byte "+strconv.Itoa(i))
@@ -246,18 +233,7 @@ func (s *scan) runes(i int) int {
 	return i
 }
 
-// isEscape reports whether c behind a backslash is a whole escape: one of
-// "\/bfnrt. Escapes are frequent in recorded text, so this is one test of a bit.
-func isEscape(c byte) bool {
-	const low = 1<<'"' | 1<<'/'
-	const high = 1<<('\\'-64) | 1<<('b'-64) | 1<<('f'-64) | 1<<('n'-64) | 1<<('r'-64) | 1<<('t'-64)
-	if c < 64 {
-		return uint64(low)>>c&1 != 0
-	}
-	return uint64(high)>>(c-64)&1 != 0 // a shift of 64 or more leaves nothing
-}
-
-// escapeU accepts an escape that [isEscape] does not know: u and four digits.
+// escapeU accepts the escape of a u and four digits.
 func (s *scan) escapeU(i int) int {
 	if i >= len(s.b) || s.b[i] != 'u' {
 		return s.unexpected(i, "an escape")
