@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/internal/store/query"
-	"tape/internal/text/entrydiff"
-	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -61,13 +59,9 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 		return err
 	}
 	if o.stat {
-		return o.showDiffStat(ctx, from, to)
+		return rows.Stat(ctx, &o.Streams, from, to)
 	}
-	show := o.emitChange
-	if !o.JSON {
-		o.Page()
-		show = (&diffView{App: o.App, from: from.Name(), to: to.Name()}).show
-	}
+	show := (&rows.Changes{Streams: &o.Streams, From: from.Name(), To: to.Name()}).Show
 	some := false
 	err = query.Compare(ctx, from, to, func(c query.Change) error {
 		some = true
@@ -77,27 +71,4 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 		o.Tell("no entry differs")
 	}
 	return err
-}
-
-func (a *App) emitChange(c query.Change) error {
-	out := append(jsonl.AppendString([]byte(`{"change":`), c.Kind), `,"id":`...)
-	out = strconv.AppendInt(out, c.Entry.ID, 10)
-	out = append(append(out, `,"entry":`...), c.Entry.JSON()...)
-	if c.Kind == query.ChangeEdited {
-		out = append(append(out, `,"old":`...), c.Old.JSON()...)
-		out = append(append(out, `,"parts":`...), marshal(objects(c.Parts(), describePart))...)
-	}
-	return a.WriteLine(append(out, '}'))
-}
-
-// describePart is a value that differs; null where it is absent.
-func describePart(p entrydiff.Part) object {
-	out := object{{"path", p.Path}, {"old", nil}, {"new", nil}}
-	if p.HasOld {
-		out[1][1] = p.Old
-	}
-	if p.HasNew {
-		out[2][1] = p.New
-	}
-	return out
 }

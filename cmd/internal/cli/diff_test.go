@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/cmd/internal/rows"
 	"tape/internal/store/query"
 	"tape/internal/testkit"
 	"tape/repo"
@@ -135,8 +136,8 @@ func TestDiffIsSafe(t *testing.T) {
 	a, out, _ := testApp(time.Now())
 	a.Out = bufio.NewWriter(out)
 	old, new := repo.Entry{Raw: []byte(`{"id":1,"kind":"a","payload":{"` + `\u001b` + `":"` + `\u001b` + `"},"date":"d"}`)}, repo.Entry{Raw: []byte(`{"id":1,"kind":"a","payload":{},"date":"d"}`)}
-	v := &diffView{App: a, from: bad, to: bad}
-	if err := v.show(query.Change{Kind: query.ChangeEdited, Entry: new, Old: old}); err != nil {
+	v := &rows.Changes{Streams: &a.Streams, From: bad, To: bad}
+	if err := v.Show(query.Change{Kind: query.ChangeEdited, Entry: new, Old: old}); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Out.Flush(); err != nil {

@@ -5,35 +5,17 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/console"
 	"tape/internal/show/display"
-	"tape/internal/show/plain"
 	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
-)
-
-// How much is shown of a line.
-const (
-	titleCells = 24   // of a tape's title before an entry
-	lineCells  = 1000 // without a screen to wrap it on
-	nameCells  = 100  // of a name in a heading
-)
-
-// Columns, in cells.
-const (
-	idCells   = 6
-	dateCells = 16
-	kindCells = 17
-
-	columnCells = idCells + dateCells + kindCells + 3
-	narrowCells = 8 // in their place, where the text goes below them
 )
 
 // entryView is how commands show entries to people.
@@ -72,7 +54,7 @@ func (a *App) conversation(v entryView) *console.Screen {
 	}
 	screen := a.Screen()
 	return &console.Screen{Width: screen.Width, Whole: v.full || !screen.Out, Events: v.events || !screen.Out,
-		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Ink: a.ink}
+		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Ink: rows.Ink(&a.Streams)}
 }
 
 // showEntries shows entries of a tape as a conversation, or as v says. Where t is nil, they are
@@ -205,11 +187,6 @@ func reversed(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error]
 	}
 }
 
-func (a *App) ink(ink console.Ink, text string) string {
-	return a.Style([...]string{console.InkQuiet: stdio.Dim, console.InkHeading: stdio.Bold + ";" + stdio.Yellow, console.InkUser: stdio.Bold + ";" + stdio.Green,
-		console.InkAssistant: stdio.Bold + ";" + stdio.Cyan, console.InkOther: stdio.Bold + ";" + stdio.Purple, console.InkTool: stdio.Blue, console.InkBad: stdio.Red, console.InkPlain: ""}[ink], text)
-}
-
 func (a *App) showLines(entries iter.Seq2[repo.Entry, error], title func(tape string) string) error {
 	show := func(e repo.Entry) error { return a.WriteLine(e.JSON()) }
 	if !a.JSON {
@@ -217,9 +194,9 @@ func (a *App) showLines(entries iter.Seq2[repo.Entry, error], title func(tape st
 		show = func(e repo.Entry) error {
 			of := ""
 			if title != nil {
-				of = a.Fit(title(e.Tape), titleCells) + " "
+				of = a.Fit(title(e.Tape), rows.TitleCells) + " "
 			}
-			a.brief(of, e)
+			rows.Brief(&a.Streams, of, e)
 			return a.Written()
 		}
 	}
@@ -232,74 +209,4 @@ func (a *App) showLines(entries iter.Seq2[repo.Entry, error], title func(tape st
 		}
 	}
 	return nil
-}
-
-func (a *App) phaseHead(e repo.Entry) string {
-	return a.Style(stdio.Bold+";"+stdio.Yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, a.Fit(display.Line(e.Anchor), nameCells)))
-}
-
-// columns are what stands before the text of an entry.
-func (a *App) columns(e repo.Entry) string {
-	kind, colour := label(e)
-	return display.Pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + a.Style(stdio.Dim, display.Pad(a.Fit(a.when(e.Date), dateCells), dateCells)) + " " +
-		a.Style(colour, display.Pad(a.Fit(display.Line(kind), kindCells), kindCells))
-}
-
-// showText shows the text of an entry behind its columns. A sign, if there is one, stands
-// before each line, so that none of them looks like something else.
-func (a *App) showText(columns, sign, colour string, lines []string) error {
-	lead, leadCells := "", 0
-	if sign != "" {
-		lead, leadCells = a.Style(colour, sign)+" ", len(sign+" ")
-	}
-	head, indent, cells := lead+columns, lead+display.Pad("", columnCells), 0
-	if w := a.Width(); w > 0 {
-		used := leadCells + columnCells
-		if w < used+36 {
-			used, indent = leadCells+narrowCells, lead+display.Pad("", narrowCells)
-			head = strings.TrimRight(head, " ") + "\n" + indent
-		}
-		cells = max(20, w-used)
-	}
-	for i, line := range lines {
-		if cells == 0 {
-			line = display.Truncate(line, lineCells)
-		}
-		for j, part := range display.Wrap(strings.ReplaceAll(line, "\t", "    "), cells) {
-			switch {
-			case i == 0 && j == 0:
-				part = head + part
-			case part == "":
-				part = strings.TrimRight(lead, " ")
-			default:
-				part = indent + part
-			}
-			a.Line(part)
-		}
-	}
-	return a.Written()
-}
-
-// brief shows an entry on one line, behind the title of its tape if that is to be seen.
-func (a *App) brief(of string, e repo.Entry) {
-	kind, colour := label(e)
-	id, body := fmt.Sprintf("@%d", e.ID), plain.Whole(e)
-	kind = a.Fit(display.Line(kind), kindCells)
-	if w := a.Width(); w > 0 {
-		body = plain.Short(e)
-	}
-	text := strings.Join(strings.Fields(strings.Join(body, " ")), " ")
-	text = a.Fit(text, max(20, a.Width()-len(id)-display.Width(of+kind)-2))
-	a.Line(a.Style(stdio.Dim, of) + a.Style(stdio.Yellow, id) + " " + a.Style(colour, kind) + " " + text)
-}
-
-// label is the kind of an entry as it is shown, and its colour.
-func label(e repo.Entry) (text, colour string) {
-	colour, known := map[string]string{repo.KindMessage: "", repo.KindMessage + "/user": stdio.Green, repo.KindMessage + "/assistant": stdio.Cyan,
-		repo.KindToolCall: stdio.Blue, repo.KindToolResult: stdio.Blue, repo.KindAnchor: stdio.Yellow, repo.KindError: stdio.Red,
-		repo.KindSystem: stdio.Purple}[plain.Kind(e)]
-	if !known && e.Kind != repo.KindMessage {
-		colour = stdio.Dim
-	}
-	return plain.Kind(e), colour
 }

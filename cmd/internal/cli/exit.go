@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/hints"
+	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -119,20 +120,20 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	if asJSON {
 		out := object{{"code", code.name}, {"message", msg}, {"hint", hint}}
 		if rewritten != nil {
-			out = append(out, member{"difference", describeRewritten(rewritten)})
+			out = append(out, member{"difference", rows.DescribeRewritten(rewritten)})
 		}
 		if secrets != nil {
-			out = out.With("findings", objects(secrets.Findings, describeFinding))
+			out = out.With("findings", objects(secrets.Findings, rows.DescribeFinding))
 		}
 		fmt.Fprintf(a.Stderr, "%s\n", marshal(object{{"error", out}}))
 		return code.code
 	}
 	a.Message("error", msg)
 	if rewritten != nil {
-		a.tellRewritten(rewritten)
+		rows.TellRewritten(a.Stderr, rewritten)
 	}
 	if secrets != nil {
-		a.tellFindings(secrets.Findings)
+		rows.TellFindings(a.Stderr, secrets.Findings)
 	}
 	if hint != "" {
 		a.Message("hint", hint)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+
 	"tape/cmd/internal/stdio"
 
 	"github.com/spf13/cobra"

@@ -7,16 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
 	"tape/hooks/githooks"
-	"tape/internal/show/display"
 	"tape/internal/store/layout"
-	"tape/internal/text/entrydiff"
 	"tape/internal/text/jsonl"
 	"tape/merge"
 	"tape/repo"
@@ -107,26 +105,7 @@ func rewritten(path string, base, ours, theirs []byte) error {
 			lines = append(lines, "  and more")
 			break
 		}
-		lines = append(lines, changeLines(id, was, is)...)
+		lines = append(lines, rows.ChangeLines(id, was, is)...)
 	}
 	return layout.Conflict("git merge --abort undoes the merge; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
-}
-
-// changeLines says in a few lines what happened to an entry; is is nil for one that is gone.
-func changeLines(id int64, was, is []byte) []string {
-	if is == nil {
-		return []string{fmt.Sprintf("  @%d removed", id)}
-	}
-	const cells = 60
-	out := []string{fmt.Sprintf("  @%d edited", id)}
-	for _, p := range entrydiff.Entry(was, is) {
-		value := func(text string, has bool) string {
-			if !has {
-				return "nothing"
-			}
-			return strconv.Quote(display.Shorten(text, cells))
-		}
-		out = append(out, "    "+partName(p)+": "+value(p.Old, p.HasOld)+" became "+value(p.New, p.HasNew))
-	}
-	return out
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -151,7 +152,7 @@ func (o *purgeOptions) summary(p repo.Purged) []string {
 	for _, t := range p.Tapes {
 		text := fmt.Sprintf("%s %s of %s", verb, display.Entries(len(t.Entries)), quoted(t.Tape))
 		if len(t.Entries) > 0 {
-			text += ": " + display.Truncate(named(t.Entries), lineCells)
+			text += ": " + display.Truncate(named(t.Entries), rows.LineCells)
 		}
 		out = append(out, text)
 		if len(t.Entries) > 0 && len(o.IDs) > 0 && len(o.Rules)+len(o.Fingerprints) == 0 && t.Entries[0] < slices.Min(o.IDs) {
@@ -183,7 +184,7 @@ func (o *purgeOptions) otherLines(p repo.Purged) []string {
 		if len(other.Fingerprints) == 0 {
 			purge += " " + named(other.Entries) + " --whole"
 		}
-		out = append(out, fmt.Sprintf("%s has it, too, in %s: %s --tape %s", quoted(other.Tape), display.Truncate(named(other.Entries), lineCells), purge, shellWord(other.Tape)))
+		out = append(out, fmt.Sprintf("%s has it, too, in %s: %s --tape %s", quoted(other.Tape), display.Truncate(named(other.Entries), rows.LineCells), purge, shellWord(other.Tape)))
 	}
 	return out
 }

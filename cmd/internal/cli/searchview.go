@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,14 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
+	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
-	"tape/internal/text/jsonl"
-	"tape/repo"
 )
 
 func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Result) error {
@@ -30,7 +27,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		return o.showFiles(ctx, res)
 	case o.JSON:
 		for _, h := range res.Hits {
-			if err := o.WriteLine(hitJSON(h, res.Instead)); err != nil {
+			if err := o.WriteLine(rows.HitJSON(h, res.Instead)); err != nil {
 				return err
 			}
 		}
@@ -55,7 +52,11 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		if i > 0 {
 			o.Line("")
 		}
-		o.showHit(h, cmp.Or(names[h.Tape], h.Tape), titles[h.Tape])
+		of := ""
+		if o.allTapes {
+			of = cmp.Or(names[h.Tape], h.Tape)
+		}
+		rows.Hit(&o.Streams, h, of, titles[h.Tape])
 		if err := o.Written(); err != nil {
 			return err
 		}
@@ -106,71 +107,6 @@ func (o *searchOptions) more(res *index.Result) string {
 		of = "more than " + of
 	}
 	return fmt.Sprintf("%d of %s matches; -n shows more", shown, of)
-}
-
-func (o *searchOptions) showHit(h index.Hit, tape, title string) {
-	for _, e := range h.Before {
-		o.brief("", e)
-	}
-	kind, colour := label(h.Entry)
-	id := fmt.Sprintf("@%d", h.ID)
-	if o.allTapes {
-		id = o.Fit(display.Line(tape), stdio.MaxCell) + " " + id
-	}
-	kind = o.Fit(display.Line(kind), kindCells)
-	rest := o.when(h.Date) + "  " + o.Fit(display.Line(h.Anchor), stdio.MaxCell)
-	if h.Similar > 0 {
-		rest += fmt.Sprintf("  and %d like it", h.Similar)
-	}
-	if title != "" {
-		left := o.Width() - display.Width(id+kind+rest) - 3*len("  ")
-		title = display.Truncate(display.Line(title), max(titleCells/2, left)) + "  "
-	}
-	head := o.Style(stdio.Bold+";"+stdio.Yellow, id) + "  " + title + o.Style(colour, kind) + "  " + o.Style(stdio.Dim, rest)
-	o.Line(head)
-	o.showSnippet(h)
-	for _, e := range h.After {
-		o.brief("", e)
-	}
-}
-
-func (o *searchOptions) showSnippet(h index.Hit) {
-	var text strings.Builder
-	var marks [][2]int // where in text it is
-	end := 0
-	for _, s := range h.Spans {
-		text.WriteString(display.Line(h.Snippet[end:s[0]]))
-		from := text.Len()
-		text.WriteString(display.Line(h.Snippet[s[0]:s[1]]))
-		marks = append(marks, [2]int{from, text.Len()})
-		end = s[1]
-	}
-	text.WriteString(display.Line(h.Snippet[end:]))
-	for at, line := range display.Wrapped(text.String(), max(0, o.Width()-2)) {
-		o.Line("  " + o.Marked(line, at, marks, "", stdio.Bold+";"+stdio.Red))
-	}
-}
-
-func hitJSON(h index.Hit, instead string) []byte {
-	out := h.JSON()
-	out = fmt.Appendf(out[:len(out)-1], `,"score":%s,"snippet":`, strconv.FormatFloat(h.Score, 'f', -1, 64))
-	out = append(append(jsonl.AppendString(out, h.Snippet), `,"matches":`...), marshal(append([][2]int{}, h.Spans...))...)
-	if h.Similar > 0 {
-		out = fmt.Appendf(out, `,"similar":%d`, h.Similar)
-	}
-	if instead != "" {
-		out = jsonl.AppendString(append(out, `,"instead":`...), instead)
-	}
-	for i, list := range [][]repo.Entry{h.Before, h.After} {
-		if len(list) > 0 {
-			lines := make([][]byte, len(list))
-			for j, e := range list {
-				lines[j] = e.JSON()
-			}
-			out = fmt.Appendf(out, `,"%s":[%s]`, [...]string{"before", "after"}[i], bytes.Join(lines, []byte(",")))
-		}
-	}
-	return append(out, '}')
 }
 
 func (o *searchOptions) showFiles(ctx context.Context, res *index.Result) error {

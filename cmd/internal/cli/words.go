@@ -31,7 +31,7 @@ func some[N int | int64](n N, one, many string) []string {
 	return []string{display.Count(n, one, many)}
 }
 
-func shortID(commit string) string { return fmt.Sprintf("%.12s", commit) }
+func shortID(commit string) string { return display.ShortID(commit) }
 
 func named(ids []int64) string {
 	out := make([]string, len(ids))

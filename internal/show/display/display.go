@@ -105,6 +105,9 @@ func Width(s string) int {
 	return n
 }
 
+// ShortID is the beginning of a commit's id.
+func ShortID(commit string) string { return fmt.Sprintf("%.12s", commit) }
+
 // Quoted is a name in a sentence.
 func Quoted(name string) string { return Truncate(strconv.Quote(name), 80) }
 

@@ -1,4 +1,4 @@
-package cli
+package rows
 
 import (
 	"cmp"
@@ -60,37 +60,38 @@ func bump(m map[string]*tally, key string) *tally {
 	return m[key]
 }
 
-func (a *App) showDiffStat(ctx context.Context, from, to *repo.Revision) error {
-	s := diffStat{From: from.Name(), To: to.Name(), Kinds: map[string]*tally{}, Tools: map[string]*tally{}}
+// Stat shows in numbers what two revisions do not share.
+func Stat(ctx context.Context, s *stdio.Streams, from, to *repo.Revision) error {
+	n := diffStat{From: from.Name(), To: to.Name(), Kinds: map[string]*tally{}, Tools: map[string]*tally{}}
 	err := query.Compare(ctx, from, to, func(c query.Change) error {
-		s.count(c)
+		n.count(c)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.Emit(s)
+	if s.JSON {
+		return s.Emit(n)
 	}
-	if s.Entries == (tally{}) {
-		a.Tell("no entry differs")
+	if n.Entries == (tally{}) {
+		s.Tell("no entry differs")
 		return nil
 	}
-	a.Page()
-	a.tallies("KIND", s.Kinds, "entries", s.Entries)
-	if len(s.Tools) > 0 {
-		a.Printf("\n")
-		a.tallies("TOOL", s.Tools, "", tally{})
+	s.Page()
+	tallies(s, "KIND", n.Kinds, "entries", n.Entries)
+	if len(n.Tools) > 0 {
+		s.Printf("\n")
+		tallies(s, "TOOL", n.Tools, "", tally{})
 	}
-	if s.Runs != (tally{}) {
-		a.Printf("\n")
-		a.tallies("RUNS", map[string]*tally{"runs": &s.Runs, "tokens": &s.Tokens}, "", tally{})
+	if n.Runs != (tally{}) {
+		s.Printf("\n")
+		tallies(s, "RUNS", map[string]*tally{"runs": &n.Runs, "tokens": &n.Tokens}, "", tally{})
 	}
 	return nil
 }
 
 // tallies shows counts as a table, the highest first, and their sum below them.
-func (a *App) tallies(head string, m map[string]*tally, name string, sum tally) {
+func tallies(s *stdio.Streams, head string, m map[string]*tally, name string, sum tally) {
 	table := stdio.NewTable(head, ">ADDED", ">REMOVED", ">EDITED")
 	number := func(n int64) string {
 		if n == 0 {
@@ -108,5 +109,5 @@ func (a *App) tallies(head string, m map[string]*tally, name string, sum tally) 
 	if name != "" {
 		add(name, sum)
 	}
-	table.Write(&a.Streams)
+	table.Write(s)
 }

@@ -1,0 +1,113 @@
+package rows
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/show/display"
+	"tape/internal/show/plain"
+	"tape/internal/store/query"
+	"tape/internal/text/entrydiff"
+	"tape/internal/text/jsonl"
+)
+
+// Changes shows changes, to people with a header for each phase, and below it the entries
+// with a sign before them; of an edited one, the lines that changed.
+type Changes struct {
+	*stdio.Streams
+	From, To string // headings
+	begun    bool
+	phase    string // whose header was shown last
+}
+
+// inverse is for what was changed within a line.
+const inverse = ";7"
+
+// Show shows a change.
+func (v *Changes) Show(c query.Change) error {
+	if v.JSON {
+		return v.WriteLine(changeJSON(c))
+	}
+	if !v.begun {
+		v.begun = true
+		v.Page()
+		v.Printf("%s\n%s\n", v.Style(stdio.Bold, "--- "+v.Fit(display.Line(v.From), nameCells)), v.Style(stdio.Bold, "+++ "+v.Fit(display.Line(v.To), nameCells)))
+	}
+	if phase := phaseHead(v.Streams, c.Entry); phase != v.phase {
+		v.phase = phase
+		v.Printf("\n%s\n", phase)
+	}
+	sign := map[string]struct{ sign, colour string }{query.ChangeAdded: {"+", stdio.Green}, query.ChangeRemoved: {"-", stdio.Red},
+		query.ChangeEdited: {"~", stdio.Yellow}}[c.Kind]
+	columns := columns(v.Streams, c.Entry)
+	if c.Kind != query.ChangeEdited {
+		return showText(v.Streams, columns+" ", sign.sign, sign.colour, plain.Short(c.Entry))
+	}
+	v.Line(strings.TrimRight(v.Style(sign.colour, sign.sign)+" "+columns, " "))
+	for _, p := range c.Parts() {
+		v.Line("    " + v.Style(stdio.Bold, display.Truncate(display.Line(PartName(p)), 200)))
+		for _, l := range display.PartLines(p) {
+			v.changed(l.Shorten(LineCells))
+		}
+	}
+	return v.Written()
+}
+
+func (v *Changes) changed(l display.TextLine) {
+	colour := map[byte]string{'+': stdio.Green, '-': stdio.Red}[l.Sign]
+	indent := "    " + v.Style(colour, string(l.Sign)) + " "
+	cells := 0
+	if w := v.Width(); w > 0 {
+		cells = max(20, w-len("    + "))
+	}
+	for at, part := range display.Wrapped(l.Text, cells) {
+		if colour != "" {
+			part = v.Marked(part, at, l.Marks, colour, colour+inverse)
+		}
+		v.Line(strings.TrimRight(indent+part, " "))
+	}
+}
+
+func changeJSON(c query.Change) []byte {
+	out := append(jsonl.AppendString([]byte(`{"change":`), c.Kind), `,"id":`...)
+	out = strconv.AppendInt(out, c.Entry.ID, 10)
+	out = append(append(out, `,"entry":`...), c.Entry.JSON()...)
+	if c.Kind == query.ChangeEdited {
+		out = append(append(out, `,"old":`...), c.Old.JSON()...)
+		out = append(append(out, `,"parts":`...), stdio.Marshal(stdio.Objects(c.Parts(), describePart))...)
+	}
+	return append(out, '}')
+}
+
+// describePart is a value that differs; null where it is absent.
+func describePart(p entrydiff.Part) stdio.Object {
+	out := stdio.Object{{"path", p.Path}, {"old", nil}, {"new", nil}}
+	if p.HasOld {
+		out[1][1] = p.Old
+	}
+	if p.HasNew {
+		out[2][1] = p.New
+	}
+	return out
+}
+
+// ChangeLines says in a few lines what happened to an entry; is is nil for one that is gone.
+func ChangeLines(id int64, was, is []byte) []string {
+	if is == nil {
+		return []string{fmt.Sprintf("  @%d removed", id)}
+	}
+	const cells = 60
+	out := []string{fmt.Sprintf("  @%d edited", id)}
+	for _, p := range entrydiff.Entry(was, is) {
+		value := func(text string, has bool) string {
+			if !has {
+				return "nothing"
+			}
+			return strconv.Quote(display.Shorten(text, cells))
+		}
+		out = append(out, "    "+PartName(p)+": "+value(p.Old, p.HasOld)+" became "+value(p.New, p.HasNew))
+	}
+	return out
+}

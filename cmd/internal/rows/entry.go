@@ -1,0 +1,108 @@
+// Package rows shows entries, hits and changes in rows: for people, or as JSON.
+package rows
+
+import (
+	"fmt"
+	"strings"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/show/console"
+	"tape/internal/show/display"
+	"tape/internal/show/plain"
+	"tape/repo"
+)
+
+// How much is shown of a line.
+const (
+	TitleCells = 24   // of a tape's title before an entry
+	LineCells  = 1000 // without a screen to wrap it on
+	nameCells  = 100  // of a name in a heading
+)
+
+// Columns, in cells.
+const (
+	idCells   = 6
+	dateCells = 16
+	kindCells = 17
+
+	columnCells = idCells + dateCells + kindCells + 3
+	narrowCells = 8 // in their place, where the text goes below them
+)
+
+// Ink colours a conversation.
+func Ink(s *stdio.Streams) func(console.Ink, string) string {
+	return func(ink console.Ink, text string) string {
+		return s.Style([...]string{console.InkQuiet: stdio.Dim, console.InkHeading: stdio.Bold + ";" + stdio.Yellow, console.InkUser: stdio.Bold + ";" + stdio.Green,
+			console.InkAssistant: stdio.Bold + ";" + stdio.Cyan, console.InkOther: stdio.Bold + ";" + stdio.Purple, console.InkTool: stdio.Blue, console.InkBad: stdio.Red, console.InkPlain: ""}[ink], text)
+	}
+}
+
+func phaseHead(s *stdio.Streams, e repo.Entry) string {
+	return s.Style(stdio.Bold+";"+stdio.Yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, s.Fit(display.Line(e.Anchor), nameCells)))
+}
+
+// columns are what stands before the text of an entry.
+func columns(s *stdio.Streams, e repo.Entry) string {
+	kind, colour := Label(e)
+	return display.Pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + s.Style(stdio.Dim, display.Pad(s.Fit(display.Ago(s.Now(), e.Date, display.Minute), dateCells), dateCells)) + " " +
+		s.Style(colour, display.Pad(s.Fit(display.Line(kind), kindCells), kindCells))
+}
+
+// showText shows the text of an entry behind its columns. A sign, if there is one, stands
+// before each line, so that none of them looks like something else.
+func showText(s *stdio.Streams, columns, sign, colour string, lines []string) error {
+	lead, leadCells := "", 0
+	if sign != "" {
+		lead, leadCells = s.Style(colour, sign)+" ", len(sign+" ")
+	}
+	head, indent, cells := lead+columns, lead+display.Pad("", columnCells), 0
+	if w := s.Width(); w > 0 {
+		used := leadCells + columnCells
+		if w < used+36 {
+			used, indent = leadCells+narrowCells, lead+display.Pad("", narrowCells)
+			head = strings.TrimRight(head, " ") + "\n" + indent
+		}
+		cells = max(20, w-used)
+	}
+	for i, line := range lines {
+		if cells == 0 {
+			line = display.Truncate(line, LineCells)
+		}
+		for j, part := range display.Wrap(strings.ReplaceAll(line, "\t", "    "), cells) {
+			switch {
+			case i == 0 && j == 0:
+				part = head + part
+			case part == "":
+				part = strings.TrimRight(lead, " ")
+			default:
+				part = indent + part
+			}
+			s.Line(part)
+		}
+	}
+	return s.Written()
+}
+
+// Brief shows an entry on one line, behind the title of its tape if that is to be seen.
+func Brief(s *stdio.Streams, of string, e repo.Entry) {
+	kind, colour := Label(e)
+	id, body := fmt.Sprintf("@%d", e.ID), plain.Whole(e)
+	kind = s.Fit(display.Line(kind), kindCells)
+	if w := s.Width(); w > 0 {
+		body = plain.Short(e)
+	}
+	text := strings.Join(strings.Fields(strings.Join(body, " ")), " ")
+	text = s.Fit(text, max(20, s.Width()-len(id)-display.Width(of+kind)-2))
+	s.Line(s.Style(stdio.Dim, of) + s.Style(stdio.Yellow, id) + " " + s.Style(colour, kind) + " " + text)
+}
+
+// Label is the kind of an entry as it is shown, and its colour.
+func Label(e repo.Entry) (text, colour string) {
+	colour, known := map[string]string{repo.KindMessage: "", repo.KindMessage + "/user": stdio.Green, repo.KindMessage + "/assistant": stdio.Cyan,
+		repo.KindToolCall: stdio.Blue, repo.KindToolResult: stdio.Blue, repo.KindAnchor: stdio.Yellow, repo.KindError: stdio.Red,
+		repo.KindSystem: stdio.Purple}[plain.Kind(e)]
+	if !known && e.Kind != repo.KindMessage {
+		colour = stdio.Dim
+	}
+	return plain.Kind(e), colour
+}

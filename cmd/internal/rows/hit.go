@@ -1,0 +1,81 @@
+package rows
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tape/cmd/internal/stdio"
+	"tape/index"
+	"tape/internal/show/display"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// Hit shows a hit; tape and title name its tape where it is one of several.
+func Hit(s *stdio.Streams, h index.Hit, tape, title string) {
+	for _, e := range h.Before {
+		Brief(s, "", e)
+	}
+	kind, colour := Label(h.Entry)
+	id := fmt.Sprintf("@%d", h.ID)
+	if tape != "" {
+		id = s.Fit(display.Line(tape), stdio.MaxCell) + " " + id
+	}
+	kind = s.Fit(display.Line(kind), kindCells)
+	rest := display.Ago(s.Now(), h.Date, display.Minute) + "  " + s.Fit(display.Line(h.Anchor), stdio.MaxCell)
+	if h.Similar > 0 {
+		rest += fmt.Sprintf("  and %d like it", h.Similar)
+	}
+	if title != "" {
+		left := s.Width() - display.Width(id+kind+rest) - 3*len("  ")
+		title = display.Truncate(display.Line(title), max(TitleCells/2, left)) + "  "
+	}
+	head := s.Style(stdio.Bold+";"+stdio.Yellow, id) + "  " + title + s.Style(colour, kind) + "  " + s.Style(stdio.Dim, rest)
+	s.Line(head)
+	showSnippet(s, h)
+	for _, e := range h.After {
+		Brief(s, "", e)
+	}
+}
+
+func showSnippet(s *stdio.Streams, h index.Hit) {
+	var text strings.Builder
+	var marks [][2]int // where in text it is
+	end := 0
+	for _, span := range h.Spans {
+		text.WriteString(display.Line(h.Snippet[end:span[0]]))
+		from := text.Len()
+		text.WriteString(display.Line(h.Snippet[span[0]:span[1]]))
+		marks = append(marks, [2]int{from, text.Len()})
+		end = span[1]
+	}
+	text.WriteString(display.Line(h.Snippet[end:]))
+	for at, line := range display.Wrapped(text.String(), max(0, s.Width()-2)) {
+		s.Line("  " + s.Marked(line, at, marks, "", stdio.Bold+";"+stdio.Red))
+	}
+}
+
+// HitJSON is a hit as JSON.
+func HitJSON(h index.Hit, instead string) []byte {
+	out := h.JSON()
+	out = fmt.Appendf(out[:len(out)-1], `,"score":%s,"snippet":`, strconv.FormatFloat(h.Score, 'f', -1, 64))
+	out = append(append(jsonl.AppendString(out, h.Snippet), `,"matches":`...), stdio.Marshal(append([][2]int{}, h.Spans...))...)
+	if h.Similar > 0 {
+		out = fmt.Appendf(out, `,"similar":%d`, h.Similar)
+	}
+	if instead != "" {
+		out = jsonl.AppendString(append(out, `,"instead":`...), instead)
+	}
+	for i, list := range [][]repo.Entry{h.Before, h.After} {
+		if len(list) > 0 {
+			lines := make([][]byte, len(list))
+			for j, e := range list {
+				lines[j] = e.JSON()
+			}
+			out = fmt.Appendf(out, `,"%s":[%s]`, [...]string{"before", "after"}[i], bytes.Join(lines, []byte(",")))
+		}
+	}
+	return append(out, '}')
+}
