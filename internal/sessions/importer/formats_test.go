@@ -1,8 +1,11 @@
 package importer
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"tape/internal/sessions/importer/record"
 )
 
 func TestDetect(t *testing.T) {
@@ -35,6 +38,29 @@ func TestDetect(t *testing.T) {
 	} {
 		if got, _ := imp.Detect("-", []byte(head)); got != format {
 			t.Errorf("%q taken for %q, want %q", head, got, format)
+		}
+	}
+}
+
+// TestFormatsAreWhole: what others rely on is there in each format.
+func TestFormatsAreWhole(t *testing.T) {
+	names := All().Names()
+	for i, f := range All() {
+		if f.Name == "" || f.Read == nil || f.Describe == nil || f.Record == nil || slices.Index(names, f.Name) != i || f.Name == Auto {
+			t.Errorf("%q cannot be told from others, or not be read", f.Name)
+		}
+		if f.Files.Folders != nil && (f.Files.Directory == nil) == (f.Files.MadeIn == nil) {
+			t.Errorf("%s does not say, in one way, where its files were made", f.Name)
+		}
+		if a := f.Agent; a != nil {
+			if a.Title == "" || a.Folder == nil || a.Hooks == "" || a.MCP == nil || (a.Review == nil) != (a.ReviewHint == "") {
+				t.Errorf("%s lacks something of its settings", f.Name)
+			}
+			for _, is := range []record.Moment{record.TurnEnd, record.End} {
+				if !slices.ContainsFunc(f.Events, func(e record.HookEvent) bool { return e.Is == is }) {
+					t.Errorf("%s has no event for moment %d", f.Name, is)
+				}
+			}
 		}
 	}
 }

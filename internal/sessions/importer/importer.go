@@ -13,6 +13,7 @@ import (
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
+	"tape/repo"
 )
 
 // Read yields the items of a source in the order of the tape. Records that seen knows
@@ -66,4 +67,19 @@ func Describe(ctx context.Context, f *record.Format, src record.Source) (record.
 // [record.Item.Keys] was when it was imported. There are none where the format has a Keys of its own.
 func Keys(meta []byte) []string {
 	return jsonl.Strings(jsonl.Get(meta, "source", "ids"))
+}
+
+// keysOf returns a function that gives the keys of each entry of a tape, called in their order.
+func keysOf(f *record.Format) func(repo.Entry) ([]string, error) {
+	if f.Keys == nil {
+		return func(e repo.Entry) ([]string, error) { return Keys(e.Meta), nil }
+	}
+	next := f.Keys()
+	return func(e repo.Entry) ([]string, error) {
+		d, err := jsonl.ParseDraft(e.Raw)
+		if err != nil {
+			return nil, err
+		}
+		return append(Keys(e.Meta), next(d)), nil
+	}
 }

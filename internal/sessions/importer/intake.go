@@ -113,24 +113,18 @@ func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 }
 
 func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
-	var keyOf func(jsonl.Draft) string
-	if in.format.Keys != nil {
-		keyOf = in.format.Keys()
-	}
+	keys := keysOf(in.format)
 	for e, err := range tape.Entries(ctx, repo.Query{}) {
 		if err != nil {
 			return err
 		}
 		in.entries++
-		for _, key := range Keys(e.Meta) {
-			in.have[keyHash(key)] = in.entries
+		has, err := keys(e)
+		if err != nil {
+			return err
 		}
-		if keyOf != nil {
-			d, err := jsonl.ParseDraft(e.Raw)
-			if err != nil {
-				return err
-			}
-			in.have[keyHash(keyOf(d))] = in.entries
+		for _, key := range has {
+			in.have[keyHash(key)] = in.entries
 		}
 	}
 	return nil
@@ -346,7 +340,7 @@ func (in *intake) openingState(ctx context.Context) json.RawMessage {
 		o.Str("owner", "human")
 	}
 	o.All(in.info.State)
-	if in.info.First != "" {
+	if in.info.First != "" && in.format.HasFirst != nil {
 		if parent := forkedFrom(ctx, in.format, in.res.File, in.info.First); parent != "" {
 			o.Str("forked_from", parent)
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"tape/internal/sessions/importer/record"
-	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -52,19 +51,18 @@ func firstKey(ctx context.Context, f *record.Format, src record.Source) (key str
 	return key, err
 }
 
-// beginsWith reports whether a tape of a format's unchanged entries begins with the entry of a key,
-// perhaps behind an anchor of its own.
+// beginsWith reports whether a tape begins with the entry of a key, perhaps behind an anchor of its own.
 func beginsWith(ctx context.Context, f *record.Format, tape *repo.Tape, key string) (bool, error) {
-	keyOf := f.Keys()
+	keys := keysOf(f)
 	for e, err := range tape.Entries(ctx, repo.Query{Limit: repo.N(2)}) {
 		if err != nil {
 			return false, err
 		}
-		d, err := jsonl.ParseDraft(e.Raw)
+		has, err := keys(e)
 		if err != nil {
 			return false, err
 		}
-		if key == "" || keyOf(d) == key || slices.Contains(Keys(e.Meta), key) {
+		if key == "" || slices.Contains(has, key) {
 			return true, nil
 		}
 	}

@@ -1,6 +1,8 @@
 package opencode
 
 import (
+	"cmp"
+
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -110,10 +112,7 @@ func (m *message) putTools() {
 		keys[i] = m.key(jsonl.GetString(part, "id"))
 		state := jsonl.Get(part, "state")
 		input := record.Compact(record.Or(jsonl.Get(state, "input"), "{}"))
-		date := m.date
-		if d := record.Date(jsonl.Get(state, "time", "start")); d != "" {
-			date = d
-		}
+		date := cmp.Or(record.Date(jsonl.Get(state, "time", "start")), m.date)
 		m.Call(record.NewCall(jsonl.GetString(part, "callID"), jsonl.GetString(part, "tool"), input, keys[i], date))
 	}
 	for i, part := range tools {

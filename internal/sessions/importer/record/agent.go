@@ -10,8 +10,9 @@ type HookEvent struct {
 // Moment is what an event means for recording.
 type Moment int
 
+// The moments. Meanwhile is any other: something new may be in the transcript.
 const (
-	Meanwhile Moment = iota // something new may be in the transcript
+	Meanwhile Moment = iota
 	Start
 	TurnEnd // the model says no more until somebody asks
 	End
@@ -82,6 +83,7 @@ type Hook struct {
 // Trust is whether a person has approved of our hooks; "" where nobody has to.
 type Trust string
 
+// The states of trust.
 const (
 	Reviewed    Trust = "reviewed"
 	NotReviewed Trust = "not reviewed"

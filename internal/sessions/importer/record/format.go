@@ -55,6 +55,7 @@ type Files struct {
 // Likeness says how much something looks like a format.
 type Likeness int
 
+// The likenesses, from none on.
 const (
 	Unlike Likeness = iota
 	Barely
