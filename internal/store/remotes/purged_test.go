@@ -38,10 +38,10 @@ func TestPullPurged(t *testing.T) {
 	if !errors.As(err, &stopped) || len(stopped.Findings) != 1 {
 		t.Fatalf("the push says %v", err)
 	}
-	print := stopped.Findings[0].Fingerprint
+	fingerprint := stopped.Findings[0].Fingerprint
 	gone := storetest.Fork(t, m, "gone", "")
-	storetest.Push(t, ada, &repo.PushOptions{Forks: true, Allow: []string{print}})
-	storetest.Must(t, storetest.Inner(ada).DisallowSecret(print))
+	storetest.Push(t, ada, &repo.PushOptions{Forks: true, Allow: []string{fingerprint}})
+	storetest.Must(t, storetest.Inner(ada).DisallowSecret(fingerprint))
 	storetest.Must(t, gone.Discard(ctx))
 	stamp := "refs/tape/archive/main/20261120T093000Z"
 	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "origin", "tape/main:"+stamp)
