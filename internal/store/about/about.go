@@ -11,41 +11,41 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Tape is what some entries of a tape say about it. The zero value knows nothing. It can be
-// saved as JSON, and goes on from there.
+// Tape is what the entries of a tape say about it, as far as they were added. It can be saved as
+// JSON and continued from there. The zero value is that of a tape without entries.
 type Tape struct {
-	Name         string    `json:"-"`               // the tape's
-	Title        string    `json:"title,omitempty"` // that was given last, or what was asked first
-	Agent        string    `json:"agent,omitempty"` // that was recorded, such as claude-code
+	Name         string    `json:"-"`               // of the tape
+	Title        string    `json:"title,omitempty"` // the last one given, or else the first question
+	Agent        string    `json:"agent,omitempty"` // the recorded program, such as claude-code
 	AgentVersion string    `json:"agent_version,omitempty"`
-	Model        string    `json:"model,omitempty"`   // that was used last
+	Model        string    `json:"model,omitempty"`   // the last one used
 	Project      string    `json:"project,omitempty"` // the directory in which the session began
-	Branch       string    `json:"branch,omitempty"`  // of git, in that directory
+	Branch       string    `json:"branch,omitempty"`  // the git branch of that directory
 	Started      time.Time `json:"started,omitzero"`
 	Updated      time.Time `json:"updated,omitzero"`
 	Entries      int64     `json:"entries"`
 	Messages     int       `json:"messages"`
 	ToolCalls    int       `json:"tool_calls"`
-	Tokens       int64     `json:"tokens"` // of all runs, what was read again included
+	Tokens       int64     `json:"tokens"` // of all runs, cached input included
 	Anchors      int       `json:"anchors"`
 	LastAnchor   string    `json:"last_anchor,omitempty"`
-	Authors      []string  `json:"authors,omitempty"` // as in meta.author
+	Authors      []string  `json:"authors,omitempty"` // from meta.author
 
-	Asked string `json:"asked,omitempty"` // what was asked first, where another title was given
+	Asked string `json:"asked,omitempty"` // the first question
 	Given bool   `json:"given,omitempty"` // somebody gave the title
 }
 
-// TitleEvent is the name of the event that gives a tape its title: data.title. An empty one
-// takes it back.
+// TitleEvent is the name of the event that gives a tape its title, data.title. An empty title
+// goes back to the first question.
 const TitleEvent = "tape.title"
 
-// What a tape remembers is bounded: lists read it of all tapes.
+// Lists keep a Tape for every tape, so its size is bounded.
 const (
 	maxAuthors  = 20
-	longestFact = 4 << 10 // bytes, as a path may have
+	longestFact = 4 << 10 // bytes: the longest path
 )
 
-// fact is a text, "" if it is too long to be what it stands for.
+// fact returns a text, or "" if it is too long to be a name or a path.
 func fact(s string) string {
 	if len(s) > longestFact {
 		return ""
@@ -53,13 +53,13 @@ func fact(s string) string {
 	return s
 }
 
-// ProjectName is the last part of the project's directory, "" if that is not known.
+// ProjectName is the last part of the project's directory, "" if the directory is unknown.
 func (t Tape) ProjectName() string {
 	dir := strings.TrimRight(strings.ReplaceAll(t.Project, `\`, "/"), "/")
 	return dir[strings.LastIndexByte(dir, '/')+1:]
 }
 
-// Add takes one more entry into account. Entries come in the order of their ids.
+// Add takes the next entry into account. Entries must come in the order of their ids.
 func (t *Tape) Add(e layout.Entry) {
 	t.Name, t.Entries = e.Tape, e.ID
 	if t.Agent == "" && len(e.Meta) > len("{}") {
@@ -85,7 +85,7 @@ func (t *Tape) Add(e layout.Entry) {
 		}
 	case layout.KindEvent:
 		if t.event(e, name(e.Payload)) {
-			return // to give a title is no activity
+			return // a new title does not count as activity
 		}
 	}
 	t.date(e)
@@ -110,8 +110,8 @@ func (t *Tape) wrote(author string) {
 	}
 }
 
-// name is the name of an event. It is mostly the first member, and what may be long is
-// behind it.
+// name is the name of an event. It stops there, because name is usually the first member and the
+// data after it may be long.
 func name(payload []byte) string {
 	for key, v := range jsonl.Fields(payload) {
 		if key == "name" {
@@ -122,11 +122,11 @@ func name(payload []byte) string {
 	return ""
 }
 
-// event reports whether the event gives a title.
+// event takes an event into account, and reports whether it only gives a title.
 func (t *Tape) event(e layout.Entry, name string) bool {
 	switch name {
 	case TitleEvent:
-		// The title of a fork that was merged is not the tape's.
+		// A title that came with a merged fork is the fork's.
 		if jsonl.Get(e.Meta, "origin", "fork") == nil {
 			title := squeeze(jsonl.GetString(e.Payload, "data", "title"))
 			t.Title, t.Given = cmp.Or(title, t.Asked), title != ""
@@ -143,20 +143,20 @@ func (t *Tape) event(e layout.Entry, name string) bool {
 		if !hidden(e) {
 			t.session(jsonl.Get(e.Payload, "data"))
 		}
-	case "loop.step": // of the built-in agent, and of whoever follows the same convention
+	case "loop.step": // the built-in agent, and others that follow its convention
 		if t.Agent == "" && jsonl.Get(e.Meta, "message_id") != nil {
 			t.Agent = "tape"
 		}
 	case "loop.step.start", "loop.step.finish", "loop.result":
-		t.Agent = cmp.Or(t.Agent, "bub") // whose entries come as they are, without a source
+		t.Agent = cmp.Or(t.Agent, "bub") // its entries are stored without meta.source
 	}
 	return false
 }
 
-// hidden reports whether an entry is not of the conversation: a subagent's, or abandoned.
+// hidden reports whether an entry is outside the conversation: a subagent's, or abandoned.
 func hidden(e layout.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
-// session takes what the programs tell of a session, by the names that they have for it.
+// session reads facts about a session, under the names that the various programs give them.
 func (t *Tape) session(facts []byte) {
 	for key, v := range jsonl.Fields(facts) {
 		if key == "git" {

@@ -10,13 +10,13 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// How long a title is, in characters. A paragraph of a few words alone is not enough of one.
+// How long a title is, in characters, and up to which length a first paragraph needs the next one.
 const (
-	longestTitle = 100
-	shortTitle   = 16
+	longestTitle   = 100
+	shortParagraph = 16
 )
 
-// ask makes a title of a message that a person wrote.
+// ask takes the title from a message that a person wrote.
 func (t *Tape) ask(e layout.Entry) {
 	if hidden(e) {
 		return
@@ -26,8 +26,8 @@ func (t *Tape) ask(e layout.Entry) {
 	}
 }
 
-// Prompt is what a person asked in an entry, on one line and cut as a title is; "" if the entry
-// is not a person's message.
+// Prompt returns what a person asked in an entry, as a title: one line, cut to length. It is "" if
+// the entry is not a person's message.
 func Prompt(e layout.Entry) (title string) {
 	if e.Role() != "user" || string(jsonl.Get(e.Meta, "source", "extra", "isMeta")) == "true" {
 		return ""
@@ -47,9 +47,9 @@ func Prompt(e layout.Entry) (title string) {
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// injected is the name of the tag that a text begins with, where it is a program's. They put
-// texts of their own where a person's stand. Most are in tags, with a hyphen or an underscore
-// in their names; those of HTML have none.
+// injected returns the name of the tag that a text begins with, if a program put the text there;
+// else "". Programs write texts of their own into the user's messages, mostly in tags with a
+// hyphen or underscore in their names, which HTML's tags do not have.
 func injected(text string) string {
 	name, ok := strings.CutPrefix(text, "<")
 	end := strings.IndexAny(name, " >")
@@ -64,7 +64,7 @@ func injected(text string) string {
 	return name
 }
 
-// slash reports whether a text is a command to the program: /review the branch.
+// slash reports whether a text is a command for the program, such as /review the branch.
 func slash(text string) bool {
 	word, ok := strings.CutPrefix(text, "/")
 	if end := strings.IndexFunc(word, unicode.IsSpace); end >= 0 {
@@ -74,19 +74,19 @@ func slash(text string) bool {
 	return ok && rest != word && strings.Trim(rest, letters+"0123456789_:-") == ""
 }
 
-// noise is what texts begin with that programs write in the place of a person.
-var noise = []string{
+// programTexts are the beginnings of texts that programs write in the user's name.
+var programTexts = []string{
 	"[Request interrupted", "Caveat: The messages below", "This session is being continued from a previous conversation",
 	"# AGENTS.md instructions", "Base directory for this skill:",
 }
 
-// request is the heading behind which an editor puts what was asked, after what is open.
+// request is the heading that an editor puts between the list of open files and the question.
 const request = "## My request for Codex:"
 
-// ByPerson reports whether a text that stands where a person's does is one, and not a program's.
+// ByPerson reports whether a user's message was written by a person, and not by a program.
 func ByPerson(text string) bool { return asked(text) != "" }
 
-// asked returns what a person asked in a text, as a title; "" if nothing.
+// asked returns what a person asked in a text, as a title; "" if a program wrote all of it.
 func asked(text string) string {
 	if _, after, ok := strings.Cut(text, request); ok {
 		text = after
@@ -103,7 +103,7 @@ func asked(text string) string {
 		}
 		text = after
 	}
-	for _, start := range noise {
+	for _, start := range programTexts {
 		if strings.HasPrefix(text, start) {
 			return ""
 		}
@@ -114,13 +114,13 @@ func asked(text string) string {
 	return squeeze(text)
 }
 
-// squeeze brings the beginning of a text on one line, cut behind a word.
+// squeeze puts the beginning of a text on one line, cut at the end of a word.
 func squeeze(text string) string {
 	const enough = (longestTitle + 1) * utf8.UTFMax
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if b.Len() > enough || line == "" && b.Len() > shortTitle {
+		if b.Len() > enough || line == "" && b.Len() > shortParagraph {
 			break
 		}
 		for _, word := range strings.Fields(line[:min(len(line), 4*enough)]) {

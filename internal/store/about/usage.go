@@ -8,13 +8,13 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Usage is what the last run event says about tokens. Nil means that it does not say.
+// Usage is what a run event says about tokens; nil where it says nothing.
 type Usage struct {
 	TotalTokens  *int64
 	CacheHitRate *float64 // share of the input that came from the cache, 0 to 1
 }
 
-// UsageOf is what a run event says about tokens; false for any other entry.
+// UsageOf returns what a run event says about tokens; false for any other entry.
 func UsageOf(e layout.Entry) (Usage, bool) {
 	usage := jsonl.Get(e.Payload, "data", "usage")
 	if e.Kind != layout.KindEvent || jsonl.GetString(e.Payload, "name") != "run" || !jsonl.IsObject(usage) {
@@ -23,8 +23,8 @@ func UsageOf(e layout.Entry) (Usage, bool) {
 	return readUsage(usage), true
 }
 
-// readUsage understands the usage objects of the common providers. Where the input
-// count leaves the cached tokens out (Anthropic), they are added.
+// readUsage understands the usage objects of the common providers. Anthropic's input count leaves
+// cached tokens out, so they are added.
 func readUsage(usage json.RawMessage) Usage {
 	number := func(path ...string) (int64, bool) {
 		n, err := strconv.ParseFloat(string(jsonl.Get(usage, path...)), 64)

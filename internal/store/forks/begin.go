@@ -15,8 +15,8 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Begin makes a fork that begins behind an anchor (its name, its phase's number or
-// folder, its tag, or Latest) or behind an entry (@17). "" means at the tape's end.
+// Begin makes a fork of the tape that begins after an anchor (its name, its phase's number or
+// folder, its tag, or Latest) or after an entry (@17). "" is the tape's end.
 func Begin(ctx context.Context, t *workspace.Tape, name, at string) (*workspace.Tape, error) {
 	f, err := forkNamed(t, name)
 	if err != nil {
@@ -24,7 +24,7 @@ func Begin(ctx context.Context, t *workspace.Tape, name, at string) (*workspace.
 	}
 	_, _, err = t.Worktree()
 	if errors.Is(err, gitstore.ErrNotFound) {
-		// Nothing but commits: there is nothing to lock, or to write down before.
+		// Only commits: there is nothing to lock, and nothing uncommitted.
 		err = forkFrom(ctx, t, f, at, nil)
 	} else {
 		err = writer.Locked(ctx, t, func(w *writer.Writer) error { return forkFrom(ctx, t, f, at, w) })
@@ -38,7 +38,7 @@ func Begin(ctx context.Context, t *workspace.Tape, name, at string) (*workspace.
 	return f, nil
 }
 
-// forkNamed checks a fork's name, and returns the handle of what may be made.
+// forkNamed checks the name of a new fork and returns its handle.
 func forkNamed(t *workspace.Tape, name string) (*workspace.Tape, error) {
 	if err := layout.CheckNewName("a fork", name); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func forkNamed(t *workspace.Tape, name string) (*workspace.Tape, error) {
 		return nil, layout.Conflict("choose another name", "there is a tape with the name of this fork: %q", f.Name())
 	}
 	if _, err := f.Head(); err == nil {
-		return nil, taken(f)
+		return nil, alreadyOpen(f)
 	}
 	orphans, err := t.Store().Git().Refs(layout.ForkPrefix + f.Slug() + "/")
 	if err == nil && len(orphans) > 0 {
@@ -64,7 +64,7 @@ func forkNamed(t *workspace.Tape, name string) (*workspace.Tape, error) {
 	return f, err
 }
 
-func taken(t *workspace.Tape) error {
+func alreadyOpen(t *workspace.Tape) error {
 	return layout.Conflict("", "there is a fork %q already", t.Name()).Try(layout.ShowFork, t.Name())
 }
 
@@ -93,7 +93,7 @@ func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at stri
 	})
 }
 
-// entryAt is the last entry that a fork begun there has of the tape; 0 for all.
+// entryAt returns the last entry of the tape that a fork begun there shares with it; 0 for all.
 func entryAt(ctx context.Context, t *workspace.Tape, at string) (int64, error) {
 	if at == "" {
 		return 0, nil
@@ -117,11 +117,11 @@ func entryAt(ctx context.Context, t *workspace.Tape, at string) (int64, error) {
 	return anchor.ID, err
 }
 
-// start makes the fork's first commit behind an entry of its parent, and its branch.
+// start makes the fork's first commit, after an entry of its parent, and its branch.
 func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head gitstore.Hash, id int64) error {
 	s := w.T.Store()
 	if !w.Head.IsZero() {
-		return taken(w.T)
+		return alreadyOpen(w.T)
 	}
 	batch := s.Git().NewBatch()
 	defer batch.Discard()
@@ -136,7 +136,7 @@ func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head g
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}
-	// What a fork of that name has left when it was closed would be taken for this one's.
+	// Old tags of a closed fork of the same name would count as this one's.
 	if err := tags.Prune(ctx, w.T, nil); err != nil {
 		return err
 	}
@@ -160,10 +160,10 @@ type startCommit struct {
 	format int    // of the tree
 }
 
-// commitAt finds the newest commit of a tape that has nothing behind an entry (0: the
-// newest of all), and makes the tree of it with the entries up to that one.
+// commitAt finds the newest commit of a tape that has no entry after the given one (0: the newest
+// commit), and makes its tree with the entries up to the given one.
 func commitAt(ctx context.Context, s *workspace.Store, batch *gitstore.Batch, parent *workspace.Tape, head gitstore.Hash, id int64) (startCommit, int64, error) {
-	at, newer := head, head // newer is the commit behind at, and has the entries that at lacks
+	at, newer := head, head // newer is the commit after at, with the entries that at lacks
 	last, err := snapshot.LastOf(s, at)
 	if id == 0 {
 		id = last
@@ -197,7 +197,7 @@ func commitAt(ctx context.Context, s *workspace.Store, batch *gitstore.Batch, pa
 	return out, id, err
 }
 
-// treeAt makes a commit's tree with the entries up to id that a newer commit has more.
+// treeAt makes the tree of a commit, plus the entries up to id from a newer one.
 func treeAt(s *workspace.Store, batch *gitstore.Batch, at, newer gitstore.Hash, last, id int64) (startCommit, error) {
 	out := startCommit{parent: at, last: last}
 	v, err := snapshot.AtCommit(s, at)

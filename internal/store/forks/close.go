@@ -17,9 +17,9 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Discard drops a fork with everything in it. Nothing is left of it but two lines in the
-// reflog of its parent's branch, by which git keeps its commits for a while. ErrConflict
-// if there are forks of it, or somebody has it checked out.
+// Discard deletes a fork with all its entries. All that remains is two lines in the reflog of its
+// parent's branch, by which git keeps the commits for a while. ErrConflict if the fork has forks,
+// or somebody has it checked out.
 func Discard(ctx context.Context, t *workspace.Tape) error {
 	if !t.IsFork() {
 		return layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.ResetInstead)
@@ -46,7 +46,7 @@ func Discard(ctx context.Context, t *workspace.Tape) error {
 	})
 }
 
-// CheckClosable refuses to take away a working tree that somebody else made.
+// CheckClosable refuses to remove a working tree that somebody else made.
 func CheckClosable(w *writer.Writer) error {
 	if w.Wt.Dir == "" {
 		return nil
@@ -60,21 +60,20 @@ func CheckClosable(w *writer.Writer) error {
 		"%q is checked out in %s, which would lose its branch", w.T.Name(), w.Wt.Dir)
 }
 
-// What the reflog of a tape says of its forks, and of forks of these, that were closed
-// without leaving anything in it.
+// Beginnings of reflog messages of a tape, about closed forks that left no entry in it.
 const (
 	discardMessage = "tape: discard "
 	NothingMessage = "tape: merge of nothing "
 )
 
-// Close takes away a fork's working tree, its branch and its tags. With a message its
-// commit is noted in the reflogs of what it is a fork of. Interrupted before the branch is
-// gone, it leaves a fork that can be closed again; behind that, tags for tape gc.
+// Close removes a fork's working tree, branch and tags. With a message, its last commit is noted in
+// the reflogs of its ancestors. If it is interrupted before the branch is gone, the fork can be
+// closed again; after that, only tags remain for tape gc.
 func Close(ctx context.Context, w *writer.Writer, message string) error {
 	t, s := w.T, w.T.Store()
 	ctx = context.WithoutCancel(ctx)
 	if message != "" {
-		if err := noteAbove(ctx, t, w.Head, message); err != nil {
+		if err := noteInAncestors(ctx, t, w.Head, message); err != nil {
 			return err
 		}
 	}
@@ -83,14 +82,14 @@ func Close(ctx context.Context, w *writer.Writer, message string) error {
 			return err
 		}
 	}
-	return takeAway(ctx, w, "tape: close")
+	return drop(ctx, w, "tape: close")
 }
 
-// takeAway removes the working tree, then the branch, then the tags.
-func takeAway(ctx context.Context, w *writer.Writer, message string) error {
+// drop removes the working tree, then the branch, then the tags.
+func drop(ctx context.Context, w *writer.Writer, message string) error {
 	t, s := w.T, w.T.Store()
 	if w.Wt.Dir != "" && !w.InMainTree() {
-		if err := keepForeign(w); err != nil {
+		if err := moveForeignFiles(w); err != nil {
 			return err
 		}
 	}
@@ -110,8 +109,8 @@ func takeAway(ctx context.Context, w *writer.Writer, message string) error {
 	return nil
 }
 
-// Above yields what a fork is of, what that is a fork of, and so on: those that are here.
-func Above(ctx context.Context, t *workspace.Tape) iter.Seq2[*workspace.Tape, error] {
+// Ancestors yields a fork's parent, the parent of that, and so on, as far as they exist here.
+func Ancestors(ctx context.Context, t *workspace.Tape) iter.Seq2[*workspace.Tape, error] {
 	return func(yield func(*workspace.Tape, error) bool) {
 		for name, ok := t.Parent(), true; ok; name, _, ok = layout.CutFork(name) {
 			up, err := t.Store().Tape(ctx, name)
@@ -122,18 +121,18 @@ func Above(ctx context.Context, t *workspace.Tape) iter.Seq2[*workspace.Tape, er
 	}
 }
 
-// noteAbove leaves the way to a fork's last commit in the reflog of its parent. If that is
-// a fork as well, its reflog goes when it is closed: what it is a fork of gets a note, too.
-func noteAbove(ctx context.Context, t *workspace.Tape, head gitstore.Hash, message string) error {
+// noteInAncestors records a fork's last commit in the reflog of its parent. The reflog of a parent
+// that is a fork itself goes when that is closed, so its parent gets a note, too.
+func noteInAncestors(ctx context.Context, t *workspace.Tape, head gitstore.Hash, message string) error {
 	_, who, err := t.Store().Git().Identity(t.Store().Now())
 	if err != nil {
 		return err
 	}
-	for up, err := range Above(ctx, t) {
+	for up, err := range Ancestors(ctx, t) {
 		if err != nil {
 			return err
 		}
-		// From what it holds, and back: nobody's handoff may come between. Its lock is not taken.
+		// To the commit and back, in one write without the lock: no handoff may come between the two.
 		err = t.Store().Git().LogRef(ctx, up.Ref(),
 			gitstore.ReflogEntry{New: head, Who: who, Message: message},
 			gitstore.ReflogEntry{Old: head, Who: who, Message: "tape: back to " + layout.OneLine(up.Name())})
@@ -144,11 +143,11 @@ func noteAbove(ctx context.Context, t *workspace.Tape, head gitstore.Hash, messa
 	return nil
 }
 
-// keepForeign moves a working tree away that holds files which are not the tape's.
-func keepForeign(w *writer.Writer) error {
-	known := map[string]bool{layout.GitDirName: true, layout.TapeFile: true, layout.AnchorsDir: true}
+// moveForeignFiles moves files that are not the tape's out of the working tree.
+func moveForeignFiles(w *writer.Writer) error {
+	ours := map[string]bool{layout.GitDirName: true, layout.TapeFile: true, layout.AnchorsDir: true}
 	if v, err := snapshot.AtCommit(w.T.Store(), w.Head); err == nil {
-		_, known[layout.ReadmeFile] = layout.FindEntry(v.Root, layout.ReadmeFile)
+		_, ours[layout.ReadmeFile] = layout.FindEntry(v.Root, layout.ReadmeFile)
 	}
 	names, err := workspace.DirNames(w.Wt.Dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -159,7 +158,7 @@ func keepForeign(w *writer.Writer) error {
 	}
 	d := w.T.Store().FS()
 	for _, name := range names {
-		if known[name] {
+		if ours[name] {
 			continue
 		}
 		dir := w.T.Store().PrivatePath(layout.TornDirName, w.T.Slug()+"~"+w.T.Store().Now().UTC().Format("20060102T150405.000000000Z"))
@@ -174,7 +173,7 @@ func keepForeign(w *writer.Writer) error {
 	return nil
 }
 
-// What has become of a fork.
+// States of a fork.
 const (
 	ForkOpen       = "open"
 	ForkMerged     = "merged"
@@ -190,7 +189,7 @@ type ForkInfo struct {
 	Branch  string // as git names it
 	Dir     string // its working tree; "" if it has none
 	Base    query.Base
-	Entries int64 // behind the base
+	Entries int64 // after the base
 	Commit  string
 	Updated string // date of the last entry or commit
 	Status  string // one of the Fork constants

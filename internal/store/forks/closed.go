@@ -14,8 +14,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// ClosedForks returns the forks that were merged into a tape, or were its and
-// discarded, the newest first; the latter for as long as git's reflog keeps them.
+// ClosedForks returns the forks that were merged into a tape and those of its own that were
+// discarded, the newest first. Discarded ones are found as long as git keeps its reflog.
 func ClosedForks(ctx context.Context, t *workspace.Tape) ([]ForkInfo, error) {
 	c := &closedForks{s: t.Store(), seen: map[string]bool{}}
 	forks, err := t.Store().Forks(ctx)
@@ -33,7 +33,7 @@ func ClosedForks(ctx context.Context, t *workspace.Tape) ([]ForkInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.seen[f.Name()+base.Start] = true // a name may be used again
+		c.seen[f.Name()+base.Start] = true // names may be reused
 	}
 	if err := c.discarded(t); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func ClosedForks(ctx context.Context, t *workspace.Tape) ([]ForkInfo, error) {
 	return c.sorted(), err
 }
 
-// ForksOfClosed returns the forks that were merged into a fork which is closed itself.
+// ForksOfClosed returns the forks that were merged into a fork that is itself closed.
 func ForksOfClosed(ctx context.Context, s *workspace.Store, closed ForkInfo) ([]ForkInfo, error) {
 	c := &closedForks{s: s, seen: map[string]bool{}}
 	at, err := gitstore.ParseHash(closed.Commit)
@@ -71,11 +71,11 @@ func (c *closedForks) sorted() []ForkInfo {
 
 type closedForks struct {
 	s    *workspace.Store
-	seen map[string]bool // by name and beginning
+	seen map[string]bool // by name and first commit
 	out  []ForkInfo
 }
 
-// discarded looks for those that the reflog of a tape tells of, not for forks of its forks.
+// discarded finds discarded forks of a tape in its reflog, but not forks of its forks.
 func (c *closedForks) discarded(t *workspace.Tape) error {
 	log, err := c.s.Git().Reflog(t.Ref())
 	if err != nil {
@@ -90,13 +90,13 @@ func (c *closedForks) discarded(t *workspace.Tape) error {
 			err = c.add(t, name, log[i].New, ForkInfo{Status: ForkDiscarded, Updated: layout.FormatDate(log[i].Who.When)})
 		}
 		if err != nil && !errors.Is(err, layout.ErrCorrupt) {
-			return err // a commit that git has pruned is not worth a mention
+			return err // but not for a commit that git has pruned
 		}
 	}
 	return nil
 }
 
-// merged looks for those that were merged into a tape or fork, between two commits.
+// merged finds forks that were merged into a tape or fork between two commits.
 func (c *closedForks) merged(ctx context.Context, t *workspace.Tape, head, start gitstore.Hash) error {
 	for at, err := range c.s.ByFirstParents(head) {
 		if err = errors.Join(err, ctx.Err()); err != nil || at.Hash == start {
@@ -119,7 +119,7 @@ func (c *closedForks) merge(ctx context.Context, t *workspace.Tape, commit works
 			return err
 		}
 	}
-	if name == t.Name() { // the tape was pulled: what it had merged itself
+	if name == t.Name() { // a pull: look for what the remote's side had merged
 		common, err := lineage.CommonCommit(c.s, commit.Parents[0], theirs)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (c *closedForks) merge(ctx context.Context, t *workspace.Tape, commit works
 	return c.add(t, name, theirs, info)
 }
 
-// add adds a fork of a tape, or of a fork of it, by its last commit.
+// add records a fork of a tape, or of a fork of it, by its last commit.
 func (c *closedForks) add(t *workspace.Tape, name string, at gitstore.Hash, info ForkInfo) error {
 	f := c.s.ForkHandle(name)
 	if f == nil || !f.IsForkOf(t.Name()) {
@@ -146,7 +146,7 @@ func (c *closedForks) add(t *workspace.Tape, name string, at gitstore.Hash, info
 	if info.Base, err = query.DescribeBaseAt(f, b); err != nil || c.seen[name+info.Base.Start] {
 		return err
 	}
-	c.seen[name+info.Base.Start] = true // merged more than once: the last time counts
+	c.seen[name+info.Base.Start] = true // if merged more than once, only the last merge
 	last, err := snapshot.LastOf(c.s, at)
 	if err != nil {
 		return err
@@ -157,26 +157,26 @@ func (c *closedForks) add(t *workspace.Tape, name string, at gitstore.Hash, info
 	return nil
 }
 
-// ClosedHere reports whether a fork's commit was merged into something that it is a fork
-// of, or the fork was closed with nothing to merge; with discards, or discarded.
+// ClosedHere reports whether a fork's commit was merged into an ancestor, or the fork was closed
+// with nothing to merge. With discards, a discarded fork counts, too.
 func ClosedHere(ctx context.Context, t *workspace.Tape, at gitstore.Hash, discards bool) (bool, error) {
-	known := false
-	for up, err := range Above(ctx, t) {
+	found := false
+	for up, err := range Ancestors(ctx, t) {
 		if err != nil {
 			return false, err
 		}
-		known = true
+		found = true
 		if closed, err := HasClosed(up, at, discards); err != nil || closed {
 			return closed, err
 		}
 	}
-	if !known {
+	if !found {
 		return false, layout.Conflict("", "%q, the parent of %q, is not here", t.Parent(), t.Name()).Try(layout.PullAll)
 	}
 	return false, nil
 }
 
-// HasClosed is closedHere for one of what a fork may be merged into.
+// HasClosed is ClosedHere for one ancestor.
 func HasClosed(t *workspace.Tape, at gitstore.Hash, discards bool) (bool, error) {
 	head, err := t.Head()
 	if err != nil {
@@ -194,7 +194,7 @@ func HasClosed(t *workspace.Tape, at gitstore.Hash, discards bool) (bool, error)
 			continue
 		}
 		if has, err := lineage.Contains(t.Store(), e.New, at); err != nil && !errors.Is(err, layout.ErrCorrupt) || has {
-			return has, err // what git has pruned says nothing
+			return has, err // a commit that git has pruned is skipped
 		}
 	}
 	return false, nil

@@ -21,14 +21,14 @@ type Commit struct {
 	Parents []string // the first one is what the commit continues
 	Tape    string   // the tape or fork that it was made on
 	Subject string
-	LastID  int64    // the last entry that it has; 0 if it does not say
+	LastID  int64    // its last entry; 0 if unknown
 	Date    string   // when it was made
 	Tips    []string // tapes and forks that end with it
 }
 
-// History yields the commits of the tape and of its open forks, and of those forks that
-// were merged, the newest first and each before its parents. What one side did stands
-// together where it can. After an error it ends.
+// History yields the commits of the tape, its open forks and the forks that were merged, each before
+// its parents and otherwise the newest first. Commits of one tape or fork are kept together where
+// possible. It ends after an error.
 func History(ctx context.Context, t *workspace.Tape) iter.Seq2[Commit, error] {
 	return layout.Seq(func(yield func(Commit) bool) error {
 		return layout.Wrap(history(ctx, t, yield), "read the history of tape %q", t.Name())
@@ -50,8 +50,8 @@ func history(ctx context.Context, t *workspace.Tape, yield func(Commit) bool) er
 			g.node(p).children++
 		}
 	}
-	// A stack, so that the commits of a fork are not scattered among those of others. Of
-	// what ends in the same second, the tape itself comes first.
+	// A stack, so that the commits of a fork stay together. Of tips made in the same second, the
+	// tape's own comes first.
 	slices.Reverse(tips)
 	slices.SortStableFunc(tips, func(a, b gitstore.Hash) int {
 		return g.nodes[a].Committer.When.Compare(g.nodes[b].Committer.When)
@@ -94,7 +94,7 @@ type node struct {
 	children int // not yet shown
 }
 
-// findTips finds where the tape and its open forks, and the forks of these, end.
+// findTips finds the last commits of the tape, its open forks and their forks.
 func (g *graph) findTips(ctx context.Context, t *workspace.Tape) ([]gitstore.Hash, error) {
 	forks, err := g.store.Forks(ctx)
 	if err != nil {
@@ -122,8 +122,8 @@ func (g *graph) findTips(ctx context.Context, t *workspace.Tape) ([]gitstore.Has
 	return out, nil
 }
 
-// stemsFrom reports whether a fork is of a tape or fork, or of a fork of it. Those between
-// may be gone: a fork can outlive the one that it was made of.
+// stemsFrom reports whether a fork was made of t, or of a fork of t. The forks between may be gone,
+// because a fork can outlive its parent.
 func stemsFrom(s *workspace.Store, fork, t *workspace.Tape) bool {
 	if !strings.HasPrefix(fork.Name(), t.Name()+"/") {
 		return false
@@ -131,7 +131,7 @@ func stemsFrom(s *workspace.Store, fork, t *workspace.Tape) bool {
 	if t.IsFork() {
 		return true
 	}
-	// There may be a tape whose name has a slash.
+	// The names of tapes may contain slashes.
 	for name := fork.Parent(); len(name) > len(t.Name()); name = name[:strings.LastIndexByte(name, '/')] {
 		if _, err := s.Git().Ref(layout.BranchPrefix + layout.TapeSlug(name)); err == nil {
 			return false
@@ -149,7 +149,7 @@ func (g *graph) node(h gitstore.Hash) *node {
 	return n
 }
 
-// describe tells what a commit is. Its trailers name its last entry, unless it was made by hand.
+// describe describes a commit. Trailers name its last entry, unless it was made by hand.
 func (g *graph) describe(h gitstore.Hash, n *node) (Commit, error) {
 	out := Commit{ID: h.String(), Tape: g.tapeOf(h), Subject: n.Subject(), Date: layout.FormatDate(n.Committer.When), Tips: g.tips[h]}
 	for _, p := range n.Parents {
@@ -166,7 +166,7 @@ func (g *graph) describe(h gitstore.Hash, n *node) (Commit, error) {
 	return out, err
 }
 
-// end returns a commit's last entry, 0 if the commit is not of a tape's form: Verify tells what is wrong with it.
+// end returns a commit's last entry. It is 0 if the commit is damaged, which Verify reports.
 func (g *graph) end(h gitstore.Hash) (int64, error) {
 	v, err := snapshot.AtCommit(g.store, h)
 	if err == nil {
@@ -181,8 +181,8 @@ func (g *graph) end(h gitstore.Hash) (int64, error) {
 	return 0, err
 }
 
-// tapeOf is the tape that a commit was made on. One made by hand does not say: it is the
-// one that ends with it, or the one that it continues.
+// tapeOf is the tape that a commit was made on. A commit made by hand does not say; it belongs to
+// the tape that ends with it, or to the one that it continues.
 func (g *graph) tapeOf(h gitstore.Hash) string {
 	var unnamed []*node
 	name := ""

@@ -13,10 +13,10 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Remove removes a tape with its working tree, branch and tags. With archive its history
-// keeps a ref, whose name is returned and from which writer.Restore brings the tape back;
-// without, the archives that it has go, too. ErrConflict if it has open forks, is the current
-// tape, or somebody has it checked out.
+// Remove removes a tape with its working tree, branch and tags. With archive, a ref keeps its
+// history; its name is returned, and writer.Restore brings the tape back. Without, the tape's
+// archives are deleted, too. ErrConflict if it has open forks, is the current tape, or somebody has
+// it checked out.
 func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
 	if t.IsFork() {
 		return "", layout.Invalid("", "%q is a fork", t.Name()).Try(layout.DiscardInstead, t.Name())
@@ -32,16 +32,16 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 		} else if err := dropArchives(ctx, t); err != nil {
 			return err
 		}
-		// Before the branch: while that is there, the next writer makes them again.
+		// Before the branch: if this is interrupted, the next writer makes the tags again.
 		if err := tags.Prune(ctx, t, nil); err != nil {
 			return err
 		}
-		return takeAway(context.WithoutCancel(ctx), w, "tape: remove")
+		return drop(context.WithoutCancel(ctx), w, "tape: remove")
 	})
 	return ref, err
 }
 
-// CheckNoneOpen refuses what would leave open forks of a tape without what they can be merged into.
+// CheckNoneOpen refuses to go on if open forks of the tape would lose their parent.
 func CheckNoneOpen(ctx context.Context, t *workspace.Tape) error {
 	open, err := t.Forks(ctx)
 	if err != nil || len(open) == 0 {

@@ -9,8 +9,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// truncate builds a commit's tree as of an entry, and returns the phase then open. That keeps all
-// artifacts that it has: some may be of entries behind that one, and do no harm.
+// truncate builds a commit's tree as it was at an entry, and returns the phase that was open then. It
+// keeps all artifacts of that phase; those of later entries do no harm.
 func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) (*resolve.Builder, layout.Phase, error) {
 	open, err := snapshot.PhaseOf(v, id)
 	if err != nil {
@@ -41,7 +41,7 @@ func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gi
 	return b, p, err
 }
 
-// truncateFiles keeps what the files of a class have up to an entry.
+// truncateFiles keeps the entries of a class's files up to an id.
 func truncateFiles(v *snapshot.Snapshot, kept []gitstore.TreeEntry, p layout.Phase, files []layout.Segment, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) ([]gitstore.TreeEntry, error) {
 	n, err := snapshot.FilesUpTo(v, p, files, id)
 	if err != nil || n == 0 {

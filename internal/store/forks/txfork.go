@@ -9,17 +9,16 @@ import (
 	"tape/internal/text/threeway"
 )
 
-// TxFork is a fork begun, filled and merged within one Tx: commits without a branch or
-// working tree, in which an import keeps what an agent's helpers did.
+// TxFork is a fork that is begun, filled and merged within one Tx. It has commits, but no branch
+// and no working tree. Imports keep the work of subagents in such forks.
 type TxFork struct {
 	tx      *writer.Tx
 	t       *workspace.Tape
 	commits *writer.Commits
-	lines   [][]byte // behind those
+	lines   [][]byte // not committed yet
 }
 
-// InTx begins a fork behind the Tx's last entry. The name must not be that of another
-// fork of the tape that is open.
+// InTx begins a fork after the Tx's last entry. ErrConflict if an open fork of the tape has the name.
 func InTx(ctx context.Context, tx *writer.Tx, name string) (*TxFork, error) {
 	t, err := forkNamed(tx.Tape(), name)
 	if err != nil {
@@ -35,7 +34,7 @@ func InTx(ctx context.Context, tx *writer.Tx, name string) (*TxFork, error) {
 	return &TxFork{tx: tx, t: t, commits: writer.Continue(t, tx.Objects(), b, start, id)}, err
 }
 
-// Append adds an entry to the fork; an anchor opens a phase of it.
+// Append adds an entry to the fork; an anchor opens a phase.
 func (f *TxFork) Append(ctx context.Context, d layout.Draft) error {
 	d, err := f.tx.Absent(ctx, d, f.tx.Attached()...)
 	if err != nil {
@@ -48,8 +47,8 @@ func (f *TxFork) Append(ctx context.Context, d layout.Draft) error {
 	return err
 }
 
-// Merge appends the fork's entries to the tape, as Tape.Merge does. There is nothing to
-// merge of a fork without entries.
+// Merge appends the fork's entries to the tape, as Tape.Merge does. A fork without entries adds
+// nothing.
 func (f *TxFork) Merge(ctx context.Context) error {
 	tx := f.tx
 	if len(f.lines) == 0 {

@@ -14,7 +14,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Settled calls f, and again each time that a merge which git made has to be completed first.
+// Settled calls f, and again after each unfinished merge by git that f reports and Settled completes.
 func Settled(ctx context.Context, f func() error) error {
 	for {
 		err := f()
@@ -28,8 +28,8 @@ func Settled(ctx context.Context, f func() error) error {
 	}
 }
 
-// Complete completes a merge that git made of the tape, if its newest commit is one, and
-// notes in the store that the commit counts as it is otherwise.
+// Complete finishes a merge that git made of the tape, if the newest commit is one. Otherwise it
+// notes in the store that there is nothing to complete.
 func Complete(ctx context.Context, t *workspace.Tape) error {
 	head, err := t.Head()
 	if err != nil {
@@ -43,9 +43,8 @@ func Complete(ctx context.Context, t *workspace.Tape) error {
 	return layout.Wrap(err, "complete the merge into %q", t.Name())
 }
 
-// complete completes what git has made of the branch. What is not committed follows,
-// renumbered. The commit that does it is the same wherever it is made: two who complete
-// the same merge have not gone apart.
+// complete finishes git's merge and appends the uncommitted entries, renumbered. The completing
+// commit depends on git's merge alone, so two people who complete the same merge do not diverge.
 func complete(ctx context.Context, w *writer.Writer) error {
 	t, s := w.T, w.T.Store()
 	batch := s.Git().NewBatch()
@@ -58,7 +57,7 @@ func complete(ctx context.Context, w *writer.Writer) error {
 		s.NoteSettled(w.Head)
 		return nil
 	}
-	loose, err := looseLines(w, m.Good)
+	uncommitted, err := uncommittedLines(w, m.Good)
 	if err != nil {
 		return err
 	}
@@ -66,23 +65,23 @@ func complete(ctx context.Context, w *writer.Writer) error {
 	if err != nil {
 		return err
 	}
-	for i, line := range loose {
-		if loose[i], err = resolve.Numbered(t, line, p.Last+int64(i)+1); err != nil {
+	for i, line := range uncommitted {
+		if uncommitted[i], err = resolve.Numbered(t, line, p.Last+int64(i)+1); err != nil {
 			return err
 		}
 	}
-	kept, err := looseArtifacts(w, batch, loose)
+	kept, err := uncommittedArtifacts(w, batch, uncommitted)
 	if err != nil {
 		return err
 	}
 	p.From(kept)
-	if err := p.Checkpoint(ctx, loose); err != nil {
+	if err := p.Checkpoint(ctx, uncommitted); err != nil {
 		return err
 	}
 	return moveTo(ctx, w, batch, p.Plan)
 }
 
-// planCompletion begins a plan with the commit that completes what git has made of a branch.
+// planCompletion begins a plan with the commit that completes git's merge.
 func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolution, at gitstore.Hash) (*writer.Commits, error) {
 	first, err := m.Good.LastID()
 	if err != nil {
@@ -101,19 +100,19 @@ func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolut
 	return writer.Continue(t, batch, m.B, next, last), nil
 }
 
-// looseLines are the entries that were not committed when git merged. Git's index tells
-// what is checked out, since somebody may have moved the branch alone.
-func looseLines(w *writer.Writer, good *snapshot.Snapshot) ([][]byte, error) {
+// uncommittedLines are the entries that were not committed when git merged. Git's index says what
+// is checked out, for somebody may have moved only the branch.
+func uncommittedLines(w *writer.Writer, good *snapshot.Snapshot) ([][]byte, error) {
 	if w.Wt.Dir == "" {
 		return nil, nil
 	}
-	loose, err := linesBehindIndex(w, good)
+	lines, err := linesAfterIndex(w, good)
 	if w.Interrupted(good.Commit) {
-		// What a change wrote that was cut off was never acknowledged.
-		loose = slices.DeleteFunc(loose, func(line []byte) bool {
+		// An interrupted write was never acknowledged.
+		lines = slices.DeleteFunc(lines, func(line []byte) bool {
 			id, err := jsonl.ParseID(line)
 			return err == nil && id > w.LastID()
 		})
 	}
-	return loose, err
+	return lines, err
 }

@@ -18,13 +18,12 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// ContinueMerge finishes a merge that git has begun in the tape's working tree and has
-// stopped at a conflict. The files that it left do not matter: entries that were not
-// committed are committed first, then what is merged is appended.
+// ContinueMerge finishes a merge in the tape's working tree that git stopped at a conflict. The files
+// that git left do not matter: uncommitted entries are committed, then the other side's appended.
 func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 	out := Result{Into: t.Name()}
 	err := writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {
-		heads, err := beginMerging(ctx, w)
+		heads, err := mergeHeads(ctx, w)
 		switch {
 		case err != nil:
 			return err
@@ -41,10 +40,10 @@ func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 	return out, layout.Wrap(err, "merge into %q", t.Name())
 }
 
-// linesBehindIndex are the entries behind a commit's that the files of the working tree
-// have behind what git's index knows of them. Where git has stopped at a file, that has
-// our lines, if some were appended, or marks of the conflict.
-func linesBehindIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) {
+// linesAfterIndex returns the entries after the commit's last that the working tree has in addition
+// to what git's index lists. A file with a conflict counts only if it still begins with our lines;
+// otherwise it contains conflict markers.
+func linesAfterIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) {
 	index, err := gitindex.Read(w.T.Store().Git(), w.Wt)
 	if err != nil {
 		return nil, err
@@ -57,13 +56,13 @@ func linesBehindIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, erro
 		return nil, err
 	}
 	const ourStage = 2
-	known := map[string]gitstore.Hash{}
-	stopped := map[string]bool{}
+	indexed := map[string]gitstore.Hash{}
+	conflict := map[string]bool{}
 	for _, e := range index {
 		if e.Stage == 0 || e.Stage == ourStage {
-			known[e.Path] = e.Hash
+			indexed[e.Path] = e.Hash
 		}
-		stopped[e.Path] = e.Stage != 0
+		conflict[e.Path] = e.Stage != 0
 	}
 	list, err := snapshot.ListPhases(w.Wt.Dir)
 	if err != nil {
@@ -87,27 +86,27 @@ func linesBehindIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, erro
 			if err != nil {
 				return nil, err
 			}
-			if stopped[path] {
-				if blob, err := w.T.Store().Git().Blob(known[path]); err != nil || !bytes.HasPrefix(data, blob) {
+			if conflict[path] {
+				if blob, err := w.T.Store().Git().Blob(indexed[path]); err != nil || !bytes.HasPrefix(data, blob) {
 					continue
 				}
 			}
-			entries, err := resolve.Beyond(w.T.Store(), data, known[path], file)
+			entries, err := resolve.Beyond(w.T.Store(), data, indexed[path], file)
 			if err != nil {
 				return nil, err
 			}
 			found = append(found, entries...)
 		}
 	}
-	// An index that is behind does not know what is committed.
+	// An outdated index does not list all that is committed.
 	return resolve.ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return e.ID <= last })), nil
 }
 
-// AbortMerge takes back a merge that git has not finished in the tape's working tree.
-// Unlike git merge --abort, it commits what was recorded.
+// AbortMerge undoes a merge that git has not finished in the tape's working tree. Unlike git merge
+// --abort, it keeps uncommitted entries by committing them.
 func AbortMerge(ctx context.Context, t *workspace.Tape) error {
 	err := writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {
-		heads, err := beginMerging(ctx, w)
+		heads, err := mergeHeads(ctx, w)
 		if err != nil {
 			return err
 		}
@@ -124,7 +123,7 @@ func abortMerge(ctx context.Context, w *writer.Writer) error {
 	if err != nil {
 		return err
 	}
-	loose, err := unmergedLines(w, ours)
+	uncommitted, err := unmergedLines(w, ours)
 	if err != nil {
 		return err
 	}
@@ -134,7 +133,7 @@ func abortMerge(ctx context.Context, w *writer.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Checkpoint(ctx, loose); err != nil {
+	if err := p.Checkpoint(ctx, uncommitted); err != nil {
 		return err
 	}
 	if err := moveTo(ctx, w, batch, p.Plan); err != nil {
@@ -143,9 +142,9 @@ func abortMerge(ctx context.Context, w *writer.Writer) error {
 	return w.T.Store().Git().ClearMerge(w.Wt)
 }
 
-// beginMerging finds the working tree and what git is merging into it. What an earlier
-// call left unfinished behind its commit is finished.
-func beginMerging(ctx context.Context, w *writer.Writer) ([]gitstore.Hash, error) {
+// mergeHeads returns the commits that git is merging into the working tree. If an earlier call was
+// interrupted after its commit, it first finishes that checkout.
+func mergeHeads(ctx context.Context, w *writer.Writer) ([]gitstore.Hash, error) {
 	if w.Head.IsZero() {
 		_, err := w.T.Head()
 		return nil, err
@@ -160,9 +159,9 @@ func beginMerging(ctx context.Context, w *writer.Writer) ([]gitstore.Hash, error
 	return heads, w.FinishCheckout(ctx)
 }
 
-// unmergedLines are entries not committed when git stopped, or appended since.
+// unmergedLines are the entries that were not committed when git stopped, or were appended since.
 func unmergedLines(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) {
-	loose, err := linesBehindIndex(w, ours)
+	lines, err := linesAfterIndex(w, ours)
 	if err != nil {
 		return nil, err
 	}
@@ -170,11 +169,11 @@ func unmergedLines(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range loose {
+	for _, line := range lines {
 		last++
 		if id, err := jsonl.ParseID(line); err != nil || id != last {
 			return nil, &layout.CorruptError{File: w.Wt.Dir, Msg: fmt.Sprintf("entry %d is missing among those that are not committed", last)}
 		}
 	}
-	return loose, nil
+	return lines, nil
 }

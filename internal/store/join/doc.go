@@ -1,3 +1,3 @@
-// Package join makes one of two sides: a fork and its parent, a tape here and at a remote, what
-// git has merged or has stopped at. All of them go by one plan, see onto.
+// Package join combines two sides: a fork and its parent, a tape here and at a remote, a merge that
+// git made or stopped. All of them use one procedure, see onto.
 package join

@@ -12,10 +12,10 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Options change how a fork is merged.
+// Options say how a fork is merged.
 type Options struct {
 	Keep    bool   // leave the fork open: it can be written to, and merged again
-	Summary string // record this instead of the fork's entries, which stay reachable
+	Summary string // recorded instead of the fork's entries, which stay reachable in git
 }
 
 // Result tells what a merge did.
@@ -23,17 +23,17 @@ type Result struct {
 	Merged          int // entries that were appended; 0 if there was nothing new
 	FirstID, LastID int64
 	Commit          string // of the merge; "" if there was nothing new
-	Anchors         int    // phases among what was appended
-	Into            string // the tape, or fork, that it was appended to
-	Closed          bool   // the fork is gone
+	Anchors         int    // phases among the appended entries
+	Into            string // the tape or fork that they were appended to
+	Closed          bool   // the fork was closed
 }
 
-// Merge merges a fork into its parent: what the fork has behind its base is appended,
-// renumbered, each entry with meta.origin. It is one commit with two parents. What is
-// not committed on either side is committed first. Merging again adds nothing.
+// Merge merges a fork into its parent: the fork's own entries are appended, renumbered, each with
+// meta.origin, in one commit with two parents. Uncommitted entries of either side are committed
+// first. Merging again adds nothing.
 //
-// A fork whose parent was merged away is merged into the tape that the parent is in now.
-// The error is a *RewrittenError when either side's history was changed.
+// If the parent was itself merged away, the fork is merged into the tape that contains the parent
+// now. The error is a *RewrittenError if the history of either side was changed.
 func Merge(ctx context.Context, t *workspace.Tape, o Options) (out Result, err error) {
 	err = Settled(ctx, func() error {
 		out, err = merge(ctx, t, o)
@@ -71,7 +71,7 @@ func merge(ctx context.Context, t *workspace.Tape, o Options) (Result, error) {
 	return out, layout.Wrap(err, "merge %q into %q", t.Name(), into.Name())
 }
 
-// closeInto closes a fork that has nothing more to merge into a tape's commit.
+// closeInto closes a fork that has nothing left to merge into a tape's commit.
 func closeInto(ctx context.Context, w *writer.Writer, into gitstore.Hash) error {
 	message := ""
 	if has, err := lineage.Contains(w.T.Store(), into, w.Head); err != nil {
@@ -82,15 +82,15 @@ func closeInto(ctx context.Context, w *writer.Writer, into gitstore.Hash) error 
 	return forks.Close(ctx, w, message)
 }
 
-// Target is what a fork is merged into: what it is a fork of, or where that has gone. Of
-// what somebody else has gone on with, and merged, while it went another way here, only the
-// latter knows what the fork began with.
+// Target is what a fork is merged into: its parent, or the ancestor that the parent was merged
+// into. A parent may have continued differently here than where it was merged; then only the
+// ancestor knows the base of the fork.
 func Target(ctx context.Context, t *workspace.Tape) (*workspace.Tape, error) {
 	if !t.IsFork() {
 		return nil, layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.NameFork)
 	}
 	var first *workspace.Tape
-	for into, err := range forks.Above(ctx, t) {
+	for into, err := range forks.Ancestors(ctx, t) {
 		if err != nil {
 			return nil, err
 		}
@@ -104,10 +104,10 @@ func Target(ctx context.Context, t *workspace.Tape) (*workspace.Tape, error) {
 	if first == nil {
 		return nil, layout.NotFound("", "%q, the parent of %q, is gone", t.Parent(), t.Name()).Try(layout.ListAll)
 	}
-	return first, nil // the merge says what is wrong
+	return first, nil // Merge reports what is wrong
 }
 
-// knowsBase reports whether a tape has what a fork began with.
+// knowsBase reports whether a tape contains the base of a fork.
 func knowsBase(t *workspace.Tape, f *workspace.Tape) (bool, error) {
 	head, err1 := t.Head()
 	at, err2 := f.Head()
@@ -116,7 +116,7 @@ func knowsBase(t *workspace.Tape, f *workspace.Tape) (bool, error) {
 	}
 	b, ok, err := snapshot.MadeBase(f, at)
 	if err != nil || !ok {
-		return err == nil, err // made by hand: the merge looks for it
+		return err == nil, err // made by hand: Merge looks for the base
 	}
 	base, err1 := snapshot.AtCommit(t.Store(), b.Start)
 	ours, err2 := snapshot.AtCommit(t.Store(), head)

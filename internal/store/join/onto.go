@@ -16,21 +16,20 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Two sides become one in the same way wherever the other one is from: a fork, a remote, a
-// merge that git has begun. What both sides are is found out from their commits (sides);
-// threeway says which lines the side that comes first gets; they make a tree and a commit
-// with two parents; and the branch moves there.
+// Two sides are combined in the same way wherever the other one comes from: a fork, a remote, a merge
+// that git began. resolve.InputsOf finds both sides from their commits; threeway says which lines the
+// first side gets; they make a tree and a commit with two parents; and the branch moves there.
 
-// ontoOptions say what the other side is.
+// ontoOptions describe the other side.
 type ontoOptions struct {
 	name    string // of the tape or fork, if that is known
-	summary string // to be recorded instead of its entries
-	remote  string // that has published it: then it comes first, and what is here follows
-	stopped bool   // git has begun to merge it in the working tree, and has stopped
+	summary string // recorded instead of its entries
+	remote  string // the remote that has it: its entries come first, ours follow
+	stopped bool   // git began to merge it in the working tree, and stopped
 }
 
-// onto makes one of the tape and another side's commit. Unless git has stopped in the
-// working tree, everything here has to be committed.
+// onto combines the tape and another side's commit. Unless git has stopped in the working tree,
+// everything here must be committed.
 func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOptions) (Result, error) {
 	out := Result{Into: w.T.Name()}
 	first, second := w.Head, theirs
@@ -41,13 +40,13 @@ func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOpt
 	if err != nil {
 		return out, err
 	}
-	var loose [][]byte
+	var uncommitted [][]byte
 	if o.stopped {
-		if loose, err = unmergedLines(w, view); err != nil {
+		if uncommitted, err = unmergedLines(w, view); err != nil {
 			return out, err
 		}
 	}
-	m, err := resolve.InputsOf(w.T, resolve.Side{Head: first, View: view, More: loose}, second, o.name)
+	m, err := resolve.InputsOf(w.T, resolve.Side{Head: first, View: view, More: uncommitted}, second, o.name)
 	if err != nil {
 		return out, err
 	}
@@ -64,12 +63,12 @@ func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOpt
 	if err != nil {
 		return out, err
 	}
-	kept, err := looseArtifacts(w, batch, loose)
+	kept, err := uncommittedArtifacts(w, batch, uncommitted)
 	if err != nil {
 		return out, err
 	}
 	p.From(kept, m.Them, m.Ours)
-	if err := p.Checkpoint(ctx, loose); err != nil {
+	if err := p.Checkpoint(ctx, uncommitted); err != nil {
 		return out, err
 	}
 	if len(lines) > 0 || o.remote != "" {
@@ -88,13 +87,13 @@ func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOpt
 	if err := batch.Flush(ctx); err != nil {
 		return out, err
 	}
-	return out, pulled(ctx, w, p.Plan, o.remote)
+	return out, moveToPulled(ctx, w, p.Plan, o.remote)
 }
 
-// ontoByTx appends lines of a merge as any change does. A plan gives the same commit, but to
-// move there the open phase is read whole, and git's index made anew: to fork, append ten
-// entries and merge them took 0.03 s this way and 0.6 s with a plan, where the phase has
-// 100,000 entries; a merge has to be flat in the length of the tape.
+// ontoByTx appends the lines of a merge in a transaction. A plan gives the same commit, but moving to
+// it reads the whole open phase and makes git's index anew. In a phase of 100,000 entries, to fork,
+// append ten entries and merge took 0.03 s this way and 0.6 s with a plan; the cost of a merge must
+// not depend on the length of the tape.
 func ontoByTx(ctx context.Context, w *writer.Writer, m *resolve.Inputs, lines [][]byte, summary string) (Result, error) {
 	out := Result{Into: w.T.Name()}
 	var more []layout.Trailer
@@ -117,8 +116,8 @@ func ontoByTx(ctx context.Context, w *writer.Writer, m *resolve.Inputs, lines []
 	return out, nil
 }
 
-// summaryLine is the line that stands for the entries of theirs: a message, so that the next
-// model call is told, with a pointer to what it stands for.
+// summaryLine is the line that stands for the other side's entries: a message, so that the next model
+// call gets it, with a reference to the commit that it stands for.
 func summaryLine(m *resolve.Inputs, id int64, text string, entries int) ([]byte, error) {
 	o, err := m.Origin(m.F)
 	if err != nil {
@@ -133,10 +132,10 @@ func summaryLine(m *resolve.Inputs, id int64, text string, entries int) ([]byte,
 	return bytes.TrimSuffix(line, []byte("\n")), err
 }
 
-// looseArtifacts are the artifacts that the working tree has, stored in git, if there are lines
-// that are not committed and may refer to them.
-func looseArtifacts(w *writer.Writer, batch *gitstore.Batch, loose [][]byte) ([]gitstore.TreeEntry, error) {
-	if w.Wt.Dir == "" || len(loose) == 0 {
+// uncommittedArtifacts stores the artifacts of the working tree in git, if there are uncommitted
+// lines that may refer to them.
+func uncommittedArtifacts(w *writer.Writer, batch *gitstore.Batch, lines [][]byte) ([]gitstore.TreeEntry, error) {
+	if w.Wt.Dir == "" || len(lines) == 0 {
 		return nil, nil
 	}
 	list, err := snapshot.ListPhases(w.Wt.Dir)
@@ -149,14 +148,14 @@ func looseArtifacts(w *writer.Writer, batch *gitstore.Batch, loose [][]byte) ([]
 	return out, err
 }
 
-// gained is how many entries ours has that theirs had not, without those not committed.
+// gained is how many committed entries ours has that theirs did not have.
 func gained(m *resolve.Inputs) (int, error) {
 	last, err1 := m.Ours.LastID()
 	shared, err2 := m.Base.LastID()
 	return int(last - shared), errors.Join(err1, err2)
 }
 
-// moveTo brings the branch to a plan's end, and the working tree with it.
+// moveTo moves the branch to the end of a plan, and updates the working tree.
 func moveTo(ctx context.Context, w *writer.Writer, batch *gitstore.Batch, next writer.Plan) error {
 	if err := batch.Flush(ctx); err != nil {
 		return err

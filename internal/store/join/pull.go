@@ -18,27 +18,24 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Bringing together what a tape has here and at a remote, as it was last fetched. There are
-// these cases:
+// How a tape here and at a remote are brought together, as the remote was last fetched:
 //
-//  1. The tape is not here: its branch is made. So is a fork's, unless it was merged or
+//  1. The tape is not here: its branch is made. So is a fork's, unless the fork was merged or
 //     discarded here.
-//  2. The tape has all that the remote has: nothing to do.
-//  3. The remote continues the tape: the branch moves forward.
-//  4. Both have something of their own: one commit with two parents, what is published
-//     first. Its entries keep their ids, those that are only here follow, renumbered, and
-//     so do their phases and tags.
-//  5. The two have nothing in common: the remote's is taken if there is nothing here yet
-//     but the anchor that opens a tape; else it is refused.
+//  2. The tape has everything that the remote has: nothing to do.
+//  3. The remote continues the tape: the branch is fast-forwarded.
+//  4. Both have entries of their own: one commit with two parents. Published entries come first and
+//     keep their ids; those that are only here follow, renumbered, with their phases and tags.
+//  5. The two have nothing in common: the remote's tape is taken if ours contains only its first
+//     anchor; otherwise it is refused.
 //
-// What is not committed is committed first, in the cases 3 and 4. Tags are those of the
-// remote where it has them.
+// In cases 3 and 4, uncommitted entries are committed first. Tags are the remote's where it has them.
 
-// Join brings a tape or fork together with what was last fetched of it from a remote. A
-// tape that is not here is made; it gets a working tree when it is first written to.
+// Join brings a tape or fork together with what was last fetched of it from a remote. A tape that
+// is not here is made; it gets a working tree when it is first written to.
 //
-// The error, also in the status, is a *RewrittenError or ErrConflict where the histories
-// cannot be brought together; nothing is changed then.
+// If the histories cannot be combined, nothing is changed, and the error is a *RewrittenError or an
+// ErrConflict; the latter is in the status.
 func Join(ctx context.Context, s *workspace.Store, remote, name string) (status layout.RefStatus, err error) {
 	err = Settled(ctx, func() error {
 		status, err = join(ctx, s, remote, name)
@@ -48,31 +45,31 @@ func Join(ctx context.Context, s *workspace.Store, remote, name string) (status 
 }
 
 func join(ctx context.Context, s *workspace.Store, remote, name string) (layout.RefStatus, error) {
-	j := &joining{s: s, remote: remote, t: s.Handle(name)}
-	j.status = layout.RefStatus{Tape: name, Status: layout.RefUpToDate}
+	p := &pull{s: s, remote: remote, t: s.Handle(name)}
+	p.status = layout.RefStatus{Tape: name, Status: layout.RefUpToDate}
 	var err error
-	if j.theirs, err = j.published(j.t.Ref()); errors.Is(err, gitstore.ErrNotFound) {
+	if p.theirs, err = p.published(p.t.Ref()); errors.Is(err, gitstore.ErrNotFound) {
 		if f := s.ForkHandle(name); f != nil {
-			j.t = f
-			j.theirs, err = j.published(f.Ref())
+			p.t = f
+			p.theirs, err = p.published(f.Ref())
 		}
 	}
 	if errors.Is(err, gitstore.ErrNotFound) {
-		return j.status, layout.NotFound("", "%s has no tape %q, as far as is known", remote, name).Try(layout.FetchAgain)
+		return p.status, layout.NotFound("", "%s has no tape %q, as it was last fetched", remote, name).Try(layout.FetchAgain)
 	}
-	j.status.Ref = j.t.Ref()
+	p.status.Ref = p.t.Ref()
 	if err == nil {
-		err = j.run(ctx)
+		err = p.run(ctx)
 	}
 	if errors.Is(err, layout.ErrConflict) {
-		j.status.Status, j.status.Err = layout.RefRejected, err
-		return j.status, nil
+		p.status.Status, p.status.Err = layout.RefRejected, err
+		return p.status, nil
 	}
-	return j.status, layout.Wrap(err, "pull %q from %s", name, remote)
+	return p.status, layout.Wrap(err, "pull %q from %s", name, remote)
 }
 
-// joining is one tape being brought together with a remote's.
-type joining struct {
+// pull is one tape being brought together with a remote's.
+type pull struct {
 	s      *workspace.Store
 	remote string
 	t      *workspace.Tape
@@ -80,68 +77,68 @@ type joining struct {
 	status layout.RefStatus
 }
 
-func (j *joining) published(branch string) (gitstore.Hash, error) {
-	return j.s.Git().Ref(layout.AcceptedRefs(j.remote) + layout.InnerRef(branch))
+func (p *pull) published(branch string) (gitstore.Hash, error) {
+	return p.s.Git().Ref(layout.AcceptedRefs(p.remote) + layout.InnerRef(branch))
 }
 
-func (j *joining) run(ctx context.Context) error {
-	head, err := j.s.Git().Ref(j.t.Ref())
+func (p *pull) run(ctx context.Context) error {
+	head, err := p.s.Git().Ref(p.t.Ref())
 	if errors.Is(err, gitstore.ErrNotFound) {
-		return j.create(ctx)
+		return p.create(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if j.t.IsFork() && snapshot.StartOf(j.t, head) != snapshot.StartOf(j.t, j.theirs) {
-		return layout.Conflict("", "there is another fork %q at %s, that began with something else", j.t.Name(), j.remote).Try(layout.MergeOrDiscard, j.t.ForkName())
+	if p.t.IsFork() && snapshot.StartOf(p.t, head) != snapshot.StartOf(p.t, p.theirs) {
+		return layout.Conflict("", "there is another fork %q at %s, that began with something else", p.t.Name(), p.remote).Try(layout.MergeOrDiscard, p.t.ForkName())
 	}
-	rel, err := lineage.Relate(j.s, head, j.theirs)
+	rel, err := lineage.Relate(p.s, head, p.theirs)
 	if err != nil {
 		return err
 	}
 	if rel == lineage.Equal || rel == lineage.Ahead {
-		return takeTags(ctx, j.t, j.remote, head)
+		return adoptTags(ctx, p.t, p.remote, head)
 	}
-	return writer.Locked(ctx, j.t, func(w *writer.Writer) error { return j.join(ctx, w) })
+	return writer.Locked(ctx, p.t, func(w *writer.Writer) error { return p.join(ctx, w) })
 }
 
 // create makes the branch of a tape or fork that is not here (case 1).
-func (j *joining) create(ctx context.Context) error {
-	t := j.t
+func (p *pull) create(ctx context.Context) error {
+	t := p.t
 	if t.IsFork() {
-		if gone, err := forks.ClosedHere(ctx, t, j.theirs, true); err != nil || gone {
+		if gone, err := forks.ClosedHere(ctx, t, p.theirs, true); err != nil || gone {
 			return err
 		}
 	} else if err := writer.CheckNoFork(t); err != nil {
 		return err
 	}
-	if owner, err := snapshot.TapeAt(j.s, t.Ref(), j.theirs); err != nil || owner.Name() != t.Name() {
+	if owner, err := snapshot.TapeAt(p.s, t.Ref(), p.theirs); err != nil || owner.Name() != t.Name() {
 		return errors.Join(err, layout.Conflict("give one of them another name", "the branch %s is of another tape there", t.Branch()))
 	}
-	_, who, err := j.s.Git().Identity(j.s.Now())
+	_, who, err := p.s.Git().Identity(p.s.Now())
 	if err != nil {
 		return err
 	}
-	if err := tags.Prune(ctx, t, nil); err != nil { // of one of that name that is gone
+	if err := tags.Prune(ctx, t, nil); err != nil { // left by a former tape of that name
 		return err
 	}
-	// Tags without a tape harm nobody if this is cut off, a tape without its tags is broken.
-	if err := errors.Join(takeTags(ctx, t, j.remote, j.theirs), tags.OfNew(ctx, t, j.theirs)); err != nil {
+	// Tags without a tape do no harm if this is interrupted, a tape without its tags is broken.
+	if err := errors.Join(adoptTags(ctx, t, p.remote, p.theirs), tags.OfNew(ctx, t, p.theirs)); err != nil {
 		return err
 	}
-	err = j.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), New: j.theirs, Message: "tape: pull from " + j.remote, Who: who})
+	err = p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), New: p.theirs, Message: "tape: pull from " + p.remote, Who: who})
 	if err != nil {
 		return err
 	}
-	j.status.Status = layout.RefNew
-	j.status.Entries, err = Gained(j.s, t.Ref(), gitstore.ZeroHash, j.theirs)
+	p.status.Status = layout.RefNew
+	p.status.Entries, err = Gained(p.s, t.Ref(), gitstore.ZeroHash, p.theirs)
 	return err
 }
 
 // join is the rest of the cases, with the tape locked.
-func (j *joining) join(ctx context.Context, w *writer.Writer) error {
-	s := j.s
-	rel, err := lineage.Relate(s, w.Head, j.theirs)
+func (p *pull) join(ctx context.Context, w *writer.Writer) error {
+	s := p.s
+	rel, err := lineage.Relate(s, w.Head, p.theirs)
 	if err != nil {
 		return err
 	}
@@ -149,108 +146,108 @@ func (j *joining) join(ctx context.Context, w *writer.Writer) error {
 		if err := w.CheckpointAll(ctx); err != nil {
 			return err
 		}
-		if rel, err = lineage.Relate(s, w.Head, j.theirs); err != nil {
+		if rel, err = lineage.Relate(s, w.Head, p.theirs); err != nil {
 			return err
 		}
 	}
 	switch rel {
 	case lineage.Equal, lineage.Ahead:
-		return takeTags(ctx, j.t, j.remote, w.Head)
+		return adoptTags(ctx, p.t, p.remote, w.Head)
 	case lineage.Unrelated:
-		if err := j.strange(ctx, w); err != nil {
+		if err := p.checkUnrelated(ctx, w); err != nil {
 			return err
 		}
-		return j.forward(ctx, w, 0)
+		return p.fastForward(ctx, w, 0)
 	case lineage.Behind:
-		return j.forward(ctx, w, w.LastID())
+		return p.fastForward(ctx, w, w.LastID())
 	}
-	theirs, err := j.completed(ctx)
+	theirs, err := p.completeTheirs(ctx)
 	defer theirs.Objects.Discard()
 	if err != nil {
 		return err
 	}
-	merged, err := onto(ctx, w, theirs.Hash, ontoOptions{name: j.t.Name(), remote: j.remote})
-	j.status.Status, j.status.Entries = layout.RefMerged, int64(merged.Merged)
+	merged, err := onto(ctx, w, theirs.Hash, ontoOptions{name: p.t.Name(), remote: p.remote})
+	p.status.Status, p.status.Entries = layout.RefMerged, int64(merged.Merged)
 	return errors.Join(err, theirs.Objects.Settle(ctx))
 }
 
-// strange accepts a tape that has nothing in common with ours only where ours is empty.
-func (j *joining) strange(ctx context.Context, w *writer.Writer) error {
-	forks, err := j.t.Forks(ctx)
+// checkUnrelated accepts a tape that has nothing in common with ours only if ours is empty.
+func (p *pull) checkUnrelated(ctx context.Context, w *writer.Writer) error {
+	forks, err := p.t.Forks(ctx)
 	if err != nil {
 		return err
 	}
-	if w.LastID() == 1 && len(forks) == 0 && !j.t.IsFork() {
+	if w.LastID() == 1 && len(forks) == 0 && !p.t.IsFork() {
 		return nil
 	}
-	out := layout.Conflict("", "%q was begun both here and at %s, and the two have nothing in common", j.t.Name(), j.remote)
-	if archives, err := snapshot.Archives(ctx, j.t); err == nil && len(archives) > 0 {
-		out = out.Try(layout.RestoreLatest, j.t.Name())
+	out := layout.Conflict("", "%q was begun both here and at %s, and the two have nothing in common", p.t.Name(), p.remote)
+	if archives, err := snapshot.Archives(ctx, p.t); err == nil && len(archives) > 0 {
+		out = out.Try(layout.RestoreLatest, p.t.Name())
 	}
 	if len(forks) > 0 {
 		out = out.Try(layout.CloseForks)
 	}
-	return out.Try(layout.PutBehindTheirs, j.t.Name(), j.t.Slug()+".jsonl")
+	return out.Try(layout.PutBehindTheirs, p.t.Name(), p.t.Slug()+".jsonl")
 }
 
-// forward goes on with what the remote has, behind an entry (case 3).
-func (j *joining) forward(ctx context.Context, w *writer.Writer, after int64) error {
-	j.status.Status = layout.RefFastForward
-	next, err := j.completed(ctx)
+// fastForward moves the tape to what the remote has (case 3); entries after the given id are new.
+func (p *pull) fastForward(ctx context.Context, w *writer.Writer, after int64) error {
+	p.status.Status = layout.RefFastForward
+	next, err := p.completeTheirs(ctx)
 	defer next.Objects.Discard()
 	if err != nil {
 		return err
 	}
-	last, err := snapshot.LastOf(j.s, next.Hash)
+	last, err := snapshot.LastOf(p.s, next.Hash)
 	if err != nil {
 		return err
 	}
-	j.status.Entries = last - after
-	next.Subject = fmt.Sprintf("pull: %s (%s)", j.remote, layout.CountEntries(j.status.Entries))
-	return pulled(ctx, w, next, j.remote)
+	p.status.Entries = last - after
+	next.Subject = fmt.Sprintf("pull: %s (%s)", p.remote, layout.CountEntries(p.status.Entries))
+	return moveToPulled(ctx, w, next, p.remote)
 }
 
-// completed is the remote's commit, or what completes it, stored, if git made it.
-func (j *joining) completed(ctx context.Context) (writer.Plan, error) {
-	at := writer.Plan{Hash: j.theirs}
-	if stretch, _, err := snapshot.ByGit(j.s, at.Hash); err != nil || len(stretch) == 0 {
+// completeTheirs returns the remote's commit, or if git made that, the stored commit that completes it.
+func (p *pull) completeTheirs(ctx context.Context) (writer.Plan, error) {
+	at := writer.Plan{Hash: p.theirs}
+	if stretch, _, err := snapshot.ByGit(p.s, at.Hash); err != nil || len(stretch) == 0 {
 		return at, err
 	}
-	batch := j.s.Git().NewBatch()
-	m, err := resolve.Resolve(ctx, j.t, at.Hash, batch.Put)
+	batch := p.s.Git().NewBatch()
+	m, err := resolve.Resolve(ctx, p.t, at.Hash, batch.Put)
 	if err != nil || !m.Raw {
 		batch.Discard()
 		return at, err
 	}
-	p, err := planCompletion(j.t, batch, m, at.Hash)
+	plan, err := planCompletion(p.t, batch, m, at.Hash)
 	if err != nil {
 		batch.Discard()
 		return at, err
 	}
-	return p.Plan, batch.Flush(ctx)
+	return plan.Plan, batch.Flush(ctx)
 }
 
-// pulled brings the branch to a commit, whose phases have the tags that a remote has.
-func pulled(ctx context.Context, w *writer.Writer, next writer.Plan, remote string) error {
+// moveToPulled moves the branch to a commit whose phases get the remote's tags.
+func moveToPulled(ctx context.Context, w *writer.Writer, next writer.Plan, remote string) error {
 	v, err := snapshot.AtCommit(w.T.Store(), next.Hash)
 	if err != nil {
 		return err
 	}
-	if next.Tags, err = tagsToTake(w.T, remote, v.List); err != nil {
+	if next.Tags, err = tagsToAdopt(w.T, remote, v.List); err != nil {
 		return err
 	}
 	next.Clean = true
 	return w.MoveTo(ctx, next, w.Head)
 }
 
-// takeTags sets the tags of a tape's phases to what a remote has them at: those that were
-// published do not move, ours may have been made again.
-func takeTags(ctx context.Context, t *workspace.Tape, remote string, head gitstore.Hash) error {
+// adoptTags sets the tags of a tape's phases as the remote has them: published tags never move, ours
+// may have been made anew.
+func adoptTags(ctx context.Context, t *workspace.Tape, remote string, head gitstore.Hash) error {
 	v, err := snapshot.AtCommit(t.Store(), head)
 	if err != nil {
 		return err
 	}
-	tags, err := tagsToTake(t, remote, v.List)
+	tags, err := tagsToAdopt(t, remote, v.List)
 	if err != nil || len(tags) == 0 {
 		return err
 	}
@@ -269,8 +266,8 @@ func takeTags(ctx context.Context, t *workspace.Tape, remote string, head gitsto
 	return t.Store().Git().UpdateRefs(ctx, updates)
 }
 
-// tagsToTake lists the tags of phases that are published and not the same here.
-func tagsToTake(t *workspace.Tape, remote string, list []layout.Phase) ([]gitstore.Ref, error) {
+// tagsToAdopt lists the published tags of phases that are missing or different here.
+func tagsToAdopt(t *workspace.Tape, remote string, list []layout.Phase) ([]gitstore.Ref, error) {
 	prefix := layout.AcceptedRefs(remote) + layout.InnerRef(layout.TagPrefix+t.Slug()+"/")
 	published, err1 := t.Store().Git().Refs(prefix)
 	here, err2 := t.Store().Git().Refs(layout.TagPrefix + t.Slug() + "/")
@@ -295,7 +292,7 @@ func tagsToTake(t *workspace.Tape, remote string, list []layout.Phase) ([]gitsto
 	return slices.Clip(out), nil
 }
 
-// Gained counts entries that a commit has and another, or a fork's base, has not.
+// Gained counts the entries that a commit has and the old one, or a fork's base, does not.
 func Gained(s *workspace.Store, ref string, old, next gitstore.Hash) (int64, error) {
 	last, err := snapshot.LastOf(s, next)
 	if err != nil {
@@ -316,7 +313,7 @@ func Gained(s *workspace.Store, ref string, old, next gitstore.Hash) (int64, err
 	return last - before, err
 }
 
-// CloseMerged closes a fork that something it is a fork of has whole, whoever merged it.
+// CloseMerged closes a fork whose entries an ancestor already contains, whoever merged it.
 func CloseMerged(ctx context.Context, t *workspace.Tape) (closed bool, err error) {
 	at, err := t.Head()
 	if err != nil {
@@ -326,7 +323,7 @@ func CloseMerged(ctx context.Context, t *workspace.Tape) (closed bool, err error
 	if err != nil {
 		return false, err
 	}
-	for up, err := range forks.Above(ctx, t) {
+	for up, err := range forks.Ancestors(ctx, t) {
 		if err != nil {
 			return false, err
 		}

@@ -14,12 +14,12 @@ import (
 type ArtifactInfo struct {
 	layout.Artifact // the type and name are those of the newest reference; "" if there is none
 
-	Anchor    string // the newest phase that has it
+	Anchor    string // the newest phase that contains it
 	AnchorSeq int
-	Entries   []int64 // that refer to it, in their order
+	Entries   []int64 // ids of the entries that refer to it, ascending
 }
 
-// Artifacts lists the artifacts of a tape in the order of the phases that had them first.
+// Artifacts lists the artifacts of a tape, ordered by the first phase that contains them.
 func Artifacts(ctx context.Context, t *workspace.Tape) ([]ArtifactInfo, error) {
 	v, err := snapshot.Take(ctx, t)
 	if err != nil {
@@ -37,7 +37,7 @@ func Artifacts(ctx context.Context, t *workspace.Tape) ([]ArtifactInfo, error) {
 				at[name] = len(out)
 				out = append(out, ArtifactInfo{})
 			}
-			if err := out[at[name]].look(v, i, name); err != nil {
+			if err := out[at[name]].setPhase(v, i, name); err != nil {
 				return nil, err
 			}
 		}
@@ -46,7 +46,7 @@ func Artifacts(ctx context.Context, t *workspace.Tape) ([]ArtifactInfo, error) {
 		}
 		err = eachReference(ctx, v, t, i, func(e layout.Entry, ref layout.Artifact) {
 			if j, ok := at[ref.SHA256]; ok {
-				out[j].refer(e, ref)
+				out[j].addReference(e, ref)
 			}
 		})
 		if err != nil {
@@ -56,8 +56,8 @@ func Artifacts(ctx context.Context, t *workspace.Tape) ([]ArtifactInfo, error) {
 	return out, nil
 }
 
-// Artifact finds an artifact by its id, of which the beginning is enough, and opens it. ErrNotFound
-// if the tape has none.
+// Artifact opens an artifact by its id or the beginning of it. ErrNotFound if the tape does not
+// have it.
 func Artifact(ctx context.Context, t *workspace.Tape, id string) (io.ReadSeekCloser, error) {
 	v, err := snapshot.Take(ctx, t)
 	if err != nil {
@@ -71,7 +71,7 @@ func Artifact(ctx context.Context, t *workspace.Tape, id string) (io.ReadSeekClo
 	return r, err
 }
 
-// OpenArtifact is Artifact with what the entries of the phase say of it.
+// OpenArtifact is like Artifact, and also returns what the entries of the phase say about it.
 func OpenArtifact(ctx context.Context, t *workspace.Tape, id string) (ArtifactInfo, io.ReadSeekCloser, error) {
 	var out ArtifactInfo
 	v, err := snapshot.Take(ctx, t)
@@ -80,12 +80,12 @@ func OpenArtifact(ctx context.Context, t *workspace.Tape, id string) (ArtifactIn
 	}
 	p, name, err := v.FindArtifact(id)
 	if err == nil {
-		err = out.look(v, p.Seq-1, name)
+		err = out.setPhase(v, p.Seq-1, name)
 	}
 	if err == nil {
 		err = eachReference(ctx, v, t, p.Seq-1, func(e layout.Entry, ref layout.Artifact) {
 			if ref.SHA256 == name {
-				out.refer(e, ref)
+				out.addReference(e, ref)
 			}
 		})
 	}
@@ -97,8 +97,8 @@ func OpenArtifact(ctx context.Context, t *workspace.Tape, id string) (ArtifactIn
 	return out, r, err
 }
 
-// look fills in what the phase of an index says of an artifact.
-func (a *ArtifactInfo) look(v *snapshot.Snapshot, phase int, name string) error {
+// setPhase fills in what the phase with the given index says about an artifact.
+func (a *ArtifactInfo) setPhase(v *snapshot.Snapshot, phase int, name string) error {
 	p := v.List[phase]
 	anchor, err := snapshot.ReadAnchor(v, p, "")
 	if err != nil {
@@ -112,14 +112,14 @@ func (a *ArtifactInfo) look(v *snapshot.Snapshot, phase int, name string) error 
 	return r.Close()
 }
 
-func (a *ArtifactInfo) refer(e layout.Entry, ref layout.Artifact) {
+func (a *ArtifactInfo) addReference(e layout.Entry, ref layout.Artifact) {
 	a.MIMEType, a.Name = ref.MIMEType, ref.Name
 	if n := len(a.Entries); n == 0 || a.Entries[n-1] != e.ID {
 		a.Entries = append(a.Entries, e.ID)
 	}
 }
 
-// eachReference calls f for each reference that the entries of a phase have.
+// eachReference calls f for each reference in the entries of a phase.
 func eachReference(ctx context.Context, v *snapshot.Snapshot, t *workspace.Tape, phase int, f func(layout.Entry, layout.Artifact)) error {
 	walk := &snapshot.Walk{V: v, Tape: t.Name(), First: phase, Last: phase}
 	return walk.Read(ctx, func(e layout.Entry) bool {

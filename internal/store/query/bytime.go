@@ -12,14 +12,14 @@ import (
 
 // Source is one of several tapes that are read together.
 type Source struct {
-	// From is a date that no entry is before, or, where the last one comes first, behind.
+	// From is a date before which the tape has no entry; when the order is reversed, one after
+	// which it has none.
 	From    time.Time
 	Entries iter.Seq2[layout.Entry, error]
 }
 
-// ByTime yields the entries of several tapes in the order of their dates, the latest first if
-// reverse. Within a tape they stay in the order in which they come. A tape is not opened before
-// its entries may be next.
+// ByTime yields the entries of several tapes by date, the latest first if reverse. The order within
+// a tape is kept. A tape is opened only when one of its entries may be next.
 func ByTime(sources []Source, reverse bool) iter.Seq2[layout.Entry, error] {
 	sources = slices.Clone(sources)
 	h := &heads{reverse: reverse}
@@ -46,16 +46,16 @@ func ByTime(sources []Source, reverse bool) iter.Seq2[layout.Entry, error] {
 	}
 }
 
-// head is a tape that is open, and its next entry.
+// head is an open tape and its next entry.
 type head struct {
 	entry layout.Entry
 	at    time.Time
-	rank  int // tells tapes apart whose next entries have the same date
+	rank  int // decides between entries of the same date
 	next  func() (layout.Entry, error, bool)
 	stop  func()
 }
 
-// advance takes the next entry. One that is older than the one before stays behind it.
+// advance reads the next entry. An entry dated before its predecessor counts as of the same date.
 func (t *head) advance(h *heads) (bool, error) {
 	e, err, ok := t.next()
 	if !ok || err != nil {
@@ -108,7 +108,7 @@ func (h *heads) stop() {
 	}
 }
 
-// Len, Less, Swap, Push and Pop are those of heap.Interface.
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 func (h *heads) Len() int { return len(h.list) }
 
 func (h *heads) Less(i, j int) bool {

@@ -11,31 +11,31 @@ import (
 	"tape/internal/text/entrydiff"
 )
 
-// The kinds of changes.
+// Kinds of changes.
 const (
 	ChangeAdded   = "added"
 	ChangeRemoved = "removed"
 	ChangeEdited  = "edited"
 )
 
-// Change is an entry that two revisions do not share; Old is an edited one's first form.
+// Change is an entry that two revisions do not share. Old is the former text of an edited one.
 type Change struct {
 	Kind       string
 	Entry, Old layout.Entry
 }
 
-// Parts are what differs in an edited entry.
+// Parts returns what differs in an edited entry.
 func (c Change) Parts() []entrydiff.Part { return entrydiff.Entry(c.Old.Raw, c.Entry.Raw) }
 
-// comparison goes through two revisions side by side. Entries have consecutive ids, so that
-// what stands at the same place has the same id.
+// comparison reads two revisions side by side. Ids are consecutive, so the n-th entries of both
+// have the same id.
 type comparison struct {
 	a, b   *Revision
 	yield  func(Change) error
-	shared int64 // see Revision.SharedWith; -1: not known yet
+	shared int64 // see Revision.SharedWith; -1 if not computed yet
 }
 
-// Compare yields what two revisions do not share, in the order of ids.
+// Compare yields the entries that two revisions do not share, ordered by id.
 func Compare(ctx context.Context, a, b *Revision, yield func(Change) error) error {
 	common, err := a.CommonWith(b)
 	if err != nil {
@@ -46,14 +46,14 @@ func Compare(ctx context.Context, a, b *Revision, yield func(Change) error) erro
 	defer stopA()
 	nextB, stopB := iter.Pull2(b.Entries(ctx, common+1))
 	defer stopB()
-	var parted int64 // where entries begin that have nothing to do with each other; 0: nowhere
+	var parted int64 // where a run of unrelated entries begins; 0 if not in one
 	for {
 		x, errA, moreA := nextA()
 		y, errB, moreB := nextB()
 		if err := cmp.Or(errA, errB); err != nil {
 			return err
 		}
-		if !moreA || !moreB { // what the other still has
+		if !moreA || !moreB { // the rest of the longer one
 			return c.flush(ctx, cmp.Or(parted, x.ID, y.ID), math.MaxInt64)
 		}
 		same, edited := bytes.Equal(x.Raw, y.Raw), false
@@ -78,8 +78,8 @@ func Compare(ctx context.Context, a, b *Revision, yield func(Change) error) erro
 	}
 }
 
-// edited reports whether two entries at the same place are forms of one: both sides have
-// it from the same history, or it has kept its date, which is precise.
+// edited reports whether two entries with the same id are versions of one: both sides got it from
+// the same history, or the dates, which are precise, are the same.
 func (c *comparison) edited(ctx context.Context, x, y layout.Entry) (bool, error) {
 	if x.Date != "" && x.Date == y.Date && (x.Kind == y.Kind || bytes.Equal(x.Payload, y.Payload)) {
 		return true, nil
@@ -93,8 +93,8 @@ func (c *comparison) edited(ctx context.Context, x, y layout.Entry) (bool, error
 	return x.ID <= c.shared, nil
 }
 
-// flush shows what each side has from one id up to another: first what was removed, then
-// what was added. They are read again, however many they are.
+// flush yields the entries of each side in [from, end): first the removed, then the added. They are
+// read again, so that memory does not depend on how many there are.
 func (c *comparison) flush(ctx context.Context, from, end int64) error {
 	if from == 0 {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Context yields what the next model call needs: the last anchor, the entries
-// before it that no anchor covers, in the order of the tape, and what follows it. It reads
-// the tape as it was when the iteration began. After an error it ends.
+// Context yields what the next model call needs: the last anchor, the earlier entries that no
+// anchor covers, in the order of the tape, and what follows the anchor. It reads the tape as it is
+// when the iteration begins, and ends after an error.
 func Context(ctx context.Context, t *workspace.Tape) iter.Seq2[layout.Entry, error] {
 	return layout.Seq(func(yield func(layout.Entry) bool) error {
 		err := snapshot.Reread(t, yield, func(yield func(layout.Entry) bool) error { return readContext(ctx, t, yield) })
@@ -44,10 +44,10 @@ func readContext(ctx context.Context, t *workspace.Tape, yield func(layout.Entry
 	return errors.Join(failed, err)
 }
 
-// span is a run of ids.
+// span is a range of ids, both ends included.
 type span struct{ first, last int64 }
 
-// readSpans reads runs of entries, and reports whether to go on.
+// readSpans yields the entries of the spans, and reports whether to go on.
 func readSpans(ctx context.Context, v *snapshot.Snapshot, tape string, spans []span, yield func(layout.Entry) bool) (goOn bool, err error) {
 	goOn = true
 	for _, s := range spans {

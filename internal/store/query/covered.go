@@ -11,22 +11,22 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// An anchor covers what its writer had seen: the entries before it on the line on which it
-// was written. A line is a commit and those before it by first parents. Along them a tape
-// only grows, so an anchor that was written on the tape itself covers all that is before
-// it. One that a merge or a pull brought in covers the history of the commit that it was
-// written with, and may stand behind entries that are no part of that.
+// An anchor covers what its writer had seen: the earlier entries of the line that it was written
+// on. A line is a commit with its ancestors by first parents. A tape only grows along its line, so
+// an anchor written on the tape itself covers everything before it. An anchor that came with a
+// merge or pull covers the history of the commit that it was written in, but may stand after
+// entries that are not part of that history.
 //
-// Commits tell this, not ids, because a merge gives new ones. They are read from the newest
-// on, down to where everything is covered.
+// Merges renumber entries, so this is decided by commits, not by ids. Commits are read from the
+// newest back to where everything is covered.
 
 // uncovered lists the entries before a tape's last anchor that no anchor covers.
 func uncovered(ctx context.Context, t *workspace.Tape, v *snapshot.Snapshot, anchor layout.Entry) ([]span, error) {
 	if jsonl.Get(anchor.Meta, "origin") == nil {
-		return nil, nil // it was written here
+		return nil, nil // written on this tape
 	}
 	c := &coverage{s: t.Store(), tape: t.Name(), steps: map[gitstore.Hash]step{}, trunk: map[gitstore.Hash]bool{v.Commit: true},
-		covered: map[gitstore.Hash]bool{}, known: map[gitstore.Hash]stretch{}}
+		covered: map[gitstore.Hash]bool{}, lines: map[gitstore.Hash]uncoveredSpans{}}
 	var err error
 	if c.head, err = snapshot.AtCommit(c.s, v.Commit); err != nil {
 		return nil, err
@@ -45,36 +45,35 @@ func uncovered(ctx context.Context, t *workspace.Tape, v *snapshot.Snapshot, anc
 	return out, err
 }
 
-// coverage finds what the anchors of a tape cover.
+// coverage computes what the anchors of a tape cover.
 type coverage struct {
 	s     *workspace.Store
 	tape  string
 	head  *snapshot.Snapshot
 	steps map[gitstore.Hash]step
-	known map[gitstore.Hash]stretch // by the newest commit of a line
+	lines map[gitstore.Hash]uncoveredSpans // by the newest commit of a line
 
-	trunk  map[gitstore.Hash]bool // the tape's own line, as far down as was asked for
-	lowest step                   // the oldest of it
+	trunk  map[gitstore.Hash]bool // the tape's own line, as far back as it was read
+	lowest step                   // the oldest commit in trunk
 	floor  int64                  // the trunk is covered up to this entry
 
-	covered map[gitstore.Hash]bool // commits beside the trunk, each with its history
-	parts   []*snapshot.Snapshot   // beginnings of forks: the parent's next commit is covered so far
+	covered    map[gitstore.Hash]bool // commits outside the trunk that are covered with their history
+	forkStarts []*snapshot.Snapshot   // first commits of forks that contain a part of the parent's next commit, which is covered
 }
 
-// stretch is what is not covered of a line, by its own ids, and whether that is all that
-// the line has beside the trunk.
-type stretch struct {
+// uncoveredSpans is what is not covered of a line, by the ids that entries have on it.
+type uncoveredSpans struct {
 	spans []span
-	whole bool
+	all   bool // nothing that the line has outside the trunk is covered
 }
 
-// step is a commit, as far as it matters here.
+// step is what matters here of a commit.
 type step struct {
 	hash      gitstore.Hash
-	parents   []gitstore.Hash // the one that it continues, and those whose entries it brings
+	parents   []gitstore.Hash // the one it continues, then those it merges entries of
 	last      int64
-	begins    string // the name of the fork that begins with it
-	completes bool   // merges that git made
+	starts    string // the fork that starts with it
+	completes bool   // it completes merges that git made
 }
 
 func (c *coverage) step(ctx context.Context, h gitstore.Hash) (step, error) {
@@ -94,7 +93,7 @@ func (c *coverage) step(ctx context.Context, h gitstore.Hash) (step, error) {
 	case commit.Trailer(layout.TrailerMerge) == layout.MergeSummary:
 		st.parents = st.parents[:1]
 	case len(st.parents) == 1 && commit.Trailer(layout.TrailerBase) != "":
-		st.begins = layout.DecodeTrailer(commit.Trailer(layout.TrailerName))
+		st.starts = layout.DecodeTrailer(commit.Trailer(layout.TrailerName))
 	}
 	if err == nil {
 		st.last, err = snapshot.LastOf(c.s, h)
@@ -103,7 +102,7 @@ func (c *coverage) step(ctx context.Context, h gitstore.Hash) (step, error) {
 	return st, err
 }
 
-// completed lists the commit before merges that git made, and what they have merged.
+// completed returns the commit before a row of merges that git made, then the commits they merged.
 func (c *coverage) completed(newest gitstore.Hash) ([]gitstore.Hash, error) {
 	made, before, err := snapshot.ByGit(c.s, newest)
 	out := []gitstore.Hash{before}
@@ -117,27 +116,27 @@ func (c *coverage) completed(newest gitstore.Hash) ([]gitstore.Hash, error) {
 	return out, err
 }
 
-// line finds what is not covered of a commit's line, and notes what its anchors cover.
-func (c *coverage) line(ctx context.Context, newest gitstore.Hash) (stretch, error) {
-	if known, ok := c.known[newest]; ok {
-		return known, nil
+// line returns what is not covered of a commit's line, and records what its anchors cover.
+func (c *coverage) line(ctx context.Context, newest gitstore.Hash) (uncoveredSpans, error) {
+	if done, ok := c.lines[newest]; ok {
+		return done, nil
 	}
 	v, err := snapshot.AtCommit(c.s, newest)
 	if err != nil {
-		return stretch{}, err
+		return uncoveredSpans{}, err
 	}
-	d := &descent{c: c, v: v, phase: len(v.List) - 1, stretch: stretch{whole: true}}
+	d := &descent{c: c, v: v, phase: len(v.List) - 1, uncoveredSpans: uncoveredSpans{all: true}}
 	for at := newest; !at.IsZero(); {
 		if at, err = d.next(ctx, at); err != nil {
-			return stretch{}, err
+			return uncoveredSpans{}, err
 		}
 	}
 	d.spans = inOrder(d.spans)
-	c.known[newest] = d.stretch
-	return d.stretch, nil
+	c.lines[newest] = d.uncoveredSpans
+	return d.uncoveredSpans, nil
 }
 
-// onTrunk reports whether a commit is of the tape's own line.
+// onTrunk reports whether a commit is on the tape's own line.
 func (c *coverage) onTrunk(ctx context.Context, st step) (bool, error) {
 	for c.lowest.last >= st.last && len(c.lowest.parents) > 0 {
 		var err error
@@ -149,9 +148,9 @@ func (c *coverage) onTrunk(ctx context.Context, st step) (bool, error) {
 	return c.trunk[st.hash], nil
 }
 
-// cover notes that commits are covered, with their history.
+// cover records commits, with their history, as covered.
 func (c *coverage) cover(ctx context.Context, commits []gitstore.Hash) error {
-	clear(c.known)
+	clear(c.lines)
 	for todo := slices.Clone(commits); len(todo) > 0; {
 		at, err := c.step(ctx, todo[len(todo)-1])
 		if err != nil {
@@ -170,29 +169,29 @@ func (c *coverage) cover(ctx context.Context, commits []gitstore.Hash) error {
 		}
 		c.covered[at.hash] = true
 		todo = append(todo, at.parents...)
-		if err := c.coverPart(ctx, at); err != nil {
+		if err := c.coverForkStart(ctx, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// coverPart takes the beginning of a fork, which may have the first entries of the commit
-// that follows on its parent.
-func (c *coverage) coverPart(ctx context.Context, at step) error {
-	if at.begins == "" {
+// coverForkStart handles the first commit of a fork, which may contain the first entries of the
+// parent's next commit.
+func (c *coverage) coverForkStart(ctx context.Context, at step) error {
+	if at.starts == "" {
 		return nil
 	}
 	base, err := c.step(ctx, at.parents[0])
 	if err != nil || at.last == base.last {
 		return err
 	}
-	part, err := snapshot.AtCommit(c.s, at.hash)
-	c.parts = append(c.parts, part)
+	start, err := snapshot.AtCommit(c.s, at.hash)
+	c.forkStarts = append(c.forkStarts, start)
 	return err
 }
 
-// inOrder sorts spans, and joins those that follow each other.
+// inOrder sorts spans and joins adjacent ones.
 func inOrder(spans []span) (out []span) {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
 	for _, s := range spans {

@@ -11,28 +11,28 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// descent is a walk down a line, see coverage.
+// descent walks down a line, see coverage.
 type descent struct {
-	c      *coverage
-	v      *snapshot.Snapshot // of the newest commit
-	phase  int                // index of the newest phase that was not passed
-	anchor layout.Entry       // which opens it, once that was read
-	looked int                // how many of the coverage's parts were looked at
-	part   int64              // the line is covered up to this entry by one of those
-	stretch
+	c          *coverage
+	v          *snapshot.Snapshot // of the newest commit
+	phase      int                // index of the newest phase not passed yet
+	anchor     layout.Entry       // of that phase, once read
+	startsRead int                // how many of the coverage's forkStarts were compared
+	byStarts   int64              // those cover the line up to this entry
+	uncoveredSpans
 }
 
 func (d *descent) isTrunk() bool { return d.v.Commit == d.c.head.Commit }
 
-// next takes a commit of the line, and returns the one before it; zero to stop.
+// next handles a commit of the line and returns the one before it, the zero hash to stop.
 func (d *descent) next(ctx context.Context, h gitstore.Hash) (before gitstore.Hash, err error) {
 	at, err := d.c.step(ctx, h)
 	if err != nil {
 		return before, err
 	}
 	if !d.isTrunk() {
-		// A fork of the tape brings what it has behind its beginning.
-		if onTrunk, err := d.c.onTrunk(ctx, at); err != nil || onTrunk || strings.HasPrefix(at.begins, d.c.tape+"/") {
+		// A fork of the tape brings only what follows its start.
+		if onTrunk, err := d.c.onTrunk(ctx, at); err != nil || onTrunk || strings.HasPrefix(at.starts, d.c.tape+"/") {
 			return before, err
 		}
 	}
@@ -41,7 +41,7 @@ func (d *descent) next(ctx context.Context, h gitstore.Hash) (before gitstore.Ha
 		return before, err
 	}
 	if d.c.covered[h] || at.last <= low {
-		d.whole = false
+		d.all = false
 		return before, nil
 	}
 	if len(at.parents) > 0 {
@@ -61,32 +61,32 @@ func (d *descent) next(ctx context.Context, h gitstore.Hash) (before gitstore.Ha
 		d.spans = append(d.spans, own)
 		return before, err
 	}
-	d.spans, d.whole = append(d.spans, span{anchor, own.last}), false
+	d.spans, d.all = append(d.spans, span{anchor, own.last}), false
 	return gitstore.ZeroHash, d.c.cover(ctx, at.parents)
 }
 
-// coveredTo is the entry up to which the line is covered, whatever its commits are.
+// coveredTo returns the entry up to which the line is known to be covered without its commits.
 func (d *descent) coveredTo() (int64, error) {
-	for ; d.looked < len(d.c.parts); d.looked++ {
-		part := d.c.parts[d.looked]
-		last, err := part.LastID()
+	for ; d.startsRead < len(d.c.forkStarts); d.startsRead++ {
+		start := d.c.forkStarts[d.startsRead]
+		last, err := start.LastID()
 		if err != nil {
 			return 0, err
 		}
-		if same, err := d.v.Continues(part); err != nil {
+		if same, err := d.v.Continues(start); err != nil {
 			return 0, err
 		} else if same {
-			d.part = max(d.part, last)
+			d.byStarts = max(d.byStarts, last)
 		}
 	}
 	if d.isTrunk() {
-		return max(d.part, d.c.floor), nil
+		return max(d.byStarts, d.c.floor), nil
 	}
-	return d.part, nil
+	return d.byStarts, nil
 }
 
-// writtenIn finds the last anchor that was written among a line's own entries and is on the
-// tape; 0 if there is none. One with an origin was copied, and nothing tells from where.
+// writtenIn returns the id of the last anchor among a line's own entries that is on the tape, 0 if
+// there is none. An anchor with an origin is skipped: it was copied, and what it covers is unknown.
 func (d *descent) writtenIn(own span) (int64, error) {
 	for ; d.phase >= 0; d.phase-- {
 		if p := d.v.List[d.phase]; d.anchor.AnchorSeq != p.Seq {
@@ -108,8 +108,8 @@ func (d *descent) writtenIn(own span) (int64, error) {
 	return 0, nil
 }
 
-// onTape reports whether the tape has the anchor in hand. It lacks those of a fork from
-// before that was merged with a summary, and went on.
+// onTape reports whether the tape has d.anchor. It does not have the older anchors of a fork that
+// was merged with a summary and then continued.
 func (d *descent) onTape() (bool, error) {
 	if d.isTrunk() {
 		return true, nil
@@ -119,31 +119,31 @@ func (d *descent) onTape() (bool, error) {
 		if _, s, _ := layout.ParseFolder(p.Folder); s != slug {
 			continue
 		}
-		if e, err := snapshot.ReadAnchor(d.c.head, p, ""); err != nil || says(e) == says(d.anchor) {
+		if e, err := snapshot.ReadAnchor(d.c.head, p, ""); err != nil || contentOf(e) == contentOf(d.anchor) {
 			return err == nil, err
 		}
 	}
 	return false, nil
 }
 
-// merge takes a commit that brought entries of other lines: those that are not covered
-// there stay.
-func (d *descent) merge(ctx context.Context, at step, came span) error {
+// merge handles a commit that brought entries of other lines. Those that are not covered on their
+// line are not covered here.
+func (d *descent) merge(ctx context.Context, at step, brought span) error {
 	merged := at.parents[1:]
-	lines := make([]stretch, len(merged))
-	whole := true
+	lines := make([]uncoveredSpans, len(merged))
+	all := true
 	for i, h := range slices.Backward(merged) {
 		var err error
 		if lines[i], err = d.c.line(ctx, h); err != nil {
 			return err
 		}
-		whole = whole && lines[i].whole
+		all = all && lines[i].all
 	}
-	if whole {
-		d.spans = append(d.spans, came)
+	if all {
+		d.spans = append(d.spans, brought)
 		return nil
 	}
-	d.whole = false
+	d.all = false
 	if !at.completes {
 		if len(lines[0].spans) == 0 {
 			return nil
@@ -152,21 +152,21 @@ func (d *descent) merge(ctx context.Context, at step, came span) error {
 		if err != nil {
 			return err
 		}
-		// They came in the order that they have there: what is covered before them need not be read.
-		came.first = max(came.first, came.last-(end.last-lines[0].spans[0].first))
+		// They are in the same order here, so those covered before the first span need not be read.
+		brought.first = max(brought.first, brought.last-(end.last-lines[0].spans[0].first))
 	}
-	return d.match(ctx, at, came, lines)
+	return d.match(ctx, at, brought, lines)
 }
 
-// match finds entries of other lines by what they say: their ids are others here.
-func (d *descent) match(ctx context.Context, at step, came span, lines []stretch) error {
-	stays := map[string]bool{}
+// match finds entries of other lines by their content, for they have other ids here.
+func (d *descent) match(ctx context.Context, at step, brought span, lines []uncoveredSpans) error {
+	rest := map[string]bool{}
 	for i, other := range lines {
 		v, err := snapshot.AtCommit(d.c.s, at.parents[i+1])
 		if err != nil {
 			return err
 		}
-		if _, err := readSpans(ctx, v, "", other.spans, func(e layout.Entry) bool { stays[says(e)] = true; return true }); err != nil {
+		if _, err := readSpans(ctx, v, "", other.spans, func(e layout.Entry) bool { rest[contentOf(e)] = true; return true }); err != nil {
 			return err
 		}
 	}
@@ -174,9 +174,9 @@ func (d *descent) match(ctx context.Context, at step, came span, lines []stretch
 	if err != nil {
 		return err
 	}
-	_, err = readSpans(ctx, d.v, "", []span{came}, func(e layout.Entry) bool {
-		// What completes a merge may also have what people added to it by hand.
-		if stays[says(e)] || at.completes && !isFromElsewhere(e, name) {
+	_, err = readSpans(ctx, d.v, "", []span{brought}, func(e layout.Entry) bool {
+		// A commit that completes a merge may also contain entries that people added by hand.
+		if rest[contentOf(e)] || at.completes && !cameFromOther(e, name) {
 			d.spans = append(d.spans, span{e.ID, e.ID})
 		}
 		return true
@@ -184,13 +184,13 @@ func (d *descent) match(ctx context.Context, at step, came span, lines []stretch
 	return err
 }
 
-// says is what an entry says, wherever it stands.
-func says(e layout.Entry) string {
+// contentOf is what an entry says, independent of its place.
+func contentOf(e layout.Entry) string {
 	return resolve.Content(jsonl.Entry{Kind: e.Kind, Payload: e.Payload, Date: e.Date})
 }
 
-// isFromElsewhere reports whether an entry came from another tape or fork than the named one.
-func isFromElsewhere(e layout.Entry, name string) bool {
+// cameFromOther reports whether an entry came from another tape or fork than the named one.
+func cameFromOther(e layout.Entry, name string) bool {
 	origin := jsonl.Get(e.Meta, "origin")
 	from := jsonl.GetString(origin, "tape")
 	if fork := jsonl.GetString(origin, "fork"); fork != "" {

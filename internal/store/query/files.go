@@ -11,8 +11,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Range returns the ids, first and last, that a query's anchors select. The last is
-// math.MaxInt64 where that goes on to the end of the tape, wherever it is by then.
+// Range returns the first and last id that a query's anchors select. The last is math.MaxInt64 if
+// the selection has no end.
 func Range(ctx context.Context, t *workspace.Tape, q snapshot.Query) (first, last int64, err error) {
 	if err := q.Check(); err != nil {
 		return 0, 0, err
@@ -20,7 +20,7 @@ func Range(ctx context.Context, t *workspace.Tape, q snapshot.Query) (first, las
 	if q.After == "" && q.From == "" && q.Phase == "" {
 		return 1, math.MaxInt64, nil
 	}
-	defer reading(t, &err)
+	defer wrapRead(t, &err)
 	v, s, err := snapshot.Select(ctx, t, q)
 	if err != nil {
 		return 0, 0, err
@@ -44,9 +44,8 @@ func Range(ctx context.Context, t *workspace.Tape, q snapshot.Query) (first, las
 	return first, last, nil
 }
 
-// Files are the stored files of a part of a tape, as it was at one moment: for looking
-// through them without making an Entry of every line. What they hold is not checked.
-// They may be read by several goroutines.
+// Files are the stored files of a part of a tape, as it was at one moment, for searching them
+// without parsing each line. Their contents are not checked. Goroutines may share one.
 type Files struct {
 	tape *workspace.Tape
 	v    *snapshot.Snapshot
@@ -68,10 +67,10 @@ type File struct {
 	seq                        int
 }
 
-// FilesOf returns the files that hold the entries which a query's anchors and kinds
-// select, and maybe others.
+// FilesOf returns the files that contain the entries which a query's anchors and kinds select. They
+// may contain others.
 func FilesOf(ctx context.Context, t *workspace.Tape, q snapshot.Query) (out *Files, err error) {
-	defer reading(t, &err)
+	defer wrapRead(t, &err)
 	v, s, err := snapshot.Select(ctx, t, q)
 	if err != nil {
 		return nil, err
@@ -105,16 +104,16 @@ func FilesOf(ctx context.Context, t *workspace.Tape, q snapshot.Query) (out *Fil
 	return out, nil
 }
 
-// Len is how many there are, phase by phase.
+// Len is the number of files. They are ordered by phase.
 func (f *Files) Len() int { return len(f.list) }
 
-// Lane tells to which phase the i-th file belongs, and to which sequence of files in it:
-// from one file of a lane to the next, ids grow.
+// Lane returns the phase of the i-th file, and a number for its class in that phase. Within a
+// lane, ids ascend from file to file.
 func (f *Files) Lane(i int) (phase, lane int) {
 	return f.list[i].p.Seq, int(f.list[i].segment.Class)
 }
 
-// Read reads the i-th, into buf if that is large enough.
+// Read reads the i-th file, into buf if that is large enough.
 func (f *Files) Read(i int, buf []byte) (File, error) {
 	ref := f.list[i]
 	out := File{tape: f.tape.Name(), folder: ref.p.Folder, name: ref.segment.Name(), anchor: ref.anchor, seq: ref.p.Seq}
@@ -132,7 +131,7 @@ func (f *Files) Attach(e layout.Entry) layout.Entry {
 	return e
 }
 
-// FirstID is the id of the first entry in the file, 0 if there is none.
+// FirstID is the id of the first entry in the file, 0 if it has none.
 func (f File) FirstID() int64 {
 	line, _, _ := bytes.Cut(f.Data, []byte("\n"))
 	id, err := jsonl.ParseID(line)
@@ -142,7 +141,7 @@ func (f File) FirstID() int64 {
 	return id
 }
 
-// Entry is the entry whose line begins at an offset of Data, without aliasing Data.
+// Entry parses the entry whose line begins at an offset of Data. It does not alias Data.
 func (f File) Entry(offset int) (layout.Entry, error) {
 	line, _, _ := bytes.Cut(f.Data[offset:], []byte("\n"))
 	at := layout.Position{Folder: f.folder, File: f.name, Offset: int64(offset), Length: len(line)}

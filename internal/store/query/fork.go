@@ -11,14 +11,14 @@ import (
 // Base says where a fork begins.
 type Base struct {
 	Parent string
-	Entry  int64  // the last entry that it has of its parent
+	Entry  int64  // the last entry that it shares with its parent
 	Anchor string // the phase that is open there
 	Commit string // of the parent
 	Start  string // the fork's first commit
 	Date   string // of that
 }
 
-// DescribeBase returns where a fork begins. ErrInvalid for a tape, which begins with itself.
+// DescribeBase returns where a fork begins. ErrInvalid for a tape that is not a fork.
 func DescribeBase(ctx context.Context, t *workspace.Tape) (Base, error) {
 	if err := ctx.Err(); err != nil {
 		return Base{}, err
@@ -34,7 +34,7 @@ func DescribeBase(ctx context.Context, t *workspace.Tape) (Base, error) {
 	return DescribeBaseAt(t, b)
 }
 
-// DescribeBaseAt describes a base that is known.
+// DescribeBaseAt describes a base that was already found.
 func DescribeBaseAt(t *workspace.Tape, b snapshot.ForkBase) (Base, error) {
 	v, err := snapshot.AtCommit(t.Store(), b.Start)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// OfHost reports whether a tape is one that tape serve has made for itself, or a fork of one:
-// everybody's state, or the audit. It has the name of such a tape, and begins as one does: people
-// may have tapes of the same names.
+// OfHost reports whether a tape is one that tape serve made for itself, or a fork of one: the
+// shared state, or the audit. People may use the same names, so the first entries decide.
 func OfHost(ctx context.Context, t *workspace.Tape) (is bool, err error) {
 	for t.IsFork() {
 		if t, err = t.Store().Tape(ctx, t.Parent()); err != nil {
@@ -46,7 +45,7 @@ func OfHost(ctx context.Context, t *workspace.Tape) (is bool, err error) {
 	return is, err
 }
 
-// NotOfHost refuses a tape of tape serve: what is written there counts as its own record.
+// NotOfHost refuses a tape of tape serve, because entries there count as the server's own record.
 func NotOfHost(ctx context.Context, t *workspace.Tape) error {
 	own, err := OfHost(ctx, t)
 	if err == nil && own {

@@ -19,7 +19,7 @@ type Info struct {
 	Branch                 string // as git names it
 	Dir                    string // its working tree; "" if it has none
 	EntriesSinceLastAnchor int64
-	Uncommitted            int64       // entries that the last commit does not have
+	Uncommitted            int64       // entries after the last commit
 	Commit                 string      // the last commit
 	Size                   int64       // bytes of all entry files
 	Usage                  about.Usage // of the last run event
@@ -36,7 +36,7 @@ type Summary struct {
 
 // SummaryOf returns a short overview of the tape.
 func SummaryOf(ctx context.Context, t *workspace.Tape) (out Summary, err error) {
-	defer reading(t, &err)
+	defer wrapRead(t, &err)
 	v, err := snapshot.Take(ctx, t)
 	if err == nil {
 		out, _, err = summarize(t, v)
@@ -58,7 +58,7 @@ func summarize(t *workspace.Tape, v *snapshot.Snapshot) (Summary, layout.Entry, 
 		e, err := jsonl.Parse(line)
 		out.Updated = e.Date
 		if err != nil {
-			out.Updated = "" // readers will tell what is wrong
+			out.Updated = "" // whoever reads it reports what is wrong
 		}
 	}
 	return out, anchor, nil
@@ -66,7 +66,7 @@ func summarize(t *workspace.Tape, v *snapshot.Snapshot) (Summary, layout.Entry, 
 
 // InfoOf returns an overview of the tape.
 func InfoOf(ctx context.Context, t *workspace.Tape) (out Info, err error) {
-	defer reading(t, &err)
+	defer wrapRead(t, &err)
 	v, err := snapshot.Take(ctx, t)
 	if err != nil {
 		return Info{}, err
@@ -93,7 +93,7 @@ func InfoOf(ctx context.Context, t *workspace.Tape) (out Info, err error) {
 	return out, err
 }
 
-// lastUsage looks for the last run event, from the end.
+// lastUsage returns the usage of the last run event.
 func lastUsage(ctx context.Context, v *snapshot.Snapshot) (about.Usage, error) {
 	for _, p := range slices.Backward(v.List) {
 		if err := ctx.Err(); err != nil {

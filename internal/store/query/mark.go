@@ -13,8 +13,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Unchanged reports, for the price of a few looks at the disk, that the tape ends where
-// the mark does. False may also mean that this takes a closer look.
+// Unchanged reports whether the tape still ends where the mark does, with a few file system calls
+// and no reading. False may also mean that it cannot tell this way.
 func Unchanged(t *workspace.Tape, m snapshot.Mark) bool {
 	before, noteErr := journal.PeekOf(t)
 	head, err := t.Head()
@@ -22,7 +22,7 @@ func Unchanged(t *workspace.Tape, m snapshot.Mark) bool {
 		return false
 	}
 	if before.Head == m.Head && before.LastID > m.LastID {
-		return false // maybe files were cut back to where the mark is: then reading says so
+		return false // files may have been cut back to the mark; only reading them tells
 	}
 	wt, _, err := t.Worktree()
 	if errors.Is(err, gitstore.ErrNotFound) {
@@ -71,7 +71,7 @@ func endsAt(v *snapshot.Snapshot, p layout.Phase, c layout.Class, end snapshot.E
 	return err == nil && snapshot.SumOf(sample) == end.Sum
 }
 
-// Suffix is what a tape has beyond a mark, as it was at one moment.
+// Suffix is what follows a mark on a tape, as it was at one moment.
 type Suffix struct {
 	tape  *workspace.Tape
 	v     *snapshot.Snapshot
@@ -80,10 +80,10 @@ type Suffix struct {
 	ended bool
 }
 
-// Since returns what the tape has beyond a mark: all of it (see Suffix.Whole) if it
-// does not begin with what the mark stands for, after a reset, restore or rewind.
+// Since returns what follows a mark on the tape. If the tape no longer begins with what the mark
+// stands for, after a reset, restore or rewind, that is the whole tape, see Suffix.Whole.
 func Since(ctx context.Context, t *workspace.Tape, m snapshot.Mark) (s *Suffix, err error) {
-	defer reading(t, &err)
+	defer wrapRead(t, &err)
 	v, err := snapshot.Take(ctx, t)
 	if err != nil {
 		return nil, err
@@ -96,10 +96,10 @@ func Since(ctx context.Context, t *workspace.Tape, m snapshot.Mark) (s *Suffix, 
 	return s, nil
 }
 
-// Whole reports that the suffix is the tape from its beginning.
+// Whole reports whether the suffix is the whole tape.
 func (s *Suffix) Whole() bool { return s.from.Seq == 0 }
 
-// beginsWith reports whether a mark stands for a beginning of what the suffix sees.
+// beginsWith reports whether the tape still begins with what a mark stands for.
 func (s *Suffix) beginsWith(m snapshot.Mark) (bool, error) {
 	p, ok := s.v.Phase(m.Seq, m.Folder)
 	if !ok {
@@ -130,7 +130,7 @@ func (s *Suffix) beginsWith(m snapshot.Mark) (bool, error) {
 	return true, nil
 }
 
-// Entries yields the entries beyond the mark. After an error it ends.
+// Entries yields the entries after the mark. It ends after an error.
 func (s *Suffix) Entries(ctx context.Context) iter.Seq2[layout.Entry, error] {
 	return layout.Seq(func(yield func(layout.Entry) bool) error {
 		w := &snapshot.Walk{V: s.v, Tape: s.tape.Name(), Last: len(s.v.List) - 1}
@@ -147,15 +147,15 @@ func (s *Suffix) Entries(ctx context.Context) iter.Seq2[layout.Entry, error] {
 			s.end, err = s.v.Mark()
 			s.ended = err == nil
 		}
-		reading(s.tape, &err)
+		wrapRead(s.tape, &err)
 		return err
 	})
 }
 
-// Mark is how far the tape was read, once Entries came to its end; else false.
+// Mark returns the mark at the end of the tape; false until Entries has read to there.
 func (s *Suffix) Mark() (snapshot.Mark, bool) { return s.end, s.ended }
 
-// reading says of an error that it came while a tape was read.
-func reading(t *workspace.Tape, err *error) {
+// wrapRead adds to an error that a tape was being read.
+func wrapRead(t *workspace.Tape, err *error) {
 	*err = layout.Wrap(*err, "read tape %q", t.Name())
 }

@@ -30,12 +30,12 @@ type Phase struct {
 	Folder  string // below anchors/
 }
 
-// Summary is the text that a handoff kept as state.summary.
+// Summary is the summary that the handoff put in the state.
 func (p Phase) Summary() string { return jsonl.GetString(p.State, "summary") }
 
 // Phases returns the tape's phases in order.
 func Phases(ctx context.Context, t *workspace.Tape) (out []Phase, err error) {
-	defer reading(t, &err)
+	defer wrapRead(t, &err)
 	v, err := snapshot.Take(ctx, t)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func Phases(ctx context.Context, t *workspace.Tape) (out []Phase, err error) {
 			return nil, err
 		}
 		if len(out) > 0 {
-			out[len(out)-1].endsAt(anchor.ID - 1)
+			out[len(out)-1].setEnd(anchor.ID - 1)
 		}
 		ph := Phase{Seq: p.Seq, Name: anchor.Anchor, State: jsonl.Get(anchor.Payload, "state"), FirstID: anchor.ID, Date: anchor.Date, Folder: p.Folder}
 		if commit, ok := tags[p.Folder]; ok {
@@ -63,15 +63,15 @@ func Phases(ctx context.Context, t *workspace.Tape) (out []Phase, err error) {
 		out = append(out, ph)
 	}
 	last, err := v.LastID()
-	out[len(out)-1].endsAt(last)
+	out[len(out)-1].setEnd(last)
 	return out, err
 }
 
-func (p *Phase) endsAt(id int64) { p.LastID, p.Entries = id, id-p.FirstID+1 }
+func (p *Phase) setEnd(id int64) { p.LastID, p.Entries = id, id-p.FirstID+1 }
 
-// Show yields what a target names: a phase with its anchor (a name, a number such as
-// 002, latest, or its tag), one entry (@17), or the entries that a commit added.
-// ErrNotFound if it names nothing. After an error it ends.
+// Show yields what a target names: a phase with its anchor (a name, a number such as 002, latest,
+// or its tag), one entry (@17), or the entries that a commit added. ErrNotFound if it names
+// nothing. It ends after an error.
 func Show(ctx context.Context, t *workspace.Tape, target string) iter.Seq2[layout.Entry, error] {
 	return layout.Seq(func(yield func(layout.Entry) bool) error { return show(ctx, t, target, yield) })
 }
@@ -99,8 +99,8 @@ func show(ctx context.Context, t *workspace.Tape, target string, yield func(layo
 	return commitEntries(ctx, t, h, yield)
 }
 
-// resolveTapeCommit finds the commit that a tag, branch or abbreviated id names; HEAD is the
-// tape's newest. As for git, ~N and ^ after it lead back by first parents.
+// resolveTapeCommit finds the commit that a tag, branch or abbreviated id names. HEAD is the tape's
+// newest commit. As in git, ~N and ^ go back by first parents.
 func resolveTapeCommit(t *workspace.Tape, target string) (gitstore.Hash, bool) {
 	name, back, ok := cutSteps(target)
 	if !ok {
@@ -126,7 +126,7 @@ func resolveTapeCommit(t *workspace.Tape, target string) (gitstore.Hash, bool) {
 	return h, false
 }
 
-// cutSteps takes ~N and ^ off the end of a target, and adds up what they mean.
+// cutSteps cuts ~N and ^ off the end of a target, and returns how many commits back they mean.
 func cutSteps(target string) (name string, back int, ok bool) {
 	for {
 		if rest, found := strings.CutSuffix(target, "^"); found {
@@ -167,7 +167,7 @@ func resolveCommit(s *workspace.Store, target string) (gitstore.Hash, bool) {
 	return h, err == nil
 }
 
-// commitEntries yields the entries that a commit has and its first parent has not.
+// commitEntries yields the entries that a commit has and its first parent does not.
 func commitEntries(ctx context.Context, t *workspace.Tape, h gitstore.Hash, yield func(layout.Entry) bool) error {
 	c, v, err := readCommit(t, h)
 	if err != nil {

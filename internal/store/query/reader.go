@@ -17,18 +17,18 @@ import (
 // Reader reads entries back by their positions.
 type Reader struct {
 	tape   *workspace.Tape
-	dir    string // the working tree; "": all is read from the commit
+	dir    string // the working tree; "" to read everything from the commit
 	commit *snapshot.Snapshot
 	open   map[string]content
 }
 
-// content is that of a file on disk, or in git.
+// content is that of a file on disk, or of a blob in git.
 type content struct {
 	*io.SectionReader
-	file *os.File // nil: it is in git
+	file *os.File // nil if it is in git
 }
 
-// maxOpen bounds the files, and the contents from git, that a Reader keeps at hand.
+// maxOpen limits the files and blobs that a Reader keeps open.
 const maxOpen = 64
 
 // NewReader returns a reader for entries of the tape.
@@ -47,7 +47,7 @@ func NewReader(ctx context.Context, t *workspace.Tape) (*Reader, error) {
 	}
 	r := &Reader{tape: t, open: map[string]content{}}
 	switch {
-	case inTree && t.Merging(wt): // what counts of the files takes a closer look
+	case inTree && t.Merging(wt): // Take finds out which of the files count
 		v, err := snapshot.Take(ctx, t)
 		if err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func NewReader(ctx context.Context, t *workspace.Tape) (*Reader, error) {
 	return r, nil
 }
 
-// ReaderAt returns a reader for entries that a commit of the tape has.
+// ReaderAt returns a reader for entries that are in a commit of the tape.
 func ReaderAt(t *workspace.Tape, commit gitstore.Hash) (*Reader, error) {
 	v, err := snapshot.AtCommit(t.Store(), commit)
 	return &Reader{tape: t, commit: v, open: map[string]content{}}, err
@@ -78,7 +78,7 @@ func (r *Reader) Attach(e layout.Entry) layout.Entry {
 	return e
 }
 
-// head looks at the last commit.
+// head opens the tape's last commit.
 func (r *Reader) head() error {
 	if r.commit != nil {
 		return nil
@@ -90,8 +90,8 @@ func (r *Reader) head() error {
 	return err
 }
 
-// Entry reads the entry at a position; anchor and seq are those of its phase. After a
-// reset, it may be another one. ErrCorrupt if there is none.
+// Entry reads the entry at a position. The anchor and seq are those of its phase. After a reset
+// another entry may stand there. ErrCorrupt if none does.
 func (r *Reader) Entry(at layout.Position, anchor string, seq int) (layout.Entry, error) {
 	line, err := r.read(at)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Reader) read(at layout.Position) ([]byte, error) {
 		return nil, err
 	}
 	missing := &layout.CorruptError{File: at.Folder + "/" + at.File, Line: at.Line + 1, Msg: "the line is missing"}
-	// Positions come from outside, and may say anything.
+	// Positions come from outside and may be anything.
 	if at.Offset < 0 || at.Length < 0 || at.Offset > c.Size() || int64(at.Length) > c.Size()-at.Offset {
 		return nil, missing
 	}
@@ -122,7 +122,7 @@ func (r *Reader) read(at layout.Position) ([]byte, error) {
 	return line, nil
 }
 
-// content returns the file of a position, from the working tree or else from the commit.
+// content returns the file of a position, from the working tree or the commit.
 func (r *Reader) content(at layout.Position) (c content, err error) {
 	seq, _, isPhase := layout.ParseFolder(at.Folder)
 	s := layout.AnchorSegment
@@ -168,7 +168,7 @@ func onDisk(path string) (content, error) {
 	return content{io.NewSectionReader(f, 0, st.Size()), f}, nil
 }
 
-// committed is a file as the last commit has it.
+// committed returns a file as it is in the last commit.
 func (r *Reader) committed(p layout.Phase, s layout.Segment) (content, error) {
 	if err := r.head(); err != nil {
 		return content{}, err
@@ -181,7 +181,7 @@ func (r *Reader) committed(p layout.Phase, s layout.Segment) (content, error) {
 	return content{io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), nil}, err
 }
 
-// Close lets go of the files.
+// Close closes the files.
 func (r *Reader) Close() error {
 	var errs []error
 	for _, c := range r.open {

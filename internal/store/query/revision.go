@@ -18,22 +18,21 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Revision is a tape as it was at some point: everything up to an entry, or what a commit
-// has. What is appended later does not appear in it.
+// Revision is a tape as it was at one point: everything up to an entry, or what a commit contains.
+// Entries appended later are not part of it.
 type Revision struct {
 	store  *workspace.Store
-	tape   string // the name that entries get
+	tape   string // the name that its entries get
 	name   string
 	V      *snapshot.Snapshot
-	Commit *snapshot.Snapshot // the newest commit that may have something of it
+	Commit *snapshot.Snapshot // the newest commit that may contain a part of it
 	last   int64
 }
 
-// RevisionOf returns a tape as it was at what a target names: an anchor of the tape (its name,
-// the number or folder of its phase, or Latest) or an entry of it (@17), both meaning
-// everything up to there; a tape or fork, meaning all that it has now, committed or not;
-// a tag, a branch or a commit, of which HEAD is the tape's newest. "" is the tape as it is
-// now. ErrNotFound if a target names nothing.
+// RevisionOf returns the tape as it was at a target. An anchor of the tape (its name, the number or
+// folder of its phase, or Latest) and an entry of it (@17) mean everything up to there. A tape or
+// fork means all that it has now, committed or not. A tag, branch or commit means that commit; HEAD
+// is the tape's newest. "" is the tape as it is now. ErrNotFound if the target names nothing.
 func RevisionOf(ctx context.Context, s *workspace.Store, tape *workspace.Tape, target string) (*Revision, error) {
 	if number, ok := strings.CutPrefix(target, "@"); ok {
 		return revisionAtEntry(ctx, tape, number)
@@ -59,9 +58,9 @@ func RevisionOf(ctx context.Context, s *workspace.Store, tape *workspace.Tape, t
 	return nil, layout.NotFound("", "tape %q has no %q", tape.Name(), target).Try(layout.NameRevision, target)
 }
 
-// revisionNow is all that the tape has.
+// revisionNow is everything that the tape has now.
 func revisionNow(ctx context.Context, t *workspace.Tape) (r *Revision, err error) {
-	defer reading(t, &err)
+	defer wrapRead(t, &err)
 	r = &Revision{store: t.Store(), tape: t.Name(), name: t.Name()}
 	if r.V, err = snapshot.Take(ctx, t); err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func revisionAtAnchor(ctx context.Context, t *workspace.Tape, target string) (*R
 	return r, err
 }
 
-// anchorName is what a target calls an anchor, which it may name by its tag.
+// anchorName returns the anchor that a target means, which may be a tag.
 func anchorName(t *workspace.Tape, target string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(target, "refs/tags/"), "anchor/"+t.Slug()+"/")
 }
@@ -134,18 +133,18 @@ func readCommit(t *workspace.Tape, h gitstore.Hash) (gitstore.Commit, *snapshot.
 	return c, v, err
 }
 
-// nameAt is the name of the tape that a commit says it is of; one made by hand does not say.
+// nameAt is the name of the tape that a commit says it belongs to. Commits made by hand say nothing.
 func nameAt(t *workspace.Tape, c gitstore.Commit) string {
 	return cmp.Or(layout.DecodeTrailer(c.Trailer(layout.TrailerName)), t.Name())
 }
 
-// Name says what the revision is, for headings.
+// Name is what headings call the revision.
 func (r *Revision) Name() string { return r.name }
 
-// Last is the id of its last entry.
+// Last is the id of the last entry.
 func (r *Revision) Last() int64 { return r.last }
 
-// Entries yields the entries of the revision from an id on. After an error it ends.
+// Entries yields the entries of the revision, beginning with an id. It ends after an error.
 func (r *Revision) Entries(ctx context.Context, from int64) iter.Seq2[layout.Entry, error] {
 	return layout.Seq(func(yield func(layout.Entry) bool) error {
 		from := max(1, from)
@@ -161,10 +160,9 @@ func (r *Revision) Entries(ctx context.Context, from int64) iter.Seq2[layout.Ent
 	})
 }
 
-// CommonWith returns the id up to which both revisions have the same entries for sure, 0 if
-// none. It goes by the trees of their commits, in which what is equal has equal hashes:
-// of two long tapes with a common beginning only the ends are read. (What somebody changed
-// by hand in a working tree, before that, is for Verify to tell.)
+// CommonWith returns an id up to which both revisions certainly have the same entries, 0 if there is
+// none. It compares the hashes of trees, so only the differing ends of two tapes are read. It does
+// not see what somebody changed by hand in a working tree; Verify does.
 func (r *Revision) CommonWith(other *Revision) (int64, error) {
 	id, err := commonEntries(r.Commit, other.Commit)
 	return min(id, r.last, other.last), err
@@ -193,8 +191,8 @@ func commonEntries(a, b *snapshot.Snapshot) (int64, error) {
 	return commonInPhase(a, b, a.List[i], b.List[i])
 }
 
-// commonInPhase finds the last entry that two forms of a phase have in common: in each
-// class the files that differ say with which id they begin to.
+// commonInPhase returns the last entry that two versions of a phase have in common. In each class,
+// the first files that differ show where the difference begins.
 func commonInPhase(a, b *snapshot.Snapshot, pa, pb layout.Phase) (int64, error) {
 	lastA, err1 := snapshot.LastID(a, pa)
 	lastB, err2 := snapshot.LastID(b, pb)
@@ -227,7 +225,7 @@ func readRest(v *snapshot.Snapshot, p layout.Phase, files []layout.Segment, n in
 	return v.Content(p, files[n])
 }
 
-// firstDifferent is the lowest id behind two files' common lines; very high if they are equal.
+// firstDifferent is the lowest id after two files' common lines, math.MaxInt64 if they are equal.
 func firstDifferent(a, b []byte) int64 {
 	n := layout.SamePrefix(a, b)
 	n = bytes.LastIndexByte(a[:n], '\n') + 1
@@ -239,16 +237,16 @@ func firstDifferent(a, b []byte) int64 {
 		}
 		id, err := jsonl.ParseID(line)
 		if err != nil {
-			return 1 // readers will tell what is wrong
+			return 1 // whoever reads it reports what is wrong
 		}
 		lowest = min(lowest, id)
 	}
 	return lowest
 }
 
-// SharedWith returns the id up to which both revisions have one history: that of the newest
-// commit that both continue by first parents. Where entries up to there differ, somebody
-// edited them; after it each went its own way. 0 if they have no such commit.
+// SharedWith returns the last id of the newest commit that both revisions continue by first parents,
+// 0 if they have no such commit. Entries up to there that differ were edited; the later ones were
+// written independently.
 func (r *Revision) SharedWith(ctx context.Context, other *Revision) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -11,9 +11,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// StampOf returns what stays the same while nothing is written to a tape, for the price of a few
-// looks at the disk, and the id of the last entry that tape wrote; others may have added lines
-// behind it. It is "" while a change is under way, and where the last writer has left no note of
+// StampOf returns a text that does not change while nothing is written to the tape, with a few file
+// system calls. It also returns the id of the last entry that tape wrote; other programs may have
+// appended more. The stamp is "" while a change is under way, and if the last writer left no note of
 // the tape's files.
 func StampOf(t *workspace.Tape) (stamp string, last int64, err error) {
 	note, err := journal.PeekOf(t)
@@ -39,7 +39,7 @@ func StampOf(t *workspace.Tape) (stamp string, last int64, err error) {
 	for _, path := range paths {
 		st, err := os.Lstat(path)
 		if err != nil {
-			return "", 0, nil //nolint:nilerr // who reads the tape will tell what is wrong
+			return "", 0, nil //nolint:nilerr // whoever reads the tape reports what is wrong
 		}
 		out = strconv.AppendInt(append(out, ' '), st.Size(), 10)
 		out = strconv.AppendInt(append(out, ' '), st.ModTime().UnixNano(), 10)
