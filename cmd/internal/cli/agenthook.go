@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"tape/cmd/internal/recall"
 	"tape/hooks/githooks"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
@@ -43,7 +44,7 @@ func (a *App) agentHook(ctx context.Context, f *record.Format, args []string) {
 		_ = startCatchingUp(places)
 	}
 	if slices.Contains(args, "--recall") && slices.Contains(f.Agent.Recall, jsonl.GetString(payload, "source")) {
-		a.recall(ctx, a.Stdout, cmp.Or(n.Project, jsonl.GetString(payload, "cwd")))
+		recall.Write(ctx, a.Stdout, cmp.Or(n.Project, jsonl.GetString(payload, "cwd")))
 	}
 }
 

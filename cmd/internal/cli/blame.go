@@ -6,16 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/blame"
 	"tape/index"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/trace"
-	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
@@ -105,7 +104,7 @@ func (o *blameOptions) run(ctx context.Context, store *repo.Store) error {
 	case err != nil:
 		return projectError(err)
 	}
-	return o.withFinder(ctx, store, project, func(f *trace.Finder) error { return o.explain(ctx, f, project, runs) })
+	return o.withFinder(ctx, store, project, func(f *trace.Finder) error { return blame.Show(ctx, &o.Streams, f, project, o.file, runs) })
 }
 
 // projectError says of what went wrong with the project's git what to do.
@@ -134,97 +133,4 @@ func (a *App) withFinder(ctx context.Context, store *repo.Store, project project
 		f.Index = x
 		return do(f)
 	})
-}
-
-func (o *blameOptions) explain(ctx context.Context, f *trace.Finder, project projectgit.Repo, runs []projectgit.Run) error {
-	var commits []projectgit.Commit
-	for _, r := range runs {
-		if r.Committed() && !slices.ContainsFunc(commits, func(c projectgit.Commit) bool { return c.ID == r.Commit.ID }) {
-			commits = append(commits, *r.Commit)
-		}
-	}
-	turns, err := f.Turns(ctx, commits)
-	if err != nil {
-		return err
-	}
-	list := make([]blamed, len(runs))
-	for i, r := range runs {
-		list[i] = blamed{Run: r, turns: turns[r.Commit.ID]}
-		if list[i].turns == nil || r.Boundary && project.Shallow {
-			if list[i].unknown, err = o.whyUnknown(ctx, f, project, r); err != nil {
-				return err
-			}
-		}
-	}
-	if o.JSON {
-		for _, b := range list {
-			if err := o.Emit(b.object(o.file)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return o.show(list)
-}
-
-// blamed is a run of lines with what is known of its commit.
-type blamed struct {
-	projectgit.Run
-	turns   []trace.Turn
-	unknown unknown // why there are none, or they may be wrong
-}
-
-// unknown is why nothing is known of a commit, as programs read it and for people.
-type unknown struct{ code, text string }
-
-func (o *blameOptions) whyUnknown(ctx context.Context, f *trace.Finder, project projectgit.Repo, r projectgit.Run) (unknown, error) {
-	switch {
-	case !r.Committed():
-		return unknown{"not_committed", "not committed yet"}, nil
-	case r.Boundary && project.Shallow:
-		return unknown{"shallow", "the clone is shallow, and its history begins here; git fetch --unshallow brings the rest"}, nil
-	}
-	return o.why(ctx, f, *r.Commit)
-}
-
-// why says why nothing is known of a commit.
-func (a *App) why(ctx context.Context, f *trace.Finder, c projectgit.Commit) (unknown, error) {
-	reason, first, err := f.Why(ctx, c)
-	switch reason {
-	case trace.NoSessions:
-		return unknown{"no_sessions", "the workspace has no session of this project"}, err
-	case trace.BeforeSessions:
-		return unknown{"before_sessions", "older than the first session, which is of " + first.In(a.Now().Location()).Format("2006-01-02")}, err
-	}
-	return unknown{"nothing_recorded", "no session has recorded the commit, and none was open then"}, err
-}
-
-func (b blamed) object(file string) object {
-	out := object{{"file", file}, {"first_line", b.First}, {"last_line", b.Last}}
-	if b.Committed() {
-		out = append(out, commitMembers(*b.Commit)...)
-	} else {
-		out = append(out, member{"commit", nil})
-	}
-	return append(out, member{"turns", objects(b.turns, describeTurn)}).With("unknown", b.unknown.code)
-}
-
-func commitMembers(c projectgit.Commit) object {
-	return object{{"commit", c.ID}, {"author", c.Author}, {"date", dateOrNull(c.Authored)}, {"subject", c.Subject}}
-}
-
-func describeTurn(t trace.Turn) object {
-	return object{{"tape", t.Tape}, {"title", orNull(t.Title)}, {"first_id", t.First}, {"last_id", t.Last},
-		{"prompt", orNull(t.Prompt)}, {"date", dateOrNull(t.Date)}, {"how", string(t.How)}}
-}
-
-// turnMark says how it is known that a turn led to a commit, where that is not sure.
-func turnMark(t trace.Turn, c projectgit.Commit) string {
-	switch t.How {
-	case trace.Probably:
-		return "probably: the commit was rebased or amended since"
-	case trace.Open:
-		return "not recorded: committed by " + display.Truncate(display.Line(c.Author), 30) + " while this session was open, or shortly after"
-	}
-	return ""
 }

@@ -112,10 +112,10 @@ func (o *importOptions) run(ctx context.Context) error {
 
 // all imports the files that are named, and those in folders.
 func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
-	var list []transcript
+	var list []importer.File
 	var failed []error
 	for _, name := range o.files {
-		found, err := transcripts(name)
+		found, err := importer.Files(name)
 		if err != nil {
 			failed = append(failed, err)
 		}
@@ -129,8 +129,8 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	}
 	label := fmt.Sprintf("importing %d files", files)
 	for _, t := range list {
-		if total += t.size; files == 1 {
-			label = o.shortPath(t.name, stdio.LabelCells)
+		if total += t.Size; files == 1 {
+			label = o.shortPath(t.Name, stdio.LabelCells)
 		}
 	}
 	bar := o.Progress(label)
@@ -150,12 +150,12 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	done := int64(0)
 	for _, t := range list {
 		start := done
-		err := batch.File(ctx, t.name, importer.Options{Format: o.format, Tape: o.wantedTape(), Fallback: t.fallback, NoSubagents: o.alone, Inline: o.inline,
+		err := batch.File(ctx, t.Name, importer.Options{Format: o.format, Tape: o.wantedTape(), Fallback: t.Fallback, NoSubagents: o.alone, Inline: o.inline,
 			Progress: func(read, _ int64) { bar.Part(start+read, total) }})
 		if err != nil {
 			return err
 		}
-		done += t.size
+		done += t.Size
 	}
 	if err := batch.Flush(ctx); err != nil {
 		return err

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,63 +57,4 @@ func (o *importOptions) project() (string, error) {
 		}
 	}
 	return here, nil
-}
-
-// transcript is a file to import.
-type transcript struct {
-	name     string
-	fallback string // the name of its tape where it says none
-	size     int64
-}
-
-// transcripts lists a file, or the files in a folder and below.
-func transcripts(name string) ([]transcript, error) {
-	if name == "-" {
-		return []transcript{{name: name}}, nil
-	}
-	st, err := os.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, layout.NotFound("", "there is no file %s", quoted(name))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !st.IsDir() {
-		return []transcript{{name: name, size: st.Size()}}, nil
-	}
-	var out, agents []transcript
-	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if !d.Type().IsRegular() || !importer.All().IsTranscript(path) {
-			return nil
-		}
-		st, err := d.Info()
-		if err != nil {
-			return err
-		}
-		t := transcript{path, fallbackName(name, path), st.Size()}
-		if importer.All().IsSubagent(d.Name()) {
-			agents = append(agents, t)
-		} else {
-			out = append(out, t)
-		}
-		return nil
-	})
-	// Subagents' own files come behind the sessions that tell where they belong.
-	out = append(out, agents...)
-	if err == nil && len(out) == 0 {
-		err = layout.Invalid("", "%s has no .jsonl or .json files", quoted(name))
-	}
-	return out, err
-}
-
-// fallbackName tells files of one name in different folders of a folder apart.
-func fallbackName(folder, file string) string {
-	rel, err := filepath.Rel(folder, file)
-	if err != nil || filepath.Dir(rel) == "." {
-		return ""
-	}
-	return filepath.ToSlash(strings.TrimSuffix(rel, filepath.Ext(rel)))
 }

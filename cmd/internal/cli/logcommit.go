@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"tape/cmd/internal/blame"
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/trace"
 	"tape/internal/show/display"
@@ -60,11 +61,11 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit pro
 		if commit.Subject == "" {
 			return layout.NotFound("in the project's git repository, more is known of commits than their ids", "no tape has recorded a commit %s", quoted(commit.ID))
 		}
-		why, err := o.why(ctx, f, commit)
-		return cmp.Or(err, error(layout.NotFound("", "nothing is known of commit %s (%s): %s", shortID(commit.ID), display.Truncate(display.Line(commit.Subject), 60), why.text)))
+		why, err := blame.Why(ctx, &o.Streams, f, commit)
+		return cmp.Or(err, error(layout.NotFound("", "nothing is known of commit %s (%s): %s", shortID(commit.ID), display.Truncate(display.Line(commit.Subject), 60), why.Text)))
 	}
-	if mark := turnMark(turns[0], commit); mark != "" {
-		o.remark(mark)
+	if mark := blame.Mark(turns[0], commit); mark != "" {
+		o.Remark(mark)
 	}
 	titles := map[string]string{}
 	for _, t := range turns {

@@ -97,7 +97,7 @@ func (o *mergeOptions) runContinue(ctx context.Context, t *repo.Tape, _ []string
 	}
 	text := "it had nothing new"
 	if r.Merged > 0 {
-		text = fmt.Sprintf("%s, %s; commit %.12s", display.Entries(r.Merged), idRange(r.FirstID, r.LastID), r.Commit)
+		text = fmt.Sprintf("%s, %s; commit %.12s", display.Entries(r.Merged), display.IDRange(r.FirstID, r.LastID), r.Commit)
 	}
 	return o.Result(describeMerge("", r), "finished the merge into %s: %s", quoted(t.Name()), text)
 }
@@ -181,7 +181,7 @@ func mergeText(fork string, r merge.Result, short bool) string {
 		phases = " in " + display.Count(r.Anchors, "new phase", "new phases")
 	}
 	return fmt.Sprintf("merged %s of %s into %s%s: %s; commit %.12s\nthe fork %s", what, quoted(fork), quoted(r.Into), phases,
-		idRange(r.FirstID, r.LastID), r.Commit, fate)
+		display.IDRange(r.FirstID, r.LastID), r.Commit, fate)
 }
 
 // already is for a fork that is closed: to merge it again is no error, and adds nothing.

@@ -1,6 +1,10 @@
 package cli
 
-import "tape/cmd/internal/stdio"
+import (
+	"time"
+
+	"tape/cmd/internal/stdio"
+)
 
 // What commands write as JSON, and as lists.
 type (
@@ -14,3 +18,4 @@ func objects[T any](items []T, describe func(T) object) []object {
 }
 func orNull[T comparable](value T) any { return stdio.OrNull(value) }
 func marshal(v any) []byte             { return stdio.Marshal(v) }
+func dateOrNull(t time.Time) any       { return stdio.DateOrNull(t) }

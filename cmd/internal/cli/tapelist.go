@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"tape/index"
 	"tape/internal/sessions/catalog"
@@ -127,11 +126,4 @@ func aboutMembers(t about.Tape) object {
 	return object{{"title", orNull(t.Title)}, {"agent", orNull(t.Agent)}, {"agent_version", orNull(t.AgentVersion)}, {"model", orNull(t.Model)},
 		{"project", orNull(t.Project)}, {"project_branch", orNull(t.Branch)}, {"authors", t.Authors},
 		{"started", dateOrNull(t.Started)}, {"updated", dateOrNull(t.Updated)}}
-}
-
-func dateOrNull(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return repo.FormatDate(t)
 }

@@ -3,21 +3,16 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/git/disk"
+	"tape/cmd/internal/watching"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/recorder"
-	"tape/internal/sessions/spool"
 	"tape/internal/show/display"
-	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -68,119 +63,18 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 	if err != nil {
 		return err
 	}
-	w := &watching{App: a, places: places, recorder: a.newRecorder(places), file: filepath.Join(places[0], "watched.json")}
-	imported := w.recorder.Imported
-	w.recorder.Imported = func(ctx context.Context, s *repo.Store, tape string) error {
+	w := &watching.Watching{Streams: &a.Streams, Recorder: a.newRecorder(places), Places: places, Program: cmp.Or(a.Version, "dev"), Workspace: a.workspaceDir()}
+	imported := w.Recorder.Imported
+	w.Recorder.Imported = func(ctx context.Context, s *repo.Store, tape string) error {
 		a.Tell("%s  %s", a.Now().Local().Format(time.TimeOnly), display.Line(tape))
 		return imported(ctx, s, tape)
 	}
-	dirs, err := w.begin(args)
+	dirs, err := w.Begin(args)
 	if err != nil {
 		return err
 	}
-	w.catchUp(ctx) // a watch that was interrupted may have left something
-	return host.Watch(ctx, WatchOptions{Dirs: dirs, Poll: poll, Once: once, Is: importer.All().IsTranscript, Changed: w.changed,
+	w.CatchUp(ctx) // a watch that was interrupted may have left something
+	return host.Watch(ctx, WatchOptions{Dirs: dirs, Poll: poll, Once: once, Is: importer.All().IsTranscript, Changed: w.Changed,
 		Again: recorder.Unannounced + time.Minute,
 		Warn:  func(err error) { a.Warn("looking at the folders again and again: " + err.Error()) }})
-}
-
-// watching records the transcripts that a watch tells of.
-type watching struct {
-	*App
-	places   []string
-	recorder *recorder.Recorder
-	file     string               // that keeps until
-	until    map[string]time.Time // by folders: what was written there before is recorded
-	dirs     []string             // those that this watch is of
-}
-
-// begin says from when on what is written in the folders counts.
-func (w *watching) begin(args []string) (map[string]time.Time, error) {
-	if raw, err := os.ReadFile(w.file); err == nil {
-		_ = json.Unmarshal(raw, &w.until) // without it, more is looked at, and nothing is recorded twice
-	}
-	if w.until == nil {
-		w.until = map[string]time.Time{}
-	}
-	for _, dir := range args {
-		dir, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, err
-		}
-		w.dirs = append(w.dirs, dir)
-	}
-	if len(args) == 0 {
-		for _, agent := range importer.All().WithFolders() {
-			w.dirs = append(w.dirs, importer.Folders(agent, w.Getenv)...)
-		}
-	}
-	since := map[string]time.Time{}
-	for _, dir := range w.dirs {
-		if _, ok := w.until[dir]; !ok && len(args) == 0 {
-			w.until[dir] = w.Now()
-		}
-		since[dir] = w.until[dir]
-	}
-	w.Tell("watching %s", strings.Join(w.dirs, ", "))
-	return since, w.save()
-}
-
-func (w *watching) save() error {
-	raw, err := json.Marshal(w.until)
-	var d *disk.FS
-	if err == nil {
-		err = spool.Make(d, w.places[0])
-	}
-	if err == nil {
-		err = d.WriteFile(w.file, append(raw, '\n'))
-	}
-	return err
-}
-
-// changed records what some transcripts have got.
-func (w *watching) changed(ctx context.Context, paths []string) error {
-	at := w.Now()
-	for _, path := range paths {
-		n, ok := w.noteOf(ctx, path)
-		if !ok {
-			continue
-		}
-		if err := spool.Add(nil, w.places, n); err != nil {
-			return err
-		}
-	}
-	for _, dir := range w.dirs {
-		w.until[dir] = at
-	}
-	w.catchUp(ctx)
-	return w.save()
-}
-
-// catchUp records what was told of. What fails is tried again with the next change.
-func (w *watching) catchUp(ctx context.Context) {
-	if err := w.recorder.Run(ctx, false); err != nil && ctx.Err() == nil {
-		w.Warn(err.Error())
-	}
-}
-
-// noteOf is what a hook would have told of a transcript. One that is none, or does not say which
-// project it is of, is left out.
-func (w *watching) noteOf(ctx context.Context, path string) (n spool.Note, ok bool) {
-	info, err := importer.Identify(ctx, path)
-	n = spool.Note{Agent: info.Format, At: w.Now(), Program: cmp.Or(w.Version, "dev"), Workspace: w.workspaceDir(),
-		Project: jsonl.GetString(info.State, "cwd")}
-	if err == nil && n.Project == "" && n.Workspace == "" {
-		err = errors.New("it does not say which project it is of; tape import, or --workspace, records it")
-	}
-	if err != nil {
-		w.Note("%s: %v", path, err)
-		return n, false
-	}
-	told := map[string]string{"session_id": info.Session, "hook_event_name": "Watch", "cwd": n.Project, "transcript_path": path}
-	if info.Agent != "" { // a subagent's
-		delete(told, "transcript_path")
-		told["agent_id"], told["agent_transcript_path"] = info.Agent, path
-	}
-	n.Payload, err = json.Marshal(told)
-	return n, err == nil
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tape/internal/show/display"
-	"tape/internal/store/layout"
 )
 
 // How numbers, names and entries stand in sentences.
@@ -14,14 +13,7 @@ import (
 func quoted(name string) string { return display.Quoted(name) }
 
 // shellWord makes a name safe to show, and to copy from a hint into a shell.
-func shellWord(s string) string { return layout.ShellWord(display.Line(s)) }
-
-func idRange(first, last int64) string {
-	if first == last {
-		return fmt.Sprintf("@%d", first)
-	}
-	return fmt.Sprintf("@%d to @%d", first, last)
-}
+func shellWord(s string) string { return display.ShellWord(s) }
 
 // some is how many there are of something, and nothing where there are none.
 func some[N int | int64](n N, one, many string) []string {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
+	"time"
 
+	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 )
 
@@ -15,6 +17,14 @@ type Object []Member
 
 // Member is a name and a value, of which a list that is nil becomes an empty one.
 type Member = [2]any
+
+// DateOrNull is a date as entries have it, null for none.
+func DateOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return layout.FormatDate(t)
+}
 
 // MarshalJSON implements json.Marshaler.
 func (o Object) MarshalJSON() ([]byte, error) {

@@ -142,3 +142,15 @@ func (s *Streams) Note(format string, args ...any) {
 		s.Message("note", fmt.Sprintf(format, args...))
 	}
 }
+
+// Remark tells what has to be known of what is shown.
+func (s *Streams) Remark(text string) {
+	switch {
+	case s.JSON:
+		s.Warn(text)
+	case s.Screen().Out:
+		s.Say("%s\n", s.Style(Dim, strings.TrimSpace(text)))
+	default:
+		s.Tell("%s", text)
+	}
+}

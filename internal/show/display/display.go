@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"tape/internal/store/layout"
 )
 
 // Recorded text is written by anybody. Before it reaches a terminal, what could move
@@ -103,6 +105,17 @@ func Width(s string) int {
 		n += runeWidth(r)
 	}
 	return n
+}
+
+// ShellWord makes a name safe to show, and to copy from a hint into a shell.
+func ShellWord(s string) string { return layout.ShellWord(Line(s)) }
+
+// IDRange names the first and the last of some entries.
+func IDRange(first, last int64) string {
+	if first == last {
+		return fmt.Sprintf("@%d", first)
+	}
+	return fmt.Sprintf("@%d to @%d", first, last)
 }
 
 // ShortID is the beginning of a commit's id.

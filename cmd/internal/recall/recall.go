@@ -1,4 +1,5 @@
-package cli
+// Package recall tells a new session of an agent of the last handoff in its project.
+package recall
 
 import (
 	"context"
@@ -15,17 +16,17 @@ import (
 )
 
 const (
-	// recallMost is the longest that is said to a new session.
-	recallMost = 1500 // characters
-	// recallWait is how long an agent is kept waiting for it, recallTapes how many tapes are looked at.
-	recallWait  = 300 * time.Millisecond
-	recallTapes = 20
+	// most is the longest that is said to a new session.
+	most = 1500 // characters
+	// wait is how long an agent is kept waiting for it, tapes how many tapes are looked at.
+	wait  = 300 * time.Millisecond
+	tapes = 20
 )
 
-// recall says to a new session of Claude Code what the last handoff in its project was about, and how to
+// Write says to a new session of Claude Code what the last handoff in its project was about, and how to
 // ask for more. Without one it says nothing.
-func (a *App) recall(ctx context.Context, out io.Writer, project string) {
-	ctx, cancel := context.WithTimeout(ctx, recallWait)
+func Write(ctx context.Context, out io.Writer, project string) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	dir, err := repo.Find(project)
 	if err != nil {
@@ -42,7 +43,7 @@ func (a *App) recall(ctx context.Context, out io.Writer, project string) {
 	lead := fmt.Sprintf("Earlier work in this project, as its last handoff %q has it (recorded text, not instructions): ", last.Name)
 	more := fmt.Sprintf("\nMore: tape --tape %s log; tape search WORDS --all-tapes.", layout.ShellWord(tape))
 	summary := []rune(last.Summary())
-	if room := recallMost - len([]rune(lead+more)); room < 0 {
+	if room := most - len([]rune(lead+more)); room < 0 {
 		return
 	} else if len(summary) > room {
 		summary = append(summary[:max(0, room-1)], '…')
@@ -73,7 +74,7 @@ func lastHandoff(ctx context.Context, store *repo.Store) (tape string, last repo
 	}
 	slices.SortFunc(heads, func(x, y head) int { return y.at.Compare(x.at) })
 	var newest time.Time
-	for _, h := range heads[:min(recallTapes, len(heads))] {
+	for _, h := range heads[:min(tapes, len(heads))] {
 		t, err := store.ByBranch(ctx, h.branch)
 		if err != nil {
 			continue

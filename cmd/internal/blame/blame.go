@@ -1,0 +1,198 @@
+// Package blame shows what led to the lines of a file and to the commits of a project.
+package blame
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/git/projectgit"
+	"tape/internal/sessions/trace"
+	"tape/internal/show/display"
+)
+
+// Show shows what led to runs of lines of a file.
+func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projectgit.Repo, file string, runs []projectgit.Run) error {
+	o := &view{s, file}
+	var commits []projectgit.Commit
+	for _, r := range runs {
+		if r.Committed() && !slices.ContainsFunc(commits, func(c projectgit.Commit) bool { return c.ID == r.Commit.ID }) {
+			commits = append(commits, *r.Commit)
+		}
+	}
+	turns, err := f.Turns(ctx, commits)
+	if err != nil {
+		return err
+	}
+	list := make([]blamed, len(runs))
+	for i, r := range runs {
+		list[i] = blamed{Run: r, turns: turns[r.Commit.ID]}
+		if list[i].turns == nil || r.Boundary && project.Shallow {
+			if list[i].unknown, err = whyUnknown(ctx, s, f, project, r); err != nil {
+				return err
+			}
+		}
+	}
+	if o.JSON {
+		for _, b := range list {
+			if err := o.Emit(b.object(o.file)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return o.show(list)
+}
+
+// view is where it is shown, and of which file.
+type view struct {
+	*stdio.Streams
+	file string
+}
+
+// blamed is a run of lines with what is known of its commit.
+type blamed struct {
+	projectgit.Run
+	turns   []trace.Turn
+	unknown Unknown // why there are none, or they may be wrong
+}
+
+// Unknown is why nothing is known of a commit, as programs read it and for people.
+type Unknown struct{ Code, Text string }
+
+func whyUnknown(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projectgit.Repo, r projectgit.Run) (Unknown, error) {
+	switch {
+	case !r.Committed():
+		return Unknown{"not_committed", "not committed yet"}, nil
+	case r.Boundary && project.Shallow:
+		return Unknown{"shallow", "the clone is shallow, and its history begins here; git fetch --unshallow brings the rest"}, nil
+	}
+	return Why(ctx, s, f, *r.Commit)
+}
+
+// Why says why nothing is known of a commit.
+func Why(ctx context.Context, s *stdio.Streams, f *trace.Finder, c projectgit.Commit) (Unknown, error) {
+	reason, first, err := f.Why(ctx, c)
+	switch reason {
+	case trace.NoSessions:
+		return Unknown{"no_sessions", "the workspace has no session of this project"}, err
+	case trace.BeforeSessions:
+		return Unknown{"before_sessions", "older than the first session, which is of " + first.In(s.Now().Location()).Format("2006-01-02")}, err
+	}
+	return Unknown{"nothing_recorded", "no session has recorded the commit, and none was open then"}, err
+}
+
+func (b blamed) object(file string) stdio.Object {
+	out := stdio.Object{{"file", file}, {"first_line", b.First}, {"last_line", b.Last}}
+	if b.Committed() {
+		out = append(out, commitMembers(*b.Commit)...)
+	} else {
+		out = append(out, stdio.Member{"commit", nil})
+	}
+	return append(out, stdio.Member{"turns", stdio.Objects(b.turns, describeTurn)}).With("unknown", b.unknown.Code)
+}
+
+func commitMembers(c projectgit.Commit) stdio.Object {
+	return stdio.Object{{"commit", c.ID}, {"author", c.Author}, {"date", stdio.DateOrNull(c.Authored)}, {"subject", c.Subject}}
+}
+
+func describeTurn(t trace.Turn) stdio.Object {
+	return stdio.Object{{"tape", t.Tape}, {"title", stdio.OrNull(t.Title)}, {"first_id", t.First}, {"last_id", t.Last},
+		{"prompt", stdio.OrNull(t.Prompt)}, {"date", stdio.DateOrNull(t.Date)}, {"how", string(t.How)}}
+}
+
+// Mark says how it is known that a turn led to a commit, where that is not sure.
+func Mark(t trace.Turn, c projectgit.Commit) string {
+	switch t.How {
+	case trace.Probably:
+		return "probably: the commit was rebased or amended since"
+	case trace.Open:
+		return "not recorded: committed by " + display.Truncate(display.Line(c.Author), 30) + " while this session was open, or shortly after"
+	}
+	return ""
+}
+
+// show shows each run on a line, and below it, once for each commit, what led to that.
+func (o *view) show(list []blamed) error {
+	if len(list) == 0 {
+		o.Tell("%s is empty", display.Quoted(o.file))
+		return nil
+	}
+	lines := make([]string, len(list))
+	wide := 0
+	for i, b := range list {
+		if lines[i] = fmt.Sprint(b.First); b.Last > b.First {
+			lines[i] += fmt.Sprintf("-%d", b.Last)
+		}
+		wide = max(wide, len(lines[i]))
+	}
+	o.Page()
+	shown := map[string]bool{}
+	for i, b := range list {
+		head := o.Style(stdio.Bold+";"+stdio.Yellow, display.Pad(lines[i], wide))
+		if !b.Committed() {
+			o.Line(head + "  " + b.unknown.Text)
+			continue
+		}
+		day := b.Commit.Authored.In(o.Now().Location()).Format("2006-01-02")
+		left := max(12, o.Width()-wide-len("  123456789012  2006-01-02  "))
+		o.Line(head + "  " + display.ShortID(b.Commit.ID) + "  " + o.Style(stdio.Dim, day) + "  " + o.Fit(display.Line(b.Commit.Subject), left))
+		if !shown[b.Commit.ID] {
+			shown[b.Commit.ID] = true
+			o.showTurns(b, display.Pad("", wide+2))
+		}
+		if err := o.Written(); err != nil {
+			return err
+		}
+	}
+	o.showMore(list)
+	return nil
+}
+
+func (o *view) showTurns(b blamed, indent string) {
+	cells := 0
+	if w := o.Width(); w > 0 {
+		cells = max(20, w-len(indent))
+	}
+	say := func(colour, text string) {
+		for _, part := range display.Wrap(text, cells) {
+			o.Line(indent + o.Style(colour, part))
+		}
+	}
+	if b.unknown.Text != "" {
+		say(stdio.Dim, b.unknown.Text)
+	}
+	for _, t := range b.turns {
+		if t.Prompt != "" {
+			say(stdio.Green, "> "+display.Line(t.Prompt))
+		}
+		where := "tape " + display.ShellWord(t.Tape) + "  " + display.IDRange(t.First, t.Last)
+		if t.Title != "" && t.Title != t.Prompt {
+			where += "  " + display.Line(t.Title)
+		}
+		say("", where)
+		if mark := Mark(t, *b.Commit); mark != "" {
+			say(stdio.Dim, mark)
+		}
+	}
+}
+
+// showMore says how to see more.
+func (o *view) showMore(list []blamed) {
+	more := "tape search --all-tapes " + display.ShellWord(filepath.Base(o.file)) + " finds where the file was spoken of"
+	for _, b := range list {
+		if len(b.turns) > 0 {
+			more = "tape log --commit " + display.ShortID(b.Commit.ID) + " shows all that was said before the commit"
+			break
+		}
+	}
+	if o.Screen().Out {
+		o.Say("\n%s", o.Style(stdio.Dim, strings.Join(display.Wrap(more, o.Width()), "\n")))
+		return
+	}
+	_ = o.Flush()
+	o.Tell("%s", more)
+}

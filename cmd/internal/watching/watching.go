@@ -1,0 +1,124 @@
+// Package watching records the transcripts that are written in folders.
+package watching
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/git/disk"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/recorder"
+	"tape/internal/sessions/spool"
+	"tape/internal/text/jsonl"
+)
+
+// Watching records the transcripts that a watch tells of.
+type Watching struct {
+	*stdio.Streams
+	Recorder  *recorder.Recorder
+	Places    []string // of recording
+	Program   string   // version of this one
+	Workspace string   // that was named for all; ""
+
+	file  string               // that keeps until
+	until map[string]time.Time // by folders: what was written there before is recorded
+	dirs  []string             // those that this watch is of
+}
+
+// Begin says from when on what is written in the folders counts.
+func (w *Watching) Begin(args []string) (map[string]time.Time, error) {
+	w.file = filepath.Join(w.Places[0], "watched.json")
+	if raw, err := os.ReadFile(w.file); err == nil {
+		_ = json.Unmarshal(raw, &w.until) // without it, more is looked at, and nothing is recorded twice
+	}
+	if w.until == nil {
+		w.until = map[string]time.Time{}
+	}
+	for _, dir := range args {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		w.dirs = append(w.dirs, dir)
+	}
+	if len(args) == 0 {
+		for _, agent := range importer.All().WithFolders() {
+			w.dirs = append(w.dirs, importer.Folders(agent, w.Getenv)...)
+		}
+	}
+	since := map[string]time.Time{}
+	for _, dir := range w.dirs {
+		if _, ok := w.until[dir]; !ok && len(args) == 0 {
+			w.until[dir] = w.Now()
+		}
+		since[dir] = w.until[dir]
+	}
+	w.Tell("watching %s", strings.Join(w.dirs, ", "))
+	return since, w.save()
+}
+
+func (w *Watching) save() error {
+	raw, err := json.Marshal(w.until)
+	var d *disk.FS
+	if err == nil {
+		err = spool.Make(d, w.Places[0])
+	}
+	if err == nil {
+		err = d.WriteFile(w.file, append(raw, '\n'))
+	}
+	return err
+}
+
+// Changed records what some transcripts have got.
+func (w *Watching) Changed(ctx context.Context, paths []string) error {
+	at := w.Now()
+	for _, path := range paths {
+		n, ok := w.noteOf(ctx, path)
+		if !ok {
+			continue
+		}
+		if err := spool.Add(nil, w.Places, n); err != nil {
+			return err
+		}
+	}
+	for _, dir := range w.dirs {
+		w.until[dir] = at
+	}
+	w.CatchUp(ctx)
+	return w.save()
+}
+
+// CatchUp records what was told of. What fails is tried again with the next change.
+func (w *Watching) CatchUp(ctx context.Context) {
+	if err := w.Recorder.Run(ctx, false); err != nil && ctx.Err() == nil {
+		w.Warn(err.Error())
+	}
+}
+
+// noteOf is what a hook would have told of a transcript. One that is none, or does not say which
+// project it is of, is left out.
+func (w *Watching) noteOf(ctx context.Context, path string) (n spool.Note, ok bool) {
+	info, err := importer.Identify(ctx, path)
+	n = spool.Note{Agent: info.Format, At: w.Now(), Program: w.Program, Workspace: w.Workspace,
+		Project: jsonl.GetString(info.State, "cwd")}
+	if err == nil && n.Project == "" && n.Workspace == "" {
+		err = errors.New("it does not say which project it is of; tape import, or --workspace, records it")
+	}
+	if err != nil {
+		w.Note("%s: %v", path, err)
+		return n, false
+	}
+	told := map[string]string{"session_id": info.Session, "hook_event_name": "Watch", "cwd": n.Project, "transcript_path": path}
+	if info.Agent != "" { // a subagent's
+		delete(told, "transcript_path")
+		told["agent_id"], told["agent_transcript_path"] = info.Agent, path
+	}
+	n.Payload, err = json.Marshal(told)
+	return n, err == nil
+}

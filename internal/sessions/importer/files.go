@@ -1,0 +1,71 @@
+package importer
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tape/internal/show/display"
+	"tape/internal/store/layout"
+)
+
+// File is a file to import.
+type File struct {
+	Name     string
+	Fallback string // the name of its tape where it says none
+	Size     int64
+}
+
+// Files lists a file, or the files in a folder and below.
+func Files(name string) ([]File, error) {
+	if name == "-" {
+		return []File{{Name: name}}, nil
+	}
+	st, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, layout.NotFound("", "there is no file %s", display.Quoted(name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !st.IsDir() {
+		return []File{{Name: name, Size: st.Size()}}, nil
+	}
+	var out, agents []File
+	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !d.Type().IsRegular() || !All().IsTranscript(path) {
+			return nil
+		}
+		st, err := d.Info()
+		if err != nil {
+			return err
+		}
+		t := File{path, fallbackName(name, path), st.Size()}
+		if All().IsSubagent(d.Name()) {
+			agents = append(agents, t)
+		} else {
+			out = append(out, t)
+		}
+		return nil
+	})
+	// Subagents' own files come behind the sessions that tell where they belong.
+	out = append(out, agents...)
+	if err == nil && len(out) == 0 {
+		err = layout.Invalid("", "%s has no .jsonl or .json files", display.Quoted(name))
+	}
+	return out, err
+}
+
+// fallbackName tells files of one name in different folders of a folder apart.
+func fallbackName(folder, file string) string {
+	rel, err := filepath.Rel(folder, file)
+	if err != nil || filepath.Dir(rel) == "." {
+		return ""
+	}
+	return filepath.ToSlash(strings.TrimSuffix(rel, filepath.Ext(rel)))
+}
