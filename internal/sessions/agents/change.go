@@ -14,17 +14,16 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Change is what installing or uninstalling makes of a file.
+// Change is how installing or uninstalling changes a file.
 type Change struct {
 	File   string // as the agent calls it
-	Target string // the file itself, where links lead
-	Before []byte // nil: it is not there
-	After  []byte // nil: it goes
-	Backup string // of Before, once it was applied
+	Target string // the file itself, after following links
+	Before []byte // nil: it does not exist
+	After  []byte // nil: it is removed
+	Backup string // the file with Before, after Apply
 }
 
-// Install plans what to write into the settings of an agent. Files that are as they should be
-// are left out.
+// Install plans what to write into an agent's settings. Files that need no change are left out.
 func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
 	return plan(f.Agent, w, o.MCP, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
 		switch {
@@ -45,8 +44,8 @@ func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
 	})
 }
 
-// Uninstall plans how to take out of the settings what Install has written. A file that nobody else
-// has changed gets the bytes that it had before.
+// Uninstall plans how to remove what Install has written. A file that nobody else has changed since gets
+// the bytes that it had before.
 func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, error) {
 	return plan(f.Agent, w, true, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
 		if raw == nil {
@@ -73,7 +72,7 @@ func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, err
 	})
 }
 
-// plan asks for each file of an agent what is to become of it, and says whether it has hooks, MCP servers or both.
+// plan calls what for each of an agent's files, with whether the file has the hooks, the MCP servers or both.
 func plan(a *record.Agent, w record.Where, mcp bool, what func(file string, raw []byte, hooks, mcp bool) ([]byte, error)) ([]Change, error) {
 	hooksAt, mcpAt := HooksFile(a, w), mcpFile(a, w)
 	files := []string{hooksAt}
@@ -119,7 +118,7 @@ func edit(raw []byte, how func(*document) error) ([]byte, error) {
 	return d.raw, nil
 }
 
-// target is the file that a name means: a link stays one.
+// target is the file that a name leads to. Links are followed, not replaced.
 func target(file string) (string, error) {
 	real, err := filepath.EvalSymlinks(file)
 	if err == nil {
@@ -131,7 +130,7 @@ func target(file string) (string, error) {
 	return file, nil
 }
 
-// writable refuses a file that its owner has made read-only: that was meant.
+// writable refuses a file that its owner has made read-only on purpose.
 func writable(file string) error {
 	st, err := os.Stat(file)
 	switch {
@@ -147,14 +146,14 @@ func writable(file string) error {
 	return nil
 }
 
-// receipt tells what a file was before we changed it.
+// receipt records what a file was before tape changed it.
 type receipt struct {
 	Created bool   `json:"created,omitempty"`
 	Before  []byte `json:"before,omitempty"`
 	After   []byte `json:"after"`
 }
 
-// before is what a file was before it was changed, if nobody has changed it since.
+// before is the content of a file before tape changed it, if nobody has changed it since.
 func before(receipts, file string, now []byte) ([]byte, bool) {
 	var r receipt
 	raw, err := os.ReadFile(receiptFile(receipts, file))
@@ -171,7 +170,7 @@ func receiptFile(receipts, file string) string {
 	return filepath.Join(receipts, hash(file)+".json")
 }
 
-// Apply makes a change. What was there is kept in the folder of the receipts first.
+// Apply makes a change, and first saves the old content in the folder of receipts.
 func (c *Change) Apply(d *disk.FS, receipts string, installs bool) error {
 	if err := d.MkdirAll(receipts); err != nil {
 		return err
@@ -185,7 +184,7 @@ func (c *Change) Apply(d *disk.FS, receipts string, installs bool) error {
 	if installs {
 		r := receipt{Created: c.Before == nil, Before: c.Before, After: c.After}
 		if was, ok := before(receipts, c.File, c.Before); ok {
-			r.Created, r.Before = was == nil, was // ours already: it goes back to what was before that
+			r.Created, r.Before = was == nil, was // installed again: uninstalling restores what was there first
 		}
 		raw, err := json.Marshal(r)
 		if err == nil {
@@ -201,7 +200,7 @@ func (c *Change) Apply(d *disk.FS, receipts string, installs bool) error {
 	return c.write(d)
 }
 
-// write puts the new content in the place of the old one, with its permissions.
+// write replaces the content and keeps the permissions.
 func (c *Change) write(d *disk.FS) error {
 	mode := disk.FilePerm
 	if st, err := os.Stat(c.Target); err == nil {

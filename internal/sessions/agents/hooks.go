@@ -24,11 +24,11 @@ type Options struct {
 	Recall  bool
 }
 
-// mark is in each command of ours, and in no other.
+// mark is in each of our commands, and in no other.
 func mark(f *record.Format) string { return "tape hook " + f.Name }
 
-// command is a line for the shell that cannot fail, and prints nothing: some agents take any other end
-// for a refusal, and plain output for context. The program is looked for where it was, then in PATH.
+// command is a shell command that cannot fail and prints nothing: some agents take a failure for a
+// refusal, and output for context. It calls the program at its path, and if that fails, the one in PATH.
 func command(f *record.Format, event record.HookEvent, o Options) string {
 	flags := ""
 	if o.Push {
@@ -43,17 +43,17 @@ func command(f *record.Format, event record.HookEvent, o Options) string {
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// hook is ours for an event.
+// hook is our hook for an event.
 func hook(f *record.Format, event record.HookEvent, o Options) record.Handler {
 	return record.Handler{Name: f.Agent.HookName, Type: "command", Command: command(f, event, o), Timeout: event.Timeout}
 }
 
-// ours finds the hooks in a file that are ours.
+// ours finds our hooks in a file.
 func (d *document) ours(f *record.Format) (out []record.Hook) {
 	var all struct {
 		Hooks map[string]json.RawMessage `json:"hooks"`
 	}
-	_ = json.Unmarshal(data(&d.root), &all) // what is of another shape has none of ours
+	_ = json.Unmarshal(data(&d.root), &all) // settings of another shape have none
 	for event, raw := range all.Hooks {
 		var groups []group
 		if json.Unmarshal(raw, &groups) != nil {
@@ -73,7 +73,7 @@ func (d *document) ours(f *record.Format) (out []record.Hook) {
 	return out
 }
 
-// addHooks adds what is missing of our hooks, and brings the others up to date.
+// addHooks adds those of our hooks that are missing, and brings the others up to date.
 func (d *document) addHooks(f *record.Format, o Options) error {
 	have := d.ours(f)
 	for _, h := range have {
@@ -130,14 +130,14 @@ func find(v *hujson.Value, path ...string) *hujson.Value {
 	return (&document{root: *v}).get(path...)
 }
 
-// removeHooks takes our hooks out, and what is empty without them.
+// removeHooks removes our hooks, and what is empty without them.
 func (d *document) removeHooks(f *record.Format) error {
 	for {
 		list := d.ours(f)
 		if len(list) == 0 {
 			return nil
 		}
-		h := list[len(list)-1] // from the end, so that the numbers of the others stay
+		h := list[len(list)-1] // from the end, so that the other numbers stay valid
 		groups := d.get("hooks", h.Event)
 		in := groups.Value.(*hujson.Array).Elements[h.Group]
 		hooks := find(&in, "hooks")
@@ -156,7 +156,7 @@ func (d *document) removeHooks(f *record.Format) error {
 	}
 }
 
-// removeMember takes out a member of an object, and the object, too, if nothing else is in it.
+// removeMember removes a member of an object, and the object as well if nothing else is in it.
 func (d *document) removeMember(path ...string) error {
 	for ; len(path) > 0; path = path[:len(path)-1] {
 		in := d.get(path[:len(path)-1]...)
@@ -165,7 +165,7 @@ func (d *document) removeMember(path ...string) error {
 			return nil
 		}
 		i := len(obj.Members) - 1
-		for ; i >= 0; i-- { // of two of a name, the last one counts
+		for ; i >= 0; i-- { // if a name is there twice, the last one counts
 			if lit, ok := obj.Members[i].Name.Value.(hujson.Literal); ok && lit.String() == path[len(path)-1] {
 				break
 			}

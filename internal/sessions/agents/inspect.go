@@ -14,22 +14,22 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// State is how an agent's settings stand, as its files tell.
+// State is what an agent's settings say about recording.
 type State struct {
 	Agent     *record.Format
-	File      string   // that has, or would have, the hooks
-	Installed bool     // at least one hook of ours is there
+	File      string   // the file for hooks
+	Installed bool     // at least one of our hooks is there
 	Missing   []string // events without one
 	Program   string   // what the hooks call
-	Gone      bool     // neither that program nor another of its name in PATH is there
-	Elsewhere bool     // it is another program than this one
+	Gone      bool     // that program does not exist, and there is no tape in PATH
+	Elsewhere bool     // the hooks call another program than this one
 	Off       string   // why the agent runs no hooks, "" if it does
 	Trust     record.Trust
 	MCP       bool   // the MCP server is registered
 	Problem   string // why the file cannot be read
 }
 
-// Inspect looks at an agent's settings, as they hold in a project. program is this one.
+// Inspect reads an agent's settings as they apply in a project. program is the path of this program.
 func Inspect(f *record.Format, w record.Where, project, program string) State {
 	st := State{Agent: f, File: HooksFile(f.Agent, w)}
 	raw, err := os.ReadFile(st.File)
@@ -79,7 +79,7 @@ func (st *State) hooks(d *document, w record.Where) {
 	}
 }
 
-// programOf is the program of a command of ours, unquoted.
+// programOf is the program that one of our commands calls, unquoted.
 func programOf(command string) string {
 	rest, _, _ := strings.Cut(strings.TrimPrefix(command, "{ "), " hook ")
 	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(rest, "'"), "'"), `'\''`, "'")
@@ -101,16 +101,13 @@ func (st *State) plugin(raw []byte) {
 	st.Program = settings.Program
 }
 
-// off tells why an agent runs no hooks at all, by the settings of user, project and administrator.
+// off is the setting of user, project or administrator that turns all hooks off, and its file; "" if none
+// does.
 func off(a *record.Agent, w record.Where, project string) string {
 	if a.Off == nil {
 		return ""
 	}
-	managed := ""
-	if a.Managed != nil {
-		managed = a.Managed(runtime.GOOS)
-	}
-	files := []string{managed}
+	files := []string{map[string]string{"linux": a.ManagedLinux, "darwin": a.ManagedMacOS}[runtime.GOOS]}
 	for _, at := range []record.Where{{}, {Project: project}, {Project: project, Local: true}} {
 		at.Home, at.Getenv = w.Home, w.Getenv
 		files = append(files, settingsFile(a, at))
@@ -123,7 +120,7 @@ func off(a *record.Agent, w record.Where, project string) string {
 	return ""
 }
 
-// readSettings reads a file of settings; nil if it cannot be read, of which the agent itself complains.
+// readSettings reads a file of settings; nil if it cannot be read, which the agent itself reports.
 func readSettings(file string) (settings map[string]any) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

@@ -49,12 +49,7 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 // byRecord tells the format of one record, nil when it could be any.
 func (l Formats) byRecord(raw []byte) *record.Format {
 	m := record.MembersOf(raw)
-	return l.likest(func(f *record.Format) record.Likeness {
-		if f.Record == nil {
-			return record.Unlike
-		}
-		return f.Record(m)
-	})
+	return l.likest(func(f *record.Format) record.Likeness { return f.Record(m) })
 }
 
 // byHead looks at a beginning without a whole record: many lines, or a long one.

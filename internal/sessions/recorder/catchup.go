@@ -16,15 +16,15 @@ import (
 	"tape/repo"
 )
 
-// Unannounced is how long a transcript has to be left alone until its session counts as over
-// although nobody said so: its agent was killed, or its terminal closed.
+// Unannounced is how long a transcript must stay unchanged before its session counts as ended
+// without an event: its agent was killed, or its terminal closed.
 const Unannounced = 10 * time.Minute
 
-// catchUp reads what a session's transcripts have got.
+// catchUp reads what is new in a session's transcripts.
 func (r *Recorder) catchUp(ctx context.Context, s *Session) {
 	err := r.read(ctx, s)
 	if ctx.Err() != nil {
-		return // it stays due
+		return // the session stays due
 	}
 	// A failure is tried again with the next event.
 	s.Due, s.Trouble = err != nil, ""
@@ -56,7 +56,7 @@ func (r *Recorder) read(ctx context.Context, s *Session) error {
 	return errors.Join(failed...)
 }
 
-// readFile imports what a transcript has got, until the message is there that a hook has named.
+// readFile imports what is new in a transcript, and waits for the message that a hook has named.
 func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func() (*repo.Store, error)) error {
 	const pause = 20 * time.Millisecond
 	for {
@@ -64,7 +64,7 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 		st, err := os.Stat(f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			// Agents make it late, and some never.
+			// Agents create it late, and some never do.
 		case err != nil:
 			return err
 		default:
@@ -104,8 +104,8 @@ func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live imp
 	return nil
 }
 
-// findAgents adds the transcripts of subagents that lie beside a session's: the end of one that
-// was killed is never told of.
+// findAgents adds the transcripts of subagents that are beside a session's: if one is killed, no
+// hook says so.
 func (r *Recorder) findAgents(s *Session) {
 	format := r.Formats.Find(s.Agent)
 	if format == nil || format.Files.Subagents == nil {
@@ -116,7 +116,7 @@ func (r *Recorder) findAgents(s *Session) {
 			continue
 		}
 		dir := format.Files.Subagents(f.Path, s.ID)
-		list, _ := os.ReadDir(dir) // mostly there is none
+		list, _ := os.ReadDir(dir) // usually there is none
 		for _, e := range list {
 			if path := filepath.Join(dir, e.Name()); e.Type().IsRegular() && r.Formats.IsTranscript(path) {
 				s.file(path, true)
@@ -125,8 +125,8 @@ func (r *Recorder) findAgents(s *Session) {
 	}
 }
 
-// workspace is the folder of a session's workspace: the one that it had, also when its project
-// was moved or the agent works elsewhere by now.
+// workspace is the folder of a session's workspace. It stays the same if the project is moved, or the
+// agent works in another directory later.
 func (r *Recorder) workspace(ctx context.Context, s *Session) string {
 	if s.Workspace != "" && workspace.IsWorkspace(s.Workspace) {
 		return s.Workspace
@@ -166,7 +166,7 @@ func (r *Recorder) moved(ctx context.Context, s *Session) (string, bool) {
 	return "", false
 }
 
-// keepTranscript keeps what the plugin of an agent that has no transcripts sends in their place.
+// keepTranscript writes a transcript that an agent's plugin sends because the agent writes none.
 func (r *Recorder) keepTranscript(s *Session, raw []byte) error {
 	dir := filepath.Join(r.Places[0], "transcripts")
 	path := filepath.Join(dir, sessionFile(s.Agent, s.ID))
@@ -176,14 +176,14 @@ func (r *Recorder) keepTranscript(s *Session, raw []byte) error {
 	if err := r.FS.WriteFile(path, append(raw, '\n')); err != nil {
 		return err
 	}
-	s.file(path, false).Bytes = 0 // it may be as long as the last one
+	s.file(path, false).Bytes = 0 // read it even if it is as long as before
 	return nil
 }
 
-// failureFile has a line for the next command on a terminal.
+// failureFile has a line that the next command on a terminal shows.
 const failureFile = "failure"
 
-// keepFailure keeps what a person should know, for the next command that they run.
+// keepFailure writes what went wrong to a file, for the next command that a person runs.
 func (r *Recorder) keepFailure(known map[string]*Session) error {
 	count := 0
 	var last *Session
@@ -215,7 +215,7 @@ func (r *Recorder) keepFailure(known map[string]*Session) error {
 	return nil
 }
 
-// TakeFailure returns the line about what went wrong while nobody looked, once.
+// TakeFailure returns the line about what went wrong in the background, and removes it.
 func TakeFailure(places []string) string {
 	for _, place := range places {
 		path := filepath.Join(place, failureFile)

@@ -1,9 +1,9 @@
-// Package recorder catches up with sessions of agents while they run.
+// Package recorder imports the sessions of agents while they run.
 //
-// A hook leaves a note in the spool and starts a process that calls [Recorder.Run]. There is one
-// at a time: it reads what the transcripts have got, of all workspaces side by side, until
-// nothing is left to do. What a session's content is, its transcript tells; notes only say that
-// there is something new. So a lost note costs time, and nothing else.
+// A hook leaves a note in the spool and starts a process that calls [Recorder.Run]. One such process
+// works at a time. It reads what is new in the transcripts, for all workspaces side by side, until
+// nothing is left to do. Notes only say that there is something new; the content comes from the
+// transcript. So a lost note costs time, and nothing else.
 package recorder
 
 import (
@@ -30,16 +30,16 @@ type Recorder struct {
 	Version string
 	// Open opens the workspace of a folder, or makes it, for a project.
 	Open func(ctx context.Context, dir, project string) (*repo.Store, error)
-	// Push sends a tape to where the workspace's tapes go.
+	// Push pushes a tape to the workspace's remote.
 	Push func(ctx context.Context, store *repo.Store, tape string) error
-	// Imported is told which tape a session has gone to.
+	// Imported is called with the tape of each session that was read.
 	Imported func(ctx context.Context, store *repo.Store, tape string) error
 }
 
-// lockFile is held by the one that catches up.
+// lockFile is locked by the process that works.
 const lockFile = "lock"
 
-// Lock takes the lock of what catches up; ok is false while another one has it.
+// Lock takes the recorder's lock; ok is false if another process has it.
 func Lock(d *disk.FS, places []string) (unlock func() error, ok bool, err error) {
 	for _, place := range places {
 		if err = spool.Make(d, place); err != nil {
@@ -57,9 +57,9 @@ func Lock(d *disk.FS, places []string) (unlock func() error, ok bool, err error)
 	return nil, false, err
 }
 
-// Run catches up with everything that was noted, or with every session that may have got more. Where
-// another one is at work, all is waited for; notes are left to that one, which therefore looks again after
-// it has let go.
+// Run reads the sessions that notes tell of, or, with every, all that may have something new. If another
+// process is at work, Run waits for it with every, and otherwise leaves the notes to it: each looks for
+// notes once more after it has released the lock.
 func (r *Recorder) Run(ctx context.Context, every bool) error {
 	const pause = 20 * time.Millisecond
 	for {
@@ -85,21 +85,21 @@ func (r *Recorder) Run(ctx context.Context, every bool) error {
 	}
 }
 
-// run is one time of catching up. It alone changes what is known of sessions: workers get copies.
+// run is the state of one Run. It alone changes what is known about sessions; workers get copies.
 type run struct {
 	*Recorder
 	known   map[string]*Session // by the names of their files
-	due     map[string]bool     // of them, those to be read in this run
-	busy    map[string]bool     // workspaces with somebody at work, and those that somebody pushes
+	due     map[string]bool     // the sessions to read, by the same names
+	busy    map[string]bool     // workspaces with a worker, and pushes that are under way
 	results chan func() error
 }
 
-// all catches up until there are no notes and nobody is at work. Each workspace has its own
-// worker: one that is locked by a long import holds up no other.
+// all works until there are no notes and no workers. Each workspace has its own worker, so that one
+// that is locked by a long import holds up no other.
 func (r *Recorder) all(ctx context.Context, every bool) error {
 	list, err := Sessions(r.Places)
 	run := &run{Recorder: r, known: map[string]*Session{}, due: map[string]bool{}, busy: map[string]bool{}, results: make(chan func() error)}
-	newest := map[string]bool{} // of an agent, which tape record status shows
+	newest := map[string]bool{} // agents whose newest session was seen: tape record status shows that one
 	for _, s := range list {
 		name := sessionFile(s.Agent, s.ID)
 		if newest[s.Agent] && s.past(r.Now()) {
@@ -111,7 +111,7 @@ func (r *Recorder) all(ctx context.Context, every bool) error {
 	}
 	const first, longest = 20 * time.Millisecond, time.Second
 	for pause := first; ; pause = min(2*pause, longest) {
-		if ctx.Err() == nil && err == nil { // a note that cannot be dropped would come again for ever
+		if ctx.Err() == nil && err == nil { // a note that cannot be removed would be taken again for ever
 			var some bool
 			if some, err = run.absorb(ctx); some {
 				pause = first
@@ -129,8 +129,8 @@ func (r *Recorder) all(ctx context.Context, every bool) error {
 	}
 }
 
-// absorb takes the notes into what is known of their sessions, but for those of workspaces with
-// somebody at work. A note is dropped once that is durable.
+// absorb updates what is known about sessions from their notes, except in workspaces with a worker.
+// A note is removed once the update is durable.
 func (r *run) absorb(ctx context.Context) (some bool, err error) {
 	list, err := spool.Notes(r.Places)
 	var taken []spool.Kept
@@ -138,7 +138,7 @@ func (r *run) absorb(ctx context.Context) (some bool, err error) {
 	for _, n := range list {
 		p, parseErr := parse(n.Payload)
 		if n.Torn || parseErr != nil {
-			taken = append(taken, n) // it tells nothing; the next one of its session does
+			taken = append(taken, n) // unreadable; the next one of its session says as much
 			continue
 		}
 		name := sessionFile(n.Agent, p.Session)
@@ -169,12 +169,12 @@ func (r *run) absorb(ctx context.Context) (some bool, err error) {
 	return len(taken) > 0, errors.Join(err, spool.Drop(r.FS, taken))
 }
 
-// moment is what an event means to an agent.
+// moment is what an event of an agent means.
 func (r *Recorder) moment(agent, event string) record.Moment {
 	return r.Formats.Find(agent).Moment(event)
 }
 
-// lookAgain has the other sessions of an agent read whose end was never told of, or that have got more since.
+// lookAgain marks an agent's other sessions as due if they did not end properly or have grown since.
 func (r *run) lookAgain(started *Session, changed map[string]bool) {
 	for name, s := range r.known {
 		if s.Agent == started.Agent && s != started && !r.busy[s.Workspace] && s.mayHaveMore(r.Now()) {
@@ -184,7 +184,7 @@ func (r *run) lookAgain(started *Session, changed map[string]bool) {
 	}
 }
 
-// start gives each workspace that has sessions to be read a worker of its own.
+// start starts a worker for each workspace with sessions to read.
 func (r *run) start(ctx context.Context) {
 	byPlace := map[string][]*Session{}
 	for name, due := range r.due {
@@ -204,7 +204,7 @@ func (r *run) start(ctx context.Context) {
 	}
 }
 
-// finish keeps what a worker has done, and has what was asked for pushed.
+// finish saves what a worker has done, and starts the pushes that were asked for.
 func (r *run) finish(ctx context.Context, place string, list []*Session) (err error) {
 	delete(r.busy, place)
 	for _, s := range list {
@@ -217,7 +217,7 @@ func (r *run) finish(ctx context.Context, place string, list []*Session) (err er
 	return err
 }
 
-// push sends a session's tapes away, beside what else there is to do.
+// push pushes a session's tapes in the background.
 func (r *run) push(ctx context.Context, s *Session) {
 	name, key := sessionFile(s.Agent, s.ID), "push "+s.Agent+" "+s.ID
 	if r.busy[key] {

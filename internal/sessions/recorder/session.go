@@ -18,23 +18,23 @@ import (
 	"tape/internal/sessions/spool"
 )
 
-// Session is what is known of a session that an agent's hooks have told of. It is known by its
-// id: its directory and its workspace may move, and several run side by side.
+// Session is what is known about a session of an agent from its hooks. It is identified by its id: its
+// directory and workspace may move, and several run side by side.
 type Session struct {
 	Agent     string    `json:"agent"`
 	ID        string    `json:"session"`
-	Workspace string    `json:"workspace,omitempty"` // the folder; "" until the first catching up
+	Workspace string    `json:"workspace,omitempty"` // the folder; "" until it was read first
 	Project   string    `json:"project,omitempty"`
 	Files     []File    `json:"files,omitempty"`
-	Last      time.Time `json:"last"` // of the events, when and which
+	Last      time.Time `json:"last"` // time of the last event
 	Event     string    `json:"event"`
-	Program   string    `json:"program,omitempty"` // version that was called at the last event
-	Due       bool      `json:"due,omitempty"`     // something was told that was not read yet
+	Program   string    `json:"program,omitempty"` // version of tape that the last event called
+	Due       bool      `json:"due,omitempty"`     // there was an event since it was read
 	Ended     bool      `json:"ended,omitempty"`
 	Push      bool      `json:"push,omitempty"` // at the end
 	PushDue   bool      `json:"push_due,omitempty"`
-	Refused   string    `json:"refused,omitempty"` // why the last push did not go
-	Trouble   string    `json:"trouble,omitempty"` // why the last catching up failed
+	Refused   string    `json:"refused,omitempty"` // why the last push failed
+	Trouble   string    `json:"trouble,omitempty"` // why it could not be read
 	Saved     time.Time `json:"saved"`
 }
 
@@ -43,8 +43,8 @@ type File struct {
 	Path  string    `json:"path"`
 	Agent bool      `json:"agent,omitempty"` // a subagent's
 	Tape  string    `json:"tape,omitempty"`
-	Bytes int64     `json:"bytes"`          // that were there when it was read
-	Want  string    `json:"want,omitempty"` // what the last hook named as the last message, as JSON has it
+	Bytes int64     `json:"bytes"`          // its size when it was read
+	Want  string    `json:"want,omitempty"` // the message that it has to have by the last hook, as JSON spells it
 	Until time.Time `json:"until,omitzero"` // how long to wait for that
 	Idle  bool      `json:"idle,omitempty"` // it was read at the end of a turn
 	Over  bool      `json:"over,omitempty"` // it was read to its end
@@ -53,7 +53,7 @@ type File struct {
 
 const sessionsDir = "sessions"
 
-// payload is what recording looks at of what a hook was given.
+// payload is the part of a hook's input that recording uses.
 type payload struct {
 	Session    string          `json:"session_id"`
 	Transcript string          `json:"transcript_path"`
@@ -71,15 +71,14 @@ func parse(raw []byte) (p payload, err error) {
 	return p, err
 }
 
-// wait is how long a transcript is waited for after a hook has named a message that is
-// not in it yet.
+// wait is how long to wait for a message that a hook has named and the transcript does not have yet.
 const wait = 2 * time.Second
 
-// afterEnd is how long a transcript is looked at after its session has ended: some agents write
-// to it after they have told of that.
+// afterEnd is how long a transcript is watched after its session has ended: some agents still write to
+// it then.
 const afterEnd = 300 * time.Millisecond
 
-// note takes in what a hook said.
+// note updates the session from a hook's note.
 func (s *Session) note(n spool.Note, p payload, is record.Moment) {
 	s.Last, s.Event, s.Program, s.Push = n.At, p.Event, n.Program, n.Push
 	s.Ended = is == record.End
@@ -111,7 +110,7 @@ func (s *Session) note(n spool.Note, p payload, is record.Moment) {
 	}
 }
 
-// file returns the session's file of a path; nil for one that is no path.
+// file returns the session's file at an absolute path, nil for any other.
 func (s *Session) file(path string, agent bool) *File {
 	if !filepath.IsAbs(path) {
 		return nil
@@ -124,13 +123,13 @@ func (s *Session) file(path string, agent bool) *File {
 	return &s.Files[i]
 }
 
-// sessionFile is the name of the file that keeps a session: ids come from outside.
+// sessionFile is the name of a session's file: a hash, because ids come from outside.
 func sessionFile(agent, id string) string {
 	sum := sha256.Sum256([]byte(agent + "\x00" + id))
 	return fmt.Sprintf("%x.json", sum[:12])
 }
 
-// Sessions returns what is known of all sessions, those told of last first.
+// Sessions returns all known sessions, those with the latest events first.
 func Sessions(places []string) (out []*Session, err error) {
 	byName := map[string]*Session{}
 	for _, place := range places {
@@ -149,7 +148,7 @@ func Sessions(places []string) (out []*Session, err error) {
 				readErr = json.Unmarshal(raw, s)
 			}
 			if readErr != nil || s.ID == "" {
-				continue // the next note of that session makes it anew
+				continue // the next note of that session creates it again
 			}
 			if was := byName[e.Name()]; was == nil || was.Saved.Before(s.Saved) {
 				byName[e.Name()] = s
@@ -163,14 +162,14 @@ func Sessions(places []string) (out []*Session, err error) {
 	return out, err
 }
 
-// forget removes what is known of a session, where that can be. Another note of it begins anew.
+// forget removes what is known about a session, as far as that is possible.
 func (r *Recorder) forget(name string) {
 	for _, place := range r.Places {
 		_ = r.FS.Remove(filepath.Join(place, sessionsDir, name))
 	}
 }
 
-// save keeps a session in the first place that takes it.
+// save writes a session in the first place that can be written.
 func (s *Session) save(d *disk.FS, places []string, now time.Time) error {
 	s.Saved = now
 	raw, err := json.Marshal(s)
@@ -195,7 +194,7 @@ func (s *Session) save(d *disk.FS, places []string, now time.Time) error {
 	return errors.Join(failed...)
 }
 
-// contains reports whether the end of a transcript has a text, as JSON has it.
+// contains reports whether the end of a transcript has a text, as JSON spells it.
 func contains(path, text string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -230,11 +229,11 @@ func (s *Session) tapes() (out []string) {
 	return out
 }
 
-// forgotten is how long after its last event a session is looked at although nothing more was told of it.
+// forgotten is how long after its last event a session is still looked at.
 const forgotten = 7 * 24 * time.Hour
 
-// mayHaveMore reports whether a session's end was never told of, or a transcript has another size than when
-// it was read.
+// mayHaveMore reports whether a session has not ended, or a transcript has another size than when it was
+// read.
 func (s *Session) mayHaveMore(now time.Time) bool {
 	return now.Sub(s.Last) < forgotten && (!s.Ended || slices.ContainsFunc(s.Files, func(f File) bool {
 		st, err := os.Stat(f.Path)
@@ -242,7 +241,7 @@ func (s *Session) mayHaveMore(now time.Time) bool {
 	}))
 }
 
-// past reports whether nothing more is expected of a session, and nobody has to be told of it.
+// past reports whether nothing more is expected of a session, and there is nothing to report about it.
 func (s *Session) past(now time.Time) bool {
 	return now.Sub(s.Last) > forgotten && !s.Due && !s.PushDue && s.Trouble == "" && s.Refused == ""
 }

@@ -43,15 +43,8 @@ var Format = record.Format{
 		Title: "Claude Code", ProjectVariable: "CLAUDE_PROJECT_DIR", Folder: folder,
 		Hooks: "settings.json", LocalHooks: "settings.local.json", Recall: []string{"startup", "clear"},
 		MCPFile: mcpFile, MCP: mcpServer,
-		Managed: func(goos string) string {
-			switch goos {
-			case "linux":
-				return "/etc/claude-code/managed-settings.json"
-			case "darwin":
-				return "/Library/Application Support/ClaudeCode/managed-settings.json"
-			}
-			return ""
-		},
+		ManagedLinux: "/etc/claude-code/managed-settings.json",
+		ManagedMacOS: "/Library/Application Support/ClaudeCode/managed-settings.json",
 		Off: func(settings map[string]any, managed bool) string {
 			switch {
 			case settings["disableAllHooks"] == true:

@@ -43,12 +43,7 @@ var Format = record.Format{
 			_, server := record.MCPServer(program)
 			return "mcp_servers", server
 		},
-		Managed: func(goos string) string {
-			if goos == "linux" || goos == "darwin" {
-				return "/etc/codex/requirements.toml"
-			}
-			return ""
-		},
+		ManagedLinux: "/etc/codex/requirements.toml", ManagedMacOS: "/etc/codex/requirements.toml",
 		Off: func(settings map[string]any, managed bool) string {
 			switch {
 			case managed && settings["allow_managed_hooks_only"] == true:

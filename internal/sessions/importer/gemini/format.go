@@ -38,15 +38,8 @@ var Format = record.Format{
 	},
 	Agent: &record.Agent{
 		Title: "Gemini CLI", ProjectVariable: "GEMINI_PROJECT_DIR", Folder: folder, Hooks: "settings.json", HookName: hookName, MCP: record.MCPServer,
-		Managed: func(goos string) string {
-			switch goos {
-			case "linux":
-				return "/etc/gemini-cli/settings.json"
-			case "darwin":
-				return "/Library/Application Support/GeminiCli/settings.json"
-			}
-			return ""
-		},
+		ManagedLinux: "/etc/gemini-cli/settings.json",
+		ManagedMacOS: "/Library/Application Support/GeminiCli/settings.json",
 		Off: func(settings map[string]any, _ bool) string {
 			disabled, _ := record.Setting(settings, "hooksConfig", "disabled").([]any)
 			switch {

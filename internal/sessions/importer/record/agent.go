@@ -52,12 +52,12 @@ type Agent struct {
 	MCPFile func(Where) string
 	MCP     func(program string) (member string, server any)
 
-	// Settings is the file in Folder that may turn hooks off, if it is not Hooks. Managed is the file
-	// of an administrator who may do so, "" if there is none. Off names the setting that does, ""
-	// if none does; nil: nothing can.
-	Settings string
-	Managed  func(goos string) string
-	Off      func(settings map[string]any, managed bool) string
+	// Settings is the file in Folder that may turn hooks off, if it is not Hooks. So may the file of an
+	// administrator, on Linux or macOS. Off names the setting that does, "" if none does; nil:
+	// nothing can.
+	Settings                   string
+	ManagedLinux, ManagedMacOS string
+	Off                        func(settings map[string]any, managed bool) string
 
 	// Review tells from the user's settings whether a person has approved of the hooks in a file, for
 	// a program that runs no others; ReviewHint says how to.

@@ -17,7 +17,8 @@ type Format struct {
 	Describe func(context.Context, Source, *Info) error
 
 	// How a file is recognised: by its first records, by its first bytes where no record is whole,
-	// and by its path, with slashes, where the content could be of several formats. Each may be nil.
+	// and by its path, with slashes, where the content could be of several formats. Head and Path may
+	// be nil.
 	Record func(Members) Likeness
 	Head   func([]byte) Likeness
 	Path   func(path, stem string) bool
