@@ -16,14 +16,14 @@ import (
 	"tape/repo"
 )
 
-// Batch imports transcripts into tapes, which are created if need be. Imported again, a file
-// adds only what is new. Its entries come in all at once or not at all.
+// Batch imports transcripts into tapes, and creates tapes as needed. A file that is imported again adds
+// only what is new. All entries of a file are added, or none.
 //
-// What a subagent did is a fork of the tape, begun at the call that started it and merged
-// behind the result of that call. What is there of it without a result is merged in the
-// end, and what a later import finds of it is another fork of the same name.
+// What a subagent did becomes a fork of the tape: begun at the call that started it, and merged after
+// the result of that call. Without a result, the fork is merged at the end, and what a later import
+// finds becomes another fork of the same name.
 //
-// New tapes come in many at a time. What became of a file is told when it is durable.
+// New tapes are written many at a time. The result for a file is told when it is durable.
 type Batch struct {
 	store *repo.Store
 	tell  func(Result, error) error
@@ -31,12 +31,12 @@ type Batch struct {
 	bulk  *writer.Bulk
 	read  []outcome
 	size  int64           // bytes of those files
-	names map[string]bool // of the tapes that are not there yet; false: of what one is below
+	names map[string]bool // of tapes that are not written yet; false: of their parents
 	marks *marks
 	git   projectgit.Resolver
 }
 
-// outcome is what became of a file, if the Bulk does not say otherwise.
+// outcome is the result for a file, unless the Bulk fails.
 type outcome struct {
 	res    Result
 	err    error
@@ -49,17 +49,17 @@ type outcome struct {
 	reading *record.Reading
 }
 
-// What one pack gets. A single file is never divided.
+// The limits of one pack. A file is never divided.
 const (
 	maxFiles = 1000
 	maxSize  = 256 << 20 // bytes
 )
 
-// Opener opens a file of a name, as [OpenSource] does. One may be opened again.
+// Opener opens a file, as [OpenSource] does. A file may be opened more than once.
 type Opener func(name string) (record.Source, io.Closer, error)
 
-// NewBatch imports into a store. The result of each file is reported in their order; an error of
-// tell ends the import. The version is the program's. Close it when done.
+// NewBatch imports into a store. tell gets the result of each file, in the order of files; its error
+// ends the import. version is the program's. Close the batch when done.
 func NewBatch(store *repo.Store, version string, open Opener, tell func(Result, error) error) *Batch {
 	return &Batch{store: store, open: open, tell: tell, bulk: writer.NewBulk((*workspace.Store)(store)), names: map[string]bool{},
 		marks: loadMarks((*workspace.Store)(store), version)}
@@ -71,7 +71,7 @@ func (b *Batch) Close() {
 	b.git.Close()
 }
 
-// File imports a file, for good with [Batch.Flush]. Its own errors are told; those that it
+// File imports a file; [Batch.Flush] makes it durable. Errors of the file are told; those that File
 // returns end the import.
 func (b *Batch) File(ctx context.Context, name string, o Options) error {
 	out := outcome{o: o, res: Result{File: name, Format: o.Format}}
@@ -85,7 +85,7 @@ func (b *Batch) File(ctx context.Context, name string, o Options) error {
 	return nil
 }
 
-// add reads a file, unless its tape is known to have all of it.
+// add reads a file, unless a mark says that its tape has all of it.
 func (b *Batch) add(ctx context.Context, out outcome) error {
 	var size int64
 	if known, ok := b.marks.known(out.key, out.mark); ok {
@@ -102,7 +102,7 @@ func (b *Batch) add(ctx context.Context, out outcome) error {
 	return nil
 }
 
-// Flush makes what was read durable, and reports it.
+// Flush makes what was read durable, and tells the results.
 func (b *Batch) Flush(ctx context.Context) error {
 	read := b.read
 	b.read, b.size, b.names = nil, 0, map[string]bool{}
@@ -116,7 +116,7 @@ func (b *Batch) Flush(ctx context.Context) error {
 		case err != nil:
 			out.err = fmt.Errorf("import %s into tape %q: %w", out.res.File, out.res.Tape, err)
 		case slices.Contains(lost, out.res.Tape):
-			// It is there now, and this adds to it.
+			// Another process has created it; this adds to it.
 			if _, out.err = b.take(ctx, &out); out.err == nil && out.inBulk {
 				out.err = errRaced
 			}
@@ -152,7 +152,7 @@ func (b *Batch) take(ctx context.Context, out *outcome) (size int64, err error) 
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 		}
 	}
-	// Whether there is a tape is asked of the store.
+	// What follows asks the store for the tape.
 	if err := b.await(ctx, out.res.Tape); err != nil {
 		return 0, err
 	}
@@ -172,7 +172,7 @@ func (b *Batch) take(ctx context.Context, out *outcome) (size int64, err error) 
 	return src.Size, err
 }
 
-// notOfHost refuses the tapes of tape serve: a transcript says itself what its session is called.
+// notOfHost refuses the tapes of tape serve, because the name comes from the transcript.
 func (b *Batch) notOfHost(ctx context.Context, name string) error {
 	top, _, _ := strings.Cut(name, "/")
 	t, err := b.store.Tape(ctx, top)
@@ -206,8 +206,7 @@ func (b *Batch) into(ctx context.Context, f *record.Format, src record.Source, i
 	return nil
 }
 
-// await makes the tapes true on which it depends what there is of a name: that one, those above
-// and those below.
+// await flushes if the tape of a name, or one above or below it, is not written yet.
 func (b *Batch) await(ctx context.Context, tape string) error {
 	_, known := b.names[tape]
 	for name := range above(tape) {
@@ -219,7 +218,7 @@ func (b *Batch) await(ctx context.Context, tape string) error {
 	return nil
 }
 
-// above yields the name of a tape, and those that it is below of.
+// above yields the name of a tape and the names of its parents.
 func above(name string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for yield(name) {

@@ -14,32 +14,32 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// bookmark says where reading of a transcript that is being written goes on, and what has to
-// be as it was. It is a cache, a file for each transcript.
+// bookmark says where to go on reading a transcript that is being written, and what must be unchanged
+// for that. It is a cache, with a file for each transcript.
 type bookmark struct {
 	Version int    // of this, and of what the readers keep in State
-	Program string // its version
+	Program string // the program's version
 	Format  string
 	Tape    string
 	Head    string // commit of the tape's branch
 	Entries int64  // the tape's last id
-	Size    int64  // how much of the file was there
-	Before  []byte // the hash of what stands before the place, see before
+	Size    int64  // the file's size
+	Before  []byte // the hash of what is before Off, see before
 
 	// Of the [record.Restart].
 	Off   int64
 	Line  int
 	Date  string
 	State []byte
-	Since []byte // the sums, one behind the other
+	Since []byte // the sums, concatenated
 }
 
 const (
 	bookmarks       = "bookmarks" // a folder in our part of .git
 	bookmarkVersion = 1
-	// checked is how much of the file's beginning, and of what stands before the place, is looked at.
+	// checked is how much of the file's beginning, and of what is before the offset, is compared.
 	checked = 4 << 10
-	// kept is for how long a bookmark is kept that nobody uses.
+	// kept is how long an unused bookmark is kept.
 	kept = 30 * 24 * time.Hour
 )
 
@@ -53,7 +53,7 @@ func loadBookmark(s *workspace.Store, path string, src record.Source) (bookmark,
 	var b bookmark
 	raw, err := os.ReadFile(bookmarkPath(s, path))
 	if err != nil || json.Unmarshal(raw, &b) != nil || b.Version != bookmarkVersion {
-		return b, false // mostly there is none
+		return b, false // usually there is none
 	}
 	if src.Size < b.Size || b.Off > b.Size {
 		return b, false
@@ -62,7 +62,7 @@ func loadBookmark(s *workspace.Store, path string, src record.Source) (bookmark,
 	return b, err == nil && bytes.Equal(sum, b.Before)
 }
 
-// before is a hash of the beginning of a file, and of what stands before an offset.
+// before is a hash of the beginning of a file, and of what is before an offset.
 func before(r io.ReaderAt, off int64) ([]byte, error) {
 	h := sha256.New()
 	for _, from := range []int64{0, max(0, off-checked)} {
@@ -73,7 +73,7 @@ func before(r io.ReaderAt, off int64) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// saveBookmark notes where a later reading goes on. What fails costs time, and nothing else.
+// saveBookmark notes where to go on reading. If it fails, that costs time and nothing else.
 func saveBookmark(s *workspace.Store, path string, src record.Source, b bookmark, at *record.Restart) {
 	var err error
 	if b.Before, err = before(src.R, at.Off); err != nil {
@@ -98,7 +98,7 @@ func saveBookmark(s *workspace.Store, path string, src record.Source, b bookmark
 	_ = s.FS().WriteFile(name, raw)
 }
 
-// dropBookmarks removes those that nobody has used for long.
+// dropBookmarks removes those that were not used for long.
 func dropBookmarks(s *workspace.Store, dir string) {
 	list, _ := os.ReadDir(dir)
 	for _, e := range list {
@@ -108,7 +108,7 @@ func dropBookmarks(s *workspace.Store, dir string) {
 	}
 }
 
-// restart is the place that the bookmark says.
+// restart is the bookmark's place for a reader.
 func (b *bookmark) restart() *record.Restart {
 	at := &record.Restart{Off: b.Off, Line: b.Line, Date: b.Date, State: b.State}
 	for rest := b.Since; len(rest) >= len(record.Sum{}); rest = rest[len(record.Sum{}):] {

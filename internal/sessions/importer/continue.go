@@ -14,28 +14,28 @@ import (
 	"tape/repo"
 )
 
-// Live says how a transcript is followed.
+// Live says how to import a transcript that is still being written.
 type Live struct {
 	Formats Formats
 	Format  string // one of Formats, or Auto
-	// Idle says that a turn has ended: the model's last answer, as far as the file has it, is whole.
+	// Idle says that a turn has ended: the model's last answer in the file is complete.
 	Idle bool
 	// Over says that the session has ended: nothing is held back.
 	Over bool
-	// Version is the program's: a bookmark of another one does not count.
+	// Version is the program's: bookmarks of other versions are ignored.
 	Version string
 }
 
-// Continue imports what one transcript has got since the last call, at the cost of what is new:
-// a bookmark says where to go on. Without one, or where file or tape are not as it says, the file
-// is read from the beginning, which adds what the tape lacks.
+// Continue imports what is new in a transcript since the last call. A bookmark says where to go on, so
+// that only the new part is read. Without one, or if file or tape do not match it, the file is read from
+// the beginning, and what the tape lacks is added.
 //
-// What may still change is held back: an answer whose lines are still coming, calls without
-// results. So the tape becomes the same as by one import of the final file. Nothing is known of
-// what a person takes back later: it stays on the tape as it was.
+// What may still change is held back: an answer that is not complete, calls without results. So the
+// tape becomes the same as by one import of the final file, except that what a person takes back later
+// stays as it was.
 //
-// What is new is committed with each call; in a workspace with the policy turn, also what
-// stands before each prompt of a person.
+// Each call commits what is new; in a workspace with the policy turn, also what is before each prompt
+// of a person.
 func Continue(ctx context.Context, s *repo.Store, path string, o Live) (*Result, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func Continue(ctx context.Context, s *repo.Store, path string, o Live) (*Result,
 		res, err = f.begin(ctx, o)
 	}
 	if o.Over && err == nil {
-		_ = (*workspace.Store)(s).FS().Remove(bookmarkPath((*workspace.Store)(s), path)) // it would be of no use
+		_ = (*workspace.Store)(s).FS().Remove(bookmarkPath((*workspace.Store)(s), path)) // it is not needed any more
 	}
 	return res, errors.Join(err, closer.Close())
 }
@@ -64,8 +64,8 @@ type following struct {
 	src   record.Source
 }
 
-// goOn reads what stands behind the bookmark's place. ErrMisfit says that it does not fit, and
-// that nothing has changed.
+// goOn reads what is after the bookmark. ErrMisfit says that the bookmark does not match and nothing was
+// changed.
 func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
 	b, ok := loadBookmark((*workspace.Store)(f.store), f.path, f.src)
 	format := o.Formats.Find(b.Format)
@@ -77,7 +77,7 @@ func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
 	r := &record.Reading{Source: f.src, Format: b.Format, Date: b.Date, From: b.restart()}
 	r.Start = record.Span{Off: b.Off, Line: b.Line}
 	r.Last = &record.Restart{Off: b.Off, Line: b.Line, Date: b.Date}
-	told := r.From.Since // what the tape has of it
+	told := r.From.Since // what the tape has already
 	r.Seen = func(string, string) bool { return false }
 	r.Emit = func(item record.Item) error {
 		switch {
@@ -109,7 +109,7 @@ func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
 	return res, nil
 }
 
-// resume begins the change of a tape, if that ends as the bookmark says.
+// resume begins the change of a tape if the tape ends as the bookmark says.
 func (in *intake) resume(ctx context.Context, b bookmark) {
 	tape, err := in.store.Tape(ctx, b.Tape)
 	if errors.Is(err, repo.ErrNotFound) {
@@ -158,7 +158,7 @@ func (f *following) begin(ctx context.Context, o Live) (*Result, error) {
 	return &res, nil
 }
 
-// save keeps the place from which the next call goes on.
+// save writes the bookmark for the next call.
 func (f *following) save(ctx context.Context, in *intake, b bookmark, at *record.Restart) {
 	if !f.src.Open || at.State == nil {
 		return

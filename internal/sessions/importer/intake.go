@@ -33,20 +33,20 @@ type intake struct {
 	inline bool // large results and pictures stay in their entries
 
 	tx    *repo.Tx              // nil while the tape does not exist
-	have  map[[16]byte]int      // keys of the entries that were there before, by the number of these
-	met   map[int]struct{}      // those of them that the file has
+	have  map[[16]byte]int      // from keys on the tape to the numbers of their entries
+	met   map[int]struct{}      // numbers of entries that the file has as well
 	out   map[[16]byte]struct{} // keys of what is left out
-	asked map[string]string     // what the fork of a subagent is called
+	asked map[string]string     // from subagents to the names of their forks
 	forks []*openFork           // in the order in which they began
 	held  int                   // bytes of their entries
-	limit int                   // for that
+	limit int                   // for held
 
 	git    *projectgit.Resolver // nil: ownGit
 	ownGit projectgit.Resolver
 
 	err      error // the first
 	repeated int   // opening anchors that were left out
-	entries  int   // that were there before
+	entries  int   // on the tape before
 }
 
 // openFork is a subagent's fork that is not merged yet.
@@ -56,8 +56,8 @@ type openFork struct {
 	held int
 }
 
-// maxForks is how much of forks is held in memory. Beyond it, one is merged before its
-// result is there, and goes on as another.
+// maxForks is how much of open forks is held in memory. Beyond it, one is merged before its result has
+// come, and goes on as another fork.
 const maxForks = 16 << 20 // bytes
 
 func newIntake(store *repo.Store, bulk *writer.Bulk, f *record.Format, info record.Info, o Options, res *Result) *intake {
@@ -65,7 +65,7 @@ func newIntake(store *repo.Store, bulk *writer.Bulk, f *record.Format, info reco
 		have: map[[16]byte]int{}, met: map[int]struct{}{}, out: map[[16]byte]struct{}{}, asked: map[string]string{}}
 }
 
-// read reads a file onto the tape. A new tape begins when all is there that its opening tells.
+// read reads a file onto the tape. A new tape begins once the file has all that its opening needs.
 func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading, error) {
 	r := &record.Reading{Source: src, Format: in.info.Format}
 	r.Seen = func(sub, key string) bool { return in.seen(ctx, sub, key) }
@@ -77,7 +77,7 @@ func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading,
 	return r, in.finish(ctx, err)
 }
 
-// open begins the change of a tape that exists.
+// open begins the change if the tape exists.
 func (in *intake) open(ctx context.Context) {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
 	if err == nil {
@@ -87,7 +87,7 @@ func (in *intake) open(ctx context.Context) {
 	}
 }
 
-// fail keeps the first error, after which nothing is added.
+// fail keeps the first error. Nothing is added after it.
 func (in *intake) fail(err error) {
 	if in.err == nil {
 		in.err = err
@@ -99,8 +99,8 @@ func keyHash(key string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// begin takes the tape's lock before it looks at what the tape has, so that of two
-// imports of the same file one waits for the other.
+// begin takes the tape's lock before it reads the tape, so that of two imports of the same file one
+// waits for the other.
 func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 	err := join.Settled(ctx, func() (err error) {
 		in.tx, err = writer.BeginBare(ctx, (*workspace.Tape)(tape))
@@ -145,8 +145,8 @@ func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	return ok
 }
 
-// forkName is what the fork of a subagent is called: another name where a tape of the
-// usual one has the subagent's own file, whose content is not told again.
+// forkName is the name of a subagent's fork. It gets a number if a tape of the usual name was imported
+// from the subagent's own file; what that tape has is not imported again.
 func (in *intake) forkName(ctx context.Context, sub string) string {
 	if name, ok := in.asked[sub]; ok || in.err != nil {
 		return name
@@ -174,8 +174,8 @@ func (in *intake) add(ctx context.Context, item record.Item) error {
 	switch {
 	case opens || in.err != nil:
 	case isOpening(item) && in.res.Imported == 0 && len(in.met) == 0 && in.repeated == 0:
-		// It is at the head of the file. The tape has one of its own, so this one
-		// stays out, and a whole tape keeps its ids.
+		// The opening anchor of the file. The tape has its own, so this one is left out, and a tape
+		// that is imported whole keeps its ids.
 		in.repeated++
 		return nil
 	default:
@@ -206,7 +206,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
 	if line := item.Line; line != nil {
 		if (*workspace.Store)(in.store).Redacts(line) {
-			// It will not say any more what it was: its key has to be in its meta.
+			// Its content will not give its key any more, so the key goes into its meta.
 			keyed := item.Entry
 			keyed.Meta = record.WithKeys(keyed.Meta, in.info.Format, item.Keys)
 			line = jsonl.AppendLine(nil, 1, keyed)
@@ -214,7 +214,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 		var err error
 		d, err = layout.StoredLine(line)
 		in.fail(err)
-	} else if in.format.Keys == nil { // others are known again by their content, which stays
+	} else if in.format.Keys == nil { // otherwise the content has to stay: keys are made from it
 		var err error
 		d, err = in.attach(ctx, d)
 		in.fail(err)
@@ -240,14 +240,14 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	}
 }
 
-// closeTurn commits what stands before a person's prompt, where that is the policy.
+// closeTurn commits what is before a person's prompt, if that is the workspace's policy.
 func (in *intake) closeTurn(ctx context.Context, d repo.Draft) {
 	if (*workspace.Store)(in.store).Config().Commit.Turn && writer.IsUserMessage(d) {
 		in.fail(in.tx.Checkpoint(ctx))
 	}
 }
 
-// fork returns the open fork of a subagent, begun if need be, or nil after an error.
+// fork returns the open fork of a subagent, and begins it if needed; nil after an error.
 func (in *intake) fork(ctx context.Context, sub string) *openFork {
 	for _, f := range in.forks {
 		if f.sub == sub {
@@ -297,7 +297,7 @@ func isOpening(item record.Item) bool {
 	return item.Entry.Kind == record.KindAnchor && jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor
 }
 
-// create makes the tape, and reports whether its first item is its opening anchor.
+// create creates the tape, and reports whether its first item is its opening anchor.
 func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState(ctx)}
 	if opens = isOpening(item); opens {
@@ -312,7 +312,7 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	in.tx, err = in.bulk.Create(ctx, in.res.Tape, first)
 	switch {
 	case errors.Is(err, repo.ErrConflict):
-		// Another import has just created it; what it holds is known once its lock is free.
+		// Another import has just created it; it can be read once its lock is free.
 		opens = false
 		var tape *workspace.Tape
 		if tape, err = (*workspace.Store)(in.store).Tape(ctx, in.res.Tape); err == nil {
@@ -328,8 +328,7 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	return opens && in.err == nil
 }
 
-// errRaced ends an import that another one of the same file overtook after this one
-// had begun to read; the Batch reads it again.
+// errRaced ends an import if another one of the same file was faster; the Batch reads the file again.
 var errRaced = errors.New("another import of the same session came first; run it again")
 
 func (in *intake) openingState(ctx context.Context) json.RawMessage {
@@ -356,7 +355,7 @@ func anchorOf(item record.Item) (repo.Anchor, error) {
 		Meta: item.Entry.Meta, Date: item.Entry.Date}, nil
 }
 
-// finish merges what is still open and commits, or takes everything back because of cause.
+// finish merges the open forks and commits; with a cause, it takes everything back.
 func (in *intake) finish(ctx context.Context, cause error) error {
 	defer in.ownGit.Close()
 	if cause != nil {

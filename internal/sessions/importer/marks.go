@@ -20,10 +20,10 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// marks says which files a tape has all of, so that they need not be read again. It is a cache:
-// without a mark, what the tape has is compared. A mark counts while the system tells the same of
-// the file as it did, and the tape still has the commit that it had. Those that another version of
-// the program made do not count: this one may read more in the same file.
+// marks says which files were imported whole, so that they need not be read again. It is a cache:
+// without a mark, the file is compared with the tape. A mark is valid while the file's stat is the same
+// and the tape still has the commit. Marks of other versions of the program are ignored: this one may
+// read more in the same file.
 type marks struct {
 	s       *workspace.Store
 	header  string
@@ -43,14 +43,14 @@ type mark struct {
 
 const (
 	marksFile = "imports" // in our part of .git
-	// settled is how old a file has to be: one that is just being written may change without
-	// getting another time.
+	// settled is how old a file has to be: one that is being written may change without getting another
+	// time.
 	settled = 2 * time.Second
 )
 
 func loadMarks(s *workspace.Store, version string) *marks {
 	m := &marks{s: s, header: fmt.Sprintf("tape imports 2 %q\n", version), byKey: map[string]mark{}}
-	raw, _ := os.ReadFile(s.PrivatePath(marksFile)) // mostly there is none
+	raw, _ := os.ReadFile(s.PrivatePath(marksFile)) // usually there is none
 	lines, ok := strings.CutPrefix(string(raw), m.header)
 	if !ok {
 		return m
@@ -73,8 +73,7 @@ func loadMarks(s *workspace.Store, version string) *marks {
 	return m
 }
 
-// stamp is what a file is before it is read: the key of its mark, and the mark without what the
-// tape has. Of standard input there is none.
+// stamp is the key of a file's mark, and the mark without what the tape has. Standard input has none.
 func stamp(name string, o Options) (key string, k mark) {
 	path, err := filepath.Abs(name)
 	st, serr := os.Stat(name)
@@ -85,7 +84,7 @@ func stamp(name string, o Options) (key string, k mark) {
 	return fmt.Sprintf("%x", sum[:16]), mark{stat: gitindex.Stat(st)}
 }
 
-// known returns what an earlier import has made of a file, if that still holds.
+// known returns the mark of an earlier import of a file, if it is still valid.
 func (m *marks) known(key string, now mark) (mark, bool) {
 	k, ok := m.byKey[key]
 	if !ok || k.stat != now.stat {
@@ -111,13 +110,13 @@ func (m *marks) list() error {
 	return err
 }
 
-// put notes that a tape has all of a file. Its head is known when the marks are saved.
+// put adds a mark. Its head is known when the marks are saved.
 func (m *marks) put(key string, k mark) {
 	m.byKey[key] = k
 	m.changed = true
 }
 
-// save writes the marks of tapes that are there. What fails costs time, and nothing else.
+// save writes the marks of tapes that exist. If it fails, that costs time and nothing else.
 func (m *marks) save(ctx context.Context) {
 	if !m.changed || ctx.Err() != nil || m.list() != nil {
 		return

@@ -1,8 +1,7 @@
-// Package spool keeps what the hooks of agents said until somebody has caught up.
+// Package spool keeps notes from the hooks of agents until the recorder has read them.
 //
-// A hook must not wait: each note is a file of its own, so that no lock is needed, and it is
-// synced once. A note that was cut off is known by its length, and is worth nothing: whoever
-// wrote it never said that it was kept.
+// A hook must not wait. So each note is a file of its own, which needs no lock and is synced once. A
+// note that was cut off is recognised by its length and ignored: its hook never reported success.
 package spool
 
 import (
@@ -21,7 +20,7 @@ import (
 	"tape/internal/git/disk"
 )
 
-// Note is what one hook said.
+// Note is the input of one hook.
 type Note struct {
 	Agent     string    `json:"agent"`
 	At        time.Time `json:"at"`
@@ -29,7 +28,7 @@ type Note struct {
 	Workspace string    `json:"workspace,omitempty"` // that the environment named
 	Push      bool      `json:"push,omitempty"`
 	Program   string    `json:"program,omitempty"` // version of the program that wrote it
-	Trouble   string    `json:"trouble,omitempty"` // why it lies in another place than usual
+	Trouble   string    `json:"trouble,omitempty"` // why it is not in its usual place
 	Bytes     int       `json:"bytes"`             // of the payload
 	Payload   []byte    `json:"-"`
 }
@@ -38,18 +37,18 @@ type Note struct {
 type Kept struct {
 	Note
 	File string
-	Torn bool // it was cut off, and nobody is writing it any more
+	Torn bool // it was cut off, and is not being written any more
 }
 
-// notes is the folder of the notes in a place, writing how long one may be half written.
+// notes is the folder of the notes in a place, writing how long writing one may take.
 const (
 	notes   = "spool"
 	writing = 10 * time.Second
 )
 
-// Places are the folders that may hold a spool and what belongs to it, the best one first: below
-// the folder of the workspaces, or, where nothing can be written there, one of this user's
-// that lasts as long as the machine runs.
+// Places are the folders that may hold a spool and the recorder's other files, in order of preference:
+// one in the folder of the workspaces, and, if that cannot be written, one of this user's that lasts
+// until the machine restarts.
 func Places(home string, getenv func(string) string) []string {
 	other := getenv("XDG_RUNTIME_DIR")
 	if other == "" {
@@ -59,7 +58,7 @@ func Places(home string, getenv func(string) string) []string {
 	return []string{filepath.Join(home, ".recording"), filepath.Join(other, fmt.Sprintf("tape-recording-%d-%x", os.Getuid(), sum[:4]))}
 }
 
-// Add keeps a note durably in the first place that takes it.
+// Add writes a note durably in the first place that can be written.
 func Add(d *disk.FS, places []string, n Note) error {
 	var failed []error
 	for _, place := range places {
@@ -75,7 +74,7 @@ func Add(d *disk.FS, places []string, n Note) error {
 	return errors.Join(failed...)
 }
 
-// Keep keeps a note durably in one place. Those of one process need different times.
+// Keep writes a note durably in one place. Notes of one process need different times.
 func Keep(d *disk.FS, place string, n Note) (kept Kept, err error) {
 	n.Bytes = len(n.Payload)
 	if err := Make(d, place); err != nil {
@@ -91,7 +90,7 @@ func Keep(d *disk.FS, place string, n Note) (kept Kept, err error) {
 	}
 	var path string
 	var f *disk.File
-	for at, err := n.At.UnixNano(), fs.ErrExist; errors.Is(err, fs.ErrExist); at++ { // of two at once
+	for at, err := n.At.UnixNano(), fs.ErrExist; errors.Is(err, fs.ErrExist); at++ { // two at the same time
 		path = filepath.Join(dir, fmt.Sprintf("%019d-%d", at, os.Getpid()))
 		if f, err = d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm); err != nil && !errors.Is(err, fs.ErrExist) {
 			return kept, err
@@ -110,7 +109,7 @@ func Keep(d *disk.FS, place string, n Note) (kept Kept, err error) {
 	return Kept{Note: n, File: path}, err
 }
 
-// Check tries whether a place would take a note.
+// Check tries whether a note could be written in a place.
 func Check(d *disk.FS, place string) error {
 	if err := Make(d, place); err != nil {
 		return err
@@ -125,8 +124,8 @@ func Check(d *disk.FS, place string) error {
 	return errors.Join(err, d.Remove(path))
 }
 
-// Make makes a place. One that others could write to, or have made, is refused: a payload has
-// what a person said to an agent.
+// Make creates a place. One that belongs to others, or that they can write to, is refused: a payload
+// has what a person said to an agent.
 func Make(d *disk.FS, place string) error {
 	if err := d.MkdirAll(place); err != nil {
 		return err
@@ -138,8 +137,8 @@ func Make(d *disk.FS, place string) error {
 	return err
 }
 
-// Notes returns the notes of all places, oldest first. One that is just being written is left
-// for the next call. Places that are not there have none.
+// Notes returns the notes of all places, oldest first. One that is still being written is left for the
+// next call. A place may be missing.
 func Notes(places []string) (out []Kept, err error) {
 	for _, place := range places {
 		dir := filepath.Join(place, notes)
@@ -181,7 +180,7 @@ func read(path string) (kept Kept, ok bool, err error) {
 	return kept, time.Since(st.ModTime()) > writing, nil
 }
 
-// Drop removes notes that nobody needs any more.
+// Drop removes notes.
 func Drop(d *disk.FS, list []Kept) (err error) {
 	for _, k := range list {
 		err = errors.Join(err, d.Remove(k.File))
