@@ -3,12 +3,6 @@ package gitstore
 import (
 	"crypto/sha1"
 	"encoding/hex"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -39,19 +33,4 @@ func WorktreeID(branch string) string {
 func shortHash(s string) string {
 	sum := sha1.Sum([]byte(s))
 	return hex.EncodeToString(sum[:4])
-}
-
-// FreeWorktreeID is that name, or one like it that is not taken.
-func (r *Repo) FreeWorktreeID(branch string) (string, error) {
-	base := WorktreeID(branch)
-	for i := range 100 {
-		id := base
-		if i > 0 {
-			id += "-" + shortHash(branch) + "-" + strconv.Itoa(i)
-		}
-		if _, err := os.Lstat(filepath.Join(r.WorktreesDir(), id)); errors.Is(err, fs.ErrNotExist) {
-			return id, nil
-		}
-	}
-	return "", fmt.Errorf("no free name for a worktree of %s", branch)
 }

@@ -77,12 +77,3 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, error) {
 	}
 	return Worktree{Dir: dir, GitDir: admin, Branch: branch}, nil
 }
-
-// Relink writes the paths between a moved worktree and the repository, as git repairs them.
-func (r *Repo) Relink(w Worktree) error {
-	err := r.fs.WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n"))
-	if err == nil {
-		err = r.fs.WriteFile(filepath.Join(w.Dir, ".git"), []byte("gitdir: "+w.GitDir+"\n"))
-	}
-	return Wrap(err, "relink worktree %s", w.Dir)
-}

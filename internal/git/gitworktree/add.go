@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"tape/internal/git/gitlock"
 	"tape/internal/git/gitstore"
@@ -59,7 +60,7 @@ func add(r *gitstore.Repo, branch, dir string) (gitstore.Worktree, error) {
 	if err := pruneFor(r, branch, dir); err != nil {
 		return gitstore.Worktree{}, err
 	}
-	id, err := r.FreeWorktreeID(branch)
+	id, err := freeID(r, branch)
 	if err != nil {
 		return gitstore.Worktree{}, err
 	}
@@ -157,4 +158,26 @@ func write(r *gitstore.Repo, w gitstore.Worktree) error {
 		return err
 	}
 	return r.FS().SyncDir(r.WorktreesDir())
+}
+
+// freeID returns the name of an admin folder for a branch that is not taken.
+func freeID(r *gitstore.Repo, branch string) (string, error) {
+	base := gitstore.WorktreeID(branch)
+	id := base
+	for i := range 100 {
+		if _, err := os.Lstat(filepath.Join(r.WorktreesDir(), id)); errors.Is(err, fs.ErrNotExist) {
+			return id, nil
+		}
+		id = base + "-" + strconv.Itoa(i+1)
+	}
+	return "", fmt.Errorf("no free name for a worktree of %s", branch)
+}
+
+// Relink writes the paths between a moved worktree and the repository, as git repairs them.
+func Relink(r *gitstore.Repo, w gitstore.Worktree) error {
+	err := r.FS().WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n"))
+	if err == nil {
+		err = r.FS().WriteFile(filepath.Join(w.Dir, ".git"), []byte("gitdir: "+w.GitDir+"\n"))
+	}
+	return gitstore.Wrap(err, "relink worktree %s", w.Dir)
 }

@@ -167,7 +167,7 @@ func foreign(where string, e gitstore.TreeEntry) error {
 	why := fmt.Sprintf("nothing but %s, %s, %s and the files of phases belongs in a tape", layout.TapeFile, layout.ReadmeFile, layout.AnchorsDir)
 	folded := foldName(name)
 	switch {
-	case gitstore.IsDotGit(folded):
+	case isDotGit(folded):
 		why = "some file systems take it for .git"
 	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, `/\`):
 		why = "the name leads out of its folder"

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
+	"tape/internal/git/gitworktree"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
@@ -35,7 +36,7 @@ func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 		if out, err = onto(ctx, w, heads[0], ontoOptions{stopped: true}); err != nil {
 			return err
 		}
-		return t.Store().Git().ClearMerge(w.Wt)
+		return gitworktree.ClearMerge(t.Store().Git(), w.Wt)
 	})
 	return out, layout.Wrap(err, "merge into %q", t.Name())
 }
@@ -139,7 +140,7 @@ func abortMerge(ctx context.Context, w *writer.Writer) error {
 	if err := moveTo(ctx, w, batch, p.Plan); err != nil {
 		return err
 	}
-	return w.T.Store().Git().ClearMerge(w.Wt)
+	return gitworktree.ClearMerge(w.T.Store().Git(), w.Wt)
 }
 
 // mergeHeads returns the commits that git is merging into the working tree. If an earlier call was
@@ -152,7 +153,7 @@ func mergeHeads(ctx context.Context, w *writer.Writer) ([]gitstore.Hash, error) 
 	if w.Wt.Dir == "" {
 		return nil, layout.NotFound("", "tape %q is not checked out, so there is no merge in it", w.T.Name())
 	}
-	heads, err := w.T.Store().Git().MergeHeads(w.Wt)
+	heads, err := gitworktree.MergeHeads(w.Wt)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tape/internal/git/gitstore"
+	"tape/internal/git/gitworktree"
 	"tape/internal/store/layout"
 )
 
@@ -390,6 +391,6 @@ func (s *Store) NoteSettled(h gitstore.Hash) { s.Settled.Store(h, true) }
 
 // Merging reports whether git is in the middle of a merge in a working tree.
 func (t *Tape) Merging(wt gitstore.Worktree) bool {
-	heads, err := t.store.git.MergeHeads(wt)
+	heads, err := gitworktree.MergeHeads(wt)
 	return err != nil || len(heads) > 0
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"tape/internal/git/gitworktree"
 )
 
 // Git looks at the files of a working tree, and later writes those that a merge or a
@@ -24,7 +26,7 @@ func (w *Writer) awaitGit(ctx context.Context) error {
 		return nil // called by a hook: git waits for us, and writes no file
 	}
 	for {
-		since, locked := w.T.Store().Git().IndexLocked(w.Wt)
+		since, locked := gitworktree.IndexLocked(w.Wt)
 		if !locked || time.Since(since) > gitPatience {
 			return nil
 		}

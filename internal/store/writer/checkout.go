@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
 	"tape/internal/store/checkout"
 	"tape/internal/store/journal"
@@ -69,7 +68,7 @@ func (w *Writer) checkNotElsewhere() error {
 	if err != nil {
 		return err
 	}
-	if busy, ok := gitstore.InUse(all, w.T.Ref()); ok {
+	if busy, ok := gitworktree.InUse(all, w.T.Ref()); ok {
 		return layout.Conflict("finish or abort that: git -C "+layout.ShellWord(busy.Dir)+" status says how",
 			"git is in the middle of rebasing or bisecting %s in %s", w.T.Branch(), busy.Dir)
 	}

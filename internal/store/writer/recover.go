@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"tape/internal/git/gitstore"
+	"tape/internal/git/gitworktree"
 	"tape/internal/store/checkout"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -154,14 +155,14 @@ func (w *Writer) checkMerging() error {
 	if w.Wt.Dir == "" || !w.T.Merging(w.Wt) {
 		return nil
 	}
-	heads, err := w.T.Store().Git().MergeHeads(w.Wt)
+	heads, err := gitworktree.MergeHeads(w.Wt)
 	over := err == nil
 	for _, h := range heads {
 		has, err := lineage.Contains(w.T.Store(), w.Head, h)
 		over = over && err == nil && has
 	}
 	if over {
-		return w.T.Store().Git().ClearMerge(w.Wt)
+		return gitworktree.ClearMerge(w.T.Store().Git(), w.Wt)
 	}
 	return layout.Conflict("", "git is in the middle of a merge in %s", w.Wt.Dir).Try(layout.FinishMerge)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
+	"tape/internal/git/gitworktree"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
@@ -127,7 +128,7 @@ func (w *Writer) Begin(ctx context.Context) error {
 		return err
 	}
 	if stale {
-		if err := w.T.Store().Git().Relink(w.Wt); err != nil {
+		if err := gitworktree.Relink(w.T.Store().Git(), w.Wt); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package gitstore
+package gitworktree
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tape/internal/git/gitstore"
 )
 
 // mergeFiles are what git merge leaves in the git folder of a worktree for the commit
@@ -16,7 +18,7 @@ var mergeFiles = [...]string{"MERGE_RR", "MERGE_MODE", "MERGE_MSG", "SQUASH_MSG"
 
 // MergeHeads returns the commits that a git merge under way in a worktree is to make
 // parents, beside HEAD: more than one in an octopus merge, none when there is no merge.
-func (r *Repo) MergeHeads(w Worktree) ([]Hash, error) {
+func MergeHeads(w gitstore.Worktree) ([]gitstore.Hash, error) {
 	path := filepath.Join(w.GitDir, "MERGE_HEAD")
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,9 +27,9 @@ func (r *Repo) MergeHeads(w Worktree) ([]Hash, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the merge of %s: %w", w.Dir, err)
 	}
-	var out []Hash
+	var out []gitstore.Hash
 	for line := range strings.FieldsSeq(string(raw)) {
-		h, err := ParseHash(line)
+		h, err := gitstore.ParseHash(line)
 		if err != nil {
 			return nil, fmt.Errorf("read the merge of %s: %s: %w", w.Dir, path, err)
 		}
@@ -40,15 +42,15 @@ func (r *Repo) MergeHeads(w Worktree) ([]Hash, error) {
 // does: it removes what git keeps about it, and touches neither index nor files. Without
 // a merge it does nothing. What `git merge --autostash` has put away stays, in
 // MERGE_AUTOSTASH.
-func (r *Repo) ClearMerge(w Worktree) error {
+func ClearMerge(r *gitstore.Repo, w gitstore.Worktree) error {
 	var err error
 	for _, name := range mergeFiles {
 		if err == nil {
-			err = r.fs.Remove(filepath.Join(w.GitDir, name))
+			err = r.FS().Remove(filepath.Join(w.GitDir, name))
 		}
 	}
 	if err == nil {
-		err = r.fs.SyncDir(w.GitDir)
+		err = r.FS().SyncDir(w.GitDir)
 	}
-	return Wrap(err, "clear the merge of %s", w.Dir)
+	return gitstore.Wrap(err, "clear the merge of %s", w.Dir)
 }

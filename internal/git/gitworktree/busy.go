@@ -1,4 +1,4 @@
-package gitstore
+package gitworktree
 
 import (
 	"os"
@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"tape/internal/git/gitlock"
+	"tape/internal/git/gitstore"
 )
 
 // InUse finds the one of some worktrees in which git is in the middle of rebasing or bisecting
 // a branch: its HEAD is detached then, and comes back to the branch at the end.
-func InUse(all []Worktree, branch string) (Worktree, bool) {
+func InUse(all []gitstore.Worktree, branch string) (gitstore.Worktree, bool) {
 	short := strings.TrimPrefix(branch, "refs/heads/")
 	for _, w := range all {
 		for _, name := range []string{"rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"} {
@@ -21,12 +22,12 @@ func InUse(all []Worktree, branch string) (Worktree, bool) {
 			}
 		}
 	}
-	return Worktree{}, false
+	return gitstore.Worktree{}, false
 }
 
 // IndexLocked reports since when another program has a worktree's index locked: git does
 // while it changes the files. A lock of ours does not count.
-func (r *Repo) IndexLocked(w Worktree) (since time.Time, ok bool) {
+func IndexLocked(w gitstore.Worktree) (since time.Time, ok bool) {
 	st, err := os.Lstat(w.IndexPath() + ".lock")
 	if err != nil || st.Mode().Perm() == gitlock.Perm {
 		return time.Time{}, false

@@ -1,11 +1,11 @@
-package gitstore
+package audit
 
 import "strings"
 
-// IsDotGit reports names that a file system may take for ".git". HFS+ drops characters that
+// isDotGit reports names that a file system may take for ".git". HFS+ drops characters that
 // are not seen; NTFS dots and spaces at the end, and what comes behind a colon, and it gives
 // short names. Where a file system folds more than case, fold the name first.
-func IsDotGit(name string) bool {
+func isDotGit(name string) bool {
 	name, _, _ = strings.Cut(strings.Map(seen, name), ":")
 	name = strings.ToLower(strings.TrimRight(name, ". "))
 	short, ok := strings.CutPrefix(name, "git~")

@@ -1,4 +1,4 @@
-package gitstore
+package gitworktree
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tape/internal/git/disk"
+	"tape/internal/git/gitstore"
 	"tape/internal/testkit/gitjudge"
 )
 
@@ -16,7 +17,7 @@ func TestMergeState(t *testing.T) {
 	j.Write("a", "1\n")
 	j.Git("add", ".")
 	j.Git("commit", "-qm", "one")
-	var tips []Hash
+	var tips []gitstore.Hash
 	for _, name := range []string{"x", "y"} {
 		j.Git("checkout", "-q", "-b", name, "tape/main")
 		j.Write(name, "1\n")
@@ -30,14 +31,14 @@ func TestMergeState(t *testing.T) {
 	j.Git("worktree", "add", "-q", filepath.Join(j.Dir, "forks", "main", "z"), "fork/main/z")
 	w, err := r.WorktreeOf("refs/heads/fork/main/z")
 	j.OK(err)
-	check := func(w Worktree, want ...Hash) {
+	check := func(w gitstore.Worktree, want ...gitstore.Hash) {
 		t.Helper()
-		if got, err := r.MergeHeads(w); err != nil || !slices.Equal(got, want) {
+		if got, err := MergeHeads(w); err != nil || !slices.Equal(got, want) {
 			t.Errorf("in %s: %v %v, want %v", w.Dir, got, err, want)
 		}
 	}
 	check(mainTree(j))
-	j.OK(r.ClearMerge(mainTree(j)))
+	j.OK(ClearMerge(r, mainTree(j)))
 	for name, args := range map[string][]string{"no-ff": {"--no-ff", "x"}, "octopus": {"x", "y"}, "squash": {"--squash", "x"}} {
 		want := tips[:len(args)]
 		switch name {
@@ -50,8 +51,8 @@ func TestMergeState(t *testing.T) {
 			j.GitIn(w.Dir, append([]string{"merge", "-q", "--no-commit"}, args...)...)
 			check(w, want...)
 			check(mainTree(j))
-			_ = open(j, fsys).ClearMerge(w)
-			if err := r.ClearMerge(w); err != nil {
+			_ = ClearMerge(open(j, fsys), w)
+			if err := ClearMerge(r, w); err != nil {
 				t.Fatal(err)
 			}
 			check(w)
@@ -73,54 +74,7 @@ func TestMergeState(t *testing.T) {
 		})
 	}
 	j.OK(os.WriteFile(filepath.Join(w.GitDir, "MERGE_HEAD"), []byte("x\n"), 0o600))
-	if _, err := r.MergeHeads(w); err == nil {
+	if _, err := MergeHeads(w); err == nil {
 		t.Error("garbage passes for a merge")
-	}
-}
-
-func TestHooksDir(t *testing.T) {
-	j := gitjudge.New(t)
-	elsewhere := t.TempDir()
-	home := os.Getenv("HOME")
-	j.Write("a", "1\n")
-	j.Git("add", ".")
-	for _, c := range []struct {
-		set, dir string
-		own      bool
-	}{
-		{"-", filepath.Join(j.GitDir, "hooks"), true},
-		{elsewhere, elsewhere, false},
-		{"h", filepath.Join(j.Dir, "h"), false},
-		{".git/h", filepath.Join(j.GitDir, "h"), true},
-		{"~/h", filepath.Join(home, "h"), false},
-		{".git", j.GitDir, false},
-	} {
-		if c.set != "-" {
-			j.Git("config", "core.hooksPath", c.set)
-		}
-		dir, own := open(j, nil).HooksDir()
-		if dir != c.dir || own != c.own {
-			t.Errorf("%s: %s %v", c.set, dir, own)
-		}
-		// Git runs what is there.
-		hook := filepath.Join(dir, "pre-commit")
-		j.OK(os.MkdirAll(dir, 0o700))
-		j.OK(os.WriteFile(hook, []byte("#!/bin/sh\necho this one; exit 1\n"), 0o700))
-		if out, err := j.TryGit(j.Dir, "commit", "-qm", "x"); err == nil || out != "this one" {
-			t.Errorf("%s: git does not run %s: %v %s", c.set, hook, err, out)
-		}
-		j.OK(os.Remove(hook))
-	}
-	j.Git("config", "core.hooksPath", "")
-	if dir, own := open(j, nil).HooksDir(); dir != "" || own {
-		t.Errorf("%q %v", dir, own)
-	}
-	bare := filepath.Join(t.TempDir(), "b.git")
-	j.Git("init", "-q", "--bare", bare)
-	j.GitIn(bare, "config", "core.hooksPath", "h")
-	r, err := OpenBare(bare, nil)
-	j.OK(err)
-	if dir, own := r.HooksDir(); dir != filepath.Join(bare, "h") || !own {
-		t.Errorf("bare: %s %v", dir, own)
 	}
 }
