@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -74,15 +73,6 @@ func artifactObject(x repo.ArtifactInfo) object {
 		{"anchor", x.Anchor}, {"anchor_seq", x.AnchorSeq}, {"entries", x.Entries}}
 }
 
-// entryList names the entries that refer to an artifact.
-func entryList(x repo.ArtifactInfo) string {
-	var names []string
-	for _, id := range x.Entries {
-		names = append(names, "@"+strconv.FormatInt(id, 10))
-	}
-	return strings.Join(names, " ")
-}
-
 func (a *App) runArtifacts(ctx context.Context, t *repo.Tape, _ []string) error {
 	list, err := t.Artifacts(ctx)
 	return listing[repo.ArtifactInfo]{
@@ -90,7 +80,7 @@ func (a *App) runArtifacts(ctx context.Context, t *repo.Tape, _ []string) error 
 		Head:   []string{"ID", ">BYTES", "TYPE", "PHASE", "ENTRIES", "NAME"},
 		Object: artifactObject,
 		Row: func(x repo.ArtifactInfo, add func(cells ...any)) {
-			add(x.ID[:12], x.Size, x.MIMEType, x.Anchor, entryList(x), x.Name)
+			add(x.ID[:12], x.Size, x.MIMEType, x.Anchor, display.IDs(x.Entries), x.Name)
 		},
 	}.Show(&a.Streams, list, err)
 }
@@ -106,7 +96,7 @@ func (a *App) showArtifact(ctx context.Context, t *repo.Tape, args []string) err
 	if a.JSON {
 		return a.Emit(artifactObject(x))
 	}
-	for _, line := range [][2]string{{"id", x.ID}, {"name", x.Name}, {"type", x.MIMEType}, {"bytes", strconv.FormatInt(x.Size, 10)}, {"phase", x.Anchor}, {"entries", entryList(x)}} {
+	for _, line := range [][2]string{{"id", x.ID}, {"name", x.Name}, {"type", x.MIMEType}, {"bytes", strconv.FormatInt(x.Size, 10)}, {"phase", x.Anchor}, {"entries", display.IDs(x.Entries)}} {
 		if line[1] != "" {
 			a.Line(display.Line(line[0] + ": " + line[1]))
 		}

@@ -108,7 +108,7 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 	}
 	if ids := c.Unusable; len(ids) > 0 {
 		const most = 50
-		text := fmt.Sprintf("left out %s as incomplete: %s", display.Entries(len(ids)), named(ids[:min(len(ids), most)]))
+		text := fmt.Sprintf("left out %s as incomplete: %s", display.Entries(len(ids)), display.IDs(ids[:min(len(ids), most)]))
 		if n := len(ids) - most; n > 0 {
 			text += " and " + display.Count(n, "other", "others")
 		}

@@ -306,7 +306,7 @@ func (a *App) shortPath(path string, cells int) string {
 
 func importText(res importer.Result) string {
 	text := fmt.Sprintf("%s into tape %s", display.Entries(res.Imported), quoted(res.Tape))
-	into := append([]string{text}, some(len(res.Subagents), "fork of a subagent", "forks of subagents")...)
-	return strings.Join(slices.Concat([]string{strings.Join(into, " and ")}, some(res.Anchors, "anchor", "anchors"), some(res.Known, "known", "known"), some(res.LeftOut, "left out", "left out"),
-		some(res.Damaged, "damaged line", "damaged lines")), ", ")
+	into := append([]string{text}, display.Some(len(res.Subagents), "fork of a subagent", "forks of subagents")...)
+	return strings.Join(slices.Concat([]string{strings.Join(into, " and ")}, display.Some(res.Anchors, "anchor", "anchors"), display.Some(res.Known, "known", "known"), display.Some(res.LeftOut, "left out", "left out"),
+		display.Some(res.Damaged, "damaged line", "damaged lines")), ", ")
 }

@@ -13,7 +13,6 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
-	"tape/internal/store/purge"
 	"tape/repo"
 )
 
@@ -93,10 +92,11 @@ func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 	if err != nil {
 		return err
 	}
+	shown := &rows.Purge{Streams: &o.Streams, Asked: o.PurgeOptions}
 	if o.JSON {
-		return o.Emit(o.describe(done))
+		return o.Emit(shown.Object(done))
 	}
-	o.report(t, done)
+	shown.Report(t, done)
 	return nil
 }
 
@@ -111,7 +111,8 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *stdio.Progr
 	if !o.CanAsk() {
 		return layout.Invalid("tape purge --dry-run shows what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
 	}
-	lines := append(o.summary(plan), o.otherLines(plan)...)
+	shown := &rows.Purge{Streams: &o.Streams, Asked: dry}
+	lines := append(shown.Summary(plan), shown.Others(plan)...)
 	for _, line := range append(lines, plan.Left...) {
 		fmt.Fprintln(o.Stderr, display.Line(line))
 	}
@@ -125,116 +126,4 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *stdio.Progr
 		fmt.Fprintf(o.Stderr, "%s: %s\n", display.Count(len(remotes), "remote already has it", "remotes already have it"), display.Line(strings.Join(remotes, ", ")))
 	}
 	return o.Confirm(ctx, "Rewrite the history? It cannot be undone.")
-}
-
-func (o *purgeOptions) describe(p repo.Purged) object {
-	return object{{"purged", p.Entries()}, {"dry_run", o.DryRun},
-		{"tapes", objects(p.Tapes, func(t purge.PurgedTape) object {
-			return object{{"tape", t.Tape}, {"entries", t.Entries}, {"old", orNull(t.Old)}, {"new", orNull(t.New)}}
-		})},
-		{"commits", p.Commits}, {"tags", p.Tags}, {"archives", p.Archives}, {"signatures", p.Signatures},
-		{"rules", p.Rules}, {"fingerprints", p.Fingerprints},
-		{"remotes", objects(p.Remotes, func(r purge.PurgedRemote) object {
-			return object{{"remote", r.Remote}, {"ref", r.Ref}, {"commit", r.Commit}}
-		})},
-		{"others", objects(p.Others, func(other purge.PurgedOther) object {
-			return object{{"tape", other.Tape}, {"entries", other.Entries}, {"fingerprints", other.Fingerprints}}
-		})},
-		{"removed", p.Removed}, {"left", p.Left}, {"finished", p.Finished}}
-}
-
-func (o *purgeOptions) summary(p repo.Purged) []string {
-	verb := "purged"
-	if len(p.Tapes) > 0 && p.Tapes[0].New == "" {
-		verb = "would purge"
-	}
-	var out []string
-	for _, t := range p.Tapes {
-		text := fmt.Sprintf("%s %s of %s", verb, display.Entries(len(t.Entries)), quoted(t.Tape))
-		if len(t.Entries) > 0 {
-			text += ": " + display.Truncate(named(t.Entries), rows.LineCells)
-		}
-		out = append(out, text)
-		if len(t.Entries) > 0 && len(o.IDs) > 0 && len(o.Rules)+len(o.Fingerprints) == 0 && t.Entries[0] < slices.Min(o.IDs) {
-			out = append(out, fmt.Sprintf("it is in entries before @%d as well: everything from @%d on is rewritten", slices.Min(o.IDs), t.Entries[0]))
-		}
-	}
-	out = append(out, some(p.Tags, "tag rewritten", "tags rewritten")...)
-	if p.Commits > 0 {
-		made := display.Count(p.Commits, "commit", "commits") + " rewritten"
-		if p.Archives > 0 {
-			made += ", those of " + display.Count(p.Archives, "archive", "archives") + " included"
-		}
-		if p.Signatures > 0 {
-			made += "; " + display.Count(p.Signatures, "signature is", "signatures are") + " lost"
-		}
-		out = append(out, made)
-	}
-	return out
-}
-
-// otherLines say which other tapes have it, and what purges them.
-func (o *purgeOptions) otherLines(p repo.Purged) []string {
-	var out []string
-	for _, other := range p.Others {
-		purge := "tape purge"
-		for _, fp := range other.Fingerprints {
-			purge += " --fingerprint " + fp
-		}
-		if len(other.Fingerprints) == 0 {
-			purge += " " + named(other.Entries) + " --whole"
-		}
-		out = append(out, fmt.Sprintf("%s has it, too, in %s: %s --tape %s", quoted(other.Tape), display.Truncate(named(other.Entries), rows.LineCells), purge, shellWord(other.Tape)))
-	}
-	return out
-}
-
-func (o *purgeOptions) report(t *repo.Tape, p repo.Purged) {
-	if p.Finished {
-		o.Printf("finished a purge that was interrupted\n")
-	}
-	removed := namesOf(p.Removed, func(name string) string { return "removed " + display.Line(name) })
-	for _, line := range slices.Concat(o.summary(p), removed, o.otherLines(p)) {
-		o.Line(line)
-	}
-	for _, left := range p.Left {
-		fmt.Fprintf(o.Stderr, "tape: warning: %s\n", display.Line(left))
-	}
-	const shown = 20
-	for i, r := range p.Remotes {
-		if i == shown {
-			o.Printf("and %s more\n", display.Count(len(p.Remotes)-shown, "ref", "refs"))
-			break
-		}
-		o.Printf("%s still has it: %s at %.7s\n", display.Line(r.Remote), display.Line(r.Ref), r.Commit)
-	}
-	o.tellReplace(t, p)
-	if len(p.Tapes) > 0 {
-		o.Printf("everybody who fetched it still has it: revoke the secret\n")
-	}
-}
-
-// tellReplace shows how to replace the history on the remotes, which nothing here forces.
-func (o *purgeOptions) tellReplace(t *repo.Tape, p repo.Purged) {
-	if o.DryRun {
-		return
-	}
-	dir := shellWord(t.Store().Dir())
-	told := map[string]bool{}
-	for _, done := range p.Tapes {
-		for _, r := range p.Remotes {
-			if r.Ref != done.Branch || told[r.Remote+" "+r.Ref] {
-				continue
-			}
-			told[r.Remote+" "+r.Ref] = true
-			prune := ""
-			if done.Renamed {
-				prune = "--prune "
-			}
-			// The tags only behind the branch: they may be somebody else's by now.
-			git := "git -C " + dir + " push --no-verify "
-			o.Printf("to replace it there: %s--force-with-lease=%s:%s %s %s && %s--force %s%s %s\n", git, shellWord(r.Ref), r.Commit,
-				shellWord(r.Remote), shellWord(r.Ref), git, prune, shellWord(r.Remote), shellWord(done.Tags+":"+done.Tags))
-		}
-	}
 }

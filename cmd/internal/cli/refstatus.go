@@ -78,7 +78,7 @@ func tapesText(list []repo.RefStatus) string {
 			forks++
 		}
 	}
-	return strings.Join(append(some(len(list)-forks, "tape", "tapes"), some(forks, "fork", "forks")...), " and ")
+	return strings.Join(append(display.Some(len(list)-forks, "tape", "tapes"), display.Some(forks, "fork", "forks")...), " and ")
 }
 
 // rejected says which tapes were not taken, and why; nil if all were. The cause is that of a

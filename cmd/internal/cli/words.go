@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"tape/internal/show/display"
@@ -15,23 +13,7 @@ func quoted(name string) string { return display.Quoted(name) }
 // shellWord makes a name safe to show, and to copy from a hint into a shell.
 func shellWord(s string) string { return display.ShellWord(s) }
 
-// some is how many there are of something, and nothing where there are none.
-func some[N int | int64](n N, one, many string) []string {
-	if n == 0 {
-		return nil
-	}
-	return []string{display.Count(n, one, many)}
-}
-
 func shortID(commit string) string { return display.ShortID(commit) }
-
-func named(ids []int64) string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = fmt.Sprintf("@%d", id)
-	}
-	return strings.Join(out, " ")
-}
 
 // ago shows when something happened as people say it, and a date when that is long gone.
 func (a *App) ago(date string) string { return display.Ago(a.Now(), date, time.DateOnly) }

@@ -118,6 +118,23 @@ func IDRange(first, last int64) string {
 	return fmt.Sprintf("@%d to @%d", first, last)
 }
 
+// Some is how many there are of Something, and nothing where there are none.
+func Some[N int | int64](n N, one, many string) []string {
+	if n == 0 {
+		return nil
+	}
+	return []string{Count(n, one, many)}
+}
+
+// IDs names entries.
+func IDs(ids []int64) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = fmt.Sprintf("@%d", id)
+	}
+	return strings.Join(out, " ")
+}
+
 // ShortID is the beginning of a commit's id.
 func ShortID(commit string) string { return fmt.Sprintf("%.12s", commit) }
 
