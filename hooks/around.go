@@ -19,24 +19,24 @@ const (
 	afterTool   = "after_tool_call"
 )
 
-// AroundCalls reports whether a hook is one of those around calls of models and tools.
+// AroundCalls reports whether a hook runs before or after calls of models and tools.
 func AroundCalls(hook string) bool {
 	return hook == beforeModel || hook == afterModel || hook == beforeTool || hook == afterTool
 }
 
-// BeforeModelCall shows plugins a call, one after the other, and gives the call that is to be
-// made, or the text that is the answer instead. A plugin that fails is skipped; where it is
-// required, the error says why the call is denied.
+// BeforeModelCall passes a call through the plugins. It returns the call to make, or the text to
+// use as the answer instead. A plugin that fails is skipped, unless it is required: then the call
+// is denied, and the error says why.
 func (r *Runtime) BeforeModelCall(ctx context.Context, c ModelCall, s State) (ModelCall, *string, error) {
 	var approved *Plugin // the last required plugin that has seen c as it is
 	for _, p := range r.implementing(beforeModel) {
 		shown := c
 		shown.Messages, shown.Tools = slices.Clone(c.Messages), slices.Clone(c.Tools)
-		d, err := call(ctx, r, p, beforeModel, func(p *Plugin) (*ModelDecision, error) { return p.BeforeModelCall(ctx, shown, s) })
+		d, err := ask(ctx, r, p, beforeModel, func(p *Plugin) (*ModelDecision, error) { return p.BeforeModelCall(ctx, shown, s) })
 		before := c
 		switch {
 		case err != nil:
-			if err = r.failed(ctx, p, beforeModel, err); err != nil {
+			if err = r.guardError(ctx, p, beforeModel, err); err != nil {
 				return c, nil, fmt.Errorf("the call of the model is denied: %w", err)
 			}
 		case d == nil:
@@ -55,33 +55,33 @@ func (r *Runtime) BeforeModelCall(ctx context.Context, c ModelCall, s State) (Mo
 	return c, nil, ctx.Err()
 }
 
-// AfterModelCall tells plugins how a call ended. The error is that of a required plugin.
+// AfterModelCall tells plugins how a call ended. Only a required plugin's error is returned.
 func (r *Runtime) AfterModelCall(ctx context.Context, c ModelCall, res ModelResult, s State) error {
 	for _, p := range r.implementing(afterModel) {
-		_, err := call(ctx, r, p, afterModel, func(p *Plugin) (any, error) { return nil, p.AfterModelCall(ctx, c, res, s) })
-		if err = r.failed(ctx, p, afterModel, err); err != nil {
+		_, err := ask(ctx, r, p, afterModel, func(p *Plugin) (any, error) { return nil, p.AfterModelCall(ctx, c, res, s) })
+		if err = r.guardError(ctx, p, afterModel, err); err != nil {
 			return fmt.Errorf("the model's answer is not used: %w", err)
 		}
 	}
 	return nil
 }
 
-// BeforeToolCall shows plugins a call, one after the other, until one replaces or denies it. The
-// call that it gives has the arguments that are to be used. A plugin that fails is skipped; where
-// it is required, the call is denied. So is each call when ctx has ended.
+// BeforeToolCall passes a call through the plugins until one replaces or denies it. The returned
+// call has the arguments to use. A plugin that fails is skipped, unless it is required: then the
+// call is denied. Every call is denied once ctx has ended.
 func (r *Runtime) BeforeToolCall(ctx context.Context, c ToolCall, s State) (ToolCall, ToolDecision) {
 	deny := func(p *Plugin, err error) (ToolCall, ToolDecision) {
 		err = fmt.Errorf("denied: %w", err)
-		r.tell(ctx, p, beforeTool, err)
+		r.reportFailure(ctx, p, beforeTool, err)
 		return c, ToolDecision{Action: Deny, Message: err.Error()}
 	}
 	var approved *Plugin // the last required plugin that has seen c as it is
 	plugins := r.implementing(beforeTool)
-	if name, is := twice(c.Arguments); is && len(plugins) > 0 {
+	if name, found := duplicateName(c.Arguments); found && len(plugins) > 0 {
 		return c, ToolDecision{Action: Deny, Message: fmt.Sprintf("denied: the arguments have %q twice", name)}
 	}
 	for _, p := range plugins {
-		d, err := call(ctx, r, p, beforeTool, func(p *Plugin) (*ToolDecision, error) {
+		d, err := ask(ctx, r, p, beforeTool, func(p *Plugin) (*ToolDecision, error) {
 			shown := c
 			shown.Arguments = slices.Clone(c.Arguments)
 			d, err := p.BeforeToolCall(ctx, shown, s)
@@ -92,7 +92,7 @@ func (r *Runtime) BeforeToolCall(ctx context.Context, c ToolCall, s State) (Tool
 		})
 		switch {
 		case err != nil:
-			if err = r.failed(ctx, p, beforeTool, err); err != nil {
+			if err = r.guardError(ctx, p, beforeTool, err); err != nil {
 				return deny(p, err)
 			}
 		case d == nil:
@@ -126,29 +126,28 @@ func (d *ToolDecision) check() error {
 		if d.Arguments != nil && (json.Unmarshal(d.Arguments, &object) != nil || object == nil) {
 			return errors.New("the arguments are not a JSON object")
 		}
-		if name, is := twice(d.Arguments); is {
+		if name, found := duplicateName(d.Arguments); found {
 			return fmt.Errorf("the arguments have %q twice", name)
 		}
 		if d.Result != "" || d.Message != "" {
-			return fmt.Errorf("it says %s with a result or a message: those are for %s and %s", Proceed, Replace, Deny)
+			return fmt.Errorf("%s came with a result or a message: those belong to %s and %s", Proceed, Replace, Deny)
 		}
 		return nil
 	}
-	return fmt.Errorf("unknown action %q: it is %s, %s or %s", d.Action, Proceed, Replace, Deny)
+	return fmt.Errorf("unknown action %q: use %s, %s or %s", d.Action, Proceed, Replace, Deny)
 }
 
-// AfterToolCall shows plugins a result, one after the other; they may change its content, if it
-// is no error. What a plugin that fails has changed does not count; where it is required, the
-// result is withheld.
+// AfterToolCall passes a result through the plugins, which may change its content unless the call
+// failed. If a plugin fails, its change is dropped; if it is required, the result is withheld.
 func (r *Runtime) AfterToolCall(ctx context.Context, c ToolCall, res ToolResult, s State) ToolResult {
 	for _, p := range r.implementing(afterTool) {
 		shown := res
-		_, err := call(ctx, r, p, afterTool, func(p *Plugin) (any, error) { return nil, p.AfterToolCall(ctx, c, &shown, s) })
-		switch failed := r.failed(ctx, p, afterTool, err); {
+		_, err := ask(ctx, r, p, afterTool, func(p *Plugin) (any, error) { return nil, p.AfterToolCall(ctx, c, &shown, s) })
+		switch denied := r.guardError(ctx, p, afterTool, err); {
 		case res.Err != nil: // there is no content that the plugin could have changed
-		case failed != nil:
-			r.tell(ctx, p, afterTool, failed)
-			res.Content, res.Err = "", fmt.Errorf("the call was made, but its result is withheld: %w", failed)
+		case denied != nil:
+			r.reportFailure(ctx, p, afterTool, denied)
+			res.Content, res.Err = "", fmt.Errorf("the call was made, but its result is withheld: %w", denied)
 		case err == nil:
 			res.Content = shown.Content
 		}
@@ -156,7 +155,7 @@ func (r *Runtime) AfterToolCall(ctx context.Context, c ToolCall, res ToolResult,
 	return res
 }
 
-// errChanged denies a call that is not what a guard has approved.
+// errChanged denies a call that was changed after a guard had approved it.
 func errChanged(by, approved *Plugin) error {
 	return fmt.Errorf("plugin %q changed the call after the required plugin %q had approved it; give %q the higher priority",
 		by.Name, approved.Name, by.Name)
@@ -166,7 +165,7 @@ func sameCall(a, b ModelCall) bool {
 	return a.Model == b.Model && a.MaxTokens == b.MaxTokens && slices.EqualFunc(a.Messages, b.Messages, sameJSON)
 }
 
-// sameJSON compares what JSON says, and not how it is written.
+// sameJSON compares values, not spelling: white space and the order of keys do not matter.
 func sameJSON(a, b json.RawMessage) bool {
 	var values [2]any
 	for i, raw := range []json.RawMessage{a, b} {
@@ -179,12 +178,12 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(values[0], values[1])
 }
 
-// twice finds a name that an object in a JSON text has twice. Of the two values, a plugin may see one, and
-// the tool the other.
-func twice(raw json.RawMessage) (name string, is bool) {
+// duplicateName finds a name that occurs twice in an object of a JSON text: a plugin might check
+// one of the two values, and the tool use the other.
+func duplicateName(raw json.RawMessage) (name string, found bool) {
 	type level struct {
 		names map[string]bool // nil in a list
-		value bool            // a value follows, and no name
+		value bool            // the next token is a value, not a name
 	}
 	open := []level{{}}
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
@@ -192,15 +191,15 @@ func twice(raw json.RawMessage) (name string, is bool) {
 		if err != nil {
 			return "", false
 		}
-		at := &open[len(open)-1]
-		if name, text := token.(string); text && at.names != nil && !at.value {
-			if at.names[name] {
+		inner := &open[len(open)-1]
+		if name, isText := token.(string); isText && inner.names != nil && !inner.value {
+			if inner.names[name] {
 				return name, true
 			}
-			at.names[name], at.value = true, true
+			inner.names[name], inner.value = true, true
 			continue
 		}
-		at.value = false
+		inner.value = false
 		switch token {
 		case json.Delim('{'):
 			open = append(open, level{names: map[string]bool{}})

@@ -13,8 +13,8 @@ import (
 	"tape/repo/view"
 )
 
-// ResolveSession finds a message's session and writes its id into the message. Without an
-// answer, or if it is empty, it is the one that the message has, else "channel:chat_id".
+// ResolveSession finds a message's session and writes its id into the message. If no plugin names
+// one, it is the message's own session_id, else "channel:chat_id".
 func (r *Runtime) ResolveSession(ctx context.Context, m Envelope) (string, error) {
 	answer, err := first(ctx, r, "resolve_session", func(p *Plugin) (*string, error) { return p.ResolveSession(ctx, m) })
 	if err != nil {
@@ -34,12 +34,12 @@ func (r *Runtime) ResolveSession(ctx context.Context, m Envelope) (string, error
 	return session, nil
 }
 
-// NewState is what a turn's state begins with.
+// NewState returns the state with which a turn begins.
 func (r *Runtime) NewState() State {
 	return State{StateWorkspace: r.Workspace, StateTapes: cmp.Or(r.Tapes, r.Workspace)}
 }
 
-// LoadState merges what plugins give for a turn; of a key, who is asked first wins.
+// LoadState merges the plugins' state for a turn. If two set a key, the one asked first wins.
 func (r *Runtime) LoadState(ctx context.Context, m Envelope, session string) (State, error) {
 	answers, err := many(ctx, r, "load_state", func(p *Plugin) (State, error) { return p.LoadState(ctx, m, session) })
 	if err != nil {
@@ -52,8 +52,7 @@ func (r *Runtime) LoadState(ctx context.Context, m Envelope, session string) (St
 	return state, nil
 }
 
-// BuildPrompt gives the prompt of a message: its content, if no plugin answers or the answer
-// is empty.
+// BuildPrompt returns the prompt for a message: by default the message's content.
 func (r *Runtime) BuildPrompt(ctx context.Context, m Envelope, session string, s State) (Prompt, error) {
 	answer, err := first(ctx, r, "build_prompt", func(p *Plugin) (*Prompt, error) { return p.BuildPrompt(ctx, m, session, s) })
 	if err != nil {
@@ -65,23 +64,23 @@ func (r *Runtime) BuildPrompt(ctx context.Context, m Envelope, session string, s
 	return *answer, nil
 }
 
-// ContinuePrompt gives the prompt of an agent's next step; nil if no plugin has one.
+// ContinuePrompt returns the prompt of an agent's next step; nil if no plugin has one.
 func (r *Runtime) ContinuePrompt(ctx context.Context, p Prompt, t *repo.Tape, s State) (*Prompt, error) {
 	return first(ctx, r, "continue_prompt", func(q *Plugin) (*Prompt, error) { return q.ContinuePrompt(ctx, p, t, s) })
 }
 
-// SaveState lets every plugin save, also if one fails, and if ctx has ended.
+// SaveState lets every plugin save, even if one fails or ctx has ended.
 func (r *Runtime) SaveState(ctx context.Context, session string, s State, m Envelope, output string) error {
 	ctx = context.WithoutCancel(ctx)
-	var failed []error
+	var failures []error
 	for _, p := range r.implementing("save_state") {
-		_, err := call(ctx, r, p, "save_state", func(p *Plugin) (any, error) { return nil, p.SaveState(ctx, session, s, m, output) })
-		failed = append(failed, err)
+		_, err := ask(ctx, r, p, "save_state", func(p *Plugin) (any, error) { return nil, p.SaveState(ctx, session, s, m, output) })
+		failures = append(failures, err)
 	}
-	return errors.Join(failed...)
+	return errors.Join(failures...)
 }
 
-// RenderOutbound gives the messages that go out: those of all plugins, else one of the output.
+// RenderOutbound returns the messages to send: those of all plugins, by default one with the output.
 func (r *Runtime) RenderOutbound(ctx context.Context, m Envelope, session string, s State, output string) ([]Envelope, error) {
 	batches, err := many(ctx, r, "render_outbound", func(p *Plugin) ([]Envelope, error) {
 		return p.RenderOutbound(ctx, m, session, s, output)
@@ -99,7 +98,7 @@ func (r *Runtime) RenderOutbound(ctx context.Context, m Envelope, session string
 	return messages, nil
 }
 
-// reply makes a message that goes back to where m came from.
+// reply makes a message to the chat that m came from.
 func reply(m Envelope, content, kind string) Envelope {
 	e := Envelope{KeyContent: content, KeyKind: kind}
 	for _, key := range []string{KeySession, KeyChannel, KeyChat, KeyOutputChannel} {
@@ -110,13 +109,13 @@ func reply(m Envelope, content, kind string) Envelope {
 	return e
 }
 
-// Dispatch sends a message by every plugin that does so; whether one has delivered it.
+// Dispatch hands a message to all plugins that send, and reports whether one delivered it.
 func (r *Runtime) Dispatch(ctx context.Context, m Envelope) (delivered bool, err error) {
 	answers, err := many(ctx, r, "dispatch_outbound", func(p *Plugin) (bool, error) { return p.DispatchOutbound(ctx, m) })
 	return slices.Contains(answers, true), err
 }
 
-// SystemPrompt joins what plugins give with a blank line; who is asked first comes last.
+// SystemPrompt joins the plugins' texts with blank lines. The plugin asked first comes last.
 func (r *Runtime) SystemPrompt(ctx context.Context, p Prompt, s State) (string, error) {
 	answers, err := many(ctx, r, "system_prompt", func(q *Plugin) (*string, error) { return q.SystemPrompt(ctx, p, s) })
 	var texts []string
@@ -128,8 +127,8 @@ func (r *Runtime) SystemPrompt(ctx context.Context, p Prompt, s State) (string, 
 	return strings.Join(texts, "\n\n"), err
 }
 
-// BuildTapeContext gives what makes messages of a tape; without an answer [view.Build], from
-// the last anchor.
+// BuildTapeContext returns the function that builds a model's messages from a tape: by default
+// [view.Build], from the last anchor.
 func (r *Runtime) BuildTapeContext(ctx context.Context) (TapeContext, error) {
 	answer, err := first(ctx, r, "build_tape_context", func(p *Plugin) (TapeContext, error) { return p.BuildTapeContext(ctx) })
 	if err != nil || answer == nil {
@@ -152,13 +151,13 @@ func tapeContext(ctx context.Context, t *repo.Tape, form string) ([]json.RawMess
 	if c.System == nil {
 		return c.Messages, nil
 	}
-	// Anthropic has no messages of the role system; what the tape has of them is not lost.
+	// Anthropic has no messages with the role system, so those of the tape become one of the user.
 	system := json.RawMessage(`{"role":"user","content":` + string(c.System) + `}`)
 	return append([]json.RawMessage{system}, c.Messages...), nil
 }
 
-// TapeStore gives the store of sessions' tapes: the first that a plugin provides, else the
-// workspace's. It is the same at every call.
+// TapeStore returns the store with the sessions' tapes: a plugin's, else the workspace's. It is
+// the same at every call.
 func (r *Runtime) TapeStore(ctx context.Context) (*repo.Store, error) {
 	r.provided.Lock()
 	defer r.provided.Unlock()
@@ -175,8 +174,8 @@ func (r *Runtime) TapeStore(ctx context.Context) (*repo.Store, error) {
 	return store, err
 }
 
-// SteeringInbox gives where messages wait for a running turn: the first that a plugin
-// provides, else one in memory. It is the same at every call.
+// SteeringInbox returns the inbox in which messages wait for a running turn: a plugin's, else one
+// in memory. It is the same at every call.
 func (r *Runtime) SteeringInbox(ctx context.Context) (SteeringInbox, error) {
 	r.provided.Lock()
 	defer r.provided.Unlock()
@@ -193,7 +192,7 @@ func (r *Runtime) SteeringInbox(ctx context.Context) (SteeringInbox, error) {
 	return inbox, err
 }
 
-// Admit decides what becomes of a message; without an answer it gets a turn.
+// Admit decides what happens to a message. By default it gets a turn.
 func (r *Runtime) Admit(ctx context.Context, session string, m Envelope, t Turn) (Admission, error) {
 	answer, err := first(ctx, r, "admit_message", func(p *Plugin) (Admission, error) { return p.AdmitMessage(ctx, session, m, t) })
 	return cmp.Or(answer, Admit), err

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// ModelCall is what an agent's step is about to ask a model. Hooks may change Model, Messages
-// and MaxTokens.
+// ModelCall is a call that an agent's step is about to make. Hooks may change Model, Messages and
+// MaxTokens.
 type ModelCall struct {
 	RunID     string            `json:"run_id"`
 	Model     string            `json:"model"`      // provider:model
 	Messages  []json.RawMessage `json:"messages"`   // in the form of the model's API
-	Tools     []string          `json:"tools"`      // names, for information
-	MaxTokens int               `json:"max_tokens"` // 0: the provider's
+	Tools     []string          `json:"tools"`      // names, for information only
+	MaxTokens int               `json:"max_tokens"` // 0: the provider's default
 }
 
-// ModelDecision is the answer to BeforeModelCall. Finish has the text that is the answer
-// instead of the model's; else Call, if not nil, is the call that is made.
+// ModelDecision is the answer to BeforeModelCall. Finish is a text to use instead of the model's
+// answer; otherwise Call, if not nil, replaces the call.
 type ModelDecision struct {
 	Call   *ModelCall `json:"call"`
 	Finish *string    `json:"finish"`
 }
 
-// ModelResult is how a call of a model ended.
+// ModelResult is the outcome of a call of a model.
 type ModelResult struct {
 	Text      string
 	ToolCalls []ToolCall
@@ -40,14 +40,14 @@ type ToolCall struct {
 	Arguments json.RawMessage `json:"arguments"` // a JSON object
 }
 
-// What is done with a call of a tool.
+// The actions of a [ToolDecision].
 const (
-	Proceed = "proceed" // it runs, with Arguments if they are not nil
-	Replace = "replace" // Result is its result
-	Deny    = "deny"    // Message is an error that the model is told
+	Proceed = "proceed" // run the tool, with Arguments if they are not nil
+	Replace = "replace" // do not run it: Result is its result
+	Deny    = "deny"    // do not run it: Message is the error that the model gets
 )
 
-// ToolDecision is the answer to BeforeToolCall. The first that replaces or denies counts.
+// ToolDecision is the answer to BeforeToolCall. The first plugin that replaces or denies decides.
 type ToolDecision struct {
 	Action    string          `json:"action"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -55,14 +55,14 @@ type ToolDecision struct {
 	Message   string          `json:"message"`
 }
 
-// ToolResult is how a call of a tool ended.
+// ToolResult is the outcome of a call of a tool.
 type ToolResult struct {
 	Content  string
 	Err      error
 	Duration time.Duration
 }
 
-// Tool is something that a model may call.
+// Tool is a function that a model may call.
 type Tool struct {
 	Name        string
 	Description string
@@ -70,7 +70,7 @@ type Tool struct {
 	Run         func(ctx context.Context, c ToolContext, arguments json.RawMessage) (string, error)
 }
 
-// ToolContext is what a tool gets beside its arguments.
+// ToolContext is what a tool gets besides its arguments.
 type ToolContext struct {
 	Session string
 	CallID  string
@@ -79,7 +79,7 @@ type ToolContext struct {
 
 type modelErrorKey struct{}
 
-// ModelError returns the error with which the turn's model failed, for SaveState; else nil.
+// ModelError returns, within SaveState, the error with which the turn's model failed; else nil.
 func ModelError(ctx context.Context) error {
 	err, _ := ctx.Value(modelErrorKey{}).(error)
 	return err

@@ -9,7 +9,7 @@ import (
 
 // The keys of an [Envelope] that the runtime knows.
 const (
-	KeyMessageID     = "message_id" // the same when a message comes again after a crash
+	KeyMessageID     = "message_id" // the same when a message is delivered again after a crash
 	KeySession       = "session_id"
 	KeyChannel       = "channel"
 	KeyChat          = "chat_id"
@@ -17,11 +17,11 @@ const (
 	KeyMedia         = "media"          // []Media
 	KeyKind          = "kind"           // KindNormal, KindError or KindCommand
 	KeyActive        = "is_active"      // whether the message was meant for the agent
-	KeyContext       = "context"        // what a channel tells of a message: sender, time, …
-	KeyStage         = "stage"          // of a message of KindError: that of Plugin.OnError; other than StageTurn, the turn goes on
-	KeyNoModel       = "no_model"       // true: it is no answer, but the prompt, as no model has run
-	KeyOutputChannel = "output_channel" // where an answer goes, if not to channel
-	KeyEdited        = "edited"         // true: its sender has changed it since; while the one with the same id waits, this is it
+	KeyContext       = "context"        // what the channel says about the message: sender, time, …
+	KeyStage         = "stage"          // with KindError: the stage of Plugin.OnError; unless it is StageTurn, the turn goes on
+	KeyNoModel       = "no_model"       // true: the content is the prompt, for no model has run
+	KeyOutputChannel = "output_channel" // where the answer goes, if not to channel
+	KeyEdited        = "edited"         // true: the sender edited the message; it replaces the one with the same id if that still waits
 )
 
 // The kinds of messages.
@@ -34,14 +34,14 @@ const (
 // Envelope is a message, in or out. Plugins may add keys of their own.
 type Envelope map[string]any
 
-// Text gives a value as text: "" if it is missing or nil.
+// Text returns a value as text: "" if it is missing or nil.
 func (e Envelope) Text(key string) string {
 	switch v := e[key].(type) {
 	case nil:
 		return ""
 	case string:
 		return v
-	case float64: // as JSON has numbers: an id of many digits stays as it is
+	case float64: // a number from JSON; an id of many digits must not become 1e+12
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		return fmt.Sprint(v)
@@ -58,8 +58,8 @@ type Media struct {
 	Data []byte `json:"data"`
 }
 
-// State is what the plugins share in one turn. One turn's hooks are called one after the
-// other; tools that run side by side must not write to it.
+// State is what the plugins share during one turn. A turn's hooks run one after the other; tools
+// that run in parallel must not write to it.
 type State map[string]any
 
 // The keys of a [State] that the runtime sets or reads.
@@ -78,15 +78,15 @@ type Prompt struct {
 	Parts []Part
 }
 
-// Empty reports whether the prompt says nothing.
+// Empty reports whether the prompt has neither text nor parts.
 func (p Prompt) Empty() bool { return p.Text == "" && len(p.Parts) == 0 }
 
-// contentPrompt is a message's content as a prompt.
+// contentPrompt makes a prompt of a message's content.
 func contentPrompt(m Envelope) Prompt {
 	switch content := m[KeyContent].(type) {
 	case []Part:
 		return Prompt{Parts: content}
-	case []any: // as JSON is decoded
+	case []any: // decoded from JSON
 		var parts []Part
 		for _, c := range content {
 			if part, ok := c.(Part); ok {
@@ -98,8 +98,8 @@ func contentPrompt(m Envelope) Prompt {
 	return Prompt{Text: m.Text(KeyContent)}
 }
 
-// words are the texts of a prompt, a line each.
-func (p Prompt) words() string {
+// plainText joins the texts of a prompt's parts with newlines.
+func (p Prompt) plainText() string {
 	if len(p.Parts) == 0 {
 		return p.Text
 	}

@@ -7,39 +7,40 @@ import (
 	"sync"
 )
 
-// failed gives the error of a required plugin that failed around a call; nil where p is skipped,
-// which is told.
-func (r *Runtime) failed(ctx context.Context, p *Plugin, hook string, err error) error {
+// guardError returns the error with which a required plugin denies a call. A plugin that is not
+// required is skipped: its failure is reported, and the result is nil.
+func (r *Runtime) guardError(ctx context.Context, p *Plugin, hook string, err error) error {
 	if of := (*hookError)(nil); errors.As(err, &of) {
 		err = of.err
 	}
-	// The cause is text only: what the plugin ran into says nothing of the turn.
+	// The cause is not wrapped: a plugin's context.Canceled, say, does not mean that the turn was
+	// cancelled.
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && p.Required:
 		return errors.New("the turn was cancelled")
-	case ctx.Err() != nil: // it was told to stop
+	case ctx.Err() != nil:
 		return nil
 	case p.Required:
 		return fmt.Errorf("the required plugin %q failed: %s", p.Name, err.Error())
 	}
-	r.tell(ctx, p, hook, fmt.Errorf("plugin %q failed and is skipped: %s", p.Name, err.Error()))
+	r.reportFailure(ctx, p, hook, fmt.Errorf("plugin %q failed and is skipped: %s", p.Name, err.Error()))
 	return nil
 }
 
-// tell lets observers, and so who waits for the turn, know of a failure around a call: of one
-// that is skipped once in the runtime's life, of one that denies calls once in each turn.
-func (r *Runtime) tell(ctx context.Context, p *Plugin, hook string, err error) {
+// reportFailure tells observers that a hook around a call failed: once in the runtime's life for a
+// plugin that is skipped, once in each turn for one that denies calls.
+func (r *Runtime) reportFailure(ctx context.Context, p *Plugin, hook string, err error) {
 	if ctx.Err() != nil {
-		return // who cancelled it knows
+		return // whoever cancelled the turn knows
 	}
-	turn, within := ctx.Value(messageKey{}).(*currentTurn)
-	told := &r.told
+	turn, within := ctx.Value(turnKey{}).(*currentTurn)
+	reported := &r.reported
 	if p.Required && within {
-		told = &turn.told
+		reported = &turn.reported
 	}
-	if !told.first(figureKey{hook, p.Name}) {
+	if !reported.add(hookKey{hook, p.Name}) {
 		r.log.Debug("a hook failed again", "hook", hook, "error", err)
 		return
 	}
@@ -49,46 +50,49 @@ func (r *Runtime) tell(ctx context.Context, p *Plugin, hook string, err error) {
 	}
 }
 
-// messageKey is the key of the context's currentTurn.
-type messageKey struct{}
+// turnKey is the key of the context's currentTurn.
+type turnKey struct{}
 
-// currentTurn is what the hooks around calls need to know of the turn within which they are asked.
+// currentTurn is the turn to which hooks around calls report their failures.
 type currentTurn struct {
-	message Envelope
-	told    onceOnly
+	message  Envelope
+	reported hookSet
 }
 
-// onceOnly remembers what was told.
-type onceOnly struct {
+// hookSet is a set of plugins' hooks, safe for several goroutines.
+type hookSet struct {
 	mu   sync.Mutex
-	seen map[figureKey]bool
+	keys map[hookKey]bool
 }
 
-func (o *onceOnly) first(key figureKey) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	seen := o.seen[key]
-	if o.seen == nil {
-		o.seen = map[figureKey]bool{}
+// add reports whether the key is new.
+func (s *hookSet) add(key hookKey) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys[key] {
+		return false
 	}
-	o.seen[key] = true
-	return !seen
+	if s.keys == nil {
+		s.keys = map[hookKey]bool{}
+	}
+	s.keys[key] = true
+	return true
 }
 
 // NotifyError tells observers of an error in a stage ([StageTurn], [StageModel], a hook's name,
-// or the caller's own), also if ctx has ended. m may be nil.
+// or the caller's own), even if ctx has ended. m may be nil.
 func (r *Runtime) NotifyError(ctx context.Context, stage string, err error, m Envelope) {
 	ctx = context.WithoutCancel(ctx)
 	for _, p := range r.implementing("on_error") {
-		_, failed := call(ctx, r, p, "on_error", func(p *Plugin) (any, error) { p.OnError(ctx, stage, err, m); return nil, nil })
+		_, failed := ask(ctx, r, p, "on_error", func(p *Plugin) (any, error) { p.OnError(ctx, stage, err, m); return nil, nil })
 		if failed != nil {
 			r.log.Warn("an observer failed and is skipped", "error", failed)
 		}
 	}
 }
 
-// ErrorMessages is the observer that sends a message of [KindError] to where a turn came from.
-// It sends none for a cancelled turn: the person who cancelled it knows.
+// ErrorMessages is the observer that sends an error, as a message of [KindError], to the chat that
+// the turn came from. It sends none for a cancelled turn: the person who cancelled it knows.
 func ErrorMessages(r *Runtime) *Plugin {
 	return &Plugin{Name: "error-messages", OnError: func(ctx context.Context, stage string, err error, m Envelope) {
 		if m == nil || errors.Is(err, context.Canceled) {
@@ -96,7 +100,7 @@ func ErrorMessages(r *Runtime) *Plugin {
 		}
 		prefix := stage + ": "
 		for hook := (*hookError)(nil); errors.Is(err, ErrNoModel) && errors.As(err, &hook); {
-			err, prefix = hook.err, "" // where it came from is of no use: nothing has failed
+			err, prefix = hook.err, "" // nothing has failed, so it does not matter which hook said so
 		}
 		if stage == StageTurn {
 			prefix = ""
@@ -107,7 +111,7 @@ func ErrorMessages(r *Runtime) *Plugin {
 			out[KeyNoModel] = true
 		}
 		if _, err := r.Dispatch(ctx, out); err != nil {
-			r.log.Error("the message about an error was not sent", "error", err)
+			r.log.Error("an error message was not sent", "error", err)
 		}
 	}}
 }

@@ -9,20 +9,19 @@ import (
 	"tape/repo"
 )
 
-// Plugin implements hooks: those whose fields are not nil when it is registered. An answer that
-// is nil is "none". The tags are the names under which hooks are reported, and by which
-// plugins that are processes know them.
+// Plugin implements the hooks whose fields are not nil when it is registered. A nil answer leaves
+// the decision to the next plugin. The tags are the hooks' names in reports and in the protocol of
+// plugins that are processes.
 type Plugin struct {
 	Name     string
-	Priority int // a higher one is asked before those that were registered later
-	// Required makes the plugin a guard: where it fails around a call of a model or a tool, the
-	// call is denied, and not gone on with. In the hooks around calls it is asked after those that
-	// are not required, so that it sees what they made of the call.
+	Priority int // plugins with a higher one are asked first
+	// Required makes the plugin a guard: if one of its hooks around calls fails, the call is denied.
+	// In these hooks, guards are asked after the other plugins, so that they see the changed call.
 	Required bool
-	// Status says how a plugin does that may be down, for [Runtime.Report]; it may be nil.
+	// Status says, for [Runtime.Report], whether the plugin works; it may be nil.
 	Status func() string
 
-	// One answer: the first that is not none.
+	// One answer: the first that is not nil.
 
 	ResolveSession func(ctx context.Context, m Envelope) (*string, error)                          `hook:"resolve_session"`
 	BuildPrompt    func(ctx context.Context, m Envelope, session string, s State) (*Prompt, error) `hook:"build_prompt"`
@@ -38,8 +37,8 @@ type Plugin struct {
 	// Many answers.
 
 	LoadState func(ctx context.Context, m Envelope, session string) (State, error) `hook:"load_state"`
-	// SaveState is called also when the model failed: then output is "", and [ModelError] of
-	// ctx says why.
+	// SaveState is called even when the model failed: then output is "", and [ModelError] of ctx
+	// says why.
 	SaveState           func(ctx context.Context, session string, s State, m Envelope, output string) error               `hook:"save_state"`
 	RenderOutbound      func(ctx context.Context, m Envelope, session string, s State, output string) ([]Envelope, error) `hook:"render_outbound"`
 	DispatchOutbound    func(ctx context.Context, m Envelope) (delivered bool, err error)                                 `hook:"dispatch_outbound"`
@@ -48,20 +47,20 @@ type Plugin struct {
 	RegisterCommands    func() []Command                                                                                  `hook:"register_cli_commands"`
 	OnboardConfig       func(ctx context.Context, current map[string]any) (map[string]any, error)                         `hook:"onboard_config"`
 	ProvideModelOptions func(ctx context.Context, session string) ([]ModelOption, error)                                  `hook:"provide_model_options"`
-	// OnError observes. stage is [StageTurn] for an error that ended a turn, [StageModel] where
-	// the turn goes on without the model's answer, and the hook's name for a hook around a call
-	// that failed; m may be nil.
+	// OnError is told of errors. stage is [StageTurn] for an error that ended a turn, [StageModel]
+	// if the turn goes on without the model's answer, and the hook's name if a hook around a call
+	// failed; m may be nil.
 	OnError func(ctx context.Context, stage string, err error, m Envelope) `hook:"on_error"`
 
-	// Around calls: each sees what the one before it made of the call.
+	// Around calls: each plugin sees the call as the one before it changed it.
 
 	BeforeModelCall func(ctx context.Context, c ModelCall, s State) (*ModelDecision, error) `hook:"before_llm_call"`
 	AfterModelCall  func(ctx context.Context, c ModelCall, r ModelResult, s State) error    `hook:"after_llm_call"`
 	BeforeToolCall  func(ctx context.Context, c ToolCall, s State) (*ToolDecision, error)   `hook:"before_tool_call"`
-	// AfterToolCall may change the content of a result that is no error.
+	// AfterToolCall may change the result's content, unless the call failed.
 	AfterToolCall func(ctx context.Context, c ToolCall, r *ToolResult, s State) error `hook:"after_tool_call"`
 
-	// Tools are offered to the model beside the built-in ones; of a name, the first.
+	// Tools are offered to the model besides the built-in ones. If two have one name, the first counts.
 	Tools []Tool
 }
 
@@ -73,7 +72,7 @@ const (
 	EventToolResult = "tool_result" // {"id", "name", "content", "error": true or missing, "duration_ms"}
 	EventUsage      = "usage"       // {"input_tokens", "output_tokens", …}
 	EventError      = "error"       // {"message"}
-	EventFinal      = "final"       // {"text": all of it, "ok": bool}
+	EventFinal      = "final"       // {"text": the whole answer, "ok": bool}
 )
 
 // Event is something that happens while a model answers.
@@ -82,47 +81,48 @@ type Event struct {
 	Data map[string]any `json:"data"`
 }
 
-// Text makes an event of a piece of the answer.
+// Text makes an event with a piece of the answer.
 func Text(delta string) Event { return Event{Kind: EventText, Data: map[string]any{"delta": delta}} }
 
-// Stream gives the events of a model's answer, as they come. An error is the last it gives.
+// Stream yields the events of a model's answer as they come. After an error it ends.
 type Stream = iter.Seq2[Event, error]
 
-// TapeContext makes of a tape the messages of the next call, in the form of the API. Nil leaves
-// it to [Runtime.BuildTapeContext]'s own.
+// TapeContext builds the messages of the next call from a tape, in the format of the model's API.
+// Nil messages mean the default of [Runtime.BuildTapeContext].
 type TapeContext func(ctx context.Context, t *repo.Tape, form string) (messages []json.RawMessage, err error)
 
-// Handler takes a message that came in. When it returns nil, the message is safe with the
-// host; it does not wait for the turn.
+// Handler accepts a message that came in. When it returns nil, the message is stored; it does not
+// wait for the turn.
 type Handler func(ctx context.Context, m Envelope) error
 
 // Channel is a way in and out for messages.
 type Channel interface {
 	Name() string
-	// Start listens until ctx ends or Stop is called; it returns when it is ready.
+	// Start returns when the channel is ready. The channel then listens until ctx ends or Stop is
+	// called.
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
 	Send(ctx context.Context, m Envelope) error
 }
 
-// EventWatcher is a [Channel] that shows an answer while it comes.
+// EventWatcher is a [Channel] that shows an answer while it is being written.
 type EventWatcher interface {
 	OnEvent(ctx context.Context, m Envelope, e Event)
 }
 
-// Admission is what becomes of a message for a session.
+// Admission says what happens to a message for a session.
 type Admission string
 
 // The admissions.
 const (
-	Undecided Admission = ""          // none: the next plugin is asked
+	Undecided Admission = ""          // the next plugin is asked
 	Admit     Admission = "process"   // a turn of its own, after those that run or wait
-	Drop      Admission = "drop"      // nothing
+	Drop      Admission = "drop"      // the message is ignored
 	FollowUp  Admission = "follow_up" // after the running turn, together with others that wait
 	Steer     Admission = "steer"     // into the running turn, before its next step
 )
 
-// Turn is what a session does at the moment.
+// Turn says what a session is doing.
 type Turn struct {
 	Session  string `json:"session_id"`
 	Running  bool   `json:"running"`
@@ -130,7 +130,7 @@ type Turn struct {
 	Steering int    `json:"steering"` // messages that wait for the running turn's next step
 }
 
-// SteeringInbox keeps messages for turns that run.
+// SteeringInbox keeps messages for running turns.
 type SteeringInbox interface {
 	Put(ctx context.Context, session string, m Envelope) error
 	Drain(ctx context.Context, session string) ([]Envelope, error)

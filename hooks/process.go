@@ -13,31 +13,31 @@ const (
 	StageModel = "run_model"
 )
 
-// ErrNoModel says that no plugin has run the model. A RunModel or RunModelStream that fails with
-// an error that wraps it does not end the turn: observers get the error, which may say what to
-// do, and the answer is the prompt.
+// ErrNoModel says that no plugin has run the model. A RunModel or RunModelStream may return an
+// error that wraps it: then the turn goes on, observers get the error, which may say what to do,
+// and the answer is the prompt.
 var ErrNoModel = errors.New("no plugin has run the model")
 
-// Options are those of a turn.
+// Options of a turn.
 type Options struct {
-	// OnEvent gets each event of the model's answer as it comes; m is the message that the
-	// turn answers. With it, plugins are preferably asked for a stream.
+	// OnEvent gets each event of the model's answer as it comes; m is the message that the turn
+	// answers. If it is set, run_model_stream is preferred to run_model.
 	OnEvent func(ctx context.Context, m Envelope, e Event)
 }
 
-// Result is how a turn ended.
+// Result is the outcome of a turn.
 type Result struct {
 	Session  string     `json:"session_id"`
-	Output   string     `json:"output"`   // of the model
-	Messages []Envelope `json:"messages"` // that were dispatched
-	// NoModel says that no plugin has run the model: the output is the prompt. A message that is
-	// only that has it, too, as [KeyNoModel].
+	Output   string     `json:"output"`   // the model's answer
+	Messages []Envelope `json:"messages"` // those that were dispatched
+	// NoModel says that no plugin has run the model, so that the output is the prompt. A message
+	// with that output has [KeyNoModel].
 	NoModel bool `json:"no_model,omitempty"`
 }
 
-// Process makes a turn of a message; its session's id is written into m. Turns of one session
-// follow one another in the order of their calls. An error is also told to the observers. When
-// ctx ends, no hook is called any more but SaveState and OnError, whose contexts still work.
+// Process runs a turn for a message, and writes the session's id into m. Turns of one session run
+// one after the other, in the order of the calls. Observers get the error, too. After ctx has
+// ended, only SaveState and OnError are called, with a context that has not ended.
 func (r *Runtime) Process(ctx context.Context, m Envelope, o Options) (*Result, error) {
 	if m == nil {
 		m = Envelope{}
@@ -46,7 +46,7 @@ func (r *Runtime) Process(ctx context.Context, m Envelope, o Options) (*Result, 
 	session, err := r.ResolveSession(ctx, m)
 	if err == nil {
 		var leave func()
-		ctx, leave, err = r.sessions.enter(context.WithValue(ctx, messageKey{}, &currentTurn{message: m}), session)
+		ctx, leave, err = r.sessions.enter(context.WithValue(ctx, turnKey{}, &currentTurn{message: m}), session)
 		defer leave()
 	}
 	if err == nil && r.Enter != nil {
@@ -79,10 +79,10 @@ func (r *Runtime) turn(ctx context.Context, m Envelope, session string, o Option
 	if err != nil {
 		return nil, err
 	}
-	output, noModel, failed := r.runModel(ctx, m, prompt, session, state, o)
+	output, noModel, modelErr := r.runModel(ctx, m, prompt, session, state, o)
 	ctx = context.WithValue(ctx, noModelKey{}, noModel)
-	err = r.SaveState(context.WithValue(ctx, modelErrorKey{}, failed), session, state, m, output)
-	if err = errors.Join(failed, err); err != nil {
+	err = r.SaveState(context.WithValue(ctx, modelErrorKey{}, modelErr), session, state, m, output)
+	if err = errors.Join(modelErr, err); err != nil {
 		return nil, err
 	}
 	messages, err := r.RenderOutbound(ctx, m, session, state, output)
@@ -99,18 +99,18 @@ func (r *Runtime) turn(ctx context.Context, m Envelope, session string, o Option
 
 type noModelKey struct{}
 
-// NoModel reports, in SaveState and behind it, whether no plugin has run the turn's model: the
-// output is the prompt.
+// NoModel reports, in SaveState and the hooks after it, whether no plugin has run the model, so
+// that the output is the prompt.
 func NoModel(ctx context.Context) bool {
-	missing, _ := ctx.Value(noModelKey{}).(bool)
-	return missing
+	noModel, _ := ctx.Value(noModelKey{}).(bool)
+	return noModel
 }
 
-// runModel gives the answer, or, if nobody runs a model, the prompt.
+// runModel returns the model's answer, or the prompt if no plugin runs a model.
 func (r *Runtime) runModel(ctx context.Context, m Envelope, p Prompt, session string, s State, o Options) (output string, noModel bool, err error) {
 	answer, err := r.answer(ctx, m, p, session, s, o)
 	if err == nil {
-		err = ctx.Err() // a plugin may have stopped without saying so
+		err = ctx.Err() // a plugin may have stopped without an error
 	}
 	if err == nil && answer == nil {
 		err = ErrNoModel
@@ -119,7 +119,7 @@ func (r *Runtime) runModel(ctx context.Context, m Envelope, p Prompt, session st
 	case errors.Is(err, ErrNoModel):
 		r.NotifyError(ctx, StageModel, err, m)
 		if len(p.Parts) > 0 {
-			return contentPrompt(m).words(), true, nil
+			return contentPrompt(m).plainText(), true, nil
 		}
 		return p.Text, true, nil
 	case err != nil:
@@ -128,8 +128,8 @@ func (r *Runtime) runModel(ctx context.Context, m Envelope, p Prompt, session st
 	return *answer, false, nil
 }
 
-// answer asks for a text or a stream, whichever the first plugin that has either of them
-// implements; if nobody answers, for the other.
+// answer asks for a text or a stream, whichever the first plugin that runs a model implements, and
+// for the other if that gives no answer.
 func (r *Runtime) answer(ctx context.Context, m Envelope, p Prompt, session string, s State, o Options) (*string, error) {
 	before := func(q *Plugin) (*string, error) {
 		if r.BeforeModel == nil {
@@ -139,45 +139,45 @@ func (r *Runtime) answer(ctx context.Context, m Envelope, p Prompt, session stri
 	}
 	text := func() (*string, error) {
 		answer, err := first(ctx, r, "run_model", func(q *Plugin) (*string, error) {
-			if known, err := before(q); known != nil || err != nil {
-				return known, err
+			if given, err := before(q); given != nil || err != nil {
+				return given, err
 			}
 			return q.RunModel(ctx, p, session, s)
 		})
 		if answer != nil && err == nil {
-			r.watch(ctx, m, Text(*answer), o)
+			r.showEvent(ctx, m, Text(*answer), o)
 		}
 		return answer, err
 	}
 	stream := func() (*string, error) {
 		return first(ctx, r, "run_model_stream", func(q *Plugin) (*string, error) {
-			if known, err := before(q); err != nil {
+			if given, err := before(q); err != nil {
 				return nil, err
-			} else if known != nil {
-				r.watch(ctx, m, Text(*known), o)
-				return known, nil
+			} else if given != nil {
+				r.showEvent(ctx, m, Text(*given), o)
+				return given, nil
 			}
 			events, err := q.RunModelStream(ctx, p, session, s)
 			if events == nil || err != nil {
 				return nil, err
 			}
-			return r.drain(ctx, m, events, o)
+			return r.readStream(ctx, m, events, o)
 		})
 	}
-	ways := []func() (*string, error){text, stream}
+	order := []func() (*string, error){text, stream}
 	if r.streams(o.OnEvent != nil) {
-		ways = []func() (*string, error){stream, text}
+		order = []func() (*string, error){stream, text}
 	}
-	for _, way := range ways {
-		if answer, err := way(); answer != nil || err != nil {
+	for _, run := range order {
+		if answer, err := run(); answer != nil || err != nil {
 			return answer, err
 		}
 	}
 	return nil, nil
 }
 
-// streams reports whether the first plugin that runs a model does so by a stream; if it has
-// both ways, whether that is wanted.
+// streams reports whether the first plugin that runs a model is asked for a stream. If it
+// implements both hooks, wanted decides.
 func (r *Runtime) streams(wanted bool) bool {
 	for _, p := range r.Plugins() {
 		switch {
@@ -190,10 +190,10 @@ func (r *Runtime) streams(wanted bool) bool {
 	return wanted
 }
 
-// drain joins the text of a stream. Observers are told of its errors as they come.
-func (r *Runtime) drain(ctx context.Context, m Envelope, events Stream, o Options) (*string, error) {
+// readStream joins the text of a stream. Observers are told of errors in it as they come.
+func (r *Runtime) readStream(ctx context.Context, m Envelope, events Stream, o Options) (*string, error) {
 	var text strings.Builder
-	acted := false // since it spoke last
+	acted := false // the model has called a tool since its last text
 	for e, err := range events {
 		if err == nil {
 			err = ctx.Err()
@@ -215,24 +215,24 @@ func (r *Runtime) drain(ctx context.Context, m Envelope, events Stream, o Option
 		case EventError:
 			r.NotifyError(ctx, StageModel, errors.New(cmp.Or(Envelope(e.Data).Text("message"), "the model failed")), m)
 		}
-		r.watch(ctx, m, e, o)
+		r.showEvent(ctx, m, e, o)
 	}
 	answer := text.String()
 	return &answer, nil
 }
 
-// Between is what has to stand between the texts of two steps: with it, there is a blank line.
+// Between returns the newlines that are missing for a blank line between the texts of two steps.
 func Between(before, next string) string {
 	const blank = "\n\n"
 	if before == "" || next == "" {
 		return ""
 	}
-	there := len(before) - len(strings.TrimRight(before, "\n")) + len(next) - len(strings.TrimLeft(next, "\n"))
-	return blank[min(there, len(blank)):]
+	present := len(before) - len(strings.TrimRight(before, "\n")) + len(next) - len(strings.TrimLeft(next, "\n"))
+	return blank[min(present, len(blank)):]
 }
 
-// watch shows an event. Who only watches cannot end a turn.
-func (r *Runtime) watch(ctx context.Context, m Envelope, e Event, o Options) {
+// showEvent passes an event to OnEvent. A panic there does not end the turn.
+func (r *Runtime) showEvent(ctx context.Context, m Envelope, e Event, o Options) {
 	if o.OnEvent == nil {
 		return
 	}

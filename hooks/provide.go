@@ -7,39 +7,39 @@ import (
 	"sync"
 )
 
-// Channels are those of all plugins; of a name, the first.
+// Channels returns the channels of all plugins. If two have one name, the first counts.
 func (r *Runtime) Channels(ctx context.Context, h Handler) ([]Channel, error) {
 	answers, err := many(ctx, r, "provide_channels", func(p *Plugin) ([]Channel, error) { return p.ProvideChannels(ctx, h) })
-	return firstOfName(slices.Concat(answers...), Channel.Name), err
+	return uniqueBy(slices.Concat(answers...), Channel.Name), err
 }
 
-// Tools are those of all plugins; of a name, the first.
+// Tools returns the tools of all plugins. If two have one name, the first counts.
 func (r *Runtime) Tools() []Tool {
 	var all []Tool
 	for _, p := range r.Plugins() {
 		all = append(all, p.Tools...)
 	}
-	return firstOfName(all, func(t Tool) string { return t.Name })
+	return uniqueBy(all, func(t Tool) string { return t.Name })
 }
 
-// Commands are those of all plugins; of a name, the first.
+// Commands returns the commands of all plugins. If two have one name, the first counts.
 func (r *Runtime) Commands(ctx context.Context) ([]Command, error) {
 	answers, err := many(ctx, r, "register_cli_commands", func(p *Plugin) ([]Command, error) { return p.RegisterCommands(), nil })
-	return firstOfName(slices.Concat(answers...), func(c Command) string { return c.Name }), err
+	return uniqueBy(slices.Concat(answers...), func(c Command) string { return c.Name }), err
 }
 
-// ModelOptions are those of all plugins, in order; of an id, the first.
+// ModelOptions returns the models of all plugins. If two have one id, the first counts.
 func (r *Runtime) ModelOptions(ctx context.Context, session string) ([]ModelOption, error) {
 	answers, err := many(ctx, r, "provide_model_options", func(p *Plugin) ([]ModelOption, error) { return p.ProvideModelOptions(ctx, session) })
-	return firstOfName(slices.Concat(answers...), func(o ModelOption) string { return o.ID }), err
+	return uniqueBy(slices.Concat(answers...), func(o ModelOption) string { return o.ID }), err
 }
 
-// Onboard asks for settings, who is asked first last. Each plugin sees what those before it have
-// made of current, which stays as it is; maps are merged.
+// Onboard asks the plugins for settings, in reverse order, so that the one asked first has the
+// last word. Each gets current merged with the answers so far; current itself is not changed.
 func (r *Runtime) Onboard(ctx context.Context, current map[string]any) (map[string]any, error) {
 	config := merged(nil, current)
 	for _, p := range slices.Backward(r.implementing("onboard_config")) {
-		answer, err := call(ctx, r, p, "onboard_config", func(p *Plugin) (map[string]any, error) {
+		answer, err := ask(ctx, r, p, "onboard_config", func(p *Plugin) (map[string]any, error) {
 			return p.OnboardConfig(ctx, merged(nil, config))
 		})
 		if err != nil {
@@ -50,7 +50,7 @@ func (r *Runtime) Onboard(ctx context.Context, current map[string]any) (map[stri
 	return config, nil
 }
 
-// merged gives a new map: base with what more has, maps within them merged likewise.
+// merged returns a new map: base with the values of more. Maps inside are merged likewise.
 func merged(base, more map[string]any) map[string]any {
 	out := maps.Clone(base)
 	if out == nil {
@@ -66,7 +66,7 @@ func merged(base, more map[string]any) map[string]any {
 	return out
 }
 
-func firstOfName[T any](all []T, name func(T) string) []T {
+func uniqueBy[T any](all []T, name func(T) string) []T {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(v T) bool {
 		taken := seen[name(v)]

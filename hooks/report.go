@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// HookReport says who implements a hook.
+// HookReport lists the plugins that implement a hook.
 type HookReport struct {
 	Hook    string         `json:"hook"`
 	Plugins []PluginReport `json:"plugins"` // in the order in which they are asked
 }
 
-// PluginReport says how a plugin's function for a hook has done since it was registered.
+// PluginReport counts the calls of a plugin's function for a hook since it was registered.
 type PluginReport struct {
 	Name      string        `json:"name"`
 	Calls     int           `json:"calls"`
@@ -23,17 +23,17 @@ type PluginReport struct {
 	total time.Duration
 }
 
-type figureKey struct{ hook, plugin string }
+type hookKey struct{ hook, plugin string }
 
-// count notes that a plugin was asked.
+// count records one call of a plugin's hook.
 func (r *Runtime) count(hook string, p *Plugin, took time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := figureKey{hook, p.Name}
-	f := r.figures[key]
+	key := hookKey{hook, p.Name}
+	f := r.stats[key]
 	if f == nil {
 		f = &PluginReport{Name: p.Name}
-		r.figures[key] = f
+		r.stats[key] = f
 	}
 	f.Calls++
 	f.total += took
@@ -44,20 +44,20 @@ func (r *Runtime) count(hook string, p *Plugin, took time.Duration, err error) {
 	}
 }
 
-// Report lists the hooks that somebody implements, in the order of the contract.
+// Report lists the implemented hooks, in the order of the contract.
 func (r *Runtime) Report() []HookReport {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	var report []HookReport
 	for field := range reflect.TypeFor[Plugin]().Fields() {
 		hook := field.Tag.Get("hook")
-		if len(r.asked[hook]) == 0 {
+		if len(r.byHook[hook]) == 0 {
 			continue
 		}
 		h := HookReport{Hook: hook}
-		for _, p := range r.asked[hook] {
+		for _, p := range r.byHook[hook] {
 			f := PluginReport{Name: p.Name}
-			if counted := r.figures[figureKey{hook, p.Name}]; counted != nil {
+			if counted := r.stats[hookKey{hook, p.Name}]; counted != nil {
 				f = *counted
 			}
 			if p.Status != nil {

@@ -44,8 +44,8 @@ func TestRequiredDecidesOrNothingHappens(t *testing.T) {
 		{"none is its yes", []*hooks.Plugin{decider("g", true, sees("rm"))}, "proceed"},
 		{"an error", []*hooks.Plugin{decider("g", true, func(hooks.ToolCall) (*hooks.ToolDecision, error) { return nil, errBroken })}, `deny denied: the required plugin "g" failed: broken`},
 		{"a panic", []*hooks.Plugin{decider("g", true, func(hooks.ToolCall) (*hooks.ToolDecision, error) { panic("oops") })}, `deny denied: the required plugin "g" failed: panic: oops`},
-		{"an unknown action", []*hooks.Plugin{decider("g", true, action("DENY"))}, `deny denied: the required plugin "g" failed: unknown action "DENY": it is proceed, replace or deny`},
-		{"no action", []*hooks.Plugin{decider("g", true, action(""))}, `deny denied: the required plugin "g" failed: unknown action "": it is proceed, replace or deny`},
+		{"an unknown action", []*hooks.Plugin{decider("g", true, action("DENY"))}, `deny denied: the required plugin "g" failed: unknown action "DENY": use proceed, replace or deny`},
+		{"no action", []*hooks.Plugin{decider("g", true, action(""))}, `deny denied: the required plugin "g" failed: unknown action "": use proceed, replace or deny`},
 		{"arguments that are none", []*hooks.Plugin{decider("g", true, arguments(`[]`))}, `deny denied: the required plugin "g" failed: the arguments are not a JSON object`},
 		{"it sees what others made of the call", []*hooks.Plugin{decider("other", false, arguments(`{"cmd":"rm"}`)), decider("g", true, sees("rm"))}, "deny seen"},
 		{"what it approved cannot be changed", []*hooks.Plugin{decider("wrap", true, arguments(`{"cmd":"rm"}`)), decider("g", true, sees("rm"))},
@@ -127,7 +127,7 @@ func TestFailuresAroundCallsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const why = `unknown action "DENY": it is proceed, replace or deny`
+	const why = `unknown action "DENY": use proceed, replace or deny`
 	want := []string{
 		`one before_tool_call: plugin "other" failed and is skipped: ` + why,
 		`one before_tool_call: denied: the required plugin "guard" failed: ` + why,

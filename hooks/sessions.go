@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// sessions lets the turns of one session follow one another in the order in which they came.
+// sessions makes the turns of one session run one after the other, in the order in which they came.
 type sessions struct {
 	mu   sync.Mutex
 	last map[string]chan struct{} // closed when the session's latest turn is over
 }
 
-// turnKey marks the context of a session's turn.
-type turnKey struct{ session string }
+// inSessionKey marks the context of a session's turn.
+type inSessionKey struct{ session string }
 
-// enter waits for the turns before. The turn is over when the function is called, which is
-// never nil.
+// enter waits for the session's earlier turns. The caller ends its turn with the returned function,
+// which is never nil.
 func (q *sessions) enter(ctx context.Context, session string) (context.Context, func(), error) {
-	if ctx.Value(turnKey{session}) != nil {
+	if ctx.Value(inSessionKey{session}) != nil {
 		return ctx, func() {}, fmt.Errorf("session %q: a turn cannot wait for another of the same session; "+
 			"start it with a context that is not the turn's", session)
 	}
@@ -39,13 +39,13 @@ func (q *sessions) enter(ctx context.Context, session string) (context.Context, 
 		}
 	}
 	if before == nil {
-		return context.WithValue(ctx, turnKey{session}, true), leave, nil
+		return context.WithValue(ctx, inSessionKey{session}, true), leave, nil
 	}
 	select {
 	case <-before:
-		return context.WithValue(ctx, turnKey{session}, true), leave, nil
+		return context.WithValue(ctx, inSessionKey{session}, true), leave, nil
 	case <-ctx.Done():
-		go func() { // those behind still wait for those in front
+		go func() { // later turns still have to wait for the earlier ones
 			<-before
 			leave()
 		}()

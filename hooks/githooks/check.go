@@ -22,15 +22,15 @@ import (
 	"tape/repo"
 )
 
-// PreCommit refuses, with repo.ErrConflict, what git is about to commit to the branch of
-// a tape or fork and is not append-only. Other branches are nobody's business here, and
-// the commit that concludes a merge is completed afterwards.
+// PreCommit refuses, with repo.ErrConflict, a commit to the branch of a tape or fork that is
+// not append-only. It does not check other branches, nor the commit that concludes a merge:
+// that is completed afterwards.
 func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
 	branch, head, g, err := r.head()
 	if err != nil || !IsTapeBranch(branch) || r.has("MERGE_HEAD") || head.IsZero() {
-		return err // the first commit has nothing to continue
+		return err // before the first commit there is nothing to compare with
 	}
-	// Git has put what it will commit into an index, and names it in the environment.
+	// The index that git is about to commit; its name is in the environment.
 	cmd, err := gitrun.Command(ctx, g, "write-tree")
 	if err != nil {
 		return err
@@ -38,9 +38,9 @@ func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
 	cmd.Dir, cmd.Env = "", append(cmd.Env, "GIT_INDEX_FILE="+cmp.Or(os.Getenv("GIT_INDEX_FILE"), filepath.Join(r.GitDir, "index")))
 	tree, err := cmd.Output()
 	if err != nil {
-		failed := &exec.ExitError{}
-		_ = errors.As(err, &failed) // else git has said nothing
-		return cmp.Or(ctx.Err(), fmt.Errorf("git write-tree: %w: %s", err, bytes.TrimSpace(failed.Stderr)))
+		exit := &exec.ExitError{}
+		_ = errors.As(err, &exit) // otherwise git did not start, and there is no standard error
+		return cmp.Or(ctx.Err(), fmt.Errorf("git write-tree: %w: %s", err, bytes.TrimSpace(exit.Stderr)))
 	}
 	next, err := gitstore.ParseHash(string(bytes.TrimSpace(tree)))
 	if err == nil {
@@ -52,9 +52,9 @@ func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
 	return err
 }
 
-// PostCommit tells, with repo.ErrConflict, of a commit that PreCommit was not asked about
-// and that is not append-only: git revert and git cherry-pick do not ask. A merge is only
-// reported, and looked at by those who complete it.
+// PostCommit fails with repo.ErrConflict if the new commit is not append-only: git revert and
+// git cherry-pick do not run the pre-commit hook. A merge is only reported, and is checked when
+// it is completed.
 func (r Repository) PostCommit(ctx context.Context, store *repo.Store) (isMerge bool, err error) {
 	branch, head, g, err := r.head()
 	if err != nil {
@@ -71,7 +71,7 @@ func (r Repository) PostCommit(ctx context.Context, store *repo.Store) (isMerge 
 	return false, err
 }
 
-// head is what is checked out: the branch, and its newest commit, zero where it has none.
+// head returns the branch that is checked out, and its newest commit, zero if it has none.
 func (r Repository) head() (branch string, head gitstore.Hash, g *gitstore.Repo, err error) {
 	if g, err = workspace.OpenGit(r.CommonDir); err != nil {
 		return "", head, g, err
@@ -80,20 +80,20 @@ func (r Repository) head() (branch string, head gitstore.Hash, g *gitstore.Repo,
 	return branch, head, g, err
 }
 
-// PrePush refuses, with repo.ErrConflict, a push that would rewrite what a remote has of
-// a tape or fork, move an anchor's tag, delete a tape, or give a secret away, by whatever
-// ref. in is what git tells its pre-push hook: a line for each ref, with the local ref and
-// object and the remote ones. remote is the remote's name or address. The store is the
-// workspace whose repository it is; nil if it is none: then secrets are not searched for.
+// PrePush refuses, with repo.ErrConflict, a push that would rewrite a remote's tape or fork,
+// move an anchor's tag, delete a tape, or publish a secret through any ref. in is the input of
+// git's pre-push hook: a line for each ref, with the local ref and object and the remote ones.
+// remote is the remote's name or address. store is the repository's workspace; without one
+// (nil), there is no search for secrets.
 func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote string, in io.Reader) error {
 	var g *gitstore.Repo
 	var refused []error
 	var sent []layout.Incoming
-	told, err := fields(in, 4)
+	lines, err := hookInput(in, 4)
 	if err != nil {
 		return err
 	}
-	for _, f := range told {
+	for _, f := range lines {
 		ref, err := layout.ParseIncoming(f[2], f[3], f[1])
 		if err != nil {
 			return fmt.Errorf("read what git pushes: %w", err)
@@ -121,9 +121,9 @@ func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote strin
 	return errors.Join(refused...)
 }
 
-// fields returns the last n words of the lines that git tells a hook, of those that have
-// them. What comes before may have spaces: the local side of a push is as somebody spelt it.
-func fields(in io.Reader, n int) (out [][]string, err error) {
+// hookInput returns the last n words of each line of a hook's standard input, and skips shorter
+// lines. Earlier words may contain spaces: the local ref of a push is as the user spelt it.
+func hookInput(in io.Reader, n int) (out [][]string, err error) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		if f := strings.Fields(lines.Text()); len(f) >= n {
@@ -140,7 +140,7 @@ func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote stri
 	if !ref.Old.IsZero() {
 		_, _, err := g.Read(ref.Old)
 		if errors.Is(err, gitstore.ErrNotFound) {
-			return layout.Conflict("fetch it first: git fetch "+remote, "not pushed: %s has something of %s that is not here", remote, short(ref.Ref))
+			return layout.Conflict("fetch it first: git fetch "+remote, "not pushed: %s has commits of %s that are not here", remote, short(ref.Ref))
 		}
 		if err != nil {
 			return err
@@ -149,8 +149,8 @@ func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote stri
 	return pushError(ref.Ref, audit.CheckUpdates(ctx, r.CommonDir, []layout.Incoming{ref})[0])
 }
 
-// pushError says of a refusal what did not happen. What cannot be read as a tape is
-// refused like one that was rewritten: it would take the place of one.
+// pushError adds "not pushed" to a refusal. What cannot be read as a tape is refused, too: it
+// would replace the tape.
 func pushError(ref string, err error) error {
 	switch {
 	case errors.Is(err, repo.ErrConflict):
@@ -163,19 +163,18 @@ func pushError(ref string, err error) error {
 }
 
 // PreReceive refuses, with repo.ErrConflict, a push to the repository gitDir that is not
-// append-only, or that brings tags and archives which nobody would take who pulls. in is what
-// git tells its pre-receive hook: a line for each ref, with the old and the new object and the
-// name. All are checked together, and one that is refused stops all: git's update hook,
-// which is asked for one after the other, does not see that the tags of a purged tape come
-// with its branch. Refs that are not of tapes are not checked. The repository need not be a
-// workspace.
+// append-only, or that brings tags and archives which a pull would refuse. in is the input of
+// git's pre-receive hook: a line for each ref, with the old and the new object and the name.
+// All refs are checked together, and one refusal stops the whole push: git's update hook, which
+// runs once for each ref, cannot see that the tags of a purged tape come with its branch. Refs
+// that are not of tapes are not checked. The repository need not be a workspace.
 func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
-	told, err := fields(in, 3)
+	lines, err := hookInput(in, 3)
 	if err != nil {
 		return err
 	}
 	var updates []layout.Incoming
-	for _, f := range told {
+	for _, f := range lines {
 		if isGuarded(f[2]) {
 			ref, err := layout.ParseIncoming(f[2], f[0], f[1])
 			if err != nil {
@@ -196,7 +195,7 @@ func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
 	return errors.Join(refused...)
 }
 
-// short is a ref as git names it to people.
+// short returns a ref's name without refs/heads/ or refs/tags/, as git prints it.
 func short(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/tags/")
 }

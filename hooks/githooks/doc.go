@@ -1,20 +1,18 @@
-// Package githooks is what git calls while somebody works in a workspace with plain git:
-// before a commit and before a push, to refuse what would not be append-only, and after
-// a commit, merge, checkout or rewrite, so that the tapes and their index are looked
-// after. On a server it is what a push has to pass.
+// Package githooks installs and runs git's hooks in a workspace. Before a commit or a push
+// they refuse what is not append-only; after a commit, merge, checkout or rewrite they
+// complete merges and update the index. On a server they check what is pushed.
 //
 // [Install] writes one small script for each of git's hooks. A script calls the program
-// (tape hook NAME) and knows one thing only: that exit code 4 refuses. Any other failure,
-// and a program that is not there, lets git go on. Who has a hook of that name already
-// keeps it: it gets another name and is called first, with the same arguments and the
-// same standard input, and what it refuses is refused. [Uninstall] puts it back.
+// (tape hook NAME), and refuses on exit code 4 only. Any other failure, or a missing
+// program, lets git go on. A user's own hook of that name is kept: it gets another name
+// and is called first, with the same arguments and standard input, and it may refuse, too.
+// [Uninstall] puts it back.
 //
-// The other half is what the program does when it is called: [Locate] finds the
-// repository in the way that git tells it to its hooks, [Repository.PreCommit],
-// [Repository.PrePush] and [PreReceive] judge, [Start] leaves work to a process of its
-// own.
+// The other half runs when a script calls the program: [Locate] finds the repository from
+// what git passes to its hooks, [Repository.PreCommit], [Repository.PrePush] and
+// [PreReceive] decide, [Start] updates the index in a process of its own.
 //
-// The hooks are one of two nets. What gets past them (git commit --no-verify, a
-// repository without them, a host's merge button) is found by tape verify, and is
-// understood or refused at the next contact.
+// The hooks are the first of two checks. What gets past them (git commit --no-verify, a
+// repository without hooks, a host's merge button) is found by tape verify, and is
+// completed or refused by the next command that meets it.
 package githooks

@@ -17,34 +17,33 @@ import (
 	"tape/repo"
 )
 
-// hookPerm is the mode of a script: for its owner only, as all files of a workspace, and in a
-// repository that others push to for them, too.
+// hookPerm is the mode of a script: for its owner only, like all files of a workspace. In a shared
+// repository, disk widens it for the group.
 const hookPerm fs.FileMode = 0o700
 
-// Report says what is in a repository's folder of hooks.
+// Report describes a repository's hooks after a call.
 type Report struct {
-	Dir       string   // the folder in which git looks for hooks; "" where it is told to run none
-	Installed []string // names of the hooks that are in place, whether written now or before
-	Changed   []string // those of them, or of the removed ones, that the call has written
-	// Own are somebody's own hooks, which are called first: the names of the files that
-	// they have in Dir now.
+	Dir       string   // the folder in which git looks for hooks; "" if git is told to run none
+	Installed []string // names of the hooks that are in place
+	Changed   []string // names of the hooks that this call wrote or removed
+	// Own are the user's own hooks, which are called first: the names of their files in Dir.
 	Own []string
-	// Outside says that core.hooksPath names a folder that is not the repository's.
-	// Nothing is written there. Lines are what its owner would add to the hooks in it.
+	// Outside says that core.hooksPath names a folder outside the repository. Nothing is
+	// written there; the folder's owner can add Lines to the hooks in it.
 	Outside bool
 	Lines   []Line
 }
 
-// Line is a line of shell that belongs into the hook of a name.
+// Line is a line of shell to add to a hook.
 type Line struct{ Hook, Line string }
 
-// Install writes the hooks of a workspace. Where they are in place already, it changes
-// nothing. Linked worktrees share them.
+// Install writes the hooks of a workspace. Hooks that are already in place stay as they are.
+// Linked worktrees share them.
 func Install(ctx context.Context, store *repo.Store) (Report, error) {
 	return inWorkspace(ctx, store, (*installer).install)
 }
 
-// Uninstall removes what Install wrote; somebody's own hooks get their names back.
+// Uninstall removes what Install wrote; the user's own hooks get their names back.
 func Uninstall(ctx context.Context, store *repo.Store) (Report, error) {
 	return inWorkspace(ctx, store, (*installer).uninstall)
 }
@@ -64,7 +63,7 @@ type installer struct {
 	fs      *disk.FS
 	dir     string
 	outside bool
-	usual   string // the folder where git looks unless told otherwise
+	usual   string // the hooks folder without core.hooksPath
 	hooks   []hook
 }
 
@@ -103,7 +102,7 @@ func newInstaller(gitDir string, hooks []hook) (*installer, error) {
 	return &installer{fs: disk.Like(filepath.Join(g.GitDir(), "objects")), dir: dir, outside: !own, usual: filepath.Join(g.GitDir(), "hooks"), hooks: hooks}, nil
 }
 
-// report reads what is there after an action, which has changed some hooks, or failed.
+// report describes the hooks after an action, which changed some of them or failed with err.
 func (i *installer) report(changed []string, failed error) (Report, error) {
 	r := Report{Dir: i.dir, Outside: i.outside, Changed: changed}
 	for _, h := range i.hooks {
@@ -129,8 +128,8 @@ func (i *installer) report(changed []string, failed error) (Report, error) {
 	return r, failed
 }
 
-// read returns a hook's content, whether it is ours, and the name of somebody's own hook
-// that it calls then, "" if there is none. A missing one has no content.
+// read returns a hook's content, whether we wrote it, and the name of the user's own hook that it
+// calls, "" if there is none. A missing hook has no content.
 func (i *installer) read(name string) (content []byte, ours bool, own string, err error) {
 	content, err = os.ReadFile(filepath.Join(i.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,8 +144,8 @@ func (i *installer) read(name string) (content []byte, ours bool, own string, er
 	return content, ours, own, err
 }
 
-// chained reports whether ours is called by somebody else's: a manager of hooks that was
-// installed later has given it another name, as we do with what we find.
+// chained reports whether another program's hook calls ours: a hook manager that was installed
+// later has renamed our script, as we do with the user's.
 func (i *installer) chained(name string) (bool, error) {
 	others, err := os.ReadDir(i.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -173,7 +172,7 @@ func (i *installer) install(ctx context.Context) (Report, error) {
 	return i.report(i.each(ctx, "install", i.installOne))
 }
 
-// each does something to all hooks, and returns the names of those that it has changed.
+// each calls do for all hooks, and returns the names of those that it changed.
 func (i *installer) each(ctx context.Context, what string, do func(hook) (bool, error)) (changed []string, err error) {
 	for _, h := range i.hooks {
 		if err := ctx.Err(); err != nil {
@@ -190,7 +189,7 @@ func (i *installer) each(ctx context.Context, what string, do func(hook) (bool, 
 	if len(changed) == 0 {
 		return nil, nil
 	}
-	return changed, i.fs.SyncDir(i.dir) // their names are durable
+	return changed, i.fs.SyncDir(i.dir)
 }
 
 func (i *installer) installOne(h hook) (wrote bool, err error) {
@@ -203,7 +202,7 @@ func (i *installer) installOne(h hook) (wrote bool, err error) {
 		if chained, err := i.chained(h.name); err != nil || chained {
 			return false, err
 		}
-		// Until ours takes its name, the own hook has both names.
+		// Until our script replaces it, the user's hook has both names.
 		if own, err = i.keep(h.name); err != nil {
 			return false, err
 		}
@@ -215,7 +214,7 @@ func (i *installer) installOne(h hook) (wrote bool, err error) {
 	return true, i.replace(path, want, hookPerm)
 }
 
-// keep gives somebody's own hook a second name, and returns it.
+// keep gives the user's own hook a second name, and returns it.
 func (i *installer) keep(name string) (string, error) {
 	path := filepath.Join(i.dir, name)
 	for n := 1; ; n++ {
@@ -225,15 +224,15 @@ func (i *installer) keep(name string) (string, error) {
 		}
 		kept := filepath.Join(i.dir, own)
 		if !exists(kept) {
-			return own, i.second(path, kept)
+			return own, i.copyHook(path, kept)
 		}
 		if sameHook(path, kept) {
-			return own, nil // an earlier call was cut off here
+			return own, nil // left by a call that was interrupted
 		}
 	}
 }
 
-// isOwnName reports names that keep gives, and so no path to anywhere else.
+// isOwnName reports whether keep could have chosen a name. Others might lead out of the folder.
 func isOwnName(name, own string) bool {
 	rest, ok := strings.CutPrefix(own, name+".own")
 	return ok && strings.Trim(rest, "-0123456789") == ""
@@ -244,7 +243,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// content is what a hook is: the bytes of a file, or where a link leads.
+// content returns a hook's mode and content: a file's bytes, or a link's target.
 func content(path string) (mode fs.FileMode, in []byte, err error) {
 	st, err := os.Lstat(path)
 	if err != nil {
@@ -261,16 +260,15 @@ func content(path string) (mode fs.FileMode, in []byte, err error) {
 	return mode, in, err
 }
 
-// sameHook reports whether two names are of one file, of the same bytes, or of links to one.
+// sameHook reports whether two hooks have the same mode and content.
 func sameHook(a, b string) bool {
 	modeA, inA, errA := content(a)
 	modeB, inB, errB := content(b)
 	return errA == nil && errB == nil && modeA == modeB && bytes.Equal(inA, inB)
 }
 
-// second gives a file another name beside its own: a hard link where there can be one,
-// so that it stays the same file.
-func (i *installer) second(path, name string) error {
+// copyHook gives a hook a second name, by a hard link if the file system has them.
+func (i *installer) copyHook(path, name string) error {
 	mode, in, err := content(path)
 	switch {
 	case err != nil:
@@ -283,8 +281,7 @@ func (i *installer) second(path, name string) error {
 	return i.replace(name, in, mode.Perm())
 }
 
-// replace writes a file of that mode under another name and gives it its own: git never
-// runs half of a hook.
+// replace writes a temporary file and renames it, so that git never runs half of a hook.
 func (i *installer) replace(path string, content []byte, perm fs.FileMode) (err error) {
 	f, err := i.fs.CreateTemp(i.dir, ".tmp-*")
 	if err != nil {
@@ -305,8 +302,8 @@ func (i *installer) replace(path string, content []byte, perm fs.FileMode) (err 
 	return i.fs.Rename(f.Name(), path)
 }
 
-// uninstall removes ours, also from the usual folder if git has since been told to look
-// elsewhere: it would come to life again with the setting's end.
+// uninstall removes our hooks from the usual folder, too: they would run again if core.hooksPath
+// were removed later.
 func (i *installer) uninstall(ctx context.Context) (Report, error) {
 	var changed, more []string
 	var err error
@@ -321,7 +318,7 @@ func (i *installer) uninstall(ctx context.Context) (Report, error) {
 	return i.report(append(changed, more...), err)
 }
 
-// removeOne gives the place back to the hook that was there before.
+// removeOne removes our hook, and gives the user's own its name back.
 func (i *installer) removeOne(h hook) (bool, error) {
 	_, ours, own, err := i.read(h.name)
 	if err != nil || !ours {

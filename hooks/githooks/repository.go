@@ -12,18 +12,18 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Repository is where git runs a hook.
+// Repository is the repository in which git runs a hook.
 type Repository struct {
 	Dir       string // the folder around .git, absolute; "" in a bare repository
 	GitDir    string // of the worktree in which git works
-	CommonDir string // of the repository; the same as GitDir but in a linked worktree
+	CommonDir string // of the repository; differs from GitDir in a linked worktree
 }
 
-// Locate finds the repository in which git runs the hook that is this process: GIT_DIR,
-// or the working folder and its parents. An error is fs.ErrNotExist where there is none.
+// Locate finds the repository in which git runs this process as a hook: GIT_DIR, or the current
+// folder and its parents. The error is fs.ErrNotExist if there is none.
 //
-// The workspace that the environment names for other commands does not count: a commit
-// is checked where it is made.
+// A workspace that is named in the environment does not count: a commit is checked in its own
+// repository.
 func Locate() (Repository, error) {
 	gitDir := os.Getenv("GIT_DIR")
 	if gitDir == "" {
@@ -77,12 +77,11 @@ func (r Repository) Branch() (string, error) {
 	return branch, nil
 }
 
-// IsMerge reports whether this merge driver is run by git merge or pull, not by what
+// IsMerge reports whether git merge or pull runs this merge driver, and not a command that
 // replays changes: rebase, cherry-pick, revert, am, stash, checkout -m.
 //
-// Git merge alone names the commits that it merges in the environment, as
-// GITHEAD_<commit>. It hands that on to the stash that --autostash brings back when the
-// merge is over; then HEAD is no longer where the merge began.
+// Only git merge names the merged commits in the environment, as GITHEAD_<commit>. A stash that
+// --autostash applies after the merge inherits these variables; by then, HEAD has moved.
 func (r Repository) IsMerge() (bool, error) {
 	if !slices.ContainsFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GITHEAD_") }) {
 		return false, nil
@@ -98,7 +97,7 @@ func (r Repository) IsMerge() (bool, error) {
 	if strings.TrimSpace(string(began)) != head.String() {
 		return false, nil
 	}
-	// Merged as a squash, HEAD stays.
+	// After git merge --squash, HEAD has not moved.
 	return !r.has("MERGE_AUTOSTASH") || !r.has("SQUASH_MSG"), nil
 }
 

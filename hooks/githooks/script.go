@@ -8,22 +8,22 @@ import (
 	"tape/internal/git/transport"
 )
 
-// mark is in every script that this package writes, and tells it from anybody else's.
+// mark is in every script that this package writes, to recognise it.
 const mark = gitstore.HookMark
 
 type hook struct {
 	name    string
 	purpose string
 	refuses bool   // exit code 4 of the program refuses
-	passed  string // what a failure leaves unchecked, where the purpose is to refuse
-	stdin   bool   // git tells it something on standard input
-	known   bool   // tape push has looked at it already
+	passed  string // the warning's words when the program fails: what was not checked
+	stdin   bool   // git passes it something on standard input
+	push    bool   // tape push does its own checks, so the hook skips them
 }
 
 func workspaceHooks() []hook {
 	return []hook{
 		{name: "pre-commit", purpose: "refuses what is not append-only", refuses: true, passed: "the commit was not checked"},
-		{name: "pre-push", purpose: "refuses rewritten history and secrets", refuses: true, passed: "the push was not checked", stdin: true, known: true},
+		{name: "pre-push", purpose: "refuses rewritten history and secrets", refuses: true, passed: "the push was not checked", stdin: true, push: true},
 		{name: "post-merge", purpose: "completes a merge of tapes, and brings the index up to date"},
 		{name: "post-checkout", purpose: "brings the index up to date"},
 		{name: "post-commit", purpose: "brings the index up to date"},
@@ -31,28 +31,28 @@ func workspaceHooks() []hook {
 	}
 }
 
-// serverHooks are those of a repository that is pushed to.
+// serverHooks are the hooks of a repository that others push to.
 func serverHooks() []hook {
 	return []hook{
 		{name: "pre-receive", purpose: "refuses pushes that are not append-only", refuses: true, passed: "the push was not checked", stdin: true},
 	}
 }
 
-// ownPrefix begins the line of a script that names the hook that was there before.
+// ownPrefix begins the line of a script that names the user's own hook.
 const ownPrefix = "own="
 
-// script is the content of a hook's file. own is the name, in the same folder, of the
-// hook that was there before, or "".
+// script returns the content of a hook's file. own is the name of the user's own hook in the same
+// folder, or "".
 //
-// What the program says is kept until it is over: a failure that is not a refusal takes
-// one line, whatever the program, or another one of its name, has printed. A process
-// that it leaves running has no hold of the pipe.
+// The program's output is held back until it ends: a failure that is not a refusal prints one
+// line, whatever the program, or another program called tape, has printed. A process that it
+// leaves running does not keep the pipe open.
 func (h hook) script(own string) []byte {
 	call := `said=$(tape hook NAME "$@" 2>&1 </dev/null)`
 	if h.stdin {
 		call = `said=$(printf '%s' "${input%x}" | tape hook NAME "$@" 2>&1)`
 	}
-	if h.known {
+	if h.push {
 		call = "# tape push has looked at it already.\n" + `[ -z "$` + transport.PushEnv + `" ] || exit 0` + "\n" + call
 	}
 	unchecked, exit, answers := "", "exit 0", `0|4) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;
@@ -77,12 +77,12 @@ esac
 	return []byte("#!/bin/sh\n" + mark + "\n# It " + h.purpose + ".\n" + h.ownPart(own) + judge + exit + "\n")
 }
 
-// ownPart calls the hook that was there before. What it says about a commit or a push
-// counts; the exit code of a hook that comes after the fact is handed on.
+// ownPart calls the user's own hook. Before a commit or push, its refusal counts; after the fact,
+// its exit code is passed on.
 func (h hook) ownPart(own string) string {
 	input, call := "", `"${0%/*}/$own" "$@"`
 	if h.stdin {
-		// The x keeps newlines at the end, which $(…) drops.
+		// The x keeps trailing newlines, which $(…) would drop.
 		input, call = "input=$(cat; echo x)\n", `printf '%s' "${input%x}" 2>/dev/null | `+call
 	}
 	if own == "" {
@@ -103,7 +103,7 @@ fi
 // isOurs reports whether a hook was written by this package.
 func isOurs(content []byte) bool { return bytes.Contains(content, []byte("\n"+mark+"\n")) }
 
-// ownOf is the name of the hook that a script of ours calls first, or "".
+// ownOf returns the name of the user's own hook that our script calls first, or "".
 func ownOf(content []byte) string {
 	for line := range strings.Lines(string(content)) {
 		if name, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), ownPrefix); ok {
@@ -113,8 +113,8 @@ func ownOf(content []byte) string {
 	return ""
 }
 
-// line is what somebody adds to a hook of his own where this package does not write:
-// it is of the same effect, and a program that is not there does not count.
+// line returns a shell line with the same effect as our script, for hooks that this package does
+// not write. A missing program is ignored.
 func (h hook) line() string {
 	return "tape hook " + h.name + ` "$@" || [ $? -ne 4 ] || exit 1`
 }

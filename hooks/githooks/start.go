@@ -14,16 +14,14 @@ import (
 	"tape/repo"
 )
 
-// syncLock is held by the one process that brings the index up to date.
+// syncLock is held by the one process that updates the index.
 const syncLock = "sync.lock"
 
-// Start leaves bringing the index up to date to a process of its own, and does not wait
-// for it: program is run with args, in a session of its own, with no hold of our streams
-// and without what git has put into the environment for this hook. Nothing is started
-// while another one is at work, or where there is no index.
+// Start runs program with args to update the index, and does not wait for it; see [Detached].
+// Nothing is started while another such process runs, or if there is no index.
 func Start(store *repo.Store, program string, args ...string) error {
 	if _, err := os.Stat(store.IndexFile()); err != nil {
-		return nil //nolint:nilerr // who never searches needs no index
+		return nil //nolint:nilerr // without a search there is no index yet
 	}
 	unlock, ok, err := Background(store)
 	if err != nil || !ok {
@@ -38,8 +36,8 @@ func Start(store *repo.Store, program string, args ...string) error {
 	return nil
 }
 
-// Detached starts a program in a folder and in a session of its own, with no hold of our streams and
-// without what git has put into the environment.
+// Detached starts a program in a folder. It has a session of its own, none of our streams, and no
+// variables that git has set for a hook.
 func Detached(dir, program string, args ...string) error {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
@@ -51,7 +49,7 @@ func Detached(dir, program string, args ...string) error {
 	return cmd.Process.Release()
 }
 
-// Background takes the lock of what Start starts; ok is false when another one has it.
+// Background takes the lock of the process that Start starts; ok is false if another one has it.
 func Background(store *repo.Store) (unlock func() error, ok bool, err error) {
 	scratch, err := (*workspace.Store)(store).ScratchDir()
 	if err != nil {

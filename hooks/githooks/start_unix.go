@@ -4,5 +4,5 @@ package githooks
 
 import "syscall"
 
-// apart gives a process its own session: what ends git or its terminal does not end it.
+// apart gives a process its own session, so that it outlives git and its terminal.
 func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
