@@ -45,16 +45,21 @@ func Continue(ctx context.Context, s *repo.Store, path string, o Live) (*Result,
 	if err != nil {
 		return nil, err
 	}
+	res, err := follow(ctx, s, path, src, o)
+	if o.Over && err == nil {
+		_ = (*workspace.Store)(s).FS().Remove(bookmarkPath((*workspace.Store)(s), path)) // it is not needed any more
+	}
+	return res, errors.Join(err, closer.Close())
+}
+
+func follow(ctx context.Context, s *repo.Store, path string, src record.Source, o Live) (*Result, error) {
 	src.Open, src.Idle = !o.Over, o.Idle
 	f := &following{store: s, path: path, src: src}
 	res, err := f.goOn(ctx, o)
 	if errors.Is(err, record.ErrMisfit) {
 		res, err = f.begin(ctx, o)
 	}
-	if o.Over && err == nil {
-		_ = (*workspace.Store)(s).FS().Remove(bookmarkPath((*workspace.Store)(s), path)) // it is not needed any more
-	}
-	return res, errors.Join(err, closer.Close())
+	return res, err
 }
 
 // following is one call of Continue.
