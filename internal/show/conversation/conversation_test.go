@@ -126,6 +126,12 @@ func TestConversation(t *testing.T) {
 			r.calls("a", "b")
 			r.add("tool_result", `{"results":["two","one"]}`, `{"call_ids":["b","a"],"is_error":["a"]}`)
 		}, "calls @2 tool-a(run a)[@3 of tool-a one failed] tool-b(run b)[@3 of tool-b two]\n"},
+		"results in entries of their own": {func(r *tape) {
+			r.calls("a", "b")
+			r.add("tool_result", `{"results":["two"]}`, `{"call_ids":["b"]}`)
+			r.add("message", `{"role":"user","content":"wait"}`, `{}`)
+			r.add("tool_result", `{"results":["one"]}`, `{"call_ids":["a"]}`)
+		}, "calls @2 tool-a(run a)[@5 of tool-a one] tool-b(run b)[@3 of tool-b two]\nmessage @4 [user] \"wait\"\n"},
 		"results as messages": {func(r *tape) {
 			r.add("message", `{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`, `{}`)
 			r.add("message", `{"role":"tool","tool_call_id":"a","content":"done"}`, `{}`)
