@@ -110,7 +110,7 @@ func bombCases() []Case {
 			b := p.add(packRefDelta, int64(len(delta)), unhex(p.t, a), deflatedBytes(p.t, delta))
 			copy(p.objects[0].data[1:], unhex(p.t, b))
 			return b
-		}).want("deltas of each other"),
+		}).want("a chain of more than"),
 		on("a tree of 4 GiB", "the limit", func(c *tip) { c.push(c.loose("tree", 0, huge)) }).unsent(),
 		on("a tape.json of 4 GiB", "", func(c *tip) {
 			put(&c.root, entry{file, "tape.json", c.loose("blob", ' ', huge)})
