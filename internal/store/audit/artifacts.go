@@ -20,7 +20,7 @@ func isArtifact(e gitstore.TreeEntry) bool {
 	return layout.IsArtifactName(e.Name) && e.Mode == gitstore.ModeFile
 }
 
-// artifactsOf lists the artifacts of a phase: whole names, and nothing else.
+// artifactsOf lists the artifacts of a phase. It refuses a folder with anything else in it.
 func (a *audit) artifactsOf(phase []gitstore.TreeEntry, where string) ([]gitstore.TreeEntry, error) {
 	folder, ok := layout.FindEntry(phase, layout.ArtifactsDir)
 	if !ok {
@@ -36,7 +36,7 @@ func (a *audit) artifactsOf(phase []gitstore.TreeEntry, where string) ([]gitstor
 	return out, err
 }
 
-// artifactSizes refuses artifacts of a hostile source that are larger than they may be.
+// artifactSizes refuses artifacts of a hostile source that are over the size limit.
 func (a *audit) artifactSizes(phase []gitstore.TreeEntry, where string) error {
 	list, err := a.artifactsOf(phase, where)
 	for _, e := range list {
@@ -47,8 +47,8 @@ func (a *audit) artifactSizes(phase []gitstore.TreeEntry, where string) error {
 	return err
 }
 
-// artifacts checks the artifacts of a phase: none was removed, those that are new are what their
-// names say, and those are there that new entries refer to.
+// artifacts checks the artifacts of a phase: none was removed, the new ones match their names, and
+// all that new entries refer to are there.
 func (g *growth) artifacts() error {
 	was, err := snapshot.ArtifactsOf(g.s.Git(), g.was)
 	if err != nil {
@@ -84,13 +84,13 @@ func (g *growth) artifacts() error {
 	return nil
 }
 
-// reference is that of an entry to an artifact, which its phase must have.
+// reference is an entry's reference to an artifact, which its phase must have.
 type reference struct {
 	id   int64
 	name string
 }
 
-// referencesOf are the references of an entry, but for those that did not come with it.
+// referencesOf are the references of an entry, without those to artifacts that did not come with it.
 func referencesOf(id int64, kind string, payload, meta []byte) []reference {
 	if kind == layout.KindAnchor || !bytes.Contains(payload, []byte(layout.ArtifactKey)) {
 		return nil
@@ -109,8 +109,8 @@ func missingArtifact(where string, ref reference) error {
 	return violation(where, "entry @%d refers to artifact %s, which is missing", ref.id, ref.name)
 }
 
-// sameArtifacts compares the artifacts of a phase on disk with those in git, and checks those that
-// are not committed. A working tree of a fork need not have those in git.
+// sameArtifacts checks that the working tree has the artifacts that are committed for a phase. The
+// working tree of a fork need not have them.
 func (v *verifier) sameArtifacts(tape string, onDisk, committed *snapshot.Snapshot, p layout.Phase) {
 	inGit, err := committed.CommittedArtifacts(p)
 	v.problem(tape, err)
@@ -122,15 +122,15 @@ func (v *verifier) sameArtifacts(tape string, onDisk, committed *snapshot.Snapsh
 	}
 }
 
-// artifactsOnDisk checks that the artifacts in the folder of a phase are what their names say.
-func (v *verifier) artifactsOnDisk(tape string, look *snapshot.Snapshot, p layout.Phase) {
-	if look.Dir == "" {
+// artifactsOnDisk checks that the artifacts in the folder of a phase match their names.
+func (v *verifier) artifactsOnDisk(tape string, snap *snapshot.Snapshot, p layout.Phase) {
+	if snap.Dir == "" {
 		return
 	}
-	names, err := snapshot.ArtifactsIn(look.Path(p, ""))
+	names, err := snapshot.ArtifactsIn(snap.Path(p, ""))
 	v.problem(tape, err)
 	for _, name := range names {
-		path := look.Path(p, filepath.Join(layout.ArtifactsDir, name))
+		path := snap.Path(p, filepath.Join(layout.ArtifactsDir, name))
 		v.report.Checked.Files++
 		st, err := os.Lstat(path)
 		if err == nil && !st.Mode().IsRegular() {

@@ -12,38 +12,38 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// An audit tells whether histories keep the promises of the format. It walks along first
-// parents, the oldest commit first, and compares each commit with the state before it: only
-// what changed between them is read. What was merged is walked before the merge.
+// An audit decides whether histories keep the promises of the format. It walks along first parents,
+// the oldest commit first, and compares each commit with the state before it, reading only what
+// changed. What a merge brought is walked before the merge.
 
-// policy says how far a source is trusted, and what becomes of a violation.
+// policy says how far a source is trusted, and what to do about a violation.
 type policy struct {
-	// hostile: nothing is read before its size is known, and merges may not cost more than
-	// they do in tapes.
+	// hostile: check the size of everything before reading it, and limit the cost of merges.
 	hostile bool
-	// compare: both histories, where the commits that a purge replaced are still there.
+	// compare: also compare both histories if the commits that a purge replaced still exist.
 	compare bool
-	// found is told of violations, one for each commit. Nil: the first ends the audit.
+	// found is called for violations, once for each commit. If nil, the first violation ends the
+	// audit.
 	found func(tape string, err error)
-	// repaired is told of entries that a repair has made, if it is set.
+	// repaired, if set, is called for entries that a repair has made.
 	repaired func(where string, id int64)
 }
 
-// audit looks at each commit once, so tapes are best shown before their forks.
+// audit checks each commit once, so show it tapes before their forks.
 type audit struct {
 	policy
 	s       *workspace.Store
-	Known   map[gitstore.Hash]bool     // commits that were looked at, or accepted before
-	shaped  map[gitstore.Hash]bool     // trees whose names and sizes are in order
+	Known   map[gitstore.Hash]bool     // commits that were checked, or accepted before
+	shaped  map[gitstore.Hash]bool     // trees whose names and sizes are valid
 	opened  map[gitstore.Hash][]string // folders of the phases that came with a commit
-	commits int                        // how many were looked at
+	commits int                        // how many were checked
 }
 
 func newAudit(s *workspace.Store, p policy) *audit {
 	return &audit{policy: p, s: s, Known: map[gitstore.Hash]bool{}, shaped: map[gitstore.Hash]bool{}, opened: map[gitstore.Hash][]string{}}
 }
 
-// report makes a violation known, or returns it to end the audit.
+// report passes a violation to found, or returns it to end the audit.
 func (a *audit) report(ctx context.Context, t *workspace.Tape, err error) error {
 	if err == nil || a.found == nil || ctx.Err() != nil {
 		return cmp.Or(ctx.Err(), err)
@@ -52,12 +52,12 @@ func (a *audit) report(ctx context.Context, t *workspace.Tape, err error) error 
 	return nil
 }
 
-// violation is a broken promise of a file, or of a commit.
+// violation is a broken promise in a file or commit.
 func violation(file, format string, args ...any) error {
 	return &layout.CorruptError{File: file, Msg: fmt.Sprintf(format, args...)}
 }
 
-// history checks what a commit of a tape has that is not known.
+// history checks the commits of a tape that are not known yet.
 func (a *audit) history(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	chain, at, err := a.chain(ctx, head, gitstore.ZeroHash)
 	if err := a.report(ctx, t, err); err != nil {
@@ -66,17 +66,16 @@ func (a *audit) history(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 	return a.walk(ctx, t, chain, at, 0)
 }
 
-// Problems are those of the history of a commit.
+// Problems returns the problems in the history of a commit.
 func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head gitstore.Hash, compare bool) ([]Problem, error) {
 	v := &verifier{s: s, report: &Report{}}
 	err := newAudit(s, policy{compare: compare, found: v.problem}).history(ctx, t, head)
 	return v.report.Problems, err
 }
 
-// chain lists the commits from head down by first parents that are not known, the newest
-// first, and the one before them that counts as it is, zero if there is none. What git
-// made and nobody completed is among them even if it is known. old is accepted, and has to
-// be on the way unless it is zero.
+// chain lists the unknown commits from head down by first parents, the newest first, and returns the
+// valid commit before them, zero if there is none. Merges by git that nobody completed are listed
+// even if they are known. If old is not zero, it was accepted before and must be on the way.
 func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []gitstore.Hash, at gitstore.Hash, err error) {
 	for at = head; at != old && !a.Known[at]; {
 		c, err := a.Commit(at)
@@ -102,7 +101,7 @@ func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []git
 	return append(chain, raw...), at, err
 }
 
-// walk checks commits, the newest first, that follow one that is in order.
+// walk checks commits, listed from the newest, that follow a valid one.
 func (a *audit) walk(ctx context.Context, t *workspace.Tape, chain []gitstore.Hash, at gitstore.Hash, depth int) error {
 	if a.hostile && depth > deepestMerge {
 		return layout.Refused("", "merges are nested more than %d deep", deepestMerge)
@@ -123,8 +122,8 @@ func (a *audit) walk(ctx context.Context, t *workspace.Tape, chain []gitstore.Ha
 		}
 		a.Known[h] = true
 	}
-	if !w.raw.IsZero() && !a.hostile {
-		return a.report(ctx, t, violation(short(w.raw), "git made this merge, and it was not completed"))
+	if !w.unfinished.IsZero() && !a.hostile {
+		return a.report(ctx, t, violation(short(w.unfinished), "git made this merge, and it was not completed"))
 	}
 	return nil
 }
@@ -132,20 +131,20 @@ func (a *audit) walk(ctx context.Context, t *workspace.Tape, chain []gitstore.Ha
 // short is how messages name a commit.
 func short(h gitstore.Hash) string { return h.String()[:12] }
 
-// FirstChain is a commit with those before it by first parents, as far as they were needed.
+// FirstChain is a commit with its ancestors by first parents, read as far as needed.
 type FirstChain struct {
-	next gitstore.Hash          // the first that was not looked at; zero: there is none
+	next gitstore.Hash          // the first one not read yet; zero at the end
 	own  *workspace.Tape        // if set, the chain ends where this fork begins
 	seen map[gitstore.Hash]bool // those before next
 }
 
-// NewFirstChain is the chain of a commit. If own is a fork, it ends where that begins; nil is
-// for all of it.
+// NewFirstChain returns the chain of a commit. If own is a fork, the chain ends where the fork begins;
+// nil is for the whole chain.
 func NewFirstChain(head gitstore.Hash, own *workspace.Tape) *FirstChain {
 	return &FirstChain{next: head, own: own, seen: map[gitstore.Hash]bool{}}
 }
 
-// Has reports whether a commit is one of them.
+// Has reports whether a commit is in the chain.
 func (c *FirstChain) Has(ctx context.Context, s *workspace.Store, h gitstore.Hash) (bool, error) {
 	if c.seen[h] {
 		return true, nil
@@ -157,7 +156,7 @@ func (c *FirstChain) Has(ctx context.Context, s *workspace.Store, h gitstore.Has
 		c.next = gitstore.ZeroHash
 		if c.own != nil {
 			if _, begins := snapshot.StartsHere(c.own, at.Commit); begins {
-				break // what is before is the parent's
+				break // earlier commits are the parent's
 			}
 		}
 		c.seen[at.Hash] = true

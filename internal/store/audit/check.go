@@ -13,14 +13,13 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// What a hook asks before git moves a ref, or makes a commit.
+// Checks that a hook makes before git moves a ref or makes a commit.
 
-// CheckUpdates refuses, with ErrConflict, to move refs of a repository if that would break
-// what the format promises: history of tapes and forks is only added to, tapes are not
-// deleted, tags of handoffs name the commits that their phases came with and stay there,
-// archives hold tapes. They are looked at together: a purged tape comes with other tags. Other
-// refs are not its business. The errors are those of the refs, in their order, nil for each
-// that may be moved. gitDir may be a bare repository that is no workspace.
+// CheckUpdates refuses, with ErrConflict, to move refs of a repository in a way that breaks the
+// promises of the format: tapes and forks only grow, tapes are not deleted, tags of handoffs name
+// the commits of their phases and stay there, archives hold tapes. All refs are checked together,
+// because a purged tape comes with other tags. Other refs are accepted. Errors are in the order of
+// the refs, nil if a ref may be moved. gitDir may be a bare repository without a workspace.
 func CheckUpdates(ctx context.Context, gitDir string, updates []layout.Incoming) []error {
 	out := make([]error, len(updates))
 	s, err := workspace.OpenBare(gitDir)
@@ -38,13 +37,13 @@ func CheckUpdates(ctx context.Context, gitDir string, updates []layout.Incoming)
 	return out
 }
 
-// updateCheck looks at refs that move together.
+// updateCheck checks refs that move together.
 type updateCheck struct {
 	s        *workspace.Store
 	updates  []layout.Incoming
-	heads    map[string]gitstore.Hash  // what refs shall be
-	incoming *IncomingCheck            // of what is new
-	purges   map[string]rewrite.Remade // that were looked at, by slug
+	heads    map[string]gitstore.Hash  // the new commits of refs
+	incoming *IncomingCheck            // checks what is new
+	purges   map[string]rewrite.Remade // those already computed, by slug
 }
 
 func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
@@ -55,10 +54,10 @@ func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 	case strings.HasPrefix(ref, layout.TagPrefix) && from.IsZero():
 		n, err := parseIncoming(ref)
 		if err == nil {
-			c.knowOwner(n.slug, to)
+			c.addOwner(n.slug, to)
 			err = c.incoming.tag(ctx, n, to)
 		}
-		return notTaken(ref, err)
+		return asConflict(ref, err)
 	case strings.HasPrefix(ref, layout.TagPrefix):
 		return c.tagUpdate(ctx, ref, from, to)
 	case strings.HasPrefix(ref, layout.ArchivePrefix):
@@ -67,7 +66,7 @@ func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 		}
 		n, err := parseIncoming(ref)
 		if err != nil {
-			return notTaken(ref, err)
+			return asConflict(ref, err)
 		}
 		return CheckGrowth(ctx, c.s, layout.BranchPrefix+n.slug, gitstore.ZeroHash, to)
 	case !to.IsZero() && (strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix)):
@@ -78,19 +77,19 @@ func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 	return nil
 }
 
-// knowOwner finds the branch that a tag is of, which was looked at when it came, or is now.
-func (c *updateCheck) knowOwner(slug string, tag gitstore.Hash) {
+// addOwner makes the chain of a tag's branch known to the check of incoming refs.
+func (c *updateCheck) addOwner(slug string, tag gitstore.Hash) {
 	if c.incoming.tapes[slug] != nil {
 		return
 	}
 	t, _, head, err := c.owner(tag)
-	if err == nil && t.Slug() == slug && !head.IsZero() { // of a fork that was merged, its own history is looked at
+	if err == nil && t.Slug() == slug && !head.IsZero() { // for a merged fork, its own history is checked
 		c.incoming.tapes[slug] = NewFirstChain(head, t)
 	}
 }
 
-// owner is the tape or fork that a tag is of, with the commit that it names, and the newest one
-// of the branch, zero if there is no such branch.
+// owner returns the tape or fork that a tag belongs to, the commit that the tag names, and the newest
+// commit of the branch, zero if there is no such branch.
 func (c *updateCheck) owner(tag gitstore.Hash) (t *workspace.Tape, at, head gitstore.Hash, err error) {
 	if at, err = c.s.Git().Peel(tag); err != nil {
 		return nil, at, head, err
@@ -107,16 +106,16 @@ func (c *updateCheck) owner(tag gitstore.Hash) (t *workspace.Tape, at, head gits
 	return t, at, head, nil
 }
 
-// notTaken makes a conflict of a refusal: what nobody who pulls would take.
-func notTaken(ref string, err error) error {
+// asConflict turns a refusal into a conflict: nobody who pulls would accept the ref.
+func asConflict(ref string, err error) error {
 	if errors.Is(err, layout.ErrRefused) {
 		return layout.Conflict("", "%s: %v", shortRef(ref), err).Try(layout.RenameTag)
 	}
 	return err
 }
 
-// tagUpdate refuses to move or delete the tag of a handoff. That of a fork goes with the
-// fork, and that of a tape which was purged with its commit, or with the name of its phase.
+// tagUpdate refuses to move or delete the tag of a handoff, with two exceptions: a fork's tag goes
+// with the fork, and a purge moves tags to the rewritten commits and may rename phases.
 func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
 	refused := layout.Conflict("the tags of handoffs never change", "the tag %s exists already, and would be moved or deleted", layout.ShortTag(ref))
 	t, old, head, err := c.owner(from)
@@ -144,8 +143,8 @@ func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitsto
 	return nil
 }
 
-// purged is what purges have made of a commit of a tape. They are made again for the newest
-// commit of what moves, which tells it of those before it as well.
+// purged returns what purges made of a commit of a tape. It repeats them for the newest commit that
+// moves, which gives the answer for all earlier ones, too.
 func (c *updateCheck) purged(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) (gitstore.Hash, bool, error) {
 	if _, known := c.purges[t.Slug()]; !known {
 		newest, name := old, ""
@@ -168,7 +167,7 @@ func (c *updateCheck) purged(ctx context.Context, t *workspace.Tape, old, head g
 	return made.Next, ok, err
 }
 
-// CheckGrowth checks that a branch's new commit continues the old one (zero: none).
+// CheckGrowth checks that a branch's new commit continues the old one, zero if there is none.
 func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to gitstore.Hash) error {
 	t, err := snapshot.TapeAt(s, ref, to)
 	if err != nil {
@@ -187,19 +186,19 @@ func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to g
 	if err != nil {
 		return err
 	}
-	return notAdded(ctx, shortRef(ref), a.walk(ctx, t, chain, at, 0))
+	return asViolation(ctx, shortRef(ref), a.walk(ctx, t, chain, at, 0))
 }
 
-// notAdded makes a conflict of what an audit has found.
-func notAdded(ctx context.Context, branch string, err error) error {
+// asViolation turns an error of an audit into a conflict.
+func asViolation(ctx context.Context, branch string, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil || err == nil {
 		return ctxErr
 	}
 	return layout.Conflict("entries can only be added: restore what was recorded", "%s: %v", branch, err)
 }
 
-// CheckTree refuses, with ErrConflict, a commit that is about to be made on the branch of a
-// tape or fork, if its tree does not only add to its parent's.
+// CheckTree refuses, with ErrConflict, a commit about to be made on the branch of a tape or fork
+// whose tree does more than add to its parent's.
 func CheckTree(ctx context.Context, s *workspace.Store, branch string, parent, tree gitstore.Hash) error {
 	t, err := s.TapeOfBranch("refs/heads/" + strings.TrimPrefix(branch, "refs/heads/"))
 	if err != nil {
@@ -211,5 +210,5 @@ func CheckTree(ctx context.Context, s *workspace.Store, branch string, parent, t
 		return err
 	}
 	_, err = a.step(tree, before, "")
-	return notAdded(ctx, t.Branch(), err)
+	return asViolation(ctx, t.Branch(), err)
 }

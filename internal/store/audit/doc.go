@@ -1,4 +1,5 @@
-// Package audit tells whether a history keeps the promises of the format. One walk over the
-// commits and one step from each to the next serve tape verify, git's hooks and what comes from
-// a remote; a policy says whether to collect or to stop, and how far the source is trusted.
+// Package audit decides whether a history keeps the promises of the format. tape verify, git's hooks
+// and everything that comes from a remote use the same walk over commits and the same step from one
+// commit to the next. A policy says whether to collect violations or to stop at the first, and how
+// far the source is trusted.
 package audit

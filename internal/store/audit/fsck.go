@@ -12,9 +12,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// fsck lets git check its own structures, where git is installed. Beside somebody who commits
-// it sees things that it did not see when it listed what there is, so what it says counts if
-// it says so twice.
+// fsck lets git check its own structures, if git is installed. While somebody commits, git fsck may
+// report objects that it did not see when it listed them, so only what it says twice counts.
 func (v *verifier) fsck(ctx context.Context) error {
 	var refused *gitstore.UnsupportedError
 	switch err := gitrun.Runnable(ctx, v.s.Git()); {
@@ -40,7 +39,7 @@ func (v *verifier) fsck(ctx context.Context) error {
 	return err
 }
 
-// runFsck returns what git fsck complains of.
+// runFsck returns the complaints of git fsck.
 func (v *verifier) runFsck(ctx context.Context) (said []string, err error) {
 	cmd, err := gitrun.Command(ctx, v.s.Git(), "fsck", "--strict", "--full", "--no-dangling", "--no-progress")
 	if err != nil {
@@ -62,7 +61,7 @@ func (v *verifier) runFsck(ctx context.Context) (said []string, err error) {
 		if line == "" || strings.HasPrefix(line, "notice:") {
 			continue
 		}
-		// What a fetch that was cut off has left of them, the next one clears.
+		// The next fetch clears what an interrupted one left in these refs.
 		if strings.Contains(line, gitstore.FetchedPrefix) || strings.Contains(line, strings.TrimSuffix(gitstore.RemoteRefs(""), "/")) {
 			mirrors++
 			continue

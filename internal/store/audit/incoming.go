@@ -13,20 +13,20 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// IncomingCheck checks the refs of a remote: tapes first, then forks, then tags, those that
-// have not changed as well. So all that they hold is known then.
+// IncomingCheck checks the refs of a remote: tapes first, then forks, then tags, the unchanged ones
+// included. That order makes known what the later ones refer to.
 type IncomingCheck struct {
 	*audit
-	tapes map[string]*FirstChain // of tapes and forks, by their slugs; own is nil until needed
+	tapes map[string]*FirstChain // of tapes and forks, by slug; own is nil until needed
 }
 
-// NewIncomingCheck begins to look at what a remote has sent to a store.
+// NewIncomingCheck begins a check of what a remote has sent to a store.
 func NewIncomingCheck(s *workspace.Store) *IncomingCheck {
 	return &IncomingCheck{audit: newAudit(s, policy{hostile: true}), tapes: map[string]*FirstChain{}}
 }
 
-// Check reports why a ref of a remote may not be used, or nil. The error is ErrRefused, or
-// ErrConflict where the remote's history was rewritten.
+// Check returns why a ref of a remote may not be used, nil if it may. The error is ErrRefused, or
+// ErrConflict if the remote's history was rewritten.
 func (c *IncomingCheck) Check(ctx context.Context, in layout.Incoming) error {
 	n, err := parseIncoming(in.Ref)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.
 	isBranch := n.prefix == layout.BranchPrefix || n.prefix == layout.ForkPrefix
 	switch {
 	case in.New.IsZero():
-		return layout.Refused("", "it leads to no object")
+		return layout.Refused("", "it points to no object")
 	case in.Old == in.New:
 		if isBranch {
 			c.Known[in.New] = true
@@ -64,8 +64,8 @@ func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.
 	return err
 }
 
-// refuseRef says of which ref an error is, and makes a refusal of it. Advice from below is
-// for tapes of one's own.
+// refuseRef adds the ref to an error, and makes it a refusal. It drops most hints of the causes, which
+// are meant for one's own tapes.
 func refuseRef(ref string, err error) error {
 	out := &layout.Error{Class: layout.ErrRefused, Msg: "the remote's " + shortRef(ref), Cause: err,
 		Way: layout.Words("it has to be corrected at the remote; nothing of it was accepted")}
@@ -101,7 +101,7 @@ func shortRef(ref string) string {
 	return ref
 }
 
-// branch checks what is new of a ref's commit, and returns whose it is.
+// branch checks the new commits of a ref, and returns the tape or fork that they belong to.
 func (c *IncomingCheck) branch(ctx context.Context, n incomingName, head, old gitstore.Hash) (*workspace.Tape, error) {
 	chain, at, err := c.chain(ctx, head, old)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *IncomingCheck) branch(ctx context.Context, n incomingName, head, old gi
 	return t, c.walk(ctx, t, chain, at, 0)
 }
 
-// identify finds the tape or fork that a ref is of, by what its commit says.
+// identify finds the tape or fork that a ref belongs to, from what its commit says.
 func (c *IncomingCheck) identify(n incomingName, head gitstore.Hash) (*workspace.Tape, error) {
 	at, err := c.Commit(head)
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *IncomingCheck) identify(n incomingName, head gitstore.Hash) (*workspace
 			if layout.TapeSlug(name) != n.slug || layout.TapeSlug(n.rest) != n.rest {
 				return nil, layout.Refused("", "the commit %s belongs to %.200q, whose forks have other branches", short(head), name)
 			}
-			name += "/" + n.rest // a branch that somebody made by hand
+			name += "/" + n.rest // a branch made by hand
 		}
 	case layout.TagPrefix:
 		if layout.TapeSlug(name) != n.slug {
@@ -158,7 +158,7 @@ func (c *IncomingCheck) identify(n incomingName, head gitstore.Hash) (*workspace
 	return f, nil
 }
 
-// tag checks the tag of a handoff: what it names, and that the phase came with that.
+// tag checks the tag of a handoff: that it names the commit that its phase came with.
 func (c *IncomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash) error {
 	tag, err := c.readTag(layout.TagPrefix+n.slug+"/"+n.rest, h)
 	if err != nil {
@@ -168,10 +168,10 @@ func (c *IncomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash
 	if err != nil {
 		return err
 	}
-	if on, err := owner.Has(ctx, c.s, tag.Object); err != nil {
+	if has, err := owner.Has(ctx, c.s, tag.Object); err != nil {
 		return err
-	} else if !on {
-		return layout.Refused("", "the commit %s that it leads to does not belong to %q", short(tag.Object), owner.own.Name())
+	} else if !has {
+		return layout.Refused("", "the commit %s that it names does not belong to %q", short(tag.Object), owner.own.Name())
 	}
 	if came, err := c.cameWith(owner.own, n.rest, tag.Object); err != nil {
 		return err
@@ -181,8 +181,8 @@ func (c *IncomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash
 	return nil
 }
 
-// tapeOf finds the tape or fork that a tag is of. That of a fork which was merged is there
-// no more: then the commit has to say whose it is, and is checked.
+// tapeOf finds the tape or fork that a tag belongs to. If that was a fork that was merged, its branch
+// is gone: then the commit must say whose it is, and its history is checked.
 func (c *IncomingCheck) tapeOf(ctx context.Context, slug string, h gitstore.Hash) (*FirstChain, error) {
 	chain := c.tapes[slug]
 	var err error

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Names of refs come from a remote as they are there, which may be on purpose what no
-// file system here can hold. Only those are used that this program makes.
+// Names of refs come from a remote as they are, and may be made on purpose so that no file system
+// here can store them. Only names that this program makes are accepted.
 
-// incomingName is a ref's name, taken apart.
+// incomingName are the parts of a ref's name.
 type incomingName struct {
-	prefix string // what it holds: that of tapes, forks, tags or archives
+	prefix string // of tapes, forks, tags or archives
 	slug   string // of the tape; of a fork's parent; of the tape or fork that a tag is of
 	rest   string // the fork's slug, the tag's folder, the archive's stamp
 }
 
-// parseIncoming takes a ref's name apart; this program has to have made it.
+// parseIncoming parses the name of a ref. It must be one that this program makes.
 func parseIncoming(ref string) (n incomingName, err error) {
 	prefix, name := layout.CutRef(ref)
 	slug, rest, two := strings.Cut(name, "/")
@@ -32,7 +32,7 @@ func parseIncoming(ref string) (n incomingName, err error) {
 	case n.prefix == "":
 		return n, refusedName(ref, "it is not the name of a tape, fork, handoff or archive")
 	case gitstore.CheckRefName(ref) != nil, two != (n.prefix != layout.BranchPrefix), strings.Contains(n.rest, "/"):
-		return n, refusedName(ref, "it leads out of its folder, or is no valid name in git")
+		return n, refusedName(ref, "it leads out of its folder, or is not a valid name in git")
 	}
 	err = canonicalSlug(n.slug)
 	switch {
@@ -56,8 +56,8 @@ func refusedName(ref, why string) error {
 	return layout.Refused("rename or delete it there", "the remote's ref %.200q has a name that is not used here: %s", ref, why)
 }
 
-// canonicalSlug refuses what tapeSlug makes of no name. Whether a hash at the end is that
-// of the name, only the commit can tell.
+// canonicalSlug refuses a text that is not the slug of any name. Whether a hash at the end is that of
+// the name, only the commit says.
 func canonicalSlug(s string) error {
 	switch {
 	case !utf8.ValidString(s) || s != layout.Slugify(s, layout.SlugLimit) || s == "":
@@ -74,7 +74,7 @@ func canonicalSlug(s string) error {
 	return fmt.Errorf("%.100q would be another name on some file systems, and has no hash at its end", s)
 }
 
-// isStamp reports whether an archive can have a stamp: one to the second, or finer.
+// isStamp reports whether an archive may have a stamp: a time in seconds or microseconds.
 func isStamp(s string) bool {
 	return slices.ContainsFunc([]string{"20060102T150405Z", "20060102T150405.000000Z"}, func(form string) bool {
 		at, err := time.Parse(form, s)
@@ -82,9 +82,9 @@ func isStamp(s string) bool {
 	})
 }
 
-// CheckNames tells which of the refs of a remote cannot be used because of their names,
-// and why: those that this program does not make, and those that one file or folder
-// would stand for where a file system folds case, width or accents.
+// CheckNames returns, for refs of a remote that cannot be used because of their names, the reason:
+// names that this program does not make, and names that a file system could take for each other
+// because it folds case, width or accents.
 func CheckNames(refs []string) map[string]error {
 	out := map[string]error{}
 	same := map[string][]string{}
@@ -106,8 +106,8 @@ func CheckNames(refs []string) map[string]error {
 	return out
 }
 
-// foldName makes names equal that some file system takes for one: it composes, folds
-// width and case, and drops what is not seen.
+// foldName makes names equal that some file system takes for the same: it normalizes, folds width
+// and case, and drops invisible characters.
 func foldName(name string) string {
 	fold := func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector) {

@@ -13,8 +13,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// past is the state after a commit, as far as the next one has to be compared with it.
-type past struct {
+// state is the state after a commit, as far as the next commit is compared with it.
+type state struct {
 	opened  []string      // the phases that came with the commit
 	name    string        // of the tape, in tape.json
 	info    gitstore.Hash // of tape.json
@@ -27,18 +27,18 @@ type past struct {
 	// The open phase.
 	folder string
 	files  []gitstore.TreeEntry
-	tails  [layout.ClassCount]pastFile
+	tails  [layout.ClassCount]lastFile
 }
 
-// pastFile is the last file of a class.
-type pastFile struct {
-	n    int // 0: there is none
+// lastFile is the last file of a class.
+type lastFile struct {
+	n    int // 0 if there is none
 	data []byte
 }
 
-// load reads the state after a commit as it is. The phases that came with it are those
-// which the state before it, nil for none, has not.
-func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
+// load reads the state after a commit without checking it. Phases that before does not have count as
+// opened by the commit; before may be nil.
+func (a *audit) load(h gitstore.Hash, before *state) (*state, error) {
 	v, err := snapshot.AtCommit(a.s, h)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
 	readme, _ := layout.FindEntry(v.Root, layout.ReadmeFile)
 	anchors, _ := layout.FindEntry(v.Root, layout.AnchorsDir)
 	open := v.List[len(v.List)-1]
-	p := &past{name: info.Name, info: file.Hash, readme: readme.Hash, anchors: anchors.Hash, phases: len(v.List), folder: open.Folder}
+	p := &state{name: info.Name, info: file.Hash, readme: readme.Hash, anchors: anchors.Hash, phases: len(v.List), folder: open.Folder}
 	for _, is := range v.List {
 		if before == nil || is.Seq > before.phases {
 			p.opened = append(p.opened, is.Folder)
@@ -75,16 +75,16 @@ func (a *audit) load(h gitstore.Hash, before *past) (*past, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.tails[class] = pastFile{n: len(list), data: data}
+		p.tails[class] = lastFile{n: len(list), data: data}
 	}
 	p.last, err = v.LastID()
 	return p, err
 }
 
-// step checks that the tree of a commit only adds to the one before, which is nil for the first,
-// and that what it adds can be read; where stands before its paths in messages.
-func (a *audit) step(tree gitstore.Hash, before *past, where string) (*past, error) {
-	now := &past{}
+// step checks that a commit's tree only adds to the state before it, nil for the first commit, and
+// that what it adds can be read. In messages, where is put before paths.
+func (a *audit) step(tree gitstore.Hash, before *state, where string) (*state, error) {
+	now := &state{}
 	if before != nil {
 		*now = *before
 		now.opened = nil
@@ -93,7 +93,7 @@ func (a *audit) step(tree gitstore.Hash, before *past, where string) (*past, err
 	if err != nil {
 		return nil, err
 	}
-	if err := a.stepInfo(now, root, where); err != nil {
+	if err := a.checkInfo(now, root, where); err != nil {
 		return nil, err
 	}
 	where += layout.AnchorsDir
@@ -106,11 +106,11 @@ func (a *audit) step(tree gitstore.Hash, before *past, where string) (*past, err
 		return nil, violation(where+"/"+d.removed, "the commit removed a phase")
 	}
 	now.anchors, now.list = anchors, d.list
-	return now, a.stepPhases(now, d, where)
+	return now, a.checkPhases(now, d, where)
 }
 
-// stepInfo checks tape.json and README.md, which never change.
-func (a *audit) stepInfo(now *past, root []gitstore.TreeEntry, where string) error {
+// checkInfo checks tape.json and README.md, which never change.
+func (a *audit) checkInfo(now *state, root []gitstore.TreeEntry, where string) error {
 	readme, ok := layout.FindEntry(root, layout.ReadmeFile)
 	switch {
 	case readme.Hash == now.readme:
@@ -134,11 +134,11 @@ func (a *audit) stepInfo(now *past, root []gitstore.TreeEntry, where string) err
 	return err
 }
 
-// stepPhases checks phases: the open one may have grown, and others may follow it.
-func (a *audit) stepPhases(now *past, d differing, where string) error {
+// checkPhases checks phases: only the open one may have grown, and new ones may follow it.
+func (a *audit) checkPhases(now *state, d phaseDiff, where string) error {
 	for i, e := range d.changed {
 		if e.Name != now.folder {
-			return a.closed(d.was[i].Hash, e.Hash, where+"/"+e.Name)
+			return a.closedChanged(d.was[i].Hash, e.Hash, where+"/"+e.Name)
 		}
 		if err := a.grow(now, e.Hash, where); err != nil {
 			return err
@@ -154,7 +154,7 @@ func (a *audit) stepPhases(now *past, d differing, where string) error {
 			return violation(where+"/"+e.Name, "the next phase has the number %03d", now.phases+1)
 		}
 		now.phases++
-		now.folder, now.files, now.tails = e.Name, nil, [layout.ClassCount]pastFile{}
+		now.folder, now.files, now.tails = e.Name, nil, [layout.ClassCount]lastFile{}
 		now.opened = append(now.opened, now.folder)
 		if err := a.grow(now, e.Hash, where); err != nil {
 			return err
@@ -166,8 +166,8 @@ func (a *audit) stepPhases(now *past, d differing, where string) error {
 	return nil
 }
 
-// grow checks what the open phase has more than before.
-func (a *audit) grow(now *past, tree gitstore.Hash, where string) error {
+// grow checks what was added to the open phase.
+func (a *audit) grow(now *state, tree gitstore.Hash, where string) error {
 	where += "/" + now.folder
 	files, err := a.entries(tree, where, isPhaseFile)
 	if err != nil {
@@ -181,7 +181,7 @@ func (a *audit) grow(now *past, tree gitstore.Hash, where string) error {
 			return violation(where+"/"+was.Name, "the commit removed the file")
 		case isArtifactsDir(was):
 		case is.Hash != was.Hash && (was.Name == layout.AnchorFile || n < now.tails[of].n):
-			return a.changed(was.Hash, is.Hash, where+"/"+was.Name, "the commit changed what was recorded before")
+			return a.fileChanged(was.Hash, is.Hash, where+"/"+was.Name, "the commit changed what was recorded before")
 		}
 	}
 	g := growth{audit: a, now: now, where: where, was: now.files, files: files}
@@ -211,8 +211,8 @@ func (a *audit) grow(now *past, tree gitstore.Hash, where string) error {
 	return g.numbers()
 }
 
-// closed says what a commit changed of a phase that is closed.
-func (a *audit) closed(old, next gitstore.Hash, where string) error {
+// closedChanged describes what a commit changed in a closed phase.
+func (a *audit) closedChanged(old, next gitstore.Hash, where string) error {
 	const msg = "the phase is closed, but the commit changed it"
 	was, err1 := a.entries(old, where, isPhaseFile)
 	is, err2 := a.entries(next, where, isPhaseFile)
@@ -221,14 +221,14 @@ func (a *audit) closed(old, next gitstore.Hash, where string) error {
 	}
 	for _, e := range is {
 		if f, _ := layout.FindEntry(was, e.Name); f.Hash != e.Hash {
-			return a.changed(f.Hash, e.Hash, where+"/"+e.Name, msg)
+			return a.fileChanged(f.Hash, e.Hash, where+"/"+e.Name, msg)
 		}
 	}
 	return violation(where, msg)
 }
 
-// changed says from which line on a file is another one.
-func (a *audit) changed(old, next gitstore.Hash, where, msg string) error {
+// fileChanged describes from which line on a file differs.
+func (a *audit) fileChanged(old, next gitstore.Hash, where, msg string) error {
 	out := &layout.CorruptError{File: where, Msg: msg}
 	was, err1 := a.file(old, where, a.largeFile())
 	is, err2 := a.file(next, where, a.largeFile())
@@ -241,7 +241,7 @@ func (a *audit) changed(old, next gitstore.Hash, where, msg string) error {
 // growth is what a commit adds to a phase.
 type growth struct {
 	*audit
-	now        *past
+	now        *state
 	where      string
 	was, files []gitstore.TreeEntry
 	ids        []int64                  // of the new entries
@@ -274,7 +274,7 @@ func (g *growth) anchor() error {
 	return nil
 }
 
-// class checks what the files of a class have more than before, and puts down the ids.
+// class checks what was added to the files of a class, and collects the ids.
 func (g *growth) class(of layout.Class) error {
 	tail := &g.now.tails[of]
 	for n := max(tail.n, 1); ; n++ {
@@ -287,7 +287,7 @@ func (g *growth) class(of layout.Class) error {
 			if n > 1 && len(tail.data) < layout.SealSize {
 				return violation(g.where+"/"+name, "the file before it has only %d bytes, so it was not full", len(tail.data))
 			}
-			*tail = pastFile{n: n}
+			*tail = lastFile{n: n}
 		}
 		if was, _ := layout.FindEntry(g.was, name); e.Hash != was.Hash {
 			if err := g.read(of, e.Hash, g.where+"/"+name); err != nil {
@@ -297,7 +297,7 @@ func (g *growth) class(of layout.Class) error {
 	}
 }
 
-// read checks a file that is new, or has grown.
+// read checks a file that is new or has grown.
 func (g *growth) read(of layout.Class, h gitstore.Hash, where string) error {
 	data, err := g.file(h, where, g.largeFile())
 	if err != nil {
@@ -316,12 +316,12 @@ func (g *growth) read(of layout.Class, h gitstore.Hash, where string) error {
 
 const overfull = "the file was written to after it was sealed at %d bytes"
 
-// isOverfull reports whether a file has lines behind the one that sealed it.
+// isOverfull reports whether a file has lines after the one that sealed it.
 func isOverfull(data []byte) bool {
 	return len(data)-len(snapshot.LastLine(data))-1 >= layout.SealSize
 }
 
-// lines checks the lines of a file from an offset on.
+// lines checks the lines of a file, beginning at an offset.
 func (g *growth) lines(of layout.Class, data []byte, from int, where string) error {
 	at := func(offset int, msg string) error {
 		return &layout.CorruptError{File: where, Line: bytes.Count(data[:offset], []byte("\n")) + 1, Msg: msg}
@@ -354,7 +354,7 @@ func (g *growth) lines(of layout.Class, data []byte, from int, where string) err
 	return nil
 }
 
-// numbers checks that new ids go on without gap or repeat, across the classes.
+// numbers checks that the new ids continue without gaps or repeats, across the classes.
 func (g *growth) numbers() error {
 	slices.Sort(g.ids)
 	for _, id := range g.ids {

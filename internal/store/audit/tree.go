@@ -11,9 +11,9 @@ import (
 	"unicode"
 )
 
-// Limits, in bytes, of what is read of a hostile source; sizes are known before inflating.
+// Limits, in bytes, for what is read from a hostile source. Sizes are checked before inflating.
 const (
-	smallFile   = 1 << 20  // tape.json, and what a tag has besides an anchor
+	smallFile   = 1 << 20  // tape.json, and a tag without its anchor
 	LargeCommit = 4 << 20  // a commit object: names of anchors have at most 64 KiB
 	largeTree   = 16 << 20 // a folder: some hundred thousand phases
 )
@@ -23,7 +23,7 @@ const takeOut = "it has to be removed there, with its history"
 
 func (a *audit) maxLine() int { return a.s.Config().MaxLine }
 
-// largeFile is how large a file of a phase can be: full but for a byte, and one more line.
+// largeFile is the limit for a file of a phase: one byte less than full, and one more line.
 func (a *audit) largeFile() int64 { return layout.SealSize + int64(a.maxLine()) + 1 }
 
 // Commit reads a commit object.
@@ -56,7 +56,7 @@ func (a *audit) readTag(ref string, h gitstore.Hash) (gitstore.Tag, error) {
 	return tag, nil
 }
 
-// Small refuses an object of a hostile source that is larger than it may be.
+// Small refuses an object of a hostile source that is over its size limit.
 func (a *audit) Small(h gitstore.Hash, what string, limit int64, hint layout.HintKind) error {
 	if !a.hostile {
 		return nil
@@ -75,7 +75,7 @@ func (a *audit) Small(h gitstore.Hash, what string, limit int64, hint layout.Hin
 	return nil
 }
 
-// file reads a file; where names it in messages.
+// file reads a file. In messages, where is its name.
 func (a *audit) file(h gitstore.Hash, where string, limit int64) ([]byte, error) {
 	var hint layout.HintKind
 	if limit > smallFile {
@@ -104,7 +104,7 @@ func (a *audit) info(root []gitstore.TreeEntry, where string) (layout.TapeInfo, 
 	return layout.DecodeTapeInfo(raw, where+layout.TapeFile)
 }
 
-// folder reads a folder in which each name is there once, in git's order.
+// folder reads a folder. It refuses repeated names, and names that are not in git's order.
 func (a *audit) folder(h gitstore.Hash, where string) ([]gitstore.TreeEntry, error) {
 	if err := a.Small(h, where, largeTree, ""); err != nil {
 		return nil, err
@@ -126,12 +126,12 @@ func (a *audit) folder(h gitstore.Hash, where string) ([]gitstore.TreeEntry, err
 		}
 	}
 	if len(gitstore.EncodeTree(out)) != len(raw) {
-		return nil, violation(where, "a mode in it begins with a zero")
+		return nil, violation(where, "one of its modes begins with a zero")
 	}
 	return out, nil
 }
 
-// entries reads a small folder of a tape: those entries that belong there, and no others.
+// entries reads a folder of a tape, and refuses entries that do not belong there.
 func (a *audit) entries(h gitstore.Hash, where string, belongs func(e gitstore.TreeEntry) bool) ([]gitstore.TreeEntry, error) {
 	out, err := a.folder(h, where)
 	for _, e := range out {
@@ -156,12 +156,12 @@ func isPhaseFile(e gitstore.TreeEntry) bool {
 	return (ok || e.Name == layout.AnchorFile) && e.Mode == gitstore.ModeFile || isArtifactsDir(e)
 }
 
-// folderOf names a folder in messages, given what stands before its files.
+// folderOf is the name of a folder in messages, given what stands before the names of its files.
 func folderOf(where string) string {
 	return cmp.Or(strings.TrimSuffix(where, ":"), "the commit")
 }
 
-// foreign says what is wrong with an entry that does not belong in a folder of a tape.
+// foreign describes an entry that does not belong in a folder of a tape.
 func foreign(where string, e gitstore.TreeEntry) error {
 	name := e.Name
 	why := fmt.Sprintf("nothing but %s, %s, %s and the files of phases belongs in a tape", layout.TapeFile, layout.ReadmeFile, layout.AnchorsDir)
@@ -189,9 +189,9 @@ func foreign(where string, e gitstore.TreeEntry) error {
 	return &layout.CorruptError{File: folderOf(where), Msg: fmt.Sprintf("%.100q: %s", name, why), Fix: takeOut}
 }
 
-// shape refuses a tree with names, modes or sizes which no tape has, in a hostile
-// source's merges: their files are not read by [audit.step]. What before has is known.
-func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *past) error {
+// shape refuses a tree with names, modes or sizes that no tape has. It is for merges of a hostile
+// source, whose files [audit.step] does not read. What before has is known to be valid.
+func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *state) error {
 	if a.shaped[tree] {
 		return nil
 	}
@@ -237,18 +237,18 @@ func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *past) 
 	return nil
 }
 
-// differing is what a folder of phases has that another has not.
-type differing struct {
-	list    []gitstore.TreeEntry // all that it has
-	changed []gitstore.TreeEntry // under the same name
-	was     []gitstore.TreeEntry // what the changed ones were
+// phaseDiff is how the phases of a commit differ from those of an earlier state.
+type phaseDiff struct {
+	list    []gitstore.TreeEntry // all phases of the commit
+	changed []gitstore.TreeEntry // those with the same name and another content
+	was     []gitstore.TreeEntry // the former content of the changed ones
 	added   []gitstore.TreeEntry
 	removed string // the name of one that is gone
 }
 
-// root reads a commit's tree, and compares its phases with those of a state that is in order.
-// It looks at the names of what differs only: of thousands that is mostly one.
-func (a *audit) root(tree gitstore.Hash, where string, before *past) (root []gitstore.TreeEntry, anchors gitstore.Hash, d differing, err error) {
+// root reads a commit's tree, and compares its phases with those of a valid state. It checks only the
+// names of phases that differ, usually one among thousands.
+func (a *audit) root(tree gitstore.Hash, where string, before *state) (root []gitstore.TreeEntry, anchors gitstore.Hash, d phaseDiff, err error) {
 	if root, err = a.entries(tree, where, isRootEntry); err != nil {
 		return nil, anchors, d, err
 	}

@@ -23,12 +23,12 @@ type Report struct {
 	OK       bool
 	Checked  Checked
 	Problems []Problem
-	Notes    []Problem // what is to be known, and breaks no promise
+	Notes    []Problem // worth knowing, but not a broken promise
 	Damage   []*repair.Damage
-	GitFsck  bool // git was there, and git fsck was run
+	GitFsck  bool // git fsck was run
 }
 
-// Checked counts what Verify looked at.
+// Checked counts what Verify checked.
 type Checked struct {
 	Tapes, Forks, Archives, Commits, Files int
 	Entries                                int64
@@ -38,11 +38,11 @@ type Checked struct {
 type Problem struct {
 	Tape    string // "" for the workspace as a whole
 	File    string // path, or commit:path
-	Line    int    // 0: the file as a whole
+	Line    int    // 0 for the file as a whole
 	Message string
-	Fix     string // what to do about it; mostly tape verify --repair, where there is damage
+	Fix     string // what to do about it; if there is damage, usually tape verify --repair
 
-	first, last int64 // of a note, the entries that it is about
+	first, last int64 // of a note: the entries that it is about
 }
 
 func (p Problem) String() string {
@@ -56,17 +56,16 @@ func (p Problem) String() string {
 	return strings.TrimPrefix(where+": "+p.Message, ": ")
 }
 
-// Verify checks everything that the format promises of the workspace: that history is
-// append-only, that every entry can be read and none is missing, that commits,
-// trailers, tags and working trees agree, and what git fsck checks. It changes nothing: what an
-// interrupted command left for the next one is no problem. The error is for a check that could
-// not be made; what is broken is in the report.
+// Verify checks everything that the format promises of the workspace: history is append-only, every
+// entry can be read, none is missing, commits, trailers, tags and working trees agree, and git fsck
+// finds nothing. It changes nothing. What an interrupted command left for the next one to finish is
+// no problem. Broken promises are in the report; an error says that a check could not be made.
 func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
 	v := &verifier{s: s, report: &Report{}}
 	v.audit = newAudit(s, policy{compare: true, found: v.problem, repaired: func(where string, id int64) { v.repaired("", where, id) }})
 	for _, t := range v.tapes() {
 		was := *v.report
-		err := v.tape(ctx, t)
+		err := v.verifyTape(ctx, t)
 		if _, gone := t.Head(); t.IsFork() && errors.Is(gone, layout.ErrNotFound) {
 			*v.report = was // closed meanwhile
 		} else if err != nil {
@@ -84,14 +83,14 @@ func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
 	return v.report, nil
 }
 
-// verifier trusts the workspace, and collects what is wrong with it.
+// verifier trusts the workspace, and collects its problems.
 type verifier struct {
 	s      *workspace.Store
 	audit  *audit // of all histories
 	report *Report
 }
 
-// tapes lists tapes and forks, each after what it is a fork of.
+// tapes lists tapes and forks, each after its parent.
 func (v *verifier) tapes() (out []*workspace.Tape) {
 	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix} {
 		refs, err := v.s.Git().Refs(prefix)
@@ -115,7 +114,7 @@ func (v *verifier) tapes() (out []*workspace.Tape) {
 	return out
 }
 
-// problem records an error, if it is one; it keeps the place where a CorruptError has one.
+// problem records an error unless it is nil, with its place if it is a CorruptError.
 func (v *verifier) problem(tape string, err error) {
 	if err == nil {
 		return
@@ -130,7 +129,7 @@ func (v *verifier) problem(tape string, err error) {
 	}
 }
 
-// short is a path in the workspace.
+// short makes a path relative to the workspace.
 func (v *verifier) short(path string) string {
 	if rel, err := filepath.Rel(v.s.Dir(), path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -138,14 +137,14 @@ func (v *verifier) short(path string) string {
 	return path
 }
 
-// tape checks one tape. It returns an error only when it could not be checked.
-func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
+// verifyTape checks one tape. It returns an error only if it could not check it.
+func (v *verifier) verifyTape(ctx context.Context, t *workspace.Tape) error {
 	if t.IsFork() {
 		v.report.Checked.Forks++
 	} else {
 		v.report.Checked.Tapes++
 	}
-	// What is found while the tape is moved on counts if it is found again.
+	// Problems found while somebody writes to the tape count only if they are found again.
 	const tries = 10
 	for try := 1; ; try++ {
 		before, noteErr := journal.PeekOf(t)
@@ -163,16 +162,16 @@ func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
 			return err
 		}
 		was := *v.report
-		err = v.at(ctx, t, head)
+		err = v.checkAt(ctx, t, head)
 		after, noteErr := journal.PeekOf(t)
 		found := len(v.report.Problems)+len(v.report.Notes) > len(was.Problems)+len(was.Notes)
 		if err = errors.Join(err, noteErr); err != nil || !found {
 			return err
 		}
 		if after.Gen == before.Gen && after.Undo == nil || try == tries {
-			return v.lost(ctx, t)
+			return v.findLost(ctx, t)
 		}
-		if lock, err := writer.LockFile(ctx, t); err == nil { // whoever is changing it has finished
+		if lock, err := writer.LockFile(ctx, t); err == nil { // wait until the writer has finished
 			if err := lock.Unlock(); err != nil {
 				return err
 			}
@@ -181,11 +180,11 @@ func (v *verifier) tape(ctx context.Context, t *workspace.Tape) error {
 	}
 }
 
-// lost says which entries are gone.
-func (v *verifier) lost(ctx context.Context, t *workspace.Tape) error {
+// findLost records which entries are lost.
+func (v *verifier) findLost(ctx context.Context, t *workspace.Tape) error {
 	d, err := repair.Find(ctx, t)
 	if err != nil || d == nil {
-		return ctx.Err() // in git, which the problems tell
+		return ctx.Err() // the damage is in git, and recorded already
 	}
 	v.report.Damage = append(v.report.Damage, d)
 	for _, lost := range d.LostTexts() {
@@ -194,7 +193,7 @@ func (v *verifier) lost(ctx context.Context, t *workspace.Tape) error {
 	return nil
 }
 
-// repaired tells of an entry that a repair has made, together with those right before it.
+// repaired notes an entry that a repair has made, in one note with those right before it.
 func (v *verifier) repaired(tape, where string, id int64) {
 	first, notes := id, &v.report.Notes
 	if n := len(*notes); n > 0 && (*notes)[n-1].last == id-1 && (*notes)[n-1].Tape == tape && (*notes)[n-1].File == v.short(where) {
@@ -205,13 +204,13 @@ func (v *verifier) repaired(tape, where string, id int64) {
 	last.first, last.last = first, id
 }
 
-// note tells of something that is no problem.
+// note records something that is not a problem.
 func (v *verifier) note(tape, where, format string, args ...any) {
 	v.report.Notes = append(v.report.Notes, Problem{Tape: tape, File: v.short(where), Message: fmt.Sprintf(format, args...)})
 }
 
-// at checks what belongs to a commit of a tape, and may be moved on with it.
-func (v *verifier) at(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
+// checkAt checks what belongs to a commit of a tape: tags, counts, the working tree.
+func (v *verifier) checkAt(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	committed, err := snapshot.AtCommit(v.s, head)
 	if err != nil {
 		v.problem(t.Name(), err)
@@ -226,7 +225,7 @@ func (v *verifier) at(ctx context.Context, t *workspace.Tape, head gitstore.Hash
 	return v.workingTree(ctx, t, committed)
 }
 
-// ownFrom is the index of the phase with which the entries begin that only a fork has.
+// ownFrom is the index of the first phase with entries that only the fork has.
 func ownFrom(t *workspace.Tape, head gitstore.Hash) (int, error) {
 	if !t.IsFork() {
 		return 0, nil
@@ -242,29 +241,29 @@ func ownFrom(t *workspace.Tape, head gitstore.Hash) (int, error) {
 	return len(base.List) - 1, nil
 }
 
-// count counts a commit's files and entries from a phase on; the audit tells of damage.
-func (v *verifier) count(look *snapshot.Snapshot, from int) {
-	for _, p := range look.List[from:] {
-		files, err := look.Tree(p)
+// count counts a commit's files and entries, beginning with a phase. The audit reports damage.
+func (v *verifier) count(snap *snapshot.Snapshot, from int) {
+	for _, p := range snap.List[from:] {
+		files, err := snap.Tree(p)
 		if err != nil {
 			return
 		}
 		v.report.Checked.Files += len(files)
 	}
-	first, err1 := snapshot.ReadAnchor(look, look.List[from], "")
-	last, err2 := look.LastID()
+	first, err1 := snapshot.ReadAnchor(snap, snap.List[from], "")
+	last, err2 := snap.LastID()
 	if err1 == nil && err2 == nil {
 		v.report.Checked.Entries += last - first.ID + 1
 	}
 }
 
-// tags checks that each handoff has its annotated tag, and that there are no others.
-// The next command mends what an interrupted one left behind.
+// tags checks that each handoff has its annotated tag, and that there are no others. A missing tag is
+// only a note, because the next command makes it again.
 func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	note, _ := journal.PeekOf(t)
 	opened, err := v.opened(ctx, t, head)
 	if err != nil {
-		return ctx.Err() // the audit has found what is missing
+		return ctx.Err() // the audit has reported what is missing
 	}
 	prefix := layout.TagPrefix + t.Slug() + "/"
 	refs, err := v.s.Git().Refs(prefix)
@@ -302,7 +301,7 @@ func (v *verifier) has(head, h gitstore.Hash) bool {
 	return err == nil && has
 }
 
-// opened maps folders of a tape's own phases to the commits that they came with.
+// opened maps the folders of a tape's own phases to the commits that they came with.
 func (v *verifier) opened(ctx context.Context, t *workspace.Tape, head gitstore.Hash) (map[string]gitstore.Hash, error) {
 	chain, err := lineage.FirstParents(ctx, v.s, head)
 	if err != nil {
@@ -320,8 +319,8 @@ func (v *verifier) opened(ctx context.Context, t *workspace.Tape, head gitstore.
 	return out, nil
 }
 
-// isAhead reports whether a commit is one of a remote's that the tape does not have yet: git
-// brings tags along with what it fetches.
+// isAhead reports whether a commit is a remote's that the tape does not have yet: git fetches tags
+// together with what it fetches.
 func (v *verifier) isAhead(t *workspace.Tape, head, h gitstore.Hash) bool {
 	if has, err := lineage.Contains(v.s, head, h); err != nil || has {
 		return false
@@ -339,7 +338,7 @@ func (v *verifier) isAhead(t *workspace.Tape, head, h gitstore.Hash) bool {
 	return false
 }
 
-// archives checks the former histories of tapes.
+// archives checks archived histories.
 func (v *verifier) archives(ctx context.Context) error {
 	refs, err := v.s.Git().Refs(layout.ArchivePrefix)
 	if err != nil {
@@ -355,10 +354,10 @@ func (v *verifier) archives(ctx context.Context) error {
 		if err := v.audit.history(ctx, v.s.Handle(name), ref.Hash); err != nil {
 			return err
 		}
-		if look, err := snapshot.AtCommit(v.s, ref.Hash); err != nil {
+		if snap, err := snapshot.AtCommit(v.s, ref.Hash); err != nil {
 			v.problem(name, err)
 		} else {
-			v.count(look, 0)
+			v.count(snap, 0)
 		}
 	}
 	return nil

@@ -15,27 +15,27 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// content reads every entry of a working tree, from the phase of an index on.
-// Those up to an id are committed.
-func (v *verifier) content(ctx context.Context, tape string, look *snapshot.Snapshot, from int, committed int64) error {
-	for i := from; i < len(look.List); i++ {
-		p := look.List[i]
+// content reads every entry of a working tree, beginning with a phase. Entries up to the id committed
+// are committed.
+func (v *verifier) content(ctx context.Context, tape string, snap *snapshot.Snapshot, from int, committed int64) error {
+	for i := from; i < len(snap.List); i++ {
+		p := snap.List[i]
 		v.report.Checked.Files++
-		v.sealed(tape, look, p)
-		v.artifactsOnDisk(tape, look, p)
-		artifacts, err := look.Artifacts(p)
+		v.sealed(tape, snap, p)
+		v.artifactsOnDisk(tape, snap, p)
+		artifacts, err := snap.Artifacts(p)
 		v.problem(tape, err)
-		w := &snapshot.Walk{V: look, Tape: tape, First: i, Last: i}
+		w := &snapshot.Walk{V: snap, Tape: tape, First: i, Last: i}
 		err = w.Read(ctx, func(e layout.Entry) bool {
 			if want := layout.FolderName(p.Seq, e.Anchor); e.Kind == layout.KindAnchor && p.Folder != want {
-				v.problem(tape, violation(look.Where(p, ""), "the folder of the anchor %q must be %s", e.Anchor, want))
+				v.problem(tape, violation(snap.Where(p, ""), "the folder of the anchor %q must be %s", e.Anchor, want))
 			}
 			if e.ID > committed && repair.IsEvent(e.Kind, e.Payload) {
-				v.repaired(tape, look.Where(p, ""), e.ID)
+				v.repaired(tape, snap.Where(p, ""), e.ID)
 			}
 			for _, ref := range referencesOf(e.ID, e.Kind, e.Payload, e.Meta) {
 				if !slices.Contains(artifacts, ref.name) {
-					v.problem(tape, missingArtifact(look.Where(p, ""), ref))
+					v.problem(tape, missingArtifact(snap.Where(p, ""), ref))
 				}
 			}
 			return true
@@ -48,29 +48,29 @@ func (v *verifier) content(ctx context.Context, tape string, look *snapshot.Snap
 	return nil
 }
 
-// sealed checks that the files of each class follow each other at the sealing size. What
-// cannot be read is told where its entries are.
-func (v *verifier) sealed(tape string, look *snapshot.Snapshot, p layout.Phase) {
-	segments, _ := look.Segments(p)
+// sealed checks that each file of a class was full before the next one was begun. Files that cannot be
+// read are reported by content.
+func (v *verifier) sealed(tape string, snap *snapshot.Snapshot, p layout.Phase) {
+	segments, _ := snap.Segments(p)
 	for _, files := range segments {
-		before := 0 // size of the file before
+		before := 0 // size of the previous file
 		for _, f := range files {
 			v.report.Checked.Files++
-			data, err := look.Content(p, f)
+			data, err := snap.Content(p, f)
 			if err != nil {
 				break
 			}
 			if f.N > 1 && before < layout.SealSize {
-				v.problem(tape, violation(look.Where(p, f.Name()), "the file before it has only %d bytes, so it was not full", before))
+				v.problem(tape, violation(snap.Where(p, f.Name()), "the file before it has only %d bytes, so it was not full", before))
 			}
 			if before = len(data); isOverfull(data) {
-				v.problem(tape, violation(look.Where(p, f.Name()), overfull, layout.SealSize))
+				v.problem(tape, violation(snap.Where(p, f.Name()), overfull, layout.SealSize))
 			}
 		}
 	}
 }
 
-// workingTree checks that the files on disk continue the commit, byte for byte.
+// workingTree checks that the files on disk continue the commit byte for byte.
 func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed *snapshot.Snapshot) error {
 	onDisk, err := snapshot.Take(ctx, t)
 	if err != nil {
@@ -88,9 +88,9 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 		entries, err := committed.Tree(p)
 		v.problem(t.Name(), err)
 		v.sameArtifacts(t.Name(), onDisk, committed, p)
-		if i < len(committed.List)-1 { // of the others, content looks
+		if i < len(committed.List)-1 { // content checks the open phase
 			v.artifactsOnDisk(t.Name(), onDisk, p)
-			v.strays(t.Name(), onDisk, p, entries)
+			v.checkClosed(t.Name(), onDisk, p, entries)
 		}
 		for _, e := range entries {
 			if err := ctx.Err(); err != nil {
@@ -104,7 +104,7 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 		}
 	}
 	v.problem(t.Name(), sameReadme(onDisk, committed))
-	// Of the phases that are committed, the open one may have more on disk.
+	// In the open phase, the files on disk may contain more than the commit.
 	was, err1 := committed.LastID()
 	last, err2 := onDisk.LastID()
 	if err1 == nil && err2 == nil {
@@ -113,8 +113,8 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 	return v.content(ctx, t.Name(), onDisk, len(committed.List)-1, was)
 }
 
-// strays are files of entries that were added to a closed phase.
-func (v *verifier) strays(tape string, onDisk *snapshot.Snapshot, p layout.Phase, entries []gitstore.TreeEntry) {
+// checkClosed reports files of entries that were added to a closed phase.
+func (v *verifier) checkClosed(tape string, onDisk *snapshot.Snapshot, p layout.Phase, entries []gitstore.TreeEntry) {
 	found, _ := snapshot.FilesIn(onDisk.Path(p, ""))
 	for _, f := range found {
 		if _, ok := layout.FindEntry(entries, f.Name()); !ok {
@@ -123,7 +123,7 @@ func (v *verifier) strays(tape string, onDisk *snapshot.Snapshot, p layout.Phase
 	}
 }
 
-// sameReadme compares the README.md on disk with the committed one, if there is one.
+// sameReadme compares the README.md on disk with the committed one, if any.
 func sameReadme(onDisk, committed *snapshot.Snapshot) error {
 	e, ok := layout.FindEntry(committed.Root, layout.ReadmeFile)
 	if !ok {
@@ -137,13 +137,13 @@ func sameReadme(onDisk, committed *snapshot.Snapshot) error {
 	return &layout.CorruptError{File: path, Msg: "the file is missing, or differs from the committed one"}
 }
 
-// sameFile compares a file with its committed form, behind which it may have grown.
+// sameFile compares a file with its committed version. It may have grown.
 func sameFile(onDisk, committed *snapshot.Snapshot, p layout.Phase, e gitstore.TreeEntry) error {
 	path := onDisk.Path(p, e.Name)
 	data, err := os.ReadFile(path)
 	switch {
 	case onDisk.Under != nil && errors.Is(err, fs.ErrNotExist):
-		return nil // left in git
+		return nil // it is only in git
 	case err != nil:
 		return violation(path, "the file cannot be read: %v", err)
 	case gitstore.HashObject(gitstore.KindBlob, data) == e.Hash:

@@ -13,30 +13,30 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// deepestMerge bounds merges inside of what was merged, as they are checked by recursion.
+// deepestMerge limits the nesting of merges, which are checked by recursion.
 const deepestMerge = 200
 
-// longestByGit bounds the commits on top of a merge that git made and nobody completed:
-// what they come to is worked out anew for each.
+// longestByGit limits the commits on top of a merge that git made and nobody completed. Their result
+// is computed anew for each.
 const longestByGit = 100
 
-// auditWalk goes through the commits of a tape, or a fork, the oldest first.
+// auditWalk checks the commits of a tape or fork, the oldest first.
 type auditWalk struct {
 	*audit
 	t     *workspace.Tape
 	depth int           // of merges
 	head  gitstore.Hash // where the walk ends
 
-	before    *past         // the last commit that counts; nil: there is none
-	named     bool          // what tape.json says was looked at
-	raw       gitstore.Hash // a merge that git made, which a commit has to complete
-	want      gitstore.Hash // the tree that it has then
-	raws      int           // how many commits were on top of it
-	start     gitstore.Hash // where a fork begins, if that is among the commits
-	inherited bool          // what comes now is the parent's, up to start
+	before     *state        // after the last valid commit; nil if there is none
+	named      bool          // tape.json was checked
+	unfinished gitstore.Hash // a merge by git that a later commit must complete
+	want       gitstore.Hash // the tree of the completing commit
+	onTop      int           // how many commits are on top of the unfinished merge
+	start      gitstore.Hash // the first commit of the fork, if it is in the walk
+	inherited  bool          // the current commit is the parent's: it comes before start
 }
 
-// begin reads the state before the walk, and finds out where a fork begins.
+// begin reads the state before the walk, and finds the first commit of a fork.
 func (w *auditWalk) begin(chain []gitstore.Hash, at gitstore.Hash) error {
 	if w.t.IsFork() {
 		for _, h := range chain {
@@ -58,16 +58,16 @@ func (w *auditWalk) begin(chain []gitstore.Hash, at gitstore.Hash) error {
 	return err
 }
 
-// next checks one commit. One that breaks a promise counts as it is, if it can be read, so
-// that what follows is compared with that.
+// next checks one commit. If it breaks a promise but can be read, later commits are still compared
+// with it.
 func (w *auditWalk) next(ctx context.Context, h gitstore.Hash) error {
 	w.commits++
-	now, err := w.judge(ctx, h)
+	now, err := w.check(ctx, h)
 	if err != nil {
 		if err := w.report(ctx, w.t, err); err != nil {
 			return err
 		}
-		w.raw = gitstore.ZeroHash
+		w.unfinished = gitstore.ZeroHash
 		now, _ = w.load(h, w.before)
 	}
 	if now != nil {
@@ -79,13 +79,13 @@ func (w *auditWalk) next(ctx context.Context, h gitstore.Hash) error {
 	return nil
 }
 
-// judge checks one commit, and returns the state after it; nil where its tree does not count.
-func (w *auditWalk) judge(ctx context.Context, h gitstore.Hash) (*past, error) {
+// check checks one commit, and returns the state after it; nil if its tree does not count.
+func (w *auditWalk) check(ctx context.Context, h gitstore.Hash) (*state, error) {
 	c, err := w.Commit(h)
 	if err != nil {
 		return nil, err
 	}
-	counts, err := w.joined(ctx, h, c)
+	counts, err := w.checkParents(ctx, h, c)
 	if err != nil || !counts {
 		return nil, err
 	}
@@ -96,17 +96,18 @@ func (w *auditWalk) judge(ctx context.Context, h gitstore.Hash) (*past, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.says(h, c, now); err != nil {
+	if err := w.checkMessage(h, c, now); err != nil {
 		return nil, err
 	}
-	return now, w.purged(ctx, h, c)
+	return now, w.checkPurge(ctx, h, c)
 }
 
-// joined checks what was merged; false if the tree, of a merge by git, does not count.
-func (w *auditWalk) joined(ctx context.Context, h gitstore.Hash, c gitstore.Commit) (bool, error) {
+// checkParents checks what was merged. It returns false if the tree does not count, because git made
+// the merge.
+func (w *auditWalk) checkParents(ctx context.Context, h gitstore.Hash, c gitstore.Commit) (bool, error) {
 	w.inherited = w.inherited && h != w.start
 	merge := len(c.Parents) > 1
-	if !merge && w.raw.IsZero() {
+	if !merge && w.unfinished.IsZero() {
 		return true, nil
 	}
 	if w.before == nil {
@@ -119,27 +120,27 @@ func (w *auditWalk) joined(ctx context.Context, h gitstore.Hash, c gitstore.Comm
 	}
 	owner := w.t
 	if w.inherited {
-		owner = snapshot.OwnerOf(w.t, h) // what is before the beginning of a fork is its parent's
+		owner = snapshot.OwnerOf(w.t, h) // commits before the start of a fork are its parent's
 	}
 	for _, theirs := range c.Parents[1:] {
-		if err := w.merged(ctx, owner, theirs); err != nil {
+		if err := w.checkMerged(ctx, owner, theirs); err != nil {
 			return false, err
 		}
 	}
 	switch {
-	case !w.raw.IsZero() && c.Trailer(layout.TrailerFormat) == "", merge && !snapshot.OwnMerge(w.s, h, c):
-		return w.byGit(ctx, owner, h)
-	case w.raw.IsZero():
-		return true, w.merge(ctx, owner, h, c)
-	case c.Trailer(layout.TrailerDone) != w.raw.String() || c.Tree != w.want:
-		return false, violation(short(h), "the commit does not complete the merge %s, which git made", short(w.raw))
+	case !w.unfinished.IsZero() && c.Trailer(layout.TrailerFormat) == "", merge && !snapshot.OwnMerge(w.s, h, c):
+		return w.mergedByGit(ctx, owner, h)
+	case w.unfinished.IsZero():
+		return true, w.checkResult(ctx, owner, h, c)
+	case c.Trailer(layout.TrailerDone) != w.unfinished.String() || c.Tree != w.want:
+		return false, violation(short(h), "the commit does not complete the merge %s, which git made", short(w.unfinished))
 	}
-	w.raw, w.raws = gitstore.ZeroHash, 0
+	w.unfinished, w.onTop = gitstore.ZeroHash, 0
 	return true, nil
 }
 
-// merged checks the history of a commit that was merged.
-func (w *auditWalk) merged(ctx context.Context, owner *workspace.Tape, theirs gitstore.Hash) error {
+// checkMerged checks the history of a commit that was merged.
+func (w *auditWalk) checkMerged(ctx context.Context, owner *workspace.Tape, theirs gitstore.Hash) error {
 	chain, at, err := w.chain(ctx, theirs, gitstore.ZeroHash)
 	if err != nil {
 		return err
@@ -157,32 +158,32 @@ func (w *auditWalk) merged(ctx context.Context, owner *workspace.Tape, theirs gi
 	return w.walk(ctx, f, chain, at, w.depth+1)
 }
 
-// byGit works out what a commit comes to that git made: a merge, or one on top of a merge.
-func (w *auditWalk) byGit(ctx context.Context, owner *workspace.Tape, h gitstore.Hash) (counts bool, err error) {
-	if w.raws++; w.hostile && w.raws > longestByGit {
+// mergedByGit computes the result of a commit that git made: a merge, or a commit on top of one.
+func (w *auditWalk) mergedByGit(ctx context.Context, owner *workspace.Tape, h gitstore.Hash) (counts bool, err error) {
+	if w.onTop++; w.hostile && w.onTop > longestByGit {
 		return false, layout.Refused("run a tape command in the workspace that has them, which completes them, then push again",
 			"more than %d commits are on top of a merge that git made", longestByGit)
 	}
 	m, err := resolve.Resolve(ctx, owner, h, gitstore.HashObject)
 	if err != nil {
-		return false, w.unmade(h, err)
+		return false, w.notRepeatable(h, err)
 	}
 	if m.Raw {
-		w.raw, w.want = h, m.B.Tree()
+		w.unfinished, w.want = h, m.B.Tree()
 		return false, nil
 	}
-	w.raw, w.raws = gitstore.ZeroHash, 0
+	w.unfinished, w.onTop = gitstore.ZeroHash, 0
 	return true, nil
 }
 
-// merge checks that a merge has what its parents give.
-func (w *auditWalk) merge(ctx context.Context, owner *workspace.Tape, h gitstore.Hash, c gitstore.Commit) error {
+// checkResult checks that a merge's tree is what its parents give.
+func (w *auditWalk) checkResult(ctx context.Context, owner *workspace.Tape, h gitstore.Hash, c gitstore.Commit) error {
 	if c.Trailer(layout.TrailerMerge) == layout.MergeSummary {
-		return w.summarized(ctx, h, c)
+		return w.checkSummary(ctx, h, c)
 	}
 	want, err := resolve.MergedTree(ctx, owner, c)
 	if err != nil {
-		return w.unmade(h, err)
+		return w.notRepeatable(h, err)
 	}
 	if want != c.Tree {
 		return violation(short(h), "the merge is not the result that its parents give")
@@ -190,16 +191,16 @@ func (w *auditWalk) merge(ctx context.Context, owner *workspace.Tape, h gitstore
 	return nil
 }
 
-// unmade says which merge cannot be made again, and why.
-func (w *auditWalk) unmade(h gitstore.Hash, err error) error {
+// notRepeatable says which merge cannot be repeated, and why.
+func (w *auditWalk) notRepeatable(h gitstore.Hash, err error) error {
 	if w.hostile {
-		return err // of a remote, it may show how histories differ
+		return err // for a remote, it may be a conflict between histories
 	}
 	return violation(short(h), "the merge cannot be repeated for comparison: %v", err)
 }
 
-// summarized checks that a merge added one entry, which names what was merged.
-func (w *auditWalk) summarized(ctx context.Context, h gitstore.Hash, c gitstore.Commit) error {
+// checkSummary checks that a merge with a summary added one entry that names what was merged.
+func (w *auditWalk) checkSummary(ctx context.Context, h gitstore.Hash, c gitstore.Commit) error {
 	ours, err1 := snapshot.AtCommit(w.s, c.Parents[0])
 	now, err2 := snapshot.AtCommit(w.s, h)
 	if err := errors.Join(err1, err2); err != nil {
@@ -219,8 +220,8 @@ func (w *auditWalk) summarized(ctx context.Context, h gitstore.Hash, c gitstore.
 	return nil
 }
 
-// says checks what a commit's message says of it. Commits made by git alone say nothing.
-func (w *auditWalk) says(h gitstore.Hash, c gitstore.Commit, now *past) error {
+// checkMessage checks what a commit's message says about it. Commits made with git alone say nothing.
+func (w *auditWalk) checkMessage(h gitstore.Hash, c gitstore.Commit, now *state) error {
 	tape := w.t.Name()
 	named := w.named
 	w.named = true // tape.json never changes
@@ -243,15 +244,15 @@ func (w *auditWalk) says(h gitstore.Hash, c gitstore.Commit, now *past) error {
 	return nil
 }
 
-// related reports whether a name is a tape's own, or that of a fork of it (git takes its
-// commits over as they are where there is nothing to merge), or of what it is a fork of.
+// related reports whether name is the tape itself, a fork of it (git fast-forwards to a fork's commits
+// if there is nothing to merge), or something that it is a fork of.
 func related(name, tape string) bool {
 	return name == tape || strings.HasPrefix(name, tape+"/") || strings.HasPrefix(tape, name+"/")
 }
 
-// purged checks the record of a purge; where the commits that were replaced are still
-// known, also that nothing but what it says was changed.
-func (w *auditWalk) purged(ctx context.Context, h gitstore.Hash, c gitstore.Commit) error {
+// checkPurge checks the record of a purge. If the replaced commits still exist, it also checks that
+// only what the record names was changed.
+func (w *auditWalk) checkPurge(ctx context.Context, h gitstore.Hash, c gitstore.Commit) error {
 	value := c.Trailer(layout.TrailerReplaces)
 	if value == "" {
 		return nil
@@ -270,7 +271,7 @@ func (w *auditWalk) purged(ctx context.Context, h gitstore.Hash, c gitstore.Comm
 	}
 	_, ok, err := rewrite.CheckPurged(ctx, w.s, nil, old, w.head)
 	if err != nil {
-		return ctx.Err() // part of the old history is gone, so it is not known any more
+		return ctx.Err() // part of the old history is gone, so it cannot be compared
 	}
 	if !ok {
 		return violation(short(h), "history was rewritten: it differs from that of %s in more than what was purged", short(old))
