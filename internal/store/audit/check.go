@@ -23,7 +23,7 @@ import (
 func CheckUpdates(ctx context.Context, gitDir string, updates []layout.Incoming) []error {
 	out := make([]error, len(updates))
 	s, err := workspace.OpenBare(gitDir)
-	c := &updateCheck{s: s, updates: updates, heads: map[string]gitstore.Hash{}, incoming: NewIncomingCheck(s), purges: map[string]rewrite.Remade{}}
+	c := &updateCheck{s: s, updates: updates, heads: map[string]gitstore.Hash{}, incoming: NewIncomingCheck(s), purges: map[string]rewrite.RepeatedPurge{}}
 	for _, u := range updates {
 		if !u.New.IsZero() {
 			c.heads[u.Ref] = u.New
@@ -43,7 +43,7 @@ type updateCheck struct {
 	updates  []layout.Incoming
 	heads    map[string]gitstore.Hash  // the new commits of refs
 	incoming *IncomingCheck            // checks what is new
-	purges   map[string]rewrite.Remade // those already computed, by slug
+	purges   map[string]rewrite.RepeatedPurge // those already computed, by slug
 }
 
 func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {

@@ -12,18 +12,18 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// choose makes out what is masked.
+// choose decides what is masked.
 func (p *purge) choose(ctx context.Context) error {
 	rules, prints := p.o.Rules, p.prints
 	for _, fp := range p.o.Fingerprints {
 		prints[fp] = true
 	}
-	allowed, _ := p.s.Setting("allow_secret") // those that somebody says are none
+	allowed, _ := p.s.Setting("allow_secret") // findings that somebody allowed
 	p.mask.Match = func(f secrets.Finding) bool {
 		return prints[f.Fingerprint] || slices.Contains(rules, f.Rule) || slices.Contains(rules, AllRules) && !strings.Contains(allowed, f.Fingerprint)
 	}
 	if p.interrupted != nil {
-		if err := p.takeUp(ctx); err != nil {
+		if err := p.resume(ctx); err != nil {
 			return err
 		}
 	}
@@ -34,8 +34,8 @@ func (p *purge) choose(ctx context.Context) error {
 		}
 		found := p.o.Find.Secrets(e.Raw, nil)
 		if p.o.Whole {
-			p.mask.TakeWhole(e)
-		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // or it was purged before
+			p.mask.RedactWhole(e)
+		} else if len(found) == 0 && !bytes.Contains(e.Payload, []byte("[redacted")) { // unless it was purged before
 			return layout.NotFound("", "no known secret is in @%d of %q", id, p.t.Name()).Try(layout.PurgeWhole)
 		}
 		for _, secret := range found {
@@ -45,9 +45,9 @@ func (p *purge) choose(ctx context.Context) error {
 	return nil
 }
 
-// learn finds the texts of what is masked: all of the history is looked through once before
-// it is made anew, since a secret may stand where nothing tells it before it stands where
-// something does. Those of the named entries are known already.
+// learn finds the texts of what is masked. It reads the whole history once before rewriting it, because
+// a secret may stand undetected before it stands where the scanner detects it. The secrets of named
+// entries are known already.
 func (p *purge) learn(ctx context.Context) error {
 	p.mask.Learning = true
 	if len(p.o.Rules)+len(p.o.Fingerprints) > 0 || p.follow != nil || p.interrupted != nil {
@@ -61,17 +61,16 @@ func (p *purge) learn(ctx context.Context) error {
 			}
 		}
 		for _, t := range p.members {
-			if _, err := p.looseIDs(ctx, t); err != nil {
+			if _, err := p.uncommittedIDs(ctx, t); err != nil {
 				return err
 			}
 		}
 	}
-	p.mask.Know()
+	p.mask.StopLearning()
 	return nil
 }
 
-// masksTag reports whether the message of a tag has to be masked, of a commit of the tape's
-// that stays.
+// masksTag reports whether the message of a tag must be masked although its commit stays.
 func (p *purge) masksTag(ref keptRef) bool {
 	tag, err := p.s.Git().Tag(ref.Hash)
 	return err == nil && p.family[ref.commit] && !p.r.Changed(ref.commit) && p.mask.Text(tag.Message) != tag.Message

@@ -16,8 +16,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// eachFile calls fn for files, and for all that are below folders. What is not there is
-// passed over.
+// eachFile calls fn for files, and for all files below folders. Paths that do not exist are skipped.
 func eachFile(paths []string, fn func(path string, raw []byte) error) error {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
@@ -29,7 +28,7 @@ func eachFile(paths []string, fn func(path string, raw []byte) error) error {
 			}
 			raw, err := os.ReadFile(path)
 			if err != nil {
-				return nil //nolint:nilerr // it is gone since
+				return nil //nolint:nilerr // it is gone by now
 			}
 			return fn(path, raw)
 		})
@@ -40,7 +39,7 @@ func eachFile(paths []string, fn func(path string, raw []byte) error) error {
 	return nil
 }
 
-// eachReflog calls fn for all reflogs, with the ref that each is of; HEAD is none.
+// eachReflog calls fn for all reflogs. The ref is that of the reflog; HEAD's is not a branch's or tag's.
 func eachReflog(s *workspace.Store, fn func(ref, path, log string) error) error {
 	for _, dir := range s.Git().HeadDirs() {
 		logs := filepath.Join(dir, "logs")
@@ -54,7 +53,7 @@ func eachReflog(s *workspace.Store, fn func(ref, path, log string) error) error 
 	return nil
 }
 
-// loggedCommits are the commits that a line begins with: of a reflog, the old and the new one.
+// loggedCommits are the commits at the beginning of a line; in a reflog, the old and the new one.
 func loggedCommits(line string) (out []gitstore.Hash) {
 	words := strings.Fields(line)
 	for _, word := range words[:min(2, len(words))] {
@@ -65,7 +64,7 @@ func loggedCommits(line string) (out []gitstore.Hash) {
 	return out
 }
 
-// clearReflogs lets all reflogs tell of the new commits in place of the old ones.
+// clearReflogs replaces the old commits in all reflogs by the new ones, and masks messages.
 func (p *purge) clearReflogs() error {
 	return eachReflog(p.s, func(_, path, log string) error {
 		var out []byte
@@ -86,10 +85,10 @@ func (p *purge) clearReflogs() error {
 	})
 }
 
-// clearFiles removes what else may tell what was masked: the notes of git and of this
-// program, and what was set aside.
+// clearFiles removes other files that may contain what was masked: notes of git and of this program,
+// and files that were set aside.
 func (p *purge) clearFiles(ctx context.Context) error {
-	// Objects that a killed process has not given their names yet are in tmp.
+	// Objects that a killed process had not renamed yet are in tmp.
 	paths := []string{p.s.PrivatePath(layout.TornDirName), p.s.PrivatePath("tmp"), filepath.Join(p.s.Git().GitDir(), "rr-cache")}
 	for _, dir := range p.s.Git().HeadDirs() {
 		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
@@ -98,7 +97,7 @@ func (p *purge) clearFiles(ctx context.Context) error {
 	}
 	err := eachFile(paths, func(path string, raw []byte) error {
 		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
-			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // as much as was written
+			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // possibly cut off
 		}
 		if !p.mask.Holds(raw) && !p.mask.Holds([]byte(filepath.Base(path))) && !p.namesOld(raw) {
 			return nil
@@ -115,7 +114,7 @@ func (p *purge) clearFiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The name of a ref that is gone may tell, and a lock of a killed process has it.
+	// The lock of a killed process may contain the name of a ref that is gone.
 	if _, err := p.s.Git().RecoverLocks(ctx); err != nil {
 		return err
 	}
@@ -130,8 +129,8 @@ func (p *purge) clearFiles(ctx context.Context) error {
 	return nil
 }
 
-// reportFiles names files in a working tree that are none of a tape's, and have it: they are
-// somebody's, and stay.
+// reportFiles reports files in a working tree that contain masked text but do not belong to a tape.
+// They are the user's, so they stay.
 func (p *purge) reportFiles(ctx context.Context, dir string) error {
 	if dir == "" {
 		return nil
@@ -155,7 +154,7 @@ func (p *purge) reportFiles(ctx context.Context, dir string) error {
 	})
 }
 
-// namesOld reports whether a file of git's begins a line with a commit that is replaced.
+// namesOld reports whether a line of one of git's files begins with a replaced commit.
 func (p *purge) namesOld(raw []byte) bool {
 	for line := range strings.Lines(string(raw)) {
 		if slices.ContainsFunc(loggedCommits(line), p.r.Changed) {

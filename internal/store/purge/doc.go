@@ -1,2 +1,2 @@
-// Package purge takes texts out of a tape for good.
+// Package purge removes texts from a tape's history for good.
 package purge

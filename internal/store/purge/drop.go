@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// drop lets git remove all objects that nothing names any more: so those of the old history,
-// once the note goes that keeps them. It reports whether all are gone.
+// drop lets git remove all objects that nothing refers to any more. Those of the old history are among
+// them once the ref that keeps them is gone. It reports whether all are removed.
 func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	gone, err := p.stagedOld()
 	if err != nil {
@@ -45,8 +45,8 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	return p.reportUsed(gone)
 }
 
-// collect runs git gc while nobody writes: an object is stored before it gets a name, and
-// until then it would be dropped. What git itself stores for somebody else meanwhile is kept.
+// collect runs git gc while nobody else writes, for objects are stored before anything refers to them,
+// and would be dropped. Objects that git stores for somebody else at the same time are kept.
 func (p *purge) collect(ctx context.Context) (err error) {
 	locks, err := p.lockOthers(ctx)
 	defer func() {
@@ -57,7 +57,7 @@ func (p *purge) collect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Caches that name commits; git makes them again.
+	// Caches with ids of commits; git makes them again.
 	for _, name := range []string{"commit-graph", "commit-graphs"} {
 		if err := p.s.FS().RemoveAll(filepath.Join(gitrun.ObjectsDir(p.s.Git()), "info", name)); err != nil {
 			return err
@@ -66,8 +66,8 @@ func (p *purge) collect(ctx context.Context) (err error) {
 	return gitrun.GC(ctx, p.s.Git(), fmt.Sprintf("@%d +0000", time.Now().Unix()))
 }
 
-// syncRemoved makes durable whatever was removed, by git as well, which syncs no folder: what a
-// note of the purge stands for must not be back after a power cut that the note does not survive.
+// syncRemoved makes all removals durable, git's included, which syncs no folder. What was removed must
+// not come back after a power cut while the purge's own ref does not.
 func (p *purge) syncRemoved() error {
 	err := filepath.WalkDir(p.s.Git().GitDir(), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -81,8 +81,7 @@ func (p *purge) syncRemoved() error {
 	return errors.Join(err, p.s.FS().SyncDir(filepath.Dir(p.s.IndexFile())))
 }
 
-// lockOthers takes the locks of all tapes and forks that are not purged, parents first, and
-// that of new ones.
+// lockOthers locks all tapes and forks that are not purged, parents first, and the making of new ones.
 func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error) {
 	all, err := p.s.TapesAndForks(ctx)
 	if err != nil {
@@ -95,7 +94,7 @@ func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error
 		}
 		lock, err := writer.LockFile(ctx, t)
 		if err != nil {
-			return locks, fmt.Errorf("wait for %q, so that the old objects can be dropped: %w", t.Name(), err)
+			return locks, fmt.Errorf("wait for %q, to drop the old objects: %w", t.Name(), err)
 		}
 		locks = append(locks, lock.Unlock)
 	}
@@ -106,8 +105,8 @@ func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error
 	return append(locks, unlock), nil
 }
 
-// stagedOld finds files of the old history in the index of a working tree whose branch does
-// not have them any more.
+// stagedOld finds files of the old history that a working tree's index still has, although the branch
+// does not.
 func (p *purge) stagedOld() (out []gitstore.Hash, err error) {
 	for _, dir := range p.s.Git().HeadDirs() {
 		index, err := gitindex.Read(p.s.Git(), gitstore.Worktree{GitDir: dir})
@@ -138,9 +137,9 @@ func (p *purge) stagedOld() (out []gitstore.Hash, err error) {
 	return out, nil
 }
 
-// reportUsed says which of the old objects are still there, and reports whether none is.
+// reportUsed reports which of the old objects still exist, and returns whether none does.
 func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
-	git, err := gitstore.OpenBare(p.s.Git().GitDir(), p.s.Git().Like()) // this one may have packs open that are gone
+	git, err := gitstore.OpenBare(p.s.Git().GitDir(), p.s.Git().Like()) // the store's may have removed packs open
 	if err != nil {
 		return false, err
 	}

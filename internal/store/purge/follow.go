@@ -9,16 +9,16 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// FollowPurge does to a tape, its forks and archives what purges have done to its history
-// elsewhere: old is a commit that both had, next what the other has now. No record is added.
-// Then the tape is such that next continues it, or that both have gone on from what old
-// became. Options.Warn says what could not be cleared.
+// FollowPurge repeats for a tape, its forks and archives the purges that were made of its history
+// elsewhere: old is a commit that both sides had, next what the other side has now. It adds no record.
+// Afterwards next continues the tape, or both have diverged from what old became. What could not be
+// cleared goes to the store's warnings.
 //
-// ErrConflict if next is not old purged, or the same cannot be done here because the
-// scanner was another one; then nothing is changed.
+// ErrConflict if next is not old after a purge, or if the purge cannot be repeated here because it was
+// made with another scanner; then nothing is changed.
 func FollowPurge(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash, o PurgeOptions) error {
 	p := newPurge(t.Store(), t, o)
-	return p.aloneTold(ctx, fmt.Sprintf("purge tape %q as elsewhere", t.Name()), func() error { // a fetch, which has its lock
+	return p.aloneWarning(ctx, fmt.Sprintf("purge tape %q as elsewhere", t.Name()), func() error { // called by a fetch, which holds the fetch lock
 		made, ok, err := rewrite.CheckPurged(ctx, p.s, p.o.Find, old, next)
 		if err != nil {
 			return err

@@ -16,16 +16,15 @@ import (
 	"tape/internal/store/writer"
 )
 
-// purgeMove moves a ref; a zero hash is none.
+// purgeMove moves a ref; a zero hash means that it does not exist.
 type purgeMove struct {
-	w        *writer.Writer // of a tape or fork that is purged, else nil
+	w        *writer.Writer // of a purged tape or fork, else nil
 	ref      string
 	old, new gitstore.Hash
-	subject  string // of a tape's or fork's
+	subject  string // of the reflog, for a tape or fork
 }
 
-// prepare stores the records, makes sure that the new history is sound, and notes that it is
-// to take the place of the old one.
+// prepare stores the records, checks the new history, and notes in a ref that it replaces the old one.
 func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 	var plans []purgeMove
 	for _, w := range p.writers {
@@ -59,7 +58,7 @@ func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 	return append(others, plans...), p.noteMoves(ctx, plans)
 }
 
-// noteMoves notes what is about to move: from then on it will.
+// noteMoves records what is about to be moved. From then on the purge will be finished.
 func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
 	var u unfinished
 	if p.interrupted != nil {
@@ -74,12 +73,12 @@ func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
 	u.pairs = slices.DeleteFunc(u.pairs, func(pair [2]gitstore.Hash) bool {
 		_, _, err1 := p.s.Git().Read(pair[0])
 		_, _, err2 := p.s.Git().Read(pair[1])
-		return errors.Join(err1, err2) != nil // dropped since
+		return errors.Join(err1, err2) != nil // dropped by now
 	})
 	return p.setUnfinished(ctx, purgeMoving, u)
 }
 
-// otherMoves are those of refs besides the branches of the tape and its forks.
+// otherMoves lists the moves of all refs but the branches of the tape and its forks.
 func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMove, error) {
 	refs, err := p.refs()
 	if err != nil {
@@ -112,10 +111,10 @@ func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMov
 		}
 		out = append(out, move)
 	}
-	return append(out, renames...), nil // first what has the new name
+	return append(out, renames...), nil // make the new names first
 }
 
-// check refuses a new history that would not verify although the old one does.
+// check refuses a new history that does not verify although the old one does.
 func (p *purge) check(ctx context.Context, plans []purgeMove) error {
 	for _, m := range plans {
 		t := m.w.T
@@ -124,7 +123,7 @@ func (p *purge) check(ctx context.Context, plans []purgeMove) error {
 			return err
 		}
 		if !ok && !p.isElsewhere() {
-			p.left("others cannot recognise the new history of %s as that of the old one: they have to clone again", t.Branch())
+			p.left("other copies cannot recognise the new history of %s as that of the old one: they have to be cloned again", t.Branch())
 		}
 		is, err := p.problems(ctx, t, m.new)
 		if err != nil {
@@ -145,17 +144,17 @@ func (p *purge) check(ctx context.Context, plans []purgeMove) error {
 	return nil
 }
 
-// problems are those that verify would find in a history of a tape.
+// problems are those that verify would find in the history.
 func (p *purge) problems(ctx context.Context, t *workspace.Tape, head gitstore.Hash) ([]audit.Problem, error) {
 	if t.IsFork() {
 		if _, ok, err := snapshot.MadeBase(t, head); err != nil || !ok {
-			return nil, err // made with git: where it begins shows only once its parent has moved
+			return nil, err // made with git: its base is known only once the parent has moved
 		}
 	}
 	return audit.Problems(ctx, p.s, t, head, false)
 }
 
-// carryOut moves the refs, and clears everything else of the old history.
+// carryOut moves the refs and clears the old history everywhere else.
 func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
 	for _, m := range moves {
 		if err := p.move(ctx, m); err != nil {
@@ -178,7 +177,7 @@ func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
 		return err
 	}
 	if err := p.o.Derived(ctx); err != nil || !dropped {
-		return err // the next purge drops what is still in use
+		return err // the next purge drops what is still used
 	}
 	if err := p.syncRemoved(); err != nil {
 		return err
@@ -186,15 +185,15 @@ func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
 	return p.setPurgeRef(ctx, purgeDropping, gitstore.ZeroHash)
 }
 
-// move moves a ref if nobody else has since.
+// move moves a ref, unless somebody else moved it meanwhile.
 func (p *purge) move(ctx context.Context, m purgeMove) error {
 	if w := m.w; w != nil {
 		if err := w.MoveTo(ctx, writer.Plan{Hash: m.new, Subject: m.subject}, m.old); err != nil {
 			return err
 		}
-		return w.Begin(ctx) // what is missing of the working tree keeps old objects alive
+		return w.Begin(ctx) // an unfinished working tree would keep old objects alive
 	}
-	if m.new.IsZero() { // as git has the remote's HEAD: it leads to one that goes as well
+	if m.new.IsZero() { // such as a remote's HEAD, whose target goes, too
 		if err := p.s.Git().RemoveSymbolicRef(ctx, m.ref); err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// findOthers finds which other tapes and forks have what was taken out of this one. They
-// stay as they are: each is purged on its own.
+// findOthers finds other tapes and forks that contain what was taken out of this one. They are not
+// changed; each needs its own purge.
 func (p *purge) findOthers(ctx context.Context) error {
 	if len(p.mask.Texts) == 0 {
 		return nil
@@ -24,12 +24,12 @@ func (p *purge) findOthers(ctx context.Context) error {
 		return err
 	}
 	known := secrets.NewKnown(slices.Collect(maps.Keys(p.mask.Texts)))
-	done := map[string]bool{p.root: true} // with their forks
+	done := map[string]bool{p.root: true} // tapes, with their forks
 	for _, t := range all {
 		if done[snapshot.RootName(t)] {
 			continue
 		}
-		other, err := p.lookAt(ctx, t, known)
+		other, err := p.searchOther(ctx, t, known)
 		if err != nil {
 			return err
 		}
@@ -41,14 +41,14 @@ func (p *purge) findOthers(ctx context.Context) error {
 	return nil
 }
 
-// lookAt looks for secrets in a tape that is not purged, or in what a fork has for itself.
-func (p *purge) lookAt(ctx context.Context, t *workspace.Tape, known *secrets.Known) (PurgedOther, error) {
+// searchOther searches a tape that is not purged, or a fork's own entries, for secrets.
+func (p *purge) searchOther(ctx context.Context, t *workspace.Tape, known *secrets.Known) (PurgedOther, error) {
 	other := PurgedOther{Tape: t.Name()}
 	now, err := snapshot.Take(ctx, t)
 	if err != nil {
 		return other, err
 	}
-	var base *snapshot.Snapshot // that what it is a fork of has as well
+	var base *snapshot.Snapshot // of a fork: what its parent has, too
 	if _, m, ok, err := snapshot.Begins(ctx, t); err == nil && ok {
 		at, err1 := gitstore.ParseHash(m.Head)
 		v, err2 := snapshot.AtCommit(p.s, at)
@@ -56,7 +56,7 @@ func (p *purge) lookAt(ctx context.Context, t *workspace.Tape, known *secrets.Kn
 			return other, err
 		}
 	}
-	told := map[string]bool{}
+	detected := map[string]bool{}
 	for e, err := range now.After(ctx, base, t.Name()) {
 		if ctx.Err() != nil {
 			return other, ctx.Err()
@@ -68,17 +68,17 @@ func (p *purge) lookAt(ctx context.Context, t *workspace.Tape, known *secrets.Kn
 		if has, fps := p.has(known, e.Raw); has {
 			other.Entries = append(other.Entries, e.ID)
 			for _, fp := range fps {
-				told[fp] = true
+				detected[fp] = true
 			}
 		}
 	}
-	other.Fingerprints = slices.Sorted(maps.Keys(told))
+	other.Fingerprints = slices.Sorted(maps.Keys(detected))
 	return other, nil
 }
 
-// has reports whether a line has secrets that are known, and which of them the scanner finds
-// there as well. What is short counts only with these: it may stand there by chance.
-func (p *purge) has(known *secrets.Known, line []byte) (has bool, told []string) {
+// has reports whether a line contains known secrets, and which of them the scanner detects there. A
+// short one counts only if it is detected; otherwise it may stand there by chance.
+func (p *purge) has(known *secrets.Known, line []byte) (has bool, detected []string) {
 	_, found := known.Mask(line)
 	if len(found) == 0 {
 		return false, nil
@@ -88,17 +88,17 @@ func (p *purge) has(known *secrets.Known, line []byte) (has bool, told []string)
 	}
 	_, also := p.o.Find.Mask(line, func(f secrets.Finding) bool { return !isIn(found, f.Fingerprint) })
 	for _, f := range also {
-		told = append(told, f.Fingerprint)
+		detected = append(detected, f.Fingerprint)
 	}
 	short := slices.ContainsFunc(p.mask.Short, func(s secrets.Secret) bool { return isIn(found, s.Fingerprint) })
-	return len(told) > 0 || !short, told
+	return len(detected) > 0 || !short, detected
 }
 
-// reportKept says where what is masked stays: in names that purge does not change, and, where
-// it is short, where nothing tells that it is a secret.
+// reportKept reports where masked texts remain: in names that a purge does not change, and short ones
+// where nothing shows that they are secrets.
 func (p *purge) reportKept(ctx context.Context) error {
 	for _, fp := range slices.Sorted(maps.Keys(p.mask.Missed)) {
-		p.left("the secret %s is short, or a word: it is masked only where the context shows that it is a secret, and stays elsewhere", fp)
+		p.left("the secret %s is short, or a word: it is masked only where the context shows that it is a secret, and remains elsewhere", fp)
 	}
 	if p.r.Kept > 0 {
 		p.left("it stays in %d of the commits: in the name of an author, a tape or a fork", p.r.Kept)

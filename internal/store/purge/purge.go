@@ -15,82 +15,78 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// A purge is the one change that rewrites history: for a secret that must not be in it.
-// The tape and its forks are locked, and their history is made anew with the secret masked
-// (see rewriter). From then on it will be carried out, by the next purge if this one is
-// killed (see unfinished): each branch moves from the old history to the new one in one
-// step, with an entry that says so on top; every other ref, reflog and file is cleared of
-// the old commits; and git removes these from the repository.
+// A purge is the one change that rewrites history: it takes out a secret. The tape and its forks are
+// locked, and their history is made anew with the secret masked (see rewrite.Rewriter). From then on
+// the purge is carried out, if necessary by the next command after a kill (see unfinished). Each
+// branch moves from the old history to the new one in one step, with an entry on top that records the
+// purge; all other refs, reflogs and files are cleared of the old commits; git removes those.
 
-// AllRules stands for every rule in PurgeOptions.
+// AllRules means every rule in PurgeOptions.
 const AllRules = "all"
 
-// PurgeOptions say what is taken out of a tape. Something has to be named.
+// PurgeOptions say what to take out of a tape. At least one thing must be named.
 type PurgeOptions struct {
-	// IDs names entries of the tape. The secrets in them are masked, here and wherever
-	// else in the history of the tape, of its forks and archives they stand.
+	// IDs are entries of the tape. Their secrets are masked wherever they stand in the history of
+	// the tape, its forks and archives.
 	IDs []int64
-	// Whole takes the whole text out of the named entries in any case.
+	// Whole takes all text out of the named entries.
 	Whole bool
-	// Rules and Fingerprints name secrets, wherever in the history they are; AllRules
-	// means all that the scanner knows, but those that were allowed.
+	// Rules and Fingerprints name secrets anywhere in the history. AllRules means everything that the
+	// scanner finds, except what was allowed.
 	Rules, Fingerprints []string
-	// DryRun changes nothing: the result is what would be done.
+	// DryRun changes nothing: the result says what would be done.
 	DryRun bool
-	// Derived makes anew what was made from the old history: the index. It is called once
-	// the tape is the new one. Until it has succeeded, the purge is not over.
+	// Derived makes anew what was derived from the old history: the index. It is called when the tape
+	// has its new history. The purge is not finished until it has succeeded.
 	Derived func(ctx context.Context) error
-	// Step is called with what is begun, in a few words. Nil drops it.
+	// Step, if set, is called when a step begins, with a few words about it.
 	Step func(what string)
 
 	Find rewrite.Finder
 }
 
-// Purged tells what a purge did.
+// Purged is what a purge did.
 type Purged struct {
-	Tapes        []PurgedTape // whose entries were changed, forks included
-	Commits      int          // that were made anew
-	Tags         int          // whose message was masked
-	Archives     int          // whose history was
-	Signatures   int          // that are gone, of commits and tags that are others now
-	Rules        []string     // by which secrets were found
-	Fingerprints []string     // of these
+	Tapes        []PurgedTape // tapes and forks with changed entries
+	Commits      int          // commits that were made anew
+	Tags         int          // tags with masked messages
+	Archives     int          // archives with rewritten history
+	Signatures   int          // signatures dropped from rewritten commits and tags
+	Rules        []string     // that found the secrets
+	Fingerprints []string     // of the secrets
 	Remotes      []PurgedRemote
 	Others       []PurgedOther
-	Removed      []string // files and refs that held something of it, and are gone
+	Removed      []string // files and refs that contained masked text and were removed
 	Left         []string // what could not be cleared, a sentence each
-	Finished     bool     // an earlier purge had been interrupted, and was carried out
+	Finished     bool     // an interrupted purge was finished first
 }
 
 // PurgedTape is a tape or fork whose history was rewritten.
 type PurgedTape struct {
 	Tape, Branch string
-	Entries      []int64 // that were changed
-	Old, New     string  // commits; New has the record, and is "" of a dry run
+	Entries      []int64 // changed entries
+	Old, New     string  // commits; New contains the record, and is "" for a dry run
 	Tags         string  // the pattern of its tags: refs/tags/anchor/main/*
-	Renamed      bool    // some have another name, because an anchor has
+	Renamed      bool    // some tags were renamed with their anchors
 }
 
-// PurgedRemote is a branch or tag of a remote that, as far as is known, still has what was
-// taken out.
+// PurgedRemote is a branch or tag of a remote that still had the old history when it was last fetched.
 type PurgedRemote struct {
 	Remote string // its name
-	Ref    string // there, as git names it: tape/main
+	Ref    string // its name at the remote: tape/main
 	Commit string
 }
 
-// PurgedOther is another tape or fork that has something of what was taken out, and was left
-// as it is.
+// PurgedOther is another tape or fork that contains something of what was taken out. It was not changed.
 type PurgedOther struct {
 	Tape    string
-	Entries []int64 // that have it; those that are not committed included
-	// Fingerprints are to be given to a purge of that tape. Those of secrets that nothing
-	// there tells are not among them: then only taking out the whole entries helps.
+	Entries []int64 // that contain it, committed or not
+	// Fingerprints are what a purge of that tape must name. Secrets that the scanner does not detect
+	// there are not among them; those need a purge of whole entries.
 	Fingerprints []string
 }
 
-// Entries is how many entries were changed, in the tape or fork that has most of them: the
-// others have copies.
+// Entries is how many entries were changed in the tape or fork with the most; the others have copies.
 func (p Purged) Entries() int {
 	n := 0
 	for _, t := range p.Tapes {
@@ -99,36 +95,35 @@ func (p Purged) Entries() int {
 	return n
 }
 
-// purge is one under way.
+// purge is a purge under way.
 type purge struct {
 	s           *workspace.Store
 	t           *workspace.Tape
-	root        string // the name of the tape, or of what it is a fork of
+	root        string // the name of the tape at the root of t
 	o           PurgeOptions
 	mask        *rewrite.Masker
 	prints      map[string]bool // fingerprints of what is masked
 	r           *rewrite.Rewriter
 	batch       *gitstore.Batch
-	follow      *rewrite.Remade        // what was done elsewhere; nil: this is the first
-	interrupted *unfinished            // an earlier one, which is carried out; nil: this is a new one
+	follow      *rewrite.RepeatedPurge // the purge made elsewhere; nil if this is a new one
+	interrupted *unfinished            // an interrupted purge to finish; nil if this is a new one
 	members     []*workspace.Tape      // the tape and its forks, parents first
-	heads       purgeHeads             // what keeps their history; archives and tags are those that change
-	family      map[gitstore.Hash]bool // all commits of these, their archives and reflogs
-	foreign     *rewrite.Rewriter      // tells which commits of others lead to what was rewritten
-	writers     []*writer.Writer       // of the members, while they are locked
+	heads       purgeHeads             // the commits that keep history; once known, only those archives and tags that change
+	family      map[gitstore.Hash]bool // all commits of the members, their archives and reflogs
+	foreign     *rewrite.Rewriter      // finds commits of other refs that descend from rewritten ones
+	writers     []*writer.Writer       // of the members, while locked
 	out         Purged
 }
 
-// Purge takes secrets out of a tape, its forks and its archives, as if they had never been
-// recorded, and records that it did. A secret goes wherever its text stands, also where
-// nothing tells that it is one, unless it is so short, or so much a word, that it may stand
-// there by chance: the result says so. History is rewritten from the first entry that has one:
-// who has fetched it has the secret still, and has to fetch again. Names of tapes and forks
-// stay, and so do other tapes; the result names those that have it. A purge that was
-// interrupted is carried out first. It needs the git program, but for a dry run.
+// Purge takes secrets out of a tape, its forks and its archives as if they had never been recorded, and
+// records that. A secret is masked wherever its text stands, unless it is so short, or so much a word,
+// that it may stand there by chance; the result says so. History is rewritten from the first entry
+// with a secret: whoever has fetched it still has the secret, and must fetch again. Names of tapes and
+// forks stay, and so do other tapes; the result lists those that contain the secret. An interrupted
+// purge is finished first. Needs the git program, except for a dry run.
 //
-// Errors: ErrInvalid when nothing is named; ErrNotFound when there is no such entry, or
-// nothing to take out; ErrBusy; ErrConflict when git is in the middle of something.
+// Errors: ErrInvalid if nothing is named; ErrNotFound if there is no such entry or nothing to take out;
+// ErrBusy; ErrConflict if git is in the middle of something.
 func Purge(ctx context.Context, t *workspace.Tape, o PurgeOptions) (Purged, error) {
 	p := newPurge(t.Store(), t, o)
 	err := o.check()
@@ -138,7 +133,7 @@ func Purge(ctx context.Context, t *workspace.Tape, o PurgeOptions) (Purged, erro
 	return p.out, layout.Wrap(err, "purge tape %q", t.Name())
 }
 
-// newPurge makes one, and sets what the options leave open.
+// newPurge returns a purge, with defaults for missing options.
 func newPurge(s *workspace.Store, t *workspace.Tape, o PurgeOptions) *purge {
 	if o.Step == nil {
 		o.Step = func(string) {}
@@ -162,7 +157,7 @@ func (p *purge) run(ctx context.Context) (err error) {
 	} else {
 		err = p.alone(ctx, func() error { return p.do(ctx) }, workspace.FetchLock, purgeLock)
 		if p.out.Finished && errors.Is(err, layout.ErrNotFound) {
-			err = nil // the earlier one had it all
+			err = nil // the interrupted one took everything out
 		}
 	}
 	if err != nil {
@@ -176,9 +171,8 @@ func (p *purge) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// alone carries out a purge that was interrupted, if there is one, and then something else. One
-// purge is let in at a time, and no fetch beside it, as git drops what is stored and has no
-// name yet.
+// alone finishes an interrupted purge, if any, and then calls do. It lets in one purge at a time, and
+// no fetch beside it, because git drops stored objects that nothing refers to yet.
 func (p *purge) alone(ctx context.Context, do func() error, locks ...string) error {
 	if err := gitrun.Runnable(ctx, p.s.Git()); err != nil {
 		return err
@@ -196,9 +190,9 @@ func (p *purge) alone(ctx context.Context, do func() error, locks ...string) err
 	return do()
 }
 
-// aloneTold is alone for those who are not given the result: they are warned of what could not
-// be cleared.
-func (p *purge) aloneTold(ctx context.Context, what string, do func() error, locks ...string) error {
+// aloneWarning is alone for callers that do not return the result: what could not be cleared becomes
+// warnings.
+func (p *purge) aloneWarning(ctx context.Context, what string, do func() error, locks ...string) error {
 	err := p.alone(ctx, do, locks...)
 	for _, left := range p.out.Left {
 		p.s.Warn(left)
@@ -206,7 +200,7 @@ func (p *purge) aloneTold(ctx context.Context, what string, do func() error, loc
 	return layout.Wrap(err, "%s", what)
 }
 
-// plan finds out what a purge would do. What is not committed is not rewritten, only looked at.
+// plan computes what a purge would do. Uncommitted entries are only read.
 func (p *purge) plan(ctx context.Context) error {
 	if err := p.findMembers(ctx); err != nil {
 		return err
@@ -218,7 +212,7 @@ func (p *purge) plan(ctx context.Context) error {
 	return p.reportKept(ctx)
 }
 
-// do makes the purge.
+// do carries out the purge.
 func (p *purge) do(ctx context.Context) error {
 	defer p.unlock()
 	if err := p.lock(ctx); err != nil {
@@ -245,7 +239,7 @@ func (p *purge) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What was taken out is a secret again, to pushes and to the setting redact.
+	// What was taken out counts as a secret again, for pushes and the setting redact.
 	for _, fp := range p.out.Fingerprints {
 		if err := p.s.DisallowSecret(fp); err != nil && !errors.Is(err, layout.ErrNotFound) {
 			return err
@@ -255,7 +249,7 @@ func (p *purge) do(ctx context.Context) error {
 	return p.carryOut(context.WithoutCancel(ctx), moves)
 }
 
-// check refuses what names nothing, and names that the scanner does not know.
+// check refuses options that name nothing, and rules that the scanner does not have.
 func (o PurgeOptions) check() error {
 	if len(o.IDs)+len(o.Rules)+len(o.Fingerprints) == 0 {
 		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "there is nothing named to purge")
@@ -285,11 +279,11 @@ func (p *purge) findMembers(ctx context.Context) error {
 	return err
 }
 
-// byName puts what has forks in front of these: their names begin with its name.
+// byName sorts parents before their forks, whose names begin with the parent's.
 func byName(a, b *workspace.Tape) int { return strings.Compare(a.Name(), b.Name()) }
 
-// lock takes the locks of the tape and of all its forks: of a parent before those of its
-// forks, as a merge does. A fork that is made meanwhile is locked, too.
+// lock locks the tape and all its forks, parents first, as a merge does. Forks made meanwhile are locked,
+// too.
 func (p *purge) lock(ctx context.Context) error {
 	for before := -1; before < len(p.writers); {
 		before = len(p.writers)
@@ -313,7 +307,7 @@ func (p *purge) lock(ctx context.Context) error {
 	return nil
 }
 
-// holds reports whether the lock of a tape is held because it is purged.
+// holds reports whether the purge holds the lock of a tape.
 func (p *purge) holds(t *workspace.Tape) bool {
 	return slices.ContainsFunc(p.writers, func(w *writer.Writer) bool { return w.T.Ref() == t.Ref() })
 }

@@ -9,7 +9,7 @@ import (
 	"tape/internal/store/writer"
 )
 
-// record puts the entry that tells of the purge on top of a branch's new history.
+// record puts the entry that records the purge on top of a branch's new history.
 func (p *purge) record(ctx context.Context, w *writer.Writer, ids []int64) (plan writer.Plan, err error) {
 	next := p.r.To(w.Head)
 	if p.isElsewhere() {

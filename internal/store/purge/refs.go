@@ -12,17 +12,17 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// purgeHeads are the commits by which history is kept.
+// purgeHeads are the commits that keep history reachable.
 type purgeHeads struct {
-	own      []gitstore.Hash // of the tape, its forks and archives, and of other refs to such commits
+	own      []gitstore.Hash // of branches and archives of the tape and its forks, and other refs to their commits
 	archives []gitstore.Hash // those of own that archives name
-	logged   []gitstore.Hash // that the reflogs of these know of
-	others   []gitstore.Hash // of other refs and reflogs, which may go on from them
-	tracking []keptRef       // what remotes have
+	logged   []gitstore.Hash // from the reflogs of those branches
+	others   []gitstore.Hash // of other refs and reflogs, which may descend from own
+	tracking []keptRef       // remote-tracking refs
 	tags     []keptRef       // annotated tags
 }
 
-// keptRef is a ref with the commit that it keeps.
+// keptRef is a ref with the commit that it keeps reachable.
 type keptRef struct {
 	gitstore.Ref
 	commit gitstore.Hash
@@ -30,13 +30,13 @@ type keptRef struct {
 
 func (r keptRef) isTag() bool { return r.commit != r.Hash } // an annotated one
 
-// refs lists the refs that keep commits, but those of an unfinished purge.
+// refs lists the refs that keep commits, except those of an unfinished purge.
 func (p *purge) refs() ([]keptRef, error) {
 	refs, err := p.s.Git().Refs("refs/")
 	var out []keptRef
 	for _, ref := range refs {
 		commit, err := p.s.Git().Peel(ref.Hash)
-		if err == nil && !strings.HasPrefix(ref.Name, purgeRefs) { // else damaged, or of a blob: verify tells
+		if err == nil && !strings.HasPrefix(ref.Name, purgeRefs) { // otherwise damaged, which verify reports, or of a blob
 			out = append(out, keptRef{ref, commit})
 		}
 	}
@@ -50,8 +50,8 @@ func (p *purge) isOwn(ref string) bool {
 	})
 }
 
-// isOfFamily reports whether a commit was made on the tape or one of its forks, as it says
-// itself: somebody may keep it by a branch or tag of his own.
+// isOfFamily reports whether a commit says that it was made on the tape or one of its forks. Somebody
+// may keep such a commit by a branch or tag of their own.
 func (p *purge) isOfFamily(h gitstore.Hash) bool {
 	name, err := p.s.NameAt(h)
 	switch {
@@ -62,11 +62,11 @@ func (p *purge) isOfFamily(h gitstore.Hash) bool {
 	case !strings.HasPrefix(name, p.root+"/"):
 		return false
 	}
-	_, err = p.s.Git().Ref(p.s.Handle(name).Ref()) // a tape may have such a name as well
+	_, err = p.s.Git().Ref(p.s.Handle(name).Ref()) // a tape may have such a name, too
 	return errors.Is(err, gitstore.ErrNotFound)
 }
 
-// findHeads finds what keeps history in the repository.
+// findHeads finds the commits that keep history in the repository.
 func (p *purge) findHeads() error {
 	refs, err := p.refs()
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *purge) findHeads() error {
 	})
 }
 
-// findRemotes finds which tracking refs still lead to what was rewritten.
+// findRemotes finds remote-tracking refs that still lead to the old history.
 func (p *purge) findRemotes(ctx context.Context) {
 	for _, ref := range p.heads.tracking {
 		if !p.leadsToOld(ctx, ref.commit) {
@@ -129,10 +129,10 @@ func (p *purge) findRemotes(ctx context.Context) {
 	}
 }
 
-// leadsToOld reports whether a commit, or one before it, was rewritten; not where a part of
-// the history is missing, which a fetch brings.
+// leadsToOld reports whether a commit or one of its ancestors was rewritten. It is false if part of the
+// history is missing.
 func (p *purge) leadsToOld(ctx context.Context, h gitstore.Hash) bool {
-	if p.foreign == nil { // it masks nothing, but what follows another commit is another one
+	if p.foreign == nil { // masks nothing, but rewrites descendants of rewritten commits
 		p.foreign = rewrite.NewRewriter(p.s, rewrite.NewMasker(p.o.Find), gitstore.HashObject)
 		p.foreign.Commits, p.foreign.Done = maps.Clone(p.r.Commits), maps.Clone(p.r.Done)
 	}

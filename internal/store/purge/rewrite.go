@@ -12,7 +12,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// rewrite makes the history anew, in memory and in objects that nothing names yet.
+// rewrite makes the new history, in memory and in objects that nothing refers to yet.
 func (p *purge) rewrite(ctx context.Context) error {
 	p.o.Step("looking for secrets to mask")
 	if err := p.choose(ctx); err != nil {
@@ -53,7 +53,7 @@ func (p *purge) rewrite(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// listTapes tells which tapes and forks change, and which of their entries.
+// listTapes records which tapes and forks change, and which of their entries.
 func (p *purge) listTapes(ctx context.Context) error {
 	for _, t := range p.members {
 		head, err := t.Head()
@@ -67,18 +67,18 @@ func (p *purge) listTapes(ctx context.Context) error {
 				return err
 			}
 		}
-		loose, err := p.looseIDs(ctx, t) // of a dry run, which commits nothing
+		uncommitted, err := p.uncommittedIDs(ctx, t) // in a dry run, which commits nothing
 		if err != nil {
 			return err
 		}
-		if done.Entries = append(done.Entries, loose...); done.Old != "" || len(loose) > 0 {
+		if done.Entries = append(done.Entries, uncommitted...); done.Old != "" || len(uncommitted) > 0 {
 			p.out.Tapes = append(p.out.Tapes, done)
 		}
 	}
 	return nil
 }
 
-// ownHistory goes through all that the tape, its forks and archives have, and had.
+// ownHistory rewrites everything that the tape, its forks and archives contain or contained.
 func (p *purge) ownHistory(ctx context.Context, r *rewrite.Rewriter) error {
 	for _, h := range p.heads.own {
 		if err := r.History(ctx, h, false); err != nil {
@@ -86,7 +86,7 @@ func (p *purge) ownHistory(ctx context.Context, r *rewrite.Rewriter) error {
 		}
 	}
 	for _, h := range p.heads.logged {
-		// A reflog may name what git has removed since.
+		// A reflog may name commits that git has removed.
 		if err := r.History(ctx, h, false); err != nil && ctx.Err() != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (p *purge) ownHistory(ctx context.Context, r *rewrite.Rewriter) error {
 	return nil
 }
 
-// changedIDs are the entries of a commit that were masked.
+// changedIDs are the entries of a commit that are masked.
 func (p *purge) changedIDs(ctx context.Context, head gitstore.Hash) ([]int64, error) {
 	v, err := snapshot.AtCommit(p.s, head)
 	if err != nil {
@@ -119,8 +119,8 @@ func (p *purge) changedIDs(ctx context.Context, head gitstore.Hash) ([]int64, er
 	return ids, nil
 }
 
-// looseIDs are the entries of a tape that are not committed and have something to mask.
-func (p *purge) looseIDs(ctx context.Context, t *workspace.Tape) ([]int64, error) {
+// uncommittedIDs are the uncommitted entries of a tape that contain something to mask.
+func (p *purge) uncommittedIDs(ctx context.Context, t *workspace.Tape) ([]int64, error) {
 	now, err := snapshot.Take(ctx, t)
 	if err != nil {
 		return nil, err

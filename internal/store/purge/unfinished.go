@@ -12,10 +12,10 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// While a purge is under way, refs say so. Each names a commit whose message lists what is
-// to be done: first the new histories in place of the old ones, which both are its parents,
-// so that they stay; then the old objects that are to be gone. What is masked follows from
-// these, as it does for somebody who follows a purge that was made elsewhere.
+// While a purge is under way, refs record what is left to do, each by a commit whose message lists it:
+// first the new histories and the old ones that they replace, which are its parents and so stay in the
+// repository; then the old objects to remove. What was masked follows from these histories, as it does
+// for whoever follows a purge made elsewhere.
 const (
 	purgeRefs     = "refs/tape/purge/"
 	purgeMoving   = purgeRefs + "moving"
@@ -24,12 +24,12 @@ const (
 
 const purgeLock = "purge.lock"
 
-// unfinished is what the refs say.
+// unfinished is what those refs say.
 type unfinished struct {
-	tape      string             // that is purged, with its forks and archives
-	elsewhere bool               // it was made elsewhere, where the record of it is
-	pairs     [][2]gitstore.Hash // commits, and what became of them
-	gone      []gitstore.Hash    // objects that are to be gone
+	tape      string             // the purged tape, with its forks and archives
+	elsewhere bool               // the purge follows one made elsewhere, and adds no record
+	pairs     [][2]gitstore.Hash // commits before and after
+	gone      []gitstore.Hash    // objects to remove
 }
 
 const asElsewhere = "as elsewhere"
@@ -40,8 +40,7 @@ func IsPurging(s *workspace.Store) (bool, error) {
 	return len(refs) > 0, err
 }
 
-// readUnfinished reads what a purge that was interrupted had still to do; it names no tape if
-// there is none.
+// readUnfinished reads what is left to do of an interrupted purge; tape is "" if there is none.
 func readUnfinished(s *workspace.Store) (u unfinished, err error) {
 	refs, err := s.Git().Refs(purgeRefs)
 	if err != nil {
@@ -106,7 +105,7 @@ func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) err
 	return errors.Join(p.setPurgeRef(ctx, ref, h), batch.Settle(ctx))
 }
 
-// isElsewhere reports whether a purge that was made elsewhere is followed.
+// isElsewhere reports whether this follows a purge made elsewhere.
 func (p *purge) isElsewhere() bool {
 	return p.follow != nil || p.interrupted != nil && p.interrupted.elsewhere
 }
@@ -120,10 +119,10 @@ func (p *purge) setPurgeRef(ctx context.Context, ref string, h gitstore.Hash) er
 	return p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: ref, Old: now, New: h, Message: "tape: purge"})
 }
 
-// takeUp learns what is masked from what a purge that was interrupted has made. What is not
-// there any more has been dropped since.
-func (p *purge) takeUp(ctx context.Context) error {
-	l := rewrite.NewLesson(p.s, p.mask, p.prints)
+// resume learns what an interrupted purge masked from the histories that it made. Those that do not
+// exist any more were dropped already.
+func (p *purge) resume(ctx context.Context) error {
+	l := rewrite.NewLearner(p.s, p.mask, p.prints)
 	l.Own, l.Whole = true, true
 	for _, pair := range p.interrupted.pairs {
 		_, err := l.Histories(ctx, pair[0], pair[1])
@@ -134,24 +133,23 @@ func (p *purge) takeUp(ctx context.Context) error {
 	return nil
 }
 
-// FinishPurge carries out a purge that was interrupted once its new history was there, of
-// whatever tape it is; without one it does nothing. Half of the refs may have moved, so
-// whoever compares the history with another one calls this first. What was recorded since
-// then is purged of the same. Derived is that of PurgeOptions, nil if nothing is derived.
-// Options.Warn says what could not be cleared.
+// FinishPurge finishes an interrupted purge of any tape, if its new history was stored; otherwise it
+// does nothing. Half of the refs may have moved, so call this before comparing histories. Entries
+// recorded since then are purged, too. derived is that of PurgeOptions, or nil. What could not be
+// cleared goes to the store's warnings.
 //
-// Errors: ErrBusy; ErrConflict when git is in the middle of something; ErrCorrupt where it
-// is not known what was being purged.
+// Errors: ErrBusy; ErrConflict if git is in the middle of something; ErrCorrupt if the purged tape is
+// unknown.
 func FinishPurge(ctx context.Context, s *workspace.Store, derived func(ctx context.Context) error) error {
 	if is, err := IsPurging(s); err != nil || !is {
 		return layout.Classify(err)
 	}
 	p := newPurge(s, nil, PurgeOptions{Derived: derived})
-	return p.aloneTold(ctx, "finish a purge", func() error { return nil }, workspace.FetchLock, purgeLock)
+	return p.aloneWarning(ctx, "finish a purge", func() error { return nil }, workspace.FetchLock, purgeLock)
 }
 
-// finishFirst carries out a purge that was interrupted, if there is one. Of the options it takes
-// what does not say what is purged.
+// finishFirst finishes an interrupted purge, if there is one. It takes over the options that do not say
+// what to purge.
 func (p *purge) finishFirst(ctx context.Context) error {
 	interrupted, err := readUnfinished(p.s)
 	if err != nil || interrupted.tape == "" {

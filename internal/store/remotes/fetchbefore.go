@@ -140,7 +140,7 @@ func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitst
 // purgedFrom finds what of a history became another one by the purges that it records: its
 // newest commit, or one that a purge replaced. Claimed says that there is a record of such a
 // purge, whether it holds or not.
-func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash) (remade rewrite.Remade, claimed bool, err error) {
+func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash) (remade rewrite.RepeatedPurge, claimed bool, err error) {
 	was, err := lineage.FirstParents(ctx, t.Store(), old)
 	if err != nil {
 		return remade, false, err
@@ -159,7 +159,7 @@ func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash)
 			return remade, claimed, err
 		}
 	}
-	return rewrite.Remade{}, claimed, nil
+	return rewrite.RepeatedPurge{}, claimed, nil
 }
 
 // follow does here what a purge has done at the remote, and refuses what a purge here has

@@ -12,14 +12,14 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// maskedArtifact is what became of an artifact: its name follows its content.
+// maskedArtifact is an artifact after masking, with the new name that follows from its content.
 type maskedArtifact struct {
 	layout.Artifact
 	hash gitstore.Hash
 }
 
-// TakeWhole has all texts of an entry taken out, and those of the artifacts that it refers to.
-func (m *Masker) TakeWhole(e layout.Entry) {
+// RedactWhole marks all texts of an entry to be taken out, with the artifacts that it refers to.
+func (m *Masker) RedactWhole(e layout.Entry) {
 	m.Whole[DigestOf(e)] = true
 	for _, ref := range layout.Artifacts(e.Payload) {
 		m.files[ref.SHA256] = true
@@ -34,7 +34,7 @@ func (m *Masker) file(name string, data []byte) []byte {
 	return []byte(m.Text(string(data)))
 }
 
-// artifacts rewrites the folder of a phase's artifacts. Two whose contents are the same now are one.
+// artifacts rewrites the folder of a phase's artifacts. Artifacts with the same new content become one.
 func (r *Rewriter) artifacts(ctx context.Context, e *gitstore.TreeEntry) error {
 	list, err := r.s.Git().Tree(e.Hash)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *Rewriter) artifact(f gitstore.TreeEntry) (maskedArtifact, error) {
 	return out, nil
 }
 
-// references corrects the references of a line to artifacts that have changed.
+// references updates a line's references to artifacts that have changed.
 func (r *Rewriter) references(line []byte) []byte {
 	if !bytes.Contains(line, []byte(layout.ArtifactKey)) {
 		return line

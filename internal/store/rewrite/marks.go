@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// redacted stands for a text that was taken out as a whole. What stands for a secret that
-// the scanner knows begins alike, and says which it was.
+// redacted replaces a text that was taken out as a whole. The mark of a secret that the scanner found
+// begins in the same way, followed by its rule and fingerprint.
 const redacted = "[redacted]"
 
-// marks matches what stands for something that was masked, with the rule and the fingerprint.
+// marks matches marks of masked texts, with rule and fingerprint if they have them.
 var marks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[redacted(?::([^:\]]*):([^\]]+))?\]`) })
 
-// TakenOut tells what a text has lost that became another one by masking, and the marks
-// that stand for it; false if that is not how it became so.
-func TakenOut(was, is string) (gone, put []string, ok bool) {
+// MaskedTexts returns the texts that masking took out of was, and the marks in is that replace them. It
+// returns false if masking alone did not turn one into the other.
+func MaskedTexts(was, is string) (gone, put []string, ok bool) {
 	put = marks().FindAllString(is, -1)
 	if len(put) == 0 {
 		return nil, nil, was == is
@@ -28,7 +28,7 @@ func TakenOut(was, is string) (gone, put []string, ok bool) {
 	}
 	for i, text := range plain[1:] {
 		at := strings.Index(rest, text)
-		if i == len(put)-1 && at >= 0 { // what is after the last mark ends both
+		if i == len(put)-1 && at >= 0 { // both end with what follows the last mark
 			at = len(strings.TrimSuffix(rest, text))
 		}
 		if at < 0 || !strings.HasPrefix(rest[at:], text) {
@@ -39,7 +39,7 @@ func TakenOut(was, is string) (gone, put []string, ok bool) {
 	return gone, put, true
 }
 
-// Ranges writes ids, in order, as 3,5-9.
+// Ranges formats ascending ids as 3,5-9.
 func Ranges(ids []int64) string {
 	var b strings.Builder
 	for i := 0; i < len(ids); {

@@ -16,20 +16,20 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// PurgedEvent is the name of the event that records a purge: which entries were
-// changed, rules and fingerprints of what went, and the tape's commit before.
+// PurgedEvent is the name of the event that records a purge: which entries were changed, the rules and
+// fingerprints of what was taken out, and the tape's former commit.
 const PurgedEvent = "tape.purged"
 
-// RecordData is the data of that event.
+// RecordData is the data of a PurgedEvent.
 type RecordData struct {
 	Entries      []int64  `json:"entries"`
 	Rules        []string `json:"rules"`
 	Fingerprints []string `json:"fingerprints"`
-	Whole        bool     `json:"whole,omitempty"` // of some, all texts were taken out
+	Whole        bool     `json:"whole,omitempty"` // all texts of some entries were taken out
 	Old          string   `json:"old"`
 }
 
-// PurgeRecord reads the record of a purge, if a commit is one.
+// PurgeRecord reads the record of a purge; ok is false if the commit is not one.
 func PurgeRecord(ctx context.Context, s *workspace.Store, h gitstore.Hash) (data RecordData, ok bool, err error) {
 	c, err := s.Git().Commit(h)
 	if err != nil {
@@ -54,7 +54,7 @@ func PurgeRecord(ctx context.Context, s *workspace.Store, h gitstore.Hash) (data
 			return data, false, nil
 		}
 		if err := json.Unmarshal(jsonl.Get(e.Payload, "data"), &data); err != nil {
-			return RecordData{}, false, nil //nolint:nilerr // then it is none
+			return RecordData{}, false, nil //nolint:nilerr // not a record
 		}
 	}
 	if n != 1 || data.Old != replaces || c.Trailer(layout.TrailerPurged) != Ranges(data.Entries) {
@@ -63,14 +63,14 @@ func PurgeRecord(ctx context.Context, s *workspace.Store, h gitstore.Hash) (data
 	return data, true, nil
 }
 
-// Records is what several records say.
+// Records is what several records say together.
 type Records struct {
 	Prints  map[string]bool // fingerprints of what was masked
-	entries map[int64]bool  // true: perhaps all of its text was taken out
-	whole   bool            // of some entries it was
+	entries map[int64]bool  // true if all texts may have been taken out
+	whole   bool            // all texts of some entries were
 }
 
-// readRecords takes together the records among some commits; false if there is none.
+// readRecords combines the records among some commits; false if there is none.
 func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Hash) (sum Records, ok bool, err error) {
 	sum = Records{Prints: map[string]bool{}, entries: map[int64]bool{}}
 	for _, h := range commits {
@@ -90,8 +90,8 @@ func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Has
 	return sum, ok, nil
 }
 
-// PurgeAgain is what a purge of another copy of a tape has to name by the records in
-// its history: @ID of entries to purge whole, then fingerprints.
+// PurgeAgain returns what a purge of another copy of the tape must name to repeat the recorded ones:
+// first the @ID of entries to purge whole, separated by spaces, then fingerprints.
 func PurgeAgain(ctx context.Context, s *workspace.Store, history []gitstore.Hash) ([]string, error) {
 	sum, _, err := readRecords(ctx, s, history)
 	if err != nil {

@@ -13,28 +13,27 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Rewriter makes a history anew in which some texts are masked. What it gives follows from
-// the old history and from what is masked alone: who rewrites the same gets the same
-// commits. A commit keeps its author, dates, message and number of parents; one that
-// neither has a masked text nor follows one that has keeps its id, and every tree and file
-// without one is used as it is.
+// Rewriter makes a history anew with some texts masked. The result follows from the old history and
+// the masked texts alone: whoever rewrites the same gets the same commits. A commit keeps its author,
+// dates, message and number of parents. It keeps its id if neither it nor its ancestors contain a
+// masked text, and trees and files without one are reused.
 type Rewriter struct {
 	s    *workspace.Store
 	mask *Masker
 	put  func(kind gitstore.Kind, data []byte) gitstore.Hash
 
-	Commits map[gitstore.Hash]gitstore.Hash // those that changed
-	Done    map[gitstore.Hash]bool          // commits that were looked at
+	Commits map[gitstore.Hash]gitstore.Hash // changed commits, by their old hash
+	Done    map[gitstore.Hash]bool          // commits that were handled
 	trees   map[gitstore.Hash]gitstore.Hash // root trees, and folders under anchors
 	Phases  map[PhaseTree]PhaseTree
 	Blobs   map[gitstore.Hash]maskedBlob
 	recent  [8]maskedFile
 	next    int                       // in recent
-	files   map[string]maskedArtifact // by the name that they had
-	names   map[string]string         // of anchors, where they changed
-	Folders map[string]string         // of phases, likewise
-	Signed  int                       // signatures that are no more
-	Kept    int                       // commits that have it where nothing is rewritten: names of people, tapes and forks
+	files   map[string]maskedArtifact // by their old name
+	names   map[string]string         // changed names of anchors
+	Folders map[string]string         // changed folders of phases
+	Signed  int                       // how many signatures were dropped
+	Kept    int                       // commits that still contain a masked text in the name of a person, tape or fork
 }
 
 // PhaseTree is the folder of a phase.
@@ -43,8 +42,7 @@ type PhaseTree struct {
 	Tree   gitstore.Hash
 }
 
-// NewRewriter makes histories anew with what a masker leaves of texts; put stores an object,
-// or only hashes it.
+// NewRewriter returns a Rewriter that masks texts with m; put stores an object, or only hashes it.
 func NewRewriter(s *workspace.Store, m *Masker, put func(gitstore.Kind, []byte) gitstore.Hash) *Rewriter {
 	return &Rewriter{s: s, mask: m, put: put,
 		Commits: map[gitstore.Hash]gitstore.Hash{}, Done: map[gitstore.Hash]bool{},
@@ -52,7 +50,7 @@ func NewRewriter(s *workspace.Store, m *Masker, put func(gitstore.Kind, []byte) 
 		Blobs: map[gitstore.Hash]maskedBlob{}, files: map[string]maskedArtifact{}, names: map[string]string{}, Folders: map[string]string{}}
 }
 
-// To is what became of a commit.
+// To is the commit that a commit became.
 func (r *Rewriter) To(h gitstore.Hash) gitstore.Hash {
 	if next, ok := r.Commits[h]; ok {
 		return next
@@ -60,11 +58,11 @@ func (r *Rewriter) To(h gitstore.Hash) gitstore.Hash {
 	return h
 }
 
-// Changed reports whether a commit became another one.
+// Changed reports whether a commit became another.
 func (r *Rewriter) Changed(h gitstore.Hash) bool { return r.To(h) != h }
 
-// History rewrites a commit and all before it. With followers only, those alone are
-// rewritten that follow a commit which was: the others are of another tape.
+// History rewrites a commit and its ancestors. With followersOnly, it rewrites only descendants of
+// commits that were rewritten, for the others belong to other tapes.
 func (r *Rewriter) History(ctx context.Context, head gitstore.Hash, followersOnly bool) error {
 	for stack := []gitstore.Hash{head}; len(stack) > 0; {
 		if err := ctx.Err(); err != nil {
@@ -118,15 +116,15 @@ func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, c gitstore.Commi
 	return nil
 }
 
-// encode gives the bytes of a commit with another tree, other parents and another message.
-// What else its head says stays, but signatures, which would be wrong.
+// encode is the raw commit with another tree, parents and message. Other headers stay, except
+// signatures, which would be wrong.
 func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte {
 	head, _, _ := strings.Cut(raw, "\n\n")
 	var b strings.Builder
 	dropped := false
 	for line := range strings.SplitSeq(head, "\n") {
 		key, value, _ := strings.Cut(line, " ")
-		if key != "" { // else the line before it goes on
+		if key != "" { // otherwise it continues the previous line
 			if dropped = key == "gpgsig" || key == "gpgsig-sha256" || key == "mergetag"; dropped {
 				r.Signed++
 			}
@@ -146,8 +144,8 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 
 const handoffSubject = "handoff: "
 
-// message masks a commit's message. In the trailers of this program the names of anchors
-// and the ids of commits follow what they name, and the text of a handoff its anchor.
+// message masks a commit's message. Trailers of this program follow renamed anchors and rewritten
+// commits, and the text of a handoff follows its anchor.
 func (r *Rewriter) message(ctx context.Context, h gitstore.Hash, message string) (string, error) {
 	body, trailers := message, "" // with the empty line before them
 	if i := strings.LastIndex(strings.TrimRight(message, "\n"), "\n\n"); i >= 0 && strings.Contains(message[i:], "\nTape-") {
@@ -187,7 +185,7 @@ func (r *Rewriter) message(ctx context.Context, h gitstore.Hash, message string)
 	return r.mask.Text(subject) + strings.Join(lines, "\n"), nil
 }
 
-// Tag rewrites the tag of a rewritten commit, under a name, without a wrong signature.
+// Tag rewrites the tag of a rewritten commit under the given name, and drops its signature.
 func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitstore.Hash, error) {
 	tag, err := r.s.Git().Tag(h)
 	if err != nil {
@@ -215,12 +213,12 @@ func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitst
 	return r.put(gitstore.KindTag, gitstore.EncodeTag(tag)), nil
 }
 
-// anchorOf is the line of the anchor of a commit's phase, by default that of the last one, as
-// it was and as it is; nil where the commit has no such phase.
+// anchorOf returns the anchor line of a commit's phase (the last one if folder is empty), before and
+// after masking; nil if the commit has no such phase.
 func (r *Rewriter) anchorOf(ctx context.Context, h gitstore.Hash, folder string) (was, is []byte, err error) {
 	v, err := snapshot.AtCommit(r.s, h)
 	if errors.Is(err, layout.ErrCorrupt) {
-		return nil, nil, nil // not a tape's commit, or one that git made
+		return nil, nil, nil // not a commit of a tape, or made by git
 	}
 	if err != nil {
 		return nil, nil, err

@@ -14,47 +14,47 @@ import (
 	"unicode/utf8"
 )
 
-// Finder finds secrets, and masks them.
+// Finder finds and masks secrets.
 type Finder interface {
 	Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding)
 	Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret
 }
 
-// Masker says what is masked: the secrets that match, wherever their texts stand, and all
-// texts of some entries. It goes by what an entry says, not by its id, so that copies of an
-// entry are masked alike wherever a merge has put them.
+// Masker decides what is masked: the secrets that match, wherever their texts stand, and all texts of
+// some entries. Entries are identified by content, not id, so that copies made by merges are masked in
+// the same way.
 type Masker struct {
 	find  Finder
 	Match func(f secrets.Finding) bool
 	Whole map[entryDigest]bool
 
-	Learning bool                    // nothing is masked, but texts gets what would be
-	Texts    map[secrets.Secret]bool // of what matches
-	known    *secrets.Known          // those that are looked for everywhere
-	Short    []secrets.Secret        // the others
+	Learning bool                    // nothing is masked, but Texts collects what would be
+	Texts    map[secrets.Secret]bool // secrets that matched
+	known    *secrets.Known          // secrets that are masked everywhere
+	Short    []secrets.Secret        // the others: masked only where the finder detects them
 
 	Rules, Prints map[string]bool // of what was masked
-	Missed        map[string]bool // fingerprints of short ones that stand elsewhere, too
-	files         map[string]bool // artifacts whose content is taken out whole
-	removed       map[string]bool // texts that were taken out whole, where they are long enough to be looked for
+	Missed        map[string]bool // fingerprints of Short secrets that were left somewhere
+	files         map[string]bool // names of artifacts whose content is taken out
+	removed       map[string]bool // texts taken out of whole entries, if long enough to search for
 }
 
 type entryDigest [sha256.Size]byte
 
-// DigestOf tells entries apart by their content.
+// DigestOf identifies an entry by its content.
 func DigestOf(e layout.Entry) entryDigest {
 	return sha256.Sum256([]byte(resolve.Content(jsonl.Entry{Kind: e.Kind, Payload: e.Payload, Date: e.Date})))
 }
 
-// NewMasker masks what a finder finds.
+// NewMasker returns a Masker that masks what the finder finds, once Match is set.
 func NewMasker(find Finder) *Masker {
 	return &Masker{find: find, Match: func(secrets.Finding) bool { return false }, Whole: map[entryDigest]bool{},
 		Texts: map[secrets.Secret]bool{}, known: secrets.NewKnown(nil),
 		Rules: map[string]bool{}, Prints: map[string]bool{}, Missed: map[string]bool{}, files: map[string]bool{}, removed: map[string]bool{}}
 }
 
-// Know looks for what was learnt from now on.
-func (m *Masker) Know() {
+// StopLearning ends learning: from now on, what was learnt is masked.
+func (m *Masker) StopLearning() {
 	m.Learning, m.Short = false, nil
 	var list []secrets.Secret
 	for _, secret := range slices.SortedFunc(maps.Keys(m.Texts), func(a, b secrets.Secret) int {
@@ -77,7 +77,7 @@ func (m *Masker) value(raw []byte) []byte {
 		}
 		return raw
 	}
-	const rounds = 4 // beside a mark something may look like another secret than before
+	const rounds = 4 // next to a mark, a text may look like another secret
 	for range rounds {
 		out, found := m.find.Mask(raw, skip)
 		out, more := m.known.Mask(out)
@@ -97,7 +97,7 @@ func (m *Masker) value(raw []byte) []byte {
 	return raw
 }
 
-// Line masks a stored line, given without its newline. One that is no entry is a text.
+// Line masks a stored line, given without its newline. A line that is not an entry is masked as text.
 func (m *Masker) Line(line []byte) ([]byte, error) {
 	e, err := jsonl.Parse(line)
 	if err != nil {
@@ -111,14 +111,14 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 	if !whole && bytes.Equal(out, line) {
 		return line, nil
 	}
-	out = remake(line, out, func(was, is jsonString) string {
+	out = replaceStrings(line, out, func(was, is jsonString) string {
 		switch {
 		case !was.key && (was.path == "meta.origin.tape" || was.path == "meta.origin.fork"):
-			return was.raw // names stay, and a merge that is made again puts them into entries
+			return was.raw // names stay, because repeated merges put them into entries
 		case !whole || is.key || !strings.HasPrefix(is.path, "payload.") || is.raw == `""` || keptWhole(e.Kind, is.path):
 			return is.raw
 		}
-		const least = 24 // bytes: what is shorter may stand elsewhere by chance
+		const least = 24 // bytes: a shorter text may stand elsewhere by chance
 		if text := was.text(); len(text) >= least {
 			m.removed[text] = true
 		}
@@ -144,14 +144,14 @@ func (m *Masker) Text(text string) string {
 	return text
 }
 
-// name masks secrets in the name of a file, in which not every character of a mark may be.
+// name masks secrets in a file name, without the characters of marks that file names cannot have.
 func (m *Masker) name(name string) string {
 	return marks().ReplaceAllStringFunc(m.Text(name), strings.NewReplacer("[", "", ":", "-", "]", "").Replace)
 }
 
-// Holds reports whether a text has something in it that is masked.
+// Holds reports whether a text contains something that is masked.
 func (m *Masker) Holds(text []byte) bool {
-	const most = 500 // of more, only the secrets: each is a look at the whole text
+	const most = 500 // with more removed texts, search only for secrets: each search reads the whole text
 	for secret := range m.removed {
 		if len(m.removed) <= most && bytes.Contains(text, []byte(secret)) {
 			return true
@@ -167,9 +167,9 @@ func (m *Masker) Holds(text []byte) bool {
 }
 
 type jsonString struct {
-	before string // what is between the one before it and this one
+	before string // what is between the previous string and this one
 	raw    string // in quotes
-	path   string // payload.content[].text; of a key, that of its object
+	path   string // such as payload.content[].text; for a key, the path of its object
 	key    bool
 }
 
@@ -178,11 +178,11 @@ func (s jsonString) text() string {
 	return text
 }
 
-// stringsOf lists the strings of valid JSON, and what is behind the last one as if it were
-// a string without quotes.
+// stringsOf lists the strings of valid JSON. The rest after the last one is listed as a string without
+// quotes.
 func stringsOf(b []byte) []jsonString {
 	var out []jsonString
-	var path []string // an object's is "" until a key comes, an array's "[]"
+	var path []string // "" for an object until a key comes, "[]" for an array
 	key := false
 	from := 0
 	for i := 0; i < len(b); {
@@ -213,9 +213,9 @@ func stringsOf(b []byte) []jsonString {
 	return append(out, jsonString{before: string(b[from:])})
 }
 
-// remake makes the strings of a masked JSON value anew, each from what it was and what it is.
-// Where these do not pair, it was none.
-func remake(was, is []byte, raw func(was, is jsonString) string) (out []byte) {
+// replaceStrings replaces the strings of a masked JSON value. raw gets each string before and after
+// masking; before is empty if the two do not pair.
+func replaceStrings(was, is []byte, raw func(was, is jsonString) string) (out []byte) {
 	before, after := stringsOf(was), stringsOf(is)
 	if len(before) != len(after) {
 		before = make([]jsonString, len(after))
@@ -230,11 +230,11 @@ func joinPath(path []string) string {
 	return strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]")
 }
 
-// keptWhole are the strings of a payload that stay where all texts are taken out: without
-// them readers could not tell what the entry is, or to what it belongs.
+// keptWhole reports whether a string of a payload stays when all texts are taken out: without it,
+// readers could not tell what the entry is, or what it belongs to.
 func keptWhole(kind, path string) bool {
 	if _, member, ok := strings.Cut(path, ".artifact."); ok && member != "name" {
-		return true // its content is taken out, and nothing else leads there
+		return true // the content is taken out, and nothing else refers to it
 	}
 	switch path {
 	case "payload.role", "payload.tool_call_id", "payload.content[].type",

@@ -14,11 +14,11 @@ import (
 type maskedBlob struct {
 	hash    gitstore.Hash
 	Changed bool
-	full    [2]bool // it was, and is: sealed by its last line
-	over    [2]bool // it had, and has, lines behind the one that sealed it
+	full    [2]bool // before and after masking: the last line sealed it
+	over    [2]bool // before and after masking: there are lines after the one that sealed it
 }
 
-// maskedFile is a file that was masked of late: the next version of it begins with it.
+// maskedFile is a recently masked file. The next version of it begins with the same lines.
 type maskedFile struct {
 	path    string
 	was, is []byte
@@ -52,7 +52,7 @@ func (r *Rewriter) folder(ctx context.Context, h gitstore.Hash, rewrite func(ctx
 			return h, err
 		}
 	}
-	keepTaken(was, entries)
+	restoreTaken(was, entries)
 	next := h
 	if !slices.Equal(was, entries) {
 		next = r.put(gitstore.KindTree, gitstore.EncodeTree(entries))
@@ -61,8 +61,8 @@ func (r *Rewriter) folder(ctx context.Context, h gitstore.Hash, rewrite func(ctx
 	return next, nil
 }
 
-// keepTaken brings the names of files back that are others' now.
-func keepTaken(was, entries []gitstore.TreeEntry) {
+// restoreTaken restores file names that would collide with others.
+func restoreTaken(was, entries []gitstore.TreeEntry) {
 	for i := range entries {
 		same := func(e gitstore.TreeEntry) bool { return e.Name == entries[i].Name }
 		if entries[i].Name != was[i].Name && slices.ContainsFunc(slices.Delete(slices.Clone(entries), i, i+1), same) {
@@ -80,7 +80,7 @@ func (r *Rewriter) inAnchors(ctx context.Context, e *gitstore.TreeEntry) error {
 	return err
 }
 
-// foreign masks a file that is none of a tape's, or all in a folder, and its name.
+// foreign masks a file or folder that is not part of a tape, and its name.
 func (r *Rewriter) foreign(ctx context.Context, e *gitstore.TreeEntry) (err error) {
 	const gitlink = 0o160000
 	e.Name = r.mask.name(e.Name)
@@ -95,13 +95,13 @@ func (r *Rewriter) foreign(ctx context.Context, e *gitstore.TreeEntry) (err erro
 	return err
 }
 
-// tapeFile masks tape.json. The tape's name is that of its branch, and stays.
+// tapeFile masks tape.json. The tape's name is in the branch, too, and stays.
 func (r *Rewriter) tapeFile(_ context.Context, e *gitstore.TreeEntry) error {
 	_, _, err := r.file(e, func(data []byte) ([]byte, error) {
 		if jsonl.Valid(data) != nil {
 			return []byte(r.mask.Text(string(data))), nil
 		}
-		return remake(data, r.mask.value(data), func(was, is jsonString) string {
+		return replaceStrings(data, r.mask.value(data), func(was, is jsonString) string {
 			if was.path == "name" && !was.key {
 				return was.raw
 			}
@@ -111,7 +111,7 @@ func (r *Rewriter) tapeFile(_ context.Context, e *gitstore.TreeEntry) error {
 	return err
 }
 
-// file puts what a function makes of a file in its place.
+// file replaces a file with its masked content.
 func (r *Rewriter) file(e *gitstore.TreeEntry, mask func(data []byte) ([]byte, error)) (was, is []byte, err error) {
 	if was, err = r.s.Git().Blob(e.Hash); err != nil {
 		return nil, nil, layout.CorruptObject(e.Hash, err)
@@ -122,8 +122,8 @@ func (r *Rewriter) file(e *gitstore.TreeEntry, mask func(data []byte) ([]byte, e
 	return was, is, err
 }
 
-// phase rewrites the folder of a phase: its lines are masked, and divided into files as
-// if they had been written so.
+// phase rewrites the folder of a phase. Its lines are masked, then divided into files as if they had
+// been written that way.
 func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 	if next, ok := r.Phases[p]; ok {
 		return next, nil
@@ -156,7 +156,7 @@ func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 		}
 		out = append(out, e)
 	}
-	keepTaken(was, out)
+	restoreTaken(was, out)
 	for c := range files {
 		list, err := r.class(ctx, p.Folder, files[c])
 		if err != nil {
@@ -171,7 +171,7 @@ func (r *Rewriter) phase(ctx context.Context, p PhaseTree) (PhaseTree, error) {
 	return next, nil
 }
 
-// anchorFile masks the anchor of a phase. Where its name has changed, so does the folder.
+// anchorFile masks the anchor of a phase, and returns the folder, which follows the anchor's name.
 func (r *Rewriter) anchorFile(ctx context.Context, folder string, e *gitstore.TreeEntry) (string, error) {
 	was, is, err := r.file(e, func(data []byte) ([]byte, error) { return r.lines(ctx, data) })
 	if err != nil || bytes.Equal(was, is) {
@@ -180,7 +180,7 @@ func (r *Rewriter) anchorFile(ctx context.Context, folder string, e *gitstore.Tr
 	_, oldName, err1 := snapshot.DecodeAnchor(was, folder)
 	_, newName, err2 := snapshot.DecodeAnchor(is, folder)
 	if err := cmp.Or(err1, err2); err != nil {
-		return folder, nil //nolint:nilerr // damaged: then no name is known of it
+		return folder, nil //nolint:nilerr // damaged, so its name is unknown
 	}
 	seq, _, _ := layout.ParseFolder(folder)
 	if oldName == newName || folder != layout.FolderName(seq, oldName) {
@@ -190,14 +190,14 @@ func (r *Rewriter) anchorFile(ctx context.Context, folder string, e *gitstore.Tr
 	return r.Folders[folder], nil
 }
 
-// class masks the files of one class. As long as full ones stay full, they stay as they
-// are divided; else lines move up, to where files are the old ones again.
+// class masks the files of one class. While full files stay full, the division into files stays.
+// Otherwise lines move up into earlier files, until a file ends where it did before.
 func (r *Rewriter) class(ctx context.Context, folder string, files []layout.Segment) (out []gitstore.TreeEntry, err error) {
 	slices.SortFunc(files, func(a, b layout.Segment) int { return cmp.Compare(a.N, b.N) })
 	emit := func(n int, h gitstore.Hash) {
 		out = append(out, gitstore.TreeEntry{Name: layout.SegmentName(files[0].Class, n), Mode: gitstore.ModeFile, Hash: h})
 	}
-	var rest []byte // lines that are in no file yet
+	var rest []byte // lines not yet in a file
 	shift := 0
 	for i, file := range files {
 		path, last := folder+"/"+file.Name(), i == len(files)-1
@@ -206,7 +206,7 @@ func (r *Rewriter) class(ctx context.Context, folder string, files []layout.Segm
 			return nil, err
 		}
 		n := file.N + shift
-		if rest == nil && b.stays(last) {
+		if rest == nil && b.endsWell(last) {
 			emit(n, b.hash)
 			continue
 		}
@@ -226,15 +226,15 @@ func (r *Rewriter) class(ctx context.Context, folder string, files []layout.Segm
 			emit(n, r.put(gitstore.KindBlob, rest))
 			rest = nil
 		case len(rest) > 0:
-			n-- // the next file's lines follow in this one
+			n-- // the next file's lines go into this one
 		}
 		shift = n - file.N
 	}
 	return out, nil
 }
 
-// stays reports whether a file ends where it would have ended if it had been written so.
-func (b maskedBlob) stays(last bool) bool {
+// endsWell reports whether a file ends where it would if it had been written masked.
+func (b maskedBlob) endsWell(last bool) bool {
 	if !b.Changed || b.over[0] {
 		return true
 	}
@@ -261,7 +261,7 @@ func (r *Rewriter) blob(ctx context.Context, path string, h gitstore.Hash) (mask
 	return b, nil
 }
 
-// masked reads a file and masks it, of a version masked of late only what is new.
+// masked reads a file and masks it. If an earlier version was masked recently, only new lines are.
 func (r *Rewriter) masked(ctx context.Context, path string, h gitstore.Hash) (was, is []byte, err error) {
 	if was, err = r.s.Git().Blob(h); err != nil {
 		return nil, nil, layout.CorruptObject(h, err)
@@ -284,7 +284,7 @@ func (r *Rewriter) masked(ctx context.Context, path string, h gitstore.Hash) (wa
 	return was, is, nil
 }
 
-// lines masks lines. The id of a commit that a summary names follows the commit.
+// lines masks lines. The commit that a summary names follows the rewritten commit.
 func (r *Rewriter) lines(ctx context.Context, data []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -296,27 +296,27 @@ func (r *Rewriter) lines(ctx context.Context, data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, r.references(r.pointer(masked))...)
+		out = append(out, r.references(r.summary(masked))...)
 		out = append(out, line[len(text):]...)
 	}
 	return out, nil
 }
 
-// pointer corrects the commit that the summary of a merge names.
-func (r *Rewriter) pointer(line []byte) []byte {
+// summary updates the commit that the summary of a merge names.
+func (r *Rewriter) summary(line []byte) []byte {
 	h, ok := summarizedCommit(line)
 	next := r.To(h)
 	if !ok || next == h {
 		return line
 	}
-	i := bytes.LastIndex(line, []byte(h.String())) // meta is behind the payload
+	i := bytes.LastIndex(line, []byte(h.String())) // meta comes after the payload
 	if i < 0 {
 		return line
 	}
 	return slices.Concat(line[:i], []byte(next.String()), line[i+len(h.String()):])
 }
 
-// summarizedCommit is the commit that an entry stands for, if it is a summary.
+// summarizedCommit is the commit that an entry summarizes; false if it is not a summary.
 func summarizedCommit(line []byte) (gitstore.Hash, bool) {
 	if !bytes.Contains(line, []byte(`"commit"`)) {
 		return gitstore.ZeroHash, false

@@ -60,7 +60,7 @@ func (l LeakFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []sec
 // TextsOf are the texts of what a finder masks that leaves what is around them alone.
 func TextsOf(f rewrite.Finder, value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
 	out, found := f.Mask(value, skip)
-	gone, marks, _ := rewrite.TakenOut(string(value), string(out))
+	gone, marks, _ := rewrite.MaskedTexts(string(value), string(out))
 	var list []secrets.Secret
 	for _, f := range found {
 		at := slices.Index(marks, secrets.Finding.Mark(f))

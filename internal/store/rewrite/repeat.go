@@ -16,48 +16,48 @@ import (
 	"unicode/utf8"
 )
 
-// What a purge makes follows from the old history and from its record. So whoever has both
-// makes it again and compares the ids of commits: no other change passes for a purge. No
-// record has the texts of the secrets. They are learnt from where the scanner tells them,
-// and from where the new history has a mark with their fingerprint in their place.
+// The result of a purge follows from the old history and the record of the purge. Whoever has both
+// can repeat the purge and compare the ids of commits, so no other change passes for a purge. Records
+// do not contain the secrets. Their texts are learnt from what the scanner finds, and from where the
+// new history has a mark with a recorded fingerprint in their place.
 
-// Remade is a purge that was made again.
-type Remade struct {
+// RepeatedPurge is a purge that was repeated to check it.
+type RepeatedPurge struct {
 	Records
-	Old, Next gitstore.Hash // a commit, and what became of it
+	Old, Next gitstore.Hash // a commit before and after the purge
 	Mask      *Masker
-	R         *Rewriter // knows what became of each commit before old
-	Ids       []int64   // entries that differ
+	R         *Rewriter // maps old and each commit before it
+	Ids       []int64   // of the entries that differ
 }
 
-// CheckPurged reports whether the history of one commit became that of another by the
-// purges which the newer one has a record of, and nothing else was changed. The new one may
-// have more behind it. Without a finder, it is the scanner that is usually used.
-func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next gitstore.Hash) (made Remade, ok bool, err error) {
+// CheckPurged reports whether the history of next is that of old after the purges that next has
+// records of, with nothing else changed. The new history may have more commits on top. A nil finder
+// means the usual scanner.
+func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next gitstore.Hash) (made RepeatedPurge, ok bool, err error) {
 	both, err := compareHistories(ctx, s, old, next)
 	if err != nil || len(both.is) <= len(both.was) || both.same == len(both.was) {
 		return made, false, err
 	}
-	made, ok, err = both.makeAgain(ctx, s, find, len(both.was))
+	made, ok, err = both.repeat(ctx, s, find, len(both.was))
 	unnamed := func(id int64) bool { _, named := made.entries[id]; return !named }
 	if err != nil || !ok || slices.ContainsFunc(made.Ids, unnamed) {
-		return Remade{}, false, err
+		return RepeatedPurge{}, false, err
 	}
 	return made, true, nil
 }
 
-// WasPurged reports whether a history goes on from commits that a purge has replaced of
-// which ours has a record: to merge it would bring back what was taken out.
+// WasPurged reports whether theirs continues commits that a purge recorded in ours replaced. To merge
+// it would bring back what was purged.
 func WasPurged(ctx context.Context, s *workspace.Store, ours, theirs gitstore.Hash) (bool, error) {
 	both, err := compareHistories(ctx, s, theirs, ours)
 	if err != nil || both.same == min(len(both.was), len(both.is)) {
 		return false, err
 	}
-	_, ok, err := both.makeAgain(ctx, s, nil, both.same+1)
+	_, ok, err := both.repeat(ctx, s, nil, both.same+1)
 	return ok, err
 }
 
-// histories are two by first parents, the newest commit first.
+// histories are two histories by first parents, the newest commit first.
 type histories struct {
 	was, is []gitstore.Hash
 	same    int // how many of the oldest commits both have
@@ -73,9 +73,9 @@ func compareHistories(ctx context.Context, s *workspace.Store, old, next gitstor
 	return histories{was, is, same}, errors.Join(err1, err2)
 }
 
-// makeAgain makes the purges again that the new history records behind its n oldest
-// commits, and reports whether they turn the old one into it.
-func (b histories) makeAgain(ctx context.Context, s *workspace.Store, find Finder, n int) (made Remade, ok bool, err error) {
+// repeat repeats the purges that the new history records on top of its n oldest commits, and reports
+// whether they turn the old history into the new one.
+func (b histories) repeat(ctx context.Context, s *workspace.Store, find Finder, n int) (made RepeatedPurge, ok bool, err error) {
 	if made.Records, ok, err = readRecords(ctx, s, b.is[:len(b.is)-n]); err != nil || !ok {
 		return made, false, err
 	}
@@ -84,43 +84,43 @@ func (b histories) makeAgain(ctx context.Context, s *workspace.Store, find Finde
 	}
 	m := NewMasker(find)
 	m.Match = func(f secrets.Finding) bool { return made.Prints[f.Fingerprint] }
-	l := NewLesson(s, m, made.Prints)
+	l := NewLearner(s, m, made.Prints)
 	l.Whole = made.whole
 	made.Old, made.Next, made.Mask = b.was[len(b.was)-n], b.is[len(b.is)-n], m
 	if ok, err := l.Histories(ctx, made.Old, made.Next); err != nil || !ok {
 		return made, false, err
 	}
-	m.Know()
+	m.StopLearning()
 	made.R, made.Ids = NewRewriter(s, m, gitstore.HashObject), slices.Sorted(maps.Keys(l.changed))
 	if b.same > 0 {
 		made.R.Done[b.was[len(b.was)-b.same]] = true
 	}
 	err = made.R.History(ctx, made.Old, false)
 	if errors.Is(err, layout.ErrInvalid) {
-		return made, false, nil // what cannot be masked was not
+		return made, false, nil // a text that cannot be masked was not purged
 	}
 	return made, made.R.To(made.Old) == made.Next, err
 }
 
-// A Lesson learns what was masked from an old history and the new one.
-type Lesson struct {
+// A Learner finds out what was masked by comparing an old history with the new one.
+type Learner struct {
 	s       *workspace.Store
 	mask    *Masker
 	prints  map[string]bool // of what was masked
-	Own     bool            // the new history was made here: all its marks count
-	Whole   bool            // some entries have lost all text
+	Own     bool            // the new history was made here, so all its marks count
+	Whole   bool            // all texts of some entries were taken out
 	seen    map[[2]gitstore.Hash]bool
 	changed map[int64]bool // entries of the newest commit that differ
 }
 
-// NewLesson begins to learn which texts a purge took out; prints are their fingerprints.
-func NewLesson(s *workspace.Store, m *Masker, prints map[string]bool) *Lesson {
-	return &Lesson{s: s, mask: m, prints: prints, seen: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}}
+// NewLearner returns a Learner for a purge; prints are the fingerprints that it took out.
+func NewLearner(s *workspace.Store, m *Masker, prints map[string]bool) *Learner {
+	return &Learner{s: s, mask: m, prints: prints, seen: map[[2]gitstore.Hash]bool{}, changed: map[int64]bool{}}
 }
 
-// Histories goes through both in step, if commits pair one to one. Along first parents
-// entries are only added, so the newest commit has those of all before.
-func (l *Lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, error) {
+// Histories compares two histories commit by commit, and returns false if their commits do not pair.
+// Entries are only compared in the newest commits, which contain those of all earlier ones.
+func (l *Learner) Histories(ctx context.Context, was, is gitstore.Hash) (bool, error) {
 	type pair struct {
 		was, is gitstore.Hash
 		newest  bool
@@ -152,7 +152,7 @@ func (l *Lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, er
 				return false, err
 			}
 			if p.was == was {
-				l.changed = changed // the ids of what was merged are others
+				l.changed = changed // ids in merged histories are different
 			}
 		}
 		for i := range a.Parents {
@@ -162,14 +162,14 @@ func (l *Lesson) Histories(ctx context.Context, was, is gitstore.Hash) (bool, er
 	return true, nil
 }
 
-// entries goes through those of two commits, and returns the ids of those that differ. It
-// ends where one is damaged, as the histories do not pair then.
-func (l *Lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]bool, error) {
+// entries compares the entries of two commits, and returns the ids of those that differ. It stops at
+// damage, because the histories do not pair then.
+func (l *Learner) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]bool, error) {
 	changed := map[int64]bool{}
 	before, err1 := snapshot.AtCommit(l.s, was)
 	after, err2 := snapshot.AtCommit(l.s, is)
 	if errors.Join(err1, err2) != nil {
-		return changed, ctx.Err() // not a tape's, or made by git
+		return changed, ctx.Err() // not a commit of a tape, or made by git
 	}
 	for i := range min(len(before.List), len(after.List)) {
 		a, b := before.List[i], after.List[i]
@@ -192,16 +192,16 @@ func (l *Lesson) entries(ctx context.Context, was, is gitstore.Hash) (map[int64]
 				changed[x.ID] = true
 			}
 			if whole := []byte(`"` + redacted + `"`); l.Whole && bytes.Count(y.Raw, whole) > bytes.Count(x.Raw, whole) {
-				l.mask.TakeWhole(x)
+				l.mask.RedactWhole(x)
 			}
 		}
 	}
 	return changed, ctx.Err()
 }
 
-// value learns from two forms of a JSON value, and reports whether anything but the commit
-// that a summary names differs.
-func (l *Lesson) value(was, is []byte) (changed bool) {
+// value learns from two versions of a JSON value. It reports whether they differ in more than the
+// commit that a summary names.
+func (l *Learner) value(was, is []byte) (changed bool) {
 	if bytes.Equal(was, is) {
 		return false
 	}
@@ -209,20 +209,20 @@ func (l *Lesson) value(was, is []byte) (changed bool) {
 	if len(before) != len(after) {
 		return true
 	}
-	type masked struct {
+	type candidate struct {
 		at int
 		secrets.Secret
 	}
-	var list []masked
+	var list []candidate
 	for i, s := range after {
 		if before[i].raw == s.raw && before[i].before == s.before {
 			continue
 		}
 		changed = changed || s.path != "meta.origin.commit"
-		gone, put, _ := TakenOut(before[i].text(), s.text())
+		gone, put, _ := MaskedTexts(before[i].text(), s.text())
 		for n, text := range put {
 			if mark := marks().FindStringSubmatch(text); secrets.IsFingerprint(mark[2]) && gone[n] != text {
-				list = append(list, masked{i, secrets.Secret{Rule: mark[1], Fingerprint: mark[2], Text: gone[n]}})
+				list = append(list, candidate{i, secrets.Secret{Rule: mark[1], Fingerprint: mark[2], Text: gone[n]}})
 				if l.Own {
 					l.prints[mark[2]] = true
 				}
@@ -234,11 +234,11 @@ func (l *Lesson) value(was, is []byte) (changed bool) {
 		l.mask.Texts[secret] = true
 	}
 	out, _ := l.mask.find.Mask(was, skip)
-	told := stringsOf(out)
+	detected := stringsOf(out)
 	for _, m := range list {
-		// What the scanner tells is masked without looking for its text elsewhere.
-		known := len(told) == len(after) && told[m.at].raw == after[m.at].raw
-		if !known && l.prints[m.Fingerprint] && m.IsGenuine() {
+		// What the scanner detects is masked anyway, without searching for its text elsewhere.
+		byScanner := len(detected) == len(after) && detected[m.at].raw == after[m.at].raw
+		if !byScanner && l.prints[m.Fingerprint] && m.IsGenuine() {
 			l.mask.Texts[m.Secret] = true
 		}
 	}
