@@ -41,8 +41,8 @@ func CheckUpdates(ctx context.Context, gitDir string, updates []layout.Incoming)
 type updateCheck struct {
 	s        *workspace.Store
 	updates  []layout.Incoming
-	heads    map[string]gitstore.Hash  // the new commits of refs
-	incoming *IncomingCheck            // checks what is new
+	heads    map[string]gitstore.Hash         // the new commits of refs
+	incoming *IncomingCheck                   // checks what is new
 	purges   map[string]rewrite.RepeatedPurge // those already computed, by slug
 }
 

@@ -22,33 +22,33 @@ import (
 	"time"
 )
 
-// CloneOptions say how a workspace is made from a remote. Nil means the defaults.
+// CloneOptions say how a workspace is cloned. Nil means the defaults.
 type CloneOptions struct {
 	workspace.Options
-	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
-	Remote   string    // what the remote is called; "" means origin
-	Tape     string    // which tape or fork is the current one; "" means the tape that the remote's HEAD names
+	Progress io.Writer // gets git's progress for a terminal; nil to be quiet and ask nothing
+	Remote   string    // the name of the remote; "" means origin
+	Tape     string    // the tape or fork to make current; "" means the tape of the remote's HEAD
 }
 
-// Cloned tells what a clone has brought.
+// Cloned is what a clone brought.
 type Cloned struct {
 	Tapes    int
-	Rejected []layout.RefStatus // what was not let in
+	Rejected []layout.RefStatus // what was refused
 }
 
-// Clone makes a workspace with the tapes of a remote, see repo.Clone.
+// Clone makes a workspace from the tapes of a remote, see repo.Clone.
 func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*workspace.Store, Cloned, error) {
 	if o == nil {
 		o = &CloneOptions{}
 	}
-	c := &cloning{o: *o, url: url}
+	c := &clone{o: *o, url: url}
 	c.o.Remote = cmp.Or(c.o.Remote, layout.DefaultRemote)
 	var err error
 	if c.dir, err = filepath.Abs(dir); err != nil {
 		return nil, c.out, err
 	}
 	if c.o.Progress != nil {
-		c.o.Progress = inPlace{c, c.o.Progress}
+		c.o.Progress = placedWriter{c, c.o.Progress}
 	}
 	s, err := c.run(ctx)
 	if err != nil {
@@ -57,21 +57,21 @@ func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*workspace.St
 	return s, c.out, nil
 }
 
-// placed names the clone where it will be: nobody knows of the place where it is made.
-func (c *cloning) placed(text string) string {
+// placed replaces the temporary folder of the clone in a text by the final one.
+func (c *clone) placed(text string) string {
 	if c.tmp == "" {
 		return text
 	}
 	return strings.ReplaceAll(text, c.tmp, c.dir)
 }
 
-// inPlace hands on what git tells of a clone, but for the folder in which it begins.
-type inPlace struct {
-	c  *cloning
+// placedWriter passes on git's messages about the clone, without the name of the temporary folder.
+type placedWriter struct {
+	c  *clone
 	to io.Writer
 }
 
-func (p inPlace) Write(b []byte) (int, error) {
+func (p placedWriter) Write(b []byte) (int, error) {
 	said := p.c.placed(string(b))
 	if strings.HasPrefix(said, "Cloning into ") {
 		_, said, _ = strings.Cut(said, "\n")
@@ -81,26 +81,26 @@ func (p inPlace) Write(b []byte) (int, error) {
 }
 
 type placedError struct {
-	c   *cloning
+	c   *clone
 	err error
 }
 
 func (e placedError) Error() string { return e.c.placed(e.err.Error()) }
 func (e placedError) Unwrap() error { return e.err }
 
-type cloning struct {
+type clone struct {
 	o        CloneOptions
 	url, dir string
-	tmp      string // where it is made
+	tmp      string // the temporary folder
 	out      Cloned
 }
 
-// run makes the clone beside its place, and moves it there when it is whole.
-func (c *cloning) run(ctx context.Context) (_ *workspace.Store, err error) {
+// run makes the clone in a temporary folder, and moves it to its place when it is complete.
+func (c *clone) run(ctx context.Context) (_ *workspace.Store, err error) {
 	if err := gitrun.CheckGit(); err != nil {
 		return nil, err
 	}
-	top, err := c.makeRoom()
+	top, err := c.makeFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (c *cloning) run(ctx context.Context) (_ *workspace.Store, err error) {
 		}
 	}()
 	opts := c.o.Options
-	opts.Fs = opts.Fs.Deferred() // nobody sees it before it is moved to its place
+	opts.Fs = opts.Fs.Deferred() // nobody sees it before it is moved
 	if warn := opts.Warn; warn != nil {
 		opts.Warn = func(message string) { warn(c.placed(message)) }
 	}
@@ -136,16 +136,16 @@ func (c *cloning) run(ctx context.Context) (_ *workspace.Store, err error) {
 	if err := s.FS().SyncAll(); err != nil {
 		return nil, err
 	}
-	if err := c.moveIn(); err != nil {
+	if err := c.moveToPlace(); err != nil {
 		return nil, err
 	}
 	return workspace.Open(context.WithoutCancel(ctx), c.dir, &c.o.Options)
 }
 
-// makeRoom makes the folder for the clone, beside where it will be, and returns the
-// topmost that had to be made.
-func (c *cloning) makeRoom() (string, error) {
-	if err := c.takeBack(); err != nil {
+// makeFolder makes the temporary folder, next to the final place or in it, and returns the topmost
+// folder that it had to make.
+func (c *clone) makeFolder() (string, error) {
+	if err := c.undoMove(); err != nil {
 		return "", err
 	}
 	names, err := workspace.DirNames(c.dir)
@@ -158,7 +158,7 @@ func (c *cloning) makeRoom() (string, error) {
 	}
 	d, above := c.o.Fs, filepath.Dir(c.dir)
 	if err == nil {
-		above = c.dir // it may be a file system of its own
+		above = c.dir // which may be a mount point
 	}
 	top := ""
 	for parent := above; ; parent = filepath.Dir(parent) {
@@ -179,11 +179,11 @@ func (c *cloning) makeRoom() (string, error) {
 	return cmp.Or(top, c.tmp), nil
 }
 
-// clonePrefix begins the names of clones that are being made.
+// clonePrefix begins the names of temporary clones.
 const clonePrefix = disk.TempPrefix + "clone-"
 
-// sweep takes away clones that were cut off long ago. One that is under way is younger.
-func (c *cloning) sweep(dir string) error {
+// sweep removes clones that were interrupted long ago.
+func (c *clone) sweep(dir string) error {
 	names, err := workspace.DirNames(dir)
 	if err != nil {
 		return err
@@ -200,12 +200,12 @@ func (c *cloning) sweep(dir string) error {
 	return nil
 }
 
-// abandoned is the age from which on nobody is still making a clone.
+// abandoned is the age at which a temporary clone was certainly interrupted.
 const abandoned = 24 * time.Hour
 
-// moveIn gives the clone its name. In a folder that was there, .git comes last: with it,
-// it is a workspace.
-func (c *cloning) moveIn() error {
+// moveToPlace renames the clone. If its folder existed already, .git is moved last, because it makes the
+// folder a workspace.
+func (c *clone) moveToPlace() error {
 	d := c.o.Fs
 	if filepath.Dir(c.tmp) != c.dir {
 		if err := d.Rename(c.tmp, c.dir); err != nil {
@@ -229,8 +229,8 @@ func (c *cloning) moveIn() error {
 	return errors.Join(d.Remove(c.tmp), d.SyncDir(c.dir))
 }
 
-// takeBack removes what a clone has moved in that was cut off then: .git is still beside it.
-func (c *cloning) takeBack() error {
+// undoMove removes what an interrupted clone had moved to its place before it moved .git.
+func (c *clone) undoMove() error {
 	moved, _ := workspace.DirNames(c.dir)
 	at := slices.IndexFunc(moved, func(name string) bool { return strings.HasPrefix(name, clonePrefix) })
 	if at < 0 {
@@ -240,7 +240,7 @@ func (c *cloning) takeBack() error {
 	moved = slices.Delete(moved, at, at+1)
 	left, err := workspace.DirNames(filepath.Join(c.dir, tmp))
 	if err != nil || !slices.Contains(left, layout.GitDirName) {
-		return nil //nolint:nilerr // it is somebody else's
+		return nil //nolint:nilerr // not an interrupted move
 	}
 	for _, name := range moved {
 		ours := name == layout.AnchorsDir || slices.Contains(layout.RootFiles(), name)
@@ -249,7 +249,7 @@ func (c *cloning) takeBack() error {
 		}
 	}
 	if len(moved) == 0 {
-		return nil // it may be under way
+		return nil // the clone may be under way
 	}
 	for _, name := range append(moved, tmp) {
 		if err := c.o.Fs.RemoveAll(filepath.Join(c.dir, name)); err != nil {
@@ -259,8 +259,8 @@ func (c *cloning) takeBack() error {
 	return nil
 }
 
-// makeBranches makes the tapes and forks of what was fetched, with their tags.
-func (c *cloning) makeBranches(ctx context.Context, s *workspace.Store, statuses []layout.RefStatus) error {
+// makeBranches makes the tapes and forks that were fetched, with their tags.
+func (c *clone) makeBranches(ctx context.Context, s *workspace.Store, statuses []layout.RefStatus) error {
 	known, err := KnownRefs(s, layout.AcceptedRefs(c.o.Remote))
 	if err != nil {
 		return err
@@ -274,7 +274,7 @@ func (c *cloning) makeBranches(ctx context.Context, s *workspace.Store, statuses
 		if strings.HasPrefix(ref, layout.BranchPrefix) {
 			c.out.Tapes++
 		} else if strings.HasPrefix(ref, layout.ArchivePrefix) {
-			continue // on request
+			continue // fetched on request only
 		}
 		updates = append(updates, gitstore.RefUpdate{Name: ref, New: h, Message: "tape: clone", Who: who})
 	}
@@ -303,8 +303,8 @@ func (c *cloning) makeBranches(ctx context.Context, s *workspace.Store, statuses
 	return nil
 }
 
-// noTapes refuses a remote that has no tapes, unless it is empty.
-func (c *cloning) noTapes(ctx context.Context, s *workspace.Store) error {
+// noTapes refuses a remote without tapes, unless it is empty.
+func (c *clone) noTapes(ctx context.Context, s *workspace.Store) error {
 	if len(c.out.Rejected) > 0 {
 		first := c.out.Rejected[0]
 		return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("%q was rejected: %v", first.Tape, first.Err), Way: layout.Hints(first.Err)}
@@ -316,9 +316,9 @@ func (c *cloning) noTapes(ctx context.Context, s *workspace.Store) error {
 	return layout.NotFound("", "%s", others).Try(layout.ShareThere, transport.MaskURL(c.url))
 }
 
-// checkOut writes the working tree of the workspace, and makes its tape the current one. A
-// remote without tapes gives a workspace with a first tape of its own.
-func (c *cloning) checkOut(ctx context.Context, s *workspace.Store, head string) error {
+// checkOut writes the working tree of the workspace, and makes its tape the current one. If the remote
+// has no tapes, the workspace gets a first tape.
+func (c *clone) checkOut(ctx context.Context, s *workspace.Store, head string) error {
 	t, err := c.choose(ctx, s, head)
 	if err != nil {
 		return err
@@ -338,9 +338,9 @@ func (c *cloning) checkOut(ctx context.Context, s *workspace.Store, head string)
 	return s.SetSetting("tape", cmp.Or(c.o.Tape, t.Name()))
 }
 
-// choose returns the tape to be checked out: the one that was asked for, or that a fork is of
-// which was; else what the remote's HEAD names, or main, or the first. Nil if there is none.
-func (c *cloning) choose(ctx context.Context, s *workspace.Store, head string) (*workspace.Tape, error) {
+// choose returns the tape to check out: the requested one, or that of the requested fork; otherwise the
+// one of the remote's HEAD, main, or the first. Nil if there is none.
+func (c *clone) choose(ctx context.Context, s *workspace.Store, head string) (*workspace.Tape, error) {
 	if c.o.Tape != "" {
 		t, err := s.Tape(ctx, c.o.Tape)
 		if err == nil && t.IsFork() {
@@ -356,7 +356,7 @@ func (c *cloning) choose(ctx context.Context, s *workspace.Store, head string) (
 		return nil, err
 	}
 	if head == "" && len(tapes) > 1 {
-		// Git does not tell it with what it fetches.
+		// Fetching does not tell the remote's HEAD.
 		if _, head, err = transport.LsRemote(ctx, s.Git(), c.o.Remote, nil, transport.Options{Progress: c.o.Progress}); err != nil {
 			return nil, err
 		}

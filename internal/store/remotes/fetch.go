@@ -19,20 +19,19 @@ import (
 	"time"
 )
 
-// FetchOptions say what is fetched. Nil means everything, quietly.
+// FetchOptions say what to fetch. Nil means everything, quietly.
 type FetchOptions struct {
-	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
-	Tapes    []string  // names of tapes and forks; none: all
-	// Purges follows purges that were made elsewhere, see repo.Tape.Purge: what was taken out of
-	// a tape there is taken out here, too. Without it such a tape is rejected. Derived is
-	// that of PurgeOptions.
+	Progress io.Writer // gets git's progress for a terminal; nil to be quiet and ask nothing
+	Tapes    []string  // names of tapes and forks; empty for all
+	// Purges repeats here the purges that were made at the remote, see repo.Tape.Purge. Without it, a
+	// tape purged there is rejected. Derived is that of PurgeOptions.
 	Purges  bool
 	Derived func(ctx context.Context) error
 
-	clone bool // which says itself what a remote without tapes has
+	clone bool // the clone itself reports a remote without tapes
 }
 
-// Fetch brings what a remote has into refs of their own, see repo.Store.Fetch.
+// Fetch fetches what a remote has into refs of their own, see repo.Store.Fetch.
 func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) ([]layout.RefStatus, error) {
 	if o == nil {
 		o = &FetchOptions{}
@@ -46,7 +45,7 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	}
 	defer func() { _ = unlock() }()
 	out, _, err := fetch(ctx, s, remote, o)
-	// A git that nobody waits for any more may be at it: its tape was killed.
+	// A git process may still be running whose tape command was killed.
 	const first, longest = 10 * time.Millisecond, time.Second
 	began := time.Now()
 	for pause := first; isBeside(err) && time.Since(began) < s.Wait(); pause = min(2*pause, longest) {
@@ -60,13 +59,13 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	return out, layout.Wrap(err, "fetch from %s", remote)
 }
 
-// isBeside reports whether a fetch failed because of another one at the same time.
+// isBeside reports whether a fetch failed because another one ran at the same time.
 func isBeside(err error) bool {
 	return errors.Is(err, gitstore.ErrConflict) || errors.Is(err, gitstore.ErrBusy)
 }
 
-// fetch is Fetch without waiting for others, and also returns the branch that the remote's
-// HEAD names; "" if it was not told.
+// fetch is Fetch without waiting for others. It also returns the branch of the remote's HEAD, "" if it
+// is unknown.
 func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) (out []layout.RefStatus, head string, err error) {
 	if err := checkRemote(s, remote); err != nil {
 		return nil, "", err
@@ -77,7 +76,7 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	}
 	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, transport.Options{Progress: o.Progress})
 	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
-		// Something that was named is not there, or is no more: all that there is tells.
+		// Something named does not exist, or not any more: fetch everything to find out.
 		if specs, err = fetchSpecs(s, remote, nil); err == nil {
 			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, transport.Options{Progress: o.Progress})
 		}
@@ -87,8 +86,8 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 			err = checkFetched(s, remote, name)
 		}
 	}
-	if err == nil && !o.clone { // before anything is forgotten: the line may have been cut
-		err = tellNoTapes(ctx, s, remote, transport.Options{Progress: o.Progress})
+	if err == nil && !o.clone { // before refs are removed: the connection may have been lost
+		err = warnNoTapes(ctx, s, remote, transport.Options{Progress: o.Progress})
 	}
 	if err == nil {
 		out, err = accept(ctx, s, remote, o)
@@ -96,8 +95,8 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	return out, fetched.Head, err
 }
 
-// tellNoTapes warns of a remote that has no tapes, and is not empty.
-func tellNoTapes(ctx context.Context, s *workspace.Store, remote string, o transport.Options) error {
+// warnNoTapes warns of a remote that has branches, but no tapes.
+func warnNoTapes(ctx context.Context, s *workspace.Store, remote string, o transport.Options) error {
 	known, err := KnownRefs(s, layout.FetchedRefs(remote))
 	if err != nil || len(known) > 0 {
 		return err
@@ -109,20 +108,20 @@ func tellNoTapes(ctx context.Context, s *workspace.Store, remote string, o trans
 	return err
 }
 
-// otherBranches says what a remote without tapes has; "" if it is empty. What is no
-// repository at all is an error here, if not before.
+// otherBranches describes the branches of a remote without tapes; "" if it is empty. If there is no
+// repository at all, it returns an error.
 func otherBranches(ctx context.Context, s *workspace.Store, remote string, o transport.Options) (string, error) {
 	refs, _, err := transport.LsRemote(ctx, s.Git(), remote, []string{"refs/heads/"}, o)
 	switch {
 	case err != nil || len(refs) == 0:
 		return "", err
 	case len(refs) == 1:
-		return "its only branch is no tape", nil
+		return "its only branch is not a tape", nil
 	}
 	return fmt.Sprintf("none of its %d branches is a tape", len(refs)), nil
 }
 
-// checkFetched reports a tape or fork that a remote does not have, nor had before.
+// checkFetched reports a tape or fork that a remote does not have and did not have before.
 func checkFetched(s *workspace.Store, remote, name string) error {
 	for _, branch := range branchesOf(s, name) {
 		for _, prefix := range []string{layout.FetchedRefs(remote), layout.AcceptedRefs(remote)} {
@@ -134,7 +133,7 @@ func checkFetched(s *workspace.Store, remote, name string) error {
 	return layout.NotFound("", "%s has no tape %q", remote, name).Try(layout.FetchAll)
 }
 
-// branchesOf lists the branches that a tape or fork of a name can have, a tape's first.
+// branchesOf lists the branches that a tape or fork of a name may have, a tape's first.
 func branchesOf(s *workspace.Store, name string) []string {
 	if f := s.ForkHandle(name); f != nil {
 		return []string{s.Handle(name).Ref(), f.Ref()}
@@ -142,7 +141,7 @@ func branchesOf(s *workspace.Store, name string) []string {
 	return []string{s.Handle(name).Ref()}
 }
 
-// fetchSpecs says which refs of a remote are fetched, and into which.
+// fetchSpecs lists which refs of a remote to fetch, and into which refs.
 func fetchSpecs(s *workspace.Store, remote string, tapes []string) ([]transport.RefSpec, error) {
 	sources := []string{layout.BranchPrefix + "*", layout.ForkPrefix + "*", layout.TagPrefix + "*", layout.ArchivePrefix + "*"}
 	if len(tapes) > 0 {
@@ -155,7 +154,7 @@ func fetchSpecs(s *workspace.Store, remote string, tapes []string) ([]transport.
 		if f := s.ForkHandle(name); f != nil {
 			if _, err := s.Git().Ref(s.Handle(name).Ref()); err != nil {
 				sources = append(sources, f.Ref(), layout.TagPrefix+f.Slug()+"/*")
-				name = f.Parent() // what it is a fork of goes with it
+				name = f.Parent() // its parent is fetched, too
 			}
 		}
 		t := s.Handle(name)
@@ -170,10 +169,10 @@ func fetchSpecs(s *workspace.Store, remote string, tapes []string) ([]transport.
 	return specs, nil
 }
 
-// accept looks at what was fetched and not accepted yet, and takes over what is good. What
-// the remote no longer has is forgotten.
+// accept checks what was fetched and not accepted yet, and accepts what is good. What the remote no
+// longer has is removed.
 func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) ([]layout.RefStatus, error) {
-	if !o.Purges { // which removes objects
+	if !o.Purges { // repeating a purge removes objects
 		defer s.Git().KeepObjects()()
 	}
 	fetched, err1 := KnownRefs(s, layout.FetchedRefs(remote))
@@ -193,7 +192,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 		if strings.HasPrefix(ref, layout.ForkPrefix) {
 			a.out = append(a.out, layout.RefStatus{Tape: snapshot.RemoteName(s, layout.Incoming{Ref: ref, New: h}), Ref: ref, Status: layout.RefDeleted})
 			if _, err := s.Git().Ref(ref); err == nil {
-				continue // CloseGone forgets it
+				continue // CloseGone removes it
 			}
 		}
 		a.set(ref, h, gitstore.ZeroHash)
@@ -204,19 +203,19 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 			return nil, err
 		}
 		if fetched[ref] != accepted[ref] {
-			err = a.look(ctx, ref)
-		} else if strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix) { // what others are checked against
+			err = a.acceptRef(ctx, ref)
+		} else if strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix) { // others are checked against it
 			err = a.check.Check(ctx, layout.Incoming{Ref: ref, Old: accepted[ref], New: fetched[ref]})
 		}
 		if err != nil {
 			return nil, err
 		}
 		if a.followed {
-			break // what was fetched may be gone, too: again
+			break // the purge may have removed fetched objects: fetch again
 		}
 	}
-	// First what refuses is forgotten, then the rest is taken over: cut off in between, it
-	// is looked at again.
+	// Remove refused refs before accepting the rest. If this is interrupted, the next fetch checks them
+	// again.
 	if err := s.Git().UpdateRefs(ctx, a.forget); err != nil {
 		return nil, err
 	}
@@ -227,18 +226,18 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 	return append(a.out, rest...), err
 }
 
-// acceptance is one look at what a remote has.
+// acceptance is one check of what a remote has.
 type acceptance struct {
 	s                 *workspace.Store
 	remote            string
 	o                 *FetchOptions
-	purged            map[string]gitstore.Hash // slugs of tapes and forks that were purged there, and what became what they have
-	followed          bool                     // the same was done here: objects are gone
+	purged            map[string]gitstore.Hash // tapes and forks purged there, by slug: the commits whose purged form they continue
+	followed          bool                     // a purge was repeated here, which removed objects
 	fetched, accepted map[string]gitstore.Hash
 	bad               map[string]error // names that cannot be used
 	check             *audit.IncomingCheck
 	updates, forget   []gitstore.RefUpdate
-	refused           map[string]bool // slugs of tapes and forks of which nothing is used
+	refused           map[string]bool // slugs of tapes and forks that are refused entirely
 	out               []layout.RefStatus
 }
 
@@ -246,18 +245,18 @@ func (a *acceptance) set(ref string, old, next gitstore.Hash) {
 	a.updates = append(a.updates, gitstore.RefUpdate{Name: layout.AcceptedRefs(a.remote) + layout.InnerRef(ref), Old: old, New: next, Message: "tape: fetch"})
 }
 
-// leaveOut forgets what was fetched of a ref.
-func (a *acceptance) leaveOut(in layout.Incoming) {
+// drop removes what was fetched of a ref.
+func (a *acceptance) drop(in layout.Incoming) {
 	a.forget = append(a.forget, gitstore.RefUpdate{Name: layout.FetchedRefs(a.remote) + layout.InnerRef(in.Ref), Old: in.New})
 }
 
-// look decides about one ref.
-func (a *acceptance) look(ctx context.Context, ref string) error {
+// acceptRef decides about one ref.
+func (a *acceptance) acceptRef(ctx context.Context, ref string) error {
 	in := layout.Incoming{Ref: ref, Old: a.accepted[ref], New: a.fetched[ref]}
 	err := a.bad[ref]
 	if err == nil {
-		if a.isOfRefused(in) { // nothing of it is to be named here: it may be what was purged
-			a.leaveOut(in)
+		if a.isOfRefused(in) { // not mentioned, for it may be what was purged
+			a.drop(in)
 			return nil
 		}
 		if in.Old, err = a.before(ctx, in); err == nil {
@@ -271,11 +270,11 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 		return ctxErr
 	}
 	if err != nil && a.isLeftOver(in) {
-		a.leaveOut(in)
+		a.drop(in)
 		return nil
 	}
 	if err != nil {
-		a.leaveOut(in)
+		a.drop(in)
 		if slug, ok := strings.CutPrefix(ref, layout.BranchPrefix); ok && in.Old.IsZero() {
 			a.refused[slug] = true
 		}
@@ -301,8 +300,8 @@ func (a *acceptance) look(ctx context.Context, ref string) error {
 	return err
 }
 
-// nameOf is what the tape of a ref is called here, or was when it was let in; its slug if it
-// is new: what it says of itself is not looked at yet.
+// nameOf is the name that the tape of a ref has or had here. If the tape is new, it is the slug, because
+// the name in the tape itself was not checked yet.
 func (a *acceptance) nameOf(ref string) string {
 	slug := snapshot.SlugOf(ref)
 	for _, branch := range []string{ref, layout.BranchPrefix + slug} {

@@ -16,10 +16,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// before is what a ref has to continue: what it was when it was last seen, with two
-// exceptions. A fork that was merged since then may have been pushed anew, by somebody who
-// had less of it, with tags of its own. And a tape may have been purged, which its history
-// has a record of.
+// before is the commit that a ref must continue: what it was when it was last seen, with two
+// exceptions. A fork that was merged meanwhile may have been pushed again by somebody who had less of
+// it, with other tags. And a tape may have been purged, with a record of it in its history.
 func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.Hash, error) {
 	isTag, isFork := strings.HasPrefix(in.Ref, layout.TagPrefix), strings.HasPrefix(in.Ref, layout.ForkPrefix)
 	if in.Old.IsZero() || !isTag && !isFork && !strings.HasPrefix(in.Ref, layout.BranchPrefix) {
@@ -34,7 +33,7 @@ func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.H
 			return in.Old, nil
 		}
 		if has, err := lineage.Contains(a.s, in.New, old); err != nil {
-			return in.Old, nil //nolint:nilerr // what is missing is told by the check
+			return in.Old, nil //nolint:nilerr // the check reports what is missing
 		} else if has {
 			return in.Old, layout.Conflict("", "history was rewritten: somebody has used git to put published entries after others").Try(layout.TakeAsItIs)
 		}
@@ -53,7 +52,7 @@ func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.H
 	return in.Old, nil
 }
 
-// isMerged reports whether a commit of a fork is part of what it is a fork of.
+// isMerged reports whether a fork's commit is contained in one of its ancestors.
 func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
 	name, err := a.s.NameAt(h)
 	if err != nil {
@@ -73,14 +72,14 @@ func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
 	return false, nil
 }
 
-// isOfRefused reports whether a ref is of a tape or fork of which nothing is used: the tag of
-// a handoff in it, a fork of it, or what is of that.
+// isOfRefused reports whether a ref belongs to a refused tape or fork: the tag of a handoff in it, or a
+// fork of it at any depth.
 func (a *acceptance) isOfRefused(in layout.Incoming) bool {
 	if len(a.refused) == 0 || strings.HasPrefix(in.Ref, layout.BranchPrefix) || strings.HasPrefix(in.Ref, layout.ArchivePrefix) {
-		return false // it stands for itself
+		return false // accepted or refused on its own
 	}
 	if a.check.Small(in.New, in.Ref, audit.LargeCommit, "") != nil {
-		return false // which is told of it
+		return false // Check reports it
 	}
 	at, err := a.s.Git().Peel(in.New)
 	if err == nil {
@@ -98,8 +97,8 @@ func (a *acceptance) isOfRefused(in layout.Incoming) bool {
 	return false
 }
 
-// isLeftOver reports whether a ref is the tag of a handoff in a fork that was merged, or in a
-// tape or fork that the remote does not have: it is of no use.
+// isLeftOver reports whether a ref is a useless tag: of a handoff in a fork that was merged, or in a tape
+// or fork that the remote does not have.
 func (a *acceptance) isLeftOver(in layout.Incoming) bool {
 	at, err := a.s.Git().Peel(in.New)
 	if err != nil || !strings.HasPrefix(in.Ref, layout.TagPrefix) {
@@ -113,57 +112,55 @@ func (a *acceptance) isLeftOver(in layout.Incoming) bool {
 		!slices.ContainsFunc(branchesOf(a.s, name), func(branch string) bool { return !a.fetched[branch].IsZero() })
 }
 
-// beforePurge lets a branch be another one that was purged, if that is wanted. What was
-// added to the old history since then is not in the new one: it is ours still, if we have
-// it.
+// beforePurge lets a purged history replace a branch, if that is wanted. Entries added to the old history
+// since then are not in the new one; they are still ours if we have them.
 func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitstore.Hash, error) {
 	t, err := snapshot.TapeAt(a.s, in.Ref, in.New)
 	if err != nil {
-		return in.Old, nil //nolint:nilerr // the check says what is wrong
+		return in.Old, nil //nolint:nilerr // the check reports what is wrong
 	}
-	remade, claimed, err := purgedFrom(ctx, t, in.Old, in.New)
+	made, claimed, err := purgedFrom(ctx, t, in.Old, in.New)
 	switch {
-	case err != nil || remade.Old.IsZero() && !claimed:
-		return in.Old, nil //nolint:nilerr // then it is a history that was rewritten
-	case remade.Old.IsZero():
+	case err != nil || made.Old.IsZero() && !claimed:
+		return in.Old, nil //nolint:nilerr // the check reports a rewritten history
+	case made.Old.IsZero():
 		a.refused[t.Slug()] = true
 		return in.Old, layout.Conflict("it may have been purged by another version of tape: use that one, or clone it again into another workspace, and compare",
 			"%q was purged at %s, as a record there says, but the same purge has a different result here", t.Name(), a.remote)
 	case !a.o.Purges:
 		a.refused[t.Slug()] = true
-		return in.Old, layout.Conflict("", "%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(remade.Ids)))).Try(layout.PullPurge)
+		return in.Old, layout.Conflict("", "%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(made.Ids)))).Try(layout.PullPurge)
 	}
-	a.purged[t.Slug()] = remade.Old
+	a.purged[t.Slug()] = made.Old
 	return gitstore.ZeroHash, nil
 }
 
-// purgedFrom finds what of a history became another one by the purges that it records: its
-// newest commit, or one that a purge replaced. Claimed says that there is a record of such a
-// purge, whether it holds or not.
-func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash) (remade rewrite.RepeatedPurge, claimed bool, err error) {
+// purgedFrom finds the commit of the old history that the purges recorded in the new one rewrote: the
+// newest, or one that a purge replaced. Claimed means that there is a record of such a purge, whether
+// the purge can be repeated or not.
+func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash) (made rewrite.RepeatedPurge, claimed bool, err error) {
 	was, err := lineage.FirstParents(ctx, t.Store(), old)
 	if err != nil {
-		return remade, false, err
+		return made, false, err
 	}
 	candidates := []gitstore.Hash{old}
 	for c, err := range t.Store().ByFirstParents(next) {
 		if err != nil {
-			return remade, false, err
+			return made, false, err
 		}
 		if replaced, err := gitstore.ParseHash(c.Trailer(layout.TrailerReplaces)); err == nil && slices.Contains(was, replaced) {
 			candidates, claimed = append(candidates, replaced), true
 		}
 	}
 	for _, h := range candidates {
-		if remade, ok, err := rewrite.CheckPurged(ctx, t.Store(), nil, h, next); err != nil || ok {
-			return remade, claimed, err
+		if made, ok, err := rewrite.CheckPurged(ctx, t.Store(), nil, h, next); err != nil || ok {
+			return made, claimed, err
 		}
 	}
 	return rewrite.RepeatedPurge{}, claimed, nil
 }
 
-// follow does here what a purge has done at the remote, and refuses what a purge here has
-// taken out.
+// follow repeats a purge of the remote here, and refuses what was purged here.
 func (a *acceptance) follow(ctx context.Context, in layout.Incoming) error {
 	if strings.HasPrefix(in.Ref, layout.TagPrefix) {
 		return nil
@@ -184,16 +181,16 @@ func (a *acceptance) follow(ctx context.Context, in layout.Incoming) error {
 	case !a.purged[t.Slug()].IsZero():
 		base, err := lineage.CommonCommit(a.s, head, a.purged[t.Slug()])
 		if errors.Is(err, layout.ErrConflict) {
-			return nil // it was followed with the tape, of which it is a fork
+			return nil // a fork, which was purged together with its tape
 		}
 		if err != nil {
 			return err
 		}
 		if has, err := lineage.Contains(a.s, in.New, base); err != nil || has {
-			return err // what was taken out never was here
+			return err // what was purged was never here
 		}
 		err = purge.FollowPurge(ctx, t, base, in.New, purge.PurgeOptions{Derived: a.o.Derived})
-		a.followed = err == nil // else the same would be tried again without end
+		a.followed = err == nil // otherwise it would be tried again forever
 		return err
 	case old.IsZero():
 		return notReplaced(ctx, t, a.remote, head, in.New)
@@ -201,8 +198,8 @@ func (a *acceptance) follow(ctx context.Context, in layout.Incoming) error {
 	return nil
 }
 
-// notReplaced refuses what a remote has of a tape if that was purged here. Where the remote
-// has nothing else, the hint replaces it.
+// notReplaced refuses what a remote has of a tape that was purged here. If the remote has no entries of
+// its own, the hint says how to replace its history.
 func notReplaced(ctx context.Context, t *workspace.Tape, remote string, head, theirs gitstore.Hash) error {
 	was, err := rewrite.WasPurged(ctx, t.Store(), head, theirs)
 	if err != nil || !was {
@@ -230,7 +227,7 @@ func notReplaced(ctx context.Context, t *workspace.Tape, remote string, head, th
 		"%s still has what was purged of %q here", remote, t.Name())
 }
 
-// notPurged refuses a fork that is not here, or an archive, of a history that was purged here.
+// notPurged refuses an archive, or a fork that is not here, if its history was purged here.
 func (a *acceptance) notPurged(ctx context.Context, in layout.Incoming) error {
 	name, err := a.s.NameAt(in.New)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Published lists the tapes and forks that a remote has, as far as it was fetched and let
-// in, tapes first: the ones that Join has nothing to do for, and the others. Given names
-// of tapes or forks, it lists those, their forks, and what they are forks of.
+// Published lists the tapes and forks of a remote as they were last fetched and accepted, tapes first:
+// those for which Join has nothing to do, and the others. With names, it lists those tapes or forks,
+// their forks and their ancestors.
 func Published(ctx context.Context, s *workspace.Store, remote string, names []string) (done, todo []layout.RefStatus, err error) {
 	accepted, err1 := KnownRefs(s, layout.AcceptedRefs(remote))
 	fetched, err2 := KnownRefs(s, layout.FetchedRefs(remote))
@@ -43,7 +43,7 @@ func Published(ctx context.Context, s *workspace.Store, remote string, names []s
 			return nil, nil, err
 		}
 		if _, ok := fetched[ref]; !ok || strings.HasPrefix(ref, layout.ArchivePrefix) {
-			continue // gone, or on request
+			continue // gone, or pulled on request only
 		}
 		status := layout.RefStatus{Tape: snapshot.RemoteName(s, layout.Incoming{Ref: ref, New: accepted[ref]}), Ref: ref, Status: layout.RefUpToDate}
 		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return goTogether(s, status.Tape, name) }) {
@@ -55,12 +55,12 @@ func Published(ctx context.Context, s *workspace.Store, remote string, names []s
 			todo = append(todo, status)
 		}
 	}
-	// What a fork is of before the fork.
+	// Parents before their forks.
 	slices.SortStableFunc(todo, func(a, b layout.RefStatus) int { return strings.Count(a.Tape, "/") - strings.Count(b.Tape, "/") })
 	return done, todo, nil
 }
 
-// TapeOf is the tape that a fork is of, or that a fork of which it is one; of a tape, itself.
+// TapeOf is the tape at the root of a fork; for a tape, the tape itself.
 func TapeOf(s *workspace.Store, name string) string {
 	if f := s.ForkHandle(name); f != nil {
 		if _, err := s.Git().Ref(s.Handle(name).Ref()); err != nil {
@@ -70,14 +70,14 @@ func TapeOf(s *workspace.Store, name string) string {
 	return name
 }
 
-// goTogether reports whether two names are the same, or one is a fork of the other.
+// goTogether reports whether two names are the same, or one is a fork of the other at any depth.
 func goTogether(s *workspace.Store, a, b string) bool {
 	return a == b || s.ForkHandle(a).IsForkOf(b) || s.ForkHandle(b).IsForkOf(a)
 }
 
-// CloseGone closes a fork that a remote had and no longer has, and reports whether it did:
-// only where all of it is merged, into whatever it is a fork of. Else it stays, and is looked
-// at again by the next one. The status is that of Fetch.
+// CloseGone closes a fork that a remote no longer has, if all of it was merged into one of its ancestors,
+// and reports whether it did. Otherwise the fork stays, and the next pull tries again. The status is
+// one of Fetch.
 func CloseGone(ctx context.Context, s *workspace.Store, remote string, gone layout.RefStatus) (closed bool, err error) {
 	t, err := s.Tape(ctx, gone.Tape)
 	if err == nil && t.Ref() == gone.Ref {
@@ -100,8 +100,8 @@ func CloseGone(ctx context.Context, s *workspace.Store, remote string, gone layo
 	return closed, layout.Classify(err)
 }
 
-// JoinArchives makes the archives of a remote, as they were last fetched, this
-// workspace's, too: of some tapes, or of all. Those that are here stay.
+// JoinArchives adds the archives of a remote, as they were last fetched, to this workspace: those of
+// some tapes, or all. Archives that are here already stay.
 func JoinArchives(ctx context.Context, s *workspace.Store, remote string, names []string) ([]layout.RefStatus, error) {
 	accepted, err := KnownRefs(s, layout.AcceptedRefs(remote))
 	if err != nil {

@@ -21,15 +21,15 @@ import (
 	"tape/internal/store/writer"
 )
 
-// PushOptions say what is pushed. Nil means every tape that has something new.
+// PushOptions say what to push. Nil means every tape that has something new.
 type PushOptions struct {
-	Progress io.Writer // gets git's own progress, for a terminal; nil: quiet, and nothing is asked
-	Tapes    []string  // names of tapes and forks; none: all tapes
-	Forks    bool      // the forks of those tapes, too; and forks that were merged are deleted there
-	Archives bool      // their archives, too
+	Progress io.Writer // gets git's progress for a terminal; nil to be quiet and ask nothing
+	Tapes    []string  // names of tapes and forks; empty for all tapes
+	Forks    bool      // also push forks of those tapes, and delete merged ones there
+	Archives bool      // also push their archives
 	All      bool      // both
-	DryRun   bool      // everything but the sending
-	Allow    []string  // fingerprints of what looks like a secret, and is none
+	DryRun   bool      // do everything but send
+	Allow    []string  // fingerprints of findings that are not secrets
 }
 
 // Push sends the history of tapes to a remote, see repo.Store.Push.
@@ -37,7 +37,7 @@ func Push(ctx context.Context, s *workspace.Store, remote string, o *PushOptions
 	if o == nil {
 		o = &PushOptions{}
 	}
-	p := &pushing{s: s, remote: remote, o: *o, places: map[string]int{},
+	p := &push{s: s, remote: remote, o: *o, places: map[string]int{},
 		chains: map[string]*audit.FirstChain{}, scans: map[string]*outgoing.SecretScan{}, away: map[string]error{}}
 	if o.All {
 		p.o.Forks, p.o.Archives = true, true
@@ -46,24 +46,24 @@ func Push(ctx context.Context, s *workspace.Store, remote string, o *PushOptions
 	return out, layout.Wrap(err, "push to %s", remote)
 }
 
-// pushing is one push.
-type pushing struct {
+// push is one push.
+type push struct {
 	s      *workspace.Store
 	remote string
 	o      PushOptions
 	there  transport.Target
 	has    map[string]gitstore.Hash // its refs, by name
 	local  []gitstore.Ref           // refs of the workspace, sorted
-	gone   map[string][]send        // forks to be deleted there, by what they are a fork of
+	gone   map[string][]send        // forks to delete there, by each of their ancestors
 	sends  []send
 	places map[string]int                  // in sends, by the names of tapes and forks
-	chains map[string]*audit.FirstChain    // of tapes and forks, by their names
-	scans  map[string]*outgoing.SecretScan // the same
+	chains map[string]*audit.FirstChain    // by name of the tape or fork
+	scans  map[string]*outgoing.SecretScan // by name of the tape or fork
 	found  []outgoing.SecretFinding
-	away   map[string]error // why entries of a tape cannot be committed, by its name: they are in another folder
+	away   map[string]error // by name: why a tape's entries cannot be committed, for they are in another folder
 }
 
-// send is what goes to the remote whole, or not at all: a branch with its tags.
+// send is what is sent completely or not at all: a branch with its tags.
 type send struct {
 	status layout.RefStatus
 	t      *workspace.Tape
@@ -73,7 +73,7 @@ type send struct {
 	tips   []gitstore.Hash
 }
 
-func (p *pushing) run(ctx context.Context) ([]layout.RefStatus, error) {
+func (p *push) run(ctx context.Context) ([]layout.RefStatus, error) {
 	s := p.s
 	defer s.Git().KeepObjects()()
 	if err := gitrun.CheckGit(); err != nil {
@@ -82,11 +82,11 @@ func (p *pushing) run(ctx context.Context) ([]layout.RefStatus, error) {
 	if err := checkRemote(s, p.remote); err != nil {
 		return nil, err
 	}
-	tapes, err := p.chosen(ctx)
+	tapes, err := p.choose(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if p.there, p.has, err = p.look(ctx); err != nil {
+	if p.there, p.has, err = p.askRemote(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.planAll(ctx, tapes); err != nil {
@@ -103,7 +103,7 @@ func (p *pushing) run(ctx context.Context) ([]layout.RefStatus, error) {
 			return p.statuses(), err
 		}
 	}
-	// A fork is of use only where what it is a fork of is.
+	// A fork is useless without its parent.
 	for depth, more := 0, true; more; depth++ {
 		if more, err = p.send(ctx, depth); err != nil {
 			return p.statuses(), err
@@ -115,8 +115,8 @@ func (p *pushing) run(ctx context.Context) ([]layout.RefStatus, error) {
 	return p.statuses(), p.firstHead(ctx)
 }
 
-// chosen lists the tapes and forks to be pushed, with everything committed.
-func (p *pushing) chosen(ctx context.Context) ([]*workspace.Tape, error) {
+// choose lists the tapes and forks to push, after committing their entries.
+func (p *push) choose(ctx context.Context) ([]*workspace.Tape, error) {
 	var out []*workspace.Tape
 	if len(p.o.Tapes) == 0 {
 		all, err := p.s.Tapes(ctx)
@@ -128,7 +128,7 @@ func (p *pushing) chosen(ctx context.Context) ([]*workspace.Tape, error) {
 			if err != nil {
 				return nil, err
 			}
-			if !own { // it leaves when it is named
+			if !own { // it is pushed only if named
 				out = append(out, t)
 			}
 		}
@@ -174,9 +174,9 @@ func depth(t *workspace.Tape) int {
 	return n
 }
 
-// commit commits what tapes have that is not committed, and returns those that are still
-// there: a fork that nobody has named may be closed meanwhile.
-func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) ([]*workspace.Tape, error) {
+// commit commits the uncommitted entries of tapes, and returns the tapes that still exist: a fork that
+// was not named may have been closed meanwhile.
+func (p *push) commit(ctx context.Context, tapes []*workspace.Tape) ([]*workspace.Tape, error) {
 	known, err := KnownRefs(p.s, layout.AcceptedRefs(p.remote))
 	if err := errors.Join(err, p.list()); err != nil {
 		return nil, err
@@ -199,9 +199,9 @@ func (p *pushing) commit(ctx context.Context, tapes []*workspace.Tape) ([]*works
 	return slices.DeleteFunc(tapes, isClosed), nil
 }
 
-// checkHome notes of a tape that is checked out nowhere whether it has entries in a folder where
-// git has something else now. They would stay behind without a word.
-func (p *pushing) checkHome(t *workspace.Tape) error {
+// checkHome checks a tape that is not checked out. It records an error if the tape has entries in a folder
+// where git now has something else, because they would silently not be pushed.
+func (p *push) checkHome(t *workspace.Tape) error {
 	if _, _, err := t.Worktree(); !errors.Is(err, gitstore.ErrNotFound) {
 		return err
 	}
@@ -215,9 +215,9 @@ func (p *pushing) checkHome(t *workspace.Tape) error {
 	return nil
 }
 
-// commitOne does it for one. Only a tape with a working tree can have something that is not
-// committed; another one may have a merge to be completed, or a tag to be made, that a crash
-// has left out: the remote would have the branch without it. One that is published has its tags.
+// commitOne commits the uncommitted entries of one tape. Without a working tree there are none, but after
+// a crash there may be a merge to complete or a tag to make before the branch is pushed. A published
+// tape has its tags.
 func commitOne(ctx context.Context, t *workspace.Tape, isPublished bool) error {
 	if _, _, err := t.Worktree(); err == nil {
 		return writer.Write(ctx, t, func(w *writer.Writer) error { return w.Checkpoint(ctx) })
@@ -231,9 +231,9 @@ func commitOne(ctx context.Context, t *workspace.Tape, isPublished bool) error {
 	return err
 }
 
-// send sends the tapes (depth 0), their forks, or the forks of those, and reports whether
-// there are deeper ones.
-func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
+// send sends the tapes (depth 0), their forks, or the forks of those. It reports whether there are deeper
+// ones.
+func (p *push) send(ctx context.Context, depth int) (more bool, err error) {
 	var groups [][]transport.PushRef
 	var which []int
 	for i := range p.sends {
@@ -253,14 +253,14 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 	}
 	results, err := transport.Push(ctx, p.s.Git(), p.remote, groups, transport.Options{Progress: p.o.Progress})
 	var sent []transport.PushRef
-	// What the remote has, once something was refused: somebody else may have pushed
-	// meanwhile, or a git that was left behind when we were killed.
+	// What the remote has after it refused something. Somebody else may have pushed meanwhile, or a git
+	// process that outlived a killed tape command.
 	var now map[string]gitstore.Hash
 	for n, group := range results {
 		x := &p.sends[which[n]]
 		reason := refusal(group)
 		if reason != "" && now == nil && err == nil {
-			_, now, err = p.look(ctx)
+			_, now, err = p.askRemote(ctx)
 		}
 		switch {
 		case len(group) == 0:
@@ -273,7 +273,7 @@ func (p *pushing) send(ctx context.Context, depth int) (more bool, err error) {
 	return more, errors.Join(err, p.note(ctx, sent))
 }
 
-// refusal is why a remote did not take a group of refs, "" if it did.
+// refusal is why a remote refused a group of refs, "" if it did not.
 func refusal(group []transport.PushResult) string {
 	reason := ""
 	for _, r := range group {
@@ -284,8 +284,8 @@ func refusal(group []transport.PushResult) string {
 	return reason
 }
 
-// look asks the remote for what it has.
-func (p *pushing) look(ctx context.Context) (transport.Target, map[string]gitstore.Hash, error) {
+// askRemote asks the remote which refs it has.
+func (p *push) askRemote(ctx context.Context) (transport.Target, map[string]gitstore.Hash, error) {
 	there, err := transport.FindTarget(ctx, p.s.Git(), p.remote, layout.SharedPrefixes(), transport.Options{Progress: p.o.Progress})
 	has := make(map[string]gitstore.Hash, len(there.Refs))
 	for _, ref := range there.Refs {
@@ -294,13 +294,13 @@ func (p *pushing) look(ctx context.Context) (transport.Target, map[string]gitsto
 	return there, has, err
 }
 
-// arrived reports whether the remote has all that was to be sent, whoever has sent it.
-func (p *pushing) arrived(x *send, now map[string]gitstore.Hash) bool {
+// arrived reports whether the remote has everything that was sent, whoever sent it.
+func (p *push) arrived(x *send, now map[string]gitstore.Hash) bool {
 	return now != nil && !slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != ref.New })
 }
 
-// refused says why a remote did not take something, and what can be done.
-func (p *pushing) refused(x *send, reason string, now map[string]gitstore.Hash) error {
+// refused says why a remote refused something, and what to do about it.
+func (p *push) refused(x *send, reason string, now map[string]gitstore.Hash) error {
 	hints := layout.Words("the remote's own rules forbid it: ask its administrator")
 	moved := now != nil && slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != p.has[ref.Name] })
 	switch {
@@ -315,25 +315,24 @@ func (p *pushing) refused(x *send, reason string, now map[string]gitstore.Hash) 
 	return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("%s refused %q: %s", p.remote, x.status.Tape, reason), Way: hints}
 }
 
-// rejected returns what a fork is a fork of, or what that is one of, if it was not let in.
-// One between that was closed here is in the next above it, and so is what the fork began
-// with: others could not merge it.
-func (p *pushing) rejected(t *workspace.Tape) string {
+// rejected returns an ancestor of a fork that was rejected, "" if none was. An ancestor closed here is
+// contained in the next one above, and so is the fork's base.
+func (p *push) rejected(t *workspace.Tape) string {
 	for name, ok := t.Parent(), t.IsFork(); ok; name, _, ok = layout.CutFork(name) {
 		i, chosen := p.places[name]
 		if chosen && p.sends[i].status.Status == layout.RefRejected {
 			return name
 		}
 		if chosen && !p.sends[i].t.IsFork() {
-			return "" // there may be a tape whose name has a slash
+			return "" // a tape, whose name may contain slashes
 		}
 	}
 	return ""
 }
 
-// firstHead lets a remote that was empty, and is a path, have the first tape checked out
-// by a plain git clone.
-func (p *pushing) firstHead(ctx context.Context) error {
+// firstHead sets the HEAD of a remote that was empty and is a path, so that a plain git clone checks out
+// a tape.
+func (p *push) firstHead(ctx context.Context) error {
 	first := ""
 	for _, x := range p.sends {
 		isTape := strings.HasPrefix(x.status.Ref, layout.BranchPrefix) && x.status.Status != layout.RefRejected
@@ -347,8 +346,8 @@ func (p *pushing) firstHead(ctx context.Context) error {
 	return transport.SetRemoteHead(ctx, p.s.Git(), p.remote, first)
 }
 
-// statuses lists what became of each branch and archive.
-func (p *pushing) statuses() []layout.RefStatus {
+// statuses lists the results for branches and archives.
+func (p *push) statuses() []layout.RefStatus {
 	out := make([]layout.RefStatus, len(p.sends))
 	for i, x := range p.sends {
 		out[i] = x.status

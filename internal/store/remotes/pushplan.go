@@ -17,9 +17,9 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// planAll finds out what of tapes is to be sent, and looks for secrets in it. What was read
-// for the one is still at hand for the other.
-func (p *pushing) planAll(ctx context.Context, tapes []*workspace.Tape) error {
+// planAll decides what to send, and searches it for secrets. Tape by tape, so that what was read for the
+// one is still cached for the other.
+func (p *push) planAll(ctx context.Context, tapes []*workspace.Tape) error {
 	for _, fingerprint := range p.o.Allow {
 		if !secrets.IsFingerprint(fingerprint) {
 			return workspace.NoFingerprint(fingerprint)
@@ -41,12 +41,12 @@ func (p *pushing) planAll(ctx context.Context, tapes []*workspace.Tape) error {
 	return nil
 }
 
-// scan looks for secrets in all of a tape that the remote does not have yet.
-func (p *pushing) scan(ctx context.Context, t *workspace.Tape, sends []send) error {
+// scan searches everything of a tape that the remote does not have yet for secrets.
+func (p *push) scan(ctx context.Context, t *workspace.Tape, sends []send) error {
 	c := p.scans[t.Parent()]
 	if c == nil {
 		c = outgoing.NewSecretScan(p.s)
-		c.Allow = p.o.Allow // it is remembered when nothing else was found
+		c.Allow = p.o.Allow // stored only if nothing else is found
 	}
 	p.scans[t.Name()] = c
 	c.Know(p.has[t.Ref()])
@@ -72,8 +72,8 @@ func (p *pushing) scan(ctx context.Context, t *workspace.Tape, sends []send) err
 	return nil
 }
 
-// clean names a tape that is to be sent and has no secret; "" if there is none.
-func (p *pushing) clean() string {
+// clean names a tape to be sent without secrets, "" if there is none.
+func (p *push) clean() string {
 	found := make(map[string]bool, len(p.found))
 	for _, f := range p.found {
 		found[f.Tape] = true
@@ -86,8 +86,8 @@ func (p *pushing) clean() string {
 	return ""
 }
 
-// plan finds out what of a tape is to be sent.
-func (p *pushing) plan(ctx context.Context, t *workspace.Tape) error {
+// plan decides what to send of a tape.
+func (p *push) plan(ctx context.Context, t *workspace.Tape) error {
 	head, err := p.head(t)
 	if err != nil {
 		return err
@@ -138,23 +138,23 @@ func (p *pushing) plan(ctx context.Context, t *workspace.Tape) error {
 	return nil
 }
 
-// published reports whether a remote has everything of a tape, and maybe more.
-func (p *pushing) published(t *workspace.Tape, old, head gitstore.Hash) (bool, error) {
+// published reports whether the remote has everything of a tape, and maybe more.
+func (p *push) published(t *workspace.Tape, old, head gitstore.Hash) (bool, error) {
 	if old.IsZero() {
 		return false, nil
 	}
 	if _, err := p.s.Git().Commit(old); errors.Is(err, gitstore.ErrNotFound) {
-		// What it had when it was last seen, it has still.
+		// It still has what it had when it was last seen.
 		if old, err = p.s.Git().Ref(layout.AcceptedRefs(p.remote) + layout.InnerRef(t.Ref())); err != nil {
-			return false, nil //nolint:nilerr // nothing is known of it
+			return false, nil //nolint:nilerr // nothing is known about it
 		}
 	}
 	rel, err := lineage.Relate(p.s, head, old)
 	return rel == lineage.Equal || rel == lineage.Behind, err
 }
 
-// checkForward refuses what would not only add to what the remote has.
-func (p *pushing) checkForward(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) error {
+// checkForward refuses a push that would do more than add to what the remote has.
+func (p *push) checkForward(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) error {
 	if !old.IsZero() {
 		has, err := lineage.Contains(p.s, head, old)
 		if err != nil && !errors.Is(err, gitstore.ErrNotFound) && !errors.Is(err, layout.ErrCorrupt) {
@@ -173,9 +173,9 @@ func (p *pushing) checkForward(ctx context.Context, t *workspace.Tape, old, head
 	return audit.CheckGrowth(ctx, p.s, t.Ref(), old, head)
 }
 
-// inherited is the newest commit that a fork has of what it is a fork of, if that goes with
-// it, or is there, and so was looked at; else zero.
-func (p *pushing) inherited(ctx context.Context, t *workspace.Tape, head gitstore.Hash) (gitstore.Hash, error) {
+// inherited is the newest commit that a fork shares with its parent, if the parent was checked because it
+// is pushed, too, or is there already; else zero.
+func (p *push) inherited(ctx context.Context, t *workspace.Tape, head gitstore.Hash) (gitstore.Hash, error) {
 	start := snapshot.StartOf(t, head)
 	up, ok := p.places[t.Parent()]
 	if !ok || start.IsZero() || p.sends[up].status.Status == layout.RefRejected {
@@ -196,13 +196,13 @@ func (p *pushing) inherited(ctx context.Context, t *workspace.Tape, head gitstor
 	return c.Parents[0], nil
 }
 
-func (p *pushing) planTags(t *workspace.Tape, x *send) error {
+func (p *push) planTags(t *workspace.Tape, x *send) error {
 	for _, tag := range Under(p.local, layout.TagPrefix+t.Slug()+"/") {
 		switch published, ok := p.has[tag.Name]; {
 		case !ok:
 			x.refs, x.tips = append(x.refs, transport.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
 		case published != tag.Hash:
-			return layout.Conflict("", "the tag %s is published, and is another one here", layout.ShortTag(tag.Name)).
+			return layout.Conflict("", "the tag %s is published, and a different one is here", layout.ShortTag(tag.Name)).
 				Try(layout.PullThenPush, p.remote).Try(layout.DeleteMovedTag, p.s.Dir(), p.remote, tag.Name)
 		}
 	}
@@ -212,15 +212,15 @@ func (p *pushing) planTags(t *workspace.Tape, x *send) error {
 	return nil
 }
 
-// planArchives adds what of the archives of a tape is to be sent.
-func (p *pushing) planArchives(t *workspace.Tape) (err error) {
+// planArchives adds the archives of a tape that the remote does not have.
+func (p *push) planArchives(t *workspace.Tape) (err error) {
 	for _, ref := range Under(p.local, layout.ArchivePrefix+t.Slug()+"/") {
 		status := layout.RefStatus{Tape: t.Name(), Ref: ref.Name, Status: layout.RefNew}
 		switch published, ok := p.has[ref.Name]; {
 		case ok && published == ref.Hash:
 			continue
 		case ok:
-			return layout.Conflict("", "the archive %s is published, and is another one here", ref.Name).Try(layout.ListArchives)
+			return layout.Conflict("", "the archive %s is published, and a different one is here", ref.Name).Try(layout.ListArchives)
 		}
 		if status.Entries, err = snapshot.LastOf(p.s, ref.Hash); err != nil {
 			return err
@@ -230,9 +230,8 @@ func (p *pushing) planArchives(t *workspace.Tape) (err error) {
 	return nil
 }
 
-// planClosed deletes the forks of a tape at the remote that were merged here, with all that
-// the remote has of them.
-func (p *pushing) planClosed(ctx context.Context, t *workspace.Tape) error {
+// planClosed deletes at the remote the forks of a tape that were merged here, with their tags.
+func (p *push) planClosed(ctx context.Context, t *workspace.Tape) error {
 	if p.gone == nil {
 		if err := p.listGone(); err != nil {
 			return err
@@ -248,7 +247,7 @@ func (p *pushing) planClosed(ctx context.Context, t *workspace.Tape) error {
 		}
 		for _, tag := range Under(p.there.Refs, layout.TagPrefix+x.t.Slug()+"/") {
 			if !p.has[layout.BranchPrefix+x.t.Slug()].IsZero() {
-				break // they are of a tape that is called so there
+				break // the tags are those of a tape with that name
 			}
 			x.refs = append(x.refs, transport.PushRef{Name: tag.Name, Old: tag.Hash})
 		}
@@ -257,13 +256,12 @@ func (p *pushing) planClosed(ctx context.Context, t *workspace.Tape) error {
 	return nil
 }
 
-// listGone finds the forks that the remote has, and were here and are no more, as they
-// would be deleted there.
-func (p *pushing) listGone() error {
+// listGone finds the forks that the remote has and that were closed here.
+func (p *push) listGone() error {
 	p.gone = map[string][]send{}
 	for _, ref := range Under(p.there.Refs, layout.ForkPrefix) {
 		if !p.listed(ref.Name).IsZero() {
-			continue // still open, or is sent all the same
+			continue // still open
 		}
 		if _, err := p.s.Git().Commit(ref.Hash); err != nil {
 			continue // never fetched

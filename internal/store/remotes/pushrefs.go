@@ -11,7 +11,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Under are those refs of a sorted list that begin with prefix.
+// Under returns the refs of a sorted list that begin with prefix.
 func Under(refs []gitstore.Ref, prefix string) []gitstore.Ref {
 	from, _ := slices.BinarySearchFunc(refs, prefix, func(ref gitstore.Ref, name string) int { return strings.Compare(ref.Name, name) })
 	n := 0
@@ -21,9 +21,9 @@ func Under(refs []gitstore.Ref, prefix string) []gitstore.Ref {
 	return refs[from : from+n]
 }
 
-// list reads the refs of the workspace that can be pushed. Tags come before branches: one
-// must not be of a commit that does not go.
-func (p *pushing) list() error {
+// list reads the refs of the workspace that can be pushed. It reads tags before branches, so that no tag
+// is of a commit that is not pushed.
+func (p *push) list() error {
 	p.local = nil
 	for _, prefix := range []string{layout.TagPrefix, layout.ArchivePrefix, layout.BranchPrefix, layout.ForkPrefix} {
 		refs, err := p.s.Git().Refs(prefix)
@@ -36,8 +36,8 @@ func (p *pushing) list() error {
 	return nil
 }
 
-// listed is what a ref held when they were listed; zero if there was none.
-func (p *pushing) listed(name string) gitstore.Hash {
+// listed is the commit of a ref when refs were listed, zero if there was none.
+func (p *push) listed(name string) gitstore.Hash {
 	if refs := Under(p.local, name); len(refs) > 0 && refs[0].Name == name {
 		return refs[0].Hash
 	}
@@ -45,17 +45,17 @@ func (p *pushing) listed(name string) gitstore.Hash {
 }
 
 // head is the newest commit of a tape.
-func (p *pushing) head(t *workspace.Tape) (gitstore.Hash, error) {
+func (p *push) head(t *workspace.Tape) (gitstore.Hash, error) {
 	if h := p.listed(t.Ref()); !h.IsZero() {
 		return h, nil
 	}
 	return t.Head()
 }
 
-// note remembers what the remote has now. First what was fetched: cut off in between, it
-// is looked at again.
-func (p *pushing) note(ctx context.Context, sent []transport.PushRef) (err error) {
-	for range 5 { // somebody else may push or fetch meanwhile
+// note records what the remote has now: as fetched, then as accepted. If it is interrupted in between, the
+// next fetch checks the refs again.
+func (p *push) note(ctx context.Context, sent []transport.PushRef) (err error) {
+	for range 5 { // others may push or fetch meanwhile
 		if err = p.noteNow(context.WithoutCancel(ctx), sent); !errors.Is(err, gitstore.ErrConflict) {
 			break
 		}
@@ -63,7 +63,7 @@ func (p *pushing) note(ctx context.Context, sent []transport.PushRef) (err error
 	return err
 }
 
-func (p *pushing) noteNow(ctx context.Context, sent []transport.PushRef) error {
+func (p *push) noteNow(ctx context.Context, sent []transport.PushRef) error {
 	for _, prefix := range []string{layout.FetchedRefs(p.remote), layout.AcceptedRefs(p.remote)} {
 		known, err := KnownRefs(p.s, prefix)
 		if err != nil {
@@ -82,8 +82,8 @@ func (p *pushing) noteNow(ctx context.Context, sent []transport.PushRef) error {
 	return nil
 }
 
-// noteEqual remembers the branches that the remote had already as they are here.
-func (p *pushing) noteEqual(ctx context.Context) error {
+// noteEqual records the branches that were already the same at the remote.
+func (p *push) noteEqual(ctx context.Context) error {
 	var equal []transport.PushRef
 	for _, x := range p.sends {
 		if x.status.Status == layout.RefUpToDate && p.has[x.t.Ref()] == x.head {

@@ -48,7 +48,7 @@ func AddRemote(ctx context.Context, s *workspace.Store, name, url string) error 
 	return layout.Classify(err)
 }
 
-// RemoveRemote forgets a remote and what is known of it. Tapes stay.
+// RemoveRemote removes a remote and the refs fetched from it. Tapes stay.
 func RemoveRemote(ctx context.Context, s *workspace.Store, name string) error {
 	if err := checkRemote(s, name); err != nil {
 		return err
@@ -65,7 +65,7 @@ func checkRemote(s *workspace.Store, name string) error {
 	return layout.NotFound("", "there is no remote %q", name).Try(layout.AddRemote, name)
 }
 
-// KnownRefs returns what refs of one of the two kinds hold, by the names that the remote has for them.
+// KnownRefs returns the refs under one of the two prefixes, fetched or accepted, by their names at the remote.
 func KnownRefs(s *workspace.Store, prefix string) (map[string]gitstore.Hash, error) {
 	refs, err := s.Git().Refs(prefix)
 	if err != nil {
@@ -83,15 +83,15 @@ func KnownRefs(s *workspace.Store, prefix string) (map[string]gitstore.Hash, err
 	return out, nil
 }
 
-// Distance is how far a tape and a remote have gone from what both have, in entries.
+// Distance is how far a tape and a remote have diverged, in entries.
 type Distance struct {
 	Remote string
-	Shared bool  // the remote has the tape, as far as is known
-	Ahead  int64 // entries that the remote lacks, all of them if it does not have the tape
+	Shared bool  // the remote had the tape when it was last fetched
+	Ahead  int64 // entries that the remote lacks; all if it does not have the tape
 	Behind int64 // entries of the remote that are not here yet
 }
 
-// Distances compares a tape with what was last heard of each remote. It asks none.
+// Distances compares a tape with what was last fetched from each remote. It asks none.
 func Distances(ctx context.Context, t *workspace.Tape) ([]Distance, error) {
 	remotes, err := transport.Remotes(t.Store().Git())
 	if err != nil || len(remotes) == 0 {
@@ -116,7 +116,7 @@ func distance(t *workspace.Tape, remote string, last int64) (Distance, error) {
 	d := Distance{Remote: remote, Ahead: last}
 	theirs, err := t.Store().Git().Ref(layout.AcceptedRefs(remote) + layout.InnerRef(t.Ref()))
 	if errors.Is(err, gitstore.ErrNotFound) {
-		// A clone that git alone has made knows it by another name.
+		// A clone made by git alone stores it under another name.
 		theirs, err = t.Store().Git().Ref("refs/remotes/" + remote + strings.TrimPrefix(t.Ref(), "refs/heads"))
 	}
 	if errors.Is(err, gitstore.ErrNotFound) {
@@ -135,7 +135,7 @@ func distance(t *workspace.Tape, remote string, last int64) (Distance, error) {
 	if err == nil {
 		shared, err = snapshot.LastOf(t.Store(), common)
 	}
-	if err != nil && !errors.Is(err, layout.ErrConflict) { // which says that they have nothing in common
+	if err != nil && !errors.Is(err, layout.ErrConflict) { // a conflict means that they have nothing in common
 		return d, err
 	}
 	has, err := snapshot.LastOf(t.Store(), theirs)

@@ -1,6 +1,6 @@
-// Package repair finds what is damaged in the working tree of a tape, and puts it right.
+// Package repair finds damage in the working tree of a tape, and repairs it.
 //
-// What git has is brought back from git. Of the entries that are not committed, every whole line
-// stays. An acknowledged entry whose line is gone or damaged leaves its id to an event repair.lost,
-// which says so, so that ids have neither gap nor repeat. The files as they were are set aside first.
+// What git has is restored from git. Of the uncommitted entries, every complete line stays. An
+// acknowledged entry whose line is gone or damaged is replaced by an event repair.lost with its id, so
+// that ids have no gaps or repeats. The damaged files are set aside first.
 package repair

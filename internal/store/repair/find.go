@@ -15,33 +15,33 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Damage is what is damaged in a tape's working tree.
+// Damage is the damage in a tape's working tree.
 type Damage struct {
 	Tape  string
 	Files []File
 	Lost  []Lost
-	// Changed are files in which a line that is not committed has another text than was recorded.
-	// Which one cannot be told, so they stay as they are.
+	// Changed are files in which an uncommitted line differs from what was recorded. Nothing tells
+	// which line, so they stay as they are.
 	Changed []string
 
-	note   bool // the record of where the tape ends does not fit the files
+	note   bool // the journal record does not match the files
 	sealed []sealedFile
 }
 
-// File is one that gets another content.
+// File is a file that the repair changes.
 type File struct {
 	Path    string
 	Missing bool
 
-	data []byte // nil: it goes
+	data []byte // the new content; nil to remove the file
 }
 
 // Lost is an acknowledged entry that is neither in the files nor in git.
 type Lost struct {
 	ID   int64
-	File string // where its damaged line is, "" if that is gone
+	File string // the file of its damaged line, "" if the line is gone
 	Line int
-	Raw  []byte // the line
+	Raw  []byte // the damaged line
 }
 
 type sealedFile struct {
@@ -53,8 +53,8 @@ func (d *Damage) empty() bool {
 	return len(d.Files) == 0 && len(d.Lost) == 0 && len(d.Changed) == 0 && !d.note
 }
 
-// Find looks for damage without a lock, and changes nothing. It returns nil if there is none, or
-// if the tape is being changed.
+// Find looks for damage without a lock, and changes nothing. It returns nil if there is none, or if the
+// tape was changed meanwhile.
 func Find(ctx context.Context, t *workspace.Tape) (*Damage, error) {
 	note, err := journal.PeekOf(t)
 	if err != nil {
@@ -64,7 +64,7 @@ func Find(ctx context.Context, t *workspace.Tape) (*Damage, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := look(ctx, t, head, note)
+	d, err := findUnlocked(ctx, t, head, note)
 	after, noteErr := journal.PeekOf(t)
 	if again, headErr := t.Head(); noteErr != nil || headErr != nil || again != head || after.Gen != note.Gen {
 		return nil, errors.Join(noteErr, headErr)
@@ -72,7 +72,7 @@ func Find(ctx context.Context, t *workspace.Tape) (*Damage, error) {
 	return d, err
 }
 
-func look(ctx context.Context, t *workspace.Tape, head gitstore.Hash, note journal.Record) (*Damage, error) {
+func findUnlocked(ctx context.Context, t *workspace.Tape, head gitstore.Hash, note journal.Record) (*Damage, error) {
 	wt, _, err := t.Worktree()
 	if errors.Is(err, gitstore.ErrNotFound) {
 		err = nil
@@ -81,13 +81,13 @@ func look(ctx context.Context, t *workspace.Tape, head gitstore.Hash, note journ
 		return nil, err
 	}
 	if err := journal.CheckHome(t, note, head, wt.Dir); errors.Is(err, layout.ErrConflict) {
-		return nil, err // they are somewhere else
+		return nil, err // its files are somewhere else
 	}
 	if u := note.Undo; u != nil && (!u.Checkout || u.Head != u.Next) {
-		return nil, nil // a change under way, or to be taken back first
+		return nil, nil // a change is under way, or must be undone first
 	}
 	if journal.CheckingOut(note, head) {
-		wt.Dir = "" // the next writer writes it from the commit
+		wt.Dir = "" // the next writer writes the working tree from the commit
 	}
 	d, err := find(ctx, t, wt.Dir, head, note)
 	if err != nil || d.empty() {
@@ -96,14 +96,14 @@ func look(ctx context.Context, t *workspace.Tape, head gitstore.Hash, note journ
 	return d, nil
 }
 
-// scan looks at the files of one tape.
+// scan checks the files of one tape.
 type scan struct {
 	*Damage
 	t         *workspace.Tape
 	dir       string // "": there is no working tree
 	committed *snapshot.Snapshot
 	note      journal.Record
-	fits      bool // the note is of this commit, and what it says of files counts
+	fits      bool // the note is about this commit, so what it says about files counts
 }
 
 func find(ctx context.Context, t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record) (*Damage, error) {
@@ -116,7 +116,7 @@ func find(ctx context.Context, t *workspace.Tape, dir string, head gitstore.Hash
 	s.fits = note.Head == head.String() && note.Seq == open.Seq && note.Folder == open.Folder
 	if note.Head != head.String() && note.LastID > 0 {
 		if has, err := lineage.Descends(t.Store(), head, note.Head); err != nil || !has {
-			s.note = journal.Record{} // of another history
+			s.note = journal.Record{} // it is about another history
 		}
 	}
 	if dir != "" {
@@ -124,7 +124,7 @@ func find(ctx context.Context, t *workspace.Tape, dir string, head gitstore.Hash
 			return nil, err
 		}
 		if list, err := snapshot.ListPhases(dir); err == nil && len(list) > 0 && list[len(list)-1].Seq > open.Seq {
-			return s.Damage, nil // phases made by hand: recovery reads them
+			return s.Damage, nil // phases made by hand, which recovery reads
 		}
 	}
 	err = s.openPhase()
@@ -134,7 +134,7 @@ func find(ctx context.Context, t *workspace.Tape, dir string, head gitstore.Hash
 	return s.Damage, err
 }
 
-// committedFiles compares what never changes any more with what git has of it.
+// committedFiles compares files that never change any more with git.
 func (s *scan) committedFiles(ctx context.Context) error {
 	for _, name := range layout.RootFiles() {
 		if e, ok := layout.FindEntry(s.committed.Root, name); ok {
@@ -170,14 +170,14 @@ func (s *scan) committedFiles(ctx context.Context) error {
 			}
 		}
 		if !open {
-			s.strays(p, entries)
+			s.extraFiles(p, entries)
 		}
 	}
 	return nil
 }
 
-// strays are files of entries in a closed phase that git has not.
-func (s *scan) strays(p layout.Phase, entries []gitstore.TreeEntry) {
+// extraFiles finds files of entries in a closed phase that are not in git.
+func (s *scan) extraFiles(p layout.Phase, entries []gitstore.TreeEntry) {
 	found, _ := snapshot.FilesIn(s.path(p, ""))
 	for _, f := range found {
 		if _, ok := layout.FindEntry(entries, f.Name()); !ok {
@@ -190,8 +190,7 @@ func (s *scan) path(p layout.Phase, file string) string {
 	return filepath.Join(s.dir, layout.AnchorsDir, p.Folder, file)
 }
 
-// compare finds out whether a file is as git has it. sparse says that a fork's working tree need
-// not have it.
+// compare checks that a file is as it is in git. With sparse, a fork's working tree need not have it.
 func (s *scan) compare(path string, h gitstore.Hash, sparse bool) error {
 	data, err := os.ReadFile(path)
 	missing := errors.Is(err, fs.ErrNotExist)

@@ -12,32 +12,32 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// widestGap bounds how many entries can be missing before one where nothing tells: an id that is
-// further away was changed.
+// widestGap limits how many entries before a line may be missing if there is no note. An id further
+// away was changed.
 const widestGap = 10_000
 
-// row is a line of the open phase that is not committed.
+// row is an uncommitted line of the open phase.
 type row struct {
 	file string
 	line int
 	n    int    // the number of the file
-	at   int    // where in it the line begins
-	raw  []byte // its newline included, where it has one
+	at   int    // offset of the line in the file
+	raw  []byte // with its newline, if it has one
 	of   layout.Class
-	id   int64 // 0: it is no entry, or not one that can stand there
+	id   int64 // 0 if it is not an entry, or not one that belongs there
 }
 
-// class is what there is of one class in the open phase.
+// class is one class of the open phase.
 type class struct {
 	of      layout.Class
 	base    []byte // the last committed file
-	n       int    // its number, 0: none is committed
+	n       int    // its number, 0 if none is committed
 	disk    map[int][]byte
 	rows    []row
-	trusted bool // the last writer's note vouches for the files
+	trusted bool // the checksum in the last writer's note matches
 }
 
-// readClass reads the files of a class. Sealed ones that are committed are compared with git.
+// readClass reads the files of a class. Committed full files are compared with git.
 func (s *scan) readClass(of layout.Class, entries []gitstore.TreeEntry, last int64) (*class, error) {
 	p := s.committed.LastPhase()
 	c := &class{of: of, disk: map[int][]byte{}, n: layout.Newest(entries)[of]}
@@ -75,13 +75,13 @@ func (s *scan) readClass(of layout.Class, entries []gitstore.TreeEntry, last int
 			c.read(n, last)
 		}
 	}
-	c.increasing()
+	c.keepAscending()
 	c.trusted = s.vouched(c)
 	return c, nil
 }
 
-// read takes the lines of a file that are not committed. Where what is committed is damaged, its
-// lines are those that were as many, or have ids of committed entries.
+// read collects the uncommitted lines of a file. If the committed part is damaged, it skips as many
+// lines as were committed, and lines with ids of committed entries.
 func (c *class) read(n int, last int64) {
 	data, line, committed, at := c.disk[n], 0, 0, 0
 	if n == c.n {
@@ -109,9 +109,9 @@ func (c *class) read(n int, last int64) {
 	}
 }
 
-// increasing keeps as entries the most lines whose ids grow; the others have changed ids.
-func (c *class) increasing() {
-	var ends []int // of the best row of so many lines, by length
+// keepAscending keeps the ids of the longest ascending sequence of entries; all other ids were changed.
+func (c *class) keepAscending() {
+	var ends []int // by length: the last row of the best sequence
 	before := make([]int, len(c.rows))
 	for i, r := range c.rows {
 		if r.id == 0 {
@@ -137,7 +137,7 @@ func (c *class) increasing() {
 	}
 }
 
-// vouched reports whether the note's checksum is that of the file.
+// vouched reports whether the note's checksum matches the file.
 func (s *scan) vouched(c *class) bool {
 	tail := s.note.Tails[c.of]
 	if !s.fits || tail.Seg == 0 {
@@ -147,7 +147,7 @@ func (s *scan) vouched(c *class) bool {
 	return int64(len(data)) >= tail.Size && snapshot.Checksum(0, data[:tail.Size]) == tail.Sum
 }
 
-// openPhase finds out which entries of the open phase are there, and which are lost.
+// openPhase finds out which entries of the open phase exist, and which are lost.
 func (s *scan) openPhase() error {
 	p := s.committed.LastPhase()
 	entries, err := s.committed.Tree(p)
@@ -165,12 +165,12 @@ func (s *scan) openPhase() error {
 		}
 	}
 	end, has := s.accept(all, last)
-	damagedRows := s.lose(all, last, end, has)
+	damagedRows := s.findLost(all, last, end, has)
 	return s.rebuild(all, end, damagedRows)
 }
 
-// accept decides which ids count, those of files first for which the note vouches. It returns the
-// last id that was given.
+// accept decides which ids count. Those of files that the note vouches for come first. It returns the
+// last id that was assigned.
 func (s *scan) accept(all []*class, last int64) (end int64, has map[int64]bool) {
 	has = map[int64]bool{}
 	var rows []*row
@@ -197,21 +197,21 @@ func (s *scan) accept(all []*class, last int64) (end int64, has map[int64]bool) 
 	}
 	end = max(last, s.note.LastID)
 	for _, r := range rows {
-		if r.id > end+gap || r.id > s.note.LastID && s.knows(r) {
+		if r.id > end+gap || r.id > s.note.LastID && s.predatesNote(r) {
 			delete(has, r.id)
 			r.id = 0
 			continue
 		}
 		end = max(end, r.id)
 	}
-	// Behind the last entry of a file, a whole line may be an entry that was acknowledged after the
-	// note was written: if it begins like one, or where there is no note.
+	// A complete line after the last entry of a file may be an entry that was acknowledged after the
+	// note was written, if it begins like one or if there is no note.
 	for _, c := range all {
 		for _, r := range slices.Backward(c.rows) {
 			if r.id > 0 {
 				break
 			}
-			if id, err := jsonl.ParseID(r.raw); !s.knows(&r) && bytes.HasSuffix(r.raw, []byte("\n")) && (err == nil && id == end+1 || s.note.LastID == 0) {
+			if id, err := jsonl.ParseID(r.raw); !s.predatesNote(&r) && bytes.HasSuffix(r.raw, []byte("\n")) && (err == nil && id == end+1 || s.note.LastID == 0) {
 				end++
 			}
 		}
@@ -219,16 +219,16 @@ func (s *scan) accept(all []*class, last int64) (end int64, has map[int64]bool) 
 	return end, has
 }
 
-// knows reports whether a line stood where it is when the note was written, and so has no higher
-// id than the note.
-func (s *scan) knows(r *row) bool {
+// predatesNote reports whether a line was already there when the note was written. Then its id is not
+// higher than the note's.
+func (s *scan) predatesNote(r *row) bool {
 	tail := s.note.Tails[r.of]
 	return s.fits && (r.n < tail.Seg || r.n == tail.Seg && int64(r.at) < tail.Size)
 }
 
-// lose notes the entries that are gone, each with the damaged line that stands in its place. It
-// returns the classes that have damaged lines.
-func (s *scan) lose(all []*class, last, end int64, has map[int64]bool) (damaged [layout.ClassCount]bool) {
+// findLost records the entries that are gone, each with the damaged line in its place, and returns the
+// classes that have damaged lines.
+func (s *scan) findLost(all []*class, last, end int64, has map[int64]bool) (damaged [layout.ClassCount]bool) {
 	for id := last + 1; id <= end; id++ {
 		if !has[id] {
 			s.Lost = append(s.Lost, Lost{ID: id})

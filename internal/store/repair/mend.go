@@ -20,29 +20,29 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Mended is what a repair has done to a tape.
+// Mended is what a repair did to a tape.
 type Mended struct {
 	*Damage
-	Kept string // the folder that has the files as they were, "" if none was there
-	Err  error  // why it could not be repaired
+	Kept string // the folder with the damaged files, "" if there were none
+	Err  error  // why the tape could not be repaired
 }
 
-// All looks for damage in the working trees of all tapes and forks, and changes nothing.
+// All finds damage in the working trees of all tapes and forks, and changes nothing.
 func All(ctx context.Context, s *workspace.Store) (out []*Damage, err error) {
 	for _, t := range tapes(s) {
 		d, err := Find(ctx, t)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err == nil && d != nil { // what is damaged in git, verify tells
+		if err == nil && d != nil { // verify reports damage in git
 			out = append(out, d)
 		}
 	}
 	return out, nil
 }
 
-// Repair puts right all tapes and forks: what is damaged in their working trees, and what an
-// interrupted command has left. It returns those that were damaged.
+// Repair repairs the working trees of all tapes and forks, and finishes what interrupted commands left.
+// It returns the tapes that were damaged.
 func Repair(ctx context.Context, s *workspace.Store) (out []Mended, err error) {
 	for _, t := range tapes(s) {
 		d, err := Find(ctx, t)
@@ -80,8 +80,8 @@ func tapes(s *workspace.Store) (out []*workspace.Tape) {
 	return out
 }
 
-// mend sets aside the files that are damaged, and writes those that follow from git and from the
-// lines that are whole. A kill in between leaves files that are still damaged, for the next repair.
+// mend sets the damaged files aside, and writes new ones from git and the complete lines. If it is
+// killed, the next repair finds the rest of the damage.
 func (m *Mended) mend(ctx context.Context, t *workspace.Tape) error {
 	return writer.Mend(ctx, t, func(w *writer.Writer, note journal.Record) error {
 		d, err := find(ctx, t, w.Wt.Dir, w.Head, note)
@@ -121,7 +121,7 @@ func (m *Mended) setAside(t *workspace.Tape, dir string) error {
 	return nil
 }
 
-// write puts the files in their place, those first that have the events for what the others lose.
+// write replaces the files, beginning with those that get events for lost entries.
 func (m *Mended) write(t *workspace.Tape) error {
 	d := t.Store().FS()
 	slices.SortStableFunc(m.Files, func(a, b File) int { return rank(a) - rank(b) })
@@ -152,7 +152,7 @@ func rank(f File) int {
 	return 1
 }
 
-// complete lets a writer put right what was interrupted, and makes the tags that are missing.
+// complete lets a writer finish what was interrupted, and makes missing tags.
 func complete(ctx context.Context, t *workspace.Tape) error {
 	st, err := journal.PeekOf(t)
 	if err == nil {
@@ -162,7 +162,7 @@ func complete(ctx context.Context, t *workspace.Tape) error {
 		return err
 	}
 	made := false
-	if _, _, treeErr := t.Worktree(); errors.Is(treeErr, gitstore.ErrNotFound) && st.Undo == nil { // nothing but commits, and nothing under way
+	if _, _, treeErr := t.Worktree(); errors.Is(treeErr, gitstore.ErrNotFound) && st.Undo == nil { // only commits, and no change under way
 		made, err = writer.Finish(ctx, t, true)
 	} else {
 		err = writer.Write(ctx, t, func(w *writer.Writer) (err error) {
@@ -176,11 +176,11 @@ func complete(ctx context.Context, t *workspace.Tape) error {
 	return err
 }
 
-// LostTexts names the entries that are lost.
+// LostTexts names the lost entries, as ranges.
 func (d *Damage) LostTexts() (out []string) {
 	for i, first := 0, 0; i < len(d.Lost); i++ {
 		if i+1 < len(d.Lost) && d.Lost[i+1].ID == d.Lost[i].ID+1 {
-			continue // the next one belongs to these
+			continue // the range goes on
 		}
 		out = append(out, layout.Entries(d.Lost[first].ID, d.Lost[i].ID))
 		first = i + 1
@@ -188,7 +188,7 @@ func (d *Damage) LostTexts() (out []string) {
 	return out
 }
 
-// Texts says what is damaged, a line each.
+// Texts describes the damage, a line each.
 func (d *Damage) Texts() (out []string) {
 	for _, f := range d.Files {
 		switch {
@@ -207,7 +207,7 @@ func (d *Damage) Texts() (out []string) {
 		out = append(out, fmt.Sprintf("a line of %s that is not committed was changed; which one cannot be told", file))
 	}
 	if len(out) == 0 && d.note {
-		out = append(out, "the files are not as the last writer has noted")
+		out = append(out, "the files are not as the last writer noted")
 	}
 	return out
 }

@@ -13,24 +13,24 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// The events that tell what a repair has found.
+// The events of a repair.
 const (
-	EventLost    = "repair.lost"    // stands for an entry that is gone
-	EventChanged = "repair.changed" // a line before it has another text than was recorded
+	EventLost    = "repair.lost"    // replaces a lost entry
+	EventChanged = "repair.changed" // an earlier line differs from what was recorded
 )
 
-// longestRaw bounds what an event repeats of a damaged line. The file that is set aside has all of it.
+// longestRaw limits how much of a damaged line an event repeats. The file set aside has all of it.
 const longestRaw = 64 << 10 // bytes
 
-// rebuild makes the files of the open phase as they are to be, and compares them with the disk.
+// rebuild makes the repaired files of the open phase, and compares them with the disk.
 func (s *scan) rebuild(all []*class, end int64, damaged [layout.ClassCount]bool) error {
 	built := make([]map[int][]byte, len(all))
 	for of, c := range all {
 		built[of] = c.files(nil)
-		file := s.unlike(c, built[of])
+		file := s.mismatch(c, built[of])
 		s.Damage.note = s.Damage.note || file != ""
-		told := slices.ContainsFunc(c.rows, func(r row) bool { return bytes.Contains(r.raw, []byte(`{"name":"repair.`)) })
-		if file != "" && !damaged[of] && !told && len(s.Lost) == 0 {
+		reported := slices.ContainsFunc(c.rows, func(r row) bool { return bytes.Contains(r.raw, []byte(`{"name":"repair.`)) })
+		if file != "" && !damaged[of] && !reported && len(s.Lost) == 0 {
 			s.Changed = append(s.Changed, file)
 		}
 	}
@@ -56,12 +56,12 @@ func (s *scan) rebuild(all []*class, end int64, damaged [layout.ClassCount]bool)
 	}
 	built[layout.ClassEvents] = all[layout.ClassEvents].files(added)
 	for of, c := range all {
-		s.differ(c, built[of])
+		s.compareFiles(c, built[of])
 	}
 	return nil
 }
 
-// event makes the line of an event of the repair.
+// event makes the line of an event.
 func (s *scan) event(id int64, name, what, file, raw string) (row, error) {
 	data := struct {
 		Error string `json:"error"`
@@ -87,7 +87,7 @@ func IsEvent(kind string, payload []byte) bool {
 	return name == EventLost || name == EventChanged
 }
 
-// files divides the entries of a class into files, as they are appended.
+// files divides the entries of a class into files in the same way as append does.
 func (c *class) files(added []row) map[int][]byte {
 	rows := slices.DeleteFunc(slices.Concat(c.rows, added), func(r row) bool { return r.id == 0 })
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
@@ -104,8 +104,8 @@ func (c *class) files(added []row) map[int][]byte {
 	return out
 }
 
-// unlike names the file that is not as the last writer has noted, "" if all are.
-func (s *scan) unlike(c *class, built map[int][]byte) string {
+// mismatch names a file that is not as the last writer noted, "" if all are.
+func (s *scan) mismatch(c *class, built map[int][]byte) string {
 	if !s.fits || s.dir == "" {
 		return ""
 	}
@@ -123,8 +123,8 @@ func (s *scan) unlike(c *class, built map[int][]byte) string {
 	return layout.SegmentName(c.of, tail.Seg)
 }
 
-// differ compares the files of a class with those on the disk.
-func (s *scan) differ(c *class, built map[int][]byte) {
+// compareFiles compares the repaired files of a class with those on disk.
+func (s *scan) compareFiles(c *class, built map[int][]byte) {
 	p := s.committed.LastPhase()
 	last := 0
 	for n := range built {
@@ -136,7 +136,7 @@ func (s *scan) differ(c *class, built map[int][]byte) {
 			s.sealed = append(s.sealed, sealedFile{p.Folder, name, data})
 		}
 		is, ok := c.disk[n]
-		// What is behind the last line is no damage: the next writer sets it aside.
+		// An unfinished last line is not damage: the next writer sets it aside.
 		torn, same := bytes.CutPrefix(is, data)
 		same = same && (len(torn) == 0 || n == last && !bytes.Contains(torn, []byte("\n")))
 		if s.dir != "" && (!ok || !same) {
@@ -144,7 +144,7 @@ func (s *scan) differ(c *class, built map[int][]byte) {
 		}
 	}
 	for n, is := range c.disk {
-		// So is a file that was begun, and has no whole line.
+		// Nor is a new file without a complete line.
 		begun := n == last+1 && (last == 0 || len(built[last]) >= layout.SealSize) && !bytes.Contains(is, []byte("\n"))
 		if built[n] == nil && n >= c.n && !begun {
 			s.Files = append(s.Files, File{Path: s.path(p, layout.SegmentName(c.of, n))})
