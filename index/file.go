@@ -13,7 +13,7 @@ import (
 	"tape/index/internal/store"
 )
 
-// openCurrent opens the index by its name, if it is of this version; else db is nil.
+// openCurrent opens the index file if it has this version; otherwise x.db is nil.
 func (x *Index) openCurrent() error {
 	path := x.path
 	st, err := os.Stat(path)
@@ -29,7 +29,7 @@ func (x *Index) openCurrent() error {
 			return err
 		}
 		if st, err = os.Stat(path); err != nil {
-			return nil //nolint:nilerr // it is gone: as if it had never been there
+			return nil //nolint:nilerr // it was just removed
 		}
 		d, err := store.Open(path)
 		if err == nil {
@@ -37,15 +37,15 @@ func (x *Index) openCurrent() error {
 			x.db, x.file = d, st
 			return nil
 		}
-		// Just now, a build may have taken it away, and put another one in its place.
+		// A build may have just replaced the file.
 		if now, statErr := os.Stat(path); statErr == nil && os.SameFile(now, st) {
 			return err
 		}
 	}
 }
 
-// makeRoom says what is wrong with the file; what is not ours is kept under another name.
-func (x *Index) makeRoom() error {
+// setAside reports what is wrong with the index file, and renames a file that is not ours.
+func (x *Index) setAside() error {
 	path := x.path
 	state, err := x.as.Look(path)
 	switch {
@@ -69,12 +69,12 @@ func (x *Index) makeRoom() error {
 	return nil
 }
 
-// manyEntries is how many entries are caught up with in the file that others read. More of
-// them would keep readers out for too long, once SQLite has to write before the end.
+// manyEntries limits how many entries are added to the file that others read. With more, SQLite would
+// write before the end of the transaction, and keep readers out for too long.
 const manyEntries = 20_000
 
-// build makes a new index of tapes, or with extend a copy of the old one that has
-// everything of them. The caller holds the lock.
+// build makes a new index of tapes. With extend, it adds what is missing to a copy of the old one. The
+// caller holds the lock.
 func (x *Index) build(ctx context.Context, tapes []*store.Target, extend bool) (int64, error) {
 	dir, err := (*workspace.Store)(x.store).ScratchDir()
 	if err = errors.Join(err, (*workspace.Store)(x.store).Exclude(), x.Close()); err != nil {

@@ -12,26 +12,26 @@ import (
 	"tape/repo"
 )
 
-// Options change how an index is used. Nil means the defaults.
+// Options say how an index is used. Nil means the defaults.
 type Options struct {
-	// Progress is called now and then with the number of entries that a call has added so far.
+	// Progress is called from time to time with the number of entries that a call has added so far.
 	Progress func(entries int64)
-	// Shown makes it an index of entries as somebody sees them, who can then not find out what
-	// else they say. Nil: of the entries as they are.
+	// Shown makes it an index of entries as a certain reader sees them, so that searching does not reveal
+	// the rest. Nil means entries as they are.
 	Shown *Shown
-	// Seen, if there is one, says how the caller sees an entry that may match a search for words,
-	// and whether at all. Result.Matches counts what is not seen, too.
+	// Seen, if set, returns how the caller sees an entry that may match a search for words, and whether
+	// at all. Result.Matches includes entries that are not seen.
 	Seen func(repo.Entry) (repo.Entry, bool)
 }
 
-// Shown is how entries are seen.
+// Shown says how entries are seen.
 type Shown struct {
-	Version string // of the way of seeing: with another one the index is built anew
+	Version string // of Entry: when it changes, the index is rebuilt
 	Entry   func(*repo.Tape, repo.Entry) repo.Entry
 }
 
-// Index is a workspace's index. It is opened when it is first needed, and is for one
-// goroutine. What cannot be written to the workspace is kept in memory until Close.
+// Index is a workspace's index. It is opened when it is first needed, and is for one goroutine. If the
+// workspace is not writable, the index is in memory until Close.
 type Index struct {
 	store    *repo.Store
 	progress func(int64)
@@ -62,7 +62,7 @@ func New(of *repo.Store, o *Options) *Index {
 
 func shownFile(s *repo.Store) string { return s.PrivatePath("shown.db") }
 
-// DropShown removes the index of entries as somebody sees them, which is made anew when it is needed.
+// DropShown removes the index of Options.Shown. It is made again when needed.
 func DropShown(s *repo.Store) error { return store.Remove(shownFile(s)) }
 
 // Close closes the database.
@@ -75,15 +75,15 @@ func (x *Index) Close() error {
 	return err
 }
 
-// Synced tells what a Sync or Rebuild did.
+// Synced is what a Sync or Rebuild did.
 type Synced struct {
-	Entries int64 // taken up by the call
-	Total   int64 // in the index, of all tapes; what forks have of their parents counts once
+	Entries int64 // added by the call
+	Total   int64 // in the index, all tapes together; entries that forks share with parents count once
 	Tapes   int   // and open forks
 }
 
-// Sync brings the index up to date with every tape and open fork of the workspace, and
-// forgets those that are gone.
+// Sync brings the index up to date with every tape and open fork of the workspace, and removes those that
+// no longer exist.
 func (x *Index) Sync(ctx context.Context) (Synced, error) {
 	tapes, err := store.All(ctx, x.store, nil)
 	if err != nil {
@@ -96,7 +96,7 @@ func (x *Index) Sync(ctx context.Context) (Synced, error) {
 	return x.synced(added)
 }
 
-// Rebuild makes the index again from history and working trees of all tapes and open forks.
+// Rebuild makes the index anew from the history and working trees of all tapes and open forks.
 func (x *Index) Rebuild(ctx context.Context) (Synced, error) {
 	tapes, err := store.All(ctx, x.store, nil)
 	if err != nil {
@@ -114,19 +114,19 @@ func (x *Index) synced(added int64) (Synced, error) {
 	return Synced{Entries: added, Total: total, Tapes: tapes}, classify(err)
 }
 
-// Status is what state the index is in.
+// Status is the state of the index.
 type Status struct {
 	File     string
 	State    string // absent, outdated, damaged, foreign, stale or fresh
 	Entries  int64
-	Tapes    int // and forks, that the index has
-	Stale    int // those of which it does not have everything, or that are gone
+	Tapes    int // tapes and forks in the index
+	Stale    int // those that changed since, or no longer exist
 	Bytes    int64
 	Segments int // parts of the table of words
 	Schema   int
 }
 
-// Fresh reports whether a search would have nothing to catch up with.
+// Fresh reports whether a search would have nothing to add.
 func (s Status) Fresh() bool { return s.State == "fresh" }
 
 // Status describes the index without changing it.
@@ -138,7 +138,7 @@ func (x *Index) Status(ctx context.Context) (Status, error) {
 	return x.statusOf(ctx, tapes, true)
 }
 
-// State is the state of the index as far as one tape is concerned.
+// State is the state of the index with regard to one tape.
 func (x *Index) State(ctx context.Context, t *repo.Tape) (string, error) {
 	tapes, err := store.WithParents(ctx, x.store, []*repo.Tape{t})
 	if err != nil {
@@ -162,7 +162,7 @@ func (x *Index) statusOf(ctx context.Context, tapes []*store.Target, all bool) (
 	if out.State = string(state); state != store.Fresh {
 		return out, nil
 	}
-	// Not for reading only: a writer that was killed may have left a journal.
+	// Not read-only: a killed writer may have left a journal to roll back.
 	d, err := store.Open(out.File)
 	if err == nil {
 		err = errors.Join(out.read(ctx, d, tapes, all), d.Close())
@@ -197,7 +197,7 @@ func (s *Status) read(ctx context.Context, d *store.DB, tapes []*store.Target, a
 	return err
 }
 
-// ready opens a database that has all of the given tapes, and counts the entries it took up.
+// ready opens a database with everything of the given tapes, and returns how many entries it added.
 func (x *Index) ready(ctx context.Context, tapes []*store.Target) (int64, error) {
 	if x.memory {
 		return x.db.CatchUp(ctx, tapes, x.progress)
@@ -209,11 +209,11 @@ func (x *Index) ready(ctx context.Context, tapes []*store.Target) (int64, error)
 	return added, classify(err)
 }
 
-// readyFile is ready for the file; all means that these are all tapes there are, and that
-// what the index has of others goes.
+// readyFile is ready for the file. With all, the given tapes are all tapes, and others are removed from the
+// index.
 func (x *Index) readyFile(ctx context.Context, tapes []*store.Target, all bool) (int64, error) {
-	// Of a file that was replaced nothing may be read: SQLite would take the journal of
-	// the new one, which it knows by the name, for that of the old one.
+	// Nothing may be read from a replaced file: SQLite finds the journal by name, and would apply
+	// that of the new file to the old one.
 	if err := x.openCurrent(); err != nil {
 		return 0, err
 	}
@@ -230,8 +230,8 @@ func (x *Index) readyFile(ctx context.Context, tapes []*store.Target, all bool) 
 	return x.locked(ctx, func() (int64, error) { return x.underLock(ctx, tapes, all) })
 }
 
-// locked runs f while no other process writes to the index, and again each time that a
-// merge which git made has to be completed first.
+// locked runs f while no other process writes to the index, and again after each unfinished merge by git
+// that it completes.
 func (x *Index) locked(ctx context.Context, f func() (int64, error)) (added int64, err error) {
 	err = join.Settled(ctx, func() error {
 		unlock, err := (*workspace.Store)(x.store).LockIndex(ctx)
@@ -244,13 +244,13 @@ func (x *Index) locked(ctx context.Context, f func() (int64, error)) (added int6
 	return added, err
 }
 
-// underLock catches up, or builds what is not there or no good.
+// underLock catches up, or rebuilds an index that is missing or unusable.
 func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) (int64, error) {
-	if err := x.openCurrent(); err != nil { // another process built a new one meanwhile
+	if err := x.openCurrent(); err != nil { // another process may have built a new one meanwhile
 		return 0, err
 	}
 	if x.db == nil {
-		if err := x.makeRoom(); err != nil {
+		if err := x.setAside(); err != nil {
 			return 0, err
 		}
 		return x.build(ctx, tapes, false)
@@ -272,7 +272,7 @@ func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) 
 	return added, err
 }
 
-// inMemory makes an index that lasts as long as the program does.
+// inMemory makes an index for this process alone.
 func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) (int64, error) {
 	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index cannot be written (%v): this command uses one in memory", why))
 	if err := x.Close(); err != nil {
@@ -288,7 +288,7 @@ func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) 
 	return added, classify(err)
 }
 
-// classify makes an index that stays busy an ErrBusy.
+// classify turns an error of a busy index into an ErrBusy.
 func classify(err error) error {
 	if store.IsBusy(err) {
 		return fmt.Errorf("%w: another process has been writing to the index for %s", repo.ErrBusy, store.BusyWait)

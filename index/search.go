@@ -14,9 +14,9 @@ import (
 )
 
 type (
-	// Search says what to look for: a text, tapes, and filters.
+	// Search is a query: a text, tapes, and filters.
 	Search = find.Search
-	// How says how the text of a Search is to be understood.
+	// How says how to read the text of a Search.
 	How = find.How
 	// Result is what a search found.
 	Result = find.Result
@@ -24,28 +24,28 @@ type (
 	Hit = find.Hit
 )
 
-// The ways to understand the text of a Search.
+// Ways to read the text of a Search.
 const (
 	Words     = find.Words     // the query language
 	Substring = find.Substring // exactly these characters
 	Regexp    = find.Regexp    // an RE2 regular expression
 )
 
-// Search finds entries. It first brings the index up to date with the tapes. One of several
-// tapes may go meanwhile, as a fork does that is merged: then it is left out.
+// Search finds entries. It first brings the index up to date with the tapes. If one of several tapes
+// disappears meanwhile, such as a fork that is merged, it is left out.
 func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	if s.How != Words && !x.as.Plain() {
-		return nil, fmt.Errorf("%w: only words are looked for in entries that are not seen as they are", repo.ErrInvalid)
+		return nil, fmt.Errorf("%w: only words can be searched for in entries that are shown masked", repo.ErrInvalid)
 	}
 	named, err := x.named(ctx, s.Tapes)
 	if err != nil {
 		return nil, err
 	}
 	var res *Result
-	err = x.whileThere(ctx, named, func(tapes []*repo.Tape) (err error) {
+	err = x.retryGone(ctx, named, func(tapes []*repo.Tape) (err error) {
 		if s.How == Words {
 			return x.inIndex(ctx, tapes, func(targets []*store.Target, has store.Has) error {
 				res, err = find.InIndex(ctx, x.db, targets, has, s, x.seen)
@@ -70,7 +70,7 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	return res, nil
 }
 
-// named are the tapes of some names; nil stands for all, and stays nil. One of several may be gone.
+// named returns the tapes of some names, without those that no longer exist; nil for all tapes if names is nil.
 func (x *Index) named(ctx context.Context, names []string) ([]*repo.Tape, error) {
 	if names == nil {
 		return nil, nil
@@ -94,11 +94,11 @@ func (x *Index) named(ctx context.Context, names []string) ([]*repo.Tape, error)
 	return tapes, gone
 }
 
-// About tells what tapes are about, by branch; nil stands for all tapes and open forks. It
-// first brings the index up to date with them. Those that go meanwhile are left out. Of a
-// fork it tells what its own entries say.
+// About returns what tapes are about, by branch; nil means all tapes and open forks. It first brings the
+// index up to date with them. Tapes that disappear meanwhile are left out. For a fork, it is what its own
+// entries say.
 func (x *Index) About(ctx context.Context, tapes []*repo.Tape) (out map[string]about.Tape, err error) {
-	err = x.whileThere(ctx, tapes, func(tapes []*repo.Tape) error {
+	err = x.retryGone(ctx, tapes, func(tapes []*repo.Tape) error {
 		return x.inIndex(ctx, tapes, func(targets []*store.Target, _ store.Has) error {
 			out, err = x.db.About(targets)
 			return err
@@ -107,17 +107,16 @@ func (x *Index) About(ctx context.Context, tapes []*repo.Tape) (out map[string]a
 	return out, err
 }
 
-// whileThere calls f with tapes, nil being all, and again with those that are left when some
-// are gone.
-func (x *Index) whileThere(ctx context.Context, tapes []*repo.Tape, f func([]*repo.Tape) error) error {
+// retryGone calls f with tapes (nil for all), and again with the remaining ones if some have disappeared.
+func (x *Index) retryGone(ctx context.Context, tapes []*repo.Tape, f func([]*repo.Tape) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
 		err := join.Settled(ctx, func() error { return f(tapes) })
 		if err == nil {
 			return nil
 		}
-		left := still(tapes)
-		// A working tree that is taken away while it is read looks damaged, but only once.
+		left := existing(tapes)
+		// A working tree removed while it is read looks damaged, but only once.
 		again := len(left) < len(tapes) || (errors.Is(err, repo.ErrCorrupt) || tapes == nil && errors.Is(err, repo.ErrNotFound)) && try < tries
 		if len(left) == 0 && tapes != nil || !again {
 			return err
@@ -126,8 +125,8 @@ func (x *Index) whileThere(ctx context.Context, tapes []*repo.Tape, f func([]*re
 	}
 }
 
-// still are those of the tapes that are there.
-func still(tapes []*repo.Tape) (out []*repo.Tape) {
+// existing are the tapes that still exist.
+func existing(tapes []*repo.Tape) (out []*repo.Tape) {
 	for _, t := range tapes {
 		if _, err := (*workspace.Tape)(t).Head(); !errors.Is(err, repo.ErrNotFound) {
 			out = append(out, t)
@@ -136,22 +135,22 @@ func still(tapes []*repo.Tape) (out []*repo.Tape) {
 	return out
 }
 
-// inIndex calls f, with what the index has of them, when that is everything of the tapes.
+// inIndex brings the index up to date with the tapes, then calls f with what it has of them.
 func (x *Index) inIndex(ctx context.Context, tapes []*repo.Tape, f func([]*store.Target, store.Has) error) error {
 	const tries = 3
 	for try := 1; ; try++ {
 		err := x.upToDate(ctx, tapes, f)
-		if !store.IsDamage(err) || try == tries || ctx.Err() != nil || len(still(tapes)) < len(tapes) {
+		if !store.IsDamage(err) || try == tries || ctx.Err() != nil || len(existing(tapes)) < len(tapes) {
 			return classify(err)
 		}
-		if err := x.mend(ctx, tapes, err, try > 1); err != nil {
+		if err := x.recover(ctx, tapes, err, try > 1); err != nil {
 			return err
 		}
 	}
 }
 
-// upToDate calls f in a transaction that sees one state of the index. Mostly that is fresh,
-// which is found out in the same one.
+// upToDate calls f in a transaction that sees one state of the index. The usual case, that the index is
+// fresh, is checked in that same transaction.
 func (x *Index) upToDate(ctx context.Context, tapes []*repo.Tape, f func([]*store.Target, store.Has) error) error {
 	var targets []*store.Target
 	if !x.memory {
@@ -196,8 +195,8 @@ func (x *Index) upToDate(ctx context.Context, tapes []*repo.Tape, f func([]*stor
 	})
 }
 
-// lookUp lists tapes, and what the index has of them. Of all tapes it is asked first: then
-// they can be listed without a look at each.
+// lookUp lists tapes, and what the index has of them. For all tapes, it asks the index first, so that they
+// can be listed without opening each.
 func (x *Index) lookUp(ctx context.Context, tapes []*repo.Tape) (targets []*store.Target, has store.Has, err error) {
 	if tapes == nil {
 		if has, err = x.db.HasAll(); err == nil {
@@ -218,9 +217,9 @@ func (x *Index) targets(ctx context.Context, tapes []*repo.Tape, has store.Has) 
 	return store.WithParents(ctx, x.store, tapes)
 }
 
-// mend is for an index that contradicts the tape. It may be that the tape was reset just
-// now, so the first time it is only read again; then it is rebuilt.
-func (x *Index) mend(ctx context.Context, tapes []*repo.Tape, why error, again bool) error {
+// recover handles an index that contradicts a tape. The tape may just have been reset, so the first time
+// the index is only read again; the second time it is rebuilt.
+func (x *Index) recover(ctx context.Context, tapes []*repo.Tape, why error, again bool) error {
 	if !again && errors.Is(why, store.ErrStrange) {
 		return nil
 	}

@@ -6,20 +6,19 @@ import (
 	"tape/repo"
 )
 
-// The names that git has for the two sides of a merge.
+// Git's names for the two sides of a merge.
 const (
 	ours   = "ours"
 	theirs = "theirs"
 )
 
-// File merges one file of a phase, for git's merge driver: ours, then the lines that
-// theirs has besides. They keep their ids, since one file does not tell which the others
-// take; whoever completes the merge (see [repo.Tape.Complete]) gives them new ones.
+// File merges one file of a phase, for git's merge driver: ours, then the lines that only theirs has.
+// Those keep their ids, because one file does not show which ids are free; completing the merge (see
+// join.Complete) renumbers them.
 //
-// The error is a *repo.RewrittenError, of "ours" or "theirs", where a side does not begin
-// with the base.
+// If a side does not begin with the base, the error is a *repo.RewrittenError of "ours" or "theirs".
 func File(base, our, their []byte) ([]byte, error) {
-	base, our, their = whole(base), whole(our), whole(their)
+	base, our, their = withNewline(base), withNewline(our), withNewline(their)
 	if err := begins(our, base, ours); err != nil {
 		return nil, err
 	}
@@ -40,7 +39,7 @@ func begins(side, base []byte, name string) error {
 	return &repo.RewrittenError{Name: name, Base: [2][]byte{firstLine(base[n:]), firstLine(side[n:])}}
 }
 
-// common is how many bytes of whole lines both begin with.
+// common is the length of the whole lines with which both begin.
 func common(a, b []byte) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -49,8 +48,8 @@ func common(a, b []byte) int {
 	return bytes.LastIndexByte(a[:n], '\n') + 1
 }
 
-// whole ends the last line of a file that somebody wrote with an editor.
-func whole(file []byte) []byte {
+// withNewline ends the last line of a file, which an editor may have left without a newline.
+func withNewline(file []byte) []byte {
 	if len(file) == 0 || file[len(file)-1] == '\n' {
 		return file
 	}

@@ -1,17 +1,16 @@
-// Package merge brings together what two sides have recorded.
+// Package merge combines what two sides have recorded.
 //
-// Both sides of a merge begin with the same entries, and each has appended others. The
-// side that is merged into keeps every byte; what only the other has follows,
-// renumbered, each entry with the place that it had in meta.origin. So nothing is lost,
-// nothing comes twice, each side keeps its order, and there is no conflict, unless
-// somebody has changed what both begin with.
+// Both sides of a merge begin with the same entries, and each has appended others. The side that is
+// merged into keeps every byte. What only the other side has follows, renumbered, each entry with its
+// former place in meta.origin. So nothing is lost, nothing comes twice, and each side keeps its order.
+// There is no conflict, unless somebody changed what both begin with.
 //
 //	f, err := t.Fork(ctx, "try-wal")
 //	…
 //	res, err := merge.Back(ctx, f)
 //
-// With a remote, the other side is this workspace: published entries stay as they are, and
-// local ones follow.
+// With a remote, the other side is this workspace: published entries stay as they are, and local ones
+// follow.
 //
 //	done, err := merge.Pull(ctx, store, "origin", nil)
 package merge
@@ -25,14 +24,14 @@ import (
 )
 
 type (
-	// Options change how a fork is merged back.
+	// Options say how a fork is merged.
 	Options = join.Options
-	// Result tells what a merge did.
+	// Result is what a merge did.
 	Result = join.Result
 )
 
-// Back merges a fork into its parent and closes it. The error is a *repo.RewrittenError
-// where somebody has changed what both begin with; nothing has changed then.
+// Back merges a fork into its parent and closes it. If somebody changed what both begin with, the error is
+// a *repo.RewrittenError, and nothing is changed.
 func Back(ctx context.Context, fork *repo.Tape) (Result, error) {
 	return BackWith(ctx, fork, Options{})
 }
@@ -42,15 +41,14 @@ func BackWith(ctx context.Context, fork *repo.Tape, o Options) (Result, error) {
 	return join.Merge(ctx, (*workspace.Tape)(fork), o)
 }
 
-// Continue finishes a merge that git has begun in the tape's working tree and has stopped
-// at a conflict: it is made from the two commits, whatever git has left in the files.
-// Entries that were not committed come first. The fork stays open. repo.ErrNotFound where
-// there is no such merge.
+// Continue finishes a merge in the tape's working tree that git stopped at a conflict. It uses the two
+// commits, not the files that git left. Uncommitted entries come first. The fork stays open.
+// repo.ErrNotFound if there is no such merge.
 func Continue(ctx context.Context, t *repo.Tape) (Result, error) {
 	return join.ContinueMerge(ctx, (*workspace.Tape)(t))
 }
 
-// Abort undoes such a merge, as git merge --abort does, which it runs.
+// Abort undoes such a merge. It commits uncommitted entries, so none is lost.
 func Abort(ctx context.Context, t *repo.Tape) error {
 	return join.AbortMerge(ctx, (*workspace.Tape)(t))
 }

@@ -13,21 +13,19 @@ import (
 	"tape/repo"
 )
 
-// PullOptions say what is pulled. Nil means every tape, quietly.
+// PullOptions say what to pull. Nil means every tape, quietly.
 type PullOptions struct {
 	repo.FetchOptions
 	Archives bool // archives, too
 }
 
-// Pull fetches from a remote, and brings each tape and fork together with what the remote
-// has of it: see repo.Store.Join. Published entries keep their place, local ones
-// follow. Nobody is asked to resolve anything. It returns the status of each tape and
+// Pull fetches from a remote, and merges what the remote has of each tape and fork. Published entries keep
+// their place, local ones follow; nobody has to resolve anything. It returns the status of each tape and
 // fork of the remote.
 //
-// A purge that was interrupted is completed first, whatever the options say of those made
-// elsewhere: that was decided when it began.
+// An interrupted purge is finished first, even without PullOptions.Purges: it was decided on when it began.
 //
-// A fork that the remote no longer has, since somebody has merged it, is closed here, too.
+// A fork that somebody has merged, so that the remote no longer has it, is closed here, too.
 func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]repo.RefStatus, error) {
 	if o == nil {
 		o = &PullOptions{}
@@ -48,7 +46,7 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 	rejected := map[string]bool{}
 	for _, status := range todo {
 		if len(o.Tapes) == 0 && ofHost(ctx, s, status.Tape) {
-			continue // what others wrote there is joined when the tape is named
+			continue // the server's tapes are joined only if named
 		}
 		if rejected[remotes.TapeOf((*workspace.Store)(s), status.Tape)] {
 			continue // not without its tape
@@ -87,7 +85,7 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 	return append(out, archives...), err
 }
 
-// ofHost reports whether a tape here is one of tape serve.
+// ofHost reports whether a tape here belongs to tape serve.
 func ofHost(ctx context.Context, s *repo.Store, name string) bool {
 	t, err := (*workspace.Store)(s).Tape(ctx, name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"tape/internal/store/writer"
 )
 
-// ArtifactLimit is how many bytes an artifact may have.
+// ArtifactLimit is the size limit of an artifact, in bytes.
 const ArtifactLimit = layout.ArtifactLimit
 
 type (
@@ -21,8 +21,7 @@ type (
 	ArtifactInfo = query.ArtifactInfo
 )
 
-// References are the artifacts that an entry refers to. Those of an entry that was imported need not
-// be in the tape.
+// References are the artifacts that an entry refers to. The tape need not have those of imported entries.
 func References(e Entry) []Artifact {
 	if e.Kind == KindAnchor {
 		return nil
@@ -30,9 +29,9 @@ func References(e Entry) []Artifact {
 	return layout.Artifacts(e.Payload)
 }
 
-// AddArtifact adds a content to the open phase: when it returns, that survives a power cut. An
-// entry that is appended then may refer to it. Only type and name of the given Artifact count. The
-// same content again is the same file. ErrInvalid if it is longer than ArtifactLimit.
+// AddArtifact adds an artifact to the open phase. When it returns, the artifact survives a power cut, and
+// entries appended from then on may refer to it. Only type and name of the given Artifact are used.
+// Adding the same content again gives the same file. ErrInvalid if it is longer than ArtifactLimit.
 func (t *Tape) AddArtifact(ctx context.Context, a Artifact, r io.Reader) (Artifact, error) {
 	staged, err := artifacts.Receive(ctx, t.in(), a, r)
 	if err != nil {
@@ -42,14 +41,13 @@ func (t *Tape) AddArtifact(ctx context.Context, a Artifact, r io.Reader) (Artifa
 	return settled(ctx, func() (Artifact, error) { return writer.AddArtifact(ctx, t.in(), a, staged) })
 }
 
-// Artifact opens an artifact by its id, of which the beginning is enough. ErrNotFound if the tape
-// has none.
+// Artifact opens an artifact by its id or the beginning of it. ErrNotFound if the tape does not have it.
 func (t *Tape) Artifact(ctx context.Context, id string) (io.ReadSeekCloser, error) {
 	return settled(ctx, func() (io.ReadSeekCloser, error) { return query.Artifact(ctx, t.in(), id) })
 }
 
-// OpenArtifact is Artifact with what the entries say of it, for which it reads the phase. Type and
-// name are those of the last entry that refers to it; both are "" if none does.
+// OpenArtifact is like Artifact, and also reads the phase for what its entries say about the artifact.
+// Type and name are those of the last entry that refers to it, "" if none does.
 func (t *Tape) OpenArtifact(ctx context.Context, id string) (a ArtifactInfo, r io.ReadSeekCloser, err error) {
 	r, err = settled(ctx, func() (io.ReadSeekCloser, error) {
 		a, r, err = query.OpenArtifact(ctx, t.in(), id)
@@ -58,7 +56,7 @@ func (t *Tape) OpenArtifact(ctx context.Context, id string) (a ArtifactInfo, r i
 	return a, r, err
 }
 
-// Artifacts lists the artifacts of the tape in the order of the phases that had them first.
+// Artifacts lists the artifacts of the tape, ordered by the first phase that contains them.
 func (t *Tape) Artifacts(ctx context.Context) ([]ArtifactInfo, error) {
 	return settled(ctx, func() ([]ArtifactInfo, error) { return query.Artifacts(ctx, t.in()) })
 }

@@ -15,21 +15,21 @@ import (
 // DefaultRemote is the remote that commands mean by default.
 const DefaultRemote = layout.DefaultRemote
 
-// Errors of talking to a remote, besides the classes of errors of this package.
+// Errors of remotes, in addition to the classes of errors of this package.
 var (
 	// ErrAuth: credentials were refused, or are missing.
 	ErrAuth = transport.ErrAuth
-	// ErrRemote: the remote cannot be reached, is no repository, or hung up.
+	// ErrRemote: the remote cannot be reached, is not a repository, or hung up.
 	ErrRemote = transport.ErrRemote
-	// ErrHostile: what the remote sent is damaged, or beyond what is allowed.
+	// ErrHostile: what the remote sent is damaged, or over a limit.
 	ErrHostile = transport.ErrHostile
 	// ErrNoGit: the git program is not installed.
 	ErrNoGit = gitrun.ErrNoGit
-	// ErrRefused, in the RefStatus of a branch: what the remote has is not accepted.
+	// ErrRefused, in the RefStatus of a branch: what the remote has was not accepted.
 	ErrRefused = layout.ErrRefused
 )
 
-// What a fetch, pull or push did with a branch, or archive.
+// What a fetch, pull or push did with a branch or archive.
 const (
 	RefUpToDate    = layout.RefUpToDate
 	RefFastForward = layout.RefFastForward
@@ -40,32 +40,32 @@ const (
 )
 
 type (
-	// CloneOptions say how a workspace is made from a remote. Nil means the defaults.
+	// CloneOptions say how a workspace is cloned. Nil means the defaults.
 	CloneOptions = remotes.CloneOptions
 	// Remote is another repository that this one shares tapes with.
 	Remote = remotes.Remote
-	// RefStatus tells what a fetch, pull or push did with a branch or archive.
+	// RefStatus is what a fetch, pull or push did with a branch or archive.
 	RefStatus = layout.RefStatus
-	// FetchOptions say what is fetched. Nil means everything, quietly.
+	// FetchOptions say what to fetch. Nil means everything, quietly.
 	FetchOptions = remotes.FetchOptions
-	// PushOptions say what is pushed. Nil means every tape that has something new.
+	// PushOptions say what to push. Nil means every tape that has something new.
 	PushOptions = remotes.PushOptions
-	// Distance is how far a tape and what a remote has of it have gone apart.
+	// Distance is how far a tape and a remote have diverged.
 	Distance = remotes.Distance
-	// PurgeOptions say what is purged.
+	// PurgeOptions say what to purge.
 	PurgeOptions = purge.PurgeOptions
-	// Purged tells what a purge did.
+	// Purged is what a purge did.
 	Purged = purge.Purged
-	// SecretsError names what looks like a secret and kept something from being pushed.
+	// SecretsError stops a push that would have sent secrets.
 	SecretsError = outgoing.SecretsError
-	// RewrittenError says that one side of a merge does not begin with what both began with:
-	// somebody changed its history.
+	// RewrittenError says that one side of a merge does not begin with what both sides began with: its
+	// history was changed.
 	RewrittenError = resolve.RewrittenError
 )
 
-// Clone makes the workspace dir with the tapes of a remote. One is checked out; the others
-// get a working tree when they are first written to. dir must not exist, or be empty. It is
-// there when it is whole: if it fails, nothing is left of it.
+// Clone makes the workspace dir from the tapes of a remote. One is checked out; the others get a working
+// tree when they are first written to. dir must be empty or not exist. It appears when the clone is
+// complete; if Clone fails, nothing is left.
 //
 // Errors: ErrConflict if dir is in use; ErrNotFound for a tape that the remote does not
 // have; ErrAuth, ErrRemote and ErrHostile.
@@ -77,44 +77,42 @@ func Clone(ctx context.Context, url, dir string, o *CloneOptions) (*Store, remot
 // Remotes returns the remotes of the workspace, sorted by name. Passwords in addresses are hidden.
 func (s *Store) Remotes(ctx context.Context) ([]Remote, error) { return remotes.Remotes(ctx, s.in()) }
 
-// AddRemote gives another repository a name. ErrConflict if the name is taken.
+// AddRemote gives another repository a name. ErrConflict if the name is used already.
 func (s *Store) AddRemote(ctx context.Context, name, url string) error {
 	return remotes.AddRemote(ctx, s.in(), name, url)
 }
 
-// RemoveRemote forgets a remote and what is known of it. Tapes stay.
+// RemoveRemote removes a remote and what was fetched from it. Tapes stay.
 func (s *Store) RemoveRemote(ctx context.Context, name string) error {
 	return remotes.RemoveRemote(ctx, s.in(), name)
 }
 
-// Fetch downloads what a remote has into refs of their own (refs/tape/remotes/NAME/), and
-// returns the status of each branch that moved. No tape changes. What cannot be accepted is
-// rejected, and the refs say what they said before.
+// Fetch fetches what a remote has into refs of their own (refs/tape/remotes/NAME/), and returns the
+// status of each branch that moved. It does not change tapes. What cannot be accepted is rejected, and
+// its ref stays.
 //
 // Errors: ErrNotFound without such a remote; ErrAuth, ErrRemote and ErrHostile.
 func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]RefStatus, error) {
 	return settled(ctx, func() ([]RefStatus, error) { return remotes.Fetch(ctx, s.in(), remote, o) })
 }
 
-// Push sends the history of tapes to a remote, with the tags of their anchors. What is not
-// committed is committed first. Branches only move forward; a tape goes whole or not at
-// all. Nothing leaves this machine before all of it was looked through for secrets. There is
-// a status for each branch and archive that was chosen.
+// Push sends the history of tapes to a remote, with the tags of their anchors. Uncommitted entries are
+// committed first. Branches are only fast-forwarded; a tape is sent completely or not at all. Everything
+// is searched for secrets before anything is sent. There is a status for each chosen branch and archive.
 //
-// Errors: a *SecretsError, ErrNotFound without such a remote or tape; what concerns one
-// tape is in its status.
+// Errors: a *SecretsError; ErrNotFound without such a remote or tape. What concerns one tape is in its
+// status.
 func (s *Store) Push(ctx context.Context, remote string, o *PushOptions) ([]RefStatus, error) {
 	return settled(ctx, func() ([]RefStatus, error) { return remotes.Push(ctx, s.in(), remote, o) })
 }
 
-// Distances tells how far the tape and what each remote has of it, as it was last fetched,
-// have gone apart.
+// Distances returns how far the tape and each remote have diverged, as the remotes were last fetched.
 func (t *Tape) Distances(ctx context.Context) ([]Distance, error) {
 	return settled(ctx, func() ([]Distance, error) { return remotes.Distances(ctx, t.in()) })
 }
 
-// Purge takes texts out of a tape's history, and out of its forks, for good: what looks like
-// a secret, or what is named. What it takes out is recorded.
+// Purge takes secrets or named texts out of the history of a tape and its forks for good, and records
+// that it did.
 func (t *Tape) Purge(ctx context.Context, o PurgeOptions) (Purged, error) {
 	return settled(ctx, func() (Purged, error) { return purge.Purge(ctx, t.in(), o) })
 }

@@ -23,12 +23,12 @@ const (
 // DefaultTape is the name of the first tape of a workspace.
 const DefaultTape = workspace.DefaultTape
 
-// Store is an open workspace: a git repository that holds any number of tapes. Its
-// methods may be called from several goroutines, and beside other processes.
+// Store is an open workspace: a git repository that contains any number of tapes. Its methods may be
+// called from several goroutines, while other processes use the workspace.
 type Store workspace.Store
 
 type (
-	// Options change how a workspace is used. Nil means the defaults.
+	// Options say how a workspace is used. Nil means the defaults.
 	Options = workspace.Options
 	// InitOptions say how a workspace is created. Nil means the defaults.
 	InitOptions = writer.InitOptions
@@ -36,32 +36,32 @@ type (
 	Report = audit.Report
 	// GCOptions say what GC removes. Nil means the defaults.
 	GCOptions = upkeep.GCOptions
-	// GCReport tells what GC did.
+	// GCReport is what GC did.
 	GCReport = upkeep.GCReport
-	// Revision is a tape as it was, or is, at one moment: what a diff compares.
+	// Revision is a tape as it was or is at one moment, for comparing.
 	Revision = query.Revision
 )
 
 func (s *Store) in() *workspace.Store { return (*workspace.Store)(s) }
 
-// Init creates the workspace in dir, with its first tape, and reports whether it did:
-// a workspace that is there already is opened. An interrupted Init is completed.
+// Init creates the workspace in dir, with its first tape, and reports whether it did. A workspace that
+// exists is opened, and an interrupted Init is completed.
 func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error) {
 	s, created, err := writer.Init(ctx, dir, o)
 	return (*Store)(s), created, err
 }
 
-// Open opens the workspace in dir. It returns ErrNotFound when there is none.
+// Open opens the workspace in dir. ErrNotFound if there is none.
 func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	s, err := workspace.Open(ctx, dir, o)
 	return (*Store)(s), err
 }
 
-// Find returns the workspace that commands run in dir mean: dir or the nearest of its
-// parents that is a workspace or has one under $TAPE_HOME. ErrNotFound if there is none.
+// Find returns the workspace for a directory: dir or its nearest parent that is a workspace, or has one
+// under $TAPE_HOME. ErrNotFound if there is none.
 func Find(dir string) (string, error) { return workspace.Find(dir) }
 
-// WorkspaceFor is the workspace of a project's directory, whether it exists or not.
+// WorkspaceFor is where the workspace of a project's directory is, whether it exists or not.
 func WorkspaceFor(project string) (string, error) { return workspace.WorkspaceFor(project) }
 
 // ConfigKeys are the names of the settings of a workspace.
@@ -70,61 +70,60 @@ func ConfigKeys() []string { return workspace.ConfigKeys() }
 // Dir is the workspace's folder, absolute.
 func (s *Store) Dir() string { return s.in().Dir() }
 
-// Setting is the text of a setting. ErrInvalid for an unknown name.
+// Setting is the value of a setting. ErrInvalid for an unknown name.
 func (s *Store) Setting(key string) (string, error) { return s.in().Setting(key) }
 
 // SetSetting changes a setting. ErrInvalid for an unknown name or a bad value.
 func (s *Store) SetSetting(key, value string) error { return s.in().SetSetting(key, value) }
 
-// CurrentTape is the name of the tape that commands mean by default.
+// CurrentTape is the name of the tape that commands use by default.
 func (s *Store) CurrentTape() string { return s.in().CurrentTape() }
 
-// PreviousTape is the name of the tape that was the current one before, "" if none was.
+// PreviousTape is the name of the tape that was current before, "" if there is none.
 func (s *Store) PreviousTape() string { return s.in().PreviousTape() }
 
-// PrivatePath is a path in the folder, in .git, that belongs to this program.
+// PrivatePath is a path in this program's own folder in .git.
 func (s *Store) PrivatePath(elem ...string) string { return s.in().PrivatePath(elem...) }
 
-// UsersPath is PrivatePath for what is acted on when it is read again. Where the workspace came from
+// UsersPath is PrivatePath for files that are acted upon when they are read. If the workspace came from
 // somebody else, it is a path in the user's own folder.
 func (s *Store) UsersPath(elem ...string) string { return s.in().UsersPath(elem...) }
 
-// MarkKey is what the marks of this workspace are keyed with, that stand for secrets; it is made when
-// it is first needed, and is in no clone.
+// MarkKey is the key of this workspace for the marks that replace secrets. It is made when it is first
+// needed, and clones do not get it.
 func (s *Store) MarkKey() ([]byte, error) { return s.in().MarkKey() }
 
-// IndexFile is where the derived index of the workspace is.
+// IndexFile is the path of the workspace's derived index.
 func (s *Store) IndexFile() string { return s.in().IndexFile() }
 
-// Tape returns the tape of a name, or the fork PARENT/FORK; "" means the current one.
-// ErrNotFound if the workspace has none of that name.
+// Tape returns the tape or fork (PARENT/FORK) of a name; "" means the current one. ErrNotFound if there
+// is none.
 func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 	t, err := s.in().Tape(ctx, name)
 	return (*Tape)(t), err
 }
 
-// ByBranch returns the tape or fork of a branch, as git names it (refs/heads/ may be left
-// out). ErrNotFound if it is none.
+// ByBranch returns the tape or fork of a git branch; refs/heads/ may be left out. ErrNotFound if the branch
+// is not one.
 func (s *Store) ByBranch(ctx context.Context, branch string) (*Tape, error) {
 	t, err := s.in().ByBranch(ctx, branch)
 	return (*Tape)(t), err
 }
 
-// Tapes returns the workspace's tapes, sorted by branch. Forks are not among them.
+// Tapes returns the workspace's tapes without forks, sorted by branch.
 func (s *Store) Tapes(ctx context.Context) ([]*Tape, error) { return outside(s.in().Tapes(ctx)) }
 
 // Forks returns all open forks of the workspace.
 func (s *Store) Forks(ctx context.Context) ([]*Tape, error) { return outside(s.in().Forks(ctx)) }
 
-// CreateTape creates an empty tape, opened by the anchor session/start. ErrConflict
-// if there is one of that name.
+// CreateTape creates an empty tape, with the anchor session/start. ErrConflict if the name is used already.
 func (s *Store) CreateTape(ctx context.Context, name string) (*Tape, error) {
 	t, err := writer.CreateTape(ctx, s.in(), name)
 	return (*Tape)(t), err
 }
 
-// Removed is the handle of a tape that was removed and has an archive, for Archives and
-// Restore. ErrNotFound if there is none of that name.
+// Removed returns the handle of a removed tape that has an archive, for Archives and Restore. ErrNotFound
+// if there is none.
 func (s *Store) Removed(ctx context.Context, name string) (*Tape, error) {
 	t := (*Tape)(s.in().Handle(name))
 	list, err := t.Archives(ctx)
@@ -134,8 +133,8 @@ func (s *Store) Removed(ctx context.Context, name string) (*Tape, error) {
 	return t, err
 }
 
-// Switch makes a tape the current one, and gives it a working tree if it has none. No file
-// of other tapes moves.
+// Switch makes a tape the current one, and gives it a working tree if it has none. Files of other tapes
+// do not move.
 func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
 	t, err := s.in().Tape(ctx, name)
 	if err != nil {
@@ -150,39 +149,39 @@ func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
 	return (*Tape)(t), err
 }
 
-// ForksOfClosed returns the forks that were merged into a fork which is closed itself.
+// ForksOfClosed returns the forks that were merged into a fork that is itself closed.
 func (s *Store) ForksOfClosed(ctx context.Context, closed ForkInfo) ([]ForkInfo, error) {
 	return forks.ForksOfClosed(ctx, s.in(), closed)
 }
 
-// Revision is a tape as it is, or as it was at an anchor, entry (@17), tag or commit. The
-// target may name another tape.
+// Revision is a tape as it is, or as it was at an anchor, entry (@17), tag or commit. The target may also
+// name another tape.
 func (s *Store) Revision(ctx context.Context, tape *Tape, target string) (*Revision, error) {
 	return settled(ctx, func() (*Revision, error) { return query.RevisionOf(ctx, s.in(), tape.in(), target) })
 }
 
-// Verify checks every promise of the format, and git's own with git fsck where there is
-// git. It changes nothing. Problems are in the report; the error says that the check itself could not be made.
+// Verify checks every promise of the format, and runs git fsck if git is installed. It changes nothing.
+// Problems are in the report; an error says that the check could not be made.
 func (s *Store) Verify(ctx context.Context) (*Report, error) { return audit.Verify(ctx, s.in()) }
 
-// Damage looks for damage in the working trees of all tapes and forks, and changes nothing.
+// Damage finds damage in the working trees of all tapes and forks, and changes nothing.
 func (s *Store) Damage(ctx context.Context) ([]*repair.Damage, error) {
 	return repair.All(ctx, s.in())
 }
 
-// Repair sets aside what is damaged in working trees and writes what git and the whole lines give.
-// An event repair.lost takes the id of an entry that is gone. It also completes what was interrupted.
+// Repair sets damaged files of working trees aside, and writes them anew from git and the complete lines.
+// An event repair.lost takes the id of each lost entry. It also completes what was interrupted.
 func (s *Store) Repair(ctx context.Context) ([]repair.Mended, error) {
 	return repair.Repair(ctx, s.in())
 }
 
-// GC removes what nobody needs: working trees of idle tapes, locks and temporary files
-// that were left behind, and, by git, objects that nothing names. It is safe beside writers.
+// GC removes what nobody needs: working trees of idle tapes, stale locks and temporary files, and, by
+// git, unreachable objects. Others may write at the same time.
 func (s *Store) GC(ctx context.Context, o *GCOptions) (GCReport, error) {
 	return settled(ctx, func() (GCReport, error) { return upkeep.GC(ctx, s.in(), o) })
 }
 
-// settled calls f, and again after each completion of a merge that git made.
+// settled calls f, and again after each unfinished merge by git that it completes.
 func settled[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
 	err = join.Settled(ctx, func() error {
 		out, err = f()
@@ -191,7 +190,7 @@ func settled[T any](ctx context.Context, f func() (T, error)) (out T, err error)
 	return out, err
 }
 
-// outside makes handles of this package of those of the rooms.
+// outside converts handles of internal packages to handles of this package.
 func outside(list []*workspace.Tape, err error) ([]*Tape, error) {
 	out := make([]*Tape, len(list))
 	for i, t := range list {
@@ -200,9 +199,9 @@ func outside(list []*workspace.Tape, err error) ([]*Tape, error) {
 	return out, err
 }
 
-// Hint is something to do about an error: plain words, or a Kind with what it is about where
-// that takes a command, for which the command line has the words.
+// Hint is something to do about an error: plain words, or, if it takes a command, a Kind with arguments,
+// for which the command line has the words.
 type Hint = layout.Hint
 
-// Hints are the ways out that an error knows of.
+// Hints are the ways out that an error suggests.
 func Hints(err error) []Hint { return layout.Hints(err) }

@@ -15,19 +15,18 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Tape is one session's append-only sequence of entries, or a fork of one. A Tape is a
-// handle: it holds no lock and no open file, and its methods may be called from several
-// goroutines.
+// Tape is one session's append-only sequence of entries, or a fork of one. It is a handle without locks
+// or open files, and its methods may be called from several goroutines.
 type Tape workspace.Tape
 
 type (
-	// AppendOptions assert something of the tape. Nil asserts nothing.
+	// AppendOptions are conditions for an append. Nil means none.
 	AppendOptions = writer.AppendOptions
-	// Tx is a change of several steps, which happens as a whole or not at all.
+	// Tx is a transaction: a change of several steps that happens completely or not at all.
 	Tx = writer.Tx
-	// TxResult tells what a Tx has written.
+	// TxResult is what a Tx wrote.
 	TxResult = writer.TxResult
-	// Archive is a former history of a tape, kept by a ref.
+	// Archive is a former history of a tape, kept under a ref.
 	Archive = snapshot.Archive
 	// Info is an overview of a tape.
 	Info = query.Info
@@ -39,7 +38,7 @@ type (
 	Commit = forks.Commit
 )
 
-// What has become of a fork.
+// States of a fork.
 const (
 	ForkOpen       = forks.ForkOpen
 	ForkMerged     = forks.ForkMerged
@@ -59,7 +58,7 @@ func (t *Tape) Branch() string { return t.in().Branch() }
 // Store is the workspace that the tape is in.
 func (t *Tape) Store() *Store { return (*Store)(t.in().Store()) }
 
-// WorkTree is the folder in which the tape is checked out, "" if there is none.
+// WorkTree is the folder where the tape is checked out, "" if there is none.
 func (t *Tape) WorkTree() string { return t.in().WorkTree() }
 
 // IsFork reports whether this is a fork.
@@ -68,7 +67,7 @@ func (t *Tape) IsFork() bool { return t.in().IsFork() }
 // ForkName is a fork's own name, without its parent's; "" for a tape.
 func (t *Tape) ForkName() string { return t.in().ForkName() }
 
-// Parent is the name of the tape or fork that a fork was made of; "" for a tape.
+// Parent is the name of the tape or fork that a fork was made from; "" for a tape.
 func (t *Tape) Parent() string { return t.in().Parent() }
 
 // Append appends entries, all or none, and returns them as stored. When it returns,
@@ -77,24 +76,24 @@ func (t *Tape) Append(ctx context.Context, o *AppendOptions, drafts ...Draft) ([
 	return settled(ctx, func() ([]Entry, error) { return writer.Append(ctx, t.in(), o, drafts...) })
 }
 
-// Update makes a change of several steps. All of it is stored when f returns nil, and
-// nothing of it otherwise; readers see the tape as it was until then.
+// Update makes a change of several steps. If f returns nil, all of it is stored, otherwise nothing.
+// Readers see the tape as it was until then.
 func (t *Tape) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, error) {
 	return settled(ctx, func() (TxResult, error) { return writer.Update(ctx, t.in(), f) })
 }
 
-// Handoff writes an anchor, commits the phase that it closes, and tags the commit. Its name
-// must not be Latest or a number: they name the last anchor, and phases.
+// Handoff writes an anchor, commits the phase that it closes, and tags the commit. The anchor's name must
+// not be Latest or a number, which mean the last anchor and phases.
 func (t *Tape) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
 	if a.Name == Latest || a.Name != "" && strings.Trim(a.Name, "0123456789") == "" {
-		return Handoff{}, layout.Invalid("add a word that tells what the phase is for",
+		return Handoff{}, layout.Invalid("add a word that says what the phase is for",
 			"an anchor cannot be called %q: that names the last anchor, or a phase by its number", a.Name)
 	}
 	return settled(ctx, func() (Handoff, error) { return writer.HandOff(ctx, t.in(), a) })
 }
 
-// Checkpoint commits what is not committed, and returns the commit and how many entries
-// that was; with nothing new, "" and 0.
+// Checkpoint commits the uncommitted entries, and returns the commit and how many there were; "" and 0 if
+// there were none.
 func (t *Tape) Checkpoint(ctx context.Context) (commit string, entries int64, err error) {
 	err = join.Settled(ctx, func() error {
 		commit, entries, err = writer.Checkpoint(ctx, t.in())
@@ -103,9 +102,8 @@ func (t *Tape) Checkpoint(ctx context.Context) (commit string, entries int64, er
 	return commit, entries, err
 }
 
-// Reset starts the tape over, with nothing but its first anchor; a fork with nothing but
-// what it has of its parent. With archive the history so far keeps a ref, whose name is
-// returned; without, only git's reflog knows of it.
+// Reset starts a tape over with only its first anchor, a fork with only what it has of its parent. With
+// archive, the history so far is kept under a ref, which is returned; without, only git's reflog has it.
 func (t *Tape) Reset(ctx context.Context, archive bool) (ref string, err error) {
 	return settled(ctx, func() (string, error) { return writer.Reset(ctx, t.in(), archive) })
 }
@@ -115,10 +113,9 @@ func (t *Tape) Archives(ctx context.Context) ([]Archive, error) {
 	return snapshot.Archives(ctx, t.in())
 }
 
-// Restore makes an archive the tape's history again. What the tape holds now is
-// archived in turn, unless it is only the first anchor; that archive's ref is
-// returned. The stamp may be shortened to any unique beginning, or be Latest. A tape that
-// was removed is there again.
+// Restore makes an archive the tape's history again. The current history is archived in turn, unless it
+// is only the first anchor; that archive's ref is returned. The stamp may be Latest or any unique
+// beginning. A removed tape exists again.
 func (t *Tape) Restore(ctx context.Context, stamp string) (restored Archive, archived string, err error) {
 	err = join.Settled(ctx, func() error {
 		restored, archived, err = writer.Restore(ctx, t.in(), stamp)
@@ -127,23 +124,22 @@ func (t *Tape) Restore(ctx context.Context, stamp string) (restored Archive, arc
 	return restored, archived, err
 }
 
-// Remove removes a tape with its working tree, branch and tags. With archive its history
-// keeps a ref, whose name is returned and from which Restore brings the tape back; without,
-// the archives that it has go, too. ErrConflict if it has open forks, is the current tape, or
-// somebody has it checked out.
+// Remove removes a tape with its working tree, branch and tags. With archive, a ref keeps its history;
+// its name is returned, and Restore brings the tape back. Without, the tape's archives are deleted, too.
+// ErrConflict if it has open forks, is the current tape, or somebody has it checked out.
 func (t *Tape) Remove(ctx context.Context, archive bool) (ref string, err error) {
 	return settled(ctx, func() (string, error) { return forks.Remove(ctx, t.in(), archive) })
 }
 
-// Entries yields the selected entries. It reads the tape as it was when the iteration
-// began; what is appended meanwhile does not appear. After an error it ends.
+// Entries yields the selected entries. It reads the tape as it is when the iteration begins, without what
+// is appended meanwhile. It ends after an error.
 func (t *Tape) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	return settledSeq(ctx, snapshot.Entries(ctx, t.in(), q))
 }
 
-// Context yields what the next model call needs: the last anchor, the entries
-// before it that no anchor's writer had seen, which a merge or a pull brought in beside it,
-// and what follows it. It reads the tape as Entries does.
+// Context yields what the next model call needs: the last anchor; the earlier entries that the writers of
+// anchors had not seen, because a merge or pull brought them in beside the anchor; and what follows the
+// anchor. It reads the tape as Entries does.
 func (t *Tape) Context(ctx context.Context) iter.Seq2[Entry, error] {
 	return settledSeq(ctx, query.Context(ctx, t.in()))
 }
@@ -164,14 +160,14 @@ func (t *Tape) Info(ctx context.Context) (Info, error) {
 	return settled(ctx, func() (Info, error) { return query.InfoOf(ctx, t.in()) })
 }
 
-// Summary returns what is cheap to say of the tape, for a list of many.
+// Summary returns a cheap overview of the tape, for lists of many tapes.
 func (t *Tape) Summary(ctx context.Context) (query.Summary, error) {
 	return settled(ctx, func() (query.Summary, error) { return query.SummaryOf(ctx, t.in()) })
 }
 
-// Stamp returns what stays the same while nothing is written to the tape, for who looks again and
-// again, and the id of the last entry that was written through this package or the command line.
-// "" says nothing: a change is under way, for one.
+// Stamp returns a text that does not change while nothing is written to the tape, for pollers, and the id
+// of the last entry that was written through this package or the command line. The stamp is "" if it is
+// unknown, for example while a change is under way.
 func (t *Tape) Stamp() (stamp string, last int64, err error) { return query.StampOf(t.in()) }
 
 // History yields the commits of the tape and of its forks, the newest first.
@@ -179,18 +175,18 @@ func (t *Tape) History(ctx context.Context) iter.Seq2[Commit, error] {
 	return settledSeq(ctx, forks.History(ctx, t.in()))
 }
 
-// Fork makes a fork that begins at the tape's end. What is not committed is committed
-// first. ErrConflict if there is a fork, or a tape, of that name.
+// Fork makes a fork that begins at the tape's end. Uncommitted entries are committed first. ErrConflict if
+// there is a fork or tape of that name.
 func (t *Tape) Fork(ctx context.Context, name string) (*Tape, error) { return t.ForkAt(ctx, name, "") }
 
-// ForkAt makes a fork that begins behind an anchor (its name, its phase's number or
-// folder, its tag, or Latest) or behind an entry (@17). "" means at the tape's end.
+// ForkAt makes a fork that begins after an anchor (its name, its phase's number or folder, its tag, or
+// Latest) or after an entry (@17). "" means the tape's end.
 func (t *Tape) ForkAt(ctx context.Context, name, at string) (*Tape, error) {
 	f, err := settled(ctx, func() (*workspace.Tape, error) { return forks.Begin(ctx, t.in(), name, at) })
 	return (*Tape)(f), err
 }
 
-// Base returns where a fork begins. ErrInvalid for a tape, which begins with itself.
+// Base returns where a fork begins. ErrInvalid for a tape that is not a fork.
 func (t *Tape) Base(ctx context.Context) (Base, error) { return query.DescribeBase(ctx, t.in()) }
 
 // ForkInfo returns an overview of an open fork.
@@ -198,24 +194,23 @@ func (t *Tape) ForkInfo(ctx context.Context) (ForkInfo, error) {
 	return settled(ctx, func() (ForkInfo, error) { return forks.Describe(ctx, t.in()) })
 }
 
-// Forks returns the open forks of a tape, not those of its forks.
+// Forks returns the open forks of a tape, but not forks of its forks.
 func (t *Tape) Forks(ctx context.Context) ([]*Tape, error) { return outside(t.in().Forks(ctx)) }
 
-// ClosedForks returns the forks that were merged into a tape, or were its and discarded,
-// the newest first. Of those that were discarded, git's reflog knows for as long as it
-// keeps them.
+// ClosedForks returns the forks that were merged into a tape and those of its own that were discarded, the
+// newest first. Discarded ones are found as long as git keeps its reflog.
 func (t *Tape) ClosedForks(ctx context.Context) ([]ForkInfo, error) {
 	return forks.ClosedForks(ctx, t.in())
 }
 
-// Discard drops a fork with everything in it. Nothing is left of it but two lines in the
-// reflog of its parent's branch, by which git keeps its commits for a while. ErrConflict
-// if there are forks of it, or somebody has it checked out.
+// Discard deletes a fork with all its entries. All that remains is two lines in the reflog of its parent's
+// branch, by which git keeps the commits for a while. ErrConflict if the fork has forks, or somebody has it
+// checked out.
 func (t *Tape) Discard(ctx context.Context) error {
 	return join.Settled(ctx, func() error { return forks.Discard(ctx, t.in()) })
 }
 
-// settledSeq is settled for what is yielded: such a merge shows before anything is.
+// settledSeq is settled for sequences. Merges to complete show before the first value is yielded.
 func settledSeq[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := join.Settled(ctx, func() error {

@@ -11,15 +11,15 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// CheckSecrets looks for secrets in what git is about to push and the remote does not have
-// yet, as it says itself: what was heard of it before may have been another one. The error
-// is a *SecretsError if there are any.
+// CheckSecrets searches what git is about to push for secrets. It relies only on what the remote says
+// now that it has, for what was fetched earlier may be outdated. The error is a *SecretsError if there
+// are any.
 func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs []layout.Incoming) error {
 	defer s.Git().KeepObjects()()
 	scan := NewSecretScan(s)
 	tips := map[string][]gitstore.Hash{}
 	var owners []string
-	// What a fork shares with its tape is told of the tape.
+	// Findings that a fork shares with its tape are reported for the tape.
 	slices.SortFunc(refs, func(a, b layout.Incoming) int { return layout.CompareRefs(a.Ref, b.Ref) })
 	for _, ref := range refs {
 		if ref.New.IsZero() {
@@ -46,7 +46,7 @@ func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs [
 	return nil
 }
 
-// ownerOfRef is the tape or fork that a branch or tag is of.
+// ownerOfRef is the tape or fork that a branch or tag belongs to.
 func ownerOfRef(s *workspace.Store, ref layout.Incoming) string {
 	if strings.HasPrefix(ref.Ref, layout.TagPrefix) {
 		if at, err := s.Git().Peel(ref.New); err == nil {

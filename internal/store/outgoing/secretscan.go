@@ -16,22 +16,22 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// SecretFinding is a secret in what would leave the machine.
+// SecretFinding is a secret in what would be pushed.
 type SecretFinding struct {
 	Tape   string
-	Entry  int64  // 0: it is in a message of git's, or in a file that is no tape's
-	Commit string // the oldest one seen that has it; of a tag's message, the tag object
+	Entry  int64  // 0 if it is in the message of a commit or tag, or in a file that is not a tape's
+	Commit string // the oldest commit read that has it; for a tag's message, the tag object
 	Rule   string
-	// Path is where in the entry, or which file. "message" is that of Commit.
+	// Path is the place in the entry, or the file; "message" for the message of Commit.
 	Path        string
 	Masked      string // an excerpt that is safe to show
 	Fingerprint string
 }
 
-// SecretsError is what stops a push: it would have sent secrets.
+// SecretsError stops a push that would have sent secrets.
 type SecretsError struct {
 	Findings []SecretFinding
-	Clean    string // a tape that has none, and would have been sent; "" if there was no such
+	Clean    string // a tape without secrets that would have been pushed, too; "" if there is none
 }
 
 func (e *SecretsError) Error() string {
@@ -56,8 +56,8 @@ func (f SecretFinding) where() string {
 // Is makes every SecretsError an ErrConflict.
 func (e *SecretsError) Is(target error) bool { return target == layout.ErrConflict }
 
-// Hints are the way out. The entry is not named by its number: that is the one in the commit
-// where it came in, and may be another entry's by now.
+// Hints are the ways out. They do not name the entry by its number, which is the one in the commit where
+// it was found, and may be another entry's by now.
 func (e *SecretsError) Hints() []layout.Hint {
 	if len(e.Findings) == 0 {
 		return nil
@@ -66,18 +66,18 @@ func (e *SecretsError) Hints() []layout.Hint {
 	return []layout.Hint{{Kind: layout.PurgeOrAllow, Args: []string{f.Fingerprint, f.Tape, e.Clean}}}
 }
 
-// SecretScan looks for secrets in what would leave the machine. What it has looked through
-// it passes over from then on: what a fork shares with its tape is the tape's.
+// SecretScan searches what would be pushed for secrets. It reads everything once: what a fork shares with
+// its tape is reported for the tape.
 type SecretScan struct {
 	s     *workspace.Store
-	known map[gitstore.Hash]bool // commits and tags that the other side has, as far as is known
-	open  []gitstore.Hash        // those of them before which is more that it has
-	seen  map[gitstore.Hash]bool // commits and tags that were looked through
-	Allow []string               // fingerprints that pass besides those of the settings
-	Long  []LongEntry            // what was met that others do not take by default
+	known map[gitstore.Hash]bool // commits and tags that the remote is known to have
+	open  []gitstore.Hash        // those whose ancestors are not in known yet
+	seen  map[gitstore.Hash]bool // commits and tags that were searched
+	Allow []string               // fingerprints allowed in addition to those of the settings
+	Long  []LongEntry            // entries over the default size limit
 }
 
-// LongEntry is an entry with a longer line than a workspace takes that has not set its limit.
+// LongEntry is an entry whose line is longer than other workspaces accept by default.
 type LongEntry struct {
 	Tape  string
 	Entry int64
@@ -89,12 +89,12 @@ func (l LongEntry) String() string {
 		l.Entry, l.Tape, l.Size, jsonl.DefaultMaxLine)
 }
 
-// NewSecretScan begins a scan that knows of nothing that the other side has.
+// NewSecretScan returns a scan of everything; see Know.
 func NewSecretScan(s *workspace.Store) *SecretScan {
 	return &SecretScan{s: s, known: map[gitstore.Hash]bool{}, seen: map[gitstore.Hash]bool{}}
 }
 
-// Know says what the other side has, with all before it. It need not be here.
+// Know says that the remote has these commits or tags and their ancestors. They need not be here.
 func (c *SecretScan) Know(list ...gitstore.Hash) {
 	for _, h := range list {
 		if !h.IsZero() && !c.known[h] {
@@ -104,11 +104,10 @@ func (c *SecretScan) Know(list ...gitstore.Hash) {
 	}
 }
 
-// Look looks through everything reachable from tips that is not known, and was not looked
-// through before: the lines that files gained over the same file in the first parent, and
-// the messages of commits and tags. Each secret comes once for an entry, and in a message
-// only if no entry has it. Allowed fingerprints are passed over. Whatever cannot be read is
-// an error.
+// Look searches everything reachable from tips that is neither known nor searched yet: the lines that
+// files gained over the same file in the first parent, and the messages of commits and tags. A secret
+// is reported once for each entry, and for a message only if no entry has it. Allowed fingerprints are
+// skipped. What cannot be read is an error.
 func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash) ([]SecretFinding, error) {
 	o := &outgoing{SecretScan: c, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int{}, jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0))}
 	scanner := c.s.Config().Scanner()
@@ -135,7 +134,7 @@ func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash
 	return c.secretsOf(tape, slices.Concat(found...)), nil
 }
 
-// secretsOf sorts what was found, leaves what is allowed, and everything once.
+// secretsOf sorts the findings, and removes allowed ones and duplicates.
 func (c *SecretScan) secretsOf(tape string, all []scanned) []SecretFinding {
 	slices.SortStableFunc(all, func(a, b scanned) int {
 		switch {
@@ -169,13 +168,13 @@ func (c *SecretScan) secretsOf(tape string, all []scanned) []SecretFinding {
 }
 
 type scanJob struct {
-	number  int // jobs in the order in which they were made, oldest commit first
+	number  int // in the order of commits, the oldest first
 	commit  gitstore.Hash
 	file    string // its path
 	message bool   // of a commit or tag
 	text    []byte
 	lines   bool   // of entries
-	before  []byte // what the file was, where it did not only grow: what that had is known
+	before  []byte // the former content if the file did not just grow; its secrets are not new
 }
 
 type scanned struct {
@@ -186,14 +185,14 @@ type scanned struct {
 	message bool
 }
 
-// long finds entries that are too long for others.
+// long finds entries that are longer than others accept by default.
 func (j *scanJob) long(tape string) (out []LongEntry) {
 	if !j.lines || len(j.text) <= jsonl.DefaultMaxLine {
 		return nil
 	}
 	for line := range bytes.Lines(j.text) {
 		if size := len(bytes.TrimRight(line, "\r\n")); size > jsonl.DefaultMaxLine {
-			id, _ := jsonl.ParseID(line) // 0 where it is no entry
+			id, _ := jsonl.ParseID(line) // 0 if it is not an entry
 			out = append(out, LongEntry{Tape: tape, Entry: id, Size: size})
 		}
 	}
@@ -201,18 +200,18 @@ func (j *scanJob) long(tape string) (out []LongEntry) {
 }
 
 func (j *scanJob) scan(scanner *secrets.Scanner) []scanned {
-	out := j.look(scanner, j.text)
+	out := j.search(scanner, j.text)
 	if len(out) == 0 || j.before == nil {
 		return out
 	}
 	had := map[string]bool{}
-	for _, f := range j.look(scanner, j.before) {
+	for _, f := range j.search(scanner, j.before) {
 		had[f.Fingerprint] = true
 	}
 	return slices.DeleteFunc(out, func(f scanned) bool { return had[f.Fingerprint] })
 }
 
-func (j *scanJob) look(scanner *secrets.Scanner, text []byte) (out []scanned) {
+func (j *scanJob) search(scanner *secrets.Scanner, text []byte) (out []scanned) {
 	add := func(found []secrets.Finding, entry int64) {
 		for _, f := range found {
 			if entry == 0 {
@@ -229,13 +228,13 @@ func (j *scanJob) look(scanner *secrets.Scanner, text []byte) (out []scanned) {
 		line = bytes.TrimRight(line, "\r\n")
 		found, err := scanner.Line(line)
 		if err != nil {
-			// No entry; what is in it leaves the machine all the same.
+			// Not an entry, but it would be pushed, too.
 			add(scanner.Text(line), 0)
 			add(scanner.Text(jsonl.AppendDecoded(nil, line)), 0)
 			continue
 		}
 		if len(found) > 0 {
-			id, _ := jsonl.ParseID(line) // 0 where it is no entry
+			id, _ := jsonl.ParseID(line) // 0 if it is not an entry
 			add(found, id)
 		}
 	}

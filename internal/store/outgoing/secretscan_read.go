@@ -10,11 +10,11 @@ import (
 	"tape/internal/store/layout"
 )
 
-// outgoing reads what a push would send of a tape.
+// outgoing reads what a push would send for a tape.
 type outgoing struct {
 	*SecretScan
 	trees  map[[2]gitstore.Hash]bool
-	blobs  map[gitstore.Hash]int // from which byte on they were looked through
+	blobs  map[gitstore.Hash]int // the offset from which they were searched
 	jobs   chan scanJob
 	number int
 }
@@ -47,8 +47,8 @@ func (o *outgoing) read(ctx context.Context, tips []gitstore.Hash) error {
 	return nil
 }
 
-// tag makes a job of an annotated tag's message, and returns the commit that a tip names;
-// zero if it names something else, which is looked through as it is.
+// tag queues the message of an annotated tag, and returns the commit that a tip names; zero if it names
+// something else, which is queued itself.
 func (o *outgoing) tag(ctx context.Context, h gitstore.Hash) (gitstore.Hash, error) {
 	for {
 		if h.IsZero() || o.known[h] || o.seen[h] {
@@ -67,18 +67,18 @@ func (o *outgoing) tag(ctx context.Context, h gitstore.Hash) (gitstore.Hash, err
 			return gitstore.ZeroHash, o.send(ctx, scanJob{commit: h, file: "blob", text: raw})
 		}
 		o.seen[h] = true
-		if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
+		if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: peoplesText(raw)}); err != nil {
 			return h, err
 		}
 		t, err := gitstore.DecodeTag(raw)
 		if t.Object.IsZero() {
 			return h, fmt.Errorf("tag %s: %w", h, err)
 		}
-		h = t.Object // of any kind, also another tag: that is the error then
+		h = t.Object // of any kind, even another tag
 	}
 }
 
-// commits lists the commits that can be reached and are not known, roughly newest first.
+// commits lists the reachable commits that are not known, roughly the newest first.
 func (o *outgoing) commits(ctx context.Context, queue []gitstore.Hash) (list []gitstore.Hash, err error) {
 	root := false
 	for ; len(queue) > 0; queue = queue[1:] {
@@ -98,14 +98,14 @@ func (o *outgoing) commits(ctx context.Context, queue []gitstore.Hash) (list []g
 		root = root || len(c.Parents) == 0
 	}
 	if root && len(o.known) > 0 {
-		// The walk went past what is known to the beginning: it may have met what is before that.
+		// The walk reached the beginning, so it may have passed known commits and met their ancestors.
 		err = o.closeKnown(ctx)
 		list = slices.DeleteFunc(list, func(h gitstore.Hash) bool { return o.known[h] })
 	}
 	return list, err
 }
 
-// closeKnown adds to what is known everything before it.
+// closeKnown adds the ancestors of all known commits to known.
 func (o *outgoing) closeKnown(ctx context.Context) error {
 	for len(o.open) > 0 {
 		h := o.open[0]
@@ -114,7 +114,7 @@ func (o *outgoing) closeKnown(ctx context.Context) error {
 			return err
 		}
 		switch kind, raw, err := o.s.Git().Read(h); {
-		case errors.Is(err, gitstore.ErrNotFound): // what is not here cannot be in what is sent
+		case errors.Is(err, gitstore.ErrNotFound): // not here, so it cannot be sent either
 		case err != nil:
 			return err
 		case kind == gitstore.KindTag:
@@ -132,7 +132,7 @@ func (o *outgoing) closeKnown(ctx context.Context) error {
 	return nil
 }
 
-// commit makes jobs of a commit's message and of what its first parent's tree has not.
+// commit queues a commit's message, and what its tree adds to that of its first parent.
 func (o *outgoing) commit(ctx context.Context, h gitstore.Hash) error {
 	_, raw, err := o.s.Git().Read(h)
 	if err != nil {
@@ -142,7 +142,7 @@ func (o *outgoing) commit(ctx context.Context, h gitstore.Hash) error {
 	if err != nil {
 		return err
 	}
-	if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: saidBy(raw)}); err != nil {
+	if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: peoplesText(raw)}); err != nil {
 		return err
 	}
 	var before gitstore.Hash
@@ -156,11 +156,11 @@ func (o *outgoing) commit(ctx context.Context, h gitstore.Hash) error {
 	return o.tree(ctx, h, "", c.Tree, before)
 }
 
-// saidBy is what people have put into a commit or tag: its message, names, and whatever
-// else its header has that is not git's.
-func saidBy(raw []byte) []byte {
+// peoplesText is what people wrote into a commit or tag: the message, names, and header lines other than
+// git's own.
+func peoplesText(raw []byte) []byte {
 	head, message, _ := bytes.Cut(raw, []byte("\n\n"))
-	said := bytes.Clone(message)
+	text := bytes.Clone(message)
 	signature := false
 	for line := range bytes.Lines(head) {
 		key, _, _ := bytes.Cut(line, []byte(" "))
@@ -169,19 +169,19 @@ func saidBy(raw []byte) []byte {
 			signature = false
 		case "gpgsig", "gpgsig-sha256":
 			signature = true
-		case "": // a line that goes on
+		case "": // continues the previous line
 			if !signature {
-				said = append(append(said, '\n'), line...)
+				text = append(append(text, '\n'), line...)
 			}
 		default:
 			signature = false
-			said = append(append(said, '\n'), line...)
+			text = append(append(text, '\n'), line...)
 		}
 	}
-	return said
+	return text
 }
 
-// tree makes jobs of what a tree has and another one (zero: none) has not.
+// tree queues what a tree has and another one, which may be zero, does not.
 func (o *outgoing) tree(ctx context.Context, commit gitstore.Hash, path string, now, before gitstore.Hash) error {
 	if now == before || o.trees[[2]gitstore.Hash{now, before}] {
 		return nil
@@ -197,7 +197,7 @@ func (o *outgoing) tree(ctx context.Context, commit gitstore.Hash, path string, 
 		if err != nil {
 			return err
 		}
-		for len(old) > 0 && len(entries) > 0 && old[0] == entries[0] { // of many phases mostly all but one
+		for len(old) > 0 && len(entries) > 0 && old[0] == entries[0] { // usually all phases but the last
 			old, entries = old[1:], entries[1:]
 		}
 		for _, e := range old {
@@ -207,7 +207,7 @@ func (o *outgoing) tree(ctx context.Context, commit gitstore.Hash, path string, 
 	const modeLink = 0o160000
 	for _, e := range entries {
 		old := had[e.Name]
-		if old.Hash == e.Hash || e.Mode == modeLink { // a commit of another repository stays there
+		if old.Hash == e.Hash || e.Mode == modeLink { // submodules are not pushed
 			continue
 		}
 		if old.IsDir() != e.IsDir() || old.Mode == modeLink {
@@ -225,7 +225,7 @@ func (o *outgoing) tree(ctx context.Context, commit gitstore.Hash, path string, 
 	return nil
 }
 
-// blob makes a job of what a file has and another one (zero: none) has not.
+// blob queues what a file has and another one, which may be zero, does not.
 func (o *outgoing) blob(ctx context.Context, commit gitstore.Hash, path string, now, before gitstore.Hash) error {
 	from, known := o.blobs[now]
 	if known && from == 0 {

@@ -15,7 +15,7 @@ import (
 	"tape/internal/store/writer"
 )
 
-// checkDisposable refuses a working tree that holds anything which git has not.
+// checkDisposable refuses to remove a working tree that contains anything not in git.
 func checkDisposable(ctx context.Context, w *writer.Writer, wt gitstore.Worktree) error {
 	for _, name := range []string{"locked", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply", "index.lock"} {
 		if _, err := os.Lstat(filepath.Join(wt.GitDir, name)); err == nil {
@@ -49,8 +49,8 @@ func checkDisposable(ctx context.Context, w *writer.Writer, wt gitstore.Worktree
 	return checkSameFiles(ctx, w.Wt.Dir, committed)
 }
 
-// checkStaged makes sure that the git index says what the commit does. What is not in
-// the working tree has to be absent from it on purpose.
+// checkStaged checks that git's index matches the commit. Files missing from the working tree must be
+// marked as absent on purpose.
 func checkStaged(w *writer.Writer, committed map[string]gitstore.Hash) error {
 	staged, err := gitindex.Read(w.T.Store().Git(), w.Wt)
 	if err != nil {
@@ -73,8 +73,7 @@ func checkStaged(w *writer.Writer, committed map[string]gitstore.Hash) error {
 	return nil
 }
 
-// checkSameFiles makes sure that each file in a working tree is as committed, byte for
-// byte.
+// checkSameFiles checks that each file of a working tree is as committed, byte for byte.
 func checkSameFiles(ctx context.Context, dir string, committed map[string]gitstore.Hash) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {

@@ -1,3 +1,3 @@
-// Package upkeep takes away what nobody needs any more: idle working trees, locks, temporary
-// files and tags that were left behind.
+// Package upkeep removes what nobody needs any more: idle working trees, and locks, temporary files and
+// tags that interrupted commands left.
 package upkeep

@@ -19,31 +19,31 @@ import (
 	"time"
 )
 
-// GCOptions change what GC does. Nil means the defaults.
+// GCOptions say what GC does. Nil means the defaults.
 type GCOptions struct {
-	// Idle is for how long nobody must have written to a tape before its working tree
-	// is taken away; 0 means a day, a negative value that it does not matter.
+	// Idle is for how long nobody may have written to a tape before its working tree is removed. 0 means
+	// a day; negative means any time.
 	Idle time.Duration
-	// WorktreesOnly leaves the repository as it is.
+	// WorktreesOnly does not change the repository.
 	WorktreesOnly bool
-	// Auto does only what keeps reading fast: where there are more than 50 packs, the small
-	// ones become one. That takes time in proportion to what was recorded since the last.
+	// Auto does only what keeps reading fast: if there are more than 50 packs, it combines the small ones.
+	// That takes time in proportion to what was recorded since the last time.
 	Auto bool
-	// Step is told what is begun, in a few words. Nil drops it.
+	// Step, if set, is called when a step begins, with a few words about it.
 	Step func(what string)
 }
 
-// idleDefault is for how long a working tree is kept that nobody uses. It costs little to
-// keep, and as much as a checkout to make anew.
+// idleDefault is how long an unused working tree is kept. Keeping it costs little, making it anew as
+// much as a checkout.
 const idleDefault = 24 * time.Hour
 
-// GCReport tells what GC did.
+// GCReport is what GC did.
 type GCReport struct {
-	Before, After int64        // bytes that the workspace takes on the disk
-	Worktrees     []GCWorktree // that were taken away
-	Kept          []GCWorktree // that nobody uses, but that hold something else
-	Locks         []string     // files that killed processes had left
-	Temporary     int          // as many files that had no name yet
+	Before, After int64        // bytes that the workspace takes on disk
+	Worktrees     []GCWorktree // removed working trees
+	Kept          []GCWorktree // unused ones that contain something else
+	Locks         []string     // lock files that killed processes left
+	Temporary     int          // how many temporary files were removed
 }
 
 // GCWorktree is a working tree of a tape that is not the current one.
@@ -52,10 +52,10 @@ type GCWorktree struct {
 	Reason    string // why it was kept
 }
 
-// GC takes away working trees that are clean and idle, of all tapes and forks but the
-// current one and only where this program puts them, and what killed processes left;
-// then the repository is packed. Readers and writers need not stop: what is taken away
-// is made again by the next write to the tape, and nothing that was recorded is lost.
+// GC removes clean and idle working trees of all tapes and forks except the current one, but only where
+// this program puts them, and what killed processes left; then it packs the repository. Readers and
+// writers need not stop: the next write to a tape makes its working tree again, and nothing recorded is
+// lost.
 //
 // Errors: ErrNoGit unless WorktreesOnly; ErrBusy when another GC runs, the context's error when interrupted.
 func GC(ctx context.Context, s *workspace.Store, o *GCOptions) (GCReport, error) {
@@ -92,7 +92,7 @@ func (c *collector) run(ctx context.Context) error {
 	if c.report.Before, err = c.size(ctx); err != nil {
 		return err
 	}
-	if !c.o.WorktreesOnly { // before they are in our own way
+	if !c.o.WorktreesOnly { // before they block this one
 		if c.report.Locks, err = gitrun.RecoverLocks(ctx, c.s.Git()); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (c *collector) run(ctx context.Context) error {
 	return err
 }
 
-// worktrees takes away those that nobody uses.
+// worktrees removes the unused ones.
 func (c *collector) worktrees(ctx context.Context) error {
 	all, err := c.s.TapesAndForks(ctx)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *collector) worktrees(ctx context.Context) error {
 	return nil
 }
 
-// ownTree returns the tape's working tree if it is one that this program has made.
+// ownTree returns the tape's working tree if this program made it.
 func ownTree(t *workspace.Tape) (gitstore.Worktree, bool) {
 	wt, err := t.Store().Git().WorktreeOf(t.Ref())
 	if err != nil || wt.GitDir == t.Store().Git().GitDir() {
@@ -147,8 +147,8 @@ func ownTree(t *workspace.Tape) (gitstore.Worktree, bool) {
 	return wt, err == nil && wt.Dir == want
 }
 
-// worktree takes one away unless somebody writes to the tape, did so of late, or has
-// something there that would be lost.
+// worktree removes one, unless somebody writes to the tape, did so recently, or it contains something
+// that would be lost.
 func (c *collector) worktree(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree) error {
 	if c.o.Idle > 0 && !idle(t, wt, c.s.Now().Add(-c.o.Idle)) {
 		return nil
@@ -160,7 +160,7 @@ func (c *collector) worktree(ctx context.Context, t *workspace.Tape, wt gitstore
 		kept(errors.New("somebody is writing to it"))
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // nobody ever wrote: the tree is not of this program's making
+		return nil // this program never wrote to the tape, so it did not make the tree
 	case err != nil:
 		return err
 	}
@@ -179,8 +179,8 @@ func (c *collector) worktree(ctx context.Context, t *workspace.Tape, wt gitstore
 	return nil
 }
 
-// idle reports whether nobody has written to a working tree since a time: neither by
-// this program, which writes its note each time, nor by hand.
+// idle reports whether nobody wrote to a working tree since the given time, neither this program, which
+// updates the lock file, nor anybody by hand.
 func idle(t *workspace.Tape, wt gitstore.Worktree, since time.Time) bool {
 	paths := []string{journal.LockPath(t), wt.Dir, filepath.Join(wt.Dir, layout.AnchorsDir), filepath.Join(wt.GitDir, "index")}
 	if list, err := snapshot.ListPhases(wt.Dir); err == nil && len(list) > 0 {
@@ -199,8 +199,8 @@ func idle(t *workspace.Tape, wt gitstore.Worktree, since time.Time) bool {
 	return true
 }
 
-// temporary removes files that a killed process has left before it gave them their names.
-// They are a day old at least: none is being written.
+// temporary removes temporary files that killed processes left. They are at least a day old, so none is
+// being written.
 func (c *collector) temporary(ctx context.Context) error {
 	before := c.s.Now().Add(-idleDefault)
 	git := c.s.Git().GitDir()
@@ -231,8 +231,7 @@ func (c *collector) temporary(ctx context.Context) error {
 	return nil
 }
 
-// sweep removes the temporary files of a folder. One that cannot be removed stays until
-// the next time.
+// sweep removes the temporary files of a folder. Files that cannot be removed stay until the next time.
 func (c *collector) sweep(dir string, before time.Time) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -249,7 +248,7 @@ func (c *collector) sweep(dir string, before time.Time) {
 	}
 }
 
-// size is what the workspace takes on the disk: working trees and repository.
+// size is what the workspace takes on disk: working trees and repository.
 func (c *collector) size(ctx context.Context) (int64, error) {
 	size, err := diskUse(ctx, c.s.Dir())
 	git := c.s.Git().GitDir()
@@ -261,8 +260,8 @@ func (c *collector) size(ctx context.Context) (int64, error) {
 	return size, err
 }
 
-// diskUse is what a folder takes on a disk, which gives files and folders whole blocks: a
-// thousand small files are more than one as long as all of them.
+// diskUse is what a folder takes on disk. Files and folders take whole blocks, so a thousand small files
+// take more than one large file of the same content.
 func diskUse(ctx context.Context, dir string) (int64, error) {
 	const block = 4096
 	var total int64

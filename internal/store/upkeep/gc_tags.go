@@ -12,8 +12,8 @@ import (
 	"tape/internal/store/writer"
 )
 
-// forkTags takes away the tags of forks that were closed, where that was cut off between
-// the branch and these. Those of a fork that is only at a remote stay.
+// forkTags removes tags of closed forks, left if closing was interrupted after the branch was deleted.
+// Tags of forks that exist only at a remote stay.
 func (c *collector) forkTags(ctx context.Context) error {
 	tags, err := c.s.Git().Refs(layout.TagPrefix)
 	if err != nil {
@@ -31,14 +31,14 @@ func (c *collector) forkTags(ctx context.Context) error {
 		}
 		at, err := c.s.Git().Peel(tag.Hash)
 		if err != nil {
-			continue // verify tells of it
+			continue // verify reports it
 		}
 		name, err := c.s.NameAt(at)
 		if err != nil {
 			continue
 		}
 		if f := c.s.ForkHandle(name); f != nil && f.Slug() == slug {
-			if err := dropLeftTags(ctx, f, at); err != nil {
+			if err := dropTagsOfClosed(ctx, f, at); err != nil {
 				return err
 			}
 		}
@@ -46,15 +46,15 @@ func (c *collector) forkTags(ctx context.Context) error {
 	return nil
 }
 
-// dropLeftTags takes the tags of a fork away if it is closed; at is the commit of one.
-func dropLeftTags(ctx context.Context, t *workspace.Tape, at gitstore.Hash) error {
-	return writer.LockedAsIs(ctx, t, func(*writer.Writer) error { // somebody may be about to make it anew
+// dropTagsOfClosed removes the tags of a fork if it is closed; at is the commit of one of them.
+func dropTagsOfClosed(ctx context.Context, t *workspace.Tape, at gitstore.Hash) error {
+	return writer.LockedAsIs(ctx, t, func(*writer.Writer) error { // somebody may be making it again
 		if _, err := t.Store().Git().Ref(t.Ref()); !errors.Is(err, gitstore.ErrNotFound) {
 			return err
 		}
 		closed, err := forks.ClosedHere(ctx, t, at, true)
 		if errors.Is(err, layout.ErrConflict) {
-			return nil // what it is a fork of is not here
+			return nil // its parent is not here
 		}
 		if err != nil || !closed {
 			return err
