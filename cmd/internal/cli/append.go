@@ -151,7 +151,7 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 	}
 	if text && !slices.Contains(slices.Concat(layout.KnownRoles(), layout.OtherRoles()), o.role) {
 		hint := "the roles are: " + strings.Join(layout.KnownRoles(), ", ") + "; one of your own is given with --kind message --payload"
-		if meant := layout.MeantRole(o.role); meant != "" {
+		if meant := layout.SimilarRole(o.role); meant != "" {
 			hint = didYouMean([]string{meant})
 		}
 		return layout.Invalid(hint, "there is no role %s", quoted(o.role))

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// OpenBare opens the bare repository in dir, or any git folder, to read from it as git's
-// own hooks do: besides its objects it finds those that git names in the environment.
-// While git receive-pack asks the pre-receive hook, what was pushed lies in a
-// quarantine outside the repository's objects (git-receive-pack(1), "Quarantine
-// Environment"), which only GIT_OBJECT_DIRECTORY and GIT_QUARANTINE_PATH name. What is
-// written goes to the repository itself.
+// OpenBare opens the bare repository in dir, or any git folder, for use in git's hooks: it also reads
+// objects from the folders that git names in the environment. While git receive-pack runs the
+// pre-receive hook, what was pushed is in a quarantine outside the repository's objects
+// (git-receive-pack(1), "Quarantine Environment"), which only GIT_OBJECT_DIRECTORY and
+// GIT_QUARANTINE_PATH name. Writes go to the repository itself.
 func OpenBare(dir string, o *Options) (*Repo, error) {
 	r, err := Open(dir, o)
 	if err != nil {
@@ -33,8 +32,8 @@ func environmentObjects() []string {
 	return dirs
 }
 
-// splitPaths divides a list of paths at the system's separator. As for git, a path that
-// begins with a quotation mark is quoted as in C, which Go reads the same.
+// splitPaths splits a list of paths at the system's separator. As in git, a path that begins with a
+// quotation mark is quoted as in C, which Go reads the same way.
 func splitPaths(list string) (paths []string) {
 	for list != "" {
 		path, rest, _ := strings.Cut(list, string(os.PathListSeparator))

@@ -17,8 +17,8 @@ import (
 
 const hookEnv = "TAPE_TEST_HOOK"
 
-// TestOpenBareInHook is run by git receive-pack as a pre-receive hook, too: it then reads the
-// commit that is pushed, and one that the server has, and refuses the branch "bad".
+// TestOpenBareInHook also runs as a pre-receive hook of git receive-pack: there it reads the pushed
+// commit, and one that the server has, and refuses the branch "bad".
 func TestOpenBareInHook(t *testing.T) {
 	if os.Getenv(hookEnv) != "" {
 		stdin, err := io.ReadAll(os.Stdin)
@@ -42,7 +42,7 @@ func TestOpenBareInHook(t *testing.T) {
 		if out, err := j.TryGit(j.Dir, "push", server, "HEAD:refs/heads/good"); err != nil {
 			t.Fatalf("%v %s", err, out)
 		}
-		j.GitIn(server, "config", "receive.unpackLimit", fmt.Sprint(i)) // loose, then in packs
+		j.GitIn(server, "config", "receive.unpackLimit", fmt.Sprint(i)) // as loose objects, then as a pack
 	}
 	j.Git("commit", "-q", "--allow-empty", "-m", "last")
 	last := j.Hash(j.Git("rev-parse", "HEAD"))

@@ -18,35 +18,35 @@ import (
 	"tape/internal/git/gitpack"
 )
 
-// inFlight bounds the objects that are compressed and synced at one time. Syncs that
-// run together share the file system's journal commits.
+// inFlight is how many objects are compressed and synced at the same time. Syncs that run together
+// share the file system's journal commits.
 const inFlight = 6
 
-// Batch writes objects so that they survive a power cut. Flush makes them visible to
-// git, and durable; without it, Discard removes them.
+// Batch writes objects so that they survive a power cut. Flush gives them their names, durably;
+// Discard removes what was not flushed.
 //
-// A git gc --prune=now drops what has no name when it looks. So objects that a ref will name,
-// which have a commit or a tag among them, are not written while one runs, and keep a second
-// name of ours until the ref is set: then Settle puts back those that were dropped by one that
-// began in between. Where files cannot have two names, they are not put back.
+// A git gc --prune=now deletes objects that no ref names at the moment. So a batch with a commit or
+// tag, which a ref will name, does not flush while one runs, and keeps a second name of its own for
+// each object until the ref is set: then Settle restores those that a gc has deleted in between.
+// Where files cannot have two names, they are not restored.
 type Batch struct {
 	r     *Repo
 	group errgroup.Group
 
-	ahead atomic.Bool // an object of TryPut is being written
-	named atomic.Bool // there is a commit or a tag
+	trying atomic.Bool // an object of TryPut is being written
+	named  atomic.Bool // there is a commit or a tag
 
 	packed bool // the objects go into one pack
 
 	mu    sync.Mutex
-	pack  *gitpack.Writer // nil before the first object of a pack, and when it is complete
+	pack  *gitpack.Writer // nil before the first object and after the pack is complete
 	files []looseFile
 	dirs  map[string]bool // folders whose names have to be durable
 	seen  map[Hash]bool
 }
 
-// looseFile is the file of an object, or of a pack, with the name that only we know; "" if it
-// has none.
+// looseFile is the file of an object or a pack: its temporary or second name ("" if it has none), and
+// its final path.
 type looseFile struct{ tmp, path string }
 
 // NewBatch starts a batch.
@@ -56,34 +56,35 @@ func (r *Repo) NewBatch() *Batch {
 	return b
 }
 
-// Put adds an object and returns its name. The batch owns data from then on. Errors
-// of the writing itself come from Flush.
+// Put adds an object and returns its id. The batch owns data from then on. Flush returns errors of
+// writing.
 func (b *Batch) Put(kind Kind, data []byte) Hash {
 	h := HashObject(kind, data)
 	if kind == KindCommit || kind == KindTag {
 		b.named.Store(true)
 	}
 	b.mu.Lock()
-	known := b.seen[h]
+	isDuplicate := b.seen[h]
 	b.seen[h] = true
 	b.mu.Unlock()
-	if known {
+	if isDuplicate {
 		return h
 	}
 	if b.packed {
 		b.group.Go(func() error { return b.addPacked(h, kind, data) })
 		return h
 	}
-	if st, err := os.Stat(b.r.LoosePath(h)); err == nil && st.Size() > 0 && b.hold(h) {
+	if st, err := os.Stat(b.r.LoosePath(h)); err == nil && st.Size() > 0 && b.keepExisting(h) {
 		return h
 	}
 	b.group.Go(func() error { return b.write(h, kind, data) })
 	return h
 }
 
-// hold keeps an object that is there. As with git, a fresh time keeps a running gc from pruning
-// it as old. If it went away in this very moment hold returns false, and it is written again.
-func (b *Batch) hold(h Hash) bool {
+// keepExisting protects an object that exists already: it gets a second name, and, as in git, a
+// fresh time, so that a running gc does not prune it as old. False if it has vanished just now; then
+// it has to be written.
+func (b *Batch) keepExisting(h Hash) bool {
 	path, now := b.r.LoosePath(h), time.Now()
 	if os.Chtimes(path, now, now) != nil {
 		return false
@@ -99,29 +100,29 @@ func (b *Batch) hold(h Hash) bool {
 	if err != nil {
 		f.tmp = ""
 	}
-	return b.keep(f) // whoever wrote it may not have come to make its name durable
-}
-
-func (b *Batch) keep(f looseFile) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.files = append(b.files, f)
+	b.keep(f) // its name may not be durable yet
 	return true
 }
 
-// TryPut adds an object if that can be done beside the caller's work without slowing
-// it down: one at a time. Otherwise it returns false, and data stays the caller's.
+func (b *Batch) keep(f looseFile) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.files = append(b.files, f)
+}
+
+// TryPut adds an object if none of another TryPut is being written, so that it does not slow the
+// caller down. Otherwise it returns false, and data remains the caller's.
 func (b *Batch) TryPut(kind Kind, data []byte) (Hash, bool) {
-	if !b.ahead.CompareAndSwap(false, true) {
+	if !b.trying.CompareAndSwap(false, true) {
 		return ZeroHash, false
 	}
 	h := HashObject(kind, data)
 	started := b.group.TryGo(func() error {
-		defer b.ahead.Store(false)
+		defer b.trying.Store(false)
 		return b.write(h, kind, data)
 	})
 	if !started {
-		b.ahead.Store(false)
+		b.trying.Store(false)
 		return ZeroHash, false
 	}
 	b.mu.Lock()
@@ -156,8 +157,8 @@ func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 	return nil
 }
 
-// create opens a temporary file, in a folder of ours: in the fan-out folders git prune
-// takes what it does not know.
+// create opens a temporary file in our own folder: in git's folders of objects git prune removes
+// files that it does not know.
 func (b *Batch) create() (*disk.File, error) {
 	dir := b.tmpDir()
 	f, err := b.r.fs.CreateTemp(dir, "object-*")
@@ -172,8 +173,8 @@ func (b *Batch) create() (*disk.File, error) {
 
 func (b *Batch) tmpDir() string { return filepath.Join(b.r.gitDir, gitlock.OwnDir, "tmp") }
 
-// SweepTemp removes what killed processes left: objects without a name of a day ago, and
-// folders of transfers, which may take days, of a week ago.
+// SweepTemp removes temporary files that killed processes left: files after a day, folders of
+// transfers, which may take days, after a week.
 func (r *Repo) SweepTemp(now time.Time) {
 	dir := filepath.Join(r.gitDir, gitlock.OwnDir, "tmp")
 	names, err := os.ReadDir(dir)
@@ -191,18 +192,18 @@ func (r *Repo) SweepTemp(now time.Time) {
 	}
 }
 
-// publish gives an object its name, if it does not have it, and leaves it ours besides. Git may
-// just be removing an empty fan-out folder.
+// publish gives an object its final name, if that does not exist, and keeps the second one. It
+// retries, for git may be removing the empty folder.
 func (b *Batch) publish(f *looseFile) (made bool, err error) {
 	const tries = 50
 	for try := 0; f.tmp != ""; try++ {
 		if !b.r.alone {
 			err = b.r.fs.Link(f.tmp, f.path)
 			if st, serr := os.Stat(f.path); errors.Is(err, os.ErrExist) && serr == nil && st.Size() > 0 {
-				return false, nil // one that is empty was left by a crash
+				return false, nil // an empty one was left by a crash
 			}
 		}
-		if b.r.alone || err != nil && !errors.Is(err, os.ErrNotExist) { // no second names here
+		if b.r.alone || err != nil && !errors.Is(err, os.ErrNotExist) { // links are not needed, or not possible here
 			if err = b.r.fs.Rename(f.tmp, f.path); err == nil {
 				f.tmp = ""
 			}
@@ -217,9 +218,8 @@ func (b *Batch) publish(f *looseFile) (made bool, err error) {
 	return false, nil
 }
 
-// Flush waits until every object is on disk and gives them their names. After an
-// error no ref may be made to name any of them: ErrBusy when a git gc runs all the time
-// that is waited for locks.
+// Flush waits until every object is on disk and gives them their names. After an error no ref may
+// name any of them. Errors: ErrBusy if a git gc runs for longer than the wait for locks.
 func (b *Batch) Flush(ctx context.Context) error {
 	err := b.group.Wait()
 	if err == nil {
@@ -254,7 +254,7 @@ func (b *Batch) Flush(ctx context.Context) error {
 	return nil
 }
 
-// syncDirs makes the names of objects durable.
+// syncDirs syncs the folders of published objects.
 func (b *Batch) syncDirs() error {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
@@ -262,7 +262,7 @@ func (b *Batch) syncDirs() error {
 		group.Go(func() error {
 			err := b.r.fs.SyncDir(dir)
 			if errors.Is(err, os.ErrNotExist) {
-				return nil // packed since, and the empty folder removed
+				return nil // git has packed the objects and removed the folder
 			}
 			return err
 		})
@@ -274,8 +274,8 @@ func (b *Batch) syncDirs() error {
 	return nil
 }
 
-// Settle ends a batch whose objects refs name by now. If a git gc has begun meanwhile, it waits
-// for its end, and puts back what was dropped. Without a batch it does nothing.
+// Settle ends a batch after refs name its objects. If a git gc has started meanwhile, it waits for its
+// end, and restores what it deleted. On a nil batch it does nothing.
 func (b *Batch) Settle(ctx context.Context) error {
 	if b == nil {
 		return nil
@@ -286,7 +286,7 @@ func (b *Batch) Settle(ctx context.Context) error {
 		for i := range b.files {
 			made, err := b.publish(&b.files[i])
 			if err != nil {
-				return fmt.Errorf("put object back: %w", err)
+				return fmt.Errorf("restore object: %w", err)
 			}
 			if made {
 				b.dirs[filepath.Dir(b.files[i].path)] = true
@@ -301,7 +301,7 @@ func (b *Batch) Settle(ctx context.Context) error {
 	}
 }
 
-// Discard waits for writes under way and removes what has no name yet, and second names.
+// Discard waits for writes in progress and removes temporary files and second names.
 func (b *Batch) Discard() {
 	if b == nil {
 		return

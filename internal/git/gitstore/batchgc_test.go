@@ -1,6 +1,6 @@
 package gitstore
 
-//tape:race: readers go on while git collects
+//tape:race: readers go on during a git gc
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// note writes gc.pid with the process of a git that does nothing, and returns how to end it.
+// note writes gc.pid with the process of an idle git, and returns a function that ends it.
 func note(j *gitjudge.Judge) (pid int, end func()) {
 	j.Helper()
 	cmd := exec.Command("git", "cat-file", "--batch")
@@ -35,20 +35,20 @@ func note(j *gitjudge.Judge) (pid int, end func()) {
 	}
 }
 
-// putCommit puts a commit into a batch, the one of that number.
+// putCommit puts the n-th commit into a batch.
 func putCommit(b *Batch, n int) Hash {
 	file := b.Put(KindBlob, fmt.Appendf(nil, "%d\n", n))
 	tree := b.Put(KindTree, EncodeTree([]TreeEntry{{Name: "file", Mode: ModeFile, Hash: file}}))
 	return b.Put(KindCommit, EncodeCommit(Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: "x\n"}))
 }
 
-// leftTemp lists what batches have left.
+// leftTemp lists the temporary files of batches.
 func leftTemp(j *gitjudge.Judge) []os.DirEntry {
 	left, _ := os.ReadDir(filepath.Join(j.GitDir, gitlock.OwnDir, "tmp"))
 	return left
 }
 
-// Objects that a ref will name are not written while somebody's git gc runs, others are.
+// Objects that a ref will name are not written while somebody else's git gc runs; others are.
 func TestBatchAwaitsGC(t *testing.T) {
 	j := gitjudge.New(t)
 	ctx := context.Background()
@@ -66,20 +66,20 @@ func TestBatchAwaitsGC(t *testing.T) {
 	j.OK(os.WriteFile(gitlock.OwnGC(j.GitDir), fmt.Append(nil, pid), 0o600))
 	b = r.NewBatch()
 	putCommit(b, 2)
-	j.OK(b.Flush(ctx)) // it is ours
+	j.OK(b.Flush(ctx)) // our own gc
 	j.OK(b.Settle(ctx))
 	j.OK(os.Remove(gitlock.OwnGC(j.GitDir)))
 	end()
 	b = r.NewBatch()
 	putCommit(b, 3)
-	j.OK(b.Flush(ctx)) // it is dead
+	j.OK(b.Flush(ctx)) // a dead gc
 	b.Discard()
 	if left := leftTemp(j); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
-// What a git gc drops that began in between is put back, before anything is acknowledged.
+// Objects that a git gc deleted between Flush and Settle are restored before anything is acknowledged.
 func TestBatchSettles(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -89,7 +89,7 @@ func TestBatchSettles(t *testing.T) {
 	b := r.NewBatch()
 	h := putCommit(b, 7)
 	j.OK(b.Flush(ctx))
-	j.Git("prune", "--expire=now") // it has seen no ref
+	j.Git("prune", "--expire=now") // no ref names the objects yet
 	if _, err := open(j, nil).Commit(h); !errors.Is(err, ErrNotFound) {
 		t.Fatalf("git prune has left it: %v", err)
 	}
@@ -109,7 +109,7 @@ func TestBatchSettles(t *testing.T) {
 	}
 }
 
-// An empty file, as a crash of another git leaves it, is no object.
+// An empty object file, as a crash of git leaves it, is replaced.
 func TestBatchReplacesEmptyObject(t *testing.T) {
 	j := gitjudge.New(t)
 	r := open(j, nil)

@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// What git gc does under git's own locks is done here under ours, before it runs: a lock of
-// ours that is left by a power cut is known for one, and removed by whoever meets it.
+// What git gc does under git's own locks is done here under ours, before it runs: a lock of ours that
+// a power cut left is recognized, and the next process that meets it removes it.
 
-// PackRefs moves all refs that have files of their own into packed-refs, but those that are
-// symbolic, damaged, a worktree's, or name an object that is not there. ErrBusy when somebody
-// else has one of them locked.
+// PackRefs moves all refs from files of their own into packed-refs, except those that are symbolic,
+// damaged, a worktree's, or name a missing object. Errors: ErrBusy if somebody else has one locked.
 func (r *Repo) PackRefs(ctx context.Context) error {
 	err := r.locks.Guarded(ctx, r.refGuard(), func() error {
 		b := &refBatch{r: r, updates: r.packable()}
-		if len(b.updates) == 0 && NoFileAt(r.packedPath()+".new") { // what a killed git left keeps others from packing
+		if len(b.updates) == 0 && NoFileAt(r.packedPath()+".new") { // a killed git's file would block other packers
 			return nil
 		}
 		return errors.Join(b.run(ctx), b.release())
@@ -39,7 +38,7 @@ func (r *Repo) packable() (out []RefUpdate) {
 		}
 		h, target, err := readLoose(path)
 		if err != nil || target != "" || CheckRefName(name) != nil {
-			return nil //nolint:nilerr // it stays as it is
+			return nil //nolint:nilerr // leave it as it is
 		}
 		if _, err := r.Peel(h); err == nil {
 			out = append(out, RefUpdate{Name: name, Old: h, New: h})
@@ -50,8 +49,8 @@ func (r *Repo) packable() (out []RefUpdate) {
 	return out
 }
 
-// ExpireReflogs drops all lines of reflogs that are older than a time, but those of the stash,
-// which is a log and nothing else. ErrBusy when somebody else has a ref locked.
+// ExpireReflogs drops the lines of reflogs that are older than before, except those of the stash, which
+// is nothing but a reflog. Errors: ErrBusy if somebody else has a ref locked.
 func (r *Repo) ExpireReflogs(ctx context.Context, before time.Time) error {
 	for _, dir := range r.HeadDirs() {
 		err := eachFile(filepath.Join(dir, "logs"), "", func(path, name string) error {
@@ -67,7 +66,8 @@ func (r *Repo) ExpireReflogs(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// expireReflog does it for one log. Who writes to a log has its ref locked.
+// expireReflog does that for one log, under the lock of its ref, which everybody who writes to the log
+// holds.
 func (r *Repo) expireReflog(ctx context.Context, path, ref string, before time.Time) error {
 	if old, kept := expired(path, before); old == kept {
 		return nil
@@ -85,26 +85,26 @@ func (r *Repo) expireReflog(ctx context.Context, path, ref string, before time.T
 		}()
 		old, kept := expired(path, before)
 		if old == kept {
-			return nil // the log is gone since
+			return nil // the log has vanished meanwhile
 		}
 		return r.fs.WriteFile(path, []byte(kept))
 	})
 }
 
-// expired reads a log, and what of it is not older than a time.
+// expired returns the content of a log, and what of it is not older than before.
 func expired(path string, before time.Time) (log, kept string) {
 	raw, _ := os.ReadFile(path)
-	var young []byte
+	var recent []byte
 	for line := range bytes.Lines(raw) {
 		if e, ok := parseReflog(string(line)); !ok || !e.Who.When.Before(before) {
-			young = append(young, line...)
+			recent = append(recent, line...)
 		}
 	}
-	return string(raw), string(young)
+	return string(raw), string(recent)
 }
 
-// eachFile calls fn for the files below a folder, with their names from root, but for locks and
-// for what has no name yet. What goes away meanwhile is passed over.
+// eachFile calls fn for the files below a folder, with their names relative to root. It skips locks,
+// temporary files, and what vanishes meanwhile.
 func eachFile(root, below string, fn func(path, name string) error) error {
 	return filepath.WalkDir(filepath.Join(root, below), func(path string, d fs.DirEntry, err error) error {
 		if IsAbsent(err) {

@@ -12,8 +12,8 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// Packing refs and expiring reflogs may be cut off anywhere: refs stay what they are, and git
-// and we get past what is left.
+// Packing refs and expiring reflogs may fail anywhere: refs keep their values, and git and we can go
+// on.
 func TestCollectEveryFault(t *testing.T) {
 	j := gitjudge.New(t)
 	ctx := context.Background()

@@ -9,12 +9,11 @@ import (
 	"tape/internal/git/gitconfig"
 )
 
-// HooksDir returns the folder in which git looks for hooks: core.hooksPath if that is
-// set, else hooks in the git folder. Hooks run in the root of the working tree, or in a
-// bare repository's own folder, and a relative core.hooksPath begins there; for linked
-// worktrees the main one is taken. own says that the folder, whether it exists or not, is
-// inside the repository's git folder, so that nobody else's hooks are in it. dir is "" where
-// the setting is empty, which is how git is told to run none.
+// HooksDir returns the folder in which git looks for hooks: core.hooksPath if set, else hooks in the
+// git folder. A relative core.hooksPath starts at the root of the main working tree, or at a bare
+// repository's folder, as git runs hooks there. dir is "" where the setting is empty, by which users
+// turn hooks off. own reports whether the folder, existing or not, is inside the repository's git
+// folder, so that only this repository's hooks are in it.
 func (r *Repo) HooksDir() (dir string, own bool) {
 	dir = filepath.Join(r.gitDir, "hooks")
 	if set, ok := r.config.ForUser("core", "", "hooksPath"); ok {
@@ -33,13 +32,13 @@ func (r *Repo) HooksDir() (dir string, own bool) {
 	return dir, IsInside(dir, r.gitDir)
 }
 
-// IsInside reports whether a path, links followed as far as it exists, lies below dir.
+// IsInside reports whether a path is below dir, after links in its existing part are followed.
 func IsInside(path, dir string) bool {
 	inside, err := filepath.Rel(realPath(dir), realPath(path))
 	return err == nil && inside != "." && filepath.IsLocal(inside)
 }
 
-// realPath follows the links in the part of a path that exists.
+// realPath follows the links in the existing part of a path.
 func realPath(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -52,7 +51,7 @@ func realPath(path string) string {
 	return filepath.Join(realPath(parent), filepath.Base(path))
 }
 
-// Hooks are the names of the hooks in the repository's own folder; git's samples are none.
+// Hooks returns the names of the hooks in the repository's own folder, without git's samples.
 func (r *Repo) Hooks() (names []string) {
 	entries, _ := os.ReadDir(filepath.Join(r.gitDir, "hooks"))
 	for _, e := range entries {
@@ -63,11 +62,11 @@ func (r *Repo) Hooks() (names []string) {
 	return names
 }
 
-// HookMark is in every hook that this program writes.
+// HookMark is a line in every hook that tape writes.
 const HookMark = "# Written by tape git install; tape git uninstall takes it away."
 
-// PassedOver are the settings of the repository that do not count where it is not the user's own,
-// and the hooks that this program's git would run.
+// PassedOver returns the settings of a repository that are ignored where it is not the user's own, and
+// the hooks that a git started by tape would otherwise run.
 func (r *Repo) PassedOver() []string {
 	names := r.config.PassedOver()
 	for _, name := range r.Hooks() {

@@ -9,10 +9,10 @@ import (
 
 func (r *Repo) refGuard() string { return filepath.Join(r.gitDir, gitlock.OwnDir, "refs.lock") }
 
-// RecoverLocks removes the locks that killed processes of ours left behind, on refs, the
-// indexes of worktrees and the configuration, does what RecoverMirrors does, and returns the
-// paths. A writer clears what is in its own way; this is for housekeeping, so that git does
-// not stumble over a lock on something that we do not write again.
+// RecoverLocks removes the locks that killed processes of ours left on refs, the indexes of worktrees
+// and the configuration, calls RecoverMirrors, and returns the removed paths. A writer removes the
+// locks in its own way; this is for housekeeping, so that git is not stopped by a lock on something
+// that we do not write again.
 func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	removed, err := r.RecoverMirrors(ctx)
 	if err != nil {
@@ -22,23 +22,23 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	if err = r.locks.Guarded(ctx, r.refGuard(), func() error { return r.EachRefLock(clear) }); err != nil {
 		return removed, Wrap(err, "recover locks")
 	}
-	dead := map[string]string{} // the guard of each
-	look := func(target, guard string) {
+	dead := map[string]string{} // lock → its guard
+	check := func(target, guard string) {
 		if lock := target + ".lock"; gitlock.IsDead(lock) {
 			dead[lock] = guard
 		}
 	}
 	for _, path := range []string{r.config.Path(), r.config.OwnPath(), r.config.AttributesPath()} {
-		look(path, r.config.Guard())
+		check(path, r.config.Guard())
 	}
 	for _, dir := range r.HeadDirs() {
 		w := Worktree{GitDir: dir}
-		look(w.IndexPath(), w.IndexGuard())
+		check(w.IndexPath(), w.IndexGuard())
 	}
 	if len(dead) == 0 {
 		return removed, nil
 	}
-	// Whoever removes a worktree meanwhile must not get a guard's folder back.
+	// Under the guard of worktrees, so that a guard's folder is not created again in one that is being removed.
 	err = r.locks.Guarded(ctx, r.WorktreeGuard(), func() error {
 		for lock, guard := range dead {
 			if !gitlock.IsDead(lock) {
@@ -53,7 +53,7 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	return removed, Wrap(err, "recover locks")
 }
 
-// clearDead removes a lock whose process is dead, and notes that.
+// clearDead returns a function that removes a lock if its process is dead, and appends it to removed.
 func (r *Repo) clearDead(removed *[]string) func(path string) error {
 	return func(path string) error {
 		if !gitlock.IsDead(path) {
@@ -64,7 +64,7 @@ func (r *Repo) clearDead(removed *[]string) func(path string) error {
 	}
 }
 
-// EachRefLock calls fn for all files that may be locks on refs and HEADs.
+// EachRefLock calls fn for all paths of possible locks on refs and HEADs.
 func (r *Repo) EachRefLock(fn func(path string) error) error {
 	paths := []string{r.packedPath() + ".lock"}
 	for _, dir := range r.HeadDirs() {

@@ -2,13 +2,13 @@ package gitstore
 
 import "tape/internal/git/gitobject"
 
-// What users of a repository need of its objects, see [gitobject].
+// What users of a repository need of its objects; see [gitobject].
 type (
-	// Hash names an object.
+	// Hash is the id of an object.
 	Hash = gitobject.Hash
 	// Kind is one of the four kinds of objects.
 	Kind = gitobject.Kind
-	// Signature is who did something, and when.
+	// Signature says who did something, and when.
 	Signature = gitobject.Signature
 	// TreeEntry is a file or folder of a tree.
 	TreeEntry = gitobject.TreeEntry
@@ -18,7 +18,7 @@ type (
 	Tag = gitobject.Tag
 )
 
-// The four kinds of git objects, the modes of tree entries, and the bound on objects.
+// The kinds of git objects, the modes of tree entries, and the limit on objects in bytes.
 const (
 	KindBlob   = gitobject.KindBlob
 	KindTree   = gitobject.KindTree
@@ -29,7 +29,7 @@ const (
 	MaxObject  = gitobject.MaxObject
 )
 
-// ZeroHash names nothing; in a ref update it stands for "does not exist".
+// ZeroHash names no object; in a ref update it stands for "does not exist".
 var ZeroHash Hash
 
 // ErrNotFound says that an object, ref or worktree does not exist.

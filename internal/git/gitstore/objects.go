@@ -11,8 +11,8 @@ import (
 	"tape/internal/git/gitobject"
 )
 
-// objects returns the object database, opened anew if asked: packs come and go with
-// git gc, and their list is read once.
+// objects returns the object database. With fresh it is opened anew: git gc replaces packs, and their
+// list is read once.
 func (r *Repo) objects(fresh bool) *gitobject.DB {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -26,28 +26,28 @@ func (r *Repo) objects(fresh bool) *gitobject.DB {
 	return r.odb
 }
 
-// Refresh looks anew which packs are there.
+// Refresh makes the next read list the packs anew.
 func (r *Repo) Refresh() { _ = r.objects(true) }
 
-// looks bounds how often packs are looked for while git makes others of them.
-const looks = 20
+// maxLookups is how often packs are listed while git replaces them.
+const maxLookups = 20
 
-// get reads an object or its size. If it is not there it looks again: packs may have been made
-// since, and a look at packs that git is replacing may see neither the old ones nor the new.
+// get reads an object, or its size alone. If it is missing, get lists the packs again: new ones may
+// have been written, and a listing during a repack may see neither the old packs nor the new.
 func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, err error) {
 	if o, ok := r.kept.Get(h); ok {
 		return o.Kind, int64(len(o.Data)), o.Data, nil
 	}
-	for look := range looks {
-		db := r.objects(look > 0)
+	for try := range maxLookups {
+		db := r.objects(try > 0)
 		if kind, size, data, err = db.Get(h, content); err == nil {
 			if content {
-				data = slices.Clip(data) // who appends to it gets a copy
+				data = slices.Clip(data) // an append to it copies
 				r.kept.Put(h, gitobject.Cached{Kind: kind, Data: data})
 			}
 			return kind, size, data, nil
 		}
-		if look > 0 && (!errors.Is(err, ErrNotFound) || db.Current()) {
+		if try > 0 && (!errors.Is(err, ErrNotFound) || db.Current()) {
 			break
 		}
 	}
@@ -57,8 +57,7 @@ func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, er
 	return "", 0, nil, fmt.Errorf("read object %s: %w", h, err)
 }
 
-// Read returns an object's kind and content. It returns ErrNotFound, wrapped, when
-// the repository does not have it.
+// Read returns an object's kind and content. Errors: ErrNotFound.
 func (r *Repo) Read(h Hash) (Kind, []byte, error) {
 	kind, _, data, err := r.get(h, true)
 	return kind, data, err
@@ -106,7 +105,7 @@ func decoded[T any](r *Repo, h Hash, kind Kind, decode func([]byte) (T, error)) 
 	return out, nil
 }
 
-// Peel follows tags to the commit they name.
+// Peel returns the commit that a tag names; other objects name themselves.
 func (r *Repo) Peel(h Hash) (Hash, error) {
 	kind, raw, err := r.Read(h)
 	if err != nil || kind != KindTag {
@@ -116,8 +115,8 @@ func (r *Repo) Peel(h Hash) (Hash, error) {
 	return t.Object, err
 }
 
-// ResolvePrefix finds the one object whose name starts with hex, four digits or more.
-// It returns ErrNotFound, or an error naming how many there are.
+// ResolvePrefix returns the one object whose id starts with prefix, at least four hex digits. Errors:
+// ErrNotFound; that several match, with their number.
 func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 	if len(prefix) == 40 {
 		h, err := ParseHash(prefix)
@@ -128,7 +127,7 @@ func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 	}
 	var found []Hash
 	if len(prefix) >= 4 && strings.Trim(prefix, "0123456789abcdef") == "" {
-		for range looks {
+		for range maxLookups {
 			db := r.objects(true)
 			var err error
 			if found, err = db.WithPrefix(prefix); err != nil {
@@ -148,14 +147,14 @@ func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 	return ZeroHash, fmt.Errorf("%s could be any of %d objects: give more digits", prefix, len(found))
 }
 
-// KeepObjects keeps what is read in memory, up to a bound, until release is called: for
-// work that looks at the same objects more than once. Nobody may change what he is given.
+// KeepObjects caches what is read, up to a limit, until release is called: for work that reads the
+// same objects more than once. Callers must not change what they get.
 func (r *Repo) KeepObjects() (release func()) {
 	r.kept.Use(1)
 	return sync.OnceFunc(func() { r.kept.Use(-1) })
 }
 
-// LoosePath is where a loose object lies.
+// LoosePath returns the path of a loose object.
 func (r *Repo) LoosePath(h Hash) string {
 	hex := h.String()
 	return filepath.Join(r.gitDir, "objects", hex[:2], hex[2:])

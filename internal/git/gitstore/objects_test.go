@@ -12,8 +12,7 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// TestReadWhilePacksAreReplaced: an object is there at any time, however often its pack gets
-// another name, as one does that git collects into.
+// An object can be read at any time, however often git gc renames its pack.
 func TestReadWhilePacksAreReplaced(t *testing.T) {
 	j := gitjudge.New(t)
 	head := j.Commits(1)[0]

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// packed-refs holds refs that are not files of their own: a header, then lines
-// `<id> SP <name>`, each perhaps followed by `^<id>`, what a tag peels to. Git says in
-// the header whether the lines are sorted; then a ref is found by bisection. The file
-// only ever changes by rename, so an open one is a snapshot.
+// packed-refs holds refs that have no file of their own: a header, then lines `<id> SP <name>`, each of
+// a tag possibly followed by `^<id>`, the commit that it names. If git says in the header that the
+// lines are sorted, a ref is found by bisection. The file only ever changes by rename, so an open one
+// is a snapshot.
 
 func (r *Repo) packedPath() string { return filepath.Join(r.gitDir, "packed-refs") }
 
@@ -28,7 +28,7 @@ type packedFile struct {
 	peeled peeled
 }
 
-// packedLine is one ref of packed-refs, with what a tag peels to.
+// packedLine is one ref of packed-refs, and for a tag its peeled line.
 type packedLine struct {
 	name   string
 	h      Hash
@@ -40,11 +40,11 @@ type packedContent struct {
 	peeled peeled
 }
 
-// peeled says which tags have their peeled lines: those under refs/tags, or all. Of others git
-// has to look for itself.
+// peeled says which tags have peeled lines: those under refs/tags, or all. For others git reads the
+// object.
 type peeled struct{ tags, all bool }
 
-// openPacked opens packed-refs; without one it returns nil.
+// openPacked opens packed-refs; nil if it is missing.
 func (r *Repo) openPacked() (*packedFile, error) {
 	f, err := os.Open(r.packedPath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func (r *Repo) packedRefs(prefix string, fn func(name string, h Hash)) error {
 	})
 }
 
-// readPacked reads all of packed-refs, whose lock is held.
+// readPacked reads all of packed-refs. Its lock must be held.
 func (r *Repo) readPacked() (packedContent, error) {
 	out := packedContent{peeled: peeled{true, true}}
 	err := r.eachPacked("", func(p *packedFile, name string, h Hash, peeled []byte) bool {
@@ -114,9 +114,8 @@ func (r *Repo) readPacked() (packedContent, error) {
 	return out, err
 }
 
-// eachPacked calls fn, until it returns false, for the refs from key on when the file is
-// sorted (and perhaps some before it), else for all of them. What a tag peels to comes after
-// it, without a name.
+// eachPacked calls fn for each ref until it returns false. If the file is sorted it starts at key, or
+// some refs before. The peeled line of a tag follows its ref, with an empty name.
 func (r *Repo) eachPacked(key string, fn func(p *packedFile, name string, h Hash, peeled []byte) bool) error {
 	p, err := r.openPacked()
 	if err != nil || p == nil {
@@ -155,7 +154,7 @@ func (r *Repo) eachPacked(key string, fn func(p *packedFile, name string, h Hash
 	return nil
 }
 
-// seekStop is the size of the stretch at which bisection ends and reading begins.
+// seekStop is the number of bytes at which bisection ends and reading begins.
 const seekStop = 4096
 
 // seek returns the start of a line before which every name is less than key.
@@ -170,7 +169,7 @@ func (p *packedFile) seek(key string) (int64, error) {
 		}
 		at, name := nextPacked(window[:n])
 		if at < 0 {
-			break // one very long line: reading on from lo is right, only slower
+			break // a very long line: reading on from lo is correct, only slower
 		}
 		if name < key {
 			lo = mid + int64(at)
@@ -181,7 +180,7 @@ func (p *packedFile) seek(key string) (int64, error) {
 	return lo, nil
 }
 
-// nextPacked finds the first whole ref line that starts after the first newline.
+// nextPacked returns the first complete ref line after the first newline; at is -1 without one.
 func nextPacked(window []byte) (at int, name string) {
 	for {
 		end := bytes.IndexByte(window[at:], '\n')
@@ -209,8 +208,8 @@ func parsePacked(line []byte) (name string, h Hash, ok bool) {
 	return string(line[digits+1:]), h, ok
 }
 
-// removePacked takes one ref out of packed-refs, whose lock is held. The new content goes
-// through a file of its own, not through the lock, which is still needed afterwards.
+// removePacked removes one ref from packed-refs. Its lock must be held; the new content goes through
+// another file, for the lock is still needed afterwards.
 func (r *Repo) removePacked(name string) error {
 	if _, err := r.packedRef(name); err != nil {
 		if errors.Is(err, ErrNotFound) {

@@ -8,15 +8,15 @@ import (
 	"tape/internal/git/gitpack"
 )
 
-// NewPack starts a batch whose objects become one pack: for many of them, that is one file to
-// sync in place of one for each.
+// NewPack starts a batch that writes its objects into one pack: for many objects, one file to sync
+// instead of one for each.
 func (r *Repo) NewPack() *Batch {
 	b := r.NewBatch()
 	b.packed = true
 	return b
 }
 
-// packWriter is where the batch's objects go, begun with the first.
+// packWriter returns the writer of the batch's pack, which the first object opens.
 func (b *Batch) packWriter() (*gitpack.Writer, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -41,7 +41,7 @@ func (b *Batch) addPacked(h Hash, kind Kind, data []byte) error {
 	return nil
 }
 
-// closePack completes the pack. Its index, without which git does not look at it, comes last.
+// closePack completes the pack. The index is last: without it git ignores the pack.
 func (b *Batch) closePack() error {
 	p := b.pack
 	if p == nil {
@@ -72,7 +72,7 @@ func (b *Batch) closePack() error {
 	return nil
 }
 
-// dropPack removes a pack that is not complete.
+// dropPack removes an incomplete pack.
 func (b *Batch) dropPack() {
 	if b.pack != nil {
 		_ = b.pack.File.Close()

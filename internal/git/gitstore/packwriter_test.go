@@ -14,8 +14,7 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// TestPack: git takes the pack of a batch for one of its own, and so do we, whatever the sizes
-// of its objects.
+// Git accepts the pack of a batch, and so do we, whatever the sizes of its objects.
 func TestPack(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -50,10 +49,10 @@ func TestPack(t *testing.T) {
 	if left := leftTemp(j); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	j.OK(r.NewPack().Flush(ctx)) // of nothing
+	j.OK(r.NewPack().Flush(ctx)) // an empty one
 }
 
-// TestPackSettles: a pack that a git gc has dropped, because no ref led to it yet, is put back.
+// A pack that a git gc deleted, because no ref named its objects yet, is restored.
 func TestPackSettles(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -73,8 +72,7 @@ func TestPackSettles(t *testing.T) {
 	}
 }
 
-// TestPackFaults: a pack is there as a whole or not at all, whichever operation fails, and
-// leaves nothing.
+// A pack is complete or missing, whichever operation fails, and nothing is left over.
 func TestPackFaults(t *testing.T) {
 	errFault := errors.New("fault")
 	for n := int64(1); ; n++ {
@@ -100,7 +98,7 @@ func TestPackFaults(t *testing.T) {
 			}
 			return
 		}
-		if len(left) > 1 { // its removal failed
+		if len(left) > 1 { // the removal failed
 			t.Errorf("operation %d: left: %v", n, left)
 		}
 	}

@@ -13,16 +13,15 @@ import (
 	"tape/internal/git/gitlock"
 )
 
-// FewRefs is the number of refs up to which each is a file of its own.
+// FewRefs is up to how many refs are written as files of their own.
 const FewRefs = 64
 
-// UpdateRefs changes many refs, each if it still holds its Old, durably. A few are changed
-// one by one as UpdateRef does, until one fails. Many go into packed-refs, which is replaced
-// once: then nothing has changed when one of them does not hold its Old. After a crash each
-// ref holds its old value or its new one; some may have the one while others have the other.
+// UpdateRefs changes refs, each if it still has its Old value, durably. Up to FewRefs are changed one
+// by one as by UpdateRef, until one fails. More go into packed-refs, which is replaced once; if one of
+// them does not have its Old value, nothing changes. After a crash each ref has its old or its new
+// value, not necessarily all the same.
 //
-// An update whose Old and New are the same makes durable what another program set.
-// Errors are those of UpdateRef.
+// An update with equal Old and New makes durable what another program has set. Errors: as UpdateRef.
 func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 	if len(updates) > FewRefs || r.alone && len(updates) > 0 {
 		return r.UpdateRefsAtOnce(ctx, updates)
@@ -46,13 +45,13 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 	return nil
 }
 
-// AssumeAlone says that nobody else knows of the repository yet: it is being made, and of no
-// use to anybody if that is cut off. Then UpdateRefs does not lock refs, and all go into
-// packed-refs. As with git's clone, only that of HEAD gets a reflog.
+// AssumeAlone says that nobody else knows of the repository yet: it is being created, and useless if
+// that is cut off. Then UpdateRefs does not lock refs and puts all into packed-refs. As in git clone,
+// only the branch of HEAD gets a reflog.
 func (r *Repo) AssumeAlone() { r.alone = true }
 
-// UpdateRefsAtOnce is UpdateRefs by one new packed-refs, however few they are. Of refs that
-// have no file of their own, a crash leaves the old value of all, or the new one.
+// UpdateRefsAtOnce is UpdateRefs through one new packed-refs, however few they are. A crash leaves the
+// old values of all refs without a file of their own, or the new values of all.
 func (r *Repo) UpdateRefsAtOnce(ctx context.Context, updates []RefUpdate) error {
 	for _, u := range updates {
 		if err := u.check(); err != nil {
@@ -63,7 +62,7 @@ func (r *Repo) UpdateRefsAtOnce(ctx context.Context, updates []RefUpdate) error 
 	sortUpdates(updates)
 	for i := 1; i < len(updates); i++ {
 		if updates[i].Name == updates[i-1].Name {
-			return fmt.Errorf("update %s: it is to be changed twice", updates[i].Name)
+			return fmt.Errorf("update %s: it is given twice", updates[i].Name)
 		}
 	}
 	err := r.locks.Guarded(ctx, r.refGuard(), func() error {
@@ -77,21 +76,20 @@ func sortUpdates(updates []RefUpdate) {
 	slices.SortFunc(updates, func(a, b RefUpdate) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// refBatch is a change of many refs under way, under the guard.
+// refBatch is a change of many refs in progress. The guard is held.
 //
-// Every ref is locked as git does before its value is compared, and until it has the new
-// one. New values are in packed-refs from one rename on, and where there is a file of the
-// ref, which goes before packed-refs, from its removal on. A deleted ref goes from
-// packed-refs first, as in deleteLocked.
+// Each ref is locked, as git does, from before its value is compared until it has the new one. New
+// values take effect by one rename of packed-refs; where a ref has a file of its own, which takes
+// precedence, by the removal of that file. A deleted ref is removed from packed-refs first, as in
+// deleteLocked.
 //
-// Refs that mirror a remote, and have no file, are locked by the lock on packed-refs alone:
-// a file that a fetch makes of one meanwhile counts, as if it had come after this. To make
-// and remove a lock for each of them would take far longer than all else. In a repository
-// that nobody else knows of, no ref is locked.
+// Refs that mirror a remote, and have no file, are covered by the lock on packed-refs alone: locking
+// each would take far longer than everything else. If a fetch creates a file for one meanwhile, that
+// counts, as if it had come after this. In a repository that nobody else knows of, no ref is locked.
 type refBatch struct {
 	r       *Repo
 	updates []RefUpdate // sorted by name
-	locks   []string    // lock files, "" for none; closed: there are more than may be open
+	locks   []string    // lock files, "" for none; closed, for there may be more than a process may open
 	loose   []bool      // has a file of its own
 	head    string      // the branch that HEAD names
 }
@@ -102,7 +100,7 @@ func (b *refBatch) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, packed.Release()) }()
-	// Of a git that was killed; it is nobody's but the lock's holder's.
+	// A killed git may have left it; only the holder of the lock writes it.
 	if err := b.r.fs.Remove(b.r.packedPath() + ".new"); err != nil {
 		return err
 	}
@@ -132,8 +130,8 @@ func (b *refBatch) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// The lock on packed-refs is needed until the files are gone: git would pack one of
-	// them in between. So the content goes through a file of its own.
+	// The content goes through a file of its own: the lock on packed-refs is needed until the refs'
+	// files are gone, or git could pack one of them in between.
 	if err := b.r.fs.WriteFile(b.r.packedPath(), next); err != nil {
 		return err
 	}
@@ -159,7 +157,7 @@ func (b *refBatch) lock(ctx context.Context, name string) error {
 	return err
 }
 
-// mkdir makes a folder for locks. It is not made durable, since no ref will be in it.
+// mkdir makes a folder for locks. Its name is not synced, for no ref will be in it.
 func (b *refBatch) mkdir(dir string) error {
 	err := b.r.fs.Mkdir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,7 +171,7 @@ func (b *refBatch) mkdir(dir string) error {
 	return err
 }
 
-// release removes the locks, and the folders that nothing is in.
+// release removes the locks, and their folders if empty.
 func (b *refBatch) release() error {
 	var errs []error
 	parents := map[string]string{} // folder → a ref in it
@@ -194,7 +192,7 @@ func (c packedContent) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(c.lines, name, func(l packedLine, name string) int { return strings.Compare(l.name, name) })
 }
 
-// compare checks that every ref holds what it should.
+// compare checks that every ref has its Old value, and finds out which have files.
 func (b *refBatch) compare(old packedContent) error {
 	b.loose = make([]bool, len(b.updates))
 	for i, u := range b.updates {
@@ -209,7 +207,7 @@ func (b *refBatch) compare(old packedContent) error {
 		case target != "":
 			return fmt.Errorf("%s is a symbolic ref to %s", u.Name, target)
 		case b.locks[i] == "" && !b.r.alone:
-			return &gitlock.HeldError{Path: b.r.RefPath(u.Name)} // a fetch has just made it: once more
+			return &gitlock.HeldError{Path: b.r.RefPath(u.Name)} // a fetch has just created it: retry
 		default:
 			b.loose[i] = true
 		}
@@ -220,8 +218,8 @@ func (b *refBatch) compare(old packedContent) error {
 	return nil
 }
 
-// merge gives the new content of packed-refs. A ref outside of refs/tags is not peeled:
-// the header then says so, and git looks for itself.
+// merge returns the new content of packed-refs. Refs outside of refs/tags are not peeled; the header
+// says so, and git reads the objects.
 func (b *refBatch) merge(old packedContent) ([]byte, error) {
 	next := packedContent{peeled: old.peeled}
 	lines := old.lines
@@ -257,8 +255,8 @@ func (b *refBatch) merge(old packedContent) ([]byte, error) {
 	return next.encode(), b.checkNames(next)
 }
 
-// checkNames refuses names of which one is a folder of the other. What is a file was found
-// out by locking.
+// checkNames refuses a name that is a folder of another's. Clashes with refs' files were found when
+// they were locked.
 func (b *refBatch) checkNames(next packedContent) error {
 	for _, u := range b.updates {
 		if u.New.IsZero() {
@@ -288,7 +286,7 @@ func (b *refBatch) log(u RefUpdate) error {
 	return nil
 }
 
-// removeFiles takes away the refs' own files, after which packed-refs counts.
+// removeFiles removes the refs' own files, after which packed-refs counts.
 func (b *refBatch) removeFiles() error {
 	dirs := map[string]bool{}
 	for i, u := range b.updates {

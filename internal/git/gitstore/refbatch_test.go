@@ -13,7 +13,7 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// batchSetup makes refs of every kind: loose, packed, both with different values, a tag.
+// batchSetup makes refs of every kind: loose, packed, both with different values, and a tag.
 func batchSetup(j *gitjudge.Judge) (c []Hash, updates []RefUpdate, before, after map[string]string) {
 	j.Helper()
 	c = j.Commits(4)
@@ -48,7 +48,7 @@ func batchSetup(j *gitjudge.Judge) (c []Hash, updates []RefUpdate, before, after
 	return c, updates, before, after
 }
 
-// listedRefs is what git sees of refs.
+// listedRefs returns the values of refs that git sees.
 func listedRefs(j *gitjudge.Judge, names map[string]string) map[string]string {
 	j.Helper()
 	out := map[string]string{}
@@ -94,7 +94,7 @@ func TestUpdateRefsPackedRefuses(t *testing.T) {
 	all := func() string { return j.Git("for-each-ref") }
 	before := all()
 	for name, u := range map[string]RefUpdate{
-		"other value":  {Name: "refs/x/both", Old: c[0], New: c[3]}, // the packed one, which is not what it holds
+		"other value":  {Name: "refs/x/both", Old: c[0], New: c[3]}, // the packed value, which the loose one hides
 		"exists":       {Name: "refs/x/loose", New: c[3]},
 		"does not":     {Name: "refs/x/nothing", Old: c[0], New: c[3]},
 		"below a ref":  {Name: "refs/x/packed/a", New: c[3]},
@@ -129,8 +129,8 @@ func TestUpdateRefsPackedRefuses(t *testing.T) {
 	}
 }
 
-// TestUpdateRefsPackedFaults: whatever fails, each ref has its old or its new value, and the
-// same call then succeeds for what is still old.
+// Whatever fails, each ref has its old or its new value, and the same call then succeeds for those
+// with the old one.
 func TestUpdateRefsPackedFaults(t *testing.T) {
 	made := gitjudge.New(t)
 	_, updates, before, after := batchSetup(made)
@@ -158,6 +158,6 @@ func TestUpdateRefsPackedFaults(t *testing.T) {
 		if got := listedRefs(j, after); fmt.Sprint(got) != fmt.Sprint(after) {
 			t.Errorf("after another try git sees\n%v, not\n%v", got, after)
 		}
-		j.Git("pack-refs", "--all") // no lock is in git's way
+		j.Git("pack-refs", "--all") // no lock blocks git
 	})
 }

@@ -19,13 +19,13 @@ import (
 
 // ReflogEntry is one line of a reflog.
 type ReflogEntry struct {
-	Old, New Hash // zero: the ref did not exist before, or does not after
+	Old, New Hash // zero: the ref did not exist
 	Who      Signature
 	Message  string
 }
 
-// Reflog returns what happened to a ref, or to HEAD, oldest first. No log gives no
-// entries. Damaged lines are passed over, as git does.
+// Reflog returns the log of a ref, or of HEAD, oldest entry first; nothing if there is no log. Damaged
+// lines are skipped, as git does.
 func (r *Repo) Reflog(name string) ([]ReflogEntry, error) {
 	if name != "HEAD" {
 		if err := CheckRefName(name); err != nil {
@@ -48,7 +48,7 @@ func (r *Repo) Reflog(name string) ([]ReflogEntry, error) {
 	return out, nil
 }
 
-// parseReflog reads `<old> <new> <name> <mail> <seconds> <zone> TAB <message> LF`.
+// parseReflog parses `<old> <new> <name> <mail> <seconds> <zone> TAB <message> LF`.
 func parseReflog(line string) (e ReflogEntry, ok bool) {
 	line, ended := strings.CutSuffix(line, "\n")
 	head, message, _ := strings.Cut(line, "\t")
@@ -68,11 +68,11 @@ func (r *Repo) logPath(name string) string {
 	return filepath.Join(r.gitDir, "logs", filepath.FromSlash(name))
 }
 
-// logUpdate writes the reflog lines of an update, whose lock is held: for the ref, and
-// for each HEAD that names it, of the main and of every linked worktree.
+// logUpdate writes the reflog lines of an update: for the ref, and for each HEAD, of the main and of
+// linked worktrees, that names it. The ref's lock must be held.
 //
-// They are not synced: like git's own they say what happened, and nothing rests on
-// them. As with git, a crash right after leaves a line for a change that did not happen.
+// They are not synced: like git's own they are for information. As with git, a crash right after can
+// leave a line for a change that did not happen.
 func (r *Repo) logUpdate(u RefUpdate) error {
 	line, err := r.reflogLine(u)
 	if err != nil {
@@ -84,13 +84,13 @@ func (r *Repo) logUpdate(u RefUpdate) error {
 	return r.logHeads(u.Name, line)
 }
 
-// LogRef adds lines to the reflog of a ref and does not move the ref: so the log can tell
-// of, and keep for as long as git keeps reflogs, objects that the ref never named. The
-// lines lead from what the ref holds back to what it holds; a zero Old of the first and
-// a zero New of the last stand for that. Who may be zero, as in [RefUpdate].
+// LogRef adds lines to the reflog of a ref without moving the ref. So the log can mention objects that
+// the ref never named, and keeps them for as long as git keeps reflogs. The lines must lead from the
+// ref's value back to it; a zero Old of the first, or a zero New of the last, stands for that value.
+// Who may be zero, as in [RefUpdate].
 //
-// The lines are durable when it returns. Errors: ErrNotFound without such a ref;
-// ErrConflict when it holds something else than the lines say; ErrBusy.
+// The lines are durable when it returns. Errors: ErrNotFound if the ref does not exist; ErrConflict if
+// its value differs from that in the lines; ErrBusy.
 func (r *Repo) LogRef(ctx context.Context, name string, entries ...ReflogEntry) error {
 	if err := CheckRefName(name); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (r *Repo) LogRef(ctx context.Context, name string, entries ...ReflogEntry) 
 
 func (r *Repo) logGuarded(name string, entries []ReflogEntry) (err error) {
 	if _, _, err := r.readRef(name); err != nil {
-		return err // before a lock makes folders for a ref that is not there
+		return err // before the lock creates folders for a missing ref
 	}
 	l, err := r.locks.Lock(r.RefPath(name))
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *Repo) logGuarded(name string, entries []ReflogEntry) (err error) {
 	return r.syncFile(path)
 }
 
-// syncFile makes a file that was written through another handle durable, and its name.
+// syncFile makes a file that was written through another handle durable, with its name.
 func (r *Repo) syncFile(path string) (err error) {
 	f, err := r.fs.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *Repo) syncFile(path string) (err error) {
 	return r.fs.SyncDir(filepath.Dir(path))
 }
 
-// logDeletion removes the ref's log, durably, and tells the HEADs.
+// logDeletion removes the ref's log, durably, and logs the deletion for HEADs.
 func (r *Repo) logDeletion(u RefUpdate) error {
 	line, err := r.reflogLine(u)
 	if err != nil {
@@ -181,7 +181,7 @@ func (r *Repo) logDeletion(u RefUpdate) error {
 
 func (r *Repo) logHeads(name string, line []byte) error {
 	if !strings.HasPrefix(name, "refs/heads/") {
-		return nil // no HEAD names it
+		return nil // HEAD names branches only
 	}
 	for _, dir := range r.HeadDirs() {
 		if _, target, err := readHead(dir); err != nil || target != name {
@@ -194,8 +194,8 @@ func (r *Repo) logHeads(name string, line []byte) error {
 	return nil
 }
 
-// isLogged says for which refs a log is begun. It is what core.logAllRefUpdates=true
-// means to git, and archives. Other refs of ours mirror a remote, or are notes that go soon.
+// isLogged reports whether a ref gets a log: those that core.logAllRefUpdates=true means to git, and
+// archives. Our other refs mirror a remote, or are short-lived notes.
 func isLogged(name string) bool {
 	logged := []string{"refs/heads/", "refs/remotes/", "refs/tape/archive/"}
 	return slices.ContainsFunc(logged, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
@@ -221,8 +221,8 @@ func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// appendReflog adds lines to a log in a single write. A log that does not exist is
-// begun only if create says so.
+// appendReflog adds lines to a log in a single write. With create it creates a missing log, otherwise
+// it skips it.
 func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
 	if err := r.checkFolders(path); err != nil {
 		return err
@@ -232,15 +232,15 @@ func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
 		if !create {
 			return nil
 		}
-		if f, err = r.beginReflog(path); err != nil {
-			return fmt.Errorf("begin reflog: %w", err)
+		if f, err = r.createReflog(path); err != nil {
+			return fmt.Errorf("create reflog: %w", err)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("write reflog: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	// A line cut short by a crash must not swallow ours.
+	// A last line that a crash cut short must not swallow ours.
 	var last [1]byte
 	if st, err := f.Stat(); err == nil && st.Size() > 0 {
 		if _, err := f.ReadAt(last[:], st.Size()-1); err == nil && last[0] != '\n' {
@@ -253,14 +253,14 @@ func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
 	return nil
 }
 
-// NoFileAt reports that path is free for a file, once empty folders are cleared away.
+// NoFileAt reports that a file can be created at path, once empty folders there are removed.
 func NoFileAt(path string) bool {
 	st, err := os.Stat(path)
 	return err != nil && IsAbsent(err) || err == nil && st.IsDir()
 }
 
-// beginReflog creates a log, again if git has just removed the empty folder for it.
-func (r *Repo) beginReflog(path string) (f *disk.File, err error) {
+// createReflog creates a log. It retries, for git may be removing the empty folder.
+func (r *Repo) createReflog(path string) (f *disk.File, err error) {
 	for range 10 {
 		if err = r.clearEmptyDir(path); err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// A fork that is discarded is kept by two lines in its parent's reflog.
+// Two lines in its parent's reflog keep a discarded fork.
 func TestLogRef(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -63,7 +63,7 @@ func TestLogRef(t *testing.T) {
 	}
 
 	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/fork/main/x", Old: fork}))
-	j.OK(os.RemoveAll(filepath.Join(j.GitDir, "logs", "HEAD"))) // it names the fork, too
+	j.OK(os.RemoveAll(filepath.Join(j.GitDir, "logs", "HEAD"))) // it names the fork too
 	j.Git("gc", "-q", "--prune=now")
 	if got := j.Git("show", fork.String()+":a"); got != "1\n2" {
 		t.Errorf("after git gc: %q", got)
@@ -97,8 +97,8 @@ func TestLogRefFaults(t *testing.T) {
 	})
 }
 
-// What a deleted ref leaves is in nobody's way: a branch can take the name of a folder
-// that is empty now, and who creates another ref in the folder meanwhile succeeds.
+// A deleted ref leaves nothing in the way: a branch can take the name of an empty folder, and creating
+// another ref in that folder meanwhile succeeds.
 func TestDeletedRefMakesRoom(t *testing.T) {
 	j := gitjudge.New(t)
 	r, c, ctx := open(j, nil), j.Commits(2), context.Background()
@@ -115,7 +115,7 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 
 	const each = 25
 	var wg sync.WaitGroup
-	wg.Go(func() { // ours comes and goes, and with it the folder
+	wg.Go(func() { // we create and delete ours, and with it the folder
 		for range 2 * each {
 			if err := r.UpdateRef(ctx, RefUpdate{Name: x, New: c[0], Who: gitjudge.Ann}); err != nil {
 				t.Error(err)
@@ -150,13 +150,12 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 	}
 	wg.Wait()
 	if left, err := os.ReadDir(filepath.Join(j.GitDir, "refs", "heads")); err != nil || len(left) > 1 {
-		t.Errorf("%v %v", left, err) // git may leave the folder to us, and we to git
+		t.Errorf("%v %v", left, err) // each side may leave the folder to the other
 	}
 	j.Fsck()
 }
 
-// TestDeletedLogIsDurable: a log without a ref is in the way of git, so the log's end is on the
-// disk before the ref's.
+// A log without a ref blocks git, so the removal of the log is durable before that of the ref.
 func TestDeletedLogIsDurable(t *testing.T) {
 	j := gitjudge.New(t)
 	const name = "refs/heads/fork/main/x"
@@ -176,7 +175,7 @@ func TestDeletedLogIsDurable(t *testing.T) {
 	}
 }
 
-// TestMovedWorktreeUnreadable: a working tree whose link cannot be read is not the same as none.
+// A working tree whose link cannot be read is not taken for a missing one.
 func TestMovedWorktreeUnreadable(t *testing.T) {
 	j := gitjudge.New(t)
 	const name = "refs/heads/a"

@@ -13,26 +13,26 @@ import (
 	"strings"
 )
 
-// Ref is a name and the object it stands for.
+// Ref is a ref and the object that it names.
 type Ref struct {
 	Name string
 	Hash Hash
 }
 
-// RefUpdate is one change of one ref.
+// RefUpdate is a change of one ref.
 type RefUpdate struct {
 	Name    string
-	Old     Hash      // what it must hold now; zero: it must not exist
-	New     Hash      // what it holds then; zero: it is deleted
+	Old     Hash      // its value must be this; zero: it must not exist
+	New     Hash      // its value becomes this; zero: delete it
 	Message string    // for the reflog
 	Who     Signature // for the reflog; zero: the committer of [Repo.Identity]
 }
 
-// maxSymbolic bounds a chain of symbolic refs, as git does.
+// maxSymbolic is the longest chain of symbolic refs, as in git.
 const maxSymbolic = 5
 
-// CheckRefName says whether name is a full ref name, by the rules of
-// git-check-ref-format(1) and starting with refs/.
+// CheckRefName returns what is wrong with a full ref name, which starts with refs/, by the rules of
+// git-check-ref-format(1).
 func CheckRefName(name string) error {
 	bad := func(why string) error { return fmt.Errorf("bad ref name %.200q: %s", name, why) }
 	if !strings.HasPrefix(name, "refs/") {
@@ -67,13 +67,13 @@ func CheckRefName(name string) error {
 	return nil
 }
 
-// RefPath is where a ref lies that has a file of its own.
+// RefPath returns the path of a ref's own file.
 func (r *Repo) RefPath(name string) string {
 	return filepath.Join(r.gitDir, filepath.FromSlash(name))
 }
 
-// Ref returns what a ref, or HEAD, stands for, following symbolic refs: ErrNotFound
-// without one, an error that names the file if that is empty or garbage.
+// Ref returns what a ref, or HEAD, names, following symbolic refs. Errors: ErrNotFound; ErrDamagedRef,
+// with the path of the file.
 func (r *Repo) Ref(name string) (Hash, error) {
 	for range maxSymbolic {
 		if name != "HEAD" {
@@ -90,8 +90,8 @@ func (r *Repo) Ref(name string) (Hash, error) {
 	return Hash{}, fmt.Errorf("read %s: too many symbolic refs in a row", name)
 }
 
-// readRef reads one ref, loose and then packed, without following it. The order
-// matters beside a git that packs: it writes packed-refs before it removes the file.
+// readRef reads one ref without following it, first its file, then packed-refs. The order matters:
+// a git that packs refs writes packed-refs before it removes the file.
 func (r *Repo) readRef(name string) (h Hash, target string, err error) {
 	h, target, err = r.looseRef(name)
 	if errors.Is(err, ErrNotFound) {
@@ -103,8 +103,8 @@ func (r *Repo) readRef(name string) (h Hash, target string, err error) {
 	return h, target, err
 }
 
-// looseRef reads the file of a ref. A damaged one that mirrors a remote counts as missing:
-// what it held can be fetched again.
+// looseRef reads the file of a ref. A damaged one that mirrors a remote counts as missing, for it can
+// be fetched again.
 func (r *Repo) looseRef(name string) (h Hash, target string, err error) {
 	h, target, err = readLoose(r.RefPath(name))
 	if errors.Is(err, ErrDamagedRef) && isMirror(name) {
@@ -113,7 +113,7 @@ func (r *Repo) looseRef(name string) (h Hash, target string, err error) {
 	return h, target, err
 }
 
-// readLoose reads a ref file: an object id or "ref: <name>".
+// readLoose reads a ref file: an object id, or "ref: <name>".
 func readLoose(path string) (h Hash, target string, err error) {
 	var buf [1024]byte
 	n := 0
@@ -141,7 +141,7 @@ func readLoose(path string) (h Hash, target string, err error) {
 	return h, "", fmt.Errorf("%w: %s holds no object id", ErrDamagedRef, path)
 }
 
-// readHead reads the HEAD of the repository, or of a linked worktree.
+// readHead reads the HEAD in a git folder or in a linked worktree's admin folder.
 func readHead(gitDir string) (h Hash, branch string, err error) {
 	h, branch, err = readLoose(filepath.Join(gitDir, "HEAD"))
 	if errors.Is(err, ErrDamagedRef) {
@@ -150,7 +150,7 @@ func readHead(gitDir string) (h Hash, branch string, err error) {
 	return h, branch, err
 }
 
-// parseLoose reads an object id, after which git allows white space and anything.
+// parseLoose parses an object id; git allows white space and anything after it.
 func parseLoose(content string) (h Hash, ok bool) {
 	const digits = 2 * len(h)
 	if len(content) < digits || len(content) > digits && !strings.ContainsRune(" \t\r\n", rune(content[digits])) {
@@ -160,15 +160,15 @@ func parseLoose(content string) (h Hash, ok bool) {
 	return h, err == nil && !h.IsZero()
 }
 
-// Refs returns all refs whose name starts with prefix, sorted by name. Symbolic refs
-// are resolved; those that lead nowhere, and names git would not accept, are left
-// out. An unreadable ref file is an error that names it.
+// Refs returns all refs whose name starts with prefix, sorted by name. Symbolic refs are resolved;
+// dangling ones, and names that git would not accept, are left out. Errors: an unreadable ref file,
+// with its path.
 func (r *Repo) Refs(prefix string) ([]Ref, error) {
 	if !strings.HasPrefix(prefix, "refs/") || strings.Contains(prefix, "..") {
 		return nil, fmt.Errorf("list refs: bad prefix %q", prefix)
 	}
 	loose := map[string]Hash{}
-	// Loose before packed, for the reason given at readRef.
+	// Files before packed-refs, see readRef.
 	dir := prefix[:strings.LastIndexByte(prefix, '/')]
 	if err := r.looseRefs(dir, prefix, loose); err != nil {
 		return nil, fmt.Errorf("list refs: %w", err)
@@ -186,7 +186,7 @@ func (r *Repo) Refs(prefix string) ([]Ref, error) {
 		return nil, fmt.Errorf("list refs: %w", err)
 	}
 	byName := func(a, b Ref) int { return strings.Compare(a.Name, b.Name) }
-	if !slices.IsSortedFunc(refs, byName) { // most are packed, and in order
+	if !slices.IsSortedFunc(refs, byName) { // most are packed, which is sorted
 		slices.SortFunc(refs, byName)
 	}
 	return slices.CompactFunc(refs, func(a, b Ref) bool { return a.Name == b.Name }), nil
@@ -218,7 +218,7 @@ func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
 			h, err = r.Ref(name)
 		}
 		switch {
-		case errors.Is(err, ErrNotFound): // packed or deleted since, or a symbolic ref to nothing
+		case errors.Is(err, ErrNotFound): // packed or deleted meanwhile, or dangling
 		case err != nil:
 			return err
 		default:
@@ -228,7 +228,7 @@ func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
 	return nil
 }
 
-// HasRefs reports whether a git folder has refs below a prefix, without opening a repository.
+// HasRefs reports whether a git folder has refs with a prefix, without opening it as a repository.
 func HasRefs(gitDir, prefix string) bool {
 	loose, _ := os.ReadDir(filepath.Join(gitDir, filepath.FromSlash(prefix)))
 	has := slices.ContainsFunc(loose, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".lock") })
@@ -236,9 +236,8 @@ func HasRefs(gitDir, prefix string) bool {
 	return has || r.packedRefs(prefix, func(string, Hash) { has = true }) == nil && has
 }
 
-// Head returns what HEAD says in gitDir, which is r.GitDir() or a linked worktree's
-// folder under .git/worktrees: the branch, or "" when it is detached, and the object,
-// zero when the branch has no commit yet.
+// Head reads HEAD in gitDir, which is r.GitDir() or a linked worktree's folder under .git/worktrees. It
+// returns the branch, "" if HEAD is detached, and the commit, zero if the branch has none yet.
 func (r *Repo) Head(gitDir string) (branch string, h Hash, err error) {
 	h, branch, err = readHead(gitDir)
 	if err == nil && branch != "" {
@@ -272,16 +271,16 @@ func (r *Repo) SetHead(ctx context.Context, gitDir, branch string) error {
 	return Wrap(err, "set HEAD to %s", branch)
 }
 
-// IsAbsent reports that a path does not exist, be it that a parent is a plain file.
+// IsAbsent reports that a path does not exist, also because a parent of it is a file.
 func IsAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }
 
-// RemoveSymbolicRef removes a symbolic ref, if that is what is there.
+// RemoveSymbolicRef removes a ref if it is symbolic; otherwise it does nothing.
 func (r *Repo) RemoveSymbolicRef(ctx context.Context, name string) error {
 	isSymbolic := func() bool {
 		_, target, err := readLoose(r.RefPath(name))
-		return err == nil && target != "" // else it is not there, or is listed
+		return err == nil && target != "" // Refs lists the others
 	}
 	if !isSymbolic() {
 		return nil
@@ -289,8 +288,8 @@ func (r *Repo) RemoveSymbolicRef(ctx context.Context, name string) error {
 	return r.locks.Guarded(ctx, r.refGuard(), func() error { return r.removeLoose(name, isSymbolic) })
 }
 
-// removeLoose removes the file of a ref, if it is still such. The guard must be held.
-func (r *Repo) removeLoose(name string, isStill func() bool) (err error) {
+// removeLoose removes the file of a ref if check, under the ref's lock, says so. The guard must be held.
+func (r *Repo) removeLoose(name string, check func() bool) (err error) {
 	path := r.RefPath(name)
 	l, err := r.locks.Lock(path)
 	if err != nil {
@@ -300,7 +299,7 @@ func (r *Repo) removeLoose(name string, isStill func() bool) (err error) {
 		err = errors.Join(err, l.Release())
 		r.removeEmptyParents(name)
 	}()
-	if !isStill() {
+	if !check() {
 		return nil
 	}
 	return errors.Join(r.fs.Remove(path), r.fs.SyncDir(filepath.Dir(path)))

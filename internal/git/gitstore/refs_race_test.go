@@ -19,7 +19,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// commitOn makes a commit that differs from all others.
+// commitOn makes a commit unlike all others.
 func commitOn(r *Repo, tree, parent Hash, message string) (Hash, error) {
 	c := Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: message + "\n"}
 	if !parent.IsZero() {
@@ -31,8 +31,8 @@ func commitOn(r *Repo, tree, parent Hash, message string) (Hash, error) {
 	return h, b.Flush(context.Background())
 }
 
-// TestSoakUpdateRefBesideGit lets writers of ours and git's update the same refs while git
-// packs refs and collects garbage. Each acknowledged update must be in the history.
+// Writers of ours and git's update the same refs while git packs refs and runs gc. Each acknowledged
+// update must be in the history.
 func TestSoakUpdateRefBesideGit(t *testing.T) {
 	j := gitjudge.New(t)
 	writers, rounds := 8, testkit.Size(40, 400)
@@ -99,10 +99,10 @@ func TestSoakUpdateRefBesideGit(t *testing.T) {
 	j.Fsck()
 }
 
-// fillPackedRefs makes packed-refs large. Git 2.39 keeps one of up to 32 KiB in memory and
-// takes it for current when size, second and inode are: packed twice within a second,
-// that is an old one, and git update-ref then loses commits, also with nobody but git
-// around. A larger file it maps, which keeps the inode from being used again.
+// fillPackedRefs makes packed-refs larger than 32 KiB. Git 2.39 caches a smaller one, and takes it for
+// current if size, second and inode are the same. Packed twice within a second it may be an old one,
+// and git update-ref then loses commits, even with nobody but git around. A larger file is mapped,
+// which keeps the inode from being reused.
 func fillPackedRefs(j *gitjudge.Judge) {
 	j.Helper()
 	var many strings.Builder
@@ -134,7 +134,7 @@ func checkHistory(j *gitjudge.Judge, name string, want int) {
 	}
 }
 
-// appendCommit moves a ref one commit on, as often as somebody else was faster.
+// appendCommit adds a commit to a ref, and retries as often as somebody else was faster.
 func appendCommit(r *Repo, name string, tree Hash, message string) error {
 	for {
 		old, err := r.Ref(name)
@@ -152,7 +152,7 @@ func appendCommit(r *Repo, name string, tree Hash, message string) error {
 	}
 }
 
-// comeAndGo creates a ref and, while git may be packing it, deletes it.
+// comeAndGo creates a ref and deletes it while git may be packing it.
 func comeAndGo(r *Repo, name string, tree Hash, n int) error {
 	if n%5 != 0 {
 		return nil
@@ -177,7 +177,7 @@ func comeAndGo(r *Repo, name string, tree Hash, n int) error {
 	return nil
 }
 
-// TestKilledWriter kills a process that updates refs, for real and at random moments.
+// TestKilledWriter kills a process that updates refs at random moments.
 func TestKilledWriter(t *testing.T) {
 	const name, dirEnv = "refs/heads/tape/main", "GITSTORE_TEST_KILLED_WRITER"
 	if dir := os.Getenv(dirEnv); dir != "" {

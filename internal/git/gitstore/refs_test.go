@@ -122,8 +122,8 @@ func TestDeleteRef(t *testing.T) {
 	j.Fsck()
 }
 
-// A packed-refs without a header, as some programs write it, does not say what tags peel to:
-// after a ref of it was deleted, git still finds that out.
+// A packed-refs without a header, as some programs write it, does not say which tags have peeled lines.
+// After one of its refs was deleted, git still peels its tags.
 func TestDeleteRefPackedWithoutHeader(t *testing.T) {
 	j := gitjudge.New(t)
 	r, c := open(j, nil), j.Commits(1)[0]
@@ -141,7 +141,7 @@ func TestDeleteRefPackedWithoutHeader(t *testing.T) {
 func TestRefsList(t *testing.T) {
 	j := gitjudge.New(t)
 	r, c := open(j, nil), j.Commits(2)
-	for i := range 3000 { // long enough for the bisection of packed-refs
+	for i := range 3000 { // enough for a bisection of packed-refs
 		f := filepath.Join(j.GitDir, "refs/tape/archive", fmt.Sprintf("x%d", i%7), fmt.Sprintf("%04d", i))
 		_ = os.MkdirAll(filepath.Dir(f), 0o700)
 		j.OK(os.WriteFile(f, []byte(c[i%2].String()+"\n"), 0o600))
@@ -193,7 +193,7 @@ func TestRefsList(t *testing.T) {
 	}
 }
 
-func TestNamesInEachOthersWay(t *testing.T) {
+func TestClashingRefNames(t *testing.T) {
 	j := gitjudge.New(t)
 	r, c, ctx := open(j, nil), j.Commits(1), context.Background()
 	create := func(name string) error {
@@ -247,7 +247,7 @@ func TestUpdateRefFaults(t *testing.T) {
 	}
 	t.Run("existing", func(t *testing.T) {
 		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
-			const name = "refs/heads/tape/main" // HEAD has a log, too
+			const name = "refs/heads/tape/main" // HEAD has a log too
 			j.Git("update-ref", name, c[0].String())
 			body(t, fsys, RefUpdate{Name: name, Old: c[0], New: c[1], Who: gitjudge.Ann, Message: "x"})
 		})
@@ -332,7 +332,7 @@ func TestGitsLockIsNeverStolen(t *testing.T) {
 	if removed, err := r.RecoverLocks(ctx); err != nil || len(removed) != 0 {
 		t.Fatal(removed, err)
 	}
-	// A wait ends with the context, and goes on when the lock goes away.
+	// A wait ends with the context, and succeeds when the lock is released.
 	slow := open(j, nil)
 	short, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
 	defer cancel()

@@ -14,18 +14,17 @@ import (
 	"tape/internal/git/gitlock"
 )
 
-// errNotDir is what the system says when a parent of a path is a plain file.
+// errNotDir is the system's error when a parent of a path is a plain file.
 const errNotDir = syscall.ENOTDIR
 
-// UpdateRef changes one ref if it still holds u.Old, durably. It is the only writer
-// of refs in the program and speaks git's protocol, so that git may update, pack and
-// collect the same refs meanwhile; gitlock.Perm tells how it survives being killed.
+// UpdateRef changes one ref if it still has the value u.Old, durably. It is the program's only writer of
+// single refs and follows git's protocol, so that git may update, pack and collect the same refs
+// meanwhile; gitlock.Perm explains how it survives being killed.
 //
-// Errors: ErrConflict when the ref holds something else; ErrBusy when a lock did not
-// come free in time; the context's error. After any other error the ref holds Old, or
-// New if only making the change durable failed.
+// Errors: ErrConflict if the ref has another value; ErrBusy if a lock was not free in time; the
+// context's error. After any other error the ref has the value Old, or New if only the sync failed.
 //
-// The object u.New is not looked up: whoever made it has synced it before.
+// It does not check that the object u.New exists: its writer has synced it before.
 func (r *Repo) UpdateRef(ctx context.Context, u RefUpdate) error {
 	if err := u.check(); err != nil {
 		return err
@@ -96,8 +95,8 @@ func (r *Repo) updateGuarded(u RefUpdate) (err error) {
 	}
 	err = r.fs.SyncDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		// Git has packed the ref since, and removed the empty folder. Now the
-		// value is in packed-refs, which git syncs where core.fsync says so.
+		// Git has packed the ref meanwhile, and removed the empty folder. The value is in
+		// packed-refs, which git syncs if core.fsync says so.
 		return nil
 	}
 	return err
@@ -110,11 +109,10 @@ func describeHash(h Hash) string {
 	return h.String()
 }
 
-// deleteLocked deletes a ref whose lock is held. The packed value goes before the loose
-// one, so that a crash between the two does not bring back an older value; the lock on
-// packed-refs is kept until both are gone, so that git does not pack the loose one in
-// between; and the reflog goes first, since a ref without a log is sound and a log
-// without a ref is not.
+// deleteLocked deletes a ref whose lock is held. The packed value is removed before the file, so that a
+// crash in between does not bring back an older value. The lock on packed-refs is held until both are
+// gone, so that git does not pack the ref in between. The reflog is removed first: a ref without a
+// log is fine, a log without a ref is not.
 func (r *Repo) deleteLocked(u RefUpdate) (err error) {
 	packed, err := r.locks.Lock(r.packedPath())
 	if err != nil {
@@ -137,7 +135,7 @@ func (r *Repo) deleteLocked(u RefUpdate) (err error) {
 	return nil
 }
 
-// checkAvailable refuses a new name that an existing ref excludes: refs/heads/a and
+// checkAvailable refuses a new name that clashes with an existing ref: refs/heads/a and
 // refs/heads/a/b cannot both be files.
 func (r *Repo) checkAvailable(name string) error {
 	for above := path.Dir(name); above != "refs"; above = path.Dir(above) {
@@ -157,8 +155,8 @@ func (r *Repo) checkAvailable(name string) error {
 	return err
 }
 
-// clearEmptyDir removes the folders that deleted refs left where a ref file is to be.
-// Anything else in there is a ref, or somebody's lock on one.
+// clearEmptyDir removes empty folders, left by deleted refs, at the path of a new ref's file. Anything
+// else in there is a ref, or somebody's lock on one, and gives an error.
 func (r *Repo) clearEmptyDir(path string) error {
 	if st, err := os.Lstat(path); err != nil || !st.IsDir() {
 		return nil
@@ -189,8 +187,8 @@ func (r *Repo) clearEmptyDir(path string) error {
 	return r.fs.Remove(path)
 }
 
-// removeEmptyParents tidies up after a deletion as git does, up to refs/<kind>. It
-// stops at the first folder that is not empty, or that somebody else is just using.
+// removeEmptyParents removes the empty folders above a deleted ref as git does, below refs/<kind>. It
+// stops at the first that is not empty, or is in use.
 func (r *Repo) removeEmptyParents(name string) {
 	for _, root := range []string{r.gitDir, filepath.Join(r.gitDir, "logs")} {
 		for parts := strings.Split(name, "/"); len(parts) > 3; parts = parts[:len(parts)-1] {

@@ -1,9 +1,9 @@
-// Package gitstore is, with the packages below it, the program's only door to git: objects,
-// refs, tags and worktrees.
+// Package gitstore is, with the packages below it, the program's only access to git: objects, refs, tags
+// and worktrees. It knows nothing of tapes.
 //
-// Everything that must survive a crash is written here: objects are synced before the ref
-// that names them ([Batch]), and one ref writer ([Repo.UpdateRef]) speaks git's lock-file
-// protocol, so that it can work beside a running git. The package knows nothing of tapes.
+// All that must survive a crash is written here: objects are synced before a ref names them ([Batch]),
+// and one ref writer ([Repo.UpdateRef]) follows git's lock-file protocol, so that it works beside a
+// running git.
 package gitstore
 
 import (
@@ -23,20 +23,20 @@ import (
 	"tape/internal/git/gitobject"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrConflict says that a ref no longer holds the value it was read with.
+	// ErrConflict says that a ref no longer has the value that was read.
 	ErrConflict = errors.New("changed by someone else")
-	// ErrBusy says that a lock was not to be had in time.
+	// ErrBusy says that a lock was not free in time.
 	ErrBusy = gitlock.ErrBusy
-	// ErrDamagedRef says that the file of a ref holds nothing that could be a ref.
+	// ErrDamagedRef says that the content of a ref's file is not a ref.
 	ErrDamagedRef = errors.New("damaged ref file")
-	// ErrDamagedHead says so of a HEAD, beside it; git does not take its repository for one.
+	// ErrDamagedHead accompanies ErrDamagedRef for HEAD; git then does not see a repository.
 	ErrDamagedHead = errors.New("HEAD")
 )
 
-// UnsupportedError says that a repository uses something of git's that this program
-// cannot work with, and what to do about it.
+// UnsupportedError says that a repository uses a feature of git that tape cannot work with, and what to
+// do about it.
 type UnsupportedError struct {
 	Dir  string // the repository
 	What string
@@ -45,7 +45,7 @@ type UnsupportedError struct {
 
 func (e *UnsupportedError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.What) }
 
-// Wrap says of an error what was being done; no error stays none.
+// Wrap adds to an error what was being done; nil stays nil.
 func Wrap(err error, doing string, args ...any) error {
 	if err == nil {
 		return nil
@@ -53,17 +53,17 @@ func Wrap(err error, doing string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(doing, args...), err)
 }
 
-// DefaultLockWait bounds the waiting for a lock that somebody else holds.
+// DefaultLockWait is how long to wait for a lock that somebody else holds.
 const DefaultLockWait = 10 * time.Second
 
 // Options change how a repository is used; nil means the defaults.
 type Options struct {
 	FS       *disk.FS      // nil: the operating system
 	LockWait time.Duration // 0: DefaultLockWait
-	// Own says whether a .git folder is the user's own, so that all of its settings and its hooks
-	// count. It is asked where that matters. Nil: no folder is.
+	// Own reports whether a .git folder is the user's own, so that all of its settings and hooks
+	// count. It is called when that matters. Nil: none is.
 	Own func(gitDir string) bool
-	// PassedOver is told, of a folder that is not, which of its settings do not count.
+	// PassedOver gets the names of ignored settings of a folder that is not the user's own.
 	PassedOver func(gitDir string, names []string)
 }
 
@@ -72,8 +72,8 @@ type Repo struct {
 	gitDir string // the common .git folder, absolute
 	fs     *disk.FS
 	locks  gitlock.Locks
-	bare   bool     // the configuration may say so
-	extra  []string // more object folders: see [OpenBare]
+	bare   bool     // the configuration may say that it is bare
+	extra  []string // more object folders, see [OpenBare]
 	alone  bool     // see [Repo.AssumeAlone]
 
 	mu        sync.Mutex // guards what follows
@@ -103,16 +103,16 @@ func newRepo(gitDir string, o *Options) *Repo {
 	return r
 }
 
-// FS returns the disk on which the repository lies.
+// FS returns the file system through which the repository is written.
 func (r *Repo) FS() *disk.FS { return r.fs }
 
-// Locks says how locks of the repository are taken.
+// Locks returns how locks of the repository are taken.
 func (r *Repo) Locks() gitlock.Locks { return r.locks }
 
 // IsAlone reports whether nobody else knows of the repository, see [Repo.AssumeAlone].
 func (r *Repo) IsAlone() bool { return r.alone }
 
-// PassOver tells the user which settings, or hooks, of the repository do not count.
+// PassOver reports ignored settings and hooks of the repository to Options.PassedOver.
 func (r *Repo) PassOver(names []string) {
 	if r.passedOver != nil && len(names) > 0 {
 		r.passedOver(r.gitDir, names)
@@ -130,13 +130,12 @@ func (r *Repo) Like() *Options {
 // Config returns the repository's configuration.
 func (r *Repo) Config() *gitconfig.Config { return r.config }
 
-// Identity says who commits at now, see [Config.Identity].
+// Identity returns author and committer of a commit at now; see [Config.Identity].
 func (r *Repo) Identity(now time.Time) (author, committer Signature, err error) {
 	return r.config.Identity(now)
 }
 
-// Open opens the repository whose .git folder is gitDir. A kind of repository that
-// is not supported gives an *UnsupportedError.
+// Open opens the repository whose .git folder is gitDir. Errors: an *UnsupportedError.
 func Open(gitDir string, o *Options) (*Repo, error) {
 	gitDir, err := filepath.Abs(gitDir)
 	if err != nil {
@@ -152,8 +151,8 @@ func Open(gitDir string, o *Options) (*Repo, error) {
 	return r, nil
 }
 
-// checkFormat refuses what would be misread. Most repositories have no [extensions]
-// section, and then one small file is all that is read.
+// checkFormat refuses repositories that we would misread. Most have no [extensions] section; then one
+// small file is all that is read.
 func (r *Repo) checkFormat() error {
 	if st, err := os.Stat(filepath.Join(r.gitDir, "shallow")); err == nil && st.Size() > 0 {
 		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a shallow clone: the beginning of its history is missing",
@@ -186,9 +185,9 @@ func (r *Repo) checkFormat() error {
 	return nil
 }
 
-// checkLinks refuses a .git folder in which folders that are written to are links to elsewhere,
-// unless the user made it so: what is done to them would be done to something else. Those below
-// are looked at when something is written to them, and before git is run: see checkFolders, CheckTree.
+// checkLinks refuses a .git folder, unless it is the user's own, in which a folder that is written to is
+// a link: the writes would go elsewhere. Folders further below are checked when something is written
+// to them, and before git is run; see checkFolders and CheckTree.
 func (r *Repo) checkLinks() error {
 	for _, name := range []string{
 		gitlock.OwnDir, "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "info", "worktrees",
@@ -202,7 +201,7 @@ func (r *Repo) checkLinks() error {
 	return nil
 }
 
-// checkFolders is checkLinks for the folders between the git folder and a file in it.
+// checkFolders checks the folders between the git folder and a file in it for links.
 func (r *Repo) checkFolders(file string) error {
 	for dir := filepath.Dir(file); len(dir) > len(r.gitDir); dir = filepath.Dir(dir) {
 		if err := r.checkLink(dir); err != nil {
@@ -212,7 +211,7 @@ func (r *Repo) checkFolders(file string) error {
 	return nil
 }
 
-// CheckTree is checkLinks for all folders of refs and their logs: git writes wherever they lead.
+// CheckTree checks all folders of refs, their logs and worktrees for links, before git writes there.
 func (r *Repo) CheckTree() error {
 	for _, name := range []string{"refs", "logs", "worktrees"} {
 		err := filepath.WalkDir(filepath.Join(r.gitDir, name), func(path string, d fs.DirEntry, err error) error {
@@ -230,14 +229,14 @@ func (r *Repo) CheckTree() error {
 
 func (r *Repo) checkLink(path string) error {
 	if st, err := os.Lstat(path); err != nil || st.Mode()&os.ModeSymlink == 0 || r.config.Own() {
-		return nil //nolint:nilerr // what is not there is no link
+		return nil //nolint:nilerr // a missing file is no link
 	}
 	name, _ := filepath.Rel(r.gitDir, path)
 	return &UnsupportedError{Dir: r.gitDir, What: name + " in it is a link to elsewhere, and the repository did not come from your own tape",
 		Hint: "if it is yours: " + TrustCommand(r.gitDir)}
 }
 
-// TrustCommand is what a user runs so that all settings of a repository count.
+// TrustCommand returns the command by which a user declares a repository their own.
 func TrustCommand(gitDir string) string {
 	dir := gitDir
 	if filepath.Base(dir) == ".git" {
@@ -246,8 +245,8 @@ func TrustCommand(gitDir string) string {
 	return "tape workspaces trust '" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
 }
 
-// maybeBare spares most repositories a real look at the configuration: they say
-// "bare = false" themselves.
+// maybeBare reports whether the configuration has to be parsed to know if the repository is bare. Most
+// say "bare = false" themselves.
 func maybeBare(config []byte) bool {
 	for line := range bytes.Lines(config) {
 		if !bytes.Contains(line, []byte("bare")) {
@@ -267,8 +266,8 @@ type InitOptions struct {
 	Exclude []string // patterns for .git/info/exclude
 }
 
-// Init creates the repository whose .git folder is gitDir, or completes one whose
-// creation was interrupted. HEAD is written last: without it there is no repository.
+// Init creates the repository whose .git folder is gitDir, or completes an interrupted Init. HEAD is
+// written last: without it there is no repository.
 func Init(gitDir string, o InitOptions) (*Repo, error) {
 	gitDir, err := filepath.Abs(gitDir)
 	if err != nil {
@@ -277,10 +276,10 @@ func Init(gitDir string, o InitOptions) (*Repo, error) {
 	r := newRepo(gitDir, &o.Options)
 	if _, err := os.Lstat(filepath.Join(gitDir, "HEAD")); err == nil {
 		if err := r.checkFormat(); err != nil {
-			return nil, err // and nothing is written to it
+			return nil, err // before anything is written
 		}
 	}
-	// Our own folder is the first: it marks what an interrupted Init left as ours.
+	// Our own folder first: it marks what an interrupted Init left as ours.
 	for _, dir := range []string{"", gitlock.OwnDir, "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags", "info", "logs"} {
 		if err := r.fs.MkdirAll(filepath.Join(gitDir, filepath.FromSlash(dir))); err != nil {
 			return nil, fmt.Errorf("create repository: %w", err)

@@ -15,20 +15,20 @@ import (
 // Worktree is a folder in which a branch is checked out.
 type Worktree struct {
 	Dir    string // the working tree's root, absolute
-	GitDir string // the repository's for the main one, else .git/worktrees/<id>
+	GitDir string // .git for the main one, else .git/worktrees/<id>
 	Branch string // the full ref that its HEAD names; "" when detached
 }
 
-// IndexPath is the worktree's index.
+// IndexPath returns the path of the worktree's index.
 func (w Worktree) IndexPath() string { return filepath.Join(w.GitDir, "index") }
 
-// IndexGuard is held by whoever of us changes the index.
+// IndexGuard returns the lock that we hold to change the index.
 func (w Worktree) IndexGuard() string { return filepath.Join(w.GitDir, gitlock.OwnDir, "index.lock") }
 
-// WorktreesDir is where git keeps what it knows of linked worktrees, a folder for each.
+// WorktreesDir returns the folder of the admin folders of linked worktrees.
 func (r *Repo) WorktreesDir() string { return filepath.Join(r.gitDir, "worktrees") }
 
-// HeadDirs returns the folders that have a HEAD: .git and those of linked worktrees.
+// HeadDirs returns the folders that have a HEAD: .git first, then those of linked worktrees.
 func (r *Repo) HeadDirs() []string {
 	dirs := []string{r.gitDir}
 	entries, _ := os.ReadDir(r.WorktreesDir())
@@ -38,14 +38,13 @@ func (r *Repo) HeadDirs() []string {
 	return dirs
 }
 
-// CheckedOut tells of which branches a HEAD says that they are checked out, be the folder
-// there or not.
+// CheckedOut returns the branches that HEADs name, whether the worktrees' folders exist or not.
 func (r *Repo) CheckedOut() (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, dir := range r.HeadDirs() {
 		_, branch, err := readHead(dir)
 		if dir != r.gitDir && errors.Is(err, ErrDamagedRef) {
-			_, err = ReadAdmin(dir) // ErrNotFound: it was never completed
+			_, err = ReadAdmin(dir) // ErrNotFound: its creation was cut off
 		}
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, fmt.Errorf("read HEAD of %s: %w", dir, err)
@@ -55,29 +54,29 @@ func (r *Repo) CheckedOut() (map[string]bool, error) {
 	return out, nil
 }
 
-// WorktreeOf returns where git says that a branch is checked out. ErrNotFound when
-// nowhere; a linked worktree whose folder is gone does not count.
+// WorktreeOf returns the worktree in which a branch is checked out. Errors: ErrNotFound; a linked
+// worktree whose folder is gone does not count.
 func (r *Repo) WorktreeOf(branch string) (Worktree, error) {
 	if w, err := r.mainWorktree(); err != nil || w.Branch == branch {
 		return w, err
 	}
-	hint := filepath.Join(r.WorktreesDir(), WorktreeID(branch))
-	if w, err := readWorktree(hint); err == nil && w.Branch == branch {
+	guess := filepath.Join(r.WorktreesDir(), WorktreeID(branch))
+	if w, err := readWorktree(guess); err == nil && w.Branch == branch {
 		return w, nil
 	}
-	all, err := r.knownWorktrees()
+	all, err := r.worktreesByBranch()
 	if err != nil {
 		return Worktree{}, err
 	}
-	if known, ok := all[branch]; ok {
-		if w, err := readWorktree(known.GitDir); err == nil && w.Branch == branch {
+	if listed, ok := all[branch]; ok {
+		if w, err := readWorktree(listed.GitDir); err == nil && w.Branch == branch {
 			return w, nil
 		}
 	}
 	return Worktree{}, fmt.Errorf("worktree of %s: %w", branch, ErrNotFound)
 }
 
-// Worktrees returns all worktrees whose folder is there, the main one first.
+// Worktrees returns all worktrees whose folder exists, the main one first.
 func (r *Repo) Worktrees() ([]Worktree, error) {
 	main, err := r.mainWorktree()
 	if err != nil {
@@ -90,7 +89,7 @@ func (r *Repo) Worktrees() ([]Worktree, error) {
 	return linked, err
 }
 
-// MainDir is the folder around .git, the main working tree. A bare repository has none.
+// MainDir returns the main working tree, the folder around .git. A bare repository has none.
 func (r *Repo) MainDir() (dir string, ok bool) {
 	if filepath.Base(r.gitDir) != ".git" || r.bare && r.config.Bool("core", "", "bare") {
 		return "", false
@@ -98,8 +97,8 @@ func (r *Repo) MainDir() (dir string, ok bool) {
 	return filepath.Dir(r.gitDir), true
 }
 
-// mainWorktree is what is checked out in MainDir; Dir is "" in a bare repository. A HEAD that
-// cannot be read is an error: the tape there would seem to have no files.
+// mainWorktree returns the main worktree; Dir is "" in a bare repository. An unreadable HEAD is an
+// error: otherwise the tape there would seem to have no files.
 func (r *Repo) mainWorktree() (Worktree, error) {
 	dir, ok := r.MainDir()
 	if !ok {
@@ -134,8 +133,8 @@ func (r *Repo) linkedWorktrees() ([]Worktree, error) {
 	return out, nil
 }
 
-// readWorktree reads what git keeps about a linked worktree. ErrNotFound when it was
-// never completed or its folder is gone.
+// readWorktree reads an admin folder and checks that its worktree names it back. Errors: ErrNotFound if
+// its creation was cut off or its folder is gone.
 func readWorktree(admin string) (Worktree, error) {
 	w, err := ReadAdmin(admin)
 	if err != nil {
@@ -145,16 +144,15 @@ func readWorktree(admin string) (Worktree, error) {
 	if err != nil {
 		return w, err
 	}
-	// A copy of the repository names the original's folders, which name the original.
+	// The admin folders of a copied repository name the original's worktrees, which name the original.
 	if !SameFile(back, admin) {
 		return w, ErrNotFound
 	}
 	return w, nil
 }
 
-// ReadPath reads a file that says, perhaps after "gitdir:", where something is. Git before
-// 2.48 writes absolute paths, as we do; those of later ones may begin at the file's folder.
-// ErrNotFound without the file.
+// ReadPath reads the path in a file like .git, perhaps after "gitdir:". We and git before 2.48 write
+// absolute paths; a relative one starts at the file's folder. Errors: ErrNotFound.
 func ReadPath(name string) (string, error) {
 	raw, err := gitconfig.ReadFile(name)
 	if IsAbsent(err) {
@@ -167,7 +165,7 @@ func ReadPath(name string) (string, error) {
 	return target, err
 }
 
-// ReadAdmin is readWorktree without a look at the working tree.
+// ReadAdmin reads the admin folder of a linked worktree without looking at its working tree.
 func ReadAdmin(admin string) (Worktree, error) {
 	file, err := ReadPath(filepath.Join(admin, "gitdir"))
 	if err != nil {
@@ -180,12 +178,12 @@ func ReadAdmin(admin string) (Worktree, error) {
 	return Worktree{Dir: filepath.Dir(file), GitDir: admin, Branch: branch}, nil
 }
 
-// WorktreeGuard is held by who makes or removes linked worktrees.
+// WorktreeGuard returns the lock that we hold to add or remove linked worktrees.
 func (r *Repo) WorktreeGuard() string {
 	return filepath.Join(r.gitDir, gitlock.OwnDir, "worktrees.lock")
 }
 
-// SameFile reports whether two paths lead to one file or folder.
+// SameFile reports whether two paths lead to the same file or folder.
 func SameFile(a, b string) bool {
 	sa, err := os.Stat(a)
 	if err != nil {

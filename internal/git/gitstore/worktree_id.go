@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// maxWorktreeID bounds an id in bytes: it is a folder name.
+// maxWorktreeID limits an id, which is a folder name, in bytes.
 const maxWorktreeID = 100
 
-// WorktreeID proposes the name of the admin folder for a branch. It is a valid part of
-// a ref name, since git builds refs like worktrees/<id>/HEAD with it.
+// WorktreeID returns the preferred name of the admin folder for a branch. It is a valid part of a ref
+// name, for git makes refs like worktrees/<id>/HEAD of it.
 func WorktreeID(branch string) string {
 	name := strings.TrimPrefix(branch, "refs/heads/")
 	id := strings.Map(func(c rune) rune {

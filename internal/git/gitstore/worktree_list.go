@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// worktreeList is what linkedWorktrees found at one moment, by branch.
+// worktreeList caches the linked worktrees by branch.
 type worktreeList struct {
-	read    time.Time
-	changed time.Time // when git last added or removed one
-	of      map[string]Worktree
+	read     time.Time
+	changed  time.Time // the folder's time: when one was added or removed
+	byBranch map[string]Worktree
 }
 
-// listAge is for how long a list is good. Who asks for thousands of branches that have no
-// worktree should not read all worktrees for each of them. What a list may miss is that
-// somebody has just checked out another branch in a folder that was there before.
+// listAge is how long a list is valid. Whoever asks about thousands of branches without a worktree
+// should not read all worktrees for each. The list can only miss that somebody has just checked out
+// another branch in an existing worktree.
 const listAge = 50 * time.Millisecond
 
-func (r *Repo) knownWorktrees() (map[string]Worktree, error) {
+func (r *Repo) worktreesByBranch() (map[string]Worktree, error) {
 	st, err := os.Stat(r.WorktreesDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -32,25 +32,25 @@ func (r *Repo) knownWorktrees() (map[string]Worktree, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l := r.worktrees; l != nil && l.changed.Equal(st.ModTime()) && time.Since(l.read) < listAge {
-		return l.of, nil
+		return l.byBranch, nil
 	}
 	list, err := r.linkedWorktrees()
 	if err != nil {
 		return nil, err
 	}
-	l := &worktreeList{read: time.Now(), changed: st.ModTime(), of: make(map[string]Worktree, len(list))}
+	l := &worktreeList{read: time.Now(), changed: st.ModTime(), byBranch: make(map[string]Worktree, len(list))}
 	for _, w := range list {
-		if _, twice := l.of[w.Branch]; !twice && w.Branch != "" {
-			l.of[w.Branch] = w
+		if _, taken := l.byBranch[w.Branch]; !taken && w.Branch != "" {
+			l.byBranch[w.Branch] = w
 		}
 	}
 	r.worktrees = l
-	return l.of, nil
+	return l.byBranch, nil
 }
 
-// MovedWorktree finds the worktree of a branch in a folder that was moved or copied
-// along with the repository: it names an admin folder by the id of one that is here and
-// has the branch, but the paths between them are stale. ErrNotFound without one.
+// MovedWorktree finds the worktree of a branch in a folder that was moved or copied together with the
+// repository: the id that it names belongs to an admin folder here with that branch, but the paths in
+// both are stale. Errors: ErrNotFound.
 func (r *Repo) MovedWorktree(branch, dir string) (Worktree, error) {
 	file := filepath.Join(dir, ".git")
 	if st, err := os.Lstat(file); err == nil && st.IsDir() {
@@ -61,8 +61,8 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, error) {
 		return Worktree{}, err
 	}
 	admin := filepath.Join(r.WorktreesDir(), filepath.Base(link))
-	_, has, err := readHead(admin)
-	if err == nil && has != branch {
+	_, checkedOut, err := readHead(admin)
+	if err == nil && checkedOut != branch {
 		err = ErrNotFound
 	}
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, error) {
 	}
 	other, err := ReadAdmin(admin)
 	if err == nil && SameFile(filepath.Join(other.Dir, ".git"), file) {
-		return Worktree{}, ErrNotFound // not stale: git knows it, and has another branch there
+		return Worktree{}, ErrNotFound // not stale: a worktree of git's with another branch
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Worktree{}, err

@@ -10,8 +10,8 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// InUse finds the one of some worktrees in which git is in the middle of rebasing or bisecting
-// a branch: its HEAD is detached then, and comes back to the branch at the end.
+// InUse returns the worktree, if any, in which git is rebasing or bisecting a branch. Its HEAD is
+// detached meanwhile and returns to the branch at the end.
 func InUse(all []gitstore.Worktree, branch string) (gitstore.Worktree, bool) {
 	short := strings.TrimPrefix(branch, "refs/heads/")
 	for _, w := range all {
@@ -25,8 +25,8 @@ func InUse(all []gitstore.Worktree, branch string) (gitstore.Worktree, bool) {
 	return gitstore.Worktree{}, false
 }
 
-// IndexLocked reports since when another program has a worktree's index locked: git does
-// while it changes the files. A lock of ours does not count.
+// IndexLocked reports since when another program has a worktree's index locked, as git does while it
+// changes the files. A lock of ours does not count.
 func IndexLocked(w gitstore.Worktree) (since time.Time, ok bool) {
 	st, err := os.Lstat(w.IndexPath() + ".lock")
 	if err != nil || st.Mode().Perm() == gitlock.Perm {

@@ -11,13 +11,12 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// mergeFiles are what git merge leaves in the git folder of a worktree for the commit
-// that is to conclude it. MERGE_HEAD is what makes it a merge under way: it goes last, so
-// that a removal that was interrupted can be repeated.
+// mergeFiles are what git merge leaves in the git folder of a worktree for the commit that concludes
+// it. MERGE_HEAD is last: without it there is no merge, so an interrupted removal can be repeated.
 var mergeFiles = [...]string{"MERGE_RR", "MERGE_MODE", "MERGE_MSG", "SQUASH_MSG", "AUTO_MERGE", "MERGE_HEAD"}
 
-// MergeHeads returns the commits that a git merge under way in a worktree is to make
-// parents, beside HEAD: more than one in an octopus merge, none when there is no merge.
+// MergeHeads returns the commits, besides HEAD, that an unfinished git merge in a worktree will make
+// parents: several in an octopus merge, none without a merge.
 func MergeHeads(w gitstore.Worktree) ([]gitstore.Hash, error) {
 	path := filepath.Join(w.GitDir, "MERGE_HEAD")
 	raw, err := os.ReadFile(path)
@@ -38,10 +37,9 @@ func MergeHeads(w gitstore.Worktree) ([]gitstore.Hash, error) {
 	return out, nil
 }
 
-// ClearMerge ends a merge under way in a worktree once it is concluded, as git commit
-// does: it removes what git keeps about it, and touches neither index nor files. Without
-// a merge it does nothing. What `git merge --autostash` has put away stays, in
-// MERGE_AUTOSTASH.
+// ClearMerge removes git's files about an unfinished merge in a worktree, as git commit does when it
+// concludes one. Index and files stay, and so does what `git merge --autostash` stashed
+// (MERGE_AUTOSTASH). Without a merge it does nothing.
 func ClearMerge(r *gitstore.Repo, w gitstore.Worktree) error {
 	var err error
 	for _, name := range mergeFiles {

@@ -56,7 +56,7 @@ func TestMergeState(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(w)
-			// What git commits next is no merge, and gets none of its message.
+			// The next git commit is not a merge, and gets nothing of its message.
 			out, err := j.TryGit(w.Dir, "-c", "core.editor=true", "commit", "-q")
 			if err == nil {
 				t.Fatalf("%s: git took a message from somewhere: %s", name, out)

@@ -53,10 +53,10 @@ func (p Params) Any() bool {
 
 // Query reads the filters. Dates without a zone are in that of now.
 func (p Params) Query(named Named, now time.Time) (q repo.Query, err error) {
-	if q.Kinds, err = names("kind", named("kinds"), p.Kinds, layout.MeantKind); err != nil {
+	if q.Kinds, err = names("kind", named("kinds"), p.Kinds, layout.SimilarKind); err != nil {
 		return q, err
 	}
-	if q.Roles, err = names("role", named("roles"), p.Roles, layout.MeantRole); err != nil {
+	if q.Roles, err = names("role", named("roles"), p.Roles, layout.SimilarRole); err != nil {
 		return q, err
 	}
 	if q.Authors, err = names("author", named("authors"), p.Authors, func(string) string { return "" }); err != nil {

@@ -2,18 +2,18 @@ package audit
 
 import "strings"
 
-// isDotGit reports names that a file system may take for ".git". HFS+ drops characters that
-// are not seen; NTFS dots and spaces at the end, and what comes behind a colon, and it gives
-// short names. Where a file system folds more than case, fold the name first.
+// isDotGit reports names that a file system may take for ".git". HFS+ ignores invisible characters;
+// NTFS ignores dots and spaces at the end and everything behind a colon, and has short names. Where
+// a file system folds more than case, fold the name first.
 func isDotGit(name string) bool {
-	name, _, _ = strings.Cut(strings.Map(seen, name), ":")
+	name, _, _ = strings.Cut(strings.Map(visible, name), ":")
 	name = strings.ToLower(strings.TrimRight(name, ". "))
 	short, ok := strings.CutPrefix(name, "git~")
 	return name == ".git" || ok && short != "" && strings.Trim(short, "0123456789") == ""
 }
 
-// seen drops what HFS+ drops.
-func seen(c rune) rune {
+// visible drops the characters that HFS+ ignores.
+func visible(c rune) rune {
 	switch {
 	case c >= 0x200c && c <= 0x200f, c >= 0x202a && c <= 0x202e, c >= 0x206a && c <= 0x206f, c == 0xfeff:
 		return -1

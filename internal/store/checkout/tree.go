@@ -115,7 +115,7 @@ func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
 			return err
 		}
 	}
-	newest := layout.Newest(entries)
+	newest := layout.LastSegments(entries)
 	for _, e := range entries {
 		c, n, ok := layout.ParseSegment(e.Name)
 		if e.Name == layout.ArtifactsDir && e.IsDir() {

@@ -25,11 +25,11 @@ func (st Record) open(head gitstore.Hash) int64 {
 // another tape's for this one's. dir is the working tree, "" if there is none.
 func CheckHome(t *workspace.Tape, note Record, head gitstore.Hash, dir string) error {
 	s := t.Store()
-	if dir != "" && note.Home == s.Home(dir) {
+	if dir != "" && note.Home == s.RelDir(dir) {
 		return nil
 	}
 	if n := note.open(head); n > 0 && note.Home != "" {
-		was := s.Folder(note.Home)
+		was := s.AbsDir(note.Home)
 		if _, err := os.Stat(filepath.Join(was, layout.AnchorsDir)); err == nil {
 			return layout.Conflict("check it out there again: git -C "+layout.ShellWord(was)+" checkout "+layout.ShellWord(t.Branch()),
 				"%s not committed, in %s, where git has something else checked out now", AreEntries(n), was)
@@ -92,7 +92,7 @@ func checkStrangers(t *workspace.Tape, dir string) error {
 		if err != nil {
 			return err
 		}
-		if note.Home != s.Home(dir) || note.Branch == t.Ref() {
+		if note.Home != s.RelDir(dir) || note.Branch == t.Ref() {
 			continue
 		}
 		head, err := s.Git().Ref(note.Branch)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Anchor is what a handoff writes.
+// Anchor is the entry that a handoff writes.
 type Anchor struct {
 	Name    string
 	State   json.RawMessage // a JSON object, or nil
@@ -16,10 +16,10 @@ type Anchor struct {
 	Meta    json.RawMessage // a JSON object, or nil
 	Date    string          // "" means now
 
-	line []byte // a complete line to be stored as it is, if its id fits
+	line []byte // a complete line, stored as it is if its id fits
 }
 
-// AnchorDraft makes the anchor's entry.
+// AnchorDraft returns the anchor's entry. Errors: ErrInvalid.
 func AnchorDraft(a Anchor) (Draft, error) {
 	if a.line != nil {
 		return StoredLine(a.line)
@@ -56,7 +56,7 @@ func AnchorDraft(a Anchor) (Draft, error) {
 	return Draft{Kind: KindAnchor, Payload: append(payload, '}'), Meta: a.Meta, Date: a.Date}, nil
 }
 
-// StoredAnchor makes an anchor of a complete entry line, as StoredLine does.
+// StoredAnchor returns the anchor of a complete entry line, see StoredLine.
 func StoredAnchor(line []byte) (Anchor, error) {
 	e, err := jsonl.Parse(line)
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// ArtifactLimit is how many bytes an artifact may have. It is read into memory when it is
-// committed, and hosts of repositories refuse files that are larger still.
+// ArtifactLimit is the largest artifact in bytes. A commit reads artifacts into memory, and git hosts
+// refuse much larger files.
 const ArtifactLimit = 64 << 20
 
-// MetaAbsent is the key in the meta of an entry that lists the artifacts which did not come with it.
+// MetaAbsent is the key in an entry's meta that lists the artifacts which are missing.
 const MetaAbsent = "absent"
 
-// ArtifactKey is the key of a reference, as it is written.
+// ArtifactKey is the key of a reference to an artifact, in quotes.
 const ArtifactKey = `"artifact"`
 
-// AnyType is the MIME type of an artifact of which nothing is known.
+// AnyType is the MIME type of an artifact of unknown type.
 const AnyType = "application/octet-stream"
 
-// artifactDepth is how deep in a payload references are looked for.
+// artifactDepth is how deep in a payload references are searched.
 const artifactDepth = 8
 
 // Artifact is a file of a phase, which entries refer to by the SHA-256 of its content.
@@ -35,7 +35,7 @@ type Artifact struct {
 	SHA256   string `json:"sha256"` // 64 lower-case hex digits
 }
 
-// Reference is the object that stands for the artifact in a payload, under the key "artifact".
+// Reference returns the object that refers to the artifact in a payload, under the key "artifact".
 func (a Artifact) Reference() json.RawMessage {
 	out := jsonl.AppendString([]byte(`{"id":`), a.SHA256)
 	out = jsonl.AppendString(append(out, `,"mime_type":`...), a.MIMEType)
@@ -45,18 +45,18 @@ func (a Artifact) Reference() json.RawMessage {
 	return append(out, '}')
 }
 
-// About is the name, type and size, for people.
+// About returns the name, type and size, for people.
 func (a Artifact) About() string {
 	return strings.TrimPrefix(a.Name+", ", ", ") + a.MIMEType + ", " + strconv.FormatInt(a.Size, 10) + " bytes"
 }
 
-// IsArtifactName reports whether a file among the artifacts of a phase may have a name.
+// IsArtifactName reports whether name is a valid file name in a phase's folder of artifacts.
 func IsArtifactName(name string) bool {
 	sum, err := hex.DecodeString(name)
 	return err == nil && len(sum) == 32 && hex.EncodeToString(sum) == name
 }
 
-// Artifacts are the well-formed references to artifacts in the payload of an entry.
+// Artifacts returns the well-formed references to artifacts in a payload.
 func Artifacts(payload []byte) []Artifact {
 	var out []Artifact
 	references(payload, artifactDepth, func(ref []byte) {
@@ -67,7 +67,7 @@ func Artifacts(payload []byte) []Artifact {
 	return out
 }
 
-// CheckArtifacts is Artifacts of what is handed in: what is meant as a reference has to be one.
+// CheckArtifacts returns the references in new input, where a malformed one is an ErrInvalid.
 func CheckArtifacts(payload []byte) (out []Artifact, err error) {
 	references(payload, artifactDepth, func(ref []byte) {
 		a, bad := parseArtifact(ref)
@@ -79,7 +79,7 @@ func CheckArtifacts(payload []byte) (out []Artifact, err error) {
 	return out, err
 }
 
-// references calls f for each object under the key "artifact" that has a member "sha256".
+// references calls f for each object under a key "artifact" that has a member "sha256".
 func references(value []byte, depth int, f func(ref []byte)) {
 	if depth == 0 || !bytes.Contains(value, []byte(ArtifactKey)) {
 		return
@@ -96,18 +96,18 @@ func references(value []byte, depth int, f func(ref []byte)) {
 	}
 }
 
-// RenameArtifact has the references of a payload to one artifact refer to another, whose id and size
-// it takes over.
+// RenameArtifact changes a payload's references to one artifact so that they refer to another, by id
+// and size.
 func RenameArtifact(payload []byte, old, next Artifact) []byte {
 	out := payload
 	references(payload, artifactDepth, func(ref []byte) {
 		if a, err := parseArtifact(ref); err != nil || a.SHA256 != old.SHA256 {
 			return
 		}
-		is := bytes.ReplaceAll(ref, []byte(old.SHA256), []byte(next.SHA256))
+		renamed := bytes.ReplaceAll(ref, []byte(old.SHA256), []byte(next.SHA256))
 		size := func(n int64) []byte { return strconv.AppendInt([]byte(`"size_bytes":`), n, 10) }
-		is = bytes.Replace(is, size(old.Size), size(next.Size), 1)
-		out = bytes.ReplaceAll(out, ref, is)
+		renamed = bytes.Replace(renamed, size(old.Size), size(next.Size), 1)
+		out = bytes.ReplaceAll(out, ref, renamed)
 	})
 	return out
 }
@@ -122,7 +122,7 @@ func parseArtifact(ref []byte) (Artifact, error) {
 	case a.ID != a.SHA256:
 		return a, Invalid("", "an artifact's id is its sha256, not %.100q", a.ID)
 	case a.MIMEType == "":
-		return a, Invalid("where nothing is known of it, that is "+AnyType, "the artifact %s needs a mime_type", a.SHA256)
+		return a, Invalid("if the type is unknown, use "+AnyType, "the artifact %s needs a mime_type", a.SHA256)
 	case err != nil || size < 0:
 		return a, Invalid("", "the artifact %s needs size_bytes, a number", a.SHA256)
 	}

@@ -9,14 +9,13 @@ import (
 
 const dateExamples = `dates are written as 2026-11-20, "2026-11-20 09:30", 2026-11-20T09:30:00Z, 2026-11, 3d, 2h, "2 days ago", today, yesterday, monday or "last week"`
 
-// ParseSince reads the beginning of a range of dates. Dates without a zone are in that of now.
+// ParseSince parses the beginning of a range of dates. Dates without a zone are in that of now.
 func ParseSince(s string, now time.Time) (time.Time, error) {
 	from, _, err := parseRange(s, now)
 	return from, err
 }
 
-// ParseUntil reads the end of a range: a day, a week, a month or a year lasts until its last
-// microsecond.
+// ParseUntil parses the end of a range: a day, week, month or year ends with its last microsecond.
 func ParseUntil(s string, now time.Time) (time.Time, error) {
 	from, next, err := parseRange(s, now)
 	if err == nil && next.After(from) {
@@ -25,8 +24,8 @@ func ParseUntil(s string, now time.Time) (time.Time, error) {
 	return from, err
 }
 
-// parseRange reads a moment, for which both results are the same, or a day, week, month or
-// year, and where the next one begins.
+// parseRange parses a moment, then from and next are equal, or a day, week, month or year, then next is
+// where the next one begins.
 func parseRange(s string, now time.Time) (from, next time.Time, err error) {
 	s = strings.TrimSpace(s)
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == ' ' || r == '.' })
@@ -48,15 +47,15 @@ func parseRange(s string, now time.Time) (from, next time.Time, err error) {
 	return t, t, nil
 }
 
-// span is a length of time in units of the calendar.
+// span is a length of time in calendar units.
 type span struct{ years, months, days int }
 
 func (s span) after(t time.Time) time.Time { return t.AddDate(s.years, s.months, s.days) }
 
 func (s span) before(t time.Time) time.Time { return t.AddDate(-s.years, -s.months, -s.days) }
 
-// namedRange reads now, today, yesterday, the name of a weekday, which is the last such day up
-// to today, and this or last week, month and year. A week begins on Monday.
+// namedRange parses now, today, yesterday, a weekday (the last such day up to today), and this or last
+// week, month, year or weekday. Weeks begin on Monday.
 func namedRange(words []string, now time.Time) (from, next time.Time, ok bool) {
 	which, name := "this", ""
 	switch len(words) {
@@ -109,7 +108,7 @@ func parseWeekday(name string) (time.Weekday, bool) {
 	return 0, false
 }
 
-// parseAge reads how long ago something was: 3d, 2h, "3 days ago".
+// parseAge parses how long ago something was: 3d, 2h, "3 days ago".
 func parseAge(words []string, now time.Time) (time.Time, bool) {
 	if len(words) == 1 {
 		i := strings.IndexFunc(words[0], func(r rune) bool { return r < '0' || r > '9' })
@@ -134,10 +133,10 @@ func parseAge(words []string, now time.Time) (time.Time, bool) {
 	return length.before(now), ok
 }
 
-// FormatDate writes a time as entries carry it: microseconds and a numeric zone.
+// FormatDate formats a time as in entries: microseconds and a numeric zone.
 func FormatDate(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000-07:00") }
 
-// parseDate reads the dates that entries carry. Where they name no zone, it is the given one.
+// parseDate parses the dates of entries. Those without a zone are in the given one.
 func parseDate(s string, zone *time.Location) (time.Time, error) {
 	for _, layout := range []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",

@@ -1,3 +1,3 @@
-// Package layout says what things are called, on disk and in git, and what an entry is:
-// names, kinds, slugs, trailers, drafts and the classes of errors. It does no I/O.
+// Package layout defines the names on disk and in git, and what an entry is: kinds, slugs, trailers,
+// drafts, classes of errors and kinds of hints. It does no I/O.
 package layout

@@ -15,7 +15,7 @@ type Entry struct {
 	Kind    string          // one of the Kind constants, or any other string
 	Payload json.RawMessage // an object, as stored
 	Meta    json.RawMessage // an object, as stored; {} when the line has none
-	Date    string          // as stored: RFC 3339 where this program wrote it
+	Date    string          // as stored; RFC 3339 if tape wrote it
 
 	Raw       []byte // the stored line without its newline
 	Tape      string // the tape's name
@@ -24,27 +24,27 @@ type Entry struct {
 
 	At Position // where the line is stored
 
-	Attached []byte // text of the artifacts that it refers to, where a search reads it
+	Attached []byte // text of its artifacts, if a search reads it
 }
 
-// Position says in which folder below anchors/ an entry's line is, which file, and where.
+// Position says where an entry's line is: the folder below anchors/, the file, the place in it.
 type Position struct {
 	Folder, File string
-	Line         int   // lines before it
-	Offset       int64 // bytes before it
-	Length       int   // of the line in bytes, its newline left out
+	Line         int   // number of lines before it
+	Offset       int64 // in bytes
+	Length       int   // in bytes, without the newline
 }
 
-// Time returns the entry's date, and false when it has none that can be read.
+// Time returns the entry's date; ok is false if it is missing or unreadable.
 func (e Entry) Time() (time.Time, bool) {
 	t, err := parseDate(e.Date, time.UTC)
 	return t, err == nil
 }
 
-// Author is who wrote the entry, where that is noted: it is not who began the tape.
+// Author returns who wrote the entry, if that is noted, not who created the tape.
 func (e Entry) Author() string { return jsonl.GetString(e.Meta, "author") }
 
-// Role is that of a message, and "system" of a system prompt.
+// Role returns a message's role, "system" for a system prompt, else "".
 func (e Entry) Role() string {
 	switch e.Kind {
 	case KindSystem:
@@ -55,8 +55,8 @@ func (e Entry) Role() string {
 	return ""
 }
 
-// Draft is an entry that has no id yet. Payload must be a JSON object; a nil Meta is
-// {}; a zero Date is set when the entry is appended.
+// Draft is an entry without an id. Payload must be a JSON object; a nil Meta stands for {}, an empty
+// Date for the time of the append.
 type Draft struct {
 	Kind    string
 	Payload json.RawMessage
@@ -64,23 +64,23 @@ type Draft struct {
 	Date    string // RFC 3339, or a date and time without a zone, which is UTC
 
 	extra []byte // unknown members of a parsed line
-	Line  []byte // a complete line to be stored as it is, if its id fits
+	Line  []byte // a complete line, stored as it is if its id fits
 	fault error  // why it cannot be stored
 }
 
-// Message is a chat message of a role: user, assistant, …
+// Message makes a chat message of a role: user, assistant, …
 func Message(role, text string) Draft {
 	payload := append([]byte(`{"role":`), jsonl.AppendString(nil, role)...)
 	payload = jsonl.AppendString(append(payload, `,"content":`...), text)
 	return Draft{Kind: KindMessage, Payload: append(payload, '}'), fault: notText("message", role, text)}
 }
 
-// System is a system prompt.
+// System makes a system prompt.
 func System(text string) Draft {
 	return Draft{Kind: KindSystem, Payload: append(jsonl.AppendString([]byte(`{"content":`), text), '}'), fault: notText("system", text)}
 }
 
-// Event is something that happened: a run, a timing, a note. Data may be nil.
+// Event makes an event: a run, a timing, a note. data is a JSON object or nil.
 func Event(name string, data json.RawMessage) Draft {
 	payload := jsonl.AppendString([]byte(`{"name":`), name)
 	if data != nil {
@@ -89,7 +89,7 @@ func Event(name string, data json.RawMessage) Draft {
 	return Draft{Kind: KindEvent, Payload: append(payload, '}'), fault: notText("event", name)}
 }
 
-// notText refuses a draft whose text cannot be kept as it is, when it is appended.
+// notText returns why a draft cannot be stored, if one of its texts is not valid UTF-8.
 func notText(kind string, texts ...string) error {
 	for _, s := range texts {
 		if !utf8.ValidString(s) {
@@ -99,15 +99,15 @@ func notText(kind string, texts ...string) error {
 	return nil
 }
 
-// ParseDraft reads one line of NDJSON: kind and payload, optionally meta and date.
-// The members that output adds (id, tape, anchor, anchor_seq, score, snippet) are
-// ignored; unknown ones are kept. Errors are ErrInvalid.
+// ParseDraft parses one line of NDJSON: kind and payload, optionally meta and date. Members that tape
+// adds to its output (id, tape, anchor, anchor_seq, score, snippet) are ignored, other unknown ones
+// kept. Errors: ErrInvalid.
 func ParseDraft(line []byte) (Draft, error) {
 	d, err := ParseLine(line)
 	return fromCodec(d), err
 }
 
-// ParseLine reads a draft as the codec has it from a line of JSON. ErrInvalid if it is none.
+// ParseLine is ParseDraft with the codec's type.
 func ParseLine(line []byte) (jsonl.Draft, error) {
 	d, err := jsonl.ParseDraft(line)
 	if err != nil {
@@ -119,15 +119,15 @@ func ParseLine(line []byte) (jsonl.Draft, error) {
 	return d, nil
 }
 
-// ErrAnchor refuses an anchor where only other entries can go.
+// ErrAnchor says that an anchor cannot be appended.
 var ErrAnchor error = Invalid("", "an anchor cannot be appended").Try(HandOffInstead)
 
 func fromCodec(d jsonl.Draft) Draft {
 	return Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta, Date: d.Date, extra: d.Extra}
 }
 
-// StoredLine makes a draft of a complete entry line. It is stored byte for byte when
-// the id in it is the one that it gets, and renumbered otherwise.
+// StoredLine makes a draft of a complete entry line. It is stored byte for byte if it gets the id in
+// the line, and renumbered otherwise.
 func StoredLine(line []byte) (Draft, error) {
 	e, err := jsonl.Parse(line)
 	if err != nil {
@@ -142,7 +142,7 @@ func StoredLine(line []byte) (Draft, error) {
 	return out, nil
 }
 
-// Prepare checks a draft and brings it into the form that is stored.
+// Prepare checks a draft and returns it in the form that is stored. Errors: ErrInvalid.
 func (d Draft) Prepare(now func() time.Time) (jsonl.Draft, error) {
 	if d.fault != nil {
 		return jsonl.Draft{}, d.fault
@@ -150,11 +150,11 @@ func (d Draft) Prepare(now func() time.Time) (jsonl.Draft, error) {
 	if d.Kind == "" {
 		return jsonl.Draft{}, Invalid("", "an entry needs a kind")
 	}
-	if err := wantObject("payload", d.Payload); err != nil {
+	if err := checkObject("payload", d.Payload); err != nil {
 		return jsonl.Draft{}, err
 	}
 	if d.Meta != nil {
-		if err := wantObject("meta", d.Meta); err != nil {
+		if err := checkObject("meta", d.Meta); err != nil {
 			return jsonl.Draft{}, err
 		}
 	}
@@ -166,7 +166,7 @@ func (d Draft) Prepare(now func() time.Time) (jsonl.Draft, error) {
 	return out, err
 }
 
-// StoredDate keeps a date that is RFC 3339 as it is spelt; an empty one is now.
+// StoredDate returns a date as it is stored: RFC 3339 unchanged, another form converted, "" as now.
 func StoredDate(date string, now func() time.Time) (string, error) {
 	if date == "" {
 		return FormatDate(now()), nil
@@ -181,16 +181,16 @@ func StoredDate(date string, now func() time.Time) (string, error) {
 	return FormatDate(t), nil
 }
 
-func wantObject(what string, raw json.RawMessage) error {
+func checkObject(what string, raw json.RawMessage) error {
 	if !jsonl.IsObject(raw) {
 		return Invalid("", "%s is not a JSON object: %s", what, excerpt(raw))
 	}
 	return nil
 }
 
-// CompactObject checks that JSON is an object, and drops its white space.
+// CompactObject checks that JSON is an object, and removes its white space.
 func CompactObject(what string, raw json.RawMessage) ([]byte, error) {
-	if err := wantObject(what, raw); err != nil {
+	if err := checkObject(what, raw); err != nil {
 		return nil, err
 	}
 	out, err := jsonl.Compact(nil, raw)
@@ -207,8 +207,8 @@ func excerpt(raw []byte) string {
 	return fmt.Sprintf("%.40q", raw)
 }
 
-// JSON returns the entry as other programs get it: the stored line with "tape",
-// "anchor" and "anchor_seq" added at its end.
+// JSON returns the entry for other programs: the stored line with "tape", "anchor" and "anchor_seq"
+// added at its end.
 func (e Entry) JSON() []byte {
 	end := bytes.LastIndexByte(e.Raw, '}')
 	out := make([]byte, 0, len(e.Raw)+len(e.Tape)+len(e.Anchor)+64)

@@ -15,22 +15,22 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// The classes of errors. Every error that a caller can do something about is one of
-// them, as errors.Is tells; the program's exit codes follow from them.
+// The classes of errors. Every error that a caller can do something about is one of them, by errors.Is;
+// exit codes follow from them.
 var (
 	// ErrNotFound: a workspace, tape, anchor, entry, tag or archive does not exist.
 	ErrNotFound = errors.New("not found")
 	// ErrInvalid: the caller's input cannot be used, and nothing was written.
 	ErrInvalid = errors.New("invalid input")
-	// ErrConflict: the tape is not in the state that the caller asserted.
+	// ErrConflict: the tape is not in the state that the caller assumed.
 	ErrConflict = errors.New("conflict")
 	// ErrBusy: another process held a lock for longer than Options.LockWait.
 	ErrBusy = errors.New("busy")
-	// ErrCorrupt: stored data does not keep the promises of the format.
+	// ErrCorrupt: stored data breaks the format.
 	ErrCorrupt = errors.New("corrupt")
 )
 
-// Error is an error of a known class, with a way out where there is one.
+// Error is an error of a known class, with hints at what to do about it.
 type Error struct {
 	Class error
 	Msg   string
@@ -47,10 +47,10 @@ func (p *Error) Error() string {
 
 func (p *Error) Unwrap() []error { return []error{p.Class, p.Cause} }
 
-// Hints are the way out.
+// Hints returns what to do about the error.
 func (p *Error) Hints() []Hint { return p.Way }
 
-// Try adds a hint to the way out, and returns the error.
+// Try adds a hint, and returns the error.
 func (p *Error) Try(kind HintKind, args ...string) *Error {
 	p.Way = append(p.Way, Hint{Kind: kind, Args: args})
 	return p
@@ -74,9 +74,9 @@ func Conflict(hint, format string, args ...any) *Error {
 // CorruptError says which stored file breaks the format, and where.
 type CorruptError struct {
 	File string // path, relative to the workspace or tape where possible
-	Line int    // 1-based; 0: the file as a whole
+	Line int    // from 1; 0: the whole file
 	Msg  string
-	Fix  string // how to repair it; empty: tape verify tells, or --repair of it does
+	Fix  string // how to repair it; empty: by tape verify
 }
 
 func (e *CorruptError) Error() string {
@@ -89,7 +89,7 @@ func (e *CorruptError) Error() string {
 // Is makes every CorruptError an ErrCorrupt.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// Hints are the way out.
+// Hints returns what to do about the error.
 func (e *CorruptError) Hints() []Hint {
 	switch {
 	case e.Fix != "":
@@ -100,7 +100,7 @@ func (e *CorruptError) Hints() []Hint {
 	return []Hint{{Kind: VerifyAll}}
 }
 
-// Classify gives errors from below their class.
+// Classify adds the class to an error from a lower room.
 func Classify(err error) error {
 	if err == nil {
 		return nil
@@ -131,17 +131,17 @@ func Classify(err error) error {
 	return err
 }
 
-// Unwritable reports whether an error says that a place may only be read.
+// Unwritable reports whether an error says that a place is read-only.
 func Unwritable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
-// Wrap says of an error what was being done, and gives it its class; no error stays none.
+// Wrap adds what was being done and the class to an error; nil stays nil.
 func Wrap(err error, doing string, args ...any) error {
 	return gitstore.Wrap(Classify(err), doing, args...)
 }
 
-// Seq yields what run finds, and then the error with which it ends.
+// Seq makes an iterator of run: its values, then its error.
 func Seq[T any](run func(yield func(T) bool) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if err := run(func(v T) bool { return yield(v, nil) }); err != nil {
@@ -150,7 +150,8 @@ func Seq[T any](run func(yield func(T) bool) error) iter.Seq2[T, error] {
 	}
 }
 
-// CorruptObject makes a missing or damaged object ErrCorrupt: what is named has to be there.
+// CorruptObject turns a missing or damaged object into ErrCorrupt: what a commit or tree names must
+// exist.
 func CorruptObject(h gitstore.Hash, err error) error {
 	if errors.Is(err, ErrCorrupt) {
 		return err
@@ -159,6 +160,6 @@ func CorruptObject(h gitstore.Hash, err error) error {
 		Fix: FromCopy}
 }
 
-// FromCopy is the way out where an object is damaged or missing in git.
-const FromCopy = "git itself has lost something, and only a copy has it: git fetch --refetch brings it back from a remote that does, " +
+// FromCopy is the hint for a damaged or missing git object.
+const FromCopy = "git has lost an object, and only a copy has it: git fetch --refetch brings it back from a remote that has it, " +
 	"or take .git/objects from a backup; git fsck --full lists all that is missing"

@@ -26,15 +26,15 @@ const (
 // FirstAnchor is the name of the anchor that opens every tape.
 const FirstAnchor = "session/start"
 
-// SealSize is the size in bytes at which a file of a phase is sealed: the next entry
-// of its class opens the next file. So a commit never rewrites more than that.
+// SealSize is the size in bytes at which a segment is sealed: the next entry of its class opens the
+// next one. So a commit never rewrites more than that.
 const SealSize = 256 << 10
 
 // Names in a workspace.
 const (
 	TapeFile   = "tape.json"
 	ReadmeFile = "README.md"
-	ConfigFile = "config.json" // settings, in PrivateDir; elsewhere in a workspace it is somebody's file
+	ConfigFile = "config.json" // settings; only in PrivateDir is it ours
 	AnchorsDir = "anchors"
 	AnchorFile = "anchor.json"
 	// ArtifactsDir is the folder in a phase whose files are named after the SHA-256 of their content.
@@ -42,13 +42,13 @@ const (
 	TapesDir     = "tapes"
 	ForksDir     = "forks"
 	GitDirName   = ".git"
-	PrivateDir   = "tape" // in .git: locks and what is set aside
+	PrivateDir   = "tape" // in .git: settings, locks, damaged files that were set aside
 	TornDirName  = "torn"
-	TempDirName  = "tmp" // what is being written
+	TempDirName  = "tmp" // files being written
 )
 
-// RootFiles are the files of a tape beside its phases. They come with its first commit, older
-// tapes have no ReadmeFile, and they never change.
+// RootFiles returns the files of a tape beside its phases. The first commit has them, in older tapes
+// without ReadmeFile, and they never change.
 func RootFiles() []string { return []string{TapeFile, ReadmeFile} }
 
 // Names in git.
@@ -62,17 +62,17 @@ const (
 	TrailerAnchor  = "Tape-Anchor"
 	TrailerEntries = "Tape-Entries"
 	TrailerFormat  = "Tape-Format"
-	TrailerBase    = "Tape-Base"      // of the commit that begins a fork: its parent's last entry
-	TrailerBegan   = "Tape-Began"     // of that commit: when, so that a name used again is another fork
-	TrailerFork    = "Tape-Fork"      // of a merge commit: what was merged
-	TrailerMerge   = "Tape-Merge"     // of a merge commit: what was merged, if not the fork's entries
-	TrailerDone    = "Tape-Completes" // of the commit that completes a merge which git made
+	TrailerBase    = "Tape-Base"      // of a fork's first commit: its parent's last entry
+	TrailerBegan   = "Tape-Began"     // of that commit: when; tells forks of the same name apart
+	TrailerFork    = "Tape-Fork"      // of a merge commit: the merged fork
+	TrailerMerge   = "Tape-Merge"     // of a merge commit: MergeSummary if not the fork's entries
+	TrailerDone    = "Tape-Completes" // of the commit that completes a merge by git
 
-	TrailerPurged   = "Tape-Purged"   // of the commit that records a purge: the entries that were changed, as 3,5-9
-	TrailerReplaces = "Tape-Replaces" // of that commit: the branch's commit before
+	TrailerPurged   = "Tape-Purged"   // of the commit that records a purge: the purged entries, as 3,5-9
+	TrailerReplaces = "Tape-Replaces" // of that commit: the branch's former commit
 )
 
-// CutRef takes the prefix off the name of a ref that is shared with remotes; "" if it is none.
+// CutRef splits the name of a ref at its shared prefix; prefix is "" if it has none.
 func CutRef(ref string) (prefix, rest string) {
 	for _, prefix := range SharedPrefixes() {
 		if rest, ok := strings.CutPrefix(ref, prefix); ok {
@@ -82,7 +82,7 @@ func CutRef(ref string) (prefix, rest string) {
 	return "", ref
 }
 
-// SharedPrefixes begin the names of what is shared with remotes.
+// SharedPrefixes returns the prefixes of refs that are shared with remotes.
 func SharedPrefixes() []string {
 	return []string{BranchPrefix, ForkPrefix, TagPrefix, ArchivePrefix}
 }
@@ -90,7 +90,7 @@ func SharedPrefixes() []string {
 // MergeSummary is the value of TrailerMerge where a summary stands for a fork's entries.
 const MergeSummary = "summary"
 
-// Class is one of the files that a phase's entries are divided into.
+// Class is a class of entries; each has files of its own in a phase.
 type Class int
 
 // The classes, and how many there are.
@@ -103,7 +103,7 @@ const (
 
 var classNames = [ClassCount]string{"messages", "tool_calls", "events"}
 
-// ClassOf is the class of the files that hold entries of a kind.
+// ClassOf returns the class of a kind.
 func ClassOf(kind string) Class {
 	switch kind {
 	case KindMessage, KindSystem:
@@ -114,7 +114,7 @@ func ClassOf(kind string) Class {
 	return ClassEvents
 }
 
-// SegmentName is the name of the n-th file (from 1) of a class.
+// SegmentName returns the name of the n-th file (from 1) of a class.
 func SegmentName(c Class, n int) string {
 	if n == 1 {
 		return classNames[c] + ".jsonl"
@@ -140,7 +140,7 @@ func ParseSegment(name string) (c Class, n int, ok bool) {
 	return Class(max(0, i)), n, i >= 0
 }
 
-// CutFork splits the name of a fork. Names of tapes may have a slash, of forks not.
+// CutFork splits the name of a fork at its last slash: tapes' names may have slashes, forks' may not.
 func CutFork(name string) (parent, fork string, ok bool) {
 	i := strings.LastIndexByte(name, '/')
 	if i < 1 || i == len(name)-1 {
@@ -149,5 +149,5 @@ func CutFork(name string) (parent, fork string, ok bool) {
 	return name[:i], name[i+1:], true
 }
 
-// ShortTag is a tag's name as git shows it.
+// ShortTag returns a tag's name as git shows it.
 func ShortTag(ref string) string { return strings.TrimPrefix(ref, "refs/tags/") }

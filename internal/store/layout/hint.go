@@ -6,12 +6,12 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// Hint is something to do about an error. What takes a command of the program is of a kind:
-// the program has the words for it, and quotes the arguments.
+// Hint says what to do about an error. If that is a command of tape, it is a kind: the program chooses
+// the words and quotes the arguments.
 type Hint struct {
 	Kind HintKind
-	Args []string // names, paths and settings that the kind speaks of
-	Text string   // without a kind, the words
+	Args []string // names, paths and settings for the kind
+	Text string   // the words, if there is no kind
 }
 
 // HintKind says what to do.
@@ -27,7 +27,7 @@ const (
 	BeginMerge         HintKind = "begin-merge"
 	CheckOutAndCommit  HintKind = "check-out-and-commit" // folder, branch
 	CloneAll           HintKind = "clone-all"
-	CloseForks         HintKind = "close-forks" // fork, if one is to be named
+	CloseForks         HintKind = "close-forks" // a fork to name, or none
 	CollectLocks       HintKind = "collect-locks"
 	CopyFingerprint    HintKind = "copy-fingerprint"
 	DeleteMovedTag     HintKind = "delete-moved-tag" // folder of the workspace, remote, tag
@@ -41,11 +41,11 @@ const (
 	InstallGit         HintKind = "install-git"
 	ListAll            HintKind = "list-all"
 	ListAllowed        HintKind = "list-allowed"
-	ListAnchors        HintKind = "list-anchors"          // anchor that is not there
-	ListAnchorsInOrder HintKind = "list-anchors-in-order" // the same
+	ListAnchors        HintKind = "list-anchors"          // the missing anchor
+	ListAnchorsInOrder HintKind = "list-anchors-in-order" // the missing anchor
 	ListArchives       HintKind = "list-archives"
 	ListArtifacts      HintKind = "list-artifacts"
-	ListForks          HintKind = "list-forks" // fork that is not there
+	ListForks          HintKind = "list-forks" // the missing fork
 	ListTapes          HintKind = "list-tapes" // tape
 	ListTapesAndForks  HintKind = "list-tapes-and-forks"
 	LookAtAnchors      HintKind = "look-at-anchors"
@@ -84,7 +84,7 @@ const (
 	VerifyAll          HintKind = "verify-all"
 )
 
-// Words is a hint in plain words; none if there are none.
+// Words returns a hint in plain words, or none for "".
 func Words(text string) []Hint {
 	if text == "" {
 		return nil
@@ -92,7 +92,7 @@ func Words(text string) []Hint {
 	return []Hint{{Text: text}}
 }
 
-// Hints returns what an error knows to do about it.
+// Hints returns what to do about an error.
 func Hints(err error) []Hint {
 	var h interface{ Hints() []Hint }
 	if errors.As(err, &h) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// EntriesTrailer names the entries that a commit adds; "" if it adds none.
+// EntriesTrailer returns the value of TrailerEntries, the entries that a commit adds; "" for none.
 func EntriesTrailer(first, last int64) string {
 	if first > last {
 		return ""
@@ -17,9 +17,9 @@ func EntriesTrailer(first, last int64) string {
 // Trailer is a line at the end of a commit's message.
 type Trailer struct{ Key, Value string }
 
-// OneLine makes a name fit for a subject line.
+// OneLine makes a name fit into a subject line.
 func OneLine(name string) string {
-	const limit = 200 // bytes; the whole name is in the trailer and the anchor
+	const limit = 200 // bytes; the full name is in the trailer and the anchor
 	name = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if IsControl(r) {
 			return ' '
@@ -32,7 +32,7 @@ func OneLine(name string) string {
 	return name
 }
 
-// Printable drops control characters other than line ends and tabs.
+// Printable removes control characters except line ends and tabs.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if IsControl(r) && r != '\n' && r != '\t' {
@@ -42,7 +42,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// EncodeTrailer makes a trailer's value. Values are one line of text. A name that is not, is written as JSON.
+// EncodeTrailer returns a trailer's value, one line of text. A name that does not fit is quoted.
 func EncodeTrailer(name string) string {
 	if strings.TrimSpace(name) == name && !strings.HasPrefix(name, `"`) && strings.IndexFunc(name, IsControl) < 0 {
 		return name
@@ -63,7 +63,7 @@ func IsControl(r rune) bool {
 	return r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029
 }
 
-// CountEntries says how many entries there are: "1 entry", "12 entries".
+// CountEntries returns "1 entry", "12 entries".
 func CountEntries(n int64) string {
 	if n == 1 {
 		return "1 entry"

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// KnownKinds are the kinds that the format knows.
+// KnownKinds returns the kinds that the format defines.
 func KnownKinds() []string {
 	return []string{KindSystem, KindMessage, KindToolCall, KindToolResult, KindAnchor, KindEvent, KindError}
 }
 
-// MeantKind is the known kind that a kind is one or two letters away from, "" if there is none.
-// Where it is two letters, the first one is right: agent is a kind of its own, not an event.
-func MeantKind(kind string) string {
+// SimilarKind returns the known kind that a misspelt kind probably means, one or two letters away; ""
+// for none. If two letters differ, the first must match: agent is a kind of its own, not an event.
+func SimilarKind(kind string) string {
 	const most = 2
 	folded := []rune(strings.ToLower(kind))
 	if slices.Contains(KnownKinds(), kind) || len(folded) > 16 {
@@ -31,15 +31,15 @@ func MeantKind(kind string) string {
 	return ""
 }
 
-// KnownRoles are the roles of a message that every view knows.
+// KnownRoles returns the roles of a message that every view knows.
 func KnownRoles() []string { return []string{"user", "assistant", "system", "developer", "tool"} }
 
-// OtherRoles are names that some programs have for known roles.
+// OtherRoles returns names that some programs use for known roles.
 func OtherRoles() []string { return []string{"human", "model", "ai", "function"} }
 
-// MeantRole is the known role that a role is a slip away from, two in a long one; "" if there is
-// none. Where it is two, the first letter is right.
-func MeantRole(role string) string {
+// SimilarRole returns the known role that a misspelt role probably means, one letter away, two in a
+// long one; "" for none. If two letters differ, the first must match.
+func SimilarRole(role string) string {
 	folded := []rune(strings.ToLower(role))
 	if slices.Contains(KnownRoles(), role) || slices.Contains(OtherRoles(), role) || len(folded) > 16 {
 		return ""
@@ -53,14 +53,14 @@ func MeantRole(role string) string {
 	return ""
 }
 
-// field is what the payload of a known kind must, or may, have.
+// field is a member that the payload of a known kind must or may have.
 type field struct {
 	name string
-	what string                           // the values that fit
-	fits func(value, payload []byte) bool // value is nil where there is none
+	what string                           // describes valid values
+	fits func(value, payload []byte) bool // value is nil if missing
 }
 
-// shape is what payloads of a known kind are like.
+// shape describes payloads of a known kind.
 type shape struct {
 	fields  []field
 	example string
@@ -78,33 +78,32 @@ var shapes = map[string]shape{
 		`{"kind":"…","message":"…"}`},
 }
 
-// CheckPayload refuses an entry that readers could make nothing of: one of a known kind whose
-// payload lacks what makes it one, and one whose kind or role is a known one with a slip in it. It is
-// for what people and programs hand in. What is stored already, imported, pulled or merged is
-// taken as it is.
+// CheckPayload refuses entries that readers could not understand: a known kind whose payload lacks a
+// required member, and a misspelt kind or role. It is for input from people and programs; what is
+// stored, imported, pulled or merged is accepted as it is.
 func CheckPayload(kind string, payload []byte) error {
-	is, ok := shapes[kind]
+	want, ok := shapes[kind]
 	if !ok {
-		if meant := MeantKind(kind); meant != "" {
+		if meant := SimilarKind(kind); meant != "" {
 			return Invalid("did you mean "+meant+"? the name of a kind of your own must differ more", "there is no kind %q", kind)
 		}
 		return nil
 	}
-	for _, f := range is.fields {
+	for _, f := range want.fields {
 		if !f.fits(jsonl.Get(payload, f.name), payload) {
-			return Invalid("as in "+is.example, "the payload of an entry of kind %s needs %q: %s", kind, f.name, f.what)
+			return Invalid("as in "+want.example, "the payload of an entry of kind %s needs %q: %s", kind, f.name, f.what)
 		}
 	}
 	if kind == KindMessage {
 		role := jsonl.GetString(payload, "role")
-		if meant := MeantRole(role); meant != "" {
+		if meant := SimilarRole(role); meant != "" {
 			return Invalid("did you mean "+meant+"? a role of your own must differ more", "there is no role %q", role)
 		}
 	}
 	return nil
 }
 
-// Check is CheckPayload of a draft. A payload that is not JSON is told as that.
+// Check is CheckPayload for a draft. If its payload is not JSON, the error says so.
 func (d Draft) Check() error {
 	err := CheckPayload(d.Kind, d.Payload)
 	if err == nil {
@@ -135,8 +134,8 @@ func isObjects(value, _ []byte) bool {
 
 func mayBeObject(value, _ []byte) bool { return isNull(value) || jsonl.IsObject(value) }
 
-// isContent accepts a message without content if it says something in another way, as a model's
-// does that only calls tools.
+// isContent accepts a message without content if it has another part, as a model's that only calls
+// tools.
 func isContent(value, payload []byte) bool {
 	if !isNull(value) {
 		return isString(value, nil) || isList(value, nil)

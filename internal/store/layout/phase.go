@@ -20,14 +20,14 @@ type Phase struct {
 type Segment struct {
 	Class Class
 	N     int   // 1, 2, 3 …
-	Size  int64 // bytes that belong to the snapshot; -1: all there are
+	Size  int64 // bytes that belong to the snapshot; -1: the whole file
 	Hash  gitstore.Hash
 }
 
-// AnchorSegment is the file of a phase that belongs to no class.
+// AnchorSegment is anchor.json, which belongs to no class.
 var AnchorSegment = Segment{Class: -1, Size: -1}
 
-// Name is the file's name in the folder of its phase.
+// Name returns the file's name in the folder of its phase.
 func (s Segment) Name() string {
 	if s.Class < 0 {
 		return AnchorFile
@@ -53,8 +53,8 @@ func GroupSegments(found []Segment, where string) ([ClassCount][]Segment, error)
 	return out, nil
 }
 
-// Newest is the number of the last file of each class that a phase's tree has; 0: it has none.
-func Newest(phase []gitstore.TreeEntry) (out [ClassCount]int) {
+// LastSegments returns the number of each class's last file in a phase's tree; 0: none.
+func LastSegments(phase []gitstore.TreeEntry) (out [ClassCount]int) {
 	for _, e := range phase {
 		if c, n, ok := ParseSegment(e.Name); ok {
 			out[c] = max(out[c], n)
@@ -63,12 +63,12 @@ func Newest(phase []gitstore.TreeEntry) (out [ClassCount]int) {
 	return out
 }
 
-// FirstDifference is the number of the first line in which two files differ.
+// FirstDifference returns the number of the first line in which two files differ.
 func FirstDifference(a, b []byte) int {
 	return bytes.Count(a[:SamePrefix(a, b)], []byte("\n")) + 1
 }
 
-// SamePrefix is how many bytes two files have in common at their beginning.
+// SamePrefix returns the number of bytes that two files share at their beginning.
 func SamePrefix(a, b []byte) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -77,7 +77,7 @@ func SamePrefix(a, b []byte) int {
 	return n
 }
 
-// SetEntry puts an entry into a tree, in the place of the one of its name.
+// SetEntry puts an entry into a tree, and replaces one of its name.
 func SetEntry(entries *[]gitstore.TreeEntry, e gitstore.TreeEntry) {
 	if i := slices.IndexFunc(*entries, func(old gitstore.TreeEntry) bool { return old.Name == e.Name }); i >= 0 {
 		(*entries)[i] = e

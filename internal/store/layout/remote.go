@@ -10,7 +10,7 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// DefaultRemote is the remote that commands mean by default.
+// DefaultRemote is the remote that commands use by default.
 const DefaultRemote = "origin"
 
 // What a fetch, pull or push did with a branch, or archive.
@@ -23,29 +23,29 @@ const (
 	RefRejected    = "rejected"
 )
 
-// RefStatus tells what a fetch, pull or push did with a branch or archive.
+// RefStatus says what a fetch, pull or push did with a branch or archive.
 type RefStatus struct {
 	Tape    string // the tape, or PARENT/FORK
 	Ref     string // in full, as the remote has it
 	Status  string // one of the Ref constants
-	Entries int64  // that went over
+	Entries int64  // entries that were transferred
 	Err     error  // why it was rejected
 }
 
-// FetchedRefs is the prefix of refs that hold what a remote has: first as it was fetched, then what of it was looked
-// at and found good. Only the latter is used. What both differ in is still to be checked,
-// however a fetch ended.
+// FetchedRefs returns the prefix of refs that hold what was fetched from a remote. Only what was checked
+// moves on to AcceptedRefs and is used. So, however a fetch ended, the difference of the two is still
+// to be checked.
 func FetchedRefs(remote string) string { return gitstore.FetchedRefs(remote) }
 
-// AcceptedRefs is the prefix of refs that hold what of a remote was found good.
+// AcceptedRefs returns the prefix of refs that hold what was fetched, checked and accepted.
 func AcceptedRefs(remote string) string { return gitstore.RemoteRefs(remote) }
 
-// InnerRef is what a remote's ref is called within both: without refs/ or refs/tape/.
+// InnerRef returns the name of a remote's ref below both prefixes: without refs/ or refs/tape/.
 func InnerRef(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "tape/")
 }
 
-// CompareRefs puts tapes before their forks, and branches before tags and archives.
+// CompareRefs orders tapes before forks, and branches before tags and archives.
 func CompareRefs(a, b string) int {
 	rank := func(ref string) int {
 		return slices.IndexFunc([]string{BranchPrefix, ForkPrefix, TagPrefix, ""}, func(prefix string) bool { return strings.HasPrefix(ref, prefix) })
@@ -53,18 +53,17 @@ func CompareRefs(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 }
 
-// RemoteRefs are where refs of remotes are kept: by git, and by this program.
+// RemoteRefs returns the prefixes of refs that say what remotes have: git's and ours.
 func RemoteRefs() []string {
 	return []string{"refs/remotes/", strings.TrimSuffix(AcceptedRefs(""), "/"), strings.TrimSuffix(FetchedRefs(""), "/")}
 }
 
-// What a remote has is not trusted. Its refs come into a namespace of their own, and are
-// looked at there before anything of them becomes a tape: names, trees, sizes, history,
-// and every new line. Nothing here needs more than memory for a few files, whatever the
-// remote made up.
+// What a remote has is not trusted. Its refs come into a namespace of their own, and are checked there
+// before they become a tape: names, trees, sizes, history, and every new line. That never needs more
+// memory than for a few files, whatever the remote sends.
 
-// ErrRefused is the class of errors that say why something of a remote may not be used.
-// Nothing of the workspace was changed.
+// ErrRefused is the class of errors that say why something of a remote is not used. The workspace was
+// not changed.
 var ErrRefused = errors.New("refused")
 
 // Refused makes an ErrRefused with a hint in plain words, or "".
@@ -72,14 +71,14 @@ func Refused(hint, format string, args ...any) *Error {
 	return &Error{Class: ErrRefused, Msg: fmt.Sprintf(format, args...), Way: Words(hint)}
 }
 
-// Incoming is a ref that a remote has, or will have.
+// Incoming is a ref that a remote has, or will have after a push.
 type Incoming struct {
 	Ref string        // its name there: refs/heads/tape/x, refs/tags/anchor/x/001_y …
-	Old gitstore.Hash // what was accepted from there before; zero: nothing
-	New gitstore.Hash // what it holds now; zero: it is gone
+	Old gitstore.Hash // what was accepted before; zero: nothing
+	New gitstore.Hash // its value now; zero: it is gone
 }
 
-// ParseIncoming reads what git tells a hook of a ref.
+// ParseIncoming parses what git tells a hook about a ref.
 func ParseIncoming(ref, old, next string) (Incoming, error) {
 	from, err := gitstore.ParseHash(old)
 	if err != nil {
@@ -89,7 +88,7 @@ func ParseIncoming(ref, old, next string) (Incoming, error) {
 	return Incoming{Ref: ref, Old: from, New: to}, err
 }
 
-// StashRef is git's stash.
+// StashRef is the ref of git's stash.
 const StashRef = "refs/stash"
 
 // IsTracking reports whether a ref only says what a remote has.

@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// How long a slug, and the hash at its end, may be.
+// The lengths of a slug and of the hash at its end.
 const (
 	SlugLimit  = 64 // bytes, the hash of a tape's slug included
 	hashDigits = 8
 )
 
-// Slugify makes a name usable as a file name and as part of a ref on every system:
-// Unicode letters, digits, '.', '_' and '-' stay, everything else becomes '-'. What
-// git refuses in a ref ("..", a final "." or ".lock") is replaced too.
+// Slugify makes a name usable as a file name and in a ref on every system: Unicode letters, digits, '.',
+// '_' and '-' stay, everything else becomes '-', and so does what git refuses in a ref ("..", a final
+// "." or ".lock"). The result has at most limit bytes.
 func Slugify(name string, limit int) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -46,7 +46,7 @@ func Slugify(name string, limit int) string {
 	return s
 }
 
-// FolderName is the name of a phase's folder: its number and its anchor's slug.
+// FolderName returns the name of a phase's folder: its number and its anchor's slug.
 func FolderName(seq int, anchor string) string {
 	return fmt.Sprintf("%03d_%s", seq, Slugify(anchor, SlugLimit))
 }
@@ -64,9 +64,9 @@ func ParseFolder(folder string) (seq int, slug string, ok bool) {
 	return seq, slug, true
 }
 
-// TapeSlug names a tape in refs and folders. Two names never give the same slug, not
-// even on a file system that folds case: a slug that differs from the name, has upper
-// case, or could be taken for one with a hash, ends in a hash of the name.
+// TapeSlug returns the name of a tape in refs and folders. Two names never have the same slug, not even
+// on a file system that folds case: a slug that differs from the name, has upper case, or looks as if
+// it ended in a hash, ends in a hash of the name.
 func TapeSlug(name string) string {
 	plain := Slugify(name, SlugLimit)
 	if plain == name && IsPlainSlug(plain) {
@@ -80,7 +80,7 @@ func TapeSlug(name string) string {
 	return short + "-" + hex.EncodeToString(sum[:])[:hashDigits]
 }
 
-// IsPlainSlug reports whether a slug may stand without a hash.
+// IsPlainSlug reports whether a slug needs no hash.
 func IsPlainSlug(s string) bool {
 	if s == "" || s[0] == '-' || s[0] == '.' || EndsInHash(s) || IsDeviceName(s) {
 		return false
@@ -90,20 +90,20 @@ func IsPlainSlug(s string) bool {
 			return false
 		}
 		if r > unicode.MaxASCII && !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
-			// Letters whose encodings look the same, so that some file systems take them for one.
+			// Letters that can be encoded in two ways, which some file systems take for the same.
 			return false
 		}
 	}
 	return true
 }
 
-// EndsInHash reports whether a slug ends as those do that differ from the name.
+// EndsInHash reports whether a slug ends in something like the hash of TapeSlug.
 func EndsInHash(s string) bool {
 	dash := len(s) - hashDigits - 1
 	return dash >= 0 && s[dash] == '-' && strings.Trim(s[dash+1:], "0123456789abcdef") == ""
 }
 
-// IsDeviceName reports names that Windows keeps for devices, whatever follows a dot.
+// IsDeviceName reports names that Windows reserves for devices, with any extension.
 func IsDeviceName(s string) bool {
 	stem, _, _ := strings.Cut(strings.ToLower(s), ".")
 	switch stem {
@@ -113,8 +113,7 @@ func IsDeviceName(s string) bool {
 	return len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt"))
 }
 
-// CheckNewName is CheckName for a name that somebody has just made up: one that shows nothing is
-// refused, too. What is stored already may have one.
+// CheckNewName is CheckName for a new name, and refuses invisible ones too. Stored names may be invisible.
 func CheckNewName(what, name string) error {
 	err := CheckName(what, name)
 	if err == nil && strings.IndexFunc(name, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) < 0 {

@@ -19,7 +19,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Entries names entries by their ids, the last one included.
+// Entries returns "entry 3" or "entries 3 to 5", last included.
 func Entries(first, last int64) string {
 	if first == last {
 		return fmt.Sprintf("entry %d", first)
@@ -27,14 +27,14 @@ func Entries(first, last int64) string {
 	return fmt.Sprintf("entries %d to %d", first, last)
 }
 
-// TapeInfo is tape.json.
+// TapeInfo is the content of tape.json.
 type TapeInfo struct {
 	Format  int    `json:"format"`
 	Name    string `json:"name"`
 	Created string `json:"created"`
 }
 
-// EncodeTapeInfo makes the content of tape.json.
+// EncodeTapeInfo returns the content of tape.json.
 func EncodeTapeInfo(name string, created time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -43,7 +43,7 @@ func EncodeTapeInfo(name string, created time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// DecodeTapeInfo reads tape.json; file names it in errors. ErrCorrupt if it is damaged or of a
+// DecodeTapeInfo parses tape.json; file is its name in errors. Errors: ErrCorrupt if it is damaged or of a
 // newer format.
 func DecodeTapeInfo(raw []byte, file string) (TapeInfo, error) {
 	var info TapeInfo
@@ -59,14 +59,14 @@ func DecodeTapeInfo(raw []byte, file string) (TapeInfo, error) {
 	return info, nil
 }
 
-// InstallNewer is the advice for a format that this program does not know.
+// InstallNewer is the hint for a format that this program does not know.
 const InstallNewer = "install a newer tape"
 
 func newerFormat(n, known int, file string) error {
 	return &CorruptError{File: file, Msg: fmt.Sprintf("the tape has format %d; this program reads up to %d", n, known), Fix: InstallNewer}
 }
 
-// CheckFormat refuses a commit whose trailer tells of a newer format.
+// CheckFormat refuses a commit whose trailer names a newer format.
 func CheckFormat(c gitstore.Commit, where string) error {
 	if n, err := strconv.Atoi(c.Trailer(TrailerFormat)); err == nil && n > ArtifactFormat {
 		return newerFormat(n, ArtifactFormat, "commit "+where)
@@ -74,7 +74,8 @@ func CheckFormat(c gitstore.Commit, where string) error {
 	return nil
 }
 
-// BranchOf is the branch of a name, of the kind that like is: a tape's or a fork's.
+// BranchOf returns the branch of a tape's or fork's name; like, another branch, says which of the two. ""
+// if name cannot be a fork's.
 func BranchOf(name, like string) string {
 	if !strings.HasPrefix(like, ForkPrefix) {
 		return BranchPrefix + TapeSlug(name)
@@ -86,7 +87,7 @@ func BranchOf(name, like string) string {
 	return ForkPrefix + TapeSlug(parent) + "/" + TapeSlug(fork)
 }
 
-// FindEntry finds the entry of a tree by its name.
+// FindEntry returns the entry of a tree with a name.
 func FindEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, bool) {
 	for _, e := range entries {
 		if e.Name == name {

@@ -27,7 +27,7 @@ func StampOf(t *workspace.Tape) (stamp string, last int64, err error) {
 	if note.Home == "" || note.Undo != nil || note.Doubtful || note.Head != head.String() || note.LastID == 0 {
 		return "", 0, nil
 	}
-	anchors := filepath.Join(t.Store().Folder(note.Home), layout.AnchorsDir)
+	anchors := filepath.Join(t.Store().AbsDir(note.Home), layout.AnchorsDir)
 	phase := filepath.Join(anchors, note.Folder)
 	paths := []string{anchors, phase}
 	for c, tail := range note.Tails {

@@ -40,7 +40,7 @@ type class struct {
 // readClass reads the files of a class. Committed full files are compared with git.
 func (s *scan) readClass(of layout.Class, entries []gitstore.TreeEntry, last int64) (*class, error) {
 	p := s.committed.LastPhase()
-	c := &class{of: of, disk: map[int][]byte{}, n: layout.Newest(entries)[of]}
+	c := &class{of: of, disk: map[int][]byte{}, n: layout.LastSegments(entries)[of]}
 	if found, err := snapshot.FilesIn(s.path(p, "")); err == nil && s.dir != "" {
 		for _, f := range found {
 			if f.Class != of {

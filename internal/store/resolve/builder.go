@@ -49,7 +49,7 @@ func NewBuilder(v *snapshot.Snapshot, put func(gitstore.Kind, []byte) gitstore.H
 	}
 	b := &Builder{Put: put, Phase: slices.Clone(entries), Seq: last.Seq, Folder: last.Folder}
 	b.Load = func(c layout.Class) (LastFile, error) {
-		n := layout.Newest(b.Phase)[c]
+		n := layout.LastSegments(b.Phase)[c]
 		e, ok := layout.FindEntry(b.Phase, layout.SegmentName(c, n))
 		if !ok {
 			return LastFile{N: 1}, nil

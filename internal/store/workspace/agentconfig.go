@@ -10,16 +10,15 @@ import (
 	"tape/internal/store/layout"
 )
 
-// maxSteps is more than a turn that makes progress ever needs.
+// maxSteps is more than any useful turn needs.
 const maxSteps = 10000
 
-// agentJSON reports whether a setting of the agent is written as JSON. What stands in it is
-// known to the packages that use it.
+// agentJSON reports whether a setting of the agent is JSON. The packages that use it know its members.
 func agentJSON(key string) bool {
 	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram"
 }
 
-// agentText is the text of a setting as it stands in a file.
+// agentText returns the text of a setting from its value in a file.
 func agentText(key string, raw json.RawMessage) (string, error) {
 	if agentJSON(key) {
 		return string(raw), nil
@@ -27,7 +26,7 @@ func agentText(key string, raw json.RawMessage) (string, error) {
 	return settingText(raw)
 }
 
-// agentChecked is a setting of a file, as it is used.
+// agentChecked returns the text of a setting from its value in a file, if it is valid.
 func agentChecked(key string, raw json.RawMessage) (string, error) {
 	text, err := agentText(key, raw)
 	if err == nil {
@@ -93,12 +92,12 @@ func checkAgentJSON(key string, raw []byte) error {
 		into = &map[string]any{}
 	}
 	if err := json.Unmarshal(raw, into); err != nil || string(raw) == "null" {
-		return layout.Invalid(agentExample(key), "%s has another shape", key)
+		return layout.Invalid(agentExample(key), "%s does not have the right shape", key)
 	}
 	for provider, text := range urls {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return layout.Invalid(agentExample(key), "the base URL of %q is not one: %q", provider, text)
+			return layout.Invalid(agentExample(key), "the base URL of %q is not a URL: %q", provider, text)
 		}
 	}
 	return nil

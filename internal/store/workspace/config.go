@@ -16,13 +16,13 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// CommitPolicy says when entries are committed besides handoffs.
+// CommitPolicy says when entries are committed, besides at handoffs.
 type CommitPolicy struct {
-	Turn  bool // before each user message: every commit ends with a whole turn
+	Turn  bool // before each user message, so that every commit ends with a complete turn
 	Every int  // after each N entries; 0: off
 }
 
-// String writes the policy as config.json has it: handoff, turn or a number.
+// String returns the policy as in config.json: handoff, turn or a number.
 func (p CommitPolicy) String() string {
 	switch {
 	case p.Turn:
@@ -47,27 +47,27 @@ func parseCommitPolicy(s string) (CommitPolicy, error) {
 	return CommitPolicy{Every: n}, nil
 }
 
-// Config are the settings that describe a workspace's data. They are in .git/tape/config.json,
-// which no clone carries. Those that run or send something are the user's: see userconfig.go.
+// Config holds the settings that describe a workspace's data. They are in .git/tape/config.json, which
+// no clone copies. Settings that run or send something are the user's: see userconfig.go.
 type Config struct {
 	Tape    string       // the current tape
 	Commit  CommitPolicy // when to commit besides handoffs
 	MaxLine int          // longest entry line, in bytes
-	Redact  Redaction    // what is done with secrets in new entries
-	Allowed []string     // fingerprints of what looks like a secret, and is none
+	Redact  Redaction    // what to do with secrets in new entries
+	Allowed []string     // fingerprints of false positives
 
-	Scanner  func() *secrets.Scanner    // made when it is first needed
+	Scanner  func() *secrets.Scanner    // built on first use
 	previous string                     // the current tape before this one
-	former   map[string]json.RawMessage // what a former version kept here and nobody has agreed to: not used
-	unknown  map[string]json.RawMessage // members of a newer program, kept
+	former   map[string]json.RawMessage // a former version's settings, unused until the user agrees
+	unknown  map[string]json.RawMessage // members of a newer version, kept
 }
 
 // dataKeys are the settings in Config.
 var dataKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret"}
 
-// What the file has besides settings.
+// Members of the file that are not settings.
 const (
-	keyPrevious = "previous_tape" // a person switches, and back
+	keyPrevious = "previous_tape" // for switching back
 	keyFormer   = "former"
 )
 
@@ -78,7 +78,7 @@ func defaults() Config {
 	return Config{MaxLine: jsonl.DefaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
 }
 
-// readConfig reads the settings from a file, and reports whether there is one.
+// readConfig reads the settings from a file; found is false if it is missing.
 func readConfig(path string) (c Config, found bool, err error) {
 	c = defaults()
 	raw, err := os.ReadFile(path)
@@ -91,15 +91,15 @@ func readConfig(path string) (c Config, found bool, err error) {
 	if err := json.Unmarshal(raw, &c.unknown); err != nil {
 		return c, true, damagedSettings(path, "not a JSON object: "+err.Error())
 	}
-	return c, true, c.take(path)
+	return c, true, c.parseKnown(path)
 }
 
 func damagedSettings(path, msg string) error {
 	return &layout.CorruptError{File: path, Msg: msg, Fix: "correct the file, or delete it: it holds only settings"}
 }
 
-// take takes the settings that are known out of those that are not.
-func (c *Config) take(path string) (err error) {
+// parseKnown moves the members that this version knows from c.unknown into c.
+func (c *Config) parseKnown(path string) (err error) {
 	for _, key := range slices.Concat(dataKeys, []string{keyPrevious, keyFormer}) {
 		value, ok := c.unknown[key]
 		if !ok {
@@ -124,7 +124,7 @@ func (c *Config) take(path string) (err error) {
 	return nil
 }
 
-// settingText is how a value in the file is written elsewhere: a list with commas.
+// settingText returns a value of the file as text; lists are joined with commas.
 func settingText(value json.RawMessage) (text string, err error) {
 	switch value[0] {
 	case '"':
@@ -141,7 +141,7 @@ func settingText(value json.RawMessage) (text string, err error) {
 
 const listSeparator = ","
 
-// set changes one setting. If its value is refused, c is of no use any more.
+// set changes one setting. After an error c must not be used.
 func (c *Config) set(key, value string) (err error) {
 	switch key {
 	case "tape":
@@ -190,7 +190,7 @@ func (c *Config) save(d *disk.FS, path string) error {
 	if c.Commit.Every > 0 {
 		all["commit"] = c.Commit.Every
 	}
-	// What does nothing is not in the file.
+	// Defaults are left out.
 	if c.Tape != "" {
 		all["tape"] = c.Tape
 	}

@@ -1,3 +1,3 @@
-// Package workspace is the folder that holds tapes: finding, creating and opening it, its
-// settings, and the handles of its tapes and forks.
+// Package workspace finds, creates and opens the folders that hold tapes. It has their settings and the
+// handles of tapes and forks.
 package workspace

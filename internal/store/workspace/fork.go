@@ -7,11 +7,11 @@ import (
 	"tape/internal/store/layout"
 )
 
-// A fork is a branch off a tape, or off another fork, and is read and written like a
-// tape. Its commits have the whole tape up to the base, whose objects git shares.
+// A fork is a branch from a tape or from another fork, and is read and written like a tape. Its commits
+// have all entries of the tape up to the base; git shares the objects.
 //
-// The first commit of its own adds nothing of its own: it says what the fork is called
-// and with which entry of the parent it begins. Its tree is the base of a merge.
+// Its own first commit adds no entries: it says what the fork is called and after which entry of the
+// parent it begins. The tree of that commit is the base of a merge.
 
 // IsFork reports whether this is a fork.
 func (t *Tape) IsFork() bool { return t.fork != "" }
@@ -19,7 +19,7 @@ func (t *Tape) IsFork() bool { return t.fork != "" }
 // ForkName is a fork's own name, without its parent's; "" for a tape.
 func (t *Tape) ForkName() string { return t.fork }
 
-// Parent is the name of the tape or fork that a fork was made of; "" for a tape.
+// Parent is the name of the tape or fork that a fork was made from; "" for a tape.
 func (t *Tape) Parent() string {
 	if !t.IsFork() {
 		return ""
@@ -27,7 +27,7 @@ func (t *Tape) Parent() string {
 	return strings.TrimSuffix(t.name, "/"+t.fork)
 }
 
-// ForkHandle is the handle of the fork PARENT/FORK, nil if that is none.
+// ForkHandle returns the handle of the fork PARENT/FORK; nil if name cannot be a fork's.
 func (s *Store) ForkHandle(name string) *Tape {
 	parent, fork, ok := layout.CutFork(name)
 	if !ok {
@@ -37,7 +37,8 @@ func (s *Store) ForkHandle(name string) *Tape {
 		branch: layout.ForkPrefix + layout.TapeSlug(parent) + "/" + layout.TapeSlug(fork)}
 }
 
-// IsForkOf reports whether a fork, or one that it is a fork of, is of a tape. Nil is of none.
+// IsForkOf reports whether a tape is the parent of a fork, or the parent's parent, and so on. False for
+// nil.
 func (t *Tape) IsForkOf(name string) bool {
 	for f := t; f != nil; f = f.store.ForkHandle(f.Parent()) {
 		if f.Parent() == name {
@@ -47,8 +48,8 @@ func (t *Tape) IsForkOf(name string) bool {
 	return false
 }
 
-// NameOfFork finds the name of a fork in the nearest commit that says it. One that
-// somebody made off another tape by hand is named after the slugs of parent and branch.
+// NameOfFork returns the name of a fork from the nearest commit that says it. A fork that somebody made
+// by hand from another tape is named after the slugs of its parent and branch.
 func (s *Store) NameOfFork(branch string, head gitstore.Hash) (string, error) {
 	name, err := s.NameAt(head)
 	if err != nil || name != "" && layout.BranchOf(name, branch) == branch {

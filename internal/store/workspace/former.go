@@ -15,46 +15,46 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Former versions kept all settings in config.json in the working tree. The first command of
-// this version moves them. Afterwards a config.json there is somebody's file.
+// Former versions kept all settings in config.json in the working tree. The first command of this
+// version moves them. Afterwards a config.json there is an ordinary file of the user's.
 //
-// What runs or sends is moved without a question only below Home, in a workspace that the user's
-// own tape has made. Of any other, the user is asked: until then it is kept aside in the
-// member "former" of the new file, and nothing uses it.
+// Settings that run or send something are moved without asking only if the workspace is below Home and
+// was made by the user's own tape. Otherwise they are kept, unused, in the member "former" of the new
+// file until the user agrees.
 
-// formerSettings are those of a config.json of a former version.
+// formerSettings are the settings in a former version's config.json.
 type formerSettings struct {
 	config Config
 	agent  map[string]json.RawMessage
-	whole  bool // the file holds nothing else
+	isAll  bool // the file holds nothing else
 }
 
 func (s *Store) formerPath() string { return filepath.Join(s.dir, layout.ConfigFile) }
 
-// hasPrivate reports whether tape has been here: there is .git/tape, which no clone carries.
+// hasPrivate reports whether tape has been used here: .git/tape exists, which no clone copies.
 func (s *Store) hasPrivate() bool {
 	_, err := os.Stat(s.PrivatePath())
 	return err == nil
 }
 
-// loadConfig reads the settings when a workspace is opened, or is being made, which isNew says.
-// One that may only be read is read with its former settings.
+// loadConfig reads the settings of a workspace that is opened, or, if isNew, created. If a former
+// version's cannot be moved, because the workspace is read-only, they are used where they are.
 func (s *Store) loadConfig(ctx context.Context, isNew bool) (Config, error) {
 	c, found, err := readConfig(s.configPath())
 	if found || err != nil {
 		return c, err
 	}
 	if _, err := os.Lstat(s.formerPath()); err != nil {
-		c, _, err = readConfig(s.configPath()) // it may have been moved just now
+		c, _, err = readConfig(s.configPath()) // another process may have moved it just now
 		return c, err
 	}
-	used := !isNew && s.hasPrivate() // before the lock makes it
+	used := !isNew && s.hasPrivate() // before the lock creates it
 	unlock, lockErr := s.LockPrivate(ctx, configLock)
 	if ctx.Err() != nil {
 		return c, ctx.Err()
 	}
 	if lockErr == nil {
-		c, err = s.settle(used)
+		c, err = s.currentConfig(used)
 		err = errors.Join(err, unlock())
 	} else {
 		var old *formerSettings
@@ -73,9 +73,9 @@ func (s *Store) loadConfig(ctx context.Context, isNew bool) (Config, error) {
 	return c, err
 }
 
-// settle reads the settings, and moves those of a former version. The lock of settings is
-// held. Where they cannot be moved, there are settings beside the error.
-func (s *Store) settle(used bool) (Config, error) {
+// currentConfig reads the settings, and moves those of a former version. The lock of settings must be
+// held. The result is usable even if the move failed.
+func (s *Store) currentConfig(used bool) (Config, error) {
 	c, found, err := readConfig(s.configPath())
 	if found || err != nil {
 		return c, err
@@ -84,12 +84,12 @@ func (s *Store) settle(used bool) (Config, error) {
 	if err != nil || old == nil {
 		return c, err
 	}
-	return old.config, s.move(old)
+	return old.config, s.moveFormer(old)
 }
 
-// readFormer reads the config.json of a former version. What is none gives no settings, and
-// nil if there is no such file. Former versions always wrote three members, and never
-// committed the file: one that git has came from somebody else.
+// readFormer reads a former version's config.json; nil if the file is missing. A file that is not one
+// gives default settings: former versions always wrote three members, and never committed the file, so
+// one that git tracks came from somebody else.
 func (s *Store) readFormer(used bool) (*formerSettings, error) {
 	path := s.formerPath()
 	st, err := os.Lstat(path)
@@ -112,7 +112,7 @@ func (s *Store) readFormer(used bool) (*formerSettings, error) {
 		delete(c.unknown, "tape")
 	}
 	delete(c.unknown, keyFormer)
-	if err := c.take(path); err != nil {
+	if err := c.parseKnown(path); err != nil {
 		return nil, err
 	}
 	old.agent = map[string]json.RawMessage{}
@@ -122,12 +122,12 @@ func (s *Store) readFormer(used bool) (*formerSettings, error) {
 			delete(c.unknown, key)
 		}
 	}
-	old.whole, c.unknown = len(c.unknown) == 0, nil
+	old.isAll, c.unknown = len(c.unknown) == 0, nil
 	old.config = c
 	return old, nil
 }
 
-// committed reports whether a file is in the commit that is checked out.
+// committed reports whether the checked out commit has a file.
 func (s *Store) committed(name string) bool {
 	_, h, err := s.git.Head(s.git.GitDir())
 	if err != nil {
@@ -141,11 +141,11 @@ func (s *Store) committed(name string) bool {
 	return err == nil && slices.ContainsFunc(tree, func(e gitstore.TreeEntry) bool { return e.Name == name })
 }
 
-// move writes former settings to where they are now. The old file goes last, so that nothing
-// is lost in between.
-func (s *Store) move(old *formerSettings) error {
+// moveFormer writes former settings to their new places. The old file is removed last, so that nothing
+// is lost if this is cut off.
+func (s *Store) moveFormer(old *formerSettings) error {
 	if s.underHome() && IsOwn(s.dir) {
-		if err := s.keep(old.agent, false); err != nil {
+		if err := s.addUserSettings(old.agent, false); err != nil {
 			return err
 		}
 	} else {
@@ -155,7 +155,7 @@ func (s *Store) move(old *formerSettings) error {
 		return err
 	}
 	s.moved = slices.Sorted(maps.Keys(old.config.former))
-	if !old.whole {
+	if !old.isAll {
 		return nil
 	}
 	if err := s.fs.Remove(s.formerPath()); err != nil {
@@ -164,9 +164,8 @@ func (s *Store) move(old *formerSettings) error {
 	return s.fs.SyncDir(s.dir)
 }
 
-// keep writes settings into the user's file for the workspace. What is set there already
-// stays, unless over.
-func (s *Store) keep(settings map[string]json.RawMessage, over bool) error {
+// addUserSettings adds settings to the user's file for the workspace. Existing values stay unless over.
+func (s *Store) addUserSettings(settings map[string]json.RawMessage, over bool) error {
 	if len(settings) == 0 {
 		return nil
 	}
@@ -179,28 +178,27 @@ func (s *Store) keep(settings map[string]json.RawMessage, over bool) error {
 	})
 }
 
-// underHome reports whether the workspace is one of those that belong to project directories, and
-// not one that somebody has put there.
+// underHome reports whether the workspace is one for a project directory, below Home, and the user's own.
 func (s *Store) underHome() bool {
 	home, err := Home()
-	return err == nil && filepath.Dir(resolved(s.dir)) == resolved(home) && IsOwn(s.dir)
+	return err == nil && filepath.Dir(resolvePath(s.dir)) == resolvePath(home) && IsOwn(s.dir)
 }
 
-// Moved names the settings of a former version that were set aside when this store was opened.
+// Moved returns the former settings that were set aside when this store was opened.
 func (s *Store) Moved() []string { return s.moved }
 
-// FormerSetting is a setting of a former version, not in use, with its value.
+// FormerSetting is an unused setting of a former version.
 type FormerSetting struct{ Key, Value string }
 
-// Former are the settings of a former version that run or send something, and to which nobody
-// has agreed yet. None of them is in use.
+// Former returns the settings of a former version that run or send something and that the user has not
+// agreed to. None of them is in use.
 func (s *Store) Former() []FormerSetting {
 	var out []FormerSetting
 	for _, key := range userKeys {
 		if raw := s.config.former[key]; raw != nil {
 			text, err := agentChecked(key, raw)
 			if err != nil {
-				text = string(raw) // TakeOver says what is wrong with it
+				text = string(raw) // TakeOver returns the error
 			}
 			out = append(out, FormerSetting{key, text})
 		}
@@ -208,7 +206,7 @@ func (s *Store) Former() []FormerSetting {
 	return out
 }
 
-// TakeOver makes former settings the user's own.
+// TakeOver moves former settings into the user's own settings.
 func (s *Store) TakeOver(list []FormerSetting) error {
 	settings := map[string]json.RawMessage{}
 	for _, f := range list {
@@ -218,7 +216,7 @@ func (s *Store) TakeOver(list []FormerSetting) error {
 		}
 		settings[f.Key] = raw
 	}
-	if err := s.keep(settings, true); err != nil {
+	if err := s.addUserSettings(settings, true); err != nil {
 		return err
 	}
 	return s.changeConfig(func(c *Config) error {

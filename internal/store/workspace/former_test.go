@@ -211,7 +211,7 @@ func TestTakeOver(t *testing.T) {
 // A long name has room for what follows it.
 func TestLongNames(t *testing.T) {
 	for _, suffix := range []string{"", ".json"} {
-		if name := nameOf("/"+strings.Repeat("x", 300), suffix); len(name) != 255 || !strings.HasSuffix(name, suffix) {
+		if name := pathName("/"+strings.Repeat("x", 300), suffix); len(name) != 255 || !strings.HasSuffix(name, suffix) {
 			t.Errorf("%d bytes: %s", len(name), name)
 		}
 	}

@@ -9,14 +9,12 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Where a tape's working tree is, is for git to say. But git lets a user check out
-// something else although there are entries that are not committed, as they may be in
-// files that git does not know yet. Such entries must neither be forgotten nor be taken
-// for those of the tape that is checked out now. The last writer's note tells.
+// Git knows where a tape's working tree is. But git lets a user check out another branch although there
+// are uncommitted entries, in files that git may not know yet. Such entries must neither be forgotten nor
+// taken for those of the tape that is checked out now. The last writer's note in the journal tells.
 
-// Worktree returns where the tape is checked out, ErrNotFound of gitstore if nowhere.
-// One that was moved or copied along with the workspace is found, too; stale tells that
-// git's links to it have to be mended.
+// Worktree returns where the tape is checked out. It also finds one that was moved or copied along with
+// the workspace; stale says that git's links to it need a repair. Errors: gitstore.ErrNotFound.
 func (t *Tape) Worktree() (wt gitstore.Worktree, stale bool, err error) {
 	git := t.store.git
 	wt, err = git.WorktreeOf(t.branch)
@@ -30,7 +28,7 @@ func (t *Tape) Worktree() (wt gitstore.Worktree, stale bool, err error) {
 	return wt, err == nil, err
 }
 
-// TreeDir is where the working tree of a tape is that git has checked out nowhere else.
+// TreeDir returns the folder for the tape's working tree, if git has not checked it out elsewhere.
 func (t *Tape) TreeDir() string {
 	if t.IsFork() {
 		return filepath.Join(t.store.dir, layout.ForksDir, filepath.FromSlash(strings.TrimPrefix(t.branch, layout.ForkPrefix)))
@@ -38,18 +36,19 @@ func (t *Tape) TreeDir() string {
 	return filepath.Join(t.store.dir, layout.TapesDir, t.slug)
 }
 
-// Home names a working tree in a note, relative to the workspace, which may be moved.
-func (s *Store) Home(dir string) string {
+// RelDir returns the path of a working tree as it is noted: relative to the workspace, which may be
+// moved, or absolute outside of it.
+func (s *Store) RelDir(dir string) string {
 	if rel, err := filepath.Rel(s.dir, dir); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
 	return filepath.ToSlash(dir)
 }
 
-// Folder is the inverse of Home.
-func (s *Store) Folder(home string) string {
-	if dir := filepath.FromSlash(home); filepath.IsAbs(dir) {
+// AbsDir is the inverse of RelDir.
+func (s *Store) AbsDir(rel string) string {
+	if dir := filepath.FromSlash(rel); filepath.IsAbs(dir) {
 		return dir
 	}
-	return filepath.Join(s.dir, filepath.FromSlash(home))
+	return filepath.Join(s.dir, filepath.FromSlash(rel))
 }

@@ -17,22 +17,21 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Which workspaces are the user's own, so that their repositories' settings and hooks count, is
-// noted under Home, in a file for each. Its name is what the .git folder is to the file system:
-// its number and when it was made. An archive carries neither, and both stay when a workspace is
-// moved or renamed.
+// Home has a note, in a file of its own, for each workspace that is the user's own, so that its
+// repository's settings and hooks count. The file is named after the .git folder's inode number and
+// creation time: an archive contains neither, and both stay when a workspace is moved or renamed.
 
 // ownDir is the folder of the notes, below Home.
 const ownDir = "own"
 
-// note is what the file of a .git folder says.
+// note is the content of the file for a .git folder.
 type note struct {
-	Dir  string   `json:"dir"`            // where it was, for people
-	Own  bool     `json:"own"`            // the user's own
-	Told []string `json:"told,omitempty"` // what the user was told does not count
+	Dir      string   `json:"dir"`            // its path, for people
+	Own      bool     `json:"own"`            // the user's own
+	Reported []string `json:"told,omitempty"` // ignored settings that the user was told of
 }
 
-// notePath is where the note of a .git folder is.
+// notePath returns the path of the note about a .git folder.
 func notePath(gitDir string) (string, error) {
 	home, err := Home()
 	if err != nil {
@@ -42,9 +41,9 @@ func notePath(gitDir string) (string, error) {
 	return filepath.Join(home, ownDir, name), err
 }
 
-// folderIdentity is the number of a folder and when it was made. Where the file system does not
-// keep the latter, the folder's path stands for it: a number is given again. A link is not what it
-// leads to: anybody's folder may have one to a workspace of the user's.
+// folderIdentity returns a folder's inode number and creation time. Numbers are reused, so where the file
+// system keeps no creation time, the path takes its place. A link is not followed: anybody's folder may
+// have one to a workspace of the user's.
 func folderIdentity(dir string) (string, error) {
 	above, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {
@@ -63,7 +62,7 @@ func folderIdentity(dir string) (string, error) {
 }
 
 func readNote(gitDir string) (n note) {
-	noteFormer()
+	noteOlder()
 	if path, err := notePath(gitDir); err == nil {
 		if raw, err := os.ReadFile(path); err == nil {
 			_ = json.Unmarshal(raw, &n)
@@ -73,12 +72,12 @@ func readNote(gitDir string) (n note) {
 }
 
 func writeNote(gitDir string, n note) error {
-	noteFormer()
+	noteOlder()
 	path, err := notePath(gitDir)
 	if err != nil {
 		return err
 	}
-	d := (*disk.FS)(nil).Deferred() // what a crash loses can be said again
+	d := (*disk.FS)(nil).Deferred() // not synced: what a crash loses can be noted again
 	if err := d.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -97,9 +96,9 @@ func folderAround(gitDir string) string {
 	return gitDir
 }
 
-// noteFormer notes the workspaces of former versions, which kept no notes, once: those under Home
+// noteOlder notes the workspaces of former versions, which kept no notes, once: those under Home
 // are the user's own.
-func noteFormer() {
+func noteOlder() {
 	home, err := Home()
 	if err != nil {
 		return
@@ -115,10 +114,10 @@ func noteFormer() {
 	if err != nil {
 		return
 	}
-	// Whole or not at all: what is not in it when it is there is not the user's own.
+	// All at once: once the folder exists, a workspace without a note is not the user's own.
 	tmp, err := os.MkdirTemp(home, disk.TempPrefix+"own-*")
 	if err != nil {
-		return // it can only be read
+		return // Home is read-only
 	}
 	defer os.RemoveAll(tmp)
 	for _, ws := range all {
@@ -134,29 +133,29 @@ func noteFormer() {
 			return
 		}
 	}
-	_ = os.Rename(tmp, dir) // somebody else was first: the same
+	_ = os.Rename(tmp, dir) // fails if another process was first
 }
 
-// IsOwn reports whether a workspace is the user's own: made by the user's tape, or trusted.
+// IsOwn reports whether a workspace is the user's own: created by the user's tape, or trusted.
 func IsOwn(dir string) bool { return isOwn(filepath.Join(dir, layout.GitDirName)) }
 
 func isOwn(gitDir string) bool { return readNote(gitDir).Own }
 
-// UsersPath is PrivatePath for what is acted on when it is read again: messages that wait for an
-// answer, and what a server has granted. Where the workspace is not the user's own, somebody else
-// may have put it there; then the path is below Home, found by the workspace's.
+// UsersPath is PrivatePath for files that are acted on when they are read: messages that wait for an
+// answer, grants of a server. If the workspace is not the user's own, somebody else may have put them
+// there; then the path is below Home, derived from the workspace's path.
 func (s *Store) UsersPath(elem ...string) string {
 	if isOwn(s.git.GitDir()) {
 		return s.PrivatePath(elem...)
 	}
 	home, err := Home()
 	if err != nil {
-		home = os.DevNull // nothing can be kept
+		home = os.DevNull // writes will fail
 	}
-	return filepath.Join(append([]string{home, "private", nameOf(resolved(s.dir), "")}, elem...)...)
+	return filepath.Join(append([]string{home, "private", pathName(resolvePath(s.dir), "")}, elem...)...)
 }
 
-// Trust makes a workspace the user's own, or no more.
+// Trust makes a workspace the user's own, or, without own, no longer so.
 func Trust(dir string, own bool) error {
 	gitDir := filepath.Join(dir, layout.GitDirName)
 	if st, err := os.Stat(gitDir); err != nil || !st.IsDir() {
@@ -165,8 +164,8 @@ func Trust(dir string, own bool) error {
 	return layout.Wrap(writeNote(gitDir, note{Own: own}), "note whose workspace %s is", dir)
 }
 
-// makeOwn makes the .git folder of a workspace that has none, and notes that it is the user's.
-// One that is there may be from anybody.
+// makeOwn creates the .git folder of a workspace if it is missing, and notes that it is the user's own. An
+// existing one may be from anybody.
 func (s *Store) makeOwn() error {
 	gitDir := filepath.Join(s.dir, layout.GitDirName)
 	if _, err := os.Lstat(gitDir); !errors.Is(err, fs.ErrNotExist) {
@@ -187,7 +186,7 @@ func (s *Store) gitOptions() *gitstore.Options {
 	return o
 }
 
-// OpenGit opens the repository of a .git folder as a workspace does.
+// OpenGit opens the repository of a .git folder with the options of a workspace.
 func OpenGit(gitDir string) (*gitstore.Repo, error) {
 	return gitstore.Open(gitDir, options(func(string) {}))
 }
@@ -197,11 +196,11 @@ func options(warn func(string)) *gitstore.Options {
 		n := readNote(gitDir)
 		slices.Sort(names)
 		names = slices.Compact(names)
-		if slices.Equal(n.Told, names) {
+		if slices.Equal(n.Reported, names) {
 			return
 		}
-		n.Told = names
-		_ = writeNote(gitDir, n) // else it is told again
+		n.Reported = names
+		_ = writeNote(gitDir, n) // if that fails, it is reported again
 		warn(fmt.Sprintf("the repository in %s did not come from your own tape, so its own git settings do not count: %s; if it is yours: %s",
 			folderAround(gitDir), strings.Join(names, ", "), gitstore.TrustCommand(gitDir)))
 	}}

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// identity is the number of a folder, and when it was made; 0 where that is not kept.
+// identity returns a folder's inode number and creation time, 0 if the file system does not keep it.
 func identity(dir string) (number uint64, born int64, err error) {
 	st, err := os.Lstat(dir)
 	if err != nil {

@@ -2,7 +2,7 @@ package workspace
 
 import "golang.org/x/sys/unix"
 
-// identity is the number of a folder, and when it was made; 0 where that is not kept.
+// identity returns a folder's inode number and creation time, 0 if the file system does not keep it.
 func identity(dir string) (number uint64, born int64, err error) {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {

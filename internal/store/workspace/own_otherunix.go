@@ -2,5 +2,5 @@
 
 package workspace
 
-// identity is the number of a folder, and when it was made; 0 where that is not known.
+// identity returns a folder's inode number; the creation time, which is unknown here, is 0.
 func identity(dir string) (number uint64, born int64, err error) { return plainIdentity(dir) }

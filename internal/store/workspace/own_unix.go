@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// plainIdentity is identity where it is not known when a folder was made.
+// plainIdentity is identity without the creation time.
 func plainIdentity(dir string) (number uint64, born int64, err error) {
 	st, err := os.Lstat(dir)
 	if err != nil {

@@ -2,7 +2,7 @@ package workspace
 
 import "syscall"
 
-// identity is the number of a folder, and when it was made.
+// identity returns a folder's file number and creation time.
 func identity(dir string) (number uint64, born int64, err error) {
 	path, err := syscall.UTF16PtrFromString(dir)
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"tape/internal/store/layout"
 )
 
-// IndexFile is where the derived index of the workspace is.
+// IndexFile is the path of the workspace's derived index.
 func (s *Store) IndexFile() string { return filepath.Join(s.dir, indexFile) }
 
-// excluded are the patterns of what lies beside the tapes' files and belongs in no commit.
+// excluded returns the patterns of files beside those of the tapes that git must not commit.
 func excluded() []string {
 	return []string{"/" + indexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"}
 }
 
-// Exclude makes git leave out what lies beside the tapes' files, before the first of it is made: in
-// a workspace that git alone has cloned, it would be committed by git add -A.
+// Exclude adds these patterns to git's exclude file, before the first such file is created: in a workspace
+// that git itself cloned, git add -A would otherwise commit them.
 func (s *Store) Exclude() error {
 	path := filepath.Join(s.git.GitDir(), "info", "exclude")
 	raw, err := os.ReadFile(path)
@@ -48,20 +48,18 @@ func (s *Store) Exclude() error {
 	return layout.Classify(err)
 }
 
-// ScratchDir is the folder, on the same disk, for files that are not yet what they are
-// to be. It is made if need be.
+// ScratchDir returns a folder for temporary files on the workspace's disk, and creates it if missing.
 func (s *Store) ScratchDir() (string, error) {
 	dir := s.PrivatePath("tmp")
 	return dir, layout.Classify(s.fs.MkdirAll(dir))
 }
 
-// LockIndex takes the lock of those who write the index, and waits for it as for any
-// other lock. ErrBusy when somebody kept it for too long.
+// LockIndex takes the lock for writing the index. Errors: ErrBusy.
 func (s *Store) LockIndex(ctx context.Context) (unlock func() error, err error) {
 	return s.LockPrivate(ctx, "index.lock")
 }
 
-// LockPrivate takes a lock of the whole workspace.
+// LockPrivate takes a lock of the whole workspace. Errors: ErrBusy.
 func (s *Store) LockPrivate(ctx context.Context, name string) (unlock func() error, err error) {
 	if err := s.fs.MkdirAll(s.PrivatePath()); err != nil {
 		return nil, layout.Classify(err)
@@ -73,14 +71,14 @@ func (s *Store) LockPrivate(ctx context.Context, name string) (unlock func() err
 	return l.Unlock, nil
 }
 
-// Warn tells the workspace's user something, as Options.Warn says.
+// Warn passes a message to Options.Warn.
 func (s *Store) Warn(message string) { s.warn(message) }
 
-// NewLock is held while something is stored of a tape or fork that has no branch yet. A purge
-// takes it, as it takes the locks of those that have one, before it drops what has no name.
+// NewLock is held while something is stored for a tape or fork that has no branch yet. A purge takes it,
+// beside the locks of those that have one, before it deletes unnamed objects.
 const NewLock = "new.lock"
 
-// FetchLock is that of a fetch.
+// FetchLock is held during a fetch.
 const FetchLock = "fetch.lock"
 
 // DirNames lists the names in a folder.

@@ -12,23 +12,23 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Plugin is what the setting plugins says of one.
+// Plugin is an element of the setting plugins.
 type Plugin struct {
 	Name     string          `json:"name"`
 	Command  []string        `json:"command"` // the program and its arguments; no shell
 	Priority int             `json:"priority"`
 	Required bool            `json:"required"` // without its decision, calls are denied
-	Env      []string        `json:"env"`      // names of variables that it gets although they look secret
+	Env      []string        `json:"env"`      // names of variables that it gets although they look like secrets
 	Config   json.RawMessage `json:"config"`   // for the plugin itself
 }
 
-// ParsePlugins reads the setting plugins; nothing and null are none.
+// ParsePlugins parses the setting plugins; "" and null are none.
 func ParsePlugins(setting string) ([]Plugin, error) {
 	if setting == "" {
 		return nil, nil
 	}
 	var list []Plugin
-	if err := known("plugins", setting, &list, `{"name", "command", "required", "priority", "env", "config"}`); err != nil {
+	if err := decodeStrict("plugins", setting, &list, `{"name", "command", "required", "priority", "env", "config"}`); err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
@@ -54,7 +54,7 @@ func ParsePlugins(setting string) ([]Plugin, error) {
 
 func notVariable(name string) bool { return name == "" || strings.ContainsAny(name, "= \t\r\n\x00") }
 
-// Server is what the setting mcp_servers says of one: a command, or an address.
+// Server is an element of the setting mcp_servers: a command, or an address.
 type Server struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
@@ -62,16 +62,16 @@ type Server struct {
 	URL     string            `json:"url"`
 }
 
-// ProgramsDir is where plugins and MCP servers run that are set for all workspaces, so that no
-// file of a project can be meant by a path in their arguments.
+// ProgramsDir returns the folder in which plugins and MCP servers run that are set for all workspaces, so
+// that a path in their arguments does not name a file of a project.
 func ProgramsDir() (string, error) {
 	home, err := Home()
 	return filepath.Join(home, "programs"), err
 }
 
-// CheckPrograms refuses a new value of plugins or mcp_servers that could not be run. A command
-// that is a path is one in the project; without a project, as in a setting for all of them, it
-// would be another program in each, and is refused.
+// CheckPrograms refuses a new value of plugins or mcp_servers that cannot be run. A command that is a
+// relative path is in the project; in a setting for all workspaces it would be another program in each,
+// and is refused.
 func CheckPrograms(key, value, project string) error {
 	switch {
 	case value == "":
@@ -85,7 +85,7 @@ func CheckPrograms(key, value, project string) error {
 		return err
 	case key == "mcp_servers":
 		var servers map[string]Server
-		if err := known(key, value, &servers, `{"command", "args", "env"} or {"url"}`); err != nil {
+		if err := decodeStrict(key, value, &servers, `{"command", "args", "env"} or {"url"}`); err != nil {
 			return err
 		}
 		for name, s := range servers {
@@ -123,8 +123,8 @@ func (s Server) check(name, project string) error {
 	return findProgram("mcp_servers", name, s.Command, project)
 }
 
-// known reads a setting. Members that are not known could be meant to change what is run.
-func known(key, value string, into any, members string) error {
+// decodeStrict decodes a setting, and refuses unknown members: they may be meant to change what is run.
+func decodeStrict(key, value string, into any, members string) error {
 	d := json.NewDecoder(bytes.NewReader([]byte(value)))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
@@ -137,7 +137,7 @@ func known(key, value string, into any, members string) error {
 	return nil
 }
 
-// findProgram looks for a program as the agent will: by its name in PATH, by a path in the project.
+// findProgram looks for a program as the agent will: a name in PATH, a path in the project.
 func findProgram(key, name, program, project string) error {
 	path := program
 	if filepath.Base(path) != path && !filepath.IsAbs(path) {
@@ -148,7 +148,7 @@ func findProgram(key, name, program, project string) error {
 	}
 	if _, err := exec.LookPath(path); err != nil {
 		if e := (*exec.Error)(nil); errors.As(err, &e) {
-			err = e.Err // it repeats the path
+			err = e.Err // the outer error repeats the path
 		}
 		hint := "install it, or name it by its path"
 		if path != program {

@@ -13,19 +13,19 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Project is the directory that a workspace under Home belongs to. The folder's name has only
-// a hash of it.
+// Project is the directory that a workspace under Home belongs to. The name of the workspace's folder has
+// only a hash of it.
 type Project struct {
 	Dir    string `json:"project"`
-	Remote string `json:"remote,omitempty"` // the address of its git remote, by which it is known elsewhere
+	Remote string `json:"remote,omitempty"` // the address of its git remote, which identifies it after a move
 }
 
 func projectPath(workspace string) string {
 	return filepath.Join(workspace, layout.GitDirName, layout.PrivateDir, "project")
 }
 
-// NoteProject keeps which project a workspace under Home belongs to: one that is not that
-// directory's is left alone.
+// NoteProject notes the project directory of a workspace under Home. It ignores a directory that the
+// workspace does not belong to.
 func (s *Store) NoteProject(dir string) error {
 	if is, err := WorkspaceFor(dir); err != nil || is != s.dir {
 		return err
@@ -34,7 +34,7 @@ func (s *Store) NoteProject(dir string) error {
 }
 
 func noteProject(d *disk.FS, workspace, dir string) error {
-	dir = resolved(dir)
+	dir = resolvePath(dir)
 	raw, err := json.Marshal(Project{dir, remoteOf(dir)})
 	if err != nil {
 		return err
@@ -42,8 +42,7 @@ func noteProject(d *disk.FS, workspace, dir string) error {
 	return d.WriteFile(projectPath(workspace), append(raw, '\n'))
 }
 
-// ProjectOf is what is known of a workspace's project; nothing of those that older versions
-// have made.
+// ProjectOf returns the noted project of a workspace; empty if an older version made the workspace.
 func ProjectOf(workspace string) (p Project) {
 	if raw, err := os.ReadFile(projectPath(workspace)); err == nil {
 		_ = json.Unmarshal(raw, &p)
@@ -51,13 +50,13 @@ func ProjectOf(workspace string) (p Project) {
 	return p
 }
 
-// Gone reports that the project's directory is not there any more.
+// Gone reports that the project's directory does not exist any more.
 func (p Project) Gone() bool {
 	_, err := os.Stat(p.Dir)
 	return p.Dir != "" && errors.Is(err, fs.ErrNotExist)
 }
 
-// Workspaces are the folders of all workspaces under Home.
+// Workspaces returns the folders of all workspaces under Home.
 func Workspaces() ([]string, error) {
 	home, err := Home()
 	if err != nil {
@@ -76,14 +75,14 @@ func Workspaces() ([]string, error) {
 	return out, nil
 }
 
-// MovedHere finds the workspaces of projects that are gone from where they were and may be
-// what a directory is now: sure if the git remote is the same, else those of the same name.
+// MovedHere returns the workspaces of projects whose directory is gone and may have moved to dir: those
+// with the same git remote, sure if that is one, else those with the same directory name.
 func MovedHere(dir string) (found []string, sure bool, err error) {
 	all, err := Workspaces()
 	if err != nil {
 		return nil, false, err
 	}
-	dir = resolved(dir)
+	dir = resolvePath(dir)
 	remote := remoteOf(dir)
 	var named []string
 	for _, ws := range all {
@@ -102,15 +101,15 @@ func MovedHere(dir string) (found []string, sure bool, err error) {
 	return named, false, nil
 }
 
-// Link gives a workspace under Home to another project directory, and returns its new folder.
-// ErrConflict if that directory has one.
+// Link makes a workspace under Home belong to another project directory, and returns its new folder.
+// Errors: ErrConflict if that directory has a workspace.
 func Link(workspace, dir string) (string, error) {
 	to, err := WorkspaceFor(dir)
 	if err != nil {
 		return "", err
 	}
 	if _, err := os.Lstat(to); err == nil && to != workspace {
-		return "", layout.Conflict("move it away, or use it", "%s has a workspace: %s", resolved(dir), to)
+		return "", layout.Conflict("move it away, or use it", "%s has a workspace: %s", resolvePath(dir), to)
 	}
 	d := (*disk.FS)(nil)
 	if err := noteProject(d, workspace, dir); err != nil {
@@ -125,8 +124,9 @@ func Link(workspace, dir string) (string, error) {
 	return to, layout.Wrap(d.Rename(workspace, to), "move workspace %s", workspace)
 }
 
-// resolved is a directory as the name of its workspace counts it.
-func resolved(dir string) string {
+// resolvePath returns the absolute path of a directory, with links followed, as the name of its workspace
+// is derived from it.
+func resolvePath(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
@@ -136,8 +136,8 @@ func resolved(dir string) string {
 	return dir
 }
 
-// remoteOf is the address of the origin of the git repository that a directory is in, and
-// where in it that is; "" if there is none. A password in it is left out.
+// remoteOf returns the origin's address of the git repository that a directory is in, without a password,
+// and the directory's path in it; "" if there is none.
 func remoteOf(dir string) string {
 	for top := dir; ; top = filepath.Dir(top) {
 		raw, err := os.ReadFile(filepath.Join(top, layout.GitDirName, "config"))

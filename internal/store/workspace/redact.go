@@ -17,22 +17,22 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// Redaction says what is done with secrets in entries that are appended or imported.
+// Redaction says what to do with secrets in entries that are appended or imported.
 type Redaction int
 
-// The ways of redaction. Fingerprints in Config.Allowed are no secrets to any of them.
+// The values of redact. Fingerprints in Config.Allowed never count as secrets.
 const (
-	RedactOff  Redaction = iota // entries are stored as they are, and nothing looks at them
+	RedactOff  Redaction = iota // entries are stored unchanged and not scanned
 	RedactMark                  // the entry's meta lists its secrets
 	RedactMask                  // the secrets are replaced before anything is written
 )
 
 var redactions = []string{RedactOff: "off", RedactMark: "mark", RedactMask: "mask"}
 
-// String writes the redaction as config.json has it.
+// String returns the redaction as in config.json.
 func (r Redaction) String() string { return redactions[r] }
 
-// parseRedaction reads off, mark or mask; "" is off.
+// parseRedaction parses off, mark or mask; "" is off.
 func parseRedaction(s string) (Redaction, error) {
 	if i := slices.Index(redactions, cmp.Or(s, "off")); i >= 0 {
 		return Redaction(i), nil
@@ -40,14 +40,14 @@ func parseRedaction(s string) (Redaction, error) {
 	return RedactOff, layout.Invalid("use off, mark or mask", "%q is not a value of redact", s)
 }
 
-// Keys of an entry's meta that tell its secrets, as RULE:FINGERPRINT.
+// Keys in an entry's meta that list its secrets, as RULE:FINGERPRINT.
 const (
-	metaSecrets  = "secrets"  // that it has
-	metaRedacted = "redacted" // that were replaced in it
+	metaSecrets  = "secrets"  // secrets that it has
+	metaRedacted = "redacted" // secrets that were replaced
 )
 
-// Allows reports whether a finding is known to be no secret. A fingerprint that was copied from a
-// mark is keyed.
+// Allows reports whether a finding is a known false positive. The fingerprint may have been copied from a
+// mark, and is keyed then.
 func (s *Store) Allows(f secrets.Finding) bool {
 	if slices.Contains(s.config.Allowed, f.Fingerprint) {
 		return true
@@ -64,8 +64,8 @@ const (
 	markKeySize = 32 // bytes
 )
 
-// MarkKey is what the marks of this workspace are keyed with, made when it is first needed. It is
-// in no clone, so that who reads a tape cannot find out what a mark stands for by trying.
+// MarkKey returns the key for the marks of this workspace, and creates it on first use. Clones do not have
+// it, so that readers of a tape cannot find out by trying which secret a mark stands for.
 func (s *Store) MarkKey() ([]byte, error) {
 	s.markKey.Lock()
 	defer s.markKey.Unlock()
@@ -78,7 +78,7 @@ func (s *Store) MarkKey() ([]byte, error) {
 		key, err = s.newMarkKey(path)
 	}
 	if err == nil && len(key) != markKeySize {
-		err = &layout.CorruptError{File: path, Msg: "it is not a key of 32 bytes", Fix: "delete it: the marks of secrets will be others from then on"}
+		err = &layout.CorruptError{File: path, Msg: "this is not a key of 32 bytes", Fix: "delete it; new marks of the same secrets will differ from then on"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the key of marks: %w", layout.Classify(err))
@@ -87,7 +87,7 @@ func (s *Store) MarkKey() ([]byte, error) {
 	return key, nil
 }
 
-// newMarkKey makes a key, unless another process was quicker.
+// newMarkKey creates the key, unless another process was faster.
 func (s *Store) newMarkKey(path string) (key []byte, err error) {
 	unlock, err := s.LockPrivate(context.Background(), "mark.lock")
 	if err != nil {
@@ -102,8 +102,8 @@ func (s *Store) newMarkKey(path string) (key []byte, err error) {
 	return key, s.fs.WriteFile(path, key)
 }
 
-// AllowSecret remembers, durably, that what has a fingerprint is no secret: neither a push
-// nor the setting redact stops at it from now on.
+// AllowSecret notes, durably, that a fingerprint belongs to a false positive: neither a push nor the
+// setting redact stops at it from now on.
 func (s *Store) AllowSecret(fingerprint string) error {
 	if !secrets.IsFingerprint(fingerprint) && !secrets.IsKeyed(fingerprint) {
 		return NoFingerprint(fingerprint)
@@ -116,7 +116,7 @@ func (s *Store) AllowSecret(fingerprint string) error {
 	})
 }
 
-// DisallowSecret takes AllowSecret back. ErrNotFound if the fingerprint is not allowed.
+// DisallowSecret undoes AllowSecret. Errors: ErrNotFound if the fingerprint is not allowed.
 func (s *Store) DisallowSecret(fingerprint string) error {
 	return s.changeConfig(func(c *Config) error {
 		if !slices.Contains(c.Allowed, fingerprint) {
@@ -127,7 +127,7 @@ func (s *Store) DisallowSecret(fingerprint string) error {
 	})
 }
 
-// parseFingerprints reads a list, with commas or spaces.
+// parseFingerprints parses a list separated by commas or spaces.
 func parseFingerprints(text string) ([]string, error) {
 	list := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 	for _, f := range list {
@@ -139,19 +139,18 @@ func parseFingerprints(text string) ([]string, error) {
 	return slices.Compact(list), nil
 }
 
-// NoFingerprint says that a text is no fingerprint, with ErrInvalid.
+// NoFingerprint returns the ErrInvalid for a text that is not a fingerprint.
 func NoFingerprint(text string) error {
 	return layout.Invalid("copy it from the message that names the secret", "%q is not a fingerprint: those are 16 digits, 0-9 and a-f, in a mark with a k before them", text)
 }
 
-// Redact marks or masks the secrets of an entry that is about to be stored, as the setting
-// says. Payload, Meta and Extra are as the codec wants them before and after.
+// Redact marks or masks the secrets of an entry before it is stored, as the setting says.
 func (t *Tape) Redact(d jsonl.Draft) (jsonl.Draft, error) {
 	c := &t.store.config
 	if c.Redact == RedactOff {
 		return d, nil
 	}
-	m := masking{s: t.store, scanner: c.Scanner()}
+	m := masker{s: t.store, scanner: c.Scanner()}
 	out := d
 	out.Payload, out.Meta = m.value(d.Payload), m.value(d.Meta)
 	if len(d.Extra) > 0 {
@@ -181,15 +180,15 @@ func (t *Tape) Redact(d jsonl.Draft) (jsonl.Draft, error) {
 	return out, nil
 }
 
-type masking struct {
+type masker struct {
 	s       *Store
 	scanner *secrets.Scanner
 	found   []secrets.Finding
-	key     []byte // that of marks, once there is one to make
+	key     []byte // see MarkKey; nil before the first mark
 	err     error
 }
 
-func (m *masking) value(raw []byte) []byte {
+func (m *masker) value(raw []byte) []byte {
 	if len(raw) == 0 {
 		return raw
 	}
@@ -198,14 +197,14 @@ func (m *masking) value(raw []byte) []byte {
 	return out
 }
 
-func (m *masking) mark(f secrets.Finding) string {
+func (m *masker) mark(f secrets.Finding) string {
 	if m.key == nil && m.err == nil {
 		m.key, m.err = m.s.MarkKey()
 	}
 	return f.Keyed(m.key).Mark()
 }
 
-// listSecrets adds findings to a list in meta. What is there and is no list stays.
+// listSecrets adds findings to a list in meta. A value there that is not a list stays.
 func listSecrets(meta []byte, key string, found []secrets.Finding) []byte {
 	var list []string
 	old := jsonl.Get(meta, key)
@@ -230,12 +229,12 @@ func listSecrets(meta []byte, key string, found []secrets.Finding) []byte {
 		}
 	}
 	if old == nil && len(meta) > len("{}") {
-		out = append(append(out[:0], meta[:len(meta)-1]...), ',') // as it is spelt
+		out = append(append(out[:0], meta[:len(meta)-1]...), ',') // keep meta's bytes
 	}
 	return append(append(out, member...), '}')
 }
 
-// Redacts reports whether an entry's line would be stored otherwise, for its secrets.
+// Redacts reports whether Redact would change an entry's line.
 func (s *Store) Redacts(line []byte) bool {
 	if s.config.Redact == RedactOff {
 		return false

@@ -9,8 +9,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// RenamedFrom is the branch that git has renamed (git branch -m) and whose name the commits
-// of another branch still have; "" if that is not so, or there is a branch of that name again.
+// RenamedFrom returns the former branch if git renamed it (git branch -m) to branch, whose commits still
+// have the old name. "" otherwise, or if a branch of the old name exists again.
 func (s *Store) RenamedFrom(branch string, head gitstore.Hash) (string, error) {
 	name, err := s.NameAt(head)
 	if err != nil || name == "" || layout.BranchOf(name, branch) == branch {
@@ -18,7 +18,7 @@ func (s *Store) RenamedFrom(branch string, head gitstore.Hash) (string, error) {
 	}
 	log, err := s.git.Reflog(branch)
 	if err != nil {
-		return "", nil // without it, this is a branch that somebody made by hand
+		return "", nil // without a log it counts as a branch made by hand
 	}
 	for _, e := range log {
 		from, to, ok := strings.Cut(strings.TrimPrefix(e.Message, "Branch: renamed "), " to ")
@@ -31,14 +31,14 @@ func (s *Store) RenamedFrom(branch string, head gitstore.Hash) (string, error) {
 	return "", nil
 }
 
-// RenamedError says of a branch that git has renamed how to get it back.
+// RenamedError returns the error for a branch that git has renamed; it says how to rename it back.
 func (s *Store) RenamedError(from, to string) error {
 	from, to = strings.TrimPrefix(from, "refs/heads/"), strings.TrimPrefix(to, "refs/heads/")
 	return &layout.CorruptError{File: to, Msg: "git has renamed the branch " + from + ", but its commits are of the old name",
 		Fix: "rename it back with: git -C " + layout.ShellWord(s.dir) + " branch -m " + layout.ShellWord(to) + " " + layout.ShellWord(from)}
 }
 
-// CheckRenamed tells of a tape or fork that is not there whether git has renamed its branch.
+// CheckRenamed returns an error if a missing tape or fork is missing because git renamed its branch.
 func (s *Store) CheckRenamed(ctx context.Context, name string) error {
 	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix} {
 		refs, err := s.git.Refs(prefix)

@@ -29,11 +29,10 @@ const indexFile = "index.db"
 
 // Options change how a workspace is used. Nil means the defaults.
 type Options struct {
-	// LockWait bounds the waiting for another writer; 0 means 30 seconds. When it is
-	// over, the call fails with ErrBusy.
+	// LockWait is how long to wait for another writer before ErrBusy; 0 means 30 seconds.
 	LockWait time.Duration
-	// Warn is told what was found and put right on the way, a sentence at a time,
-	// without a newline. Nil drops it.
+	// Warn gets messages about what was found and repaired, each a sentence without a newline. Nil
+	// drops them.
 	Warn func(message string)
 	// Now gives the time of new entries and commits; nil means time.Now.
 	Now func() time.Time
@@ -43,8 +42,8 @@ type Options struct {
 
 const defaultLockWait = 30 * time.Second
 
-// Store is an open workspace: a git repository that holds any number of tapes. Its
-// methods may be called from several goroutines, and beside other processes.
+// Store is an open workspace: a git repository that holds any number of tapes. Its methods may be called
+// from several goroutines, and beside other processes.
 type Store struct {
 	dir       string
 	git       *gitstore.Repo
@@ -56,59 +55,59 @@ type Store struct {
 	first     bool      // see First
 	otherOnce sync.Once // see isOther
 	moved     []string  // see Moved
-	memo      memo      // what was read of commits
+	memo      memo      // values read from commits
 	markKey   struct {
 		sync.Mutex
 		key []byte
 	}
-	names   sync.Map // namedCommit of tapes that were listed, by branch
-	Settled sync.Map // commits that git has made by a merge, and that count as they are
+	names   sync.Map // branch → namedCommit
+	Settled sync.Map // merge commits made by git that need no completion
 }
 
-// memo keeps the last few things that were read of commits, which never change.
+// memo caches the last few values that were read from commits, which never change.
 type memo struct {
 	mu   sync.Mutex
 	list [8]struct {
-		of gitstore.Hash
-		v  any
+		commit gitstore.Hash
+		v      any
 	}
 	next int
 }
 
-// Memo is what was read of a commit last, nil if that is not kept; Keep keeps it.
+// Memo returns the value that Keep stored for a commit; nil if it is not cached any more.
 func (s *Store) Memo(h gitstore.Hash) any {
 	s.memo.mu.Lock()
 	defer s.memo.mu.Unlock()
 	for _, x := range s.memo.list {
-		if x.v != nil && x.of == h {
+		if x.v != nil && x.commit == h {
 			return x.v
 		}
 	}
 	return nil
 }
 
-// Keep is the counterpart of Memo.
+// Keep caches a value read from a commit, see Memo.
 func (s *Store) Keep(h gitstore.Hash, v any) {
 	m := &s.memo
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.list[m.next].of, m.list[m.next].v = h, v
+	m.list[m.next].commit, m.list[m.next].v = h, v
 	m.next = (m.next + 1) % len(m.list)
 }
 
 // Git is the workspace's repository.
 func (s *Store) Git() *gitstore.Repo { return s.git }
 
-// FS is the way to the disk.
+// FS is the file system through which the workspace is written.
 func (s *Store) FS() *disk.FS { return s.fs }
 
 // Now is the time of a new entry or commit.
 func (s *Store) Now() time.Time { return s.now() }
 
-// Wait bounds the waiting for another writer.
+// Wait is how long to wait for another writer.
 func (s *Store) Wait() time.Duration { return s.wait }
 
-// NewStore is a store whose repository is not open yet.
+// newStore returns a store whose repository is not open yet.
 func newStore(dir string, o *Options) *Store {
 	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
 	if o == nil {
@@ -138,14 +137,13 @@ const configLock = "config.lock"
 
 func (s *Store) configPath() string { return s.PrivatePath(layout.ConfigFile) }
 
-// changeConfig changes the settings as they are now: another process may have changed some
-// since they were read here.
+// changeConfig reads the settings anew, for another process may have changed them, and changes them.
 func (s *Store) changeConfig(change func(c *Config) error) error {
 	unlock, err := s.LockPrivate(context.Background(), configLock)
 	if err != nil {
 		return err
 	}
-	c, err := s.settle(true)
+	c, err := s.currentConfig(true)
 	if err == nil {
 		c.Scanner = s.config.Scanner
 		err = change(&c)
@@ -159,7 +157,7 @@ func (s *Store) changeConfig(change func(c *Config) error) error {
 	return errors.Join(err, unlock())
 }
 
-// Open opens the workspace in dir. It returns ErrNotFound when there is none.
+// Open opens the workspace in dir. Errors: ErrNotFound.
 func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -178,9 +176,9 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 		return nil, layout.NotFound("", "%s is not a workspace", dir).Try(layout.InitAt, dir)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, layout.GitDirName, "HEAD")); errors.Is(err, fs.ErrNotExist) {
-		return nil, layout.NotFound("", "%s is no workspace yet: its creation was cut off", dir).Try(layout.InitAt, dir)
+		return nil, layout.NotFound("", "%s is not a workspace yet: its creation was cut off", dir).Try(layout.InitAt, dir)
 	}
-	noteFormer()
+	noteOlder()
 	s := newStore(dir, o)
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), s.gitOptions()); err != nil {
 		return nil, layout.Classify(err)
@@ -191,8 +189,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// OpenBare opens any repository as if it were a workspace, to look at what it holds. There
-// is a store beside an error, too.
+// OpenBare opens any repository like a workspace, to read it. The store is not nil even after an error.
 func OpenBare(gitDir string) (*Store, error) {
 	s := newStore(gitDir, nil)
 	s.config.MaxLine, s.config.Scanner = jsonl.DefaultMaxLine, secrets.New
@@ -214,8 +211,8 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// IsWorkspace tells a workspace from any other folder: tape has been in its .git, or git has
-// branches of tapes, as in a plain clone. What stands in the working tree says nothing.
+// IsWorkspace reports whether a folder is a workspace: tape has used its .git, or git has branches of
+// tapes, as in a plain clone. Files in the working tree do not matter.
 func IsWorkspace(dir string) bool {
 	gitDir := filepath.Join(dir, layout.GitDirName)
 	if st, err := os.Stat(gitDir); err != nil || !st.IsDir() {
@@ -227,7 +224,7 @@ func IsWorkspace(dir string) bool {
 	return gitstore.HasRefs(gitDir, layout.BranchPrefix)
 }
 
-// Home is the folder that holds the workspaces of all project directories.
+// Home returns the folder for the workspaces of all project directories.
 func Home() (string, error) {
 	if dir := os.Getenv(EnvHome); dir != "" {
 		return filepath.Abs(dir)
@@ -239,53 +236,54 @@ func Home() (string, error) {
 	return filepath.Join(home, ".tape"), nil
 }
 
-// WorkspaceFor returns the folder of the workspace that belongs to a project
-// directory: under Home, named after the directory and a hash of its path.
+// WorkspaceFor returns the folder of a project directory's workspace: under Home, named after the
+// directory and a hash of its path.
 func WorkspaceFor(project string) (string, error) {
 	home, err := Home()
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(home, nameOf(resolved(project), "")), nil
+	return filepath.Join(home, pathName(resolvePath(project), "")), nil
 }
 
-// nameOf is the name, with a suffix, of what belongs to a folder that is named by its path.
-func nameOf(resolved, suffix string) string {
+// pathName returns a file name for something that belongs to the folder of a path: the folder's name, a
+// hash of the path, and a suffix.
+func pathName(path, suffix string) string {
 	const nameMax = 255 // bytes in a file name, on every common file system
-	sum := md5.Sum([]byte(resolved))
+	sum := md5.Sum([]byte(path))
 	hash := hex.EncodeToString(sum[:])[:16]
-	base := strings.Trim(filepath.Base(resolved), `/\:`)
+	base := strings.Trim(filepath.Base(path), `/\:`)
 	if base == "" {
 		base = "root"
 	}
 	return base[:min(len(base), nameMax-1-len(hash)-len(suffix))] + "-" + hash + suffix
 }
 
-// Find returns the workspace that commands run in dir mean: dir or the nearest of its
-// parents that is a workspace or has one under Home. ErrNotFound if there is none.
+// Find returns the workspace for commands that run in dir: dir or the nearest of its parents that is a
+// workspace, or has one under Home. Errors: ErrNotFound.
 func Find(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	for at := start; ; at = filepath.Dir(at) {
-		if found := workspaceAt(at); found != "" {
+	for folder := start; ; folder = filepath.Dir(folder) {
+		if found := workspaceAt(folder); found != "" {
 			return found, nil
 		}
-		if at == filepath.Dir(at) {
+		if folder == filepath.Dir(folder) {
 			break
 		}
 	}
 	return "", layout.NotFound("", "no workspace for %s or a folder above it", start).Try(layout.InitHere)
 }
 
-// workspaceAt is the workspace that a folder is, has under Home, or is a worktree of; "" if none.
+// workspaceAt returns the workspace that a folder is, has under Home, or is a worktree of; "" if none.
 func workspaceAt(dir string) string {
 	if IsWorkspace(dir) {
 		return dir
 	}
-	if of, ok := workspaceOfWorktree(dir); ok {
-		return of
+	if workspace, ok := workspaceOfWorktree(dir); ok {
+		return workspace
 	}
 	if candidate, err := WorkspaceFor(dir); err == nil && IsWorkspace(candidate) {
 		return candidate
@@ -293,22 +291,22 @@ func workspaceAt(dir string) string {
 	return ""
 }
 
-// ProjectRoot is the root of the project in which somebody works who is in dir and uses a
-// workspace: the folder that it belongs to, which is the workspace itself where it was made in a
-// folder of its own. Outside of both, as with a workspace that is named, it is dir.
+// ProjectRoot returns the root of the project for somebody who works in dir with a workspace: dir or the
+// nearest of its parents that the workspace belongs to; dir if none does, as when the workspace was named
+// explicitly.
 func ProjectRoot(workspace, dir string) string {
-	for at := dir; ; at = filepath.Dir(at) {
-		if found := workspaceAt(at); found != "" && resolved(found) == resolved(workspace) {
-			return at
+	for folder := dir; ; folder = filepath.Dir(folder) {
+		if found := workspaceAt(folder); found != "" && resolvePath(found) == resolvePath(workspace) {
+			return folder
 		}
-		if at == filepath.Dir(at) {
+		if folder == filepath.Dir(folder) {
 			return dir
 		}
 	}
 }
 
-// workspaceOfWorktree finds the workspace of a linked worktree, wherever that is. It has to know of
-// the worktree: a folder from somebody else could name any workspace, and use its settings.
+// workspaceOfWorktree returns the workspace of a linked worktree. The workspace has to know the worktree:
+// otherwise a folder from somebody else could name any workspace and use its settings.
 func workspaceOfWorktree(dir string) (string, bool) {
 	file := filepath.Join(dir, layout.GitDirName)
 	admin, err := gitstore.ReadPath(file)
@@ -323,7 +321,7 @@ func workspaceOfWorktree(dir string) (string, bool) {
 	return workspace, IsWorkspace(workspace)
 }
 
-// PrivatePath is a path in the part of .git that belongs to this program.
+// PrivatePath returns a path in tape's own folder inside .git.
 func (s *Store) PrivatePath(elem ...string) string {
 	return filepath.Join(append([]string{s.git.GitDir(), layout.PrivateDir}, elem...)...)
 }
@@ -331,7 +329,7 @@ func (s *Store) PrivatePath(elem ...string) string {
 // DefaultTape is the name of the first tape of a workspace.
 const DefaultTape = "main"
 
-// Create makes the folder, repository and settings of a workspace that are not there yet.
+// Create creates what is missing of a workspace: folder, repository and settings.
 func Create(dir, tape string, o *Options) (*Store, error) {
 	s := newStore(dir, o)
 	_, err := os.Stat(filepath.Join(dir, layout.GitDirName, layout.PrivateDir))
@@ -355,8 +353,8 @@ func Create(dir, tape string, o *Options) (*Store, error) {
 	return s, err
 }
 
-// ChooseTape makes a tape the current one where none is; "" stands for the one that is
-// checked out: this is a plain clone, or an Init that was cut off before its last step.
+// ChooseTape sets the current tape if none is set. "" stands for the tape that is checked out, for a plain
+// clone or an Init that was cut off before its last step.
 func (s *Store) ChooseTape(name string) (err error) {
 	if s.config.Tape != "" {
 		return nil
@@ -371,10 +369,10 @@ func (s *Store) ChooseTape(name string) (err error) {
 	return s.config.save(s.fs, s.configPath())
 }
 
-// First reports whether ChooseTape chose the first current tape that the workspace has had.
+// First reports whether ChooseTape set the first current tape of the workspace.
 func (s *Store) First() bool { return s.first }
 
-// currentByHead names the tape that the main working tree has checked out.
+// currentByHead returns the name of the tape that the main working tree has checked out.
 func (s *Store) currentByHead() (string, error) {
 	branch, _, err := s.git.Head(s.git.GitDir())
 	if err != nil {

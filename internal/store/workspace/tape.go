@@ -24,13 +24,13 @@ type Tape struct {
 	fork   string // a fork's own name; its parent's is what comes before it in name
 }
 
-// Handle is the handle of a tape of that name, whether there is one or not.
+// Handle returns the handle of a tape, whether it exists or not.
 func (s *Store) Handle(name string) *Tape {
 	slug := layout.TapeSlug(name)
 	return &Tape{store: s, name: name, slug: slug, branch: layout.BranchPrefix + slug}
 }
 
-// Slug is the tape's name as git has it in its tags.
+// Slug is the tape's name in tags and folders.
 func (t *Tape) Slug() string { return t.slug }
 
 // Ref is the full name of the branch that holds the tape.
@@ -39,15 +39,14 @@ func (t *Tape) Ref() string { return t.branch }
 // Name is the tape's name; a fork's is PARENT/FORK.
 func (t *Tape) Name() string { return t.name }
 
-// Branch is the git branch that holds the tape, as git names it: tape/<slug>, or
-// fork/<parent's slug>/<slug> for a fork.
+// Branch is the short name of the tape's git branch: tape/<slug>, or fork/<parent's slug>/<slug> for a
+// fork.
 func (t *Tape) Branch() string { return strings.TrimPrefix(t.branch, "refs/heads/") }
 
 // Store is the workspace that the tape is in.
 func (t *Tape) Store() *Store { return t.store }
 
-// Tape returns the tape of a name, or the fork PARENT/FORK; "" means the current one.
-// ErrNotFound if the workspace has none of that name.
+// Tape returns the tape, or the fork PARENT/FORK, of a name; "" means the current one. Errors: ErrNotFound.
 func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -71,7 +70,7 @@ func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 		return nil, err
 	}
 	if t.slug != name {
-		// A slug with a hash: make sure that it is this name's.
+		// A slug with a hash: check that it is this name's.
 		if owner, err := s.nameOfBranchAt(t.branch, h); err != nil || owner != name && owner != t.slug {
 			return nil, errors.Join(err, layout.Conflict("give one of them another name",
 				"the names %q and %q have the same slug", name, owner))
@@ -80,8 +79,8 @@ func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 	return t, nil
 }
 
-// CurrentTape is the name of the tape that commands mean by default; DefaultTape where it
-// cannot be told, which Tape reports.
+// CurrentTape returns the name of the tape that commands use by default. If it cannot be read, it returns
+// DefaultTape, and Tape returns the error.
 func (s *Store) CurrentTape() string {
 	if name, err := s.currentTape(); err == nil {
 		return name
@@ -95,15 +94,15 @@ func (s *Store) currentTape() (string, error) {
 	}
 	name, err := s.currentByHead()
 	if errors.Is(err, layout.ErrNotFound) || errors.Is(err, gitstore.ErrNotFound) {
-		return DefaultTape, nil // the branch is not made yet
+		return DefaultTape, nil // the branch does not exist yet
 	}
 	return name, err
 }
 
-// PreviousTape is the name of the tape that was the current one before, "" if none was.
+// PreviousTape is the name of the tape that was current before, or "".
 func (s *Store) PreviousTape() string { return s.config.previous }
 
-// Head is the tape's newest commit.
+// Head returns the tape's newest commit. Errors: ErrNotFound.
 func (t *Tape) Head() (gitstore.Hash, error) {
 	h, err := t.store.git.Ref(t.branch)
 	if errors.Is(err, gitstore.ErrNotFound) && t.IsFork() {
@@ -115,8 +114,8 @@ func (t *Tape) Head() (gitstore.Hash, error) {
 	return h, layout.Classify(err)
 }
 
-// nameOfBranch finds the name of a tape or fork: the newest commit's trailer says it, or
-// tape.json. A branch that somebody made by hand is named after its slug.
+// nameOfBranch returns the name of a tape or fork, from the newest commit's trailer or from tape.json. A
+// branch that somebody made by hand is named after its slug.
 func (s *Store) nameOfBranch(branch string) (string, error) {
 	h, err := s.git.Ref(branch)
 	if err != nil {
@@ -125,7 +124,7 @@ func (s *Store) nameOfBranch(branch string) (string, error) {
 	return s.nameOfBranchAt(branch, h)
 }
 
-// nameOfBranchAt is nameOfBranch of a branch whose newest commit is known.
+// nameOfBranchAt is nameOfBranch with the branch's newest commit.
 func (s *Store) nameOfBranchAt(branch string, h gitstore.Hash) (string, error) {
 	c, err := s.git.Commit(h)
 	if err != nil {
@@ -139,12 +138,12 @@ func (s *Store) nameOfBranchAt(branch string, h gitstore.Hash) (string, error) {
 	}
 	info, err := TapeInfoAt(s.git, h, c.Tree, branch+":"+layout.TapeFile)
 	if slug := strings.TrimPrefix(branch, layout.BranchPrefix); layout.TapeSlug(info.Name) != slug {
-		return slug, err // a branch that somebody made by hand off another tape
+		return slug, err // made by hand from another tape
 	}
 	return info.Name, err
 }
 
-// TapeInfoAt reads the tape.json of a commit, whose tree is given; file names it in errors.
+// TapeInfoAt reads the tape.json of a commit with a given tree; file is its name in errors.
 func TapeInfoAt(git *gitstore.Repo, h, tree gitstore.Hash, file string) (info layout.TapeInfo, err error) {
 	root, err := git.Tree(tree)
 	if err != nil {
@@ -161,8 +160,7 @@ func TapeInfoAt(git *gitstore.Repo, h, tree gitstore.Hash, file string) (info la
 	return layout.DecodeTapeInfo(raw, file)
 }
 
-// ByBranch returns the tape or fork of a branch, as git names it (refs/heads/ may be left
-// out). ErrNotFound if it is none.
+// ByBranch returns the tape or fork of a branch, with or without refs/heads/. Errors: ErrNotFound.
 func (s *Store) ByBranch(ctx context.Context, branch string) (*Tape, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -187,7 +185,7 @@ func (s *Store) TapeOfBranch(branch string) (*Tape, error) {
 	return s.tapeOfBranchAt(branch, h, "")
 }
 
-// tapeOfBranchAt is TapeOfBranch of a branch whose newest commit is known, and maybe its name.
+// tapeOfBranchAt is TapeOfBranch with the branch's newest commit, and its name if known.
 func (s *Store) tapeOfBranchAt(branch string, h gitstore.Hash, name string) (*Tape, error) {
 	if name == "" {
 		var err error
@@ -216,14 +214,14 @@ func (s *Store) TapesAndForks(ctx context.Context) ([]*Tape, error) {
 	return handles(s.List(ctx, nil))
 }
 
-// namedCommit is what a commit says that its tape is called: who lists thousands of tapes again and
-// again should not read their commits each time.
+// namedCommit is the name of a tape as of a commit. It saves reading the commits of thousands of tapes on
+// every listing.
 type namedCommit struct {
 	commit gitstore.Hash
 	name   string
 }
 
-// Listed is a tape with the commit that its branch was at.
+// Listed is a tape and the commit of its branch.
 type Listed struct {
 	*Tape
 	Head gitstore.Hash
@@ -237,8 +235,8 @@ func handles(list []Listed, err error) ([]*Tape, error) {
 	return out, err
 }
 
-// List lists all tapes, then all forks. The function tells what the tape of a branch, as git
-// names it, is called at a commit, "" where it does not know: then the commit is read.
+// List returns all tapes, then all forks. name may return what the tape of a short branch name is called
+// at a commit; if it returns "", the commit is read.
 func (s *Store) List(ctx context.Context, name func(branch string, h gitstore.Hash) string) ([]Listed, error) {
 	tapes, err := s.listUnder(ctx, layout.BranchPrefix, name)
 	if err != nil {
@@ -252,7 +250,7 @@ func (s *Store) tapesUnder(ctx context.Context, prefix string) ([]*Tape, error) 
 	return handles(s.listUnder(ctx, prefix, nil))
 }
 
-func (s *Store) listUnder(ctx context.Context, prefix string, known func(branch string, h gitstore.Hash) string) ([]Listed, error) {
+func (s *Store) listUnder(ctx context.Context, prefix string, nameAt func(branch string, h gitstore.Hash) string) ([]Listed, error) {
 	refs, err := s.git.Refs(prefix)
 	if err != nil {
 		return nil, layout.Classify(err)
@@ -263,16 +261,16 @@ func (s *Store) listUnder(ctx context.Context, prefix string, known func(branch 
 			return nil, err
 		}
 		name := ""
-		if known != nil {
-			name = known(strings.TrimPrefix(ref.Name, "refs/heads/"), ref.Hash)
+		if nameAt != nil {
+			name = nameAt(strings.TrimPrefix(ref.Name, "refs/heads/"), ref.Hash)
 		}
-		before, ok := s.names.Load(ref.Name)
-		if n, _ := before.(namedCommit); name == "" && ok && n.commit == ref.Hash {
+		cached, ok := s.names.Load(ref.Name)
+		if n, _ := cached.(namedCommit); name == "" && ok && n.commit == ref.Hash {
 			name = n.name
 		}
 		t, err := s.tapeOfBranchAt(ref.Name, ref.Hash, name)
 		if errors.Is(err, gitstore.ErrNotFound) {
-			continue // gone since the listing
+			continue // deleted meanwhile
 		}
 		if errors.Is(err, layout.ErrCorrupt) && strings.HasPrefix(ref.Name, layout.ForkPrefix) {
 			s.warn("the branch " + strings.TrimPrefix(ref.Name, "refs/heads/") + " is left out: " + err.Error())
@@ -281,7 +279,7 @@ func (s *Store) listUnder(ctx context.Context, prefix string, known func(branch 
 		if err != nil {
 			return nil, fmt.Errorf("list tapes: %w", err)
 		}
-		if prefix == layout.BranchPrefix && name == "" { // a fork's depends on other branches, too
+		if prefix == layout.BranchPrefix && name == "" { // a fork's name depends on other branches too
 			s.names.Store(ref.Name, namedCommit{ref.Hash, t.name})
 		}
 		out = append(out, Listed{t, ref.Hash})
@@ -289,7 +287,7 @@ func (s *Store) listUnder(ctx context.Context, prefix string, known func(branch 
 	return out, nil
 }
 
-// Switch makes a tape the current one. No file moves.
+// Switch sets the current tape. It does not touch working trees.
 func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
 	t, err := s.Tape(ctx, name)
 	if err != nil {
@@ -298,7 +296,7 @@ func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
 	return t, s.SetSetting("tape", name)
 }
 
-// WorkTree is the folder in which the tape is checked out, "" if there is none.
+// WorkTree is the folder in which the tape is checked out, or "".
 func (t *Tape) WorkTree() string {
 	wt, _, err := t.Worktree()
 	if err != nil {
@@ -307,7 +305,7 @@ func (t *Tape) WorkTree() string {
 	return wt.Dir
 }
 
-// Forks returns the open forks of a tape, not those of its forks.
+// Forks returns the open forks of a tape, without forks of forks.
 func (t *Tape) Forks(ctx context.Context) ([]*Tape, error) {
 	return t.store.tapesUnder(ctx, layout.ForkPrefix+t.slug+"/")
 }
@@ -317,32 +315,32 @@ func (s *Store) Forks(ctx context.Context) ([]*Tape, error) {
 	return s.tapesUnder(ctx, layout.ForkPrefix)
 }
 
-// Ancestor is a commit in the history of another one, or that one itself.
+// Ancestor is a commit in the history of another, or that commit itself.
 type Ancestor struct {
 	Hash gitstore.Hash
 	gitstore.Commit
 }
 
-// ByFirstParents yields a commit and those before it, the newest first, without what they
-// have merged. After an error, which comes with the hash of the commit, it ends.
+// ByFirstParents yields a commit and those before it, newest first, without merged ones. It ends after an
+// error, which comes with the commit's hash.
 func (s *Store) ByFirstParents(from gitstore.Hash) iter.Seq2[Ancestor, error] {
 	return func(yield func(Ancestor, error) bool) {
 		for next := from; !next.IsZero(); {
-			at := Ancestor{Hash: next}
+			ancestor := Ancestor{Hash: next}
 			var err error
-			if at.Commit, err = s.git.Commit(next); err != nil {
-				yield(at, layout.CorruptObject(next, err))
+			if ancestor.Commit, err = s.git.Commit(next); err != nil {
+				yield(ancestor, layout.CorruptObject(next, err))
 				return
 			}
-			if !yield(at, nil) || len(at.Parents) == 0 {
+			if !yield(ancestor, nil) || len(ancestor.Parents) == 0 {
 				return
 			}
-			next = at.Parents[0]
+			next = ancestor.Parents[0]
 		}
 	}
 }
 
-// NameAt is the tape or fork that a commit says it is of; "" if none does.
+// NameAt returns the name of the tape or fork in the nearest commit that says it; "" if none does.
 func (s *Store) NameAt(h gitstore.Hash) (string, error) {
 	for c, err := range s.ByFirstParents(h) {
 		if err != nil {
@@ -355,41 +353,40 @@ func (s *Store) NameAt(h gitstore.Hash) (string, error) {
 	return "", nil
 }
 
-// Message is a commit message: what the commit says, which is a subject and maybe a text
-// behind an empty line, and the trailers. Only the last paragraph counts as trailers, so no
-// text can pass for one.
-// The format is that of the commit's tree.
-func (t *Tape) Message(says, anchor string, first, last int64, format int, more ...layout.Trailer) string {
+// Message returns a commit message: a text, which is a subject and maybe a body after an empty line, and
+// the trailers. Only the last paragraph counts as trailers, so no text can pass for one. format is that
+// of the commit's tree.
+func (t *Tape) Message(text, anchor string, first, last int64, format int, more ...layout.Trailer) string {
 	all := append([]layout.Trailer{{Key: layout.TrailerName, Value: layout.EncodeTrailer(t.name)}, {Key: layout.TrailerAnchor, Value: layout.EncodeTrailer(anchor)}}, more...)
 	if entries := layout.EntriesTrailer(first, last); entries != "" {
 		all = append(all, layout.Trailer{Key: layout.TrailerEntries, Value: entries})
 	}
 	var b strings.Builder
-	b.WriteString(says + "\n\n")
+	b.WriteString(text + "\n\n")
 	for _, tr := range append(all, layout.Trailer{Key: layout.TrailerFormat, Value: strconv.Itoa(max(format, layout.FormatVersion))}) {
 		b.WriteString(tr.Key + ": " + tr.Value + "\n")
 	}
 	return b.String()
 }
 
-// ForkTrailer names what a commit has merged.
+// ForkTrailer returns the trailer for a merged fork.
 func ForkTrailer(f *Tape) layout.Trailer {
 	return layout.Trailer{Key: layout.TrailerFork, Value: layout.EncodeTrailer(f.name)}
 }
 
-// TagRef is the tag of a phase, in full.
+// TagRef is the full name of a phase's tag.
 func (t *Tape) TagRef(folder string) string { return layout.TagPrefix + t.slug + "/" + folder }
 
-// Unsettled is the error of a tape whose newest commit git has made by a merge: it has to be
-// completed before the tape can be read or written.
+// Unsettled is the error for a tape whose newest commit is a merge made by git. It has to be completed
+// before the tape can be read or written.
 type Unsettled struct{ Tape *Tape }
 
 func (e *Unsettled) Error() string { return fmt.Sprintf("git has merged into %q", e.Tape.name) }
 
-// NoteSettled remembers that a commit counts as it is, though git has made it.
+// NoteSettled remembers that a merge commit made by git needs no completion.
 func (s *Store) NoteSettled(h gitstore.Hash) { s.Settled.Store(h, true) }
 
-// Merging reports whether git is in the middle of a merge in a working tree.
+// Merging reports whether git has an unfinished merge in a working tree.
 func (t *Tape) Merging(wt gitstore.Worktree) bool {
 	heads, err := gitworktree.MergeHeads(wt)
 	return err != nil || len(heads) > 0

@@ -14,24 +14,25 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Settings that run a program, or say where something is sent, are not in the workspace: it
-// may have come from somebody else. They are in the user's own folder, in one file for all
-// workspaces and in one for each that has settings of its own, which is found by its path.
-// They are read when they are asked for, so that other commands do not open these files.
+// Settings that run a program, or say where something is sent, are not kept in the workspace, which may
+// have come from somebody else. They are in the user's own folder: in one file for all workspaces, and
+// in one for each workspace with settings of its own, named by its path. They are read when they are
+// needed, so that other commands do not open these files.
 
-// userKeys are those settings.
+// userKeys are the names of these settings.
 var userKeys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram"}
 
-// settingsDir is the folder, below Home, with the files for one workspace each.
+// settingsDir is the folder, below Home, of the files for single workspaces.
 const settingsDir = "settings"
 
-// globalFile is the file for all workspaces.
+// globalFile returns the path of the file for all workspaces.
 func globalFile() (string, error) {
 	home, err := settingsHome()
 	return filepath.Join(home, layout.ConfigFile), err
 }
 
-// settingsHome is Home, unless that is a workspace itself: its files come and go with its branches.
+// settingsHome returns Home. It refuses one that is itself a workspace, whose files change with its
+// branches.
 func settingsHome() (string, error) {
 	home, err := Home()
 	if err == nil && IsWorkspace(home) {
@@ -41,34 +42,34 @@ func settingsHome() (string, error) {
 	return home, err
 }
 
-// settingsFile is the file for one workspace.
+// settingsFile returns the path of the file for one workspace.
 func settingsFile(workspace string) (string, error) {
 	home, err := settingsHome()
-	return filepath.Join(home, settingsDir, nameOf(resolved(workspace), ".json")), err
+	return filepath.Join(home, settingsDir, pathName(resolvePath(workspace), ".json")), err
 }
 
-// moveSettings gives the settings of a workspace to the path to which it is about to be moved.
+// moveSettings moves the settings of a workspace that is about to be moved.
 func moveSettings(from, to string) error {
-	was, err := settingsFile(from)
+	old, err := settingsFile(from)
 	if err != nil {
 		return err
 	}
-	is, err := settingsFile(to)
+	next, err := settingsFile(to)
 	if err != nil {
 		return err
 	}
-	err = (*disk.FS)(nil).Rename(was, is)
+	err = (*disk.FS)(nil).Rename(old, next)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it has none
+		return nil // no settings
 	}
 	return layout.Wrap(err, "move settings of %s", from)
 }
 
-// keyFolder names the member that identifies the .git folder for which the settings were made.
-// Another folder at the same path may be from anybody, and have other programs behind their paths.
+// keyFolder is the member that identifies the .git folder for which the settings were made. Another folder
+// at the same path may be from anybody, and have other programs at the same paths.
 const keyFolder = "folder"
 
-func (s *Store) folder() json.RawMessage {
+func (s *Store) folderID() json.RawMessage {
 	number, born, err := identity(s.git.GitDir())
 	if err != nil {
 		return nil
@@ -76,9 +77,9 @@ func (s *Store) folder() json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`"%d-%d"`, number, born))
 }
 
-// isOther reports whether the settings of a file were made for another folder at the path of this one.
+// isOther reports whether settings were made for another folder at this one's path.
 func (s *Store) isOther(all map[string]json.RawMessage) bool {
-	return all[keyFolder] != nil && string(all[keyFolder]) != string(s.folder())
+	return all[keyFolder] != nil && string(all[keyFolder]) != string(s.folderID())
 }
 
 // changeOwn changes the settings for this workspace.
@@ -92,7 +93,7 @@ func (s *Store) changeOwn(change func(all map[string]json.RawMessage)) error {
 			clear(all)
 		}
 		change(all)
-		all[keyFolder] = s.folder()
+		all[keyFolder] = s.folderID()
 		return nil
 	})
 }
@@ -112,7 +113,7 @@ func readUserFile(path string) (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// inUserFile looks for one setting in a file: that of a workspace, or, if s is nil, that for all.
+// inUserFile returns one setting from a file: that of workspace s, or, if s is nil, that for all.
 func inUserFile(path, key string, s *Store) (value string, set bool, err error) {
 	all, err := readUserFile(path)
 	raw, set := all[key]
@@ -131,9 +132,9 @@ func inUserFile(path, key string, s *Store) (value string, set bool, err error) 
 	return value, true, err
 }
 
-// changeUserFile changes a file of settings as it is now.
+// changeUserFile reads a file of settings under its lock, changes and writes it.
 func (s *Store) changeUserFile(path string, change func(all map[string]json.RawMessage) error) error {
-	var d *disk.FS // these files are for the user alone, also where a workspace is shared
+	var d *disk.FS // for the user alone, even if the workspace is shared
 	if s != nil && s.fs != nil {
 		d = &disk.FS{Fault: s.fs.Fault}
 	}
@@ -162,8 +163,8 @@ func (s *Store) changeUserFile(path string, change func(all map[string]json.RawM
 	return errors.Join(err, lock.Unlock())
 }
 
-// checkedFor returns a change of a setting to a value; "" takes it away.
-func checkedFor(key, value string) (func(all map[string]json.RawMessage), error) {
+// settingChange returns a function that sets a setting to a checked value, or removes it for "".
+func settingChange(key, value string) (func(all map[string]json.RawMessage), error) {
 	var raw json.RawMessage
 	var err error
 	if value != "" {
@@ -182,7 +183,7 @@ func (s *Store) Setting(key string) (string, error) {
 	return value, err
 }
 
-// SettingFrom is Setting. global tells that the value is the one for all workspaces.
+// SettingFrom is Setting; global says that the value is the one for all workspaces.
 func (s *Store) SettingFrom(key string) (value string, global bool, err error) {
 	if !slices.Contains(userKeys, key) {
 		value, err = s.config.get(key)
@@ -209,7 +210,7 @@ func (s *Store) SetSetting(key, value string) error {
 			return c.set(key, value)
 		})
 	}
-	change, err := checkedFor(key, value)
+	change, err := settingChange(key, value)
 	if err == nil {
 		err = s.changeOwn(change)
 	}
@@ -222,10 +223,10 @@ func (s *Store) SetSetting(key, value string) error {
 	})
 }
 
-// GlobalKeys are the names of the settings that can be set for all workspaces.
+// GlobalKeys returns the names of the settings that can be set for all workspaces.
 func GlobalKeys() []string { return slices.Clone(userKeys) }
 
-// GlobalSetting is a setting for all workspaces, "" if it is not set.
+// GlobalSetting returns a setting for all workspaces, "" if it is not set.
 func GlobalSetting(key string) (string, error) {
 	path, err := globalFor(key)
 	if err != nil {
@@ -241,7 +242,7 @@ func SetGlobalSetting(key, value string) error {
 	if err != nil {
 		return err
 	}
-	change, err := checkedFor(key, value)
+	change, err := settingChange(key, value)
 	if err != nil {
 		return err
 	}

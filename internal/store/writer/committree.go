@@ -107,7 +107,7 @@ func (tx *Tx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) (
 	for _, e := range stored {
 		layout.SetEntry(&entries, e)
 	}
-	newest := layout.Newest(committed)
+	newest := layout.LastSegments(committed)
 	for c := range layout.ClassCount {
 		for n := max(newest[c], 1); n <= last[c]; n++ {
 			name := layout.SegmentName(c, n)

@@ -188,7 +188,7 @@ func modTime(path string) int64 {
 
 // note records the present state in memory; save writes it.
 func (w *Writer) note() {
-	w.rec.Branch, w.rec.Head, w.rec.Home = w.T.Ref(), w.Head.String(), w.T.Store().Home(w.Wt.Dir)
+	w.rec.Branch, w.rec.Head, w.rec.Home = w.T.Ref(), w.Head.String(), w.T.Store().RelDir(w.Wt.Dir)
 	w.rec.DirTime, w.rec.PhaseTime, w.rec.IndexTime = modTime(w.AnchorsPath()), modTime(w.phasePath()), modTime(w.Wt.IndexPath())
 	for c := range w.rec.Tails {
 		if tail := &w.rec.Tails[c]; tail.Seg > 0 {
