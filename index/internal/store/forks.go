@@ -83,7 +83,7 @@ var tapePrefix = strings.TrimPrefix(layout.BranchPrefix, "refs/heads/")
 // read again for the tape's name, and a tape that is nothing but a commit needs no look.
 func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
 	ws := (*workspace.Store)(in)
-	quiet, err := journal.Quiet(ws)
+	quiet, err := journal.CommittedOnly(ws)
 	if err != nil {
 		return nil, err
 	}

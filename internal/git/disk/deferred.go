@@ -17,7 +17,7 @@ type deferred struct {
 }
 
 // Deferred returns an FS like d that syncs nothing before [FS.SyncAll]. Use it for a folder that
-// is built in one place, renamed into another, and useless to anybody before it is complete: a
+// is built in one place, moved into another, and useless to anybody before it is complete: a
 // file that is written three times is then synced once.
 func (d *FS) Deferred() *FS {
 	if !canSyncLater {

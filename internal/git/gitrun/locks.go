@@ -115,7 +115,7 @@ func eachLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 }
 
 // isUsedByGit reports whether a git process may be working in the repository, even one that has
-// no lock open proc the moment. A process whose folder cannot be read counts.
+// no lock open at the moment. A process whose folder cannot be read counts.
 func isUsedByGit(r *gitstore.Repo) bool {
 	dirs := []string{r.GitDir()}
 	trees, _ := r.Worktrees()

@@ -27,7 +27,7 @@ const inFlight = 6
 //
 // A git gc --prune=now deletes objects that no ref names at the moment. So a batch with a commit or
 // tag, which a ref will name, does not flush while one runs, and keeps a second name of its own for
-// each object until the ref is set: then Settle restores those that a gc has deleted in between.
+// each object until the ref is set: then Finish restores those that a gc has deleted in between.
 // Where files cannot have two names, they are not restored.
 type Batch struct {
 	r     *Repo
@@ -274,9 +274,9 @@ func (b *Batch) syncDirs() error {
 	return nil
 }
 
-// Settle ends a batch after refs name its objects. If a git gc has started meanwhile, it waits for its
+// Finish ends a batch after refs name its objects. If a git gc has started meanwhile, it waits for its
 // end, and restores what it deleted. On a nil batch it does nothing.
-func (b *Batch) Settle(ctx context.Context) error {
+func (b *Batch) Finish(ctx context.Context) error {
 	if b == nil {
 		return nil
 	}

@@ -67,7 +67,7 @@ func TestBatchAwaitsGC(t *testing.T) {
 	b = r.NewBatch()
 	putCommit(b, 2)
 	j.OK(b.Flush(ctx)) // our own gc
-	j.OK(b.Settle(ctx))
+	j.OK(b.Finish(ctx))
 	j.OK(os.Remove(gitlock.OwnGC(j.GitDir)))
 	end()
 	b = r.NewBatch()
@@ -79,8 +79,8 @@ func TestBatchAwaitsGC(t *testing.T) {
 	}
 }
 
-// Objects that a git gc deleted between Flush and Settle are restored before anything is acknowledged.
-func TestBatchSettles(t *testing.T) {
+// Objects that a git gc deleted between Flush and Finish are restored before anything is acknowledged.
+func TestBatchFinishRestores(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
 	ahead := r.NewBatch()
@@ -96,7 +96,7 @@ func TestBatchSettles(t *testing.T) {
 	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/x", New: h}))
 	_, end := note(j)
 	done := make(chan error, 1)
-	go func() { done <- b.Settle(ctx) }()
+	go func() { done <- b.Finish(ctx) }()
 	wait.Pause(100 * time.Millisecond)
 	if len(done) > 0 {
 		t.Error("it did not wait for the end of the git gc")

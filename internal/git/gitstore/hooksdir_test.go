@@ -32,7 +32,7 @@ func TestHooksDir(t *testing.T) {
 		if dir != c.dir || own != c.own {
 			t.Errorf("%s: %s %v", c.set, dir, own)
 		}
-		// Git runs what is there.
+		// Git runs the hooks in that folder.
 		hook := filepath.Join(dir, "pre-commit")
 		j.OK(os.MkdirAll(dir, 0o700))
 		j.OK(os.WriteFile(hook, []byte("#!/bin/sh\necho this one; exit 1\n"), 0o700))

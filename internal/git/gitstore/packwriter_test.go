@@ -34,7 +34,7 @@ func TestPack(t *testing.T) {
 	}
 	j.OK(b.Flush(ctx))
 	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/x", New: h}))
-	j.OK(b.Settle(ctx))
+	j.OK(b.Finish(ctx))
 	for h, data := range want {
 		if got, err := r.Blob(h); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%s: %d of %d bytes, %v", h, len(got), len(data), err)
@@ -53,7 +53,7 @@ func TestPack(t *testing.T) {
 }
 
 // A pack that a git gc deleted, because no ref named its objects yet, is restored.
-func TestPackSettles(t *testing.T) {
+func TestPackFinishRestores(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
 	b := r.NewPack()
@@ -65,7 +65,7 @@ func TestPackSettles(t *testing.T) {
 		t.Fatalf("git has left it: %v", err)
 	}
 	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/x", New: h}))
-	j.OK(b.Settle(ctx))
+	j.OK(b.Finish(ctx))
 	j.Fsck()
 	if left := leftTemp(j); len(left) > 0 {
 		t.Errorf("left: %v", left)

@@ -160,7 +160,7 @@ func write(r *gitstore.Repo, w gitstore.Worktree) error {
 	return r.FS().SyncDir(r.WorktreesDir())
 }
 
-// freeID returns the name of an admin folder for a branch that is not taken.
+// freeID returns WorktreeID for a branch, or a similar name that is not taken.
 func freeID(r *gitstore.Repo, branch string) (string, error) {
 	base := gitstore.WorktreeID(branch)
 	id := base
@@ -173,7 +173,7 @@ func freeID(r *gitstore.Repo, branch string) (string, error) {
 	return "", fmt.Errorf("no free name for a worktree of %s", branch)
 }
 
-// Relink writes the paths between a moved worktree and the repository, as git repairs them.
+// Relink updates the paths between a moved worktree and the repository, as git worktree repair does.
 func Relink(r *gitstore.Repo, w gitstore.Worktree) error {
 	err := r.FS().WriteFile(filepath.Join(w.GitDir, "gitdir"), []byte(filepath.Join(w.Dir, ".git")+"\n"))
 	if err == nil {

@@ -1,4 +1,4 @@
-// Package artifacts brings the files of artifacts to the folders of phases.
+// Package artifacts puts the files of artifacts into the folders of phases.
 package artifacts
 
 import (
@@ -23,8 +23,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Staged is a content that is safe on the disk, but belongs to no phase yet. What a killed
-// process leaves of it, gc removes.
+// Staged is content that is synced to disk but belongs to no phase yet. If the process is killed, gc removes it.
 type Staged struct {
 	SHA256 string
 	Size   int64
@@ -33,8 +32,7 @@ type Staged struct {
 	path string
 }
 
-// Receive is Stage of what is to be an artifact of a tape. It needs no lock: a content may come
-// slowly.
+// Receive stages an artifact of a tape. It takes no lock, for the content may arrive slowly.
 func Receive(ctx context.Context, t *workspace.Tape, a layout.Artifact, r io.Reader) (*Staged, error) {
 	if !utf8.ValidString(a.MIMEType) || !utf8.ValidString(a.Name) {
 		return nil, layout.Invalid("", "the type or name of the artifact is not valid UTF-8")
@@ -46,7 +44,7 @@ func Receive(ctx context.Context, t *workspace.Tape, a layout.Artifact, r io.Rea
 	return staged, layout.Wrap(err, "add an artifact to tape %q", t.Name())
 }
 
-// Stage writes a content beside the tapes, in the workspace's private folder, and syncs it.
+// Stage writes content into a temporary file in the workspace's private folder, and syncs it.
 func Stage(ctx context.Context, s *workspace.Store, r io.Reader) (*Staged, error) {
 	dir := s.PrivatePath(layout.TempDirName)
 	if err := s.FS().MkdirAll(dir); err != nil {
@@ -69,7 +67,7 @@ func Stage(ctx context.Context, s *workspace.Store, r io.Reader) (*Staged, error
 	return out, nil
 }
 
-// copy copies at most as much as an artifact may have.
+// copy copies r, and refuses more than ArtifactLimit.
 func (a *Staged) copy(ctx context.Context, f *disk.File, sum hash.Hash, r io.Reader) (size int64, err error) {
 	buf := make([]byte, 256<<10)
 	for {
@@ -95,22 +93,21 @@ func (a *Staged) copy(ctx context.Context, f *disk.File, sum hash.Hash, r io.Rea
 	}
 }
 
-// Discard removes what has not become the file of a phase.
+// Discard removes the temporary file, if Place has not moved it.
 func (a *Staged) Discard() { _ = os.Remove(a.path) }
 
-// Place makes the content a file in the folder of a phase, durably. One that is there already,
-// whole, stays.
+// Place moves the content into a phase's folder, durably. An intact file that exists already stays.
 func (a *Staged) Place(phase string) error {
 	d, dir := a.s.FS(), filepath.Join(phase, layout.ArtifactsDir)
 	if err := d.MkdirAll(dir); err != nil {
 		return err
 	}
-	// Who made the repository may have put a link there, to a folder outside of it.
+	// Whoever made the repository may have put a link to another folder there.
 	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
 		return cmp.Or(err, error(&layout.Error{Class: layout.ErrCorrupt, Msg: dir + " is a link to elsewhere"}))
 	}
 	path := filepath.Join(dir, a.SHA256)
-	data, err := readWhole(path)
+	data, err := readChecked(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
 		return err
 	}
@@ -119,22 +116,22 @@ func (a *Staged) Place(phase string) error {
 			return err
 		}
 	} else if int64(len(data)) != a.Size {
-		return fmt.Errorf("%s and what is added have the same SHA-256 and other bytes", path)
+		return fmt.Errorf("%s and the new artifact have the same SHA-256 but different bytes", path)
 	}
-	return Settle(d, phase)
+	return Sync(d, phase)
 }
 
-// Settle makes durable that a phase has the artifacts that it has. Also one that was there may need
-// it: who placed that may have been killed before this.
-func Settle(d *disk.FS, phase string) error {
+// Sync makes the names of a phase's artifacts durable. An existing one may need it too: the process that
+// placed it may have been killed before it could.
+func Sync(d *disk.FS, phase string) error {
 	return errors.Join(d.SyncDir(filepath.Join(phase, layout.ArtifactsDir)), d.SyncDir(phase))
 }
 
-// errDamaged: the content of an artifact is not what its name says.
+// errDamaged says that an artifact's content does not match its name.
 var errDamaged = errors.New("the content is not what the name says")
 
-// readWhole reads an artifact's file, and compares the content with the name.
-func readWhole(path string) ([]byte, error) {
+// readChecked reads an artifact's file and checks its content.
+func readChecked(path string) ([]byte, error) {
 	st, err := os.Lstat(path)
 	switch {
 	case err != nil:
@@ -154,18 +151,18 @@ func readWhole(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Matches reports whether a content is what the name of an artifact says.
+// Matches reports whether content belongs to the name of an artifact.
 func Matches(name string, data []byte) bool { return NameOf(data) == name }
 
-// NameOf is the name of the artifact that has a content.
+// NameOf returns the name of an artifact with some content.
 func NameOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// Bring makes sure that the folder of the open phase has an artifact that an entry refers to, as
-// a file or in git: the entry may follow in a later phase than the content, or refer to one of an
-// earlier phase. It is looked for in the tape, then in others, the newest phases first.
+// Bring makes sure that the open phase has an artifact that a new entry refers to, as a file or in git. The
+// artifact may have been added in an earlier phase, or belong to one. Bring looks for it in the snapshots in,
+// the first of which is the tape's, newest phases first, and copies it. Errors: ErrInvalid if it is missing.
 func Bring(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open layout.Phase, in ...*snapshot.Snapshot) error {
 	for i, v := range in {
 		p, _, err := v.FindArtifact(ref.SHA256)
@@ -200,7 +197,7 @@ func Bring(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open lay
 	return Missing(ref)
 }
 
-// Missing is the error of an entry whose artifact is not there.
+// Missing returns the ErrInvalid for an entry whose artifact does not exist.
 func Missing(ref layout.Artifact) error {
 	return layout.Invalid("", "the tape does not have the artifact %s that the entry refers to", ref.SHA256).Try(layout.AddArtifact)
 }
@@ -209,8 +206,8 @@ func damaged(file string) error {
 	return &layout.CorruptError{File: file, Msg: errDamaged.Error()}
 }
 
-// Loose reports whether the folder of the open phase has artifacts that a commit has not.
-func Loose(committed *snapshot.Snapshot, open layout.Phase, folder string) (bool, error) {
+// HasUncommitted reports whether the folder of the open phase has artifacts that the commit lacks.
+func HasUncommitted(committed *snapshot.Snapshot, open layout.Phase, folder string) (bool, error) {
 	names, err := snapshot.ArtifactsIn(folder)
 	if err != nil || len(names) == 0 {
 		return false, err
@@ -226,9 +223,9 @@ func Loose(committed *snapshot.Snapshot, open layout.Phase, folder string) (bool
 	}), err
 }
 
-// Keep stores the artifacts in the folder of a phase that are wanted and that a list of those in
-// git lacks, and adds them to it; keeps is told of each.
-func Keep(phase string, list *[]gitstore.TreeEntry, wants func(name string) bool, put func(gitstore.Kind, []byte) gitstore.Hash, keeps func(name string, h gitstore.Hash, size int)) error {
+// Commit stores the wanted artifacts of a phase's folder that the tree entries in list lack, and adds them to
+// list. It calls stored for each.
+func Commit(phase string, list *[]gitstore.TreeEntry, wants func(name string) bool, put func(gitstore.Kind, []byte) gitstore.Hash, stored func(name string, h gitstore.Hash, size int)) error {
 	names, err := snapshot.ArtifactsIn(phase)
 	if err != nil {
 		return err
@@ -238,7 +235,7 @@ func Keep(phase string, list *[]gitstore.TreeEntry, wants func(name string) bool
 			continue
 		}
 		path := filepath.Join(phase, layout.ArtifactsDir, name)
-		data, err := readWhole(path)
+		data, err := readChecked(path)
 		if errors.Is(err, errDamaged) {
 			return damaged(path)
 		}
@@ -247,7 +244,7 @@ func Keep(phase string, list *[]gitstore.TreeEntry, wants func(name string) bool
 		}
 		h := put(gitstore.KindBlob, data)
 		layout.SetEntry(list, gitstore.TreeEntry{Name: name, Mode: gitstore.ModeFile, Hash: h})
-		keeps(name, h, len(data))
+		stored(name, h, len(data))
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// RebuildIndex writes the git index of a working tree from its branch's commit. What a
-// sparse one, a fork's, has left in git is marked so (skip-worktree).
+// RebuildIndex writes git's index of a working tree from its branch's commit. Files that a sparse one, a
+// fork's, lacks are marked skip-worktree.
 func RebuildIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree) error {
 	h, err := s.Git().Ref(wt.Branch)
 	if err != nil {
@@ -36,8 +36,8 @@ func RebuildIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree)
 	return gitindex.Rebuild(ctx, s.Git(), wt, l.Out)
 }
 
-// UpdateIndex brings the git index up to date, and makes a new one where there is none
-// or the present one is of a kind that only git writes.
+// UpdateIndex applies changes to git's index. It rebuilds an index that is missing, or of a kind that only git
+// can write.
 func UpdateIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, changes []gitindex.Change) error {
 	if _, err := os.Lstat(filepath.Join(wt.GitDir, "index")); errors.Is(err, fs.ErrNotExist) {
 		return RebuildIndex(ctx, s, wt)

@@ -15,7 +15,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Tree is a working tree of a tape, whose lock is held.
+// Tree is the working tree of a tape. The tape's lock must be held.
 type Tree struct {
 	T  *workspace.Tape
 	Wt gitstore.Worktree
@@ -23,14 +23,14 @@ type Tree struct {
 
 func (w Tree) anchors() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
 
-// Write makes the working tree that of a commit. Where it is known to hold another
-// one, only what differs is written: each file whole, so that it can be done again.
+// Write makes the working tree that of a snapshot. from is the commit that it equals now, or "": then only
+// different files are written. Each is written completely, so that an interrupted Write can be repeated.
 func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 	d, was := w.T.Store().FS(), &snapshot.Snapshot{}
-	if _, err := os.Lstat(w.anchors()); err == nil && from != "" && !w.T.IsFork() { // a fork's is small
+	if _, err := os.Lstat(w.anchors()); err == nil && from != "" && !w.T.IsFork() { // for a fork's, which is small, it does not pay
 		if h, err := gitstore.ParseHash(from); err == nil {
-			if known, err := snapshot.AtCommit(w.T.Store(), h); err == nil {
-				was = known
+			if current, err := snapshot.AtCommit(w.T.Store(), h); err == nil {
+				was = current
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 	}
 	list := v.List
 	if w.T.IsFork() {
-		list = list[len(list)-1:] // what can still change
+		list = list[len(list)-1:] // only what can still change
 	}
 	for _, p := range list {
 		old := has[p.Folder]
@@ -73,33 +73,32 @@ func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 func (w Tree) writeRootFile(was, v *snapshot.Snapshot, name string) error {
 	path := filepath.Join(w.Wt.Dir, name)
 	old, _ := layout.FindEntry(was.Root, name)
-	is, ok := layout.FindEntry(v.Root, name)
+	next, ok := layout.FindEntry(v.Root, name)
 	switch {
 	case !ok && name == layout.TapeFile:
 		return &layout.CorruptError{File: v.Where(layout.Phase{}, name), Msg: "the commit has no " + name}
 	case !ok:
 		return w.removeReadme(path)
-	case old.Hash == is.Hash:
+	case old.Hash == next.Hash:
 		return nil
 	}
-	raw, err := v.Git.Blob(is.Hash)
+	raw, err := v.Git.Blob(next.Hash)
 	if err != nil {
 		return layout.CorruptObject(v.Commit, err)
 	}
 	return w.T.Store().FS().WriteFile(path, raw)
 }
 
-// removeReadme removes the README.md that another history of the tape has, but not one that
-// somebody has put there.
+// removeReadme removes a README.md that tape wrote, but not one that somebody else put there.
 func (w Tree) removeReadme(path string) error {
 	if data, err := os.ReadFile(path); err != nil || string(data) != layout.Readme {
-		return nil //nolint:nilerr // what cannot be read is not ours
+		return nil //nolint:nilerr // an unreadable file is not ours
 	}
 	d := w.T.Store().FS()
 	return errors.Join(d.Remove(path), d.SyncDir(w.Wt.Dir))
 }
 
-// writePhase writes what a phase has that it had not in the commit before, if that had it.
+// writePhase writes the files of a phase that differ from those of the old phase in was, if that had it.
 func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
 	d, dir := w.T.Store().FS(), filepath.Join(w.anchors(), p.Folder)
 	if err := d.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -152,8 +151,7 @@ func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
 	return d.SyncDir(dir)
 }
 
-// writeFile writes a file that is not there in one step less than one that somebody may be
-// reading.
+// writeFile writes a new file directly, and an existing one, which somebody may be reading, by a rename.
 func writeFile(d *disk.FS, path string, data []byte) error {
 	f, err := d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm)
 	if errors.Is(err, fs.ErrExist) {
@@ -169,8 +167,7 @@ func writeFile(d *disk.FS, path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// writeArtifacts writes the artifacts of a phase that it had not in the commit before. In the
-// working tree of a fork they are left in git.
+// writeArtifacts adds and removes a phase's artifacts. In a fork's working tree they stay in git.
 func (w Tree) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries []gitstore.TreeEntry) error {
 	had, err1 := snapshot.ArtifactsOf(v.Git, before)
 	has, err2 := snapshot.ArtifactsOf(v.Git, entries)
@@ -209,7 +206,7 @@ func (w Tree) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries
 	return d.SyncDir(dir)
 }
 
-// Empty removes what a tape's commit has put into the workspace's folder.
+// Empty removes the files of a tape's commit from the workspace's folder.
 func Empty(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, head gitstore.Hash) error {
 	v, err := snapshot.AtCommit(s, head)
 	if err != nil {

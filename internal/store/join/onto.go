@@ -142,7 +142,7 @@ func uncommittedArtifacts(w *writer.Writer, batch *gitstore.Batch, lines [][]byt
 	var out []gitstore.TreeEntry
 	for _, p := range list {
 		if err == nil {
-			err = artifacts.Keep(filepath.Join(w.AnchorsPath(), p.Folder), &out, func(string) bool { return true }, batch.Put, func(string, gitstore.Hash, int) {})
+			err = artifacts.Commit(filepath.Join(w.AnchorsPath(), p.Folder), &out, func(string) bool { return true }, batch.Put, func(string, gitstore.Hash, int) {})
 		}
 	}
 	return out, err

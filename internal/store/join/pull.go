@@ -168,7 +168,7 @@ func (p *pull) join(ctx context.Context, w *writer.Writer) error {
 	}
 	merged, err := onto(ctx, w, theirs.Hash, ontoOptions{name: p.t.Name(), remote: p.remote})
 	p.status.Status, p.status.Entries = layout.RefMerged, int64(merged.Merged)
-	return errors.Join(err, theirs.Objects.Settle(ctx))
+	return errors.Join(err, theirs.Objects.Finish(ctx))
 }
 
 // checkUnrelated accepts a tape that has nothing in common with ours only if ours is empty.

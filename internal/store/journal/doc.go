@@ -1,3 +1,3 @@
-// Package journal is the record in a tape's lock file: where the tape ends, and what to undo
+// Package journal reads and writes the record in a tape's lock file: where the tape ends, and what to undo
 // after a crash.
 package journal

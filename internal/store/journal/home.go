@@ -13,7 +13,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// open is how many uncommitted entries a note knows of, 0 if the branch has moved since.
+// open returns the number of uncommitted entries in the record, 0 if the branch has moved since.
 func (st Record) open(head gitstore.Hash) int64 {
 	if st.Undo != nil && !st.Undo.Checkout || st.Head != head.String() {
 		return 0
@@ -21,30 +21,30 @@ func (st Record) open(head gitstore.Hash) int64 {
 	return max(0, st.LastID-st.Committed)
 }
 
-// CheckHome refuses to go on without entries that are somewhere else, and to take
-// another tape's for this one's. dir is the working tree, "" if there is none.
+// CheckHome returns an error if the tape has uncommitted entries in another working tree, or if another tape
+// has some in this one. dir is the working tree, or "". Errors: ErrConflict, ErrCorrupt.
 func CheckHome(t *workspace.Tape, note Record, head gitstore.Hash, dir string) error {
 	s := t.Store()
 	if dir != "" && note.Home == s.RelDir(dir) {
 		return nil
 	}
 	if n := note.open(head); n > 0 && note.Home != "" {
-		was := s.AbsDir(note.Home)
-		if _, err := os.Stat(filepath.Join(was, layout.AnchorsDir)); err == nil {
-			return layout.Conflict("check it out there again: git -C "+layout.ShellWord(was)+" checkout "+layout.ShellWord(t.Branch()),
-				"%s not committed, in %s, where git has something else checked out now", AreEntries(n), was)
+		home := s.AbsDir(note.Home)
+		if _, err := os.Stat(filepath.Join(home, layout.AnchorsDir)); err == nil {
+			return layout.Conflict("check it out there again: git -C "+layout.ShellWord(home)+" checkout "+layout.ShellWord(t.Branch()),
+				"%s not committed, in %s, where git has something else checked out now", AreEntries(n), home)
 		}
-		return &layout.CorruptError{File: was, Msg: "the folder is gone, and with it " + layout.Entries(note.Committed+1, note.LastID) + ", acknowledged but not committed"}
+		return &layout.CorruptError{File: home, Msg: "the folder is gone, and with it " + layout.Entries(note.Committed+1, note.LastID) + ", acknowledged but not committed"}
 	}
 	if dir == "" {
 		return nil
 	}
-	return checkStrangers(t, dir)
+	return checkOthers(t, dir)
 }
 
-// Quiet looks at the workspace once for what tapes may have beside the commit of their
-// branch, a working tree or a change under way, and tells of each whether it has neither.
-func Quiet(s *workspace.Store) (func(t *workspace.Tape, head gitstore.Hash) bool, error) {
+// CommittedOnly reads once which tapes have a working tree or an unfinished change, and returns a function
+// that reports whether a tape has neither, so that its branch is all there is of it.
+func CommittedOnly(s *workspace.Store) (func(t *workspace.Tape, head gitstore.Hash) bool, error) {
 	locks := map[string]bool{}
 	names, err := workspace.DirNames(s.PrivatePath(locksDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -64,12 +64,12 @@ func Quiet(s *workspace.Store) (func(t *workspace.Tape, head gitstore.Hash) bool
 		if !locks[t.Slug()] {
 			return true
 		}
-		note, ok, err := Peek(LockPath(t)) // of an error tells who looks
+		note, ok, err := Peek(LockPath(t)) // whoever reads the tape reports an error
 		return err == nil && ok && note.Undo == nil && note.open(head) == 0
 	}, nil
 }
 
-// AreEntries begins a sentence about a number of entries.
+// AreEntries returns "an entry is" or "12 entries are", the beginning of a sentence.
 func AreEntries(n int64) string {
 	if n == 1 {
 		return "an entry is"
@@ -77,8 +77,8 @@ func AreEntries(n int64) string {
 	return fmt.Sprintf("%d entries are", n)
 }
 
-// checkStrangers looks for another tape that has entries in a working tree.
-func checkStrangers(t *workspace.Tape, dir string) error {
+// checkOthers returns an error if another tape has uncommitted entries in a working tree.
+func checkOthers(t *workspace.Tape, dir string) error {
 	s := t.Store()
 	names, err := workspace.DirNames(filepath.Dir(LockPath(t)))
 	if err != nil {
@@ -107,8 +107,8 @@ func checkStrangers(t *workspace.Tape, dir string) error {
 	return nil
 }
 
-// CheckTapeFile refuses a working tree whose tape.json is damaged, or of a format that
-// this program does not know. One that is just being written is not looked at.
+// CheckTapeFile refuses a working tree whose tape.json is damaged or of a newer format. It skips one that
+// is being written.
 func CheckTapeFile(worktree string, u *Undo) error {
 	if u != nil && u.Checkout {
 		return nil

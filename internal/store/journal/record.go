@@ -16,44 +16,42 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Record is the note that the last writer of a tape left in the tape's lock file.
+// Record is what the last writer of a tape noted in the tape's lock file.
 //
-// Most of it is a cache: where the open phase ends, as that writer saw it, so that
-// the next one need not read the phase again. It is believed only while the branch,
-// the files' sizes and times are still the same; otherwise everything is looked at
-// afresh.
+// Most of it is a cache: where the open phase ended, so that the next writer need not read the phase again.
+// It counts only while the branch and the files' sizes and times are the same; otherwise everything is
+// read.
 //
-// Undo is not a cache. It is written, and synced, before a change that touches more
-// than one line, and says how the tape was. Until it is cleared, readers see the old
-// state, and the next writer takes an interrupted change back, or completes it once
-// the branch has moved to Next.
+// Undo is not a cache. It is written and synced before a change of more than one line, and says how the
+// tape was. Until it is cleared, readers see the old state. The next writer undoes an interrupted change,
+// or completes it if the branch has moved to Next.
 //
-// The file has two slots, each of one line with a checksum in front, and the newer line
-// that matches its checksum counts. A slot that holds the last synced record is never
-// written to: whatever a crash does to a record being written, the one before it stays.
+// The file has two slots. Each holds one line that begins with a checksum, and the newer valid line counts.
+// The slot of the last synced record is never written to, so whatever a crash does to a record that is
+// being written, the one before stays.
 type Record struct {
 	Version   int                     `json:"v"`
-	Count     uint64                  `json:"n"`      // grows with each record; odd ones are in the second slot
-	Synced    bool                    `json:"synced"` // this one is
-	Gen       uint64                  `json:"gen"`    // counts changes that had an Undo
+	Count     uint64                  `json:"n"`      // grows with each record; odd ones go into the second slot
+	Synced    bool                    `json:"synced"` // this record was synced
+	Gen       uint64                  `json:"gen"`    // number of changes that had an Undo
 	Branch    string                  `json:"branch"`
 	Head      string                  `json:"head"`      // the branch's commit
 	Home      string                  `json:"home"`      // the working tree, relative to the workspace
 	Committed int64                   `json:"committed"` // last id in that commit
 	Seq       int                     `json:"seq"`       // the open phase
 	Folder    string                  `json:"folder"`
-	Anchor    string                  `json:"anchor"` // its anchor's name; "" if that is too long for the record
+	Anchor    string                  `json:"anchor"` // its anchor's name; "" if too long for the record
 	LastID    int64                   `json:"last_id"`
-	Owner     string                  `json:"owner,omitempty"` // the author of the tape's first commit; "" if nobody has looked
+	Owner     string                  `json:"owner,omitempty"` // the author of the tape's first commit; "" if unknown
 	Tails     [layout.ClassCount]Tail `json:"tails"`
 	DirTime   int64                   `json:"dir_time"`   // of anchors/, ns
 	PhaseTime int64                   `json:"phase_time"` // of the open phase's folder, ns
 	IndexTime int64                   `json:"index_time"` // of git's index of the working tree, ns
 	Undo      *Undo                   `json:"undo,omitempty"`
 
-	// Doubtful: it was never synced, and takes back an Undo that was. After a power cut that
-	// would be there again, and with it go what was appended meanwhile.
-	Doubtful bool `json:"-"`
+	// UnsyncedClear: this record was not synced, and clears an Undo that was. After a power cut the Undo
+	// could come back and undo what was appended meanwhile.
+	UnsyncedClear bool `json:"-"`
 }
 
 // Tail is the last file of a class in the open phase.
@@ -64,30 +62,30 @@ type Tail struct {
 	Sum  uint32 `json:"sum,omitempty"`  // CRC-32 of those bytes
 }
 
-// Undo describes a tape as it was before a change of several steps.
+// Undo is the state of a tape before a change of several steps.
 type Undo struct {
 	Head   string                  `json:"head"`
 	Next   string                  `json:"next,omitempty"` // the commit that completes the change
 	Seq    int                     `json:"seq"`
 	Folder string                  `json:"folder"`
 	Tails  [layout.ClassCount]Tail `json:"tails"`
-	// Checkout: once the branch is at Next the working tree is written anew from it.
+	// Checkout: when the branch is at Next, the working tree is rewritten from it.
 	Checkout bool `json:"checkout,omitempty"`
-	// From, with Checkout: the commit that the working tree holds, file for file. What it
-	// has in common with the new one is not written again.
+	// From, with Checkout: the commit that the working tree equals. Files that both commits share are
+	// not rewritten.
 	From string `json:"from,omitempty"`
 }
 
-// Moved reports whether somebody else may have moved the branch since.
+// Moved reports whether the branch has another commit than in the record, unless its checkout is unfinished.
 func (st Record) Moved(head gitstore.Hash) bool {
 	return st.Head != head.String() && !CheckingOut(st, head)
 }
 
-// What a record is like on disk.
+// The format of a record on disk.
 const (
 	stateVersion = 6
 	slotSize     = 8 << 10 // bytes
-	noteName     = 512     // bytes; the longest name of an anchor or a person that is put into the record
+	noteName     = 512     // bytes; longer names of anchors and people are left out
 )
 
 func encode(st Record) ([]byte, error) {
@@ -102,7 +100,7 @@ func encode(st Record) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(raw), raw), err
 }
 
-// decode returns false for anything but a whole record of this version.
+// decode parses a record; ok is false unless it is complete and of this version.
 func decode(raw []byte) (st Record, ok bool) {
 	line, _, ended := bytes.Cut(raw, []byte("\n"))
 	sum, body, ok := bytes.Cut(line, []byte(" "))
@@ -115,7 +113,7 @@ func decode(raw []byte) (st Record, ok bool) {
 	return st, true
 }
 
-// slots returns the newer record and the other one; their count is 0 where there is none.
+// slots returns the newer record and the other one; the Count of a missing one is 0.
 func slots(f io.ReaderAt) (newer, older Record, err error) {
 	buf := make([]byte, 2*slotSize)
 	n, err := f.ReadAt(buf, 0)
@@ -130,17 +128,17 @@ func slots(f io.ReaderAt) (newer, older Record, err error) {
 	return newer, older, nil
 }
 
-// Read returns the newer of the two records, if there is one.
+// Read returns the newer valid record; ok is false if there is none.
 func Read(f io.ReaderAt) (st Record, ok bool, err error) {
 	st, older, err := slots(f)
 	if err != nil {
 		return st, false, err
 	}
-	st.Doubtful = !st.Synced && st.Undo == nil && older.Undo != nil
+	st.UnsyncedClear = !st.Synced && st.Undo == nil && older.Undo != nil
 	return st, st.Count > 0, nil
 }
 
-// Save writes the record beside the last synced one, and syncs it if asked.
+// Save writes the record into the slot that does not hold the last synced one, and syncs it if sync.
 func Save(f *disk.File, st Record, sync bool) error {
 	last, _, err := slots(f)
 	if err != nil {
@@ -148,7 +146,7 @@ func Save(f *disk.File, st Record, sync bool) error {
 	}
 	st.Count, st.Synced = last.Count+1, sync
 	if !last.Synced {
-		st.Count++ // over that one
+		st.Count++ // into its slot
 	}
 	raw, err := encode(st)
 	if err != nil {
@@ -161,7 +159,7 @@ func Save(f *disk.File, st Record, sync bool) error {
 		return nil
 	}
 	if err := f.Sync(); err != nil {
-		// Who knows what is on the disk: the next record must not take the other slot.
+		// It is unknown what is on disk: the next record must not use the other slot.
 		st.Synced = false
 		if raw, encodeErr := encode(st); encodeErr == nil {
 			_, _ = f.WriteAt(raw, int64(st.Count%2)*slotSize)
@@ -171,7 +169,7 @@ func Save(f *disk.File, st Record, sync bool) error {
 	return nil
 }
 
-// Scrub saves the record such that nothing is left of older ones.
+// Scrub saves the record and erases all older ones.
 func Scrub(f *disk.File, st Record) error {
 	for range 2 { // one in each slot
 		if err := Save(f, st, true); err != nil {
@@ -195,21 +193,21 @@ func Scrub(f *disk.File, st Record) error {
 	return f.Sync()
 }
 
-// locksDir has a lock for each tape that was written to.
+// locksDir has a lock file for each tape that was ever written to.
 const locksDir = "locks"
 
-// LockPath is the tape's lock file, which holds the record.
+// LockPath returns the tape's lock file, which holds the record.
 func LockPath(t *workspace.Tape) string { return t.Store().PrivatePath(locksDir, t.Slug()) }
 
-// PeekOf reads the record without a lock. A reader may meet a record that is being
-// overwritten; then it looks again.
+// PeekOf reads a tape's record without its lock.
 func PeekOf(t *workspace.Tape) (Record, error) {
 	st, _, err := Peek(LockPath(t))
 	return st, err
 }
 
-// Peek reads the record of a lock file without taking the lock. An empty one was only locked:
-// nothing is recorded. It reports false where there is no such file, or no record can be told.
+// Peek reads the record of a lock file without the lock, and retries if it is being overwritten. ok is false
+// if the file is missing or has no valid record; an empty file, which was only locked, gives an empty
+// record and true.
 func Peek(path string) (st Record, ok bool, err error) {
 	for range 5 {
 		if st, ok, err = peek(path); ok || err != nil {
@@ -234,7 +232,7 @@ func peek(path string) (Record, bool, error) {
 	return Read(f)
 }
 
-// CheckingOut reports whether the working tree is not, or no more, what the branch says.
+// CheckingOut reports whether the rewrite of the working tree for the branch's commit is unfinished.
 func CheckingOut(st Record, head gitstore.Hash) bool {
 	return st.Undo != nil && st.Undo.Checkout && st.Undo.Next == head.String()
 }

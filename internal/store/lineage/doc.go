@@ -1,2 +1,2 @@
-// Package lineage walks commits: first parents, ancestors, where two histories part.
+// Package lineage walks the history of commits: first parents, ancestors, where two histories part.
 package lineage

@@ -12,34 +12,34 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Merged are the parents of a commit besides the one that it continues.
+// Merged returns the parents of a commit that it merged.
 func Merged(c workspace.Ancestor) []gitstore.Hash { return c.Parents[min(1, len(c.Parents)):] }
 
-// Ancestors yields commits and what they reach, each once, until an error.
+// Ancestors yields commits and all their ancestors, each once, until an error.
 func Ancestors(s *workspace.Store, from ...gitstore.Hash) iter.Seq2[workspace.Ancestor, error] {
 	return func(yield func(workspace.Ancestor, error) bool) {
 		seen := map[gitstore.Hash]bool{}
 		for todo := slices.Clone(from); len(todo) > 0; {
-			at := workspace.Ancestor{Hash: todo[len(todo)-1]}
+			current := workspace.Ancestor{Hash: todo[len(todo)-1]}
 			todo = todo[:len(todo)-1]
-			if seen[at.Hash] {
+			if seen[current.Hash] {
 				continue
 			}
-			seen[at.Hash] = true
+			seen[current.Hash] = true
 			var err error
-			if at.Commit, err = s.Git().Commit(at.Hash); err != nil {
-				yield(at, layout.CorruptObject(at.Hash, err))
+			if current.Commit, err = s.Git().Commit(current.Hash); err != nil {
+				yield(current, layout.CorruptObject(current.Hash, err))
 				return
 			}
-			if !yield(at, nil) {
+			if !yield(current, nil) {
 				return
 			}
-			todo = append(todo, at.Parents...)
+			todo = append(todo, current.Parents...)
 		}
 	}
 }
 
-// Contains reports whether a commit is another, or has it in its history.
+// Contains reports whether other is h or one of its ancestors.
 func Contains(s *workspace.Store, h, other gitstore.Hash) (bool, error) {
 	if h == other {
 		return true, nil
@@ -55,7 +55,7 @@ func Contains(s *workspace.Store, h, other gitstore.Hash) (bool, error) {
 	return false, nil
 }
 
-// Descends reports whether a commit is another one or follows it by first parents.
+// Descends reports whether ancestor is h or in its chain of first parents.
 func Descends(s *workspace.Store, h gitstore.Hash, ancestor string) (bool, error) {
 	if h.String() == ancestor {
 		return true, nil
@@ -68,7 +68,7 @@ func Descends(s *workspace.Store, h gitstore.Hash, ancestor string) (bool, error
 	return false, nil
 }
 
-// FirstCommit is the oldest of those before a commit, by first parents.
+// FirstCommit returns the oldest commit in the chain of first parents.
 func FirstCommit(s *workspace.Store, h gitstore.Hash) (gitstore.Hash, error) {
 	for c, err := range s.ByFirstParents(h) {
 		if err != nil {
@@ -79,8 +79,8 @@ func FirstCommit(s *workspace.Store, h gitstore.Hash) (gitstore.Hash, error) {
 	return h, nil
 }
 
-// CommonCommit is the newest commit that two have in common by first parents. It takes as
-// long as the longer way to it, not as long as the history.
+// CommonCommit returns the newest commit that two chains of first parents share. Its cost depends on the
+// distance to that commit, not on the history. Errors: ErrConflict if they share none.
 func CommonCommit(s *workspace.Store, a, b gitstore.Hash) (gitstore.Hash, error) {
 	var sides [2]func() (workspace.Ancestor, error, bool)
 	for i, from := range [2]gitstore.Hash{a, b} {
@@ -107,7 +107,7 @@ func CommonCommit(s *workspace.Store, a, b gitstore.Hash) (gitstore.Hash, error)
 	return gitstore.ZeroHash, layout.Conflict("git reset --keep HEAD^ undoes the merge", "what was merged has nothing in common with the tape")
 }
 
-// FirstParents lists a commit and those before it, the newest first.
+// FirstParents returns a commit and those before it by first parents, newest first.
 func FirstParents(ctx context.Context, s *workspace.Store, h gitstore.Hash) ([]gitstore.Hash, error) {
 	var out []gitstore.Hash
 	for c, err := range s.ByFirstParents(h) {
@@ -130,10 +130,10 @@ func TagTargets(t *workspace.Tape) (map[string]gitstore.Hash, error) {
 	for _, tag := range tags {
 		commit, err := t.Store().Git().Peel(tag.Hash)
 		if errors.Is(err, gitstore.ErrNotFound) {
-			continue // verify makes it again
+			continue // verify restores the tag
 		}
 		if err != nil {
-			return nil, &layout.CorruptError{File: tag.Name, Msg: err.Error(), Fix: "delete the tag, the next command makes it again: git tag -d " + layout.ShellWord(layout.ShortTag(tag.Name))}
+			return nil, &layout.CorruptError{File: tag.Name, Msg: err.Error(), Fix: "delete the tag, and the next command creates it again: git tag -d " + layout.ShellWord(layout.ShortTag(tag.Name))}
 		}
 		out[strings.TrimPrefix(tag.Name, prefix)] = commit
 	}

@@ -7,10 +7,10 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Relation is how two commits stand to each other.
+// Relation says how two commits are related.
 type Relation int
 
-// What two commits may be to each other.
+// The relations of ours to theirs.
 const (
 	Equal     Relation = iota
 	Ahead              // ours continues theirs
@@ -19,7 +19,7 @@ const (
 	Unrelated          // they have nothing in common
 )
 
-// Relate compares two commits whose histories are here.
+// Relate compares two commits.
 func Relate(s *workspace.Store, ours, theirs gitstore.Hash) (Relation, error) {
 	if ours == theirs {
 		return Equal, nil
@@ -35,8 +35,8 @@ func Relate(s *workspace.Store, ours, theirs gitstore.Hash) (Relation, error) {
 	case common == ours:
 		return Behind, nil
 	}
-	// By first parents each has something of its own. Theirs may have merged ours; where ours
-	// has merged theirs, theirs has to come first still.
+	// By first parents each has something of its own. If theirs has merged ours, theirs counts as ahead. If ours
+	// has merged theirs, they have still diverged: theirs has to come first.
 	if has, err := Contains(s, theirs, ours); err != nil || has {
 		return Behind, err
 	}

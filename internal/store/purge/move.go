@@ -161,7 +161,7 @@ func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
 			return err
 		}
 	}
-	if err := p.batch.Settle(ctx); err != nil {
+	if err := p.batch.Finish(ctx); err != nil {
 		return err
 	}
 	p.o.Step("clearing reflogs")

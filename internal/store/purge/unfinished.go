@@ -102,7 +102,7 @@ func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) err
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}
-	return errors.Join(p.setPurgeRef(ctx, ref, h), batch.Settle(ctx))
+	return errors.Join(p.setPurgeRef(ctx, ref, h), batch.Finish(ctx))
 }
 
 // isElsewhere reports whether this follows a purge made elsewhere.

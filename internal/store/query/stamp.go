@@ -24,7 +24,7 @@ func StampOf(t *workspace.Tape) (stamp string, last int64, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	if note.Home == "" || note.Undo != nil || note.Doubtful || note.Head != head.String() || note.LastID == 0 {
+	if note.Home == "" || note.Undo != nil || note.UnsyncedClear || note.Head != head.String() || note.LastID == 0 {
 		return "", 0, nil
 	}
 	anchors := filepath.Join(t.Store().AbsDir(note.Home), layout.AnchorsDir)

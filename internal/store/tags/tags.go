@@ -1,5 +1,5 @@
-// Package tags makes the annotated tags of handoffs. A tag follows from its commit alone, so that
-// one that was lost in a crash can be made again.
+// Package tags creates the annotated tags of handoffs. A tag follows from its commit alone, so a lost one can
+// be created again.
 package tags
 
 import (
@@ -17,7 +17,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Put stores the tag of a handoff, whose anchor has the line.
+// Put stores the tag of a handoff in a batch; line is its anchor's.
 func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref string, h gitstore.Hash, c gitstore.Commit, line []byte) (gitstore.Hash, error) {
 	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
 	if err != nil {
@@ -38,7 +38,7 @@ func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref string, 
 	return b.Put(gitstore.KindTag, raw), nil
 }
 
-// Message is the anchor's name, its summary, and its state as JSON.
+// Message returns the text of a tag: the anchor's name, its summary, and its state as JSON.
 func Message(e jsonl.Entry) string {
 	parts := []string{layout.OneLine(jsonl.GetString(e.Payload, "name"))}
 	if summary := summaryOf(e); summary != "" {
@@ -54,8 +54,8 @@ func summaryOf(e jsonl.Entry) string {
 	return strings.TrimSpace(layout.Printable(jsonl.GetString(e.Payload, "state", "summary")))
 }
 
-// CommitText is the summary of an anchor's line as the commit of its handoff has it, "" if it
-// has none. What is longer than commits should be is cut; the anchor and its tag have it whole.
+// CommitText returns the summary of an anchor's line for the commit of its handoff, or "". A very long one is
+// cut; the anchor and its tag have all of it.
 func CommitText(line []byte) string {
 	const limit = 64 << 10 // bytes
 	e, err := jsonl.Parse(line)
@@ -69,7 +69,7 @@ func CommitText(line []byte) string {
 	return text
 }
 
-// Set makes a tag, moving one that a tape of the same name left behind.
+// Set creates a tag, or moves one that a former tape of the same name left.
 func Set(ctx context.Context, t *workspace.Tape, ref string, h gitstore.Hash, who gitstore.Signature) error {
 	old, err := t.Store().Git().Ref(ref)
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
@@ -81,20 +81,19 @@ func Set(ctx context.Context, t *workspace.Tape, ref string, h gitstore.Hash, wh
 	return t.Store().Git().UpdateRef(ctx, gitstore.RefUpdate{Name: ref, Old: old, New: h, Message: "tape: tag", Who: who})
 }
 
-// missingTag is a tag that is not where it should be.
+// missingTag is a phase whose tag is missing or wrong.
 type missingTag struct {
 	folder string
-	hash   gitstore.Hash // the commit it belongs on
+	hash   gitstore.Hash // the commit that it must name
 	commit gitstore.Commit
-	line   []byte        // the anchor's
-	names  gitstore.Hash // the commit that it is on, zero if there is none
+	line   []byte        // the anchor's line
+	names  gitstore.Hash // the commit that it names; zero: the tag is missing
 }
 
-// Ensure makes the tags that a crash between commit and tag left out. Tags are
-// made in the order of their commits, so the first right one ends the search. With all
-// it goes on, and makes those that somebody deleted or that name a commit which the
-// tape no longer has; one that was moved to another commit of the tape stays, for
-// verify to tell.
+// Ensure creates the tags that are missing because of a crash between commit and tag. Tags are created in the
+// order of their commits, so the first correct one ends the search. With all it goes on, and restores tags
+// that were deleted or that name a commit which the tape no longer has. A tag that was moved to another
+// commit of the tape stays, and verify reports it.
 func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool) (made bool, err error) {
 	var todo []missingTag
 	chain, start := map[gitstore.Hash]bool{}, snapshot.StartOf(t, head)
@@ -102,14 +101,14 @@ func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool
 	if err != nil {
 		return false, err
 	}
-	for at := head; ; {
-		chain[at] = true
-		c, err := t.Store().Git().Commit(at)
+	for commit := head; ; {
+		chain[commit] = true
+		c, err := t.Store().Git().Commit(commit)
 		if err != nil {
-			return false, layout.CorruptObject(at, err)
+			return false, layout.CorruptObject(commit, err)
 		}
-		if at == start {
-			break // what is before is the parent's
+		if commit == start {
+			break // the rest is the parent's
 		}
 		before, ok, err := resolve.Previous(t, c)
 		if err != nil {
@@ -121,7 +120,7 @@ func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool
 				return false, err
 			}
 		}
-		missing, right, err := missingTags(t, at, c, view, len(parent.List))
+		missing, right, err := missingTags(t, commit, c, view, len(parent.List))
 		if err != nil {
 			return false, err
 		}
@@ -129,7 +128,7 @@ func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool
 		if right && !all || !ok {
 			break
 		}
-		at, view = before, parent
+		commit, view = before, parent
 	}
 	for _, m := range slices.Backward(todo) {
 		if all && chain[m.names] {
@@ -143,8 +142,8 @@ func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool
 	return made, nil
 }
 
-// OfNew makes the tags of a tape that comes from a remote which lacks them: a crash, or a
-// push by git, may have left them out. A merge that git made has them once it is completed.
+// OfNew creates the missing tags of a tape from a remote, where a crash, or a push by plain git, may have left
+// them out. It skips a merge made by git, whose completion creates them.
 func OfNew(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	err := snapshot.CheckSettled(t, head)
 	if unsettled := (*workspace.Unsettled)(nil); errors.As(err, &unsettled) {
@@ -156,8 +155,8 @@ func OfNew(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	return err
 }
 
-// missingTags returns the wrong tags of the phases that a commit added, the last one
-// first, and whether there is a right one.
+// missingTags returns the phases that a commit added whose tags are missing or wrong, last phase first, and
+// whether one has a correct tag.
 func missingTags(t *workspace.Tape, h gitstore.Hash, c gitstore.Commit, v *snapshot.Snapshot, before int) (out []missingTag, right bool, err error) {
 	for i := len(v.List) - 1; i >= before; i-- {
 		p := v.List[i]
@@ -196,8 +195,7 @@ func Prune(ctx context.Context, t *workspace.Tape, list []layout.Phase) error {
 	return nil
 }
 
-// tagged returns the commit that a phase's tag is on; zero if there is no tag, or one of
-// an object that is gone.
+// tagged returns the commit that a phase's tag names; zero if the tag or its object is missing.
 func tagged(t *workspace.Tape, folder string) (gitstore.Hash, error) {
 	h, err := t.Store().Git().Ref(t.TagRef(folder))
 	if err == nil {
@@ -220,5 +218,5 @@ func (m missingTag) make(ctx context.Context, t *workspace.Tape) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(Set(ctx, t, ref, tag, m.commit.Committer), batch.Settle(ctx))
+	return errors.Join(Set(ctx, t, ref, tag, m.commit.Committer), batch.Finish(ctx))
 }

@@ -96,8 +96,8 @@ func folderAround(gitDir string) string {
 	return gitDir
 }
 
-// noteOlder notes the workspaces of former versions, which kept no notes, once: those under Home
-// are the user's own.
+// noteOlder notes, once, the workspaces of former versions, which had no notes: those under Home are the
+// user's own.
 func noteOlder() {
 	home, err := Home()
 	if err != nil {

@@ -60,7 +60,7 @@ func (w *Writer) refer(ctx context.Context, refs []layout.Artifact, others ...*s
 	var in []*snapshot.Snapshot
 	for _, ref := range refs {
 		if size, err := snapshot.SizeOf(w.phasePath(layout.ArtifactsDir, ref.SHA256)); err == nil && size == ref.Size {
-			if err := artifacts.Settle(w.T.Store().FS(), w.phasePath()); err != nil {
+			if err := artifacts.Sync(w.T.Store().FS(), w.phasePath()); err != nil {
 				return err
 			}
 			continue
@@ -114,7 +114,7 @@ func (w *Writer) hasLoose() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return artifacts.Loose(v, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, w.phasePath())
+	return artifacts.HasUncommitted(v, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, w.phasePath())
 }
 
 // CheckpointAll is Checkpoint that also commits artifacts to which no entry refers: what follows

@@ -35,7 +35,7 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 	if _, err := w.look(); err != nil {
 		return nil, err
 	}
-	if w.Wt.Dir != "" || w.rec.Undo != nil || w.rec.Doubtful {
+	if w.Wt.Dir != "" || w.rec.Undo != nil || w.rec.UnsyncedClear {
 		if err := w.Begin(ctx); err != nil {
 			return nil, err
 		}

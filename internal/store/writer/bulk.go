@@ -107,7 +107,7 @@ func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 		if lost, err = k.setRefs(ctx, ready); err != nil {
 			return err
 		}
-		return batch.Settle(context.WithoutCancel(ctx))
+		return batch.Finish(context.WithoutCancel(ctx))
 	})
 	return lost, err
 }

@@ -226,7 +226,7 @@ func (w *Writer) moveRef(ctx context.Context, next Plan, old gitstore.Hash) (who
 
 // settle makes sure that what the branch has been moved to is there, and reports whether it is.
 func (w *Writer) settle(ctx context.Context, objects *gitstore.Batch) bool {
-	err := objects.Settle(ctx)
+	err := objects.Finish(ctx)
 	if err != nil {
 		w.T.Store().Warn("the change is made, but git gc may have dropped some of it: " + err.Error())
 	}

@@ -51,7 +51,7 @@ func (w *Writer) recover(ctx context.Context) error {
 		}
 	}
 	u, first := before.Undo, w.Wt.Dir == ""
-	recorded := u != nil || before.Doubtful // a record on disk that has to be cleared for good
+	recorded := u != nil || before.UnsyncedClear // a record on disk that has to be cleared for good
 	switch {
 	case w.Wt.Dir == "" || journal.CheckingOut(before, w.Head):
 		recorded = true
@@ -323,7 +323,7 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, note journal
 		if err := f(w, note); err != nil {
 			return err
 		}
-		w.rec = journal.Record{Gen: w.rec.Gen, Doubtful: true}
+		w.rec = journal.Record{Gen: w.rec.Gen, UnsyncedClear: true}
 		return w.recover(ctx)
 	})
 }

@@ -141,7 +141,7 @@ func (w *Writer) Begin(ctx context.Context) error {
 	if err := w.awaitGit(ctx); err != nil {
 		return err
 	}
-	if w.rec.Undo == nil && !w.rec.Doubtful && w.rec.Anchor != "" && w.rec.Head == w.Head.String() && w.unchanged() {
+	if w.rec.Undo == nil && !w.rec.UnsyncedClear && w.rec.Anchor != "" && w.rec.Head == w.Head.String() && w.unchanged() {
 		return nil
 	}
 	return w.recover(ctx)
