@@ -18,8 +18,5 @@ func shortID(commit string) string { return display.ShortID(commit) }
 // ago shows when something happened as people say it, and a date when that is long gone.
 func (a *App) ago(date string) string { return display.Ago(a.Now(), date, time.DateOnly) }
 
-// when is ago with the time of the day, for entries of one session.
-func (a *App) when(date string) string { return display.Ago(a.Now(), date, display.Minute) }
-
 // briefly is ago in a few cells, for lists.
 func (a *App) briefly(t time.Time) string { return display.Briefly(a.Now(), t) }

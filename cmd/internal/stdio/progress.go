@@ -16,7 +16,8 @@ func (s *Streams) Watched() io.Writer {
 	return s.Stderr
 }
 
-const LabelCells = 50 // of what progress is about
+// LabelCells is how long the label of progress may be.
+const LabelCells = 50
 
 // Progress shows on a terminal how far a long piece of work is.
 type Progress struct {
@@ -27,6 +28,7 @@ type Progress struct {
 	last  int64
 }
 
+// Progress begins to show how far something is.
 func (s *Streams) Progress(label string) *Progress {
 	return &Progress{out: s.Watched(), label: display.Truncate(display.Line(label), LabelCells)}
 }
@@ -42,6 +44,7 @@ func (p *Progress) at(place, step int64, format string, args ...any) {
 	fmt.Fprintf(p.out, format, args...)
 }
 
+// Step says what is being done.
 func (p *Progress) Step(what string) { p.at(0, 0, "\r\x1b[K%s …", what) }
 
 // Part is called with how much of a size is done.
@@ -55,6 +58,7 @@ func (p *Progress) Part(done, size int64) {
 // Count is called with how many entries are done, where their number is not known.
 func (p *Progress) Count(done int64) { p.at(done, 10_000, "\r%s  %s", p.label, display.Entries(done)) }
 
+// Clear takes it off the screen.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -52,6 +52,7 @@ type Table struct {
 	rows  [][]string
 }
 
+// NewTable begins a table. A head with > is of numbers, one with ~ of the column that takes what the screen leaves.
 func NewTable(head ...string) *Table {
 	t := &Table{right: make([]bool, len(head)), wide: -1}
 	for i, h := range head {
@@ -66,6 +67,7 @@ func NewTable(head ...string) *Table {
 	return t
 }
 
+// Add adds a row.
 func (t *Table) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
@@ -74,7 +76,7 @@ func (t *Table) Add(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// maxCell bounds the width of a column, in cells: a name can have 4 KB.
+// MaxCell bounds the width of a column, in cells: a name can have 4 KB.
 const MaxCell = 48
 
 // Write prints the table; the last column may be as long as the line.
@@ -121,6 +123,7 @@ func (t *Table) Write(s *Streams) {
 	}
 }
 
+// Fields writes names and values, one pair a line.
 func (s *Streams) Fields(pairs ...any) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
