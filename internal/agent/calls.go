@@ -16,14 +16,14 @@ import (
 	"tape/repo"
 )
 
-// call is a call of a tool.
+// call is a call of a tool that the model wants.
 type call struct {
 	ID        string
 	Name      string
 	Arguments json.RawMessage // as the model wrote them
 }
 
-// callPayload is what an entry of calls has.
+// callPayload is the payload of an entry of kind tool_call.
 type callPayload struct {
 	Calls []recordedCall `json:"calls"`
 }
@@ -39,7 +39,7 @@ type recordedFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// callOf reads a call. Each call of a step has an id of its own.
+// callOf reads a call from an event, and makes sure that its id is unique in the step.
 func (r *turn) callOf(e hooks.Event, others []call) call {
 	text := func(key string) string {
 		s, _ := e.Data[key].(string)
@@ -58,7 +58,7 @@ func (r *turn) callOf(e hooks.Event, others []call) call {
 	return c
 }
 
-// callTools records the calls, runs them side by side and records each result as it comes.
+// callTools records the calls, runs them in parallel, and records each result as it comes.
 func (r *turn) callTools(ctx context.Context, reply *reply) (more bool, err error) {
 	d := r.drafts()
 	if reply.text != "" {
@@ -75,54 +75,54 @@ func (r *turn) callTools(ctx context.Context, reply *reply) (more bool, err erro
 	for _, c := range reply.calls {
 		r.emit(hooks.Event{Kind: hooks.EventToolCall, Data: map[string]any{"id": c.ID, "name": c.Name, "arguments": string(c.Arguments)}})
 	}
-	var plan planned
+	var plan handoffPlan
 	if err := r.runTools(ctx, reply.calls, &plan); err != nil {
 		return false, err
 	}
 	if ctx.Err() != nil {
-		reply.text = "" // it is on the tape
+		reply.text = "" // it is already on the tape
 		return false, r.fail(ctx, kindCancelled, ctx.Err(), reply)
 	}
-	return r.stepOver(ctx, reply, &plan)
+	return r.endCallStep(ctx, reply, &plan)
 }
 
-// ended is a call that has a result.
-type ended struct {
+// finished is a call with its result.
+type finished struct {
 	call   hooks.ToolCall
 	result hooks.ToolResult
 }
 
-// runTools runs calls side by side. The hooks around them are called one after the other.
-func (r *turn) runTools(ctx context.Context, calls []call, p *planned) error {
-	ctx = p.later(ctx)
-	done := make(chan ended, len(calls))
+// runTools runs calls in parallel. The hooks around them run one after the other.
+func (r *turn) runTools(ctx context.Context, calls []call, p *handoffPlan) error {
+	ctx = p.withPlan(ctx)
+	done := make(chan finished, len(calls))
 	for _, c := range calls {
 		hc, decided := r.guarded(ctx, hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments})
 		if decided != nil {
-			done <- ended{hc, *decided}
+			done <- finished{hc, *decided}
 			continue
 		}
 		tc := r.toolContext(c.ID)
-		if c.Name == subagentTool { // whose hooks may write to it
+		if c.Name == subagentTool { // its hooks may write to the state
 			tc.State = maps.Clone(tc.State)
 		}
 		go func() { done <- r.runTool(ctx, hc, tc) }()
 	}
 	var err error
 	for range calls {
-		// All are waited for, so that none runs on behind the turn.
-		e := <-done
-		e.result = r.agent.Runtime.AfterToolCall(ctx, e.call, e.result, r.state)
-		if !p.takes(e) {
-			err = errors.Join(err, r.result(ctx, e))
+		// Wait for all calls, so that none outlives the turn.
+		f := <-done
+		f.result = r.agent.Runtime.AfterToolCall(ctx, f.call, f.result, r.state)
+		if !p.holdBack(f) {
+			err = errors.Join(err, r.recordResult(ctx, f))
 		}
 	}
 	return err
 }
 
-// guarded asks the hooks before a call. If the call is not to be made, it gives its result.
+// guarded asks the hooks before a call. If the call must not be made, it returns a result instead.
 func (r *turn) guarded(ctx context.Context, c hooks.ToolCall) (hooks.ToolCall, *hooks.ToolResult) {
-	if trimmed := bytes.TrimSpace(c.Arguments); !json.Valid(trimmed) || trimmed[0] != '{' { // which no plugin could read
+	if trimmed := bytes.TrimSpace(c.Arguments); !json.Valid(trimmed) || trimmed[0] != '{' { // plugins could not read it
 		return c, &hooks.ToolResult{Err: fmt.Errorf("%s: the arguments are not a JSON object", c.Tool)}
 	}
 	c, decision := r.agent.Runtime.BeforeToolCall(ctx, c, r.state)
@@ -135,18 +135,18 @@ func (r *turn) guarded(ctx context.Context, c hooks.ToolCall) (hooks.ToolCall, *
 	return c, nil
 }
 
-// commandTool runs the tool of a comma command, under the same guards as a model's call.
+// commandTool runs the tool of a comma command, with the same hooks as a model's call.
 func (r *turn) commandTool(ctx context.Context, tool string, arguments json.RawMessage) (string, error) {
 	c, decided := r.guarded(ctx, hooks.ToolCall{ID: r.id, Tool: tool, Arguments: arguments})
 	if decided == nil {
-		e := r.runTool(ctx, c, r.toolContext(r.id))
-		decided = &e.result
+		f := r.runTool(ctx, c, r.toolContext(r.id))
+		decided = &f.result
 	}
 	res := r.agent.Runtime.AfterToolCall(ctx, c, *decided, r.state)
 	return res.Content, res.Err
 }
 
-func (r *turn) runTool(ctx context.Context, c hooks.ToolCall, tc hooks.ToolContext) (out ended) {
+func (r *turn) runTool(ctx context.Context, c hooks.ToolCall, tc hooks.ToolContext) (out finished) {
 	began := time.Now()
 	out.call = c
 	defer func() {
@@ -168,10 +168,10 @@ func (r *turn) toolContext(callID string) hooks.ToolContext {
 	return hooks.ToolContext{Session: r.session, CallID: callID, State: r.state}
 }
 
-// result records the result of a call, and then shows it.
-func (r *turn) result(ctx context.Context, e ended) error {
+// recordResult records the result of a call, and then shows it.
+func (r *turn) recordResult(ctx context.Context, f finished) error {
 	d := r.drafts()
-	show := r.resultOf(ctx, d, e)
+	show := r.addResult(ctx, d, f)
 	if err := d.save(ctx); err != nil {
 		return err
 	}
@@ -179,17 +179,17 @@ func (r *turn) result(ctx context.Context, e ended) error {
 	return nil
 }
 
-// resultOf adds the result of a call. What it returns shows it.
-func (r *turn) resultOf(ctx context.Context, d *drafts, e ended) (show func()) {
-	text, m := e.result.Content, meta{CallIDs: []string{e.call.ID}, Search: e.call.Tool == "tape.search"}
-	data := map[string]any{"id": e.call.ID, "name": e.call.Tool, "duration_ms": e.result.Duration.Milliseconds()}
-	if err := e.result.Err; err != nil {
+// addResult adds the result of a call to the drafts. Call show after they were saved.
+func (r *turn) addResult(ctx context.Context, d *drafts, f finished) (show func()) {
+	text, m := f.result.Content, meta{CallIDs: []string{f.call.ID}, Search: f.call.Tool == "tape.search"}
+	data := map[string]any{"id": f.call.ID, "name": f.call.Tool, "duration_ms": f.result.Duration.Milliseconds()}
+	if err := f.result.Err; err != nil {
 		text, m.IsError, data["error"] = err.Error(), m.CallIDs, true
-		if e.result.Content != "" {
-			text = e.result.Content + "\n" + text
+		if f.result.Content != "" {
+			text = f.result.Content + "\n" + text
 		}
 	}
-	text, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(e.call.ID), e.call.Tool, text)
+	text, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(f.call.ID), f.call.Tool, text)
 	payload := map[string]any{"results": []any{text}}
 	if artifact != nil {
 		payload["artifact"] = artifact

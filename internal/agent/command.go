@@ -25,15 +25,15 @@ const help = `Commands begin with a comma:
   ,tape.info                                 how long the session's tape is
   ,tape.search what to find                  search it
   ,tape.anchors                              its phases
-  ,tape.handoff name=phase-1 summary='done'  end a phase: the context begins anew
+  ,tape.handoff name=phase-1 summary='done'  end a phase: a new context begins
   ,skill name=x                              show a skill; without name, list them
   ,model provider:model                      use another model from now on; ,model alone lists them
   ,bash cmd='make test' background=true      run a command
   ,quit                                      end what the session has left running
-Every tool is a command: ,NAME key=value …  What is no command is run by the shell: ,git status`
+Every tool is a command: ,NAME key=value …  Anything else is run by the shell: ,git status`
 
-// command runs a comma command, unless the tape says that it was run before. That it begins
-// is on the tape before it does.
+// command runs a comma command, unless the tape says that it was run before. The start of a command
+// is recorded before it runs.
 func (r *turn) command(ctx context.Context) error {
 	line := strings.TrimSpace(strings.TrimPrefix(r.prompt.Text, ","))
 	if p := r.past; p.status != "" {
@@ -41,7 +41,7 @@ func (r *turn) command(ctx context.Context) error {
 			r.say(p.text)
 			return nil
 		}
-		r.say("the program ended while this ran: " + line + "\nIt may have been done in part, or whole: look before you do it again.")
+		r.say("the program ended while this ran: " + line + "\nIt may have been done in part or completely: check before you do it again.")
 		if err := r.discardFork(ctx, r.id); err != nil { // of a subagent
 			return err
 		}
@@ -97,7 +97,7 @@ func (r *turn) runCommand(ctx context.Context, line string) (string, error) {
 	return run(words)
 }
 
-// builtIn are the commands that are no tools, and those of plugins; nil if there is none.
+// builtIn returns a command that is not a tool, the runtime's or a plugin's; nil if there is none.
 func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (string, error), error) {
 	commands, err := r.agent.Runtime.Commands(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (
 	case "quit":
 		return func([]string) (string, error) {
 			r.agent.Tools.Stop(r.session)
-			return "What the session had left running is ended.", nil
+			return "What the session had left running was ended.", nil
 		}, nil
 	case "model":
 		return func(words []string) (string, error) { return r.chooseModel(ctx, words) }, nil
@@ -133,7 +133,7 @@ func helpText(commands []hooks.Command) string {
 	return out
 }
 
-// chooseModel makes another model that of the session, which the tape remembers.
+// chooseModel records another model for the session.
 func (r *turn) chooseModel(ctx context.Context, words []string) (string, error) {
 	if len(words) == 0 {
 		return r.modelList(ctx)
@@ -150,7 +150,7 @@ func (r *turn) chooseModel(ctx context.Context, words []string) (string, error) 
 	return "The session's model is " + id + " from the next message on.", d.save(ctx)
 }
 
-// modelList tells the session's model, and which others there are.
+// modelList returns the session's model and the others that there are.
 func (r *turn) modelList(ctx context.Context) (string, error) {
 	options, err := r.agent.Runtime.ModelOptions(ctx, r.session)
 	if err != nil {
@@ -175,7 +175,7 @@ func (r *turn) modelList(ctx context.Context) (string, error) {
 	return out, nil
 }
 
-// toolCommand makes a tool a command: key=value, or words for what it needs.
+// toolCommand returns a command that runs a tool; nil if there is no such tool.
 func (r *turn) toolCommand(ctx context.Context, name string) func(words []string) (string, error) {
 	t, ok := tools.Find(r.tools, name)
 	if !ok || t.Name != name {
@@ -190,8 +190,8 @@ func (r *turn) toolCommand(ctx context.Context, name string) func(words []string
 	}
 }
 
-// toolArguments makes a tool's arguments of words. Those without a key are for what the tool
-// requires, in that order, or for its only argument; the last takes all that are left.
+// toolArguments makes a tool's arguments from words. key=value sets that argument. Other words are
+// for the required arguments, in their order, or for the only one; the last gets all that are left.
 func toolArguments(t hooks.Tool, words []string) (json.RawMessage, error) {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -208,7 +208,7 @@ func toolArguments(t hooks.Tool, words []string) (json.RawMessage, error) {
 	out, plain := map[string]string{}, []string{}
 	for _, w := range words {
 		key, value, found := strings.Cut(w, "=")
-		if _, known := schema.Properties[key]; found && known {
+		if _, exists := schema.Properties[key]; found && exists {
 			out[key] = value
 		} else {
 			plain = append(plain, w)
@@ -217,7 +217,7 @@ func toolArguments(t hooks.Tool, words []string) (json.RawMessage, error) {
 	open := slices.DeleteFunc(slices.Clone(schema.Required), func(name string) bool { _, given := out[name]; return given })
 	for i, w := range plain {
 		if len(open) == 0 {
-			return nil, fmt.Errorf("write ,%s key=value: nothing is known of %q", t.Name, w)
+			return nil, fmt.Errorf("write ,%s key=value: there is no argument for %q", t.Name, w)
 		}
 		name := open[min(i, len(open)-1)]
 		out[name] = strings.TrimSpace(out[name] + " " + w)
@@ -225,16 +225,16 @@ func toolArguments(t hooks.Tool, words []string) (json.RawMessage, error) {
 	return object(out), nil
 }
 
-// object is a JSON object of texts; a tool converts them.
+// object returns strings as a JSON object; tools convert them.
 func object(members map[string]string) json.RawMessage {
 	raw, err := encoded(members)
 	if err != nil {
-		return json.RawMessage("{}") // texts always can
+		return json.RawMessage("{}") // cannot happen: strings can always be encoded
 	}
 	return raw
 }
 
-// split cuts a line into words as a shell does, without its expansions.
+// split cuts a line into words as a shell does, without expansions.
 func split(line string) ([]string, error) {
 	var out []string
 	var word strings.Builder

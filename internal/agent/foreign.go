@@ -10,22 +10,22 @@ import (
 	"tape/repo"
 )
 
-// pluginName is that of the built-in plugin.
+// pluginName is the name of the built-in plugin.
 const pluginName = "builtin"
 
-// stateModelPlugin is the plugin that is asked to run the turn's model, unless that is this one.
+// stateModelPlugin names the plugin that runs the turn's model, if it is not the built-in one.
 const stateModelPlugin = "_model_plugin"
 
-// turn is what is recorded of a session's message.
-func (a *agent) turn(t *repo.Tape, session string, p hooks.Prompt, s hooks.State) *turn {
+// newTurn returns a turn of a session, without what the tape has of it.
+func (a *agent) newTurn(t *repo.Tape, session string, p hooks.Prompt, s hooks.State) *turn {
 	r := &turn{agent: a, tape: t, session: session, state: s, prompt: p, model: a.Name}
 	r.id, _ = s[hooks.KeyMessageID].(string)
 	r.switched, _ = s[stateChosen].(string)
 	return r
 }
 
-// beforeModel records what another plugin's model is asked. If the tape has its answer already,
-// that is the answer.
+// beforeModel records the prompt of another plugin's model. If the tape already has the answer, it
+// returns that.
 func (a *agent) beforeModel(ctx context.Context, plugin string, p hooks.Prompt, session string, s hooks.State) (*string, error) {
 	if plugin == pluginName || p.Empty() {
 		return nil, nil
@@ -39,13 +39,13 @@ func (a *agent) beforeModel(ctx context.Context, plugin string, p hooks.Prompt, 
 		delete(s, stateModelPlugin)
 		return &r.past.text, nil
 	case r.past.prompt == nil:
-		err = r.saveAsked(ctx, r.drafts(), false)
+		err = r.savePrompt(ctx, r.drafts(), false)
 	}
 	s[stateModelPlugin] = plugin
 	return nil, err
 }
 
-// saveState records what another plugin's model has answered, or how it failed.
+// saveState records the answer of another plugin's model, or how it failed.
 func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ hooks.Envelope, output string) error {
 	plugin, _ := s[stateModelPlugin].(string)
 	if plugin == "" {
@@ -78,15 +78,15 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	return d.save(ctx)
 }
 
-// foreign is a turn whose model is another plugin's, with what the tape has of it.
+// foreign returns a turn whose model is another plugin's, with what the tape has of it.
 func (a *agent) foreign(ctx context.Context, session string, p hooks.Prompt, s hooks.State) (*turn, error) {
 	t, err := a.tape(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	r := a.turn(t, session, p, s)
+	r := a.newTurn(t, session, p, s)
 	if r.past, err = lookBack(ctx, t, r.id); err != nil {
-		return nil, fmt.Errorf("look for what tape %s has of the turn: %w", t.Name(), err)
+		return nil, fmt.Errorf("read what tape %s has of the turn: %w", t.Name(), err)
 	}
 	r.runID = newID("run-")
 	return r, nil

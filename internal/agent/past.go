@@ -9,36 +9,36 @@ import (
 	"tape/repo"
 )
 
-// turnsBack is how many turns are looked through for a message that comes again, and for the
-// system prompt that was recorded last; entriesBack how many entries of others. Messages that
-// come again were waiting when the program ended, so they are in the last turns.
+// turnsBack is how many turns are searched for a message that is delivered again, and for the last
+// system prompt; entriesBack is how many entries of other turns. Messages that are delivered again
+// were waiting when the program ended, so they are in the last turns.
 const (
 	turnsBack   = 20
 	entriesBack = 1000
 )
 
-// past is what a tape has already of a turn, and before it.
+// past is what a tape already has of a turn, and before it.
 type past struct {
-	system    string          // the system prompt that was recorded last
-	messages  map[string]bool // the message_ids of what was said
-	entries   []repo.Entry    // the turn's, in their order
+	system    string          // the last system prompt
+	messages  map[string]bool // the message_ids of users' messages
+	entries   []repo.Entry    // the turn's, in order
 	end       place           // of the tape
-	elsewhere bool            // the message came into another turn, and was heard there
+	elsewhere bool            // the message was added to another turn, which answers it
 
 	prompt    json.RawMessage // the content of the turn's message, nil if it was not recorded
-	prompted  int             // the step whose prompt was recorded last
-	step      int             // the last that ended
-	status    string          // how
+	prompted  int             // the last step with a prompt of its own
+	step      int             // the last step that ended
+	status    string          // of that step
 	problem   string
 	open      bool // a step has calls, and has not ended
 	waiting   []call
 	cancelled bool
-	handedOff bool   // by itself
-	text      string // what the assistant has said
-	asked     place  // where the prompt is
+	handedOff bool   // because the context was too long
+	text      string // the assistant's messages
+	promptAt  place
 }
 
-// lookBack reads what a tape has of the turn of a message.
+// lookBack reads what a tape has of a message's turn.
 func lookBack(ctx context.Context, t *repo.Tape, id string) (*past, error) {
 	p := &past{messages: map[string]bool{}}
 	turns, others, system := 0, 0, false
@@ -60,7 +60,7 @@ func lookBack(ctx context.Context, t *repo.Tape, id string) (*past, error) {
 			p.entries = append(p.entries, e)
 		}
 		if err != nil || m.Context != nil && !*m.Context {
-			continue // somebody else's, or a subagent's
+			continue // another program's, or a subagent's
 		}
 		switch e.Kind {
 		case repo.KindSystem:
@@ -80,14 +80,14 @@ func lookBack(ctx context.Context, t *repo.Tape, id string) (*past, error) {
 	}
 	slices.Reverse(p.entries)
 	for _, e := range p.entries {
-		if err := p.take(e); err != nil {
+		if err := p.add(e); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// eventData is what is read of the events of a turn.
+// eventData are the data of a turn's events.
 type eventData struct {
 	Step   int    `json:"step"`
 	Status string `json:"status"`
@@ -97,7 +97,7 @@ type eventData struct {
 	Switch string `json:"model_switch"`
 }
 
-// eventOf reads an event; one of somebody else may look otherwise, and then has no name.
+// eventOf reads an event. If the data are of another form, it is not of a turn: the name is "".
 func eventOf(e repo.Entry) (name string, data eventData) {
 	var event struct {
 		Name string    `json:"name"`
@@ -109,7 +109,7 @@ func eventOf(e repo.Entry) (name string, data eventData) {
 	return event.Name, event.Data
 }
 
-// content is the text of a message or of a system prompt.
+// content returns the text of a message or a system prompt.
 func content(e repo.Entry) string {
 	var p struct {
 		Content string `json:"content"`
@@ -120,15 +120,15 @@ func content(e repo.Entry) string {
 	return p.Content
 }
 
-// take brings in an entry of the turn.
-func (p *past) take(e repo.Entry) error {
+// add updates p with an entry of the turn.
+func (p *past) add(e repo.Entry) error {
 	var m meta
 	if err := json.Unmarshal(e.Meta, &m); err != nil {
 		return err
 	}
 	switch e.Kind {
 	case repo.KindMessage:
-		p.said(e, m)
+		p.addMessage(e, m)
 	case repo.KindToolCall:
 		p.open = true
 		calls, err := callsOf(e)
@@ -150,28 +150,28 @@ func (p *past) take(e repo.Entry) error {
 	return nil
 }
 
-func (p *past) said(e repo.Entry, m meta) {
-	var said struct {
+func (p *past) addMessage(e repo.Entry, m meta) {
+	var message struct {
 		Content json.RawMessage `json:"content"`
 	}
 	switch {
 	case e.Role() == "assistant" && !m.Partial:
 		text := content(e)
 		p.text += hooks.Between(p.text, text) + text
-	case e.Role() != "user" || m.Turn != "" || json.Unmarshal(e.Payload, &said) != nil:
+	case e.Role() != "user" || m.Turn != "" || json.Unmarshal(e.Payload, &message) != nil:
 	case m.Step > 0:
 		p.prompted = m.Step
 	default:
-		p.prompt, p.asked = said.Content, placeOf(e)
+		p.prompt, p.promptAt = message.Content, placeOf(e)
 	}
 }
 
-// over reports whether the turn has ended.
-func (p *past) over() bool {
+// ended reports whether the turn has ended.
+func (p *past) ended() bool {
 	return p.status == statusOK || p.status == statusError && !p.cancelled
 }
 
-// callsOf are the calls that an entry has.
+// callsOf returns the calls in an entry.
 func callsOf(e repo.Entry) (out []call, err error) {
 	var p callPayload
 	err = json.Unmarshal(e.Payload, &p)

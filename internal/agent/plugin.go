@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/agent/keys"
 	"tape/internal/agent/models"
 	"tape/internal/agent/tools"
 	"tape/internal/text/secrets"
@@ -17,50 +18,50 @@ import (
 	"tape/repo/view"
 )
 
-// stateChosen is the model that the session has chosen; a plugin may put another one in its place
-// for a turn.
+// stateChosen is the model that the session has chosen with ,model. hooks.StateModel may differ: a
+// plugin can set another model for a turn.
 const stateChosen = "_session_model"
 
-// Model is the client that calls models.
+// Model calls models; see [models.Client].
 type Model interface {
 	Form(model string) (view.Format, error)
 	Stream(ctx context.Context, r models.Request) hooks.Stream
 }
 
-// Tools are the built-in ones: see [tools.Set].
+// Tools are the built-in tools; see [tools.Set].
 type Tools interface {
 	All(ctx context.Context) []hooks.Tool
 	Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *repo.Artifact)
 	Stop(session string)
 }
 
-// Options say what the plugin works with. Runtime is needed; what else is missing is left out.
+// Options of the plugin. Runtime is required; without the others, their features are missing.
 type Options struct {
 	Runtime *hooks.Runtime
 	Model   Model
 	Tools   Tools
-	// Name is the configured model, and Models are all that are.
+	// Name is the configured model, Models are all that ,model lists.
 	Name   string
 	Models []hooks.ModelOption
 
 	Project   string   // the root of the project, with AGENTS.md and .agents/skills
-	Folder    string   // where in the project one is: AGENTS.md of the folders on the way counts, too
-	Home      string   // the person's, with .agents/skills
-	Keys      []string // of providers, which never stand on a tape
-	MaxSteps  int      // of a turn, default 50
-	MaxTokens int      // of an answer, 0: the provider's
+	Folder    string   // the current folder in the project; AGENTS.md on the way to it count, too
+	Home      string   // the user's home, with .agents/skills
+	Keys      []string // of providers, masked on the tape
+	MaxSteps  int      // of a turn; 0: 50
+	MaxTokens int      // of an answer; 0: the provider's default
 	Now       func() time.Time
 }
 
 type agent struct {
 	Options
-	known *secrets.Known
+	masked *secrets.Known // Keys
 }
 
-// Plugin is the built-in plugin. It is registered first, so that it is asked last.
+// Plugin returns the built-in plugin. Register it first, so that it is asked last.
 func Plugin(o Options) *hooks.Plugin {
 	a := &agent{Options: o}
-	a.defaults()
+	a.setDefaults()
 	if o.Runtime != nil {
 		o.Runtime.BeforeModel = a.beforeModel
 	}
@@ -78,10 +79,7 @@ func Plugin(o Options) *hooks.Plugin {
 	}
 }
 
-// shortestKey: what is shorter is no key, but a placeholder of a server that wants none.
-const shortestKey = 12
-
-func (a *agent) defaults() {
+func (a *agent) setDefaults() {
 	if a.MaxSteps == 0 {
 		a.MaxSteps = 50
 	}
@@ -91,15 +89,7 @@ func (a *agent) defaults() {
 	if a.Tools == nil {
 		a.Tools = noTools{}
 	}
-	var list []secrets.Secret
-	for _, key := range a.Keys {
-		if len(key) >= shortestKey {
-			list = append(list, secrets.Secret{Rule: "provider-key", Text: key})
-		}
-	}
-	if len(list) > 0 {
-		a.known = secrets.NewKnown(list)
-	}
+	a.masked = keys.Mask(a.Keys)
 }
 
 type noTools struct{}
@@ -110,7 +100,7 @@ func (noTools) Keep(_ context.Context, _ hooks.ToolContext, _, text string) (str
 	return strings.ToValidUTF8(text, "\uFFFD"), nil
 }
 
-// loadState gives the message's id and context, and the model that the session has chosen.
+// loadState returns the message's id and context, and the model that the session has chosen.
 func (a *agent) loadState(ctx context.Context, m hooks.Envelope, session string) (hooks.State, error) {
 	id := m.Text(hooks.KeyMessageID)
 	if id == "" {
@@ -134,8 +124,8 @@ func (a *agent) loadState(ctx context.Context, m hooks.Envelope, session string)
 	return s, nil
 }
 
-// chosenModel is what ,model has chosen for a session. Each run repeats it, so the last event
-// of either kind tells.
+// chosenModel returns the model that a session has chosen with ,model. Each run repeats it, so the
+// last event of either kind has it.
 func chosenModel(ctx context.Context, t *repo.Tape) (string, error) {
 	for e, err := range t.Entries(ctx, repo.Query{Kinds: []string{repo.KindEvent}, Reverse: true}) {
 		if err != nil {
@@ -151,7 +141,7 @@ func chosenModel(ctx context.Context, t *repo.Tape) (string, error) {
 	return "", nil
 }
 
-// runModelStream is a turn's model: a comma command, or the loop.
+// runModelStream runs a comma command or the loop.
 func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session string, s hooks.State) (hooks.Stream, error) {
 	if p.Empty() {
 		const text = "error: empty prompt"
@@ -164,7 +154,7 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 		return nil, err
 	}
 	delete(s, stateModelPlugin)
-	r := a.turn(t, session, p, s)
+	r := a.newTurn(t, session, p, s)
 	if model, ok := s[hooks.StateModel].(string); ok && model != "" {
 		r.model = model
 	}
@@ -174,7 +164,7 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 	}
 	r.tools = tools.Distinct(slices.Concat(offered, a.Tools.All(ctx), []hooks.Tool{a.subagents()}))
 	if r.past, err = lookBack(ctx, t, r.id); err != nil {
-		return nil, fmt.Errorf("look for what tape %s has of the turn: %w", t.Name(), err)
+		return nil, fmt.Errorf("read what tape %s has of the turn: %w", t.Name(), err)
 	}
 	if len(p.Parts) == 0 && isCommand(p.Text) {
 		r.work = r.command
@@ -187,8 +177,8 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 	return r.stream(ctx), nil
 }
 
-// form is in which form a model wants messages. The error is a hooks.ErrNoModel where none is
-// configured, and says how to set one.
+// form returns the format of messages for a model. If none is configured, the error wraps
+// hooks.ErrNoModel and says how to set one.
 func (a *agent) form(model string) (view.Format, error) {
 	if a.Model == nil {
 		return "", hooks.ErrNoModel
@@ -200,7 +190,7 @@ func (a *agent) form(model string) (view.Format, error) {
 	return form, err
 }
 
-// noModel records a message that no model answers.
+// noModel records a message that no model can answer.
 func (r *turn) noModel(ctx context.Context, problem error) error {
 	if r.past.prompt != nil {
 		return nil
@@ -212,5 +202,5 @@ func (r *turn) noModel(ctx context.Context, problem error) error {
 	return d.save(ctx)
 }
 
-// newID is an id that nothing else has.
+// newID returns a random id.
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:16]) }

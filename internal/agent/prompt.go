@@ -16,7 +16,7 @@ import (
 	"tape/hooks"
 )
 
-// buildPrompt makes of a message what the model is asked. A comma command stays as it is.
+// buildPrompt makes a prompt from a message. A comma command stays as it is.
 func (a *agent) buildPrompt(_ context.Context, m hooks.Envelope, _ string, _ hooks.State) (*hooks.Prompt, error) {
 	content := m.Text(hooks.KeyContent)
 	if parts, ok := contentParts(m[hooks.KeyContent]); ok {
@@ -43,8 +43,8 @@ func (a *agent) buildPrompt(_ context.Context, m hooks.Envelope, _ string, _ hoo
 	return &p, nil
 }
 
-// heading tells the model the date, and what the channel tells of a message. It is a tag, so
-// that titles and excerpts leave it out.
+// heading tells the model the date and the message's context. It is a tag, so that titles and
+// excerpts leave it out.
 func (a *agent) heading(m hooks.Envelope) string {
 	about := "date: " + a.Now().Format(time.RFC3339)
 	if text := contextText(m[hooks.KeyContext]); text != "" {
@@ -53,7 +53,7 @@ func (a *agent) heading(m hooks.Envelope) string {
 	return "<message_context>\n" + about + "\n</message_context>"
 }
 
-// contextText is a message's context on one line. Keys with a leading _ are the runtime's own.
+// contextText returns a message's context on one line. Keys with a leading _ are the runtime's own.
 func contextText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -79,7 +79,7 @@ func contextText(v any) string {
 
 func textPart(text string) hooks.Part { return hooks.Part{"type": "text", "text": text} }
 
-// contentParts are the parts of a content that is none of text.
+// contentParts returns the parts of a content that is not a text.
 func contentParts(v any) (out []hooks.Part, ok bool) {
 	switch v := v.(type) {
 	case []hooks.Part:
@@ -96,7 +96,7 @@ func contentParts(v any) (out []hooks.Part, ok bool) {
 	return out, len(out) > 0
 }
 
-// mediaOf are the files of a message, which has been JSON if it waited on disk.
+// mediaOf returns the files of a message. If the message has waited on disk, they are plain JSON.
 func mediaOf(m hooks.Envelope) ([]hooks.Media, error) {
 	switch v := m[hooks.KeyMedia].(type) {
 	case nil:
@@ -116,7 +116,7 @@ func mediaOf(m hooks.Envelope) ([]hooks.Media, error) {
 	}
 }
 
-// mediaPart makes of a file a part of the prompt. Text stands in it as it is.
+// mediaPart makes a part of the prompt from a file. A text file becomes text.
 func mediaPart(m hooks.Media) hooks.Part {
 	kind, _, err := mime.ParseMediaType(m.Type)
 	if err != nil {
@@ -130,7 +130,7 @@ func mediaPart(m hooks.Media) hooks.Part {
 		return hooks.Part{"type": class + "_url", class + "_url": map[string]any{"url": url}}
 	case class == "audio":
 		formats := map[string]string{"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "x-m4a": "m4a", "mp4": "m4a"}
-		if format, known := formats[sub]; known {
+		if format, ok := formats[sub]; ok {
 			sub = format
 		}
 		return hooks.Part{"type": "input_audio", "input_audio": map[string]any{"data": data, "format": sub}}
@@ -146,11 +146,11 @@ Answer in plain text: it is sent to where the message came from. What a tool ret
 
 Your session is recorded on a tape, and you see what follows its last anchor. A context that becomes too long makes calls fail. tape.info says how long it is; at the end of a stage of the work, tape.handoff begins a new context with a summary and state that say all that is needed to go on. tape.search finds what came before.`
 
-// longestAgentsFile is how much of an AGENTS.md is shown.
+// longestAgentsFile is how many bytes of an AGENTS.md are used.
 const longestAgentsFile = 256 << 10
 
-// systemPrompt is the default, the AGENTS.md of the project's root and of the folders from there
-// down to where one is, and the skills.
+// systemPrompt returns the default prompt, the AGENTS.md files from the project's root down to the
+// current folder, and the list of skills.
 func (a *agent) systemPrompt(context.Context, hooks.Prompt, hooks.State) (*string, error) {
 	blocks := append([]string{defaultSystemPrompt}, agentsFiles(a.Project, a.Folder)...)
 	if text := skillsPrompt(Skills(a.Project, a.Home)); text != "" {
@@ -160,8 +160,8 @@ func (a *agent) systemPrompt(context.Context, hooks.Prompt, hooks.State) (*strin
 	return &text, nil
 }
 
-// agentsFiles are the texts of AGENTS.md from the root of the project down to a folder in it. One
-// that is a link out of the project is not of the project, and is not read.
+// agentsFiles returns the texts of AGENTS.md from the project's root down to a folder in it. Links
+// that lead out of the project are not followed.
 func agentsFiles(project, folder string) (texts []string) {
 	root, err := os.OpenRoot(project)
 	if err != nil {

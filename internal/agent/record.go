@@ -11,13 +11,13 @@ import (
 	"tape/repo"
 )
 
-// What the events of a turn are called.
+// The names of a turn's events.
 const (
 	eventRun         = "run"
 	eventStep        = "loop.step"
 	eventCommand     = "command"
 	eventModelSwitch = "model_switch"
-	eventPhase       = "phase" // of a subagent: as an anchor, but the session's context goes on
+	eventPhase       = "phase" // a subagent's anchor, which does not end the session's phase
 )
 
 // The states of a step and of a run.
@@ -31,21 +31,21 @@ const (
 	statusStarted     = "started"
 )
 
-// meta is what the entries of a turn have in meta.
+// meta is the meta of a turn's entries.
 type meta struct {
 	RunID     string   `json:"run_id,omitempty"`
-	MessageID string   `json:"message_id,omitempty"` // of the message that is recorded, or whose turn it is
-	Turn      string   `json:"turn,omitempty"`       // of a message that came in meanwhile: the turn's message_id
-	Step      int      `json:"step,omitempty"`       // of a prompt that goes on
-	Again     bool     `json:"again,omitempty"`      // the turn's prompt, in another phase
-	Partial   bool     `json:"partial,omitempty"`    // what the model had said when it was cut off
+	MessageID string   `json:"message_id,omitempty"` // of the recorded message, or else of the turn's
+	Turn      string   `json:"turn,omitempty"`       // on a message that came in during a turn: that turn's message_id
+	Step      int      `json:"step,omitempty"`       // on the prompt of a further step
+	Again     bool     `json:"again,omitempty"`      // the turn's prompt, repeated in a new phase
+	Partial   bool     `json:"partial,omitempty"`    // an answer that was cut off
 	CallIDs   []string `json:"call_ids,omitempty"`
 	IsError   []string `json:"is_error,omitempty"`
-	Search    bool     `json:"search,omitempty"`  // a search does not find it
+	Search    bool     `json:"search,omitempty"`  // later searches leave it out
 	Context   *bool    `json:"context,omitempty"` // false: not for the session's model
 }
 
-// turn is whose entry it is.
+// turn returns the message_id of the entry's turn.
 func (m meta) turn() string {
 	if m.Turn != "" {
 		return m.Turn
@@ -53,7 +53,7 @@ func (m meta) turn() string {
 	return m.MessageID
 }
 
-// entry is a draft with what the turn's entries have in meta.
+// entry makes a draft with the turn's meta.
 func (r *turn) entry(kind string, payload any, m meta) (repo.Draft, error) {
 	if m.MessageID == "" {
 		m.MessageID = r.id
@@ -69,14 +69,14 @@ func (r *turn) entry(kind string, payload any, m meta) (repo.Draft, error) {
 	if d.Payload, err = encoded(payload); err != nil {
 		return d, fmt.Errorf("record a %s: %w", kind, err)
 	}
-	if r.agent.known != nil {
-		d.Payload, _ = r.agent.known.Mask(d.Payload)
+	if r.agent.masked != nil {
+		d.Payload, _ = r.agent.masked.Mask(d.Payload)
 	}
 	d.Meta, err = encoded(m)
 	return d, err
 }
 
-// encoded is JSON without escapes that need not be.
+// encoded returns JSON without HTML escapes.
 func encoded(v any) (json.RawMessage, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -85,16 +85,16 @@ func encoded(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(out.Bytes()), err
 }
 
-// anchor is one with what the turn's entries have in meta.
+// anchor makes an anchor with the turn's meta.
 func (r *turn) anchor(name string, state json.RawMessage) (*repo.Anchor, error) {
 	d, err := r.entry(repo.KindAnchor, state, meta{})
 	return &repo.Anchor{Name: name, State: d.Payload, Meta: d.Meta}, err
 }
 
-// drafts collects what is stored as one change.
+// drafts collects entries for one transaction.
 type drafts struct {
 	r      *turn
-	anchor *repo.Anchor // comes before list[at]
+	anchor *repo.Anchor // goes before list[at]
 	at     int
 	list   []repo.Draft
 	err    error
@@ -128,7 +128,7 @@ func (d *drafts) failure(kind, message string) {
 	d.add(repo.KindError, map[string]any{"kind": kind, "message": message}, meta{})
 }
 
-// run tells of a call of the model.
+// run adds the event of a call of the model.
 func (d *drafts) run(status string, usage map[string]any) {
 	data := map[string]any{"status": status}
 	if model := cmp.Or(d.r.used, d.r.model); model != "" {
@@ -146,7 +146,7 @@ func (d *drafts) run(status string, usage map[string]any) {
 	d.event(eventRun, data)
 }
 
-// step ends a step.
+// step adds the event that ends a step.
 func (d *drafts) step(status, problem string) {
 	data := map[string]any{"step": d.r.step, "status": status, "elapsed_ms": time.Since(d.r.began).Milliseconds()}
 	if problem != "" {
@@ -155,8 +155,8 @@ func (d *drafts) step(status, problem string) {
 	d.event(eventStep, data)
 }
 
-// save stores the drafts, all or none. It is done even if the turn was cancelled: what
-// happened is on the tape.
+// save stores the drafts in one transaction, even if the turn was cancelled: what has happened is
+// recorded.
 func (d *drafts) save(ctx context.Context) error {
 	if d.err != nil || len(d.list) == 0 {
 		return d.err

@@ -7,13 +7,13 @@ import (
 	"tape/repo"
 )
 
-// resume takes up a turn of which the tape has something already. It reports whether there is
-// nothing left to do; the error is that with which such a turn had ended.
+// resume continues a turn that the tape already has a part of. done says that nothing is left to do;
+// then the error is the one with which the turn had ended.
 func (r *turn) resume(ctx context.Context) (done bool, err error) {
 	p := r.past
-	r.step, r.asked, r.end = p.step, p.asked, p.end
+	r.step, r.promptAt, r.end = p.step, p.promptAt, p.end
 	if p.elsewhere {
-		return true, nil // the answer is that of the turn into which the message came
+		return true, nil // the other turn answers it
 	}
 	if p.prompt == nil {
 		return false, nil
@@ -22,7 +22,7 @@ func (r *turn) resume(ctx context.Context) (done bool, err error) {
 	switch {
 	case p.status == statusOK:
 		return true, nil
-	case p.over():
+	case p.ended():
 		return true, errors.New(p.problem)
 	case !p.open:
 		return false, nil
@@ -30,8 +30,8 @@ func (r *turn) resume(ctx context.Context) (done bool, err error) {
 	return false, r.repair(ctx)
 }
 
-// textInterrupted is the result of a call that has none.
-const textInterrupted = "interrupted: the program ended before the call had a result. It may have been done in part, or whole: look before you do it again."
+// textInterrupted is recorded as the result of a call that has none.
+const textInterrupted = "interrupted: the program ended before the call had a result. It may have been done in part or completely: check before you do it again."
 
 // repair ends a step that was interrupted while tools ran.
 func (r *turn) repair(ctx context.Context) error {
@@ -47,7 +47,7 @@ func (r *turn) repair(ctx context.Context) error {
 	}
 	status := statusInterrupted
 	if len(r.past.waiting) == 0 {
-		status = statusOK // the model had answered, and so had the tools
+		status = statusOK // all calls had their results
 	}
 	d.run(status, nil)
 	d.step(statusContinue, "")
@@ -55,7 +55,7 @@ func (r *turn) repair(ctx context.Context) error {
 	return d.save(ctx)
 }
 
-// discardFork drops what a subagent has left that did not end.
+// discardFork discards the fork of a subagent that had not ended.
 func (r *turn) discardFork(ctx context.Context, callID string) error {
 	f, err := r.tape.Store().Tape(ctx, r.tape.Name()+"/"+forkName(callID))
 	if errors.Is(err, repo.ErrNotFound) {

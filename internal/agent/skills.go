@@ -18,10 +18,9 @@ const (
 	largestSkill            = 1 << 20
 )
 
-// Skills lists the texts that say how something is done, .agents/skills/NAME/SKILL.md in a
-// project and in a person's home, sorted by name. Of two with the same name, the project's counts.
-// In a text, ${SKILL_DIR} stands for its folder. A folder without a SKILL.md that has a name, which is the
-// folder's, and a description is none.
+// Skills lists the skills in a project and in a user's home, .agents/skills/NAME/SKILL.md, sorted by
+// name. If both have a name, the project's counts. In the text, ${SKILL_DIR} stands for the folder.
+// A SKILL.md counts only if it has a description and its name is the folder's.
 func Skills(project, home string) []tools.Skill {
 	var out []tools.Skill
 	for _, root := range []string{project, home} {
@@ -43,7 +42,7 @@ func Skills(project, home string) []tools.Skill {
 	return out
 }
 
-// globQuoted is a path as a pattern that only itself matches.
+// globQuoted returns a pattern that matches only the path itself.
 func globQuoted(path string) string {
 	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
 }
@@ -59,14 +58,14 @@ func readSkill(file string) (tools.Skill, bool) {
 		s.Description != "" && len(s.Description) <= longestSkillDescription
 }
 
-// skillParts reads the front matter and the text behind it.
+// skillParts reads a skill's front matter and the text after it.
 func skillParts(file string) (head map[string]string, body string, err error) {
 	st, err := os.Stat(file)
 	if err != nil {
 		return nil, "", err
 	}
 	if !st.Mode().IsRegular() || st.Size() > largestSkill {
-		return nil, "", fmt.Errorf("%s is no file of at most %d bytes", file, largestSkill)
+		return nil, "", fmt.Errorf("%s is not a file of at most %d bytes", file, largestSkill)
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -81,8 +80,8 @@ func skillParts(file string) (head map[string]string, body string, err error) {
 	return nil, strings.TrimSpace(string(raw)), nil
 }
 
-// frontMatter reads what skills have of YAML: "key: value", quoted or not, and values that go
-// on in indented lines.
+// frontMatter reads the part of YAML that skills use: "key: value", quoted or not, and values that
+// continue on indented lines.
 func frontMatter(lines []string) map[string]string {
 	out, last := map[string]string{}, ""
 	for _, line := range lines {
@@ -104,7 +103,7 @@ func frontMatter(lines []string) map[string]string {
 	return out
 }
 
-// withSkills adds the texts of the skills that a prompt names as $NAME.
+// withSkills appends the texts of the skills that a prompt names as $NAME.
 func withSkills(text string, skills []tools.Skill) string {
 	if !strings.Contains(text, "$") {
 		return text
@@ -124,7 +123,7 @@ func withSkills(text string, skills []tools.Skill) string {
 	return out
 }
 
-// skillsPrompt tells the model which skills there are.
+// skillsPrompt lists the skills for the model.
 func skillsPrompt(skills []tools.Skill) string {
 	if len(skills) == 0 {
 		return ""

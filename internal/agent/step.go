@@ -13,9 +13,9 @@ import (
 	"tape/repo/view"
 )
 
-// ask records what the model is asked in this step: the system prompt, if it is another one,
-// then the turn's prompt or how it goes on, then what was said meanwhile.
-func (r *turn) ask(ctx context.Context) error {
+// recordPrompt records what this step adds to the context: the system prompt if it has changed, the
+// turn's prompt or the step's, and the messages that came in meanwhile.
+func (r *turn) recordPrompt(ctx context.Context) error {
 	d := r.drafts()
 	system, err := r.agent.Runtime.SystemPrompt(ctx, r.prompt, r.state)
 	if err != nil {
@@ -26,13 +26,13 @@ func (r *turn) ask(ctx context.Context) error {
 	}
 	switch {
 	case r.past.prompt == nil:
-		err = r.saveAsked(ctx, d, false)
-	case r.end.phase != r.asked.phase || r.end.id < r.asked.id || r.past.cancelled:
-		// A tool has begun a new context, in which the model would not see what it was asked;
-		// or half an answer stands behind it.
-		err = r.saveAsked(ctx, d, true)
+		err = r.savePrompt(ctx, d, false)
+	case r.end.phase != r.promptAt.phase || r.end.id < r.promptAt.id || r.past.cancelled:
+		// A tool has begun a new phase, in which the model would not see the prompt; or a partial
+		// answer follows the prompt.
+		err = r.savePrompt(ctx, d, true)
 	default:
-		if err = r.goOn(ctx, d); err == nil {
+		if err = r.addStepPrompt(ctx, d); err == nil {
 			err = d.save(ctx)
 		}
 	}
@@ -41,18 +41,18 @@ func (r *turn) ask(ctx context.Context) error {
 	}
 	r.past.system, r.past.cancelled = system, false
 	d = r.drafts()
-	unheard, _, err := r.hear(ctx, d)
+	putBack, _, err := r.addSteering(ctx, d)
 	if err == nil {
 		err = d.save(ctx)
 	}
 	if err != nil {
-		unheard()
+		putBack()
 	}
 	return err
 }
 
-// goOn adds the prompt of a further step, if a plugin has one.
-func (r *turn) goOn(ctx context.Context, d *drafts) error {
+// addStepPrompt adds the prompt of a further step, if a plugin has one.
+func (r *turn) addStepPrompt(ctx context.Context, d *drafts) error {
 	if r.step == 1 || r.past.prompted >= r.step {
 		return nil
 	}
@@ -63,9 +63,9 @@ func (r *turn) goOn(ctx context.Context, d *drafts) error {
 	return err
 }
 
-// saveAsked stores drafts and the turn's prompt behind them: for the first time, or again
-// because a new context has begun.
-func (r *turn) saveAsked(ctx context.Context, d *drafts, again bool) error {
+// savePrompt stores drafts and, after them, the turn's prompt: for the first time, or again because
+// a new phase has begun.
+func (r *turn) savePrompt(ctx context.Context, d *drafts, again bool) error {
 	if r.past.prompt == nil {
 		raw, err := encoded(promptContent(r.prompt))
 		if err != nil {
@@ -75,7 +75,7 @@ func (r *turn) saveAsked(ctx context.Context, d *drafts, again bool) error {
 	}
 	d.message("user", r.past.prompt, meta{Again: again})
 	err := d.save(ctx)
-	r.asked = r.end
+	r.promptAt = r.end
 	return err
 }
 
@@ -86,9 +86,9 @@ func promptContent(p hooks.Prompt) any {
 	return p.Text
 }
 
-// hear adds what was said to the running turn, and reports whether that is anything. If the
-// drafts cannot be saved, unheard puts it back.
-func (r *turn) hear(ctx context.Context, d *drafts) (unheard func(), heard bool, err error) {
+// addSteering adds the messages that came in for the running turn, and reports whether there are
+// any. If the drafts cannot be saved, putBack returns the messages to the inbox.
+func (r *turn) addSteering(ctx context.Context, d *drafts) (putBack func(), added bool, err error) {
 	if r.forked {
 		return func() {}, false, nil
 	}
@@ -97,7 +97,7 @@ func (r *turn) hear(ctx context.Context, d *drafts) (unheard func(), heard bool,
 		return func() {}, false, err
 	}
 	waiting, err := inbox.Drain(ctx, r.session)
-	unheard = func() {
+	putBack = func() {
 		for _, m := range waiting {
 			_ = inbox.Put(context.WithoutCancel(ctx), r.session, m) // the turn has failed already
 		}
@@ -110,20 +110,20 @@ func (r *turn) hear(ctx context.Context, d *drafts) (unheard func(), heard bool,
 		var p hooks.Prompt
 		if p, err = r.agent.Runtime.BuildPrompt(ctx, m, r.session, r.state); err == nil && !p.Empty() {
 			d.message("user", promptContent(p), meta{MessageID: id, Turn: r.id})
-			r.past.messages[id], heard = true, true
+			r.past.messages[id], added = true, true
 		}
 	}
-	return unheard, heard, err
+	return putBack, added, err
 }
 
-// reply is what the model has answered.
+// reply is the model's answer in one step.
 type reply struct {
 	text  string
 	calls []call
 	usage map[string]any
 }
 
-// answer asks the model. With an error it returns what had come.
+// answer calls the model. The reply has what came, even with an error.
 func (r *turn) answer(ctx context.Context) (*reply, error) {
 	client := r.agent.Model
 	form, err := client.Form(r.model)
@@ -148,7 +148,7 @@ func (r *turn) answer(ctx context.Context) (*reply, error) {
 		return &reply{text: *finish}, nil
 	}
 	if other, err := client.Form(request.Model); err != nil || other != form {
-		return &reply{}, errors.Join(err, fmt.Errorf("a plugin has changed the model from %q to %q in before_llm_call, and that takes other messages: let load_state give it as %q",
+		return &reply{}, errors.Join(err, fmt.Errorf("a plugin has changed the model from %q to %q in before_llm_call, and that takes messages of another format: return it in load_state as %q",
 			r.model, request.Model, hooks.StateModel))
 	}
 	r.used = request.Model
@@ -164,7 +164,7 @@ func (r *turn) answer(ctx context.Context) (*reply, error) {
 	return out, errors.Join(err, r.agent.Runtime.AfterModelCall(ctx, request, result, r.state))
 }
 
-// receive takes in what the model says, and shows it at once.
+// receive reads the answer, and shows it as it comes.
 func (r *turn) receive(stream hooks.Stream) (*reply, error) {
 	out := &reply{}
 	var text strings.Builder
@@ -181,21 +181,21 @@ func (r *turn) receive(stream hooks.Stream) (*reply, error) {
 			continue
 		case hooks.EventToolCall:
 			out.calls = append(out.calls, r.callOf(e, out.calls))
-			continue // shown when it is on the tape
+			continue // shown after it was recorded
 		case hooks.EventUsage:
 			out.usage = e.Data
 		case hooks.EventFinal:
 			if model, _ := e.Data["model"].(string); model != "" {
 				r.used = model // a fallback's
 			}
-			continue // the turn's own comes at its end
+			continue // the turn has its own at its end
 		}
 		r.emit(e)
 	}
 	return out, nil
 }
 
-// messages are those of the next call: from the last anchor on, or as a plugin makes them.
+// messages returns the messages of the next call: from the last anchor on, or a plugin's choice.
 func (r *turn) messages(ctx context.Context, form view.Format) ([]json.RawMessage, error) {
 	if r.forked {
 		return r.ownMessages(ctx, form)
@@ -206,7 +206,7 @@ func (r *turn) messages(ctx context.Context, form view.Format) ([]json.RawMessag
 	}
 	messages, err := build(ctx, r.tape, string(form))
 	if err != nil {
-		return nil, fmt.Errorf("make the messages of tape %s: %w", r.tape.Name(), err)
+		return nil, fmt.Errorf("build the messages of tape %s: %w", r.tape.Name(), err)
 	}
 	return messages, nil
 }

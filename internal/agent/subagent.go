@@ -18,14 +18,14 @@ import (
 
 const subagentTool = "subagent"
 
-// notForSubagents are tools that a subagent has not: its fork is a part of the session, whose
-// phases are the session's, and it begins no others.
+// notForSubagents are the tools that a subagent does not get: its fork is a part of the session, so
+// it must not begin phases, and it starts no subagents of its own.
 var notForSubagents = []string{subagentTool, handoffTool, "tape.reset"}
 
-// forkName is the fork of a subagent's call.
+// forkName returns the name of the fork for a subagent's call.
 func forkName(callID string) string { return "agent-" + layout.TapeSlug(callID) }
 
-// subagents is the tool that gives a task to a subagent.
+// subagents returns the tool that gives a task to a subagent.
 func (a *agent) subagents() hooks.Tool {
 	return tools.Checked(hooks.Tool{
 		Name: subagentTool,
@@ -50,7 +50,7 @@ type subagentArgs struct {
 func (a *agent) runSubagent(ctx context.Context, c hooks.ToolContext, arguments json.RawMessage) (string, error) {
 	parent, ok := ctx.Value(turnKey{}).(*turn)
 	if !ok || parent.forked {
-		return "", errors.New("a subagent is begun by a session's turn")
+		return "", errors.New("only a session's turn can start a subagent")
 	}
 	var args subagentArgs
 	if err := json.Unmarshal(arguments, &args); err != nil {
@@ -83,7 +83,7 @@ func (a *agent) runSubagent(ctx context.Context, c hooks.ToolContext, arguments 
 	return text, nil
 }
 
-// subagentTools are those of a subagent: all that are allowed to it, by name.
+// subagentTools returns a subagent's tools: those allowed by name, by default all.
 func subagentTools(all []hooks.Tool, allowed []string) ([]hooks.Tool, error) {
 	out := slices.DeleteFunc(slices.Clone(all), func(t hooks.Tool) bool { return slices.Contains(notForSubagents, t.Name) })
 	if len(allowed) == 0 {
@@ -100,7 +100,7 @@ func subagentTools(all []hooks.Tool, allowed []string) ([]hooks.Tool, error) {
 	return chosen, nil
 }
 
-// collect runs the turn and returns what the model says last.
+// collect runs the turn and returns the model's last text.
 func (r *turn) collect(ctx context.Context) (string, error) {
 	var text strings.Builder
 	for e, err := range r.stream(ctx) {
@@ -111,18 +111,18 @@ func (r *turn) collect(ctx context.Context) (string, error) {
 		case hooks.EventText:
 			delta, _ := e.Data["delta"].(string)
 			if text.Len() == 0 {
-				delta = strings.TrimLeft(delta, "\n") // what keeps it apart from its last step
+				delta = strings.TrimLeft(delta, "\n") // the blank line after an earlier step
 			}
 			text.WriteString(delta)
 		case hooks.EventToolCall:
-			text.Reset() // what it says on its way is on the tape
+			text.Reset() // what it said before is on the tape
 		}
 	}
 	return text.String(), nil
 }
 
-// ownMessages are those of a subagent, made of its own entries. In them context is false,
-// so that the session's model, which has the tool's result, never sees them.
+// ownMessages returns a subagent's messages, made from its own entries. These have context false, so
+// that the session's model does not see them: it gets the tool's result.
 func (r *turn) ownMessages(ctx context.Context, form view.Format) ([]json.RawMessage, error) {
 	base, err := r.tape.Base(ctx)
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *turn) ownMessages(ctx context.Context, form view.Format) ([]json.RawMes
 	return c.Messages, nil
 }
 
-// shown is meta without context:false.
+// shown returns meta without context:false.
 func shown(raw json.RawMessage) (json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -163,7 +163,7 @@ func shown(raw json.RawMessage) (json.RawMessage, error) {
 	return encoded(m)
 }
 
-// anchorOf makes an anchor of a subagent's event phase, and reports whether it was one.
+// anchorOf turns a subagent's event phase into an anchor, and reports whether e was one.
 func anchorOf(e *repo.Entry) bool {
 	if name, _ := eventOf(*e); name != eventPhase {
 		return false

@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// TapeName is the name of a session's tape: its id, in a form in which no fork is meant.
+// TapeName returns the name of a session's tape: its id, or a slug of it if that would name a fork.
 func TapeName(session string) string {
 	if strings.Contains(session, "/") || layout.CheckName("a tape", session) != nil {
 		return layout.TapeSlug(session)
@@ -18,7 +18,7 @@ func TapeName(session string) string {
 	return session
 }
 
-// tape returns a session's tape, which is created if it is not there.
+// tape returns a session's tape, and creates it if there is none.
 func (a *agent) tape(ctx context.Context, session string) (*repo.Tape, error) {
 	store, err := a.Runtime.TapeStore(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (a *agent) tape(ctx context.Context, session string) (*repo.Tape, error) {
 		return t, err
 	}
 	t, err = store.CreateTape(ctx, name)
-	if errors.Is(err, repo.ErrConflict) { // somebody else was quicker
+	if errors.Is(err, repo.ErrConflict) { // another process was faster
 		return store.Tape(ctx, name)
 	}
 	if err == nil && a.Project != "" {
@@ -42,12 +42,12 @@ func (a *agent) tape(ctx context.Context, session string) (*repo.Tape, error) {
 	return t, err
 }
 
-// eventSession tells what a session is about, as those of imports do.
+// eventSession says what a session is about, like those of imports.
 const eventSession = "session_meta"
 
 type turnKey struct{}
 
-// TapeOf is the tape on which a tool is called: the session's, or the fork of a subagent.
+// TapeOf returns the tape on which a tool is called: the session's, or a subagent's fork.
 func TapeOf(ctx context.Context) (*repo.Tape, error) {
 	if r, ok := ctx.Value(turnKey{}).(*turn); ok {
 		return r.tape, nil

@@ -22,7 +22,7 @@ const (
 	kindNoModel   = "no_model"
 )
 
-// autoHandoff is the anchor of a context that had become too long.
+// autoHandoff is the anchor's name when a context was too long.
 const autoHandoff = "auto_handoff/context_overflow"
 
 // turn is one turn of a session, or of a subagent.
@@ -30,32 +30,32 @@ type turn struct {
 	agent   *agent
 	tape    *repo.Tape
 	forked  bool   // the tape is a subagent's fork
-	session string // whose steering is heard; a subagent hears none
+	session string // a subagent's is its parent's
 	id      string // the message_id
 	state   hooks.State
 	prompt  hooks.Prompt
 	tools   []hooks.Tool
 
 	system   string
-	model    string // provider:model, "" for the client's own choice
-	used     string // the model of the last call, which a plugin may have changed
+	model    string // provider:model; "" is the client's default
+	used     string // the model of the last call; a plugin or a fallback may have changed it
 	switched string // the model that the session has chosen
-	plugin   string // whose own model it is
+	plugin   string // the plugin that runs the model, if it is another one
 	past     *past
 
-	runID string // of the current call of the model
-	step  int
-	began time.Time // the step
-	asked place     // where the prompt is
-	end   place     // of the last entry that was stored
+	runID    string // of the current call of the model
+	step     int
+	began    time.Time // of the step
+	promptAt place
+	end      place // of the last stored entry
 
-	work func(ctx context.Context) error // what the turn is: the loop, or a command
-	emit func(hooks.Event)               // shows an event; does nothing when nobody looks any more
-	said strings.Builder                 // all that the model has said
-	last string                          // the run_id of what it said last
+	work func(ctx context.Context) error // the loop, or a command
+	emit func(hooks.Event)               // shows an event; does nothing once the reader has left
+	text strings.Builder                 // all text that was shown
+	last string                          // the run_id of its last piece
 }
 
-// place is where an entry is.
+// place is the position of an entry.
 type place struct {
 	phase int
 	id    int64
@@ -63,7 +63,7 @@ type place struct {
 
 func placeOf(e repo.Entry) place { return place{e.AnchorSeq, e.ID} }
 
-// stream runs the turn while somebody looks.
+// stream runs the turn, until it ends or the reader leaves.
 func (r *turn) stream(ctx context.Context) hooks.Stream {
 	return func(yield func(hooks.Event, error) bool) {
 		ctx, stop := context.WithCancel(context.WithValue(ctx, turnKey{}, r))
@@ -81,7 +81,7 @@ func (r *turn) stream(ctx context.Context) hooks.Stream {
 		case err != nil:
 			yield(hooks.Event{}, err)
 		default:
-			r.emit(final(r.said.String(), true))
+			r.emit(final(r.text.String(), true))
 		}
 	}
 }
@@ -90,13 +90,13 @@ func final(text string, ok bool) hooks.Event {
 	return hooks.Event{Kind: hooks.EventFinal, Data: map[string]any{"text": text, "ok": ok}}
 }
 
-// say shows text of the assistant. That of another step stands apart.
+// say shows text of the assistant. A blank line separates the texts of two steps.
 func (r *turn) say(text string) {
 	if text != "" {
 		if r.last != r.runID {
-			text, r.last = hooks.Between(r.said.String(), text)+text, r.runID
+			text, r.last = hooks.Between(r.text.String(), text)+text, r.runID
 		}
-		r.said.WriteString(text)
+		r.text.WriteString(text)
 		r.emit(hooks.Text(text))
 	}
 }
@@ -115,15 +115,15 @@ func (r *turn) run(ctx context.Context) error {
 	}
 }
 
-// oneStep asks the model once and does what it wants. It reports whether the turn goes on.
+// oneStep calls the model once and runs the tools that it calls. more says whether the turn goes on.
 func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
-	if err := r.ask(ctx); err != nil {
+	if err := r.recordPrompt(ctx); err != nil {
 		return false, r.fail(ctx, kindTurn, err, nil)
 	}
 	reply, err := r.answer(ctx)
 	switch {
 	case err == nil && len(reply.calls) == 0:
-		return r.answered(ctx, reply)
+		return r.endWithAnswer(ctx, reply)
 	case err == nil:
 		return r.callTools(ctx, reply)
 	case ctx.Err() != nil:
@@ -136,23 +136,23 @@ func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 	return true, r.handOff(ctx, err)
 }
 
-// answered records an answer without calls, which is the last unless somebody has said more.
-func (r *turn) answered(ctx context.Context, reply *reply) (more bool, err error) {
-	heard := r.drafts()
-	unheard, more, err := r.hear(ctx, heard)
+// endWithAnswer records an answer without calls. The turn goes on only if messages came in meanwhile.
+func (r *turn) endWithAnswer(ctx context.Context, reply *reply) (more bool, err error) {
+	steering := r.drafts()
+	putBack, more, err := r.addSteering(ctx, steering)
 	if err == nil {
 		d := r.drafts()
 		d.message("assistant", reply.text, meta{})
-		err = r.endStep(ctx, d, more, reply, heard.list...)
+		err = r.endStep(ctx, d, more, reply, steering.list...)
 	}
 	if err != nil {
-		unheard()
+		putBack()
 	}
 	return more, err
 }
 
-// endStep records the run and the step. The last step that is allowed cannot go on.
-func (r *turn) endStep(ctx context.Context, d *drafts, more bool, reply *reply, behind ...repo.Draft) error {
+// endStep records the run and the end of the step, and then after. The last allowed step cannot go on.
+func (r *turn) endStep(ctx context.Context, d *drafts, more bool, reply *reply, after ...repo.Draft) error {
 	if more && r.step >= r.agent.MaxSteps {
 		err := fmt.Errorf("max_steps_reached=%d: the turn was ended; say what is left to do, or raise max_steps", r.agent.MaxSteps)
 		d.failure(kindSteps, err.Error())
@@ -168,11 +168,11 @@ func (r *turn) endStep(ctx context.Context, d *drafts, more bool, reply *reply, 
 	}
 	d.step(status, "")
 	d.at = len(d.list)
-	d.list = append(d.list, behind...)
+	d.list = append(d.list, after...)
 	return d.save(ctx)
 }
 
-// fail records that the turn ends with an error, and returns it.
+// fail records that the turn failed, and returns the error.
 func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) error {
 	status := statusError
 	if ctx.Err() != nil {
@@ -196,7 +196,7 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	return errors.Join(err, d.save(ctx))
 }
 
-// handOff begins a new context, with the same prompt, in place of one that was too long.
+// handOff begins a new phase with the same prompt, because the context was too long.
 func (r *turn) handOff(ctx context.Context, problem error) error {
 	r.past.handedOff = true
 	d := r.drafts()
@@ -204,11 +204,11 @@ func (r *turn) handOff(ctx context.Context, problem error) error {
 	if err != nil {
 		return err
 	}
-	if r.forked { // an anchor would begin a new context for the session, too
+	if r.forked { // an anchor would begin a new phase of the session
 		d.event(eventPhase, map[string]any{"name": autoHandoff, "state": state})
 	} else if d.anchor, err = r.anchor(autoHandoff, state); err != nil {
 		return err
 	}
 	d.step(statusAutoHandoff, problem.Error())
-	return r.saveAsked(ctx, d, true)
+	return r.savePrompt(ctx, d, true)
 }

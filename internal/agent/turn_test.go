@@ -308,7 +308,7 @@ func TestHandoffOfTheLoop(t *testing.T) {
 		t.Fatalf("the tape has\n%s", strings.Join(list, "\n"))
 	}
 	before := strings.Join(list[:i], "\n")
-	for _, want := range []string{"result anchor added: two", "there is a handoff in this step already", "loop.step continue"} {
+	for _, want := range []string{"result anchor added: two", "this step already has a handoff", "loop.step continue"} {
 		if !strings.Contains(before, want) {
 			t.Errorf("before the anchor there is no %q in\n%s", want, before)
 		}

@@ -1,6 +1,6 @@
-// Package keys knows the keys of providers and the tokens of channels. They are in the
-// environment, or in a file that only its owner can read, and nowhere else: on no tape, in no
-// log, in no environment of a process that needs none.
+// Package keys reads and writes the keys of providers and the tokens of channels. They are in the
+// environment, or in a file that only its owner can read, and nowhere else: never on a tape, in a
+// log, or in the environment of a process that does not need them.
 package keys
 
 import (
@@ -19,10 +19,10 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// File is where the keys are, below the folder of the workspaces: {"openai": "…"}.
+// File returns the path of the file with the keys: {"openai": "…"}.
 func File(home string) string { return filepath.Join(home, "credentials.json") }
 
-// Read gives the keys of a file by the name of their provider or channel; none if there is no
+// Read returns the keys in a file, by the name of their provider or channel; nil if there is no
 // file. A file that others can read is refused.
 func Read(path string) (map[string]string, error) {
 	st, err := os.Stat(path)
@@ -41,12 +41,12 @@ func Read(path string) (map[string]string, error) {
 	}
 	var out map[string]string
 	if json.Unmarshal(raw, &out) != nil { // its error would quote the file
-		return nil, layout.Invalid("it is one object of names and keys: {\"openai\": \"…\"}", "%s cannot be read as JSON", path)
+		return nil, layout.Invalid("write it as one object of names and keys: {\"openai\": \"…\"}", "%s cannot be read as JSON", path)
 	}
 	return out, nil
 }
 
-// Write puts one key into a file, whole or not at all; "" takes it out.
+// Write stores one key in a file, atomically; "" removes it.
 func Write(d *disk.FS, path, name, key string) error {
 	all, err := Read(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func Write(d *disk.FS, path, name, key string) error {
 	return nil
 }
 
-// Variable is the environment variable of a provider: OPENAI_API_KEY.
+// Variable returns the name of a provider's environment variable: OPENAI_API_KEY.
 func Variable(provider, what string) string {
 	return strings.ToUpper(strings.Map(func(r rune) rune {
 		if r == '-' || r == '.' || r == ' ' {
@@ -81,13 +81,12 @@ func Variable(provider, what string) string {
 	}, provider)) + "_" + what
 }
 
-// shortestKey: what is shorter is no key, but the placeholder of a server that wants none.
+// shortestKey is the length under which a key is a placeholder, for a server that wants none.
 const shortestKey = 12
 
-// CleanEnv is an environment for a program that needs no keys: without the variables that hold
-// a secret by their name or value, or in which one of the known keys stands. Those that are
-// named stay.
-func CleanEnv(environ, named []string, known ...string) []string {
+// CleanEnv returns an environment for a program that needs no keys: without the variables whose
+// name or value looks like a secret, or whose value contains one of keys. Those in keep stay.
+func CleanEnv(environ, keep []string, keys ...string) []string {
 	const git = "GIT_CONFIG_"
 	scanner := secrets.New()
 	var out []string
@@ -95,8 +94,8 @@ func CleanEnv(environ, named []string, known ...string) []string {
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		// GIT_CONFIG_KEY_0 is the name of a setting of git.
-		secret := secrets.SensitiveName(name) && !strings.HasPrefix(name, git) || scanner.SensitiveValue(value) || holds(value, known)
-		if !secret || slices.Contains(named, name) {
+		secret := secrets.SensitiveName(name) && !strings.HasPrefix(name, git) || scanner.SensitiveValue(value) || containsKey(value, keys)
+		if !secret || slices.Contains(keep, name) {
 			out = append(out, pair)
 		} else if strings.HasPrefix(name, git) {
 			gitConfig = false
@@ -109,6 +108,20 @@ func CleanEnv(environ, named []string, known ...string) []string {
 	return slices.DeleteFunc(out, func(pair string) bool { return strings.HasPrefix(pair, git) })
 }
 
-func holds(value string, keys []string) bool {
+// Mask returns what masks keys in a text; nil if there are none.
+func Mask(keys []string) *secrets.Known {
+	var list []secrets.Secret
+	for _, key := range keys {
+		if len(key) >= shortestKey {
+			list = append(list, secrets.Secret{Rule: "provider-key", Text: key})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return secrets.NewKnown(list)
+}
+
+func containsKey(value string, keys []string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return len(key) >= shortestKey && strings.Contains(value, key) })
 }

@@ -13,12 +13,12 @@ import (
 )
 
 type anthropicRequest struct {
-	Model    string            `json:"model"`
-	Most     int               `json:"max_tokens"`
-	System   string            `json:"system,omitempty"`
-	Messages []json.RawMessage `json:"messages"`
-	Tools    []anthropicTool   `json:"tools,omitempty"`
-	Stream   bool              `json:"stream"`
+	Model     string            `json:"model"`
+	MaxTokens int               `json:"max_tokens"`
+	System    string            `json:"system,omitempty"`
+	Messages  []json.RawMessage `json:"messages"`
+	Tools     []anthropicTool   `json:"tools,omitempty"`
+	Stream    bool              `json:"stream"`
 }
 
 type anthropicTool struct {
@@ -28,10 +28,10 @@ type anthropicTool struct {
 }
 
 func (p *provider) askAnthropic(ctx context.Context, model string, r Request, a *answer) error {
-	const usual = 8192 // the API wants a number
-	body := anthropicRequest{Model: model, Most: usual, System: r.System, Messages: r.Messages, Stream: true}
+	const defaultMax = 8192 // the API requires a number
+	body := anthropicRequest{Model: model, MaxTokens: defaultMax, System: r.System, Messages: r.Messages, Stream: true}
 	if r.MaxTokens > 0 {
-		body.Most = r.MaxTokens
+		body.MaxTokens = r.MaxTokens
 	}
 	for _, t := range r.Tools {
 		body.Tools = append(body.Tools, anthropicTool{view.ToolName(t.Name), t.Description, schema(t)})
@@ -40,9 +40,9 @@ func (p *provider) askAnthropic(ctx context.Context, model string, r Request, a 
 	if err != nil {
 		return err
 	}
-	ctx, watch := watched(ctx, p.silence)
-	defer watch.stop()
-	service := anthropic.NewMessageService(option.WithBaseURL(p.baseURL), option.WithHTTPClient(watch.client()))
+	ctx, silence := withSilenceLimit(ctx, p.silence)
+	defer silence.stop()
+	service := anthropic.NewMessageService(option.WithBaseURL(p.baseURL), option.WithHTTPClient(silence.client()))
 	options := []option.RequestOption{option.WithRequestBody("application/json", raw), option.WithMaxRetries(retries)}
 	if p.key != "" {
 		options = append(options, option.WithAPIKey(p.key))
@@ -51,11 +51,11 @@ func (p *provider) askAnthropic(ctx context.Context, model string, r Request, a 
 	defer stream.Close()
 	blocks := anthropicBlocks{answer: a, calls: map[int64]int{}}
 	for stream.Next() {
-		if err := blocks.take(stream.Current()); err != nil {
+		if err := blocks.handle(stream.Current()); err != nil {
 			return err
 		}
 	}
-	return watch.explain(ctx, stream.Err())
+	return silence.cause(ctx, stream.Err())
 }
 
 type anthropicBlocks struct {
@@ -64,10 +64,10 @@ type anthropicBlocks struct {
 	input int64
 }
 
-// errStopReason is what Anthropic says where others send an error.
+// errStopReason is Anthropic's stop reason for an overflow; others send an error.
 var errStopReason = errors.New("the model stopped: model_context_window_exceeded")
 
-func (b *anthropicBlocks) take(e anthropic.MessageStreamEventUnion) error {
+func (b *anthropicBlocks) handle(e anthropic.MessageStreamEventUnion) error {
 	switch e.Type {
 	case "message_start":
 		u := e.Message.Usage
@@ -76,22 +76,22 @@ func (b *anthropicBlocks) take(e anthropic.MessageStreamEventUnion) error {
 	case "content_block_start":
 		if e.ContentBlock.Type == "tool_use" {
 			b.calls[e.Index] = len(b.answer.calls)
-			t, err := b.call(len(b.answer.calls))
+			t, err := b.toolCall(len(b.answer.calls))
 			if err != nil {
 				return err
 			}
 			t.id, t.name = e.ContentBlock.ID, e.ContentBlock.Name
 		}
-		return b.say(hooks.EventText, e.ContentBlock.Text)
+		return b.addDelta(hooks.EventText, e.ContentBlock.Text)
 	case "content_block_delta":
 		switch e.Delta.Type {
 		case "text_delta":
-			return b.say(hooks.EventText, e.Delta.Text)
+			return b.addDelta(hooks.EventText, e.Delta.Text)
 		case "thinking_delta":
-			return b.say(hooks.EventReasoning, e.Delta.Thinking)
+			return b.addDelta(hooks.EventReasoning, e.Delta.Thinking)
 		case "input_json_delta":
 			if i, ok := b.calls[e.Index]; ok {
-				return b.answer.calls[i].add(e.Delta.PartialJSON)
+				return b.answer.calls[i].addArguments(e.Delta.PartialJSON)
 			}
 		}
 	case "message_delta":

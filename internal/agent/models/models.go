@@ -1,9 +1,8 @@
-// Package models calls models: OpenAI's chat completions, which many programs and providers
-// speak, and Anthropic's messages, through the official SDKs.
+// Package models calls models through the official SDKs: OpenAI's chat completions, which many
+// programs and providers offer, and Anthropic's messages.
 //
-// A model is named provider:model. A [Client] gives the answer as a stream of events, and
-// tells a context that is too long from other failures. Keys go to their provider and
-// nowhere else.
+// A model is named provider:model. A [Client] returns the answer as a stream of events, and
+// tells a context that is too long from other failures. A key is sent to its provider only.
 package models
 
 import (
@@ -22,24 +21,24 @@ import (
 type Request struct {
 	Model     string            // provider:model; "" is the configured one
 	System    string            // the system prompt
-	Messages  []json.RawMessage // in the form that [Client.Form] tells
+	Messages  []json.RawMessage // in the format that [Client.Form] names
 	Tools     []hooks.Tool
-	MaxTokens int // of the answer; 0: the provider's, for Anthropic 8192
+	MaxTokens int // of the answer; 0: the provider's default, for Anthropic 8192
 }
 
 // ErrContextLength says that prompt and answer together are too long for the model.
 var ErrContextLength = errors.New("the context is too long for the model")
 
-// ErrNoModel says that no model is configured. It is a [hooks.ErrNoModel].
+// ErrNoModel says that no model is configured. It wraps [hooks.ErrNoModel].
 var ErrNoModel = fmt.Errorf("%w: name one as PROVIDER:MODEL in TAPE_MODEL or in the setting model", hooks.ErrNoModel)
 
 // Client calls models. Its methods may be called from several goroutines.
 type Client struct{ settings Settings }
 
-// New makes a client.
+// New returns a client.
 func New(s Settings) *Client { return &Client{s} }
 
-// Form tells in which form the messages for a model have to be.
+// Form returns the format of messages for a model.
 func (c *Client) Form(model string) (view.Format, error) {
 	p, _, err := c.settings.find(model)
 	if err != nil {
@@ -48,10 +47,10 @@ func (c *Client) Form(model string) (view.Format, error) {
 	return p.form, nil
 }
 
-// Stream asks a model. It gives text and reasoning as they come, each call of a tool when it is
-// whole, the usage, and at last an event of kind final, which names the model, or an error. A model that fails before
-// it has said anything is followed by the next fallback of the same form, unless the context is
-// too long, which is [ErrContextLength], or ctx has ended.
+// Stream calls a model. It yields text and reasoning as they come, each call of a tool when it is
+// complete, the usage, and at the end an error or an event of kind final, which names the model. If
+// a model fails before its first event, the next fallback of the same format is called, unless the
+// context is too long ([ErrContextLength]) or ctx has ended.
 func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
 	return func(yield func(hooks.Event, error) bool) {
 		candidates, err := c.candidates(r.Model)
@@ -79,7 +78,7 @@ func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
 	}
 }
 
-// candidates are a model and the fallbacks that take the same messages.
+// candidates returns a model and the fallbacks that take the same format of messages.
 func (c *Client) candidates(model string) ([]string, error) {
 	p, _, err := c.settings.find(model)
 	if err != nil {
@@ -113,15 +112,15 @@ func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hoo
 	case err != nil:
 		return p.explain(model, err)
 	}
-	return a.end()
+	return a.finish()
 }
 
-// errStopped says that nobody wants to hear more.
+// errStopped says that the caller has stopped reading.
 var errStopped = errors.New("the answer is not wanted any more")
 
-// answer puts an answer together from what the APIs send.
+// answer is put together from what the APIs send.
 type answer struct {
-	model string // that is asked
+	model string // the one that is called
 	emit  func(hooks.Event) bool
 	tools []hooks.Tool
 	text  strings.Builder
@@ -131,8 +130,8 @@ type answer struct {
 
 type toolCall struct{ id, name, arguments string }
 
-// most is how many bytes an answer may have: a server may never end it.
-const most = 16 << 20
+// maxAnswer limits an answer, in bytes: a server may never end it.
+const maxAnswer = 16 << 20
 
 func (a *answer) send(kind string, data map[string]any) error {
 	if !a.emit(hooks.Event{Kind: kind, Data: data}) {
@@ -141,21 +140,21 @@ func (a *answer) send(kind string, data map[string]any) error {
 	return nil
 }
 
-func (a *answer) say(kind, delta string) error {
+func (a *answer) addDelta(kind, delta string) error {
 	if delta == "" {
 		return nil
 	}
 	if kind == hooks.EventText {
 		a.text.WriteString(delta)
 	}
-	if a.text.Len() > most {
-		return fmt.Errorf("the answer is longer than %d MiB", most>>20)
+	if a.text.Len() > maxAnswer {
+		return fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
 	}
 	return a.send(kind, map[string]any{"delta": delta})
 }
 
-// call gives the i-th call of the answer.
-func (a *answer) call(i int) (*toolCall, error) {
+// toolCall returns the i-th call of the answer.
+func (a *answer) toolCall(i int) (*toolCall, error) {
 	const calls = 1000
 	if i < 0 || i >= calls {
 		return nil, fmt.Errorf("the answer has a call of the number %d", i)
@@ -166,15 +165,15 @@ func (a *answer) call(i int) (*toolCall, error) {
 	return a.calls[i], nil
 }
 
-func (t *toolCall) add(arguments string) error {
-	if t.arguments += arguments; len(t.arguments) > most {
-		return fmt.Errorf("a call of %s has more than %d MiB of arguments", t.name, most>>20)
+func (t *toolCall) addArguments(arguments string) error {
+	if t.arguments += arguments; len(t.arguments) > maxAnswer {
+		return fmt.Errorf("a call of %s has more than %d MiB of arguments", t.name, maxAnswer>>20)
 	}
 	return nil
 }
 
-// end sends what is only known at the end.
-func (a *answer) end() error {
+// finish sends the calls, the usage and the final event.
+func (a *answer) finish() error {
 	for _, t := range a.calls {
 		if t.name == "" {
 			continue
@@ -191,7 +190,7 @@ func (a *answer) end() error {
 	return nil
 }
 
-// ownName is the tool's own name, of which the model knows [view.ToolName].
+// ownName returns the tool's own name; the model knows it as [view.ToolName].
 func (a *answer) ownName(name string) string {
 	for _, t := range a.tools {
 		if view.ToolName(t.Name) == name {
@@ -201,7 +200,7 @@ func (a *answer) ownName(name string) string {
 	return name
 }
 
-// schema is that of a tool's arguments; of none, an object.
+// schema returns the schema of a tool's arguments, by default any object.
 func schema(t hooks.Tool) json.RawMessage {
 	if len(t.Schema) == 0 {
 		return json.RawMessage(`{"type":"object","properties":{}}`)

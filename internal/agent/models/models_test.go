@@ -231,7 +231,7 @@ func TestBroken(t *testing.T) {
 		end  func(w http.ResponseWriter)
 		says string
 	}{
-		"silence":    {func(http.ResponseWriter) { wait.Pause(3 * time.Second) }, "says nothing for 1s"},
+		"silence":    {func(http.ResponseWriter) { wait.Pause(3 * time.Second) }, "sends nothing for 1s"},
 		"not JSON":   {func(w http.ResponseWriter) { stream(w, 9, "data: {") }, ""},
 		"error":      {func(w http.ResponseWriter) { stream(w, 9, `data: {"error":{"message":"the server is overloaded"}}`) }, "overloaded"},
 		"endless":    {func(w http.ResponseWriter) { endless(w) }, "longer than"},

@@ -11,15 +11,15 @@ import (
 	"tape/repo/view"
 )
 
-// openAIRequest is a body of chat completions. The SDK's own would make the messages anew, and
-// lose what it does not know.
+// openAIRequest is the body of a chat completion. The SDK's own type would encode the messages
+// again, and lose fields that it does not know.
 type openAIRequest struct {
-	Model    string            `json:"model"`
-	Messages []json.RawMessage `json:"messages"`
-	Tools    []openAITool      `json:"tools,omitempty"`
-	Most     int               `json:"max_completion_tokens,omitempty"`
-	Stream   bool              `json:"stream"`
-	Options  struct {
+	Model     string            `json:"model"`
+	Messages  []json.RawMessage `json:"messages"`
+	Tools     []openAITool      `json:"tools,omitempty"`
+	MaxTokens int               `json:"max_completion_tokens,omitempty"`
+	Stream    bool              `json:"stream"`
+	Options   struct {
 		Usage bool `json:"include_usage"`
 	} `json:"stream_options"`
 }
@@ -34,7 +34,7 @@ type openAITool struct {
 }
 
 func (p *provider) askOpenAI(ctx context.Context, model string, r Request, a *answer) error {
-	body := openAIRequest{Model: model, Messages: r.Messages, Most: r.MaxTokens, Stream: true}
+	body := openAIRequest{Model: model, Messages: r.Messages, MaxTokens: r.MaxTokens, Stream: true}
 	body.Options.Usage = true
 	if r.System != "" {
 		system, err := json.Marshal(map[string]string{"role": "system", "content": r.System})
@@ -52,10 +52,10 @@ func (p *provider) askOpenAI(ctx context.Context, model string, r Request, a *an
 	if err != nil {
 		return err
 	}
-	ctx, watch := watched(ctx, p.silence)
-	defer watch.stop()
-	// The service does not read the environment, which has been read already.
-	service := openai.NewChatCompletionService(option.WithBaseURL(p.baseURL), option.WithHTTPClient(watch.client()))
+	ctx, silence := withSilenceLimit(ctx, p.silence)
+	defer silence.stop()
+	// Unlike the client, the service does not read the environment; settings has done that.
+	service := openai.NewChatCompletionService(option.WithBaseURL(p.baseURL), option.WithHTTPClient(silence.client()))
 	options := []option.RequestOption{option.WithRequestBody("application/json", raw), option.WithMaxRetries(retries)}
 	if p.key != "" {
 		options = append(options, option.WithAPIKey(p.key))
@@ -75,26 +75,26 @@ func (p *provider) askOpenAI(ctx context.Context, model string, r Request, a *an
 			return err
 		}
 	}
-	return watch.explain(ctx, stream.Err())
+	return silence.cause(ctx, stream.Err())
 }
 
-// delta takes in a piece. Providers say reasoning in one of two fields that OpenAI's own API
-// does not have.
+// delta adds a piece of the answer. Providers send reasoning in one of two fields that OpenAI's
+// own API does not have.
 func (a *answer) delta(d openai.ChatCompletionChunkChoiceDelta) error {
 	for _, field := range []string{"reasoning_content", "reasoning"} {
 		var text string
 		if f, ok := d.JSON.ExtraFields[field]; ok && json.Unmarshal([]byte(f.Raw()), &text) == nil && text != "" {
-			if err := a.say(hooks.EventReasoning, text); err != nil {
+			if err := a.addDelta(hooks.EventReasoning, text); err != nil {
 				return err
 			}
 			break
 		}
 	}
-	if err := a.say(hooks.EventText, d.Content+d.Refusal); err != nil {
+	if err := a.addDelta(hooks.EventText, d.Content+d.Refusal); err != nil {
 		return err
 	}
 	for _, c := range d.ToolCalls {
-		t, err := a.call(int(c.Index))
+		t, err := a.toolCall(int(c.Index))
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (a *answer) delta(d openai.ChatCompletionChunkChoiceDelta) error {
 			t.id = c.ID
 		}
 		t.name += c.Function.Name
-		if err := t.add(c.Function.Arguments); err != nil {
+		if err := t.addArguments(c.Function.Arguments); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,15 +11,15 @@ import (
 	"github.com/openai/openai-go/v3"
 )
 
-// sign is what one provider says when the context is too long.
-type sign struct {
+// pattern is what one provider says when the context is too long.
+type pattern struct {
 	words  string // in lower case; "…" stands for anything
-	source string // who says so, and where that is documented or was seen
+	source string // which provider, and where that is documented or was seen
 }
 
-// overflowCodes are codes and types of errors, and reasons for an end.
-func overflowCodes() []sign {
-	return []sign{
+// overflowCodes are codes and types of errors, and reasons to stop.
+func overflowCodes() []pattern {
+	return []pattern{
 		{"context_length_exceeded", "OpenAI, Azure, Groq, DeepSeek: https://platform.openai.com/docs/guides/error-codes, https://console.groq.com/docs/errors"},
 		{"exceed_context_size_error", "llama.cpp: https://github.com/ggml-org/llama.cpp/pull/15780"},
 		{"request_too_large", "Anthropic, HTTP 413: https://docs.anthropic.com/en/api/errors"},
@@ -30,8 +31,8 @@ func overflowCodes() []sign {
 }
 
 // overflowTexts are for servers that have no code for it.
-func overflowTexts() []sign {
-	return []sign{
+func overflowTexts() []pattern {
+	return []pattern{
 		// This model's maximum context length is 8192 tokens. However, your messages resulted in 8545 tokens.
 		{"maximum context length", "OpenAI, Azure, OpenRouter, vLLM, SGLang, DeepSeek: https://github.com/vllm-project/vllm/issues/20409"},
 		{"maximum context is", "servers that speak OpenAI's API"},
@@ -78,78 +79,69 @@ func overflowTexts() []sign {
 	}
 }
 
-// rateLimits are texts of limits in time and money, which pass or are paid; some also say that
-// the request is too large.
+// rateLimits are words of limits on time and money; some of these errors also say that the request
+// is too large.
 func rateLimits() []string {
 	return []string{"rate_limit", "rate limit", "tokens per min", "tokens per day", "(tpm)", "quota", "too many requests", "throttl"}
 }
 
-// explain names the model in an error, and tells whether the context is too long: by the
-// provider's code first, then by its words. 429 is something else, whatever it says.
+// explain names the model in an error, and finds out whether the context is too long: by the
+// provider's code first, then by its words. HTTP 429 never means that.
 func (p *provider) explain(model string, err error) error {
-	status, code, said := 0, "", err.Error()
+	status, code, text := 0, "", err.Error()
 	var o *openai.Error
 	var a *anthropic.Error
 	switch {
 	case errors.As(err, &o):
 		status = o.StatusCode
 		code = o.Code + " " + o.Type
-		said = fmt.Sprintf("HTTP %d: %s %s", status, o.Code, strings.TrimSpace(firstOf(o.Message, o.RawJSON())))
+		text = fmt.Sprintf("HTTP %d: %s %s", status, o.Code, strings.TrimSpace(cmp.Or(o.Message, o.RawJSON())))
 	case errors.As(err, &a):
 		status = a.StatusCode
-		said = fmt.Sprintf("HTTP %d: %s", status, a.RawJSON())
+		text = fmt.Sprintf("HTTP %d: %s", status, a.RawJSON())
 	}
 	if p.key != "" {
-		said = strings.ReplaceAll(said, p.key, "…")
+		text = strings.ReplaceAll(text, p.key, "…")
 	}
-	said = shorten(said)
-	if isOverflow(status, code, said) {
-		return fmt.Errorf("%s: %w: %s", model, ErrContextLength, said)
+	text = shorten(text)
+	if isOverflow(status, code, text) {
+		return fmt.Errorf("%s: %w: %s", model, ErrContextLength, text)
 	}
-	return fmt.Errorf("%s: %s", model, said)
+	return fmt.Errorf("%s: %s", model, text)
 }
 
-func isOverflow(status int, code, said string) bool {
+func isOverflow(status int, code, text string) bool {
 	if status == http.StatusTooManyRequests {
 		return false
 	}
-	code, said = strings.ToLower(code), strings.ToLower(said)
-	if says(code, overflowCodes()) || says(said, overflowCodes()) {
+	code, text = strings.ToLower(code), strings.ToLower(text)
+	if matches(code, overflowCodes()) || matches(text, overflowCodes()) {
 		return true
 	}
 	for _, words := range rateLimits() {
-		if strings.Contains(code, words) || strings.Contains(said, words) {
+		if strings.Contains(code, words) || strings.Contains(text, words) {
 			return false
 		}
 	}
-	return status == http.StatusRequestEntityTooLarge || says(said, overflowTexts())
+	return status == http.StatusRequestEntityTooLarge || matches(text, overflowTexts())
 }
 
-// says reports whether one of some signs is in a text.
-func says(text string, signs []sign) bool {
-	for _, s := range signs {
-		rest, all := text, true
-		for words := range strings.SplitSeq(s.words, "…") {
+// matches reports whether one of the patterns is in a text.
+func matches(text string, patterns []pattern) bool {
+	for _, p := range patterns {
+		rest, found := text, true
+		for words := range strings.SplitSeq(p.words, "…") {
 			_, after, ok := strings.Cut(rest, strings.TrimSpace(words))
-			if all = all && ok; !all {
+			if found = found && ok; !found {
 				break
 			}
 			rest = after
 		}
-		if all {
+		if found {
 			return true
 		}
 	}
 	return false
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 func shorten(s string) string {

@@ -16,31 +16,31 @@ import (
 // Settings are the models and their providers.
 type Settings struct {
 	Model     string        // provider:model
-	Fallbacks []string      // asked, in turn, when a model fails
-	Silence   time.Duration // how long a server may say nothing; 0: five minutes
+	Fallbacks []string      // called, one after the other, when a model fails
+	Silence   time.Duration // how long a server may send nothing; 0: five minutes
 
 	baseURLs map[string]string
-	kept     func() map[string]string // keys; a function, so that nothing prints them
+	keys     func() map[string]string // a function, so that no log or %v prints them
 	getenv   func(string) string
 }
 
-// Config is what a workspace's settings have.
+// Config is the part of a workspace's settings that is about models.
 type Config struct {
 	Model     string
 	Fallbacks []string
 	BaseURLs  map[string]string // by provider
 }
 
-// Load puts the settings together: the environment (TAPE_MODEL, TAPE_FALLBACK_MODELS,
-// OPENAI_API_KEY, OPENAI_BASE_URL, and so on for each provider) comes before the file of
-// keys and the workspace's settings.
+// Load puts the settings together. The environment (TAPE_MODEL, TAPE_FALLBACK_MODELS,
+// OPENAI_API_KEY, OPENAI_BASE_URL, and so on for each provider) comes before the file of keys and
+// the workspace's settings.
 func Load(getenv func(string) string, c Config, keyFile string) (Settings, error) {
-	kept, err := keys.Read(keyFile)
+	stored, err := keys.Read(keyFile)
 	if err != nil {
 		return Settings{}, err
 	}
 	s := Settings{Model: cmp.Or(getenv("TAPE_MODEL"), c.Model), Fallbacks: c.Fallbacks, baseURLs: c.BaseURLs, getenv: getenv}
-	s.kept = func() map[string]string { return kept }
+	s.keys = func() map[string]string { return stored }
 	if list := getenv("TAPE_FALLBACK_MODELS"); list != "" {
 		s.Fallbacks = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 	}
@@ -55,9 +55,9 @@ func Load(getenv func(string) string, c Config, keyFile string) (Settings, error
 	return s, nil
 }
 
-// Keys are all keys that are known, to be kept out of what is shown and stored.
+// Keys returns all keys, to be masked in what is shown and stored.
 func (s Settings) Keys() []string {
-	out := slices.Collect(maps.Values(s.kept()))
+	out := slices.Collect(maps.Values(s.keys()))
 	for _, name := range Providers() {
 		if key := s.getenv(keys.Variable(name, "API_KEY")); key != "" {
 			out = append(out, key)
@@ -66,7 +66,7 @@ func (s Settings) Keys() []string {
 	return out
 }
 
-// provider is who runs models.
+// provider is a server that runs models.
 type provider struct {
 	name    string
 	form    view.Format
@@ -75,9 +75,9 @@ type provider struct {
 	silence time.Duration
 }
 
-// usualURLs are those of the providers that are known. Other names need a base URL, and are
-// taken to speak OpenAI's form.
-func usualURLs() map[string]string {
+// defaultURLs are the addresses of well-known providers. Others need a base URL, and are assumed
+// to speak OpenAI's protocol.
+func defaultURLs() map[string]string {
 	return map[string]string{
 		"openai":     "https://api.openai.com/v1",
 		"anthropic":  "https://api.anthropic.com",
@@ -88,28 +88,28 @@ func usualURLs() map[string]string {
 	}
 }
 
-// Providers are the names of those that are known.
-func Providers() []string { return slices.Sorted(maps.Keys(usualURLs())) }
+// Providers returns the names of the well-known providers.
+func Providers() []string { return slices.Sorted(maps.Keys(defaultURLs())) }
 
-// find reads provider:model; "" is the configured one.
+// find parses provider:model; "" is the configured one.
 func (s Settings) find(model string) (*provider, string, error) {
 	if model = cmp.Or(model, s.Model); model == "" {
 		return nil, "", ErrNoModel
 	}
 	name, id, ok := strings.Cut(model, ":")
 	if !ok || name == "" || id == "" {
-		return nil, "", layout.Invalid("name it provider:model; providers are "+strings.Join(Providers(), ", "), "%q is no model", model)
+		return nil, "", layout.Invalid("name it provider:model; providers are "+strings.Join(Providers(), ", "), "%q is not a model's name", model)
 	}
 	p := &provider{name: name, form: view.OpenAI, silence: cmp.Or(s.Silence, 5*time.Minute)}
-	p.baseURL = cmp.Or(s.getenv(keys.Variable(name, "BASE_URL")), s.baseURLs[name], usualURLs()[name])
+	p.baseURL = cmp.Or(s.getenv(keys.Variable(name, "BASE_URL")), s.baseURLs[name], defaultURLs()[name])
 	if p.baseURL == "" {
-		return nil, "", layout.Invalid("set "+keys.Variable(name, "BASE_URL")+" or the setting base_urls; known without are "+strings.Join(Providers(), ", "),
+		return nil, "", layout.Invalid("set "+keys.Variable(name, "BASE_URL")+" or the setting base_urls; providers that need neither are "+strings.Join(Providers(), ", "),
 			"the address of provider %q is not known", name)
 	}
 	if u, err := url.Parse(p.baseURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, "", layout.Invalid("it is http://… or https://…", "the base URL of %s is no address", name)
+		return nil, "", layout.Invalid("write it as http://… or https://…", "the base URL of %s is not an address", name)
 	}
-	p.key = cmp.Or(s.getenv(keys.Variable(name, "API_KEY")), s.kept()[name])
+	p.key = cmp.Or(s.getenv(keys.Variable(name, "API_KEY")), s.keys()[name])
 	if name == "anthropic" {
 		p.form = view.Anthropic
 	}

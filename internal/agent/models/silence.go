@@ -13,42 +13,44 @@ import (
 	"tape/internal/agent/keys"
 )
 
-// retries are those of the SDKs: of 408, 409, 429, 5xx and of connections that fail.
+// retries is passed to the SDKs: they retry after 408, 409, 429, 5xx and failed connections.
 const retries = 2
 
-// silent ends a call whose server says nothing for too long.
-type silent struct {
+// silenceTimer cancels a call when its server sends nothing for too long.
+type silenceTimer struct {
 	timer  *time.Timer
 	after  time.Duration
 	cancel context.CancelCauseFunc
 }
 
-var errSilence = errors.New("the server says nothing")
+var errSilence = errors.New("the server sends nothing")
 
-// watched gives a context that ends when nothing comes for so long, and the transport that
-// watches what comes.
-func watched(ctx context.Context, after time.Duration) (context.Context, *silent) {
+// withSilenceLimit returns a context that ends when nothing comes for so long. The call has to use
+// the timer's client.
+func withSilenceLimit(ctx context.Context, after time.Duration) (context.Context, *silenceTimer) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &silent{after: after, cancel: cancel}
+	w := &silenceTimer{after: after, cancel: cancel}
 	w.timer = time.AfterFunc(after, func() { cancel(fmt.Errorf("%w for %s", errSilence, after)) })
 	return ctx, w
 }
 
-func (w *silent) stop() {
+func (w *silenceTimer) stop() {
 	w.timer.Stop()
 	w.cancel(nil)
 }
 
-// client asks one address. A redirect would take the key and the conversation to another.
-func (w *silent) client() *http.Client { return &http.Client{Transport: w, CheckRedirect: keys.Stay} }
+// client follows no redirect to another host: that would take the key and the conversation there.
+func (w *silenceTimer) client() *http.Client {
+	return &http.Client{Transport: w, CheckRedirect: keys.SameHost}
+}
 
 // RoundTrip implements [http.RoundTripper].
-func (w *silent) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *silenceTimer) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.timer.Reset(w.after)
 	res, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil {
 		w.timer.Reset(w.after)
-		res.Body = &heard{res.Body, w}
+		res.Body = &timedBody{res.Body, w}
 		if res.StatusCode >= http.StatusBadRequest {
 			res.Body = errorObject(res.Body)
 		}
@@ -56,12 +58,12 @@ func (w *silent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// errorObject gives the body of an error the form that the SDKs read, {"error": {…}}, where it
-// has another: LM Studio's error is a text, FastAPI's has no error. They would lose what it says.
+// errorObject rewrites the body of an error to {"error": {…}}, the only form of which the SDKs keep
+// the message. LM Studio's error is a text, FastAPI's body has no error.
 func errorObject(body io.ReadCloser) io.ReadCloser {
-	const most = 1 << 20
-	raw, err := io.ReadAll(io.LimitReader(body, most))
-	_ = body.Close() // what is left of it is not wanted
+	const limit = 1 << 20
+	raw, err := io.ReadAll(io.LimitReader(body, limit))
+	_ = body.Close() // the rest of it is not needed
 	var form struct {
 		Error json.RawMessage `json:"error"`
 	}
@@ -82,20 +84,20 @@ func errorObject(body io.ReadCloser) io.ReadCloser {
 	return io.NopCloser(bytes.NewReader(object))
 }
 
-// explain says silence instead of what follows from it.
-func (w *silent) explain(ctx context.Context, err error) error {
+// cause returns errSilence if that was the cause of an error.
+func (w *silenceTimer) cause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errSilence) {
 		return cause
 	}
 	return err
 }
 
-type heard struct {
+type timedBody struct {
 	io.ReadCloser
-	by *silent
+	by *silenceTimer
 }
 
-func (h *heard) Read(p []byte) (int, error) {
+func (h *timedBody) Read(p []byte) (int, error) {
 	n, err := h.ReadCloser.Read(p)
 	if n > 0 {
 		h.by.timer.Reset(h.by.after)

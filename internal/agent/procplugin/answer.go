@@ -12,8 +12,8 @@ import (
 	"tape/hooks"
 )
 
-// takes says what a hook takes for an answer, beside null.
-func takes(hook string) string {
+// answerForm describes the values that a hook may return, besides null.
+func answerForm(hook string) string {
 	switch hook {
 	case "resolve_session", "run_model", "run_model_stream", "system_prompt", "provide_tape_store":
 		return "a text"
@@ -43,26 +43,26 @@ func takes(hook string) string {
 	return "nothing else"
 }
 
-// hook asks for a hook's value; nil is none, and the answer of a plugin that is off and not
-// required.
+// hook calls a hook and returns its value. The value is nil if the plugin gave none, or if it is
+// off and not required.
 func (p *Process) hook(ctx context.Context, name string, a args, session string, s hooks.State) (json.RawMessage, error) {
 	if s != nil {
 		a["state"] = plain(s)
 	}
-	result, err := p.ask(ctx, ask{method: "hook/" + name, params: a, session: session, state: s,
-		timeout: p.hookTime(name, p.o.limits.hook)})
+	result, err := p.call(ctx, callParams{method: "hook/" + name, params: a, session: session, state: s,
+		timeout: p.hookTimeout(name, p.o.limits.hook)})
 	if err != nil {
-		return nil, p.unlessOff(err)
+		return nil, p.ignoreOff(err)
 	}
 	return hookValue(name, result)
 }
 
-// hookValue takes the value out of a hook's result, which is {"value": x} and nothing else.
+// hookValue returns the value in a hook's result, which is {"value": x} and nothing else.
 func hookValue(name string, result json.RawMessage) (json.RawMessage, error) {
 	if len(result) == 0 {
 		return nil, errors.New(`the answer has neither a result nor an error`)
 	}
-	r, err := exactly(result, "value")
+	r, err := strictObject(result, "value")
 	if _, has := r["value"]; err == nil && !has {
 		err = errors.New("there is no value")
 	}
@@ -75,7 +75,7 @@ func hookValue(name string, result json.RawMessage) (json.RawMessage, error) {
 	return r["value"], nil
 }
 
-// answer asks for a hook's value and reads it; nil is none.
+// answer calls a hook and reads its value; nil if there is none.
 func answer[T any](ctx context.Context, p *Process, name string, a args, session string, s hooks.State,
 	read func(raw json.RawMessage) (*T, error)) (*T, error) {
 	raw, err := p.hook(ctx, name, a, session, s)
@@ -84,23 +84,23 @@ func answer[T any](ctx context.Context, p *Process, name string, a args, session
 	}
 	v, err := read(raw)
 	if err != nil {
-		return nil, misfit(name, raw, err)
+		return nil, valueError(name, raw, err)
 	}
 	return v, nil
 }
 
-func misfit(hook string, raw json.RawMessage, why error) error {
-	return fmt.Errorf("the value %s does not fit: %w; the hook takes %s or null", cut(string(raw), 100), why, takes(hook))
+func valueError(hook string, raw json.RawMessage, why error) error {
+	return fmt.Errorf("the value %s does not fit: %w; the hook takes %s or null", cut(string(raw), 100), why, answerForm(hook))
 }
 
-// as reads a value of a type that says enough.
+// as reads a value whose type alone says what is allowed.
 func as[T any](raw json.RawMessage) (*T, error) {
 	v := new(T)
 	return v, json.Unmarshal(raw, v)
 }
 
-// nothing is for hooks whose value is not used.
-func nothing(json.RawMessage) (*struct{}, error) { return nil, errors.New("it gives nothing") }
+// noValue is for hooks whose value is not used.
+func noValue(json.RawMessage) (*struct{}, error) { return nil, errors.New("it gives nothing") }
 
 // objects reads a list of objects.
 func objects(raw json.RawMessage) (*[]json.RawMessage, error) {
@@ -130,13 +130,13 @@ func promptOf(raw json.RawMessage) (*hooks.Prompt, error) {
 	return &hooks.Prompt{Parts: *parts}, nil
 }
 
-// toolDecision reads the value of before_tool_call. What it does not know could be a decision,
-// and is an error.
+// toolDecision reads the value of before_tool_call. An unknown member is an error, for it might be
+// a decision.
 func toolDecision(raw json.RawMessage) (*hooks.ToolDecision, error) {
-	members, err := exactly(raw, "action", "arguments", "result", "message")
+	members, err := strictObject(raw, "action", "arguments", "result", "message")
 	d := &hooks.ToolDecision{}
-	if err = errors.Join(err, member(members, "action", &d.Action), member(members, "arguments", &d.Arguments),
-		member(members, "result", &d.Result), member(members, "message", &d.Message)); err != nil {
+	if err = errors.Join(err, readMember(members, "action", &d.Action), readMember(members, "arguments", &d.Arguments),
+		readMember(members, "result", &d.Result), readMember(members, "message", &d.Message)); err != nil {
 		return nil, err
 	}
 	switch d.Action {
@@ -146,19 +146,19 @@ func toolDecision(raw json.RawMessage) (*hooks.ToolDecision, error) {
 	return nil, fmt.Errorf("the action is %q", d.Action)
 }
 
-// modelDecision reads the value of before_llm_call. Of the call, what is not mentioned stays.
+// modelDecision reads the value of before_llm_call. Members that the call lacks stay as they are.
 func modelDecision(c hooks.ModelCall) func(raw json.RawMessage) (*hooks.ModelDecision, error) {
 	return func(raw json.RawMessage) (*hooks.ModelDecision, error) {
-		members, err := exactly(raw, "call", "finish")
+		members, err := strictObject(raw, "call", "finish")
 		d := &hooks.ModelDecision{}
-		if err = errors.Join(err, member(members, "finish", &d.Finish)); err != nil || isNull(members["call"]) {
+		if err = errors.Join(err, readMember(members, "finish", &d.Finish)); err != nil || isNull(members["call"]) {
 			return d, err
 		}
-		given, err := exactly(members["call"], "model", "messages", "max_tokens", "run_id", "tools")
+		given, err := strictObject(members["call"], "model", "messages", "max_tokens", "run_id", "tools")
 		d.Call = &c
 		run, tools := c.RunID, c.Tools
-		if err = errors.Join(err, member(given, "model", &c.Model), member(given, "max_tokens", &c.MaxTokens),
-			member(given, "run_id", &run), member(given, "tools", &tools)); err != nil {
+		if err = errors.Join(err, readMember(given, "model", &c.Model), readMember(given, "max_tokens", &c.MaxTokens),
+			readMember(given, "run_id", &run), readMember(given, "tools", &tools)); err != nil {
 			return nil, err
 		}
 		if run != c.RunID || !slices.Equal(tools, c.Tools) {
@@ -180,15 +180,15 @@ func modelDecision(c hooks.ModelCall) func(raw json.RawMessage) (*hooks.ModelDec
 
 // toolContent reads the value of after_tool_call.
 func toolContent(raw json.RawMessage) (*string, error) {
-	members, err := exactly(raw, "content")
+	members, err := strictObject(raw, "content")
 	var text *string
-	return text, errors.Join(err, member(members, "content", &text))
+	return text, errors.Join(err, readMember(members, "content", &text))
 }
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// member reads a member of an object; one that is missing or null changes nothing.
-func member(members map[string]json.RawMessage, name string, into any) error {
+// readMember reads a member of an object; into stays as it is if the member is missing or null.
+func readMember(members map[string]json.RawMessage, name string, into any) error {
 	if isNull(members[name]) {
 		return nil
 	}
@@ -198,9 +198,9 @@ func member(members map[string]json.RawMessage, name string, into any) error {
 	return nil
 }
 
-// exactly reads an object. A member that is not known, or is there twice, is an error; other than
-// for package json, upper and lower case matter.
-func exactly(raw json.RawMessage, known ...string) (map[string]json.RawMessage, error) {
+// strictObject reads an object. A member that is unknown or there twice is an error. Unlike in
+// encoding/json, case matters.
+func strictObject(raw json.RawMessage, names ...string) (map[string]json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return nil, errors.New("it is not an object")
@@ -211,9 +211,9 @@ func exactly(raw json.RawMessage, known ...string) (map[string]json.RawMessage, 
 		if err != nil {
 			return nil, err
 		}
-		name, _ := token.(string) // keys are
-		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("there is no %q, only %s", cut(name, 50), strings.Join(known, ", "))
+		name, _ := token.(string) // a key always is
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("there is no %q, only %s", cut(name, 50), strings.Join(names, ", "))
 		}
 		if _, twice := members[name]; twice {
 			return nil, fmt.Errorf("%q is there twice", name)

@@ -12,33 +12,33 @@ import (
 	"tape/hooks"
 )
 
-// ask is what the host asks the plugin.
-type ask struct {
+// callParams describe a call of the plugin.
+type callParams struct {
 	method  string
 	params  map[string]any
 	timeout time.Duration // without an answer, or an event of a stream
-	session string        // whose tape the plugin means if it says nothing else
-	state   hooks.State   // what state/set changes; nil: nothing
-	events  bool          // it gives a stream
+	session string        // the session whose tape the plugin's requests use by default
+	state   hooks.State   // what state/set changes; nil: the call has none
+	events  bool          // the answer is a stream
 }
 
-// call is an ask that was sent.
+// call is a call of the plugin that was sent. It is served by one goroutine, the one in next.
 type call struct {
-	ask
-	in     *instance
-	id     int
-	queue  *queue
-	seq    int          // of the latest event
-	serves atomic.Int32 // requests of the plugin within this call
+	callParams
+	in      *instance
+	id      int
+	queue   *queue
+	seq     int          // of the latest event
+	serving atomic.Int32 // requests of the plugin within this call on which the host works
 }
 
-func (in *instance) begin(ctx context.Context, a ask) (*call, error) {
+func (in *instance) begin(ctx context.Context, a callParams) (*call, error) {
 	if a.params == nil {
 		a.params = args{}
 	}
 	in.mu.Lock()
 	in.last++
-	c := &call{ask: a, in: in, id: in.last, queue: newQueue()}
+	c := &call{callParams: a, in: in, id: in.last, queue: newQueue()}
 	in.calls[c.id] = c
 	in.mu.Unlock()
 	line, err := encode(message{ID: json.RawMessage(strconv.Itoa(c.id)), Method: a.method, Params: a.params}, in.limits.line)
@@ -51,17 +51,17 @@ func (in *instance) begin(ctx context.Context, a ask) (*call, error) {
 		}
 	}
 	if errors.Is(err, errDown) {
-		return c, nil // its death is the answer
+		return c, nil // next returns why it ended
 	}
 	if err != nil {
-		c.forget(false)
+		c.abandon(false)
 		return nil, err
 	}
 	return c, nil
 }
 
-// ask asks, and gives the result.
-func (in *instance) ask(ctx context.Context, a ask) (json.RawMessage, error) {
+// call calls the plugin and returns the result.
+func (in *instance) call(ctx context.Context, a callParams) (json.RawMessage, error) {
 	c, err := in.begin(ctx, a)
 	if err != nil {
 		return nil, err
@@ -70,18 +70,18 @@ func (in *instance) ask(ctx context.Context, a ask) (json.RawMessage, error) {
 	return result, err
 }
 
-// next gives the next event or, if that is nil, the result.
+// next returns the next event or, if that is nil, the result.
 func (c *call) next(ctx context.Context) (*hooks.Event, json.RawMessage, error) {
 	timer := time.NewTimer(c.timeout)
 	defer timer.Stop()
 	for {
 		m, full := c.queue.pop()
 		if full {
-			c.forget(true)
+			c.abandon(true)
 			return nil, nil, fmt.Errorf("more than %d bytes of events wait", c.in.limits.queue)
 		}
 		if m != nil {
-			if e, result, over, err := c.take(ctx, m); over {
+			if e, result, done, err := c.handle(ctx, m); done {
 				return e, result, err
 			}
 			continue
@@ -89,19 +89,19 @@ func (c *call) next(ctx context.Context) (*hooks.Event, json.RawMessage, error) 
 		select {
 		case <-c.queue.ready:
 		case <-ctx.Done():
-			c.forget(true)
+			c.abandon(true)
 			return nil, nil, ctx.Err()
 		case <-timer.C:
-			if c.serves.Load() > 0 {
-				timer.Reset(c.timeout) // it waits for the host
+			if c.serving.Load() > 0 {
+				timer.Reset(c.timeout) // the plugin waits for the host
 				continue
 			}
-			c.forget(true)
-			c.expect()
+			c.abandon(true)
+			c.killIfUnanswered()
 			return nil, nil, fmt.Errorf("no answer within %s", c.timeout)
 		case <-c.in.dead:
 			if m, _ := c.queue.pop(); m != nil {
-				if e, result, over, err := c.take(ctx, m); over {
+				if e, result, done, err := c.handle(ctx, m); done {
 					return e, result, err
 				}
 				continue
@@ -112,22 +112,22 @@ func (c *call) next(ctx context.Context) (*hooks.Event, json.RawMessage, error) 
 	}
 }
 
-// take looks at what came; over says that next has something to give.
-func (c *call) take(ctx context.Context, m *received) (e *hooks.Event, result json.RawMessage, over bool, err error) {
+// handle handles a message within the call; done says that next has something to return.
+func (c *call) handle(ctx context.Context, m *received) (e *hooks.Event, result json.RawMessage, done bool, err error) {
 	switch {
 	case m.Method == "model/event":
 		e, err = c.event(m)
 		if err != nil {
-			c.forget(true)
+			c.abandon(true)
 		}
 		return e, nil, true, err
 	case m.Method == "state/set":
-		c.in.finish(m.ID, struct{}{}, c.set(m.Params), false)
+		c.in.finish(m.ID, struct{}{}, c.setState(m.Params), false)
 	case m.Method != "":
-		c.serves.Add(1)
+		c.serving.Add(1)
 		go func() {
-			defer c.serves.Add(-1)
-			c.in.work(ctx, c, m, m.served)
+			defer c.serving.Add(-1)
+			c.in.serveRequest(ctx, c, m, m.request)
 		}()
 	case m.Error != nil:
 		return nil, nil, true, m.Error
@@ -157,8 +157,8 @@ func (c *call) event(m *received) (*hooks.Event, error) {
 	return &e.Event, nil
 }
 
-// set changes the turn's state, in the goroutine of the hook.
-func (c *call) set(raw json.RawMessage) error {
+// setState changes the turn's state, in the hook's goroutine.
+func (c *call) setState(raw json.RawMessage) error {
 	var params struct {
 		Key   string `json:"key"`
 		Value any    `json:"value"`
@@ -173,8 +173,8 @@ func (c *call) set(raw json.RawMessage) error {
 	return nil
 }
 
-// forget gives the call up; cancel tells the plugin.
-func (c *call) forget(cancel bool) {
+// abandon ends the call without an answer; cancel tells the plugin.
+func (c *call) abandon(cancel bool) {
 	c.in.mu.Lock()
 	_, waits := c.in.calls[c.id]
 	delete(c.in.calls, c.id)
@@ -186,20 +186,20 @@ func (c *call) forget(cancel bool) {
 		c.in.notify("$/cancel", map[string]any{"id": c.id})
 	}
 	for _, m := range c.queue.close() {
-		if m.served != nil {
+		if m.request != nil {
 			c.in.finish(m.ID, nil, errCancelled, false)
 		}
 	}
 }
 
-// expect ends the process if what was cancelled is not answered: it hangs.
-func (c *call) expect() {
+// killIfUnanswered ends the process if it does not answer the cancelled call in time: it hangs.
+func (c *call) killIfUnanswered() {
 	time.AfterFunc(c.in.limits.cancel, func() {
 		c.in.mu.Lock()
 		hangs := c.in.late[c.id]
 		c.in.mu.Unlock()
 		if hangs {
-			c.in.fail(fmt.Errorf("it hangs: %s was not answered, also when it was cancelled", c.method), false)
+			c.in.fail(fmt.Errorf("it hangs: %s was not answered, even after it was cancelled", c.method), false)
 		}
 	})
 }

@@ -11,52 +11,52 @@ import (
 	"tape/repo"
 )
 
-// Config is what the settings say of a plugin.
+// Config is a plugin's part of the settings.
 type Config struct {
 	Name     string
 	Command  []string // the program and its arguments; no shell
 	Priority int
-	Required bool            // without its decision, calls are denied
-	Env      []string        // names of variables that it gets although they look secret
+	Required bool            // calls need its approval
+	Env      []string        // variables that it gets although they look secret
 	Config   json.RawMessage // for the plugin itself
 }
 
-// Options are what plugins work with.
+// Options are the same for all plugins of a host.
 type Options struct {
-	Host    string         // what the host calls itself: "tape 1.0"
+	Host    string         // the host's name and version: "tape 1.0"
 	Project string         // the project's folder
-	Dir     string         // where plugins are started; "": Project
-	Keys    []string       // secrets that no plugin gets by a variable that it does not name
+	Dir     string         // the folder in which plugins are started; "": Project
+	Keys    []string       // secrets to keep out of plugins' environments
 	Runtime *hooks.Runtime // whose tools plugins may call
-	// Tape gives a session's tape. ctx is that of the hook within which the plugin asks.
+	// Tape returns a session's tape. ctx is that of the hook within which the plugin asks.
 	Tape func(ctx context.Context, session string) (*repo.Tape, error)
 	Log  *slog.Logger // nil: slog's default
 
 	limits *limits // nil: those of the protocol
 }
 
-// limits are what a plugin is held to. Tests have shorter ones.
+// limits are what a plugin may use. Tests have shorter ones.
 type limits struct {
 	initialize time.Duration // until it is ready
-	hook       time.Duration // an answer, unless it asks for more
-	long       time.Duration // an answer of a tool, channel or command; a model's next event
-	cancel     time.Duration // what a time-out has cancelled has to be answered, or it hangs
-	shutdown   time.Duration // the answer to shutdown, and then the end
-	pause      time.Duration // before the first restart; then four times as long
-	line       int           // bytes
-	queue      int           // bytes that wait for whoever reads a stream
-	stray      int           // lines that are no messages
+	hook       time.Duration // for an answer, unless the plugin lists a longer time
+	long       time.Duration // for an answer of a tool, channel or command; for a model's next event
+	cancel     time.Duration // for the answer to a call that timed out, or the plugin hangs
+	shutdown   time.Duration // for the answer to shutdown, and then for the exit
+	pause      time.Duration // before the first restart; then four times as long each time
+	line       int           // bytes of a message
+	queue      int           // bytes of events that wait to be read
+	stray      int           // lines that are not messages
 	logged     int           // lines of standard error in a minute
 }
 
-// The limits of the protocol. Restarts are counted over a minute.
+// The limits of the protocol. At most so many restarts in a window.
 const (
 	window   = time.Minute
 	restarts = 3
-	requests = 64 // of a plugin, at once
+	requests = 64 // of a plugin, at the same time
 )
 
-func (o Options) defaults() Options {
+func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}

@@ -76,7 +76,7 @@ func TestAfterThreeRestartsInAMinuteThePluginIsOff(t *testing.T) {
 
 func TestPausesGrow(t *testing.T) {
 	t.Parallel()
-	p := &Process{o: Options{}.defaults()}
+	p := &Process{o: Options{}.withDefaults()}
 	now, why := time.Now(), errors.New("crash")
 	var got []string
 	for i := range 6 {
@@ -99,7 +99,7 @@ func TestHang(t *testing.T) {
 	p := scripted(t, script{Once: temp(t, "once"), Answers: map[string]reply{resolve: {Do: "hang", Value: "back"}}}, Options{limits: l})
 	_, err := ask1(p)
 	wantError(t, err, "no answer within 200ms")
-	eventually(t, p, "the last because: it hangs: hook/resolve_session was not answered, also when it was cancelled")
+	eventually(t, p, "the last because: it hangs: hook/resolve_session was not answered, even after it was cancelled")
 	eventually(t, p, "running")
 	l.hook = 10 * time.Second
 	if got, err := ask1(p); got != "back" || err != nil {
@@ -216,7 +216,7 @@ func TestShutdownThenExit(t *testing.T) {
 	if got := seen(t, file); !strings.HasSuffix(got, "shutdown {}\nexit \n") {
 		t.Error(got)
 	}
-	if s := p.Status(); s != "off: it was ended" {
+	if s := p.Status(); s != "off: it was closed" {
 		t.Error(s)
 	}
 }

@@ -6,5 +6,5 @@ import "os/exec"
 
 func apart(*exec.Cmd) {}
 
-// kill ends a process. One that is gone needs no end.
+// kill ends a process; one that has ended already stays so.
 func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

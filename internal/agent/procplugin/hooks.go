@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// Plugin is the process as the runtime knows it: with the functions of the hooks that it lists.
+// Plugin returns the plugin for the runtime, with the hooks that the process lists.
 func (p *Process) Plugin() *hooks.Plugin {
 	q := &hooks.Plugin{
 		Name: p.config.Name, Priority: p.config.Priority, Required: p.config.Required, Status: p.Status,
@@ -41,7 +41,7 @@ func (p *Process) Plugin() *hooks.Plugin {
 		},
 		SaveState: func(ctx context.Context, session string, s hooks.State, m hooks.Envelope, output string) error {
 			_, err := answer(ctx, p, "save_state", args{"session_id": session, "message": plain(m), "model_output": output,
-				"error": errorText(hooks.ModelError(ctx))}, session, s, nothing)
+				"error": errorText(hooks.ModelError(ctx))}, session, s, noValue)
 			return err
 		},
 		RenderOutbound: func(ctx context.Context, m hooks.Envelope, session string, s hooks.State, output string) ([]hooks.Envelope, error) {
@@ -52,9 +52,9 @@ func (p *Process) Plugin() *hooks.Plugin {
 			return value(answer(ctx, p, "dispatch_outbound", args{"message": plain(m)}, m.Text(hooks.KeySession), nil, as[bool]))
 		},
 		OnError: func(ctx context.Context, stage string, failed error, m hooks.Envelope) {
-			_, err := answer(ctx, p, "on_error", args{"stage": stage, "error": errorText(failed), "message": plain(m)}, m.Text(hooks.KeySession), nil, nothing)
+			_, err := answer(ctx, p, "on_error", args{"stage": stage, "error": errorText(failed), "message": plain(m)}, m.Text(hooks.KeySession), nil, noValue)
 			if err != nil {
-				panic(err) // an observer can tell the runtime in no other way that it failed
+				panic(err) // the hook returns nothing; the runtime makes an error of it
 			}
 		},
 		OnboardConfig: func(ctx context.Context, current map[string]any) (map[string]any, error) {
@@ -67,18 +67,18 @@ func (p *Process) Plugin() *hooks.Plugin {
 	p.aroundCalls(q)
 	p.provide(q)
 	q.Tools = p.tools()
-	p.drop(q)
+	p.removeUnlisted(q)
 	return q
 }
 
-// drop takes away the functions of the hooks that the plugin does not list. One that is required
-// and could not be started keeps those that decide on calls: they deny all.
-func (p *Process) drop(q *hooks.Plugin) {
-	list := map[string]bool{"provide_channels": len(p.about.Channels) > 0}
-	for _, h := range p.about.Hooks {
+// removeUnlisted removes the hooks that the plugin does not list. A required plugin that could not
+// be started keeps those that decide on calls: they deny all.
+func (p *Process) removeUnlisted(q *hooks.Plugin) {
+	list := map[string]bool{"provide_channels": len(p.manifest.Channels) > 0}
+	for _, h := range p.manifest.Hooks {
 		list[h.Name] = true
 	}
-	if q.Required && len(p.about.Hooks) == 0 {
+	if q.Required && len(p.manifest.Hooks) == 0 {
 		list["before_llm_call"], list["before_tool_call"] = true, true
 	}
 	for field, v := range reflect.ValueOf(q).Elem().Fields() {
@@ -99,7 +99,7 @@ func (p *Process) aroundCalls(q *hooks.Plugin) {
 			calls = []hooks.ToolCall{}
 		}
 		_, err := answer(ctx, p, "after_llm_call", args{"call": c, "result": args{"text": r.Text, "tool_calls": calls, "usage": plain(r.Usage),
-			"error": errorText(r.Err), "duration_ms": r.Duration.Milliseconds()}}, sessionOf(s), s, nothing)
+			"error": errorText(r.Err), "duration_ms": r.Duration.Milliseconds()}}, sessionOf(s), s, noValue)
 		return err
 	}
 	q.BeforeToolCall = func(ctx context.Context, c hooks.ToolCall, s hooks.State) (*hooks.ToolDecision, error) {
@@ -126,17 +126,17 @@ func (p *Process) admit(ctx context.Context, session string, m hooks.Envelope, t
 		}))
 }
 
-// stream runs the plugin's model. It is none if the plugin gives no event, and null.
+// stream runs the plugin's model. It is nil if the plugin sends no event and the value is null.
 func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session string, s hooks.State) (hooks.Stream, error) {
-	c, err := p.begin(ctx, ask{method: "hook/run_model_stream", session: session, state: s, events: true,
+	c, err := p.begin(ctx, callParams{method: "hook/run_model_stream", session: session, state: s, events: true,
 		params:  args{"prompt": promptValue(prompt), "session_id": session, "state": plain(s)},
-		timeout: p.hookTime("run_model_stream", p.o.limits.long)})
+		timeout: p.hookTimeout("run_model_stream", p.o.limits.long)})
 	if err != nil {
-		return nil, p.unlessOff(err)
+		return nil, p.ignoreOff(err)
 	}
 	e, result, err := c.next(ctx)
 	if err != nil {
-		return nil, p.unlessOff(err)
+		return nil, p.ignoreOff(err)
 	}
 	if e == nil {
 		raw, err := hookValue("run_model_stream", result)
@@ -145,20 +145,20 @@ func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session strin
 		}
 		text, err := as[string](raw)
 		if err != nil {
-			return nil, misfit("run_model_stream", raw, err)
+			return nil, valueError("run_model_stream", raw, err)
 		}
 		return func(yield func(hooks.Event, error) bool) { yield(hooks.Text(*text), nil) }, nil
 	}
 	return func(yield func(hooks.Event, error) bool) {
 		for e != nil {
 			if !yield(*e, nil) {
-				c.forget(true)
+				c.abandon(true)
 				return
 			}
 			if e, result, err = c.next(ctx); e == nil && err == nil {
 				var raw json.RawMessage
 				if raw, err = hookValue("run_model_stream", result); raw != nil {
-					err = misfit("run_model_stream", raw, errors.New("it comes behind events"))
+					err = valueError("run_model_stream", raw, errors.New("it comes behind events"))
 				}
 			}
 			if err != nil {
@@ -169,13 +169,13 @@ func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session strin
 	}, nil
 }
 
-// tools are those that the plugin lists.
+// tools returns the tools that the plugin lists.
 func (p *Process) tools() []hooks.Tool {
 	var tools []hooks.Tool
-	for _, t := range p.about.Tools {
+	for _, t := range p.manifest.Tools {
 		tools = append(tools, hooks.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema,
 			Run: func(ctx context.Context, c hooks.ToolContext, arguments json.RawMessage) (string, error) {
-				raw, err := valueOfResult(p.ask(ctx, ask{method: "tool/call", session: c.Session, timeout: t.limit(p.o.limits.long),
+				raw, err := valueOfResult(p.call(ctx, callParams{method: "tool/call", session: c.Session, timeout: t.timeout(p.o.limits.long),
 					params: args{"name": t.Name, "arguments": arguments, "session_id": c.Session, "tool_call_id": c.CallID, "state": plain(c.State)}}))
 				var text string
 				if err != nil || raw == nil || json.Unmarshal(raw, &text) == nil {

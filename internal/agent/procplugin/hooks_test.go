@@ -155,7 +155,7 @@ func TestProvided(t *testing.T) {
 }
 
 // Every hook of the contract but provide_channels, which follows from the channels that are
-// listed, gets a function when it is listed, and only then.
+// hookInfo, gets a function when it is hookInfo, and only then.
 func TestOnlyListedHooksAreSet(t *testing.T) {
 	t.Parallel()
 	answers := map[string]reply{}

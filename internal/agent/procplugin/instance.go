@@ -19,26 +19,26 @@ import (
 	"tape/internal/show/display"
 )
 
-// server does what the plugin asks for, within a call or without (nil).
+// server serves a request of the plugin, within a call or outside (nil).
 type server func(ctx context.Context, c *call, method string, params json.RawMessage) (any, error)
 
-// instance is a process that runs.
+// instance is a running process.
 type instance struct {
 	limits *limits
 	log    *slog.Logger
 	serve  server
 	cmd    *exec.Cmd
-	out    chan []byte   // lines to its standard input; nil asks for the end of it
+	out    chan []byte   // lines for its standard input; nil closes it
 	waited chan struct{} // closed when the process has ended
-	dead   chan struct{} // closed when also all that it wrote was read
+	dead   chan struct{} // closed when, in addition, all its output was read
 
 	mu       sync.Mutex
 	err      error // why it ended
-	final    bool  // it is not to be started again
+	final    bool  // it must not be started again
 	last     int   // the id of the latest call
 	calls    map[int]*call
-	late     map[int]bool       // cancelled and not answered yet
-	requests map[string]*served // of the plugin
+	late     map[int]bool // cancelled, and not answered yet
+	requests map[string]*pluginRequest
 	stray    int
 }
 
@@ -47,7 +47,7 @@ func start(ctx context.Context, c Config, o Options, serve server) (*instance, e
 	in := &instance{
 		limits: o.limits, log: o.Log, serve: serve, cmd: exec.Command(c.Command[0], c.Command[1:]...),
 		out: make(chan []byte, 4*requests), waited: make(chan struct{}), dead: make(chan struct{}),
-		calls: map[int]*call{}, late: map[int]bool{}, requests: map[string]*served{},
+		calls: map[int]*call{}, late: map[int]bool{}, requests: map[string]*pluginRequest{},
 	}
 	in.cmd.Dir, in.cmd.Env = cmp.Or(o.Dir, o.Project), keys.CleanEnv(os.Environ(), c.Env, o.Keys...)
 	apart(in.cmd)
@@ -55,7 +55,7 @@ func start(ctx context.Context, c Config, o Options, serve server) (*instance, e
 	if err != nil {
 		return nil, err
 	}
-	// Not by StdoutPipe: Wait would close it before all is read.
+	// Not StdoutPipe: Wait would close it before everything is read.
 	stdout, theirOut, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -68,11 +68,11 @@ func start(ctx context.Context, c Config, o Options, serve server) (*instance, e
 	defer theirErr.Close()
 	in.cmd.Stdout, in.cmd.Stderr = theirOut, theirErr
 	if err := in.cmd.Start(); err != nil {
-		_ = stdin.Close() // Start has closed it mostly
+		_ = stdin.Close() // Start has usually closed it
 		return nil, errors.Join(err, stdout.Close(), stderr.Close())
 	}
 	go in.write(stdin)
-	go in.keepLog(stderr)
+	go in.logStderr(stderr)
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -82,14 +82,14 @@ func start(ctx context.Context, c Config, o Options, serve server) (*instance, e
 	return in, nil
 }
 
-// wait ends what the process leaves behind, and takes leave of it when all is read.
+// wait waits for the end of the process, kills what it has started, and reads the rest of its output.
 func (in *instance) wait(ctx context.Context, read <-chan struct{}, pipes ...*os.File) {
 	stop := context.AfterFunc(ctx, func() { in.fail(ctx.Err(), true) })
 	defer stop()
 	err := in.cmd.Wait()
 	close(in.waited)
 	kill(in.cmd)
-	// Where what it has started lives on, it may hold the pipes open.
+	// A process that it started and that survives may keep the pipes open.
 	timer := time.AfterFunc(time.Second, func() { _ = pipes[0].Close() })
 	<-read
 	timer.Stop()
@@ -105,7 +105,7 @@ func (in *instance) wait(ctx context.Context, read <-chan struct{}, pipes ...*os
 	}
 }
 
-// fail ends the process. The first reason is kept.
+// fail ends the process. The first error is kept as the reason.
 func (in *instance) fail(err error, final bool) {
 	in.mu.Lock()
 	if in.err == nil {
@@ -136,7 +136,7 @@ func (in *instance) write(stdin io.WriteCloser) {
 				return
 			}
 			if _, err := stdin.Write(line); err != nil {
-				return // it has ended, or will miss what it was asked
+				return // the process has ended, or will fail to answer
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func (in *instance) write(stdin io.WriteCloser) {
 
 var errDown = errors.New("the plugin has ended")
 
-// send hands a line over; it waits where the process does not read.
+// send queues a line for the process; it waits while the queue is full.
 func (in *instance) send(ctx context.Context, line []byte) error {
 	select {
 	case in.out <- line:
@@ -156,7 +156,7 @@ func (in *instance) send(ctx context.Context, line []byte) error {
 	}
 }
 
-// notify sends a notification, unless the process does not read.
+// notify sends a notification, unless the queue is full.
 func (in *instance) notify(method string, params any) {
 	line, err := encode(message{Method: method, Params: params}, in.limits.line)
 	if err != nil {
@@ -169,7 +169,7 @@ func (in *instance) notify(method string, params any) {
 	}
 }
 
-// read takes what the process writes. It never waits for anybody.
+// read handles what the process writes. It never blocks on the host's work.
 func (in *instance) read(ctx context.Context, stdout io.Reader) {
 	r := bufio.NewReaderSize(stdout, 64<<10)
 	for {
@@ -188,41 +188,41 @@ func (in *instance) read(ctx context.Context, stdout io.Reader) {
 		case len(line) == 0:
 			continue
 		}
-		if m := parse(line); (m == nil || !in.take(ctx, m)) && !in.astray(line) {
+		if m := parse(line); (m == nil || !in.dispatch(ctx, m)) && !in.countStray(line) {
 			return
 		}
 	}
 }
 
-// astray counts a line that is no message of the protocol; false if there are too many.
-func (in *instance) astray(line []byte) bool {
+// countStray counts a line that is not a message; false if there are too many.
+func (in *instance) countStray(line []byte) bool {
 	in.mu.Lock()
 	in.stray++
 	n := in.stray
 	in.mu.Unlock()
 	in.log.Warn("a stray line on standard output", "line", display.Line(cut(string(line), 200)), "count", n)
 	if n >= in.limits.stray {
-		in.fail(fmt.Errorf("%d stray lines on standard output; it writes what is no message to standard error", n), true)
+		in.fail(fmt.Errorf("%d stray lines on standard output; a plugin logs to standard error", n), true)
 	}
 	return n < in.limits.stray
 }
 
-// take hands a message to whom it concerns; false if it concerns nobody.
-func (in *instance) take(ctx context.Context, m *received) bool {
+// dispatch passes a message to the call or request that it belongs to; false if there is none.
+func (in *instance) dispatch(ctx context.Context, m *received) bool {
 	switch m.Method {
 	case "":
-		return in.answered(m)
+		return in.handleAnswer(m)
 	case "$/cancel":
-		in.cancelled(m)
+		in.handleCancel(m)
 		return true
 	case "log":
-		in.logged(m)
+		in.handleLog(m)
 		return true
 	}
 	var of struct {
 		CallID *int `json:"call_id"`
 	}
-	_ = json.Unmarshal(m.Params, &of) // who serves the request will say what is wrong
+	_ = json.Unmarshal(m.Params, &of) // whoever serves the request reports what is wrong
 	var c *call
 	if of.CallID != nil {
 		in.mu.Lock()
@@ -239,11 +239,11 @@ func (in *instance) take(ctx context.Context, m *received) bool {
 	if m.Method == "model/event" {
 		return false
 	}
-	return in.requested(ctx, m, c, of.CallID != nil)
+	return in.handleRequest(ctx, m, c, of.CallID != nil)
 }
 
-// answered hands an answer to its call. One that comes too late is nobody's.
-func (in *instance) answered(m *received) bool {
+// handleAnswer passes an answer to its call. An answer to a cancelled call is dropped.
+func (in *instance) handleAnswer(m *received) bool {
 	id, err := strconv.Atoi(string(m.ID))
 	if err != nil {
 		return false

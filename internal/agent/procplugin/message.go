@@ -11,7 +11,7 @@ import (
 	"tape/internal/show/display"
 )
 
-// message is a request, a notification or an answer.
+// message is a request, a notification or an answer, to be sent.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -21,7 +21,7 @@ type message struct {
 	Error   *rpcError       `json:"error,omitempty"`
 }
 
-// received is a message that came in.
+// received is a message from the plugin.
 type received struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -30,8 +30,8 @@ type received struct {
 	Result  json.RawMessage `json:"result"`
 	Error   *rpcError       `json:"error"`
 
-	size   int
-	served *served // of a request within a call
+	size    int
+	request *pluginRequest // if it is a request within a call
 }
 
 type rpcError struct {
@@ -39,8 +39,7 @@ type rpcError struct {
 	Message string `json:"message"`
 }
 
-// The codes of errors: those of JSON-RPC, and of the Language Server Protocol for what was
-// cancelled.
+// Codes of errors: JSON-RPC's, and, for what was cancelled, that of the Language Server Protocol.
 const (
 	codeUnknown   = -32601
 	codeParams    = -32602
@@ -50,7 +49,7 @@ const (
 
 func (e *rpcError) Error() string { return cut(display.Text(e.Message), 4096) }
 
-// cut shortens a text that may be of any length.
+// cut shortens a text.
 func cut(s string, n int) string {
 	if len(s) > n {
 		return s[:n] + "…"
@@ -60,7 +59,7 @@ func cut(s string, n int) string {
 
 var errTooLong = errors.New("too long")
 
-// readLine reads a line without its end. One of more than limit bytes is errTooLong.
+// readLine reads a line without its end. A line longer than limit bytes is errTooLong.
 func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	for {
@@ -79,7 +78,7 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// encode makes a line of a message.
+// encode returns a message as a line.
 func encode(m message, limit int) ([]byte, error) {
 	m.Version = "2.0"
 	var b bytes.Buffer
@@ -94,14 +93,14 @@ func encode(m message, limit int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// parse reads a message; nil if the line is none.
+// parse reads a message; nil if the line is not one.
 func parse(line []byte) *received {
 	m := &received{size: len(line)}
 	if json.Unmarshal(line, m) != nil || m.Version != "2.0" || m.Method == "" && len(m.ID) == 0 {
 		return nil
 	}
-	if m.Method == "" { // an answer with two results could mean either
-		if _, err := exactly(line, "jsonrpc", "id", "method", "params", "result", "error"); err != nil {
+	if m.Method == "" { // with a result twice, or a result and an unknown member, it is ambiguous
+		if _, err := strictObject(line, "jsonrpc", "id", "method", "params", "result", "error"); err != nil {
 			return nil
 		}
 	}

@@ -15,21 +15,21 @@ import (
 	"tape/hooks"
 )
 
-// Process is a plugin that is a process.
+// Process is a plugin that runs as a process.
 type Process struct {
-	config Config
-	o      Options
-	about  about              // what the plugin said of itself when it was first started
-	end    context.CancelFunc // of the process and of its restarts
-	over   chan struct{}      // closed when nothing is restarted any more
+	config   Config
+	o        Options
+	manifest manifest           // from the first start
+	cancel   context.CancelFunc // ends the process and its restarts
+	done     chan struct{}      // closed when nothing is restarted any more
 
 	mu       sync.Mutex
 	in       *instance     // nil while it is down
 	changed  chan struct{} // closed when in or off changes
-	off      string        // why it is not asked any more
+	off      string        // why it was turned off; "" if it is not
 	closed   bool
 	last     string      // why it was last restarted
-	times    []time.Time // of restarts in the last minute
+	times    []time.Time // of restarts within window
 	restarts int
 	strays   int // of instances that have ended
 	handler  hooks.Handler
@@ -37,44 +37,44 @@ type Process struct {
 }
 
 // Start starts a plugin and waits until it is ready, or ctx ends. The plugin then runs until
-// Close. One that cannot be started is given with the error: it is off, and says so when asked
-// for its status.
+// Close. If it cannot be started, it is returned with the error: it is off, and its status says
+// why.
 func Start(ctx context.Context, c Config, o Options) (*Process, error) {
-	o = o.defaults()
+	o = o.withDefaults()
 	o.Log = o.Log.With("plugin", c.Name)
-	run, end := context.WithCancel(context.WithoutCancel(ctx))
-	p := &Process{config: c, o: o, end: end, over: make(chan struct{}), changed: make(chan struct{}), open: map[string]bool{}}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p := &Process{config: c, o: o, cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}), open: map[string]bool{}}
 	in, a, err := p.launch(run, ctx)
-	if err == nil && c.Required && !a.decides() {
-		err = errors.New("it is required, and lists none of the hooks around calls, so it would decide nothing")
+	if err == nil && c.Required && !a.guards() {
+		err = errors.New("it is required, but lists none of the hooks around calls, so it could not deny anything")
 		in.fail(err, true)
 		<-in.dead
 	}
 	if err != nil {
 		p.turnOff(err.Error())
 		err = fmt.Errorf("start plugin %q: %w", c.Name, err)
-		close(p.over)
-		end()
+		close(p.done)
+		cancel()
 		return p, err
 	}
-	p.about = a
+	p.manifest = a
 	p.up(run, in)
 	go p.supervise(run, in)
 	return p, nil
 }
 
-// launch starts the process, which ends with run, and lets it say what it is.
-func (p *Process) launch(run, ctx context.Context) (*instance, about, error) {
+// launch starts the process, which ends with run, and initializes it.
+func (p *Process) launch(run, ctx context.Context) (*instance, manifest, error) {
 	in, err := start(run, p.config, p.o, p.serve)
 	if err != nil {
-		return nil, about{}, err
+		return nil, manifest{}, err
 	}
 	params := map[string]any{"protocol": protocol, "host": p.o.Host, "workspace": p.o.Project}
 	if len(p.config.Config) > 0 {
 		params["config"] = p.config.Config
 	}
-	result, err := in.ask(ctx, ask{method: "initialize", params: params, timeout: p.o.limits.initialize})
-	var a about
+	result, err := in.call(ctx, callParams{method: "initialize", params: params, timeout: p.o.limits.initialize})
+	var a manifest
 	if err == nil {
 		if err = json.Unmarshal(result, &a); err == nil {
 			err = a.check()
@@ -89,16 +89,16 @@ func (p *Process) launch(run, ctx context.Context) (*instance, about, error) {
 	return in, a, nil
 }
 
-// supervise starts the process again when it has ended.
+// supervise restarts the process when it has ended.
 func (p *Process) supervise(ctx context.Context, in *instance) {
-	defer close(p.over)
+	defer close(p.done)
 	for {
 		<-in.dead
 		final, why := in.failure()
 		p.down(in)
 		for {
 			if p.isClosed() || ctx.Err() != nil {
-				p.turnOff("it was ended")
+				p.turnOff("it was closed")
 				return
 			}
 			pause, again := p.restart(time.Now(), why)
@@ -114,7 +114,7 @@ func (p *Process) supervise(ctx context.Context, in *instance) {
 				continue
 			}
 			next, a, err := p.launch(ctx, ctx)
-			if err == nil && !a.same(p.about) {
+			if err == nil && !a.equal(p.manifest) {
 				err = errors.New("it lists other hooks, tools or channels than before: restart the host")
 				next.fail(err, true)
 				<-next.dead
@@ -130,7 +130,7 @@ func (p *Process) supervise(ctx context.Context, in *instance) {
 	}
 }
 
-// restart notes a restart: after which pause, and whether there is to be one.
+// restart records a restart, and returns the pause before it; again is false if there were too many.
 func (p *Process) restart(now time.Time, why error) (pause time.Duration, again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,13 +147,13 @@ func (p *Process) restart(now time.Time, why error) (pause time.Duration, again 
 	return pause, true
 }
 
-// up lets the process be asked, once the channels that were open are open again.
+// up reopens the channels that were open, and then lets the process be called.
 func (p *Process) up(ctx context.Context, in *instance) {
 	p.mu.Lock()
 	open := slices.Sorted(maps.Keys(p.open))
 	p.mu.Unlock()
 	for _, name := range open {
-		if _, err := in.ask(ctx, p.channelAsk("channel/start", name, nil)); err != nil {
+		if _, err := in.call(ctx, p.channelCall("channel/start", name, nil)); err != nil {
 			p.o.Log.Error("a channel was not started again", "channel", name, "error", err)
 		}
 	}
@@ -181,7 +181,7 @@ func (p *Process) turnOff(why string) {
 	p.announce()
 }
 
-// announce wakes those who wait for a change. p.mu is held.
+// announce wakes those that wait for a change. p.mu is held.
 func (p *Process) announce() {
 	close(p.changed)
 	p.changed = make(chan struct{})
@@ -193,12 +193,12 @@ func (p *Process) isClosed() bool {
 	return p.closed
 }
 
-// Off is the error of a plugin that is not asked any more.
+// Off is the error of a plugin that was turned off.
 type Off struct{ Name, Why string }
 
 func (e *Off) Error() string { return fmt.Sprintf("plugin %q is off: %s", e.Name, e.Why) }
 
-// Off says why the process is not asked any more, if it is not.
+// Off returns why the plugin was turned off; nil if it was not.
 func (p *Process) Off() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +208,7 @@ func (p *Process) Off() error {
 	return &Off{Name: p.config.Name, Why: p.off}
 }
 
-// running gives the process; while it is being restarted it waits.
+// running returns the process; while it is being restarted, it waits.
 func (p *Process) running(ctx context.Context) (*instance, error) {
 	for {
 		p.mu.Lock()
@@ -233,8 +233,8 @@ func (p *Process) running(ctx context.Context) (*instance, error) {
 	}
 }
 
-// begin asks, once the process runs.
-func (p *Process) begin(ctx context.Context, a ask) (*call, error) {
+// begin starts a call once the process runs.
+func (p *Process) begin(ctx context.Context, a callParams) (*call, error) {
 	wait, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	in, err := p.running(wait)
@@ -247,8 +247,8 @@ func (p *Process) begin(ctx context.Context, a ask) (*call, error) {
 	return in.begin(ctx, a)
 }
 
-// ask asks, and gives the result.
-func (p *Process) ask(ctx context.Context, a ask) (json.RawMessage, error) {
+// call calls the plugin and returns the result.
+func (p *Process) call(ctx context.Context, a callParams) (json.RawMessage, error) {
 	c, err := p.begin(ctx, a)
 	if err != nil {
 		return nil, err
@@ -257,7 +257,7 @@ func (p *Process) ask(ctx context.Context, a ask) (json.RawMessage, error) {
 	return result, err
 }
 
-// Status says how the process does.
+// Status says whether the plugin works.
 func (p *Process) Status() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -286,8 +286,8 @@ func (p *Process) Status() string {
 	return strings.Join(words, "; ")
 }
 
-// Close asks the process to shut down and to exit; one that does not is ended, with all that it
-// has started.
+// Close asks the process to shut down and to exit. If it does not, it is killed, with everything
+// that it has started.
 func (p *Process) Close() {
 	p.mu.Lock()
 	in := p.in
@@ -296,19 +296,19 @@ func (p *Process) Close() {
 	if in != nil {
 		p.shutDown(in)
 	}
-	p.end()
-	<-p.over
+	p.cancel()
+	<-p.done
 }
 
 func (p *Process) shutDown(in *instance) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.o.limits.shutdown)
 	defer cancel()
-	if _, err := in.ask(ctx, ask{method: "shutdown", timeout: p.o.limits.shutdown}); err != nil {
+	if _, err := in.call(ctx, callParams{method: "shutdown", timeout: p.o.limits.shutdown}); err != nil {
 		p.o.Log.Warn("the plugin did not shut down", "error", err)
 	}
 	in.notify("exit", nil)
 	select {
-	case in.out <- nil: // the end of its input
+	case in.out <- nil: // closes its standard input
 	default:
 	}
 	select {

@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// provide sets the hooks whose answers are things that are used later.
+// provide sets the hooks that return things which call the plugin again later.
 func (p *Process) provide(q *hooks.Plugin) {
 	q.BuildTapeContext = func(context.Context) (hooks.TapeContext, error) {
 		return func(ctx context.Context, t *repo.Tape, form string) ([]json.RawMessage, error) {
@@ -38,7 +38,7 @@ func (p *Process) provide(q *hooks.Plugin) {
 		p.handler = h
 		p.mu.Unlock()
 		var ways []hooks.Channel
-		for _, c := range p.about.Channels {
+		for _, c := range p.manifest.Channels {
 			if c.Events {
 				ways = append(ways, &watcher{channel{p, c}})
 			} else {
@@ -49,9 +49,9 @@ func (p *Process) provide(q *hooks.Plugin) {
 	}
 }
 
-// service asks for something that a hook's answer has promised.
+// service calls a method that one of these things needs.
 func (p *Process) service(ctx context.Context, method string, a args, timeout time.Duration) (json.RawMessage, error) {
-	return valueOfResult(p.ask(ctx, ask{method: method, params: a, timeout: timeout}))
+	return valueOfResult(p.call(ctx, callParams{method: method, params: a, timeout: timeout}))
 }
 
 func (p *Process) commands() []hooks.Command {
@@ -60,7 +60,7 @@ func (p *Process) commands() []hooks.Command {
 		Short string `json:"short"`
 	}])
 	if err != nil {
-		panic(err) // the hook has no other way to tell the runtime that it failed
+		panic(err) // the hook returns no error; the runtime makes one of it
 	}
 	if list == nil {
 		return nil
@@ -82,7 +82,7 @@ func (p *Process) commands() []hooks.Command {
 	return commands
 }
 
-// inbox is a steering inbox of a plugin.
+// inbox is a plugin's steering inbox.
 type inbox struct{ p *Process }
 
 func (b *inbox) Put(ctx context.Context, session string, m hooks.Envelope) error {
@@ -102,20 +102,20 @@ func (b *inbox) Len(session string) int {
 	return n
 }
 
-// channel is a way in and out that the plugin lists.
+// channel is a channel that the plugin lists.
 type channel struct {
 	p *Process
-	listedWay
+	channelInfo
 }
 
-func (c *channel) Name() string { return c.listedWay.Name }
+func (c *channel) Name() string { return c.channelInfo.Name }
 
-// Start lets the plugin listen, also after it was restarted.
+// Start starts the channel. It is started again whenever the plugin is.
 func (c *channel) Start(ctx context.Context) error {
 	c.p.mu.Lock()
 	c.p.open[c.Name()] = true
 	c.p.mu.Unlock()
-	_, err := c.p.ask(ctx, c.p.channelAsk("channel/start", c.Name(), nil))
+	_, err := c.p.call(ctx, c.p.channelCall("channel/start", c.Name(), nil))
 	return err
 }
 
@@ -123,30 +123,30 @@ func (c *channel) Stop(ctx context.Context) error {
 	c.p.mu.Lock()
 	delete(c.p.open, c.Name())
 	c.p.mu.Unlock()
-	_, err := c.p.ask(ctx, c.p.channelAsk("channel/stop", c.Name(), nil))
+	_, err := c.p.call(ctx, c.p.channelCall("channel/stop", c.Name(), nil))
 	return err
 }
 
 func (c *channel) Send(ctx context.Context, m hooks.Envelope) error {
-	_, err := c.p.ask(ctx, c.p.channelAsk("channel/send", c.Name(), args{"message": plain(m)}))
+	_, err := c.p.call(ctx, c.p.channelCall("channel/send", c.Name(), args{"message": plain(m)}))
 	return err
 }
 
-func (p *Process) channelAsk(method, name string, a args) ask {
+func (p *Process) channelCall(method, name string, a args) callParams {
 	if a == nil {
 		a = args{}
 	}
 	a["channel"] = name
 	timeout := p.o.limits.long
-	for _, c := range p.about.Channels {
+	for _, c := range p.manifest.Channels {
 		if c.Name == name {
-			timeout = c.limit(timeout)
+			timeout = c.timeout(timeout)
 		}
 	}
-	return ask{method: method, params: a, timeout: timeout}
+	return callParams{method: method, params: a, timeout: timeout}
 }
 
-// watcher is a channel that shows answers while they come.
+// watcher is a channel that shows answers while they are being written.
 type watcher struct{ channel }
 
 func (w *watcher) OnEvent(ctx context.Context, m hooks.Envelope, e hooks.Event) {

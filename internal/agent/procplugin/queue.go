@@ -2,24 +2,24 @@ package procplugin
 
 import "sync"
 
-// queue has what came for one call. Who reads from the process never waits for who works on
-// the call; so there is a limit.
+// queue holds the messages for one call. The goroutine that reads from the process never waits for
+// the one that serves the call, so the queue has a limit.
 type queue struct {
-	mu    sync.Mutex
-	items []*received
-	size  int
-	full  bool
-	over  bool // nobody works on the call any more
-	ready chan struct{}
+	mu     sync.Mutex
+	items  []*received
+	size   int
+	full   bool
+	closed bool
+	ready  chan struct{}
 }
 
 func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
 
-// push reports whether somebody works on the call.
+// push returns false if the queue is closed.
 func (q *queue) push(m *received, limit int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.over {
+	if q.closed {
 		return false
 	}
 	if q.size += m.size; q.size > limit {
@@ -34,15 +34,15 @@ func (q *queue) push(m *received, limit int) bool {
 	return true
 }
 
-// close gives what was not taken.
+// close returns the messages that were not read.
 func (q *queue) close() []*received {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.over = true
+	q.closed = true
 	return q.items
 }
 
-// pop gives the next, or nil; full says that there was no room for what came then.
+// pop returns the next message or nil; full says that later messages were lost.
 func (q *queue) pop() (m *received, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

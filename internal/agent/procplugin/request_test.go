@@ -101,7 +101,7 @@ func TestStateOfThePlugin(t *testing.T) {
 		plainRequest{Method: "state/set", Params: params{"value": 1}},
 		plainRequest{Method: "state/set", Params: params{"key": "k"}, Alone: true},
 		plainRequest{Method: "state/set", Params: params{"key": "k", "call_id": 99}, Alone: true})
-	wantLines(t, got, `{}`, `error -32602: state/set wants`, `error -32602: state/set wants the call_id`, `error -32000: params.call_id names no call that runs`)
+	wantLines(t, got, `{}`, `error -32602: state/set wants`, `error -32602: state/set wants the call_id`, `error -32000: params.call_id names no running call`)
 	if encoded(s["k"]) != `{"a":1}` || s["func"] == nil {
 		t.Errorf("%v", s)
 	}

@@ -8,46 +8,46 @@ import (
 	"sync"
 )
 
-// served is a request of the plugin on which the host works.
-type served struct {
+// pluginRequest is a request of the plugin on which the host works.
+type pluginRequest struct {
 	once      sync.Once
 	cancelled chan struct{}
 }
 
-// requested takes a request of the plugin. One that names a call is served within that call,
-// so with its context. False if there are too many to answer.
-func (in *instance) requested(ctx context.Context, m *received, c *call, within bool) bool {
+// handleRequest starts to serve a request of the plugin: within the call that it names, and so with
+// that call's context, if it names one. It returns false for a message that cannot be answered.
+func (in *instance) handleRequest(ctx context.Context, m *received, c *call, within bool) bool {
 	id := string(m.ID)
 	in.mu.Lock()
 	_, twice := in.requests[id]
 	many := len(in.requests) >= requests
-	s := &served{cancelled: make(chan struct{})}
+	s := &pluginRequest{cancelled: make(chan struct{})}
 	if id != "" && !twice && !many {
 		in.requests[id] = s
 	}
 	in.mu.Unlock()
 	switch {
 	case id == "":
-		return false // the answer says whether it was done, so there is none to a notification
+		return false // a request needs an id, as its answer says whether it was done
 	case twice:
 		in.answer(m.ID, nil, errors.New("a request of this id runs"), false)
 	case many:
 		in.answer(m.ID, nil, fmt.Errorf("%d requests run: wait for answers", requests), false)
 	case within && c == nil:
-		in.finish(m.ID, nil, errors.New("params.call_id names no call that runs"), false)
+		in.finish(m.ID, nil, errors.New("params.call_id names no running call"), false)
 	case c != nil:
-		m.served = s
+		m.request = s
 		if !c.queue.push(m, in.limits.queue) {
 			in.finish(m.ID, nil, errCancelled, false)
 		}
 	default:
-		go in.work(ctx, nil, m, s)
+		go in.serveRequest(ctx, nil, m, s)
 	}
 	return true
 }
 
-// work serves a request and answers it.
-func (in *instance) work(ctx context.Context, c *call, m *received, s *served) {
+// serveRequest serves a request and answers it.
+func (in *instance) serveRequest(ctx context.Context, c *call, m *received, s *pluginRequest) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -72,12 +72,12 @@ func (in *instance) work(ctx context.Context, c *call, m *received, s *served) {
 	in.finish(m.ID, result, err, true)
 }
 
-// cancelled is the plugin's wish to have no answer.
-func (in *instance) cancelled(m *received) {
+// handleCancel cancels a request of the plugin.
+func (in *instance) handleCancel(m *received) {
 	var params struct {
 		ID json.RawMessage `json:"id"`
 	}
-	_ = json.Unmarshal(m.Params, &params) // then it names no request
+	_ = json.Unmarshal(m.Params, &params) // otherwise it names no request
 	in.mu.Lock()
 	s := in.requests[string(params.ID)]
 	in.mu.Unlock()
@@ -88,7 +88,7 @@ func (in *instance) cancelled(m *received) {
 
 var errCancelled = &rpcError{Code: codeCancelled, Message: "cancelled"}
 
-// finish answers a request that was taken.
+// finish answers a request and forgets it.
 func (in *instance) finish(id json.RawMessage, result any, err error, wait bool) {
 	in.answer(id, result, err, wait)
 	in.mu.Lock()
@@ -96,7 +96,7 @@ func (in *instance) finish(id json.RawMessage, result any, err error, wait bool)
 	delete(in.requests, string(id))
 }
 
-// answer sends an answer. Who must not wait for the process to read ends one that does not.
+// answer sends an answer. Without wait it does not block: a process that does not read is ended.
 func (in *instance) answer(id json.RawMessage, result any, err error, wait bool) {
 	m := message{ID: id, Result: result}
 	if err == nil {
@@ -106,11 +106,11 @@ func (in *instance) answer(id json.RawMessage, result any, err error, wait bool)
 			return
 		}
 	}
-	var known *rpcError
-	if !errors.As(err, &known) {
-		known = &rpcError{Code: codeFailed, Message: err.Error()}
+	var rpcErr *rpcError
+	if !errors.As(err, &rpcErr) {
+		rpcErr = &rpcError{Code: codeFailed, Message: err.Error()}
 	}
-	line, err := encode(message{ID: id, Error: known}, in.limits.line)
+	line, err := encode(message{ID: id, Error: rpcErr}, in.limits.line)
 	if err != nil {
 		in.fail(fmt.Errorf("answer a request: %w", err), false)
 		return
@@ -120,13 +120,13 @@ func (in *instance) answer(id json.RawMessage, result any, err error, wait bool)
 
 func (in *instance) reply(line []byte, wait bool) {
 	if wait {
-		_ = in.send(context.Background(), line) // or the process has ended
+		_ = in.send(context.Background(), line) // fails only if the process has ended
 		return
 	}
 	select {
 	case in.out <- line:
 	case <-in.waited:
 	default:
-		in.fail(errors.New("it does not read what it is answered"), false)
+		in.fail(errors.New("it does not read its answers"), false)
 	}
 }

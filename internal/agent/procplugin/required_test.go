@@ -185,7 +185,7 @@ func TestAnswersAreChecked(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "does not fit") && !strings.Contains(err.Error(), `is not {"value": x}`) {
 					t.Errorf("%v", err)
 				}
-				if err != nil && strings.Contains(err.Error(), "does not fit") && !strings.Contains(err.Error(), "the hook takes "+takes(hook)) {
+				if err != nil && strings.Contains(err.Error(), "does not fit") && !strings.Contains(err.Error(), "the hook takes "+answerForm(hook)) {
 					t.Errorf("%v does not say what the hook takes", err)
 				}
 			})

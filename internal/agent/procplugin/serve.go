@@ -15,17 +15,17 @@ import (
 	"tape/repo"
 )
 
-// serve does what the plugin asks for. c is the call within which it asks, or nil.
+// serve serves a request of the plugin. c is the call within which it asks, or nil.
 func (p *Process) serve(ctx context.Context, c *call, method string, params json.RawMessage) (any, error) {
 	switch method {
 	case "tape/append":
-		return serving(ctx, p, c, params, tapeAppend)
+		return onTape(ctx, p, c, params, tapeAppend)
 	case "tape/query":
-		return serving(ctx, p, c, params, tapeQuery)
+		return onTape(ctx, p, c, params, tapeQuery)
 	case "tape/search":
-		return serving(ctx, p, c, params, tapeSearch)
+		return onTape(ctx, p, c, params, tapeSearch)
 	case "tape/handoff":
-		return serving(ctx, p, c, params, tapeHandoff)
+		return onTape(ctx, p, c, params, tapeHandoff)
 	case "tool/call":
 		return p.toolCall(ctx, c, params)
 	case "channel/receive":
@@ -36,7 +36,7 @@ func (p *Process) serve(ctx context.Context, c *call, method string, params json
 	return nil, &rpcError{Code: codeUnknown, Message: fmt.Sprintf("there is no method %q", method)}
 }
 
-// read reads named parameters; unknown ones are refused.
+// read reads named parameters, and refuses unknown ones.
 func read[T any](params json.RawMessage) (v T, err error) {
 	if len(params) == 0 {
 		return v, nil
@@ -49,29 +49,27 @@ func read[T any](params json.RawMessage) (v T, err error) {
 	return v, nil
 }
 
-// within are the parameters of all requests.
-type within struct {
+// scope has the parameters that say to what a request belongs.
+type scope struct {
 	CallID  *int   `json:"call_id"`
 	Session string `json:"session_id"`
 }
 
-func (w within) session(c *call) string {
+func (w scope) session(c *call) string {
 	if w.Session == "" && c != nil {
 		return c.session
 	}
 	return w.Session
 }
 
-func (w within) where() within { return w }
-
-// serving does something on the tape of the session that is named, else of the call's.
-func serving[T interface{ where() within }](ctx context.Context, p *Process, c *call, params json.RawMessage,
+// onTape calls do on the tape of the session that the parameters name, else of the call's.
+func onTape[T interface{ session(*call) string }](ctx context.Context, p *Process, c *call, params json.RawMessage,
 	do func(ctx context.Context, t *repo.Tape, v T) (any, error)) (any, error) {
 	v, err := read[T](params)
 	if err != nil {
 		return nil, err
 	}
-	session := v.where().session(c)
+	session := v.session(c)
 	if session == "" {
 		return nil, &rpcError{Code: codeParams, Message: "which tape? Give session_id, or the call_id of a hook that has one"}
 	}
@@ -83,7 +81,7 @@ func serving[T interface{ where() within }](ctx context.Context, p *Process, c *
 }
 
 type appendParams struct {
-	within
+	scope
 	Entries []json.RawMessage `json:"entries"`
 }
 
@@ -108,7 +106,7 @@ func tapeAppend(ctx context.Context, t *repo.Tape, v appendParams) (any, error) 
 }
 
 type queryParams struct {
-	within
+	scope
 	filter.Params
 	After, From, To, Phase string
 	Inclusive, Reverse     bool
@@ -170,7 +168,7 @@ func tapeSearch(ctx context.Context, t *repo.Tape, v searchParams) (any, error) 
 }
 
 type handoffParams struct {
-	within
+	scope
 	Name, Summary string
 	State         json.RawMessage
 }
@@ -183,10 +181,10 @@ func tapeHandoff(ctx context.Context, t *repo.Tape, v handoffParams) (any, error
 	return args{"anchor": h.Anchor, "seq": h.Seq, "id": h.Entry, "commit": h.Commit, "tag": h.Tag}, nil
 }
 
-// toolCall runs a tool of any plugin. Those that watch over tools are asked as if a model called.
+// toolCall runs a tool of any plugin. Hooks around calls see it like a call of a model.
 func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage) (any, error) {
 	v, err := read[struct {
-		within
+		scope
 		Name      string
 		Arguments json.RawMessage
 	}](params)
@@ -207,7 +205,7 @@ func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage)
 	if v.Arguments[0] != '{' {
 		return nil, &rpcError{Code: codeParams, Message: "the arguments are an object"}
 	}
-	// The turn's own state is its hooks'; tools of plugins get none.
+	// A turn's state belongs to its hooks; a tool that a plugin calls gets a new one.
 	session, state := v.session(c), p.o.Runtime.NewState()
 	state[hooks.KeySession] = session
 	asked, decision := p.o.Runtime.BeforeToolCall(ctx, hooks.ToolCall{Tool: v.Name, Arguments: v.Arguments}, state)
@@ -223,7 +221,7 @@ func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage)
 	return args{"content": done.Content}, done.Err
 }
 
-// receive hands a message over that came in by a channel of the plugin.
+// receive passes on a message that came in through a channel of the plugin.
 func (p *Process) receive(ctx context.Context, params json.RawMessage) (any, error) {
 	v, err := read[struct {
 		CallID  *int `json:"call_id"`

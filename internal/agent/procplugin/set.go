@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// StartAll starts plugins side by side and gives them in the order of configs, in which they
-// are to be registered. Those that cannot be started are logged, and are off.
+// StartAll starts plugins in parallel and returns them in the order of configs, in which they have
+// to be registered. One that cannot be started is logged, and off.
 func StartAll(ctx context.Context, configs []Config, o Options) []*Process {
 	all := make([]*Process, len(configs))
 	var wait sync.WaitGroup
@@ -23,7 +23,7 @@ func StartAll(ctx context.Context, configs []Config, o Options) []*Process {
 	return all
 }
 
-// CloseAll closes plugins side by side.
+// CloseAll closes plugins in parallel.
 func CloseAll(all []*Process) {
 	var wait sync.WaitGroup
 	for _, p := range all {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"tape/internal/show/display"
@@ -15,11 +16,11 @@ import (
 // longestLog is how many bytes of a line are logged.
 const longestLog = 4096
 
-// keepLog logs what the process writes to standard error: so many lines in a minute.
-func (in *instance) keepLog(stderr io.Reader) {
+// logStderr logs what the process writes to standard error, up to a limit of lines a minute.
+func (in *instance) logStderr(stderr io.Reader) {
 	r := bufio.NewReaderSize(stderr, longestLog)
 	from, lines := time.Now(), 0
-	more := false // the line began before
+	more := false // the line goes on
 	for {
 		piece, err := r.ReadSlice('\n')
 		if time.Since(from) > window {
@@ -32,7 +33,7 @@ func (in *instance) keepLog(stderr io.Reader) {
 			lines++
 			switch {
 			case lines <= in.limits.logged:
-				in.log.Info(display.Line(trimEnd(piece)))
+				in.log.Info(display.Line(strings.TrimRight(string(piece), "\r\n")))
 			case lines == in.limits.logged+1:
 				in.log.Warn("too much on standard error: the rest of this minute is left out")
 			}
@@ -44,15 +45,8 @@ func (in *instance) keepLog(stderr io.Reader) {
 	}
 }
 
-func trimEnd(line []byte) string {
-	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
-		line = line[:len(line)-1]
-	}
-	return string(line)
-}
-
-// logged logs what the plugin asks to be logged.
-func (in *instance) logged(m *received) {
+// handleLog logs what the plugin asks to be logged.
+func (in *instance) handleLog(m *received) {
 	var entry struct {
 		Level   slog.Level `json:"level"`
 		Message string     `json:"message"`

@@ -13,17 +13,17 @@ import (
 // args are named parameters.
 type args = map[string]any
 
-func (p *Process) hookTime(name string, otherwise time.Duration) time.Duration {
-	for _, h := range p.about.Hooks {
+func (p *Process) hookTimeout(name string, otherwise time.Duration) time.Duration {
+	for _, h := range p.manifest.Hooks {
 		if h.Name == name {
-			return h.limit(otherwise)
+			return h.timeout(otherwise)
 		}
 	}
 	return otherwise
 }
 
-// unlessOff: a plugin that is off is not asked, which is an error only where it is required.
-func (p *Process) unlessOff(err error) error {
+// ignoreOff drops the error of a plugin that is off, unless the plugin is required.
+func (p *Process) ignoreOff(err error) error {
 	var off *Off
 	if !errors.As(err, &off) {
 		return err
@@ -34,7 +34,7 @@ func (p *Process) unlessOff(err error) error {
 	return nil
 }
 
-// valueOfResult takes the value out of {"value": x}. Null and a missing one are none.
+// valueOfResult returns the value in {"value": x}; nil if it is null or missing.
 func valueOfResult(result json.RawMessage, err error) (json.RawMessage, error) {
 	if err != nil || len(result) == 0 {
 		return nil, err
@@ -51,26 +51,19 @@ func valueOfResult(result json.RawMessage, err error) (json.RawMessage, error) {
 	return r.Value, nil
 }
 
-// decode reads a value as a T. Nil stays nil; what is empty or zero does not become nil.
+// decode reads a value as a T; nil stays nil.
 func decode[T any](raw json.RawMessage, err error) (*T, error) {
 	if err != nil || raw == nil {
 		return nil, err
 	}
 	v := new(T)
-	if err := wrong(json.Unmarshal(raw, v), raw); err != nil {
-		return nil, err
+	if err := json.Unmarshal(raw, v); err != nil {
+		return nil, fmt.Errorf("the value %s does not fit: %w", cut(string(raw), 100), err)
 	}
 	return v, nil
 }
 
-func wrong(err error, raw json.RawMessage) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("the value %s does not fit: %w", cut(string(raw), 100), err)
-}
-
-// value is the zero T for none.
+// value returns *v, or the zero T for nil.
 func value[T any](v *T, err error) (T, error) {
 	if v == nil || err != nil {
 		return *new(T), err
@@ -78,7 +71,7 @@ func value[T any](v *T, err error) (T, error) {
 	return *v, nil
 }
 
-// promptValue is a prompt as JSON has it: text, or parts.
+// promptValue returns a prompt as JSON: a text or a list of parts.
 func promptValue(p hooks.Prompt) any {
 	if len(p.Parts) > 0 {
 		return p.Parts
@@ -86,8 +79,8 @@ func promptValue(p hooks.Prompt) any {
 	return p.Text
 }
 
-// plain gives of a map what JSON can hold. What only Go programs can use (functions, channels)
-// is left out.
+// plain returns the members of a map that JSON can hold: functions and channels, which only Go
+// programs can use, are left out.
 func plain[M ~map[string]any](m M) any {
 	if m == nil {
 		return nil
@@ -112,4 +105,5 @@ func errorText(err error) any {
 }
 
 // sessionOf is the session in a turn's state, if the agent has put it there.
+// sessionOf returns the session in a turn's state, if the agent has put it there.
 func sessionOf(s hooks.State) string { return hooks.Envelope(s).Text(hooks.KeySession) }

@@ -17,23 +17,22 @@ import (
 	"tape/repo"
 )
 
-// How long a result may be, and how much of a longer one is shown: characters.
+// How long a result may be, and how much of a longer one is shown, in characters.
 const (
 	LongestResult = 16_384
 	previewChars  = 600
-	shownOfID     = 12 // the beginning is enough
+	shownOfID     = 12 // a prefix of an id is enough
 )
 
-// Keep is what of a tool's result, or of its error, goes to the model and the tape. Text that
-// is too long becomes an artifact, and a preview of it is returned, with the artifact that the
-// entry of the result has to refer to; else that is nil. The keys of providers never stand in
-// what is returned; all other secrets are masked in artifacts, and in short results the store
-// sees to them as it does in every entry.
+// Keep prepares a tool's result, or its error, for the model and the tape. A text that is too long
+// becomes an artifact: then Keep returns a preview, and the artifact that the result's entry has to
+// refer to. Keys of providers are masked in every result. Other secrets are masked here in
+// artifacts only; in short results the store masks them, as in every entry.
 func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *repo.Artifact) {
-	// Not every provider takes a NUL.
+	// Not every provider accepts NUL bytes.
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	if s.known != nil {
-		text = masked(text, func(value []byte) []byte { value, _ = s.known.Mask(value); return value })
+	if s.keys != nil {
+		text = masked(text, func(value []byte) []byte { value, _ = s.keys.Mask(value); return value })
 	}
 	chars := utf8.RuneCountInString(text)
 	if chars <= LongestResult {
@@ -62,7 +61,7 @@ func (s *Set) store(ctx context.Context, c hooks.ToolContext, tool, text string)
 	return t.AddArtifact(ctx, repo.Artifact{MIMEType: "text/plain; charset=utf-8", Name: tool}, strings.NewReader(text))
 }
 
-// masked has a text masked as the JSON string that it would be in an entry.
+// masked masks a text as the JSON string that it would be in an entry.
 func masked(text string, mask func(value []byte) []byte) string {
 	value, err := json.Marshal(text)
 	if err == nil {
@@ -74,7 +73,7 @@ func masked(text string, mask func(value []byte) []byte) string {
 	return "[the text could not be searched for secrets: " + err.Error() + "]"
 }
 
-// preview is the beginning and the end of a text.
+// preview returns the beginning and the end of a text.
 func preview(text string) string {
 	runes := []rune(text)
 	if len(runes) <= previewChars {
@@ -84,7 +83,7 @@ func preview(text string) string {
 	return fmt.Sprintf("%s\n[… %d characters …]\n%s", string(runes[:half]), len(runes)-2*half, string(runes[len(runes)-half:]))
 }
 
-// artifactTools read on in artifacts.
+// artifactTools read and search artifacts.
 func artifactTools(o Options) []hooks.Tool {
 	if o.Tape == nil {
 		return nil
@@ -144,10 +143,10 @@ type artifactReadArgs struct {
 	Length int    `json:"length"`
 }
 
-// piece reads a part of a text.
+// piece reads a page of a text.
 func (a artifactReadArgs) piece(found repo.Artifact, r io.ReadSeeker) (string, error) {
 	if a.Offset >= found.Size {
-		return "", fmt.Errorf("offset %d is behind the end: the artifact has %d bytes", a.Offset, found.Size)
+		return "", fmt.Errorf("offset %d is past the end: the artifact has %d bytes", a.Offset, found.Size)
 	}
 	if a.Length == 0 || a.Length > pageBytes {
 		a.Length = pageBytes
@@ -177,14 +176,13 @@ type artifactSearchArgs struct {
 	Limit      int    `json:"limit"`
 }
 
-// How a line that was found is shown, and how much of a line is looked at.
+// How much of a matching line is shown, and how much of a line is searched.
 const (
-	shownOfLine  = 300
-	lookedAtLine = 64 << 10
+	shownOfLine = 300
+	longestLine = 64 << 10
 )
 
-// find looks through a text line by line. Of lines longer than lookedAtLine each piece counts
-// as one.
+// find searches a text line by line. Each piece of longestLine bytes counts as a line.
 func (a artifactSearchArgs) find(ctx context.Context, r io.Reader) (string, error) {
 	expr := a.Query
 	if a.IgnoreCase {
@@ -198,14 +196,14 @@ func (a artifactSearchArgs) find(ctx context.Context, r io.Reader) (string, erro
 		a.Limit = 20
 	}
 	var out strings.Builder
-	lines := bufio.NewReaderSize(r, lookedAtLine)
+	lines := bufio.NewReaderSize(r, longestLine)
 	found, offset := 0, int64(0)
 	for {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
 		raw, err := lines.ReadSlice('\n')
-		line := bytes.TrimRight(raw, "\r\n") // $ is the end of what is seen
+		line := bytes.TrimRight(raw, "\r\n") // so that $ matches the end of the line
 		if at := re.FindIndex(line); at != nil && len(raw) > 0 {
 			if found++; found <= a.Limit && out.Len() < pageBytes-2*shownOfLine {
 				from := max(0, at[0]-shownOfLine/2)

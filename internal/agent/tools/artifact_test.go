@@ -131,7 +131,7 @@ func TestReadArtifact(t *testing.T) {
 	contains(t, e.must("artifact.search", obj("id", numbers, "query", "^12345$")), "2 lines match", "offset 2: 12345\n", "offset 17: 12345\n")
 	contains(t, e.must("artifact.search", obj("id", numbers, "query", "^$")), "1 lines match", "offset 9: \n")
 	e.fails("artifact.search", `{"id":"`+id+`","query":"("}`, "query")
-	e.fails("artifact.read", `{"id":"`+id+`","offset":999999999}`, "behind the end")
+	e.fails("artifact.read", `{"id":"`+id+`","offset":999999999}`, "past the end")
 	e.fails("artifact.read", `{"id":"`+id+`","offset":-1}`, "minimum")
 	e.fails("artifact.read", `{"id":"../a1"}`, "no artifact")
 	e.fails("artifact.read", obj("id", add("\x89PNG\r\n\x1a\n")), "image/png")

@@ -16,8 +16,8 @@ import (
 	"tape/hooks"
 )
 
-// define makes a tool whose arguments are an A. properties has the JSON schema of each, and
-// required are those that have to be given.
+// define makes a tool whose arguments are decoded into an A. properties are the JSON schemas of the
+// arguments, required the names of those that must be given.
 func define[A any](name, description, properties string, required []string, run func(ctx context.Context, c hooks.ToolContext, a A) (string, error)) hooks.Tool {
 	schema := `{"type":"object","properties":{` + properties + `},"additionalProperties":false`
 	if len(required) > 0 {
@@ -33,9 +33,9 @@ func define[A any](name, description, properties string, required []string, run 
 		}})
 }
 
-// Checked makes a tool refuse arguments that its schema does not allow, with an error that
-// says which are. Text is taken for a number or a boolean where one is wanted: models write
-// it so, and comma commands. A tool that panics returns an error.
+// Checked makes a tool refuse arguments that its schema does not allow, with an error that lists
+// the arguments. A string is accepted as a number or boolean: models and comma commands write
+// them so. A tool that panics returns an error.
 func Checked(t hooks.Tool) hooks.Tool {
 	run := t.Run
 	schema := sync.OnceValues(func() (*jsonschema.Resolved, error) {
@@ -43,7 +43,7 @@ func Checked(t hooks.Tool) hooks.Tool {
 		if err := json.Unmarshal(t.Schema, &s); err != nil {
 			return nil, err
 		}
-		// A schema that refers to itself can be made so that a check never ends.
+		// A recursive schema might make validation endless.
 		text, err := json.Marshal(&s)
 		if err == nil && (bytes.Contains(text, []byte(`"$ref"`)) || bytes.Contains(text, []byte(`"$dynamicRef"`))) {
 			err = errors.New("the schema has references")
@@ -65,7 +65,7 @@ func Checked(t hooks.Tool) hooks.Tool {
 		if len(bytes.TrimSpace(arguments)) == 0 {
 			arguments = json.RawMessage("{}")
 		}
-		// A schema that cannot be used here is a plugin's or a server's, which checks for itself.
+		// If the schema cannot be used here, the plugin or server has to validate.
 		if s, err := schema(); err == nil {
 			if arguments, err = allowed(s, arguments); err != nil {
 				return "", fmt.Errorf("%s: %w; its arguments are %s", t.Name, err, signature(s.Schema()))
@@ -76,8 +76,8 @@ func Checked(t hooks.Tool) hooks.Tool {
 	return t
 }
 
-// allowed checks arguments, and returns them with text converted where it stands for something
-// else.
+// allowed validates arguments, and returns them with strings converted to numbers and booleans
+// where the schema has those.
 func allowed(s *jsonschema.Resolved, arguments json.RawMessage) (json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &members); err != nil || members == nil {
@@ -111,7 +111,7 @@ func allowed(s *jsonschema.Resolved, arguments json.RawMessage) (json.RawMessage
 	return arguments, nil
 }
 
-// signature is a line that says what arguments there are.
+// signature lists the arguments on one line.
 func signature(s *jsonschema.Schema) string {
 	var out []string
 	for name, p := range s.Properties {
@@ -125,10 +125,10 @@ func signature(s *jsonschema.Schema) string {
 	return "{" + strings.Join(out, ", ") + "}"
 }
 
-// clip cuts text to about so many bytes.
-func clip(text string, most int) string {
-	if len(text) <= most {
+// clip cuts a text to about limit bytes.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }

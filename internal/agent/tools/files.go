@@ -18,21 +18,21 @@ import (
 	"tape/hooks"
 )
 
-// pageBytes is how much a tool shows at once: less than what becomes an artifact.
+// pageBytes is how much a tool shows at once: less than the size from which results become artifacts.
 const pageBytes = 15_000
 
-// How fs.read shows a file.
+// Limits of fs.read.
 const (
-	usualLines  = 2000
-	lineBytes   = 2000      // of a line
-	sniffBytes  = 8 << 10   // what tells whether it is text
-	mostScanned = 512 << 20 // bytes of the file
+	defaultLines = 2000
+	lineBytes    = 2000      // shown of a line
+	sniffBytes   = 8 << 10   // read to find out whether a file is text
+	maxScanned   = 512 << 20 // bytes before the first line that is shown
 )
 
-// files are those of the project.
+// files are the project's files.
 type files struct {
 	dir     string
-	writing sync.Mutex // an edit reads and writes: calls beside each other take turns
+	writing sync.Mutex // held from an edit's read to its write
 }
 
 func (f *files) tools() []hooks.Tool {
@@ -49,8 +49,8 @@ func (f *files) tools() []hooks.Tool {
 	}
 }
 
-// open opens the project, and says what a path is called in it: links followed, as far as
-// there is a file.
+// open opens the project, and returns the path's name in it, with links resolved as far as the
+// path exists.
 func (f *files) open(path string) (root *os.Root, name string, err error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, "", errors.New("a path cannot have a NUL byte")
@@ -62,7 +62,7 @@ func (f *files) open(path string) (root *os.Root, name string, err error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(f.dir, path)
 	}
-	real, err := followed(filepath.Clean(path))
+	real, err := resolve(filepath.Clean(path))
 	if err != nil {
 		return nil, "", err
 	}
@@ -73,23 +73,23 @@ func (f *files) open(path string) (root *os.Root, name string, err error) {
 	return root, name, err
 }
 
-// followed follows the links of a path as far as it exists.
-func followed(path string) (string, error) {
+// resolve resolves the links of a path as far as it exists.
+func resolve(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
-		if real, err = followed(parent); err == nil {
+		if real, err = resolve(parent); err == nil {
 			real = filepath.Join(real, filepath.Base(path))
 		}
 	}
 	return real, err
 }
 
-// regular opens a file that has an end, and never waits for one.
+// regular opens a regular file, and does not block on a pipe.
 func regular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	if err := refuse(root.Stat(name)); err != nil {
 		return nil, nil, err
 	}
-	file, err := root.OpenFile(name, os.O_RDONLY|withoutWaiting, 0)
+	file, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,7 +101,7 @@ func regular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// refuse says why something is not read.
+// refuse returns why something cannot be read as a file.
 func refuse(info fs.FileInfo, err error) error {
 	switch {
 	case err != nil:
@@ -109,14 +109,14 @@ func refuse(info fs.FileInfo, err error) error {
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder; list it with bash", info.Name())
 	case info.Mode()&fs.ModeNamedPipe != 0:
-		return fmt.Errorf("%s is a named pipe, and no file", info.Name())
+		return fmt.Errorf("%s is a named pipe, not a file", info.Name())
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is a device or a socket (%s), and no file", info.Name(), info.Mode().Type())
+		return fmt.Errorf("%s is a device or a socket (%s), not a file", info.Name(), info.Mode().Type())
 	}
 	return nil
 }
 
-// notText says of which type data is that is no text; nil if it is.
+// notText returns an error that names the type of data that is not UTF-8 text; nil if it is.
 func notText(head []byte) error {
 	if bytes.IndexByte(head, 0) < 0 && utf8.Valid(wholeRunes(head)) {
 		return nil
@@ -125,7 +125,7 @@ func notText(head []byte) error {
 	if strings.HasPrefix(kind, "text/") {
 		kind = "text in another encoding"
 	}
-	return fmt.Errorf("it is no UTF-8 text, but looks like %s; bash has programs for it", kind)
+	return fmt.Errorf("it is not UTF-8 text, but looks like %s; bash has programs for it", kind)
 }
 
 type readArgs struct {
@@ -154,7 +154,7 @@ func (f *files) read(ctx context.Context, _ hooks.ToolContext, a readArgs) (stri
 		return "", fmt.Errorf("read %s: %w", clip(a.Path, 200), err)
 	}
 	if a.Limit == 0 {
-		a.Limit = usualLines
+		a.Limit = defaultLines
 	}
 	text, err := page(ctx, r, max(1, a.Offset), a.Limit)
 	if err == nil && bytes.Contains(head, []byte("\r\n")) {
@@ -177,12 +177,12 @@ func page(ctx context.Context, r *bufio.Reader, from, limit int) (string, error)
 			}
 			return out.String(), nil
 		}
-		line, size, err := readLine(ctx, r, mostScanned-scanned)
+		line, size, err := readLine(ctx, r, maxScanned-scanned)
 		if errors.Is(err, io.EOF) && size == 0 {
 			return out.String() + ending(n-1, from), nil
 		}
-		if scanned += size; scanned > mostScanned {
-			return "", fmt.Errorf("line %d ends more than %d MiB into the file; use bash with tail or cut", max(n, from), mostScanned>>20)
+		if scanned += size; scanned > maxScanned {
+			return "", fmt.Errorf("line %d ends more than %d MiB into the file; use bash with tail or cut", max(n, from), maxScanned>>20)
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", err
@@ -203,15 +203,15 @@ func ending(lines, from int) string {
 	return ""
 }
 
-// readLine reads a line, or little more than most bytes of it, and shows no more of it than
-// lineBytes. size is what was read.
-func readLine(ctx context.Context, r *bufio.Reader, most int) (text string, size int, err error) {
+// readLine reads a line, or a little more than limit bytes of it, and returns at most lineBytes of
+// it. size is how much was read.
+func readLine(ctx context.Context, r *bufio.Reader, limit int) (text string, size int, err error) {
 	var kept []byte
 	for {
 		piece, err := r.ReadSlice('\n')
 		size += len(piece)
 		kept = append(kept, piece[:min(len(piece), lineBytes+1-len(kept))]...)
-		if errors.Is(err, bufio.ErrBufferFull) && size <= most {
+		if errors.Is(err, bufio.ErrBufferFull) && size <= limit {
 			if err := ctx.Err(); err != nil {
 				return "", size, err
 			}
@@ -219,7 +219,7 @@ func readLine(ctx context.Context, r *bufio.Reader, most int) (text string, size
 		}
 		text := strings.TrimRight(toText(wholeRunes(kept)), "\r\n")
 		if size > len(kept) {
-			text = fmt.Sprintf("%s… [%d bytes more]", text, size-len(kept))
+			text = fmt.Sprintf("%s… [%d more bytes]", text, size-len(kept))
 		}
 		return text, size, err
 	}

@@ -32,7 +32,7 @@ func TestRead(t *testing.T) {
 	e.put("crlf", "a\r\nb\r\n")
 	contains(t, e.must("fs.read", `{"path":"crlf"}`), "     1\ta\n     2\tb\n", "CR LF")
 	e.put("long", strings.Repeat("ä", 100_000)+"\nnext\n")
-	contains(t, e.must("fs.read", `{"path":"long"}`), "[198000 bytes more]", "     2\tnext")
+	contains(t, e.must("fs.read", `{"path":"long"}`), "[198000 more bytes]", "     2\tnext")
 	e.put("many", strings.Repeat("0123456789\n", 100_000))
 	out = e.must("fs.read", `{"path":"many"}`)
 	if contains(t, out, "read on with offset="); len(out) > pageBytes+100 {

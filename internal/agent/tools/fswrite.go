@@ -15,8 +15,8 @@ import (
 	"tape/hooks"
 )
 
-// mostEdited is how large a file may be that is edited.
-const mostEdited = 16 << 20
+// maxEdited is the size up to which files can be edited.
+const maxEdited = 16 << 20
 
 type writeArgs struct {
 	Path    string `json:"path"`
@@ -45,11 +45,11 @@ func (f *files) write(_ context.Context, _ hooks.ToolContext, a writeArgs) (stri
 	return fmt.Sprintf("%s: %s (%d bytes)", what, a.Path, len(a.Content)), nil
 }
 
-// writable looks at what stands where a file is to be written; nil if nothing does.
+// writable returns what is at the place where a file is to be written; nil if nothing is.
 func writable(root *os.Root, name string) (fs.FileInfo, error) {
 	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
 		if strings.EqualFold(part, ".git") {
-			return nil, errors.New("what is in .git is git's; use git by bash")
+			return nil, errors.New("git owns what is in .git; use git in bash")
 		}
 	}
 	info, err := root.Lstat(name)
@@ -63,13 +63,13 @@ func writable(root *os.Root, name string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o200 == 0 {
-		return nil, fmt.Errorf("it is read-only (%s); use chmod by bash first if it has to change", info.Mode().Perm())
+		return nil, fmt.Errorf("it is read-only (%s); use chmod in bash first if it has to change", info.Mode().Perm())
 	}
 	return info, nil
 }
 
-// put writes a file in one step: whoever reads it meanwhile has the old one or the new one,
-// and so has the disk after a crash. was is the file that it replaces, whose mode it keeps.
+// put writes a file atomically, also across a crash. was is the file that it replaces, whose mode
+// it keeps.
 func put(root *os.Root, name string, data []byte, was fs.FileInfo) (err error) {
 	dir := filepath.Dir(name)
 	if was == nil {
@@ -125,7 +125,7 @@ func (f *files) edit(_ context.Context, _ hooks.ToolContext, a editArgs) (string
 	return fmt.Sprintf("edited: %s (at line %d)", a.Path, line), nil
 }
 
-// in replaces what was asked for in a file. n is how often, line where first.
+// in replaces the text in a file. n is the number of places, line the first of them.
 func (a editArgs) in(root *os.Root, name string) (n, line int, err error) {
 	file, info, err := regular(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,15 +135,15 @@ func (a editArgs) in(root *os.Root, name string) (n, line int, err error) {
 		return 0, 0, err
 	}
 	defer file.Close()
-	if info.Size() > mostEdited {
-		return 0, 0, fmt.Errorf("it has %d MiB; fs.edit takes files up to %d MiB, use sed by bash", info.Size()>>20, mostEdited>>20)
+	if info.Size() > maxEdited {
+		return 0, 0, fmt.Errorf("it has %d MiB; fs.edit takes files up to %d MiB, use sed in bash", info.Size()>>20, maxEdited>>20)
 	}
-	was, err := io.ReadAll(io.LimitReader(file, mostEdited))
+	was, err := io.ReadAll(io.LimitReader(file, maxEdited))
 	if err != nil {
 		return 0, 0, err
 	}
 	if bytes.IndexByte(was, 0) >= 0 {
-		return 0, 0, errors.New("it is no UTF-8 text: it has NUL bytes; bash has programs for it")
+		return 0, 0, errors.New("it is not UTF-8 text: it has NUL bytes; bash has programs for it")
 	}
 	if _, err := writable(root, name); err != nil {
 		return 0, 0, err
@@ -163,7 +163,7 @@ func (a editArgs) in(root *os.Root, name string) (n, line int, err error) {
 	return n, line, put(root, name, bytes.ReplaceAll(was, from, to), info)
 }
 
-// matching gives old and new the line ends that the file has: a model sees none.
+// matching returns old and new with the file's line ends: a model does not see CR LF.
 func (a editArgs) matching(was []byte) (from, to []byte) {
 	from, to = []byte(a.Old), []byte(a.New)
 	crlf := bytes.Count(was, []byte("\r\n"))

@@ -11,18 +11,18 @@ import (
 	"tape/internal/agent/keys"
 )
 
-// guard starts commands so that they end with what they have started. A small shell beside
-// the host knows the groups of processes that run, and ends them when the host is gone,
-// however that came about: it reads from a pipe whose other end only the host has.
+// guard starts commands such that everything they start ends with them. A small shell beside the
+// host knows the running process groups, and kills them when the host is gone, for whatever reason:
+// it reads from a pipe whose other end only the host has.
 type guard struct {
 	mu  sync.Mutex
 	cmd *exec.Cmd
 	in  io.WriteCloser
 }
 
-// guarding keeps a list: +N adds a group, -N takes it off. At the end of its input it ends
-// those that are left.
-const guarding = `trap '' INT TERM HUP
+// watchdog is the shell's script. It keeps a list: "+ N" adds a group, "- N" removes it. At the end
+// of its input it kills the groups that are left.
+const watchdog = `trap '' INT TERM HUP
 live=
 while read -r op group; do
 	case $op in
@@ -34,18 +34,17 @@ while read -r op group; do
 done
 for g in $live; do kill -s KILL -- "-$g"; done`
 
-// gated is what a command is started by: it begins when its group is on the list, and not at
-// all if the host ends before that.
+// gated starts a command once its group is on the list, and not at all if the host ends before.
 const gated = `read -r _ <&3 && exec "$@" 3<&-`
 
-// start starts a command as the head of a group of processes.
+// start starts a command as the leader of a process group.
 func (g *guard) start(cmd *exec.Cmd) error {
 	apart(cmd)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if groups && g.cmd == nil {
 		if err := g.begin(); err != nil {
-			return fmt.Errorf("start the shell that looks after commands: %w", err)
+			return fmt.Errorf("start the watchdog of commands: %w", err)
 		}
 	}
 	if g.cmd == nil {
@@ -62,7 +61,7 @@ func (g *guard) start(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	g.tell("+", cmd)
+	g.send("+", cmd)
 	_, err = fmt.Fprintln(open)
 	return err
 }
@@ -72,7 +71,7 @@ func (g *guard) begin() error {
 	if err != nil {
 		return err
 	}
-	g.cmd = &exec.Cmd{Path: sh, Args: []string{"sh", "-c", guarding}, Env: []string{}} // it needs no environment
+	g.cmd = &exec.Cmd{Path: sh, Args: []string{"sh", "-c", watchdog}, Env: []string{}}
 	apart(g.cmd)
 	if g.in, err = g.cmd.StdinPipe(); err == nil {
 		err = g.cmd.Start()
@@ -83,19 +82,19 @@ func (g *guard) begin() error {
 	return err
 }
 
-func (g *guard) tell(op string, cmd *exec.Cmd) {
+func (g *guard) send(op string, cmd *exec.Cmd) {
 	if g.in != nil {
-		// Where it is gone, commands still end with the turn.
+		// If the watchdog is gone, commands still end with the turn.
 		_, _ = fmt.Fprintln(g.in, op, cmd.Process.Pid)
 	}
 }
 
-// ended is called when a command was waited for: what is left of its group ends.
+// ended is called when a command has ended: it kills what is left of its group.
 func (g *guard) ended(cmd *exec.Cmd) {
 	kill(cmd)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.tell("-", cmd)
+	g.send("-", cmd)
 }
 
 func (g *guard) close() {
@@ -108,15 +107,15 @@ func (g *guard) close() {
 	}
 }
 
-// grace is how long a command has to end by itself when it is asked to.
+// grace is how long a command has to end after SIGTERM.
 const grace = 2 * time.Second
 
-// end asks a command and what it has started to end, and ends it. done closes when it has
-// been waited for.
+// end terminates a command and what it has started, and kills them after grace. done is closed
+// when the command has ended.
 func end(cmd *exec.Cmd, done <-chan struct{}) {
 	select {
 	case <-done:
-		return // its number may be another's by now
+		return // its process number may already be in use again
 	default:
 	}
 	terminate(cmd)
@@ -130,8 +129,8 @@ func end(cmd *exec.Cmd, done <-chan struct{}) {
 	}
 }
 
-// environment is the host's without keys but those that are named, see [keys.CleanEnv].
-func environment(named, known []string) []string {
-	// Programs that ask or page have nobody in front of them.
-	return append(keys.CleanEnv(os.Environ(), named, known...), "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0")
+// environment is the host's, without keys; see [keys.CleanEnv].
+func environment(keep, apiKeys []string) []string {
+	// Nobody answers a prompt or leaves a pager.
+	return append(keys.CleanEnv(os.Environ(), keep, apiKeys...), "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0")
 }

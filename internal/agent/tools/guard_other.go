@@ -4,15 +4,15 @@ package tools
 
 import "os/exec"
 
-// groups: whether processes have groups.
+// groups reports whether processes have groups.
 const groups = false
 
 func apart(*exec.Cmd) {}
 
-// A process that is gone needs no end.
+// A process that has ended needs no signal.
 
 func terminate(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
 func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
-const withoutWaiting = 0
+const nonBlocking = 0

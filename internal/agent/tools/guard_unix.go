@@ -7,17 +7,17 @@ import (
 	"syscall"
 )
 
-// groups: whether processes have groups.
+// groups reports whether processes have groups.
 const groups = true
 
-// apart gives a command a session and group of its own: it has no terminal to ask at.
+// apart gives a command its own session and group: it has no terminal to ask on.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// A group that is gone needs no signal.
+// A group that has ended needs no signal.
 
 func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
 func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// withoutWaiting makes opening a pipe return at once.
-const withoutWaiting = syscall.O_NONBLOCK
+// nonBlocking makes opening a pipe return at once.
+const nonBlocking = syscall.O_NONBLOCK

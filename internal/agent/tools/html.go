@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// fromHTML is what a page says: its text with headings, lists and links as Markdown has them,
-// without scripts and styles. It goes over the page once, and needs no tree of it.
+// fromHTML returns a page's text, with headings, lists and links as in Markdown, without scripts
+// and styles. It reads the page once, without building a tree.
 func fromHTML(page string) string {
 	t := html.NewTokenizer(strings.NewReader(page))
 	w := &htmlText{}
@@ -27,17 +27,17 @@ func fromHTML(page string) string {
 	}
 }
 
-// htmlText writes text.
+// htmlText collects the text.
 type htmlText struct {
 	out   strings.Builder
-	lines int      // line ends that are due before the next text
-	space bool     // white space is due
-	skip  int      // inside of elements that are not shown
-	pre   int      // inside of text whose white space counts
-	links []string // targets of the links that are open
+	lines int      // newlines to write before the next text
+	space bool     // a space to write before the next text
+	skip  int      // depth in elements that are not shown
+	pre   int      // depth in preformatted text
+	links []string // targets of the open links
 }
 
-// isHidden: what is in it is not for readers.
+// isHidden reports whether an element's content is not for readers.
 func isHidden(a atom.Atom) bool {
 	switch a {
 	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Iframe, atom.Textarea:
@@ -46,7 +46,7 @@ func isHidden(a atom.Atom) bool {
 	return false
 }
 
-// breaks is how many line ends stand around an element.
+// breaks returns how many newlines stand around an element.
 func breaks(a atom.Atom) int {
 	switch a {
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.P, atom.Pre, atom.Ul, atom.Ol, atom.Table, atom.Blockquote, atom.Section,
@@ -88,7 +88,7 @@ func (w *htmlText) start(t *html.Tokenizer, closed bool) {
 	}
 }
 
-// target is where a link leads; "" if that says nothing to a reader.
+// target returns where a link leads; "" if that is of no use to a reader.
 func target(t *html.Tokenizer, more bool) string {
 	for more {
 		var key, value []byte
@@ -140,7 +140,7 @@ func (w *htmlText) text(s string) {
 	}
 }
 
-// write writes what was due, and s.
+// write writes the newlines or the space that are due, and s.
 func (w *htmlText) write(s string) {
 	if w.skip > 0 || s == "" {
 		return

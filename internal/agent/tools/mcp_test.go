@@ -52,7 +52,7 @@ func testServer() *mcp.Server {
 	add("refuse", func(map[string]any) (*mcp.CallToolResult, error) { return nil, errors.New("internal trouble") })
 	add("large", func(map[string]any) (*mcp.CallToolResult, error) { return text(strings.Repeat("large ", 1<<18)), nil })
 	add("huge", func(map[string]any) (*mcp.CallToolResult, error) {
-		return text(strings.Repeat("x", mostMessage+1)), nil
+		return text(strings.Repeat("x", maxMessage+1)), nil
 	})
 	add("hang", func(map[string]any) (*mcp.CallToolResult, error) { select {} })
 	add("image", func(map[string]any) (*mcp.CallToolResult, error) {
@@ -114,7 +114,7 @@ func TestMCP(t *testing.T) {
 	if alive(pid) {
 		t.Error("the server runs on")
 	}
-	e.fails("test.echo", anything, "the host ends")
+	e.fails("test.echo", anything, "the host is shutting down")
 }
 
 // A crash is an error of that call; the next one starts the server again.
@@ -193,10 +193,10 @@ func TestMCPSchema(t *testing.T) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "answer"}}}, nil
 	}
 	for name, schema := range map[string]string{"loop": `{"type":"object","allOf":[{"$ref":"#"}]}`, "spelt": `{"type":"object","allOf":[{"\u0024ref":"#"}]}`,
-		"odd": `{"type":"object","properties":{"a":{"type":7}}}`, "long": `{"type":"object","description":"` + strings.Repeat("x", mostSchema) + `"}`} {
+		"odd": `{"type":"object","properties":{"a":{"type":7}}}`, "long": `{"type":"object","description":"` + strings.Repeat("x", maxSchema) + `"}`} {
 		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)}, answer)
 	}
-	for i := range mostTools {
+	for i := range maxTools {
 		s.AddTool(&mcp.Tool{Name: fmt.Sprintf("zz%d", i), Description: strings.Repeat("x", 5000), InputSchema: json.RawMessage(`{"type":"object"}`)}, answer)
 	}
 	var sizes atomic.Int64
@@ -210,7 +210,7 @@ func TestMCPSchema(t *testing.T) {
 	if _, ok := Find(e.All(t.Context()), "web.long"); ok {
 		t.Error("a schema of any length is taken")
 	}
-	if n := len(e.All(t.Context())) - len(e.built); n != mostTools {
+	if n := len(e.All(t.Context())) - len(e.built); n != maxTools {
 		t.Errorf("%d tools", n)
 	}
 	e.Close()

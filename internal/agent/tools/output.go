@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// keptEach is how much is kept of the beginning and of the end of what a command writes.
+// keptEach is how many bytes are kept of a command's output, at the beginning and at the end.
 const keptEach = 4 << 20
 
-// output keeps the beginning and the end of what is written to it.
+// output keeps the beginning and the end of what a command writes.
 type output struct {
 	mu   sync.Mutex
 	head []byte
@@ -32,9 +32,9 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// from returns what was written from an offset on, at most so many bytes and no more than the
-// kept piece has, and the offset behind it.
-func (o *output) from(offset int64, most int) (text string, next int64) {
+// from returns at most limit bytes of the output, from an offset on, and the offset after them. It
+// returns less at the end of the head or the tail.
+func (o *output) from(offset int64, limit int) (text string, next int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	piece, begin := o.head, int64(0)
@@ -47,11 +47,11 @@ func (o *output) from(offset int64, most int) (text string, next int64) {
 	}
 	offset = min(offset, begin+int64(len(piece)))
 	piece = piece[offset-begin:]
-	piece = wholeRunes(piece[:min(most, len(piece))])
+	piece = wholeRunes(piece[:min(limit, len(piece))])
 	return note + toText(piece), offset + int64(len(piece))
 }
 
-// all is the whole of it, with a note where something is missing.
+// all returns the whole output, with a note where something is missing.
 func (o *output) all() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -64,7 +64,7 @@ func (o *output) all() string {
 
 func gap(n int64) string { return fmt.Sprintf("\n[… %d bytes were not kept …]\n", n) }
 
-// wholeRunes drops a character at the end that is not all there.
+// wholeRunes drops an incomplete character at the end.
 func wholeRunes(b []byte) []byte {
 	for n := 1; n <= min(len(b), utf8.UTFMax); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {

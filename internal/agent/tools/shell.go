@@ -17,20 +17,19 @@ import (
 	"tape/hooks"
 )
 
-// How long a command may run if nothing is said, and at most.
+// How long a command may run, by default and at most.
 const (
-	usualSeconds = 120
-	mostSeconds  = 3600
+	defaultSeconds = 120
+	maxSeconds     = 3600
 )
 
-// How many commands of a session run in the background, and how many that have ended are
-// still known.
+// How many commands a session may have running in the background, and how many ended ones are kept.
 const (
-	mostRunning = 16
-	mostEnded   = 16
+	maxRunning = 16
+	maxEnded   = 16
 )
 
-// shell is a command that runs, or did.
+// shell is a command, running or ended.
 type shell struct {
 	id, session string
 	cmd         *exec.Cmd
@@ -39,7 +38,7 @@ type shell struct {
 	done        chan struct{}
 }
 
-// state says whether it runs, and how it ended.
+// state returns whether it runs, and its exit code as JSON.
 func (s *shell) state() (status, code string) {
 	select {
 	case <-s.done:
@@ -49,7 +48,7 @@ func (s *shell) state() (status, code string) {
 	}
 }
 
-// code is the exit code, or which signal ended it.
+// code returns the exit code, or the signal that ended it.
 func (s *shell) code() string {
 	if s.cmd.ProcessState.Exited() {
 		return fmt.Sprint(s.cmd.ProcessState.ExitCode())
@@ -57,7 +56,7 @@ func (s *shell) code() string {
 	return s.cmd.ProcessState.String()
 }
 
-// shells are the commands of a host.
+// shells are a host's commands.
 type shells struct {
 	dir   string
 	env   []string
@@ -96,14 +95,14 @@ func (s *shells) start(line, dir, session string) (*shell, error) {
 	return sh, nil
 }
 
-// leftOver is how long output is waited for that a daemon may hold open.
+// leftOver is how long to wait for output after a command has ended: a daemon may hold it open.
 const leftOver = 500 * time.Millisecond
 
 func (s *shells) wait(sh *shell, r *os.File) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		// What cannot be read any more ends the output, as its end does.
+		// An error ends the output, too.
 		_, _ = io.Copy(sh.out, r)
 	}()
 	_ = sh.cmd.Wait() // ProcessState says how it ended
@@ -117,7 +116,7 @@ func (s *shells) wait(sh *shell, r *os.File) {
 	close(sh.done)
 }
 
-// place is the folder that a command runs in.
+// place returns the folder in which a command runs.
 func (s *shells) place(cwd string) string {
 	if filepath.IsAbs(cwd) {
 		return cwd
@@ -147,7 +146,7 @@ func (s *shells) bash(ctx context.Context, c hooks.ToolContext, a bashArgs) (str
 	}
 	limit := time.Duration(a.Seconds) * time.Second
 	if limit == 0 {
-		limit = usualSeconds * time.Second
+		limit = defaultSeconds * time.Second
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -158,16 +157,16 @@ func (s *shells) bash(ctx context.Context, c hooks.ToolContext, a bashArgs) (str
 		return "", ctx.Err()
 	case <-timer.C:
 		end(sh.cmd, sh.done)
-		return "", fmt.Errorf("the command was ended after %s; raise timeout_seconds, or use background=true\noutput:\n%s", limit, said(sh))
+		return "", fmt.Errorf("the command was ended after %s; raise timeout_seconds, or use background=true\noutput:\n%s", limit, written(sh))
 	}
 	if code := sh.code(); code != "0" {
-		return "", fmt.Errorf("exit code %s\noutput:\n%s", code, said(sh))
+		return "", fmt.Errorf("exit code %s\noutput:\n%s", code, written(sh))
 	}
-	return said(sh), nil
+	return written(sh), nil
 }
 
-// said is what a command wrote, all of it.
-func said(sh *shell) string {
+// written returns everything that a command wrote.
+func written(sh *shell) string {
 	text := strings.TrimRight(sh.out.all(), " \t\r\n")
 	if text == "" {
 		return "(no output)"
@@ -175,16 +174,16 @@ func said(sh *shell) string {
 	return text
 }
 
-// room makes sure that a session may leave one more command running.
+// room refuses one more command in the background if there are too many.
 func (s *shells) room(session string) error {
 	running := s.ids(func(sh *shell) bool { status, _ := sh.state(); return sh.session == session && status == "running" })
-	if len(running) >= mostRunning {
+	if len(running) >= maxRunning {
 		return fmt.Errorf("%d commands run in the background already: end one with bash.kill (%s)", len(running), strings.Join(running, ", "))
 	}
 	return nil
 }
 
-// keep makes a command one that runs in the background, and forgets the oldest that ended.
+// keep puts a command into the background, and forgets the oldest ended one.
 func (s *shells) keep(sh *shell) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +196,7 @@ func (s *shells) keep(sh *shell) string {
 		}
 	}
 	slices.SortFunc(ended, func(a, b *shell) int { return a.began.Compare(b.began) })
-	for _, old := range ended[:max(0, len(ended)-mostEnded)] {
+	for _, old := range ended[:max(0, len(ended)-maxEnded)] {
 		delete(s.all, old.id)
 	}
 	return fmt.Sprintf("started: %s\nread what it writes with bash.output, end it with bash.kill", sh.id)
@@ -216,17 +215,17 @@ func (s *shells) ids(of func(*shell) bool) []string {
 	return out
 }
 
-// get finds a command of a session.
+// get finds a session's command.
 func (s *shells) get(session, id string) (*shell, error) {
 	s.mu.Lock()
 	sh := s.all[id]
 	s.mu.Unlock()
 	if sh == nil || sh.session != session {
-		known := s.ids(func(sh *shell) bool { return sh.session == session })
-		if len(known) == 0 {
-			known = []string{"none"}
+		ids := s.ids(func(sh *shell) bool { return sh.session == session })
+		if len(ids) == 0 {
+			ids = []string{"none"}
 		}
-		return nil, fmt.Errorf("no command in the background is called %q; there are: %s", clip(id, 100), strings.Join(known, ", "))
+		return nil, fmt.Errorf("no command in the background is called %q; there are: %s", clip(id, 100), strings.Join(ids, ", "))
 	}
 	return sh, nil
 }
@@ -267,7 +266,7 @@ func (s *shells) kill(_ context.Context, c hooks.ToolContext, a killArgs) (strin
 	return fmt.Sprintf("id: %s\nstatus: %s\nexit_code: %s", sh.id, status, code), nil
 }
 
-// stop ends those commands in the background of which of reports true, and forgets them.
+// stop ends the background commands for which of returns true, and forgets them.
 func (s *shells) stop(of func(*shell) bool) {
 	s.mu.Lock()
 	var chosen []*shell
@@ -291,7 +290,7 @@ func (s *shells) tools() []hooks.Tool {
 		define("bash", "Run a shell command in the project. It has no terminal and no input, and what it leaves running ends with it; "+
 			"background=true keeps it running: read its output later with bash.output.",
 			`"cmd":{"type":"string","minLength":1},"cwd":{"type":"string","description":"default the project"},`+
-				fmt.Sprintf(`"timeout_seconds":{"type":"integer","minimum":1,"maximum":%d,"description":"default %d"},`, mostSeconds, usualSeconds)+
+				fmt.Sprintf(`"timeout_seconds":{"type":"integer","minimum":1,"maximum":%d,"description":"default %d"},`, maxSeconds, defaultSeconds)+
 				`"background":{"type":"boolean"}`, []string{"cmd"}, s.bash),
 		define("bash.output", "Read what a command in the background has written.",
 			id+`,"offset":{"type":"integer","minimum":0,"description":"next_offset of the call before"},"limit":{"type":"integer","minimum":1,"description":"bytes"}`,

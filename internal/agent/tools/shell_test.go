@@ -143,7 +143,7 @@ func TestStopAndClose(t *testing.T) {
 func TestTooManyInBackground(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)
-	for range mostRunning {
+	for range maxRunning {
 		e.must("bash", `{"cmd":"sleep 1000","background":true}`)
 	}
 	e.fails("bash", `{"cmd":"sleep 1000","background":true}`, "bash.kill")

@@ -8,7 +8,7 @@ import (
 	"tape/hooks"
 )
 
-// Skill is a text that says how something is done here.
+// Skill is a text that explains how to do something.
 type Skill struct {
 	Name, Description string
 	Location          string // its file
@@ -19,7 +19,7 @@ type skillArgs struct {
 	Name string `json:"name"`
 }
 
-// skillTools has the tool that gives a skill's text, or lists what skills there are.
+// skillTools has the tool that returns a skill's text, or lists the skills.
 func skillTools(o Options) []hooks.Tool {
 	if o.Skills == nil {
 		return nil

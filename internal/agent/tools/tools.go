@@ -10,31 +10,32 @@ import (
 	"sync"
 
 	"tape/hooks"
+	"tape/internal/agent/keys"
 	"tape/internal/text/secrets"
 	"tape/repo"
 	"tape/repo/view"
 )
 
-// Options say what tools there are, and what they work on.
+// Options say which tools there are, and what they work on.
 type Options struct {
 	Dir     string                                                             // the project
 	Tape    func(ctx context.Context, c hooks.ToolContext) (*repo.Tape, error) // nil: no tape tools, and long results are cut
 	Skills  func(ctx context.Context, c hooks.ToolContext) ([]Skill, error)    // nil: no tool skill
 	Servers map[string]Server                                                  // MCP servers, by name
-	// ServersDir is where MCP servers are started; "": Dir.
+	// ServersDir is the folder in which MCP servers are started; "": Dir.
 	ServersDir string
-	// Keys are the texts of the providers' keys. They never stand in a result, nor in the
-	// environment of a command.
+	// Keys are the providers' keys. They are masked in results, and removed from the environment of
+	// commands.
 	Keys       []string
-	CommandEnv []string     // names of variables that commands get although they look like keys
+	CommandEnv []string     // variables that commands get although they look like keys
 	PrivateWeb bool         // web.fetch may connect to private and local addresses
 	Log        *slog.Logger // nil: nothing is logged
 }
 
-// Set is the tools of one host. Close ends what they have started.
+// Set is the tools of one host. Close ends everything that they have started.
 type Set struct {
 	o       Options
-	known   *secrets.Known
+	keys    *secrets.Known
 	scanner func() *secrets.Scanner
 	guard   *guard
 	shells  *shells
@@ -43,7 +44,7 @@ type Set struct {
 	built   []hooks.Tool
 }
 
-// New makes the tools. It starts nothing: MCP servers are started when All is first called.
+// New returns the tools. It starts nothing: MCP servers are started by the first All.
 func New(o Options) *Set {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -51,16 +52,7 @@ func New(o Options) *Set {
 	if dir, err := filepath.Abs(o.Dir); err == nil {
 		o.Dir = dir
 	}
-	s := &Set{o: o, scanner: sync.OnceValue(secrets.New), guard: &guard{}, files: &files{dir: o.Dir}}
-	var texts []secrets.Secret
-	for _, key := range o.Keys {
-		if len(key) >= shortestKey {
-			texts = append(texts, secrets.Secret{Rule: "provider-key", Text: key})
-		}
-	}
-	if len(texts) > 0 {
-		s.known = secrets.NewKnown(texts)
-	}
+	s := &Set{o: o, scanner: sync.OnceValue(secrets.New), keys: keys.Mask(o.Keys), guard: &guard{}, files: &files{dir: o.Dir}}
 	s.shells = &shells{dir: o.Dir, env: environment(o.CommandEnv, o.Keys), guard: s.guard, all: map[string]*shell{}}
 	env := environment(nil, o.Keys)
 	for name, config := range o.Servers {
@@ -71,12 +63,9 @@ func New(o Options) *Set {
 	return s
 }
 
-// shortestKey: what is shorter is no key, but a placeholder of a server that wants none.
-const shortestKey = 12
-
-// All returns the tools of the host: the built-in ones, then those of the MCP servers, which
-// it starts if they do not run. A server that does not start is logged, and is missing. Every
-// tool checks its arguments, see [Checked].
+// All returns the host's tools: the built-in ones, then those of the MCP servers, which are started
+// if they do not run. A server that does not start is logged and left out. Every tool checks its
+// arguments; see [Checked].
 func (s *Set) All(ctx context.Context) []hooks.Tool {
 	offered := make([][]hooks.Tool, len(s.servers))
 	var wait sync.WaitGroup
@@ -87,12 +76,12 @@ func (s *Set) All(ctx context.Context) []hooks.Tool {
 	return Distinct(slices.Concat(s.built, slices.Concat(offered...)))
 }
 
-// Stop ends what a session has left running.
+// Stop ends the commands that a session has left running.
 func (s *Set) Stop(session string) {
 	s.shells.stop(func(sh *shell) bool { return sh.session == session })
 }
 
-// Close ends all that the tools have started.
+// Close ends everything that the tools have started.
 func (s *Set) Close() {
 	var wait sync.WaitGroup
 	for _, server := range s.servers {
@@ -103,7 +92,7 @@ func (s *Set) Close() {
 	s.guard.close()
 }
 
-// Find returns the tool that a model, a setting or a person means: by its name, or by the one
+// Find returns the tool that a model, a setting or a person names: by its own name, or by the one
 // that models see.
 func Find(list []hooks.Tool, name string) (hooks.Tool, bool) {
 	i := slices.IndexFunc(list, func(t hooks.Tool) bool { return t.Name == name })
@@ -118,7 +107,7 @@ func Find(list []hooks.Tool, name string) (hooks.Tool, bool) {
 	return list[i], true
 }
 
-// Distinct leaves out tools that a model could not tell from one before them.
+// Distinct drops tools whose name a model could not tell from an earlier one's.
 func Distinct(list []hooks.Tool) []hooks.Tool {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(list), func(t hooks.Tool) bool {

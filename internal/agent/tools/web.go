@@ -21,18 +21,18 @@ import (
 	"tape/internal/show/display"
 )
 
-// What a page may cost.
+// Limits of a page.
 const (
-	pageSeconds   = 20
-	mostPage      = 5 << 20
-	mostRedirects = 10
-	errorBytes    = 1000 // shown of a page that says what went wrong
+	pageSeconds  = 20
+	maxPage      = 5 << 20
+	maxRedirects = 10
+	errorBytes   = 1000 // shown of an error page
 )
 
 // web fetches pages.
 type web struct {
 	private bool
-	proxies sync.Map // addresses of proxies that were used: these may be private
+	proxies sync.Map // addresses of the proxies in use, which may be private
 }
 
 type fetchArgs struct {
@@ -68,8 +68,8 @@ func (w *web) fetch(ctx context.Context, _ hooks.ToolContext, a fetchArgs) (stri
 	transport := w.transport()
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		if len(via) >= mostRedirects {
-			return fmt.Errorf("more than %d redirects", mostRedirects)
+		if len(via) >= maxRedirects {
+			return fmt.Errorf("more than %d redirects", maxRedirects)
 		}
 		return w.allow(req.URL)
 	}}
@@ -84,8 +84,8 @@ func (w *web) fetch(ctx context.Context, _ hooks.ToolContext, a fetchArgs) (stri
 	return readPage(res)
 }
 
-// transport connects to what allow and reach let through. Each call has its own: pages are
-// not so many that connections were worth keeping.
+// transport connects only to what allow and reach permit. Each call has its own: there are too few
+// to share connections.
 func (w *web) transport() *http.Transport {
 	dialer := &net.Dialer{Timeout: pageSeconds * time.Second, ControlContext: w.reach}
 	direct := &net.Dialer{Timeout: pageSeconds * time.Second}
@@ -115,7 +115,7 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// allow looks at an address before anything is asked.
+// allow checks a URL before anything is sent.
 func (w *web) allow(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -131,7 +131,7 @@ func (w *web) allow(u *url.URL) error {
 	return nil
 }
 
-// reach looks at the address that a name stands for, when it is connected to.
+// reach checks the address that a name resolved to, when connecting.
 func (w *web) reach(_ context.Context, _, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -140,7 +140,7 @@ func (w *web) reach(_ context.Context, _, address string, _ syscall.RawConn) err
 	return w.public(ap.Addr())
 }
 
-// public refuses addresses that only this machine or its network reaches.
+// public refuses addresses that only this machine or its network can reach.
 func (w *web) public(ip netip.Addr) error {
 	if w.private {
 		return nil
@@ -158,7 +158,7 @@ func (w *web) public(ip netip.Addr) error {
 	return fmt.Errorf("%s is a local or private address; use bash with curl, or allow it in the settings of the host", ip)
 }
 
-// readPage makes text of an answer.
+// readPage converts an answer to text.
 func readPage(res *http.Response) (string, error) {
 	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err != nil {
@@ -166,22 +166,22 @@ func readPage(res *http.Response) (string, error) {
 	}
 	page := kind == "text/html" || kind == "application/xhtml+xml"
 	if !page && !strings.HasPrefix(kind, "text/") && !strings.Contains(kind, "json") && !strings.Contains(kind, "xml") && !strings.Contains(kind, "javascript") {
-		return "", fmt.Errorf("%s: it is no text, but %s; download it with bash", res.Status, clip(kind, 100))
+		return "", fmt.Errorf("%s: it is not text, but %s; download it with bash", res.Status, clip(kind, 100))
 	}
-	body, err := charset.NewReader(io.LimitReader(res.Body, mostPage+1), res.Header.Get("Content-Type"))
+	body, err := charset.NewReader(io.LimitReader(res.Body, maxPage+1), res.Header.Get("Content-Type"))
 	if errors.Is(err, io.EOF) {
 		body, err = strings.NewReader(""), nil
 	}
 	if err != nil {
 		return "", err
 	}
-	raw, err := io.ReadAll(io.LimitReader(body, mostPage+1))
+	raw, err := io.ReadAll(io.LimitReader(body, maxPage+1))
 	if err != nil {
 		return "", fmt.Errorf("read the page: %w", err)
 	}
 	cut := ""
-	if len(raw) > mostPage {
-		raw, cut = raw[:mostPage], fmt.Sprintf("\n[cut off after %s]", display.Bytes(mostPage))
+	if len(raw) > maxPage {
+		raw, cut = raw[:maxPage], fmt.Sprintf("\n[cut off after %s]", display.Bytes(maxPage))
 	}
 	text := toText(raw)
 	if page {

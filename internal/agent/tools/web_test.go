@@ -72,11 +72,11 @@ func TestFetch(t *testing.T) {
 	contains(t, get("/ok"), `{"a":1}`, "/json")
 	contains(t, get("/deep"), "end")
 	get("/empty")
-	if text := get("/bomb"); len(text) > mostPage+1000 || !strings.Contains(text, "cut off after") {
+	if text := get("/bomb"); len(text) > maxPage+1000 || !strings.Contains(text, "cut off after") {
 		t.Errorf("%d bytes", len(text))
 	}
 	fails("/png", "image/png")
-	fails("/liar", "no UTF-8 text")
+	fails("/liar", "not UTF-8 text")
 	fails("/file", "only http and https")
 	fails("/ftp", "only http and https")
 	fails("/user", "user and a password")

@@ -1,0 +1,20 @@
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// SameHost is the CheckRedirect of a client that sends a key: it follows redirects on the same scheme and host
+// only. Go's own rule drops some headers on the way to another host, but still sends the body.
+func SameHost(r *http.Request, via []*http.Request) error {
+	from := via[0].URL
+	if r.URL.Scheme != from.Scheme || r.URL.Host != from.Host {
+		return fmt.Errorf("it redirects to %s://%s, which is refused; if that is right, make it the address in your settings", r.URL.Scheme, r.URL.Host)
+	}
+	if len(via) >= 10 {
+		return errors.New("it redirects without end")
+	}
+	return nil
+}
