@@ -24,7 +24,7 @@ func (x *Index) openCurrent() error {
 		return err
 	}
 	for {
-		state, err := x.as.Look(path)
+		state, err := x.view.StateOf(path)
 		if err != nil || state != store.Fresh {
 			return err
 		}
@@ -33,7 +33,7 @@ func (x *Index) openCurrent() error {
 		}
 		d, err := store.Open(path)
 		if err == nil {
-			d.As = x.as
+			d.View = x.view
 			x.db, x.file = d, st
 			return nil
 		}
@@ -47,7 +47,7 @@ func (x *Index) openCurrent() error {
 // setAside reports what is wrong with the index file, and renames a file that is not ours.
 func (x *Index) setAside() error {
 	path := x.path
-	state, err := x.as.Look(path)
+	state, err := x.view.StateOf(path)
 	switch {
 	case err != nil:
 		return err
@@ -80,7 +80,7 @@ func (x *Index) build(ctx context.Context, tapes []*store.Target, extend bool) (
 	if err = errors.Join(err, (*workspace.Store)(x.store).Exclude(), x.Close()); err != nil {
 		return 0, err
 	}
-	added, err := x.as.Build(ctx, x.path, dir, extend, tapes, x.progress)
+	added, err := x.view.Build(ctx, x.path, dir, extend, tapes, x.progress)
 	if err != nil {
 		return 0, err
 	}

@@ -37,7 +37,7 @@ type Index struct {
 	progress func(int64)
 	many     int64 // see manyEntries
 	path     string
-	as       store.As
+	view     store.View
 	seen     func(repo.Entry) (repo.Entry, bool)
 
 	db     *store.DB
@@ -55,7 +55,7 @@ func New(of *repo.Store, o *Options) *Index {
 		x.progress = o.Progress
 	}
 	if o != nil && o.Shown != nil {
-		x.path, x.as = shownFile(of), store.Shown(o.Shown.Version, o.Shown.Entry)
+		x.path, x.view = shownFile(of), store.Shown(o.Shown.Version, o.Shown.Entry)
 	}
 	return x
 }
@@ -155,7 +155,7 @@ func (x *Index) statusOf(ctx context.Context, tapes []*store.Target, all bool) (
 	if st, err := os.Stat(out.File); err == nil {
 		out.Bytes = st.Size()
 	}
-	state, err := x.as.Look(out.File)
+	state, err := x.view.StateOf(out.File)
 	if err != nil {
 		return out, err
 	}
@@ -282,7 +282,7 @@ func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) 
 	if err != nil {
 		return 0, err
 	}
-	d.As = x.as
+	d.View = x.view
 	x.db, x.memory = d, true
 	added, err := d.Fill(ctx, tapes, x.progress)
 	return added, classify(err)

@@ -37,7 +37,7 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	if s.How != Words && !x.as.Plain() {
+	if s.How != Words && !x.view.Plain() {
 		return nil, fmt.Errorf("%w: only words can be searched for in entries that are shown masked", repo.ErrInvalid)
 	}
 	named, err := x.named(ctx, s.Tapes)

@@ -11,22 +11,22 @@ import (
 	"tape/repo"
 )
 
-// candidate is a document that may match: its row, and once it was read its entry.
+// candidate is a document that may match: its row and, once read, its entry.
 type candidate struct {
 	doc  int64
 	rank int        // of its tape, see placement
-	of   *repo.Tape // whose files it is in
+	of   *repo.Tape // the tape whose files it is in
 	store.Line
 
 	score float64
-	more  int // documents folded into it
+	more  int // how many documents were folded into it
 
-	stored repo.Entry // as it is in its file, for Search.Stored
-	entry  repo.Entry // as it is seen
+	stored repo.Entry // as stored, for Search.Stored
+	entry  repo.Entry // as seen by the caller
 	text   []byte
 	match  query.Match
 
-	snippet string // of what is not kept
+	snippet string // made early if entry and text are not kept
 }
 
 func (f *finder) candidate(doc int64) (candidate, error) {
@@ -35,8 +35,8 @@ func (f *finder) candidate(doc int64) (candidate, error) {
 	return candidate{doc: doc, of: sc.of, rank: sc.rank, Line: line}, err
 }
 
-// line reads the row of a document. The last few thousand are kept: those that may be the
-// newest are looked at more than once.
+// line reads the row of a document. It caches a few thousand, because those that may be the newest are
+// read more than once.
 func (f *finder) line(doc int64) (store.Line, error) {
 	const most = 4096
 	if l, ok := f.lines[doc]; ok {
@@ -50,7 +50,7 @@ func (f *finder) line(doc int64) (store.Line, error) {
 	return l, err
 }
 
-// match reads a candidate's entry back, and asks the query.
+// match reads a candidate's entry, and matches the query against it.
 func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 	var err error
 	if c.entry, err = f.entry(ctx, c); err != nil {
@@ -61,7 +61,7 @@ func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 			c.stored = repo.Entry{ID: c.entry.ID, Tape: c.entry.Tape}
 		}
 	}
-	c.entry = f.db.As.Entry(c.of, c.entry)
+	c.entry = f.db.View.Entry(c.of, c.entry)
 	if f.seen != nil {
 		var seen bool
 		if c.entry, seen = f.seen(c.entry); !seen {
@@ -79,8 +79,8 @@ func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 	return ok, nil
 }
 
-// entry reads an entry back from the tape that it is stored with: the working tree of a
-// fork does not have its parent's files.
+// entry reads an entry back from the tape that it is stored with, because the working tree of a fork
+// does not have its parent's files.
 func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err error) {
 	key := phaseKey{store.TapeOf(c.doc), c.Seq}
 	phase, ok := f.phases[key]
@@ -124,7 +124,7 @@ func (f *finder) neighbours(ctx context.Context, hits []Hit) error {
 		c := candidate{doc: store.DocOf(p.no, id), of: p.of, rank: rank}
 		if c.Line, err = f.db.Line(c.doc); err == nil {
 			e, err = f.entry(ctx, &c)
-			e = f.db.As.Entry(p.of, e)
+			e = f.db.View.Entry(p.of, e)
 		}
 		return e, true, err
 	})

@@ -8,24 +8,24 @@ import (
 	"tape/repo"
 )
 
-// scope is a run of documents that are searched.
+// scope is a range of documents to search.
 type scope struct {
-	of     *repo.Tape // whose files they are in
+	of     *repo.Tape // the tape whose files they are in
 	no     int64
 	lo, hi int64 // documents
-	at     int   // see placement
-	rank   int   // of the tape that is searched: index into placement.tapes
+	at     int   // place of the first document, see placement
+	rank   int   // of the searched tape: index into placement.tapes
 }
 
-// searched is a tape that is searched. What is folded, ranked and shown does not depend
-// on where its entries are stored.
+// searched is a tape that is searched. Folding, ranking and results do not depend on where its entries
+// are stored.
 type searched struct {
 	tape   *repo.Tape
-	all    parts // of the tape, searched or not
+	all    parts // of the whole tape, searched or not
 	scopes []int // into placement.scopes, ascending
-	newest int64 // date of the newest entry, microseconds since 1970; 0: none has one
+	newest int64 // date of the newest entry in microseconds since 1970; 0 if none is dated
 	count  int64 // entries
-	bytes  int64 // of all its lines
+	bytes  int64 // total length of its lines
 }
 
 type evaluator struct {
@@ -39,7 +39,7 @@ type termSet struct {
 	n int
 }
 
-// with returns the documents that have one of some terms.
+// with returns the documents that contain any of the terms.
 func (v *evaluator) with(terms ...string) (set, error) {
 	out := v.none()
 	for _, term := range terms {
@@ -54,12 +54,12 @@ func (v *evaluator) with(terms ...string) (set, error) {
 
 func (v *evaluator) withPrefix(prefix string) (set, error) {
 	out := v.none()
-	lo, hi := v.scopes[0].lo, v.scopes[len(v.scopes)-1].hi // once: it is the terms that take time
+	lo, hi := v.scopes[0].lo, v.scopes[len(v.scopes)-1].hi // one call for all scopes, because finding the terms takes most of the time
 	err := v.x.EachPrefix([]byte(prefix), lo, hi, func(docs []int64) { v.add(out, docs) })
 	return out, err
 }
 
-// term finds a word of the query, once. Name is what Query.Match calls it.
+// term finds the documents of a word of the query, and caches them. The name is that of Query.Match.
 func (v *evaluator) term(name string, find func() (set, error)) (set, error) {
 	if v.terms[name] == nil {
 		s, err := find()
@@ -71,17 +71,17 @@ func (v *evaluator) term(name string, find func() (set, error)) (set, error) {
 	return v.terms[name].set, nil
 }
 
-// eval returns the documents that an expression selects, in a set of its own.
+// eval returns the documents that an expression selects. The caller may change the set.
 func (v *evaluator) eval(e query.Expr) (set, error) {
-	s, err := v.look(e)
+	s, err := v.evalShared(e)
 	if e.Op == query.Term || e.Op == query.Prefix {
 		s = slices.Clone(s)
 	}
 	return s, err
 }
 
-// look is eval for who does not change the set.
-func (v *evaluator) look(e query.Expr) (set, error) {
+// evalShared is eval for callers that do not change the set.
+func (v *evaluator) evalShared(e query.Expr) (set, error) {
 	switch e.Op {
 	case query.All:
 		return v.all(), nil
@@ -98,7 +98,7 @@ func (v *evaluator) look(e query.Expr) (set, error) {
 			break
 		}
 		var s set
-		if s, err = v.look(kid); err != nil {
+		if s, err = v.evalShared(kid); err != nil {
 			break
 		}
 		switch e.Op {

@@ -10,7 +10,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// filter applies what is not about words.
+// filter applies the filters that are not about words.
 func (f *finder) filter(found set) (set, error) {
 	keep := func(mark string, values []string) error {
 		if len(values) == 0 {
@@ -53,10 +53,10 @@ func (f *finder) filter(found set) (set, error) {
 	if f.s.Query.Since.IsZero() && f.s.Query.Until.IsZero() {
 		return found, nil
 	}
-	return found, f.dropOthers(found)
+	return found, f.dropByDate(found)
 }
 
-// keepAuthors keeps what the authors in question wrote. Who sees entries not as they are is not told
+// keepAuthors keeps the entries of the given authors. A caller who sees entries masked does not learn
 // who began a tape.
 func (f *finder) keepAuthors(found set) error {
 	q := f.s.Query
@@ -82,9 +82,9 @@ func (f *finder) keepAuthors(found set) error {
 	}
 	kept := f.eval.all()
 	kept.without(noted)
-	for _, sc := range f.eval.scopes { // what notes nobody is of who began the tape
+	for _, sc := range f.eval.scopes { // entries without an author are by whoever began the tape
 		t := (*workspace.Tape)(f.eval.tapes[sc.rank].tape)
-		if head, err := t.Head(); err != nil || !f.db.As.Plain() || !q.Wrote(snapshot.Owner(t, head)) {
+		if head, err := t.Head(); err != nil || !f.db.View.Plain() || !q.Wrote(snapshot.Owner(t, head)) {
 			f.eval.dropRange(kept, sc, sc.lo, sc.hi)
 		}
 	}
@@ -108,24 +108,24 @@ func (f *finder) dates() (since, until int64) {
 	return since, until
 }
 
-// dropOthers drops what is not within the query's dates. Of most blocks of documents the
-// range of their dates tells; the lines of the others are looked at one by one.
-func (f *finder) dropOthers(found set) error {
+// dropByDate drops documents outside the query's dates. For most blocks of documents, the range of their
+// dates decides; in the others each line is read.
+func (f *finder) dropByDate(found set) error {
 	since, until := f.dates()
 	for _, sc := range f.eval.scopes {
-		if err := f.dropOthersOf(found, sc, since, until); err != nil {
+		if err := f.dropByDateIn(found, sc, since, until); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *finder) dropOthersOf(found set, sc scope, since, until int64) error {
-	next := sc.lo // nothing is known of the documents from here on
+func (f *finder) dropByDateIn(found set, sc scope, since, until int64) error {
+	next := sc.lo // documents from here on are undecided
 	var partly []int64
-	err := f.db.Dated(sc.lo, sc.hi, since, until, func(block int64, whole bool) {
+	err := f.db.Dated(sc.lo, sc.hi, since, until, func(block int64, all bool) {
 		f.eval.dropRange(found, sc, next, block<<store.BlockShift-1)
-		if next = max(next, (block+1)<<store.BlockShift); !whole {
+		if next = max(next, (block+1)<<store.BlockShift); !all {
 			partly = append(partly, block)
 		}
 	})

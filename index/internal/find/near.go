@@ -11,8 +11,8 @@ import (
 	"tape/internal/text/query"
 )
 
-// nearQuery returns the query with each word that no entry has replaced by a near one
-// that some entry has. Nil: there is no such word, or nothing near it.
+// nearQuery returns the query with each word that no entry contains replaced by a similar one that some
+// entry contains. Nil if there is no such word, or nothing similar.
 func (f *finder) nearQuery() (*query.Query, error) {
 	out := f.query
 	changed := false
@@ -42,13 +42,12 @@ type nearTerm struct {
 	slips int
 }
 
-// near returns the word in scope that is nearest to another, the most frequent of them
-// if there are several. The first letters are mostly right, so those that begin with
-// them are tried before those that begin with the first one, and last what a single slip
-// at the beginning makes. A number that is near another one is not what was meant.
+// near returns the word in scope that is most similar to another, the most frequent if there are several.
+// The first letters are usually right, so words with the same first two are tried first, then words with
+// the same first one, then single slips in the first letter. Numbers are not replaced.
 func (f *finder) near(word string) (string, error) {
 	letters := []rune(word)
-	most := min(len(letters)/4, 2) // slips of the keyboard: a short word none, a long one two
+	most := min(len(letters)/4, 2) // typing errors: none in a short word, two in a long one
 	if most == 0 || strings.ContainsFunc(word, unicode.IsDigit) {
 		return "", nil
 	}
@@ -66,7 +65,7 @@ func (f *finder) near(word string) (string, error) {
 	return "", nil
 }
 
-// nearAmong looks among the words that begin with the same letters, so many of them.
+// nearAmong searches the words that begin with the same letters, as many as same says.
 func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 	var found []nearTerm
 	err := f.eval.x.Terms([]byte(string(letters[:same])), func(term []byte) {
@@ -84,9 +83,9 @@ func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 	slices.SortFunc(found, func(a, b nearTerm) int {
 		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(a.term, b.term))
 	})
-	// Only entries in scope count: what else the index has must not change the answer.
+	// Only entries in scope count, so that the rest of the index cannot change the answer.
 	best, entries := nearTerm{}, 0
-	for _, n := range slices.Compact(found) { // a term may be in several parts of the index
+	for _, n := range slices.Compact(found) { // a term may be in several segments
 		if entries > 0 && n.slips > best.slips {
 			break
 		}
@@ -102,14 +101,14 @@ func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 }
 
 func (f *finder) inScope(term string) (bool, error) {
-	if ts := f.eval.terms[term]; ts != nil { // of the query
+	if ts := f.eval.terms[term]; ts != nil { // a word of the query
 		return ts.n > 0, nil
 	}
 	has, err := f.eval.with(term)
 	return has.count() > 0, err
 }
 
-// slipsAtFirst are the words that one slip at the first letter may have been meant for.
+// slipsAtFirst are the words that become this one by a single slip in the first letter.
 func slipsAtFirst(letters []rune) []string {
 	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
 	rest := string(letters[1:])

@@ -10,18 +10,18 @@ import (
 	"tape/repo"
 )
 
-// part is a run of a tape's entries as they are stored: of a fork's, those of its parent
-// are in the parent's files, too.
+// part is a range of a tape's entries as they are stored. Those that a fork has of its parent are in the
+// parent's files.
 type part struct {
 	of     *repo.Tape
-	no     int64 // of that tape in the index; 0 where that is not asked
+	no     int64 // number of that tape in the index; 0 if unused
 	lo, hi int64 // ids
 }
 
 // parts are all entries of a tape, the newest part first.
 type parts []part
 
-// partsOf finds the parts of a tape by looking at its history.
+// partsOf finds the parts of a tape from its history.
 func partsOf(ctx context.Context, t *repo.Tape) (parts, error) {
 	var out parts
 	for hi := int64(math.MaxInt64); ; {
@@ -37,7 +37,7 @@ func partsOf(ctx context.Context, t *repo.Tape) (parts, error) {
 	}
 }
 
-// within returns what is left of parts between two entries.
+// within cuts parts to the ids from first to last.
 func (ps parts) within(first, last int64) parts {
 	var out parts
 	for _, p := range ps {
@@ -53,12 +53,12 @@ func (ps parts) part(id int64) part {
 	return ps[i]
 }
 
-// share takes out of parts what others have, so that no entry is in two of them. What
-// was written to one of the tapes is left to that one, and anything else to the one with
-// the shortest name: a fork's is longer than its parent's. It reports which lost something.
-func share(tapes []reached, all []parts) []bool {
+// share removes overlaps between the parts of several tapes, so that no entry comes twice. An entry stays
+// with the tape that it was written to, if that is searched, otherwise with the tape with the shortest
+// name, for a fork's is longer than its parent's. It reports which tapes lost something.
+func share(tapes []selection, all []parts) []bool {
 	lost := make([]bool, len(all))
-	if !slices.ContainsFunc(tapes, func(t reached) bool { return t.IsFork() }) {
+	if !slices.ContainsFunc(tapes, func(t selection) bool { return t.IsFork() }) {
 		return lost
 	}
 	own := map[string]bool{}
@@ -71,7 +71,7 @@ func share(tapes []reached, all []parts) []bool {
 	})
 	taken := map[string]parts{}
 	for _, i := range order {
-		left := parts{} // nil means something else to a scan
+		left := parts{} // not nil, which a scan would take for all files
 		for _, p := range all[i] {
 			branch := p.of.Branch()
 			if branch != tapes[i].Branch() && own[branch] {

@@ -16,51 +16,51 @@ import (
 	"tape/repo"
 )
 
-// picker takes the best of the documents that were found.
+// picker picks the best of the documents that were found.
 //
-// Relevance needs the text of an entry, which takes time to read. So a document is first judged
-// by what the index knows of it: which words it has, and which often, its kind, length and age.
-// The best by that are read, and judged by their text. Of many documents only some are judged at
-// all: those of what people and agents said that have a word often, the newest of these, and of all.
+// Relevance needs the text of an entry, which takes time to read. So a document is first judged by what
+// the index has: which words it contains and whether often, its kind, length and age. The best are then
+// read and judged by their text. If there are many documents, only some are judged at all: messages that
+// contain a word often, the newest messages, and the newest of all.
 type picker struct {
 	*finder
 	found set
-	total int  // documents in it
-	sure  bool // what was found matches, without a look at the text
-	early bool // what is to be folded is known, too
+	total int  // how many documents are in found
+	sure  bool // what was found matches for sure, without reading texts
+	early bool // what to fold is also known without reading texts
 
 	units  []unit
-	judged []*candidate // not read yet
-	read   []*candidate // these are hits
+	judged []*candidate // judged but not read yet
+	read   []*candidate // read: these are hits
 	taken  map[int64]bool
 	bySign map[signature]*candidate
-	hits   int // documents of which it is known that they match
+	hits   int // how many documents are known to match
 
-	newest  int64   // date of the newest entry, microseconds since 1970
+	newest  int64   // date of the newest entry in microseconds since 1970
 	entries float64 // of all tapes
 	average float64 // bytes of an entry
-	even    bool    // entries count as if they were all of the same length
+	even    bool    // ignore the lengths of entries
 }
 
-// unit is a word of the query, as the index knows it.
+// unit is a word of the query with what the index has of it.
 type unit struct {
 	docs, often set
 	idf         float64
 }
 
 const (
-	// ManyFound is how many documents are judged without a choice of candidates.
+	// ManyFound is up to how many documents all are judged.
 	ManyFound = 400
-	// Candidates, of each sort.
+	// Candidates of each sort, if there are more.
 	oftenCandidates = 100
 	talkCandidates  = 120
 	newCandidates   = 80
-	// leastRead is how many of the best are read at least; it is twice what is wanted if more.
+	// leastRead is how many of the best are read at least; twice the limit if that is more.
 	leastRead = 40
 )
 
 func newPicker(f *finder, found set, sure bool) (*picker, error) {
-	p := &picker{finder: f, even: !f.db.As.Plain(), found: found, total: found.count(), sure: sure, early: sure && !f.s.looksAtDigits(), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
+	p := &picker{finder: f, even: !f.db.View.Plain(), found: found, total: found.count(), sure: sure, early: sure && !f.s.looksAtDigits(), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
 	var bytes int64
 	for _, s := range f.eval.tapes {
 		p.newest = max(p.newest, s.newest)
@@ -87,10 +87,10 @@ func (p *picker) idf(df int) float64 {
 }
 
 func (p *picker) run(ctx context.Context) error {
-	step, wanted := 1, math.MaxInt // at a time: to be judged, and then to be read
+	step, wanted := 1, math.MaxInt // documents to judge at a time, and hits to read
 	if !p.s.Newest {
 		step, wanted = 64, max(leastRead, 2*min(p.s.limit(), math.MaxInt/2))
-		if err := p.takeChosen(ctx); err != nil {
+		if err := p.judgeChosen(ctx); err != nil {
 			return err
 		}
 		if err := p.readBest(ctx, wanted); err != nil {
@@ -101,11 +101,11 @@ func (p *picker) run(ctx context.Context) error {
 	if enough() {
 		return nil
 	}
-	// Too few: then also what was not chosen, the newest first.
+	// Too few hits: go on with documents that were not chosen, the newest first.
 	n := 0
 	for doc, err := range p.newestOf(p.found) {
 		if err == nil {
-			err = p.take(ctx, doc)
+			err = p.judge(ctx, doc)
 		}
 		if n++; err == nil && n%step == 0 {
 			if err = p.readBest(ctx, wanted); err == nil && enough() {
@@ -119,8 +119,8 @@ func (p *picker) run(ctx context.Context) error {
 	return p.readBest(ctx, wanted)
 }
 
-// takeChosen judges the candidates, the newest first: others are folded into that.
-func (p *picker) takeChosen(ctx context.Context) error {
+// judgeChosen judges the candidates, the newest first, because others are folded into the newest.
+func (p *picker) judgeChosen(ctx context.Context) error {
 	chosen := map[int64]bool{}
 	choose := func(from set, n int) error {
 		for doc, err := range p.newestOf(from) {
@@ -141,14 +141,14 @@ func (p *picker) takeChosen(ctx context.Context) error {
 		return err
 	}
 	for _, doc := range slices.Backward(slices.Sorted(maps.Keys(chosen))) {
-		if err := p.take(ctx, doc); err != nil {
+		if err := p.judge(ctx, doc); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// chooseOfMany chooses some of each sort.
+// chooseOfMany chooses some candidates of each sort.
 func (p *picker) chooseOfMany(choose func(from set, n int) error) error {
 	talk, err := p.newestTalk()
 	if err != nil {
@@ -161,9 +161,8 @@ func (p *picker) chooseOfMany(choose func(from set, n int) error) error {
 	return errors.Join(choose(often.and(p.found), oftenCandidates), choose(talk, talkCandidates), choose(p.found, newCandidates))
 }
 
-// newestTalk returns what people and agents said of what was found, or enough of the
-// newest of it. It goes back step by step: a search for a frequent word should not have
-// to read the list of all messages.
+// newestTalk returns the found documents that are messages or the like, or enough of the newest of them.
+// It goes back step by step, so that a search for a frequent word need not read the list of all messages.
 func (p *picker) newestTalk() (set, error) {
 	const first, factor = 512, 4
 	out := p.eval.none()
@@ -192,8 +191,8 @@ func (p *picker) newestTalk() (set, error) {
 	}
 }
 
-// stepBack appends the newest part of what is left of a tape, in which n documents of those
-// found are, to a list, and returns that and what is left then.
+// stepBack moves the newest part of what is left of a tape, with n of the found documents, from rest to
+// the list.
 func (p *picker) stepBack(list, rest []scope, n int) (longer, left []scope) {
 	for n > 0 && len(rest) > 0 {
 		sc := &rest[len(rest)-1]
@@ -214,28 +213,28 @@ func (p *picker) stepBack(list, rest []scope, n int) (longer, left []scope) {
 	return list, rest
 }
 
-// run is what is left of one tape, in steps. They are in a heap, the newest first.
+// run is what is left of one tape. Runs are in a heap, the newest first.
 type run struct {
-	rank   int
-	rest   []scope
-	docs   []int64 // the next ones
-	date   int64   // of the first of them; before that is looked up, one that is not earlier
-	looked bool
-	begun  bool
+	rank  int
+	rest  []scope
+	docs  []int64 // the next documents
+	date  int64   // of the first of them, or an upper bound until it is read
+	dated bool    // date is not just a bound
+	begun bool
 }
 
 type runs []*run
 
 func (h runs) Len() int { return len(h) }
 
-// Less puts a run first whose date is not known yet: there may be others as new.
+// Less puts a run with a bound before one with the same date, because others may be as new.
 func (h runs) Less(i, j int) bool {
 	a, b := h[i], h[j]
 	switch {
 	case a.date != b.date:
 		return a.date > b.date
-	case a.looked != b.looked:
-		return b.looked
+	case a.dated != b.dated:
+		return b.dated
 	}
 	return a.rank < b.rank
 }
@@ -250,7 +249,7 @@ func (h *runs) Pop() any {
 	return r
 }
 
-// step makes sure that a run has a next document; false if there is none.
+// step makes sure that a run has a next document, and returns false if there is none.
 func (r *run) step(l placement, from set) bool {
 	const several = 128
 	for len(r.docs) == 0 && len(r.rest) > 0 {
@@ -269,9 +268,8 @@ func (r *run) step(l placement, from set) bool {
 	return len(r.docs) > 0
 }
 
-// newestOf gives the documents of a set, the newest first. Within a tape the last entry is
-// the newest; between tapes the dates decide. A tape is looked at when its turn may have
-// come: of very many, few are.
+// newestOf yields the documents of a set, the newest first. Within a tape, the last entry is the newest;
+// between tapes, dates decide. Tapes are opened only when their turn may have come.
 func (p *picker) newestOf(from set) iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
 		left := make(runs, 0, len(p.eval.tapes))
@@ -289,18 +287,18 @@ func (p *picker) newestOf(from set) iter.Seq2[int64, error] {
 				heap.Pop(&left)
 				continue
 			}
-			if !r.looked && !alone {
+			if !r.dated && !alone {
 				c, err := p.candidate(r.docs[0])
 				if err != nil {
 					yield(0, err)
 					return
 				}
-				r.date, r.looked = c.Created, true
+				r.date, r.dated = c.Created, true
 				heap.Fix(&left, 0)
 				continue
 			}
 			doc := r.docs[0]
-			if r.docs, r.looked = r.docs[1:], false; !alone {
+			if r.docs, r.dated = r.docs[1:], false; !alone {
 				r.date = max(0, p.eval.tapes[r.rank].newest)
 				heap.Fix(&left, 0)
 			}
@@ -311,8 +309,8 @@ func (p *picker) newestOf(from set) iter.Seq2[int64, error] {
 	}
 }
 
-// take judges a document by what the index knows of it.
-func (p *picker) take(ctx context.Context, doc int64) error {
+// judge scores a document by what the index has of it.
+func (p *picker) judge(ctx context.Context, doc int64) error {
 	if p.taken[doc] {
 		return nil
 	}
@@ -332,8 +330,8 @@ func (p *picker) take(ctx context.Context, doc int64) error {
 	return nil
 }
 
-// folds adds a document that matches to a hit that says nearly the same, if there is one;
-// otherwise others may be folded into it.
+// folds adds a matching document to a hit that says nearly the same, if there is one. Otherwise later ones
+// may be folded into it.
 func (p *picker) folds(c *candidate) bool {
 	p.hits++
 	if p.s.NoFold {
@@ -348,14 +346,14 @@ func (p *picker) folds(c *candidate) bool {
 	return false
 }
 
-// byScore orders by score, then by age. No two candidates are equal.
+// byScore orders by score, then by age. No two candidates compare equal.
 func byScore(a, b *candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), byAge(a, b)) }
 
 func byAge(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(a.rank, b.rank), cmp.Compare(b.doc, a.doc))
 }
 
-// readBest reads the best of those that were judged, until n hits are read, or all.
+// readBest reads the best judged documents until there are n hits, or all were read.
 func (p *picker) readBest(ctx context.Context, n int) error {
 	slices.SortFunc(p.judged, byScore)
 	for len(p.judged) > 0 && len(p.read) < n {
@@ -395,7 +393,7 @@ func (p *picker) result() *Result {
 	switch {
 	case !p.s.Newest:
 		slices.SortFunc(p.read, byScore)
-	case len(p.eval.tapes) > 1: // entries of one tape were read in their order
+	case len(p.eval.tapes) > 1: // entries of one tape are already in order
 		slices.SortFunc(p.read, byAge)
 	}
 	for _, c := range p.read[:min(len(p.read), p.s.limit())] {

@@ -7,18 +7,18 @@ import (
 	"tape/repo"
 )
 
-// The weights of relevance. BM25's k1 and b are the usual ones.
+// Weights of relevance. k1 and b are the usual ones of BM25.
 const (
 	k1 = 1.2
 	b  = 0.75
-	// literal rewards an entry that has the query as it was typed.
+	// literal is the factor for entries that contain the query as it was typed.
 	literal = 1.3
-	// Age takes up to ageShare of the score, half of it after halfLife.
+	// Age takes off up to ageShare of the score, half of that after halfLife.
 	ageShare = 0.35
 	halfLife = 14 * 24 * 3600e6 // microseconds
 )
 
-// kindWeight puts what was said above what was printed.
+// kindWeight weighs what was said more than what was printed.
 func kindWeight(kind string) float64 {
 	switch kind {
 	case repo.KindMessage, repo.KindAnchor:
@@ -35,7 +35,7 @@ func kindWeight(kind string) float64 {
 	return 0.4
 }
 
-// guess is the score as far as the index knows.
+// guess is the score without the text.
 func (p *picker) guess(c *candidate) float64 {
 	sum := 0.0
 	place := p.eval.place(c.doc)
@@ -51,7 +51,7 @@ func (p *picker) guess(c *candidate) float64 {
 	return p.weigh(c, sum)
 }
 
-// score is BM25 over the units of the query, by kind and age.
+// score is BM25 over the words of the query, weighed by kind and age.
 func (p *picker) score(c *candidate) float64 {
 	sum := 0.0
 	for _, t := range c.match.Terms {
@@ -67,9 +67,9 @@ func (p *picker) score(c *candidate) float64 {
 	return p.weigh(c, sum)
 }
 
-// saturated is BM25's measure of n occurrences in an entry of a length in bytes.
+// saturated is BM25's term for n occurrences in an entry with a line of the given length in bytes.
 func (p *picker) saturated(n float64, length int) float64 {
-	if p.even { // the lengths of lines are not those of what is seen of them
+	if p.even { // masked entries do not have the lengths of their lines
 		return n * (k1 + 1) / (n + k1)
 	}
 	return n * (k1 + 1) / (n + k1*(1-b+b*float64(length)/p.average))

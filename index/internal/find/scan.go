@@ -17,26 +17,26 @@ import (
 	"tape/repo"
 )
 
-// scanned is a match in a file, without its text: there may be very many.
+// scanned is a match in a file, without its text, because there may be very many.
 type scanned struct {
-	rank    int        // of its tape: index into those that are searched
-	of      *repo.Tape // whose files it is in
+	rank    int        // of its tape: index into the searched ones
+	of      *repo.Tape // the tape whose files it is in
 	id      int64
 	created int64
 	at      layout.Position
 	anchor  string
 	seq     int
-	sign    uint64 // 0: nothing is folded
+	sign    uint64 // 0 if it is not folded
 	kind    string
 }
 
-// InFiles looks through the files of tapes themselves. Nothing is ranked: the newest comes first.
+// InFiles searches the files of tapes themselves. Hits are not ranked; the newest comes first.
 func InFiles(ctx context.Context, all []*repo.Tape, s Search) (*Result, error) {
 	find, err := s.scanner()
 	if err != nil {
 		return nil, err
 	}
-	tapes, err := s.reached(ctx, all)
+	tapes, err := s.selectIn(ctx, all)
 	if err != nil {
 		return nil, err
 	}
@@ -45,23 +45,23 @@ func InFiles(ctx context.Context, all []*repo.Tape, s Search) (*Result, error) {
 		return nil, err
 	}
 	var matches []scanned
-	whole := true
+	complete := true
 	for i, t := range tapes {
 		sc := &tapeScan{Search: s, rank: i, find: find}
 		found, err := sc.run(ctx, t.Tape, where[i])
 		if err != nil {
 			return nil, fmt.Errorf("search tape %q: %w", t.Name(), err)
 		}
-		whole = whole && sc.whole
+		complete = complete && sc.complete
 		matches = append(matches, found...)
 	}
 	slices.SortFunc(matches, func(a, b scanned) int {
-		if len(tapes) == 1 { // dates may jump, ids do not
+		if len(tapes) == 1 { // dates may be out of order, ids are not
 			return cmp.Compare(b.id, a.id)
 		}
 		return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(a.rank, b.rank), cmp.Compare(b.id, a.id))
 	})
-	out := &Result{Matches: len(matches), Exact: whole}
+	out := &Result{Matches: len(matches), Exact: complete}
 	if s.Count {
 		return out, nil
 	}
@@ -82,10 +82,10 @@ func (s Search) scanner() (*scan.Scanner, error) {
 	return find, nil
 }
 
-// partsToScan is where each tape's entries are looked for; nil: in all its own files.
-func partsToScan(ctx context.Context, tapes []reached) ([]parts, error) {
+// partsToScan returns where to search each tape; nil means in all its own files.
+func partsToScan(ctx context.Context, tapes []selection) ([]parts, error) {
 	out := make([]parts, len(tapes))
-	if !slices.ContainsFunc(tapes, func(t reached) bool { return t.IsFork() }) {
+	if !slices.ContainsFunc(tapes, func(t selection) bool { return t.IsFork() }) {
 		return out, nil
 	}
 	for i, t := range tapes {
@@ -100,7 +100,7 @@ func partsToScan(ctx context.Context, tapes []reached) ([]parts, error) {
 }
 
 // scanHits makes hits of the first matches, and folds those that say the same.
-func scanHits(ctx context.Context, s Search, tapes []reached, find *scan.Scanner, all []scanned) ([]Hit, error) {
+func scanHits(ctx context.Context, s Search, tapes []selection, find *scan.Scanner, all []scanned) ([]Hit, error) {
 	open := readers{}
 	defer open.close()
 	hits, bySign := []Hit{}, map[signature]int{}
@@ -130,11 +130,11 @@ func scanHits(ctx context.Context, s Search, tapes []reached, find *scan.Scanner
 	return hits, nil
 }
 
-func addNeighbours(ctx context.Context, n int, tapes []reached, hits []Hit) error {
+func addNeighbours(ctx context.Context, n int, tapes []selection, hits []Hit) error {
 	where := map[string]parts{}
 	return surround(hits, n, func(tape string, id int64) (e repo.Entry, ok bool, err error) {
 		if where[tape] == nil {
-			of := slices.IndexFunc(tapes, func(t reached) bool { return t.Name() == tape })
+			of := slices.IndexFunc(tapes, func(t selection) bool { return t.Name() == tape })
 			if where[tape], err = partsOf(ctx, tapes[of].Tape); err != nil {
 				return e, false, err
 			}

@@ -24,44 +24,43 @@ import (
 	"tape/repo"
 )
 
-// tapeScan looks through the files of one tape, several at a time, the newest first, and
-// ends when there are as many hits as are wanted. What a fork has of its parent it looks
-// for in the parent's files, which are more often in a working tree.
+// tapeScan searches the files of one tape, several at a time, the newest first, until there are enough hits.
+// What a fork has of its parent is searched in the parent's files, which more often are in a working tree.
 type tapeScan struct {
 	Search
-	rank  int // of the tape
-	find  *scan.Scanner
-	part  part // that is looked through
-	files *query.Files
-	every bool // match is wanted
-	whole bool // nothing was left out
+	rank     int // of the tape
+	find     *scan.Scanner
+	part     part // the part being searched
+	files    *query.Files
+	every    bool // every match is wanted
+	complete bool // nothing was left out
 
 	mu    sync.Mutex
 	found []scanned
 }
 
-// lane is a sequence of files in which ids grow.
-type lane struct {
-	files []int // not looked through yet
-	first int64 // id with which those begin that were
+// fileSeries is a sequence of files in which ids ascend.
+type fileSeries struct {
+	files []int // not searched yet
+	first int64 // first id of the files searched so far
 }
 
-// left is how many files a lane has that may have entries from an id on.
-func (l *lane) left(from int64) int {
+// left is how many unsearched files may have entries with an id of at least from.
+func (l *fileSeries) left(from int64) int {
 	if l.first <= from {
 		return 0
 	}
 	return len(l.files)
 }
 
-// run looks through parts of the tape; nil means its files, all that the query selects.
+// run searches parts of the tape; nil means its own files, with all that the query selects.
 func (s *tapeScan) run(ctx context.Context, t *repo.Tape, where parts) ([]scanned, error) {
 	s.Query = s.Query.Of((*workspace.Tape)(t))
 	q := s.Query
 	if where == nil {
 		where = parts{{of: t, lo: 1, hi: math.MaxInt64}}
 	} else {
-		q = repo.Query{Kinds: q.Kinds} // the anchors, in ids
+		q = repo.Query{Kinds: q.Kinds} // the parts stand for the anchors
 	}
 	s.every = s.limit() == math.MaxInt || s.Count
 	for _, s.part = range where {
@@ -69,39 +68,39 @@ func (s *tapeScan) run(ctx context.Context, t *repo.Tape, where parts) ([]scanne
 		if s.files, err = query.FilesOf(ctx, (*workspace.Tape)(s.part.of), q); err != nil {
 			return nil, err
 		}
-		if done, err := s.through(ctx); err != nil || done {
+		if done, err := s.searchPart(ctx); err != nil || done {
 			return s.found, err
 		}
 	}
-	s.whole = true
+	s.complete = true
 	return s.found, nil
 }
 
-// through looks through the files in hand, and reports whether there are enough hits.
-func (s *tapeScan) through(ctx context.Context) (bool, error) {
+// searchPart searches the current files, and reports whether there are enough hits.
+func (s *tapeScan) searchPart(ctx context.Context) (bool, error) {
 	all := s.every && s.part.lo == 1 && s.part.hi == math.MaxInt64
-	// From the last phase to the first, and in each from the last files on.
+	// From the last phase to the first, and from the last files of each.
 	for last := s.files.Len() - 1; last >= 0; {
-		phase, _ := s.files.Lane(last)
-		lanes := map[int]*lane{}
+		phase, _ := s.files.Series(last)
+		series := map[int]*fileSeries{}
 		for ; last >= 0; last-- {
-			p, n := s.files.Lane(last)
+			p, n := s.files.Series(last)
 			if p != phase && !all {
 				break
 			}
-			if lanes[n] == nil {
-				lanes[n] = &lane{first: math.MaxInt64}
+			if series[n] == nil {
+				series[n] = &fileSeries{first: math.MaxInt64}
 			}
-			lanes[n].files = append(lanes[n].files, last)
+			series[n].files = append(series[n].files, last)
 		}
-		if err := s.skipLater(lanes); err != nil {
+		if err := s.skipLater(series); err != nil {
 			return false, err
 		}
-		done, err := s.phase(ctx, lanes, all)
+		done, err := s.searchPhase(ctx, series, all)
 		if err != nil || done {
 			return done, err
 		}
-		for _, l := range lanes {
+		for _, l := range series {
 			if l.first <= s.part.lo {
 				return false, nil // earlier phases have earlier entries
 			}
@@ -110,13 +109,13 @@ func (s *tapeScan) through(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// skipLater passes over the files that begin behind the part that is looked through.
-func (s *tapeScan) skipLater(lanes map[int]*lane) error {
+// skipLater skips the files that begin after the current part.
+func (s *tapeScan) skipLater(series map[int]*fileSeries) error {
 	if s.part.hi == math.MaxInt64 {
 		return nil
 	}
-	for _, n := range slices.Sorted(maps.Keys(lanes)) { // the anchor, which begins the phase, is first
-		l := lanes[n]
+	for _, n := range slices.Sorted(maps.Keys(series)) { // the anchor, which begins the phase, is first
+		l := series[n]
 		var err error
 		within := sort.Search(len(l.files), func(i int) bool {
 			file, readErr := s.files.Read(l.files[i], nil)
@@ -127,21 +126,21 @@ func (s *tapeScan) skipLater(lanes map[int]*lane) error {
 			return err
 		}
 		if l.files = l.files[within:]; n < 0 && len(l.files) == 0 {
-			clear(lanes)
+			clear(series)
 			return nil
 		}
 	}
 	return nil
 }
 
-// phase looks through lanes in rounds of more and more files, and reports whether there
-// are enough hits. They count once no file that is left can have anything newer.
-func (s *tapeScan) phase(ctx context.Context, lanes map[int]*lane, all bool) (bool, error) {
-	const most = 256 // files of a lane in a round
+// searchPhase searches series of files in rounds that get larger, and reports whether there are enough
+// hits. A hit counts once no unsearched file can have a newer one.
+func (s *tapeScan) searchPhase(ctx context.Context, series map[int]*fileSeries, all bool) (bool, error) {
+	const most = 256 // files of a series in one round
 	for n := 1; ; n = min(4*n, most) {
 		var round []int
-		of := map[int]*lane{}
-		for _, l := range lanes {
+		of := map[int]*fileSeries{}
+		for _, l := range series {
 			take := min(n, l.left(s.part.lo))
 			if all {
 				take = len(l.files)
@@ -155,11 +154,11 @@ func (s *tapeScan) phase(ctx context.Context, lanes map[int]*lane, all bool) (bo
 		if len(round) == 0 {
 			return false, nil
 		}
-		if err := s.look(ctx, round, of); err != nil {
+		if err := s.searchFiles(ctx, round, of); err != nil {
 			return false, err
 		}
 		settled := int64(0)
-		for _, l := range lanes {
+		for _, l := range series {
 			if l.left(s.part.lo) > 0 {
 				settled = max(settled, l.first)
 			}
@@ -170,7 +169,7 @@ func (s *tapeScan) phase(ctx context.Context, lanes map[int]*lane, all bool) (bo
 	}
 }
 
-// hits is how many there are from an id on, or in later phases.
+// hits is how many hits have at least the given id, or are in later phases.
 func (s *tapeScan) hits(from int64) int {
 	groups := map[uint64]bool{}
 	n := 0
@@ -186,8 +185,8 @@ func (s *tapeScan) hits(from int64) int {
 	return n
 }
 
-// look looks through files.
-func (s *tapeScan) look(ctx context.Context, files []int, of map[int]*lane) error {
+// searchFiles searches files in parallel.
+func (s *tapeScan) searchFiles(ctx context.Context, files []int, of map[int]*fileSeries) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	for range min(len(files), max(1, runtime.GOMAXPROCS(0))) {
@@ -206,7 +205,7 @@ func (s *tapeScan) look(ctx context.Context, files []int, of map[int]*lane) erro
 				buf = file.Data[:0]
 				var found []scanned
 				if file.FirstID() <= s.part.hi {
-					if found, err = s.file(file, lines); err != nil {
+					if found, err = s.searchFile(file, lines); err != nil {
 						return err
 					}
 				}
@@ -222,11 +221,11 @@ func (s *tapeScan) look(ctx context.Context, files []int, of map[int]*lane) erro
 	return g.Wait()
 }
 
-// file looks through a file. What an artifact says is not in the line that refers to it.
-func (s *tapeScan) file(file query.File, may *scan.Lines) ([]scanned, error) {
+// searchFile searches a file. The text of an artifact is not in the line that refers to it.
+func (s *tapeScan) searchFile(file query.File, may *scan.Lines) ([]scanned, error) {
 	var found []scanned
 	var body []byte
-	lines, counted := 0, 0 // up to where the lines are counted
+	lines, counted := 0, 0 // lines are counted up to the offset counted
 	may.Reset(file.Data)
 	for from := may.Next(0); from < len(file.Data); from = may.Next(from) {
 		start := bytes.LastIndexByte(file.Data[:from], '\n') + 1
@@ -258,8 +257,8 @@ func (s *tapeScan) file(file query.File, may *scan.Lines) ([]scanned, error) {
 	return found, nil
 }
 
-// sign is what an entry has in common with those that are folded into one; 0: nothing.
-// What was looked for may not be what they differ in.
+// sign is equal for entries that are folded into one; 0 if the entry is not folded. Entries whose match
+// contains digits are folded only if they are identical.
 func (s *tapeScan) sign(kind string, body []byte, spans []text.Span) uint64 {
 	if s.Count || s.NoFold {
 		return 0
@@ -272,7 +271,7 @@ func (s *tapeScan) sign(kind string, body []byte, spans []text.Span) uint64 {
 	return store.SignOf(kind, body)
 }
 
-// keeps applies the filters to an entry itself.
+// keeps applies filters to an entry.
 func (s Search) keeps(e repo.Entry) bool {
 	return s.Query.Keep(e) && (len(s.Types) == 0 || slices.Contains(s.Types, e.Kind) || slices.Contains(s.Types, store.NameOf(e))) && (s.Searches || !store.IsSearch(e))
 }

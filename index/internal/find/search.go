@@ -1,5 +1,5 @@
-// Package find answers searches: for words through the index, for exact text and regular
-// expressions through the files.
+// Package find answers searches: for words with the index, for exact text and regular expressions in the
+// files.
 package find
 
 import (
@@ -18,56 +18,56 @@ import (
 	"tape/repo"
 )
 
-// How says how the text of a Search is to be understood.
+// How says how to read the text of a Search.
 type How int
 
-// The ways to understand it.
+// Ways to read it.
 const (
 	Words     How = iota // the query language
 	Substring            // exactly these characters
 	Regexp               // an RE2 regular expression
 )
 
-// StoredLimit is how long the JSON line of an entry is that a hit has with Search.Stored, in bytes.
+// StoredLimit is how long the JSON line of an entry may be for a hit with Search.Stored, in bytes.
 const StoredLimit = 64 << 10
 
-// Search says what to look for, by names and values alone: whoever has the tapes can answer it.
+// Search is a query in names and values alone, so that whoever has the tapes can answer it.
 type Search struct {
 	Text string
 	How  How
 	// IgnoreCase is for Substring and Regexp; words have no case.
 	IgnoreCase bool
-	// Exact takes words as they are spelt, punctuation included. Like AsSpelt it looks for
-	// no near ones where there is no hit.
+	// Exact matches words as they are spelt, punctuation included. Like AsSpelt, it does not try similar
+	// words if there is no hit.
 	Exact, AsSpelt bool
 
-	// Tapes are searched, by their names, each by Query's anchors, dates, kinds and roles. The limit counts
-	// hits. A fork has its parent's entries up to its base. With several tapes, those are
-	// left to the tape that they were written to, if that is one of them, and otherwise to
-	// one of the forks: no entry comes twice. Nil stands for all tapes and open forks.
+	// Tapes are the names of the tapes to search, each with Query's anchors, dates, kinds and roles. The
+	// limit counts hits. A fork includes its parent's entries up to its base. With several tapes, no entry
+	// comes twice: it stays with the tape that it was written to, if that is searched, otherwise with one
+	// of the forks. Nil means all tapes and open forks.
 	Tapes []string
 	Query repo.Query
 
-	// Own looks at what entries say, and not at the texts of their artifacts.
+	// Own searches entries without the texts of their artifacts.
 	Own bool
-	// Types, if there are any, are kinds of entries and names of events: others are left out.
+	// Types, if any, restricts to these kinds of entries and names of events.
 	Types []string
 
-	// Stored gives entries in hits as they are stored, not as they are seen. Those of more than
-	// StoredLimit bytes have ID and Tape alone, so that hits never take much memory.
+	// Stored returns entries as they are stored, not as they are seen. Entries over StoredLimit have only ID
+	// and Tape, to limit memory.
 	Stored bool
 
 	// Newest orders by age instead of relevance.
 	Newest bool
-	// NoFold shows entries one by one that say nearly the same.
+	// NoFold does not fold entries that say nearly the same.
 	NoFold bool
 	// Searches includes what search tools wrote (meta.search).
 	Searches bool
-	// Context is how many entries before and after each hit come with it.
+	// Context is how many entries before and after each hit to return.
 	Context int
-	// Width is about how many characters a snippet has; 0 is the default.
+	// Width is the approximate length of snippets, in characters; 0 is the default.
 	Width int
-	// Count asks for the exact number of matches, whatever it costs.
+	// Count asks only for the exact number of matches, whatever it costs.
 	Count bool
 }
 
@@ -75,9 +75,9 @@ type Search struct {
 type Hit struct {
 	repo.Entry
 	Score   float64
-	Snippet string   // the match and what is around it, on one line
-	Spans   [][2]int // where in the snippet what was looked for is: bytes, from and to
-	Similar int      // how many more entries say nearly the same, of those that were looked at
+	Snippet string   // the match with its surroundings, on one line
+	Spans   [][2]int // the matches in the snippet: first byte, end
+	Similar int      // how many more of the judged entries say nearly the same
 
 	Before, After []repo.Entry // see Search.Context
 }
@@ -85,10 +85,10 @@ type Hit struct {
 // Result is what a search found.
 type Result struct {
 	Hits []Hit
-	// Matches is how many entries match. It is a lower bound unless Exact.
+	// Matches is how many entries match, or at least match if not Exact.
 	Matches int
 	Exact   bool
-	// Instead is the query that was answered instead of one that nothing matched.
+	// Instead is the query that was answered because the original one had no matches.
 	Instead string
 }
 
@@ -103,7 +103,7 @@ func (s Search) Check() error {
 	return nil
 }
 
-// looksAtDigits reports whether entries that differ only in digits are different answers.
+// looksAtDigits reports whether entries that differ only in digits are different answers to the search.
 func (s Search) looksAtDigits() bool {
 	return strings.ContainsFunc(s.Text, func(r rune) bool { return unicode.IsDigit(r) || r == '*' })
 }
@@ -115,15 +115,15 @@ func (s Search) limit() int {
 	return *s.Query.Limit
 }
 
-// reached is a tape that has the query's anchors, and the entries that these select.
-type reached struct {
+// selection is a tape that has the query's anchors, with the entries that they select.
+type selection struct {
 	*repo.Tape
 	first, last int64
 }
 
-// reached resolves the query's anchors; tapes without them are left out, unless all are.
-func (s Search) reached(ctx context.Context, tapes []*repo.Tape) ([]reached, error) {
-	var out []reached
+// selectIn resolves the query's anchors. Tapes without them are left out, unless all lack them.
+func (s Search) selectIn(ctx context.Context, tapes []*repo.Tape) ([]selection, error) {
+	var out []selection
 	var missing error
 	for _, t := range tapes {
 		first, last, err := query.Range(ctx, (*workspace.Tape)(t), s.Query)
@@ -133,7 +133,7 @@ func (s Search) reached(ctx context.Context, tapes []*repo.Tape) ([]reached, err
 		case err != nil:
 			return nil, err
 		default:
-			out = append(out, reached{t, first, last})
+			out = append(out, selection{t, first, last})
 		}
 	}
 	if len(out) == 0 {
@@ -142,7 +142,7 @@ func (s Search) reached(ctx context.Context, tapes []*repo.Tape) ([]reached, err
 	return out, nil
 }
 
-// signature is what entries that are folded into one have in common.
+// signature is what folded entries have in common.
 type signature struct {
 	sign int64
 	kind string
@@ -161,7 +161,7 @@ func newHit(e repo.Entry, body []byte, spans []text.Span, width int) Hit {
 	return h
 }
 
-// surround adds what is before and after each hit; entry reads one, if it is there.
+// surround adds the entries around each hit; entry reads one, if it exists.
 func surround(hits []Hit, n int, entry func(tape string, id int64) (repo.Entry, bool, error)) error {
 	for i := range hits {
 		h := &hits[i]
@@ -175,7 +175,7 @@ func surround(hits []Hit, n int, entry func(tape string, id int64) (repo.Entry, 
 			}
 			e.Tape = h.Tape
 			switch {
-			case !ok: // behind the last one
+			case !ok: // after the last one
 			case id < h.ID:
 				h.Before = append(h.Before, e)
 			default:
@@ -186,10 +186,10 @@ func surround(hits []Hit, n int, entry func(tape string, id int64) (repo.Entry, 
 	return nil
 }
 
-// readers keeps a reader of each tape, by its branch.
+// readers caches a reader for each tape, by branch.
 type readers map[string]*query.Reader
 
-// of is the reader of a tape; commit is what the tape is known to be, or zero.
+// of returns the reader of a tape; commit is its known commit, or zero.
 func (r readers) of(ctx context.Context, t *repo.Tape, commit gitstore.Hash) (one *query.Reader, err error) {
 	if one := r[t.Branch()]; one != nil {
 		return one, nil

@@ -8,22 +8,22 @@ import (
 	"tape/index/internal/store"
 )
 
-// set is a set of documents of some scopes, a bit for each: the ids of a tape have no
-// gaps, so a million documents take 125 KB, whatever they are.
+// set is a set of documents of some scopes, with a bit for each. The ids of a tape have no gaps, so a
+// million documents take 125 KB.
 type set []uint64
 
-// placement gives every document of some scopes a place, those of one tape in a row.
+// placement gives every document of some scopes a place; those of one tape are adjacent.
 type placement struct {
-	scopes []scope // by number; at says where each begins
+	scopes []scope // ordered by document; at is the place of the first
 	tapes  []searched
 	spans  []span
 	size   int
 }
 
-// span is a range of documents for which a list is read at once.
+// span is a range of documents that is read at once.
 type span struct{ lo, hi int64 }
 
-// newPlacement takes scopes in any order, each with the rank of its tape.
+// newPlacement places scopes, given in any order, each with the rank of its tape.
 func newPlacement(tapes []searched, scopes []scope) placement {
 	l := placement{scopes: scopes, tapes: tapes}
 	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.lo, b.lo) })
@@ -40,8 +40,8 @@ func newPlacement(tapes []searched, scopes []scope) placement {
 	return l
 }
 
-// spansOf joins scopes, unless other tapes lie between them: that may be much that is not
-// wanted. Of many it makes one, for each costs a search for the beginning.
+// spansOf joins adjacent scopes. It does not join over other tapes, which may be large, unless there would
+// be many spans: each costs a search for its beginning.
 func spansOf(scopes []scope) []span {
 	const many = 8
 	var out []span
@@ -58,11 +58,11 @@ func spansOf(scopes []scope) []span {
 	return out
 }
 
-// joined makes spans of parts of scopes: of whole ones that follow each other, one.
+// joined makes spans of parts of scopes. Adjacent complete scopes become one span.
 func (l placement) joined(list []scope) []span {
 	slices.SortFunc(list, func(a, b scope) int { return cmp.Compare(a.lo, b.lo) })
 	var out []span
-	next := -1 // the scope that would go on
+	next := -1 // the scope that would continue the last span
 	for _, sc := range list {
 		i, _ := slices.BinarySearchFunc(l.scopes, sc.hi, func(sc scope, doc int64) int { return cmp.Compare(sc.hi, doc) })
 		if i == next && sc.lo == l.scopes[i].lo {
@@ -90,7 +90,7 @@ func (l placement) all() set {
 	return s
 }
 
-// add puts ascending documents into a set; those of no scope are passed over.
+// add puts ascending documents into a set, and skips those in no scope.
 func (l placement) add(s set, docs []int64) {
 	for i := 0; len(docs) > 0 && i < len(l.scopes); i++ {
 		sc := &l.scopes[i]
@@ -136,7 +136,7 @@ func (l placement) place(doc int64) int {
 	return -1
 }
 
-// last calls f with a scope's documents in a set, backwards, until it returns false.
+// last calls f with a scope's documents in a set, from the last to the first, until f returns false.
 func (l placement) last(s set, sc scope, f func(doc int64) bool) {
 	low, high := sc.at, sc.at+int(sc.hi-sc.lo) // places, both included
 	for i := high >> 6; i >= low>>6; i-- {
@@ -157,7 +157,7 @@ func (l placement) last(s set, sc scope, f func(doc int64) bool) {
 	}
 }
 
-// dropRange takes a scope's documents from one to another out of a set.
+// dropRange removes a scope's documents in [from, to] from a set.
 func (l placement) dropRange(s set, sc scope, from, to int64) {
 	from, to = max(from, sc.lo), min(to, sc.hi)
 	low, high := sc.at+int(from-sc.lo), sc.at+int(to-sc.lo)
@@ -184,7 +184,7 @@ func (s set) count() int {
 	return n
 }
 
-// and, or and without change the first set.
+// and, or and without change the set that they are called on.
 func (s set) and(o set) set {
 	for i, w := range o {
 		s[i] &= w

@@ -12,11 +12,11 @@ import (
 	"tape/repo"
 )
 
-// InIndex finds entries by their words. The index has everything of targets, which are the
-// tapes that are searched and what they are forks of. It is called in a transaction.
-// seen, if there is one, says how the caller sees an entry that may match, and whether at all.
+// InIndex finds entries by their words. The index is up to date with targets, which are the searched tapes
+// and their ancestors. Call it in a transaction. seen, if not nil, returns how the caller sees an entry
+// that may match, and whether at all.
 func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has store.Has, s Search, seen func(repo.Entry) (repo.Entry, bool)) (*Result, error) {
-	f := &finder{db: db, s: s, seen: seen, has: has, byNo: map[int64]store.Known{}, byBranch: make(map[string]*repo.Tape, len(targets)),
+	f := &finder{db: db, s: s, seen: seen, has: has, byNo: map[int64]store.TapeRow{}, byBranch: make(map[string]*repo.Tape, len(targets)),
 		readers: readers{}, phases: map[phaseKey]store.Phase{}, names: map[int64]string{}, lines: map[int64]store.Line{}, commits: map[string]gitstore.Hash{}}
 	wanted := map[string]bool{}
 	for _, name := range s.Tapes {
@@ -49,16 +49,16 @@ func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has sto
 type finder struct {
 	db    *store.DB
 	s     Search
-	tapes []*repo.Tape // that are searched
+	tapes []*repo.Tape // the searched tapes
 	seen  func(repo.Entry) (repo.Entry, bool)
 	query *query.Query
 	eval  *evaluator
 
 	has      store.Has
-	byNo     map[int64]store.Known // what the index has, where there are forks
-	byBranch map[string]*repo.Tape // that are searched, and what they are forks of
+	byNo     map[int64]store.TapeRow // rows by number, if there are forks
+	byBranch map[string]*repo.Tape   // searched tapes and their ancestors
 
-	commits map[string]gitstore.Hash // what tapes are, by branch, see store.Target
+	commits map[string]gitstore.Hash // known commits of tapes, by branch, see store.Target
 
 	readers readers
 	phases  map[phaseKey]store.Phase
@@ -106,15 +106,15 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 	return instead, nil
 }
 
-// placement finds where the entries that the query selects are stored.
+// placement finds where the selected entries are stored.
 func (f *finder) placement(ctx context.Context) (placement, error) {
-	// Numbers of tapes mean nothing: they must not show in an answer.
+	// The numbers of tapes are arbitrary, so the order must not depend on them.
 	slices.SortFunc(f.tapes, func(a, b *repo.Tape) int { return cmp.Compare(a.Branch(), b.Branch()) })
-	tapes, err := f.s.reached(ctx, f.tapes)
+	tapes, err := f.s.selectIn(ctx, f.tapes)
 	if err != nil {
 		return placement{}, err
 	}
-	all, whole, has := make([]parts, len(tapes)), make([]parts, len(tapes)), make([]store.Known, len(tapes))
+	all, whole, has := make([]parts, len(tapes)), make([]parts, len(tapes)), make([]store.TapeRow, len(tapes))
 	for i, t := range tapes {
 		has[i] = f.has[t.Branch()]
 		if whole[i], err = f.partsOf(has[i]); err != nil {
@@ -140,7 +140,7 @@ func (f *finder) placement(ctx context.Context) (placement, error) {
 	return newPlacement(out, scopes), nil
 }
 
-func (f *finder) partsOf(k store.Known) (parts, error) {
+func (f *finder) partsOf(k store.TapeRow) (parts, error) {
 	var out parts
 	for hi := k.Entries; k.No != 0; {
 		of := f.byBranch[k.Branch]
@@ -165,7 +165,7 @@ func (f *finder) answer(ctx context.Context) (*Result, error) {
 	if f.query.Empty() {
 		expr, sure = query.Expr{Op: query.None}, true
 	}
-	sure = sure && !f.s.Own // the index has both
+	sure = sure && !f.s.Own // the index has both texts
 	found, err := f.eval.eval(expr)
 	if err == nil {
 		found, err = f.filter(found)

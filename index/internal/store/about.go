@@ -8,7 +8,7 @@ import (
 	"tape/internal/store/about"
 )
 
-// about is what the index has of what a tape is about, to go on from.
+// about reads what the index has saved of what a tape is about, to continue from.
 func (d *DB) about(no int64) (out about.Tape, err error) {
 	var raw string
 	if _, err = d.row("SELECT about FROM tapes WHERE no = ?", []any{no}, &raw); err != nil {
@@ -24,17 +24,17 @@ func decodeAbout(raw string) (out about.Tape, err error) {
 	return out, err
 }
 
-// decoded is what a row says a tape is about, as text and read.
+// decoded is what a tape is about, with the JSON that it was read from.
 type decoded struct {
 	raw  string
 	tape about.Tape
 }
 
-// allFacts has the rows as one text, as all has: JSON has no control characters.
+// allFacts returns all rows as one text, like the constant all: JSON contains no control characters.
 const allFacts = "SELECT ifnull(group_concat(concat_ws(char(31), branch, name, about), char(30)), '') FROM tapes"
 
-// About tells what each of the tapes is about, by branch. A text that is as it was the last time
-// is not read again: to read those of thousands of tapes takes most of the time of a list.
+// About returns what each of the tapes is about, by branch. JSON that did not change since the last call is
+// not parsed again: for a list of thousands of tapes, parsing takes most of the time.
 func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
 	out, now := make(map[string]about.Tape, len(tapes)), make(map[string]decoded, len(tapes))
 	for _, t := range tapes {
@@ -54,19 +54,19 @@ func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
 		if _, asked := out[branch]; !asked {
 			continue
 		}
-		known, ok := d.decoded[branch]
-		if !ok || known.raw != raw {
+		last, ok := d.decoded[branch]
+		if !ok || last.raw != raw {
 			one, err := decodeAbout(raw)
 			if err != nil {
 				return nil, err
 			}
-			known = decoded{strings.Clone(raw), one} // else one row would keep the text of all
+			last = decoded{strings.Clone(raw), one} // without Clone, one row would keep the whole text in memory
 		}
-		now[branch] = known
-		known.tape.Name = name
-		out[branch] = known.tape
+		now[branch] = last
+		last.tape.Name = name
+		out[branch] = last.tape
 	}
-	if len(now) > 1 { // who asks for one has no use for it
+	if len(now) > 1 { // a list
 		d.decoded = now
 	}
 	return out, nil

@@ -8,22 +8,22 @@ import (
 	"tape/repo"
 )
 
-// As is how entries look to those for whom an index is; the zero value is as they are.
-type As struct {
+// View is how the readers of an index see entries. The zero value shows entries as they are.
+type View struct {
 	version string
 	entry   func(*repo.Tape, repo.Entry) repo.Entry
 }
 
-// Shown is the As of a way of seeing entries. An index of another version is built anew.
-func Shown(version string, entry func(*repo.Tape, repo.Entry) repo.Entry) As {
-	return As{version, entry}
+// Shown returns a View. An index of another version is rebuilt.
+func Shown(version string, entry func(*repo.Tape, repo.Entry) repo.Entry) View {
+	return View{version, entry}
 }
 
-// Plain reports whether entries are seen as they are.
-func (a As) Plain() bool { return a.entry == nil }
+// Plain reports whether entries are shown as they are.
+func (a View) Plain() bool { return a.entry == nil }
 
-// Entry is an entry of a tape as it is seen.
-func (a As) Entry(t *repo.Tape, e repo.Entry) repo.Entry {
+// Entry is an entry as it is seen.
+func (a View) Entry(t *repo.Tape, e repo.Entry) repo.Entry {
 	if a.Plain() {
 		return e
 	}
@@ -31,7 +31,7 @@ func (a As) Entry(t *repo.Tape, e repo.Entry) repo.Entry {
 }
 
 // schema is the user_version of the file.
-func (a As) schema() uint32 {
+func (a View) schema() uint32 {
 	if a.Plain() {
 		return SchemaVersion
 	}

@@ -1,5 +1,5 @@
-// Package store is the database of an index: its file, its tables, the rows and words of
-// entries, and how they are brought up to date with the tapes.
+// Package store is the database of an index: its file, its tables, the rows and words of entries, and how
+// they are brought up to date with the tapes.
 package store
 
 import (
@@ -13,20 +13,20 @@ import (
 	"tape/index/internal/fts5"
 )
 
-// DB is one open database with the statements that were prepared on it. Statements run
-// without a context: a cancelled one would leave nothing to roll back with.
+// DB is an open database with its prepared statements. Statements run without a context, because cancelling
+// one would leave no connection to roll back on.
 type DB struct {
-	Most int64 // entries that one transaction may take up; 0: any number
-	As   As    // how entries are seen
+	Most int64 // how many entries one transaction may add; 0 for any number
+	View View  // how entries are seen
 
 	pool    *sql.DB
 	conn    *sql.Conn
 	stmts   map[string]statement
-	decoded map[string]decoded // see About, by branch
-	scratch string             // folder for files on the way, of an index that is being built
+	decoded map[string]decoded // by branch, see About
+	scratch string             // folder for temporary files, if the index is being built
 }
 
-// Open opens a database file that is there; "" is one in memory.
+// Open opens an existing database file; "" is a new one in memory.
 func Open(path string, pragmas ...string) (*DB, error) {
 	dsn := ":memory:"
 	if path != "" {
@@ -59,7 +59,7 @@ func (d *DB) Close() error {
 // Words opens the table of words.
 func (d *DB) Words() (*fts5.Index, error) { return fts5.Open(pages{d}) }
 
-// statement is open as long as its database.
+// statement is a prepared statement, which stays open as long as the database.
 type statement struct{ *sql.Stmt }
 
 // stmt prepares a statement once.
@@ -83,7 +83,7 @@ func (d *DB) exec(query string, args ...any) error {
 	return err
 }
 
-// Script runs statements that are used once.
+// Script runs statements that are not prepared.
 func (d *DB) Script(text string) error {
 	_, err := d.conn.ExecContext(context.Background(), text)
 	return err
@@ -102,7 +102,7 @@ func (d *DB) row(query string, args []any, dest ...any) (bool, error) {
 	return err == nil, unreadable(err)
 }
 
-// rows reads each row into dest, and calls f.
+// rows reads each row into dest and calls f.
 func (d *DB) rows(query string, args, dest []any, f func() error) (err error) {
 	s, err := d.stmt(query)
 	if err != nil {

@@ -11,29 +11,29 @@ import (
 	"tape/repo"
 )
 
-// Marks are terms that no text has: a private character, and a letter for what they mean.
+// Marks are terms that no text contains: a private character, and a letter for the meaning.
 const (
 	MarkKind   = "\ue000k" // the entry's kind
 	MarkRole   = "\ue000r" // a message's role
 	MarkName   = "\ue000n" // an event's name
-	MarkAuthor = "\ue000a" // who wrote it, where that is noted
+	MarkAuthor = "\ue000a" // the recorded author
 	MarkSearch = "\ue000s" // written by a search tool: meta.search
-	MarkOften  = "\ue000o" // a word that the entry has OftenTimes
+	MarkOften  = "\ue000o" // a word that the entry contains OftenTimes
 )
 
-// OftenTimes is how often a word is in an entry that counts although newer ones have it.
+// OftenTimes is how often an entry must contain a word to be a candidate although newer ones contain it.
 const OftenTimes = 3
 
-type worder struct {
+type wordCollector struct {
 	builder *fts5.Builder
-	tape    int64 // the last one, see filler
+	tape    int64 // the last tape added, see filler
 	words   text.Tokenizer
 	text    []byte
 	term    []byte
 }
 
-// add puts an entry's words into the builder, and returns what else is stored of it.
-func (w *worder) add(tape int64, e repo.Entry) Line {
+// add adds an entry's words to the builder, and returns what else is stored of it.
+func (w *wordCollector) add(tape int64, e repo.Entry) Line {
 	w.text = text.AppendEntry(w.text[:0], e.Kind, e.Payload)
 	times := 0
 	if isTalk(e.Kind) {
@@ -78,18 +78,18 @@ func AppendAttached(dst []byte, e repo.Entry) []byte {
 	return append(append(dst, text.Sep), e.Attached...)
 }
 
-func (w *worder) mark(mark, value string) {
+func (w *wordCollector) mark(mark, value string) {
 	w.term = append(append(w.term[:0], mark...), value...)
 	w.builder.Add(w.term)
 }
 
-// TalkKinds are the kinds of what people and agents said, rather than machines printed.
+// TalkKinds are the kinds of entries that people and agents said, as opposed to printed by machines.
 var TalkKinds = [...]string{repo.KindMessage, repo.KindAnchor, repo.KindError}
 
 func isTalk(kind string) bool { return slices.Contains(TalkKinds[:], kind) }
 
-// SignOf is equal for entries that are shown as one: of what was said, those that say the
-// same; of what was printed, also those that differ in digits and the like.
+// SignOf is equal for entries that are folded into one hit: of what was said, those with the same text; of
+// what was printed, also those that differ in digits and the like.
 func SignOf(kind string, body []byte) uint64 {
 	if isTalk(kind) || kind == repo.KindSystem {
 		return text.Identity(body)
@@ -97,10 +97,10 @@ func SignOf(kind string, body []byte) uint64 {
 	return text.Signature(body)
 }
 
-// HasRole reports whether an entry has a role to be filtered by.
+// HasRole reports whether an entry has a role to filter by.
 func HasRole(e repo.Entry) bool { return e.Kind == repo.KindMessage || e.Kind == repo.KindSystem }
 
-// NameOf is the name of an event, by which it is found; "" if it has none, or a very long one.
+// NameOf is the name by which an event is found; "" if it has none or a very long one.
 func NameOf(e repo.Entry) string {
 	const longest = 200 // bytes
 	if e.Kind != repo.KindEvent {
@@ -112,7 +112,7 @@ func NameOf(e repo.Entry) string {
 	return ""
 }
 
-// AuthorOf is the author that an entry notes, by whom it is found; "" if it notes none.
+// AuthorOf is the recorded author of an entry; "" if there is none.
 func AuthorOf(e repo.Entry) string {
 	const longest = 200 // bytes
 	author := ""
@@ -127,15 +127,15 @@ func IsSearch(e repo.Entry) bool {
 	return len(e.Meta) > 2 && string(jsonl.Get(e.Meta, "search")) == "true"
 }
 
-// Bounds of a summary, in bytes: that of a handoff is what people ask for, of other
-// entries the beginning tells them apart.
+// Limits of summaries, in bytes. People ask for the whole summary of a handoff; other entries are told
+// apart by their beginnings.
 const (
 	maxSummary       = 80
 	maxAnchorSummary = 16 << 10
 )
 
-// summaryOf says in a line what an entry is: who said what, or which kind of error; which
-// tools, which event; of an anchor, the summary of the handoff. body is the entry's text.
+// summaryOf describes an entry in a line: who said what, which tools, which event, which kind of error; for
+// an anchor, the summary of the handoff. body is the entry's text.
 func summaryOf(e repo.Entry, body []byte) string {
 	s, most := "", maxSummary
 	switch e.Kind {
@@ -159,7 +159,7 @@ func summaryOf(e repo.Entry, body []byte) string {
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }
 
-// opening is what a text begins with, on one line.
+// opening is the beginning of a text, on one line.
 func opening(body []byte) string {
 	return strings.Join(strings.FieldsFunc(string(body[:min(len(body), maxSummary)]), func(r rune) bool {
 		return r == text.Sep || unicode.IsSpace(r)

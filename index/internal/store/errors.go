@@ -14,37 +14,37 @@ import (
 	"tape/internal/store/layout"
 )
 
-// ErrStrange says that the index contradicts the tape, or itself.
+// ErrStrange means that the index contradicts the tape, or itself.
 var ErrStrange = errors.New("the index does not fit the tape")
 
-// ErrMany says that there is more to take up than DB.Most.
+// ErrMany means that there is more to add than DB.Most.
 var ErrMany = errors.New("too many entries for one transaction")
 
 // BusyWait is how long a statement waits for another process's transaction.
 const BusyWait = 10 * time.Second
 
-// IsDamage reports whether an error says that the database is not what it was.
+// IsDamage reports whether an error means that the database is damaged.
 func IsDamage(err error) bool {
 	return errors.Is(err, fts5.ErrDamaged) || errors.Is(err, ErrStrange) || hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB,
 		sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT)
 }
 
-// IsUnwritable reports whether an error says that nothing can be written here.
+// IsUnwritable reports whether an error means that nothing can be written here.
 func IsUnwritable(err error) bool {
 	return layout.Unwritable(err) || errors.Is(err, syscall.ENOSPC) || hasCode(err,
 		sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 }
 
-// IsBusy reports whether another process has the database for too long.
+// IsBusy reports whether another process has locked the database for too long.
 func IsBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) }
 
-// hasCode reports whether an error is SQLite's, of one of some primary result codes if any.
+// hasCode reports whether an error is SQLite's, with one of the primary result codes if any are given.
 func hasCode(err error, codes ...int) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && (len(codes) == 0 || slices.Contains(codes, e.Code()&0xff))
 }
 
-// unreadable tells a value that is not of its column's type, which only damage can be.
+// unreadable marks values that do not have their column's type, which only damage can cause.
 func unreadable(err error) error {
 	if err == nil || hasCode(err) {
 		return err

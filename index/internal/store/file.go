@@ -11,21 +11,21 @@ import (
 	"strconv"
 )
 
-// State is what a file at the index's place is.
+// State is the state of the file at the index's place.
 type State string
 
-// The states of a file.
+// States of the file.
 const (
 	Absent   State = "absent"
 	Fresh    State = "fresh" // an index of this version
 	Outdated State = "outdated"
 	Damaged  State = "damaged"
-	Foreign  State = "foreign" // somebody else's
+	Foreign  State = "foreign" // not made by this program
 )
 
-// Look tells by the header, without opening a database, what a file is. SQLite's file
-// format has its magic at 0, user_version at 60 and application_id at 68.
-func (a As) Look(path string) (State, error) {
+// StateOf finds out from a file's header, without opening a database, what it is. SQLite's file format has
+// its magic at offset 0, user_version at 60 and application_id at 68.
+func (a View) StateOf(path string) (State, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Absent, nil
@@ -41,7 +41,7 @@ func (a As) Look(path string) (State, error) {
 	n, err := io.ReadFull(f, head[:])
 	switch {
 	case n == 0 && errors.Is(err, io.EOF):
-		return Damaged, nil // an empty file is nobody's
+		return Damaged, nil // an empty file is not worth keeping
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
 		return Absent, err
 	case string(head[:16]) != "SQLite format 3\x00" || binary.BigEndian.Uint32(head[68:]) != applicationID:
@@ -52,17 +52,17 @@ func (a As) Look(path string) (State, error) {
 	return Fresh, nil
 }
 
-// scratchPattern names the files that an index is built in.
+// scratchPattern is for the names of temporary files of a build.
 const scratchPattern = "index-*.db"
 
-// openScratch opens a file that nobody else sees, thrown away when something goes wrong.
+// openScratch opens a temporary file, which is thrown away if anything fails.
 func openScratch(path string) (*DB, error) {
 	return Open(path, "page_size("+strconv.Itoa(PageSize)+")", "journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)")
 }
 
-// Build makes a new index, beside the old one, and puts it in its place. With extend it
-// begins as a copy of that.
-func (a As) Build(ctx context.Context, index, dir string, extend bool, tapes []*Target, progress func(entries int64)) (int64, error) {
+// Build makes a new index beside the old one, and replaces it. With extend it begins with a copy of the old
+// one.
+func (a View) Build(ctx context.Context, index, dir string, extend bool, tapes []*Target, progress func(entries int64)) (int64, error) {
 	if left, err := filepath.Glob(filepath.Join(dir, scratchPattern+"*")); err == nil {
 		for _, path := range left { // of builds that were killed
 			_ = os.Remove(path)
@@ -99,12 +99,12 @@ func copyTo(out *os.File, path string) error {
 	return err
 }
 
-func (a As) fillFile(ctx context.Context, path string, empty bool, tapes []*Target, progress func(entries int64)) (int64, error) {
+func (a View) fillFile(ctx context.Context, path string, empty bool, tapes []*Target, progress func(entries int64)) (int64, error) {
 	d, err := openScratch(path)
 	if err != nil {
 		return 0, err
 	}
-	d.As, d.scratch = a, filepath.Dir(path)
+	d.View, d.scratch = a, filepath.Dir(path)
 	var added int64
 	if empty {
 		added, err = d.Fill(ctx, tapes, progress)
@@ -116,14 +116,14 @@ func (a As) fillFile(ctx context.Context, path string, empty bool, tapes []*Targ
 
 // Fill makes an index of tapes in an empty database.
 func (d *DB) Fill(ctx context.Context, tapes []*Target, progress func(entries int64)) (int64, error) {
-	if err := d.Script(schema(d.As)); err != nil {
+	if err := d.Script(schema(d.View)); err != nil {
 		return 0, err
 	}
 	return d.CatchUp(ctx, tapes, progress)
 }
 
-// replace puts a new index in the place of an old one. The old one goes first, and then
-// its journal: that must never be found beside another database.
+// replace replaces an old index by a new one. It removes the old one first, then its journal, which must
+// never be found beside another database.
 func replace(from, to string) error {
 	if err := Remove(to); err != nil {
 		return err

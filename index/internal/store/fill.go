@@ -13,14 +13,14 @@ import (
 	"tape/repo"
 )
 
-// How new entries become rows. One goroutine reads them, some take their words, and the
-// caller's writes rows and words to the database: see fillMuch.
+// How new entries become rows. One goroutine reads them, several collect their words, and the caller's
+// writes rows and words to the database: see fillParallel.
 
 const (
-	// Entries are handed on in batches, bounded by their number and their bytes.
+	// Limits of a batch of entries.
 	batchEntries = 256
 	batchBytes   = 1 << 20
-	// builderBytes bounds the words that all workers together hold in memory.
+	// builderBytes limits the words that all workers together keep in memory.
 	builderBytes = 96 << 20
 )
 
@@ -28,11 +28,11 @@ type batch struct {
 	number  int
 	last    bool
 	entries []repo.Entry
-	lines   []Line        // of the entries, by who took their words
-	words   *fts5.Builder // that became full; nil: none did
+	lines   []Line        // of the entries, once their words were collected
+	words   *fts5.Builder // a full builder, or nil
 }
 
-func hand(ctx context.Context, to chan<- *batch, b *batch) error {
+func send(ctx context.Context, to chan<- *batch, b *batch) error {
 	select {
 	case to <- b:
 		return nil
@@ -41,17 +41,16 @@ func hand(ctx context.Context, to chan<- *batch, b *batch) error {
 	}
 }
 
-// filler takes what several tapes have that is new. What one tape has is mostly little, and
-// its words wait for those of the next; a lot is taken by several goroutines.
+// filler adds the new entries of several tapes. One tape usually has few, so its words wait for those of the
+// next; many entries of one tape are handled by several goroutines.
 type filler struct {
 	words *wordWriter
-	// Documents are in order in what waits: those of tapes that the index had, and of new ones.
-	waiting [2]*worder
-	old     int64 // the last tape that the index had
+	// Waiting words, with ascending documents in each: of tapes that the index had, and of new ones.
+	waiting [2]*wordCollector
+	old     int64 // the highest number of a tape that the index had
 }
 
-// fill reads a suffix, and calls read and row for every entry, in order, the latter by this
-// goroutine.
+// fill reads a suffix, and calls read and row for every entry in order. This goroutine calls row.
 func (f *filler) fill(ctx context.Context, s *query.Suffix, tape int64, show func(repo.Entry) repo.Entry, read func(repo.Entry), row func(Line) error) error {
 	next, stop := iter.Pull2(s.Entries(ctx))
 	defer stop()
@@ -61,9 +60,9 @@ func (f *filler) fill(ctx context.Context, s *query.Suffix, tape int64, show fun
 		return err
 	}
 	if !b.last {
-		return f.fillMuch(ctx, b, source, tape, show, row)
+		return f.fillParallel(ctx, b, source, tape, show, row)
 	}
-	w, err := f.worder(tape)
+	w, err := f.collector(tape)
 	if err != nil {
 		return err
 	}
@@ -75,8 +74,8 @@ func (f *filler) fill(ctx context.Context, s *query.Suffix, tape int64, show fun
 	return nil
 }
 
-// worder is the one that the words of a tape wait in, which has not gone beyond it.
-func (f *filler) worder(tape int64) (*worder, error) {
+// collector returns the collector for the words of a tape, whose documents must come after those in it.
+func (f *filler) collector(tape int64) (*wordCollector, error) {
 	i := 0
 	if tape > f.old {
 		i = 1
@@ -86,14 +85,14 @@ func (f *filler) worder(tape int64) (*worder, error) {
 		w.tape = tape
 		return w, nil
 	}
-	f.waiting[i] = &worder{builder: fts5.NewBuilder(), tape: tape}
+	f.waiting[i] = &wordCollector{builder: fts5.NewBuilder(), tape: tape}
 	if w == nil {
 		return f.waiting[i], nil
 	}
 	return f.waiting[i], f.words.add(w.builder)
 }
 
-// close hands on what waits, if all went well.
+// close writes the waiting words, if all went well.
 func (f *filler) close(ok bool) error {
 	var err error
 	for _, w := range f.waiting {
@@ -104,24 +103,24 @@ func (f *filler) close(ok bool) error {
 	return errors.Join(err, f.words.close(ok && err == nil))
 }
 
-// fillMuch goes on after the first batch.
-func (f *filler) fillMuch(ctx context.Context, first *batch, source func() (*batch, error), tape int64, show func(repo.Entry) repo.Entry, row func(Line) error) error {
+// fillParallel continues after the first batch.
+func (f *filler) fillParallel(ctx context.Context, first *batch, source func() (*batch, error), tape int64, show func(repo.Entry) repo.Entry, row func(Line) error) error {
 	workers := max(1, runtime.GOMAXPROCS(0))
 	g, ctx := errgroup.WithContext(ctx)
 	in := make(chan *batch, workers)
-	out := make(chan *batch) // without a buffer: a batch may have much with it
+	out := make(chan *batch) // without a buffer, because a batch may be large
 	g.Go(func() error { return readBatches(ctx, first, source, in) })
-	takers, taking := errgroup.WithContext(ctx)
+	collectors, collecting := errgroup.WithContext(ctx)
 	for range workers {
-		takers.Go(func() error { return takeWords(taking, tape, show, builderBytes/workers, in, out) })
+		collectors.Go(func() error { return collectWords(collecting, tape, show, builderBytes/workers, in, out) })
 	}
 	g.Go(func() error {
 		defer close(out)
-		return takers.Wait()
+		return collectors.Wait()
 	})
 	err := receive(out, row, f.words.add)
 	if err != nil {
-		// Let the others end: they stop when the context is cancelled.
+		// Wait for the others, which stop when the context is cancelled.
 		g.Go(func() error { return err })
 		for range out {
 		}
@@ -136,7 +135,7 @@ func readBatches(ctx context.Context, b *batch, source func() (*batch, error), i
 	defer close(in)
 	for number := 0; ; number++ {
 		b.number = number
-		if err := hand(ctx, in, b); err != nil || b.last {
+		if err := send(ctx, in, b); err != nil || b.last {
 			return err
 		}
 		var err error
@@ -164,9 +163,9 @@ func readBatch(next func() (repo.Entry, error, bool), read func(repo.Entry)) (*b
 	return b, nil
 }
 
-// takeWords does the work on batches until there are no more.
-func takeWords(ctx context.Context, tape int64, show func(repo.Entry) repo.Entry, limit int, in <-chan *batch, out chan<- *batch) error {
-	w := &worder{builder: fts5.NewBuilder()}
+// collectWords handles batches until there are no more.
+func collectWords(ctx context.Context, tape int64, show func(repo.Entry) repo.Entry, limit int, in <-chan *batch, out chan<- *batch) error {
+	w := &wordCollector{builder: fts5.NewBuilder()}
 	for b := range in {
 		b.lines = make([]Line, len(b.entries))
 		for i, e := range b.entries {
@@ -176,17 +175,17 @@ func takeWords(ctx context.Context, tape int64, show func(repo.Entry) repo.Entry
 		if w.builder.Size() >= limit {
 			b.words, w.builder = w.builder, fts5.NewBuilder()
 		}
-		if err := hand(ctx, out, b); err != nil {
+		if err := send(ctx, out, b); err != nil {
 			return err
 		}
 	}
 	if w.builder.Docs() == 0 {
 		return nil
 	}
-	return hand(ctx, out, &batch{words: w.builder})
+	return send(ctx, out, &batch{words: w.builder})
 }
 
-// receive takes what the workers made: lines in their order, words as they come.
+// receive passes on what the workers made: lines in order, words as they come.
 func receive(out <-chan *batch, row func(Line) error, words func(*fts5.Builder) error) error {
 	early := map[int][]Line{}
 	next := 0

@@ -17,26 +17,24 @@ import (
 	"tape/repo"
 )
 
-// How forks are stored. A fork has rows and words for its own entries; what it has of its
-// parent are the parent's, up to the base. That holds for as long as the parent has the
-// number that it had then: a tape whose history changed gets another one, and then its
-// forks are stored anew. A fork whose parent is gone, or no longer begins with the base,
-// is stored whole.
+// How forks are stored. A fork has rows and words for its own entries; up to its base it shares those of its
+// parent. That holds while the parent keeps its number: a tape whose history changed gets a new number, and
+// its forks are stored anew. A fork whose parent is gone, or no longer begins with the base, is stored in
+// full.
 
-// Target is a tape that the index is to have, with a fork's parent, nil if that is gone.
+// Target is a tape for the index to have, with a fork's parent, nil if that is gone.
 type Target struct {
 	Tape   *repo.Tape
 	parent *Target
-	Commit gitstore.Hash // what the tape is, if that is nothing but a commit; zero: it takes a look
+	Commit gitstore.Hash // the tape's commit if it has nothing uncommitted; zero if that is unknown
 }
 
-// hasAll reports whether what the index has is known, without a look, to be all of the tape.
-func (t *Target) hasAll(k Known) bool {
+// hasAll reports whether the index is known to have all of the tape, without opening the tape.
+func (t *Target) hasAll(k TapeRow) bool {
 	return !t.Commit.IsZero() && t.Commit.String() == k.head && k.inTree == 0
 }
 
-// WithParents lists tapes for the index to have: those given, and what they are forks of.
-// A parent comes before its forks.
+// WithParents returns targets for the given tapes and their ancestors, parents before forks.
 func WithParents(ctx context.Context, workspace *repo.Store, tapes []*repo.Tape) ([]*Target, error) {
 	out := make([]*Target, 0, len(tapes))
 	listed, byName := make(map[string]*Target, len(tapes)), map[string]*repo.Tape{}
@@ -76,11 +74,11 @@ func WithParents(ctx context.Context, workspace *repo.Store, tapes []*repo.Tape)
 	return out, nil
 }
 
-// tapePrefix is what git shows of the prefix of tapes' branches.
+// tapePrefix is the prefix of tapes' branches as git shows it.
 var tapePrefix = strings.TrimPrefix(layout.BranchPrefix, "refs/heads/")
 
-// All lists the tapes and open forks of the workspace. A commit that the index has is not
-// read again for the tape's name, and a tape that is nothing but a commit needs no look.
+// All returns targets for the tapes and open forks of the workspace. If the index has a tape's commit, the
+// tape's name is not read from it again, and tapes without uncommitted entries are not opened.
 func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
 	ws := (*workspace.Store)(in)
 	quiet, err := journal.CommittedOnly(ws)
@@ -95,7 +93,7 @@ func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
 		if branch == tapePrefix+k.Name || layout.BranchOf(k.Name, "refs/heads/"+branch) == "refs/heads/"+branch {
 			return k.Name
 		}
-		return "" // that is damage
+		return "" // damage
 	})
 	if err != nil {
 		return nil, err
@@ -120,16 +118,16 @@ func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
 	return targets, nil
 }
 
-// origin is where the own entries of a fork begin, as a Known that has no own ones yet;
-// zero for a tape, and for a fork that is stored whole.
+// origin is where a fork's own entries begin, as the row of a fork that has none yet. It is zero for a tape,
+// and for a fork that is stored in full.
 type origin struct {
-	Known
+	TapeRow
 	mark snapshot.Mark
 	open Phase // at the base
 }
 
-// fits reports whether what the index has of a fork still fits what it has of the parent.
-func (d *DB) fits(ctx context.Context, t *Target, k Known) (bool, error) {
+// fits reports whether the row of a fork still fits that of its parent.
+func (d *DB) fits(ctx context.Context, t *Target, k TapeRow) (bool, error) {
 	switch {
 	case !t.Tape.IsFork():
 		return true, nil
@@ -139,12 +137,11 @@ func (d *DB) fits(ctx context.Context, t *Target, k Known) (bool, error) {
 	case t.parent == nil:
 		return false, nil
 	}
-	parent, err := d.Known(t.parent.Tape)
+	parent, err := d.TapeRow(t.parent.Tape)
 	return parent.No == k.Parent, err
 }
 
-// Begins is Tape.Begins. A branch that has nothing in common with a parent is no fork of
-// it, whatever it is called.
+// Begins is snapshot.Begins. A branch that has nothing in common with its parent is not treated as its fork.
 func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m snapshot.Mark, ok bool, err error) {
 	from, m, ok, err := snapshot.Begins(ctx, (*workspace.Tape)(t))
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrConflict) {
@@ -153,20 +150,19 @@ func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m snapshot.Ma
 	return (*repo.Tape)(from), m, ok, err
 }
 
-// originOf finds where a fork begins, in its parent and in what the index has of that.
-func (d *DB) originOf(ctx context.Context, t *Target, a *adding) (origin, error) {
+// originOf finds where a fork begins in its parent, and in what the index has of the parent.
+func (d *DB) originOf(ctx context.Context, t *Target, a *addition) (origin, error) {
 	const tries = 3 // others may change the parent meanwhile
 	for range tries {
 		parent, m, ok, err := Begins(ctx, t.Tape)
 		if err != nil || !ok || t.parent == nil {
 			return origin{}, err
 		}
-		has, err := d.Known(parent)
+		has, err := d.TapeRow(parent)
 		if err != nil {
 			return origin{}, err
 		}
-		// Before it was asked whether it begins with the base, and after it, the parent has
-		// to begin with what the index has.
+		// The parent must begin with what the index has of it, before and after Begins was asked.
 		if has.No != 0 && has.Entries >= m.LastID {
 			mark, err := d.markOf(has)
 			if err != nil {
@@ -187,11 +183,11 @@ func (d *DB) originOf(ctx context.Context, t *Target, a *adding) (origin, error)
 	return origin{}, nil
 }
 
-// originAt describes the place behind an entry of a tape.
+// originAt describes the place after an entry of a tape.
 func (d *DB) originAt(no int64, m snapshot.Mark) (origin, error) {
-	o := origin{Known: Known{Parent: no, Base: m.LastID, Entries: m.LastID}, mark: m}
+	o := origin{TapeRow: TapeRow{Parent: no, Base: m.LastID, Entries: m.LastID}, mark: m}
 	for hi := m.LastID; no != 0; {
-		r, err := d.Chained(no)
+		r, err := d.LinkOf(no)
 		if err != nil {
 			return o, err
 		}
@@ -217,7 +213,7 @@ func (d *DB) originAt(no int64, m snapshot.Mark) (origin, error) {
 	return o, nil
 }
 
-// sumUpTo sums the bytes of a tape's own lines up to an entry; newest is their latest date.
+// sumUpTo sums the lengths of a tape's own lines up to an entry; newest is their latest date.
 func (d *DB) sumUpTo(no, id int64) (bytes int64, newest sql.NullInt64, err error) {
 	last := DocOf(no, id)
 	block := last >> BlockShift
@@ -230,15 +226,15 @@ func (d *DB) sumUpTo(no, id int64) (bytes int64, newest sql.NullInt64, err error
 	return bytes + rest, later(newest, date), errors.Join(err1, err2)
 }
 
-// Link is what a chain of forks is made of.
+// Link is a link in a chain of forks.
 type Link struct {
 	Branch        string
 	Parent        int64
 	Base, Entries int64
 }
 
-// Chained reads the link of a tape by its number.
-func (d *DB) Chained(no int64) (Link, error) {
+// LinkOf reads the link of a tape by its number.
+func (d *DB) LinkOf(no int64) (Link, error) {
 	var l Link
 	ok, err := d.row("SELECT branch, parent, base, entries FROM tapes WHERE no = ?", []any{no}, &l.Branch, &l.Parent, &l.Base, &l.Entries)
 	if err == nil && (!ok || l.Parent >= no) {

@@ -13,36 +13,36 @@ import (
 	"tape/repo"
 )
 
-// Known is what the index has of a tape.
-type Known struct {
+// TapeRow is what the index has of a tape.
+type TapeRow struct {
 	Branch    string
 	Name      string
 	No        int64
-	Parent    int64 // the number of the tape that this one is a fork of; 0: it is stored whole
+	Parent    int64 // the number of a fork's parent; 0 if it is stored in full
 	Base      int64 // the last entry that is not the fork's own
-	BaseBytes int64 // of the lines up to that
+	BaseBytes int64 // length of the lines up to Base
 	Entries   int64 // the last id
-	Bytes     int64 // of all lines
+	Bytes     int64 // length of all lines
 	Newest    sql.NullInt64
 
 	head   string // the branch's commit
-	inTree int64  // 1: read from a working tree
+	inTree int64  // 1 if read from a working tree
 }
 
-// Own is how many entries the index has as the tape's own.
-func (k Known) Own() int64 { return k.Entries - k.Base }
+// Own is how many entries are stored for the tape itself.
+func (k TapeRow) Own() int64 { return k.Entries - k.Base }
 
-// knownColumns are those of the index known, which has them for all tapes on few pages.
-const knownColumns = "branch, name, no, parent, base, base_bytes, entries, bytes, newest, head, in_tree"
+// rowColumns are the columns of the SQL index known, which has all tapes on few pages.
+const rowColumns = "branch, name, no, parent, base, base_bytes, entries, bytes, newest, head, in_tree"
 
-func (k *Known) columns() []any {
+func (k *TapeRow) columns() []any {
 	return []any{&k.Branch, &k.Name, &k.No, &k.Parent, &k.Base, &k.BaseBytes, &k.Entries, &k.Bytes, &k.Newest, &k.head, &k.inTree}
 }
 
-// Known looks a tape up. No number, no error: the index does not have it.
-func (d *DB) Known(t *repo.Tape) (Known, error) {
-	var k Known
-	ok, err := d.row("SELECT "+knownColumns+" FROM tapes WHERE branch = ?", []any{t.Branch()}, k.columns()...)
+// TapeRow reads the row of a tape. Its No is 0 if the index does not have the tape.
+func (d *DB) TapeRow(t *repo.Tape) (TapeRow, error) {
+	var k TapeRow
+	ok, err := d.row("SELECT "+rowColumns+" FROM tapes WHERE branch = ?", []any{t.Branch()}, k.columns()...)
 	if err == nil && ok {
 		err = k.check()
 	}
@@ -50,9 +50,9 @@ func (d *DB) Known(t *repo.Tape) (Known, error) {
 }
 
 // Has is what the index has of tapes, by branch.
-type Has map[string]Known
+type Has map[string]TapeRow
 
-// Has looks many tapes up at once: more than a few by reading what there is of all.
+// Has reads the rows of tapes. For more than a few it reads all rows.
 func (d *DB) Has(tapes []*Target) (Has, error) {
 	const few = 8
 	if len(tapes) > few {
@@ -60,7 +60,7 @@ func (d *DB) Has(tapes []*Target) (Has, error) {
 	}
 	out := make(Has, len(tapes))
 	for _, t := range tapes {
-		k, err := d.Known(t.Tape)
+		k, err := d.TapeRow(t.Tape)
 		if err != nil {
 			return nil, err
 		}
@@ -71,11 +71,11 @@ func (d *DB) Has(tapes []*Target) (Has, error) {
 	return out, nil
 }
 
-// all has the rows of all tapes as one text: to hand over thousands of values one by one
-// takes more than twice as long.
+// all returns the rows of all tapes as one text: to scan thousands of values one by one takes more than
+// twice as long.
 const all = "SELECT ifnull(group_concat(concat_ws(char(31), branch, name, no, parent, base, base_bytes, entries, bytes, ifnull(newest, ''), head, in_tree), char(30)), '') FROM tapes INDEXED BY known"
 
-// HasAll is what the index has of all its tapes.
+// HasAll reads the rows of all tapes.
 func (d *DB) HasAll() (Has, error) {
 	var text string
 	if _, err := d.row(all, nil, &text); err != nil {
@@ -86,7 +86,7 @@ func (d *DB) HasAll() (Has, error) {
 		if row == "" {
 			continue // there are no tapes
 		}
-		k, err := parseKnown(row)
+		k, err := parseRow(row)
 		if err == nil {
 			err = k.check()
 		}
@@ -98,7 +98,7 @@ func (d *DB) HasAll() (Has, error) {
 	return out, nil
 }
 
-func parseKnown(row string) (k Known, err error) {
+func parseRow(row string) (k TapeRow, err error) {
 	for i, to := range k.columns() {
 		var text string
 		text, row, _ = strings.Cut(row, "\x1f")
@@ -119,7 +119,7 @@ func parseKnown(row string) (k Known, err error) {
 	return k, nil
 }
 
-func (k *Known) check() error {
+func (k *TapeRow) check() error {
 	switch {
 	case k.Entries < 0 || k.Entries >= 1<<tapeShift:
 		return fmt.Errorf("%w: %s has %d entries", ErrStrange, k.Branch, k.Entries)
@@ -129,11 +129,11 @@ func (k *Known) check() error {
 	return nil
 }
 
-// errReplaced says that the index has another tape of a branch than it had.
+// errReplaced means that the tape of a branch was replaced in the index.
 var errReplaced = fmt.Errorf("%w: a tape has been replaced", ErrStrange)
 
-// markOf is how far the index has a tape.
-func (d *DB) markOf(k Known) (m snapshot.Mark, err error) {
+// markOf is the mark up to which the index has a tape.
+func (d *DB) markOf(k TapeRow) (m snapshot.Mark, err error) {
 	if k.No == 0 {
 		return m, nil
 	}
@@ -154,8 +154,8 @@ func (d *DB) markOf(k Known) (m snapshot.Mark, err error) {
 	return m, nil
 }
 
-// encodeMark gives the text of a mark, with a checksum in front: reading on from a place
-// that damage made would look as if the tape were damaged.
+// encodeMark encodes a mark, with a checksum in front. Reading on from a damaged mark would make the tape
+// look damaged.
 func encodeMark(m snapshot.Mark) (string, error) {
 	raw, err := json.Marshal(m)
 	return fmt.Sprintf("%08x %s", crc32.ChecksumIEEE(raw), raw), err

@@ -6,19 +6,19 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Line is what is stored of an entry.
+// Line is what the index has of an entry.
 type Line struct {
 	Kind    string
-	Created int64 // microseconds since 1970; 0: no date
+	Created int64 // microseconds since 1970; 0 if not dated
 	Seq     int
-	File    int64           // its number; not known of an entry that is to be stored
-	At      layout.Position // of a line that was read without folder and file
+	File    int64           // its number; 0 before the entry is stored
+	At      layout.Position // without folder and file if read from the index
 	Sign    int64
 
 	id      int64
 	summary string
 	dated   bool
-	anchor  string // the name, of an anchor that opens a phase
+	anchor  string // the name of an anchor
 }
 
 // Line reads the row of a document.
@@ -40,7 +40,7 @@ type Phase struct {
 	first        int64 // the anchor's id
 }
 
-// Phase reads a phase; a zero one if there is none.
+// Phase reads a phase; the zero value if there is none.
 func (d *DB) Phase(tape int64, seq int) (p Phase, err error) {
 	_, err = d.row("SELECT name, folder, first_id FROM phases WHERE tape = ? AND seq = ?", []any{tape, seq}, &p.Name, &p.Folder, &p.first)
 	return p, err
@@ -56,8 +56,8 @@ func (d *DB) FileName(no int64) (name string, err error) {
 	return name, err
 }
 
-// Dated calls f with the numbers of the blocks of documents, from one document to another,
-// of which some line may have a date within bounds, and whether all have.
+// Dated calls f with the blocks of documents, between two documents, that may have a date within the bounds,
+// and whether all documents of the block have.
 func (d *DB) Dated(first, last, since, until int64, f func(block int64, whole bool)) error {
 	var block int64
 	var whole bool

@@ -2,7 +2,7 @@ package store
 
 import "database/sql"
 
-// pages are those of the table words, for package fts5.
+// pages gives package fts5 the pages of the table of words.
 type pages struct{ db *DB }
 
 func (p pages) Block(id int64) ([]byte, error) {

@@ -13,8 +13,8 @@ type rowWriter struct {
 	tape     int64
 	files    map[fileKey]int64
 	insert   string // of several rows
-	args     []any  // of rows that wait to be written together
-	before   int64  // added of other tapes
+	args     []any  // of rows waiting to be written together
+	before   int64  // added for other tapes before
 	added    int64
 	bytes    int64
 	newest   sql.NullInt64
@@ -22,7 +22,7 @@ type rowWriter struct {
 	progress func(int64)
 }
 
-// dateRange is what is known of one block of documents: their dates, and their bytes.
+// dateRange is the range of dates and the bytes of one block of documents.
 type dateRange struct {
 	block     int64
 	low, high sql.NullInt64
@@ -105,7 +105,7 @@ func (w *rowWriter) file(l Line) (int64, error) {
 	return no, err
 }
 
-// date keeps the range of dates, and the bytes, of each block of documents.
+// date updates the range of dates and the bytes of a block of documents.
 func (w *rowWriter) date(doc int64, l Line) error {
 	if block := doc >> BlockShift; block != w.dates.block {
 		if err := w.flushDates(); err != nil {
@@ -139,7 +139,7 @@ func (w *rowWriter) flushDates() error {
 			high = coalesce(max(high, excluded.high), high, excluded.high)`, r.block, r.low, r.high, r.undated, r.bytes)
 }
 
-// later is the later one of two dates, if there are any.
+// later is the later of two dates, either of which may be missing.
 func later(a, b sql.NullInt64) sql.NullInt64 {
 	if !a.Valid || b.Valid && b.Int64 > a.Int64 {
 		return b

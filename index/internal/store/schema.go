@@ -5,31 +5,31 @@ import (
 	"fmt"
 )
 
-// SchemaVersion changes with anything that is stored: the tables, what the words of an
-// entry are, the rules of summaries and of what tapes are about. An index of another version is built anew.
+// SchemaVersion changes with everything that is stored: the tables, what the words of an entry are, the
+// rules of summaries and of what tapes are about. An index of another version is rebuilt.
 const SchemaVersion = 7
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
 const applicationID = 0x74617065
 
-// PageSize is that of the database, in bytes. A page of the words table is a little
-// smaller, so that it fills one of these.
+// PageSize is the page size of the database, in bytes. A page of words is a little smaller, so that it fits
+// into one.
 const PageSize = 4096
 
 //go:embed schema.sql
 var tables string
 
-func schema(as As) string {
-	return tables + wordsTable + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, as.schema())
+func schema(v View) string {
+	return tables + wordsTable + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, v.schema())
 }
 
-// wordsTable is read and written by package fts5, page by page. Its tokenizer is for what
-// other programs MATCH: of SQLite's, it is the one that folds most as package text does.
+// wordsTable is read and written by package fts5, page by page. The tokenizer is for other programs' MATCH:
+// of SQLite's, it folds most like package text.
 const wordsTable = "CREATE VIRTUAL TABLE entries_fts USING fts5 (text, content = '', detail = none, columnsize = 0, tokenize = 'unicode61 remove_diacritics 2');"
 
 const (
 	tapeShift = 32 // also in schema.sql
-	// BlockShift takes ids to blocks: 1024 share a row of the table dates.
+	// BlockShift converts documents to blocks: 1024 share a row of the table dates.
 	BlockShift = 10
 )
 

@@ -72,7 +72,7 @@ func TestCatchUp(t *testing.T) {
 	storetest.Append(t, f, repo.Message("user", "more"))
 	storetest.Append(t, m, repo.Message("user", "more"))
 	want("both", 2, 2, 8)
-	k, err := d.Known(f)
+	k, err := d.TapeRow(f)
 	if err != nil || k.Base != 5 || k.Entries != 7 || k.Own() != 2 || k.Parent == 0 || k.Name != "main/x" {
 		t.Errorf("of the fork: %+v, %v", k, err)
 	}
@@ -85,7 +85,7 @@ func TestCatchUp(t *testing.T) {
 	if _, err := d.CatchUp(t.Context(), targets(t, s), none); err != nil {
 		t.Error(err)
 	}
-	if k, err := d.Known(m); err != nil || k.Entries != 1 {
+	if k, err := d.TapeRow(m); err != nil || k.Entries != 1 {
 		t.Errorf("after a reset: %+v, %v", k, err)
 	}
 	storetest.Must(t, f.Discard(t.Context()))
@@ -108,7 +108,7 @@ func TestLines(t *testing.T) {
 	d := opened(t, "")
 	_, err := d.Fill(t.Context(), targets(t, s), none)
 	storetest.Must(t, err)
-	k, err := d.Known(m)
+	k, err := d.TapeRow(m)
 	storetest.Must(t, err)
 	for _, e := range storetest.Entries(t, m, repo.Query{}) {
 		doc := store.DocOf(k.No, e.ID)
@@ -154,10 +154,10 @@ func TestBuild(t *testing.T) {
 	storetest.Append(t, m, repo.Message("user", "one"))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "index.db")
-	var as store.As
-	state := func(what string, as store.As, want store.State) {
+	var as store.View
+	state := func(what string, as store.View, want store.State) {
 		t.Helper()
-		if got, err := as.Look(path); err != nil || got != want {
+		if got, err := as.StateOf(path); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", what, got, err, want)
 		}
 	}

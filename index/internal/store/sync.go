@@ -21,8 +21,8 @@ func (d *DB) Totals() (tapes int, entries int64, err error) {
 	return tapes, entries, err
 }
 
-// Stale is of how many tapes the index does not have everything; with all, which says
-// that the workspace has no others, also how many it has that are gone.
+// Stale counts the tapes of which the index does not have everything. With all, tapes are all those of the
+// workspace, and it also counts those in the index that no longer exist.
 func (d *DB) Stale(ctx context.Context, tapes []*Target, has Has, all bool) (int, error) {
 	n := 0
 	for _, t := range tapes {
@@ -41,13 +41,13 @@ func (d *DB) Stale(ctx context.Context, tapes []*Target, has Has, all bool) (int
 	return n + len(gone), err
 }
 
-func (d *DB) isStale(ctx context.Context, t *Target, k Known) (bool, error) {
+func (d *DB) isStale(ctx context.Context, t *Target, k TapeRow) (bool, error) {
 	if k.No == 0 {
 		return true, nil
 	}
 	if !t.hasAll(k) {
 		mark, err := d.markOf(k)
-		if errors.Is(err, errReplaced) { // with a fork of it that came before
+		if errors.Is(err, errReplaced) { // together with an earlier fork of it
 			return true, nil
 		}
 		if err != nil || !query.Unchanged((*workspace.Tape)(t.Tape), mark) {
@@ -58,14 +58,14 @@ func (d *DB) isStale(ctx context.Context, t *Target, k Known) (bool, error) {
 	return !fits, err
 }
 
-// CatchUp brings what the index has of the tapes up to date, all in one transaction. If that
-// fails, as one of them cannot be read, those before it are taken up one by one.
+// CatchUp brings the index up to date with the tapes, in one transaction. If a tape cannot be read, it uses
+// a transaction for each, so that the tapes before it are added.
 func (d *DB) CatchUp(ctx context.Context, tapes []*Target, progress func(entries int64)) (added int64, err error) {
 	has, err := d.Has(tapes)
 	if err != nil {
 		return 0, err
 	}
-	// Those that the index has come in the order of their numbers, as documents do.
+	// Tapes that the index has come in the order of their numbers, as documents must.
 	number := func(t *Target) uint64 { return uint64(has[t.Tape.Branch()].No - 1) } // new ones last
 	tapes = slices.Clone(tapes)
 	slices.SortStableFunc(tapes, func(a, b *Target) int { return cmp.Compare(number(a), number(b)) })
@@ -76,7 +76,7 @@ func (d *DB) CatchUp(ctx context.Context, tapes []*Target, progress func(entries
 	return d.catchUp(ctx, tapes, has, 1, progress)
 }
 
-// catchUp takes up some tapes in each transaction. A fork may be stale because its parent was.
+// catchUp adds some tapes in each transaction. A fork may be stale only because its parent was.
 func (d *DB) catchUp(ctx context.Context, tapes []*Target, has Has, some int, progress func(int64)) (added int64, err error) {
 	for len(tapes) > 0 {
 		stale, err := d.isStale(ctx, tapes[0], has[tapes[0].Tape.Branch()])
@@ -102,21 +102,21 @@ func (d *DB) catchUp(ctx context.Context, tapes []*Target, has Has, some int, pr
 	return added, nil
 }
 
-// adding is what the taking up of several tapes has in common.
-type adding struct {
+// addition is shared by the tapes that are added together.
+type addition struct {
 	filler
 	x        *fts5.Index
 	added    int64
 	progress func(int64)
 }
 
-// addTapes takes up what the index does not have of tapes.
+// addTapes adds what the index does not have of the tapes.
 func (d *DB) addTapes(ctx context.Context, tapes []*Target, has Has, progress func(int64)) (int64, error) {
 	x, err := d.Words()
 	if err != nil {
 		return 0, err
 	}
-	a := &adding{x: x, progress: progress, filler: filler{words: &wordWriter{x: x, dir: d.scratch}}}
+	a := &addition{x: x, progress: progress, filler: filler{words: &wordWriter{x: x, dir: d.scratch}}}
 	if _, err := d.row("SELECT coalesce(max(no), 0) FROM tapes", nil, &a.old); err != nil {
 		return 0, err
 	}
@@ -138,13 +138,13 @@ func (d *DB) addTapes(ctx context.Context, tapes []*Target, has Has, progress fu
 	return a.added, err
 }
 
-// addTape takes up what the index does not have of a tape.
-func (d *DB) addTape(ctx context.Context, t *Target, a *adding) error {
-	k, err := d.Known(t.Tape)
+// addTape adds what the index does not have of a tape.
+func (d *DB) addTape(ctx context.Context, t *Target, a *addition) error {
+	k, err := d.TapeRow(t.Tape)
 	if err != nil {
 		return err
 	}
-	s, anew, err := d.lacking(ctx, t, k, a)
+	s, anew, err := d.missing(ctx, t, k, a)
 	if err != nil {
 		return err
 	}
@@ -160,16 +160,16 @@ func (d *DB) addTape(ctx context.Context, t *Target, a *adding) error {
 			return err
 		}
 	}
-	return d.take(ctx, t.Tape, k, s, a)
+	return d.addEntries(ctx, t.Tape, k, s, a)
 }
 
-func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, a *adding) error {
+func (d *DB) addEntries(ctx context.Context, t *repo.Tape, k TapeRow, s *query.Suffix, a *addition) error {
 	facts, err := d.about(k.No)
 	if err != nil {
 		return err
 	}
 	w := &rowWriter{db: d, tape: k.No, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), before: a.added, progress: a.progress}
-	if err = a.fill(ctx, s, k.No, func(e repo.Entry) repo.Entry { return d.As.Entry(t, e) }, facts.Add, w.add); err == nil {
+	if err = a.fill(ctx, s, k.No, func(e repo.Entry) repo.Entry { return d.View.Entry(t, e) }, facts.Add, w.add); err == nil {
 		err = w.flush()
 	}
 	if err != nil {
@@ -184,17 +184,17 @@ func (d *DB) take(ctx context.Context, t *repo.Tape, k Known, s *query.Suffix, a
 	if err != nil {
 		return err
 	}
-	known, err := json.Marshal(facts)
+	saved, err := json.Marshal(facts)
 	if err != nil {
 		return err
 	}
 	return d.exec("UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, head = ?, in_tree = ?, mark = ?, about = ? WHERE no = ?",
-		t.Name(), mark.LastID, k.Bytes+w.bytes, later(k.Newest, w.newest), mark.Head, mark.Disk, raw, string(known), k.No)
+		t.Name(), mark.LastID, k.Bytes+w.bytes, later(k.Newest, w.newest), mark.Head, mark.Disk, raw, string(saved), k.No)
 }
 
-// lacking returns what the index does not have of a tape; anew, if not nil, tells that
-// what it has has to go, and where the tape begins.
-func (d *DB) lacking(ctx context.Context, t *Target, k Known, a *adding) (s *query.Suffix, anew *origin, err error) {
+// missing returns what the index does not have of a tape. If anew is not nil, the tape's rows must be
+// replaced, and it says where the new ones begin.
+func (d *DB) missing(ctx context.Context, t *Target, k TapeRow, a *addition) (s *query.Suffix, anew *origin, err error) {
 	fits, err := d.fits(ctx, t, k)
 	if err != nil {
 		return nil, nil, err
@@ -221,23 +221,23 @@ func (d *DB) lacking(ctx context.Context, t *Target, k Known, a *adding) (s *que
 	return s, &o, nil
 }
 
-// replaceTape makes a new tape of a branch, and drops the old one's rows. Its number is
-// never used again: words that are left of it belong to nobody.
-func (d *DB) replaceTape(t *repo.Tape, old int64, o origin) (Known, error) {
+// replaceTape makes a new tape for a branch, and drops the old one's rows. Numbers are never reused, so words
+// left of the old tape belong to no tape.
+func (d *DB) replaceTape(t *repo.Tape, old int64, o origin) (TapeRow, error) {
 	if old != 0 {
 		if err := d.dropTape(old); err != nil {
-			return Known{}, err
+			return TapeRow{}, err
 		}
 	}
 	mark, err := encodeMark(o.mark)
 	if err != nil {
-		return Known{}, err
+		return TapeRow{}, err
 	}
-	k := o.Known
+	k := o.TapeRow
 	if _, err := d.row(`INSERT INTO tapes (branch, name, parent, base, base_bytes, entries, bytes, newest, head, in_tree, mark, about)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '{}') RETURNING no`,
 		[]any{t.Branch(), t.Name(), k.Parent, k.Base, k.BaseBytes, k.Entries, k.Bytes, k.Newest, o.mark.Head, o.mark.Disk, mark}, &k.No); err != nil {
-		return Known{}, err
+		return TapeRow{}, err
 	}
 	if k.Parent != 0 {
 		err = d.putPhase(k.No, o.mark.Seq, o.open)
@@ -256,7 +256,7 @@ func (d *DB) dropTape(no int64) error {
 	)
 }
 
-// purge drops the words of a tape that is gone, if many. A few wait for the next merge.
+// purge removes the words of dropped tapes if there are many. A few wait for the next merge.
 func (d *DB) purge(x *fts5.Index, tape, entries int64) error {
 	const many = 10_000
 	if tape == 0 || entries < many {
@@ -265,7 +265,7 @@ func (d *DB) purge(x *fts5.Index, tape, entries int64) error {
 	return d.merge(x, true)
 }
 
-// merge joins parts of the words, and drops those of tapes that are gone.
+// merge merges segments of words, and removes words of tapes that no longer exist.
 func (d *DB) merge(x *fts5.Index, all bool) error {
 	live := map[int64]bool{}
 	var no int64
@@ -279,7 +279,7 @@ func (d *DB) merge(x *fts5.Index, all bool) error {
 	return x.Merge(func(doc int64) bool { return live[TapeOf(doc)] }, all)
 }
 
-// goneTape is one that the index has, and the workspace has no more.
+// goneTape is a tape in the index that no longer exists.
 type goneTape struct{ no, entries int64 }
 
 func (d *DB) gone(tapes []*Target) ([]goneTape, error) {
@@ -299,7 +299,7 @@ func (d *DB) gone(tapes []*Target) ([]goneTape, error) {
 	return out, err
 }
 
-// DropGone removes the tapes that are not among those of the workspace.
+// DropGone removes the tapes that no longer exist.
 func (d *DB) DropGone(tapes []*Target) error {
 	drop, err := d.gone(tapes)
 	if err != nil || len(drop) == 0 {

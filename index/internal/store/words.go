@@ -7,19 +7,18 @@ import (
 	"tape/index/internal/fts5"
 )
 
-// wordWriter puts words into the index.
+// wordWriter writes words to the index.
 //
-// Words come in as many parts as memory requires. In an index that is being built they
-// wait in a file of their own until all are there, and are then written as one part: a
-// part that is joined with others leaves a hole, and a new index should have none.
+// Words come in as many segments as memory requires. For a new index they are collected in a file of their
+// own, and then written as one segment: merging segments in the index would leave holes in its file.
 type wordWriter struct {
 	x   *fts5.Index
-	dir string // for that file; "": each part goes into the index at once
+	dir string // folder for that file; "" to write each segment to the index at once
 
-	held  *fts5.Builder // the first part, which is mostly all there is
+	held  *fts5.Builder // the first segment, which usually is the only one
 	path  string        // of that file
-	side  *DB           // in it
-	parts *fts5.Index   // in side
+	side  *DB           // the database in that file
+	parts *fts5.Index   // the words in side
 }
 
 func (w *wordWriter) add(b *fts5.Builder) error {
@@ -61,7 +60,7 @@ func (w *wordWriter) open() error {
 	return err
 }
 
-// close writes what waits, if all went well, and removes the file.
+// close writes what is left, if all went well, and removes the file.
 func (w *wordWriter) close(ok bool) error {
 	var err error
 	if ok && w.held != nil {

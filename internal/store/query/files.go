@@ -107,9 +107,9 @@ func FilesOf(ctx context.Context, t *workspace.Tape, q snapshot.Query) (out *Fil
 // Len is the number of files. They are ordered by phase.
 func (f *Files) Len() int { return len(f.list) }
 
-// Lane returns the phase of the i-th file, and a number for its class in that phase. Within a
-// lane, ids ascend from file to file.
-func (f *Files) Lane(i int) (phase, lane int) {
+// Series returns the phase of the i-th file, and a number for its class in that phase. Within a
+// series, ids ascend from file to file.
+func (f *Files) Series(i int) (phase, series int) {
 	return f.list[i].p.Seq, int(f.list[i].segment.Class)
 }
 
