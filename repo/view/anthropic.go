@@ -15,7 +15,7 @@ func renderAnthropic(it *item) {
 		parts = append(parts[:len(parts):len(parts)], part{kind: partRefusal, text: it.refusal})
 	}
 	for i, p := range parts {
-		// Reasoning may not come last.
+		// Reasoning must not come last.
 		if p.kind == partThinking && (it.role != roleAssistant || !saysMore(parts[i+1:]) && len(it.calls) == 0) {
 			continue
 		}
@@ -31,7 +31,7 @@ func renderAnthropic(it *item) {
 	}
 }
 
-// block writes a part; one without JSON has nothing to say.
+// block renders a part; the piece has no JSON if the part has no text.
 func block(p part, role string) piece {
 	b := piece{role: role}
 	switch {
@@ -43,7 +43,7 @@ func block(p part, role string) piece {
 	default:
 		text := p.asText()
 		if role == roleAssistant {
-			// The last of the assistant's texts may not end in white space.
+			// The last text of the assistant must not end with white space.
 			text = strings.TrimRightFunc(text, unicode.IsSpace)
 		}
 		if strings.TrimSpace(text) != "" {
@@ -70,7 +70,7 @@ func thinking(raw []byte) []byte {
 	return append(p.json, '}')
 }
 
-// source writes an image or a document.
+// source adds an image or document.
 func (p *piece) source(part part) {
 	kind := "image"
 	if part.kind == partFile {

@@ -17,46 +17,45 @@ import (
 	"tape/repo"
 )
 
-// What a model gets to see of an artifact.
+// Limits of what a model sees of an artifact, in bytes.
 const (
 	previewBytes = 2000    // of a text
-	imageBytes   = 5 << 20 // an image of at most so many bytes is shown
+	imageBytes   = 5 << 20 // of an image
 )
 
-// shower shows artifacts of a tape in the payloads of entries.
-type shower struct {
-	pictures bool  // nothing but pictures
-	texts    int64 // so many bytes of texts, not their beginnings; 0: those
-	alone    bool  // nothing but texts
-	err      error // of reading; what is not there is no error
+// expander puts the content of a tape's artifacts into the payloads of entries.
+type expander struct {
+	pictures bool  // only pictures
+	texts    int64 // limit of texts in bytes; 0 for a short preview
+	alone    bool  // only texts
+	err      error // of reading; a missing artifact is not an error
 	open     func(id string) (io.ReadCloser, error)
 }
 
-// WithArtifacts puts into an entry what a model sees of the artifacts that it refers to: a
-// picture, or the beginning of a text and how to read on. It is for entries that go to Messages.
+// WithArtifacts puts into an entry what a model sees of the artifacts that it refers to: a picture, or the
+// beginning of a text and how to read on. It is for entries that are given to Messages.
 func WithArtifacts(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
-	return (&shower{}).entry(ctx, t, e)
+	return (&expander{}).entry(ctx, t, e)
 }
 
 // WithPictures puts into an entry the pictures that it refers to.
 func WithPictures(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
-	return (&shower{pictures: true}).entry(ctx, t, e)
+	return (&expander{pictures: true}).entry(ctx, t, e)
 }
 
-// WithTexts puts into an entry the texts that it refers to, of each at most so many bytes; 0 is
-// all of it.
+// WithTexts puts into an entry the texts that it refers to, each up to so many bytes; 0 is all of it.
 func WithTexts(ctx context.Context, t *repo.Tape, e repo.Entry, most int64) (repo.Entry, error) {
-	return (&shower{texts: cmp.Or(most, layout.ArtifactLimit), alone: true}).entry(ctx, t, e)
+	return (&expander{texts: cmp.Or(most, layout.ArtifactLimit), alone: true}).entry(ctx, t, e)
 }
 
-// Inlined puts into an entry, and into its line, all of the texts and pictures that it refers to.
+// Inlined puts all texts and pictures that an entry refers to into the entry and its line.
 func Inlined(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
-	out, err := (&shower{texts: layout.ArtifactLimit}).entry(ctx, t, e)
+	out, err := (&expander{texts: layout.ArtifactLimit}).entry(ctx, t, e)
 	out.Raw = bytes.Replace(e.Raw, e.Payload, out.Payload, 1)
 	return out, err
 }
 
-// Each shows the artifacts of entries of a tape in one of these ways.
+// Each applies one of these functions to the entries of a tape.
 func Each(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], show func(context.Context, *repo.Tape, repo.Entry) (repo.Entry, error)) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range entries {
@@ -70,7 +69,7 @@ func Each(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error
 	}
 }
 
-func (s *shower) entry(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
+func (s *expander) entry(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
 	if e.Kind == repo.KindAnchor || !bytes.Contains(e.Payload, []byte(layout.ArtifactKey)) {
 		return e, nil
 	}
@@ -84,8 +83,8 @@ func (s *shower) entry(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.En
 	return e, s.err
 }
 
-// message shows the artifacts among the parts of a message, and that beside its content.
-func (s *shower) message(payload []byte) []byte {
+// message shows the artifacts among the parts of a message, and one beside its content.
+func (s *expander) message(payload []byte) []byte {
 	content := s.parts(jsonl.Get(payload, "content"))
 	beside := s.part(payload)
 	if beside == nil {
@@ -110,8 +109,8 @@ func list(parts ...[]byte) []byte {
 	return append(append([]byte("["), bytes.Join(parts, nil)...), ']')
 }
 
-// parts shows the artifacts among parts; what is no array stays.
-func (s *shower) parts(content []byte) []byte {
+// parts shows the artifacts among parts. Content that is not an array stays.
+func (s *expander) parts(content []byte) []byte {
 	if len(content) == 0 || content[0] != '[' {
 		return content
 	}
@@ -125,8 +124,8 @@ func (s *shower) parts(content []byte) []byte {
 	return append(append([]byte("["), bytes.Join(out, []byte(","))...), ']')
 }
 
-// results shows the artifacts of results: each stands for the result that has it.
-func (s *shower) results(results []byte) []byte {
+// results shows the artifacts of results. An artifact replaces the result that has it.
+func (s *expander) results(results []byte) []byte {
 	if len(results) == 0 || results[0] != '[' {
 		return results
 	}
@@ -145,8 +144,8 @@ func (s *shower) results(results []byte) []byte {
 	return append(append([]byte("["), bytes.Join(out, []byte(","))...), ']')
 }
 
-// part is the part of a message that shows the artifact of an object; nil if it has none.
-func (s *shower) part(obj []byte) []byte {
+// part is a message part that shows the artifact of an object; nil if the object has none.
+func (s *expander) part(obj []byte) []byte {
 	refs := layout.Artifacts([]byte(`{"artifact":` + string(jsonl.Get(obj, "artifact")) + `}`))
 	if !jsonl.IsObject(obj) || len(refs) != 1 {
 		return nil
@@ -173,16 +172,16 @@ func (s *shower) part(obj []byte) []byte {
 		}
 		return textBlock(string(data))
 	}
-	var said []string
-	for _, key := range []string{"text", "preview", "content"} { // what the object itself says of it
+	var texts []string
+	for _, key := range []string{"text", "preview", "content"} { // what the object itself says about it
 		if text := jsonl.GetString(obj, key); text != "" && jsonl.GetString(obj, "role") == "" {
-			said = append(said, text)
+			texts = append(texts, text)
 		}
 	}
-	return textBlock(strings.Join(append(said, note(a, data, err, len(said) > 0)), "\n"))
+	return textBlock(strings.Join(append(texts, note(a, data, err, len(texts) > 0)), "\n"))
 }
 
-func (s *shower) read(a repo.Artifact, limit int64) ([]byte, error) {
+func (s *expander) read(a repo.Artifact, limit int64) ([]byte, error) {
 	r, err := s.open(a.ID)
 	if err != nil {
 		if !errors.Is(err, repo.ErrNotFound) {
@@ -194,14 +193,14 @@ func (s *shower) read(a repo.Artifact, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, limit))
 }
 
-// note describes an artifact, with the beginning of a text unless that was said already.
-func note(a repo.Artifact, data []byte, err error, said bool) string {
+// note describes an artifact, with the beginning of a text unless the object already shows it.
+func note(a repo.Artifact, data []byte, err error, shown bool) string {
 	about := a.About() + ", id " + a.ID
 	data = wholeRunes(data)
 	switch {
 	case err != nil:
 		return "[artifact " + about + ": it is not here]"
-	case said || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
+	case shown || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
 		return "[artifact " + about + ": read it by its id]"
 	case int64(len(data)) == a.Size:
 		return "[artifact " + about + "]\n" + string(data)
@@ -209,7 +208,7 @@ func note(a repo.Artifact, data []byte, err error, said bool) string {
 	return fmt.Sprintf("[artifact %s: its first %d bytes]\n%s\n[read on by its id, from offset %d]", about, len(data), data, len(data))
 }
 
-// wholeRunes takes off a character that was cut.
+// wholeRunes removes a character that was cut off at the end.
 func wholeRunes(data []byte) []byte {
 	for i := 1; i <= min(utf8.UTFMax-1, len(data)); i++ {
 		if last := data[len(data)-i:]; utf8.RuneStart(last[0]) {
@@ -222,7 +221,7 @@ func wholeRunes(data []byte) []byte {
 	return data
 }
 
-// replaced is an object with another value for a key, which it need not have.
+// replaced returns an object with a new value for a key, which is added if it is missing.
 func replaced(obj []byte, name string, value []byte) []byte {
 	if value == nil {
 		return obj

@@ -12,8 +12,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// What the estimate of tokens adds: to each message or block, and for an image or file
-// in place of its data.
+// What the estimate of tokens adds for each message or block, and counts for an image or file in place of its
+// data.
 const (
 	tokensEach  = 4
 	tokensMedia = 1600
@@ -32,17 +32,17 @@ func (p piece) tokens() int {
 	return (max(0, ascii-p.data)+3)/4 + other + p.media*tokensMedia + tokensEach
 }
 
-// whole is a conversation cut into turns. Turn 0 is what is always shown.
-type whole struct {
+// conversation is a conversation cut into turns. Turn 0 is always shown.
+type conversation struct {
 	options Options
 	items   []*item
 	turn    []int // of each item
 	turns   int
 }
 
-func cut(items []*item, o Options) *whole {
-	w := &whole{options: o, items: items, turn: make([]int, len(items))}
-	heads := false // nothing but anchors in this turn, yet
+func cut(items []*item, o Options) *conversation {
+	w := &conversation{options: o, items: items, turn: make([]int, len(items))}
+	heads := false // this turn has only anchors so far
 	for i, it := range items {
 		if i == 0 && it.anchor || it.role == roleSystem || it.role == roleDeveloper {
 			continue
@@ -57,8 +57,8 @@ func cut(items []*item, o Options) *whole {
 	return w
 }
 
-// from assembles the turns after the first n.
-func (w *whole) from(n int) *Context {
+// from assembles the turns after the n-th.
+func (w *conversation) from(n int) *Context {
 	c := &Context{}
 	a := assembly{blocks: w.options.Format == Anthropic}
 	for i, it := range w.items {
@@ -73,8 +73,8 @@ func (w *whole) from(n int) *Context {
 	return c
 }
 
-// fit leaves out the oldest turns, as few as the options allow.
-func (w *whole) fit() (*Context, error) {
+// fit leaves out as few of the oldest turns as the options allow.
+func (w *conversation) fit() (*Context, error) {
 	o := w.options
 	least := 0
 	if o.Tail != nil {
@@ -83,7 +83,7 @@ func (w *whole) fit() (*Context, error) {
 	fits := func(c *Context) bool {
 		return (o.MaxTokens == 0 || c.Tokens <= o.MaxTokens) && (o.MaxBytes == 0 || c.size() <= o.MaxBytes)
 	}
-	most := max(least, w.turns-1) // the last turn has to stay
+	most := max(least, w.turns-1) // the last turn must stay
 	n := least
 	if o.MaxTokens > 0 || o.MaxBytes > 0 {
 		n += sort.Search(most-least, func(i int) bool { return fits(w.from(least + i)) })
@@ -98,7 +98,7 @@ func (w *whole) fit() (*Context, error) {
 	return c, nil
 }
 
-func (w *whole) tooSmall(c *Context) error {
+func (w *conversation) tooSmall(c *Context) error {
 	var needs []string
 	if w.options.MaxTokens > 0 {
 		needs = append(needs, fmt.Sprintf("about %d tokens, and %d are allowed", c.Tokens, w.options.MaxTokens))
@@ -109,7 +109,7 @@ func (w *whole) tooSmall(c *Context) error {
 	return layout.Invalid("", "the last turn with the opening anchor needs %s", strings.Join(needs, "; ")).Try(layout.AllowMore)
 }
 
-func (w *whole) leftOut(n int, kept *Context) LeftOut {
+func (w *conversation) leftOut(n int, kept *Context) LeftOut {
 	out := LeftOut{Turns: n, Tokens: max(0, w.from(0).Tokens-kept.Tokens)}
 	shown := map[int64]bool{}
 	for i, it := range w.items {
@@ -125,12 +125,12 @@ func (w *whole) leftOut(n int, kept *Context) LeftOut {
 	return out
 }
 
-// assembly puts pieces together: as they are, or blocks into messages.
+// assembly puts pieces together: messages as they are, blocks into messages.
 type assembly struct {
 	blocks   bool
 	messages []json.RawMessage
 	system   [][]byte
-	open     []byte // the message that blocks are added to
+	open     []byte // the message to which blocks are added
 	role     string
 	tokens   int
 }

@@ -28,15 +28,15 @@ func parseCall(raw []byte) *call {
 	return c
 }
 
-// The longest ids and names of tools that are accepted, and what they are made of:
-// OpenAI has a limit for ids and a pattern for names, Anthropic a pattern for both.
+// Limits of the lengths of ids and names of tools. OpenAI has a limit for ids and a pattern for names, Anthropic
+// a pattern for both.
 const (
 	maxID   = 40
 	maxName = 64
 )
 
-// wordOf replaces what may not be in a name.
-func wordOf(s string) string {
+// replaceInvalid replaces characters that names must not have.
+func replaceInvalid(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 			return r
@@ -45,7 +45,7 @@ func wordOf(s string) string {
 	}, s)
 }
 
-// shorten cuts a name that is too long, and keeps it apart from others with a hash.
+// shorten cuts a name that is too long, and adds a hash to keep it unique.
 func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -55,23 +55,23 @@ func shorten(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit-len(tail)], "") + tail
 }
 
-// ToolName is how a tool is called towards a model: a name that every provider accepts, made of
-// letters, digits, _ and -. fs.read is fs_read.
+// ToolName is the name of a tool for models, in a form that every provider accepts: letters, digits, _ and -.
+// For example, fs.read becomes fs_read.
 func ToolName(s string) string {
 	if s == "" {
 		return "unknown"
 	}
-	return shorten(wordOf(s), maxName)
+	return shorten(replaceInvalid(s), maxName)
 }
 
-// idMaker gives calls the ids that are shown.
+// idMaker assigns the ids of calls.
 type idMaker struct {
 	format Format
 	used   map[string]bool
 	count  map[string]int
 }
 
-// next begins another message: ids differ in it for OpenAI, in all for Anthropic.
+// next begins another message. Ids are unique in a message for OpenAI, in all messages for Anthropic.
 func (m *idMaker) next() {
 	if m.format != Anthropic {
 		clear(m.used)
@@ -85,7 +85,7 @@ func (m *idMaker) make(id string, entry int64, i int) string {
 		id = "call_" + strconv.FormatInt(entry, 10) + "_" + strconv.Itoa(i)
 	}
 	if m.format == Anthropic {
-		id = wordOf(id)
+		id = replaceInvalid(id)
 	}
 	id = shorten(id, maxID)
 	out := id

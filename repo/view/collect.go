@@ -11,7 +11,7 @@ import (
 type collector struct {
 	options Options
 	items   []*item
-	latest  []*call          // the calls that were made together last
+	latest  []*call          // the last calls that were made together
 	byID    map[string]*call // the latest call of each recorded id
 	system  map[string]bool  // texts of system messages
 	ids     idMaker
@@ -49,12 +49,12 @@ func (c *collector) anchor(e repo.Entry) {
 	if c.options.Format == Anthropic {
 		role = roleUser
 	}
-	it := say(e, role, anchorText(e))
+	it := textItem(e, role, anchorText(e))
 	it.anchor, it.begins = true, true
 	c.items = append(c.items, it)
 }
 
-// message takes a message entry, in any of the shapes in which programs keep them.
+// message handles a message entry, in any of the forms that programs use.
 func (c *collector) message(e repo.Entry) {
 	content := jsonl.Get(e.Payload, "content")
 	for _, other := range []string{"parts", "text"} {
@@ -62,7 +62,7 @@ func (c *collector) message(e repo.Entry) {
 			content = jsonl.Get(e.Payload, other)
 		}
 	}
-	it := &item{entries: []int64{e.ID}, role: sideOf(jsonl.GetString(e.Payload, "role")), name: jsonl.GetString(e.Payload, "name")}
+	it := &item{entries: []int64{e.ID}, role: roleOf(jsonl.GetString(e.Payload, "role")), name: jsonl.GetString(e.Payload, "name")}
 	it.parts, it.plain = parseContent(content)
 	it.null = content == nil || string(content) == "null"
 	if it.role != roleAssistant || c.options.Format != Anthropic {
@@ -90,9 +90,9 @@ func (c *collector) message(e repo.Entry) {
 	}
 }
 
-// sideOf maps the names that programs have for the sides of a conversation. Whoever is
-// not known speaks to the model, as users do, and is named in the text.
-func sideOf(role string) string {
+// roleOf maps the names that programs use to roles. Anybody unknown counts as the user, and is named in the
+// text.
+func roleOf(role string) string {
 	switch role = strings.ToLower(role); role {
 	case roleAssistant, "model", "ai":
 		return roleAssistant
@@ -114,7 +114,7 @@ func (c *collector) user(e repo.Entry, it *item) {
 		}
 		it.begins = false
 		r := &result{key: string(cleanJSON(p.raw)), failed: string(jsonl.Get(p.raw, "is_error")) == "true"}
-		r.hold(parseContent(jsonl.Get(p.raw, "content")))
+		r.setContent(parseContent(jsonl.Get(p.raw, "content")))
 		c.answer(e, c.byID[jsonl.GetString(p.raw, "tool_use_id")], r)
 	}
 	if it.parts = rest; len(rest) > 0 {
@@ -124,8 +124,8 @@ func (c *collector) user(e repo.Entry, it *item) {
 
 func (c *collector) assistant(e repo.Entry, it *item) {
 	it.refusal = jsonl.GetString(e.Payload, "refusal")
-	if said := jsonl.GetString(e.Payload, "audio", "transcript"); said != "" && len(it.parts) == 0 {
-		it.parts = []part{{kind: partText, text: said}}
+	if transcript := jsonl.GetString(e.Payload, "audio", "transcript"); transcript != "" && len(it.parts) == 0 {
+		it.parts = []part{{kind: partText, text: transcript}}
 	}
 	var raws [][]byte
 	it.parts = slices.DeleteFunc(it.parts, func(p part) bool {
@@ -144,7 +144,7 @@ func (c *collector) assistant(e repo.Entry, it *item) {
 	}
 }
 
-// calls reads calls into an item. Open ones of the same id were recorded twice.
+// calls adds calls to an item. An open call with the same id was recorded twice.
 func (c *collector) calls(it *item, raws [][]byte) {
 	var together []*call
 	for _, raw := range raws {
@@ -152,9 +152,9 @@ func (c *collector) calls(it *item, raws [][]byte) {
 			continue
 		}
 		call := parseCall(raw)
-		if known := c.byID[call.id]; call.id != "" && known != nil && known.result == nil && slices.Contains(c.latest, known) &&
-			known.name == call.name && known.args == call.args {
-			together = append(together, known)
+		if last := c.byID[call.id]; call.id != "" && last != nil && last.result == nil && slices.Contains(c.latest, last) &&
+			last.name == call.name && last.args == call.args {
+			together = append(together, last)
 			continue
 		}
 		call.item = it
@@ -174,7 +174,7 @@ func (c *collector) calls(it *item, raws [][]byte) {
 	c.latest = together
 }
 
-// open are the latest calls that wait for a result.
+// open are the latest calls without a result.
 func (c *collector) open() []*call {
 	return slices.DeleteFunc(slices.Clone(c.latest), func(call *call) bool { return call.result != nil })
 }
@@ -194,7 +194,7 @@ func (c *collector) results(e repo.Entry) {
 		case given && i < len(ids) && ids[i] != "":
 			to, r.failed = c.byID[ids[i]], slices.Contains(failed, ids[i])
 		case given && i < len(c.latest) && c.latest[i].id == "":
-			to = c.latest[i] // nothing but the position tells
+			to = c.latest[i] // only the position tells
 		case !given && i < len(open):
 			to = open[i]
 		}
@@ -204,11 +204,11 @@ func (c *collector) results(e repo.Entry) {
 
 func (c *collector) toolMessage(e repo.Entry, it *item, content []byte) {
 	r := &result{key: string(cleanJSON(content))}
-	r.hold(it.parts, it.plain)
+	r.setContent(it.parts, it.plain)
 	id := jsonl.GetString(e.Payload, "tool_call_id")
 	to := c.byID[id]
 	for _, open := range c.open() {
-		// Where there is no id, the name has to do, or the position.
+		// Without an id, the name decides, or the position.
 		if id == "" && to == nil && (it.name == "" || it.name == open.name) {
 			to = open
 		}
@@ -216,7 +216,7 @@ func (c *collector) toolMessage(e repo.Entry, it *item, content []byte) {
 	c.answer(e, to, r)
 }
 
-// answer gives a result to its call, or keeps it apart where none waits for it.
+// answer assigns a result to its call, or makes an item of its own if no call waits for it.
 func (c *collector) answer(e repo.Entry, to *call, r *result) {
 	if to != nil {
 		to.item.entries = append(to.item.entries, e.ID)
@@ -235,7 +235,7 @@ func (c *collector) answer(e repo.Entry, to *call, r *result) {
 	if to != nil {
 		title = textAgain
 	}
-	it := say(e, roleUser, title+"\n"+r.text)
+	it := textItem(e, roleUser, title+"\n"+r.text)
 	if r.message {
 		it.plain = false
 		it.parts = append([]part{{kind: partText, text: title}}, r.parts...)
@@ -243,8 +243,8 @@ func (c *collector) answer(e repo.Entry, to *call, r *result) {
 	c.items = append(c.items, it)
 }
 
-// nativeParts are those of a result that is an array of texts and images, as Anthropic
-// has them; nil for any other result.
+// nativeParts are the parts of a result that is an array of texts and images, as Anthropic's are; nil for any
+// other result.
 func nativeParts(raw []byte) []part {
 	if len(raw) == 0 || raw[0] != '[' {
 		return nil
@@ -263,8 +263,8 @@ func nativeParts(raw []byte) []part {
 	return out
 }
 
-// hold takes what parseContent found.
-func (r *result) hold(parts []part, plain bool) {
+// setContent sets what parseContent returned.
+func (r *result) setContent(parts []part, plain bool) {
 	if plain {
 		r.text = joinText(parts)
 	} else {
@@ -272,7 +272,7 @@ func (r *result) hold(parts []part, plain bool) {
 	}
 }
 
-// saysMore reports whether any of the parts has something to say besides reasoning.
+// saysMore reports whether any of the parts has text besides reasoning.
 func saysMore(parts []part) bool {
 	return slices.ContainsFunc(parts, func(p part) bool {
 		return p.kind != partThinking && strings.TrimSpace(p.asText()) != ""

@@ -17,7 +17,7 @@ const (
 	partImage
 	partFile
 	partAudio
-	partThinking // signed, Anthropic's own
+	partThinking // Anthropic's, signed
 	partCall
 	partResult
 )
@@ -25,7 +25,7 @@ const (
 type part struct {
 	kind   partKind
 	text   string // of text and refusals
-	url    string // of images and files that are elsewhere
+	url    string // of images and files that are not included
 	media  string // the media type, or the format of audio
 	data   string // base64
 	name   string // of a file
@@ -34,7 +34,7 @@ type part struct {
 	raw    []byte // of thinking, calls and results, as recorded
 }
 
-// parseContent reads the content of a message. plain says that it was no array.
+// parseContent reads the content of a message. plain means that it was not an array.
 func parseContent(raw []byte) (parts []part, plain bool) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, true
@@ -58,7 +58,7 @@ func parseContent(raw []byte) (parts []part, plain bool) {
 	return parts, false
 }
 
-// parsePart reads a part; false means that no view shows it.
+// parsePart reads a part; false if no format shows it.
 func parsePart(el []byte) (part, bool) {
 	if s, ok := jsonl.String(el); ok {
 		return part{kind: partText, text: s}, s != ""
@@ -102,7 +102,7 @@ func parsePart(el []byte) (part, bool) {
 	return part{kind: partText, text: jsonText(el)}, true
 }
 
-// imagePart is an image at an address, which may hold the image itself.
+// imagePart is an image at a URL, which may contain the image itself.
 func imagePart(url, detail string) part {
 	p := part{kind: partImage, detail: detail}
 	if media, data, ok := dataURL(url); ok {
@@ -132,7 +132,7 @@ func parseSource(el []byte) (part, bool) {
 	return part{}, false
 }
 
-// parseFile reads OpenAI's files, of either of its interfaces.
+// parseFile reads files of both of OpenAI's interfaces.
 func parseFile(el []byte) part {
 	if f := jsonl.Get(el, "file"); f != nil {
 		el = f
@@ -147,7 +147,7 @@ func parseFile(el []byte) part {
 	return p
 }
 
-// isShown reports whether providers take an image.
+// isShown reports whether providers accept the image.
 func (p part) isShown() bool {
 	switch p.media {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
@@ -172,7 +172,7 @@ func dataURL(url string) (media, data string, ok bool) {
 	return strings.ToLower(media), data, ok && isBase64
 }
 
-// label names a part in text, where a provider has no place for it.
+// label describes a part in text, if a provider cannot show it.
 func (p part) label() string {
 	what := map[partKind]string{partImage: "image", partFile: "file", partAudio: "audio", partThinking: "reasoning"}[p.kind]
 	for _, more := range []string{p.name, p.media, p.url, p.fileID} {
@@ -183,7 +183,7 @@ func (p part) label() string {
 	return "[" + what + ": not shown]"
 }
 
-// asText is the text of a part where only text can be.
+// asText is the text of a part where only text is possible.
 func (p part) asText() string {
 	switch p.kind {
 	case partText, partRefusal:
@@ -194,11 +194,10 @@ func (p part) asText() string {
 	return p.label()
 }
 
-// jsonText is recorded JSON as text: compact, nothing escaped that need not be.
+// jsonText returns recorded JSON as text: compact, without needless escapes.
 func jsonText(raw []byte) string { return string(jsonl.Unescape(nil, raw)) }
 
-// cleanJSON is recorded JSON as JSON: compact, and without halves of surrogate pairs,
-// which many readers refuse.
+// cleanJSON returns recorded JSON as JSON: compact, and without unpaired surrogates, which many readers refuse.
 func cleanJSON(raw []byte) []byte {
 	out := jsonl.Unescape(nil, raw)
 	for i := 0; i < len(out); i += 2 {

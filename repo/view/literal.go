@@ -7,7 +7,7 @@ import (
 	"tape/repo"
 )
 
-// literal maps entries one by one, and mends nothing.
+// literal maps entries one by one, without repairs.
 func literal(entries []repo.Entry, o Options) []*item {
 	var out []*item
 	var pending []string // ids of the latest calls, until there are results
@@ -75,7 +75,7 @@ func literalResult(r []byte, ids []string, i int) []byte {
 
 func hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
-// anchorText is what the view says of an anchor.
+// anchorText is the text for an anchor.
 func anchorText(e repo.Entry) string {
 	state := "null"
 	if s := jsonl.Get(e.Payload, "state"); s != nil {
@@ -84,7 +84,7 @@ func anchorText(e repo.Entry) string {
 	return "[Anchor created: " + jsonl.GetString(e.Payload, "name") + "]: " + state
 }
 
-// callIDs are the ids of the calls that the results answer, if the entry has them.
+// callIDs are the ids of the calls that results answer, if the entry has them.
 func callIDs(e repo.Entry) (ids []string, ok bool) {
 	list := jsonl.Get(e.Meta, "call_ids")
 	if len(list) == 0 || list[0] != '[' {

@@ -10,7 +10,7 @@ import (
 // The messages follow the schema of chat completions:
 // https://platform.openai.com/docs/api-reference/chat/create
 
-// isSpeaker reports whether the name of a participant is one that is accepted.
+// isSpeaker reports whether the provider accepts a participant's name.
 func isSpeaker(name string) bool {
 	return name != "" && len(name) <= maxName && len(strings.Fields(name)) == 1 && !strings.ContainsAny(name, " \t\r\n<|\\/>")
 }
@@ -46,7 +46,7 @@ func (p *piece) member(name, value string) {
 	p.json = jsonl.AppendString(p.json, value)
 }
 
-// list adds an array of n values, of which each adds one.
+// list adds an array of n values; each adds the i-th.
 func (p *piece) list(n int, each func(i int)) {
 	p.add("[")
 	for i := range n {
@@ -58,7 +58,7 @@ func (p *piece) list(n int, each func(i int)) {
 	p.add("]")
 }
 
-// content writes a string where the tape has one, else an array of parts.
+// content adds a string if the tape has one, otherwise an array of parts.
 func (p *piece) content(it *item) {
 	switch {
 	case it.null && len(it.parts) == 0:

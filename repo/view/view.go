@@ -8,7 +8,7 @@ import (
 	"tape/repo"
 )
 
-// Format is whose messages are made.
+// Format is the provider's format of messages.
 type Format string
 
 // The formats.
@@ -17,28 +17,26 @@ const (
 	Anthropic Format = "anthropic" // the messages of the messages API
 )
 
-// Formats are all of them, the default first.
+// Formats lists all formats, the default first.
 func Formats() []Format { return []Format{OpenAI, Anthropic} }
 
-// Options say which messages are wanted. The zero Options are those of the whole
-// context, for OpenAI.
+// Options say which messages to make. The zero value means the whole context, for OpenAI.
 type Options struct {
-	// From is the anchor to begin with, in any form that repo.Query takes; "" is the
-	// latest, with what it does not cover before it. Messages, which is given its entries,
-	// does not look at it.
+	// From is the anchor to begin with, in any form that repo.Query takes; "" is the latest, preceded by what
+	// it does not cover. Messages ignores it.
 	From string
-	// NoAnchor leaves out the messages that stand for anchors.
+	// NoAnchor leaves out the messages for anchors.
 	NoAnchor bool
-	// Raw gives the literal mapping by entries, without repairs; for OpenAI only.
+	// Raw maps entries literally, without repairs; for OpenAI only.
 	Raw bool
-	// Format is whose messages to make; "" is OpenAI.
+	// Format is the format of messages; "" is OpenAI.
 	Format Format
 
-	// MaxTokens and MaxBytes bound the array; 0 is no bound. The oldest turns after the
-	// opening anchor are left out until the rest fits. Tokens are estimated, see the
-	// package's documentation; bytes are those of Context.JSON.
+	// MaxTokens and MaxBytes limit the array; 0 is no limit. The oldest turns after the opening anchor are
+	// left out until the rest fits. Tokens are estimated, see the package's documentation; bytes are those of
+	// Context.JSON.
 	MaxTokens, MaxBytes int
-	// Tail keeps the last N turns; nil is all.
+	// Tail keeps only the last N turns; nil keeps all.
 	Tail *int
 }
 
@@ -54,24 +52,23 @@ func (o Options) check() error {
 	return nil
 }
 
-// Context is what a model gets to see.
+// Context is what a model sees.
 type Context struct {
-	// System is the top-level system parameter of Anthropic, an array of text blocks:
-	// what messages of the role system say, each text once. Nil if there are none, and
-	// for OpenAI, where they are among the messages.
+	// System is Anthropic's top-level system parameter, an array of text blocks: the messages of the role
+	// system, each text once. Nil if there are none, and for OpenAI, where they are among the messages.
 	System json.RawMessage
 	// Messages are compact JSON objects in the order of the tape.
 	Messages []json.RawMessage
-	// Tokens is the estimate for Messages and System.
+	// Tokens is the estimated number for Messages and System.
 	Tokens int
 	// LeftOut is what the bounds left out.
 	LeftOut LeftOut
-	// Unusable are the ids of messages, calls and results that lack what makes them one, as
-	// imports and older programs may have left them: they are in no message.
+	// Unusable are the ids of messages, calls and results that lack what their kind needs, as imports and
+	// older programs may have left them. They are in no message.
 	Unusable []int64
 }
 
-// LeftOut counts what did not fit, or was in front of the last turns asked for.
+// LeftOut counts what did not fit, or came before the turns of Options.Tail.
 type LeftOut struct {
 	Turns   int
 	Entries int
@@ -98,10 +95,9 @@ func (c *Context) size() int {
 	return n
 }
 
-// Build makes the messages of a tape's context (repo.Tape.Context), or of the phases from
-// an anchor on, and reads nothing else. The errors are those of reading; repo.ErrInvalid
-// for options that cannot be met, which includes bounds that do not hold the last turn. Of
-// artifacts it shows pictures, and the beginning of texts with how to read on.
+// Build makes the messages of a tape's context (repo.Tape.Context), or of the phases that begin with an anchor, and
+// reads nothing else. Of artifacts it shows pictures, and the beginnings of texts with how to read on. Errors:
+// those of reading; repo.ErrInvalid for impossible options, including bounds in which the last turn does not fit.
 func Build(ctx context.Context, t *repo.Tape, o Options) (*Context, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -128,9 +124,8 @@ func Build(ctx context.Context, t *repo.Tape, o Options) (*Context, error) {
 	return Messages(entries, o)
 }
 
-// Messages makes the messages of entries, which are in the order of their tape; those
-// of kinds that views leave out may be among them. If the first of them is an anchor,
-// it is the opening one, which bounds spare.
+// Messages makes the messages of entries, given in the order of their tape. Kinds that views leave out may be
+// among them. If the first one is an anchor, it is the opening one, which bounds do not leave out.
 func Messages(entries []repo.Entry, o Options) (*Context, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -156,7 +151,7 @@ func Messages(entries []repo.Entry, o Options) (*Context, error) {
 	return c, err
 }
 
-// unusable are the entries that no item was made from, and that lack what their kind must have.
+// unusable are the entries that no item was made from because they lack what their kind needs.
 func unusable(entries []repo.Entry, items []*item) (ids []int64) {
 	used := map[int64]bool{}
 	for _, it := range items {

@@ -6,13 +6,13 @@ const (
 	slabMask = slabSize - 1
 )
 
-// arena hands out memory in slabs, which are never moved or copied.
+// arena allocates memory in slabs, which never move.
 type arena struct {
 	slabs [][]byte
 	used  int // bytes of the last slab
 }
 
-// alloc returns the place of n bytes, n being at most slabSize.
+// alloc returns the place of n bytes; n is at most slabSize.
 func (a *arena) alloc(n int) int {
 	if len(a.slabs) == 0 || a.used+n > slabSize {
 		a.slabs, a.used = append(a.slabs, make([]byte, slabSize)), 0

@@ -34,22 +34,21 @@ type Builder struct {
 
 type slot struct {
 	hash uint32
-	post uint32 // 1 + place in posts; 0: free
+	post uint32 // 1 + index into posts; 0 if free
 }
 
-// posting is a term's list. The first document is not in the chunks: most have no other.
+// posting is a term's list. The first document is not in a chunk, because most terms have only one.
 type posting struct {
 	first, last int64
 	head        uint32 // the first chunk
-	at, end     uint32 // where to write the next byte, and the end of that chunk
+	at, end     uint32 // where to write next, and the end of that chunk
 	size        uint32 // of the list in bytes, without the first document
-	times       uint8  // how often the last document has it, counted as far as Often needs
-	len         uint8  // of the term; isLong: it is in the arena
+	times       uint8  // how often the last document contains it, counted up to Often's limit
+	len         uint8  // of the term, or isLong
 	term        [14]byte
 }
 
-// isLong is the length of a posting's term when the term has no space there
-// and its place in the arena is there instead.
+// isLong is the len of a posting whose term is in the arena; its place there is in the posting's term.
 const isLong = 0xff
 
 const (
@@ -69,19 +68,19 @@ func NewBuilder() *Builder {
 	return &Builder{seed: maphash.MakeSeed(), slots: make([]slot, minSlots)}
 }
 
-// Docs is the number of documents that have a term.
+// Docs is how many documents have a term.
 func (b *Builder) Docs() int {
 	return b.docs
 }
 
-// Size is the number of bytes of memory in use, which the caller has to keep
-// below 2 GiB by writing in time and going on with another builder.
+// Size is how many bytes of memory are in use. The caller must keep it below 2 GiB, by writing in time and
+// continuing with a new builder.
 func (b *Builder) Size() int {
 	return b.terms.size() + b.lists.size() +
 		cap(b.posts)*int(unsafe.Sizeof(posting{})) + len(b.slots)*int(unsafe.Sizeof(slot{}))
 }
 
-// Begin starts a document, whose number is above all before; else Write fails.
+// Begin starts a document. Its number must be above all earlier ones, or Write fails.
 func (b *Builder) Begin(doc int64) {
 	if doc < 0 || doc > 1<<62 || b.begun && doc <= b.doc {
 		b.err = errOrder
@@ -90,8 +89,8 @@ func (b *Builder) Begin(doc int64) {
 	b.doc, b.begun, b.found = doc, true, false
 }
 
-// Add adds a term of the current document. A repeated term counts once; an
-// empty one is ignored, a very long one is cut as FTS5 does.
+// Add adds a term of the current document. Repeated terms count once, empty ones are ignored, very long ones
+// are cut as FTS5 does.
 func (b *Builder) Add(term []byte) {
 	if len(term) == 0 {
 		return
@@ -102,8 +101,8 @@ func (b *Builder) Add(term []byte) {
 	}
 }
 
-// Often makes a term that a document has so many times, 2 to 255, also a term behind a
-// prefix. It counts for the documents that are begun afterwards; 0 turns it off.
+// Often adds another term, prefix and term together, for each term that a document contains so many times, 2
+// to 255. It applies to documents begun afterwards; 0 turns it off.
 func (b *Builder) Often(prefix string, times int) {
 	b.often, b.times = append(b.often[:0], prefix...), uint8(times)
 }
@@ -142,7 +141,7 @@ func (b *Builder) enter(h uint32, term []byte) {
 	}
 }
 
-// count notes a pair of the current document and a term.
+// count counts a pair of the current document and a term.
 func (b *Builder) count() {
 	b.pairs++
 	if !b.found {
@@ -229,7 +228,7 @@ func (b *Builder) append(p *posting) {
 	}
 }
 
-// grow gives a list a further chunk, its last being full.
+// grow gives a list another chunk when the last is full.
 func (b *Builder) grow(p *posting) bool {
 	n := chunkSize(int(p.size))
 	at := b.lists.alloc(n + linkSize)
@@ -246,7 +245,7 @@ func (b *Builder) grow(p *posting) bool {
 	return true
 }
 
-// chunkSize is the size of the chunk after so many bytes of a list.
+// chunkSize is the size of the next chunk of a list with so many bytes.
 func chunkSize(size int) int { return min(max(minChunk, size/2), maxChunk) }
 
 // gather appends the list of a term, without its first document, to dst.
@@ -263,7 +262,7 @@ func (b *Builder) gather(dst []byte, p *posting) []byte {
 	return dst
 }
 
-// sorted returns the places in posts in the order of their terms.
+// sorted returns the postings in the order of their terms.
 func (b *Builder) sorted() []sortKey {
 	keys := make([]sortKey, len(b.posts))
 	for i := range b.posts {
@@ -280,14 +279,14 @@ func (b *Builder) sorted() []sortKey {
 	return keys
 }
 
-// sortKey spares most comparisons of terms in memory far apart.
+// sortKey avoids most comparisons of whole terms, which are far apart in memory.
 type sortKey struct {
 	start uint64 // the first bytes of the term
 	post  uint32
 }
 
-// Write adds the builder's documents as one new segment, a page at a time. The
-// builder keeps them. Without documents nothing is written.
+// Write adds the builder's documents as one new segment, page by page. The builder keeps them. If there are
+// none, nothing is written.
 func (x *Index) Write(b *Builder) error {
 	if b.err != nil {
 		return b.err
@@ -295,7 +294,7 @@ func (x *Index) Write(b *Builder) error {
 	if len(b.posts) == 0 {
 		return nil
 	}
-	if len(x.st.segs) >= maxSegment-1 { // the last number is for a merge
+	if len(x.st.segs) >= maxSegment-1 { // one number is reserved for a merge
 		return fmt.Errorf("full-text index has %d segments, which is the limit: merge them", len(x.st.segs))
 	}
 	id, err := x.st.freeID()

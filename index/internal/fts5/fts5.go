@@ -4,11 +4,10 @@
 //
 //	CREATE VIRTUAL TABLE entries_fts USING fts5(text, content='', detail=none, columnsize=0)
 //
-// It stays an ordinary FTS5 table: any SQLite can query it with MATCH, check
-// it, add to it and merge it. This package goes past the virtual table because
-// it is many times faster: a [Builder] collects the terms of many documents
-// and [Index.Write] lays them out as one sorted segment, and [Index.Each]
-// decodes the documents of a term page by page.
+// It stays an ordinary FTS5 table: any SQLite can query it with MATCH, check it, add to it and merge it. This
+// package bypasses the virtual table because that is many times faster: a [Builder] collects the terms of
+// many documents, [Index.Write] writes them as one sorted segment, and [Index.Each] decodes the documents of
+// a term page by page.
 //
 // The format is that of ext/fts5/fts5_index.c in the sources of SQLite:
 //
@@ -17,15 +16,14 @@
 //   - a segment is a run of pages with terms in order, each followed by the
 //     list of its documents; every term starts with the byte '0', the mark of
 //     the main index;
-//   - %_idx has, for each page on which a term starts, a key that separates the
-//     terms of that page from those before.
+//   - %_idx has, for each page on which a term starts, a key that separates its
+//     terms from those of earlier pages.
 //
-// Deletions are no part of it: a document goes when [Index.Merge] rewrites its segment.
-// A list with FTS5's own marks of deletion is damaged.
+// Deletions are not supported: a document is removed when [Index.Merge] rewrites its segment. A list with
+// FTS5's own marks of deletion counts as damaged.
 //
-// SQLite caches the list of segments for each connection and does not notice
-// writes that the same connection makes to the shadow tables. So use another
-// connection for SQL on the virtual table than for [Index.Write].
+// SQLite caches the list of segments for each connection, and does not notice when the same connection writes
+// to the shadow tables. So use a separate connection for SQL on the virtual table.
 package fts5
 
 import (
@@ -33,23 +31,21 @@ import (
 	"fmt"
 )
 
-// ErrDamaged says that a page is missing or does not decode.
+// ErrDamaged means that a page is missing or does not decode.
 var ErrDamaged = errors.New("full-text index is damaged")
 
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// Pages is where the pages of an FTS5 table are kept: its %_data and %_idx. No
-// argument is kept or changed after a call; a block that is returned stays
-// valid until the next call. Writes that belong together are to be made one
-// transaction by the caller.
+// Pages stores the pages of an FTS5 table: its %_data and %_idx. Arguments are not kept or changed after a
+// call; a returned block is valid until the next call. The caller must put writes that belong together into
+// one transaction.
 type Pages interface {
 	// Block returns a block of %_data; nil, nil if there is none.
 	Block(id int64) ([]byte, error)
-	// Blocks calls f with the blocks from first to last in order of id, until
-	// f returns an error, which it returns as it is. A block is valid during f
-	// only, and f makes no other call.
+	// Blocks calls f with the blocks from first to last in order of id, until f returns an error, which it
+	// returns as it is. A block is valid only during f, and f must not make other calls.
 	Blocks(first, last int64, f func(id int64, block []byte) error) error
 	// PutBlock inserts or replaces a block.
 	PutBlock(id int64, block []byte) error
@@ -58,7 +54,7 @@ type Pages interface {
 	// PageOf returns the column pgno of the row of %_idx with the greatest
 	// term that is not above term; 0 if there is none.
 	PageOf(segid int64, term []byte) (pgno int64, err error)
-	// PageAfter returns that of the row with the smallest term above term.
+	// PageAfter returns the same for the row with the smallest term above term.
 	PageAfter(segid int64, term []byte) (pgno int64, err error)
 	// PutPage inserts a row into %_idx. The term may be empty, never nil.
 	PutPage(segid int64, term []byte, pgno int64) error
@@ -83,9 +79,8 @@ const (
 // leafID is the id of the page pgno of a segment.
 func leafID(segid, pgno int64) int64 { return segid<<segidShift + pgno }
 
-// Index is an FTS5 table. It is not safe for use by several goroutines at
-// once. After an error of Write or Merge, roll back and open it again; also
-// open it again when somebody else may have written to the table.
+// Index is an FTS5 table, for one goroutine at a time. After an error of Write or Merge, roll back and open it
+// again; also open it again when others may have written to the table.
 type Index struct {
 	pages Pages
 	st    structure
@@ -93,7 +88,7 @@ type Index struct {
 	spare []int64 // scratch of Each
 }
 
-// Open reads the list of segments. A table without any is fine.
+// Open reads the list of segments, which may be empty.
 func Open(p Pages) (*Index, error) {
 	b, err := p.Block(structureID)
 	if err != nil {
@@ -103,10 +98,10 @@ func Open(p Pages) (*Index, error) {
 	return &Index{pages: p, st: st}, err
 }
 
-// Segments is the number of segments, each of which a lookup has to visit.
+// Segments is the number of segments. A lookup visits each.
 func (x *Index) Segments() int { return len(x.st.segs) }
 
-// stored returns a term as it is stored, valid until the next call.
+// stored returns a term in its stored form, valid until the next call.
 func (x *Index) stored(term []byte) []byte {
 	x.key = append(append(x.key[:0], mainIndex), term[:min(len(term), maxTerm)]...)
 	return x.key

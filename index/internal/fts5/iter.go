@@ -8,18 +8,18 @@ import (
 // readAhead is how many pages of a segment are read at once.
 const readAhead = 16
 
-// segIter reads a whole segment: next, docs until it returns none, and next again.
+// segIter reads a segment: next, then docs until it returns none, then next again.
 type segIter struct {
 	pages Pages
 	seg   segment
 	fetch int64    // the next page to read
-	ahead [][]byte // pages that have been read; their memory is used again
-	n, at int      // how many of them, and the next one
+	ahead [][]byte // pages that were read; their memory is reused
+	n, at int      // how many of them, and which is next
 
 	scan  termScan
 	term  []byte
-	rest  []byte // what the page has of the list, not decoded yet
-	ended bool   // of the list
+	rest  []byte // the list on this page, not decoded yet
+	ended bool   // the list has ended
 	pgno  int64  // of the current page
 	d     decoder
 }
@@ -61,7 +61,7 @@ func (it *segIter) read() error {
 	})
 }
 
-// next moves on when the list of the term before was read to its end; false: no more terms.
+// next moves to the next term, after the list of the previous one was read; false after the last.
 func (it *segIter) next() (bool, error) {
 	for {
 		ok, err := it.scan.next()
@@ -89,7 +89,7 @@ func (it *segIter) next() (bool, error) {
 	return true, nil
 }
 
-// docs returns the list's next documents, valid until the next call; none at its end.
+// docs returns the next documents of the list, valid until the next call; none at the end.
 func (it *segIter) docs() ([]int64, error) {
 	it.d.dst = it.d.dst[:0]
 	for !it.ended {

@@ -2,13 +2,13 @@ package fts5
 
 import "encoding/binary"
 
-// leaf is a page of a segment: perhaps the rest of the list of the term before,
-// then terms, each with the start of its list.
+// leaf is a page of a segment: maybe the rest of the previous term's list, then terms, each with the start of
+// its list.
 type leaf struct {
 	body  []byte // header, terms and lists: offsets count from its start
 	foot  []byte // the offsets of the terms
-	rowid int    // offset of the document that continues a list; 0: none
-	term  int    // offset of the first term; 0: none
+	rowid int    // offset of the document that continues a list; 0 if none
+	term  int    // offset of the first term; 0 if none
 }
 
 const leafHeader = 4
@@ -36,7 +36,7 @@ func parseLeaf(b []byte) (l leaf, err error) {
 	return l, nil
 }
 
-// listEnd is where the list that the page continues ends.
+// listEnd is where the continued list ends.
 func (l leaf) listEnd() int {
 	if l.term != 0 {
 		return l.term
@@ -44,7 +44,7 @@ func (l leaf) listEnd() int {
 	return len(l.body)
 }
 
-// rest is what the page continues of the list of the term before, or nil.
+// rest is the continuation of the previous term's list, or nil.
 func (l leaf) rest() []byte {
 	if l.rowid == 0 {
 		return nil
@@ -52,19 +52,19 @@ func (l leaf) rest() []byte {
 	return l.body[l.rowid:l.listEnd()]
 }
 
-// terms starts at the first term of the page.
+// terms returns a scan of the page's terms.
 func (l leaf) terms() termScan {
 	return termScan{body: l.body, foot: l.foot}
 }
 
 type termScan struct {
 	body, foot []byte
-	at         int    // offset of the next term, once one was read
-	keep       int    // how much of the term before the term shares
+	at         int    // offset of the next term, after the first was read
+	keep       int    // how many bytes the term shares with the previous one
 	tail       []byte // the rest of the term
 	list       []byte // the documents of the term on this page
-	more       bool   // a term has been read, and others may follow
-	last       bool   // it is the last on the page: the list may go on
+	more       bool   // a term was read, and others may follow
+	last       bool   // the term is the last on the page, so its list may continue
 }
 
 // next reads the next term; false after the last.
@@ -110,7 +110,7 @@ func (s *termScan) ahead() bool {
 	return true
 }
 
-// find returns a term's documents on the page; last: the list may go on with the next page.
+// find returns a term's documents on the page. If last is set, the list may continue on the next page.
 func (l leaf) find(term []byte) (list []byte, last, found bool, err error) {
 	s := l.terms()
 	same := 0 // bytes that term shares with the terms so far, which are below it

@@ -7,18 +7,16 @@ import (
 	"slices"
 )
 
-// smallPages is the size up to which segments are always joined, 64 KiB: a
-// lookup in one more segment costs more over time than to write them again.
+// smallPages is the size, in pages, up to which segments are always merged (64 KiB). One more segment costs
+// lookups more over time than rewriting it.
 const smallPages = 16
 
-// Merge joins segments so that a lookup stays cheap, and drops the documents
-// for which keep is false from the segments that it joins; nil keeps all. With
-// all it joins all segments into one.
+// Merge merges segments so that lookups stay cheap. From the merged segments it removes the documents for
+// which keep is false; nil keeps all. With all, it merges all segments into one.
 //
-// Without all, call it after each Write. It joins the small segments and those
-// that are not much larger than all smaller ones together, so that sizes at
-// least double from one segment to the next and a document is written again
-// about as often as the number of segments.
+// Without all, call it after each Write. It merges the small segments, and those that are not much larger than
+// all smaller ones together. So sizes at least double from one segment to the next, and a document is rewritten
+// about as often as there are segments.
 func (x *Index) Merge(keep func(doc int64) bool, all bool) error {
 	in := x.st.segs
 	if !all {
@@ -34,8 +32,8 @@ func (x *Index) Merge(keep func(doc int64) bool, all bool) error {
 	return x.replace(in, out, m)
 }
 
-// Take adds the documents of another table as one segment. So many segments can be joined
-// without leaving holes where they were. None of the documents may be in x already.
+// Take adds the documents of another table as one segment. That merges many segments without leaving holes in
+// this table's file. None of the documents may be in x already.
 func (x *Index) Take(from *Index) error {
 	if len(from.st.segs) == 0 {
 		return nil
@@ -56,7 +54,7 @@ func (x *Index) Take(from *Index) error {
 	return x.addTotals(t.docs, t.terms)
 }
 
-// join writes a new segment that has what segments of some pages have.
+// join writes a new segment with everything in the given segments.
 func (x *Index) join(from Pages, in []segment, keep func(doc int64) bool) (*merger, segment, error) {
 	id, err := x.st.freeID()
 	if err != nil {
@@ -98,7 +96,7 @@ func (x *Index) replace(in []segment, out segment, m *merger) error {
 	return x.putStructure(st)
 }
 
-// mergeable returns the segments that are to be joined, the oldest first.
+// mergeable returns the segments to merge, the oldest first.
 func mergeable(segs []segment) []segment {
 	bySize := slices.Clone(segs)
 	slices.SortStableFunc(bySize, func(a, b segment) int { return cmp.Compare(a.pages(), b.pages()) })
@@ -113,20 +111,20 @@ func mergeable(segs []segment) []segment {
 	return slices.DeleteFunc(in, func(s segment) bool { return !slices.Contains(bySize[:n], s) })
 }
 
-// merger joins the segments of its into w.
+// merger merges the segments of its into w.
 type merger struct {
 	w    *writer
 	its  []*segIter
 	keep func(doc int64) bool
 
-	dropped int64      // pairs of a term and a document
-	docs    docSet     // the documents of these
-	same    []*segIter // those at the current term
+	dropped int64      // removed pairs of a term and a document
+	docs    docSet     // their documents
+	same    []*segIter // iterators at the current term
 	begun   bool       // the term is in w
 	heads   []head
 }
 
-// head is what has been read, and not merged yet, of a list.
+// head is the part of a list that was read but not merged yet.
 type head struct {
 	it   *segIter
 	docs []int64
@@ -186,7 +184,7 @@ func (m *merger) term(term []byte) error {
 	}
 	last := int64(-1)
 	for len(m.heads) > 0 {
-		// The list with the lowest document, up to the lowest of the others.
+		// Take from the list with the lowest document, up to the lowest of the other lists.
 		low := 0
 		for i := range m.heads {
 			if m.heads[i].docs[0] < m.heads[low].docs[0] {
@@ -219,7 +217,7 @@ func (m *merger) term(term []byte) error {
 	return nil
 }
 
-// refill reads on in a list that has been merged so far, or removes it.
+// refill reads on in a list whose head was merged, or removes the list at its end.
 func (m *merger) refill(i int) (err error) {
 	h := &m.heads[i]
 	if len(h.docs) > 0 {
@@ -251,7 +249,7 @@ func (m *merger) add(term []byte, docs []int64) error {
 	return nil
 }
 
-// docSet is a set of documents, small where their numbers are dense.
+// docSet is a set of documents; it is small if their numbers are dense.
 type docSet struct {
 	words map[int64]uint64
 	n     int64

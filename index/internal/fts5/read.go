@@ -12,16 +12,16 @@ var errStop = errors.New("stop")
 // decoder collects the documents of lists within [lo, hi].
 type decoder struct {
 	dst    []int64
-	emit   func([]int64) // if set, takes what was collected after each page
+	emit   func([]int64) // if set, is called with the documents of each page
 	lo, hi int64
 	prev   int64 // the last document of the list so far
 	any    bool  // the list has a document so far
 }
 
-// full says that nothing that follows in the same list is wanted.
+// full reports whether the rest of the list is above hi.
 func (d *decoder) full() bool { return d.any && d.prev >= d.hi }
 
-// list decodes what one page has of a list: a document, then differences.
+// list decodes the part of a list on one page: a document, then differences.
 func (d *decoder) list(b []byte) error {
 	v, n := varint(b)
 	cur := int64(v)
@@ -68,7 +68,7 @@ func (d *decoder) list(b []byte) error {
 	return nil
 }
 
-// pageOf returns the page of a segment where a term is if it is anywhere.
+// pageOf returns the page of a segment that a term is on if the segment has it.
 func (x *Index) pageOf(s segment, key []byte) (pgno int64, err error) {
 	v, err := x.pages.PageOf(s.id, key)
 	if err != nil {
@@ -77,12 +77,12 @@ func (x *Index) pageOf(s segment, key []byte) (pgno int64, err error) {
 	if pgno = v >> 1; pgno > s.last {
 		return 0, damaged("a key names a page outside its segment")
 	}
-	return max(pgno, s.first), nil // those before it were cut off by a merge of FTS5's
+	return max(pgno, s.first), nil // earlier pages were cut off by a merge by FTS5
 }
 
-// skip returns the page on which to look for lo in a list that goes on behind page pgno:
-// the last one of it whose first document is not above lo. FTS5's own indexes of long
-// lists are neither needed nor written: few pages tell.
+// skip returns the page from which to look for lo in a list that continues after page pgno: the last one whose
+// first document is not above lo. FTS5's own indexes of long lists are not used, because reading a few pages is
+// enough.
 func (x *Index) skip(s segment, key []byte, pgno, lo int64) (int64, error) {
 	v, err := x.pages.PageAfter(s.id, key)
 	if err != nil {
@@ -116,7 +116,7 @@ func (x *Index) leaf(s segment, pgno int64) (leaf, error) {
 	return parseLeaf(b)
 }
 
-// leaves calls f with a segment's pages from pgno on until it returns errStop.
+// leaves calls f with a segment's pages, beginning with pgno, until f returns errStop.
 func (x *Index) leaves(s segment, pgno int64, f func(leaf) error) error {
 	err := s.each(x.pages, pgno, s.last, func(block []byte) error {
 		l, err := parseLeaf(block)
@@ -131,8 +131,8 @@ func (x *Index) leaves(s segment, pgno int64, f func(leaf) error) error {
 	return err
 }
 
-// each calls f with some pages of a segment, each of which must be there, until f returns
-// an error. A page is valid during f only.
+// each calls f with a range of a segment's pages, all of which must exist, until f returns an error. A page is
+// valid only during f.
 func (s segment) each(from Pages, first, last int64, f func(block []byte) error) error {
 	if first > last {
 		return nil
@@ -195,8 +195,8 @@ func (x *Index) collect(d *decoder, s segment, key []byte) error {
 	})
 }
 
-// Each calls f with a term's documents within [lo, hi], a page at a time, ascending
-// within a page, segment by segment. What f is given is valid during the call only.
+// Each calls f with a term's documents within [lo, hi], a page at a time: ascending within a page, segment by
+// segment. The slice is valid only during f.
 func (x *Index) Each(term []byte, lo, hi int64, f func(docs []int64)) error {
 	if len(term) == 0 || lo > hi {
 		return nil

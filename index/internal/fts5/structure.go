@@ -18,13 +18,13 @@ func (s segment) pages() int64 { return s.last - s.first + 1 }
 
 // structure is the list of segments, the oldest first.
 type structure struct {
-	cookie  [4]byte // FTS5's, of the table's configuration
+	cookie  [4]byte // FTS5's version of the table's configuration
 	written uint64  // FTS5's count of pages written to level 0
 	segs    []segment
-	gone    []segment // emptied by a merge of FTS5's that has not ended
+	gone    []segment // emptied by an unfinished merge by FTS5
 }
 
-// deletable starts a structure of a table with contentless_delete=1.
+// deletable is the beginning of the structure of a table with contentless_delete=1.
 var deletable = []byte{0xff, 0, 0, 1}
 
 func decodeStructure(b []byte) (st structure, err error) {
@@ -44,7 +44,7 @@ func decodeStructure(b []byte) (st structure, err error) {
 	seen := make(map[int64]bool)
 	var lists [][]segment
 	for range levels {
-		r.next(maxSegment) // how many are being merged: no matter for reading
+		r.next(maxSegment) // how many are being merged, which does not matter here
 		var level []segment
 		for range r.next(maxSegment) {
 			s := segment{int64(r.next(0xffff)), int64(r.next(math.MaxInt32)), int64(r.next(math.MaxInt32))}
@@ -69,8 +69,8 @@ func decodeStructure(b []byte) (st structure, err error) {
 	return st, nil
 }
 
-// encode puts each segment on the level that fits its size, so that merges by
-// SQLite, too, join segments of a similar size.
+// encode puts each segment on the level of its size, so that SQLite's own merges also merge segments of similar
+// sizes.
 func (st structure) encode() []byte {
 	var lists [][]segment
 	for _, s := range st.segs {
@@ -101,7 +101,7 @@ func sizeLevel(pages int64) int {
 	return (bits.Len64(uint64((pages-1)/smallPages)) + 1) / 2
 }
 
-// freeID returns a number that no segment has.
+// freeID returns an unused segment number.
 func (st structure) freeID() (int64, error) {
 	used := slices.Concat(st.segs, st.gone)
 	for id := int64(1); id <= maxSegment; id++ {
@@ -114,7 +114,7 @@ func (st structure) freeID() (int64, error) {
 
 // totals is what FTS5 calls the averages record.
 type totals struct {
-	docs, terms int64 // terms: each counts once for a document
+	docs, terms int64 // terms counts each term once for a document
 	rest        []byte
 }
 

@@ -2,8 +2,7 @@ package fts5
 
 import "bytes"
 
-// EachPrefix is Each for all terms that begin with prefix. A document comes once for
-// every such term that it has.
+// EachPrefix is Each for all terms that begin with prefix. A document comes once for each of its terms.
 func (x *Index) EachPrefix(prefix []byte, lo, hi int64, f func(docs []int64)) error {
 	if lo > hi {
 		return nil
@@ -14,8 +13,8 @@ func (x *Index) EachPrefix(prefix []byte, lo, hi int64, f func(docs []int64)) er
 	return err
 }
 
-// Terms calls f with the terms that begin with prefix, in order within each segment;
-// one may come again from another. It is valid during f only.
+// Terms calls f with the terms that begin with prefix, in order within each segment. Terms of several segments
+// come several times. A term is valid only during f.
 func (x *Index) Terms(prefix []byte, f func(term []byte)) error {
 	return x.scanPrefix(prefix, &prefixScan{visit: f})
 }
@@ -37,8 +36,8 @@ func (x *Index) scanPrefix(prefix []byte, p *prefixScan) error {
 
 type prefixScan struct {
 	key    []byte
-	visit  func(term []byte) // if set, is told the terms; otherwise
-	d      decoder           // collects their documents
+	visit  func(term []byte) // if set, is called with the terms; otherwise
+	d      decoder           // d collects their documents
 	term   []byte            // the last term
 	inside bool              // it has the prefix
 }

@@ -27,7 +27,7 @@ func varintLen(v uint64) int {
 	return (bits.Len64(v|1) + 6) / 7
 }
 
-// varint decodes the number at the start of b, and its length: 0 if b ends too early.
+// varint decodes the number at the start of b, and returns its length, 0 if b is cut off.
 func varint(b []byte) (v uint64, n int) {
 	for i, c := range b {
 		if i == 8 {
@@ -41,8 +41,7 @@ func varint(b []byte) (v uint64, n int) {
 	return 0, 0
 }
 
-// varints decodes one number after the other; ok turns false for good when
-// the bytes end too early or a number exceeds its limit.
+// varints decodes consecutive numbers. ok becomes false when the bytes are cut off or a number exceeds its limit.
 type varints struct {
 	b  []byte
 	ok bool

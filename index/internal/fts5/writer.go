@@ -13,8 +13,8 @@ type writer struct {
 	pgno   int64  // of the page being filled
 	buf    []byte // of that page: header, terms, lists
 	foot   []byte // the offsets of its terms
-	termAt int    // offset of the last term on it; 0: none
-	fresh  bool   // nothing is on it
+	termAt int    // offset of the last term on it; 0 if none
+	fresh  bool   // the page is empty
 	term   []byte // the last term
 	prev   int64  // the last document of its list
 	listed bool   // its list has a document
@@ -26,7 +26,7 @@ func newWriter(p Pages, segid int64) *writer {
 	return w
 }
 
-// begin starts a term, which has to be above all before.
+// begin starts a term, which must be above all earlier ones.
 func (w *writer) begin(term []byte) error {
 	if bytes.Compare(term, w.term) <= 0 {
 		return damaged("terms are out of order")
@@ -63,7 +63,7 @@ func (w *writer) begin(term []byte) error {
 
 func (w *writer) size() int { return len(w.buf) + len(w.foot) }
 
-// add appends a document, above all before, to the list of the term.
+// add appends a document, which must be above all earlier ones, to the list of the term.
 func (w *writer) add(doc int64) error {
 	switch {
 	case w.fresh:
@@ -80,15 +80,15 @@ func (w *writer) add(doc int64) error {
 	return nil
 }
 
-// resume starts the page with a document of the list that goes on.
+// resume starts a page with the next document of the current list.
 func (w *writer) resume(doc int64) {
 	binary.BigEndian.PutUint16(w.buf, uint16(len(w.buf)))
 	w.buf = appendVarint(w.buf, uint64(doc))
 	w.fresh = false
 }
 
-// list appends a whole list, which has been encoded as differences after its
-// first document and so can be copied where a page has the space.
+// list appends a whole list, already encoded as differences after its first document, so that it can be copied
+// wherever a page has space.
 func (w *writer) list(first int64, deltas []byte) error {
 	if err := w.add(first); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (w *writer) list(first int64, deltas []byte) error {
 	return nil
 }
 
-// copy copies what fits of the list's differences and returns how many bytes.
+// copy copies as many of the list's differences as fit, and returns how many bytes.
 func (w *writer) copy(deltas []byte) int {
 	room := min(pageSize-w.size(), len(deltas))
 	n := 0
@@ -143,7 +143,7 @@ func (w *writer) flush() error {
 	return nil
 }
 
-// finish writes what is left. The segment has no pages if there was no term.
+// finish writes what is left. A segment without terms has no pages.
 func (w *writer) finish() (segment, error) {
 	if !w.fresh {
 		if err := w.flush(); err != nil {
