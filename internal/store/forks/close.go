@@ -24,7 +24,7 @@ func Discard(ctx context.Context, t *workspace.Tape) error {
 	if !t.IsFork() {
 		return layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.ResetInstead)
 	}
-	return writer.Write(ctx, t, func(w *writer.Writer) error {
+	err := writer.Locked(ctx, t, func(w *writer.Writer) error {
 		children, err := t.Forks(ctx)
 		if err != nil {
 			return err
@@ -44,6 +44,7 @@ func Discard(ctx context.Context, t *workspace.Tape) error {
 		}
 		return Close(ctx, w, fmt.Sprintf("%s%s (%s)", discardMessage, layout.OneLine(t.ForkName()), layout.CountEntries(w.LastID()-b.ID)))
 	})
+	return layout.Wrap(err, "discard fork %q", t.Name())
 }
 
 // CheckClosable refuses to remove a working tree that somebody else made.

@@ -16,7 +16,8 @@ import (
 
 // ClosedForks returns the forks that were merged into a tape and those of its own that were
 // discarded, the newest first. Discarded ones are found as long as git keeps its reflog.
-func ClosedForks(ctx context.Context, t *workspace.Tape) ([]ForkInfo, error) {
+func ClosedForks(ctx context.Context, t *workspace.Tape) (out []ForkInfo, err error) {
+	defer func() { err = layout.Wrap(err, "list the closed forks of tape %q", t.Name()) }()
 	c := &closedForks{s: t.Store(), seen: map[string]bool{}}
 	forks, err := t.Store().Forks(ctx)
 	if err != nil {

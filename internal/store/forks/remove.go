@@ -21,7 +21,7 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 	if t.IsFork() {
 		return "", layout.Invalid("", "%q is a fork", t.Name()).Try(layout.DiscardInstead, t.Name())
 	}
-	err = writer.Write(ctx, t, func(w *writer.Writer) error {
+	err = writer.Locked(ctx, t, func(w *writer.Writer) error {
 		if err := checkRemovable(ctx, w); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 		}
 		return drop(context.WithoutCancel(ctx), w, "tape: remove")
 	})
-	return ref, err
+	return ref, layout.Wrap(err, "remove tape %q", t.Name())
 }
 
 // CheckNoneOpen refuses to go on if open forks of the tape would lose their parent.

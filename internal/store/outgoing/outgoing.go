@@ -25,7 +25,7 @@ func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs [
 		if ref.New.IsZero() {
 			continue
 		}
-		scan.Know(ref.Old)
+		scan.AddKnown(ref.Old)
 		owner := ownerOfRef(s, ref)
 		if tips[owner] == nil {
 			owners = append(owners, owner)
@@ -34,7 +34,7 @@ func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs [
 	}
 	var found []SecretFinding
 	for _, name := range owners {
-		secrets, err := scan.Look(ctx, name, tips[name])
+		secrets, err := scan.Search(ctx, name, tips[name])
 		if err != nil {
 			return layout.Conflict("", "%q could not be searched for secrets: %v", name, err)
 		}

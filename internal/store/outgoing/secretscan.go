@@ -89,13 +89,13 @@ func (l LongEntry) String() string {
 		l.Entry, l.Tape, l.Size, jsonl.DefaultMaxLine)
 }
 
-// NewSecretScan returns a scan of everything; see Know.
+// NewSecretScan returns a scan of everything; see AddKnown.
 func NewSecretScan(s *workspace.Store) *SecretScan {
 	return &SecretScan{s: s, known: map[gitstore.Hash]bool{}, seen: map[gitstore.Hash]bool{}}
 }
 
-// Know says that the remote has these commits or tags and their ancestors. They need not be here.
-func (c *SecretScan) Know(list ...gitstore.Hash) {
+// AddKnown records that the remote has these commits or tags and their ancestors. They need not be here.
+func (c *SecretScan) AddKnown(list ...gitstore.Hash) {
 	for _, h := range list {
 		if !h.IsZero() && !c.known[h] {
 			c.known[h] = true
@@ -104,11 +104,11 @@ func (c *SecretScan) Know(list ...gitstore.Hash) {
 	}
 }
 
-// Look searches everything reachable from tips that is neither known nor searched yet: the lines that
+// Search searches everything reachable from tips that is neither known nor searched yet: the lines that
 // files gained over the same file in the first parent, and the messages of commits and tags. A secret
 // is reported once for each entry, and for a message only if no entry has it. Allowed fingerprints are
 // skipped. What cannot be read is an error.
-func (c *SecretScan) Look(ctx context.Context, tape string, tips []gitstore.Hash) ([]SecretFinding, error) {
+func (c *SecretScan) Search(ctx context.Context, tape string, tips []gitstore.Hash) ([]SecretFinding, error) {
 	o := &outgoing{SecretScan: c, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int{}, jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0))}
 	scanner := c.s.Config().Scanner()
 	group, ctx := errgroup.WithContext(ctx)

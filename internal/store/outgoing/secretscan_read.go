@@ -119,14 +119,14 @@ func (o *outgoing) closeKnown(ctx context.Context) error {
 			return err
 		case kind == gitstore.KindTag:
 			if t, err := gitstore.DecodeTag(raw); err == nil {
-				o.Know(t.Object)
+				o.AddKnown(t.Object)
 			}
 		case kind == gitstore.KindCommit:
 			c, err := gitstore.DecodeCommit(raw)
 			if err != nil {
 				return fmt.Errorf("commit %s: %w", h, err)
 			}
-			o.Know(c.Parents...)
+			o.AddKnown(c.Parents...)
 		}
 	}
 	return nil

@@ -20,8 +20,8 @@ import (
 func mustScan(t testing.TB, s *repo.Store, tips, known []gitstore.Hash) []outgoing.SecretFinding {
 	t.Helper()
 	c := outgoing.NewSecretScan(storetest.Inner(s))
-	c.Know(known...)
-	found, err := c.Look(t.Context(), "main", tips)
+	c.AddKnown(known...)
+	found, err := c.Search(t.Context(), "main", tips)
 	storetest.Must(t, err)
 	return found
 }
@@ -145,14 +145,14 @@ func TestScanWhatIsNoTape(t *testing.T) {
 	blob := storetest.Git(t, dir, "rev-parse", "HEAD:notes.txt")
 	storetest.Must(t, storetest.Inner(s).FS().Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])))
 	c := outgoing.NewSecretScan(storetest.Inner(s))
-	c.Know(three)
-	_, err = c.Look(t.Context(), "main", []gitstore.Hash{four})
+	c.AddKnown(three)
+	_, err = c.Search(t.Context(), "main", []gitstore.Hash{four})
 	storetest.WantIs(t, err, repo.ErrCorrupt)
-	_, err = outgoing.NewSecretScan(storetest.Inner(s)).Look(t.Context(), "main", []gitstore.Hash{{1}})
+	_, err = outgoing.NewSecretScan(storetest.Inner(s)).Search(t.Context(), "main", []gitstore.Hash{{1}})
 	storetest.WantIs(t, err, repo.ErrCorrupt)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = outgoing.NewSecretScan(storetest.Inner(s)).Look(ctx, "main", []gitstore.Hash{three}); !errors.Is(err, context.Canceled) {
+	if _, err = outgoing.NewSecretScan(storetest.Inner(s)).Search(ctx, "main", []gitstore.Hash{three}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -183,7 +183,7 @@ func TestScanIsComplete(t *testing.T) {
 	}
 	storetest.Checkpoint(t, tp)
 	last := storetest.Head(t, tp)
-	found, err := outgoing.NewSecretScan(storetest.Inner(s)).Look(t.Context(), "main", []gitstore.Hash{last})
+	found, err := outgoing.NewSecretScan(storetest.Inner(s)).Search(t.Context(), "main", []gitstore.Hash{last})
 	storetest.Must(t, err)
 	got := map[int64]bool{}
 	for _, f := range found {

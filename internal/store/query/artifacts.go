@@ -20,12 +20,12 @@ type ArtifactInfo struct {
 }
 
 // Artifacts lists the artifacts of a tape, ordered by the first phase that contains them.
-func Artifacts(ctx context.Context, t *workspace.Tape) ([]ArtifactInfo, error) {
+func Artifacts(ctx context.Context, t *workspace.Tape) (out []ArtifactInfo, err error) {
+	defer wrapRead(t, &err)
 	v, err := snapshot.Take(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	var out []ArtifactInfo
 	at := map[string]int{}
 	for i, p := range v.List {
 		names, err := v.Artifacts(p)

@@ -49,17 +49,17 @@ func (p *push) scan(ctx context.Context, t *workspace.Tape, sends []send) error 
 		c.Allow = p.o.Allow // stored only if nothing else is found
 	}
 	p.scans[t.Name()] = c
-	c.Know(p.has[t.Ref()])
+	c.AddKnown(p.has[t.Ref()])
 	for _, prefix := range []string{layout.TagPrefix, layout.ArchivePrefix, layout.ForkPrefix} {
 		for _, ref := range Under(p.there.Refs, prefix+t.Slug()+"/") {
-			c.Know(ref.Hash)
+			c.AddKnown(ref.Hash)
 		}
 	}
 	for _, x := range sends {
 		if len(x.tips) == 0 {
 			continue
 		}
-		secrets, err := c.Look(ctx, x.status.Tape, x.tips)
+		secrets, err := c.Search(ctx, x.status.Tape, x.tips)
 		if err != nil {
 			return fmt.Errorf("look for secrets in %q: %w", x.status.Tape, err)
 		}
