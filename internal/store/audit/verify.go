@@ -284,8 +284,8 @@ func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 			v.problem(t.Name(), violation(ref.Name, "the tape has no such phase"))
 		case err != nil:
 			v.problem(t.Name(), violation(ref.Name, "%v", err))
-		case tag.Object != want && !v.has(head, tag.Object):
-			v.note(t.Name(), ref.Name, "the tag names %s, which the tape no longer has; a repair sets it on %s", short(tag.Object), short(want))
+		case tag.Object != want && (note.Undo != nil || !v.has(head, tag.Object)):
+			v.note(t.Name(), ref.Name, "the tag names %s, the phase came with %s; a repair moves it", short(tag.Object), short(want))
 		case tag.Object != want:
 			v.problem(t.Name(), violation(ref.Name, "the tag names %s, the phase came with %s", short(tag.Object), short(want)))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"tape/internal/git/gitstore"
 	"tape/internal/store/forks"
+	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/lineage"
 	"tape/internal/store/resolve"
@@ -96,7 +97,12 @@ func (p *pull) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if rel == lineage.Equal || rel == lineage.Ahead {
+	note, err := journal.PeekOf(p.t)
+	if err != nil {
+		return err
+	}
+	// A pull that was cut off behind the branch is completed by taking the lock.
+	if !journal.CheckingOut(note, head) && (rel == lineage.Equal || rel == lineage.Ahead) {
 		return adoptTags(ctx, p.t, p.remote, head)
 	}
 	return writer.Locked(ctx, p.t, func(w *writer.Writer) error { return p.join(ctx, w) })

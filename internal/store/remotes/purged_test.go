@@ -173,11 +173,15 @@ func TestSoakPullPurgeCutOff(t *testing.T) {
 	if records := recordsIn(t, storetest.Tape(t, bob, "main")); records != 1 {
 		t.Errorf("following a purge leaves %d records, and one was made", records)
 	}
-	step := testkit.Size(250, 9) // each begins elsewhere
-	for n := 1 + rng.IntN(step); ; n += step {
+	continued := func(n int, goOn bool) (over bool) {
 		storetest.Must(t, os.RemoveAll(dir))
 		storetest.CopyTree(t, kept, dir)
-		if pullPurgeContinued(t, dir, n, rng.IntN(3) == 0, secret, want) || t.Failed() {
+		return pullPurgeContinued(t, dir, n, goOn, secret, want)
+	}
+	continued(1295, false)       // once left tags and the index behind the branch
+	step := testkit.Size(250, 9) // each begins elsewhere
+	for n := 1 + rng.IntN(step); ; n += step {
+		if continued(n, rng.IntN(3) == 0) || t.Failed() {
 			t.Logf("about %d operations", n)
 			break
 		}
@@ -189,6 +193,9 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	err := pullPurge(t, storetest.OpenFaulty(t, dir, f), true)
 	s := storetest.OpenFaulty(t, dir, nil)
 	began := storetest.IsPurging(t, s)
+	if !began {
+		storetest.Verified(t, dir) // what the next pull completes is no problem
+	}
 	defer func() {
 		if t.Failed() {
 			t.Logf("operation %d failed, gone on: %v, begun: %v; the call returned %v", n, goOn, began, err)
