@@ -1,9 +1,9 @@
-// Package channels runs the channels of an agent: what comes in becomes turns, what a turn says
-// goes out.
+// Package channels runs an agent's channels: messages that come in become turns, and their answers
+// are sent.
 //
-// A message is safe on disk before its channel is told that it is taken. Before the answer is
-// sent, the ids of the messages that it answers are written into the file "answered". So after
-// a crash a message whose id is there is not answered again, and the tape says that nobody
-// knows whether the answer arrived; all others get their turn, with the id that they had, by
-// which the agent finds what it has recorded of it.
+// A message is stored on disk before its channel is told that it was accepted. Before an answer is
+// sent, the ids of the messages that it answers are written to the journal, the file "answered". If
+// the program is then interrupted, these messages are not answered again, and the tape says that
+// the answer may not have arrived. All others get their turn, with the same message_id, by which
+// the agent finds what it has already recorded.
 package channels

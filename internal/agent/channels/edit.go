@@ -9,8 +9,8 @@ import (
 	"tape/internal/sessions/spool"
 )
 
-// edit puts a message that was changed by its sender into the place of the one that waits. One
-// that a turn works on, or that was answered, stays as it is.
+// edit replaces a waiting message with the version that its sender has changed. If its turn has
+// begun, or it was answered, it stays as it is.
 func (m *Manager) edit(session string, e hooks.Envelope) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -27,10 +27,10 @@ func (m *Manager) edit(session string, e hooks.Envelope) error {
 		}
 	}
 	for _, b := range s.queue {
-		for i := range b.kept {
-			if b.kept[i].id == id {
-				err := m.inbox.replace(&b.kept[i], e)
-				b.message = merged(b.kept)
+		for i := range b.messages {
+			if b.messages[i].id == id {
+				err := m.inbox.replace(&b.messages[i], e)
+				b.merged = merge(b.messages)
 				return err
 			}
 		}
@@ -38,9 +38,9 @@ func (m *Manager) edit(session string, e hooks.Envelope) error {
 	return nil
 }
 
-// replace makes another message safe in the place of one. After a crash between the two steps
-// both are there, and the later one counts.
-func (s *store) replace(k *kept, e hooks.Envelope) error {
+// replace stores another version of a message. A crash between its two steps leaves both on disk;
+// then the later one counts.
+func (s *store) replace(k *stored, e hooks.Envelope) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	raw, err := json.Marshal(e)
@@ -49,7 +49,7 @@ func (s *store) replace(k *kept, e hooks.Envelope) error {
 	}
 	note, err := spool.Keep(s.fs, s.dir, spool.Note{Agent: e.Text(hooks.KeyChannel), At: s.now(), Payload: raw})
 	if err != nil {
-		return fmt.Errorf("message %q could not be kept: %w", k.id, err)
+		return fmt.Errorf("message %q could not be stored: %w", k.id, err)
 	}
 	old := k.note
 	k.message, k.note = e, note

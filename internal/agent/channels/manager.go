@@ -14,39 +14,39 @@ import (
 	"tape/repo"
 )
 
-// Options are those of a manager.
+// Options of a manager.
 type Options struct {
-	Dir     string        // where messages are kept; one process at a time
-	Only    []string      // names of the channels that run; none: all
-	Silence time.Duration // messages of a session within this time are one; 0: a second, below: none wait
-	Longest time.Duration // how long they are gathered at most; 0: ten seconds
+	Dir     string        // where messages are stored, for one process at a time
+	Only    []string      // names of the channels to run; none: all
+	Silence time.Duration // messages of a session with shorter pauses are merged; 0: a second, below 0: none are
+	Longest time.Duration // the longest time that they are gathered; 0: ten seconds
 	Grace   time.Duration // how long turns may go on at the end; 0: 30 seconds
-	// Tape is a session's tape, for what is said there of answers that may not have arrived.
+	// Tape returns a session's tape, to record answers that may not have arrived.
 	Tape func(ctx context.Context, session string) (*repo.Tape, error)
 	FS   *disk.FS
 	Log  *slog.Logger
 }
 
-// errStopping ends turns that go on at the next start.
-var errStopping = fmt.Errorf("the program ends, and the turn goes on at its next start: %w", context.Canceled)
+// errStopping ends turns that go on after the next start.
+var errStopping = fmt.Errorf("the program ends, and the turn goes on after its next start: %w", context.Canceled)
 
 // Manager runs channels. Its methods may be called from several goroutines.
 type Manager struct {
 	o  Options
 	rt *hooks.Runtime
 
-	inbox store // messages on disk
+	inbox store
 
 	mu       sync.Mutex
 	channels map[string]hooks.Channel
 	sessions map[string]*session
-	base     context.Context // of turns and hooks, while Run runs
+	base     context.Context // of turns and hooks; nil unless Run runs
 	cancel   context.CancelCauseFunc
 	stopping bool
 	workers  sync.WaitGroup
 }
 
-// New makes a manager, whose plugin rt gets: it sends what goes out.
+// New returns a manager, and registers a plugin with rt that sends messages through its channels.
 func New(rt *hooks.Runtime, o Options) (*Manager, error) {
 	if o.Silence == 0 {
 		o.Silence = time.Second
@@ -64,8 +64,8 @@ func New(rt *hooks.Runtime, o Options) (*Manager, error) {
 	return m, rt.Register(&hooks.Plugin{Name: "channels", DispatchOutbound: m.dispatch})
 }
 
-// Run runs the channels until ctx ends. Then turns that run may end, and what waits is left for
-// the next time.
+// Run runs the channels until ctx ends. Then running turns may end, and waiting messages stay for
+// the next start.
 func (m *Manager) Run(ctx context.Context) error {
 	unlock, err := m.inbox.open(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	list = slices.DeleteFunc(list, func(c hooks.Channel) bool { return len(m.o.Only) > 0 && !slices.Contains(m.o.Only, c.Name()) })
 	if len(list) == 0 {
-		return errors.New("no channel is configured: for Telegram, its bot's token is needed in TAPE_TELEGRAM_TOKEN or credentials.json")
+		return errors.New("no channel is configured: for Telegram, set its bot's token in TAPE_TELEGRAM_TOKEN or credentials.json")
 	}
 	started, err := m.start(ctx, list)
 	if err == nil {
@@ -115,24 +115,24 @@ func (m *Manager) start(ctx context.Context, list []hooks.Channel) (started []ho
 	return started, nil
 }
 
-// stop lets running turns end, then ends them, and stops the channels.
+// stop waits for running turns, ends them after Grace, and stops the channels.
 func (m *Manager) stop(ctx context.Context, started []hooks.Channel) (err error) {
 	m.mu.Lock()
 	m.stopping = true
 	for _, s := range m.sessions {
-		s.hold()
+		s.stopGathering()
 	}
 	m.mu.Unlock()
-	over := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		m.workers.Wait()
-		close(over)
+		close(done)
 	}()
 	select {
-	case <-over:
+	case <-done:
 	case <-time.After(m.o.Grace):
 		m.cancel(errStopping)
-		<-over
+		<-done
 	}
 	for _, c := range started {
 		if e := c.Stop(ctx); e != nil {
@@ -151,7 +151,7 @@ func (m *Manager) Cancel(session string) {
 	}
 }
 
-// Wait waits until a session has nothing to do.
+// Wait waits until a session has no messages and no turn.
 func (m *Manager) Wait(ctx context.Context, session string) error {
 	m.mu.Lock()
 	s := m.sessions[session]

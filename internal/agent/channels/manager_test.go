@@ -229,9 +229,9 @@ func TestUnknownDelivery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		delete(killed.known, "1")
+		delete(killed.seen, "1")
 		k, _, err := killed.add(hooks.Envelope{"channel": "wire", "session_id": "s", "message_id": "1", "content": "hi"})
-		if err := errors.Join(err, killed.join([]kept{k}), killed.answering([]kept{k})); err != nil {
+		if err := errors.Join(err, killed.join([]stored{k}), killed.answering([]stored{k})); err != nil {
 			t.Fatal(err)
 		}
 		unlock()

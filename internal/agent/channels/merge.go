@@ -7,9 +7,9 @@ import (
 	"tape/hooks"
 )
 
-// merged makes one message of several: the last, with the texts and the files of all and the
-// id of the first.
-func merged(list []kept) hooks.Envelope {
+// merge makes one message of several: the last one, with the texts and files of all and the id of
+// the first.
+func merge(list []stored) hooks.Envelope {
 	if len(list) == 1 {
 		return list[0].message
 	}
@@ -46,7 +46,7 @@ func merged(list []kept) hooks.Envelope {
 	return out
 }
 
-// mediaOf are the files of a message, which is JSON if it comes from disk.
+// mediaOf returns a message's files. If the message comes from disk, they are plain JSON.
 func mediaOf(e hooks.Envelope) (out []hooks.Media) {
 	if list, ok := e[hooks.KeyMedia].([]hooks.Media); ok {
 		return list

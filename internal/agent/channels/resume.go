@@ -10,34 +10,34 @@ import (
 	"tape/repo"
 )
 
-// resume goes on with the messages that were on disk: turns that had begun, with all their
+// resume continues with the messages on disk: first the turns that had begun, with all their
 // messages, then the others as if they had just come.
-func (m *Manager) resume(ctx context.Context, pending []kept) error {
+func (m *Manager) resume(ctx context.Context, pending []stored) error {
 	begun := map[string]*batch{}
 	var turns []*batch
-	var fresh []kept
+	var fresh []stored
 	for _, k := range pending {
 		head := m.inbox.headOf(k.id)
 		switch {
 		case m.inbox.wasAnswered(k.id):
-			if err := m.unknown(ctx, k); err != nil {
+			if err := m.dropUnknown(ctx, k); err != nil {
 				return err
 			}
 		case head == "":
 			fresh = append(fresh, k)
 		case begun[head] == nil:
-			begun[head] = &batch{kept: []kept{k}}
+			begun[head] = &batch{messages: []stored{k}}
 			turns = append(turns, begun[head])
 		case k.id == head:
-			begun[head].kept = append([]kept{k}, begun[head].kept...)
+			begun[head].messages = append([]stored{k}, begun[head].messages...)
 		default:
-			begun[head].kept = append(begun[head].kept, k)
+			begun[head].messages = append(begun[head].messages, k)
 		}
 	}
 	m.mu.Lock()
 	for _, b := range turns {
-		b.message = merged(b.kept)
-		m.enqueue(m.session(sessionOf(b.message)), b, false)
+		b.merged = merge(b.messages)
+		m.enqueue(m.session(sessionOf(b.merged)), b, false)
 	}
 	m.mu.Unlock()
 	for _, k := range fresh {
@@ -46,33 +46,33 @@ func (m *Manager) resume(ctx context.Context, pending []kept) error {
 	return nil
 }
 
-// sessionOf is the session that a message on disk was for.
+// sessionOf returns the session of a message on disk.
 func sessionOf(e hooks.Envelope) string {
 	return cmp.Or(e.Text(hooks.KeySession), e.Text(hooks.KeyChannel)+":"+e.Text(hooks.KeyChat))
 }
 
-// eventDelivery says on a tape that an answer may not have arrived.
+// eventDelivery records that an answer may not have arrived.
 const eventDelivery = "delivery"
 
-// looked is how many entries are looked at for an event that a crash has let be written already.
-const looked = 1000
+// searched is how many entries are searched for an event that was written before a crash.
+const searched = 1000
 
-// unknown drops a message whose answer was being sent when the program ended. Its tape says so.
-func (m *Manager) unknown(ctx context.Context, k kept) error {
-	m.o.Log.Warn("it is not known whether an answer arrived", "session", sessionOf(k.message), "message", k.id)
+// dropUnknown drops a message whose answer was being sent when the program ended, and records that.
+func (m *Manager) dropUnknown(ctx context.Context, k stored) error {
+	m.o.Log.Warn("an answer may not have arrived", "session", sessionOf(k.message), "message", k.id)
 	if m.o.Tape != nil {
 		t, err := m.o.Tape(ctx, sessionOf(k.message))
 		if err == nil {
-			err = noteUnknown(ctx, t, k)
+			err = recordUnknown(ctx, t, k)
 		}
 		if err != nil && !errors.Is(err, repo.ErrNotFound) {
 			return err
 		}
 	}
-	return m.inbox.done([]kept{k})
+	return m.inbox.done([]stored{k})
 }
 
-func noteUnknown(ctx context.Context, t *repo.Tape, k kept) error {
+func recordUnknown(ctx context.Context, t *repo.Tape, k stored) error {
 	seen := 0
 	for e, err := range t.Entries(ctx, repo.Query{Kinds: []string{repo.KindEvent}, Reverse: true}) {
 		if err != nil {
@@ -87,7 +87,7 @@ func noteUnknown(ctx context.Context, t *repo.Tape, k kept) error {
 		if json.Unmarshal(e.Payload, &event) == nil && event.Name == eventDelivery && event.Data.ID == k.id {
 			return nil
 		}
-		if seen++; seen > looked {
+		if seen++; seen > searched {
 			break
 		}
 	}

@@ -10,40 +10,40 @@ import (
 	"tape/hooks"
 )
 
-// batch is what one turn answers: one message, or several that came fast.
+// batch is what one turn answers: one message, or several that came in quick succession.
 type batch struct {
-	message hooks.Envelope
-	kept    []kept
-	follows bool // others that wait may join it
+	merged   hooks.Envelope
+	messages []stored
+	follows  bool // other waiting messages may be added
 
 	mu       sync.Mutex
-	answered bool // it is written down that the answer is being sent
+	answered bool // the journal says that the answer is being sent
 }
 
-// session is what one session does. The manager's lock guards it.
+// session is the state of one session. The manager's lock guards it.
 type session struct {
 	id       string
-	gathered []kept
-	first    time.Time // when the first of them came
+	gathered []stored
+	first    time.Time // when the first of gathered came
 	timer    *time.Timer
-	arrived  [][]kept // batches whose admission is to be asked, in this order
-	deciding bool     // somebody asks
+	arrived  [][]stored // batches that wait for their admission, in order
+	deciding bool       // a goroutine asks for admissions
 	queue    []*batch
-	working  bool
+	working  bool // a goroutine runs turns
 	running  *batch
 	cancel   func()
-	idle     chan struct{} // closed when it has nothing to do and is forgotten
+	idle     chan struct{} // closed when the session has nothing to do and is forgotten
 
-	steering sync.Mutex // held while somebody steers, and when a turn ends
-	steered  []kept     // by steering; guarded as well
+	steering sync.Mutex // held while a message is steered, and when a turn ends
+	steered  []stored   // messages put into the steering inbox; guarded by steering
 }
 
-func (s *session) hold() {
+func (s *session) stopGathering() {
 	s.flush()
 	s.arrived = nil
 }
 
-// flush ends the gathering.
+// flush ends the gathering: the messages become a batch.
 func (s *session) flush() {
 	if s.timer != nil {
 		s.timer.Stop()
@@ -53,7 +53,7 @@ func (s *session) flush() {
 	}
 }
 
-// session returns what a session does; m.mu is held.
+// session returns a session, and creates it if needed; m.mu is held.
 func (m *Manager) session(id string) *session {
 	s := m.sessions[id]
 	if s == nil {
@@ -71,17 +71,17 @@ func (m *Manager) forget(s *session) {
 	}
 }
 
-// Handle takes a message: when it returns nil, the message is safe. It does not wait for the turn.
+// Handle accepts a message: when it returns nil, the message is stored. It does not wait for the turn.
 func (m *Manager) Handle(ctx context.Context, e hooks.Envelope) error {
 	m.mu.Lock()
 	if m.stopping || m.base == nil {
 		m.mu.Unlock()
-		return errors.New("the program ends: it takes no messages any more")
+		return errors.New("the program is ending, and accepts no more messages")
 	}
 	m.mu.Unlock()
 	e = e.Clone()
 	id, err := m.rt.ResolveSession(ctx, e)
-	if err != nil { // the turn will fail of it, and say so
+	if err != nil { // the turn will fail with the same error, and report it
 		id = sessionOf(e)
 	}
 	k, fresh, err := m.inbox.add(e)
@@ -95,16 +95,16 @@ func (m *Manager) Handle(ctx context.Context, e hooks.Envelope) error {
 	return nil
 }
 
-// arrive gathers messages; commands do not wait. What is decided is so in the order in which it came.
-func (m *Manager) arrive(id string, k kept) {
+// arrive gathers messages; commands do not wait. Admissions are asked in the order of arrival.
+func (m *Manager) arrive(id string, k stored) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stopping {
-		return // it is on disk
+		return // it waits on disk
 	}
 	s := m.session(id)
 	if m.o.Silence < 0 || isCommand(k.message) {
-		s.arrived = append(s.arrived, []kept{k})
+		s.arrived = append(s.arrived, []stored{k})
 		m.admit(s)
 		return
 	}
@@ -120,7 +120,7 @@ func (m *Manager) arrive(id string, k kept) {
 	s.timer = time.AfterFunc(wait, func() { m.release(s) })
 }
 
-// release has what was gathered decided.
+// release ends the gathering and asks for admissions.
 func (m *Manager) release(s *session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +132,7 @@ func isCommand(e hooks.Envelope) bool {
 	return strings.HasPrefix(strings.TrimSpace(e.Text(hooks.KeyContent)), ",")
 }
 
-// admit has what arrived decided, one batch after the other; m.mu is held.
+// admit asks for the admission of what arrived, one batch after the other; m.mu is held.
 func (m *Manager) admit(s *session) {
 	if s.deciding || len(s.arrived) == 0 || m.stopping {
 		return
@@ -156,9 +156,9 @@ func (m *Manager) admit(s *session) {
 	})
 }
 
-// decide asks what becomes of a batch. It is done if it needs no turn.
-func (m *Manager) decide(s *session, list []kept) (b *batch, done bool) {
-	b = &batch{message: merged(list), kept: list}
+// decide asks for a batch's admission. done says that it needs no turn of its own.
+func (m *Manager) decide(s *session, list []stored) (b *batch, done bool) {
+	b = &batch{merged: merge(list), messages: list}
 	m.mu.Lock()
 	turn := hooks.Turn{Session: s.id, Running: s.running != nil, Pending: len(s.queue)}
 	ctx := m.base
@@ -166,9 +166,9 @@ func (m *Manager) decide(s *session, list []kept) (b *batch, done bool) {
 	if inbox, err := m.rt.SteeringInbox(ctx); err == nil {
 		turn.Steering = inbox.Len(s.id)
 	}
-	admission, err := m.rt.Admit(ctx, s.id, b.message, turn)
-	if err != nil { // nobody's message is lost because a plugin fails
-		m.rt.NotifyError(ctx, "admit_message", err, b.message)
+	admission, err := m.rt.Admit(ctx, s.id, b.merged, turn)
+	if err != nil { // a plugin's failure must not lose a message
+		m.rt.NotifyError(ctx, "admit_message", err, b.merged)
 		admission = hooks.Admit
 	}
 	switch admission {
@@ -185,14 +185,14 @@ func (m *Manager) decide(s *session, list []kept) (b *batch, done bool) {
 	return b, done
 }
 
-// enqueue has a batch wait for its turn; m.mu is held.
+// enqueue queues a batch for a turn; m.mu is held.
 func (m *Manager) enqueue(s *session, b *batch, front bool) {
 	switch last := len(s.queue) - 1; {
 	case front:
 		s.queue = append([]*batch{b}, s.queue...)
 	case b.follows && last >= 0 && s.queue[last].follows:
-		list := append(s.queue[last].kept, b.kept...)
-		s.queue[last] = &batch{message: merged(list), kept: list, follows: true}
+		list := append(s.queue[last].messages, b.messages...)
+		s.queue[last] = &batch{merged: merge(list), messages: list, follows: true}
 	default:
 		s.queue = append(s.queue, b)
 	}
@@ -202,7 +202,7 @@ func (m *Manager) enqueue(s *session, b *batch, front bool) {
 	}
 }
 
-// steer puts a message into the running turn. It reports whether there is one that can hear it.
+// steer puts a message into the running turn; false if there is none, or if that fails.
 func (m *Manager) steer(ctx context.Context, s *session, b *batch) bool {
 	s.steering.Lock()
 	defer s.steering.Unlock()
@@ -214,16 +214,16 @@ func (m *Manager) steer(ctx context.Context, s *session, b *batch) bool {
 	}
 	inbox, err := m.rt.SteeringInbox(ctx)
 	if err == nil {
-		err = m.inbox.join(b.kept)
+		err = m.inbox.join(b.messages)
 	}
 	if err == nil {
-		err = inbox.Put(ctx, s.id, b.message)
+		err = inbox.Put(ctx, s.id, b.merged)
 	}
 	if err != nil {
-		m.rt.NotifyError(ctx, "provide_steering_inbox", err, b.message)
+		m.rt.NotifyError(ctx, "provide_steering_inbox", err, b.merged)
 		return false
 	}
-	s.steered = append(s.steered, b.kept...)
+	s.steered = append(s.steered, b.messages...)
 	return true
 }
 

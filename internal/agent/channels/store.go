@@ -20,37 +20,37 @@ import (
 	"tape/internal/sessions/spool"
 )
 
-// kept is a message that is safe on disk.
-type kept struct {
+// stored is a message on disk.
+type stored struct {
 	id      string
 	message hooks.Envelope
 	note    spool.Kept
 }
 
-// store keeps messages until they are answered: a note for each, and a journal of which
-// messages became one turn and which of them are being answered.
+// store keeps messages until they are answered: a note for each, and a journal that says which
+// messages are one turn, and which are being answered.
 type store struct {
 	fs  *disk.FS
 	dir string
 
 	mu       sync.Mutex
 	journal  *disk.File
-	known    map[string]bool   // ids that are on disk, or were answered
+	seen     map[string]bool   // ids that are on disk, or were answered
 	answered map[string]bool   // ids whose answer was being sent
-	head     map[string]string // by id: the first of its turn
+	head     map[string]string // by id: the first message of its turn
 	last     time.Time         // of a note
 }
 
-// line is one of the journal.
+// line is a line of the journal.
 type line struct {
-	Turn     []string `json:"turn,omitempty"`     // the messages of a turn that has begun, or is being steered
-	Answered []string `json:"answered,omitempty"` // whose answer is about to be sent
+	Turn     []string `json:"turn,omitempty"`     // messages of one turn, which has begun or is being steered
+	Answered []string `json:"answered,omitempty"` // messages whose answer is about to be sent
 }
 
-// remembered is how many answered messages are known when one of them comes again.
+// remembered is how many answered messages are recognised when they are delivered again.
 const remembered = 10000
 
-// open takes the folder, and reads the journal.
+// open locks the folder and reads the journal.
 func (s *store) open(ctx context.Context) (unlock func(), err error) {
 	if err := spool.Make(s.fs, s.dir); err != nil {
 		return nil, err
@@ -77,9 +77,9 @@ func (s *store) open(ctx context.Context) (unlock func(), err error) {
 	}, nil
 }
 
-// read reads the journal, and writes what is still of use: so a line that was cut off is gone.
+// read reads the journal and rewrites it, without lines that are no longer needed or were cut off.
 func (s *store) read() error {
-	s.known, s.answered, s.head = map[string]bool{}, map[string]bool{}, map[string]string{}
+	s.seen, s.answered, s.head = map[string]bool{}, map[string]bool{}, map[string]string{}
 	path := filepath.Join(s.dir, "answered")
 	raw, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func (s *store) read() error {
 	}
 	ids = ids[max(0, len(ids)-remembered):]
 	for _, id := range ids {
-		s.known[id], s.answered[id] = true, true
+		s.seen[id], s.answered[id] = true, true
 	}
 	var out []byte
 	if len(ids) > 0 {
@@ -114,7 +114,7 @@ func (s *store) read() error {
 	return err
 }
 
-// turns are the messages of turns that have begun and were not answered, the first one first.
+// turns returns the messages of turns that have begun and were not answered, the first one first.
 func (s *store) turns() [][]string {
 	all := map[string][]string{}
 	for id, head := range s.head {
@@ -134,7 +134,7 @@ func (s *store) turns() [][]string {
 func appendLine(out []byte, l line) []byte {
 	raw, err := json.Marshal(l)
 	if err != nil {
-		panic(err) // of strings alone
+		panic(err) // cannot happen: a line has only strings
 	}
 	return append(append(out, raw...), '\n')
 }
@@ -143,15 +143,15 @@ func (s *store) write(l line) error {
 	if s.journal == nil {
 		return errors.New("the journal of messages is closed")
 	}
-	_, err := s.journal.Write(append([]byte{'\n'}, appendLine(nil, l)...)) // what was cut off before ends here
+	_, err := s.journal.Write(append([]byte{'\n'}, appendLine(nil, l)...)) // the newline ends a line that was cut off
 	if err == nil {
 		err = s.journal.Sync()
 	}
 	return err
 }
 
-// add makes a message safe. One that is there already, or was answered, is not fresh.
-func (s *store) add(e hooks.Envelope) (k kept, fresh bool, err error) {
+// add stores a message. It is not fresh if it is stored already, or was answered.
+func (s *store) add(e hooks.Envelope) (k stored, fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := e.Text(hooks.KeyMessageID)
@@ -159,7 +159,7 @@ func (s *store) add(e hooks.Envelope) (k kept, fresh bool, err error) {
 		id = "message-" + strings.ToLower(rand.Text()[:16])
 	}
 	e[hooks.KeyMessageID] = id
-	if s.known[id] {
+	if s.seen[id] {
 		return k, false, nil
 	}
 	raw, err := json.Marshal(e)
@@ -168,13 +168,13 @@ func (s *store) add(e hooks.Envelope) (k kept, fresh bool, err error) {
 	}
 	note, err := spool.Keep(s.fs, s.dir, spool.Note{Agent: e.Text(hooks.KeyChannel), At: s.now(), Payload: raw})
 	if err != nil {
-		return k, false, fmt.Errorf("message %q could not be kept: %w", id, err)
+		return k, false, fmt.Errorf("message %q could not be stored: %w", id, err)
 	}
-	s.known[id] = true
-	return kept{id: id, message: e, note: note}, true, nil
+	s.seen[id] = true
+	return stored{id: id, message: e, note: note}, true, nil
 }
 
-// now is a time that no note has yet; s.mu is held.
+// now returns a time later than that of every note; s.mu is held.
 func (s *store) now() time.Time {
 	at := time.Now()
 	if !at.After(s.last) {
@@ -184,8 +184,8 @@ func (s *store) now() time.Time {
 	return at
 }
 
-// join writes down that messages are one turn, which begins.
-func (s *store) join(list []kept) error {
+// join records that messages are one turn, which begins.
+func (s *store) join(list []stored) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := idsOf(list)
@@ -202,7 +202,7 @@ func (s *store) join(list []kept) error {
 	return s.write(line{Turn: ids})
 }
 
-// headOf is the first message of the turn that a message belongs to.
+// headOf returns the first message of a message's turn; "" if no turn has begun.
 func (s *store) headOf(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,15 +216,15 @@ func (s *store) wasAnswered(id string) bool {
 	return s.answered[id]
 }
 
-// answering writes down that the answer to messages is about to be sent.
-func (s *store) answering(list []kept) error {
+// answering records that the answer to messages is about to be sent.
+func (s *store) answering(list []stored) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.write(line{Answered: idsOf(list)})
 }
 
 // done drops messages that need no turn any more.
-func (s *store) done(list []kept) error {
+func (s *store) done(list []stored) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var notes []spool.Kept
@@ -235,8 +235,8 @@ func (s *store) done(list []kept) error {
 	return spool.Drop(s.fs, notes)
 }
 
-// pending are the messages on disk.
-func (s *store) pending() (out []kept, err error) {
+// pending returns the messages on disk.
+func (s *store) pending() (out []stored, err error) {
 	notes, err := spool.Notes([]string{s.dir})
 	if err != nil {
 		return nil, err
@@ -244,16 +244,16 @@ func (s *store) pending() (out []kept, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range notes {
-		k := kept{note: n}
-		if n.Torn || json.Unmarshal(n.Payload, &k.message) != nil { // it was never acknowledged
+		k := stored{note: n}
+		if n.Torn || json.Unmarshal(n.Payload, &k.message) != nil { // its channel was never told that it was accepted
 			if err := spool.Drop(s.fs, []spool.Kept{n}); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		k.id = k.message.Text(hooks.KeyMessageID)
-		s.known[k.id] = true
-		if i := slices.IndexFunc(out, func(o kept) bool { return o.id == k.id }); i >= 0 { // an edit that was interrupted
+		s.seen[k.id] = true
+		if i := slices.IndexFunc(out, func(o stored) bool { return o.id == k.id }); i >= 0 { // an edit that was interrupted
 			if err := spool.Drop(s.fs, []spool.Kept{out[i].note}); err != nil {
 				return nil, err
 			}
@@ -265,7 +265,7 @@ func (s *store) pending() (out []kept, err error) {
 	return out, nil
 }
 
-func idsOf(list []kept) (ids []string) {
+func idsOf(list []stored) (ids []string) {
 	for _, k := range list {
 		ids = append(ids, k.id)
 	}

@@ -11,34 +11,35 @@ import (
 
 type batchKey struct{}
 
-// turn runs one turn, and drops its messages from disk when it is over.
+// turn runs one turn, and then drops its messages from disk.
 func (m *Manager) turn(ctx context.Context, s *session, b *batch) {
-	err := m.inbox.join(b.kept)
+	err := m.inbox.join(b.messages)
 	if err == nil {
 		ctx = context.WithValue(ctx, batchKey{}, b)
-		_, err = m.rt.Process(ctx, b.message.Clone(), hooks.Options{OnEvent: m.onEvent})
+		_, err = m.rt.Process(ctx, b.merged.Clone(), hooks.Options{OnEvent: m.onEvent})
 	} else {
-		m.rt.NotifyError(ctx, hooks.StageTurn, err, b.message)
+		m.rt.NotifyError(ctx, hooks.StageTurn, err, b.merged)
 	}
-	heard, left := m.endSteering(ctx, s)
+	read, unread := m.endSteering(ctx, s)
 	if err != nil && errors.Is(context.Cause(ctx), errStopping) && !b.isAnswered() {
-		return // it goes on at the next start
+		return // it goes on after the next start
 	}
 	m.report(m.answering(b))
-	m.report(m.inbox.done(b.kept))
-	if len(heard) > 0 {
-		m.report(m.inbox.answering(heard))
-		m.report(m.inbox.done(heard))
+	m.report(m.inbox.done(b.messages))
+	if len(read) > 0 {
+		m.report(m.inbox.answering(read))
+		m.report(m.inbox.done(read))
 	}
-	if len(left) > 0 {
+	if len(unread) > 0 {
 		m.mu.Lock()
-		m.enqueue(s, &batch{message: merged(left), kept: left, follows: true}, true)
+		m.enqueue(s, &batch{merged: merge(unread), messages: unread, follows: true}, true)
 		m.mu.Unlock()
 	}
 }
 
-// endSteering ends the time in which the turn can be steered: what it heard, and what it did not.
-func (m *Manager) endSteering(ctx context.Context, s *session) (heard, left []kept) {
+// endSteering closes the turn to steering. It returns the steered messages that the turn has read,
+// and those that it has not.
+func (m *Manager) endSteering(ctx context.Context, s *session) (read, unread []stored) {
 	ctx = context.WithoutCancel(ctx)
 	s.steering.Lock()
 	defer s.steering.Unlock()
@@ -51,30 +52,30 @@ func (m *Manager) endSteering(ctx context.Context, s *session) (heard, left []ke
 		rest, err = inbox.Drain(ctx, s.id)
 	}
 	m.report(err)
-	// A batch that was put in as one message has that of its first.
-	unheard := map[string]bool{}
+	// A batch that was steered as one message has the id of its first.
+	left := map[string]bool{}
 	for _, e := range rest {
-		unheard[e.Text(hooks.KeyMessageID)] = true
+		left[e.Text(hooks.KeyMessageID)] = true
 	}
 	for _, k := range s.steered {
-		if unheard[cmp.Or(m.inbox.headOf(k.id), k.id)] {
-			left = append(left, k)
+		if left[cmp.Or(m.inbox.headOf(k.id), k.id)] {
+			unread = append(unread, k)
 		} else {
-			heard = append(heard, k)
+			read = append(read, k)
 		}
 	}
 	s.steered = nil
-	return heard, left
+	return read, unread
 }
 
-// channelOf is where a message goes: nil if that channel does not run.
+// channelOf returns the channel for a message; nil if it does not run.
 func (m *Manager) channelOf(e hooks.Envelope) hooks.Channel {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.channels[cmp.Or(e.Text(hooks.KeyOutputChannel), e.Text(hooks.KeyChannel))]
 }
 
-// dispatch sends a message. Before the first of a turn it is written down that its messages are
+// dispatch sends a message. Before a turn's first message, the journal is told that the turn is
 // being answered.
 func (m *Manager) dispatch(ctx context.Context, e hooks.Envelope) (delivered bool, err error) {
 	c := m.channelOf(e)
@@ -85,10 +86,11 @@ func (m *Manager) dispatch(ctx context.Context, e hooks.Envelope) (delivered boo
 		return true, nil // there is nothing to say
 	}
 	if e[hooks.KeyNoModel] == true && e.Text(hooks.KeyKind) != hooks.KindError {
-		return true, nil // an echo; the error says why
+		return true, nil // it repeats the prompt; the error message says why
 	}
-	stage := e.Text(hooks.KeyStage)                                                               // of an error
-	if b, ok := ctx.Value(batchKey{}).(*batch); ok && (stage == "" || stage == hooks.StageTurn) { // else the answer is still to come
+	// An error within the turn is not its answer, which is still to come.
+	stage := e.Text(hooks.KeyStage)
+	if b, ok := ctx.Value(batchKey{}).(*batch); ok && (stage == "" || stage == hooks.StageTurn) {
 		if err := m.answering(b); err != nil {
 			return false, fmt.Errorf("the answer is not sent: %w", err)
 		}
@@ -99,14 +101,14 @@ func (m *Manager) dispatch(ctx context.Context, e hooks.Envelope) (delivered boo
 	return true, nil
 }
 
-// answering writes down, once, that a turn's messages are being answered.
+// answering records, once, that a turn's messages are being answered.
 func (m *Manager) answering(b *batch) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.answered {
 		return nil
 	}
-	err := m.inbox.answering(b.kept)
+	err := m.inbox.answering(b.messages)
 	b.answered = err == nil
 	return err
 }
@@ -125,6 +127,6 @@ func (m *Manager) onEvent(ctx context.Context, e hooks.Envelope, event hooks.Eve
 
 func (m *Manager) report(err error) {
 	if err != nil {
-		m.o.Log.Error("messages on disk", "error", err)
+		m.o.Log.Error("storing messages failed", "error", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// api calls the Bot API. Its errors never show the token, which every URL has in it.
+// api calls the Bot API. Its errors never contain the token, which is in every URL.
 type api struct {
 	base  string // without a slash at its end
 	token string
@@ -25,11 +25,11 @@ type api struct {
 }
 
 const (
-	callTime    = 60 * time.Second // a call that is no long poll
+	callTimeout = 60 * time.Second // of a call that is not a long poll
 	maxResponse = 16 << 20
 )
 
-// refusal is an answer of the Bot API that says no.
+// refusal is an error that the Bot API returned.
 type refusal struct {
 	method      string
 	code        int
@@ -42,7 +42,7 @@ func (e *refusal) Error() string {
 	return fmt.Sprintf("Telegram refuses %s: %s (%d)", e.method, e.description, e.code)
 }
 
-// noAnswer is a call that got no answer that could be read.
+// noAnswer is the error of a call without a readable answer.
 type noAnswer struct {
 	method string
 	sent   bool // the request may have arrived
@@ -54,7 +54,7 @@ func (e *noAnswer) Error() string {
 }
 func (e *noAnswer) Unwrap() error { return e.err }
 
-// call calls a method once, with parameters as JSON.
+// call calls a method once, with JSON parameters.
 func (a *api) call(ctx context.Context, method string, params, out any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *api) post(ctx context.Context, method, contentType string, body []byte,
 	err = json.Unmarshal(data, &answer)
 	switch {
 	case err != nil && status == http.StatusOK:
-		return &noAnswer{method: method, sent: true, err: errors.New("what came is not JSON of the Bot API; look at base_url")}
+		return &noAnswer{method: method, sent: true, err: errors.New("the answer is not JSON of the Bot API; check base_url")}
 	case err != nil || !answer.OK:
 		return &refusal{
 			method: method, code: cmp.Or(answer.Code, status), retryAfter: answer.Parameters.RetryAfter, migrateTo: answer.Parameters.MigrateTo,
@@ -98,7 +98,7 @@ func (a *api) post(ctx context.Context, method, contentType string, body []byte,
 	return nil
 }
 
-// fetch makes one request and reads at most limit bytes of what comes.
+// fetch makes one request and reads at most limit bytes of the answer.
 func (a *api) fetch(ctx context.Context, verb, path, contentType string, body []byte, limit int64) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, verb, a.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -119,9 +119,9 @@ func (a *api) fetch(ctx context.Context, verb, path, contentType string, body []
 	return resp.StatusCode, data, err
 }
 
-var errTooLarge = errors.New("it is larger than what is taken")
+var errTooLarge = errors.New("it is larger than the limit")
 
-// hide takes the URL, and with it the token, out of an error of net/http.
+// hide removes the URL, and with it the token, from an error of net/http.
 func (a *api) hide(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -135,18 +135,18 @@ func (a *api) hide(err error) error {
 
 func (a *api) hideText(s string) string { return strings.ReplaceAll(s, a.token, "TOKEN") }
 
-// maxWait is the longest retry_after that a call waits for, in seconds; tries is how often one
-// is made again that has surely not been done.
+// maxWait is the longest retry_after to wait for, in seconds; tries is how often a call is repeated
+// that certainly had no effect.
 const (
 	maxWait = 600
 	tries   = 8
 )
 
-// insist makes a call, waits as long as Telegram asks for, and calls again where it has surely
-// not done what was asked: the request was not sent, or the server behind it does not run.
-func (a *api) insist(ctx context.Context, call func(context.Context) error) error {
+// retry makes a call, waits as long as Telegram asks for, and repeats a call that certainly had no
+// effect: the request was not sent, or the server behind the gateway is down.
+func (a *api) retry(ctx context.Context, call func(context.Context) error) error {
 	for try := 0; ; try++ {
-		once, cancel := context.WithTimeout(ctx, callTime)
+		once, cancel := context.WithTimeout(ctx, callTimeout)
 		err := call(once)
 		cancel()
 		wait, again := a.pause(err, try)
@@ -157,23 +157,23 @@ func (a *api) insist(ctx context.Context, call func(context.Context) error) erro
 }
 
 func (a *api) pause(err error, try int) (time.Duration, bool) {
-	var no *refusal
-	var none *noAnswer
+	var refused *refusal
+	var unanswered *noAnswer
 	switch {
-	case errors.As(err, &no) && no.retryAfter > 0:
-		return time.Duration(no.retryAfter) * a.unit, no.retryAfter <= maxWait
-	case errors.As(err, &no) && (no.code == http.StatusBadGateway || no.code == http.StatusServiceUnavailable), errors.As(err, &none) && !none.sent:
-		return a.growing(try), try < tries
+	case errors.As(err, &refused) && refused.retryAfter > 0:
+		return time.Duration(refused.retryAfter) * a.unit, refused.retryAfter <= maxWait
+	case errors.As(err, &refused) && (refused.code == http.StatusBadGateway || refused.code == http.StatusServiceUnavailable), errors.As(err, &unanswered) && !unanswered.sent:
+		return a.backoff(try), try < tries
 	}
 	return 0, false
 }
 
-// growing is the pause after a number of failures: 1 s, 2 s, 4 s … 60 s.
-func (a *api) growing(failures int) time.Duration {
+// backoff is the pause after a number of failures: 1 s, 2 s, 4 s … 60 s.
+func (a *api) backoff(failures int) time.Duration {
 	return time.Duration(min(1<<min(failures, 6), 60)) * a.unit
 }
 
-// sleep reports whether the time has passed and ctx has not ended.
+// sleep returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -1,8 +1,8 @@
 // Package telegram is a channel over Telegram's Bot API by long polling.
 //
-// An update is handed over first and then acknowledged: the offset is stored when the handler
-// has said that the message is safe. So after a kill an update may come twice, but then with
-// the same message_id, telegram:<chat>:<message>, by which the host knows it.
+// An update is handed over before it is acknowledged: the offset is stored after the handler has
+// stored the message. So after a kill an update may come twice, but with the same message_id,
+// telegram:<chat>:<message>, by which the host recognises it.
 package telegram
 
 import (
@@ -24,21 +24,21 @@ import (
 
 const name = "telegram"
 
-// Options are those of a channel. Settings makes them.
+// Options of a channel. Settings makes them.
 type Options struct {
 	Token      string   `json:"-"`           // of the bot; without one there is no channel
-	BaseURL    string   `json:"base_url"`    // of the Bot API; https://api.telegram.org
-	AllowUsers []string `json:"allow_users"` // who is heard in a chat with the bot: ids or @names
-	AllowChats []string `json:"allow_chats"` // groups in which everybody is heard: ids or @names
+	BaseURL    string   `json:"base_url"`    // of the Bot API; "": https://api.telegram.org
+	AllowUsers []string `json:"allow_users"` // users who may write to the bot in private: ids or @names
+	AllowChats []string `json:"allow_chats"` // groups in which everybody may: ids or @names
 
-	Dir string       `json:"-"` // where it is kept which updates are known
+	Dir string       `json:"-"` // where the offset of updates is stored
 	Log *slog.Logger `json:"-"`
 
 	unit time.Duration // a second; less in tests
 }
 
-// Settings reads the setting telegram; the token is in the environment, or else in keys, which
-// have it by the channel's name.
+// Settings reads the setting telegram. The token is in the environment, or else in keys under the
+// channel's name.
 func Settings(raw json.RawMessage, getenv func(string) string, keys map[string]string) (Options, error) {
 	o := Options{Token: cmp.Or(getenv("TAPE_TELEGRAM_TOKEN"), keys[name])}
 	if len(raw) > 0 {
@@ -49,7 +49,7 @@ func Settings(raw json.RawMessage, getenv func(string) string, keys map[string]s
 		}
 	}
 	if u, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return o, fmt.Errorf("the setting telegram: base_url is no address: %q", o.BaseURL)
+		return o, fmt.Errorf("the setting telegram: base_url is not an address: %q", o.BaseURL)
 	}
 	return o, nil
 }
@@ -71,7 +71,7 @@ func Plugin(o Options) *hooks.Plugin {
 	}
 }
 
-// Channel is a [hooks.Channel].
+// Channel is a [hooks.Channel]. One goroutine listens, and owns the last three fields.
 type Channel struct {
 	o      Options
 	api    *api
@@ -80,18 +80,18 @@ type Channel struct {
 	stop   context.CancelFunc
 	done   chan struct{}
 
-	saving  sync.Mutex // held while the state is written
+	saving  sync.Mutex // held while the state is saved
 	mu      sync.Mutex
 	state   state
 	typings map[string]*typing
 
-	// Of the goroutine that listens.
+	// Owned by the goroutine that listens.
 	bot     user
-	refused map[int64]bool // whose messages the log has told of
-	album   string         // the last one that was meant for the bot
+	refused map[int64]bool // chats whose refusal was logged
+	album   string         // the last album that was meant for the bot
 }
 
-// New makes a channel that has not been started. Messages go to h.
+// New returns a channel that has not been started. Messages go to h.
 func New(o Options, h hooks.Handler) (*Channel, error) {
 	if !isToken(o.Token) {
 		return nil, errors.New("the token of the Telegram bot is not like 123456:ABC-DEF1234; @BotFather shows it with /token")
@@ -99,7 +99,7 @@ func New(o Options, h hooks.Handler) (*Channel, error) {
 	o.Log = cmp.Or(o.Log, slog.Default())
 	a := &api{
 		base: strings.TrimRight(cmp.Or(o.BaseURL, "https://api.telegram.org"), "/"), token: o.Token, unit: cmp.Or(o.unit, time.Second),
-		// A redirection would hand on the token.
+		// A redirect would send the token to another server.
 		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	return &Channel{o: o, api: a, log: o.Log.With("channel", name), handle: h, typings: map[string]*typing{}, refused: map[int64]bool{}}, nil
@@ -114,19 +114,19 @@ func isToken(s string) bool {
 // Name is "telegram".
 func (c *Channel) Name() string { return name }
 
-// Start asks who the bot is, and listens. A wrong token is an error; where Telegram does not
-// answer, it is asked again later.
+// Start finds out who the bot is, and listens. A wrong token is an error; if Telegram does not
+// answer, it tries again later.
 func (c *Channel) Start(ctx context.Context) error {
 	if err := c.load(); err != nil {
 		return err
 	}
 	if len(c.o.AllowUsers)+len(c.o.AllowChats) == 0 {
-		c.log.Warn(`nobody is admitted: send the bot a message, take your id from this log, and put it into the setting telegram: {"allow_users":["123456789"]}`)
+		c.log.Warn(`nobody may write to the bot: send it a message, take your id from this log, and put it into the setting telegram: {"allow_users":["123456789"]}`)
 	}
 	err := c.who(ctx)
-	var no *refusal
-	if errors.As(err, &no) && (no.code == http.StatusUnauthorized || no.code == http.StatusNotFound) {
-		return fmt.Errorf("%w: the token is not, or no longer, that of a bot; @BotFather shows it with /token", err)
+	var refused *refusal
+	if errors.As(err, &refused) && (refused.code == http.StatusUnauthorized || refused.code == http.StatusNotFound) {
+		return fmt.Errorf("%w: the token is not that of a bot, or no longer; @BotFather shows it with /token", err)
 	}
 	if err != nil && ctx.Err() != nil {
 		return err
@@ -140,7 +140,7 @@ func (c *Channel) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends listening, and waits for a message that is just being handed over.
+// Stop ends listening, and waits for a message that is being handed over.
 func (c *Channel) Stop(ctx context.Context) error {
 	if c.stop == nil {
 		return nil
@@ -154,7 +154,7 @@ func (c *Channel) Stop(ctx context.Context) error {
 	}
 }
 
-// who asks for the bot's own id and name, by which it knows that it is mentioned.
+// who asks for the bot's own id and name, to recognise when it is mentioned.
 func (c *Channel) who(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
@@ -166,49 +166,49 @@ func (c *Channel) who(ctx context.Context) error {
 }
 
 func (c *Channel) listen(ctx context.Context) {
-	told := ""
+	logged := ""
 	for failures := 0; ctx.Err() == nil; {
-		err := c.round(ctx)
+		err := c.poll(ctx)
 		switch {
-		case err == nil && told != "":
+		case err == nil && logged != "":
 			c.log.Info("Telegram answers again")
-			failures, told = 0, ""
+			failures, logged = 0, ""
 		case err == nil:
 			failures = 0
 		case ctx.Err() == nil:
 			wait, text := c.trouble(err, failures)
-			if text != told {
+			if text != logged {
 				c.log.Error(text, "next_try_in", wait.String())
 			}
-			failures, told = failures+1, text
+			failures, logged = failures+1, text
 			sleep(ctx, wait)
 		}
 	}
 }
 
-// trouble says how long to wait after an error, and what is wrong.
+// trouble returns how long to wait after an error, and the text to log.
 func (c *Channel) trouble(err error, failures int) (time.Duration, string) {
-	var no *refusal
-	if errors.As(err, &no) {
+	var refused *refusal
+	if errors.As(err, &refused) {
 		switch {
-		case no.retryAfter > 0:
-			return time.Duration(no.retryAfter) * c.api.unit, err.Error()
-		case no.code == http.StatusConflict && strings.Contains(no.description, "webhook"):
+		case refused.retryAfter > 0:
+			return time.Duration(refused.retryAfter) * c.api.unit, err.Error()
+		case refused.code == http.StatusConflict && strings.Contains(refused.description, "webhook"):
 			return 60 * c.api.unit, err.Error() + ": this bot is set up to send its messages to a web server"
-		case no.code == http.StatusConflict:
+		case refused.code == http.StatusConflict:
 			return time.Duration(min(15<<min(failures, 3), 120)) * c.api.unit, err.Error() + ": another program listens to this bot; stop it, or make another bot for this one"
-		case no.code == http.StatusUnauthorized || no.code == http.StatusNotFound:
-			return 300 * c.api.unit, err.Error() + ": the token is not, or no longer, that of a bot; @BotFather shows it with /token"
+		case refused.code == http.StatusUnauthorized || refused.code == http.StatusNotFound:
+			return 300 * c.api.unit, err.Error() + ": the token is not that of a bot, or no longer; @BotFather shows it with /token"
 		}
 	}
-	return c.api.growing(failures), err.Error()
+	return c.api.backoff(failures), err.Error()
 }
 
-// pollSeconds is how long Telegram waits for something to tell; 50 is its limit.
+// pollSeconds is how long Telegram waits for updates; its limit is 50.
 const pollSeconds = 45
 
-// round asks once for updates, hands them over, and notes each.
-func (c *Channel) round(ctx context.Context) error {
+// poll asks once for updates, and hands them over one by one.
+func (c *Channel) poll(ctx context.Context) error {
 	if c.bot.ID == 0 {
 		if err := c.who(ctx); err != nil {
 			return err
@@ -224,20 +224,20 @@ func (c *Channel) round(ctx context.Context) error {
 		return err
 	}
 	for _, raw := range updates {
-		if err := c.take(ctx, raw); err != nil {
+		if err := c.handOver(ctx, raw); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take hands an update over and notes that it is known. One that cannot be read is skipped.
-func (c *Channel) take(ctx context.Context, raw json.RawMessage) error {
+// handOver hands an update over and stores the next offset. An unreadable update is skipped.
+func (c *Channel) handOver(ctx context.Context, raw json.RawMessage) error {
 	var number struct {
 		ID int64 `json:"update_id"`
 	}
 	if err := json.Unmarshal(raw, &number); err != nil || number.ID <= 0 {
-		return errors.New("what came from getUpdates has no update_id; look at base_url")
+		return errors.New("an answer to getUpdates has no update_id; check base_url")
 	}
 	var u update
 	if err := json.Unmarshal(raw, &u); err != nil {
@@ -245,6 +245,6 @@ func (c *Channel) take(ctx context.Context, raw json.RawMessage) error {
 	} else if err := c.receive(ctx, u); err != nil {
 		return err
 	}
-	// The next number may be smaller than the last one: after a week of silence they begin anew.
+	// The next number may be smaller: after a week without updates, Telegram chooses a new one.
 	return c.change(func(s *state) { s.Offset = number.ID + 1 })
 }

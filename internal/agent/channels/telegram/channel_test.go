@@ -191,7 +191,7 @@ func TestNobodyAdmitted(t *testing.T) {
 	h.server.Push(private(1, `"text":"hello"`))
 	h.server.Push(group(1, `"text":"/help@`+tt.Bot+`"`))
 	h.received(0)
-	if log := h.log.String(); !strings.Contains(log, "nobody is admitted") || !strings.Contains(log, "the setting telegram") {
+	if log := h.log.String(); !strings.Contains(log, "nobody may write to the bot") || !strings.Contains(log, "the setting telegram") {
 		t.Errorf("log: %s", log)
 	}
 }

@@ -2,9 +2,9 @@ package telegram
 
 import "strings"
 
-// format makes of a piece of Markdown what Telegram shows: text, and entities for blocks of
-// code, code in a line, and bold. All else stays as it was written. Entities, and not one of
-// Telegram's own markups, because a text can't be refused for a character in it.
+// format converts a piece of Markdown to Telegram's text and entities, for blocks of code, inline
+// code and bold. Everything else stays as it was written. Entities never make Telegram refuse a
+// text, as its own markups do for a stray character.
 func (p *piece) format() (string, []entity) {
 	w := &formatter{}
 	open, mid := p.open, p.mid
@@ -34,7 +34,7 @@ func (p *piece) format() (string, []entity) {
 type formatter struct {
 	text     strings.Builder
 	n        int // UTF-16 units of text
-	block    int // where the block of code begins
+	block    int // where the current block of code begins
 	entities []entity
 }
 

@@ -13,16 +13,16 @@ import (
 	"tape/hooks"
 )
 
-// maxMedia is the size of files that are taken and sent.
+// maxMedia is the largest file to receive or send, in bytes.
 const maxMedia = 2 << 20
 
 // attached is a file of a message.
 type attached struct {
 	file
-	what string // in words
+	what string // for people
 }
 
-// files are those of a message, and of the one that it answers: a question about a picture.
+// files returns a message's files.
 func (m *message) files() []attached {
 	var out []attached
 	add := func(f *file, what, mime, ext string) {
@@ -55,7 +55,7 @@ func (m *message) files() []attached {
 	return out
 }
 
-// largest is the best copy of a photo that is small enough, else the smallest.
+// largest returns the largest copy of a photo within maxMedia, else the smallest.
 func largest(photos []file) *file {
 	var best *file
 	for i, p := range photos {
@@ -66,7 +66,7 @@ func largest(photos []file) *file {
 	return best
 }
 
-// media fetches a message's files, and names them for the text.
+// media fetches the files of a message and of the one that it answers, with a note for each.
 func (c *Channel) media(ctx context.Context, m *message) (files []hooks.Media, notes []string, err error) {
 	list := m.files()
 	if r := m.ReplyTo; r != nil {
@@ -96,13 +96,13 @@ func (c *Channel) media(ctx context.Context, m *message) (files []hooks.Media, n
 	return files, notes, nil
 }
 
-// fetch gets a file: its place from getFile, which holds for an hour, then its bytes.
+// fetch gets a file: its path by getFile, which is valid for an hour, then its bytes.
 func (c *Channel) fetch(ctx context.Context, f file) (data []byte, err error) {
 	if f.Size > maxMedia {
 		return nil, errTooLarge
 	}
 	var place file
-	err = c.api.insist(ctx, func(ctx context.Context) error {
+	err = c.api.retry(ctx, func(ctx context.Context) error {
 		return c.api.call(ctx, "getFile", map[string]string{"file_id": f.ID}, &place)
 	})
 	switch {
@@ -111,16 +111,16 @@ func (c *Channel) fetch(ctx context.Context, f file) (data []byte, err error) {
 	case place.Size > maxMedia:
 		return nil, errTooLarge
 	case place.Path == "" || path.IsAbs(place.Path) || path.Clean("/"+place.Path) != "/"+place.Path:
-		return nil, errors.New("the server gives no place to fetch it from; a Bot API server of one's own has to run without --local")
+		return nil, errors.New("the server gives no path to fetch it from; a Bot API server of one's own has to run without --local")
 	}
 	escaped := (&url.URL{Path: place.Path}).EscapedPath()
-	err = c.api.insist(ctx, func(ctx context.Context) error {
+	err = c.api.retry(ctx, func(ctx context.Context) error {
 		status, got, err := c.api.fetch(ctx, http.MethodGet, "/file/bot"+c.api.token+"/"+escaped, "", nil, maxMedia)
 		switch {
 		case errors.Is(err, errTooLarge):
 			return err
 		case err != nil:
-			return &noAnswer{method: "fetch a file", err: c.api.hide(err)} // which may be done again
+			return &noAnswer{method: "fetch a file", err: c.api.hide(err)} // sent stays false: a GET can be repeated
 		case status != http.StatusOK:
 			return &refusal{method: "fetch a file", code: status, description: http.StatusText(status)}
 		}

@@ -11,9 +11,8 @@ import (
 	"tape/hooks"
 )
 
-// receive hands a message over, if it is from somebody who is admitted and meant for the bot. An
-// edited message has its old id: the host knows whether that one still waits. One that was
-// answered is not answered once more.
+// receive hands a message over if it is meant for the bot and its sender is admitted. An edited
+// message keeps its id, so that the host can replace it if it still waits, and else ignores it.
 func (c *Channel) receive(ctx context.Context, u update) error {
 	m := u.Message
 	if m == nil {
@@ -57,12 +56,12 @@ func notEmpty(s string) []string {
 	return []string{s}
 }
 
-// admits reports whether the lists have the chat, or, if it is private, who speaks.
+// admits reports whether the settings list the chat or, if it is private, the sender.
 func (c *Channel) admits(m *message) bool {
 	id := strconv.FormatInt(m.Chat.ID, 10)
 	private := m.Chat.Type == "private"
 	if m.From == nil || m.From.IsBot && m.SenderChat == nil {
-		return false // two bots could talk for ever; those who speak for a group have SenderChat
+		return false // two bots could talk for ever; messages in the name of a group have SenderChat
 	}
 	if listed(c.o.AllowChats, id, m.Chat.Username) || listed(c.o.AllowChats, c.first(id), "") ||
 		private && listed(c.o.AllowUsers, strconv.FormatInt(m.From.ID, 10), m.From.Username) {
@@ -88,10 +87,10 @@ func listed(list []string, id, username string) bool {
 	return false
 }
 
-// meant gives the text without what only addresses the bot, and reports whether the message is
-// meant for it: in a group only if it mentions it, answers it, or is a command for it.
+// meant returns the text without the bot's name in front, and reports whether the message is meant
+// for the bot: in a group only if it mentions the bot, answers it, or is a command for it.
 func (c *Channel) meant(m *message) (string, bool) {
-	text, _ := m.words()
+	text, _ := m.content()
 	command, to, text := c.command(strings.TrimSpace(text))
 	private := m.Chat.Type == "private"
 	if to != "" && !private {
@@ -114,9 +113,9 @@ func (c *Channel) meant(m *message) (string, bool) {
 	return text, meant
 }
 
-// mentioned reports whether the bot is named in a text, by its name or by a link to it.
+// mentioned reports whether a message names the bot, or links to it.
 func (c *Channel) mentioned(m *message) bool {
-	whole, entities := m.words()
+	text, entities := m.content()
 	var wide []uint16
 	for _, e := range entities {
 		switch {
@@ -124,7 +123,7 @@ func (c *Channel) mentioned(m *message) bool {
 			return true
 		case e.Type == "mention":
 			if wide == nil {
-				wide = utf16.Encode([]rune(whole))
+				wide = utf16.Encode([]rune(text))
 			}
 			if e.Offset >= 0 && e.Length > 0 && e.Length <= len(wide) && e.Offset <= len(wide)-e.Length &&
 				strings.EqualFold(string(utf16.Decode(wide[e.Offset:e.Offset+e.Length])), "@"+c.bot.Username) {
@@ -135,8 +134,8 @@ func (c *Channel) mentioned(m *message) bool {
 	return false
 }
 
-// command makes of /help, as Telegram's programs offer it, the comma command; of others it
-// only takes off the bot's name, as in /ask@bot.
+// command turns /help and the like, which Telegram's apps offer, into comma commands; from other
+// commands it removes the bot's name, as in /ask@bot.
 func (c *Channel) command(text string) (command bool, to, changed string) {
 	if !strings.HasPrefix(text, "/") {
 		return false, "", text
@@ -146,13 +145,13 @@ func (c *Channel) command(text string) (command bool, to, changed string) {
 		word, rest = text[:at], text[at:]
 	}
 	word, to, _ = strings.Cut(word, "@")
-	switch known := strings.ToLower(word[1:]); {
-	case known == "start":
+	switch name := strings.ToLower(word[1:]); {
+	case name == "start":
 		return true, to, ",help"
-	case known == "help" || known == "quit" || known == "model" || known == "skill":
-		return true, to, "," + known + rest
-	case strings.HasPrefix(known, "tape_"): // Telegram's commands have no dots
-		return true, to, "," + strings.Replace(known, "_", ".", 1) + rest
+	case name == "help" || name == "quit" || name == "model" || name == "skill":
+		return true, to, "," + name + rest
+	case strings.HasPrefix(name, "tape_"): // Telegram's commands have no dots
+		return true, to, "," + strings.Replace(name, "_", ".", 1) + rest
 	}
 	return true, to, word + rest
 }
@@ -173,12 +172,12 @@ func (c *Channel) envelope(m *message, text string, media []hooks.Media) hooks.E
 		}
 	}
 	if m.ReplyTo != nil && m.ReplyTo.TopicCreated == nil {
-		if said, _ := m.ReplyTo.words(); said != "" {
-			about["reply_to"] = said
+		if text, _ := m.ReplyTo.content(); text != "" {
+			about["reply_to"] = text
 		}
 	}
-	var links []string // that stand behind words
-	_, entities := m.words()
+	var links []string // whose text does not show them
+	_, entities := m.content()
 	for _, e := range entities {
 		if e.URL != "" {
 			links = append(links, e.URL)

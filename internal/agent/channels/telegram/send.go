@@ -14,26 +14,25 @@ import (
 	"tape/hooks"
 )
 
-// target is a chat, or a topic of it.
+// target is a chat or one of its topics.
 type target struct{ chat, thread int64 }
 
 func (c *Channel) target(id string) (target, error) {
 	chat, thread, topic := strings.Cut(id, "_")
 	var t target
 	var err, topicErr error
-	t.chat, err = strconv.ParseInt(c.now(chat), 10, 64)
+	t.chat, err = strconv.ParseInt(c.current(chat), 10, 64)
 	if topic {
 		t.thread, topicErr = strconv.ParseInt(thread, 10, 64)
 	}
 	if err = errors.Join(err, topicErr); err != nil {
-		return t, fmt.Errorf("%q is no chat of Telegram: it has to be its number, with _ and the topic's if there is one", id)
+		return t, fmt.Errorf("%q is not a Telegram chat: write its number, with _ and the topic's number if there is one", id)
 	}
 	return t, nil
 }
 
-// Send sends a message's text in pieces, then its media. It waits where Telegram asks for that,
-// and tries again what has surely not arrived. Where that is not known it is an error: nothing
-// is sent twice.
+// Send sends a message's text in pieces, then its files. It waits if Telegram asks for that, and
+// repeats what has certainly not arrived. If it may have arrived, Send fails: nothing is sent twice.
 func (c *Channel) Send(ctx context.Context, m hooks.Envelope) error {
 	place := m.Text(hooks.KeyChat)
 	c.idle(place)
@@ -49,7 +48,7 @@ func (c *Channel) Send(ctx context.Context, m hooks.Envelope) error {
 	for i, p := range pieces {
 		text, entities := p.format()
 		if blank(text) {
-			continue // Telegram refuses what shows nothing
+			continue // Telegram refuses blank messages
 		}
 		params := map[string]any{"text": text, "entities": entities, "link_preview_options": map[string]bool{"is_disabled": true}}
 		if err := c.deliver(ctx, &to, "sendMessage", params, nil); err != nil {
@@ -65,27 +64,28 @@ func (c *Channel) Send(ctx context.Context, m hooks.Envelope) error {
 	return nil
 }
 
+// explained adds to an error whether the message may have arrived, and what to do.
 func explained(err error) error {
-	var none *noAnswer
-	var no *refusal
+	var unanswered *noAnswer
+	var refused *refusal
 	switch {
-	case errors.As(err, &none) && none.sent, errors.As(err, &no) && no.code >= 500:
+	case errors.As(err, &unanswered) && unanswered.sent, errors.As(err, &refused) && refused.code >= 500:
 		return fmt.Errorf("%w; it is not known whether it arrived", err)
-	case errors.As(err, &no) && no.code == 403:
-		return fmt.Errorf("%w: the bot has been blocked or removed there; who wants its answers has to start or add it again", err)
+	case errors.As(err, &refused) && refused.code == 403:
+		return fmt.Errorf("%w: the bot has been blocked or removed there; to get its answers, start it or add it again", err)
 	}
 	return err
 }
 
-// blank reports whether a text has nothing that shows.
+// blank reports whether a text has nothing visible.
 func blank(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.IsControl(r) }) < 0
 }
 
-// outgoing gives the media that are small enough, and the text, which names the others.
+// outgoing returns the files that are small enough, and the text, which names the others.
 func outgoing(m hooks.Envelope) ([]hooks.Media, string, error) {
 	media, ok := m[hooks.KeyMedia].([]hooks.Media)
-	if !ok && m[hooks.KeyMedia] != nil { // as JSON is decoded
+	if !ok && m[hooks.KeyMedia] != nil { // decoded from JSON
 		data, err := json.Marshal(m[hooks.KeyMedia])
 		if err == nil {
 			err = json.Unmarshal(data, &media)
@@ -106,16 +106,16 @@ func outgoing(m hooks.Envelope) ([]hooks.Media, string, error) {
 	return small, text, nil
 }
 
-// sendFile sends a picture as one, all else as a document; also a picture that Telegram does
-// not take, for example for its proportions.
+// sendFile sends a picture as a photo, other files as documents. A picture that Telegram refuses as
+// a photo, for its proportions say, is sent as a document, too.
 func (c *Channel) sendFile(ctx context.Context, to *target, f hooks.Media) error {
 	if f.Name == "" {
 		f.Name = "file"
 	}
 	if f.Type == "image/jpeg" || f.Type == "image/png" {
 		err := c.deliver(ctx, to, "sendPhoto", nil, &upload{"photo", f})
-		var no *refusal
-		if !errors.As(err, &no) || no.code != 400 {
+		var refused *refusal
+		if !errors.As(err, &refused) || refused.code != 400 {
 			return err
 		}
 	}
@@ -127,15 +127,15 @@ type upload struct {
 	media hooks.Media
 }
 
-// deliver calls a method for a chat, and once more where the chat has become a supergroup.
+// deliver calls a method for a chat, and once more if the chat has become a supergroup.
 func (c *Channel) deliver(ctx context.Context, to *target, method string, params map[string]any, f *upload) error {
 	err := c.send(ctx, *to, method, params, f)
-	var no *refusal
-	if errors.As(err, &no) && no.migrateTo != 0 {
-		if err := c.moved(strconv.FormatInt(to.chat, 10), no.migrateTo); err != nil {
+	var refused *refusal
+	if errors.As(err, &refused) && refused.migrateTo != 0 {
+		if err := c.moved(strconv.FormatInt(to.chat, 10), refused.migrateTo); err != nil {
 			return err
 		}
-		to.chat = no.migrateTo
+		to.chat = refused.migrateTo
 		return c.send(ctx, *to, method, params, f)
 	}
 	return err
@@ -150,7 +150,7 @@ func (c *Channel) send(ctx context.Context, to target, method string, params map
 		for k, v := range params {
 			all[k] = v
 		}
-		return c.api.insist(ctx, func(ctx context.Context) error { return c.api.call(ctx, method, all, nil) })
+		return c.api.retry(ctx, func(ctx context.Context) error { return c.api.call(ctx, method, all, nil) })
 	}
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -166,7 +166,7 @@ func (c *Channel) send(ctx context.Context, to target, method string, params map
 	if err = errors.Join(err, form.Close()); err != nil {
 		return err
 	}
-	return c.api.insist(ctx, func(ctx context.Context) error {
+	return c.api.retry(ctx, func(ctx context.Context) error {
 		return c.api.post(ctx, method, form.FormDataContentType(), body.Bytes(), nil)
 	})
 }

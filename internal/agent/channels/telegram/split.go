@@ -8,20 +8,20 @@ import (
 // maxUnits is the longest text of a message, in UTF-16 units.
 const maxUnits = 4096
 
-// fence is a line that opens a block of code; the zero value: there is none.
+// fence is a line that opens a block of code; the zero value means no block.
 type fence struct {
 	mark string // ``` or longer, or ~~~
 	info string // the language
 }
 
-// maxInfo is the longest name of a language; a line with more opens no block.
+// maxInfo is the longest name of a language; a line with a longer one opens no block.
 const maxInfo = 64
 
-// piece is a part of a text that goes into one message.
+// piece is a part of a text that goes into one message. All pieces, joined, are the text.
 type piece struct {
-	text string // the texts of all pieces, joined, are the whole
-	open fence  // the block that text begins in, where one was cut
-	mid  bool   // text begins within a line, which opens no block
+	text string
+	open fence // the block in which text begins
+	mid  bool  // text begins within a line, which cannot open a block
 }
 
 // split cuts a text into pieces of at most limit UTF-16 units: at the end of a line, else of a
@@ -43,19 +43,19 @@ func split(text string, limit int) []piece {
 	}
 }
 
-// cut finds where a text that is too long ends in a piece with room for a number of units.
-func cut(text string, room int) int {
+// cut returns the length of the first piece, of at most limit units, of a text that is longer.
+func cut(text string, limit int) int {
 	end, n := 0, 0
 	for end < len(text) {
 		r, size := utf8.DecodeRuneInString(text[end:])
-		if n += width(r); n > room && end > 0 {
+		if n += width(r); n > limit && end > 0 {
 			break
 		}
 		end += size
 	}
 	line := strings.LastIndexByte(text[:end], '\n') + 1
 	last, _, _ := strings.Cut(text[line:], "\n")
-	_, isFence := parseFence(last) // which stays whole
+	_, isFence := parseFence(last) // a fence must not be cut
 	if line > 0 && (isFence || line >= end/2) {
 		return line
 	}
@@ -65,7 +65,7 @@ func cut(text string, room int) int {
 	return end
 }
 
-// after is the block that the text ends in.
+// after returns the block in which the text ends.
 func (p *piece) after() fence {
 	open, mid := p.open, p.mid
 	for line := range strings.SplitSeq(p.text, "\n") {
@@ -77,7 +77,7 @@ func (p *piece) after() fence {
 	return open
 }
 
-// next is the block that follows after a line.
+// next returns the block after a line.
 func (f fence) next(line string) fence {
 	g, ok := parseFence(line)
 	switch {
@@ -91,7 +91,7 @@ func (f fence) next(line string) fence {
 	return f
 }
 
-// parseFence reports whether a line may open or close a block of code.
+// parseFence parses a line that may open or close a block of code.
 func parseFence(line string) (fence, bool) {
 	line = strings.TrimSpace(line)
 	rest := strings.TrimLeft(line, "`")
@@ -103,7 +103,7 @@ func parseFence(line string) (fence, bool) {
 	return fence{mark, info}, ok
 }
 
-// units is a text's length in UTF-16.
+// units returns a text's length in UTF-16 units.
 func units(s string) int {
 	n := 0
 	for _, r := range s {

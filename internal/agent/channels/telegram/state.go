@@ -14,12 +14,12 @@ import (
 	"tape/internal/git/disk"
 )
 
-// state is what has to outlive the program. There is one for each bot: another bot's updates
-// have other numbers.
+// state is what outlives the program. Each bot has its own file: another bot's updates have other
+// numbers.
 type state struct {
-	// Offset is the update that is asked for next. All before it are safe with the host.
+	// Offset is the first update to ask for. All earlier ones are stored by the host.
 	Offset int64 `json:"offset"`
-	// First has the first id of groups that have got another one: their sessions go on.
+	// First has the first id of groups whose id has changed, so that their sessions go on.
 	First map[string]string `json:"first,omitempty"`
 }
 
@@ -41,12 +41,12 @@ func (c *Channel) load() error {
 		err = json.Unmarshal(data, &c.state)
 	}
 	if err != nil {
-		return fmt.Errorf("which messages of Telegram are known: %w; without the file %s, those of the last 24 hours may be taken once more", err, c.stateFile())
+		return fmt.Errorf("read the offset of Telegram's updates: %w; without the file %s, messages of the last 24 hours may be answered again", err, c.stateFile())
 	}
 	return nil
 }
 
-// change makes a change of the state durable; only then it holds.
+// change changes the state once the change is on disk.
 func (c *Channel) change(f func(*state)) error {
 	c.saving.Lock()
 	defer c.saving.Unlock()
@@ -59,7 +59,7 @@ func (c *Channel) change(f func(*state)) error {
 		return err
 	}
 	if err := (*disk.FS)(nil).WriteFile(c.stateFile(), data); err != nil {
-		return fmt.Errorf("which messages of Telegram are known: %w", err)
+		return fmt.Errorf("store the offset of Telegram's updates: %w", err)
 	}
 	c.mu.Lock()
 	c.state = s
@@ -67,7 +67,7 @@ func (c *Channel) change(f func(*state)) error {
 	return nil
 }
 
-// first is the id that a chat had before it became a supergroup, else its id.
+// first returns the id that a chat had before it became a supergroup, else id.
 func (c *Channel) first(id string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,19 +77,19 @@ func (c *Channel) first(id string) string {
 	return id
 }
 
-// now is the id of the supergroup that a group has become, else its id.
-func (c *Channel) now(id string) string {
+// current returns the id of the supergroup that a group has become, else id.
+func (c *Channel) current(id string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for now, first := range c.state.First {
+	for current, first := range c.state.First {
 		if first == id {
-			return now
+			return current
 		}
 	}
 	return id
 }
 
-// moved notes that a group has become a supergroup.
+// moved records that a group has become a supergroup.
 func (c *Channel) moved(from string, to int64) error {
 	first := c.first(from)
 	return c.change(func(s *state) {

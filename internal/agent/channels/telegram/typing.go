@@ -7,8 +7,8 @@ import (
 	"tape/hooks"
 )
 
-// Telegram shows for 5 s that the bot types. That goes on for a while after a message came
-// in, and for longer after each event of the turn: a tool may run for minutes.
+// Telegram shows for 5 s that the bot is typing. It is repeated for a while after a message came in,
+// and for longer after each event of the turn: a tool may run for minutes.
 const (
 	typeEvery = 4
 	typeFirst = 30
@@ -20,7 +20,7 @@ type typing struct {
 	stop  context.CancelFunc
 }
 
-// OnEvent shows that the turn goes on.
+// OnEvent shows that the turn is running.
 func (c *Channel) OnEvent(ctx context.Context, m hooks.Envelope, e hooks.Event) {
 	if e.Kind == hooks.EventFinal {
 		c.idle(m.Text(hooks.KeyChat))
@@ -29,8 +29,8 @@ func (c *Channel) OnEvent(ctx context.Context, m hooks.Envelope, e hooks.Event) 
 	c.typing(ctx, m.Text(hooks.KeyChat), typeEvent)
 }
 
-// typing shows that the bot works for a chat: until something is sent there, ctx ends, or
-// nothing has happened for some seconds.
+// typing shows that the bot is working, until something is sent to the chat, ctx ends, or nothing
+// has happened for some seconds.
 func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 	to, err := c.target(place)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 	}()
 }
 
-// ended forgets that a chat is shown typing.
+// ended removes a chat's typing.
 func (c *Channel) ended(place string, t *typing) {
 	t.stop()
 	c.mu.Lock()

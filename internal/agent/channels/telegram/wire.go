@@ -2,7 +2,7 @@ package telegram
 
 import "encoding/json"
 
-// What is read of the Bot API's objects (https://core.telegram.org/bots/api#available-types).
+// The parts of the Bot API's objects that are used (https://core.telegram.org/bots/api#available-types).
 
 type update struct {
 	Message *message `json:"message"`
@@ -51,7 +51,7 @@ type chat struct {
 	Username string `json:"username"`
 }
 
-// entity is a part of a text; offset and length are counted in UTF-16 units.
+// entity is a marked part of a text; offset and length count UTF-16 units.
 type entity struct {
 	Type     string `json:"type"`
 	Offset   int    `json:"offset"`
@@ -61,7 +61,7 @@ type entity struct {
 	URL      string `json:"url,omitempty"`
 }
 
-// file is any of the objects that have a file.
+// file is any of the objects that describe a file.
 type file struct {
 	ID       string `json:"file_id"`
 	Size     int64  `json:"file_size"`
@@ -74,8 +74,8 @@ type file struct {
 	Path     string `json:"file_path"`   // in the answer to getFile
 }
 
-// words are a message's text and what is marked in it.
-func (m *message) words() (string, []entity) {
+// content returns a message's text and its entities.
+func (m *message) content() (string, []entity) {
 	if m.Text != "" {
 		return m.Text, m.Entities
 	}

@@ -17,69 +17,71 @@ import (
 	"tape/internal/show/display"
 )
 
-// What keys send.
+// What keys send to the program.
 const (
 	ctrlC     = 0x03
 	ctrlH     = 0x08
 	backspace = 0x7f
-	clearLine = "\x05\x15" // to the end of the line, and delete it
+	clearLine = "\x05\x15" // Ctrl-E, Ctrl-U
 
 	pasteBegins, pasteEnds = "\x1b[200~", "\x1b[201~"
 )
 
-// keys is what a person types: read at once, so that Ctrl-C and whole lines are heard during a turn.
+// keys reads a person's keys without waiting for the prompt, so that Ctrl-C and lines reach a running
+// turn.
 type keys struct {
 	interrupt func()
-	say       func(line string) // to the turn that runs
+	steer     func(line string)
 
 	mu      sync.Mutex
 	more    *sync.Cond
-	waits   bytes.Buffer
-	line    []byte // that is typed during a turn
+	pending bytes.Buffer // for the prompt
+	line    []byte       // typed during a turn
 	running bool
 	err     error
 }
 
-func newKeys(interrupt func(), say func(line string)) *keys {
-	k := &keys{interrupt: interrupt, say: say}
+func newKeys(interrupt func(), steer func(line string)) *keys {
+	k := &keys{interrupt: interrupt, steer: steer}
 	k.more = sync.NewCond(&k.mu)
 	return k
 }
 
-// busy says whether a turn runs: then Ctrl-C ends it, else it clears the line. What was typed during
-// the turn without Enter waits for the prompt.
-func (k *keys) busy(running bool) {
+// setRunning says whether a turn runs: then Ctrl-C ends it, else it clears the line. What was typed
+// without Enter during the turn goes to the prompt.
+func (k *keys) setRunning(running bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.running = running
-	k.waits.Write(k.line)
+	k.pending.Write(k.line)
 	k.line = nil
 	k.more.Broadcast()
 }
 
+// from reads keys until the end of in.
 func (k *keys) from(in io.Reader) {
 	buf := make([]byte, 4096)
 	for {
 		n, err := in.Read(buf)
-		var said []string
+		var lines []string
 		k.mu.Lock()
 		for _, b := range buf[:n] {
 			switch {
 			case b == ctrlC && k.running:
 				k.interrupt()
 			case b == ctrlC:
-				k.waits.WriteString(clearLine)
+				k.pending.WriteString(clearLine)
 			case !k.running:
-				k.waits.WriteByte(b)
+				k.pending.WriteByte(b)
 			default:
-				said = append(said, k.duringTurn(b)...)
+				lines = append(lines, k.duringTurn(b)...)
 			}
 		}
 		k.err = err
 		k.more.Broadcast()
 		k.mu.Unlock()
-		for _, line := range said {
-			k.say(line)
+		for _, line := range lines {
+			k.steer(line)
 		}
 		if err != nil {
 			return
@@ -87,9 +89,9 @@ func (k *keys) from(in io.Reader) {
 	}
 }
 
-// duringTurn takes a key. Enter gives the line to the turn, unless that is a command or was edited
-// with more than Backspace: such a line waits for the prompt.
-func (k *keys) duringTurn(b byte) (said []string) {
+// duringTurn handles a key during a turn. Enter steers the turn with the line, unless the line is a
+// command or was edited with more than Backspace: such a line goes to the prompt.
+func (k *keys) duringTurn(b byte) (lines []string) {
 	if bytes.LastIndex(k.line, []byte(pasteBegins)) > bytes.LastIndex(k.line, []byte(pasteEnds)) { // within a paste
 		k.line = append(k.line, b)
 		return nil
@@ -101,34 +103,34 @@ func (k *keys) duringTurn(b byte) (said []string) {
 	case '\r', '\n':
 		line := strings.TrimSpace(string(k.line))
 		if strings.HasPrefix(line, ",") || strings.ContainsFunc(line, unicode.IsControl) {
-			k.waits.Write(append(k.line, '\r'))
+			k.pending.Write(append(k.line, '\r'))
 		} else if line != "" {
-			said = append(said, line)
+			lines = append(lines, line)
 		}
 		k.line = nil
 	default:
 		k.line = append(k.line, b)
 	}
-	return said
+	return lines
 }
 
-// Read gives what was typed.
+// Read returns what is pending for the prompt.
 func (k *keys) Read(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.waits.Len() == 0 {
+	for k.pending.Len() == 0 {
 		if k.err != nil {
 			return 0, k.err
 		}
 		k.more.Wait()
 	}
-	return k.waits.Read(p)
+	return k.pending.Read(p)
 }
 
-// How much of a call a line shows.
+// targetCells is how wide a line shows the target of a call.
 const targetCells = 60
 
-// target is what a call is about: the argument that says so by its name, else the first text.
+// target returns what a call is about: a well-known argument, else the first text.
 func target(arguments string) string {
 	var all map[string]any
 	if json.Unmarshal([]byte(arguments), &all) != nil {
@@ -143,7 +145,7 @@ func target(arguments string) string {
 	return ""
 }
 
-// resultLine tells a call and how it ended.
+// resultLine shows a call and its result on one line.
 func resultLine(e hooks.Envelope, target string) string {
 	ms, _ := strconv.ParseFloat(e.Text("duration_ms"), 64)
 	line := "• " + display.Line(e.Text("name"))

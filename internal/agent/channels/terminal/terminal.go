@@ -20,10 +20,10 @@ import (
 // Name is the channel's name.
 const Name = "cli"
 
-// longestLine is how long a line from a program may be.
+// longestLine is the longest line from a program, in bytes.
 const longestLine = 16 << 20
 
-// Options are those of the channel.
+// Options of the channel.
 type Options struct {
 	In      io.Reader
 	Out     io.Writer
@@ -38,13 +38,13 @@ type Options struct {
 type Terminal struct {
 	Options
 	handle hooks.Handler
-	keys   *keys       // nil: In is no terminal
-	state  *term.State // that it had
+	keys   *keys       // nil if In is not a terminal
+	state  *term.State // of the terminal before Start
 	screen *term.Terminal
 
 	mu    sync.Mutex
-	shown strings.Builder // of the answer that is coming
-	open  bool            // the last line has no end yet
+	shown strings.Builder // the part of the answer that was shown
+	open  bool            // the last line shown has no newline yet
 	calls map[string]string
 }
 
@@ -55,7 +55,7 @@ func Plugin(o Options) *hooks.Plugin {
 	}}
 }
 
-// Name is the channel's.
+// Name returns "cli".
 func (t *Terminal) Name() string { return Name }
 
 // Start begins to read lines.
@@ -71,7 +71,7 @@ func (t *Terminal) Start(ctx context.Context) error {
 		return err
 	}
 	t.state = state
-	t.keys = newKeys(func() { t.Cancel(t.Session) }, func(line string) { t.sayMore(ctx, line) })
+	t.keys = newKeys(func() { t.Cancel(t.Session) }, func(line string) { t.steer(ctx, line) })
 	t.screen = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
@@ -82,7 +82,7 @@ func (t *Terminal) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop gives the terminal back.
+// Stop restores the terminal.
 func (t *Terminal) Stop(context.Context) error {
 	if t.state == nil {
 		return nil
@@ -99,15 +99,15 @@ func (t *Terminal) prompt(ctx context.Context, in *os.File) {
 		if w, h, err := term.GetSize(int(in.Fd())); err == nil {
 			_ = t.screen.SetSize(w, h)
 		}
-		t.keys.busy(false)
+		t.keys.setRunning(false)
 		line, err := t.screen.ReadLine()
-		for errors.Is(err, term.ErrPasteIndicator) { // only a key that was pressed ends it
+		for errors.Is(err, term.ErrPasteIndicator) { // a paste may have several lines; Enter ends it
 			var more string
 			more, err = t.screen.ReadLine()
 			line += "\n" + more
 		}
 		if err != nil {
-			_, _ = io.WriteString(t.Out, "\r\n") // behind the prompt
+			_, _ = io.WriteString(t.Out, "\r\n") // leave the prompt's line
 			return
 		}
 		if !t.say(ctx, line) {
@@ -131,14 +131,14 @@ func (t *Terminal) readLines(ctx context.Context) {
 	}
 }
 
-// say hands in a line and waits for the end of its turn. It reports whether there may be more.
+// say sends a line and waits for the end of its turn. It returns false if no more may follow.
 func (t *Terminal) say(ctx context.Context, line string) bool {
 	line = strings.TrimSpace(line)
 	if line == "" {
 		return ctx.Err() == nil
 	}
 	if t.keys != nil {
-		t.keys.busy(true)
+		t.keys.setRunning(true)
 	}
 	t.mu.Lock()
 	t.shown.Reset()
@@ -155,8 +155,8 @@ func (t *Terminal) say(ctx context.Context, line string) bool {
 	return err == nil && line != ",quit"
 }
 
-// sayMore hands in a line during a turn, and shows that it was heard: it was typed without an echo.
-func (t *Terminal) sayMore(ctx context.Context, line string) {
+// steer sends a line to the running turn, and shows it: it was typed without an echo.
+func (t *Terminal) steer(ctx context.Context, line string) {
 	t.mu.Lock()
 	t.endLine()
 	_ = t.write("> " + display.Line(line) + "\n")
@@ -171,7 +171,7 @@ func (t *Terminal) message(line string) hooks.Envelope {
 		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
 }
 
-// Send shows what a turn says, unless it was shown while it came.
+// Send shows an answer, unless it was shown as it came.
 func (t *Terminal) Send(_ context.Context, e hooks.Envelope) error {
 	content := display.Text(e.Text(hooks.KeyContent))
 	if e.Text(hooks.KeyKind) == hooks.KindError {
@@ -201,8 +201,8 @@ func (t *Terminal) fail(text string) {
 	_, _ = fmt.Fprintln(t.Err, text)
 }
 
-// OnEvent shows an answer as it comes, and each call of a tool in one line. For a program, the
-// answer is whole.
+// OnEvent shows an answer as it comes, and each call of a tool on one line. A program gets the whole
+// answer at the end.
 func (t *Terminal) OnEvent(_ context.Context, _ hooks.Envelope, e hooks.Event) {
 	if t.screen == nil {
 		return
@@ -212,7 +212,7 @@ func (t *Terminal) OnEvent(_ context.Context, _ hooks.Envelope, e hooks.Event) {
 	data := hooks.Envelope(e.Data)
 	switch e.Kind {
 	case hooks.EventText:
-		_ = t.text(display.Text(data.Text("delta"))) // what is not shown is sent again at the end
+		_ = t.text(display.Text(data.Text("delta"))) // if it fails, Send shows the answer again
 	case hooks.EventToolCall:
 		t.calls[data.Text("id")] = target(data.Text("arguments"))
 	case hooks.EventToolResult:
@@ -222,14 +222,14 @@ func (t *Terminal) OnEvent(_ context.Context, _ hooks.Envelope, e hooks.Event) {
 	}
 }
 
-// text shows a part of the answer.
+// text shows a piece of the answer.
 func (t *Terminal) text(text string) error {
 	if text == "" {
 		return nil
 	}
 	t.shown.WriteString(text)
 	if rest, ok := strings.CutPrefix(text, "\n\n"); ok && !t.open {
-		text = "\n" + rest // the line above has ended already
+		text = "\n" + rest // the last line has ended already
 	}
 	t.open = !strings.HasSuffix(text, "\n")
 	return t.write(text)
@@ -245,7 +245,7 @@ func (t *Terminal) endLine() {
 func (t *Terminal) write(text string) error {
 	out := t.Out
 	if t.screen != nil {
-		out = t.screen // which knows where the prompt is
+		out = t.screen // keeps the prompt in its place
 	}
 	_, err := io.WriteString(out, text)
 	return err

@@ -61,9 +61,9 @@ func TestInterrupt(t *testing.T) {
 	ended := 0
 	k := newKeys(func() { ended++ }, nil)
 	k.from(strings.NewReader("a\x03"))
-	k.busy(true)
+	k.setRunning(true)
 	k.from(strings.NewReader("\x03b"))
-	k.busy(false)
+	k.setRunning(false)
 	buf := make([]byte, 10)
 	n, err := k.Read(buf)
 	if want := "a" + clearLine + "b"; string(buf[:n]) != want || err != nil || ended != 1 {
@@ -78,9 +78,9 @@ func TestInterrupt(t *testing.T) {
 func TestDuringTurn(t *testing.T) {
 	var said []string
 	k := newKeys(nil, func(line string) { said = append(said, line) })
-	k.busy(true)
+	k.setRunning(true)
 	k.from(strings.NewReader("\x7ftéé\x7fst first\r\r,help\rup\x1b[A\rsecond\r\x1b[200~a\rb\rc\x1b[201~\x1b[200~d\re\x1b[201~\rhal"))
-	k.busy(false)
+	k.setRunning(false)
 	k.from(strings.NewReader("f\r"))
 	if strings.Join(said, "|") != "tést first|second" {
 		t.Errorf("the turn hears %q", said)
