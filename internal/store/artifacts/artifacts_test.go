@@ -37,7 +37,7 @@ func TestArtifactIsCommittedWithItsPhase(t *testing.T) {
 	if out, _ := exec.Command("git", "-C", s.Dir(), "log", "-1", "--format=%(trailers:key=Tape-Format,valueonly)").Output(); strings.TrimSpace(string(out)) != "2" {
 		t.Errorf("Tape-Format of a tree with artifacts: %q", out)
 	}
-	// What refers to it in a later phase has it there, too.
+	// A later phase that refers to it gets it too.
 	storetest.Append(t, tp, storetest.ReferTo("once more", a))
 	if _, err := os.Stat(filepath.Join(s.Dir(), "anchors/002_next/artifacts", a.SHA256)); err != nil {
 		t.Error(err)
@@ -80,7 +80,7 @@ func TestReferencesAreChecked(t *testing.T) {
 			t.Errorf("a line that refers to an artifact %s: %v", what, err)
 		}
 	}
-	// An object of that name that is no reference is anybody's.
+	// Another object under the key "artifact" is no reference.
 	storetest.Append(t, tp, repo.Event("build", []byte(`{"artifact":{"path":"a.out"}}`)), repo.Event("build", []byte(`{"artifact":"a.out"}`)))
 	if info, _ := tp.Info(t.Context()); info.Entries != 3 {
 		t.Errorf("the tape has %d entries, want 3", info.Entries)
@@ -124,7 +124,7 @@ func TestArtifactsInForks(t *testing.T) {
 	storetest.Verified(t, s.Dir())
 }
 
-// TestForkOfPhaseWithArtifacts: the phase that both sides go on with has artifacts, and gets more.
+// The phase that both sides continue has artifacts, and gets more.
 func TestForkOfPhaseWithArtifacts(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")

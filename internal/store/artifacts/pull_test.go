@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// sharing makes a remote and two workspaces that have the same of it.
+// sharing makes a remote and two workspaces with its content.
 func sharing(t *testing.T) (a, b *repo.Store) {
 	t.Helper()
 	a = storetest.New(t, nil)
@@ -30,7 +30,7 @@ func mustPull(t *testing.T, s *repo.Store) {
 	storetest.Must(t, storetest.Join(t.Context(), s))
 }
 
-// Whoever has added it, and in whatever phase: who pulls has it, and nobody meets a conflict.
+// A pull brings artifacts, whoever added them and in whatever phase, without conflicts.
 func TestPullArtifacts(t *testing.T) {
 	for _, handoffs := range []bool{false, true} {
 		t.Run(fmt.Sprintf("handoffs=%v", handoffs), func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestMergeBringsArtifacts(t *testing.T) {
 	storetest.WantArtifact(t, m, late, "of its second phase")
 }
 
-// What git merges at a host has the artifacts as well once it is completed.
+// A merge at a git host has the artifacts once it is completed.
 func TestMergeOfGitsBringsArtifacts(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.TwoSides(t, s)
@@ -131,7 +131,7 @@ func TestForkBehindAnEntryHasItsArtifacts(t *testing.T) {
 	storetest.WantArtifact(t, f, first, "first content")
 }
 
-// An older version has to say that the tape is newer, whatever it looks at first.
+// An older version refuses a tape with artifacts as too new, whatever it reads first.
 func TestFormatOfTapesWithArtifacts(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")

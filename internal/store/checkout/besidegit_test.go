@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBesideGit has people work on a workspace with plain git between two calls.
+// People work on a workspace with plain git between two calls.
 func TestBesideGit(t *testing.T) {
 	for name, act := range map[string]func(t *testing.T, dir string){
 		"gc":            func(t *testing.T, dir string) { storetest.Git(t, dir, "gc", "--quiet") },
@@ -57,7 +57,7 @@ func TestBesideGit(t *testing.T) {
 			}
 			act(t, s.Dir())
 			for _, s := range []*repo.Store{s, storetest.Reopen(t, s.Dir())} {
-				// Of the Store that was open meanwhile, and of a new one.
+				// With the Store that was open meanwhile, and with a new one.
 				tp, other = storetest.Tape(t, s, "main"), storetest.Tape(t, s, "other")
 				before := len(storetest.Entries(t, tp, repo.Query{}))
 				if before < 6 {
@@ -91,8 +91,7 @@ func TestBesideGit(t *testing.T) {
 	}
 }
 
-// TestNothingElseChanges: a tape's writes leave other branches, tags, stashes and the
-// user's settings alone.
+// Writing to a tape leaves other branches, tags, stashes and the user's settings alone.
 func TestNothingElseChanges(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A power cut brings back git's index from before the last commit, as its name is not synced. Any
-// command that writes to the tape makes git status right again.
+// A power cut can bring back git's index from before the last commit, for its name is not synced. Any command that
+// writes to the tape makes git status correct again.
 func TestOldIndexAfterPowerCut(t *testing.T) {
 	writes := map[string]func(tp *repo.Tape){
 		"append":  func(tp *repo.Tape) { storetest.Append(t, tp, repo.Message("user", "next")) },

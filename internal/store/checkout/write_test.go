@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// files are the files below a folder, with what they hold.
+// files returns the files below a folder with their content.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -31,8 +31,8 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// From any commit to any other, or from nothing, the working tree gets what git would check out,
-// and a file that both have stays the one that it was.
+// From any commit to any other, or from nothing, the working tree becomes what git would check out, and a file that
+// both have is not rewritten.
 func TestWrite(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")

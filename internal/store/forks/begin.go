@@ -89,7 +89,7 @@ func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at stri
 		return err
 	}
 	return writer.LockedAsIs(ctx, f, func(fw *writer.Writer) error {
-		return writer.HoldingNew(ctx, t.Store(), func() error { return start(ctx, fw, t, head, id) })
+		return writer.WithNewLock(ctx, t.Store(), func() error { return start(ctx, fw, t, head, id) })
 	})
 }
 

@@ -106,7 +106,7 @@ func drop(ctx context.Context, w *writer.Writer, message string) error {
 		s.Warn("tags of " + layout.OneLine(t.Name()) + " are left until tape gc removes them: " + err.Error())
 	}
 	_ = s.FS().Remove(snapshot.SealsPath(t))
-	w.Gone()
+	w.MarkRemoved()
 	return nil
 }
 

@@ -33,7 +33,7 @@ func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gi
 		}
 	}
 	b := &resolve.Builder{Put: put, Folder: p.Folder, Phase: kept}
-	if err := b.On(v); err != nil {
+	if err := b.StartFrom(v); err != nil {
 		return nil, p, err
 	}
 	b.Artifacts, err = v.CommittedArtifacts(p)

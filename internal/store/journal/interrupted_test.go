@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestInterruptedThenCommittedByHand: after a crash in the middle of a batch somebody
-// commits by hand. What the commit has stays; what only the batch had goes.
+// After a crash in the middle of a batch somebody commits by hand. What is in the commit stays; the rest of the batch
+// is removed.
 func TestInterruptedThenCommittedByHand(t *testing.T) {
 	for name, commit := range map[string][]string{
 		"nothing of the batch":   {"commit", "--quiet", "--allow-empty", "-m", "by hand"},
@@ -43,8 +43,7 @@ func TestInterruptedThenCommittedByHand(t *testing.T) {
 	}
 }
 
-// TestLockFileRemovedWhileWaiting: a lock file that somebody removes while others wait for it does
-// not let two of them in.
+// If somebody removes a lock file while others wait for it, still only one of them gets in.
 func TestLockFileRemovedWhileWaiting(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")

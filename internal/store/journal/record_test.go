@@ -16,7 +16,7 @@ var errDisk = errors.New("input/output error")
 
 func (unreadable) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 
-// TestUnreadable: that a record cannot be read does not say that there is none.
+// An unreadable record is not taken for a missing one.
 func TestUnreadable(t *testing.T) {
 	if _, ok, err := Read(unreadable{}); ok || !errors.Is(err, errDisk) {
 		t.Errorf("read: %v, %v", ok, err)
@@ -37,7 +37,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestTornRecord: what a crash does to the record that is being written, the last synced one is read.
+// Whatever a crash does to the record that is being written, the last synced one is read.
 func TestTornRecord(t *testing.T) {
 	f, err := (&disk.FS{}).OpenFile(filepath.Join(t.TempDir(), "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -82,23 +82,23 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// Dates without a zone are in that of the user, days and weeks too, whatever the clocks do.
+// Dates without a zone are in the user's, and days and weeks too, even when clocks change.
 func TestDatesInZone(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Skip(err)
 	}
-	now := time.Date(2026, 3, 29, 23, 30, 0, 0, time.UTC) // there it is Monday, half past one
+	now := time.Date(2026, 3, 29, 23, 30, 0, 0, time.UTC) // half past one on Monday in that zone
 	for text, want := range map[string]string{
 		"today":                "2026-03-29T22:00:00Z 2026-03-30T21:59:59.999999Z",
-		"yesterday":            "2026-03-28T23:00:00Z 2026-03-29T21:59:59.999999Z", // of 23 hours
+		"yesterday":            "2026-03-28T23:00:00Z 2026-03-29T21:59:59.999999Z", // a day of 23 hours
 		"monday":               "2026-03-29T22:00:00Z 2026-03-30T21:59:59.999999Z",
 		"last week":            "2026-03-22T23:00:00Z 2026-03-29T21:59:59.999999Z",
 		"2026-01-20":           "2026-01-19T23:00:00Z 2026-01-20T22:59:59.999999Z",
 		"2026-01":              "2025-12-31T23:00:00Z 2026-01-31T22:59:59.999999Z",
 		"2026-01-20 09:30":     "2026-01-20T08:30:00Z 2026-01-20T08:30:00Z",
 		"2026-01-20T09:30:00Z": "2026-01-20T09:30:00Z 2026-01-20T09:30:00Z",
-		"1d":                   "2026-03-29T00:30:00Z 2026-03-29T00:30:00Z", // at the same time of the day
+		"1d":                   "2026-03-29T00:30:00Z 2026-03-29T00:30:00Z", // the same time of day
 	} {
 		since, err := layout.ParseSince(text, now.In(berlin))
 		until, err2 := layout.ParseUntil(text, now.In(berlin))

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// randomName strings pieces together that have a meaning somewhere.
+// randomName joins pieces that are special somewhere.
 func randomName(rng *rand.Rand) string {
 	pieces := []string{"a", "A", "b", "-", ".", "..", "/", ":", "_", "é", "e\u0301", "É", "长", "阶", "0", "1f", "lock", ".lock", "con", "nul", " ", "\n", "@", "{", "~", "^", "\\", "🙂", "K", "k"}
 	var b strings.Builder
@@ -30,15 +30,15 @@ func randomName(rng *rand.Rand) string {
 	return name
 }
 
-// fold is what file systems that ignore case and spelling make of a name, coarsely:
-// more names are equal under it than on any of them.
+// fold returns what a name becomes on file systems that ignore case and encoding. More names become equal under it
+// than on any real one.
 func fold(s string) string {
 	s = strings.NewReplacer("e\u0301", "e", "E\u0301", "e", "é", "e", "É", "e", "ß", "ss", "ẞ", "ss", "ﬁ", "fi", "ſ", "s", "K", "k", "Ω", "ω", "ς", "σ", "ı", "i", "i̇", "i").Replace(strings.ToLower(s))
 	return strings.ToLower(strings.ToUpper(s))
 }
 
-// TestSoakSlugs: different names have different branches and folders, on every file
-// system, and each is one that git takes and that stays where it belongs.
+// Different names have different branches and folders, on every file system, and each slug is one that git accepts
+// and that stays inside its folder.
 func TestSoakSlugs(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)

@@ -16,8 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// commits makes a random history that no ref names, the oldest first: some commits begin anew,
-// some merge.
+// commits makes a random history that no ref names, oldest first: some commits have no parent, some merge.
 func commits(t *testing.T, rng *rand.Rand, dir string, n int) (out []gitstore.Hash) {
 	t.Helper()
 	tree := storetest.Git(t, dir, "rev-parse", "HEAD^{tree}")
@@ -34,7 +33,7 @@ func commits(t *testing.T, rng *rand.Rand, dir string, n int) (out []gitstore.Ha
 	return out
 }
 
-// What is found of histories is what git says of them.
+// The walks agree with git.
 func TestWalksAreGits(t *testing.T) {
 	rng := testkit.Random(t)
 	rs := storetest.New(t, nil)
@@ -82,7 +81,7 @@ func TestWalksAreGits(t *testing.T) {
 			storetest.Must(t, err)
 			seen[rel]++
 			want := lineage.Diverged
-			switch { // what was merged comes behind; only its own line makes a tape go ahead
+			switch { // only first parents make a tape ahead
 			case a == b:
 				want = lineage.Equal
 			case i < 0:

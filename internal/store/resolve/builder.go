@@ -11,36 +11,36 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Builder makes the trees of commits with more entries behind those of one, without a
-// working tree. It alone divides a change's lines into files; a Tx writes them, too.
+// Builder builds the trees of commits that add entries to another commit, without a working tree. It alone
+// divides the lines of a change into files; a Tx then writes these to disk too.
 type Builder struct {
-	Put   func(kind gitstore.Kind, data []byte) gitstore.Hash
-	Load  func(c layout.Class) (LastFile, error)       // of the open phase
-	Full  func(c layout.Class, f *LastFile) error      // if set, is given a full file instead of its being stored
-	Keeps func(path string, h gitstore.Hash, size int) // if set, is told of each file that is stored
+	Put    func(kind gitstore.Kind, data []byte) gitstore.Hash
+	Load   func(c layout.Class) (LastFile, error)       // reads a class's last file in the open phase
+	Full   func(c layout.Class, f *LastFile) error      // if set, gets a full file instead of storing it
+	Stored func(path string, h gitstore.Hash, size int) // if set, called for each stored file
 
 	Root, Anchors, Phase []gitstore.TreeEntry
-	RootTree             gitstore.Hash // of what is there; zero if that has changed
-	Added                int64         // entries
+	RootTree             gitstore.Hash // the tree as built so far; zero if it has changed since
+	Added                int64         // number of added entries
 	Seq                  int
 	Folder, Anchor       string
 	Open                 [layout.ClassCount]*LastFile
 
 	Artifacts []gitstore.TreeEntry // of the open phase
 	Format    int                  // layout.ArtifactFormat once there are artifacts
-	From      []*snapshot.Snapshot // where the artifacts are that lines refer to
-	Loose     []gitstore.TreeEntry // such of which a working tree alone has the content
+	From      []*snapshot.Snapshot // where to look for artifacts that lines refer to
+	Loose     []gitstore.TreeEntry // artifacts that are in no commit yet; their blobs are stored
 }
 
-// LastFile is the last file of a class, held in memory until it is sealed.
+// LastFile is the last file of a class, which is in memory until it is sealed.
 type LastFile struct {
 	N       int
 	Data    []byte
-	Stored  int // bytes of data that git has
-	Written int // bytes of data that are in the working tree
+	Stored  int // bytes of Data that are in git
+	Written int // bytes of Data that are in the working tree
 }
 
-// NewBuilder builds on a commit; put stores an object, or only hashes it.
+// NewBuilder returns a builder that adds to a commit. put stores an object, or only hashes it.
 func NewBuilder(v *snapshot.Snapshot, put func(gitstore.Kind, []byte) gitstore.Hash) (*Builder, error) {
 	last := v.LastPhase()
 	entries, err := v.Tree(last)
@@ -60,7 +60,7 @@ func NewBuilder(v *snapshot.Snapshot, put func(gitstore.Kind, []byte) gitstore.H
 		}
 		return LastFile{N: n, Data: slices.Clip(data), Stored: len(data)}, nil
 	}
-	if err := b.On(v); err != nil {
+	if err := b.StartFrom(v); err != nil {
 		return nil, err
 	}
 	if b.Artifacts, err = v.CommittedArtifacts(last); err != nil {
@@ -72,8 +72,8 @@ func NewBuilder(v *snapshot.Snapshot, put func(gitstore.Kind, []byte) gitstore.H
 	return b, err
 }
 
-// On takes the tree of a commit, but for its open phase.
-func (b *Builder) On(v *snapshot.Snapshot) (err error) {
+// StartFrom takes the tree of a commit, without its open phase.
+func (b *Builder) StartFrom(v *snapshot.Snapshot) (err error) {
 	b.RootTree, b.Root = v.RootTree, slices.Clone(v.Root)
 	for _, p := range v.List {
 		b.Anchors = append(b.Anchors, folderEntry(p.Folder, p.Tree))
@@ -82,20 +82,20 @@ func (b *Builder) On(v *snapshot.Snapshot) (err error) {
 	return err
 }
 
-// Clone is a builder that goes on from here, whatever becomes of this one.
+// Clone returns an independent copy.
 func (b *Builder) Clone() (*Builder, error) {
 	out := *b
 	out.Root, out.Anchors, out.Phase = slices.Clone(b.Root), slices.Clone(b.Anchors), slices.Clone(b.Phase)
 	out.Artifacts, out.From = slices.Clone(b.Artifacts), slices.Clone(b.From)
-	out.Full, out.Keeps = nil, nil
+	out.Full, out.Stored = nil, nil
 	for c := range b.Open {
 		file, err := b.last(layout.Class(c))
 		if err != nil {
 			return nil, err
 		}
-		its := *file
-		its.Data = slices.Clip(its.Data)
-		out.Open[c] = &its
+		copied := *file
+		copied.Data = slices.Clip(copied.Data)
+		out.Open[c] = &copied
 	}
 	return &out, nil
 }
@@ -120,8 +120,8 @@ func (b *Builder) AddLine(line []byte) error {
 	return err
 }
 
-// Refer has the open phase have an artifact that a line refers to. One that no side has may be
-// missing: with a line that was stored elsewhere, its artifact need not have come.
+// Refer adds an artifact that a line refers to to the open phase. It may be missing everywhere: the artifact
+// of a line that was stored elsewhere need not have come with it.
 func (b *Builder) Refer(name string) error {
 	if _, ok := layout.FindEntry(b.Artifacts, name); ok {
 		return nil
@@ -155,7 +155,7 @@ func (b *Builder) refer(e gitstore.TreeEntry) {
 	b.RootTree = gitstore.ZeroHash
 }
 
-// Add puts a line behind those of its class, and returns the file that it is in.
+// Add appends a line to its class, and returns the file that it is in.
 func (b *Builder) Add(c layout.Class, line []byte) (*LastFile, error) {
 	file, err := b.last(c)
 	if err != nil {
@@ -187,29 +187,29 @@ func (b *Builder) last(c layout.Class) (*LastFile, error) {
 	return b.Open[c], nil
 }
 
-// store stores what a class's last file has that git has not.
+// store stores a class's last file if git does not have all of it.
 func (b *Builder) store(c layout.Class) {
 	if file := b.Open[c]; file != nil && file.Stored < len(file.Data) {
 		file.Stored = len(file.Data)
-		b.Keep(&b.Phase, b.Folder, layout.SegmentName(c, file.N), b.Put(gitstore.KindBlob, slices.Clip(file.Data)), len(file.Data))
+		b.SetFile(&b.Phase, b.Folder, layout.SegmentName(c, file.N), b.Put(gitstore.KindBlob, slices.Clip(file.Data)), len(file.Data))
 	}
 }
 
-// Keep puts a file that is stored into the tree of a phase.
-func (b *Builder) Keep(phase *[]gitstore.TreeEntry, folder, name string, h gitstore.Hash, size int) {
+// SetFile puts a stored file into the tree of a phase.
+func (b *Builder) SetFile(phase *[]gitstore.TreeEntry, folder, name string, h gitstore.Hash, size int) {
 	layout.SetEntry(phase, gitstore.TreeEntry{Name: name, Mode: gitstore.ModeFile, Hash: h})
-	if b.Keeps != nil {
-		b.Keeps(layout.AnchorsDir+"/"+folder+"/"+name, h, size)
+	if b.Stored != nil {
+		b.Stored(layout.AnchorsDir+"/"+folder+"/"+name, h, size)
 	}
 }
 
-// KeepPhase stores the tree of a phase.
-func (b *Builder) KeepPhase(folder string, entries []gitstore.TreeEntry) {
+// StorePhase stores the tree of a phase.
+func (b *Builder) StorePhase(folder string, entries []gitstore.TreeEntry) {
 	layout.SetEntry(&b.Anchors, folderEntry(folder, b.Put(gitstore.KindTree, gitstore.EncodeTree(entries))))
 }
 
-// KeepArtifacts puts the artifacts of a phase into its tree, if it has any.
-func (b *Builder) KeepArtifacts(phase *[]gitstore.TreeEntry, artifacts []gitstore.TreeEntry) {
+// StoreArtifacts stores the artifacts of a phase, if it has any, and puts them into its tree.
+func (b *Builder) StoreArtifacts(phase *[]gitstore.TreeEntry, artifacts []gitstore.TreeEntry) {
 	if len(artifacts) > 0 {
 		b.Format = layout.ArtifactFormat
 		layout.SetEntry(phase, folderEntry(layout.ArtifactsDir, b.Put(gitstore.KindTree, gitstore.EncodeTree(artifacts))))
@@ -224,8 +224,8 @@ func (b *Builder) closePhase() {
 	for c := range b.Open {
 		b.store(layout.Class(c))
 	}
-	b.KeepArtifacts(&b.Phase, b.Artifacts)
-	b.KeepPhase(b.Folder, b.Phase)
+	b.StoreArtifacts(&b.Phase, b.Artifacts)
+	b.StorePhase(b.Folder, b.Phase)
 }
 
 // OpenPhase opens the next phase with its anchor's line.
@@ -239,12 +239,12 @@ func (b *Builder) OpenPhase(name string, line []byte) {
 		b.Open[c] = &LastFile{N: 1}
 	}
 	b.Phase, b.Artifacts = nil, nil
-	b.Keep(&b.Phase, b.Folder, layout.AnchorFile, b.Put(gitstore.KindBlob, bytes.Clone(line)), len(line))
+	b.SetFile(&b.Phase, b.Folder, layout.AnchorFile, b.Put(gitstore.KindBlob, bytes.Clone(line)), len(line))
 	b.Added++
 	b.RootTree = gitstore.ZeroHash
 }
 
-// Tree stores what is not stored yet, and returns the root.
+// Tree stores what is not stored yet, and returns the root tree.
 func (b *Builder) Tree() gitstore.Hash {
 	if b.RootTree.IsZero() {
 		b.closePhase()

@@ -1,4 +1,4 @@
-// Package resolve works out what a merge comes to, without changing anything: its inputs, the
-// lines that one side gets from the other, and the tree with them. The same answer serves the
-// merge itself, the completion of one that git made, and the audit of both.
+// Package resolve computes the result of a merge without changing anything: its inputs, the lines that one
+// side gets from the other, and the resulting tree. The merge itself, the completion of a merge by git, and
+// the audit of both use the same result.
 package resolve

@@ -18,14 +18,14 @@ import (
 	"tape/internal/text/threeway"
 )
 
-// Side is our side of a merge: a commit, and what that comes to.
+// Side is our side of a merge: a commit, as a snapshot and the lines after it.
 type Side struct {
 	Head gitstore.Hash
-	View *snapshot.Snapshot // it, or one before it
-	More [][]byte           // what follows the view
+	View *snapshot.Snapshot // of Head, or of a commit before it
+	More [][]byte           // the lines after View
 }
 
-// InputsOf finds what a commit has that is to be merged, of a fork whose name may be known.
+// InputsOf returns the inputs for merging a commit. name is that of the merged fork, or "" if unknown.
 func InputsOf(t *workspace.Tape, ours Side, theirs gitstore.Hash, name string) (*Inputs, error) {
 	if name == "" {
 		var err error
@@ -36,7 +36,7 @@ func InputsOf(t *workspace.Tape, ours Side, theirs gitstore.Hash, name string) (
 	if f := t.Store().ForkHandle(name); f != nil && name != t.Name() && f.IsForkOf(t.Name()) {
 		return forkInputs(t, ours, f, theirs)
 	}
-	// The same tape, what a fork is of, another fork, or a branch that somebody made.
+	// The same tape, a fork's parent, another fork, or a branch made by hand.
 	base, err := lineage.CommonCommit(t.Store(), ours.Head, theirs)
 	if err != nil {
 		return nil, err
@@ -51,22 +51,22 @@ func InputsOf(t *workspace.Tape, ours Side, theirs gitstore.Hash, name string) (
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	m.done = m.Base
+	m.merged = m.Base
 	return m, errors.Join(m.check(t.Name(), m.Ours, m.Base), m.check(m.F.Name(), m.Them, m.Base))
 }
 
-// Inputs is what a merge is made of.
+// Inputs are the two sides of a merge and their bases.
 type Inputs struct {
-	T, F *workspace.Tape    // the tape that gets entries, and what is merged into it
-	Base *snapshot.Snapshot // what ours begins with
-	Ours *snapshot.Snapshot
-	done *snapshot.Snapshot // what theirs begins with, or had when it was merged before
-	Them *snapshot.Snapshot
+	T, F   *workspace.Tape    // the tape that gets entries, and the tape or fork that is merged
+	Base   *snapshot.Snapshot // the base of ours
+	Ours   *snapshot.Snapshot
+	merged *snapshot.Snapshot // the base of theirs: the common beginning, or what was merged before
+	Them   *snapshot.Snapshot
 
-	more [][]byte // what follows ours
+	more [][]byte // the lines after Ours
 }
 
-// forkInputs finds what is to be merged of a fork's commit into a tape's.
+// forkInputs returns the inputs for merging a fork's commit into its tape.
 func forkInputs(t *workspace.Tape, ours Side, f *workspace.Tape, theirs gitstore.Hash) (*Inputs, error) {
 	b, ok, err := snapshot.MadeBase(f, theirs)
 	if err == nil && !ok {
@@ -82,44 +82,44 @@ func forkInputs(t *workspace.Tape, ours Side, f *workspace.Tape, theirs gitstore
 	if m.Base, err = baseOf(t, f, b); err != nil {
 		return nil, err
 	}
-	done, err := mergedBefore(t.Store(), ours.Head, m.Base, theirs, b)
+	merged, err := mergedBefore(t.Store(), ours.Head, m.Base, theirs, b)
 	if err != nil {
 		return nil, err
 	}
-	if m.Base, err = moved(t.Store(), ours, m.Base); err != nil {
+	if m.Base, err = commonBase(t.Store(), ours, m.Base); err != nil {
 		return nil, err
 	}
 	var errs [2]error
 	m.Them, errs[0] = snapshot.AtCommit(t.Store(), theirs)
-	m.done, errs[1] = snapshot.AtCommit(t.Store(), done)
+	m.merged, errs[1] = snapshot.AtCommit(t.Store(), merged)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	return m, errors.Join(m.check(t.Name(), m.Ours, m.Base), m.check(f.Name(), m.Them, m.done))
+	return m, errors.Join(m.check(t.Name(), m.Ours, m.Base), m.check(f.Name(), m.Them, m.merged))
 }
 
-// baseOf is what a fork, or the fork that it is a fork of, began with on a tape.
+// baseOf returns the part of a tape with which a fork, or the fork that it is from, began.
 func baseOf(t *workspace.Tape, f *workspace.Tape, b snapshot.ForkBase) (*snapshot.Snapshot, error) {
 	for f.Parent() != t.Name() {
 		up := t.Store().ForkHandle(f.Parent())
 		if up == nil {
-			return nil, layout.Conflict("", "fork %q was not made of %q", f.Name(), t.Name())
+			return nil, layout.Conflict("", "fork %q was not made from %q", f.Name(), t.Name())
 		}
 		next, ok, err := snapshot.MadeBase(up, b.Commit)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			b = next // else it begins with what the parent had of its own parent
+			b = next // otherwise it begins within its parent's base
 		}
 		f = up
 	}
 	return snapshot.AtCommit(t.Store(), b.Start)
 }
 
-// moved is what a tape has in common with what a fork began with: all of it, or, where
-// a pull gave entries at its end other ids, up to where they follow.
-func moved(s *workspace.Store, ours Side, base *snapshot.Snapshot) (*snapshot.Snapshot, error) {
+// commonBase returns the part of a fork's base that the tape still has: all of it, or, if a pull renumbered
+// entries at its end, up to these.
+func commonBase(s *workspace.Store, ours Side, base *snapshot.Snapshot) (*snapshot.Snapshot, error) {
 	if ok, err := ours.View.Continues(base); ok || err != nil {
 		return base, err
 	}
@@ -139,8 +139,8 @@ func moved(s *workspace.Store, ours Side, base *snapshot.Snapshot) (*snapshot.Sn
 	return snapshot.AtCommit(s, common)
 }
 
-// mergedBefore is a fork's newest commit that the tape has: merged, taken over by git,
-// or merged into what was merged. It is the fork's beginning if there is none.
+// mergedBefore returns the fork's newest commit that the tape has already: merged, fast-forwarded by git, or
+// merged into something that was merged. Without one it returns the fork's first commit.
 func mergedBefore(s *workspace.Store, ours gitstore.Hash, base *snapshot.Snapshot, theirs gitstore.Hash, b snapshot.ForkBase) (gitstore.Hash, error) {
 	begin, err := s.Git().Commit(base.Commit)
 	if err != nil {
@@ -161,8 +161,8 @@ func mergedBefore(s *workspace.Store, ours gitstore.Hash, base *snapshot.Snapsho
 	return b.Start, nil
 }
 
-// reachable collects a commit, those before it by first parents, up to one of some, and
-// what was merged in them up to where that begins.
+// reachable adds to has a commit and its first parents, until one in stop, and in the same way what they
+// merged, until a fork's first commit.
 func reachable(s *workspace.Store, h gitstore.Hash, stop []gitstore.Hash, has map[gitstore.Hash]bool) error {
 	for c, err := range s.ByFirstParents(h) {
 		if err != nil {
@@ -178,13 +178,13 @@ func reachable(s *workspace.Store, h gitstore.Hash, stop []gitstore.Hash, has ma
 			}
 		}
 		if c.Trailer(layout.TrailerBase) != "" {
-			return nil // a fork's beginning
+			return nil // a fork's first commit
 		}
 	}
 	return nil
 }
 
-// check refuses a side whose history was changed.
+// check returns a *RewrittenError if a side's history was changed.
 func (m *Inputs) check(name string, side, base *snapshot.Snapshot) error {
 	ok, err := side.Continues(base)
 	if err != nil || ok {
@@ -198,10 +198,10 @@ func (m *Inputs) check(name string, side, base *snapshot.Snapshot) error {
 	return e
 }
 
-func firstChange(was, is *snapshot.Snapshot) (out [2][]byte, err error) {
+func firstChange(was, now *snapshot.Snapshot) (out [2][]byte, err error) {
 	next1, stop1 := iter.Pull2(was.After(context.Background(), nil, ""))
 	defer stop1()
-	next2, stop2 := iter.Pull2(is.After(context.Background(), nil, ""))
+	next2, stop2 := iter.Pull2(now.After(context.Background(), nil, ""))
 	defer stop2()
 	for {
 		a, err1, ok := next1()
@@ -212,7 +212,7 @@ func firstChange(was, is *snapshot.Snapshot) (out [2][]byte, err error) {
 	}
 }
 
-// Lines merges, and returns what the tape gets, without newlines.
+// Lines merges, and returns the lines that the tape gets, without newlines.
 func (m *Inputs) Lines(ctx context.Context) ([][]byte, error) {
 	var in threeway.Input
 	var err error
@@ -226,10 +226,10 @@ func (m *Inputs) Lines(ctx context.Context) ([][]byte, error) {
 	if in.After, err = m.Base.LastID(); err != nil {
 		return nil, err
 	}
-	if in.TheirsAfter, err = m.done.LastID(); err != nil {
+	if in.TheirsAfter, err = m.merged.LastID(); err != nil {
 		return nil, err
 	}
-	if in.Theirs, err = rawLines(ctx, m.Them, m.done, m.F.Name()); err != nil || len(in.Theirs) == 0 {
+	if in.Theirs, err = rawLines(ctx, m.Them, m.merged, m.F.Name()); err != nil || len(in.Theirs) == 0 {
 		return nil, err
 	}
 	if in.Ours, err = rawLines(ctx, m.Ours, m.Base, m.T.Name()); err != nil {
@@ -250,13 +250,13 @@ func rawLines(ctx context.Context, v, base *snapshot.Snapshot, tape string) ([][
 	return out, nil
 }
 
-// origin is how a merge names the tape or fork that an entry had its id in.
+// origin returns the origin that a merge notes for an entry's former id.
 func origin(t *workspace.Tape) threeway.Origin {
 	root := snapshot.RootName(t)
 	return threeway.Origin{Tape: root, Fork: strings.TrimPrefix(strings.TrimPrefix(t.Name(), root), "/")}
 }
 
-// Origin is that of a side. The fork may be gone: what it is merged into knows the tape.
+// Origin returns the origin of a side. The fork may be gone, so the tape's name is taken from Ours.
 func (m *Inputs) Origin(t *workspace.Tape) (threeway.Origin, error) {
 	if !t.IsFork() {
 		return origin(t), nil
@@ -265,30 +265,29 @@ func (m *Inputs) Origin(t *workspace.Tape) (threeway.Origin, error) {
 	return threeway.Origin{Tape: info.Name, Fork: strings.TrimPrefix(t.Name(), info.Name+"/")}, err
 }
 
-// Content is what an entry says, wherever it stands.
+// Content returns what an entry says, without its id and meta.
 func Content(e jsonl.Entry) string { return e.Kind + "\x00" + string(e.Payload) + "\x00" + e.Date }
 
-// told is what both sides of a merge have said behind what they have in common.
-func (m *Inputs) told(ctx context.Context) (map[string]bool, error) {
-	known := map[string]bool{}
+// contents returns the Content of the entries of both sides after their bases.
+func (m *Inputs) contents(ctx context.Context) (map[string]bool, error) {
+	all := map[string]bool{}
 	ours, err1 := rawLines(ctx, m.Ours, m.Base, "")
-	them, err2 := rawLines(ctx, m.Them, m.done, "")
+	them, err2 := rawLines(ctx, m.Them, m.merged, "")
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	for _, line := range slices.Concat(ours, them, m.more) {
 		if e, err := jsonl.Parse(line); err == nil {
-			known[Content(e)] = true
+			all[Content(e)] = true
 		}
 	}
-	return known, nil
+	return all, nil
 }
 
-// RewrittenError says that one side of a merge does not begin with what both began with:
-// somebody changed its history.
+// RewrittenError says that one side of a merge does not begin with its base: somebody changed its history.
 type RewrittenError struct {
 	Name string    // the tape or fork whose history was changed
-	Base [2][]byte // the first entry that differs, as it was and as it is; nil if missing
+	Base [2][]byte // the first different entry, as it was and as it is; nil if missing
 }
 
 func (e *RewrittenError) Error() string {
@@ -298,7 +297,7 @@ func (e *RewrittenError) Error() string {
 // Is makes every RewrittenError an ErrConflict.
 func (e *RewrittenError) Is(target error) bool { return target == layout.ErrConflict }
 
-// Hints are the way out.
+// Hints returns what to do about the error.
 func (e *RewrittenError) Hints() []layout.Hint {
 	return layout.Words("nothing was changed; go back to the history that was recorded (git reflog shows it), or keep the fork as a tape of its own")
 }

@@ -15,32 +15,31 @@ import (
 	"tape/internal/text/threeway"
 )
 
-// Git cannot finish a merge of two tapes: its driver sees one file at a time, and both
-// sides may have added the same folder. So a merge commit that git made, here or at a
-// host's merge button, is completed on the next contact: the tree is made anew from its
-// parents, and committed on top unless git happened to make the same. Nothing is
-// rewritten; what git made of the files does not matter.
+// Git cannot merge two tapes completely: its driver sees one file at a time, and both sides may have added
+// the same folder. So the next command after a merge by git, here or at a host's merge button, completes
+// it: the tree is computed from the parents, and committed on top unless git's tree is the same. Nothing is
+// rewritten, and what git made of the files does not matter.
 //
-// Until then git may go on: more merges, and commits by hand. What they come to is worked
-// out from the newest commit that counts as it is.
+// Until then git may add more merges, and commits by hand. The result is computed from the newest commit
+// that needs no completion.
 
-// Resolution is what a branch comes to.
+// Resolution is the correct state of a branch.
 type Resolution struct {
-	Good *snapshot.Snapshot // the newest commit that counts as it is
-	Raw  bool               // there are newer ones
-	B    *Builder           // good, with what follows it
-	more [][]byte           // the entries that follow it
+	Good *snapshot.Snapshot // the newest commit that needs no completion
+	Raw  bool               // newer commits need completion
+	B    *Builder           // Good and the entries after it
+	more [][]byte           // the lines after Good
 	put  func(gitstore.Kind, []byte) gitstore.Hash
 }
 
-// Resolve works out what a branch comes to with a commit.
+// Resolve computes the correct state of a branch at a commit.
 func Resolve(ctx context.Context, t *workspace.Tape, head gitstore.Hash, put func(gitstore.Kind, []byte) gitstore.Hash) (*Resolution, error) {
-	stretch, at, err := snapshot.ByGit(t.Store(), head)
+	stretch, good, err := snapshot.ByGit(t.Store(), head)
 	if err != nil {
 		return nil, err
 	}
 	m := &Resolution{put: put}
-	if err := m.begin(t, at); err != nil {
+	if err := m.begin(t, good); err != nil {
 		return nil, err
 	}
 	for _, h := range slices.Backward(stretch) {
@@ -74,7 +73,7 @@ func (m *Resolution) begin(t *workspace.Tape, h gitstore.Hash) error {
 	return err
 }
 
-// merge adds what a merge has besides its first parent.
+// merge adds what a merge commit has besides its first parent.
 func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Commit) error {
 	if len(c.Parents) > 2 {
 		return layout.Conflict("merge one branch after the other: git reset --keep "+c.Parents[0].String()[:12]+" undoes this merge",
@@ -108,8 +107,7 @@ func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Co
 	return m.addNumbered(t, own)
 }
 
-// artifactsOf has lines find their artifacts also in a tree that does not count: what git has put
-// together may be no tape.
+// artifactsOf makes the artifacts of a tree by git available to lines, though the tree may be no valid tape.
 func (m *Resolution) artifactsOf(t *workspace.Tape, tree gitstore.Hash) error {
 	git := t.Store().Git()
 	root, err := git.Tree(tree)
@@ -145,8 +143,8 @@ func (m *Resolution) addNumbered(t *workspace.Tape, lines [][]byte) error {
 	return m.add(lines)
 }
 
-// linesOfMerge are the entries that a merge's own tree has, and neither parent: they were
-// not committed before, and whoever concluded the merge by hand has added them to it.
+// linesOfMerge returns the entries in a merge's own tree that neither parent has: they were uncommitted, and
+// whoever concluded the merge by hand included them.
 func linesOfMerge(ctx context.Context, t *workspace.Tape, s *Inputs, c gitstore.Commit) ([][]byte, error) {
 	var parents [2]gitstore.Hash // their trees
 	for i, h := range c.Parents {
@@ -174,12 +172,12 @@ func linesOfMerge(ctx context.Context, t *workspace.Tape, s *Inputs, c gitstore.
 	if len(found) == 0 {
 		return nil, nil
 	}
-	known, err := s.told(ctx)
+	known, err := s.contents(ctx)
 	return ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return known[Content(e)] })), err
 }
 
-// linesOnlyIn are the entries of a file that two others (zero: there is none) have not.
-// What is no entry is what git writes where it stops.
+// linesOnlyIn returns the entries of a file that others (zero: missing) lack. It ignores what is no entry, as
+// git's conflict markers.
 func linesOnlyIn(s *workspace.Store, h gitstore.Hash, others ...gitstore.Hash) ([]jsonl.Entry, error) {
 	known := map[string]bool{}
 	for _, other := range others {
@@ -221,7 +219,7 @@ func (m *Resolution) add(lines [][]byte) error {
 	return nil
 }
 
-// byHand adds what a commit has, made by hand on top of a merge whose tree does not count.
+// byHand adds the entries of a commit made by hand on top of a merge whose tree does not count.
 func (m *Resolution) byHand(t *workspace.Tape, c gitstore.Commit) error {
 	parent, err := t.Store().Git().Commit(c.Parents[0])
 	if err != nil {
@@ -237,7 +235,7 @@ func (m *Resolution) byHand(t *workspace.Tape, c gitstore.Commit) error {
 	return m.addNumbered(t, lines)
 }
 
-// Numbered gives an entry of the tape another id, if it needs one.
+// Numbered returns an entry of the tape with an id, renumbered if it has another.
 func Numbered(t *workspace.Tape, line []byte, id int64) ([]byte, error) {
 	if has, err := jsonl.ParseID(line); err == nil && has == id {
 		return line, nil
@@ -245,7 +243,7 @@ func Numbered(t *workspace.Tape, line []byte, id int64) ([]byte, error) {
 	return threeway.Renumber(nil, line, id, origin(t))
 }
 
-// addedLines are lines of one tree's files behind those of another, by their ids.
+// addedLines returns the lines that one tree's files have after those of another, sorted by id.
 func addedLines(s *workspace.Store, old, next gitstore.Hash) ([][]byte, error) {
 	files, err := changedFiles(s, "", next, old)
 	if err != nil {
@@ -269,15 +267,15 @@ func addedLines(s *workspace.Store, old, next gitstore.Hash) ([][]byte, error) {
 	return ByID(found), nil
 }
 
-// changedFile is a file of a tree that some others have not as it is.
+// changedFile is a file of a tree that differs in all of some other trees.
 type changedFile struct {
 	path string
 	mode uint32
 	hash gitstore.Hash
-	was  []gitstore.Hash // in each of the others; zero if it has none
+	was  []gitstore.Hash // in each of the others; zero if missing
 }
 
-// changedFiles lists the files of a tree that none of some others has as they are.
+// changedFiles returns the files of a tree that differ in all others.
 func changedFiles(s *workspace.Store, prefix string, tree gitstore.Hash, others ...gitstore.Hash) ([]changedFile, error) {
 	lists := make([][]gitstore.TreeEntry, len(others)+1)
 	for i, h := range append([]gitstore.Hash{tree}, others...) {
@@ -315,7 +313,7 @@ func changedFiles(s *workspace.Store, prefix string, tree gitstore.Hash, others 
 	return out, nil
 }
 
-// MergedTree makes the tree that a merge of this program has to have, from its parents.
+// MergedTree returns the tree that a merge by tape must have, computed from its parents.
 func MergedTree(ctx context.Context, t *workspace.Tape, c gitstore.Commit) (gitstore.Hash, error) {
 	m := &Resolution{put: gitstore.HashObject}
 	err := m.begin(t, c.Parents[0])
@@ -328,8 +326,8 @@ func MergedTree(ctx context.Context, t *workspace.Tape, c gitstore.Commit) (gits
 	return m.B.Tree(), nil
 }
 
-// Previous is the commit before one, by first parents, that counts as it is; false if
-// there is none. What the commit completes is passed over.
+// Previous returns the commit before c, by first parents, that needs no completion; false if there is none. If
+// c completes a merge, the merge is skipped.
 func Previous(t *workspace.Tape, c gitstore.Commit) (gitstore.Hash, bool, error) {
 	if len(c.Parents) == 0 {
 		return gitstore.ZeroHash, false, nil
@@ -355,7 +353,7 @@ func ByID(found []jsonl.Entry) [][]byte {
 	return out
 }
 
-// Beyond returns the entries that a file has behind a blob (zero: all of them).
+// Beyond returns the entries that a file has after those of a blob (zero: all entries).
 func Beyond(s *workspace.Store, data []byte, h gitstore.Hash, file string) ([]jsonl.Entry, error) {
 	if !h.IsZero() {
 		blob, err := s.Git().Blob(h)

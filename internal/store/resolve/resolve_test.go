@@ -25,7 +25,7 @@ func at(t *testing.T, s *repo.Store, h gitstore.Hash) *snapshot.Snapshot {
 	return v
 }
 
-// grow goes on with a tape, and ends with a commit.
+// grow adds to a tape, and commits.
 func grow(t *testing.T, rng *rand.Rand, tp *repo.Tape, steps int) gitstore.Hash {
 	t.Helper()
 	for i := range steps {
@@ -45,8 +45,8 @@ func grow(t *testing.T, rng *rand.Rand, tp *repo.Tape, steps int) gitstore.Hash 
 	return storetest.Head(t, tp)
 }
 
-// The lines of a commit, put behind one before it without any file, give the tree that the
-// writer gave it: files are divided and sealed alike.
+// The lines of a commit, added to an earlier one without files, give the tree that the writer made: both divide and seal
+// files in the same way.
 func TestBuilderWritesWhatTheWriterDoes(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(4, 60) {
@@ -66,7 +66,7 @@ func TestBuilderWritesWhatTheWriterDoes(t *testing.T) {
 				half, err = b.Clone()
 				storetest.Must(t, err)
 			}
-			if half != nil { // it goes on by itself
+			if half != nil { // the copy continues independently
 				storetest.Must(t, half.AddLine(e.Raw))
 			}
 			storetest.Must(t, b.AddLine(e.Raw))
@@ -81,7 +81,7 @@ func TestBuilderWritesWhatTheWriterDoes(t *testing.T) {
 	}
 }
 
-// merged is what a merge of theirs into a tape comes to.
+// merged returns the result of merging theirs into a tape.
 func merged(t *testing.T, m *repo.Tape, theirs gitstore.Hash, name string) ([][]byte, error) {
 	t.Helper()
 	head := storetest.Head(t, m)
@@ -94,9 +94,9 @@ func merged(t *testing.T, m *repo.Tape, theirs gitstore.Hash, name string) ([][]
 	return lines, nil
 }
 
-// What a merge would give is what it then gives: its lines to the byte, and the tree of the commit,
-// also where git has made it with any tree.
-func TestMergeIsForetold(t *testing.T) {
+// The computed result of a merge is what the merge then gives: the bytes of its lines and the tree of its commit, also
+// if git made the commit with any tree.
+func TestComputedMergeIsTheMerge(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(3, 60) {
 		s := storetest.New(t, nil)
@@ -108,7 +108,7 @@ func TestMergeIsForetold(t *testing.T) {
 		before := storetest.History(t, s.Dir())
 		lines, err := merged(t, m, theirs, "main/x")
 		storetest.Must(t, err)
-		unnamed, err := merged(t, m, theirs, "") // its name is found
+		unnamed, err := merged(t, m, theirs, "") // found by the commits
 		if err != nil || !bytes.Equal(bytes.Join(unnamed, nil), bytes.Join(lines, nil)) {
 			t.Errorf("without the fork's name: %d lines, not %d, %v", len(unnamed), len(lines), err)
 		}
@@ -145,7 +145,7 @@ func TestMergeIsForetold(t *testing.T) {
 	}
 }
 
-// A side whose history was changed is refused, with what differs.
+// A side whose history was changed is refused, and the error has the first difference.
 func TestChangedHistoryIsRefused(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -178,14 +178,14 @@ func TestChangedHistoryIsRefused(t *testing.T) {
 	}
 }
 
-// The commit before one is the one that counts: what a completion completes is passed over.
+// The commit before a completion is the one that needs none: what it completes is skipped.
 func TestPrevious(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
 	storetest.CommittedSides(t, s)
 	ours := storetest.Head(t, m)
 	storetest.MergeWithGit(t, s.Dir(), "host, our tree")
-	storetest.Entries(t, m, repo.Query{}) // completes it
+	storetest.Entries(t, m, repo.Query{}) // completes the merge
 	in := storetest.InnerTape(m)
 	c, err := in.Store().Git().Commit(storetest.Head(t, m))
 	storetest.Must(t, err)

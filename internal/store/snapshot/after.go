@@ -11,8 +11,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// After yields the entries that a snapshot has after those of a commit which it continues
-// (nil: all). It reads no more of either than where the commit ends.
+// After yields the entries of a snapshot after those of base, a commit that it continues (nil: all). Of both
+// it reads only what comes after the end of base.
 func (v *Snapshot) After(ctx context.Context, base *Snapshot, tape string) iter.Seq2[layout.Entry, error] {
 	return layout.Seq(func(yield func(layout.Entry) bool) error {
 		w := &Walk{V: v, Tape: tape, Last: len(v.List) - 1}
@@ -27,36 +27,36 @@ func (v *Snapshot) After(ctx context.Context, base *Snapshot, tape string) iter.
 	})
 }
 
-// Continues reports whether a commit has everything that a base has, byte for byte, and
-// maybe more after it. It looks at what differs only.
+// Continues reports whether a snapshot has everything that base has, byte for byte, and perhaps more after it.
+// It reads only what differs.
 func (v *Snapshot) Continues(base *Snapshot) (bool, error) {
 	if len(v.List) < len(base.List) {
 		return false, nil
 	}
 	for i, was := range base.List {
-		is := v.List[i]
-		if is.Folder != was.Folder {
+		now := v.List[i]
+		if now.Folder != was.Folder {
 			return false, nil
 		}
-		if is.Tree == was.Tree {
+		if now.Tree == was.Tree {
 			continue
 		}
 		if i < len(base.List)-1 {
-			return false, nil // it was closed
+			return false, nil // a closed phase cannot change
 		}
-		if ok, err := v.continuesPhase(base, was, is); err != nil || !ok {
+		if ok, err := v.continuesPhase(base, was, now); err != nil || !ok {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-func (v *Snapshot) continuesPhase(base *Snapshot, was, is layout.Phase) (bool, error) {
+func (v *Snapshot) continuesPhase(base *Snapshot, was, now layout.Phase) (bool, error) {
 	old, err := base.Tree(was)
 	if err != nil {
 		return false, err
 	}
-	entries, err := v.Tree(is)
+	entries, err := v.Tree(now)
 	if err != nil {
 		return false, err
 	}
@@ -84,10 +84,10 @@ func (v *Snapshot) continuesPhase(base *Snapshot, was, is layout.Phase) (bool, e
 	return v.hasArtifactsOf(old, entries)
 }
 
-// hasArtifactsOf reports whether a phase has the artifacts that it had.
-func (v *Snapshot) hasArtifactsOf(was, is []gitstore.TreeEntry) (bool, error) {
+// hasArtifactsOf reports whether a phase still has all artifacts that it had.
+func (v *Snapshot) hasArtifactsOf(was, now []gitstore.TreeEntry) (bool, error) {
 	had, err1 := ArtifactsOf(v.Git, was)
-	has, err2 := ArtifactsOf(v.Git, is)
+	has, err2 := ArtifactsOf(v.Git, now)
 	if err := errors.Join(err1, err2); err != nil {
 		return false, layout.CorruptObject(v.Commit, err)
 	}
@@ -98,9 +98,9 @@ func (v *Snapshot) hasArtifactsOf(was, is []gitstore.TreeEntry) (bool, error) {
 	return !slices.ContainsFunc(had, func(e gitstore.TreeEntry) bool { return !names[e] }), nil
 }
 
-// Begins returns the parent of a fork, and, as a mark of the fork, where the entries end
-// that both have. ok is false for a tape, and for a fork whose parent is gone or does not
-// begin with that any more: then all entries are the fork's own.
+// Begins returns the parent of a fork, and a mark where the entries end that both share. ok is false for a
+// tape, and for a fork whose parent is gone or does not have these entries any more: then all entries are
+// the fork's own.
 func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m Mark, ok bool, err error) {
 	if !t.IsFork() {
 		return nil, m, false, nil
@@ -121,12 +121,12 @@ func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m M
 	if err != nil {
 		return nil, m, false, err
 	}
-	at, err1 := parent.Head()
+	parentHead, err1 := parent.Head()
 	base, err2 := AtCommit(t.Store(), b.Start)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, m, false, err
 	}
-	now, err := AtCommit(t.Store(), at)
+	now, err := AtCommit(t.Store(), parentHead)
 	if err != nil {
 		return nil, m, false, err
 	}
@@ -137,7 +137,7 @@ func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m M
 	return parent, m, err == nil, err
 }
 
-// Mark makes a mark of a snapshot's end.
+// Mark returns a mark of the snapshot's end.
 func (v *Snapshot) Mark() (Mark, error) {
 	m, _, err := EndOf(v, v.LastPhase())
 	return m, err

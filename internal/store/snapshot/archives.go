@@ -8,7 +8,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Archive is a former history of a tape, kept by a ref.
+// Archive is a former history of a tape that a ref keeps.
 type Archive struct {
 	Stamp   string // UTC, 20261120T093000Z
 	Ref     string
@@ -17,7 +17,7 @@ type Archive struct {
 	Anchors int
 }
 
-// Archives returns the tape's archives, the oldest first.
+// Archives returns the tape's archives, oldest first.
 func Archives(ctx context.Context, t *workspace.Tape) ([]Archive, error) {
 	prefix := layout.ArchivePrefix + t.Slug() + "/"
 	refs, err := t.Store().Git().Refs(prefix)
@@ -39,14 +39,15 @@ func Archives(ctx context.Context, t *workspace.Tape) ([]Archive, error) {
 		}
 		out = append(out, a)
 	}
-	// A fraction of a second comes after the whole one.
+	// A stamp with a fraction of a second comes after the one without.
 	slices.SortFunc(out, func(a, b Archive) int {
 		return strings.Compare(strings.TrimSuffix(a.Stamp, "Z"), strings.TrimSuffix(b.Stamp, "Z"))
 	})
 	return out, nil
 }
 
-// FindArchive finds one by its stamp, which may be shortened to any unique beginning, or be Latest.
+// FindArchive returns an archive by its ref, its stamp or a unique prefix of that, or Latest. Errors:
+// ErrNotFound, ErrInvalid.
 func FindArchive(ctx context.Context, t *workspace.Tape, stamp string) (Archive, error) {
 	all, err := Archives(ctx, t)
 	if err != nil {

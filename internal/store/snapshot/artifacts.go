@@ -17,7 +17,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// ArtifactsOf lists the artifacts that the tree of a phase has.
+// ArtifactsOf returns the artifacts in the tree of a phase.
 func ArtifactsOf(git *gitstore.Repo, phase []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
 	folder, ok := layout.FindEntry(phase, layout.ArtifactsDir)
 	if !ok || !folder.IsDir() {
@@ -26,8 +26,8 @@ func ArtifactsOf(git *gitstore.Repo, phase []gitstore.TreeEntry) ([]gitstore.Tre
 	return git.Tree(folder.Hash)
 }
 
-// Format is that of the commit: layout.ArtifactFormat if the tape has artifacts there. A commit
-// made by hand does not say it.
+// Format returns the commit's format: layout.ArtifactFormat if the tape has artifacts. A commit made by hand
+// does not say it; then the trees are searched.
 func (v *Snapshot) Format() (int, error) {
 	if v.format > 0 {
 		return v.format, nil
@@ -44,7 +44,7 @@ func (v *Snapshot) Format() (int, error) {
 	return layout.FormatVersion, nil
 }
 
-// CommittedArtifacts lists the artifacts of a phase that git has.
+// CommittedArtifacts returns the artifacts of a phase that are in git.
 func (v *Snapshot) CommittedArtifacts(p layout.Phase) ([]gitstore.TreeEntry, error) {
 	c, was, ok, err := v.inCommit(p)
 	if err != nil || !ok {
@@ -70,7 +70,7 @@ func (v *Snapshot) CommittedArtifacts(p layout.Phase) ([]gitstore.TreeEntry, err
 	return c.artifacts, nil
 }
 
-// inCommit finds a phase in the commit: of a working tree, in that of its branch.
+// inCommit returns a phase in the commit; for a working tree, in that of its branch.
 func (v *Snapshot) inCommit(p layout.Phase) (c *Snapshot, was layout.Phase, ok bool, err error) {
 	switch {
 	case v.Dir == "":
@@ -88,7 +88,7 @@ func (v *Snapshot) inCommit(p layout.Phase) (c *Snapshot, was layout.Phase, ok b
 	return c, was, ok, nil
 }
 
-// Artifacts are the names of the artifacts of a phase, sorted.
+// Artifacts returns the names of a phase's artifacts, sorted.
 func (v *Snapshot) Artifacts(p layout.Phase) ([]string, error) {
 	committed, err := v.CommittedArtifacts(p)
 	if err != nil {
@@ -109,7 +109,7 @@ func (v *Snapshot) Artifacts(p layout.Phase) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// ArtifactsIn are the names of the artifacts in the folder of a phase.
+// ArtifactsIn returns the names of the artifacts in a phase's folder.
 func ArtifactsIn(phase string) ([]string, error) {
 	names, err := workspace.DirNames(filepath.Join(phase, layout.ArtifactsDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,8 +118,8 @@ func ArtifactsIn(phase string) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return !layout.IsArtifactName(name) }), err
 }
 
-// FindArtifact finds the newest phase that has an artifact, whose name may be shortened to a
-// beginning that no other artifact of the tape has. ErrNotFound if there is none.
+// FindArtifact returns the newest phase that has an artifact, and its full name. name may be a prefix that is
+// unique in the tape. Errors: ErrNotFound, ErrInvalid.
 func (v *Snapshot) FindArtifact(name string) (found layout.Phase, full string, err error) {
 	for _, p := range slices.Backward(v.List) {
 		if layout.IsArtifactName(name) {
@@ -159,7 +159,7 @@ func (v *Snapshot) hasArtifact(p layout.Phase, name string) (bool, error) {
 	return ok, err
 }
 
-// InTree is the snapshot of a commit with the artifacts of a working tree that continues it.
+// InTree returns the snapshot of a commit with the artifacts of a working tree that continues it.
 func (v *Snapshot) InTree(dir string) *Snapshot {
 	out := &Snapshot{Git: v.Git, Commit: v.Commit, Dir: dir, List: v.List, head: func() (*Snapshot, error) { return v, nil }}
 	if list, err := ListPhases(dir); err == nil && len(list) > len(v.List) {
@@ -168,15 +168,15 @@ func (v *Snapshot) InTree(dir string) *Snapshot {
 	return out
 }
 
-// AttachedText is the text that a search finds in the artifacts of an entry: of each that is text,
-// the first 256 KiB. What cannot be read has none.
+// AttachedText returns the text of an entry's artifacts for a search: the first 256 KiB of each that is text
+// and can be read.
 func (v *Snapshot) AttachedText(e layout.Entry) (out []byte) {
 	if e.Kind == layout.KindAnchor || !bytes.Contains(e.Payload, []byte(layout.ArtifactKey)) {
 		return nil
 	}
 	absent := jsonl.Strings(jsonl.Get(e.Meta, layout.MetaAbsent))
 	for _, ref := range layout.Artifacts(e.Payload) {
-		if len(out) >= attachedMost || e.AnchorSeq < 1 || e.AnchorSeq > len(v.List) || slices.Contains(absent, ref.SHA256) {
+		if len(out) >= attachedText || e.AnchorSeq < 1 || e.AnchorSeq > len(v.List) || slices.Contains(absent, ref.SHA256) {
 			continue
 		}
 		if r, _, err := v.OpenArtifact(v.List[e.AnchorSeq-1], ref.SHA256); err == nil {
@@ -186,17 +186,17 @@ func (v *Snapshot) AttachedText(e layout.Entry) (out []byte) {
 	return out
 }
 
-// How much of artifacts is searched, in bytes.
+// How many bytes of artifacts are searched.
 const (
-	artifactText = 256 << 10 // of one
-	attachedMost = 1 << 20   // of all that an entry refers to, about
+	artifactText = 256 << 10 // of one artifact
+	attachedText = 1 << 20   // of all artifacts of an entry, about
 )
 
-// textOf is the beginning of a content, with a line end, if that is text.
+// textOf returns the beginning of content and a line end; nil if the content is not text.
 func textOf(r io.ReadCloser) []byte {
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, artifactText))
-	if len(data) == artifactText { // up to a blank: nobody would know half a word, or half a key, again
+	if len(data) == artifactText { // cut at a blank: half a word, or half a key, could not be recognized
 		const longest = 8 << 10 // bytes of a word
 		end := len(data)
 		for end > artifactText-longest && data[end-1] > ' ' {
@@ -204,7 +204,7 @@ func textOf(r io.ReadCloser) []byte {
 		}
 		data = data[:end]
 		for i := 1; i < utf8.UTFMax && !utf8.Valid(data); i++ {
-			data = data[:len(data)-1] // of a character that was cut
+			data = data[:len(data)-1] // the rest of a character that was cut
 		}
 	}
 	if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
@@ -213,12 +213,12 @@ func textOf(r io.ReadCloser) []byte {
 	return append(data, '\n')
 }
 
-// content is the content of an artifact that was read from git.
+// content is the content of an artifact from git.
 type content struct{ *bytes.Reader }
 
 func (content) Close() error { return nil }
 
-// OpenArtifact opens an artifact of a phase, and says how many bytes it has.
+// OpenArtifact opens an artifact of a phase, and returns its size in bytes. Errors: ErrNotFound.
 func (v *Snapshot) OpenArtifact(p layout.Phase, name string) (io.ReadSeekCloser, int64, error) {
 	if v.Dir != "" {
 		path := v.Path(p, filepath.Join(layout.ArtifactsDir, name))

@@ -7,8 +7,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// AtCommit returns the snapshot of a commit. The last few are kept: one call looks at the
-// same ones again and again.
+// AtCommit returns the snapshot of a commit. The last few are cached, for one call needs the same ones
+// several times.
 func AtCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
 	if v, ok := s.Memo(h).(*Snapshot); ok {
 		return v, nil
@@ -47,7 +47,7 @@ func AtCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
 	return v, err
 }
 
-// Tree lists the files of a phase, as git has them.
+// Tree returns the files of a phase in git.
 func (v *Snapshot) Tree(p layout.Phase) ([]gitstore.TreeEntry, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

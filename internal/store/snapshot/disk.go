@@ -10,14 +10,14 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// inGit reports whether a file that is not there was left in git. (Of a phase that git
-// has, the tree is known.)
+// inGit reports whether a missing file of a sparse working tree is in git. (Phase.Tree is set only for
+// phases that git has.)
 func (v *Snapshot) inGit(p layout.Phase, err error) bool {
 	return v.Under != nil && !p.Tree.IsZero() && errors.Is(err, fs.ErrNotExist)
 }
 
-// gone finds a phase in the commit, if the working tree was taken away since the look (by
-// a gc, a reset, or because the fork was closed): the commit has what it had.
+// gone returns a phase from the commit if the working tree was removed meanwhile, by a gc, a reset, or
+// because the fork was closed: the commit has what it had.
 func (v *Snapshot) gone(p layout.Phase, err error) (c *Snapshot, was layout.Phase, ok bool) {
 	if !errors.Is(err, fs.ErrNotExist) || v.head == nil {
 		return nil, was, false
@@ -34,8 +34,8 @@ func (v *Snapshot) gone(p layout.Phase, err error) (c *Snapshot, was layout.Phas
 	return c, was, ok
 }
 
-// fromCommit returns what git has of a file that is not on disk: because it was left in git,
-// or because the working tree is gone.
+// fromCommit returns the content of a file that is missing on disk from git: because the working tree is
+// sparse, or was removed.
 func (v *Snapshot) fromCommit(p layout.Phase, s layout.Segment, err error) ([]byte, bool) {
 	c, was := v.Under, p
 	if !v.inGit(p, err) {
@@ -54,8 +54,8 @@ func (v *Snapshot) fromCommit(p layout.Phase, s layout.Segment, err error) ([]by
 	return data, true
 }
 
-// Ends returns the files of a phase, with the size of each class's last one: the others
-// are sealed. What is no file of a phase is left to tape verify.
+// Ends returns the files of a phase, with the size of each class's last one; the others are sealed. Other
+// files in the folder are left to tape verify.
 func (v *Snapshot) Ends(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	list, err := v.list(p)
 	if err != nil {
@@ -71,7 +71,7 @@ func (v *Snapshot) Ends(p layout.Phase) ([layout.ClassCount][]layout.Segment, er
 	return list, nil
 }
 
-// list returns a phase's files without sizes; those left in git have their hash there.
+// list returns a phase's files without sizes. Those that are only in git have a hash.
 func (v *Snapshot) list(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	found, err := FilesIn(v.Path(p, ""))
 	if err != nil && !v.inGit(p, err) {
@@ -100,7 +100,7 @@ func (v *Snapshot) list(p layout.Phase) ([layout.ClassCount][]layout.Segment, er
 	return layout.GroupSegments(found, v.Path(p, ""))
 }
 
-// FilesIn lists the files of a phase's folder.
+// FilesIn returns the files in a phase's folder.
 func FilesIn(dir string) ([]layout.Segment, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -125,7 +125,7 @@ func FilesIn(dir string) ([]layout.Segment, error) {
 	return found, nil
 }
 
-// SizeOf is the size of a regular file, in bytes.
+// SizeOf returns the size of a file in bytes.
 func SizeOf(path string) (int64, error) {
 	st, err := os.Lstat(path)
 	if err != nil {
@@ -134,7 +134,7 @@ func SizeOf(path string) (int64, error) {
 	return st.Size(), nil
 }
 
-// ListPhases returns the phase folders of a working tree, in order.
+// ListPhases returns the phases in a working tree, in order.
 func ListPhases(worktree string) ([]layout.Phase, error) {
 	names, err := workspace.DirNames(filepath.Join(worktree, layout.AnchorsDir))
 	if err != nil {

@@ -48,12 +48,11 @@ func scannedTape(t *testing.T, disk bool) *repo.Tape {
 	return tp
 }
 
-// TestFilesAndRange compares the files and the ids that a query selects with what the
-// query gives.
+// The files and ids that a query selects agree with the entries that it returns.
 func TestFilesAndRange(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	fork := storetest.Fork(t, scannedTape(t, true), "f", "") // has files on disk, and others in git only
+	fork := storetest.Fork(t, scannedTape(t, true), "f", "") // some files on disk, others only in git
 	storetest.Append(t, fork, repo.Message("user", "of the fork"))
 	for _, tp := range []*repo.Tape{scannedTape(t, true), scannedTape(t, false), fork} {
 		all := storetest.Entries(t, tp, repo.Query{})
@@ -109,8 +108,7 @@ func TestFilesAndRange(t *testing.T) {
 	}
 }
 
-// TestFilesAndTornLine is about a line without its end, which is not there yet, and one
-// that is no entry, which is an error that says where.
+// A line without its end does not count yet; one that is no entry is an error that says where.
 func TestFilesAndTornLine(t *testing.T) {
 	t.Parallel()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)

@@ -12,14 +12,14 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// ForkBase is where a fork begins.
+// ForkBase says where a fork begins.
 type ForkBase struct {
-	Start  gitstore.Hash // its first commit, whose tree is the base
-	Commit gitstore.Hash // the parent's
+	Start  gitstore.Hash // the fork's first commit, whose tree is the base
+	Commit gitstore.Hash // the parent's commit
 	ID     int64         // the last entry in the base
 }
 
-// BaseOf finds the beginning of a fork by its first parents.
+// BaseOf returns where a fork begins.
 func BaseOf(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	if !t.IsFork() {
 		return ForkBase{}, layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.NameFork)
@@ -31,7 +31,7 @@ func BaseOf(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	return inferBase(t, head)
 }
 
-// MadeBase finds the commit that begins a fork; a branch made with git has none.
+// MadeBase finds the commit with which tape began a fork; a branch made by git has none.
 func MadeBase(t *workspace.Tape, head gitstore.Hash) (b ForkBase, ok bool, err error) {
 	for c, err := range t.Store().ByFirstParents(head) {
 		if err != nil {
@@ -44,19 +44,19 @@ func MadeBase(t *workspace.Tape, head gitstore.Hash) (b ForkBase, ok bool, err e
 	return b, false, nil
 }
 
-// StartOf is the commit after which a fork is its own, zero for a tape.
+// StartOf returns the commit after which history is the fork's own; zero for a tape.
 func StartOf(t *workspace.Tape, head gitstore.Hash) gitstore.Hash {
 	if !t.IsFork() {
 		return gitstore.ZeroHash
 	}
 	b, err := BaseOf(t, head)
 	if err != nil {
-		return gitstore.ZeroHash // whoever needs the base says so
+		return gitstore.ZeroHash // callers that need the base get the error from BaseOf
 	}
 	return b.Start
 }
 
-// StartsHere tells a fork's first commit, and with which entry of the parent it begins.
+// StartsHere reports whether a commit is a fork's first, and returns the last entry of the parent before it.
 func StartsHere(t *workspace.Tape, c gitstore.Commit) (int64, bool) {
 	value := c.Trailer(layout.TrailerBase)
 	if value == "" || len(c.Parents) != 1 || layout.DecodeTrailer(c.Trailer(layout.TrailerName)) != t.Name() {
@@ -66,30 +66,31 @@ func StartsHere(t *workspace.Tape, c gitstore.Commit) (int64, bool) {
 	return id, err == nil && id > 0
 }
 
-// inferBase is where a branch made with git leaves its parent, or its first commit.
+// inferBase returns where a branch made by git leaves its parent, or its first commit if the parent is gone.
 func inferBase(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	parent, err := t.Store().Tape(context.Background(), t.Parent())
-	var at gitstore.Hash
+	var base gitstore.Hash
 	if errors.Is(err, layout.ErrNotFound) {
-		at, err = lineage.FirstCommit(t.Store(), head)
+		base, err = lineage.FirstCommit(t.Store(), head)
 	} else if err == nil {
-		if at, err = parent.Head(); err == nil {
-			at, err = lineage.CommonCommit(t.Store(), at, head)
+		if base, err = parent.Head(); err == nil {
+			base, err = lineage.CommonCommit(t.Store(), base, head)
 		}
 	}
 	if err != nil {
 		return ForkBase{}, err
 	}
-	return BaseAt(t, at)
+	return BaseAt(t, base)
 }
 
-// BaseAt is the base of a fork that begins with a commit of its parent.
+// BaseAt returns the base of a fork that begins with a commit of its parent.
 func BaseAt(t *workspace.Tape, h gitstore.Hash) (ForkBase, error) {
 	id, err := LastOf(t.Store(), h)
 	return ForkBase{Start: h, Commit: h, ID: id}, err
 }
 
-// LastOf is the last entry of a commit: its trailer says it, unless it was made by hand.
+// LastOf returns the id of a commit's last entry, from its trailer, or, if the commit was made by hand, from
+// its files.
 func LastOf(s *workspace.Store, h gitstore.Hash) (int64, error) {
 	c, err := s.Git().Commit(h)
 	if err != nil {
@@ -107,11 +108,11 @@ func LastOf(s *workspace.Store, h gitstore.Hash) (int64, error) {
 	return v.LastID()
 }
 
-// LastID is the id of the last entry.
+// LastID returns the id of the last entry.
 func (v *Snapshot) LastID() (int64, error) { return LastID(v, v.LastPhase()) }
 
-// NotedLast is the id of the last entry as the last writer has noted it, if the files of the
-// open phase have the sizes that he left: then they need not be read for it.
+// NotedLast returns the id of the last entry from the journal, without reading files. ok is false if the files
+// of the open phase do not have the noted sizes.
 func (v *Snapshot) NotedLast() (id int64, ok bool) {
 	n := v.note
 	if v.Dir == "" || n.LastID == 0 || n.Undo != nil || n.Seq != len(v.List) || n.Folder != v.LastPhase().Folder {
@@ -131,7 +132,7 @@ func (v *Snapshot) TapeInfo() (layout.TapeInfo, error) {
 	return workspace.TapeInfoAt(v.Git, v.Commit, v.RootTree, v.file(layout.TapeFile))
 }
 
-// RootName is the name of the tape that a fork, or a fork of it, is of.
+// RootName returns the name of the tape that a fork, or the fork that it is from, was made from.
 func RootName(t *workspace.Tape) string {
 	if !t.IsFork() {
 		return t.Name()
@@ -141,7 +142,7 @@ func RootName(t *workspace.Tape) string {
 			return name
 		}
 	}
-	// The branch is gone, or of no use: then the name of a tape is in its name.
+	// The branch is gone or unreadable: then the tape's name is part of the fork's.
 	root := t.Name()
 	for up, _, ok := layout.CutFork(root); ok; up, _, ok = layout.CutFork(up) {
 		root = up
@@ -152,7 +153,7 @@ func RootName(t *workspace.Tape) string {
 	return root
 }
 
-// rootAt is the name of the tape that a commit's files are of, "" if they do not say.
+// rootAt returns the name of the tape in a commit's tape.json, or "".
 func rootAt(s *workspace.Store, h gitstore.Hash) string {
 	c, err := s.Git().Commit(h)
 	if err != nil {
@@ -165,7 +166,7 @@ func rootAt(s *workspace.Store, h gitstore.Hash) string {
 	return info.Name
 }
 
-// OwnerOf is the tape or fork that a commit is of, as far as it says so.
+// OwnerOf returns the tape or fork that a commit names, or t if it names none.
 func OwnerOf(t *workspace.Tape, h gitstore.Hash) *workspace.Tape {
 	name, err := t.Store().NameAt(h)
 	if err != nil || name == "" || name == t.Name() {
@@ -174,7 +175,7 @@ func OwnerOf(t *workspace.Tape, h gitstore.Hash) *workspace.Tape {
 	return HandleOf(t.Store(), name, h)
 }
 
-// HandleOf is the handle of a name that a commit goes by: a tape's, or a fork's.
+// HandleOf returns the handle of the tape or fork that has a name at a commit.
 func HandleOf(s *workspace.Store, name string, h gitstore.Hash) *workspace.Tape {
 	if f := s.ForkHandle(name); f != nil && rootAt(s, h) != name {
 		return f
@@ -182,7 +183,7 @@ func HandleOf(s *workspace.Store, name string, h gitstore.Hash) *workspace.Tape 
 	return s.Handle(name)
 }
 
-// RemoteName is what a remote's tape or fork is called, or its slug if that is not known.
+// RemoteName returns the name of a remote's tape or fork, or its slug if the name is unknown.
 func RemoteName(s *workspace.Store, in layout.Incoming) string {
 	if strings.HasPrefix(in.Ref, layout.BranchPrefix) || strings.HasPrefix(in.Ref, layout.ForkPrefix) {
 		if t, err := TapeAt(s, in.Ref, in.New); err == nil {
@@ -192,7 +193,7 @@ func RemoteName(s *workspace.Store, in layout.Incoming) string {
 	return SlugOf(in.Ref)
 }
 
-// SlugOf is what a ref calls the tape that it is of.
+// SlugOf returns the slug of the tape or fork in the name of a ref.
 func SlugOf(ref string) string {
 	prefix, short := layout.CutRef(ref)
 	if prefix == layout.TagPrefix || prefix == layout.ArchivePrefix {
@@ -201,7 +202,8 @@ func SlugOf(ref string) string {
 	return short
 }
 
-// TapeAt is the handle of a branch as a commit would leave it.
+// TapeAt returns the handle for a branch with a new commit. Errors: ErrConflict if the commit is another
+// tape's.
 func TapeAt(s *workspace.Store, ref string, h gitstore.Hash) (*workspace.Tape, error) {
 	if strings.HasPrefix(ref, layout.ForkPrefix) {
 		name, err := s.NameOfFork(ref, h)

@@ -15,18 +15,16 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// How a file that somebody changed is told from one that was only appended to.
-//
-// What is committed has its hash in git. What is not is covered by the last writer's
-// note, which holds a checksum of each open file up to the size that it then had, or,
-// once the file is sealed, by a line in the list of sealed files.
+// How to tell a changed file from one that was only appended to: what is committed has its hash in git. For
+// what is not, the last writer's note has a checksum of each open file up to the size that it had then, and
+// the list of sealed files has one of each sealed file.
 
-// Checksum continues a checksum (from 0) over more bytes.
+// Checksum continues a checksum, from 0, with more bytes.
 func Checksum(sum uint32, data []byte) uint32 {
 	return crc32.Update(sum, crc32.IEEETable, data)
 }
 
-// check refuses content of a file that does not begin with what was recorded.
+// check refuses the content of a file that does not begin with what was recorded.
 func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
 	tail, noted := v.noted(p, file, len(data))
 	if noted && Checksum(0, data[:tail.Size]) == tail.Sum {
@@ -50,7 +48,7 @@ func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
 	return nil
 }
 
-// noted returns what the note says of a file that has a size in bytes.
+// noted returns the note about a file, if it covers no more than size bytes.
 func (v *Snapshot) noted(p layout.Phase, file string, size int) (journal.Tail, bool) {
 	if v.note.Seq != p.Seq || v.note.Folder != p.Folder {
 		return journal.Tail{}, false
@@ -62,8 +60,8 @@ func (v *Snapshot) noted(p layout.Phase, file string, size int) (journal.Tail, b
 	return v.note.Tails[c], true
 }
 
-// committedBlob returns the committed content of a file, or data itself if its hash
-// says that they are the same; nil if the file is not committed.
+// committedBlob returns the committed content of a file, data itself if the hashes are equal, and nil if the
+// file is not committed.
 func (v *Snapshot) committedBlob(p layout.Phase, file string, data []byte) ([]byte, error) {
 	if v.head == nil {
 		return nil, nil
@@ -94,16 +92,15 @@ func (v *Snapshot) committedBlob(p layout.Phase, file string, data []byte) ([]by
 	return blob, err
 }
 
-// A file that is sealed but not committed yet is covered by neither git's hash nor the
-// note, which knows the open files only. So a line is kept for each: the file, its size
-// and its checksum. The list is not synced: a line that is missing vouches for nothing,
-// one that was torn is passed over. Of several lines the last counts.
+// A file that is sealed but not committed is covered neither by git nor by the note, which has only open
+// files. So a list has a line for each: file, size and checksum. It is not synced: without a line a file is
+// not checked, and torn lines are skipped. If a file has several lines, the last counts.
 
-// SealsPath is the file that has the checksums of sealed files which are not committed.
+// SealsPath returns the list of sealed files that are not committed.
 func SealsPath(t *workspace.Tape) string { return t.Store().PrivatePath("seals", t.Slug()) }
 
-// SealedFile notes a file that was just sealed. It may fail: then nothing vouches for
-// the file until it is committed.
+// SealedFile adds a newly sealed file to the list. If that fails, the file is not checked until it is
+// committed.
 func SealedFile(t *workspace.Tape, folder, name string, size int64, sum uint32) {
 	d, path := t.Store().FS(), SealsPath(t)
 	if err := d.MkdirAll(filepath.Dir(path)); err != nil {
@@ -117,7 +114,7 @@ func SealedFile(t *workspace.Tape, folder, name string, size int64, sum uint32) 
 	_ = f.Close()
 }
 
-// Seals reads the list: what size and checksum each file had.
+// Seals reads the list: "size checksum" by folder/file.
 func Seals(t *workspace.Tape) map[string]string {
 	raw, err := os.ReadFile(SealsPath(t))
 	if err != nil {
@@ -125,17 +122,17 @@ func Seals(t *workspace.Tape) map[string]string {
 	}
 	out := map[string]string{}
 	for line := range strings.Lines(string(raw)) {
-		if file, facts, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok {
-			out[file] = facts
+		if file, seal, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok {
+			out[file] = seal
 		}
 	}
 	return out
 }
 
-// CheckSealed refuses a sealed file that is not as it was noted.
+// CheckSealed refuses a sealed file that differs from its line in the list.
 func CheckSealed(seals map[string]string, path string, data []byte) error {
-	facts, ok := seals[filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path)]
-	if !ok || facts == fmt.Sprintf("%d %08x", len(data), Checksum(0, data)) {
+	seal, ok := seals[filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path)]
+	if !ok || seal == fmt.Sprintf("%d %08x", len(data), Checksum(0, data)) {
 		return nil
 	}
 	return &layout.CorruptError{File: path,

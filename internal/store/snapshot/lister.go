@@ -11,11 +11,11 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Lister lists the files of a tree.
+// Lister lists the files of a tree for git's index.
 type Lister struct {
 	S      *workspace.Store
 	Out    []gitindex.Change
-	Sparse string // if set, files that are missing in this folder are left out of it
+	Sparse string // if set, files that are missing in this folder get skip-worktree
 	Known  map[gitstore.Hash][]gitstore.TreeEntry
 
 	NoSizes bool
@@ -54,9 +54,9 @@ func (l *Lister) Tree(tree gitstore.Hash, prefix string) error {
 	return nil
 }
 
-// KnownTrees makes trees of phases from what the git index of a fork's parent says: the
-// fork has most of them too, and reading each from git would cost it the length of its
-// tape. They go by their hash, so that it does not matter whether that index is right.
+// KnownTrees returns the trees of phases by hash, built from the git index of a fork's parent. The fork shares
+// most of them, and reading each from git would take as long as its tape is. A wrong index does no harm, for
+// then the hashes do not match.
 func KnownTrees(s *workspace.Store, fork string) map[gitstore.Hash][]gitstore.TreeEntry {
 	slug, _, _ := strings.Cut(strings.TrimPrefix(fork, layout.ForkPrefix), "/")
 	wt, err := s.Git().WorktreeOf(layout.BranchPrefix + slug)

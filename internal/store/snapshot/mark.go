@@ -7,41 +7,41 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Mark says how far somebody has read a tape, so that he can go on there: the branch's
-// commit, and where the files end after it. Whether a tape still begins with what was
-// read is decided by these, never by times or counts. The zero Mark is the beginning.
+// Mark says how far somebody has read a tape, and lets them go on there: the branch's commit, and where the
+// files end after it. Whether the tape still begins with what was read depends on these alone, never on
+// times or counts. The zero Mark is the beginning.
 type Mark struct {
 	Head   string                 `json:"head"`    // the branch's commit
-	LastID int64                  `json:"last_id"` // the last entry that was read
-	Seq    int                    `json:"seq"`     // the phase that it is in
+	LastID int64                  `json:"last_id"` // the last entry read
+	Seq    int                    `json:"seq"`     // its phase
 	Folder string                 `json:"folder"`
-	Ends   [layout.ClassCount]End `json:"ends"` // that phase's files
+	Ends   [layout.ClassCount]End `json:"ends"` // of that phase's files
 	Disk   bool                   `json:"disk"` // read from a working tree
 }
 
 // End is how far the files of one class were read.
 type End struct {
-	File  int    `json:"file"`  // 0: there was none
+	File  int    `json:"file"`  // 0: none yet
 	Size  int64  `json:"size"`  // bytes
-	Lines int    `json:"lines"` // as many
-	Sum   uint32 `json:"sum"`   // CRC-32 of the last bytes of these, endSample at most
+	Lines int    `json:"lines"` // number of lines
+	Sum   uint32 `json:"sum"`   // CRC-32 of the last bytes, at most EndSample
 }
 
-// EndSample is how many bytes before an end vouch for what is before it. Any line
-// holds a date, so what was written anew does not end alike.
+// EndSample is how many bytes before an end are compared. Every line has a date, so a rewritten file does not
+// end in the same way.
 const EndSample = 1 << 10
 
-// SumOf is the checksum of the end of what was read.
+// SumOf returns the checksum of the end of what was read.
 func SumOf(read []byte) uint32 { return Checksum(0, read[max(0, len(read)-EndSample):]) }
 
-// Place is right after the mark.
+// Place returns the place right after the mark.
 func (m Mark) Place() Place { return Place{ID: m.LastID + 1, ends: &m.Ends} }
 
-// Without reports whether a commit has nothing of the change that u was recorded
-// before, so that the change can be taken back.
+// Without reports whether a commit has nothing of the change that begins at u, so that the change can be
+// undone.
 func Without(t *workspace.Tape, u journal.Undo, head gitstore.Hash) (bool, error) {
-	if at := head.String(); at == u.Head || at == u.Next {
-		return at == u.Head, nil
+	if hash := head.String(); hash == u.Head || hash == u.Next {
+		return hash == u.Head, nil
 	}
 	v, err := AtCommit(t.Store(), head)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// CheckMoved looks at a branch that is not where the last writer has left it. *Unsettled if
-// git has merged into it; ErrCorrupt, with the way back, if git has renamed it, or commits
-// made by hand have taken away what was committed before, as git revert does.
+// CheckMoved checks a branch that has moved since the last write. Errors: *Unsettled if git has merged into it;
+// ErrCorrupt, with the way back, if git has renamed it, or if commits made by hand remove what was committed,
+// as git revert does.
 func CheckMoved(t *workspace.Tape, note journal.Record, head gitstore.Hash) error {
 	if !note.Moved(head) {
 		return nil
@@ -35,8 +35,7 @@ func checkRenamed(t *workspace.Tape, head gitstore.Hash) error {
 	return t.Store().RenamedError(from, t.Ref())
 }
 
-// checkKept goes down to the newest commit that the last writer has seen, or that this
-// program has made.
+// checkKept checks the commits down to the newest that the last writer knew, or that tape made.
 func checkKept(t *workspace.Tape, note journal.Record, head gitstore.Hash) error {
 	var lost *layout.CorruptError
 	var good gitstore.Hash
@@ -51,7 +50,7 @@ func checkKept(t *workspace.Tape, note journal.Record, head gitstore.Hash) error
 		if err != nil {
 			return layout.CorruptObject(c.Parents[0], err)
 		}
-		file, err := takenAway(t.Store().Git(), before.Tree, c.Tree, "")
+		file, err := removedFile(t.Store().Git(), before.Tree, c.Tree, "")
 		if err != nil {
 			return layout.CorruptObject(c.Hash, err)
 		}
@@ -70,14 +69,14 @@ func checkKept(t *workspace.Tape, note journal.Record, head gitstore.Hash) error
 	return lost
 }
 
-// takenAway names a file below anchors/ that is gone in another tree, or has fewer lines; ""
-// if there is none. A line that was edited takes no id away: who merges shows it.
-func takenAway(git *gitstore.Repo, before, after gitstore.Hash, path string) (string, error) {
+// removedFile returns a file below anchors/ that another tree lacks, or that has fewer lines there; "" if none.
+// It ignores edited lines: they take no id away, and a merge shows them.
+func removedFile(git *gitstore.Repo, before, after gitstore.Hash, path string) (string, error) {
 	was, err := git.Tree(before)
 	if err != nil {
 		return "", err
 	}
-	is, err := git.Tree(after)
+	next, err := git.Tree(after)
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +85,7 @@ func takenAway(git *gitstore.Repo, before, after gitstore.Hash, path string) (st
 			continue
 		}
 		file := strings.TrimPrefix(path+"/"+old.Name, "/")
-		now, ok := layout.FindEntry(is, old.Name)
+		now, ok := layout.FindEntry(next, old.Name)
 		if ok && now.Hash == old.Hash {
 			continue
 		}
@@ -94,7 +93,7 @@ func takenAway(git *gitstore.Repo, before, after gitstore.Hash, path string) (st
 			return file, nil
 		}
 		if old.IsDir() {
-			if file, err = takenAway(git, old.Hash, now.Hash, file); err != nil || file != "" {
+			if file, err = removedFile(git, old.Hash, now.Hash, file); err != nil || file != "" {
 				return file, err
 			}
 			continue
@@ -111,8 +110,8 @@ func takenAway(git *gitstore.Repo, before, after gitstore.Hash, path string) (st
 	return "", nil
 }
 
-// WithStash names git stash pop where git has put aside what was not committed: it would
-// otherwise be taken for given up.
+// WithStash changes the hint of an error about lost entries to git stash pop, if git has stashed them: they
+// would otherwise be given up.
 func WithStash(v *Snapshot, head gitstore.Hash, err error) error {
 	var lost *layout.CorruptError
 	if errors.As(err, &lost) && Stashed(v.Git, head) {
@@ -121,7 +120,7 @@ func WithStash(v *Snapshot, head gitstore.Hash, err error) error {
 	return err
 }
 
-// Stashed reports whether git's newest stash was made on a commit.
+// Stashed reports whether git's newest stash was made at a commit.
 func Stashed(git *gitstore.Repo, head gitstore.Hash) bool {
 	h, err := git.Ref(layout.StashRef)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Identity is a person as git shows one.
+// Identity returns a person as Name <mail>.
 func Identity(s gitstore.Signature) string { return s.Name + " <" + s.Email + ">" }
 
-// Owner is who began the tape that a commit is of, or of a fork the tape that it is of: the
-// author of the first commit, as Name <mail>. "" if it cannot be told.
+// Owner returns who created the tape, or the tape that a fork was made from: the author of the first commit,
+// as Name <mail>, or "".
 func Owner(t *workspace.Tape, head gitstore.Hash) string {
 	c, ok := firstCommit(t, head)
 	if !ok {
@@ -19,8 +19,8 @@ func Owner(t *workspace.Tape, head gitstore.Hash) string {
 	return Identity(c.Author)
 }
 
-// firstCommit is where a history begins. The tag of the first phase leads there at once; where
-// it is missing, commit after commit.
+// firstCommit returns the first commit of a history. The tag of the first phase leads there at once; without it,
+// all commits are read.
 func firstCommit(t *workspace.Tape, head gitstore.Hash) (gitstore.Commit, bool) {
 	git := t.Store().Git()
 	if v, err := AtCommit(t.Store(), head); err == nil {
@@ -35,11 +35,11 @@ func firstCommit(t *workspace.Tape, head gitstore.Hash) (gitstore.Commit, bool) 
 		}
 	}
 	var first gitstore.Commit
-	for at, err := range t.Store().ByFirstParents(head) {
+	for ancestor, err := range t.Store().ByFirstParents(head) {
 		if err != nil {
 			return first, false
 		}
-		first = at.Commit
+		first = ancestor.Commit
 	}
 	return first, true
 }

@@ -16,50 +16,48 @@ import (
 	"time"
 )
 
-// Latest names the last anchor of a tape wherever an anchor is named.
+// Latest stands for the last anchor of a tape wherever an anchor is named.
 const Latest = "latest"
 
-// Query selects entries of one tape. The zero Query selects all of them.
+// Query selects entries of one tape. The zero Query selects all.
 //
-// The steps are taken in this order: slice by anchors, dates, kinds, limit. An anchor
-// may be given by name (the latest of that name is meant), by the number of its phase
-// (002), by its folder (002_phase-1) or as Latest. One that does not exist is
-// ErrNotFound.
+// The steps are, in this order: slice by anchors, dates, kinds, limit. An anchor is given by name (the latest
+// of that name), by the number of its phase (002), by its folder (002_phase-1) or as Latest. Errors:
+// ErrNotFound for a missing one.
 type Query struct {
-	// After selects what is after an anchor, the anchor itself left out.
+	// After selects what follows an anchor, without the anchor itself.
 	After string
 	// From and To select what is between the latest From and the first To after it.
 	From, To string
-	// Inclusive widens From and To to the phases From through To, whole.
+	// Inclusive extends that to the complete phases From through To.
 	Inclusive bool
 	// Phase selects one phase, its anchor included.
 	Phase string
-	// SkipFirst leaves out the anchor that opens the tape.
+	// SkipFirst leaves out the tape's first anchor.
 	SkipFirst bool
 
-	// Since and Until bound the dates, inclusively; see ParseSince and ParseUntil.
+	// Since and Until limit the dates, inclusively; see ParseSince and ParseUntil.
 	Since, Until time.Time
 
 	// Kinds keeps entries of these kinds; empty keeps all.
 	Kinds []string
 	// Roles keeps messages of these roles, see Entry.Role; empty keeps all entries.
 	Roles []string
-	// Authors keeps entries whose author, as Name <mail>, contains one of these in any case;
-	// who began the tape is the author of entries that note none. See Of.
+	// Authors keeps entries whose author, as Name <mail>, contains one of these, ignoring case. An entry
+	// without author counts as the tape's owner's. See Of.
 	Authors []string
 	owner   string
 
-	// Reverse gives the last entry first.
+	// Reverse puts the last entry first.
 	Reverse bool
-	// Tail keeps the newest N entries, and Limit the first N in the order shown. Nil means
-	// no limit, a negative number is ErrInvalid.
+	// Tail keeps the newest N entries, and Limit the first N in the order shown. Nil means no limit.
 	Limit, Tail *int
 }
 
-// N makes a limit for a Query.
+// N returns a limit for a Query.
 func N(n int) *int { return &n }
 
-// Check refuses a query that cannot be answered, with ErrInvalid.
+// Check refuses a contradictory query. Errors: ErrInvalid.
 func (q Query) Check() error {
 	bounds := 0
 	for _, set := range []bool{q.After != "", q.From != "" || q.To != "", q.Phase != ""} {
@@ -81,29 +79,29 @@ func (q Query) Check() error {
 	return nil
 }
 
-// Of is the query as Keep has to be asked of a tape's entries.
+// Of returns the query for a tape. Keep needs it to filter by author.
 func (q Query) Of(t *workspace.Tape) Query {
 	if len(q.Authors) > 0 {
-		head, _ := t.Head() // without one, nobody is known
+		head, _ := t.Head() // without one, there is no owner
 		q.owner = Owner(t, head)
 	}
 	return q
 }
 
-// Wrote reports whether an author is one of those that are asked for.
+// Wrote reports whether an author matches Authors.
 func (q Query) Wrote(author string) bool {
 	author = strings.ToLower(author)
 	return slices.ContainsFunc(q.Authors, func(a string) bool { return strings.Contains(author, strings.ToLower(a)) })
 }
 
-// Keep reports whether an entry passes what is asked of each one: SkipFirst, dates, kinds, roles, authors.
+// Keep reports whether an entry passes SkipFirst, dates, kinds, roles and authors.
 func (q Query) Keep(e layout.Entry) bool {
 	if q.SkipFirst && e.ID == 1 && e.Kind == layout.KindAnchor {
 		return false
 	}
 	if !q.Since.IsZero() || !q.Until.IsZero() {
-		at, ok := e.Time()
-		if !ok || !q.Since.IsZero() && at.Before(q.Since) || !q.Until.IsZero() && at.After(q.Until) {
+		date, ok := e.Time()
+		if !ok || !q.Since.IsZero() && date.Before(q.Since) || !q.Until.IsZero() && date.After(q.Until) {
 			return false
 		}
 	}
@@ -113,9 +111,9 @@ func (q Query) Keep(e layout.Entry) bool {
 	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)
 }
 
-// span is a range of phases by index, and whether the first one's anchor counts.
+// span is a range of phases, and whether the first one's anchor is left out.
 type span struct {
-	First, Last int // indexes into snapshot.list, last inclusive
+	First, Last int // indexes into Snapshot.List, inclusive
 	SkipAnchor  bool
 }
 
@@ -155,7 +153,7 @@ func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s spa
 	return v, s, err
 }
 
-// notAfter is the error of a query whose To is not behind its From, the phase of an index.
+// notAfter returns the error for a query whose To is not after From, the phase at index from.
 func (v *Snapshot) notAfter(t *workspace.Tape, q Query, from int) error {
 	if i, err := FindPhase(t, v, q.To); err == nil && i < from {
 		return layout.NotFound("the earlier anchor comes first", "%s of tape %q does not come after %s", v.List[i].Folder, t.Name(), v.List[from].Folder)
@@ -163,7 +161,7 @@ func (v *Snapshot) notAfter(t *workspace.Tape, q Query, from int) error {
 	return layout.NotFound("", "tape %q has no anchor %q after %s", t.Name(), q.To, v.List[from].Folder).Try(layout.ListAnchorsInOrder, q.To)
 }
 
-// FindPhase returns the index of the latest phase that a name, number or folder means.
+// FindPhase returns the index of the latest phase with a name, number or folder. Errors: ErrNotFound.
 func FindPhase(t *workspace.Tape, v *Snapshot, name string) (int, error) {
 	i, err := v.find(name, 0, slices.Backward(v.List))
 	if i < 0 {
@@ -172,15 +170,15 @@ func FindPhase(t *workspace.Tape, v *Snapshot, name string) (int, error) {
 	return i, err
 }
 
-// find returns the index of the first phase of the given ones, which begin with the one of
-// the lowest index, that a name, number or folder means; -1 if there is none.
+// find returns the index of the first of the given phases, which start at index lowest, that has a name,
+// number or folder; -1 if none.
 func (v *Snapshot) find(name string, lowest int, phases iter.Seq2[int, layout.Phase]) (int, error) {
 	if name == Latest && lowest < len(v.List) {
 		return len(v.List) - 1, nil
 	}
 	for i, p := range phases {
 		if p.Folder != layout.FolderName(p.Seq, name) {
-			continue // most are told apart without a look into anchor.json
+			continue // usually saves reading anchor.json
 		}
 		if anchor, err := ReadAnchor(v, p, ""); err != nil || anchor.Anchor == name {
 			return lowest + i, err
@@ -194,35 +192,35 @@ func (v *Snapshot) find(name string, lowest int, phases iter.Seq2[int, layout.Ph
 	return i, nil
 }
 
-// PhaseNumber reads the number of a phase: 002, or 2.
+// PhaseNumber parses the number of a phase: 002, or 2.
 func PhaseNumber(name string) (seq int, ok bool) {
 	seq, err := strconv.Atoi(name)
-	return seq, err == nil && name[0] >= '0' // without a sign
+	return seq, err == nil && name[0] >= '0' // no sign
 }
 
-// Entries yields the selected entries. It reads the tape as it was when the iteration
-// began; what is appended meanwhile does not appear. After an error it ends.
+// Entries yields the selected entries of the tape as it is when the iteration begins; later appends do not
+// appear. It ends after an error.
 func Entries(ctx context.Context, t *workspace.Tape, q Query) iter.Seq2[layout.Entry, error] {
 	return layout.Seq(func(yield func(layout.Entry) bool) error {
 		return layout.Wrap(EachEntry(ctx, t, q, yield), "read tape %q", t.Name())
 	})
 }
 
-// EachEntry yields the selected entries.
+// EachEntry is Entries with a callback.
 func EachEntry(ctx context.Context, t *workspace.Tape, q Query, yield func(layout.Entry) bool) error {
 	return Reread(t, yield, func(yield func(layout.Entry) bool) error { return readOnce(ctx, t, q, yield) })
 }
 
-// Reread reads again if the files changed under it: by a reset, a torn line that was set aside, or a
-// working tree that went away. Once it has delivered something, it goes on behind that, and only if
-// the tape is at the same commit.
+// Reread repeats a read if files changed under it, by a reset, because a torn line was set aside, or because a
+// working tree was removed. After it has delivered entries it goes on behind them, if the tape is still at
+// the same commit.
 func Reread(t *workspace.Tape, yield func(layout.Entry) bool, read func(yield func(layout.Entry) bool) error) error {
 	const tries = 5
 	was, err := t.Head()
 	if err != nil {
 		return err
 	}
-	last := int64(0) // that was delivered
+	last := int64(0) // the last delivered id
 	for try := 1; ; try++ {
 		before, err := journal.PeekOf(t)
 		if err != nil {
@@ -243,21 +241,21 @@ func Reread(t *workspace.Tape, yield func(layout.Entry) bool, read func(yield fu
 			return err
 		}
 		after, noteErr := journal.PeekOf(t)
-		is, headErr := t.Head()
-		if try == tries || noteErr != nil || after.Count == before.Count || last > 0 && (headErr != nil || is != was) {
+		now, headErr := t.Head()
+		if try == tries || noteErr != nil || after.Count == before.Count || last > 0 && (headErr != nil || now != was) {
 			return orGone(t, was, err)
 		}
 	}
 }
 
-// orGone is the error of a read, unless the tape itself is gone by now. A fork that has another
-// commit may be another one of its name: its files went away under the read.
+// orGone returns the error of a read, or, if the tape itself is gone, that. A fork with another commit may be a
+// new one of the same name; the files of the old one vanished under the read.
 func orGone(t *workspace.Tape, was gitstore.Hash, err error) error {
-	is, gone := t.Head()
+	now, gone := t.Head()
 	switch {
 	case errors.Is(gone, layout.ErrNotFound):
 		return gone
-	case gone == nil && is != was && t.IsFork():
+	case gone == nil && now != was && t.IsFork():
 		return layout.NotFound("read it again, if it is still there", "fork %q was closed or changed while it was read", t.Name())
 	}
 	return err
@@ -291,7 +289,7 @@ func readOnce(ctx context.Context, t *workspace.Tape, q Query, yield func(layout
 	return sel.forward(ctx, emit)
 }
 
-// Entry returns the entry of an id. ErrNotFound if the tape has none.
+// Entry returns the entry with an id. Errors: ErrNotFound.
 func Entry(ctx context.Context, t *workspace.Tape, id int64) (layout.Entry, error) {
 	v, err := Take(ctx, t)
 	if err != nil {

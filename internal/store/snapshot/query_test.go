@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// anyPayload fits every known kind.
+// anyPayload is valid for every known kind.
 const anyPayload = `{"role":"user","content":"","calls":[],"results":[],"name":"e","kind":"k","message":""}`
 
-// TestQueryLaws compares queries on random tapes with a filter that reads everything.
+// Queries on random tapes agree with a filter that reads everything.
 func TestQueryLaws(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -102,7 +102,7 @@ func randomQuery(rng *rand.Rand, all []repo.Entry) repo.Query {
 	return q
 }
 
-// compare fails unless a tape answers a query as naive does.
+// compare fails unless a query of a tape gives the same as naive.
 func compare(t *testing.T, tp *repo.Tape, all []repo.Entry, q repo.Query) {
 	t.Helper()
 	got, err := storetest.Collect(t.Context(), tp, q)
@@ -128,7 +128,7 @@ func naive(all []repo.Entry, q repo.Query) ([]repo.Entry, error) {
 		}
 		return -1
 	}
-	end := func(i int) int { // of the phase that begins at i
+	end := func(i int) int { // the end of the phase that begins at i
 		for i++; i < len(all) && all[i].Kind != repo.KindAnchor; i++ {
 			continue
 		}
@@ -189,7 +189,7 @@ func naive(all []repo.Entry, q repo.Query) ([]repo.Entry, error) {
 	return out, nil
 }
 
-// Every filter of a fork gives what it gives on a tape that has the same entries.
+// Filters on a fork give the same as on a tape with the same entries.
 func TestForkFilters(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(1, 20) {

@@ -11,25 +11,25 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// cursor walks through the lines of one class of a phase, in order.
+// cursor reads the lines of one class in a phase, in order.
 type cursor struct {
 	v     *Snapshot
 	p     layout.Phase
 	rest  []layout.Segment // not yet read
-	file  layout.Segment   // the one in hand
+	file  layout.Segment   // the current file
 	name  string           // its name
 	all   []byte           // its content
-	data  []byte           // what is left of it
-	line  int              // number of the line last taken
-	at    int              // where that line begins
+	data  []byte           // the rest of it
+	line  int              // number of the current line, from 1
+	at    int              // offset of that line
 	entry jsonl.Entry
 	done  bool
-	// changed is what is wrong with the file in hand from some line on.
+	// changed says from which line on the current file differs from what was recorded.
 	changed *layout.CorruptError
 }
 
-// next takes the next line. A last line without its newline, at the very end of what
-// may still be written, was never acknowledged and is not there.
+// next reads the next line. At the end of a file that is still written to, a line without newline was never
+// acknowledged and does not count.
 func (c *cursor) next() error {
 	for len(c.data) == 0 {
 		if len(c.rest) == 0 {
@@ -77,8 +77,8 @@ func (c *cursor) load() error {
 	return c.check()
 }
 
-// check compares the file in hand with what was recorded. What comes before a changed
-// line can be read; a line that is not even well formed is the better witness.
+// check compares the current file with what was recorded. The lines before a changed one can be read. If a
+// changed line is malformed too, next reports that.
 func (c *cursor) check() error {
 	err := c.v.check(c.p, c.file.Name(), c.data)
 	c.changed = nil
@@ -94,7 +94,7 @@ func (c *cursor) check() error {
 			continue
 		}
 		if _, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n"))); err != nil && bytes.HasSuffix(line, []byte("\n")) {
-			c.changed.Line = n // next fails there with what is wrong
+			c.changed.Line = n // next says what is wrong with it
 			break
 		}
 	}
@@ -105,8 +105,8 @@ func (c *cursor) corrupt(msg string) error {
 	return &layout.CorruptError{File: c.v.Where(c.p, c.file.Name()), Line: c.line, Msg: msg}
 }
 
-// PhaseReader yields the entries of one phase in the order of their ids, its anchor
-// first, and refuses gaps and repeats.
+// PhaseReader reads the entries of one phase in the order of their ids, its anchor first. Gaps and repeated ids
+// are errors.
 type PhaseReader struct {
 	phase   layout.Phase
 	anchor  layout.Entry
@@ -116,14 +116,14 @@ type PhaseReader struct {
 	tape    string
 }
 
-// Place is where reading begins in a phase: with an id (one up to the anchor's means the
-// whole phase), or, where the ends of the files before it are known, right after these.
+// Place says where to start in a phase: at an id (one up to the anchor's means the whole phase), or, if ends is
+// known, right after these ends of files.
 type Place struct {
 	ID   int64
 	ends *[layout.ClassCount]End
 }
 
-// ReadPhase reads a phase from a place on, and of its files only what it needs for that.
+// ReadPhase returns a reader of a phase that starts at a place, and reads only the files that it needs.
 func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place) (*PhaseReader, error) {
 	anchor, err := ReadAnchor(v, p, tape)
 	if err != nil {
@@ -145,7 +145,7 @@ func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place) (*PhaseRead
 	for class, files := range segments {
 		c := &cursor{v: v, p: p}
 		if from.ends != nil {
-			err = c.after(files, from.ends[class])
+			err = c.resume(files, from.ends[class])
 		} else {
 			err = c.seek(files, from.ID)
 		}
@@ -159,13 +159,13 @@ func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place) (*PhaseRead
 	return r, nil
 }
 
-// seek takes the first line with an id, or after it.
+// seek moves to the first line with an id or a later one.
 func (c *cursor) seek(files []layout.Segment, id int64) error {
 	n, err := FilesUpTo(c.v, c.p, files, id)
 	if err != nil {
 		return err
 	}
-	c.rest = files[max(0, n-1):] // the one before those that begin later may hold the id
+	c.rest = files[max(0, n-1):] // the last file that begins at or before the id
 	for {
 		c.skip(id)
 		if err := c.next(); err != nil || c.done || c.entry.ID >= id {
@@ -174,8 +174,8 @@ func (c *cursor) seek(files []layout.Segment, id int64) error {
 	}
 }
 
-// skip passes over the lines of the file in hand that come before an id, and looks at no more of
-// them than theirs. What is not as it should be is left to next.
+// skip skips the lines of the current file before an id, and parses only their ids. Malformed lines are left
+// to next.
 func (c *cursor) skip(id int64) {
 	for c.changed == nil || c.line+1 < c.changed.Line {
 		end := bytes.IndexByte(c.data, '\n')
@@ -190,8 +190,8 @@ func (c *cursor) skip(id int64) {
 	}
 }
 
-// after takes the first line after what was read.
-func (c *cursor) after(files []layout.Segment, end End) error {
+// resume moves to the first line after what was read.
+func (c *cursor) resume(files []layout.Segment, end End) error {
 	c.rest = files[min(len(files), max(0, end.File-1)):]
 	if end.File > 0 && len(c.rest) > 0 {
 		if err := c.load(); err != nil {
@@ -208,7 +208,7 @@ func (c *cursor) after(files []layout.Segment, end End) error {
 	return c.next()
 }
 
-// FilesUpTo is how many files of a class begin with an id, or before it.
+// FilesUpTo returns how many files of a class begin with an id or before it.
 func FilesUpTo(v *Snapshot, p layout.Phase, files []layout.Segment, id int64) (int, error) {
 	var failed error
 	n := sort.Search(len(files), func(i int) bool {
@@ -221,9 +221,9 @@ func FilesUpTo(v *Snapshot, p layout.Phase, files []layout.Segment, id int64) (i
 	return n, failed
 }
 
-// firstID returns the id of a file's first line; of an empty one, a very high id.
+// firstID returns the id of a file's first line; math.MaxInt64 if the file is empty.
 func firstID(v *Snapshot, p layout.Phase, s layout.Segment) (int64, error) {
-	const enough = 64 // bytes, for {"id":N, as this program writes it
+	const enough = 64 // bytes for {"id":N, which tape writes first
 	head, err := v.beginning(p, s, enough)
 	if err != nil {
 		return 0, err
@@ -246,7 +246,7 @@ func firstID(v *Snapshot, p layout.Phase, s layout.Segment) (int64, error) {
 	return id, nil
 }
 
-// ReadAnchor reads the entry that opens a phase.
+// ReadAnchor returns the anchor of a phase.
 func ReadAnchor(v *Snapshot, p layout.Phase, tape string) (layout.Entry, error) {
 	raw, err := v.AnchorLine(p)
 	if err != nil {
@@ -261,7 +261,7 @@ func ReadAnchor(v *Snapshot, p layout.Phase, tape string) (layout.Entry, error) 
 	return anchor, nil
 }
 
-// DecodeAnchor reads the content of an anchor's file, and the anchor's name.
+// DecodeAnchor parses anchor.json; file is its name in errors.
 func DecodeAnchor(raw []byte, file string) (e jsonl.Entry, name string, err error) {
 	line, ok := bytes.CutSuffix(raw, []byte("\n"))
 	if !ok || bytes.IndexByte(line, '\n') >= 0 {
@@ -281,13 +281,13 @@ func makeEntry(e jsonl.Entry, tape, anchor string, seq int) layout.Entry {
 		Tape: tape, Anchor: anchor, AnchorSeq: seq}
 }
 
-// ParseEntry makes an entry of a stored line.
+// ParseEntry parses a stored line.
 func ParseEntry(line []byte, tape, anchor string, seq int) (layout.Entry, error) {
 	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
 	return makeEntry(e, tape, anchor, seq), err
 }
 
-// Next returns the next entry, and io.EOF after the last.
+// Next returns the next entry; io.EOF after the last.
 func (r *PhaseReader) Next() (layout.Entry, error) {
 	if !r.started {
 		r.started = true
@@ -314,7 +314,7 @@ func (r *PhaseReader) Next() (layout.Entry, error) {
 	return e, first.next()
 }
 
-// PhaseOf is the index of the phase that an entry is in, or would be.
+// PhaseOf returns the index of the phase that has an entry, or would have it.
 func PhaseOf(v *Snapshot, id int64) (int, error) {
 	var failed error
 	i := sort.Search(len(v.List), func(i int) bool {
@@ -327,13 +327,13 @@ func PhaseOf(v *Snapshot, id int64) (int, error) {
 	return max(0, i-1), failed
 }
 
-// LastID is the id of a phase's last entry, found at the ends of its files alone.
+// LastID returns the id of a phase's last entry. It reads only the last files.
 func LastID(v *Snapshot, p layout.Phase) (int64, error) {
 	m, _, err := EndOf(v, p)
 	return m.LastID, err
 }
 
-// EndOf marks a phase's end, with the last entry's line, nil if that is the anchor.
+// EndOf returns a mark of a phase's end, and the last entry's line, nil if that is the anchor.
 func EndOf(v *Snapshot, p layout.Phase) (m Mark, line []byte, err error) {
 	anchor, err := ReadAnchor(v, p, "")
 	if err != nil {
@@ -345,7 +345,7 @@ func EndOf(v *Snapshot, p layout.Phase) (m Mark, line []byte, err error) {
 	}
 	m = Mark{Head: v.Commit.String(), LastID: anchor.ID, Seq: p.Seq, Folder: p.Folder, Disk: v.Dir != ""}
 	for c, files := range segments {
-		// The last file may hold nothing but an unfinished line.
+		// The last file may have nothing but an unfinished line.
 		for i := len(files) - 1; i >= 0; i-- {
 			data, err := v.Content(p, files[i])
 			if err != nil {

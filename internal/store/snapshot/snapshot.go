@@ -14,43 +14,43 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Snapshot is a tape at one moment: a commit, or the working tree as it was then.
+// Snapshot is a tape at one moment: a commit, or the working tree as it was.
 type Snapshot struct {
 	Git    *gitstore.Repo
 	List   []layout.Phase
-	Commit gitstore.Hash // of a working tree: the branch's when it was looked at
-	// rootTree names the commit's tree, root is what it has.
+	Commit gitstore.Hash // for a working tree, the branch's commit at that moment
+	// RootTree is the commit's tree, and Root its entries.
 	RootTree gitstore.Hash
 	Root     []gitstore.TreeEntry
-	format   int // that the commit says it has; 0: nothing
+	format   int // from the commit's trailer; 0: not given
 
-	// The trees that were read last: a phase's files are looked at one after another.
+	// The last trees that were read, for a phase's files are read one after another.
 	mu         sync.Mutex
 	lastTree   gitstore.Hash
 	entries    []gitstore.TreeEntry
-	lastFolder gitstore.Hash // of artifacts
+	lastFolder gitstore.Hash // the folder of artifacts
 	artifacts  []gitstore.TreeEntry
 
-	Dir string // the working tree; "" if this is a commit
-	// last holds the files of the last phase, with the sizes they had.
+	Dir string // the working tree; "" for a commit
+	// Last has the files of the last phase, with the sizes that they had.
 	Last [layout.ClassCount][]layout.Segment
-	// under is what a sparse working tree, a fork's, has left in git; else nil.
+	// Under is the commit, if a sparse working tree, a fork's, leaves files in git; else nil.
 	Under       *Snapshot
-	closedInGit bool // of closed phases, what is in git counts
+	closedInGit bool // read closed phases from Under
 
-	head     func() (*Snapshot, error) // the branch's commit, read when needed
-	note     journal.Record            // the last writer's, if it is of the same commit
+	head     func() (*Snapshot, error) // the branch's commit, read on first use
+	note     journal.Record            // the last writer's, if it is for the same commit
 	notePath string
-	Sealed   func() map[string]string // what files were sealed as, see seals
+	Sealed   func() map[string]string // see Seals
 }
 
-// open reports whether the phase may still be growing.
+// open reports whether the phase may still grow.
 func (v *Snapshot) open(p layout.Phase) bool { return v.Dir != "" && p.Seq == len(v.List) }
 
-// LastPhase is the open phase.
+// LastPhase returns the open phase.
 func (v *Snapshot) LastPhase() layout.Phase { return v.List[len(v.List)-1] }
 
-// Phase finds a phase by its number and folder.
+// Phase returns the phase with a number and folder.
 func (v *Snapshot) Phase(seq int, folder string) (layout.Phase, bool) {
 	if seq < 1 || seq > len(v.List) || v.List[seq-1].Folder != folder {
 		return layout.Phase{}, false
@@ -58,12 +58,12 @@ func (v *Snapshot) Phase(seq int, folder string) (layout.Phase, bool) {
 	return v.List[seq-1], true
 }
 
-// Path is where a file of a phase is in the working tree.
+// Path returns the path of a phase's file in the working tree.
 func (v *Snapshot) Path(p layout.Phase, file string) string {
 	return filepath.Join(v.Dir, layout.AnchorsDir, p.Folder, file)
 }
 
-// Where names a file of a phase in messages.
+// Where returns the name of a phase's file for messages.
 func (v *Snapshot) Where(p layout.Phase, file string) string {
 	if v.Dir != "" {
 		return v.Path(p, file)
@@ -71,7 +71,7 @@ func (v *Snapshot) Where(p layout.Phase, file string) string {
 	return v.file(filepath.ToSlash(filepath.Join(layout.AnchorsDir, p.Folder, file)))
 }
 
-// file names a file of the commit in messages.
+// file returns the name of a commit's file for messages.
 func (v *Snapshot) file(path string) string {
 	return v.Commit.String()[:12] + ":" + path
 }
@@ -94,7 +94,7 @@ func (v *Snapshot) AnchorLine(p layout.Phase) ([]byte, error) {
 	return v.Content(p, layout.AnchorSegment)
 }
 
-// Content returns a file's bytes. They may be shared.
+// Content returns a file's bytes, which callers must not change. Errors: ErrCorrupt.
 func (v *Snapshot) Content(p layout.Phase, s layout.Segment) ([]byte, error) {
 	f, raw, err := v.get(p, s)
 	if f != nil {
@@ -106,8 +106,8 @@ func (v *Snapshot) Content(p layout.Phase, s layout.Segment) ([]byte, error) {
 	return raw, err
 }
 
-// Read is content for a buffer, which is used if it is large enough. A file that was cut
-// short meanwhile gives what there is.
+// Read is Content with a buffer, which is used if it is large enough. For a file that was cut short meanwhile it
+// returns the rest.
 func (v *Snapshot) Read(p layout.Phase, s layout.Segment, buf []byte) ([]byte, error) {
 	f, raw, err := v.get(p, s)
 	if f != nil {
@@ -136,7 +136,7 @@ func readInto(f *os.File, s layout.Segment, buf []byte) ([]byte, error) {
 	return buf[:n], err
 }
 
-// beginning returns the first bytes of a file, n or a little more if it has them.
+// beginning returns the first n bytes of a file, or more.
 func (v *Snapshot) beginning(p layout.Phase, s layout.Segment, n int) ([]byte, error) {
 	f, blob, err := v.get(p, s)
 	if f == nil {
@@ -151,7 +151,7 @@ func (v *Snapshot) beginning(p layout.Phase, s layout.Segment, n int) ([]byte, e
 	return buf[:n], err
 }
 
-// get opens a file of the working tree, or returns the content of one that is in git.
+// get opens a file of the working tree, or returns the content of one in git.
 func (v *Snapshot) get(p layout.Phase, s layout.Segment) (f *os.File, blob []byte, err error) {
 	if v.Dir == "" || !s.Hash.IsZero() {
 		blob, err = v.Blob(p, s)
@@ -173,7 +173,7 @@ func (v *Snapshot) get(p layout.Phase, s layout.Segment) (f *os.File, blob []byt
 	return nil, nil, err
 }
 
-// Blob returns the content of a file that is in git.
+// Blob returns the content of a file in git.
 func (v *Snapshot) Blob(p layout.Phase, s layout.Segment) ([]byte, error) {
 	h := s.Hash
 	if h.IsZero() {
@@ -215,7 +215,7 @@ func (v *Snapshot) size(p layout.Phase, s layout.Segment) (int64, error) {
 	return size, err
 }
 
-// TotalSize is the size of all entry files, wherever they are.
+// TotalSize returns the size of all entry files, on disk and in git.
 func (v *Snapshot) TotalSize() (int64, error) {
 	var total int64
 	for _, p := range v.List {
@@ -234,7 +234,7 @@ func (v *Snapshot) TotalSize() (int64, error) {
 	return total, nil
 }
 
-// CheckPhases refuses a tape whose phases are not numbered from 1 without gap.
+// CheckPhases refuses a tape whose phases are not numbered from 1 without gaps.
 func (v *Snapshot) CheckPhases() error {
 	if len(v.List) == 0 {
 		return &layout.CorruptError{File: v.Where(layout.Phase{}, ""), Msg: "the tape has no phase"}

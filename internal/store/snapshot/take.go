@@ -19,13 +19,12 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Take returns the tape as it is at one moment, without a lock: the working tree
-// where there is one, the branch's commit otherwise.
+// Take returns the tape at one moment, without a lock: its working tree if there is one, otherwise the
+// branch's commit.
 //
-// Entries are appended in the order of their ids, each with one write. So the sizes
-// of the open phase's files, read twice with the same result, are a state that the
-// tape was in. A change of several steps is kept out by its Undo record, which stands
-// for as long as the change is not complete.
+// Entries are appended in the order of their ids, each with one write. So if two readings of the sizes of the
+// open phase's files are equal, the tape was in that state. A change of several steps is left out because of
+// its Undo record, which stays until the change is complete.
 func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 	for ctx.Err() == nil {
 		before, err := journal.PeekOf(t)
@@ -52,14 +51,14 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if err := journal.CheckTapeFile(wt.Dir, before.Undo); err != nil {
 			after, noteErr := journal.PeekOf(t)
 			if again, headErr := t.Head(); noteErr == nil && changing(before, after) || headErr != nil || again != head {
-				continue // the working tree goes away
+				continue // the working tree is being removed
 			}
 			return nil, layout.Classify(err)
 		}
 		if t.Merging(wt) {
 			return duringMerge(ctx, t, wt, before, head)
 		}
-		v, err := Look(t, wt.Dir, head, before)
+		v, err := ReadTree(t, wt.Dir, head, before)
 		after, noteErr := journal.PeekOf(t)
 		if noteErr != nil {
 			return nil, noteErr
@@ -82,7 +81,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if err := v.CheckPhases(); err != nil {
 			return nil, err
 		}
-		// The note from before the look: appends go on, and the later one may count more.
+		// Use the note from before: appends go on, and a later one may include more.
 		if before.Head != head.String() {
 			return v, cmp.Or(checkNotLost(t, v), CheckEnd(t, v, before))
 		}
@@ -91,13 +90,13 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 	return nil, ctx.Err()
 }
 
-// changing reports whether a change of more than a line began or ended between two notes.
+// changing reports whether a change of several steps began or ended between two notes.
 func changing(before, after journal.Record) bool {
 	return after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil)
 }
 
-// TreeOf is the tape's working tree, and whether the tape is what its files say. It is what the
-// branch's commit says where there is no tree, or where a checkout is under way or was cut off.
+// TreeOf returns the tape's working tree, and whether its files are the tape's state. They are not while a
+// checkout is unfinished; then, as without a working tree, the branch's commit is.
 func TreeOf(t *workspace.Tape, note journal.Record, head gitstore.Hash) (wt gitstore.Worktree, inTree bool, err error) {
 	wt, _, err = t.Worktree()
 	if errors.Is(err, gitstore.ErrNotFound) {
@@ -106,8 +105,8 @@ func TreeOf(t *workspace.Tape, note journal.Record, head gitstore.Hash) (wt gits
 	return wt, err == nil && !journal.CheckingOut(note, head), err
 }
 
-// worktreeView begins a snapshot of a working tree. The note, which tells whether a file was
-// changed, has to be older than the look: appends go on, and a later one may count more.
+// worktreeView starts a snapshot of a working tree. The note must be older than the reading of the files:
+// appends go on, and a later one may include more.
 func worktreeView(t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record) *Snapshot {
 	v := &Snapshot{Git: t.Store().Git(), Commit: head, Dir: dir, notePath: journal.LockPath(t)}
 	v.Sealed = sync.OnceValue(func() map[string]string { return Seals(t) })
@@ -117,8 +116,8 @@ func worktreeView(t *workspace.Tape, dir string, head gitstore.Hash, note journa
 	return v
 }
 
-// Look lists a working tree until two looks in a row see the same.
-func Look(t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record) (*Snapshot, error) {
+// ReadTree reads the sizes of a working tree until two readings are equal.
+func ReadTree(t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record) (*Snapshot, error) {
 	list, err := ListPhases(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -133,25 +132,24 @@ func Look(t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record
 			return nil, err
 		}
 	}
-	for again := len(v.List) > 0; again; {
+	for changed := len(v.List) > 0; changed; {
 		was := v.Last
 		if v.Last, err = v.Ends(v.LastPhase()); err != nil {
 			return nil, err
 		}
-		again = !slices.EqualFunc(v.Last[:], was[:], slices.Equal)
+		changed = !slices.EqualFunc(v.Last[:], was[:], slices.Equal)
 	}
 	v.head = headView(t, head)
 	return v, nil
 }
 
-// headView reads a commit when it is first needed.
+// headView reads a commit on first use.
 func headView(t *workspace.Tape, head gitstore.Hash) func() (*Snapshot, error) {
 	return sync.OnceValues(func() (*Snapshot, error) { return AtCommit(t.Store(), head) })
 }
 
-// duringMerge is the tape while git is merging into its working tree, and may have put
-// anything into the files: what is committed, and what was recorded after it, unless git
-// has touched the files that this is in.
+// duringMerge returns the tape while git has an unfinished merge in its working tree and may have changed any
+// file: what is committed, and what was recorded after that, if git did not touch those files.
 func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, note journal.Record, head gitstore.Hash) (*Snapshot, error) {
 	committed, err := AtCommit(t.Store(), head)
 	if err != nil {
@@ -169,24 +167,23 @@ func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, n
 	v.head = headView(t, head)
 	for _, err := range v.After(ctx, committed, t.Name()) {
 		if err != nil {
-			return committed, ctx.Err() // marks of a conflict
+			return committed, ctx.Err() // conflict markers
 		}
 	}
 	return v, nil
 }
 
-// untouched reports whether git's index has nothing but what is committed for the files of
-// a phase that are on disk.
+// untouched reports whether git's index has only committed content for a phase's files on disk.
 func untouched(t *workspace.Tape, wt gitstore.Worktree, committed *Snapshot, p layout.Phase) (bool, error) {
 	staged, err := gitindex.Read(t.Store().Git(), wt)
 	if err != nil {
 		return false, err
 	}
 	const ourStage = 2
-	known := map[string]gitstore.Hash{}
+	hashes := map[string]gitstore.Hash{}
 	for _, e := range staged {
 		if e.Stage == 0 || e.Stage == ourStage {
-			known[e.Path] = e.Hash
+			hashes[e.Path] = e.Hash
 		}
 	}
 	entries, err := committed.Tree(p)
@@ -199,14 +196,14 @@ func untouched(t *workspace.Tape, wt gitstore.Worktree, committed *Snapshot, p l
 	}
 	for _, f := range files {
 		e, _ := layout.FindEntry(entries, f.Name())
-		if known[layout.AnchorsDir+"/"+p.Folder+"/"+f.Name()] != e.Hash {
+		if hashes[layout.AnchorsDir+"/"+p.Folder+"/"+f.Name()] != e.Hash {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// addCommitted puts the phases that git has before those that only the working tree has.
+// addCommitted adds the phases that only git has.
 func (v *Snapshot) addCommitted() error {
 	all := slices.Clone(v.Under.List)
 	for _, p := range v.List {
@@ -221,11 +218,11 @@ func (v *Snapshot) addCommitted() error {
 	return nil
 }
 
-// boundBy cuts a snapshot back to what an unfinished change began from.
+// boundBy cuts a snapshot back to the state before an unfinished change.
 func boundBy(v *Snapshot, u journal.Undo) (*Snapshot, error) {
 	p, ok := v.Phase(u.Seq, u.Folder)
 	if !ok {
-		return v, v.CheckPhases() // somebody went back before it with git
+		return v, v.CheckPhases() // somebody has reset the branch to before it
 	}
 	if u.Seq < len(v.List) {
 		var err error
@@ -249,8 +246,8 @@ func boundBy(v *Snapshot, u journal.Undo) (*Snapshot, error) {
 	return v, v.CheckPhases()
 }
 
-// CheckNotTruncated notices a file of the open phase that lost bytes which were
-// acknowledged. (In earlier phases a missing entry shows as a gap in the ids.)
+// CheckNotTruncated returns an error if a file of the open phase has lost acknowledged bytes. (In earlier phases
+// a missing entry shows as a gap in the ids.)
 func CheckNotTruncated(v *Snapshot, st journal.Record, head gitstore.Hash) error {
 	if st.Head != head.String() || st.Seq < len(v.List) {
 		return nil
@@ -279,28 +276,28 @@ func CheckNotTruncated(v *Snapshot, st journal.Record, head gitstore.Hash) error
 	return nil
 }
 
-// CheckEnd notices that a tape ends before the last entry that its last writer acknowledged. A
-// branch that git has moved back is another history, and ends where it does.
+// CheckEnd returns an error if a tape ends before the last entry that was acknowledged. A branch that git has
+// moved back is another history, and ends where it does.
 func CheckEnd(t *workspace.Tape, v *Snapshot, st journal.Record) error {
 	last, err := v.LastID()
 	if err != nil || last >= st.LastID {
-		return nil //nolint:nilerr // who reads on finds what is damaged
+		return nil //nolint:nilerr // the reader gets the error
 	}
 	if has, err := lineage.Descends(t.Store(), v.Commit, st.Head); err != nil || !has {
 		return err
 	}
-	return &layout.CorruptError{File: v.Path(v.LastPhase(), ""), Msg: "acknowledged, but not there: " + layout.Entries(last+1, st.LastID)}
+	return &layout.CorruptError{File: v.Path(v.LastPhase(), ""), Msg: "acknowledged but missing: " + layout.Entries(last+1, st.LastID)}
 }
 
-// checkNotLost notices, without a note, that the working tree has less than the commit:
-// a phase, or the end of the last one.
+// checkNotLost returns an error if the working tree lacks a phase of the commit, or the end of the last one. It
+// is for a tape without a valid note.
 func checkNotLost(t *workspace.Tape, v *Snapshot) error {
 	committed, err := AtCommit(t.Store(), v.Commit)
 	if err != nil {
 		return err
 	}
 	if len(v.List) > len(committed.List) {
-		return v.hasPhases(committed) // a missing end shows as a gap
+		return v.hasPhases(committed) // a missing end shows as a gap in the ids
 	}
 	_, err = v.Extends(committed, false)
 	return err
@@ -315,11 +312,10 @@ func (v *Snapshot) hasPhases(committed *Snapshot) error {
 	return nil
 }
 
-// Extends checks that a working tree has all phases of a commit, and that no file of the last
-// of them is shorter than the committed one. Closely, it compares the bytes of the last file
-// of each class; the others are sealed, and go by their size, so that this does not depend on
-// the length of the phase (tape verify compares all). It reports whether the phase is exactly
-// as committed.
+// Extends checks that a working tree has all phases of a commit, and no shorter file in the commit's last phase.
+// With closely it compares the bytes of each class's last file; the others are sealed, and only their sizes
+// are compared, so the cost does not depend on the length of the phase (tape verify compares all). exact
+// reports whether the phase is as committed.
 func (v *Snapshot) Extends(committed *Snapshot, closely bool) (exact bool, err error) {
 	if err := v.hasPhases(committed); err != nil {
 		return false, err
@@ -355,7 +351,7 @@ func (v *Snapshot) Extends(committed *Snapshot, closely bool) (exact bool, err e
 
 func (v *Snapshot) extendsFile(p layout.Phase, s layout.Segment, e gitstore.TreeEntry, closely bool) (same bool, err error) {
 	if s.Hash == e.Hash {
-		return true, nil // it was left in git
+		return true, nil // it is only in git
 	}
 	if s.Size, err = v.size(p, s); err != nil {
 		return false, layout.Classify(err)
@@ -384,7 +380,7 @@ func (v *Snapshot) extendsFile(p layout.Phase, s layout.Segment, e gitstore.Tree
 	return len(data) == len(blob), nil
 }
 
-// truncatedError is for a file that got shorter; the line is the first that is not whole.
+// truncatedError is the error for a file that got shorter. Its line is the first incomplete one.
 func truncatedError(v *Snapshot, p layout.Phase, name string, size, was int64) error {
 	line := 0
 	if data, err := os.ReadFile(v.Path(p, name)); err == nil {

@@ -6,8 +6,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// CheckSettled returns *Unsettled if git has made the commit by a merge, unless it is known
-// to count as it is.
+// CheckSettled returns *Unsettled if the commit is a merge by git that has to be completed.
 func CheckSettled(t *workspace.Tape, head gitstore.Hash) error {
 	if _, ok := t.Store().Settled.Load(head); ok {
 		return nil
@@ -19,8 +18,8 @@ func CheckSettled(t *workspace.Tape, head gitstore.Hash) error {
 	return err
 }
 
-// OwnMerge reports whether a merge is this program's. Its trailers say so, if they fit: a
-// message may have been copied from another one.
+// OwnMerge reports whether tape made a merge: its trailers say so, and match, for a message may have been
+// copied from another commit.
 func OwnMerge(s *workspace.Store, h gitstore.Hash, c gitstore.Commit) bool {
 	if c.Trailer(layout.TrailerFormat) == "" || c.Trailer(layout.TrailerFork) == "" {
 		return false
@@ -34,8 +33,8 @@ func OwnMerge(s *workspace.Store, h gitstore.Hash, c gitstore.Commit) bool {
 	return err == nil && c.Trailer(layout.TrailerEntries) == layout.EntriesTrailer(first+1, last)
 }
 
-// ByGit lists the newest commits that are not this program's, down by first parents, and
-// the one before them. Without a merge among them there are none: the newest of all counts.
+// ByGit returns the newest commits that tape did not make, by first parents, and the one before them. If no
+// merge is among them it returns none, for they need no completion.
 func ByGit(s *workspace.Store, head gitstore.Hash) (stretch []gitstore.Hash, before gitstore.Hash, err error) {
 	merges := 0
 	for c, err := range s.ByFirstParents(head) {

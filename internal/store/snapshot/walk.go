@@ -9,17 +9,17 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Walk goes through phases of a snapshot.
+// Walk reads several phases of a snapshot.
 type Walk struct {
 	V           *Snapshot
 	Tape        string // the name that entries get
 	First, Last int    // indexes of phases
-	From        Place  // in the first one
+	From        Place  // where to start in the first one
 
-	R *PhaseReader // the phase in hand
+	R *PhaseReader // the current phase
 }
 
-// Read yields the entries in order. What comes before a damage is delivered with it.
+// Read yields the entries in order, also those before a damaged one.
 func (w *Walk) Read(ctx context.Context, yield func(layout.Entry) bool) error {
 	from := w.From
 	for i := w.First; i <= w.Last; i++ {
@@ -43,15 +43,15 @@ func (w *Walk) Read(ctx context.Context, yield func(layout.Entry) bool) error {
 				return err
 			}
 		}
-		if err := w.joins(i); err != nil {
+		if err := w.checkNext(i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// joins checks that the next phase begins where this one ends.
-func (w *Walk) joins(i int) error {
+// checkNext checks that the next phase begins where this one ends.
+func (w *Walk) checkNext(i int) error {
 	if i+1 >= len(w.V.List) {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (s selection) forward(ctx context.Context, yield func(layout.Entry) bool) e
 	return w.Read(ctx, func(e layout.Entry) bool { return !s.keeps(e) || yield(e) })
 }
 
-// backward reads windows of ids from the end: a short limit reads little of a long phase.
+// backward reads windows of ids from the end, so that a small limit reads little of a long phase.
 func (s selection) backward(ctx context.Context, yield func(layout.Entry) bool) error {
 	const first, largest = 64, 16 << 10 // ids
 	for i := s.span.Last; i >= s.span.First; i-- {
@@ -108,7 +108,7 @@ func (s selection) backward(ctx context.Context, yield func(layout.Entry) bool) 
 	return nil
 }
 
-// window returns the kept entries of a phase from one id to another.
+// window returns the selected entries of a phase from one id to another.
 func (s selection) window(ctx context.Context, i int, low, high int64) ([]layout.Entry, error) {
 	var batch []layout.Entry
 	w := &Walk{V: s.v, Tape: s.tape, First: i, Last: i, From: Place{ID: low}}
@@ -121,7 +121,7 @@ func (s selection) window(ctx context.Context, i int, low, high int64) ([]layout
 	return batch, err
 }
 
-// tail yields the last n entries, the oldest first, of which limit keeps the first.
+// tail yields the last n entries, oldest first, and of these at most limit.
 func (s selection) tail(ctx context.Context, n, limit int, yield func(layout.Entry) bool) error {
 	var out []layout.Entry
 	if n > 0 {

@@ -16,14 +16,14 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// listed are the tags of a repository, each with the object that it is.
+// listed returns the tags of a repository, each with its object.
 func listed(t *testing.T, dir string) []string {
 	t.Helper()
 	return strings.Split(storetest.Git(t, dir, "for-each-ref", "--format=%(refname:short) %(objectname)", "refs/tags"), "\n")
 }
 
-// A tag that was lost is made again as it was, down to its bytes; one that somebody has moved
-// within the tape stays, for verify to tell of it.
+// A lost tag is restored byte for byte. One that somebody moved to another commit of the tape stays, and verify reports
+// it.
 func TestEnsure(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -46,7 +46,7 @@ func TestEnsure(t *testing.T) {
 			storetest.Git(t, s.Dir(), "update-ref", "-d", "refs/tags/anchor/main/"+name)
 		}
 	}
-	drop("003_two", "004_three") // as a crash behind the commits
+	drop("003_two", "004_three") // as after a crash between commits and tags
 	ensure("the last two", false, true)
 	if got := listed(t, s.Dir()); !slices.Equal(got, want) {
 		t.Errorf("there are\n%q, were\n%q", got, want)
@@ -63,7 +63,7 @@ func TestEnsure(t *testing.T) {
 	ensure("gone again", true, true)
 }
 
-// Tags of phases that the tape does not have go, and no others.
+// Tags of phases that the tape no longer has are removed, others stay.
 func TestPrune(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -84,7 +84,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// A tag of its own commit is not made again, and one of another commit is moved.
+// A correct tag is not created again; one of another commit is moved.
 func TestSet(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -100,7 +100,7 @@ func TestSet(t *testing.T) {
 	storetest.Git(t, s.Dir(), "update-ref", "-d", ref)
 }
 
-// What a tag says: the name in one line, the summary, the state as it was written.
+// A tag's text: the name in one line, the summary, the state as written.
 func TestMessage(t *testing.T) {
 	for payload, want := range map[string][2]string{
 		`{"name":"plan"}`:                                         {"plan\n", ""},
@@ -124,5 +124,5 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// long does not end with a character at the limit of a commit's text.
+// The limit of a commit's text falls inside a character of long.
 var long = "x" + strings.Repeat("ü", 40_000)

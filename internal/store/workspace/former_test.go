@@ -1,6 +1,6 @@
 package workspace
 
-//tape:race: processes and goroutines make workspaces
+//tape:race: goroutines create workspaces
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 const formerFile = `{"tape":"review","commit":"turn","max_line":4096,"redact":"mask","allow_secret":["0123456789abcdef"],"previous_tape":"main",
 	"model":"openai:gpt-4.1","plugins":[{"name":"x","command":["x"]}]}`
 
-// former is a workspace of a former version, with a config.json of this content.
+// former makes a workspace of a former version, with a config.json of this content.
 func former(t *testing.T, dir, content string) string {
 	t.Helper()
 	s, err := Create(dir, DefaultTape, nil)
@@ -45,7 +45,7 @@ func open(t *testing.T, dir string, o *Options) *Store {
 	return s
 }
 
-// has checks that the settings of formerFile are all there, the agent's in use or aside.
+// has checks that the settings of formerFile exist, the agent's either in use or set aside.
 func has(t *testing.T, s *Store, agentInUse bool) {
 	t.Helper()
 	c := s.Config()
@@ -78,7 +78,7 @@ func TestFormerSettings(t *testing.T) {
 		if _, err := os.Lstat(s.formerPath()); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the old file is still there: %v", err)
 		}
-		// From now on a config.json there is somebody's.
+		// From now on a config.json there is somebody else's file.
 		write(t, s.formerPath(), `{"tape":"main","commit":"handoff","max_line":2048,"redact":"off","base_urls":{"a":"http://a"}}`)
 		s = open(t, dir, nil)
 		has(t, s, underHome)
@@ -91,7 +91,7 @@ func TestFormerSettings(t *testing.T) {
 	}
 }
 
-// A folder that somebody else made is not the user's own because it was unpacked below Home.
+// A folder that somebody else made does not become the user's own by being unpacked below Home.
 func TestFormerSettingsUnpackedBelowHome(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())
 	dir, err := WorkspaceFor(t.TempDir())
@@ -105,7 +105,7 @@ func TestFormerSettingsUnpackedBelowHome(t *testing.T) {
 	has(t, open(t, dir, nil), false)
 }
 
-// What is in the way of a move loses nothing: at whichever operation on the disk it ends.
+// A move that fails at any disk operation loses nothing.
 func TestFormerSettingsCutOff(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv(EnvHome, home)
@@ -150,7 +150,7 @@ func TestFormerSettingsAtOnce(t *testing.T) {
 	}
 }
 
-// A config.json that no former version has written stays as it is, and counts for nothing.
+// A config.json that no former version wrote stays as it is, and has no effect.
 func TestSomebodysConfig(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())
 	for name, content := range map[string]string{"web app": `{"port":3000,"model":"resnet50"}`, "list": `[1]`, "no JSON": `// settings`, "empty": ``} {
@@ -165,7 +165,7 @@ func TestSomebodysConfig(t *testing.T) {
 			}
 		}
 	}
-	// Where a former version has put its settings into somebody's file, that stays, too.
+	// A file of somebody else's into which a former version wrote its settings stays too.
 	dir := former(t, filepath.Join(t.TempDir(), "ws"), `{"port":3000,`+formerFile[1:])
 	s := open(t, dir, nil)
 	has(t, s, false)
@@ -174,7 +174,7 @@ func TestSomebodysConfig(t *testing.T) {
 	}
 }
 
-// A damaged file of a former version is named, as before.
+// A damaged file of a former version is named in the error.
 func TestFormerSettingsDamaged(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())
 	dir := former(t, filepath.Join(t.TempDir(), "ws"), strings.Replace(formerFile, "turn", "sometimes", 1))
@@ -187,7 +187,7 @@ func TestTakeOver(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())
 	dir := former(t, filepath.Join(t.TempDir(), "ws"), formerFile)
 	s := open(t, dir, nil)
-	if err := s.SetSetting("model", "a:b"); err != nil { // which settles that one
+	if err := s.SetSetting("model", "a:b"); err != nil { // so that the former one is not needed
 		t.Fatal(err)
 	}
 	list := s.Former()
@@ -208,7 +208,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// A long name has room for what follows it.
+// A long directory name leaves room for the hash and the suffix.
 func TestLongNames(t *testing.T) {
 	for _, suffix := range []string{"", ".json"} {
 		if name := pathName("/"+strings.Repeat("x", 300), suffix); len(name) != 255 || !strings.HasSuffix(name, suffix) {
@@ -217,7 +217,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// The settings of a workspace go with it when its project was moved.
+// The settings of a workspace move with it when its project was moved.
 func TestLinkTakesSettings(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())
 	was, is := t.TempDir(), t.TempDir()
@@ -239,7 +239,7 @@ func TestLinkTakesSettings(t *testing.T) {
 	}
 }
 
-// What is a workspace, git's refs say, or .git/tape.
+// A folder is a workspace if git has refs of tapes, or .git/tape exists.
 func TestIsWorkspace(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string

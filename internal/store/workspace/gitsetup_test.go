@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// A workspace whose git configuration somebody else holds is created all the same, and
-// its owner is told what it lacks.
+// A workspace whose git configuration is locked by somebody else is created anyway, with a warning.
 func TestInitWithoutGitSetup(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
@@ -55,7 +54,7 @@ func TestInitWithoutGitSetup(t *testing.T) {
 	storetest.Verified(t, dir)
 }
 
-// What an older version told git, which was about diffs only, is brought up to date.
+// Settings of an older version, which were only about diffs, are updated.
 func TestInstallGitUpgrades(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestUnreadableHead takes away what says that a tape is checked out: nobody goes on as if it
-// had no files, and pushes, shows or continues it without what is not committed.
+// Without a readable HEAD nobody takes a checked-out tape for one without files, and pushes, shows or continues it
+// without its uncommitted entries.
 func TestUnreadableHead(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(path string) error{

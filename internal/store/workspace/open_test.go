@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestClone opens what plain git clone makes of a workspace.
+// A plain git clone of a workspace can be opened.
 func TestClone(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -50,7 +50,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestUnsupported refuses repositories that would be misread.
+// Repositories that would be misread are refused.
 func TestUnsupported(t *testing.T) {
 	source := storetest.New(t, nil)
 	storetest.Handoff(t, storetest.Tape(t, source, ""), "second")
@@ -71,7 +71,7 @@ func TestUnsupported(t *testing.T) {
 			if out, err := create(dir).CombinedOutput(); err != nil {
 				t.Skipf("this git cannot make one: %v\n%s", err, out)
 			}
-			storetest.Mkdir(t, dir, ".git", "tape") // it passes for a workspace
+			storetest.Mkdir(t, dir, ".git", "tape") // so that it looks like a workspace
 			if name == "reftable, by its settings" {
 				path := filepath.Join(dir, ".git", "config")
 				storetest.WriteFile(t, path, append(storetest.ReadFile(t, path), "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\trefStorage = reftable\n"...))
@@ -109,7 +109,7 @@ func listAll(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// TestNotAWorkspace: other folders are refused, and left as they are.
+// Other folders are refused, and not changed.
 func TestNotAWorkspace(t *testing.T) {
 	empty := t.TempDir()
 	_, err := repo.Open(t.Context(), empty, nil)

@@ -77,7 +77,7 @@ func TestProjectRoot(t *testing.T) {
 		{ws, project, project},
 		{ws, sub, project},
 		{own, filepath.Join(own, "notes"), own},
-		{own, sub, sub}, // it is named, and belongs to another folder
+		{own, sub, sub}, // named explicitly; it belongs to another folder
 		{ws, own, own},
 	} {
 		if got := ProjectRoot(c.workspace, c.dir); got != c.want {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Two that have the workspace open: what the one sets, the other does not take back.
+// With two stores open, what one sets the other does not undo.
 func TestSettingsTwice(t *testing.T) {
 	s := storetest.New(t, nil)
 	other := storetest.Reopen(t, s.Dir())

@@ -13,7 +13,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// checkLine refuses a line that is longer than the workspace allows.
+// checkLine refuses a line that is longer than max_line.
 func checkLine(t *workspace.Tape, line []byte) error {
 	if limit := t.Store().Config().MaxLine; len(line)-1 > limit {
 		return layout.Invalid("", "the entry has %d bytes; max_line allows %d", len(line)-1, limit).Try(layout.RaiseMaxLine)
@@ -21,7 +21,7 @@ func checkLine(t *workspace.Tape, line []byte) error {
 	return nil
 }
 
-// appendOne appends one entry: one write, one sync.
+// appendOne appends one entry with one write and one sync.
 func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, error) {
 	id := w.rec.LastID + 1
 	line, err := Encode(w.T, id, d)
@@ -38,12 +38,12 @@ func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, e
 		tail.Seg, tail.Size, tail.Sum = tail.Seg+1, 0, 0
 	}
 	path := w.phasePath(layout.SegmentName(c, tail.Seg))
-	stands, err := w.writeLine(ctx, path, line, tail.Size)
+	intact, err := w.writeLine(ctx, path, line, tail.Size)
 	if err != nil {
 		return layout.Entry{}, err
 	}
-	if !stands {
-		// Git has written the file meanwhile: once more, behind what there is now.
+	if !intact {
+		// Git has rewritten the file meanwhile: append again, to what it has now.
 		if err := w.Begin(ctx); err != nil {
 			return layout.Entry{}, err
 		}
@@ -53,7 +53,7 @@ func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, e
 	tail.Sum = snapshot.Checksum(tail.Sum, line)
 	w.rec.Tails[c], w.rec.LastID = tail, id
 	w.note()
-	// The entry is safe; without the note the next writer just looks for itself.
+	// The entry is safe; without the note the next writer reads the files.
 	_ = w.save(false)
 	if sealed != "" {
 		w.writeAhead(sealed)
@@ -61,7 +61,7 @@ func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, e
 	return snapshot.ParseEntry(line, w.T.Name(), w.rec.Anchor, w.rec.Seq)
 }
 
-// Encode makes the line of an entry, its newline included.
+// Encode returns the line of an entry, with its newline.
 func Encode(t *workspace.Tape, id int64, d layout.Draft) ([]byte, error) {
 	if d.Line != nil && !t.Store().Redacts(d.Line) {
 		if stored, err := jsonl.ParseID(d.Line); err == nil && stored == id {
@@ -80,13 +80,13 @@ func Encode(t *workspace.Tape, id int64, d layout.Draft) ([]byte, error) {
 	return line, checkLine(t, line)
 }
 
-// writeLine writes a line at the end of a file and syncs it, and the folder when the
-// file is new. It reports whether the line is still there once git is done. After an error
-// the file is as it was.
-func (w *Writer) writeLine(ctx context.Context, path string, line []byte, at int64) (stands bool, err error) {
+// writeLine writes a line at an offset, the end of a file, and syncs it, and the folder if the file is new. It
+// reports whether the line is still there after a running git has finished. After an error the file is as it
+// was.
+func (w *Writer) writeLine(ctx context.Context, path string, line []byte, offset int64) (intact bool, err error) {
 	d := w.T.Store().FS()
 	flag := os.O_RDWR
-	if at == 0 {
+	if offset == 0 {
 		flag |= os.O_CREATE
 	}
 	f, err := d.OpenFile(path, flag, disk.FilePerm)
@@ -95,21 +95,21 @@ func (w *Writer) writeLine(ctx context.Context, path string, line []byte, at int
 	}
 	defer func() {
 		if err != nil {
-			// Were this to fail too, the next writer sets the rest aside.
-			_ = f.Truncate(at)
-			if at == 0 {
+			// If this fails too, the next writer sets the rest aside.
+			_ = f.Truncate(offset)
+			if offset == 0 {
 				_ = d.Remove(path)
 			}
 		}
 		err = errors.Join(err, f.Close())
 	}()
-	if _, err := f.WriteAt(line, at); err != nil {
+	if _, err := f.WriteAt(line, offset); err != nil {
 		return false, err
 	}
 	if err := f.Sync(); err != nil {
 		return false, err
 	}
-	if at == 0 {
+	if offset == 0 {
 		if err := d.SyncDir(filepath.Dir(path)); err != nil {
 			return false, err
 		}
@@ -117,11 +117,11 @@ func (w *Writer) writeLine(ctx context.Context, path string, line []byte, at int
 	if err := w.awaitGit(ctx); err != nil {
 		return false, err
 	}
-	return stillThere(f.File, path, line, at)
+	return stillThere(f.File, path, line, offset)
 }
 
-// writeAhead stores a sealed file's blob, so that the next commit need not. It may
-// fail, or the blob be pruned: the commit looks.
+// writeAhead stores a sealed file's blob, so that the next commit need not. It may fail, or the blob may be
+// pruned: the commit checks.
 func (w *Writer) writeAhead(path string) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -132,13 +132,13 @@ func (w *Writer) writeAhead(path string) {
 	_ = batch.Flush(context.Background())
 }
 
-// AppendOptions assert something of the tape. Nil asserts nothing.
+// AppendOptions set conditions for an append. Nil sets none.
 type AppendOptions struct {
-	// Anchor names the phase that must be open: by its name, number or folder, or as Latest. If
-	// another one is open, the call fails with ErrConflict and nothing is written.
+	// Anchor names the phase that must be open: by its name, number or folder, or as Latest. Otherwise
+	// the call fails with ErrConflict, and nothing is written.
 	Anchor string
-	// Author notes in meta.author who appends, as git's configuration says, if that is not the
-	// author of the tape's first commit. It is for what people write by hand.
+	// Author notes in meta.author who appends, by git's configuration, if that is not the tape's owner.
+	// It is for entries that people write by hand.
 	Author bool
 }
 
@@ -152,8 +152,8 @@ func (w *Writer) assert(o *AppendOptions) error {
 	return layout.Conflict("", "the open phase is %q, not %q", w.rec.Anchor, o.Anchor).Try(layout.LookAtAnchors)
 }
 
-// Append appends entries, all or none, and returns them as stored. When it returns,
-// they survive a power cut. What is of a known kind is checked, see layout.CheckPayload.
+// Append appends entries, all or none, and returns them as stored. When it returns, they survive a power cut.
+// Entries of known kinds are checked, see layout.CheckPayload.
 func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...layout.Draft) ([]layout.Entry, error) {
 	for _, d := range drafts {
 		if d.Kind == layout.KindAnchor {
@@ -171,7 +171,7 @@ func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...
 			}
 			for _, d := range drafts {
 				if o != nil && o.Author {
-					d = tx.w.authored(d)
+					d = tx.w.withAuthor(d)
 				}
 				e, err := tx.AppendEntry(ctx, d)
 				if err != nil {
@@ -190,7 +190,7 @@ func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...
 		}
 		policy, d := t.Store().Config().Commit, drafts[0]
 		if o != nil && o.Author {
-			d = w.authored(d)
+			d = w.withAuthor(d)
 		}
 		if policy.Turn && IsUserMessage(d) && w.Uncommitted() > 0 {
 			if _, err := Encode(t, w.rec.LastID+1, d); err != nil {
@@ -219,7 +219,7 @@ func Append(ctx context.Context, t *workspace.Tape, o *AppendOptions, drafts ...
 	return out, err
 }
 
-// IsUserMessage reports whether an entry begins a turn.
+// IsUserMessage reports whether an entry starts a turn.
 func IsUserMessage(d layout.Draft) bool {
 	return d.Kind == layout.KindMessage && jsonl.GetString(d.Payload, "role") == "user"
 }

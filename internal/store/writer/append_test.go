@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestBusy: who cannot get the lock in time says so.
+// A writer that does not get the lock in time returns ErrBusy.
 func TestBusy(t *testing.T) {
 	s := storetest.New(t, nil)
 	tx, err := writer.Begin(t.Context(), storetest.InnerTape(storetest.Tape(t, s, "")))
@@ -27,7 +27,7 @@ func TestBusy(t *testing.T) {
 	storetest.Append(t, storetest.Tape(t, impatient, ""), repo.Message("user", "x"))
 }
 
-// TestCommitPolicy: commits come where the setting says.
+// Commits are made where the setting says.
 func TestCommitPolicy(t *testing.T) {
 	for policy, want := range map[string]string{
 		"handoff": "start: main",
@@ -50,7 +50,7 @@ func TestCommitPolicy(t *testing.T) {
 	}
 }
 
-// TestLongAnchorNames: a name too long for the writer's note changes nothing.
+// A name too long for the writer's note has no other effect.
 func TestLongAnchorNames(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "")
@@ -66,7 +66,7 @@ func TestLongAnchorNames(t *testing.T) {
 		if _, err := tx.Handoff(t.Context(), repo.Anchor{Name: name}); err != nil {
 			return err
 		}
-		// What a crash would leave is seen by nobody.
+		// Nobody sees what a crash would leave.
 		if got := len(storetest.Entries(t, storetest.Tape(t, storetest.Reopen(t, s.Dir()), ""), repo.Query{})); got != 5 {
 			t.Errorf("a reader sees %d entries of a change half done, want 5", got)
 		}
@@ -78,7 +78,7 @@ func TestLongAnchorNames(t *testing.T) {
 	}
 }
 
-// A tape is not given the name of an open fork.
+// A tape cannot have the name of an open fork.
 func TestNoTapeNamedAsFork(t *testing.T) {
 	s := storetest.New(t, nil)
 	fork, err := storetest.Tape(t, s, "main").Fork(t.Context(), "x")
@@ -91,8 +91,8 @@ func TestNoTapeNamedAsFork(t *testing.T) {
 	}
 }
 
-// TestSoftReset: somebody takes a handoff's commit back and leaves its folder. What the
-// closed phase got is in the next commit, and the tag moves there.
+// Somebody undoes a handoff's commit but leaves its folder. The next commit has what the closed phase got, and the tag
+// moves there.
 func TestSoftReset(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")

@@ -16,15 +16,15 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// AddArtifact adds a content to the open phase, durably. It is committed with the phase, whether
-// an entry refers to it or not.
+// AddArtifact adds a staged artifact to the open phase, durably. It is committed with the phase, whether an
+// entry refers to it or not.
 func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, staged *artifacts.Staged) (layout.Artifact, error) {
 	a.MIMEType, a.ID, a.SHA256, a.Size = cmp.Or(a.MIMEType, layout.AnyType), staged.SHA256, staged.SHA256, staged.Size
 	err := Write(ctx, t, func(w *Writer) error {
 		if err := staged.Place(w.phasePath()); err != nil {
 			return err
 		}
-		// The folder may be new; without the note the next writer just looks for itself.
+		// The folder may be new; without the note the next writer reads the files.
 		w.note()
 		_ = w.save(false)
 		return nil
@@ -32,8 +32,8 @@ func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, stag
 	return a, err
 }
 
-// Attach adds a content for entries that follow in the Tx, those of its forks included. Where there
-// is a working tree, it is a file of the open phase, which stays there after a rollback.
+// Attach adds an artifact for later entries of the Tx, and of its forks. If there is a working tree, it becomes
+// a file of the open phase, and a rollback does not remove it.
 func (tx *Tx) Attach(ctx context.Context, a layout.Artifact, data []byte) (layout.Artifact, error) {
 	a.SHA256, a.Size = artifacts.NameOf(data), int64(len(data))
 	a.ID = a.SHA256
@@ -51,11 +51,11 @@ func (tx *Tx) Attach(ctx context.Context, a layout.Artifact, data []byte) (layou
 	return a, staged.Place(tx.w.phasePath())
 }
 
-// Attached is what Attach has added.
+// Attached returns what Attach has added.
 func (tx *Tx) Attached() []gitstore.TreeEntry { return tx.b.Loose }
 
-// refer makes sure that the artifacts are in the open phase to which an entry refers. Others than
-// the tape may have them.
+// refer makes sure that the open phase has the artifacts that an entry refers to. Besides the tape, they are
+// searched in others.
 func (w *Writer) refer(ctx context.Context, refs []layout.Artifact, others ...*snapshot.Snapshot) error {
 	var in []*snapshot.Snapshot
 	for _, ref := range refs {
@@ -66,7 +66,7 @@ func (w *Writer) refer(ctx context.Context, refs []layout.Artifact, others ...*s
 			continue
 		}
 		if in == nil {
-			v, err := snapshot.Look(w.T, w.Wt.Dir, w.Head, w.rec)
+			v, err := snapshot.ReadTree(w.T, w.Wt.Dir, w.Head, w.rec)
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ func (w *Writer) refer(ctx context.Context, refs []layout.Artifact, others ...*s
 	return nil
 }
 
-// checkArtifacts refuses an entry that refers to what is not there.
+// checkArtifacts refuses an entry whose artifacts are missing.
 func (w *Writer) checkArtifacts(ctx context.Context, d layout.Draft) error {
 	refs, err := layout.CheckArtifacts(d.Payload)
 	if err != nil || len(refs) == 0 {
@@ -88,7 +88,7 @@ func (w *Writer) checkArtifacts(ctx context.Context, d layout.Draft) error {
 	return w.refer(ctx, refs)
 }
 
-// checkArtifacts is that of the Writer, also where there is no working tree.
+// checkArtifacts is that of the Writer, also for a tape without working tree.
 func (tx *Tx) checkArtifacts(ctx context.Context, payload []byte) error {
 	if !tx.bare {
 		return tx.w.checkArtifacts(ctx, layout.Draft{Payload: payload})
@@ -105,7 +105,7 @@ func (tx *Tx) checkArtifacts(ctx context.Context, payload []byte) error {
 	return err
 }
 
-// hasLoose reports whether the open phase has artifacts in its folder that git has not.
+// hasLoose reports whether the open phase has uncommitted artifacts.
 func (w *Writer) hasLoose() (bool, error) {
 	if w.Wt.Dir == "" {
 		return false, nil
@@ -117,8 +117,8 @@ func (w *Writer) hasLoose() (bool, error) {
 	return artifacts.HasUncommitted(v, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, w.phasePath())
 }
 
-// CheckpointAll is Checkpoint that also commits artifacts to which no entry refers: what follows
-// writes the working tree anew.
+// CheckpointAll is Checkpoint that also commits artifacts to which no entry refers. Call it before the working
+// tree is rewritten.
 func (w *Writer) CheckpointAll(ctx context.Context) error {
 	loose, err := w.hasLoose()
 	if err != nil || !loose || w.Uncommitted() > 0 {
@@ -135,9 +135,9 @@ func (w *Writer) CheckpointAll(ctx context.Context) error {
 	return err
 }
 
-// bringStored has the open phase have the artifacts of a line that is stored as it is, and which
-// another commit has. That may be in the Tx still; then everything is in the tape's own files.
-func (tx *Tx) bringStored(ctx context.Context, e jsonl.Entry, theirs gitstore.Hash) error {
+// addStoredArtifacts adds the artifacts of a line that another commit has to the open phase. That commit may
+// still be in the Tx; then the tape's own files have them.
+func (tx *Tx) addStoredArtifacts(ctx context.Context, e jsonl.Entry, theirs gitstore.Hash) error {
 	refs := layout.Artifacts(e.Payload)
 	if len(refs) == 0 || e.Kind == layout.KindAnchor {
 		return nil
@@ -153,7 +153,7 @@ func (tx *Tx) bringStored(ctx context.Context, e jsonl.Entry, theirs gitstore.Ha
 			tx.b.From = append(slices.Clip(tx.b.From[:min(1, len(tx.b.From))]), others...)
 			err = tx.b.Refer(ref.SHA256)
 		} else if err = tx.w.refer(ctx, []layout.Artifact{ref}, others...); errors.Is(err, layout.ErrInvalid) {
-			err = nil // it was missing before
+			err = nil // it was missing there too
 		}
 		if err != nil {
 			return err
@@ -162,12 +162,12 @@ func (tx *Tx) bringStored(ctx context.Context, e jsonl.Entry, theirs gitstore.Ha
 	return nil
 }
 
-// Absent notes in an entry's meta which artifacts did not come with it. It is for entries that
-// are stored as they are, such as those of an import. Some are known to be there.
-func (tx *Tx) Absent(ctx context.Context, d layout.Draft, there ...gitstore.TreeEntry) (layout.Draft, error) {
+// Absent notes in an entry's meta which of its artifacts are missing. It is for entries that are stored as they
+// are, as by an import. Those in known exist.
+func (tx *Tx) Absent(ctx context.Context, d layout.Draft, known ...gitstore.TreeEntry) (layout.Draft, error) {
 	var absent []byte
 	for _, ref := range layout.Artifacts(d.Payload) {
-		if _, ok := layout.FindEntry(there, ref.SHA256); ok {
+		if _, ok := layout.FindEntry(known, ref.SHA256); ok {
 			continue
 		}
 		err := tx.checkArtifacts(ctx, []byte(`{"artifact":`+string(ref.Reference())+`}`))

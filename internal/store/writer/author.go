@@ -7,9 +7,9 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// authored notes in an entry's meta who writes it, where that is not who began the tape. An
-// author that is given stays; who is not told to git is nobody in particular.
-func (w *Writer) authored(d layout.Draft) layout.Draft {
+// withAuthor notes in an entry's meta who writes it, if that is not the tape's owner. A given author stays.
+// Without a name in git's configuration nobody is noted.
+func (w *Writer) withAuthor(d layout.Draft) layout.Draft {
 	who, err := w.T.Store().Git().Config().Author()
 	meta := bytes.TrimSpace(d.Meta)
 	if err != nil || who.Name == "" || who.Email == "" || jsonl.Get(meta, "author") != nil {
@@ -23,7 +23,7 @@ func (w *Writer) authored(d layout.Draft) layout.Draft {
 	return d
 }
 
-// owner is who began the tape, which the record keeps.
+// owner returns who created the tape, and caches it in the record.
 func (w *Writer) owner() string {
 	if w.rec.Owner == "" {
 		w.rec.Owner = snapshot.Owner(w.T, w.Head)

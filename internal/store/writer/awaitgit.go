@@ -12,12 +12,11 @@ import (
 	"tape/internal/git/gitworktree"
 )
 
-// Git looks at the files of a working tree, and later writes those that a merge or a
-// checkout changes, without a second look. What is appended in between is gone. It holds
-// index.lock all the while.
+// Git reads the files of a working tree, and later writes those that a merge or checkout changes, without
+// reading them again. What is appended in between is lost. Git holds index.lock all the time.
 
-// gitPatience is how old index.lock may be to be waited for. One that a killed git has left
-// must not keep anybody from recording for good.
+// gitPatience is the age up to which index.lock is waited for. One that a killed git left must not block
+// recording forever.
 const gitPatience = 5 * time.Second
 
 // awaitGit waits while git changes the working tree.
@@ -38,9 +37,9 @@ func (w *Writer) awaitGit(ctx context.Context) error {
 	}
 }
 
-// stillThere reports whether an open file is the one that has the name, and has a line.
-// Nothing is opened for that: an error there would say nothing of the line.
-func stillThere(f *os.File, path string, line []byte, at int64) (bool, error) {
+// stillThere reports whether path still names an open file, and the file has a line at an offset. It does not
+// open the file anew: an error of that would say nothing about the line.
+func stillThere(f *os.File, path string, line []byte, offset int64) (bool, error) {
 	named, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -53,7 +52,7 @@ func stillThere(f *os.File, path string, line []byte, at int64) (bool, error) {
 		return false, err
 	}
 	got := make([]byte, len(line))
-	if _, err := f.ReadAt(got, at); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := f.ReadAt(got, offset); err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}
 	return bytes.Equal(got, line), nil

@@ -13,9 +13,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// BeginBare is Begin that makes no working tree for a tape which has none: entries, and commits
-// with them, go to git alone. It needs no record: until the branch has moved, nothing has
-// happened, and then only tags can be missing, which follow from the commits.
+// BeginBare is Begin that makes no working tree for a tape without one: entries and their commits go to git
+// alone. It writes no record: nothing has happened until the branch has moved, and then only tags can be
+// missing, which can be created from the commits.
 func BeginBare(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 	if _, err := t.Head(); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func BeginBare(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 }
 
 func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
-	if _, err := w.look(); err != nil {
+	if _, err := w.readState(); err != nil {
 		return nil, err
 	}
 	if w.Wt.Dir != "" || w.rec.Undo != nil || w.rec.UnsyncedClear {
@@ -49,7 +49,7 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 	if err := errors.Join(journal.CheckHome(w.T, w.rec, w.Head, ""), w.checkNotElsewhere()); err != nil {
 		return nil, err
 	}
-	// Were one missing before those of this change, nobody would look for it behind them.
+	// An earlier missing tag would not be found behind those of this change.
 	if _, err := tags.Ensure(ctx, w.T, w.Head, false); err != nil {
 		return nil, err
 	}
@@ -69,14 +69,14 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 	return w.bareTx(batch, b, Plan{Hash: w.Head}, last), err
 }
 
-// bareTx goes on from a commit with a builder's tree, whose last entry is given.
-func (w *Writer) bareTx(batch *gitstore.Batch, b *resolve.Builder, at Plan, last int64) *Tx {
+// bareTx returns a Tx that continues a commit with a builder's tree; last is its last entry.
+func (w *Writer) bareTx(batch *gitstore.Batch, b *resolve.Builder, from Plan, last int64) *Tx {
 	w.rec.LastID, w.rec.Committed = last, last
 	w.rec.Seq, w.rec.Folder, w.rec.Anchor = b.Seq, b.Folder, b.Anchor
-	return &Tx{w: w, batch: batch, b: b, bare: true, commits: Continue(w.T, batch, b, at, last)}
+	return &Tx{w: w, batch: batch, b: b, bare: true, commits: Continue(w.T, batch, b, from, last)}
 }
 
-// finishBare makes the change durable, and then true.
+// finishBare writes the objects, then moves the branch.
 func (tx *Tx) finishBare(ctx context.Context) error {
 	w := tx.w
 	defer tx.batch.Discard()
@@ -94,10 +94,10 @@ func (tx *Tx) finishBare(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	for _, tag := range plan.Tags {
 		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
-			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
+			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be created by the next command: " + err.Error())
 			break
 		}
 	}
-	w.settle(ctx, tx.batch)
+	w.finishObjects(ctx, tx.batch)
 	return nil
 }

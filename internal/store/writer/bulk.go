@@ -12,10 +12,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Bulk makes many new tapes, each with all its entries. They have no working tree: all their
-// objects go into one pack, and all their branches and tags are set at once. Nobody sees any of
-// them before Commit, and no lock is held until then: who makes a tape of the same name
-// meanwhile comes first.
+// Bulk creates many new tapes, each with all its entries. They get no working tree; all objects go into one
+// pack, and all branches and tags are set at once. Nobody sees them before Commit, and until then no lock is
+// held: somebody else may create a tape of the same name first.
 type Bulk struct {
 	s     *workspace.Store
 	batch *gitstore.Batch
@@ -28,12 +27,12 @@ type planned struct {
 	Plan
 }
 
-// NewBulk begins one.
+// NewBulk returns an empty Bulk.
 func NewBulk(s *workspace.Store) *Bulk { return &Bulk{s: s, batch: s.Git().NewPack()} }
 
-// Create begins a new tape, opened by a given anchor. Commit of the Tx leaves it to the Bulk. A
-// tape of which something is there already, such as a working tree that waits for it, is made
-// at once, as by CreateTapeFrom. ErrConflict if there is one of that name.
+// Create begins a new tape with its first anchor; the Tx's Commit adds it to the Bulk. If something of the tape
+// exists already, such as a working tree that waits for it, it is created at once as by CreateTapeFrom.
+// Errors: ErrConflict if the name is taken.
 func (k *Bulk) Create(ctx context.Context, name string, first layout.Anchor) (*Tx, error) {
 	if err := layout.CheckName("a tape", name); err != nil {
 		return nil, err
@@ -53,16 +52,16 @@ func (k *Bulk) Create(ctx context.Context, name string, first layout.Anchor) (*T
 		return nil, layout.Wrap(err, "create tape %q", name)
 	}
 	w := &Writer{T: t}
-	at, b, err := w.root(ctx, k.batch, first)
+	plan, b, err := w.root(ctx, k.batch, first)
 	if err != nil {
 		return nil, layout.Wrap(err, "create tape %q", name)
 	}
-	tx := w.bareTx(k.batch, b, at, 1)
+	tx := w.bareTx(k.batch, b, plan, 1)
 	tx.bulk = k
 	return tx, nil
 }
 
-// isNew reports whether nothing is there yet of a tape, not even of a former one of its name.
+// isNew reports whether nothing of a tape exists, nor of a former one of its name.
 func (k *Bulk) isNew(t *workspace.Tape) (bool, error) {
 	if _, err := t.Head(); !errors.Is(err, layout.ErrNotFound) {
 		return false, err
@@ -79,11 +78,11 @@ func (k *Bulk) isNew(t *workspace.Tape) (bool, error) {
 	return false, err
 }
 
-// InBulk reports whether the Tx is of a Bulk, and true only when that is.
+// InBulk reports whether the Tx belongs to a Bulk, whose Commit makes it visible.
 func (tx *Tx) InBulk() bool { return tx.bulk != nil }
 
-// take has a Tx among those that Commit makes true.
-func (k *Bulk) take(ctx context.Context, tx *Tx) error {
+// add adds a Tx to those that Commit makes visible.
+func (k *Bulk) add(ctx context.Context, tx *Tx) error {
 	err := tx.Checkpoint(ctx)
 	if err == nil {
 		k.ready = append(k.ready, planned{tx.w.T, tx.commits.Plan})
@@ -91,8 +90,8 @@ func (k *Bulk) take(ctx context.Context, tx *Tx) error {
 	return layout.Wrap(err, "write tape %q", tx.w.T.Name())
 }
 
-// Commit makes the tapes true, and returns the names of those that somebody else has made
-// meanwhile: nothing of them has changed. After an error some may be there. It can be used again.
+// Commit makes the tapes visible, and returns the names of those that somebody else has created meanwhile, which
+// it leaves alone. After an error some may exist. The Bulk can be used again.
 func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 	batch, ready := k.batch, k.ready
 	k.batch, k.ready = k.s.Git().NewPack(), nil
@@ -100,7 +99,7 @@ func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 	if len(ready) == 0 {
 		return nil, nil
 	}
-	err = HoldingNew(ctx, k.s, func() error {
+	err = WithNewLock(ctx, k.s, func() error {
 		if err := batch.Flush(ctx); err != nil {
 			return err
 		}
@@ -112,13 +111,13 @@ func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 	return lost, err
 }
 
-// Discard drops what Commit has not made true.
+// Discard drops what was not committed.
 func (k *Bulk) Discard() {
 	k.batch.Discard()
 	k.ready = nil
 }
 
-// setRefs sets the refs of all tapes at once, or, if somebody has made one of them, tape by tape.
+// setRefs sets the refs of all tapes at once, or, if somebody has created one of them, tape by tape.
 func (k *Bulk) setRefs(ctx context.Context, ready []planned) (lost []string, err error) {
 	var all []gitstore.RefUpdate
 	each := make([][]gitstore.RefUpdate, len(ready))
@@ -143,8 +142,7 @@ func (k *Bulk) setRefs(ctx context.Context, ready []planned) (lost []string, err
 	return lost, nil
 }
 
-// refs are the branch of a new tape and its tags, in place of those that a tape of the same
-// name has left behind.
+// refs returns the updates for a new tape's branch and tags, and for the tags that a former tape of its name left.
 func (p planned) refs() ([]gitstore.RefUpdate, error) {
 	t, plan := p.t, p.Plan
 	git := t.Store().Git()

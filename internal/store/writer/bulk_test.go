@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// bulkTapes are the names of tapes that come in together.
+// bulkTapes are the names of tapes that are created together.
 var bulkTapes = []string{"one", "other/tape", "three"}
 
-// bringIn makes tapes in bulk, with entries and phases of their own, and returns those that
-// somebody else has made meanwhile.
+// bringIn creates tapes in bulk, with entries and phases of their own, and returns those that somebody else created
+// meanwhile.
 func bringIn(ctx context.Context, s *repo.Store, names ...string) (lost []string, err error) {
 	bulk := writer.NewBulk((*workspace.Store)(s))
 	defer bulk.Discard()
@@ -56,7 +56,7 @@ func fillTx(ctx context.Context, tx *writer.Tx, what string) error {
 	return err
 }
 
-// addBare adds to a tape that has no working tree.
+// addBare adds to a tape without working tree.
 func addBare(ctx context.Context, s *repo.Store, name string) error {
 	t, err := (*workspace.Store)(s).Tape(ctx, name)
 	if err != nil {
@@ -69,8 +69,8 @@ func addBare(ctx context.Context, s *repo.Store, name string) error {
 	return fillTx(ctx, tx, "more")
 }
 
-// TestBulk: tapes that came in together are like others: they are written to, forked, merged,
-// checked, collected, and added to with a working tree and without.
+// Tapes created in bulk are like others: they can be written to, forked, merged, verified and collected, with and
+// without a working tree.
 func TestBulk(t *testing.T) {
 	s := storetest.New(t, nil)
 	if lost, err := bringIn(t.Context(), s, bulkTapes...); err != nil || lost != nil {
@@ -97,8 +97,8 @@ func TestBulk(t *testing.T) {
 	storetest.Healthy(t, s.Dir())
 }
 
-// TestBulkRaces: of several who bring in the same tapes, and one who makes them one by one,
-// each tape is made by one, and nobody's is lost.
+// Several create the same tapes in bulk, and one creates them one by one. Each tape is created once, and no entry is
+// lost.
 func TestBulkRaces(t *testing.T) {
 	s := storetest.New(t, nil)
 	var names []string

@@ -11,10 +11,9 @@ import (
 	"tape/internal/store/snapshot"
 )
 
-// checkout writes the working tree of the tape from its commit: a tape's first
-// working tree, or one whose branch was moved by a reset. A record says so until it
-// is complete, so that readers meanwhile use the commit. The record of one that was
-// begun, if any, is given.
+// checkout writes the tape's working tree from its commit: a first working tree, or one whose branch was moved
+// by a reset. Until it is complete a record says so, and readers use the commit. u is the record of a
+// checkout that was interrupted, or nil.
 func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 	s := w.T.Store()
 	again, from := u != nil && u.Checkout, ""
@@ -26,7 +25,7 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 			return err
 		}
 	}
-	if err := w.begins(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true, From: from}); err != nil {
+	if err := w.recordUndo(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true, From: from}); err != nil {
 		return err
 	}
 	if w.Wt.Dir == "" {
@@ -61,8 +60,8 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 	return checkout.RebuildIndex(ctx, s, w.Wt)
 }
 
-// checkNotElsewhere refuses to give a tape a working tree beside one that git is about to
-// bring back to it, or in the place of one that has something else checked out.
+// checkNotElsewhere refuses to make a working tree for a tape if git is about to return to its branch in
+// another one, or if its place has another branch checked out.
 func (w *Writer) checkNotElsewhere() error {
 	all, err := w.T.Store().Git().Worktrees()
 	if err != nil {
@@ -85,8 +84,8 @@ func (w *Writer) checkNotElsewhere() error {
 	return nil
 }
 
-// keepStray moves away what lies where a working tree is to be, but is none that git
-// knows: it may hold entries that were never committed.
+// keepStray moves away what is at the place of a new working tree and unknown to git: it may have uncommitted
+// entries.
 func (w *Writer) keepStray(dir string, again bool) error {
 	if _, err := os.Lstat(dir); again || err != nil {
 		return nil

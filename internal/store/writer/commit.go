@@ -15,17 +15,16 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Handoff tells what a handoff made.
+// Handoff is the result of a handoff.
 type Handoff struct {
 	Anchor string // the new anchor's name
 	Seq    int    // the number of the phase that it opens
 	Entry  int64  // the anchor's id
-	Commit string // the commit that holds the phase before it
+	Commit string // the commit with the phase before it
 	Tag    string // the tag of that commit, without refs/tags/
 }
 
-// HandOff closes the open phase: it writes an anchor, commits everything before it,
-// and tags the commit.
+// HandOff closes the open phase: it writes an anchor, commits everything before it, and tags the commit.
 func HandOff(ctx context.Context, t *workspace.Tape, a layout.Anchor) (Handoff, error) {
 	var h Handoff
 	_, err := Update(ctx, t, func(tx *Tx) (err error) {
@@ -35,8 +34,8 @@ func HandOff(ctx context.Context, t *workspace.Tape, a layout.Anchor) (Handoff, 
 	return h, err
 }
 
-// Checkpoint commits what has been appended since the last commit, without an anchor.
-// It returns how many entries that were, 0 with the present commit if there are none.
+// Checkpoint commits what was appended since the last commit, without an anchor. It returns the number of
+// entries; 0 with the present commit if there are none.
 func Checkpoint(ctx context.Context, t *workspace.Tape) (commit string, entries int64, err error) {
 	err = Write(ctx, t, func(w *Writer) error {
 		entries = w.Uncommitted()
@@ -47,8 +46,8 @@ func Checkpoint(ctx context.Context, t *workspace.Tape) (commit string, entries 
 	return commit, entries, err
 }
 
-// Checkpoint commits everything up to here, those entries included that were appended
-// before the Tx. With nothing new it does nothing.
+// Checkpoint commits everything up to here, including entries from before the Tx. With nothing new it does
+// nothing.
 func (tx *Tx) Checkpoint(ctx context.Context) error {
 	n := tx.w.Uncommitted()
 	if n == 0 {
@@ -80,11 +79,11 @@ func (tx *Tx) Handoff(ctx context.Context, a layout.Anchor) (Handoff, error) {
 	if err := tx.openPhase(a.Name, line); err != nil {
 		return Handoff{}, err
 	}
-	says := "handoff: " + layout.OneLine(a.Name)
+	message := "handoff: " + layout.OneLine(a.Name)
 	if text := tags.CommitText(line); text != "" {
-		says += "\n\n" + text
+		message += "\n\n" + text
 	}
-	c, err := tx.commit(ctx, says, nil)
+	c, err := tx.commit(ctx, message, nil)
 	if err != nil {
 		return Handoff{}, err
 	}
@@ -96,10 +95,10 @@ type opened struct {
 	seq          int
 	name, folder string
 	entry        int64
-	line         []byte // the anchor's
+	line         []byte // the anchor's line
 }
 
-// tagLast plans the tag of a phase on the last commit.
+// tagLast plans a phase's tag of the last commit.
 func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff, error) {
 	last, ref := tx.commits, tx.w.T.TagRef(p.folder)
 	hash, err := tags.Put(ctx, tx.w.T, tx.batch, ref, last.Hash, c, p.line)
@@ -140,19 +139,18 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 	return nil
 }
 
-// commit plans a commit of the tree as it now is; merged are its parents besides the tape.
-func (tx *Tx) commit(ctx context.Context, says string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+// commit plans a commit of the present tree; merged are its parents besides the tape.
+func (tx *Tx) commit(ctx context.Context, message string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
 	w := tx.w
 	if err := tx.keepArtifacts(w.rec.Folder, &tx.b.Artifacts); err != nil {
 		return gitstore.Commit{}, err
 	}
-	c, err := tx.commits.commit(ctx, says, w.rec.LastID, merged, more...)
+	c, err := tx.commits.commit(ctx, message, w.rec.LastID, merged, more...)
 	w.rec.Committed, tx.result.Commit = w.rec.LastID, tx.commits.Hash.String()
 	return c, err
 }
 
-// PutCommit signs a commit with the user's identity, and with a key if git's
-// configuration says so, and stores it.
+// PutCommit sets a commit's author and committer, signs it if git's configuration says so, and stores it.
 func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *gitstore.Commit) (gitstore.Hash, error) {
 	var err error
 	if c.Author, c.Committer, err = t.Store().Git().Identity(t.Store().Now()); err != nil {
@@ -173,9 +171,8 @@ func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *git
 	return b.Put(gitstore.KindCommit, raw), nil
 }
 
-// moveBranch makes the planned commits true: the branch, then the tags, then the
-// index of the working tree. Only the branch can fail; what is missing of the rest
-// follows from the commits, and the next writer makes it.
+// moveBranch puts the planned commits into effect: the branch, then the tags, then git's index. Only the branch
+// can fail; the next writer creates what is missing of the rest from the commits.
 func (tx *Tx) moveBranch(ctx context.Context) error {
 	w, last := tx.w, tx.commits
 	w.rec.Undo.Next = last.Hash.String()
@@ -186,12 +183,12 @@ func (tx *Tx) moveBranch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	waits := ctx
+	cancellable := ctx
 	ctx = context.WithoutCancel(ctx)
-	defer func() { tx.incomplete = !w.settle(waits, tx.batch) || tx.incomplete }()
+	defer func() { tx.incomplete = !w.finishObjects(cancellable, tx.batch) || tx.incomplete }()
 	for _, tag := range last.Tags {
 		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
-			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be made by the next command: " + err.Error())
+			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be created by the next command: " + err.Error())
 			tx.incomplete = true
 			return nil
 		}

@@ -10,8 +10,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Commits are made one on top of the other, without a working tree. The plan that they are
-// leads to the newest.
+// Commits builds commits on top of each other, without a working tree. Its Plan leads to the newest.
 type Commits struct {
 	Plan
 	Last int64 // its last entry
@@ -21,7 +20,7 @@ type Commits struct {
 	b     *resolve.Builder
 }
 
-// CommitsOn begins with a snapshot's commit.
+// CommitsOn starts with a snapshot's commit.
 func CommitsOn(t *workspace.Tape, v *snapshot.Snapshot, batch *gitstore.Batch) (*Commits, error) {
 	last, err := v.LastID()
 	if err != nil {
@@ -31,14 +30,13 @@ func CommitsOn(t *workspace.Tape, v *snapshot.Snapshot, batch *gitstore.Batch) (
 	return Continue(t, batch, b, Plan{Hash: v.Commit, Subject: "back to " + layout.OneLine(t.Name())}, last), err
 }
 
-// Continue begins with a commit that has a builder's tree.
-func Continue(t *workspace.Tape, batch *gitstore.Batch, b *resolve.Builder, at Plan, last int64) *Commits {
-	at.Objects = batch
-	return &Commits{Plan: at, Last: last, t: t, batch: batch, b: b}
+// Continue starts with a commit that has a builder's tree.
+func Continue(t *workspace.Tape, batch *gitstore.Batch, b *resolve.Builder, from Plan, last int64) *Commits {
+	from.Objects = batch
+	return &Commits{Plan: from, Last: last, t: t, batch: batch, b: b}
 }
 
-// From says where the artifacts are that lines refer to, besides the tape: in a working tree, whose
-// are stored already, or in commits.
+// From adds places to look for artifacts that lines refer to: stored ones of a working tree, and commits.
 func (c *Commits) From(loose []gitstore.TreeEntry, others ...*snapshot.Snapshot) {
 	c.b.Loose = loose
 	c.b.From = append(c.b.From, others...)
@@ -55,20 +53,20 @@ func (c *Commits) Add(ctx context.Context, subject string, lines [][]byte, merge
 	return err
 }
 
-// commit adds a commit of what the builder has, up to an entry. It says its subject, and maybe
-// a text behind an empty line.
-func (c *Commits) commit(ctx context.Context, says string, last int64, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+// commit adds a commit of what the builder has, up to entry last. message is a subject and maybe a text after an
+// empty line.
+func (c *Commits) commit(ctx context.Context, message string, last int64, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
 	tree := c.b.Tree()
 	out := gitstore.Commit{Tree: tree, Parents: append([]gitstore.Hash{c.Hash}, merged...),
-		Message: c.t.Message(says, c.b.Anchor, c.Last+1, last, c.b.Format, more...)}
+		Message: c.t.Message(message, c.b.Anchor, c.Last+1, last, c.b.Format, more...)}
 	var err error
 	c.Last = last
-	c.Subject, _, _ = strings.Cut(says, "\n")
+	c.Subject, _, _ = strings.Cut(message, "\n")
 	c.Hash, err = PutCommit(ctx, c.t, c.batch, &out)
 	return out, err
 }
 
-// Checkpoint adds a commit with lines, if there are any.
+// Checkpoint adds a commit with lines, unless there are none.
 func (c *Commits) Checkpoint(ctx context.Context, lines [][]byte) error {
 	if len(lines) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"tape/internal/store/snapshot"
 )
 
-// loadBase gives the builder the branch's tree, with what the files hold that it has not.
+// loadBase gives the builder the branch's tree and what the files have beyond it.
 func (tx *Tx) loadBase() error {
 	w := tx.w
 	if tx.commits != nil {
@@ -22,7 +22,7 @@ func (tx *Tx) loadBase() error {
 	if err != nil {
 		return err
 	}
-	if err := tx.b.On(v); err != nil {
+	if err := tx.b.StartFrom(v); err != nil {
 		return err
 	}
 	if w.Uncommitted() > 0 {
@@ -48,8 +48,8 @@ func (tx *Tx) loadBase() error {
 	return err
 }
 
-// addUncommittedPhases takes in folders that somebody made by hand. The last committed one
-// may have grown before the next was opened.
+// addUncommittedPhases adds phases that somebody made by hand. The last committed phase may have grown before
+// them.
 func (tx *Tx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeEntry) error {
 	list, err := snapshot.ListPhases(tx.w.Wt.Dir)
 	if err != nil {
@@ -73,20 +73,19 @@ func (tx *Tx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeE
 		if err != nil {
 			return err
 		}
-		tx.b.KeepArtifacts(&entries, stored)
-		tx.b.KeepPhase(p.Folder, entries)
+		tx.b.StoreArtifacts(&entries, stored)
+		tx.b.StorePhase(p.Folder, entries)
 	}
 	return nil
 }
 
-// phaseTree is the tree of a phase as its files are now, but for those that the builder has.
-// Only the last committed file of each class, and those behind it, can be new; some may be
-// stored already.
+// phaseTree returns the tree of a phase from its files, without those that the builder holds. Only the last
+// committed file of each class and later ones can be new; those in stored are stored already.
 func (tx *Tx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
 	w, dir := tx.w, filepath.Join(tx.w.AnchorsPath(), folder)
 	entries, isOpen := slices.Clone(committed), folder == w.rec.Folder
 	if committed == nil {
-		if err := tx.keepFile(&entries, folder, layout.AnchorFile); err != nil {
+		if err := tx.storeFile(&entries, folder, layout.AnchorFile); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +114,7 @@ func (tx *Tx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) (
 			if file := tx.b.Open[c]; known || isOpen && file != nil && file.N == n {
 				continue
 			}
-			if err := tx.keepFile(&entries, folder, name); err != nil {
+			if err := tx.storeFile(&entries, folder, name); err != nil {
 				return nil, err
 			}
 		}
@@ -123,8 +122,8 @@ func (tx *Tx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) (
 	return entries, nil
 }
 
-// keepFile stores a file of a phase as it is on disk.
-func (tx *Tx) keepFile(entries *[]gitstore.TreeEntry, folder, name string) error {
+// storeFile stores a file of a phase as it is on disk.
+func (tx *Tx) storeFile(entries *[]gitstore.TreeEntry, folder, name string) error {
 	path := filepath.Join(tx.w.AnchorsPath(), folder, name)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -136,24 +135,24 @@ func (tx *Tx) keepFile(entries *[]gitstore.TreeEntry, folder, name string) error
 		}
 	}
 	if e, ok := layout.FindEntry(*entries, name); !ok || e.Hash != gitstore.HashObject(gitstore.KindBlob, data) {
-		tx.b.Keep(entries, folder, name, tx.batch.Put(gitstore.KindBlob, data), len(data))
+		tx.b.SetFile(entries, folder, name, tx.batch.Put(gitstore.KindBlob, data), len(data))
 	}
 	return nil
 }
 
-// keepArtifacts stores the artifacts of a phase that a list of those in git lacks.
+// keepArtifacts stores the artifacts of a phase that list lacks, and adds them to it.
 func (tx *Tx) keepArtifacts(folder string, list *[]gitstore.TreeEntry) error {
 	if tx.bare {
 		return nil
 	}
 	wants := func(name string) bool { return tx.wanted == nil || tx.wanted[name] }
 	return artifacts.Commit(filepath.Join(tx.w.AnchorsPath(), folder), list, wants, tx.batch.Put, func(name string, h gitstore.Hash, size int) {
-		tx.keeps(path.Join(layout.AnchorsDir, folder, layout.ArtifactsDir, name), h, size)
+		tx.noteChange(path.Join(layout.AnchorsDir, folder, layout.ArtifactsDir, name), h, size)
 		tx.b.RootTree = gitstore.ZeroHash
 	})
 }
 
-// keeps notes for git's index what a file is in the next commit.
-func (tx *Tx) keeps(path string, h gitstore.Hash, size int) {
+// noteChange notes a file of the next commit for git's index.
+func (tx *Tx) noteChange(path string, h gitstore.Hash, size int) {
 	tx.changes[path] = gitindex.Change{Path: path, Hash: h, Mode: gitstore.ModeFile, Size: int64(size)}
 }

@@ -16,29 +16,28 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// HumanState is the state of the anchor that opens a tape by default.
+// HumanState is the state of the first anchor by default.
 const HumanState = `{"owner":"human"}`
 
-// CreateTape creates an empty tape, opened by the anchor session/start. ErrConflict
-// if there is one of that name.
+// CreateTape creates an empty tape with the anchor session/start. Errors: ErrConflict if the name is taken.
 func CreateTape(ctx context.Context, s *workspace.Store, name string) (*workspace.Tape, error) {
 	return CreateTapeFrom(ctx, s, name, layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
 }
 
-// CreateTapeFrom creates a tape that is opened by a given anchor.
+// CreateTapeFrom creates a tape with a given first anchor. Errors: ErrConflict if the name is taken.
 func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, first layout.Anchor) (*workspace.Tape, error) {
 	if err := layout.CheckNewName("a tape", name); err != nil {
 		return nil, err
 	}
 	t := s.Handle(name)
 	err := LockedAsIs(ctx, t, func(w *Writer) error {
-		return HoldingNew(ctx, s, func() error { return w.create(ctx, first) })
+		return WithNewLock(ctx, s, func() error { return w.create(ctx, first) })
 	})
 	return t, layout.Wrap(err, "create tape %q", name)
 }
 
-// HoldingNew runs f with the lock that keeps a purge from dropping objects without a name.
-func HoldingNew(ctx context.Context, s *workspace.Store, f func() error) error {
+// WithNewLock runs f under the lock that keeps a purge from deleting unnamed objects.
+func WithNewLock(ctx context.Context, s *workspace.Store, f func() error) error {
 	unlock, err := s.LockPrivate(ctx, workspace.NewLock)
 	if err != nil {
 		return err
@@ -47,7 +46,7 @@ func HoldingNew(ctx context.Context, s *workspace.Store, f func() error) error {
 }
 
 func (w *Writer) create(ctx context.Context, first layout.Anchor) error {
-	if err := w.awaited(ctx); err != nil {
+	if err := w.checkNew(ctx); err != nil {
 		return err
 	}
 	next, err := w.putRoot(ctx, first)
@@ -57,9 +56,9 @@ func (w *Writer) create(ctx context.Context, first layout.Anchor) error {
 	return w.MoveTo(ctx, next, w.Head)
 }
 
-// awaited makes sure that the tape can begin, and finds the working tree that waits for its
-// branch, as a new workspace's does.
-func (w *Writer) awaited(ctx context.Context) (err error) {
+// checkNew checks that the tape can be created, and finds a working tree that waits for its branch, as in a new
+// workspace.
+func (w *Writer) checkNew(ctx context.Context) (err error) {
 	if !w.Head.IsZero() {
 		return layout.Conflict("", "there is a tape %q already", w.T.Name()).Try(layout.SwitchTo, w.T.Name())
 	}
@@ -72,8 +71,8 @@ func (w *Writer) awaited(ctx context.Context) (err error) {
 	return err
 }
 
-// checkUnused refuses the name of an open fork, and that of a tape whose branch git has renamed:
-// it could not be renamed back. Such a one has left its tags.
+// checkUnused refuses the name of an open fork, and of a tape whose branch git has renamed, which could then not
+// be renamed back; tags are left of such a one.
 func checkUnused(ctx context.Context, t *workspace.Tape) error {
 	if err := CheckNoFork(t); err != nil {
 		return err
@@ -85,7 +84,7 @@ func checkUnused(ctx context.Context, t *workspace.Tape) error {
 	return t.Store().CheckRenamed(ctx, t.Name())
 }
 
-// CheckNoFork refuses the name of an open fork: commands could not tell them apart.
+// CheckNoFork refuses the name of an open fork: commands could not tell the two apart.
 func CheckNoFork(t *workspace.Tape) error {
 	f := t.Store().ForkHandle(t.Name())
 	if f == nil {
@@ -101,7 +100,7 @@ func CheckNoFork(t *workspace.Tape) error {
 	return err
 }
 
-// putRoot stores the first commit of a tape, and its tag's object.
+// putRoot stores the first commit of a tape, and its tag.
 func (w *Writer) putRoot(ctx context.Context, first layout.Anchor) (Plan, error) {
 	batch := w.T.Store().Git().NewBatch()
 	out, _, err := w.root(ctx, batch, first)
@@ -114,7 +113,7 @@ func (w *Writer) putRoot(ctx context.Context, first layout.Anchor) (Plan, error)
 	return out, err
 }
 
-// root puts the first commit of a tape into a batch, and what is built on it.
+// root puts the first commit of a tape into a batch, and returns the builder of its tree.
 func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, first layout.Anchor) (out Plan, b *resolve.Builder, err error) {
 	t, s := w.T, w.T.Store()
 	d, err := layout.AnchorDraft(first)
@@ -146,8 +145,8 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, first layout.A
 	return out, b, err
 }
 
-// foreignReadme reports whether somebody has put a README.md into the folder of the working
-// tree. It is not written over: a tape may have none.
+// foreignReadme reports whether somebody put a README.md into the working tree. It is kept; then the tape has
+// none.
 func (w *Writer) foreignReadme() bool {
 	if w.Wt.Dir == "" {
 		return false
@@ -164,23 +163,21 @@ func (w *Writer) foreignReadme() bool {
 	return !ours
 }
 
-// Plan is where a branch is to go.
+// Plan says where to move a branch.
 type Plan struct {
 	Hash    gitstore.Hash
 	Subject string          // for the reflog
-	Tags    []gitstore.Ref  // of the phases that it opens: full name, and the tag object
-	Objects *gitstore.Batch // that were stored for it; nil if there are none
-	// Clean: the working tree holds what the branch is at, file for file. What that has in
-	// common with the new commit is not written again.
+	Tags    []gitstore.Ref  // of the new phases: full name and tag object
+	Objects *gitstore.Batch // stored for it; nil: none
+	// Clean: the working tree equals the branch's commit. Files that both commits share are not rewritten.
 	Clean bool
 }
 
-// MoveTo moves the branch from a commit (zero: there is none yet) to one that need not
-// continue it, and writes the working tree anew if there is one. Once the branch has moved,
-// an interrupted move is completed by the next writer.
+// MoveTo moves the branch from old (zero: it does not exist) to a commit that need not continue it, and rewrites
+// the working tree if there is one. Once the branch has moved, the next writer completes an interrupted move.
 func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error {
 	defer next.Objects.Discard()
-	// What the note knows of the files holds until the branch has moved.
+	// The note about the files is valid until the branch has moved.
 	before := w.rec
 	if before.Branch == "" {
 		before = journal.Record{Branch: w.T.Ref(), Head: old.String()}
@@ -190,7 +187,7 @@ func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error
 	if next.Clean {
 		u.From = old.String()
 	}
-	if err := w.begins(u); err != nil {
+	if err := w.recordUndo(u); err != nil {
 		return err
 	}
 	who, err := w.moveRef(ctx, next, old)
@@ -202,16 +199,15 @@ func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error
 		w.rec = before
 		return errors.Join(err, w.save(true))
 	}
-	_ = w.T.Store().FS().Remove(snapshot.SealsPath(w.T)) // they were of another history
+	_ = w.T.Store().FS().Remove(snapshot.SealsPath(w.T)) // they belong to the old history
 	if err := w.finishMove(context.WithoutCancel(ctx), next, who); err != nil {
 		w.T.Store().Warn("the next command that writes to the tape completes this one: " + err.Error())
 	}
-	w.settle(ctx, next.Objects)
+	w.finishObjects(ctx, next.Objects)
 	return nil
 }
 
-// moveRef moves the branch, and returns who did. After an error it may be there all the same,
-// but is not durable.
+// moveRef moves the branch, and returns the committer. After an error the branch may have moved, but not durably.
 func (w *Writer) moveRef(ctx context.Context, next Plan, old gitstore.Hash) (who gitstore.Signature, err error) {
 	git := w.T.Store().Git()
 	if _, who, err = git.Identity(w.T.Store().Now()); err != nil {
@@ -224,11 +220,11 @@ func (w *Writer) moveRef(ctx context.Context, next Plan, old gitstore.Hash) (who
 	return who, err
 }
 
-// settle makes sure that what the branch has been moved to is there, and reports whether it is.
-func (w *Writer) settle(ctx context.Context, objects *gitstore.Batch) bool {
+// finishObjects restores objects that a git gc has deleted meanwhile, and reports whether all exist.
+func (w *Writer) finishObjects(ctx context.Context, objects *gitstore.Batch) bool {
 	err := objects.Finish(ctx)
 	if err != nil {
-		w.T.Store().Warn("the change is made, but git gc may have dropped some of it: " + err.Error())
+		w.T.Store().Warn("the change is made, but git gc may have deleted part of it: " + err.Error())
 	}
 	return err == nil
 }

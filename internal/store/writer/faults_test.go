@@ -1,6 +1,6 @@
 //go:build !race
 
-// One thing after another, thousands of times: the race detector has nothing to find here, and takes long.
+// Thousands of steps, one after another: slow, and nothing for the race detector to find.
 
 package writer_test
 
@@ -20,7 +20,7 @@ func almostSealed(t *testing.T, s *repo.Store) {
 	storetest.Append(t, storetest.Tape(t, s, "main"), storetest.Big(layout.SealSize, "fills the file "))
 }
 
-// commitsEvery has entries, not all of them committed, and a policy of commits.
+// commitsEvery has entries, not all of them committed, and a commit policy.
 func commitsEvery(policy string) func(t *testing.T, s *repo.Store) {
 	return func(t *testing.T, s *repo.Store) {
 		storetest.SomeEntries(t, s)
@@ -36,7 +36,7 @@ func faultCases() []storetest.FaultCase {
 		})
 	}
 	var batch []repo.Draft
-	for i := range 6 { // fills a file
+	for i := range 6 { // enough to fill a file
 		batch = append(batch, storetest.Big(60_000, fmt.Sprint(i)), repo.Event("step", nil))
 	}
 	handoff := storetest.OnTape("main", func(ctx context.Context, tp *repo.Tape) error {
@@ -131,16 +131,14 @@ func faultCases() []storetest.FaultCase {
 	}
 }
 
-// TestSoakFaults makes the N-th disk operation of every change fail: that one alone, that
-// and all that follow, the same and then the power goes, or with a disk that fails for good
-// while the change is being taken back. Whatever fails, the change has happened or it has not, nobody has to repair
-// anything, and the next call works. Every N is tried in the long runs.
+// TestSoakFaults makes the N-th disk operation of every change fail: only that one; that one and all that follow; the
+// same and then a power cut; or a disk that fails for good while the change is being undone. Whatever fails, the
+// change has happened or not, nothing needs a repair, and the next call works. Long runs try every N.
 func TestSoakFaults(t *testing.T) {
 	storetest.TryFaults(t, faultCases(), storetest.Pace{Alone: testkit.Size(10, 1), Others: testkit.Size(40, 1), GoOn: testkit.Size(8, 1)})
 }
 
-// TestReferAfterFault: an artifact that a call left which failed is not taken for durable by the
-// next one that refers to it.
+// An artifact that a failed call left is not taken for durable by the next call that refers to it.
 func TestReferAfterFault(t *testing.T) {
 	if !testkit.Forgets {
 		t.Skip("it needs a disk that forgets")
@@ -152,8 +150,7 @@ func TestReferAfterFault(t *testing.T) {
 	}
 }
 
-// TestSoakBulkFaults: whichever operation fails, and whatever the power cut takes, each tape
-// is there with all its entries or not at all.
+// Whichever operation fails, and whatever a power cut loses, each tape exists with all its entries or not at all.
 func TestSoakBulkFaults(t *testing.T) {
 	storetest.TryFaults(t, []storetest.FaultCase{
 		{Name: "new", Setup: storetest.SomeEntries, Run: func(ctx context.Context, s *repo.Store) error {

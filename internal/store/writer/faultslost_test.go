@@ -1,6 +1,6 @@
 //go:build !race
 
-// One thing after another, thousands of times: the race detector has nothing to find here, and takes long.
+// Thousands of steps, one after another: slow, and nothing for the race detector to find.
 
 package writer_test
 
@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestSoakFaultsInit does the same to the creation of a workspace: afterwards there is
-// none, or a second Init completes it.
+// TestSoakFaultsInit does the same with the creation of a workspace: afterwards it does not exist, or a second Init
+// completes it.
 func TestSoakFaultsInit(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -66,9 +66,8 @@ func TestSoakFaultsInit(t *testing.T) {
 	}
 }
 
-// TestSoakFaultsClone has the disk fail for good while a clone is made, and then forget what
-// was never synced: a clone that was made is there, whole, and another one can be made
-// otherwise. A setting that was made is one.
+// TestSoakFaultsClone has the disk fail for good during a clone, and then lose what was never synced. A reported clone
+// is complete; otherwise another one can be made. The same holds for a setting.
 func TestSoakFaultsClone(t *testing.T) {
 	if !testkit.Forgets {
 		t.Skip("a disk cannot be made to forget here")

@@ -8,13 +8,13 @@ import (
 	"tape/internal/store/journal"
 )
 
-// DropTree removes the working tree. A record says so until it is gone, so that readers
-// meanwhile use the commit, and a writer after a crash begins a new one.
+// DropTree removes the working tree. Until it is gone a record says so: readers use the commit, and a writer after
+// a crash makes a new working tree.
 func (w *Writer) DropTree(ctx context.Context) error {
-	if err := w.begins(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}); err != nil {
+	if err := w.recordUndo(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}); err != nil {
 		return err
 	}
-	if w.InMainTree() { // which stays; a crash before the branch is gone brings the files back
+	if w.InMainTree() { // the folder stays; after a crash before the branch is deleted, the files come back
 		return checkout.Empty(context.WithoutCancel(ctx), w.T.Store(), w.Wt, w.Head)
 	}
 	if err := gitworktree.Remove(context.WithoutCancel(ctx), w.T.Store().Git(), w.Wt); err != nil {

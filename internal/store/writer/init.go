@@ -16,8 +16,8 @@ type InitOptions struct {
 	Tape string // the name of the first tape; "" means main
 }
 
-// Init creates the workspace in dir, with its first tape, and reports whether it did:
-// a workspace that is there already is opened. An interrupted Init is completed.
+// Init creates the workspace in dir with its first tape, or opens an existing one, and reports whether it created
+// it. It completes an interrupted Init.
 func Init(ctx context.Context, dir string, o *InitOptions) (*workspace.Store, bool, error) {
 	var opts InitOptions
 	if o != nil {
@@ -39,7 +39,7 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*workspace.Store, bo
 	}
 	gitDir := filepath.Join(dir, layout.GitDirName)
 	if !workspace.IsWorkspace(dir) {
-		// An empty folder is what an Init leaves that was cut off at its first step.
+		// An Init that was cut off at its first step leaves an empty folder.
 		names, err := workspace.DirNames(gitDir)
 		if !errors.Is(err, fs.ErrNotExist) && (err != nil || len(names) > 0) {
 			return nil, false, layout.Invalid("choose another folder: a workspace is a repository of its own",
@@ -55,7 +55,7 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*workspace.Store, bo
 	return s, created, err
 }
 
-// FirstTape creates the first tape and the settings unless an earlier Init did.
+// FirstTape creates the first tape and the settings, unless they exist.
 func FirstTape(ctx context.Context, s *workspace.Store, name string) (bool, error) {
 	branches, err := s.Git().Refs(layout.BranchPrefix)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, runHelper) }
 
-// runHelper is what the processes do that the tests start.
+// runHelper runs what the tests start as processes.
 func runHelper(mode string) {
 	if mode == "scarce" {
 		runScarce()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestOpenFiles appends while the process may open no more files, again and again for a
-// moment. What was acknowledged is there once, what failed at most once.
+// TestOpenFiles appends while the process repeatedly cannot open more files. What was acknowledged is there once, what
+// failed at most once.
 func TestOpenFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no such limit")
@@ -51,7 +51,7 @@ func TestOpenFiles(t *testing.T) {
 	}
 }
 
-// runScarce says of each append whether it was acknowledged.
+// runScarce prints for each append whether it was acknowledged.
 func runScarce() {
 	s, err := repo.Open(context.Background(), os.Getenv(storetest.HelperDir), nil)
 	if err != nil {
@@ -71,7 +71,7 @@ func runScarce() {
 	}
 }
 
-// takeFiles takes all files that may be opened but a few, and those every now and then.
+// takeFiles opens all files that the process may open but a few, and now and then those too.
 func takeFiles() {
 	const few = 4
 	for taken := []*os.File{}; ; {

@@ -1,6 +1,6 @@
 package writer_test
 
-//tape:race: processes and goroutines write and read side by side
+//tape:race: goroutines write and read side by side
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// wantAll fails unless ids are contiguous and all acknowledged entries are there.
+// wantAll fails unless ids are contiguous and all acknowledged entries exist.
 func wantAll(t testing.TB, entries []repo.Entry, acked map[int64]string) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -46,7 +46,7 @@ func wantAll(t testing.TB, entries []repo.Entry, acked map[int64]string) {
 	}
 }
 
-// wantWhole fails when a part of a batch is there.
+// wantWhole fails if only a part of a batch exists.
 func wantWhole(t testing.TB, entries []repo.Entry) {
 	t.Helper()
 	for i := 0; i < len(entries); i++ {
@@ -63,8 +63,8 @@ func wantWhole(t testing.TB, entries []repo.Entry) {
 	}
 }
 
-// TestSoakKill kills writers with SIGKILL at random moments. What they acknowledged is
-// there, batches are whole, and nobody has to repair anything.
+// TestSoakKill kills writers with SIGKILL at random moments. What they acknowledged exists, batches are complete, and
+// nothing needs a repair.
 func TestSoakKill(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -84,7 +84,7 @@ func TestSoakKill(t *testing.T) {
 				t.Fatalf("%s: the helper ended by itself: %v\n%s", mode, err, p.Errs.String())
 			}
 			<-p.Done
-			_ = p.Cmd.Wait() // says that it was killed
+			_ = p.Cmd.Wait() // returns that it was killed
 			if p.Fault != "" {
 				t.Fatal(p.Fault)
 			}
@@ -96,7 +96,7 @@ func TestSoakKill(t *testing.T) {
 			}
 			useful += min(1, len(p.Acked))
 
-			// Readers first, before any writer could put things right; then writers.
+			// Readers first, before a writer could repair anything; then writers.
 			tp := storetest.Tape(t, storetest.Reopen(t, s.Dir()), "main")
 			before := storetest.Entries(t, tp, repo.Query{})
 			wantAll(t, before, acked)
@@ -124,8 +124,7 @@ func TestSoakKill(t *testing.T) {
 	}
 }
 
-// TestSoakConcurrent has many processes write to one tape, beside git's housekeeping and
-// readers, and all of it comes out in order.
+// Many processes write to one tape, beside readers and git's housekeeping, and all entries come out in order.
 func TestSoakConcurrent(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -168,7 +167,7 @@ func TestSoakConcurrent(t *testing.T) {
 			acked[id] = text
 		}
 	}
-	// On a slow machine the writers may be done first; the readers go on beside gc.
+	// On a slow machine the writers may end first; the readers go on beside gc.
 	wait.Eventually(func() bool { return reads.Load() >= 3 })
 	for name, stop := range loops {
 		if err := stop(); err != nil {
@@ -193,8 +192,7 @@ func TestSoakConcurrent(t *testing.T) {
 	}
 }
 
-// readPrefix reads a tape that others write to: whatever is there has no gap, and what
-// was there before is there still.
+// readPrefix reads a tape that others write to: there are no gaps, and what was there before is still there.
 func readPrefix(ctx context.Context, dir string) error {
 	s, err := repo.Open(ctx, dir, nil)
 	if err != nil {
@@ -229,7 +227,7 @@ func readPrefix(ctx context.Context, dir string) error {
 	return nil
 }
 
-// TestBatchIsNotSeenInPart has readers look on while batches and handoffs are written.
+// Readers never see a part of a batch or handoff.
 func TestSoakBatchIsNotSeenInPart(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -267,8 +265,7 @@ func TestSoakBatchIsNotSeenInPart(t *testing.T) {
 	}
 }
 
-// TestPruneBetweenCalls has git throw away every object that no ref reaches: what was
-// written ahead of a commit is written again.
+// Git deletes every unreachable object between calls: blobs that were written ahead of a commit are written again.
 func TestPruneBetweenCalls(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -309,8 +306,8 @@ func TestPruneBetweenCalls(t *testing.T) {
 	storetest.WantClean(t, s.Dir())
 }
 
-// runWriter writes to the tape main until it is killed or has done its share. Each line
-// that it prints was acknowledged: "entry ID TEXT", or "anchor ID NAME".
+// runWriter writes to the tape main until it is killed or done. Each line that it prints was acknowledged: "entry ID
+// TEXT", or "anchor ID NAME".
 func runWriter(mode string) {
 	err := func() error {
 		ctx := context.Background()
@@ -370,7 +367,7 @@ func (h *helper) step(mode string, i int) error {
 		}
 		fmt.Fprintln(os.Stdout, "entry", e[0].ID, name)
 	case "batch":
-		// Three classes, and every few batches a file is filled.
+		// Three classes, and every few batches fill a file.
 		drafts := make([]repo.Draft, batchSize)
 		for n := range drafts {
 			label := fmt.Sprintf("%s#%d", name, n)
@@ -405,5 +402,5 @@ func (h *helper) step(mode string, i int) error {
 	return nil
 }
 
-// batchSize is how many entries a helper in mode batch appends at once.
+// batchSize is how many entries a helper in mode batch appends together.
 const batchSize = 12

@@ -20,7 +20,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// FinishCheckout completes the working tree of a branch that was moved to where it is.
+// FinishCheckout completes an interrupted rewrite of the working tree after a move of the branch.
 func (w *Writer) FinishCheckout(ctx context.Context) error {
 	if !journal.CheckingOut(w.rec, w.Head) {
 		return nil
@@ -28,7 +28,7 @@ func (w *Writer) FinishCheckout(ctx context.Context) error {
 	return w.recover(ctx)
 }
 
-// WriteTree writes the files of a tape that git has checked out without them.
+// WriteTree writes the files of a tape whose worktree git has without files.
 func WriteTree(ctx context.Context, t *workspace.Tape) error {
 	return LockedAsIs(ctx, t, func(w *Writer) error {
 		w.rec = journal.Record{Branch: t.Ref(), Head: w.Head.String(), Undo: &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}}
@@ -36,13 +36,12 @@ func WriteTree(ctx context.Context, t *workspace.Tape) error {
 	})
 }
 
-// recover finds out where the tape ends without the last writer's note: it completes
-// or takes back what was interrupted, and reads the open phase from its beginning.
-// It refuses to go on from damage.
+// recover finds out where the tape ends without the last writer's note. It completes or undoes an interrupted
+// change, and reads the open phase. Damage is an error.
 func (w *Writer) recover(ctx context.Context) error {
 	before := w.rec
 	if before.Head != w.Head.String() {
-		w.rec.LastID, w.rec.Committed = 0, 0 // of another commit
+		w.rec.LastID, w.rec.Committed = 0, 0 // they are for another commit
 	}
 	w.rec.Head, w.rec.Owner = w.Head.String(), ""
 	if !journal.CheckingOut(before, w.Head) {
@@ -51,7 +50,7 @@ func (w *Writer) recover(ctx context.Context) error {
 		}
 	}
 	u, first := before.Undo, w.Wt.Dir == ""
-	recorded := u != nil || before.UnsyncedClear // a record on disk that has to be cleared for good
+	recorded := u != nil || before.UnsyncedClear // the record on disk has to be cleared durably
 	switch {
 	case w.Wt.Dir == "" || journal.CheckingOut(before, w.Head):
 		recorded = true
@@ -59,7 +58,7 @@ func (w *Writer) recover(ctx context.Context) error {
 			return err
 		}
 	case u != nil && !u.Checkout:
-		if err := w.takeBack(*u); err != nil {
+		if err := w.undoInterrupted(*u); err != nil {
 			return err
 		}
 	}
@@ -92,14 +91,14 @@ func (w *Writer) recover(ctx context.Context) error {
 	return w.save(recorded)
 }
 
-// syncRefs makes durable where the branch, the tags and the working tree are: who moved or removed one
-// was interrupted, and the record that says so is about to go. What an import has made has no
-// record, and is written to for the first time now.
+// syncRefs syncs the branch, the tag and the worktree's admin folder: the process that changed them was
+// interrupted, and its record is about to be cleared. Those of an import have no record, and are written to
+// for the first time now.
 func (w *Writer) syncRefs() error {
 	git := w.T.Store().Git()
 	for _, ref := range []string{w.T.Ref(), w.T.TagRef(w.rec.Folder)} {
 		err := w.T.Store().FS().SyncDir(filepath.Dir(git.RefPath(ref)))
-		if gitstore.IsAbsent(err) { // packed
+		if gitstore.IsAbsent(err) { // the ref is packed
 			err = w.T.Store().FS().SyncDir(git.GitDir())
 		}
 		if err != nil {
@@ -109,17 +108,17 @@ func (w *Writer) syncRefs() error {
 	if w.Wt.Dir == "" {
 		return nil
 	}
-	return w.T.Store().FS().SyncDir(filepath.Dir(w.Wt.GitDir)) // where git's worktrees are listed
+	return w.T.Store().FS().SyncDir(filepath.Dir(w.Wt.GitDir)) // the folder of admin folders
 }
 
-// findEnd reads where the tape ends, makes that durable, and returns what is committed. Of the
-// record from before, what it says of the files counts where nothing was interrupted.
+// findEnd reads where the tape ends, syncs that, and returns the committed snapshot. The record from before counts
+// if nothing was interrupted.
 func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.Snapshot, error) {
 	var note journal.Record
 	if before.Undo == nil {
 		note = before
 	}
-	v, err := snapshot.Look(w.T, w.Wt.Dir, w.Head, note)
+	v, err := snapshot.ReadTree(w.T, w.Wt.Dir, w.Head, note)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +132,8 @@ func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.
 	if err := w.compare(v, committed, before); err != nil {
 		return nil, err
 	}
-	// Phases before the open one that are not committed, and the one that was open when the
-	// last was: somebody made them by hand, or git left them.
+	// Closed phases that are not committed, and the one that was open at the last commit: somebody
+	// made them by hand, or git left them.
 	closed := &snapshot.Walk{V: v, Tape: w.T.Name(), First: max(0, len(committed.List)-1), Last: len(v.List) - 2}
 	if err := closed.Read(ctx, func(layout.Entry) bool { return true }); err != nil {
 		return nil, err
@@ -149,8 +148,8 @@ func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.
 	return committed, err
 }
 
-// checkMerging refuses to look for damage in files that git is merging. A merge whose commit
-// the branch has already is over: it was interrupted while it was cleared away.
+// checkMerging refuses a working tree in which git has an unfinished merge. A merge that the branch already has is
+// over; only its cleanup was interrupted.
 func (w *Writer) checkMerging() error {
 	if w.Wt.Dir == "" || !w.T.Merging(w.Wt) {
 		return nil
@@ -167,9 +166,9 @@ func (w *Writer) checkMerging() error {
 	return layout.Conflict("", "git is in the middle of a merge in %s", w.Wt.Dir).Try(layout.FinishMerge)
 }
 
-// takeBack undoes an interrupted change, unless the branch has it already: then the
-// files are complete, and what comes behind the branch is made up for by recover.
-func (w *Writer) takeBack(u journal.Undo) error {
+// undoInterrupted undoes an interrupted change, unless the branch has it already: then the files are complete, and
+// recover creates the rest.
+func (w *Writer) undoInterrupted(u journal.Undo) error {
 	back, err := snapshot.Without(w.T, u, w.Head)
 	if err != nil || !back {
 		return err
@@ -181,7 +180,7 @@ func (w *Writer) takeBack(u journal.Undo) error {
 	return nil
 }
 
-// scan reads the open phase: the last id, where the files end, and what was torn.
+// scan reads the open phase into the record: the last id and where the files end. It sets torn lines aside.
 func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
 	p := v.List[len(v.List)-1]
 	w.rec.Seq, w.rec.Folder = p.Seq, p.Folder
@@ -217,8 +216,8 @@ func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
 		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("its id is %d, but the phase before ends at %d", anchor.ID, before)}
 	}
 	w.rec.Anchor = anchor.Anchor
-	// Of a sparse working tree, what git has is read by its hash whenever it is read, and may
-	// be as long as the tape.
+	// In a sparse working tree, what git has is checked by its hash on each read, and may be as long
+	// as the tape.
 	read := &snapshot.Walk{V: v, Tape: w.T.Name(), First: p.Seq - 1, Last: p.Seq - 1}
 	if v.Under != nil && p.Seq == len(v.Under.List) {
 		end, err := v.Under.Mark()
@@ -234,8 +233,7 @@ func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
 	return nil
 }
 
-// syncOpen makes what scan found durable: whoever wrote it may have been killed before
-// it was synced, and what is appended now builds on it.
+// syncOpen syncs what scan found: its writer may have been killed before its sync, and new entries follow it.
 func (w *Writer) syncOpen() error {
 	d := w.T.Store().FS()
 	for c, tail := range w.rec.Tails {
@@ -253,8 +251,8 @@ func (w *Writer) syncOpen() error {
 	return errors.Join(d.SyncDir(w.phasePath()), d.SyncDir(w.AnchorsPath()))
 }
 
-// setAside moves a last line without its newline out of a file: it was never
-// acknowledged, and the next entry must not be glued to it.
+// setAside moves a last line without newline out of a file: it was never acknowledged, and the next entry must not
+// continue it.
 func (w *Writer) setAside(v *snapshot.Snapshot, p layout.Phase, s *layout.Segment) error {
 	data, err := v.Content(p, *s)
 	if err != nil {
@@ -283,8 +281,7 @@ func (w *Writer) setAside(v *snapshot.Snapshot, p layout.Phase, s *layout.Segmen
 	return nil
 }
 
-// compare checks that the working tree continues what is committed, and that nothing
-// that the last writer acknowledged is gone.
+// compare checks that the working tree continues what is committed, and that no acknowledged entry is missing.
 func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, before journal.Record) error {
 	_, err := v.Extends(committed, true)
 	if err != nil {
@@ -299,9 +296,8 @@ func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, bef
 	return snapshot.WithStash(v, w.Head, cmp.Or(err, snapshot.CheckEnd(w.T, v, before)))
 }
 
-// Mend calls f, which puts right the files of a tape, with the note of the last writer as far as it
-// still tells where the tape ends. What is there then is where the tape ends. An interrupted
-// change is completed or taken back first.
+// Mend calls f to repair the files of a tape, and takes what is there afterwards for the tape. note is the last
+// writer's record, as far as it is valid. An interrupted change is completed or undone first.
 func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, note journal.Record) error) error {
 	return LockedAsIs(ctx, t, func(w *Writer) error {
 		if err := w.checkMerging(); err != nil {
@@ -314,10 +310,10 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, note journal
 				return err
 			}
 		case u != nil && !u.Checkout:
-			if err := w.takeBack(*u); err != nil {
+			if err := w.undoInterrupted(*u); err != nil {
 				return err
 			}
-			note = journal.Record{} // of the change
+			note = journal.Record{} // it is about the change
 		}
 		note.Undo = nil
 		if err := f(w, note); err != nil {
@@ -328,15 +324,15 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, note journal
 	})
 }
 
-// Finish completes what a crash has left of a tape that is checked out nowhere: a move of its
-// branch, and its tags. It needs no working tree for the latter.
+// Finish completes what a crash left of a tape without working tree: a move of its branch, and tags, for which it
+// makes no working tree.
 func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err error) {
 	if _, err := t.Head(); err != nil {
 		return false, err // no lock file for a tape that does not exist
 	}
 	err = LockedAsIs(ctx, t, func(w *Writer) error {
 		if w.Head.IsZero() {
-			return nil // it is gone
+			return nil // removed meanwhile
 		}
 		if err := w.FinishCheckout(ctx); err != nil {
 			return err

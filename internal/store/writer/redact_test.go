@@ -21,7 +21,7 @@ func setRedact(t *testing.T, s *repo.Store, way string) {
 	storetest.Must(t, s.SetSetting("redact", way))
 }
 
-// appendEveryWay writes a text in all the ways that entries come in.
+// appendEveryWay adds a text in all ways in which entries can be added.
 func appendEveryWay(t *testing.T, s *repo.Store, tp *repo.Tape, text string) {
 	t.Helper()
 	args := jsonl.AppendString(nil, `{"cmd":"echo `+text+`"}`)
@@ -73,7 +73,7 @@ func TestMaskedTextIsNeverWritten(t *testing.T) {
 	storetest.Must(t, err)
 	unkeyed := secrets.New().Text([]byte(secret))[0].Fingerprint
 	print := secrets.Keyed(key, unkeyed)
-	storetest.WantNowhere(t, s.Dir(), unkeyed) // by which anybody could try what the secret is
+	storetest.WantNowhere(t, s.Dir(), unkeyed) // with it anybody could find out the secret by trying
 	masked := 0
 	for _, e := range storetest.Entries(t, tp, repo.Query{}) {
 		if bytes.Contains(e.Raw, []byte("[redacted:github-token:"+print+"]")) {
@@ -114,7 +114,7 @@ func TestMarkedTextStays(t *testing.T) {
 	}
 }
 
-// What is allowed, or off, is stored as it was given.
+// What is allowed is stored unchanged, and so is everything with redact off.
 func TestRedactLeavesAlone(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -144,7 +144,7 @@ func TestRedactLeavesAlone(t *testing.T) {
 	}
 }
 
-// A list that an entry has already is added to; what is no list stays.
+// An existing list gets more elements; a value that is not a list stays.
 func TestRedactedListGrows(t *testing.T) {
 	s := storetest.New(t, nil)
 	setRedact(t, s, "mask")

@@ -9,9 +9,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Reset starts the tape over, with nothing but its first anchor; a fork with nothing but
-// what it has of its parent. With archive the history so far keeps a ref, whose name is
-// returned; without, only git's reflog knows of it.
+// Reset empties a tape down to its first anchor, or a fork down to its base. With archive a ref, whose name is
+// returned, keeps the history; without, only git's reflog does.
 func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
 	err = Write(ctx, t, func(w *Writer) error {
 		if archive {
@@ -31,7 +30,7 @@ func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, er
 	return ref, err
 }
 
-// beginning is the commit that a reset goes back to.
+// beginning returns the commit that a reset goes back to.
 func (w *Writer) beginning(ctx context.Context) (Plan, error) {
 	if !w.T.IsFork() {
 		return w.putRoot(ctx, layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
@@ -40,7 +39,7 @@ func (w *Writer) beginning(ctx context.Context) (Plan, error) {
 	return Plan{Hash: b.Start}, err
 }
 
-// Archive commits everything and gives the history a ref of its own.
+// Archive commits everything and keeps the history by a ref, which it returns.
 func (w *Writer) Archive(ctx context.Context) (string, error) {
 	if err := w.Checkpoint(ctx); err != nil {
 		return "", err
@@ -53,7 +52,7 @@ func (w *Writer) Archive(ctx context.Context) (string, error) {
 	}
 	for _, r := range kept {
 		if r.Hash == w.Head {
-			return r.Name, nil // what was to follow was interrupted
+			return r.Name, nil // from a call that was interrupted after this
 		}
 	}
 	ref := prefix + now.Format("20060102T150405Z")
@@ -67,10 +66,9 @@ func (w *Writer) Archive(ctx context.Context) (string, error) {
 	return ref, git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref, New: w.Head, Message: "tape: archive", Who: who})
 }
 
-// Restore makes an archive the tape's history again. What the tape holds now is
-// archived in turn, unless it is only the first anchor; that archive's ref is
-// returned. The stamp may be shortened to any unique beginning, or be snapshot.Latest. A tape that
-// was removed is there again.
+// Restore makes an archive the tape's history again. The present history is archived, unless it is only the first
+// anchor, and that archive's ref returned. stamp may be a unique prefix, or snapshot.Latest. A removed tape
+// exists again.
 func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored snapshot.Archive, archived string, err error) {
 	write := Write
 	if _, err := t.Head(); errors.Is(err, layout.ErrNotFound) {
@@ -105,8 +103,8 @@ func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored sna
 // writeRemoved is Write for a tape that was removed.
 func writeRemoved(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
 	err := LockedAsIs(ctx, t, func(w *Writer) error {
-		return HoldingNew(ctx, t.Store(), func() error {
-			err := w.awaited(ctx)
+		return WithNewLock(ctx, t.Store(), func() error {
+			err := w.checkNew(ctx)
 			if err == nil {
 				err = f(w)
 			}

@@ -11,7 +11,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// rollback brings the files back to what they were before a change of several steps.
+// rollback restores the files to the state before a change of several steps.
 func (w *Writer) rollback(u journal.Undo) error {
 	d := w.T.Store().FS()
 	phases, err := snapshot.ListPhases(w.Wt.Dir)
@@ -28,7 +28,7 @@ func (w *Writer) rollback(u journal.Undo) error {
 	folder := filepath.Join(w.AnchorsPath(), u.Folder)
 	names, err := workspace.DirNames(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return d.SyncDir(w.AnchorsPath()) // somebody went back behind it with git
+		return d.SyncDir(w.AnchorsPath()) // somebody has reset the branch to before it
 	}
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (w *Writer) rollback(u journal.Undo) error {
 	return errors.Join(d.SyncDir(folder), d.SyncDir(w.AnchorsPath()))
 }
 
-// undo takes back what a Tx wrote, because of cause, which it returns.
+// undo undoes what a Tx wrote because of an error, cause, which it returns.
 func (tx *Tx) undo(cause error) error {
 	w := tx.w
 	_ = tx.syncing.Wait()
@@ -68,8 +68,8 @@ func (tx *Tx) undo(cause error) error {
 		return fmt.Errorf("the branch has moved, the next command completes the change: %w", errors.Join(cause, err))
 	}
 	if tx.cleared {
-		// The record may be gone. If it cannot be written again the change stands,
-		// complete as it is.
+		// The record on disk may have no Undo any more. If it cannot be written again, the change
+		// stands, and is complete.
 		gen := w.rec.Gen
 		w.rec = was
 		w.rec.Gen, w.rec.Undo = gen, &u

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestFullDisk fills a disk with single entries, batches and handoffs. The call for
-// which there is no room says so and leaves nothing; with room again it goes on.
+// TestFullDisk fills a disk with single entries, batches and handoffs. The call for which there is no room says so and
+// leaves nothing; with room again the next one works.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(tp *repo.Tape) (int, error){
@@ -32,7 +32,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			_, err = tp.Append(t.Context(), nil, storetest.Big(60_000, "after it "))
 			if err != nil {
-				return 1, err // the handoff itself was done
+				return 1, err // the handoff itself succeeded
 			}
 			return 2, nil
 		},

@@ -16,9 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Tx is a change of several steps to one tape: any number of entries, anchors and a
-// checkpoint. All of it happens or none, whatever interrupts it. A Tx is used by one
-// goroutine, inside the function given to Tape.Update.
+// Tx is a change of several steps to one tape: entries, anchors and commits. All of it takes effect or none,
+// whatever interrupts it. Use it in one goroutine, inside the function given to Tape.Update.
 type Tx struct {
 	w      *Writer
 	before journal.Record
@@ -34,16 +33,16 @@ type Tx struct {
 
 	wanted map[string]bool // if set, the only artifacts that are committed
 
-	line       []byte // scratch
-	bare       bool   // there is no working tree, and none is made
-	bulk       *Bulk  // of a bare one: that which makes it true
+	line       []byte // buffer
+	bare       bool   // without working tree
+	bulk       *Bulk  // the Bulk of a bare Tx, if any
 	policy     bool   // the workspace's commit policy applies
-	turned     bool   // the turn before this batch is committed
+	turned     bool   // the turn before this batch was committed
 	cleared    bool   // the record was written without its Undo, or may have been
-	incomplete bool   // the branch has moved, but a tag or the index is missing
+	incomplete bool   // the branch has moved, but a tag or the index is not up to date
 }
 
-// TxResult tells what a Tx did.
+// TxResult says what a Tx did.
 type TxResult struct {
 	FirstID, LastID int64 // of the new entries; 0 if there are none
 	Appended        int
@@ -51,8 +50,8 @@ type TxResult struct {
 	Commit          string // the last commit made, "" if none
 }
 
-// Update changes the tape by f, all or none. Other writers wait; readers see the tape
-// as it was until Update returns. An error from f undoes everything.
+// Update changes the tape by f, all or nothing. Other writers wait; readers see the old state until Update
+// returns. An error from f undoes everything.
 func Update(ctx context.Context, t *workspace.Tape, f func(tx *Tx) error) (TxResult, error) {
 	var result TxResult
 	err := Write(ctx, t, func(w *Writer) (err error) {
@@ -62,8 +61,8 @@ func Update(ctx context.Context, t *workspace.Tape, f func(tx *Tx) error) (TxRes
 	return result, err
 }
 
-// Begin starts a Tx that ends with Commit or Rollback, for changes to several tapes
-// side by side. It holds the tape's lock until then.
+// Begin starts a Tx that ends with Commit or Rollback, for changes to several tapes side by side. It holds the
+// tape's lock until then.
 func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 	var tx *Tx
 	w, err := Lock(ctx, t)
@@ -75,11 +74,11 @@ func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 	return tx, layout.Wrap(err, "write tape %q", t.Name())
 }
 
-// Commit makes the change true and ends the Tx. After an error nothing has changed. One of a
-// Bulk is true when that is.
+// Commit puts the change into effect and ends the Tx. After an error nothing has changed. In a Bulk the change
+// takes effect with the Bulk's Commit.
 func (tx *Tx) Commit(ctx context.Context) (TxResult, error) {
 	if tx.bulk != nil {
-		return tx.result, tx.bulk.take(ctx, tx)
+		return tx.result, tx.bulk.add(ctx, tx)
 	}
 	if tx.bare {
 		return tx.result, tx.release(tx.finishBare(ctx))
@@ -95,7 +94,7 @@ func (tx *Tx) Commit(ctx context.Context) (TxResult, error) {
 func (tx *Tx) Rollback() error {
 	switch {
 	case tx.bulk != nil:
-		return nil // some objects that nothing leads to
+		return nil // only unreachable objects are left
 	case tx.bare:
 		tx.batch.Discard()
 		return tx.release(nil)
@@ -107,7 +106,7 @@ func (tx *Tx) Rollback() error {
 	return tx.release(err)
 }
 
-// errRollback is the reason of an undo that was asked for.
+// errRollback is the cause of an undo by Rollback.
 var errRollback = errors.New("rolled back")
 
 func (tx *Tx) release(err error) error {
@@ -117,7 +116,7 @@ func (tx *Tx) release(err error) error {
 	return layout.Wrap(err, "write tape %q", tx.w.T.Name())
 }
 
-// Update is a Tx of a tape that is locked already.
+// Update is Update for a tape whose lock is held.
 func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, error) {
 	tx, err := w.beginTx()
 	if err != nil {
@@ -132,30 +131,30 @@ func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, er
 	return tx.result, nil
 }
 
-// beginTx records how the tape is, so that what follows can be taken back.
+// beginTx records the state of the tape, so that the change can be undone.
 func (w *Writer) beginTx() (*Tx, error) {
 	tx := &Tx{w: w, before: w.rec, batch: w.T.Store().Git().NewBatch(), dirs: map[string]bool{}, changes: map[string]gitindex.Change{}}
-	tx.b = &resolve.Builder{Put: tx.batch.Put, Load: tx.load, Full: tx.seal, Keeps: tx.keeps, Seq: w.rec.Seq, Folder: w.rec.Folder, Anchor: w.rec.Anchor}
+	tx.b = &resolve.Builder{Put: tx.batch.Put, Load: tx.load, Full: tx.seal, Stored: tx.noteChange, Seq: w.rec.Seq, Folder: w.rec.Folder, Anchor: w.rec.Anchor}
 	tx.syncing.SetLimit(4)
-	if err := w.begins(journal.Undo{Head: w.rec.Head, Seq: w.rec.Seq, Folder: w.rec.Folder, Tails: w.rec.Tails}); err != nil {
-		// The record may be on the disk: the next writer clears it for good.
+	if err := w.recordUndo(journal.Undo{Head: w.rec.Head, Seq: w.rec.Seq, Folder: w.rec.Folder, Tails: w.rec.Tails}); err != nil {
+		// The record may be on disk: the next writer clears it durably.
 		w.rec = tx.before
 		return nil, err
 	}
 	return tx, nil
 }
 
-// Tape is the tape that is changed.
+// Tape returns the tape that is changed.
 func (tx *Tx) Tape() *workspace.Tape { return tx.w.T }
 
-// LastID is the id of the tape's last entry, those of this Tx included.
+// LastID returns the id of the tape's last entry, including those of this Tx.
 func (tx *Tx) LastID() int64 { return tx.w.rec.LastID }
 
-// Assert fails with ErrConflict unless what the options say is true of the tape.
+// Assert fails with ErrConflict unless the tape meets the conditions of the options.
 func (tx *Tx) Assert(o *AppendOptions) error { return tx.w.assert(o) }
 
-// AppendEntry adds an entry and returns it as it will be stored. An anchor is a
-// handoff, see Tx.Handoff. The workspace's commit policy applies.
+// AppendEntry adds an entry and returns it as it will be stored. For anchors use Tx.Handoff. The workspace's
+// commit policy applies.
 func (tx *Tx) AppendEntry(ctx context.Context, d layout.Draft) (layout.Entry, error) {
 	if err := d.Check(); err != nil {
 		return layout.Entry{}, err
@@ -173,8 +172,8 @@ func (tx *Tx) AppendEntry(ctx context.Context, d layout.Draft) (layout.Entry, er
 	return snapshot.ParseEntry(bytes.Clone(line), tx.w.T.Name(), tx.w.rec.Anchor, tx.w.rec.Seq)
 }
 
-// closeTurn commits the turn before a batch's first user message, where the policy is
-// to commit turns. The batch itself is one change, and is not cut into commits.
+// closeTurn commits the turn before a batch's first user message, if the policy is to commit turns. The batch
+// itself is one change, and is not divided into commits.
 func (tx *Tx) closeTurn(ctx context.Context, d layout.Draft) error {
 	tx.policy = true
 	if !tx.w.T.Store().Config().Commit.Turn || tx.turned || !IsUserMessage(d) {
@@ -184,8 +183,7 @@ func (tx *Tx) closeTurn(ctx context.Context, d layout.Draft) error {
 	return tx.Checkpoint(ctx)
 }
 
-// Append adds an entry as it is, whatever its payload has, and returns its line, valid until
-// the next call.
+// Append adds an entry without checking its payload, and returns its line, which is valid until the next call.
 func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	if d.Kind == layout.KindAnchor {
 		return nil, layout.ErrAnchor
@@ -201,9 +199,8 @@ func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	return line, tx.add(ctx, d.Kind, line)
 }
 
-// AppendLine adds the entry that a line of NDJSON describes, as ParseDraft reads it.
-// It is the quick way for many entries: the line is looked at once. The workspace's
-// commit policy applies.
+// AppendLine adds an entry from a line of NDJSON, see ParseDraft. It is fast for many entries, for it parses the
+// line once. The workspace's commit policy applies.
 func (tx *Tx) AppendLine(ctx context.Context, line []byte) error {
 	d, err := layout.ParseLine(line)
 	if err != nil {
@@ -231,8 +228,8 @@ func (tx *Tx) AppendLine(ctx context.Context, line []byte) error {
 	return tx.add(ctx, d.Kind, tx.line)
 }
 
-// AppendAlone is AppendLine of an entry that is a change by itself, though several are stored
-// together: the commit policy applies to each.
+// AppendAlone is AppendLine for an entry that is a change of its own: the commit policy applies to each, though
+// several are stored together.
 func (tx *Tx) AppendAlone(ctx context.Context, line []byte) error {
 	tx.turned = false
 	if err := tx.AppendLine(ctx, line); err != nil {
@@ -241,7 +238,7 @@ func (tx *Tx) AppendAlone(ctx context.Context, line []byte) error {
 	return tx.commitEvery(ctx)
 }
 
-// commitEvery commits where the policy is to commit after so many entries.
+// commitEvery commits if the policy is to commit after so many entries.
 func (tx *Tx) commitEvery(ctx context.Context) error {
 	if every := tx.w.T.Store().Config().Commit.Every; tx.policy && every > 0 && tx.w.Uncommitted() >= int64(every) {
 		return tx.Checkpoint(ctx)
@@ -249,7 +246,7 @@ func (tx *Tx) commitEvery(ctx context.Context) error {
 	return nil
 }
 
-// add puts a line at the end of its class.
+// add appends a line to its class.
 func (tx *Tx) add(ctx context.Context, kind string, line []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -268,7 +265,7 @@ func (tx *Tx) add(ctx context.Context, kind string, line []byte) error {
 	return nil
 }
 
-// count counts an entry that has been added.
+// count counts an added entry.
 func (tx *Tx) count() {
 	tx.w.rec.LastID++
 	tx.result.LastID = tx.w.rec.LastID
@@ -276,10 +273,10 @@ func (tx *Tx) count() {
 	tx.result.FirstID = tx.result.LastID - int64(tx.result.Appended) + 1
 }
 
-// Objects is what the Tx adds to git, together with its commits.
+// Objects returns the batch of what the Tx adds to git.
 func (tx *Tx) Objects() *gitstore.Batch { return tx.batch }
 
-// finish makes the change durable, and then true.
+// finish syncs everything, then puts the change into effect.
 func (tx *Tx) finish(ctx context.Context) error {
 	w := tx.w
 	if err := tx.commitEvery(ctx); err != nil {
@@ -291,7 +288,7 @@ func (tx *Tx) finish(ctx context.Context) error {
 	if err := tx.syncing.Wait(); err != nil {
 		return err
 	}
-	if err := tx.checkStands(ctx); err != nil {
+	if err := tx.checkIntact(ctx); err != nil {
 		return err
 	}
 	for dir := range tx.dirs {

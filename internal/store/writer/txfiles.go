@@ -14,7 +14,7 @@ import (
 	"tape/internal/store/snapshot"
 )
 
-// load returns the file that the next entry of a class goes to.
+// load reads the file that the next entry of a class goes to.
 func (tx *Tx) load(c layout.Class) (resolve.LastFile, error) {
 	was := tx.w.rec.Tails[c]
 	if was.Seg == 0 {
@@ -28,8 +28,8 @@ func (tx *Tx) load(c layout.Class) (resolve.LastFile, error) {
 	return resolve.LastFile{N: was.Seg, Data: data, Stored: len(data), Written: len(data)}, err
 }
 
-// seal finishes a full file. Where there is a processor to spare, its blob is written
-// beside the work that follows; else the first commit writes it.
+// seal finishes a full file. If a processor is free, its blob is written in the background; otherwise the next
+// commit writes it.
 func (tx *Tx) seal(c layout.Class, file *resolve.LastFile) error {
 	if err := tx.flush(c, file); err != nil {
 		return err
@@ -41,12 +41,12 @@ func (tx *Tx) seal(c layout.Class, file *resolve.LastFile) error {
 		h, ok = tx.batch.Put(gitstore.KindBlob, file.Data), true
 	}
 	if ok {
-		tx.b.Keep(&tx.b.Phase, folder, name, h, len(file.Data))
+		tx.b.SetFile(&tx.b.Phase, folder, name, h, len(file.Data))
 	}
 	return nil
 }
 
-// flush writes what a file has in memory only, and has it synced beside other work.
+// flush writes what a file has in memory only, and syncs it in the background.
 func (tx *Tx) flush(c layout.Class, file *resolve.LastFile) error {
 	if file == nil || file.Written == len(file.Data) {
 		return nil
@@ -67,12 +67,12 @@ func (tx *Tx) flush(c layout.Class, file *resolve.LastFile) error {
 	return nil
 }
 
-// syncLater syncs and closes a file that was written to, beside other work.
+// syncLater syncs and closes a file in the background.
 func (tx *Tx) syncLater(f *disk.File) {
 	tx.syncing.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
 }
 
-// flushAll brings all that was appended to the files, and on its way to the disk.
+// flushAll flushes the last file of each class.
 func (tx *Tx) flushAll() error {
 	if tx.bare {
 		return nil
@@ -85,8 +85,8 @@ func (tx *Tx) flushAll() error {
 	return nil
 }
 
-// checkStands makes sure that git has not written over the files.
-func (tx *Tx) checkStands(ctx context.Context) error {
+// checkIntact checks that git has not overwritten the files.
+func (tx *Tx) checkIntact(ctx context.Context) error {
 	if err := tx.w.awaitGit(ctx); err != nil {
 		return err
 	}

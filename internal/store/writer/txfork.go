@@ -12,8 +12,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Builder commits everything up to here, and makes a builder that goes on from the commit,
-// which it returns.
+// Builder commits everything up to here, and returns a builder that continues from that commit, and the commit.
 func (tx *Tx) Builder(ctx context.Context) (*resolve.Builder, gitstore.Hash, error) {
 	if err := errors.Join(tx.Checkpoint(ctx), tx.loadBase()); err != nil {
 		return nil, tx.w.Head, err
@@ -22,12 +21,12 @@ func (tx *Tx) Builder(ctx context.Context) (*resolve.Builder, gitstore.Hash, err
 	return b, tx.commits.Hash, err
 }
 
-// Merge appends lines that have their ids, and commits them with a second parent.
+// Merge appends lines, which have their final ids, and commits them with head as second parent.
 func (tx *Tx) Merge(ctx context.Context, f *workspace.Tape, head gitstore.Hash, lines [][]byte, more ...layout.Trailer) error {
 	if err := tx.loadBase(); err != nil {
 		return err
 	}
-	// A merge has the artifacts of its lines, and no others: everybody can make it again from its
+	// A merge has the artifacts of its lines and no others, so that anybody can compute it from its
 	// parents.
 	tx.wanted = map[string]bool{}
 	defer func() { tx.wanted = nil }()
@@ -53,7 +52,7 @@ func (tx *Tx) Merge(ctx context.Context, f *workspace.Tape, head gitstore.Hash, 
 	return nil
 }
 
-// MergeSubject is the first line of a merge's message.
+// MergeSubject returns the subject of a merge commit.
 func MergeSubject(f *workspace.Tape, entries int) string {
 	name := f.ForkName()
 	if name == "" {
@@ -69,11 +68,11 @@ func (tx *Tx) addStored(ctx context.Context, line []byte, theirs gitstore.Hash) 
 		return nil, err
 	}
 	if want := tx.w.rec.LastID + 1; e.ID != want {
-		return nil, fmt.Errorf("an entry has id %d where %d is next", e.ID, want)
+		return nil, fmt.Errorf("an entry has id %d, but %d is next", e.ID, want)
 	}
-	// It was within the limit before its origin made it longer.
+	// The limit is not checked: the line met it before its origin made it longer.
 	line = append(slices.Clip(line), '\n')
-	if err := tx.bringStored(ctx, e, theirs); err != nil {
+	if err := tx.addStoredArtifacts(ctx, e, theirs); err != nil {
 		return nil, err
 	}
 	if e.Kind != layout.KindAnchor {

@@ -19,34 +19,34 @@ import (
 type Writer struct {
 	T    *workspace.Tape
 	Head gitstore.Hash     // the tape's newest commit
-	Wt   gitstore.Worktree // Dir is "" if the tape is checked out nowhere
+	Wt   gitstore.Worktree // Dir is "" without a working tree
 
-	lock *disk.Lock
-	rec  journal.Record // what the next writer is told
-	gone bool           // the tape is: its lock file goes, too
+	lock    *disk.Lock
+	rec     journal.Record // the note for the next writer
+	removed bool           // the tape was removed: remove its lock file too
 }
 
-// Unlock gives up the lock.
+// Unlock releases the lock.
 func (w *Writer) Unlock() error {
-	if w.gone {
+	if w.removed {
 		return w.lock.Remove()
 	}
 	return w.lock.Unlock()
 }
 
-// Write takes the tape's lock, puts right what an interrupted writer left, and runs f.
+// Write takes the tape's lock, repairs what an interrupted writer left, and runs f.
 func Write(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
 	return layout.Wrap(Locked(ctx, t, f), "write tape %q", t.Name())
 }
 
-// Locked is write without saying which tape it was.
+// Locked is Write without the tape's name in errors.
 func Locked(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) (err error) {
 	w, err := Lock(ctx, t)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		// Also when f panics: what it left is taken back by the next writer.
+		// Also if f panics: the next writer undoes what it left.
 		if unlockErr := w.Unlock(); err == nil {
 			err = unlockErr
 		}
@@ -54,7 +54,7 @@ func Locked(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) (er
 	return f(w)
 }
 
-// Lock takes the tape's lock, and puts right what an interrupted writer left.
+// Lock takes the tape's lock, and repairs what an interrupted writer left.
 func Lock(ctx context.Context, t *workspace.Tape) (*Writer, error) {
 	if _, err := t.Head(); err != nil {
 		return nil, err // no lock file for a tape that does not exist
@@ -70,24 +70,24 @@ func Lock(ctx context.Context, t *workspace.Tape) (*Writer, error) {
 	return w, nil
 }
 
-// LockedAsIs takes the tape's lock and runs f, with whatever an interrupted writer, or git,
-// has left. The tape need not exist.
+// LockedAsIs takes the tape's lock and runs f without repairing what an interrupted writer, or git, has left. The
+// tape need not exist.
 func LockedAsIs(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
 	lock, err := LockFile(ctx, t)
 	if err != nil {
 		return err
 	}
 	w := Holding(t, lock)
-	if _, err = w.look(); err == nil || errors.Is(err, layout.ErrNotFound) {
+	if _, err = w.readState(); err == nil || errors.Is(err, layout.ErrNotFound) {
 		err = f(w)
 	}
 	return errors.Join(err, lock.Unlock())
 }
 
-// Holding is the writer of whoever has the lock already.
+// Holding returns a writer for a lock that is held already.
 func Holding(t *workspace.Tape, lock *disk.Lock) *Writer { return &Writer{T: t, lock: lock} }
 
-// LockFile takes the tape's lock, and nothing else.
+// LockFile takes the tape's lock, and does nothing else.
 func LockFile(ctx context.Context, t *workspace.Tape) (*disk.Lock, error) {
 	s := t.Store()
 	lock, err := s.FS().Lock(ctx, journal.LockPath(t), s.Wait())
@@ -100,8 +100,9 @@ func LockFile(ctx context.Context, t *workspace.Tape) (*disk.Lock, error) {
 	return lock, err
 }
 
-// look reads the last writer's note, the branch, and where it is checked out.
-func (w *Writer) look() (stale bool, err error) {
+// readState reads the last writer's note, the branch, and where it is checked out. stale is that of
+// Tape.Worktree.
+func (w *Writer) readState() (stale bool, err error) {
 	if w.rec, _, err = journal.Read(w.lock.File); err != nil {
 		return false, err
 	}
@@ -114,10 +115,10 @@ func (w *Writer) look() (stale bool, err error) {
 	return stale, err
 }
 
-// Begin finds out where the tape ends: from the note of the last writer if nothing
-// has changed since, by looking otherwise.
+// Begin finds out where the tape ends: from the last writer's note if nothing has changed since, otherwise by
+// reading the files.
 func (w *Writer) Begin(ctx context.Context) error {
-	stale, err := w.look()
+	stale, err := w.readState()
 	if err != nil {
 		return err
 	}
@@ -147,14 +148,14 @@ func (w *Writer) Begin(ctx context.Context) error {
 	return w.recover(ctx)
 }
 
-// AnchorsPath is the folder of the tape's phases.
+// AnchorsPath returns the folder of the tape's phases.
 func (w *Writer) AnchorsPath() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
 
 func (w *Writer) phasePath(elem ...string) string {
 	return filepath.Join(append([]string{w.AnchorsPath(), w.rec.Folder}, elem...)...)
 }
 
-// unchanged reports whether the files are as the note says.
+// unchanged reports whether the files match the note.
 func (w *Writer) unchanged() bool {
 	if w.indexIsOld(w.rec) || modTime(w.AnchorsPath()) != w.rec.DirTime || modTime(w.phasePath()) != w.rec.PhaseTime {
 		return false
@@ -171,13 +172,13 @@ func (w *Writer) unchanged() bool {
 	return true
 }
 
-// indexIsOld reports whether git's index is older than a note of it: its name is not durable when
-// the note is, and a power cut may bring back the one before. One that is younger is git's work.
+// indexIsOld reports whether git's index is older than the note says: its name is not synced before the note, and
+// a power cut may bring back the former one. A younger one was written by git.
 func (w *Writer) indexIsOld(note journal.Record) bool {
 	return modTime(w.Wt.IndexPath()) < note.IndexTime
 }
 
-// modTime returns a file's modification time in ns, 0 when there is none.
+// modTime returns a file's modification time in ns, 0 if it is missing.
 func modTime(path string) int64 {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -186,7 +187,7 @@ func modTime(path string) int64 {
 	return st.ModTime().UnixNano()
 }
 
-// note records the present state in memory; save writes it.
+// note updates the note in memory; save writes it.
 func (w *Writer) note() {
 	w.rec.Branch, w.rec.Head, w.rec.Home = w.T.Ref(), w.Head.String(), w.T.Store().RelDir(w.Wt.Dir)
 	w.rec.DirTime, w.rec.PhaseTime, w.rec.IndexTime = modTime(w.AnchorsPath()), modTime(w.phasePath()), modTime(w.Wt.IndexPath())
@@ -197,32 +198,31 @@ func (w *Writer) note() {
 	}
 }
 
-// save writes the note. It is only a cache unless it has, or takes back, an Undo.
+// save writes the note. Unless it has or clears an Undo it is only a cache.
 func (w *Writer) save(sync bool) error { return journal.Save(w.lock.File, w.rec, sync) }
 
-// begins records, durably, a change of several steps before it begins.
-func (w *Writer) begins(u journal.Undo) error {
+// recordUndo records the present state, durably, before a change of several steps.
+func (w *Writer) recordUndo(u journal.Undo) error {
 	w.rec.Gen++
 	w.rec.Undo = &u
 	return w.save(true)
 }
 
-// LastID is the tape's last entry.
+// LastID returns the id of the tape's last entry.
 func (w *Writer) LastID() int64 { return w.rec.LastID }
 
-// Committed is the last entry that the tape's newest commit has.
+// Committed returns the id of the last committed entry.
 func (w *Writer) Committed() int64 { return w.rec.Committed }
 
-// Uncommitted is how many entries the last commit does not have.
+// Uncommitted returns the number of uncommitted entries.
 func (w *Writer) Uncommitted() int64 { return w.rec.LastID - w.rec.Committed }
 
-// Interrupted reports whether a change that began at a commit was never acknowledged:
-// nothing behind LastID counts.
-func (w *Writer) Interrupted(at gitstore.Hash) bool {
-	return w.rec.Undo != nil && !w.rec.Undo.Checkout && w.rec.Head == at.String()
+// Interrupted reports whether an unacknowledged change began at a commit: entries after LastID do not count.
+func (w *Writer) Interrupted(head gitstore.Hash) bool {
+	return w.rec.Undo != nil && !w.rec.Undo.Checkout && w.rec.Head == head.String()
 }
 
-// Checkpoint commits what is not committed, if there is anything.
+// Checkpoint commits uncommitted entries, if there are any.
 func (w *Writer) Checkpoint(ctx context.Context) error {
 	if w.Uncommitted() == 0 {
 		return nil
@@ -231,8 +231,8 @@ func (w *Writer) Checkpoint(ctx context.Context) error {
 	return err
 }
 
-// Gone says that the tape was taken away: its lock file goes with the lock.
-func (w *Writer) Gone() { w.gone = true }
+// MarkRemoved says that the tape was removed, so that Unlock removes its lock file.
+func (w *Writer) MarkRemoved() { w.removed = true }
 
-// Scrub writes the note such that nothing is left of older ones.
+// Scrub writes the note and erases all older ones.
 func (w *Writer) Scrub() error { return journal.Scrub(w.lock.File, w.rec) }
