@@ -55,7 +55,7 @@ type Options struct {
 
 type agent struct {
 	Options
-	masked *secrets.Known // Keys
+	masked *secrets.TextFinder // Keys
 }
 
 // Plugin returns the built-in plugin. Register it first, so that it is asked last.

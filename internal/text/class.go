@@ -8,43 +8,43 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Attr says what a byte of folded text is part of: a class and two flags.
+// Attr describes a byte of folded text: a class and two flags.
 type Attr uint8
 
 // The classes.
 const (
-	other  Attr = iota // punctuation, control characters, what is no text
-	Space              // white space, always spelt ' '
+	other  Attr = iota // punctuation, control characters, invalid UTF-8
+	Space              // white space, always folded to ' '
 	Symbol             // a term by itself
-	Lower              // also letters that have no case
-	Upper              // was a capital
+	Lower              // also letters without case
+	Upper              // a capital before folding
 	Digit
 	Dense // of a script without spaces between words
 
 	classMask Attr = 7
 	joined    Attr = 8  // no part of an identifier begins here
-	cut       Attr = 16 // no run goes on here, though its class may
+	cut       Attr = 16 // a new run begins here, even if the class stays the same
 )
 
-// Class is an attribute without its flags.
+// Class is the attribute without its flags.
 func (a Attr) Class() Attr { return a & classMask }
 
-// InWord reports whether a byte belongs to a run that is cut into parts.
+// InWord reports whether a byte belongs to a run that may be split into parts.
 func (a Attr) InWord() bool { return a.Class() >= Lower && a.Class() < Dense }
 
 // InRun reports whether a byte belongs to a run of any kind.
 func (a Attr) InRun() bool { return a.Class() >= Lower }
 
-// IsCut reports whether a run ends in front of a byte whatever its class.
+// IsCut reports whether any run ends in front of the byte.
 func (a Attr) IsCut() bool { return a&cut != 0 }
 
-// SameRun reports whether a byte with attribute b goes on with the run of the
-// byte with attribute a in front of it.
+// SameRun reports whether a byte with attribute b continues the run of the
+// byte before it, with attribute a.
 func SameRun(a, b Attr) bool {
 	return b&cut == 0 && b.InRun() && a.InRun() && (a.Class() == Dense) == (b.Class() == Dense)
 }
 
-// ASCII is the class of a byte of ASCII; none for others.
+// ASCII is the class of an ASCII byte. Other bytes have none.
 func ASCII(c byte) Attr { return asciiAttr[c] }
 
 // asciiAttr is other for everything outside ASCII.
@@ -74,11 +74,10 @@ var asciiFold = func() (tab [256]byte) {
 	return tab
 }()
 
-// IsSpace reports whether r is white space between words; the separator of
-// fields is, too, in a query.
+// IsSpace reports whether r is white space or the separator of fields.
 func IsSpace(r rune) bool { return r == Sep || unicode.IsSpace(r) }
 
-// classOf is the class of a normalized character that may be a capital.
+// classOf is the class of a normalized character before its case is folded.
 func classOf(r rune) Attr {
 	switch {
 	case r < utf8.RuneSelf:
@@ -123,14 +122,14 @@ var dense = &unicode.RangeTable{
 	R32: []unicode.Range32{{0x16FE0, 0x18DFF, 1}, {0x1AFF0, 0x1B2FF, 1}, {0x20000, 0x3FFFF, 1}}, // Tangut, kana, Han
 }
 
-// isPlainDense picks the bulk of the characters of dense scripts that folding
-// leaves alone and that do not combine with what is in front of them.
+// isPlainDense covers most characters of dense scripts that folding leaves
+// alone and that do not combine with the character before them.
 func isPlainDense(r rune) bool {
 	return r >= 0x4E00 && r <= 0x9FFF || r >= 0x3041 && r <= 0x3096 ||
 		r >= 0xAC00 && r <= 0xD7A3 || r >= 0x30A1 && r <= 0x30FA || r == 0x30FC
 }
 
-// isEmoji picks blocks that have nothing but symbols which folding leaves alone.
+// isEmoji covers blocks that contain only symbols which folding leaves alone.
 func isEmoji(r rune) bool { return r >= 0x1F300 && r <= 0x1F6FF || r >= 0x1F900 && r <= 0x1F9FF }
 
 // carries reports whether marks that follow r are folded together with it.
@@ -141,10 +140,10 @@ func carries(r rune) bool {
 	return isEmoji(r) || unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.S)
 }
 
-// isASCIISymbol picks the symbols of ASCII that a mark can change, as in ≠.
+// isASCIISymbol covers the ASCII symbols that a mark can change, as in ≠.
 func isASCIISymbol(c byte) bool { return c == '<' || c == '=' || c == '>' }
 
-// extends reports whether r is folded together with what is in front of it.
+// extends reports whether r is folded together with the character before it.
 func extends(r rune) bool {
 	switch {
 	case r < 0x300:
@@ -160,29 +159,29 @@ func extends(r rune) bool {
 	return !norm.NFKC.Properties(b[:utf8.EncodeRune(b[:], r)]).BoundaryBefore()
 }
 
-// maxEntry is how many characters an entry holds: as many as … becomes.
+// maxEntry is how many characters an entry holds: … becomes three.
 const maxEntry = 3
 
-// entry is what becomes of a character that stands alone.
+// entry is the result of folding a character that stands alone.
 type entry struct {
-	n       uint8 // how many characters; 0 when it is dropped
-	general bool  // the fields below do not tell
+	n       uint8 // how many characters; 0 if it is dropped
+	general bool  // the result does not fit in here: use Folder.general
 	carries bool
 	extends bool
-	itself  bool // when nothing combines with it
+	itself  bool // folds to itself when nothing combines with it
 	attrs   [maxEntry]Attr
 	runes   [maxEntry]rune
 }
 
-// pagesEnd is where the table of entries ends: behind it there are dense
-// scripts, which need none, the forms of halfwidth and fullwidth, which have
-// the table's last page, and what is rare.
+// pagesEnd is where the table of entries ends. Behind it are dense scripts, which
+// need no entry, rare characters, and the halfwidth and fullwidth forms, which
+// have the table's last page.
 const (
 	pagesEnd  = 0x3100
 	formsPage = 0xFF00
 )
 
-// pages are filled as characters turn up: to make all takes longer than most searches.
+// pages are filled as characters turn up: filling all takes longer than most searches.
 var pages [pagesEnd>>8 + 1]struct {
 	once sync.Once
 	tab  *[256]entry

@@ -1,16 +1,16 @@
-// Package text is the part of search that knows text and nothing else: what of
-// an entry is searched ([AppendEntry]), how text is cut into the terms of an
-// index ([Tokenizer]), what says nearly the same ([Signature]), and how a hit is
-// shown ([Snippet]).
+// Package text is the part of search that deals with text alone: which text of
+// an entry is searched ([AppendEntry]), how it is split into the terms of an
+// index ([Tokenizer]), which texts are nearly the same ([Signature]), and how a
+// hit is shown ([Snippet]).
 //
-// Everything rests on one folding of text ([Folder]). It undoes differences that
-// people do not mean when they look for something: case, width, ligatures, the
-// accents of Latin, Greek and Cyrillic, the vowel points of Arabic and Hebrew,
-// typographic quotes and hyphens, composed or decomposed spelling.
+// All of it works on folded text ([Folder]). Folding removes differences that
+// do not matter to a search: case, width, ligatures, the accents of Latin, Greek
+// and Cyrillic, the vowel points of Arabic and Hebrew, typographic quotes and
+// hyphens, composed or decomposed spelling.
 //
-// What a query means is in package query, how text is scanned where an index
-// cannot help in package scan.
+// Package query has the query language, package scan the searches that an index
+// cannot answer.
 package text
 
-// Sep separates the fields of an entry's text. No phrase reaches across it.
+// Sep separates the fields of an entry's text. No phrase matches across it.
 const Sep = '\x1e'

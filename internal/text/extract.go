@@ -8,7 +8,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// maxBlob is up to which length what looks like base64 may be something people read.
+// maxBlob is the length up to which a string that looks like base64 counts as text.
 const maxBlob = 1024
 
 const blanks = " \t\r\n" // between the tokens of JSON
@@ -19,29 +19,29 @@ type extractor struct {
 	src     []byte
 	start   int  // of this entry's text in dst
 	numbers bool // take numbers, too
-	plumb   bool // leave out the values that only connect entries
+	skipIDs bool // leave out the values that only connect entries
 	calls   bool // arguments of tools are JSON in a string
 	depth   int
 }
 
 // AppendEntry appends the text of an entry that is searched: its strings,
 // decoded, without the names of keys; fields are separated by Sep. Data that
-// is no text, such as an image in base64, is left out. payload is valid JSON;
-// of anything else some of the text is appended.
+// is not text, such as an image in base64, is left out. payload has to be valid
+// JSON; of anything else, some of the text is appended.
 func AppendEntry(dst []byte, kind string, payload []byte) []byte {
-	// What is decoded is hardly ever longer than what it is decoded from.
+	// Decoded text is hardly ever longer than the JSON.
 	dst = slices.Grow(dst, len(payload))
 	x := extractor{dst: dst, src: bytes.TrimLeft(payload, blanks), start: len(dst)}
 	x.calls = kind == "message" || kind == "tool_call"
-	x.plumb = x.calls || kind == "system"
-	x.numbers = !x.plumb && kind != "event"
+	x.skipIDs = x.calls || kind == "system"
+	x.numbers = !x.skipIDs && kind != "event"
 	x.entry(kind == "anchor" || kind == "event")
 	return x.dst
 }
 
-// entry appends the payload, the member name before the others if first.
-func (x *extractor) entry(first bool) {
-	if !first {
+// entry appends the payload, with the member "name" first if nameFirst.
+func (x *extractor) entry(nameFirst bool) {
+	if !nameFirst {
 		x.value(0)
 		return
 	}
@@ -105,24 +105,24 @@ func (x *extractor) scalar(i int) int {
 	return i
 }
 
-// items appends the values in the object or array at i, except that of the key but.
-func (x *extractor) items(i int, but string) int {
-	return jsonl.Items(x.src, i, func(key, keyEnd, at int) int { return x.member(x.src[key:keyEnd], at, but) })
+// items appends the values in the object or array at i, except that of the key omit.
+func (x *extractor) items(i int, omit string) int {
+	return jsonl.Items(x.src, i, func(key, keyEnd, at int) int { return x.member(x.src[key:keyEnd], at, omit) })
 }
 
 // member appends the value at i by the rules for its key.
-func (x *extractor) member(key []byte, i int, but string) int {
-	if but != "" && string(key) == but {
+func (x *extractor) member(key []byte, i int, omit string) int {
+	if omit != "" && string(key) == omit {
 		return x.skip(i)
 	}
-	if x.plumb {
+	if x.skipIDs {
 		switch string(key) {
 		case "role", "type", "id", "tool_call_id", "signature", "cache_control", "media_type", "mime_type":
 			return x.skip(i)
 		}
 	}
 	if string(key) == "artifact" {
-		if end := x.skip(i); jsonl.Get(x.src[i:end], "sha256") != nil { // of a reference, the name is text
+		if end := x.skip(i); jsonl.Get(x.src[i:end], "sha256") != nil { // a reference: its name is text
 			x.field([]byte(jsonl.GetString(x.src[i:end], "name")))
 			return end
 		}
@@ -144,14 +144,14 @@ func (x *extractor) skip(i int) int {
 	return i
 }
 
-// arguments appends what a tool is called with: JSON, or a string that usually
-// holds JSON. Keys and numbers in it are of the tool's making.
+// arguments appends the arguments of a tool: JSON, or a string that usually
+// holds JSON. Its keys are the tool's own, so none is left out, and numbers count.
 func (x *extractor) arguments(i int) int {
 	if i >= len(x.src) {
 		return i
 	}
 	outer := *x
-	x.numbers, x.plumb, x.calls = true, false, false
+	x.numbers, x.skipIDs, x.calls = true, false, false
 	var end int
 	if x.src[i] != '"' {
 		end = x.value(i)
@@ -194,7 +194,7 @@ func (x *extractor) text(i int) int {
 	return end
 }
 
-// isBlob reports whether a string is data and not text.
+// isBlob reports whether a string is binary data rather than text.
 func isBlob(s []byte) bool {
 	if bytes.HasPrefix(s, []byte("data:")) && bytes.Contains(s[:min(len(s), 256)], []byte(";base64,")) {
 		return true

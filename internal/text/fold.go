@@ -12,19 +12,18 @@ import (
 // maxSegment bounds the characters folded together: a letter may have any number of marks.
 const maxSegment = 32
 
-// Folder turns text into its folded form step by step. A step folds one
-// segment: a character with the marks that combine with it. What a segment
-// becomes depends on nothing around it, so that a word folds alike in a query
-// and in a text.
+// Folder folds text one segment at a time: a character with the marks that
+// combine with it. The result does not depend on the text around the segment,
+// so a word folds to the same in a query and in a text.
 type Folder struct {
-	Buf  []byte // what is folded, always valid UTF-8
+	Buf  []byte // the folded text, always valid UTF-8
 	Attr []Attr // of each byte of Buf
 
 	text []byte
 	pos  int     // of the segment to be folded next
 	off  []int32 // where the segment of each byte of Buf begins; nil: at the same offset
 
-	cut     bool // the next character does not go on with a run
+	cut     bool // the next character begins a new run
 	scratch [3][]byte
 }
 
@@ -35,7 +34,7 @@ func (f *Folder) reset(text []byte) {
 
 func (f *Folder) drop() { f.Buf, f.Attr, f.off = f.Buf[:0], f.Attr[:0], f.off[:0] }
 
-// FoldAll folds all of text. Offsets are left out where they are those of the text.
+// FoldAll folds all of text. It keeps no offsets for ASCII, where they stay the same.
 func (f *Folder) FoldAll(text []byte) {
 	f.reset(text)
 	if i := asciiLen(text); i < len(text) {
@@ -43,7 +42,7 @@ func (f *Folder) FoldAll(text []byte) {
 		f.Attr = slices.Grow(f.Attr, len(text))
 		f.off = slices.Grow(f.off, len(text))
 		for f.pos < len(text) {
-			// The last one may be changed by what follows.
+			// A mark that follows may change the last one.
 			if end := f.pos + asciiLen(text[f.pos:]) - 1; end > f.pos {
 				f.plain(end)
 			}
@@ -102,7 +101,7 @@ func (f *Folder) Start(i int) int {
 	return int(f.off[i])
 }
 
-// End is where in the text the folded bytes up to i, more than 0, end.
+// End returns where in the text the folded bytes up to i end. i is more than 0.
 func (f *Folder) End(i int) int {
 	if len(f.off) == 0 {
 		return i
@@ -153,8 +152,8 @@ func (f *Folder) step() {
 	}
 }
 
-// extend moves pos over the marks that belong to base, the character in front
-// of it, and reports whether there are any that are not just ignored.
+// extend moves pos over the marks that belong to base, the character before
+// them, and reports whether any of them changes it.
 func (f *Folder) extend(base rune) bool {
 	any := false
 	for range maxSegment {
@@ -198,7 +197,7 @@ func (f *Folder) add(r rune, a Attr, start int) {
 	}
 }
 
-// general folds a segment by the rules, without any table.
+// general folds a segment by the rules of Unicode, without the table.
 func (f *Folder) general(seg []byte, start int) {
 	first, _ := utf8.DecodeRune(seg)
 	switch {
@@ -211,7 +210,7 @@ func (f *Folder) general(seg []byte, start int) {
 	out := f.normalize(seg, first)
 	n := utf8.RuneCount(out)
 	only, _ := utf8.DecodeRune(out)
-	// ™ and ½ are not to grow together with the word or number beside them.
+	// ™ and ½ must not join the word or number beside them.
 	apart := first >= utf8.RuneSelf && unicode.IsSymbol(first) && (n > 1 || classOf(only).InRun()) ||
 		n > 1 && unicode.In(first, unicode.No)
 	f.cut = f.cut || apart
@@ -219,7 +218,7 @@ func (f *Folder) general(seg []byte, start int) {
 		r, size := utf8.DecodeRune(out[i:])
 		a := classOf(r)
 		if i > 0 {
-			a |= joined // a part is never less than a character of the text
+			a |= joined // a character of the text is never split into parts
 		}
 		i += size
 		if r == utf8.RuneError {
@@ -235,7 +234,7 @@ func (f *Folder) general(seg []byte, start int) {
 	f.cut = apart
 }
 
-// isIgnored picks what is not seen: joiners, soft hyphens, variation selectors.
+// isIgnored covers invisible characters: joiners, soft hyphens, variation selectors.
 func isIgnored(r rune) bool {
 	switch r {
 	case 0x00AD, 0x034F, 0x200D, 0x2060, 0xFEFF:
@@ -244,8 +243,8 @@ func isIgnored(r rune) bool {
 	return r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0100 && r <= 0xE01EF
 }
 
-// normalize returns the segment in NFKC, less the accents that do not count.
-// What would become white space stays as it is.
+// normalize returns the segment in NFKC, without the accents that searches ignore.
+// A segment that would become white space stays as it is.
 func (f *Folder) normalize(seg []byte, first rune) []byte {
 	d := norm.NFKD.Append(f.scratch[0][:0], seg...)
 	f.scratch[0] = d
@@ -272,7 +271,7 @@ func (f *Folder) normalize(seg []byte, first rune) []byte {
 	out := norm.NFC.Append(f.scratch[2][:0], kept...)
 	f.scratch[1], f.scratch[2] = kept, out
 	if unicode.IsSymbol(first) {
-		// The marks that did not become part of the symbol.
+		// Drop the marks that did not become part of the symbol.
 		kept = kept[:0]
 		for i := 0; i < len(out); {
 			r, n := utf8.DecodeRune(out[i:])
@@ -286,7 +285,7 @@ func (f *Folder) normalize(seg []byte, first rune) []byte {
 	return out
 }
 
-// dropsMark reports whether a mark on base, 0 for none, does not count.
+// dropsMark reports whether searches ignore a mark on base; base 0 is none.
 func dropsMark(base, mark rune) bool {
 	if unicode.Is(unicode.Me, mark) {
 		return true
@@ -303,7 +302,7 @@ func dropsMark(base, mark rune) bool {
 	case unicode.Is(unicode.Hebrew, base):
 		return true
 	case unicode.Is(unicode.Arabic, base):
-		return mark < 0x653 || mark > 0x655 // vowels do not count, hamza and madda do
+		return mark < 0x653 || mark > 0x655 // vowels are dropped, hamza and madda stay
 	case unicode.Is(unicode.Cyrillic, base):
 		// й and ї are letters of their own; е with dots and letters with a stress are not.
 		return mark == 0x300 || mark == 0x301 || mark == 0x308 && (base == 'е' || base == 'Е')
@@ -311,8 +310,8 @@ func dropsMark(base, mark rune) bool {
 	return false
 }
 
-// asTyped returns the quotes and hyphens of typesetting as keyboards have them: people
-// search with the one for what models wrote with the other.
+// asTyped returns typographic quotes and hyphens as keyboards have them: people type
+// the one and models write the other.
 func asTyped(r rune) rune {
 	switch {
 	case r == 0x2018 || r == 0x2019 || r == 0x201B:
@@ -325,13 +324,13 @@ func asTyped(r rune) rune {
 	return r
 }
 
-// spelt are letters of Latin without an accent to strip that most keyboards do not have.
+// spelt are Latin letters that most keyboards lack and that have no accent to strip.
 var spelt = map[rune][2]rune{
 	'ß': {'s', 's'}, 'ẞ': {'s', 's'}, 'æ': {'a', 'e'}, 'Æ': {'a', 'e'}, 'œ': {'o', 'e'}, 'Œ': {'o', 'e'},
 	'ø': {'o'}, 'Ø': {'o'}, 'ł': {'l'}, 'Ł': {'l'}, 'đ': {'d'}, 'Đ': {'d'}, 'ħ': {'h'}, 'Ħ': {'h'}, 'ı': {'i'},
 }
 
-// foldCase folds the case of a character; some become two.
+// foldCase folds the case of a character. The second result is 0 unless it becomes two.
 func foldCase(r rune) (rune, rune) {
 	switch {
 	case r < utf8.RuneSelf:

@@ -2,23 +2,24 @@ package text
 
 import "unicode/utf8"
 
-// Reducer folds only what is not ASCII: mostly little, and only then it takes a copy.
+// Reducer folds only the characters outside ASCII, which are few. It copies a
+// text only if it has to change it.
 type Reducer struct {
-	Loose bool // borders of runs are not to be seen in what Reduce returned
+	Loose bool // the result of Reduce does not show every border of a run
 
 	f    Folder
 	copy []byte
 }
 
-// Reduce returns text with every character folded that is not ASCII, and of
-// ASCII what a mark combines with. Letters of ASCII stay capitals.
+// Reduce returns text with every character outside ASCII folded, and each ASCII
+// character that a mark combines with. ASCII keeps its case.
 func (s *Reducer) Reduce(text []byte) []byte {
 	f := &s.f
 	f.reset(text)
 	s.copy, s.Loose = s.copy[:0], false
-	done := 0       // up to where the copy is made
-	last := 0       // where the last character begins
-	changed := true // it is in the copy, folded
+	done := 0       // end of the text that is copied
+	last := 0       // start of the last character
+	changed := true // whether that one is in the copy, folded
 	for i := 0; ; {
 		if n := asciiLen(text[i:]); n > 0 {
 			i += n

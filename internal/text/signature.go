@@ -1,22 +1,22 @@
 package text
 
 import (
+	"hash/fnv"
 	"math/bits"
 	"unicode"
 	"unicode/utf8"
 )
 
-// A signature looks at the first characters that count, which do not depend on how long
-// numbers are, as long as they are among so many bytes.
+// A signature is made of the first characters that count, within the first bytes. A
+// number counts as one character, however long it is.
 const (
 	signedRunes = 2 << 10
 	signedBytes = 8 << 10
 )
 
-// Signature returns the same number for texts that differ in nothing but
-// numbers, runs of eight or more hexadecimal digits, white space and case: the
-// output of a tool that was run again. Of a long text the beginning counts,
-// and roughly how long it is.
+// Signature returns the same number for texts that differ only in numbers, runs of
+// eight or more hexadecimal digits, white space and case: the output of a tool that
+// ran twice. Of a long text, only its beginning and rough length count.
 func Signature(text []byte) uint64 {
 	s := signer{hash: fnvOffset}
 	for i := 0; i < len(text); {
@@ -28,18 +28,17 @@ func Signature(text []byte) uint64 {
 	return s.hash
 }
 
-// Identity returns the same number for the same text.
+// Identity returns the 64-bit FNV-1a hash of the text.
 func Identity(text []byte) uint64 {
-	hash := uint64(fnvOffset)
-	for _, c := range text {
-		hash = (hash ^ uint64(c)) * fnvPrime
-	}
-	return hash
+	h := fnv.New64a()
+	h.Write(text)
+	return h.Sum64()
 }
 
-const fnvOffset = 14695981039346656037
-
-const fnvPrime = 1099511628211
+const (
+	fnvOffset = 14695981039346656037
+	fnvPrime  = 1099511628211
+)
 
 type signer struct {
 	hash   uint64
@@ -53,7 +52,7 @@ func (s *signer) add(r rune) {
 	s.n++
 }
 
-// addNumber adds a number, or a run of them, whatever it is.
+// addNumber adds a number of any value; several in a row count as one.
 func (s *signer) addNumber() {
 	if !s.number {
 		s.add('0')
@@ -61,7 +60,7 @@ func (s *signer) addNumber() {
 	}
 }
 
-// next takes one word or character from the beginning of text; n is its length.
+// next hashes the word or character at the beginning of text; n is its length.
 func (s *signer) next(text []byte) int {
 	switch c := text[0]; {
 	case asciiAttr[c] >= Lower:
@@ -83,7 +82,8 @@ func (s *signer) next(text []byte) int {
 	return n
 }
 
-// word takes ASCII letters and digits; only their end tells whether it is hexadecimal.
+// word hashes a run of ASCII letters and digits. Whether it is hexadecimal is known
+// only at its end.
 func (s *signer) word(text []byte) int {
 	hash, n, number := s.hash, s.n, s.number
 	hex, end := true, 0

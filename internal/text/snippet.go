@@ -8,9 +8,9 @@ import (
 
 const ellipsis = "…"
 
-// Snippet returns about width characters of text around the place with most
-// different matches in it, then with most matches, the first of several, in one line, and where those spans are in
-// it. Without spans it is the beginning. "…" stands where something is cut off.
+// Snippet returns about width characters of text, in one line, and where the spans
+// are in it. It takes the first place with the most different matches, then with the
+// most matches; without spans, the beginning. "…" marks where text is cut off.
 func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
 	if width < 1 {
 		return "", nil
@@ -31,8 +31,8 @@ func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
 }
 
 func snippetStart(text []byte, spans []Span, width int) int {
-	// A span counts for the window that begins with another if it is near:
-	// bytes are good enough to choose by.
+	// A span counts for the window that begins with another one if it is near.
+	// Distances in bytes are exact enough for that.
 	best, bestN, bestScore := 0, 0, 0
 	kinds := map[string]int{} // in the window
 	kind := func(s Span) string { return string(bytes.ToLower(text[s.Start:min(s.End, s.Start+MaxTerm)])) }
@@ -49,7 +49,7 @@ func snippetStart(text []byte, spans []Span, width int) int {
 			delete(kinds, k)
 		}
 	}
-	// A third of the rest goes in front of the first span.
+	// A third of the remaining width goes before the first span.
 	last := spans[min(best+bestN-1, len(spans)-1)]
 	used := utf8.RuneCount(text[spans[best].Start:max(last.End, spans[best].Start)])
 	lead := max(width-used, 0) / 3
@@ -58,7 +58,7 @@ func snippetStart(text []byte, spans []Span, width int) int {
 	if from == 0 {
 		return 0
 	}
-	// Not in the middle of a word, unless the word is all there is.
+	// Begin at a word, unless there is no space before the span.
 	for i := from; i < start; {
 		r, n := utf8.DecodeRune(text[i:])
 		if r == Sep || unicode.IsSpace(r) {
@@ -69,7 +69,7 @@ func snippetStart(text []byte, spans []Span, width int) int {
 	return from
 }
 
-// back returns the position n characters in front of i.
+// back returns the position n characters before i.
 func back(text []byte, i, n int) int {
 	for ; n > 0 && i > 0; n-- {
 		_, size := utf8.DecodeLastRune(text[:i])
@@ -84,17 +84,17 @@ func hasText(b []byte) bool {
 
 type snippetWriter struct {
 	text  []byte
-	spans []Span // that do not end in front of what is written
+	spans []Span // those that end behind what is written
 	width int
 
 	out  []byte
 	rel  []Span
-	in   int // where the current span begins in out, or -1
-	gap  bool
-	word int // the length of out at the last space, to cut at
+	in   int  // where the current span begins in out, or -1
+	gap  bool // white space was skipped
+	word int  // the length of out at the last space, to cut at
 }
 
-// run writes from a position on, until width characters are there.
+// run writes from a position on, until width characters are written.
 func (w *snippetWriter) run(from int) {
 	w.in = -1
 	begin := len(w.out)
@@ -135,7 +135,7 @@ func (w *snippetWriter) run(from int) {
 	w.leave(len(w.text))
 }
 
-// leave ends the spans that end at or in front of i.
+// leave ends the spans that end at or before i.
 func (w *snippetWriter) leave(i int) {
 	for len(w.spans) > 0 && w.spans[0].End <= i {
 		w.spans = w.spans[1:]
@@ -150,7 +150,7 @@ func (w *snippetWriter) close() {
 	w.in = -1
 }
 
-// finish cuts the snippet at the text's byte i, at a space if one is near.
+// finish ends the snippet at byte i of the text, or at a space shortly before.
 func (w *snippetWriter) finish(i, begin int) {
 	w.close()
 	inWord := i > 0 && !w.gap && i < len(w.text)

@@ -5,9 +5,8 @@ import "unicode/utf8"
 const (
 	// MaxTerm is the length of the longest term, in bytes.
 	MaxTerm = 64
-	// maxParts is how many parts a run may have to be given by part, and
-	// maxMixedParts how many when some of them are digits: a hash or base64
-	// has more, and none that anybody looks for.
+	// A run with more parts than these is not split; maxMixedParts applies if
+	// some are digits. Hashes and base64 have more, and nobody looks for their parts.
 	maxParts      = 8
 	maxMixedParts = 4
 )
@@ -15,27 +14,27 @@ const (
 // Span is a range of bytes.
 type Span struct{ Start, End int }
 
-// Tokenizer cuts text into terms. Indexing and matching use the same one, so
-// that what is found in an index is found in the text.
+// Tokenizer splits text into terms. Indexing and matching use the same one, so
+// a term that is found in the index is found in the text.
 type Tokenizer struct {
 	Term       []byte // folded; valid until the next call
 	Start, End int    // where it stands in the text
 
 	f     Folder
-	head  int // of what is folded but not used yet
-	dense int // where in f.buf the run of a dense script ends; 0 outside one
+	head  int // start of the unused part of f.Buf
+	dense int // where in f.Buf the run of a dense script ends; 0 outside one
 
 	low   []byte // the folded form of a run of ASCII
 	attrs []Attr
 
-	run    []byte // the run whose parts are given
-	base   int    // where it begins: in the text, or in f.buf if folded
+	run    []byte // the run whose parts are returned
+	base   int    // where it begins: in the text, or in f.Buf if folded
 	folded bool
 	parts  []Span // in bytes of its folded form
-	part   int    // the next one to give
+	part   int    // the next one to return
 }
 
-// Reset starts over with another text, not to be changed until its last term is read.
+// Reset starts over with another text, which must not change while it is read.
 func (z *Tokenizer) Reset(text []byte) {
 	z.f.reset(text)
 	z.head, z.dense, z.part = 0, 0, 0
@@ -43,7 +42,7 @@ func (z *Tokenizer) Reset(text []byte) {
 }
 
 // Next moves to the next term and reports false when there is none. A run of
-// letters and digits comes whole, then by its parts.
+// letters and digits is a term, and then each of its parts.
 func (z *Tokenizer) Next() bool {
 	if z.part < len(z.parts) {
 		z.givePart()
@@ -79,8 +78,8 @@ func (z *Tokenizer) Next() bool {
 	}
 }
 
-// ascii gives the run of ASCII that begins at i, and where it ends. It reports
-// false when it goes on, or may be changed, outside ASCII.
+// ascii sets the term to the run of ASCII that begins at i, and returns its end. It
+// reports false when a character outside ASCII follows, which may belong to the run.
 func (z *Tokenizer) ascii(text []byte, i int) (end int, ok bool) {
 	j := i
 	var seen, capitals uint
@@ -123,8 +122,8 @@ func (z *Tokenizer) ascii(text []byte, i int) (end int, ok bool) {
 	return j, true
 }
 
-// slow gives the next term of what is folded, and folds on as long as a run
-// does. It reports false when nothing is left in the buffer.
+// slow sets the term to the next one of the folded text, and folds more until its
+// run ends. It reports false when nothing is left in the buffer.
 func (z *Tokenizer) slow() bool {
 	f := &z.f
 	for z.dense == 0 {
@@ -165,7 +164,7 @@ func (z *Tokenizer) slow() bool {
 	return true
 }
 
-// runEnd folds on to the end of the run that begins at head, and returns that.
+// runEnd folds up to the end of the run that begins at head, and returns that.
 func (z *Tokenizer) runEnd() int {
 	f := &z.f
 	i := z.head + 1
@@ -183,7 +182,7 @@ func (z *Tokenizer) runEnd() int {
 	}
 }
 
-// give sets the term to a part of what is folded.
+// give sets the term to a range of the folded text.
 func (z *Tokenizer) give(start, end int) {
 	z.Term = CutTerm(z.f.Buf[start:end])
 	z.Start, z.End = z.f.Start(start), z.f.End(end)
@@ -200,7 +199,7 @@ func (z *Tokenizer) givePart() {
 	z.Start, z.End = z.base+p.Start, z.base+p.End
 }
 
-// CutTerm shortens a run to the length of a term, by whole characters.
+// CutTerm shortens a run to MaxTerm bytes at most, by whole characters.
 func CutTerm(run []byte) []byte {
 	if len(run) <= MaxTerm {
 		return run
@@ -212,7 +211,8 @@ func CutTerm(run []byte) []byte {
 	return run[:n]
 }
 
-// SplitRun puts the parts of a run that is an identifier, or none, in place of parts.
+// SplitRun returns the parts of a run: the words and numbers of an identifier such as
+// parseHTTP2. Other runs have none. It reuses the memory of parts.
 func SplitRun(attrs []Attr, parts []Span) []Span {
 	parts = parts[:0]
 	start, before, prev := 0, 0, attrs[0].Class()
@@ -249,7 +249,7 @@ func SplitRun(attrs []Attr, parts []Span) []Span {
 	return parts
 }
 
-// appendWords adds what stands between digits and has parts itself: KiB of 512KiB.
+// appendWords adds the words between digits that have parts themselves: KiB of 512KiB.
 func appendWords(attrs []Attr, parts []Span) []Span {
 	for i, n := 0, len(parts); i < n; i++ {
 		first := i

@@ -73,7 +73,7 @@ func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 		if n < len(letters)-most || n > len(letters)+most {
 			return
 		}
-		if slips := near.Slips(letters, []rune(string(term)), most); slips <= most {
+		if slips := near.Distance(letters, []rune(string(term)), most); slips <= most {
 			found = append(found, nearTerm{string(term), slips})
 		}
 	})

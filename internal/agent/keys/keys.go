@@ -109,7 +109,7 @@ func CleanEnv(environ, keep []string, keys ...string) []string {
 }
 
 // Mask returns what masks keys in a text; nil if there are none.
-func Mask(keys []string) *secrets.Known {
+func Mask(keys []string) *secrets.TextFinder {
 	var list []secrets.Secret
 	for _, key := range keys {
 		if len(key) >= shortestKey {
@@ -119,7 +119,7 @@ func Mask(keys []string) *secrets.Known {
 	if len(list) == 0 {
 		return nil
 	}
-	return secrets.NewKnown(list)
+	return secrets.NewTextFinder(list)
 }
 
 func containsKey(value string, keys []string) bool {

@@ -35,7 +35,7 @@ type Options struct {
 // Set is the tools of one host. Close ends everything that they have started.
 type Set struct {
 	o       Options
-	keys    *secrets.Known
+	keys    *secrets.TextFinder
 	scanner func() *secrets.Scanner
 	guard   *guard
 	shells  *shells

@@ -147,7 +147,7 @@ func Nearest(word string, names []string) []string {
 		case strings.HasPrefix(lower, string(folded)):
 			slips = 0
 		default:
-			slips = near.Slips(folded, []rune(lower), allowed)
+			slips = near.Distance(folded, []rune(lower), allowed)
 		}
 		if slips <= allowed && !slices.Contains(found[slips], name) {
 			found[slips] = append(found[slips], name)

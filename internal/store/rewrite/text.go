@@ -30,7 +30,7 @@ type Masker struct {
 
 	Learning bool                    // nothing is masked, but Texts collects what would be
 	Texts    map[secrets.Secret]bool // secrets that matched
-	known    *secrets.Known          // secrets that are masked everywhere
+	known    *secrets.TextFinder     // secrets that are masked everywhere
 	Short    []secrets.Secret        // the others: masked only where the finder detects them
 
 	Rules, Prints map[string]bool // of what was masked
@@ -49,7 +49,7 @@ func DigestOf(e layout.Entry) entryDigest {
 // NewMasker returns a Masker that masks what the finder finds, once Match is set.
 func NewMasker(find Finder) *Masker {
 	return &Masker{find: find, Match: func(secrets.Finding) bool { return false }, Whole: map[entryDigest]bool{},
-		Texts: map[secrets.Secret]bool{}, known: secrets.NewKnown(nil),
+		Texts: map[secrets.Secret]bool{}, known: secrets.NewTextFinder(nil),
 		Rules: map[string]bool{}, Prints: map[string]bool{}, Missed: map[string]bool{}, files: map[string]bool{}, removed: map[string]bool{}}
 }
 
@@ -66,7 +66,7 @@ func (m *Masker) StopLearning() {
 			m.Short = append(m.Short, secret)
 		}
 	}
-	m.known = secrets.NewKnown(list)
+	m.known = secrets.NewTextFinder(list)
 }
 
 func (m *Masker) value(raw []byte) []byte {

@@ -10,13 +10,12 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Entry tells in which values two versions of an entry differ, in the order of the
-// old one's members and then of those that only the new one has. It yields nothing
-// for equal lines and at least one part for any others, also where a line is no
-// entry or nil.
+// Entry returns the values in which two versions of an entry differ: first those of
+// the old one's members, in their order, then those that only the new one has. Equal
+// lines have none; others have at least one part, also if a line is nil or not an entry.
 //
-// Arrays are compared by position, but for equal beginnings and ends; texts for at most
-// a second altogether: what is left then counts as replaced.
+// Arrays are compared by position between their common beginning and end. Texts are
+// compared for at most a second in total; the rest then counts as replaced.
 func Entry(old, new []byte) []Part {
 	if bytes.Equal(old, new) && (old == nil) == (new == nil) {
 		return nil
@@ -37,7 +36,7 @@ func Entry(old, new []byte) []Part {
 	return d.parts
 }
 
-// maxTime is for the texts of one entry.
+// maxTime bounds the comparison of the texts of one entry.
 const maxTime = time.Second
 
 type differ struct {
@@ -45,7 +44,7 @@ type differ struct {
 	parts    []Part
 }
 
-// value compares two values. A nil one is absent.
+// value compares two values, nil for an absent one.
 func (d *differ) value(path string, old, new []byte) {
 	if bytes.Equal(old, new) {
 		return
@@ -63,7 +62,7 @@ func (d *differ) value(path string, old, new []byte) {
 	d.leaf(path, old, new)
 }
 
-// leaf reports a value that cannot be looked into any further.
+// leaf adds a part for a value that is not compared member by member.
 func (d *differ) leaf(path string, old, new []byte) {
 	p := Part{Path: path, Old: string(old), New: string(new), HasOld: old != nil, HasNew: new != nil}
 	oldText, oldIs := jsonl.String(old)
@@ -80,13 +79,13 @@ func (d *differ) leaf(path string, old, new []byte) {
 	d.parts = append(d.parts, p)
 }
 
-// member is a key of an object, and which one of that name it is.
+// member is a key of an object; nth counts repeated keys.
 type member struct {
 	key string
 	nth int
 }
 
-// members compares objects; the n-th of equal keys is compared with the n-th.
+// members compares objects; of repeated keys, the n-th is compared with the n-th.
 func (d *differ) members(path string, old, new []byte) {
 	first, olds := membersOf(old, path == "")
 	second, news := membersOf(new, path == "")
@@ -151,7 +150,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// plain reports whether a key can stand in a path as it is.
+// plain reports whether a key needs no quotes in a path.
 func plain(key string) bool {
 	return key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$") == ""
 }

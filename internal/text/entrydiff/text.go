@@ -11,35 +11,44 @@ import (
 )
 
 const (
-	// longText is from how many bytes on a text is looked into.
+	// longText is the length in bytes from which the changes within a text are found.
 	longText = 40
-	// maxRunes bounds both sides of a change compared by characters; longer ones go by words.
+	// maxRunes bounds both sides of a change that is compared by characters, not words.
 	maxRunes = 400
-	// maxTokens is how many lines or words are compared at once. It also keeps
-	// the characters that stand for them below those that are none.
+	// maxTokens is how many lines or words are compared at once. It also keeps the
+	// runes that stand for them below the surrogates, which are not valid runes.
 	maxTokens = 20_000
 )
 
-// text compares two texts, if they are long: by lines, the lines that changed by
-// words, and what is short then by characters.
+// text compares two long texts: by lines, changed lines by words, and short changes by
+// characters. It returns nil for short texts.
 func (d *differ) text(old, new string) []Span {
 	if max(len(old), len(new)) < longText || !utf8.ValidString(old) || !utf8.ValidString(new) {
 		return nil
 	}
-	var j joiner
+	return d.spans(old, new)
+}
+
+// Texts compares two texts of valid UTF-8, and takes a second at most.
+func Texts(old, new string) []Span {
+	d := differ{deadline: time.Now().Add(maxTime)}
+	return d.spans(old, new)
+}
+
+func (d *differ) spans(old, new string) []Span {
+	var j spanList
 	start := commonPrefix(old, new)
 	end := commonSuffix(old[start:], new[start:])
 	j.add(Equal, old[:start])
-	d.tokens(&j, old[start:len(old)-end], new[start:len(new)-end], func(s string) []string { return strings.SplitAfter(s, "\n") }, splitWords)
+	splitLines := func(s string) []string { return strings.SplitAfter(s, "\n") }
+	d.tokens(&j, old[start:len(old)-end], new[start:len(new)-end], splitLines, splitWords)
 	j.add(Equal, old[len(old)-end:])
 	return j
 }
 
-// splitter cuts a text into tokens.
-type splitter func(string) []string
-
-// tokens compares what differs of two texts by the finest tokens their length admits.
-func (d *differ) tokens(j *joiner, old, new string, by ...splitter) {
+// tokens compares two texts by characters if they are short, otherwise by the tokens of
+// the first splitter, and each change then by the next.
+func (d *differ) tokens(j *spanList, old, new string, by ...func(string) []string) {
 	left := time.Until(d.deadline)
 	if old == "" || new == "" || left <= 0 {
 		j.replace(old, new)
@@ -62,32 +71,32 @@ func (d *differ) tokens(j *joiner, old, new string, by ...splitter) {
 		j.replace(old, new)
 		return
 	}
-	n := numbering{of: make(map[string]rune)}
+	n := tokenTable{of: make(map[string]rune)}
 	diffs := dmp.DiffCleanupSemantic(dmp.DiffMainRunes(n.encode(a), n.encode(b), false))
-	var gone, come string // a run of changes has one of either at most
+	var deleted, inserted string // since the last equal run
 	for _, x := range diffs {
 		text := n.decode(x.Text)
 		switch x.Type {
 		case diffmatchpatch.DiffDelete:
-			gone += text
+			deleted += text
 		case diffmatchpatch.DiffInsert:
-			come += text
+			inserted += text
 		case diffmatchpatch.DiffEqual:
-			d.tokens(j, gone, come, by[1:]...)
-			gone, come = "", ""
+			d.tokens(j, deleted, inserted, by[1:]...)
+			deleted, inserted = "", ""
 			j.add(Equal, text)
 		}
 	}
-	d.tokens(j, gone, come, by[1:]...)
+	d.tokens(j, deleted, inserted, by[1:]...)
 }
 
-// numbering lets characters stand for tokens.
-type numbering struct {
+// tokenTable has a rune for each token, since diffmatchpatch compares runes.
+type tokenTable struct {
 	of   map[string]rune
 	text []string
 }
 
-func (n *numbering) encode(tokens []string) []rune {
+func (n *tokenTable) encode(tokens []string) []rune {
 	all := make([]rune, len(tokens))
 	for i, s := range tokens {
 		r, ok := n.of[s]
@@ -101,7 +110,7 @@ func (n *numbering) encode(tokens []string) []rune {
 	return all
 }
 
-func (n *numbering) decode(s string) string {
+func (n *tokenTable) decode(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		b.WriteString(n.text[r])
@@ -109,7 +118,7 @@ func (n *numbering) decode(s string) string {
 	return b.String()
 }
 
-// splitWords cuts into words, and into single characters where there are none.
+// splitWords splits a text into words and the single characters between them.
 func splitWords(s string) (all []string) {
 	start, inWord := 0, false
 	for i, r := range s {
@@ -123,18 +132,18 @@ func splitWords(s string) (all []string) {
 	return append(all, s[start:])
 }
 
-// isWord reports whether a character is one of a word that is separated from others;
-// Han, Kana and Thai are written without spaces.
+// isWord reports whether a character belongs to a word. Han, Kana and Thai, which are
+// written without spaces, are compared by characters.
 func isWord(r rune) bool {
 	return r == '_' || (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) &&
 		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
 
-// joiner puts spans together: no two of one operation behind each other, and what
-// was deleted before what came in its place.
-type joiner []Span
+// spanList joins neighbouring spans of the same operation, and keeps deletions before the
+// insertions of the same change.
+type spanList []Span
 
-func (j *joiner) add(o Op, text string) {
+func (j *spanList) add(o Op, text string) {
 	at := len(*j)
 	if o == Delete && at > 0 && (*j)[at-1].Op == Insert {
 		at-- // of the same change
@@ -148,12 +157,12 @@ func (j *joiner) add(o Op, text string) {
 	}
 }
 
-func (j *joiner) replace(old, new string) {
+func (j *spanList) replace(old, new string) {
 	j.add(Delete, old)
 	j.add(Insert, new)
 }
 
-// commonPrefix returns how many bytes both begin with, in whole characters.
+// commonPrefix returns the length of the common prefix, in whole characters.
 func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -165,7 +174,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// commonSuffix is the same at the end.
+// commonSuffix returns the length of the common suffix, in whole characters.
 func commonSuffix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {

@@ -12,22 +12,23 @@ func Compact(dst, src []byte) ([]byte, error) {
 	return compactAt(dst, src, 0)
 }
 
-// compactAt is Compact of a value that is to stand inside depth containers.
+// compactAt is Compact for a value that will stand inside depth containers.
 func compactAt(dst, src []byte, depth int) ([]byte, error) {
 	s := scan{b: src}
-	start, end := s.whole(depth)
+	start, end := s.single(depth)
 	if end < 0 {
 		return dst, s.err
 	}
 	return appendStripped(dst, src[start:end], s.spaced), nil
 }
 
-// appendStripped appends valid JSON without insignificant whitespace, if spaced has any.
+// appendStripped appends valid JSON without insignificant whitespace; spaced says
+// whether there is any.
 func appendStripped(dst, src []byte, spaced bool) []byte {
 	if !spaced {
 		return append(dst, src...)
 	}
-	run := 0 // start of what is not copied yet
+	run := 0 // start of the bytes that are not copied yet
 	for i := 0; i < len(src); {
 		switch c := src[i]; {
 		case c == '"':
@@ -47,12 +48,12 @@ func appendStripped(dst, src []byte, spaced bool) []byte {
 	return append(dst, src[run:]...)
 }
 
-// Unescape appends the valid JSON src to dst, compacted and, for the eyes of a
-// reader, with \uXXXX and \/ in strings replaced by the characters they stand
-// for. Control characters, quotes, backslashes and surrogates without their
-// other half stay escaped: the result is JSON of the same value.
+// Unescape appends the valid JSON src to dst, compacted and, for people to read,
+// with \uXXXX and \/ in strings replaced by the characters they stand for. Control
+// characters, quotes, backslashes and unpaired surrogates stay escaped: the result
+// is JSON of the same value.
 func Unescape(dst, src []byte) []byte {
-	run := 0 // start of what is not copied yet
+	run := 0 // start of the bytes that are not copied yet
 	for i := 0; i < len(src); {
 		switch c := src[i]; {
 		case c == '"':
@@ -79,8 +80,8 @@ func Unescape(dst, src []byte) []byte {
 	return append(dst, src[run:]...)
 }
 
-// unescapeRune looks at the escape at the start of b: its length, and the character
-// that may stand in its place, or -1.
+// unescapeRune returns the length of the escape at the start of b, and the character
+// that may replace it, or -1.
 func unescapeRune(b []byte) (r rune, n int) {
 	if len(b) < 2 {
 		return -1, len(b)

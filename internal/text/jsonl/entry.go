@@ -5,19 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// Parse decodes one stored line. Members may stand in any order with any
-// whitespace between tokens, as a hand-edited line's do, but the line has to
-// be one valid JSON object (see [Valid]) with an integer id of 1 or more, a
-// kind that is not empty, an object payload, and, if they are there, an object
-// meta and a string date, none of them twice. Other members are legal and
-// stay in Raw. The error is a *SyntaxError.
+// Parse decodes one stored line. It has to be one valid JSON object (see [Valid])
+// with an integer id of 1 or more, a kind that is not empty, and an object payload;
+// an object meta and a string date are optional. None of them may be there twice.
+// Members may be in any order, with any whitespace, as in a line that was edited by
+// hand. Other members are legal and stay in Raw. The error is a *SyntaxError.
 func Parse(line []byte) (Entry, error) {
 	line = trimEnd(line)
 	e := Entry{Raw: line}
 	m := members{scan: scan{b: line}}
-	var seen known
+	var seen memberSet
 	for m.next() {
-		k := knownKey(m.key)
+		k := memberOf(m.key)
 		switch {
 		case k == 0:
 			continue
@@ -50,8 +49,8 @@ func Parse(line []byte) (Entry, error) {
 	return e, nil
 }
 
-// ParseID returns the id of a stored line. Behind an id at the beginning nothing is
-// looked at; any other line is decoded by [Parse], whose errors it returns.
+// ParseID returns the id of a stored line. If the line begins with its id, the rest is
+// not checked; any other line is decoded by [Parse], whose errors it returns.
 func ParseID(line []byte) (int64, error) {
 	const start = `{"id":`
 	if len(line) <= len(start) || string(line[:len(start)]) != start {
@@ -76,35 +75,33 @@ func parseID(line []byte) (int64, error) {
 	return e.ID, err
 }
 
-// ParseDraft decodes one line of input: an entry whose id, if it has one, does
-// not count. Kind and payload are required; meta and date are optional. The
-// members that output adds to an entry (tape, anchor, anchor_seq, score,
-// snippet) are ignored, so that output can be fed back; any other unknown
-// member is kept in Extra. Payload, Meta and Extra are compacted copies. The
-// error is a *SyntaxError.
+// ParseDraft decodes one line of input: an entry, whose id is ignored. Kind and
+// payload are required; meta and date are optional. The members that output adds
+// to an entry (tape, anchor, anchor_seq, score, snippet) are ignored, so that
+// output can be fed back; other unknown members are kept in Extra. Payload, Meta
+// and Extra are compacted copies. The error is a *SyntaxError.
 func ParseDraft(line []byte) (Draft, error) {
 	return parseDraft(line, isOutputKey)
 }
 
-// Draft returns what the entry's line says apart from its id, to be written
-// again under another one. Unlike [ParseDraft] it keeps every unknown member,
-// whatever its name. Nothing in it aliases the line. The error is a
-// *SyntaxError, and nil for an entry that [Parse] returned.
+// Draft returns the entry without its id, to be written under another one. Unlike
+// [ParseDraft] it keeps all unknown members. It does not alias the line. The error
+// is a *SyntaxError, and nil for an entry that [Parse] returned.
 func (e Entry) Draft() (Draft, error) {
 	return parseDraft(e.Raw, func([]byte) bool { return false })
 }
 
-// parseDraft is ParseDraft, less the unknown members that ignored picks.
+// parseDraft is ParseDraft without the unknown members for which ignored is true.
 func parseDraft(line []byte, ignored func(key []byte) bool) (Draft, error) {
 	m := members{scan: scan{b: line}}
 	var d Draft
-	var seen known
+	var seen memberSet
 	// One allocation for payload and meta, which are never longer than the
-	// line: buf must not move once a part of it has been given away.
+	// line: buf must not move, because the draft points into it.
 	buf := make([]byte, 0, len(line))
 	extra := make([]byte, 0)
 	for m.next() {
-		k := knownKey(m.key)
+		k := memberOf(m.key)
 		if k == 0 {
 			if !ignored(m.key) {
 				extra = m.appendTo(extra)
@@ -120,9 +117,9 @@ func parseDraft(line []byte, ignored func(key []byte) bool) (Draft, error) {
 		case keyKind:
 			d.Kind = m.kind()
 		case keyPayload:
-			buf, d.Payload = appendPart(buf, m.object("payload"), m.spaced)
+			buf, d.Payload = appendValue(buf, m.object("payload"), m.spaced)
 		case keyMeta:
-			buf, d.Meta = appendPart(buf, m.object("meta"), m.spaced)
+			buf, d.Meta = appendValue(buf, m.object("meta"), m.spaced)
 		case keyDate:
 			d.Date = m.text("date")
 		}
@@ -140,16 +137,16 @@ func parseDraft(line []byte, ignored func(key []byte) bool) (Draft, error) {
 	return d, nil
 }
 
-// appendPart appends a value to buf and returns buf and that part of it.
-func appendPart(buf, val []byte, spaced bool) (all, part []byte) {
+// appendValue appends a value to buf and returns buf and the copy of the value in it.
+func appendValue(buf, val []byte, spaced bool) (all, copied []byte) {
 	start := len(buf)
 	buf = appendStripped(buf, val, spaced)
 	return buf, buf[start:len(buf):len(buf)]
 }
 
-// Normalize checks a draft that did not come from [ParseDraft] and returns it
-// with payload, meta and extra compacted, so that [AppendLine] makes a line of
-// it that [Parse] accepts. The error is a *SyntaxError.
+// Normalize checks a draft that did not come from [ParseDraft] and compacts its
+// payload, meta and extra, so that [Parse] accepts the line that [AppendLine] makes
+// of it. The error is a *SyntaxError.
 func (d Draft) Normalize() (Draft, error) {
 	switch {
 	case d.Kind == "":
@@ -195,7 +192,7 @@ func normalizeExtra(extra []byte) ([]byte, error) {
 	m := members{scan: scan{b: obj}}
 	out := make([]byte, 0, len(extra))
 	for m.next() {
-		if knownKey(m.key) != 0 {
+		if memberOf(m.key) != 0 {
 			m.refuse("extra members repeat " + string(m.key))
 			break
 		}

@@ -12,8 +12,8 @@ func IsObject(raw []byte) bool {
 }
 
 // Fields yields the members of a valid JSON object in their order: the decoded
-// key and the raw value, which aliases obj. A key that is there twice comes
-// twice. It yields nothing when obj is not an object.
+// key and the raw value, which aliases obj. A repeated key is yielded each time.
+// It yields nothing when obj is not an object.
 func Fields(obj []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) { fields(obj, yield) }
 }
@@ -25,8 +25,8 @@ func Elements(arr []byte) iter.Seq[[]byte] {
 }
 
 // Get returns the raw value at a path of keys through nested objects, aliasing
-// obj, or nil when it is absent. Of a key that is there twice the last one
-// counts, as for most readers of JSON. An empty path is obj itself.
+// obj, or nil when it is absent. Of a repeated key the last one counts, as for
+// most readers of JSON. An empty path is obj itself.
 func Get(obj []byte, path ...string) []byte {
 	for _, name := range path {
 		if obj = last(obj, name); obj == nil {
@@ -43,7 +43,7 @@ func GetString(obj []byte, path ...string) string {
 	return s
 }
 
-// Strings returns the decoded elements of an array; "" stands for one that is no string.
+// Strings returns the decoded elements of an array, "" for each that is not a string.
 func Strings(arr []byte) []string {
 	var out []string
 	for el := range Elements(arr) {
@@ -53,7 +53,8 @@ func Strings(arr []byte) []string {
 	return out
 }
 
-// fields is Fields, apart so that Fields is inlined and a loop over it allocates nothing.
+// fields is a function of its own so that Fields is inlined and a loop over it
+// allocates nothing.
 func fields(obj []byte, yield func(string, []byte) bool) {
 	w := openObject(obj, 0)
 	for w.next() {
@@ -93,10 +94,10 @@ func last(obj []byte, name string) (val []byte) {
 	return val
 }
 
-// Items calls value for each value in the object or array that begins at i, with where its
-// key is, between the quotes, and where it is itself; in an array there is no key. value
-// returns the position behind the value, and Items that behind the last bracket. The input
-// is valid; of any other, some values are passed over.
+// Items calls value for each value in the object or array that begins at i, with the range
+// of its key between the quotes (in an array, an empty one) and its own position. value
+// returns the position behind the value, and Items the one behind the closing bracket. b
+// has to be valid JSON; otherwise some values are skipped.
 func Items(b []byte, i int, value func(key, keyEnd, at int) (end int)) int {
 	object := b[i] == '{'
 	i = trimSpace(b, i+1)
@@ -120,15 +121,15 @@ func Items(b []byte, i int, value func(key, keyEnd, at int) (end int)) int {
 	return min(i+1, len(b))
 }
 
-// Member is where a member of an object stands.
+// Member is the place of a member of an object.
 type Member struct {
-	Before              int // end of the value in front of it, or behind the opening brace
+	Before              int // end of the value before it, or of the opening brace
 	KeyAt, ValueAt, End int
-	Next                int // where the next one begins; -1: it is the last
+	Next                int // start of the next one; -1 for the last
 }
 
-// Members calls f with the decoded key and the place of each member of the object that
-// begins at a position of b. It reports false where there is none, or it does not end.
+// Members calls f with the decoded key and the place of each member of the object at
+// a position of b. It reports false if there is no object, or it does not end.
 func Members(b []byte, at int, f func(key []byte, m Member)) bool {
 	w := openObject(b, at)
 	for w.next() {
@@ -145,12 +146,12 @@ func Members(b []byte, at int, f func(key []byte, m Member)) bool {
 // walk goes through the members of an object that is known to be valid.
 type walk struct {
 	b       []byte
-	i       int    // of the quote of the next key; -1 when there is none
+	i       int    // position of the next key's quote; -1 if there is none
 	key     []byte // between its quotes
 	val     []byte
 	at      Member
 	escaped bool // key has a backslash
-	closed  bool // the end was seen
+	closed  bool // the closing brace was seen
 }
 
 func openObject(b []byte, i int) walk {
@@ -163,7 +164,8 @@ func openObject(b []byte, i int) walk {
 	return w
 }
 
-// next moves to the next member; false at the object's end, or where it is not valid.
+// next moves to the next member. It reports false at the object's end, or where it is
+// not valid.
 func (w *walk) next() bool {
 	b, i := w.b, w.i
 	w.i = -1
@@ -287,8 +289,8 @@ func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(line, []byte{'\r'})
 }
 
-// WithMember adds a member, as "key":value, to an object, which may be nil. What is no object stays, and is refused
-// later.
+// WithMember adds a member, as "key":value, to an object, which may be nil. Anything else
+// stays as it is, to be refused later.
 func WithMember(meta, member []byte) []byte {
 	meta = bytes.TrimSpace(meta)
 	switch body, ok := bytes.CutSuffix(meta, []byte("}")); {

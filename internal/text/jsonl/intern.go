@@ -2,8 +2,8 @@ package jsonl
 
 import "strings"
 
-// words are what transcripts repeat in every record, each in its [slot]. These have no slot
-// in common; of two words that had, the last would stay.
+// words are strings that transcripts repeat in every record, each in its [slot]. No two of
+// them share one.
 var words = func() (tab [256]string) {
 	for _, word := range strings.Fields(`
 		id kind payload meta date type role content text name data state message system user

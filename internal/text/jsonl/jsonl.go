@@ -1,25 +1,23 @@
 // Package jsonl is the entry codec: one JSON object a line, as
 // docs/format.md describes it.
 //
-// What is stored is never decoded into a tree and encoded again. Payload and
-// meta stay the bytes that were written, so that number spellings, key order
-// and unknown keys survive. The package therefore works on raw JSON: it
-// validates ([Valid], [Parse]), strips whitespace ([Compact]), and finds
-// values inside it ([Fields], [Get]) without reflection.
+// Entries are never decoded into a tree and encoded again. Payload and meta
+// keep the bytes that were written, so number spellings, key order and unknown
+// keys survive. The package therefore works on raw JSON: it validates ([Valid],
+// [Parse]), strips whitespace ([Compact]), and finds values ([Fields], [Get])
+// without reflection.
 //
-// Two kinds of functions are told apart by what they trust. Parse, ParseDraft,
-// Compact, Valid and Prefix validate everything: JSON grammar (RFC 8259),
-// UTF-8, and nesting of at most [MaxDepth]. Fields, Elements, Get and Unescape
-// expect JSON that one of the former has accepted and jump over what they do
-// not need; on other input they yield little or nonsense, but they terminate
-// and never panic.
+// Parse, ParseDraft, Compact, Valid and Prefix validate everything: JSON grammar
+// (RFC 8259), UTF-8, and nesting of at most [MaxDepth]. Fields, Elements, Get and
+// Unescape expect JSON that one of those has accepted. On other input their
+// results mean nothing, but they terminate and never panic.
 package jsonl
 
 import "strconv"
 
-// MaxDepth is the number of objects and arrays that may be nested in each
-// other, the entry's own object included. Common readers of the format give up
-// somewhat above it, and a recursive reader must not be made to overflow.
+// MaxDepth is how deep objects and arrays may be nested, the entry's own object
+// included. Common JSON readers give up somewhat above it, and deeper input could
+// overflow the stack of a recursive one.
 const MaxDepth = 512
 
 // DefaultMaxLine is the usual limit of a line, in bytes without its newline.
@@ -40,7 +38,7 @@ type Draft struct {
 	Kind    string
 	Payload []byte // raw JSON object
 	Meta    []byte // raw JSON object, or nil for an empty one
-	Date    string // "" when it is to be set at append
+	Date    string // "": set at append
 	Extra   []byte // unknown top-level members as `,"k":v,"l":w`, compacted; or nil
 }
 
@@ -49,8 +47,7 @@ type SyntaxError struct {
 	Offset int    // where in the input, in bytes from 0
 	Msg    string // what is wrong there
 
-	// data marks refused input whose grammar may be fine: Msg then is the whole complaint.
-	data bool
+	data bool // the JSON is valid; Msg is the whole message
 }
 
 func (e *SyntaxError) Error() string {
@@ -60,7 +57,7 @@ func (e *SyntaxError) Error() string {
 	return "invalid JSON at byte " + strconv.Itoa(e.Offset) + ": " + e.Msg
 }
 
-// dataError is about input that is JSON, but not what was wanted.
+// dataError is an error about JSON that is valid but not what was expected.
 func dataError(offset int, msg string) *SyntaxError {
 	return &SyntaxError{Offset: offset, Msg: msg, data: true}
 }

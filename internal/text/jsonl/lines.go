@@ -1,13 +1,14 @@
 package jsonl
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
 	"strconv"
 )
 
-// ErrTooLong is what every [TooLongError] is, for errors.Is.
+// ErrTooLong is what a [TooLongError] wraps.
 var ErrTooLong = errors.New("line too long")
 
 // TooLongError is returned for a line that is over the limit.
@@ -23,25 +24,18 @@ func (e *TooLongError) Error() string {
 // Unwrap returns ErrTooLong.
 func (e *TooLongError) Unwrap() error { return ErrTooLong }
 
-// Scanner reads lines with one buffer that grows with the longest, up to the limit.
+// Scanner reads lines, of which it keeps one in memory, and no more of it than the limit.
 type Scanner struct {
-	r    io.Reader
+	r    *bufio.Reader
 	max  int
-	buf  []byte
-	pos  int   // start of what has not been returned yet
-	end  int   // end of what has been read
-	base int64 // offset in the input of buf[0]
-	err  error // of r, returned once the buffer is used up
+	long []byte // a line that is longer than the buffer of r
+	err  error  // of r, once there was one
 
-	line   int
-	offset int64
+	line         int
+	offset, next int64
 }
 
-// Sizes of the buffer, in bytes, and reads without data before giving up.
-const (
-	firstBuffer   = 64 << 10
-	maxEmptyReads = 100
-)
+const bufferSize = 64 << 10
 
 // NewScanner returns a Scanner for r. maxLine is the limit of a line in bytes,
 // without its terminator; 0 or less means DefaultMaxLine.
@@ -49,122 +43,62 @@ func NewScanner(r io.Reader, maxLine int) *Scanner {
 	if maxLine <= 0 {
 		maxLine = DefaultMaxLine
 	}
-	return &Scanner{r: r, max: maxLine}
+	return &Scanner{r: bufio.NewReaderSize(r, bufferSize), max: maxLine}
 }
 
-// Next returns the next line without its '\n' and without a '\r' in front of
-// it. The line is valid until the following call. A last line may lack its
-// newline; see [Scanner.Terminated].
+// Next returns the next line without its '\n' and without a '\r' before it; the
+// last line may lack its newline. The line is valid until the following call.
 //
 // Next returns io.EOF at the end, a *TooLongError for a line over the limit,
 // behind which the following call continues, or the reader's error. What was
 // read of a line before the reader failed is dropped.
 func (s *Scanner) Next() ([]byte, error) {
-	searched := 0 // bytes from pos on that have no newline
-	for {
-		if n := bytes.IndexByte(s.buf[s.pos+searched:s.end], '\n'); n >= 0 {
-			return s.take(searched+n, true)
-		}
-		searched = s.end - s.pos
-		// A line at the limit may still be followed by "\r".
-		if searched-1 > s.max {
-			return s.skip()
-		}
-		if s.err != nil {
-			if errors.Is(s.err, io.EOF) && searched > 0 {
-				return s.take(searched, false)
-			}
-			return nil, s.err
-		}
-		s.fill()
+	if s.err != nil {
+		return nil, s.err
 	}
+	line, size, err := s.read()
+	tooLong := size-2 > int64(s.max) // a line at the limit may have two bytes of terminator
+	if err != nil {
+		s.err = err
+		if size == 0 || !tooLong && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+	}
+	s.line++
+	s.offset = s.next
+	s.next += size
+	if line = trimEnd(line); tooLong || len(line) > s.max {
+		return nil, &TooLongError{Line: s.line, Limit: s.max}
+	}
+	return line[:len(line):len(line)], nil
+}
+
+// read reads up to the next newline. size counts also what is over the limit, of
+// which line has only the beginning.
+func (s *Scanner) read() (line []byte, size int64, err error) {
+	line, err = s.r.ReadSlice('\n')
+	size = int64(len(line))
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, size, err
+	}
+	s.long = append(s.long[:0], line...)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		line, err = s.r.ReadSlice('\n')
+		if size += int64(len(line)); size-2 <= int64(s.max) {
+			s.long = append(s.long, line...)
+		}
+	}
+	return s.long, size, err
 }
 
 // Waiting reports whether all of the next line has been read already.
-func (s *Scanner) Waiting() bool { return bytes.IndexByte(s.buf[s.pos:s.end], '\n') >= 0 }
+func (s *Scanner) Waiting() bool {
+	buffered, _ := s.r.Peek(s.r.Buffered()) // there are that many
+	return bytes.IndexByte(buffered, '\n') >= 0
+}
 
 // Line returns the number of the line last returned, from 1.
 func (s *Scanner) Line() int { return s.line }
 
 // Offset returns where in the input that line starts, in bytes from 0.
 func (s *Scanner) Offset() int64 { return s.offset }
-
-// take returns the line of n bytes at pos and moves behind it.
-func (s *Scanner) take(n int, terminated bool) ([]byte, error) {
-	s.begin()
-	line := s.buf[s.pos : s.pos+n : s.pos+n]
-	s.pos += n
-	if terminated {
-		s.pos++
-	}
-	if n > 0 && line[n-1] == '\r' {
-		line = line[: n-1 : n-1]
-	}
-	if len(line) > s.max {
-		return nil, &TooLongError{Line: s.line, Limit: s.max}
-	}
-	return line, nil
-}
-
-// begin notes that the line at pos is the current one.
-func (s *Scanner) begin() {
-	s.line++
-	s.offset = s.base + int64(s.pos)
-}
-
-// skip drops the line at pos, which is too long, without keeping it.
-func (s *Scanner) skip() ([]byte, error) {
-	s.begin()
-	for {
-		if n := bytes.IndexByte(s.buf[s.pos:s.end], '\n'); n >= 0 {
-			s.pos += n + 1
-			break
-		}
-		s.pos = s.end
-		if s.err != nil {
-			break
-		}
-		s.fill()
-	}
-	return nil, &TooLongError{Line: s.line, Limit: s.max}
-}
-
-// fill reads more input, or sets err. A full buffer is moved or grows.
-func (s *Scanner) fill() {
-	if s.pos == s.end {
-		s.base += int64(s.pos)
-		s.pos, s.end = 0, 0
-	}
-	if s.end == len(s.buf) {
-		kept := s.buf[s.pos:s.end]
-		if size := s.size(len(kept)); size > len(s.buf) {
-			s.buf = make([]byte, size)
-		}
-		copy(s.buf, kept)
-		s.base += int64(s.pos)
-		s.pos, s.end = 0, len(kept)
-	}
-	for range maxEmptyReads {
-		n, err := s.r.Read(s.buf[s.end:])
-		s.end += n
-		s.err = err
-		if n > 0 || err != nil {
-			return
-		}
-	}
-	s.err = io.ErrNoProgress
-}
-
-// size returns how large the buffer should be to hold kept bytes and more.
-func (s *Scanner) size(kept int) int {
-	size := len(s.buf)
-	if size > 0 && kept <= size/2 {
-		return size
-	}
-	size = max(firstBuffer, 2*size)
-	// No line needs more than its terminator beyond the limit.
-	if size-2 > s.max {
-		size = max(firstBuffer, s.max+2)
-	}
-	return size
-}

@@ -5,23 +5,24 @@ import (
 	"slices"
 )
 
-// members goes through the members of an object that is the whole input,
-// validating it on the way: the one pass of Parse and ParseDraft.
+// members walks and validates an object that is the whole input: the one pass of
+// Parse and ParseDraft.
 //
-// Inside a turn, scan.spaced and scan.escaped say whether the value has
-// insignificant whitespace and, when it is a string, any escape.
+// After next, scan.spaced and scan.escaped say whether the value has insignificant
+// whitespace and, if it is a string, any escape.
 type members struct {
 	scan
-	i      int    // where the next turn starts
-	at     int    // where the current value starts
-	opened bool   // the opening brace has been seen
-	closed bool   // the closing brace has been seen
+	i      int // where the next member starts
+	at     int // where the current value starts
+	opened bool
+	closed bool
 	key    []byte // decoded
 	rawKey []byte // with its quotes, as it stands
 	val    []byte
 }
 
-// next moves to the next member; false at the end of the input, or with err set.
+// next moves to the next member. It reports false at the end of the input, or with
+// err set.
 func (m *members) next() bool {
 	if m.err != nil || m.closed || !m.separator() {
 		return false
@@ -55,7 +56,7 @@ func (m *members) appendTo(dst []byte) []byte {
 }
 
 // separator moves over the brace or comma to the next key. It reports false behind the
-// last member, when it has made sure that nothing follows the object.
+// last member, and sets err if anything follows the object.
 func (m *members) separator() bool {
 	want, c := "',' or '}'", byte(',')
 	if !m.opened {
@@ -80,7 +81,7 @@ func (m *members) separator() bool {
 	return false
 }
 
-// finish accepts the object's closing brace and the rest of the input.
+// finish accepts the closing brace at i, if only whitespace follows it.
 func (m *members) finish(i int) {
 	m.closed = true
 	if i = m.space(i + 1); i < len(m.b) {
@@ -95,7 +96,7 @@ func (m *members) refuse(msg string) {
 	}
 }
 
-// trimSpaceBefore returns the end of the text that i follows, whitespace aside.
+// trimSpaceBefore returns the end of the text before i, without trailing whitespace.
 func trimSpaceBefore(b []byte, i int) int {
 	for isSpace(b[i-1]) {
 		i--
@@ -103,18 +104,18 @@ func trimSpaceBefore(b []byte, i int) int {
 	return i
 }
 
-// known is a set of the members that every entry may have.
-type known uint8
+// memberSet is a set of the members that the format defines.
+type memberSet uint8
 
 const (
-	keyID known = 1 << iota
+	keyID memberSet = 1 << iota
 	keyKind
 	keyPayload
 	keyMeta
 	keyDate
 )
 
-func knownKey(key []byte) known {
+func memberOf(key []byte) memberSet {
 	switch string(key) {
 	case "id":
 		return keyID
@@ -130,7 +131,7 @@ func knownKey(key []byte) known {
 	return 0
 }
 
-// isOutputKey reports whether key is one that output adds to an entry.
+// isOutputKey reports whether output adds this key to entries.
 func isOutputKey(key []byte) bool {
 	return slices.Contains([]string{"tape", "anchor", "anchor_seq", "score", "snippet"}, string(key))
 }
@@ -178,7 +179,7 @@ func (m *members) object(name string) []byte {
 }
 
 // require refuses the line if it has no member of that name.
-func (m *members) require(seen, key known, name string) {
+func (m *members) require(seen, key memberSet, name string) {
 	if m.err == nil && seen&key == 0 {
 		m.err = dataError(0, "no "+name)
 	}

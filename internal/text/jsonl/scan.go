@@ -12,16 +12,15 @@ import (
 // MaxDepth, with any whitespace around it. The error is nil or a *SyntaxError.
 func Valid(raw []byte) error {
 	s := scan{b: raw}
-	if _, end := s.whole(0); end < 0 {
+	if _, end := s.single(0); end < 0 {
 		return s.err
 	}
 	return nil
 }
 
 // Prefix returns the length of the first complete JSON value at the start of
-// raw, whitespace before it included: for records that were spliced together
-// on one line. What follows the value is not looked at. The error is nil or a
-// *SyntaxError.
+// raw, including whitespace before it, for lines that hold several records. The
+// rest is not checked. The error is nil or a *SyntaxError.
 func Prefix(raw []byte) (n int, err error) {
 	s := scan{b: raw}
 	n = s.value(s.space(0), 0)
@@ -31,8 +30,8 @@ func Prefix(raw []byte) (n int, err error) {
 	return n, nil
 }
 
-// scan is the validating scanner. Its methods take the position to start from
-// and return the one behind what they accepted, or -1 after setting err.
+// scan validates JSON. Its methods accept a token or value at a position and
+// return the position behind it, or set err and return -1.
 type scan struct {
 	b       []byte
 	spaced  bool // there was whitespace between tokens; callers may reset it
@@ -40,10 +39,10 @@ type scan struct {
 	err     *SyntaxError
 }
 
-// whole accepts one value and the whitespace around it up to the end of input.
-// depth is the number of containers that the value is going to be put into.
-// It returns where the value itself starts and ends.
-func (s *scan) whole(depth int) (start, end int) {
+// single accepts one value with whitespace around it as the whole input. depth is
+// the number of containers that the value will be put into. It returns where the
+// value starts and ends.
+func (s *scan) single(depth int) (start, end int) {
 	start = s.space(0)
 	s.spaced = false
 	end = s.value(start, depth)
@@ -81,8 +80,8 @@ func (s *scan) value(i, depth int) int {
 	return s.unexpected(i, "a value")
 }
 
-// items accepts what follows the opening bracket of an object or an array, whose end is
-// given. depth counts that bracket.
+// items accepts the rest of an object or an array behind its opening bracket; end is the
+// closing one. depth includes this container.
 func (s *scan) items(i, depth int, end byte) int {
 	if depth > MaxDepth {
 		s.err = dataError(i-1, "nested deeper than "+strconv.Itoa(MaxDepth))
@@ -137,8 +136,8 @@ func (s *scan) literal(i int, word string) int {
 	return i + len(word)
 }
 
-// number accepts the grammar of RFC 8259, section 6. What follows the number
-// is the caller's business, which is how "01" and "1x" get refused.
+// number accepts the grammar of RFC 8259, section 6. Of "01" and "1x" it accepts the
+// first digit, and the caller refuses the rest.
 func (s *scan) number(i int) int {
 	b := s.b
 	if b[i] == '-' {
@@ -176,7 +175,7 @@ func (s *scan) digits(i int) int {
 	return i
 }
 
-// str accepts what follows an opening quote, closing quote included.
+// str accepts the rest of a string behind its opening quote.
 func (s *scan) str(i int) int {
 	b := s.b
 	for {
@@ -233,7 +232,7 @@ func (s *scan) runes(i int) int {
 	return i
 }
 
-// escapeU accepts the escape of a u and four digits.
+// escapeU accepts u and four hexadecimal digits.
 func (s *scan) escapeU(i int) int {
 	if i >= len(s.b) || s.b[i] != 'u' {
 		return s.unexpected(i, "an escape")
@@ -246,7 +245,7 @@ func (s *scan) escapeU(i int) int {
 	return i + 5
 }
 
-// space is the position of the first byte behind i that is not whitespace; -1 stays.
+// space returns the position of the first byte from i on that is not whitespace; -1 stays.
 func (s *scan) space(i int) int {
 	if uint(i) < uint(len(s.b)) && s.b[i] <= ' ' {
 		return s.skipSpace(i)

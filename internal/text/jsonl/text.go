@@ -19,20 +19,21 @@ func hexDigit(c byte) rune {
 }
 
 // String decodes a JSON string with any whitespace around it. It reports false
-// when raw is anything else. Halves of surrogate pairs become U+FFFD.
+// when raw is anything else. Unpaired surrogates become U+FFFD.
 func String(raw []byte) (string, bool) {
 	if i := trimSpace(raw, 0); i >= len(raw) || raw[i] != '"' {
 		return "", false
 	}
 	s := scan{b: raw}
-	start, end := s.whole(0)
+	start, end := s.single(0)
 	if end < 0 {
 		return "", false
 	}
 	return decodeString(raw[start+1:end-1], s.escaped), true
 }
 
-// decodeString decodes the inside of a JSON string; escaped: it may have a backslash.
+// decodeString decodes the inside of a JSON string; escaped says that it may have a
+// backslash.
 func decodeString(body []byte, escaped bool) string {
 	if !escaped {
 		return intern(body)
@@ -40,7 +41,8 @@ func decodeString(body []byte, escaped bool) string {
 	return string(AppendDecoded(make([]byte, 0, len(body)), body))
 }
 
-// escapeCodes are what may follow a backslash, besides a u, each for one of escapeChars.
+// escapeCodes may follow a backslash, as u may; each stands for the character of
+// escapeChars at the same index.
 const (
 	escapeCodes = `n"\t/rbf`
 	escapeChars = "\n\"\\\t/\r\b\f"
@@ -70,9 +72,9 @@ func AppendDecoded(dst, body []byte) []byte {
 	}
 }
 
-// decodeU decodes the \uXXXX, or the pair of them, at the start of b. It
-// returns the character and the length of what it was made from; the character
-// is -1 when there is none: half a surrogate pair, or digits that are missing.
+// decodeU decodes the \uXXXX, or the surrogate pair of them, at the start of b. It
+// returns the character and the length of the escape. The character is -1 for an
+// unpaired surrogate or missing digits.
 func decodeU(b []byte) (r rune, n int) {
 	u, ok := hex4(b)
 	if !ok {
@@ -104,8 +106,8 @@ func hex4(b []byte) (u rune, ok bool) {
 	return u, true
 }
 
-// StringEnd returns the position behind the quote that ends the string whose inside
-// begins at i, and whether it has any backslash. A string without an end ends with b.
+// StringEnd returns the position behind the closing quote of the string whose inside
+// begins at i, and whether it has any backslash. An unclosed string ends with b.
 func StringEnd(b []byte, i int) (end int, escaped bool) {
 	if end = skipString(b, i); end < 0 {
 		end = len(b)

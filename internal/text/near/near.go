@@ -1,10 +1,10 @@
-// Package near tells how far a word is from what was meant.
+// Package near compares misspelled words with known ones.
 package near
 
-// Slips is how many slips of the keyboard (a letter too many, too few, another one, or two
-// swapped) are between two words; more than most is most+1. This is the restricted edit
-// distance, in which swapped letters are not changed again.
-func Slips(a, b []rune, most int) int {
+// Distance is the number of typing errors between two words: a letter too many, too few,
+// another one, or two swapped. It is the restricted edit distance, in which swapped letters
+// are not changed again. A distance over most is returned as most+1.
+func Distance(a, b []rune, most int) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

@@ -1,5 +1,5 @@
-// Package needle finds strings in stored lines and texts, by the rarest byte of each: the
-// machine finds one byte many places at a time.
+// Package needle finds strings in stored lines and texts by the rarest byte of each, since
+// bytes.IndexByte uses the machine's wide registers.
 package needle
 
 import (
@@ -13,12 +13,12 @@ type Needle struct {
 	s     []byte
 	fold  bool // ASCII in any case
 	at    int  // the offset of the rarest byte
-	c     byte // which this is
-	ascii bool // s escapes printable ASCII with the digit that follows
+	c     byte // the rarest byte
+	ascii bool // s and the digit behind it have to escape printable ASCII
 }
 
-// Append appends what finds s, which is not empty: with fold, a needle for each case of its
-// rarest byte.
+// Append appends the needles that find s, which is not empty: with fold, one for each case
+// of its rarest byte.
 func Append(to []Needle, s string, fold bool) []Needle {
 	n := Needle{s: []byte(s), fold: fold}
 	for i := range len(s) {
@@ -35,14 +35,14 @@ func Append(to []Needle, s string, fold bool) []Needle {
 	return to
 }
 
-// Escape returns the needle for a \u that stands for printable ASCII. Control characters
-// are often escaped, and others seldom.
+// Escape returns the needle for a \u escape of printable ASCII, which is rare; escapes of
+// control characters are frequent, and it passes over them.
 func Escape() Needle { return Needle{s: []byte(`\u00`), at: 2, c: '0', ascii: true} }
 
-// Often orders needles by how often a search stops for them in stored entries.
-func (n *Needle) Often() int { return frequency(n.c) }
+// Frequency orders needles by how often a search stops for them in stored entries.
+func (n *Needle) Frequency() int { return frequency(n.c) }
 
-// frequency orders bytes by how often they are in stored entries, which are prose and
+// frequency orders bytes by how often they occur in stored entries, which are prose and
 // source code in JSON.
 func frequency(c byte) int {
 	const rising = `0123456789=_-)(yvwkb.:,gf/uphmdlc"\oarsint e`
@@ -78,10 +78,10 @@ func (n *Needle) begins(b []byte) bool {
 type Finder struct {
 	needles []Needle
 	text    []byte
-	next    []int // where each needle is found next
+	next    []int // the next place of each needle
 }
 
-// Reset begins with a text.
+// Reset starts over with needles and a text.
 func (f *Finder) Reset(needles []Needle, text []byte) {
 	f.needles, f.text, f.next = needles, text, f.next[:0]
 	for range needles {
@@ -89,7 +89,7 @@ func (f *Finder) Reset(needles []Needle, text []byte) {
 	}
 }
 
-// Next returns the first offset of a needle at or behind from, and which needle that is. If
+// Next returns the first offset of a needle at or behind from, and the needle's index. If
 // there is none, it returns the length of the text.
 func (f *Finder) Next(from int) (at, which int) {
 	at = len(f.text)

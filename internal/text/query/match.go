@@ -7,14 +7,14 @@ import (
 	"tape/internal/text"
 )
 
-// Match says where and how often a text has what was looked for.
+// Match says where and how often a text matches a query.
 type Match struct {
-	Spans   []text.Span // sorted, none overlaps another
-	Terms   []TermCount // of every word or phrase that was found
+	Spans   []text.Span // sorted, without overlaps
+	Terms   []TermCount // one for each word or phrase that was found
 	Literal bool        // the text has the query as it was typed
 }
 
-// TermCount says how often a word or phrase occurs; Term is its term in an index, if any.
+// TermCount is how often a word or phrase occurs, by its term in an index, if it has one.
 type TermCount struct {
 	Term string
 	N    int
@@ -24,11 +24,11 @@ type matcher struct {
 	screen screen
 
 	f     text.Folder
-	run   text.Span   // the run that parts belong to
-	parts []text.Span // from the beginning of the text
+	run   text.Span   // the current run
+	parts []text.Span // of that run, as offsets in the folded text
 }
 
-// Match reports whether text satisfies the query, and what of it is there.
+// Match reports whether text satisfies the query, and where.
 func (q *Query) Match(body []byte) (Match, bool) {
 	if q.Empty() {
 		return Match{}, true
@@ -38,7 +38,7 @@ func (q *Query) Match(body []byte) (Match, bool) {
 		m = new(matcher)
 	}
 	defer q.matchers.Put(m)
-	if m.screen.cannot(q, body) {
+	if m.screen.rulesOut(q, body) {
 		return Match{}, false
 	}
 	return m.match(q, body)
@@ -67,7 +67,7 @@ func (m *matcher) match(q *Query, body []byte) (Match, bool) {
 	return res, true
 }
 
-// all reports whether the text has all units, and none that is negated.
+// all reports whether the text has all units and none of the negated ones.
 func (m *matcher) all(units []unit) bool {
 	for i := range units {
 		if _, _, ok := m.find(&units[i], 0); ok == units[i].not {
@@ -108,7 +108,7 @@ func mergeSpans(spans []text.Span) []text.Span {
 	return out
 }
 
-// find returns the first place of a unit at or behind from, in folded bytes.
+// find returns the first place of a unit from an offset on, in the folded text.
 func (m *matcher) find(u *unit, from int) (start, end int, ok bool) {
 	buf := m.f.Buf
 	first := u.pieces[0].lit
@@ -118,16 +118,16 @@ func (m *matcher) find(u *unit, from int) (start, end int, ok bool) {
 			break
 		}
 		start = from + i
-		if end, ok = m.at(u, start); ok {
-			return start, m.wholeToken(u, end), true
+		if end, ok = m.unitAt(u, start); ok {
+			return start, m.wordEnd(u, end), true
 		}
 		from = start + 1
 	}
 	return 0, 0, false
 }
 
-// at reports whether the unit whose first piece is at i is there as a whole, and its end.
-func (m *matcher) at(u *unit, i int) (end int, ok bool) {
+// unitAt reports whether the whole unit is at i, where its first piece is, and its end.
+func (m *matcher) unitAt(u *unit, i int) (end int, ok bool) {
 	buf := m.f.Buf
 	for k := range u.pieces {
 		p := &u.pieces[k]
@@ -152,8 +152,8 @@ func (m *matcher) at(u *unit, i int) (end int, ok bool) {
 	return i, true
 }
 
-// wholeToken moves the end of a prefix to the end of the word it begins.
-func (m *matcher) wholeToken(u *unit, end int) int {
+// wordEnd moves the end of a prefix to the end of its word.
+func (m *matcher) wordEnd(u *unit, end int) int {
 	if !u.prefix {
 		return end
 	}
@@ -165,8 +165,8 @@ func (m *matcher) wholeToken(u *unit, end int) int {
 	return m.run.End
 }
 
-// hasRun reports whether the bytes from start to end, which are known to be
-// equal to a run of the query, give the same terms.
+// hasRun reports whether the bytes from start to end, which equal a run of the
+// query, have the same terms.
 func (m *matcher) hasRun(class text.Attr, start, end int, prefix bool) bool {
 	attrs := m.f.Attr
 	switch class {
@@ -184,7 +184,7 @@ func (m *matcher) hasRun(class text.Attr, start, end int, prefix bool) bool {
 		return false
 	}
 	if start < m.run.Start || start >= m.run.End {
-		m.enter(start)
+		m.setRun(start)
 	}
 	if end > m.run.End {
 		return false
@@ -195,8 +195,8 @@ func (m *matcher) hasRun(class text.Attr, start, end int, prefix bool) bool {
 	return slices.ContainsFunc(m.parts, func(p text.Span) bool { return p.Start == start && (p.End == end || prefix && end < p.End) })
 }
 
-// enter makes the run around i the current one.
-func (m *matcher) enter(i int) {
+// setRun makes the run around i the current one.
+func (m *matcher) setRun(i int) {
 	attrs := m.f.Attr
 	start, end := i, i+1
 	for start > 0 && text.SameRun(attrs[start-1], attrs[start]) {

@@ -9,21 +9,20 @@ import (
 	"tape/internal/text"
 )
 
-// maxUnits bounds the words, phrases and operators of a query that count.
+// maxUnits bounds the words, phrases and operators of a query; the rest is ignored.
 const maxUnits = 64
 
 // token is a unit of a query or an operator.
 type token struct {
 	unit
-	op   bool // a word that may be an operator: OR, AND, NOT
-	lone bool // syntax that lost what it belonged to
+	op    bool // a word that may be an operator: OR, AND, NOT
+	stray bool // syntax without the words that it belongs to
 }
 
 // Options changes how a query is read.
 type Options struct {
-	// Exact makes the punctuation at the ends of words count, and looks for
-	// what is only syntax, too: also for quotes, unless they enclose several
-	// words. Letter case still does not matter.
+	// Exact searches also for the punctuation at the ends of words, for stray syntax,
+	// and for quotes unless they enclose several words. Case still does not matter.
 	Exact bool
 }
 
@@ -31,21 +30,20 @@ type Options struct {
 //
 //	two words       both of them
 //	"a phrase"      in this order, with this punctuation
-//	-word -"a b"    entries with it are left out, of all entries if nothing else is asked for;
-//	                also NOT word
+//	-word -"a b"    without it; alone, all entries without it; also NOT word
 //	a b OR c        both a and b, or c
 //	pre*            any word that begins so
 //
-// AND may stand between words. What is not valid syntax is searched as words:
-// operators without operands, a quote without its other half. At most 64 words and operators count. No input fails.
+// AND may stand between words. Invalid syntax (operators without operands, an unclosed
+// quote) is searched as words. At most 64 words and operators count. No input fails.
 func Parse(q string, o Options) *Query {
-	q = string([]rune(q)) // every byte that is no UTF-8 is one U+FFFD
+	q = string([]rune(q)) // each invalid byte becomes U+FFFD
 	query := &Query{options: o, literal: foldPieces(o.trimmed(q))}
-	query.groups = group(dropLone(lex(q, o), o))
+	query.groups = group(dropStray(lex(q, o), o))
 	return query
 }
 
-// trimmed is a text without the punctuation that does not count.
+// trimmed is a text without the punctuation that the search ignores.
 func (o Options) trimmed(s string) string {
 	if o.Exact {
 		return s
@@ -57,13 +55,13 @@ type lexer struct {
 	Options
 	rest     string
 	tokens   []token
-	unclosed bool // no phrase ends behind here
+	unclosed bool // the rest has no closing quote
 }
 
 func lex(q string, o Options) []token {
 	l := &lexer{Options: o, rest: q}
 	if w := strings.TrimFunc(q, text.IsSpace); o.Exact && strings.HasPrefix(w, "-") && wordEnd(w) == len(w) {
-		l.add(w, false, false) // nothing else to leave it out of
+		l.add(w, false, false) // a dash alone is text
 		return l.tokens
 	}
 	for len(l.tokens) < maxUnits {
@@ -80,11 +78,11 @@ func lex(q string, o Options) []token {
 func (l *lexer) add(raw string, phrase, not bool) {
 	if u, ok := newUnit(raw, phrase, l.Options); ok {
 		u.not = not
-		l.tokens = append(l.tokens, token{unit: u, lone: phrase && raw == `"`})
+		l.tokens = append(l.tokens, token{unit: u, stray: phrase && raw == `"`})
 	}
 }
 
-// phrase takes a phrase, or a quote without its other half; false in front of a word.
+// phrase reads a phrase, or an unclosed quote. It reports false if a word comes next.
 func (l *lexer) phrase() bool {
 	not := strings.HasPrefix(l.rest, `-"`)
 	if !not && l.rest[0] != '"' {
@@ -111,7 +109,7 @@ func (l *lexer) phrase() bool {
 	return true
 }
 
-// word takes a word without quotes at its beginning.
+// word reads a word that does not begin with a quote.
 func (l *lexer) word() {
 	raw := l.rest[:wordEnd(l.rest)]
 	l.rest = l.rest[len(raw):]
@@ -123,7 +121,7 @@ func (l *lexer) word() {
 		}
 	}
 	if u, ok := newUnit(raw, false, l.Options); ok {
-		l.tokens = append(l.tokens, token{unit: u, op: isOperator(raw), lone: raw == "-" || strings.Trim(raw, "()*") == ""})
+		l.tokens = append(l.tokens, token{unit: u, op: isOperator(raw), stray: raw == "-" || strings.Trim(raw, "()*") == ""})
 	}
 }
 
@@ -139,8 +137,9 @@ func firstRune(s string) rune {
 	return r
 }
 
-// closingQuote finds the quote that ends a phrase: behind it is nothing but a
-// sentence's punctuation. It returns where the phrase ends and where to go on, or -1.
+// closingQuote finds the quote that ends a phrase: the first one with only
+// punctuation between it and the next space. It returns where the phrase ends and
+// where the query continues, or -1.
 func closingQuote(s string) (end, next int) {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '"' {
@@ -160,9 +159,9 @@ func closingQuote(s string) (end, next int) {
 
 func isOperator(s string) bool { return s == "OR" || s == "AND" || s == "NOT" }
 
-// dropLone leaves out syntax that stands alone beside real words.
-func dropLone(tokens []token, o Options) []token {
-	kept := slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.lone })
+// dropStray leaves out stray syntax, unless there is nothing else.
+func dropStray(tokens []token, o Options) []token {
+	kept := slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.stray })
 	if o.Exact || len(kept) == 0 {
 		return tokens
 	}
@@ -186,7 +185,7 @@ func group(tokens []token) [][]unit {
 			cur = append(cur, t.unit)
 			continue
 		}
-		// An operator stands between operands: one in front says that the group is not empty.
+		// An operator needs operands on both sides. cur is not empty if there is one before it.
 		negated := i+1 < len(tokens) && tokens[i+1].op && tokens[i+1].raw == "NOT" && operand(i+2)
 		switch {
 		case len(cur) > 0 && t.raw == "NOT" && operand(i+1):
@@ -203,7 +202,7 @@ func group(tokens []token) [][]unit {
 				cur = append(cur, tokens[i].unit)
 			}
 		default:
-			// A word after all; as a phrase it stays one.
+			// It is a word. As a phrase it is never read as an operator again.
 			t.phrase = true
 			cur = append(cur, t.unit)
 		}

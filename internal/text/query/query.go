@@ -1,7 +1,7 @@
-// Package query is the query language of searches: what a query means, what to ask of an
-// index of terms to narrow it down, and whether a text satisfies it. A query is folded
-// like the text, and the terms that it asks an index for are made by the tokenizer that
-// filled the index: so an index never misses what [Query.Match] accepts.
+// Package query is the query language of searches: it parses a query, makes a question to
+// an index of terms from it, and matches texts. Queries are folded like texts, and their
+// terms are made by the tokenizer that filled the index, so the index never misses a text
+// that [Query.Match] accepts.
 package query
 
 import (
@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// Query is what somebody looks for. Its methods may be called at the same time.
+// Query is a parsed query. Its methods may be called concurrently.
 type Query struct {
 	options Options
-	groups  [][]unit // one of them, all units of it
+	groups  [][]unit // joined by OR; the units of each by AND
 	literal []piece  // the whole query as it was typed
 
 	matchers sync.Pool
@@ -22,15 +22,15 @@ type Query struct {
 // Op is the kind of an expression.
 type Op int
 
-// What an expression asks of an index.
+// The kinds of expressions, by the entries that they select.
 const (
 	All    Op = iota // every entry
 	None             // no entry
 	Term             // entries with the term
-	Prefix           // entries with any term that begins so
-	And              // entries that all kids give
-	Or               // entries that some kid gives
-	Not              // entries that the first kid gives and none of the others does
+	Prefix           // entries with any term that has this prefix
+	And              // those of all kids
+	Or               // those of any kid
+	Not              // those of the first kid without those of the others
 )
 
 // Expr is a question to an index of terms.
@@ -40,11 +40,11 @@ type Expr struct {
 	Kids []Expr
 }
 
-// Empty reports whether there is nothing to look for; such a query matches every text.
+// Empty reports whether the query has no words; such a query matches every text.
 func (q *Query) Empty() bool { return len(q.groups) == 0 }
 
-// Index returns what to ask of an index of terms: its answer has every entry
-// that Match accepts. If sure, it has no other.
+// Index returns the question to an index of terms. The answer has every entry that
+// Match accepts and, if sure, no other.
 func (q *Query) Index() (e Expr, sure bool) {
 	if q.Empty() {
 		return Expr{Op: All}, true
@@ -76,7 +76,7 @@ func indexGroup(units []unit) (e Expr, sure bool) {
 		case u.not && u.sure:
 			not.Kids = append(not.Kids, u.expr)
 		case u.not || u.expr.Op == All:
-			// What an index gives too much of must not be taken away.
+			// The answer may have too many entries, so it cannot be subtracted.
 		case u.expr.Op == And:
 			and.Kids = append(and.Kids, u.expr.Kids...)
 		default:
@@ -98,7 +98,7 @@ func indexGroup(units []unit) (e Expr, sure bool) {
 	return e, sure
 }
 
-// Words returns the plain words, folded, for which near ones may be tried.
+// Words returns the plain words, folded, for which similar ones may be tried.
 func (q *Query) Words() []string {
 	var words []string
 	for _, units := range q.groups {
@@ -112,7 +112,7 @@ func (q *Query) Words() []string {
 	return words
 }
 
-// With returns the query with the plain word old, as Words gives it, replaced.
+// With returns the query with the plain word old, as Words returns it, replaced.
 func (q *Query) With(old, new string) *Query {
 	r := &Query{options: q.options}
 	for _, units := range q.groups {
@@ -130,7 +130,7 @@ func (q *Query) With(old, new string) *Query {
 	return r
 }
 
-// String returns the query as it is understood, in its own language.
+// String returns the query as it was understood, in the query language.
 func (q *Query) String() string {
 	var b strings.Builder
 	for i, units := range q.groups {
@@ -158,7 +158,7 @@ func (u *unit) write(b *strings.Builder, exact bool) {
 	if u.phrase {
 		b.WriteByte('"')
 		if exact && !strings.Contains(u.raw, " ") {
-			b.WriteByte(' ') // or the quotes would count
+			b.WriteByte(' ') // otherwise the quotes would be searched
 		}
 		b.WriteString(u.raw)
 		b.WriteByte('"')

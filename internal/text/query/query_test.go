@@ -250,7 +250,7 @@ func TestHugeQuery(t *testing.T) {
 		text := strings.Repeat(s, size/len(s))
 		q := Parse(text, Options{})
 		e, _ := q.Index()
-		if n := countKids(e); n > 64*maxAsked {
+		if n := countKids(e); n > 64*maxTerms {
 			t.Errorf("%q: %d terms", s, n)
 		}
 		q.Match([]byte(text))

@@ -93,7 +93,7 @@ func TestScreenRulesOut(t *testing.T) {
 		"absent", `"end of"`, `"the end"`, "anchor", "open", "ranch", `"of story"`, "102", "24", "eader", "strass", "stra", `"of the anchor"`,
 	} {
 		q := Parse(query, Options{})
-		if !new(screen).cannot(q, []byte(body)) {
+		if !new(screen).rulesOut(q, []byte(body)) {
 			t.Errorf("%s is not ruled out", query)
 		}
 	}

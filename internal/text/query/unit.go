@@ -10,19 +10,20 @@ import (
 	"tape/internal/text/needle"
 )
 
+// unit is a word or a phrase of a query.
 type unit struct {
-	raw    string // as typed; of a phrase what stands between the quotes
+	raw    string // as typed; of a phrase, the text between the quotes
 	phrase bool
 	not    bool
 
-	prefix  bool    // the last run may go on
-	pieces  []piece // what has to stand in the text, with white space between
-	runs    int     // in all pieces
-	id      string  // equal for units that look for the same
-	expr    Expr    // what to ask of an index
-	sure    bool
+	prefix  bool            // the last run may continue
+	pieces  []piece         // in this order, with white space between them
+	runs    int             // in all pieces
+	id      string          // equal for units that find the same
+	expr    Expr            // the question to an index
+	sure    bool            // expr gives no entry without the unit
 	probe   int             // the piece that is looked for first
-	needles []needle.Needle // to find that
+	needles []needle.Needle // those of that piece
 }
 
 // piece is folded text without white space.
@@ -31,14 +32,14 @@ type piece struct {
 	runs []run
 }
 
-// run is a part of a piece that the tokenizer gives terms for.
+// run is a range of a piece that the tokenizer makes terms of.
 type run struct {
 	text.Span
-	class text.Attr // dense, symbol, or lower for all others
+	class text.Attr // Dense, Symbol, or Lower for all others
 }
 
-// newUnit makes a unit of a word or a phrase. It reports false when nothing is
-// left of it to look for, as of a lone variation selector.
+// newUnit makes a unit of a word or a phrase. It reports false if nothing is
+// left of it after folding, as of a lone variation selector.
 func newUnit(raw string, phrase bool, o Options) (unit, bool) {
 	u := unit{raw: raw, phrase: phrase}
 	lit := o.trimmed(raw)
@@ -53,7 +54,7 @@ func newUnit(raw string, phrase bool, o Options) (unit, bool) {
 	for i, p := range u.pieces {
 		lits[i] = p.lit
 		u.runs += len(p.runs)
-		if n := needle.Append(nil, string(p.lit), true); i == 0 || n[0].Often() < u.needles[0].Often() {
+		if n := needle.Append(nil, string(p.lit), true); i == 0 || n[0].Frequency() < u.needles[0].Frequency() {
 			u.probe, u.needles = i, n
 		}
 	}
@@ -61,7 +62,7 @@ func newUnit(raw string, phrase bool, o Options) (unit, bool) {
 	if last := u.last(); u.prefix && (last == nil || last.class != text.Lower) {
 		u.prefix = false
 	}
-	u.ask()
+	u.makeExpr()
 	if u.prefix {
 		u.id += "*"
 	}
@@ -128,8 +129,8 @@ func findRuns(buf []byte, attrs []text.Attr) []run {
 	return runs
 }
 
-// trimPunctuation cuts the punctuation of sentences off both ends. What has no
-// letter, digit or sign besides stays as it is.
+// trimPunctuation cuts the punctuation of sentences off both ends. A word without
+// letters, digits or symbols stays as it is.
 func trimPunctuation(s string) string {
 	t := strings.TrimFunc(s, isSentencePunctuation)
 	if strings.ContainsFunc(t, func(r rune) bool {
@@ -152,10 +153,11 @@ func isSentencePunctuation(r rune) bool {
 	return unicode.IsPunct(r) || text.IsSpace(r)
 }
 
-// maxAsked bounds the terms that a unit asks an index for; more would hardly narrow it.
-const maxAsked = 64
+// maxTerms bounds the terms that a unit asks an index for; more would hardly narrow
+// the answer.
+const maxTerms = 64
 
-func (u *unit) ask() {
+func (u *unit) makeExpr() {
 	if u.runs == 0 {
 		u.expr = Expr{Op: All}
 		return
@@ -168,7 +170,7 @@ func (u *unit) ask() {
 		if op == Prefix {
 			key += "*"
 		}
-		if len(kids) < maxAsked && !seen[key] {
+		if len(kids) < maxTerms && !seen[key] {
 			seen[key] = true
 			kids = append(kids, e)
 		}
@@ -176,7 +178,7 @@ func (u *unit) ask() {
 	for i, p := range u.pieces {
 		for j, r := range p.runs {
 			atEnd := i == len(u.pieces)-1 && j == len(p.runs)-1
-			askRun(p.lit[r.Start:r.End], r.class, atEnd && u.prefix, add)
+			addTerms(p.lit[r.Start:r.End], r.class, atEnd && u.prefix, add)
 		}
 	}
 	if len(kids) > 1 {
@@ -191,7 +193,8 @@ func (u *unit) ask() {
 	u.sure = len(p.lit) <= text.MaxTerm && (p.runs[0].class != text.Dense || utf8.RuneCount(p.lit) <= 2)
 }
 
-func askRun(lit []byte, class text.Attr, prefix bool, add func(Op, []byte)) {
+// addTerms adds the terms of a run: of a dense script, each pair of characters.
+func addTerms(lit []byte, class text.Attr, prefix bool, add func(Op, []byte)) {
 	if class != text.Dense {
 		op := Term
 		if prefix {
@@ -213,7 +216,7 @@ func askRun(lit []byte, class text.Attr, prefix bool, add func(Op, []byte)) {
 	}
 }
 
-// plain reports whether the unit is one word that is a term by itself.
+// plain reports whether the unit is a single term and nothing else.
 func (u *unit) plain() bool {
 	return !u.phrase && !u.prefix && u.sure && u.pieces[0].runs[0].class == text.Lower
 }

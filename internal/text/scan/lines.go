@@ -7,22 +7,21 @@ import (
 	"tape/internal/text/needle"
 )
 
-// filter says what a stored line has to contain, as it is written, for its entry to match.
+// filter is what a stored line has to contain, as it is written, for its entry to match.
 type filter struct {
-	needles []needle.Needle   // one of these; none: any line may match
+	needles []needle.Needle   // one of these; nil: any line may match
 	also    [][]needle.Needle // and one of each of these
 }
 
-// Lines finds the stored lines of one file after the other that may match, without
-// decoding them.
+// Lines finds the stored lines of files that may match, without decoding them.
 type Lines struct {
 	filter
 	needle.Finder
-	first []needle.Needle // those of the filter, and of what else is looked for
+	first []needle.Needle // those of the filter, and of the extra text
 	file  []byte
 }
 
-// Lines returns a reader of files that also finds the lines with a text, if it is not empty.
+// Lines returns a Lines that also finds the lines with an extra text, unless that is "".
 func (s *Scanner) Lines(text string) *Lines {
 	l := &Lines{filter: s.filter, first: s.filter.needles}
 	if text != "" {
@@ -31,14 +30,14 @@ func (s *Scanner) Lines(text string) *Lines {
 	return l
 }
 
-// Reset begins with the next file.
+// Reset starts over with another file.
 func (l *Lines) Reset(file []byte) {
 	l.file = file
 	l.Finder.Reset(l.first, file)
 }
 
 // Next returns the first offset at or behind from at which a line may match, or
-// the length of the file. The lines that it passes over do not match.
+// the length of the file. The lines that it skips do not match.
 func (l *Lines) Next(from int) int {
 	for len(l.needles) > 0 {
 		at, which := l.Finder.Next(from)
@@ -57,7 +56,7 @@ func (l *Lines) Next(from int) int {
 	return from
 }
 
-// hasAll reports whether a line has what it has to have besides.
+// hasAll reports whether a line has one needle of each group of also.
 func (l *Lines) hasAll(line []byte) bool {
 	for _, group := range l.also {
 		if !slices.ContainsFunc(group, func(n needle.Needle) bool { return n.Index(line) >= 0 }) {

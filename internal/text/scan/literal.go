@@ -10,17 +10,17 @@ import (
 	"tape/internal/text/needle"
 )
 
-// literal is text that has to occur.
+// literal is text that a match has to contain.
 type literal struct {
 	s    string
 	fold bool // in any case
 }
 
-// maxLiterals bounds how many literals are looked for; each takes its own pass.
+// maxLiterals bounds the literals of a group; each takes a pass of its own.
 const maxLiterals = 8
 
-// newFilter makes a filter of groups of literals: what matches has one of each group.
-// In the whole file, the longest are looked for.
+// newFilter makes a filter of groups of literals: a match has one of each group. The
+// group with the longest literals is searched in the whole file.
 func newFilter(groups ...[]literal) (f filter) {
 	slices.SortStableFunc(groups, func(a, b []literal) int { return shortest(b) - shortest(a) })
 	for _, lits := range groups {
@@ -34,7 +34,7 @@ func newFilter(groups ...[]literal) (f filter) {
 	return f
 }
 
-// newNeedles returns what to look for in lines that have one of the literals.
+// newNeedles returns needles of which each line with one of the literals has at least one.
 func newNeedles(lits []literal) (all []needle.Needle) {
 	wide := false
 	for _, l := range lits {
@@ -55,8 +55,8 @@ func newNeedles(lits []literal) (all []needle.Needle) {
 	return append(all, needle.Escape())
 }
 
-// core returns the longest part of a literal that a line can spell in another way
-// only with \u, or in the case of ASCII.
+// core returns the longest part of a literal that JSON can spell differently only by \u
+// escapes, or that differs in the case of ASCII.
 func (l literal) core() string {
 	parts := strings.FieldsFunc(l.s, func(r rune) bool {
 		return r < ' ' || r == '"' || r == '\\' || r == '/' || r == utf8.RuneError || l.fold && r >= utf8.RuneSelf && unicode.SimpleFold(r) != r
@@ -67,7 +67,7 @@ func (l literal) core() string {
 	return slices.MaxFunc(parts, func(a, b string) int { return len(a) - len(b) })
 }
 
-// shortest returns how long the shortest core of the literals is; of no literals, 0.
+// shortest returns the length of the shortest core of the literals; 0 if there are none.
 func shortest(lits []literal) (least int) {
 	for i, l := range lits {
 		if n := len(l.core()); i == 0 || n < least {
@@ -77,8 +77,8 @@ func shortest(lits []literal) (least int) {
 	return least
 }
 
-// required returns groups of literals: everything that the expression matches
-// has, of each of them, at least one.
+// required returns groups of literals: each match of the expression has at least one
+// literal of each group.
 func required(re *syntax.Regexp) (groups [][]literal) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -94,7 +94,7 @@ func required(re *syntax.Regexp) (groups [][]literal) {
 			groups = append(groups, required(sub)...)
 		}
 	case syntax.OpAlternate:
-		// Any of the best of each.
+		// One group: the best of each branch.
 		var either []literal
 		for _, sub := range re.Sub {
 			groups := required(sub)

@@ -1,5 +1,5 @@
-// Package scan looks for exact text, and for what regular expressions match, in stored
-// lines and in the texts of entries.
+// Package scan finds exact text and regular expressions in stored lines and in the texts
+// of entries.
 package scan
 
 import (
@@ -13,32 +13,31 @@ import (
 	"tape/internal/text"
 )
 
-// Scanner looks for exact text, or for what a regular expression matches, where
-// an index of terms cannot help. Its methods may be called at the same time.
+// Scanner finds an exact text or a regular expression, for which an index of terms
+// is of no use. Its methods may be called concurrently.
 type Scanner struct {
-	plain  []byte         // the text to find as it is spelt, or nil
+	plain  []byte         // the exact text, or nil
 	re     *regexp.Regexp // instead of plain
 	fields bool           // ^ and $ of re match at the borders of fields
 
 	filter filter
 }
 
-// NewSubstring returns a scan for a text, as it is spelt in an entry.
-// ignoreCase compares by simple case folding.
+// NewSubstring returns a Scanner for an exact text. ignoreCase compares by simple
+// case folding.
 func NewSubstring(plain string, ignoreCase bool) *Scanner {
 	s := &Scanner{plain: []byte(plain)}
 	if ignoreCase {
-		// The expression is valid, for the text is quoted.
+		// The expression is valid because the text is quoted.
 		s.plain, s.re = nil, regexp.MustCompile(`(?i)`+regexp.QuoteMeta(strings.ToValidUTF8(plain, "\uFFFD")))
 	}
 	s.filter = newFilter([]literal{{plain, ignoreCase}})
 	return s
 }
 
-// NewRegexp returns a scan for a regular expression as RE2 has them. In it, ^
-// and $ match at the borders of lines and of fields, and nothing else matches
-// across fields but \s and classes that are negated. The error says what is
-// wrong with the expression.
+// NewRegexp returns a Scanner for a regular expression in RE2 syntax. ^ and $ match
+// at the borders of lines and of fields; only \s and negated classes match across
+// fields. The error says what is wrong with the expression.
 func NewRegexp(expr string, ignoreCase bool) (*Scanner, error) {
 	flags := syntax.Perl &^ syntax.OneLine
 	if ignoreCase {
@@ -68,7 +67,7 @@ func exprError(expr string, err error) error {
 	return fmt.Errorf("regular expression %q: %s: %q", expr, se.Code, se.Expr)
 }
 
-// Match reports where an entry's text, from [text.AppendEntry], has what is looked for.
+// Match returns the matches in an entry's text, as made by [text.AppendEntry].
 func (s *Scanner) Match(body []byte) (spans []text.Span, ok bool) {
 	if s.re != nil {
 		if s.fields && bytes.IndexByte(body, text.Sep) >= 0 {

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// strength is how much a name says of what is assigned to it.
+// strength is how strongly a name suggests that its value is a secret.
 type strength int
 
 const (
 	nothing strength = iota
-	weak             // key, auth: of many things that are no secrets, too
-	medium           // token, secret, api_key: of random strings
-	strong           // password: of anything
+	weak             // key, auth: often not a secret
+	medium           // token, secret, api_key: a secret if the value is random
+	strong           // password: a secret whatever the value
 )
 
-// classify judges a name by how it ends: DB_PASSWORD holds one, PASSWORD_FILE does not.
+// classify judges a name by its end: DB_PASSWORD holds a secret, PASSWORD_FILE does not.
 func classify(name []byte) strength {
 	var buf [96]byte
 	flat := buf[:0]
@@ -41,7 +41,7 @@ func classify(name []byte) strength {
 		return passWord(name)
 	case ends("publickey", "pubkey", "primarykey", "foreignkey", "sortkey", "partitionkey", "cachekey", "hotkey", "storagekey", "routingkey", "objectkey",
 		"idempotencykey", "nexttoken", "pagetoken", "continuationtoken", "synctoken", "canceltoken", "cancellationtoken", "hostkey", "monkey", "turkey",
-		"allowsecret"): // the last is what fingerprints are given to
+		"allowsecret"): // the last one takes fingerprints
 		return nothing
 	case ends("secret", "token", "apikey", "accesskey", "secretkey", "privatekey", "signingkey", "encryptionkey", "masterkey", "authkey", "licensekey",
 		"servicekey", "accountkey", "appkey", "sessionkey", "deploykey", "clientkey", "subscriptionkey", "adminkey", "secretkeybase", "credential", "credentials"):
@@ -52,7 +52,7 @@ func classify(name []byte) strength {
 	return nothing
 }
 
-// passWord tells DB_PASS from bypass.
+// passWord judges names that end in pass: DB_PASS, but not bypass.
 func passWord(name []byte) strength {
 	for i := len(name) - len("pass"); i >= 0; i-- {
 		if !bytes.EqualFold(name[i:i+len("pass")], []byte("pass")) {
@@ -66,17 +66,18 @@ func passWord(name []byte) strength {
 	return nothing
 }
 
-type assigned struct {
-	from, to int
+// assignment is a value that is assigned to a name.
+type assignment struct {
+	from, to int // of the value
 	name     int // where its name begins
 	quoted   bool
 	env      bool   // NAME=value, as in shells and env files
 	sql      bool   // PASSWORD 'value'
-	command  bool   // a word of a shell
-	rule     string // of which it is if it is a password; "": of assignments
+	command  bool   // a word of a shell command
+	rule     string // for a password; "": rulePassword
 }
 
-// word looks at a name that may be one of a secret, and at what follows it.
+// word checks a name that may hold a secret, and what follows it.
 func (w *walker) word(text []byte, start, end int) {
 	w.words++
 	if end <= w.named {
@@ -93,7 +94,7 @@ func (w *walker) word(text []byte, start, end int) {
 		from--
 	}
 	if from > 0 && from < start && text[from-1] == '\\' {
-		from++ // the n of \n
+		from++ // the n belongs to \n
 	}
 	name := bytes.TrimRight(text[from:to], "-")
 	to = from + len(name)
@@ -111,25 +112,26 @@ func (w *walker) word(text []byte, start, end int) {
 	if bytes.EqualFold(name, []byte("password")) && w.netrc(text, from, to) {
 		return
 	}
-	// Three letters of a blob in base64 may be the word key.
-	if len(name) < 16 || changes(name)*100 < len(name)*18 {
-		w.beside(text, to, name)
+	// A long random name is probably base64 that contains "key" by chance.
+	if len(name) < 16 || transitions(name)*100 < len(name)*18 {
+		w.randomBeside(text, to, name)
 	}
 }
 
-// assignedKey looks at a string as the value of a key of JSON.
+// assignedKey checks a string as the value of a JSON key.
 func (w *walker) assignedKey(text, key []byte) {
 	if k := classify(key); k != nothing && len(text) <= longestValue && len(text) > 0 {
-		w.judge(text, assigned{from: 0, to: len(text), quoted: true}, key, k)
+		w.judge(text, assignment{from: 0, to: len(text), quoted: true}, key, k)
 	}
 }
 
-// longestValue is from how many bytes on an assigned value needs a shape to be a secret.
+// longestValue is the length in bytes up to which an assigned value without a shape can
+// be a secret.
 const longestValue = 512
 
 // assignment reads what follows a name that ends at i: an operator and a value.
-func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
-	none := assigned{}
+func (s *Scanner) assignment(text []byte, from, i int) (assignment, bool) {
+	none := assignment{}
 	name := i
 	for i < len(text) && i-name < 6 && bytes.IndexByte([]byte("\"'`\\])"), text[i]) >= 0 {
 		i++
@@ -139,8 +141,8 @@ func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
 	if i >= len(text) {
 		return none, false
 	}
-	v := assigned{name: from}
-	literal := false // whether only one in quotes counts
+	v := assignment{name: from}
+	literal := false // the value has to be in quotes
 	switch c := text[i]; {
 	case c == '=' || c == ':' || (c == '?' || c == '+' || c == '!') && i+1 < len(text) && text[i+1] == '=':
 		v.env = c == '=' && i == name && isUpperName(text[from:name])
@@ -148,8 +150,8 @@ func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
 		for i++; i < len(text) && (text[i] == '=' || text[i] == '>'); {
 			i++
 		}
-		// A literal that a password is compared with may well be the password, and public rule
-		// sets report it, too; a variable is none.
+		// A literal that is compared with a password may well be the password, and public
+		// rule sets report it, too. A variable is not.
 		literal = hasPrefix(text[sign:i], "==", "!=")
 	case c == '>' && from > 0 && text[from-1] == '<':
 		i++
@@ -165,7 +167,7 @@ func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
 	if !v.read(s, text, skipBlanks(text, i)) || literal && !v.quoted {
 		return none, false
 	}
-	// A type may stand between: name: string = "value".
+	// There may be a type before the value: name: string = "value".
 	if next := skipBlanks(text, v.to); !v.quoted && next < len(text)-1 && text[next] == '=' && countBytes(text[v.from:v.to]).digits == 0 {
 		if !v.read(s, text, skipBlanks(text, next+1)) {
 			return none, false
@@ -174,8 +176,8 @@ func (s *Scanner) assignment(text []byte, from, i int) (assigned, bool) {
 	return v, true
 }
 
-// isFirst reports whether a name is the first argument of a call, in quotes, by what is
-// before it and behind: define('NAME', as PHP has it, or setenv(
+// isFirst reports whether a name is the first argument of a call, in quotes, by the text
+// before and behind it: define('NAME', in PHP, or setenv(
 func isFirst(before, behind []byte) bool {
 	quote := bytes.Trim(behind, `\`)
 	if len(quote) != 1 || !isQuote(quote[0]) || !bytes.HasSuffix(before, quote) {
@@ -198,7 +200,7 @@ func isUpperName(name []byte) bool {
 }
 
 // read finds the value that begins at i, in quotes or without.
-func (v *assigned) read(s *Scanner, text []byte, i int) bool {
+func (v *assignment) read(s *Scanner, text []byte, i int) bool {
 	if i+1 < len(text) && bytes.IndexByte([]byte("rbufRBUF@"), text[i]) >= 0 && isQuote(text[i+1]) {
 		i++
 	}
@@ -223,14 +225,14 @@ func (v *assigned) read(s *Scanner, text []byte, i int) bool {
 		return false
 	}
 	for v.quoted && v.to > v.from && text[v.to-1] == '\\' {
-		v.to-- // of an escaped quote
+		v.to-- // the backslash of an escaped quote
 	}
 	if v.env && !v.quoted {
 		v.to = v.from + len(unwrapped(text[v.from:v.to], lineBefore(text, v.name)))
 		return v.to > v.from
 	}
 	if !v.quoted {
-		if to := s.wholeLine(text, v.name, v.from); to > v.to {
+		if to := s.lineValueEnd(text, v.name, v.from); to > v.to {
 			v.to = to
 			return true
 		}
@@ -241,8 +243,8 @@ func (v *assigned) read(s *Scanner, text []byte, i int) bool {
 
 func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 
-// stops are the bytes that end a value: in quotes of some kind, in an env file, elsewhere.
-func (v *assigned) stops(s *Scanner, quote byte) *set {
+// stops are the bytes that end the value.
+func (v *assignment) stops(s *Scanner, quote byte) *set {
 	switch {
 	case v.quoted:
 		return s.quotes[quote]
@@ -254,35 +256,35 @@ func (v *assigned) stops(s *Scanner, quote byte) *set {
 	return s.stop
 }
 
-func (w *walker) judge(text []byte, v assigned, name []byte, k strength) {
+func (w *walker) judge(text []byte, v assignment, name []byte, k strength) {
 	value := text[v.from:v.to]
-	if len(value) < shortest || bytes.ContainsAny(value, " \t\n") || isCode(value, v.quoted) || isPlace(value) || isUUID(value) ||
+	if len(value) < shortest || bytes.ContainsAny(value, " \t\n") || isCode(value, v.quoted) || isLocation(value) || isUUID(value) ||
 		!printable(value) || inMark(text, v.from+1) || bytes.Contains(value, []byte(marker)) {
 		return
 	}
 	if (IsFingerprint(string(value)) || IsKeyed(string(value))) && isRule(name) {
-		return // RULE:FINGERPRINT, as meta lists what was found
+		return // RULE:FINGERPRINT, as in the list of findings in meta
 	}
 	switch {
 	case k == weak && isAuth(name) && w.s.isLogin(value):
-		w.loose(text, v.from, v.to, ruleBasicAuth)
+		w.contextHit(text, v.from, v.to, ruleBasicAuth)
 	case k == strong:
-		if isPassword(value, v) && !saysNothing(value, w.s.dummies) {
-			w.loose(text, v.from, v.to, cmp.Or(v.rule, rulePassword))
+		if isPassword(value, v) && !isPlaceholder(value, w.s.dummies) {
+			w.contextHit(text, v.from, v.to, cmp.Or(v.rule, rulePassword))
 		}
-	case len(value) < 16 || !isRandom(value) || saysNothing(value, w.s.dummies) || isIdentifier(value):
+	case len(value) < 16 || !isRandom(value) || isPlaceholder(value, w.s.dummies) || isIdentifier(value):
 	case k == medium:
 		rule := ruleAssigned
 		if len(value) == 40 && isAWS(name, text, v.from) {
 			rule = ruleAWSSecret
 		}
-		w.loose(text, v.from, v.to, rule)
+		w.contextHit(text, v.from, v.to, rule)
 	case isDense(value):
-		w.loose(text, v.from, v.to, ruleAssigned)
+		w.contextHit(text, v.from, v.to, ruleAssigned)
 	}
 }
 
-// isAuth reports whether a name is that of credentials in base64 in the files of docker and npm.
+// isAuth reports whether a name ends in auth, as docker and npm name credentials in base64.
 func isAuth(name []byte) bool {
 	return len(name) >= 4 && bytes.EqualFold(name[len(name)-4:], []byte("auth"))
 }
@@ -295,9 +297,10 @@ func printable(v []byte) bool {
 	return !bytes.ContainsFunc(v, func(r rune) bool { return r < ' ' || r >= 0x7f })
 }
 
-// isPassword reports whether a value can be a password: people choose them, so it is told
-// from names and types by digits and signs, the more the less its place says.
-func isPassword(value []byte, v assigned) bool {
+// isPassword reports whether a value can be a password. Only digits and punctuation
+// distinguish passwords from names and types; the less the place of the value says, the
+// more of them it needs.
+func isPassword(value []byte, v assignment) bool {
 	a := countBytes(value)
 	switch {
 	case v.env && v.rule == "":
@@ -318,22 +321,23 @@ func isAWS(name, text []byte, from int) bool {
 	return contains(flat, "secretaccesskey", "aws") || contains(before, "aws", "akia")
 }
 
-// isDense tells values as random as a key: three kinds of characters, hardly any repeated.
+// isDense reports whether a value is as random as a key: three kinds of characters, few of
+// them repeated.
 func isDense(v []byte) bool {
 	a := countBytes(v)
-	return len(v) >= 24 && len(v) <= 128 && a.lower > 0 && a.upper > 0 && a.digits > 0 && !isHexHash(v) && changes(v)*100 >= len(v)*28 && entropy(v) >= 4
+	return len(v) >= 24 && len(v) <= 128 && a.lower > 0 && a.upper > 0 && a.digits > 0 && !isHexHash(v) && transitions(v)*100 >= len(v)*28 && entropy(v) >= 4
 }
 
-// isIdentifier reports whether a value is the name of something that programs of this field
-// count: a call, a message, a run, a hash with its kind.
+// isIdentifier reports whether a value identifies a call, a message, a run or the like, or is
+// a hash, by its prefix.
 func isIdentifier(v []byte) bool {
 	return hasPrefix(v, "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "gen-", "run_", "run-", "thread_", "asst_", "file-", "file_", "org-", "proj_",
 		"user_", "session_", "evt_", "cus_", "pi_", "price_", "prod_", "sub_", "acct_", "srvtoolu_", "fc_", "rs_", "ws_",
 		"sha1-", "sha256-", "sha384-", "sha512-", "sha256:", "SHA256:", "h1:", "AAAA", "MII", "iVBOR", "data:", "urn:", "MCowBQYDK2V", "MFkwEwYH")
 }
 
-// beside looks for a random string behind a word that calls it a secret, on the same line.
-func (w *walker) beside(text []byte, i int, name []byte) {
+// randomBeside finds a random string behind a word for secrets, on the same line.
+func (w *walker) randomBeside(text []byte, i int, name []byte) {
 	const reach = 40 // bytes
 	base := w.s.random
 	if i < len(text) && base[text[i]] {
@@ -348,15 +352,15 @@ func (w *walker) beside(text []byte, i int, name []byte) {
 			i++
 			continue
 		}
-		if v := text[from:i]; isDense(v) && !isIdentifier(v) && !isPlace(v) && !isDummy(v) && !goesOn(text, from, i) && classify(name) != nothing {
-			w.loose(text, from, i, ruleEntropy)
+		if v := text[from:i]; isDense(v) && !isIdentifier(v) && !isLocation(v) && !isDummy(v) && !continues(text, from, i) && classify(name) != nothing {
+			w.contextHit(text, from, i, ruleEntropy)
 			return
 		}
 	}
 }
 
-// goesOn reports whether text[from:to] is only a part of a name or an expression.
-func goesOn(text []byte, from, to int) bool {
+// continues reports whether text[from:to] is only a part of a name or an expression.
+func continues(text []byte, from, to int) bool {
 	if from > 0 && bytes.IndexByte([]byte(".:$\\/@"), text[from-1]) >= 0 {
 		return true
 	}

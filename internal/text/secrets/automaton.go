@@ -1,8 +1,7 @@
 package secrets
 
-// automaton finds all of some literals in one pass (Aho and Corasick, 1975). Letters count
-// as equal in upper and lower case. State 0 is the start; from firstFound on, states are at
-// the end of at least one literal.
+// automaton finds a set of literals in one pass (Aho and Corasick, 1975), ignoring the case
+// of ASCII. State 0 is the start. In states from firstFound on, at least one literal ends.
 type automaton struct {
 	class      [256]uint16
 	width      uint32   // classes: the length of a state's row
@@ -19,7 +18,7 @@ func fold(c byte) byte {
 	return c
 }
 
-// trie is the automaton while it is built: states by time of creation; 0 in next is none.
+// trie is the automaton while it is built: states in order of creation; 0 in next is none.
 type trie struct {
 	width int
 	next  []uint32 // of state and class
@@ -71,8 +70,8 @@ func newAutomaton(literals []string) automaton {
 	return a
 }
 
-// link completes the transitions: where a literal does not go on, the longest beginning of
-// another one that is at hand does.
+// link completes the transitions: where no literal continues, it goes to the state of the
+// longest suffix that begins another one.
 func (t *trie) link() {
 	queue := []uint32{0}
 	for len(queue) > 0 {
@@ -94,7 +93,7 @@ func (t *trie) link() {
 	}
 }
 
-// number orders the states so that one comparison tells those that found something.
+// number orders the states so that one comparison finds those in which a literal ends.
 func (a *automaton) number(t *trie) {
 	names := make([]uint32, len(t.ends))
 	n := uint32(0)

@@ -2,27 +2,27 @@ package secrets
 
 import "bytes"
 
-// Passwords that commands are given, and those of the files where commands find them.
+// Passwords in the arguments of commands, and in the files that commands read them from.
 
-// given looks at what its place calls the password of a user.
-func (w *walker) given(text []byte, v assigned, user []byte, rule string) {
+// givenPassword checks a value whose place says that it is the password of a user.
+func (w *walker) givenPassword(text []byte, v assignment, user []byte, rule string) {
 	if bytes.EqualFold(user, text[v.from:v.to]) || bytes.EqualFold(user, []byte("anonymous")) || bytes.EqualFold(user, []byte("ftp")) {
-		return // the same as the user is a sample, and everybody gives an address behind anonymous
+		return // a password equal to the user is a sample, and anonymous has none
 	}
 	v.rule = rule
 	if v.command && v.to < len(text) && text[v.to] != '\'' {
-		v.quoted = false // a shell fills in what is in double quotes
+		v.quoted = false // a shell expands variables in double quotes
 	}
 	w.judge(text, v, nil, strong)
 }
 
-// curl finds the passwords behind the options of a command that take user:password.
+// curl finds the passwords in options that take user:password.
 func (w *walker) curl(text []byte, start, end int) {
 	const longest = 4 << 10 // bytes of a command
 	if bytes.HasPrefix(text[end:], []byte(".exe")) {
 		end += len(".exe")
 	}
-	if start < w.command || !begins(text, start) || end < len(text) && (isWord(text[end]) || text[end] == '-' || text[end] == '.') {
+	if start < w.command || !startsToken(text, start) || end < len(text) && (isWord(text[end]) || text[end] == '-' || text[end] == '.') {
 		return
 	}
 	limit := min(len(text), end+longest)
@@ -44,8 +44,8 @@ func (w *walker) curl(text []byte, start, end int) {
 	w.command = i
 }
 
-// endsCommand reports whether a command of a shell ends at i: at the end of a line that is not
-// continued, also where that is written \n, or at a sign with a blank behind it.
+// endsCommand reports whether a shell command ends at i: at the end of a line that is not
+// continued, also if it is written \n, or at an operator with a blank behind it.
 func endsCommand(text []byte, i int) bool {
 	switch text[i] {
 	case '\n':
@@ -59,8 +59,8 @@ func endsCommand(text []byte, i int) bool {
 	return false
 }
 
-// userOption returns where the value begins of an option of curl that takes user:password,
-// or -1 if that at i is none. Short ones may have others before them: -sSu.
+// userOption returns where the value begins if the option at i takes user:password, or -1.
+// A short option may have others before it: -sSu.
 func userOption(text []byte, i int) int {
 	for _, long := range []string{"--user", "--proxy-user"} {
 		if rest := text[i:]; bytes.HasPrefix(rest, []byte(long)) && len(rest) > len(long) {
@@ -81,7 +81,7 @@ func userOption(text []byte, i int) int {
 	return -1
 }
 
-// nextWord returns where the next word of a command begins, or element of a list: "-u", "x".
+// nextWord returns where the next word of a command or element of a list begins: "-u", "x".
 func nextWord(text []byte, i int) int {
 	for i < len(text) && (text[i] == '\\' || isQuote(text[i]) && i+1 < len(text) && bytes.IndexByte([]byte(" ,"), text[i+1]) >= 0) {
 		i++
@@ -92,9 +92,9 @@ func nextWord(text []byte, i int) int {
 	return skipBlanks(text, i)
 }
 
-// userPassword looks at the password of user:password at i, and returns where that ends.
+// userPassword checks the password of user:password at i, and returns where that ends.
 func (w *walker) userPassword(text []byte, i int) int {
-	v := assigned{name: i, command: true}
+	v := assignment{name: i, command: true}
 	v.read(w.s, text, i)
 	user, _, ok := bytes.Cut(text[v.from:v.to], []byte(":"))
 	if !ok {
@@ -104,7 +104,7 @@ func (w *walker) userPassword(text []byte, i int) int {
 		v.read(w.s, text, v.to) // user:'password'
 	}
 	if v.to > v.from {
-		w.given(text, v, user, ruleCommand)
+		w.givenPassword(text, v, user, ruleCommand)
 	}
 	return v.to
 }
@@ -113,18 +113,18 @@ func (w *walker) userPassword(text []byte, i int) int {
 func (w *walker) sshpass(text []byte, start, end int) {
 	const option = "-p"
 	i := skipBlanks(text, end)
-	if !begins(text, start) || i == end || !bytes.HasPrefix(text[i:], []byte(option)) {
+	if !startsToken(text, start) || i == end || !bytes.HasPrefix(text[i:], []byte(option)) {
 		return
 	}
-	v := assigned{name: start, command: true}
+	v := assignment{name: start, command: true}
 	if v.read(w.s, text, skipBlanks(text, i+len(option))) {
-		w.given(text, v, nil, ruleCommand)
+		w.givenPassword(text, v, nil, ruleCommand)
 	}
 }
 
-// netrc looks at what is behind the word password at text[from:to], and reports whether the
-// word is one of a netrc file: what is before it, on that line or others, is machine and a
-// host, or default, and the user's name.
+// netrc checks the text behind the word password at text[from:to], and reports whether the
+// word belongs to a netrc file: before it, on any line, are machine and a host, or default,
+// and the user's name.
 func (w *walker) netrc(text []byte, from, to int) bool {
 	const pairs, reach = 4, 256 // machine and host; port, login, account and what these are
 	at := skipBlanks(text, to)
@@ -137,9 +137,9 @@ func (w *walker) netrc(text []byte, from, to int) bool {
 		key, from = wordBefore(text, from)
 		switch {
 		case user != nil && (endsInWord(host, "default") || endsInWord(key, "machine")):
-			v := assigned{name: to, env: true}
+			v := assignment{name: to, env: true}
 			if v.read(w.s, text, at) {
-				w.given(text, v, user, ruleNetrc)
+				w.givenPassword(text, v, user, ruleNetrc)
 			}
 			return true
 		case string(key) == "login":
@@ -151,7 +151,7 @@ func (w *walker) netrc(text []byte, from, to int) bool {
 	return false
 }
 
-// wordBefore is the word that ends before i, up to white space or a written \n, and its place.
+// wordBefore returns the word before i, which white space or a written \n bounds, and its place.
 func wordBefore(text []byte, i int) (word []byte, at int) {
 	const longest = 256
 	least := max(0, i-longest)
@@ -165,7 +165,7 @@ func wordBefore(text []byte, i int) (word []byte, at int) {
 	return text[i:to], i
 }
 
-// space returns of how many bytes the white space is that ends with the byte at i.
+// space returns the length of the white space that ends with the byte at i.
 func space(text []byte, i int) int {
 	switch {
 	case text[i] <= ' ':
@@ -176,7 +176,7 @@ func space(text []byte, i int) int {
 	return 0
 }
 
-// endsInWord reports whether a text is a word, or ends in it behind a sign.
+// endsInWord reports whether a text ends in a whole word.
 func endsInWord(text []byte, word string) bool {
 	rest, ok := bytes.CutSuffix(text, []byte(word))
 	return ok && (len(rest) == 0 || !isWord(rest[len(rest)-1]))

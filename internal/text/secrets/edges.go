@@ -4,15 +4,15 @@ import "bytes"
 
 // Where a value without quotes ends.
 
-// lineBefore is what stands before i on its line, or the end of it.
+// lineBefore is the text before i on its line; of a long one, the end.
 func lineBefore(text []byte, i int) []byte {
 	const reach = 128 // bytes
 	before := text[max(0, i-reach):i]
 	return before[bytes.LastIndexByte(before, '\n')+1:]
 }
 
-// unwrapped returns a value without what closes the quotes, brackets, marks of Markdown or
-// tags that its name is in. before is what stands before the name.
+// unwrapped returns a value without the quotes, brackets, Markdown marks or tags that close
+// around its name. before is the text before the name.
 func unwrapped(value, before []byte) []byte {
 	for i := 1; i+1 < len(value); i++ {
 		if value[i] == '<' && (value[i+1] == '/' || hasPrefix(value[i:], "<br>", "<br/", "<br ")) {
@@ -34,7 +34,7 @@ func unwrapped(value, before []byte) []byte {
 	return value
 }
 
-// closes reports whether the last byte of a value is no part of it.
+// closes reports whether the last byte of a value does not belong to it.
 func closes(value, before []byte) bool {
 	last := len(value) - 1
 	opened := func(open, end byte) bool {
@@ -59,9 +59,9 @@ func closes(value, before []byte) bool {
 	return false
 }
 
-// wholeLine returns where a value ends that has its line for itself, as in YAML, and signs
-// that would end it elsewhere; or 0.
-func (s *Scanner) wholeLine(text []byte, name, from int) int {
+// lineValueEnd returns where a value ends that fills the rest of its line, as in YAML, and
+// contains bytes that would end it elsewhere; otherwise 0.
+func (s *Scanner) lineValueEnd(text []byte, name, from int) int {
 	if len(bytes.TrimLeft(lineBefore(text, name), " \t+-")) > 0 || s.stop[text[from]] {
 		return 0
 	}

@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// A fingerprint is a hash that anybody can compute: who sees one can try weak passwords until one
-// fits. Where others may see what stands for a secret, its fingerprint is keyed with something that
-// they do not have.
+// Anybody can compute a fingerprint, and so try weak passwords until one fits. Where others may
+// see the mark of a secret, its fingerprint is therefore keyed with a key that they do not have.
 
 const keyedPrefix = "k"
 
-// Keyed is what stands for a fingerprint in the marks of a workspace: the same for the same secret,
-// and different in workspaces that have another key.
+// Keyed is the keyed fingerprint: the same for the same secret and key, and different for
+// another key.
 func Keyed(key []byte, fingerprint string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(fingerprint))
@@ -28,18 +27,17 @@ func IsKeyed(text string) bool {
 	return ok && IsFingerprint(rest)
 }
 
-// Keyed is the finding as a workspace with a key names it.
+// Keyed returns the finding with its fingerprint keyed.
 func (f Finding) Keyed(key []byte) Finding {
 	f.Fingerprint = Keyed(key, f.Fingerprint)
 	return f
 }
 
-// KeyMarks replaces the fingerprints of marks, and of the lists that an entry's meta has, by keyed
-// ones, where they are not keyed yet.
+// KeyMarks keys the plain fingerprints in marks and in the lists of an entry's meta.
 func KeyMarks(key, text []byte) []byte { return keyMarks(key, text, 2*fingerprintSize, IsFingerprint) }
 
-// KeyAgain keys marks that are keyed already with another key, so that nobody can compare them with
-// those that are not.
+// KeyAgain keys the keyed fingerprints in marks with another key, so that nobody can compare them
+// with the first ones.
 func KeyAgain(key, text []byte) []byte {
 	return keyMarks(key, text, len(keyedPrefix)+2*fingerprintSize, IsKeyed)
 }

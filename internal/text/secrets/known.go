@@ -16,20 +16,20 @@ type Secret struct {
 	Text        string // as it was found, decoded
 }
 
-// IsNotable reports whether a secret is long and strange enough to be looked for by its text
-// alone. A shorter one, or a word, may stand elsewhere by chance, and be a name there.
+// IsNotable reports whether a secret is long and unusual enough to search for its text alone.
+// A shorter one, or a word, may occur by chance.
 func (s Secret) IsNotable() bool {
 	const least, leastWord = 8, 16 // bytes
 	strange := func(r rune) bool { return (r|0x20 < 'a' || r|0x20 > 'z') && r != '_' && r != '-' && r != ' ' }
 	return len(s.Text) >= leastWord || len(s.Text) >= least && strings.ContainsFunc(s.Text, strange)
 }
 
-// IsGenuine reports whether the fingerprint is that of the text.
+// IsGenuine reports whether the fingerprint matches the text.
 func (s Secret) IsGenuine() bool { return s.Fingerprint == fingerprint(s.Rule, []byte(s.Text)) }
 
-// spellings are the texts by which a secret is found: its own; how it is written in a JSON
-// string that is cut off or part of another text, once and twice; and in an address. Of a
-// private key also each line, as a listing or a diff has them.
+// spellings are the texts by which a secret is found: its own; as it is escaped in a JSON
+// string, once and twice, for JSON that is cut off or part of another text; and in a URL. Of
+// a private key, also each line, as in a listing or a diff.
 func (s Secret) spellings() []string {
 	out := []string{s.Text}
 	for range 2 { // strings in strings
@@ -53,41 +53,41 @@ func (s Secret) spellings() []string {
 	return slices.Compact(out)
 }
 
-// Known finds secrets by their texts, wherever these stand. It never changes, and may be
-// used from several goroutines.
-type Known struct{ scanners []*Scanner }
+// TextFinder finds secrets by their texts. It never changes, and may be used from several
+// goroutines.
+type TextFinder struct{ scanners []*Scanner }
 
 // NewKnown returns one that finds each of some secrets, notable or not.
-func NewKnown(list []Secret) *Known {
-	const together = 2000 // spellings: what an automaton of them takes is some megabytes
+func NewTextFinder(list []Secret) *TextFinder {
+	const together = 2000 // spellings: an automaton of them takes some megabytes
 	var all []trigger
 	for _, secret := range list {
 		for _, text := range secret.spellings() {
 			all = append(all, secret.trigger(text))
 		}
 	}
-	k := &Known{}
+	k := &TextFinder{}
 	for part := range slices.Chunk(all, together) {
-		s := &Scanner{triggers: part, known: true}
+		s := &Scanner{triggers: part, textsOnly: true}
 		s.start()
 		k.scanners = append(k.scanners, s)
 	}
 	return k
 }
 
-// trigger stops at the beginning of a spelling, and looks at the rest.
+// trigger stops at the beginning of a spelling, and compares the rest.
 func (s Secret) trigger(text string) trigger {
 	const head = 16 // bytes
 	look := func(w *walker, in []byte, start, _ int) {
 		if bytes.HasPrefix(in[start:], []byte(text)) && !inMark(in, start) {
-			w.hits = append(w.hits, hit{from: start, to: start + len(text), rule: s.Rule, known: s.Fingerprint})
+			w.hits = append(w.hits, hit{from: start, to: start + len(text), rule: s.Rule, fingerprint: s.Fingerprint})
 		}
 	}
 	return trigger{literal: text[:min(len(text), head)], look: look}
 }
 
 // Mask does what [Scanner.Mask] does, for these secrets.
-func (k *Known) Mask(value []byte) ([]byte, []Finding) {
+func (k *TextFinder) Mask(value []byte) ([]byte, []Finding) {
 	var all []Finding
 	for _, s := range k.scanners {
 		masked, found := s.Mask(value, nil)

@@ -20,7 +20,7 @@ func TestKnownSpellings(t *testing.T) {
 		{"aws-access-key", "0123456789abcdef", "AK" + "IA" + made(rng, upper, 16)},
 		{"password", "0123456789abcdee", `p"<&/\` + made(rng, alnums, 5) + "Qé😀\n%"},
 	} {
-		k := NewKnown([]Secret{secret})
+		k := NewTextFinder([]Secret{secret})
 		mark := Finding{Rule: secret.Rule, Fingerprint: secret.Fingerprint}.Mark()
 		once := string(jsonl.AppendString(nil, secret.Text))
 		once = once[1 : len(once)-1]
@@ -69,7 +69,7 @@ func TestKnownKeyLines(t *testing.T) {
 		t.Fatalf("found %d secrets", len(found))
 	}
 	diff := jsonl.AppendString(nil, "+"+strings.ReplaceAll(key, "\n", "\n+"))
-	out, _ := NewKnown(found).Mask(diff)
+	out, _ := NewTextFinder(found).Mask(diff)
 	for line := range strings.Lines(key) {
 		if line = strings.TrimSpace(line); len(line) >= 32 && !strings.HasPrefix(line, "-----") && bytes.Contains(out, []byte(line)) {
 			t.Errorf("%s is still there", line)
@@ -94,11 +94,11 @@ func TestKnown(t *testing.T) {
 					t.Fatalf("%s %s is told as %q", secret.Rule, secret.Fingerprint, secret.Text)
 				}
 			}
-			out, found := NewKnown(list).Mask(v)
+			out, found := NewTextFinder(list).Mask(v)
 			if jsonl.Valid(out) != nil || (len(found) == 0) != (len(list) == 0) {
 				t.Fatalf("%d of %d are masked: %s", len(found), len(list), out)
 			}
-			if again, more := NewKnown(list).Mask(out); len(more) > 0 {
+			if again, more := NewTextFinder(list).Mask(out); len(more) > 0 {
 				t.Fatalf("left: %s", again)
 			}
 		}
@@ -112,7 +112,7 @@ func TestKnownMany(t *testing.T) {
 	for i := range 5000 {
 		list = append(list, Secret{"x", fmt.Sprintf("%016x", i), made(rng, alnums, 20)})
 	}
-	k := NewKnown(list)
+	k := NewTextFinder(list)
 	for _, i := range []int{0, 1, 2500, 4999} {
 		out, _ := k.Mask([]byte(`"a ` + list[i].Text + `"`))
 		if want := fmt.Sprintf(`"a [redacted:x:%016x]"`, i); string(out) != want {

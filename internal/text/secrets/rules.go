@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The rules that are more than shapes.
+// The rules that have code of their own.
 const (
 	rulePrivateKey  = "private-key"
 	ruleJWT         = "jwt"
@@ -34,7 +34,7 @@ type ruleShapes struct {
 //go:embed rules.txt
 var ruleTable string
 
-// table is all rules, always in the same order.
+// table returns all rules with their shapes, always in the same order.
 func table() []ruleShapes {
 	var out []ruleShapes
 	for line := range strings.Lines(ruleTable) {
@@ -55,14 +55,14 @@ func Rules() []Rule {
 	return out
 }
 
-// trigger is a literal at which the automaton stops, and what is done there.
+// trigger is a literal at which the automaton stops, and the check to run there.
 type trigger struct {
 	literal string
 	shape   *shape // nil: look
 	look    func(w *walker, text []byte, start, end int)
 }
 
-// allTriggers are the heads of all shapes, and what the other rules go by.
+// allTriggers are the literals that shapes begin with, and those of the other rules.
 func allTriggers(alphabets map[byte]*set) []trigger {
 	var out []trigger
 	for _, r := range table() {

@@ -1,15 +1,14 @@
 // Package secrets finds credentials in text and in entries: tokens whose shape a provider
-// has published, private keys, connection strings, passwords that are assigned to
-// something, and random strings beside a word that calls them a secret. It does no I/O.
+// has published, private keys, connection strings, assigned passwords, and random strings
+// beside a word for secrets. It does no I/O.
 //
-// One automaton goes over the text and stops at what every secret has near it: the literal
-// that its shape begins with, or a word. What is there is then looked at exactly. So a
-// text without secrets costs one table look-up a byte, however many rules there are.
+// One automaton reads the text and stops at a literal that each secret has in it or near
+// it: the beginning of its shape, or a word. Only there a rule checks the text. So a text
+// without secrets costs one table look-up a byte, however many rules there are.
 //
-// An alarm that is none costs its reader more than most scanners admit. What is a
-// placeholder by its words, by its monotony or by its syntax is not reported, nor are
-// names of objects (hashes, UUIDs, identifiers of calls) unless what they are assigned to
-// is called a secret.
+// False positives cost readers more than most scanners admit. Placeholders are not
+// reported, by their words, their monotony or their syntax; nor are hashes, UUIDs and
+// identifiers, unless the name that they are assigned to says that they are secret.
 package secrets
 
 import (
@@ -34,14 +33,15 @@ type Rule struct {
 // Finding is a secret that was found.
 type Finding struct {
 	Rule string // a Rule's ID
-	// Path is where in the entry: payload.content[0].text. What is JSON inside a string
-	// goes on behind that. A key is named by the path that ends in it. "" in plain text.
+	// Path is the place in the entry: payload.content[0].text. It continues into JSON
+	// inside a string. A secret in a key has the path that ends in that key. "" in plain
+	// text.
 	Path string
-	// Masked is an excerpt that is safe to show: the beginning and end of the secret and a
-	// little of what is before it, without control characters.
+	// Masked is an excerpt that is safe to show: the beginning and end of the secret and
+	// some text before it, without control characters.
 	Masked string
-	// Fingerprint is 16 hex digits of a hash over rule and secret: a secret has the same
-	// one wherever it is, and it does not tell the secret.
+	// Fingerprint is 16 hex digits of a hash over rule and secret: the same wherever the
+	// secret is found, and the secret cannot be read from it.
 	Fingerprint string
 }
 
@@ -49,25 +49,25 @@ type Finding struct {
 // it never changes, and may be used from several goroutines.
 type Scanner struct {
 	automaton
-	triggers []trigger
-	dummies  []string
-	pool     sync.Pool // of *walker
-	known    bool      // there are no rules, but texts: see Known
+	triggers  []trigger
+	dummies   []string
+	pool      sync.Pool // of *walker
+	textsOnly bool      // it has no rules, but texts: see TextFinder
 
 	digit, hex, alnum, base64, url64, escaped *set
-	azure, bearer, random                     *set // what client secrets, bearer tokens and other random strings are made of
+	azure, bearer, random                     *set // the bytes of client secrets, bearer tokens and other random strings
 
-	// What ends a value that is assigned: in quotes, in an env file, in a command, elsewhere.
+	// The bytes that end an assigned value: in quotes, in an env file, in a command, elsewhere.
 	quotes             map[byte]*set
 	blank, shell, stop *set
 }
 
 // New returns a Scanner.
 func New() *Scanner {
-	known := sets()
-	s := &Scanner{triggers: allTriggers(known), dummies: dummies(),
-		digit: known['d'], hex: known['x'], alnum: known['a'], base64: known['b'], url64: known['w'], escaped: known['%'],
-		azure: setOf("0-9", "a-z", "A-Z", "_~.-"), bearer: setOf("0-9", "a-z", "A-Z", "_~.+/=-"), random: known['z'],
+	of := alphabets()
+	s := &Scanner{triggers: allTriggers(of), dummies: dummies(),
+		digit: of['d'], hex: of['x'], alnum: of['a'], base64: of['b'], url64: of['w'], escaped: of['%'],
+		azure: setOf("0-9", "a-z", "A-Z", "_~.-"), bearer: setOf("0-9", "a-z", "A-Z", "_~.+/=-"), random: of['z'],
 		quotes: map[byte]*set{'"': setOf("\"\n\r"), '\'': setOf("'\n\r"), '`': setOf("`\n\r")},
 		blank:  setOf("\x00-\x20", "\\"), shell: setOf("\x00-\x20", "\\\"'`;|<>()"), stop: setOf("\x00-\x20", "\\\"'`,;&<>()[]{}|"),
 	}
@@ -84,8 +84,8 @@ func (s *Scanner) start() {
 	s.pool.New = func() any { return &walker{s: s} }
 }
 
-// Text returns the secrets of a plain text, each once. If it is a JSON object or array as a
-// whole, it is looked at as that.
+// Text returns the secrets of a text, each once. A text that is a JSON object or array is
+// scanned as JSON.
 func (s *Scanner) Text(text []byte) []Finding {
 	w := s.pool.Get().(*walker)
 	defer w.release()
@@ -97,9 +97,8 @@ func (s *Scanner) Text(text []byte) []Finding {
 	return w.distinct()
 }
 
-// Line returns the secrets of one stored entry, or of any other JSON value, each once. Every
-// key and every string is looked at on its own, decoded. The error says why the line is not
-// JSON.
+// Line returns the secrets of a stored entry or any other JSON value, each once. Every key
+// and every string is scanned by itself, decoded. The error says why the line is not JSON.
 func (s *Scanner) Line(line []byte) ([]Finding, error) {
 	if err := jsonl.Valid(line); err != nil {
 		return nil, fmt.Errorf("scan for secrets: %w", err)
@@ -110,18 +109,18 @@ func (s *Scanner) Line(line []byte) ([]Finding, error) {
 	return w.distinct(), nil
 }
 
-// maxRounds bounds how often what is masked is looked at again.
+// maxRounds bounds how often the masked value is scanned again.
 const maxRounds = 4
 
 // Mask replaces each secret of a valid JSON value by "[redacted:RULE:FINGERPRINT]", also in
-// JSON that is itself a string, and returns what it replaced, each once. Nothing else
-// changes by a byte, and a value without secrets is returned as it is. Findings for which
-// skip (if it is not nil) reports true are left alone.
+// JSON inside a string, and returns what it replaced, each once. No other byte changes, and
+// a value without secrets is returned as it is. Findings for which skip reports true stay;
+// skip may be nil.
 func (s *Scanner) Mask(value []byte, skip func(Finding) bool) ([]byte, []Finding) {
 	return s.MaskAs(value, skip, Finding.Mark)
 }
 
-// MaskAs is Mask with other marks, for which Keyed makes the fingerprints.
+// MaskAs is Mask with other marks, such as those of [Finding.Keyed].
 func (s *Scanner) MaskAs(value []byte, skip func(Finding) bool, mark func(Finding) string) ([]byte, []Finding) {
 	var all []Finding
 	value, _ = s.rounds(value, 0, skip, mark, func(list []spot) {
@@ -132,10 +131,9 @@ func (s *Scanner) MaskAs(value []byte, skip func(Finding) bool, mark func(Findin
 	return value, distinct(all)
 }
 
-// MaskMost is MaskAs for a value of at most so many secrets, so that it takes little memory and time, and
-// returns how many it replaced. Of a value with more of them nothing is returned, and their number is
-// larger than most.
-func (s *Scanner) MaskMost(value []byte, most int, mark func(Finding) string) (out []byte, found int) {
+// MaskLimited is MaskAs for a value with at most so many secrets, to bound memory and time. It
+// returns how many it replaced. If there are more, it returns nil and a number over most.
+func (s *Scanner) MaskLimited(value []byte, most int, mark func(Finding) string) (out []byte, found int) {
 	out, over := s.rounds(value, most+1, nil, mark, func(list []spot) { found += len(list) })
 	if over || found > most {
 		return nil, most + 1
@@ -157,9 +155,10 @@ func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
 	return all
 }
 
-// rounds masks a value, and tells what it replaces. It stops at so many secrets, unless that is 0.
+// rounds masks a value until no secret is left, and passes on what it replaces. It gives up at
+// stop secrets, unless that is 0.
 func (s *Scanner) rounds(value []byte, stop int, skip func(Finding) bool, mark func(Finding) string, tell func([]spot)) (out []byte, over bool) {
-	// What is left beside a mask may look like another secret than before.
+	// The text beside a mark may look like a secret only now.
 	for range maxRounds {
 		w := s.pool.Get().(*walker)
 		w.stop = stop
@@ -181,7 +180,7 @@ func (s *Scanner) rounds(value []byte, stop int, skip func(Finding) bool, mark f
 
 const marker = "[redacted:"
 
-// Mark is what stands for a secret that was masked.
+// Mark is the text that replaces a masked secret.
 func (f Finding) Mark() string { return marker + f.Rule + ":" + f.Fingerprint + "]" }
 
 // fingerprintSize is the length of a fingerprint in bytes of the hash.
@@ -198,19 +197,20 @@ func fingerprint(rule string, secret []byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:fingerprintSize])
 }
 
-// IsFingerprint reports whether text has the form of one.
+// IsFingerprint reports whether text has the form of a fingerprint.
 func IsFingerprint(text string) bool {
 	return len(text) == 2*fingerprintSize && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// withoutSpace drops white space and written \n: keys are the same however they are broken.
+// withoutSpace drops white space and written \n: a key stays the same when its lines are
+// wrapped differently.
 func withoutSpace(b []byte) []byte {
 	b = []byte(strings.NewReplacer(`\n`, "", `\r`, "", `\t`, "", `\`, "").Replace(string(b)))
 	return bytes.Join(bytes.FieldsFunc(b, func(r rune) bool { return r <= ' ' }), nil)
 }
 
-// excerpt shows where a secret is without telling it. clear is where the text begins that
-// is no part of another secret.
+// excerpt shows the place of a secret without revealing it. The text from clear on is not part
+// of another secret.
 func excerpt(text []byte, h hit, clear int) string {
 	const context, head = 24, 32 // bytes
 	from := max(clear, h.from-context)

@@ -78,7 +78,7 @@ func TestShapes(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	for _, r := range table() {
 		for _, text := range r.shapes {
-			parts := parseShape(sets(), text)
+			parts := parseShape(alphabets(), text)
 			for _, longest := range []bool{false, true} {
 				secret := example(rng, parts, longest)
 				for _, around := range []string{"%s", "export X=%s\n", `{"a":"%s"}`, "see (%s), please", "line\\n%s\\nline", "?t%%3D%s&u=1"} {

@@ -6,10 +6,9 @@ import (
 	"unicode"
 )
 
-// SensitiveName reports whether a variable of an environment or of a configuration holds a
-// secret by its name. The name counts word by word: GITHUB_TOKEN, db.password and apiKey do;
-// max_tokens, tokenizer, KEYBOARD and PWD do not. What says where a secret is, and not what
-// it is, is none: PASSWORD_FILE, SSH_AUTH_SOCK.
+// SensitiveName reports whether a variable or a setting holds a secret, by the words of its
+// name: GITHUB_TOKEN, db.password and apiKey do; max_tokens, tokenizer, KEYBOARD and PWD do
+// not. Nor do names of places of secrets: PASSWORD_FILE, SSH_AUTH_SOCK.
 func SensitiveName(name string) bool {
 	words := nameWords(name)
 	if len(words) == 0 || slices.Contains([]string{"file", "path", "dir", "sock", "socket", "name", "type", "mode"}, words[len(words)-1]) {
@@ -22,11 +21,11 @@ func SensitiveName(name string) bool {
 		}
 		switch word {
 		case "tokens": // max_tokens, prompt_tokens
-			if !counts(words, "input", "output", "prompt", "completion", "context", "reasoning", "cached", "total", "used") {
+			if !isCount(words, "input", "output", "prompt", "completion", "context", "reasoning", "cached", "total", "used") {
 				return true
 			}
 		case "token":
-			if !counts(words) && !slices.Contains([]string{"next", "page", "continuation", "cancel", "cancellation"}, before) {
+			if !isCount(words) && !slices.Contains([]string{"next", "page", "continuation", "cancel", "cancellation"}, before) {
 				return true
 			}
 		case "key", "keys":
@@ -40,7 +39,7 @@ func SensitiveName(name string) bool {
 		case "pass", "sshpass", "cred", "creds", "auth", "authorization", "pat":
 			return true
 		default:
-			if slices.ContainsFunc(joined(), func(end string) bool { return strings.HasSuffix(word, end) }) {
+			if slices.ContainsFunc(secretSuffixes(), func(end string) bool { return strings.HasSuffix(word, end) }) {
 				return true
 			}
 		}
@@ -48,21 +47,21 @@ func SensitiveName(name string) bool {
 	return false
 }
 
-// joined are the ends of words that are often written as one: PGPASSWORD, authtoken.
-func joined() []string {
+// secretSuffixes are ends of words that are often written together: PGPASSWORD, authtoken.
+func secretSuffixes() []string {
 	return []string{"password", "passwords", "passwd", "passphrase", "secret", "secrets", "credential", "credentials", "token",
 		"apikey", "apikeys", "accesskey", "secretkey", "privatekey", "signingkey", "encryptionkey", "masterkey", "authkey"}
 }
 
-// counts reports whether one of the words of a name says that it is a number of tokens.
-func counts(words []string, more ...string) bool {
+// isCount reports whether a word of the name says that it is a number of tokens.
+func isCount(words []string, more ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
 		return slices.Contains([]string{"max", "min", "num", "count", "limit", "budget"}, word) || slices.Contains(more, word)
 	})
 }
 
-// nameWords are the words of a name in lower case, without digits at their end: it is split
-// at what is no letter or digit, and where upper case begins.
+// nameWords splits a name at punctuation and where upper case begins. The words are in lower
+// case and without digits at their end.
 func nameWords(name string) []string {
 	var out []string
 	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -80,13 +79,13 @@ func nameWords(name string) []string {
 	return out
 }
 
-// SensitiveValue reports whether a secret stands in the value of a variable: one that a rule
-// knows, or any password in a URL, a weak one too.
+// SensitiveValue reports whether a value has a secret in it: one that a rule finds, or any
+// password in a URL, even a weak one.
 func (s *Scanner) SensitiveValue(value string) bool {
 	return urlPassword(value) || len(s.Text([]byte(value))) > 0
 }
 
-// urlPassword reports whether a text has scheme://user:password@host in it.
+// urlPassword reports whether a text contains scheme://user:password@host.
 func urlPassword(text string) bool {
 	for {
 		_, rest, ok := strings.Cut(text, "://")

@@ -24,8 +24,8 @@ func setOf(ranges ...string) *set {
 	return &s
 }
 
-// sets are the alphabets of shapes, by the letter that stands for them there.
-func sets() map[byte]*set {
+// alphabets are those of shapes, by the letter that they have there.
+func alphabets() map[byte]*set {
 	return map[byte]*set{
 		'd': setOf("0-9"),
 		'x': setOf("0-9", "a-f"),
@@ -41,8 +41,8 @@ func sets() map[byte]*set {
 	}
 }
 
-// shape is a literal followed by runs of given alphabets and lengths, with literals between
-// them: `SG.{w22}.{w43}`.
+// shape is a literal followed by runs of given alphabets and lengths, and more literals:
+// `SG.{w22}.{w43}`.
 type shape struct {
 	rule  string
 	parts []part
@@ -55,7 +55,7 @@ type part struct {
 	min, max int
 }
 
-// parseShape reads a shape as the table of rules has it: {w20} or {w20-40} is a run.
+// parseShape parses a shape of rules.txt: {w20} or {w20-40} is a run.
 func parseShape(alphabets map[byte]*set, text string) []part {
 	var parts []part
 	for text != "" {
@@ -78,8 +78,8 @@ func parseShape(alphabets map[byte]*set, text string) []part {
 	return parts
 }
 
-// match returns where the shape that begins at i ends, or -1, and whether what is variable
-// of it is worth a look: not monotonous, and without the words of a placeholder.
+// match returns the end of the shape that begins at i, or -1 if it is not there, or its
+// variable part is monotonous or a placeholder.
 func (s *shape) match(b []byte, i int) int {
 	start := i
 	body := 0
@@ -94,13 +94,13 @@ func (s *shape) match(b []byte, i int) int {
 			}
 			continue
 		}
-		j := run(p.of, b, i, p.max+1)
+		j := runEnd(p.of, b, i, p.max+1)
 		if j-i < p.min || j-i > p.max {
 			return -1
 		}
 		i = j
 	}
-	// A full stop or a dash at the end belongs to the sentence.
+	// A full stop or dash at the end belongs to the sentence around it.
 	for i > start && (b[i-1] == '.' || b[i-1] == '-') && s.parts[len(s.parts)-1].min < s.parts[len(s.parts)-1].max {
 		i--
 	}
@@ -121,8 +121,9 @@ func isAlnum(c byte) bool  { return isLetter(c) || isDigit(c) }
 
 func isWord(c byte) bool { return isAlnum(c) || c == '_' }
 
-// begins reports whether a token can begin at i, behind no word but an escape (\n, %3D).
-func begins(b []byte, i int) bool {
+// startsToken reports whether a token can begin at i: not behind a word, unless that is an
+// escape (\n, %3D).
+func startsToken(b []byte, i int) bool {
 	if i == 0 || !isWord(b[i-1]) {
 		return true
 	}

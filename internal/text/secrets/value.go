@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// What a value looks like: a placeholder, a name, or something random.
+// Whether a value is a placeholder, a name, or random.
 
-type alphabetOf struct {
+type byteCounts struct {
 	lower, upper, digits, other int
-	strange                     int // of other, those that names and paths do not have
+	strange                     int // those of other that are rare in names and paths
 }
 
-func countBytes(v []byte) alphabetOf {
-	var a alphabetOf
+func countBytes(v []byte) byteCounts {
+	var a byteCounts
 	for _, c := range v {
 		switch {
 		case isLower(c):
@@ -34,9 +34,9 @@ func countBytes(v []byte) alphabetOf {
 	return a
 }
 
-func (a alphabetOf) letters() int { return a.lower + a.upper }
+func (a byteCounts) letters() int { return a.lower + a.upper }
 
-// entropy is in bits a byte (Shannon).
+// entropy is Shannon's, in bits a byte.
 func entropy(v []byte) float64 {
 	var counts [256]int
 	for _, c := range v {
@@ -52,7 +52,7 @@ func entropy(v []byte) float64 {
 	return bits
 }
 
-// monotonous reports whether a value that should be random has hardly any variety.
+// monotonous reports whether a value has too few different bytes to be random.
 func monotonous(v []byte) bool {
 	var seen [256]bool
 	n := 0
@@ -65,9 +65,9 @@ func monotonous(v []byte) bool {
 	return n < min(6, len(v)/2+1)
 }
 
-// changes counts where letters and digits meet, and where upper case follows lower case. In
-// random text that is two bytes of five; in words, however they are joined, few.
-func changes(v []byte) int {
+// transitions counts where letters and digits meet, and where upper case follows lower case:
+// at two of five bytes in random text, and at few in words, however they are joined.
+func transitions(v []byte) int {
 	n := 0
 	for i := 1; i < len(v); i++ {
 		a, b := v[i-1], v[i]
@@ -78,7 +78,7 @@ func changes(v []byte) int {
 	return n
 }
 
-// isRandom reports whether a value is made by a machine and not of words.
+// isRandom reports whether a value was generated and is not made of words.
 func isRandom(v []byte) bool {
 	a := countBytes(v)
 	if a.letters() == 0 || monotonous(v) || entropy(v) < 3 {
@@ -88,17 +88,16 @@ func isRandom(v []byte) bool {
 		return a.digits >= 4 && a.letters() >= 4
 	}
 	if a.digits == 0 {
-		return len(v) >= 24 && changes(v)*100 >= len(v)*18
+		return len(v) >= 24 && transitions(v)*100 >= len(v)*18
 	}
-	return changes(v)*100 >= len(v)*22
+	return transitions(v)*100 >= len(v)*22
 }
 
-// isHexHash reports whether a value is digits of a hash or of a number in hexadecimal.
+// isHexHash reports whether a value consists of hexadecimal digits.
 func isHexHash(v []byte) bool {
 	return len(bytes.Trim(v, "0123456789abcdefABCDEF")) == 0
 }
 
-// isUUID reports whether a value is eight, four, four, four and twelve hexadecimal digits.
 func isUUID(v []byte) bool {
 	if len(v) != 36 {
 		return false
@@ -111,13 +110,13 @@ func isUUID(v []byte) bool {
 	return true
 }
 
-// isPlace reports whether a value is a URL or a path, relative ones included.
-func isPlace(v []byte) bool {
+// isLocation reports whether a value is a URL or a path, relative ones included.
+func isLocation(v []byte) bool {
 	return contains(v, "://") || hasPrefix(v, "~/", "./", "../") || v[0] == '/' && bytes.IndexByte(v[1:], '/') >= 0 ||
 		bytes.IndexByte(v, '/') >= 0 && bytes.ContainsAny(v, "._-")
 }
 
-// isCode reports whether a value is an expression that a program fills in, or part of one.
+// isCode reports whether a value is an expression that a program evaluates, or part of one.
 func isCode(v []byte, quoted bool) bool {
 	if contains(v, "${", "$(", "{{", "#{", "%(", "<%", "***", "...", "…", "•••") || strings.IndexByte(`$<%{[\`, v[0]) >= 0 {
 		return true
@@ -125,18 +124,18 @@ func isCode(v []byte, quoted bool) bool {
 	if quoted || !bytes.ContainsAny(v, "`$(){}[]<>\\|*") {
 		return false
 	}
-	// Generated passwords have such signs, too.
+	// Generated passwords have such characters, too.
 	return !isMixed(v) || bytes.ContainsAny(v, "`<>\\|") || hasPrefix(v, "(", "*") || isExpression(v)
 }
 
-// isMixed reports whether a value has all that generators of passwords put in.
+// isMixed reports whether a value is as mixed as a generated password.
 func isMixed(v []byte) bool {
 	a := countBytes(v)
-	return a.digits > 0 && (a.lower > 0 && a.upper > 0 || a.letters() > 0 && changes(v)*100 >= len(v)*22)
+	return a.digits > 0 && (a.lower > 0 && a.upper > 0 || a.letters() > 0 && transitions(v)*100 >= len(v)*22)
 }
 
-// isExpression reports whether a value without quotes has a variable, a call, an index, the
-// name of a placeholder in braces, or a pattern in it.
+// isExpression reports whether a value without quotes contains a variable, a call, an index,
+// a placeholder in braces, or a pattern.
 func isExpression(v []byte) bool {
 	if contains(v, ".*", ".+", "[^", "()", "[]", "{}", "]{") {
 		return true
@@ -156,7 +155,7 @@ func isExpression(v []byte) bool {
 	return false
 }
 
-// isVariable reports whether a text begins with letters, at most a number behind them.
+// isVariable reports whether a text begins with a word of letters that may end in a number.
 func isVariable(v []byte) bool {
 	n := 0
 	for n < len(v) && (isLetter(v[n]) || v[n] == '_') {
@@ -169,7 +168,7 @@ func isVariable(v []byte) bool {
 	return letters >= 3 && (n == len(v) || !isWord(v[n]))
 }
 
-// isCalled reports whether a text ends in what a program can call: a name, or a path of them.
+// isCalled reports whether a text ends in a name or a path of names, which a program can call.
 func isCalled(v []byte) bool {
 	from := len(v)
 	for from > 0 && (isWord(v[from-1]) || v[from-1] == '.') {
@@ -178,8 +177,8 @@ func isCalled(v []byte) bool {
 	return from < len(v) && !isDigit(v[from]) && (from == 0 || bytes.IndexByte([]byte("!&@+-=:,"), v[from-1]) >= 0)
 }
 
-// dummies are the words of which placeholders are made, and names of things that are
-// assigned to what is called a secret without being one.
+// dummies are words of placeholders, and of values that are assigned to names of secrets
+// without being secret. The order matters: longer words come first.
 func dummies() []string {
 	return []string{
 		"placeholder", "credentials", "credential", "passphrase", "replaceme", "changethis", "undefined", "changeit", "changeme",
@@ -195,14 +194,14 @@ func dummies() []string {
 	}
 }
 
-// isDummy reports whether the words of a token say that it is none.
+// isDummy reports whether a token says that it is an example.
 func isDummy(v []byte) bool {
 	return contains(bytes.ToLower(v), "example", "placeholder", "redacted", "changeme", "dummy", "xxxx", "your-", "your_", "yourapi", "yourtoken", "notreal", "insert")
 }
 
-// saysNothing reports whether hardly anything is left of a value once the words of
-// placeholders are taken away, and what counts up or repeats.
-func saysNothing(v []byte, words []string) bool {
+// isPlaceholder reports whether hardly anything is left of a value without the words of
+// placeholders, sequences and repetitions.
+func isPlaceholder(v []byte, words []string) bool {
 	if isDummy(v) {
 		return true
 	}

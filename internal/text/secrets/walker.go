@@ -10,17 +10,17 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// walker looks through one value. It is used again for the next one.
+// walker scans one value. It is reused for the next one.
 type walker struct {
 	s       *Scanner
 	path    []step
 	spots   []spot
 	hits    []hit
-	words   int      // how many words that secrets are called by were met
-	named   int      // where the last name that was looked at ends
-	command int      // and the last command of curl
+	words   int      // how many words for secrets were found
+	named   int      // end of the last name that was checked
+	command int      // end of the last curl command
 	decoded [][]byte // by level of JSON in strings
-	stop    int      // at how many secrets it gives up; 0: never
+	stop    int      // the number of secrets at which it gives up; 0: never
 	over    bool     // it gave up
 }
 
@@ -32,10 +32,10 @@ type step struct {
 
 // hit is a secret in a text.
 type hit struct {
-	from, to int
-	rule     string
-	loose    bool   // told by what is around it: a secret with a shape there goes before
-	known    string // its fingerprint, where that is known
+	from, to    int
+	rule        string
+	contextual  bool   // found by the text around it: hits with a shape take precedence
+	fingerprint string // "": to be computed
 }
 
 // spot is a secret in the bytes of a value.
@@ -45,7 +45,7 @@ type spot struct {
 	Finding
 }
 
-// Strings that are too short for any rule, and how deep JSON in strings is read.
+// Shorter strings have no secret; JSON in strings is scanned to this depth.
 const (
 	shortest  = 6
 	maxNested = 4
@@ -86,9 +86,8 @@ func (w *walker) masked(value []byte, skip func(Finding) bool, mark func(Finding
 	return append(out, value[done:]...), found
 }
 
-// value goes through valid JSON and returns the position behind the value at i. assigned is
-// the key that it is the value of, if it is one's.
-// level counts the strings that it is inside of.
+// value scans the valid JSON value at i and returns the position behind it. assigned is its
+// key, if it has one; level counts the strings that it is inside of.
 func (w *walker) value(b []byte, i int, assigned []byte, level int) int {
 	for i < len(b) && b[i] <= ' ' {
 		i++
@@ -133,7 +132,7 @@ func (w *walker) member(b []byte, from, to, at, level int) (end int) {
 	return end
 }
 
-// str looks at the string whose inside is b[from:to].
+// str scans the string whose inside is b[from:to].
 func (w *walker) str(b []byte, from, to int, escaped bool, assigned []byte, level int) {
 	if to-from < shortest {
 		return
@@ -162,7 +161,7 @@ func (w *walker) str(b []byte, from, to int, escaped bool, assigned []byte, leve
 	}
 }
 
-// toRaw makes places in the inside of a JSON string of those in its text, in one walk: a long text may
+// toRaw converts places in a decoded text to places in the JSON string, in one pass: a long text may
 // have very many.
 func toRaw(body []byte, spots []spot) {
 	places := make([]*int, 0, 2*len(spots))
@@ -178,7 +177,7 @@ func toRaw(body []byte, spots []spot) {
 	}
 }
 
-// isContainer reports whether a text looks like a JSON object or array with a string in it.
+// isContainer reports whether a text looks like a JSON object or array that contains a string.
 func isContainer(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	if len(text) < len(`[""]`) || bytes.IndexByte(text, '"') < 0 {
@@ -188,8 +187,8 @@ func isContainer(text []byte) bool {
 	return first == '{' && last == '}' || first == '[' && last == ']'
 }
 
-// rawOffset is where in the inside of a JSON string the n-th decoded byte behind a place is written, and
-// how many are decoded up to there: more than n if that is inside of a character.
+// rawOffset returns the place of the n-th decoded byte behind at in a JSON string, and the number of bytes
+// decoded up to there: more than n inside a character.
 func rawOffset(body []byte, at, n int) (end, decoded int) {
 	var unit [12]byte
 	for decoded < n && at < len(body) {
@@ -214,7 +213,7 @@ func rawOffset(body []byte, at, n int) (end, decoded int) {
 	return min(at, len(body)), decoded
 }
 
-// text looks at one decoded text. Its spots are in the text's coordinates.
+// text scans one decoded text. The places of its spots are those in the text.
 func (w *walker) text(text, assigned []byte) {
 	w.hits, w.named, w.command = w.hits[:0], 0, 0
 	if w.over {
@@ -235,18 +234,18 @@ func (w *walker) text(text, assigned []byte) {
 			}
 		}
 	}
-	if assigned != nil && len(w.hits) == 0 && !w.s.known {
+	if assigned != nil && len(w.hits) == 0 && !w.s.textsOnly {
 		w.assignedKey(text, assigned)
 	}
 	if len(w.hits) > 0 {
-		w.settle(text)
+		w.resolveHits(text)
 	}
 }
 
 const esc = 0x1b
 
-// withoutColours has spaces in the place of a terminal's escape sequences, whose last
-// letter would else be taken for a part of the word behind it.
+// withoutColours replaces terminal escape sequences with spaces. Otherwise their last
+// letter would count as part of the word behind it.
 func withoutColours(text []byte) []byte {
 	out := bytes.Clone(text)
 	for i := 0; i < len(out); i++ {
@@ -265,14 +264,14 @@ func withoutColours(text []byte) []byte {
 	return out
 }
 
-// found looks at a place where a literal ends.
+// found runs the check of a trigger whose literal ends at end.
 func (w *walker) found(text []byte, t *trigger, end int) {
 	start := end - len(t.literal)
 	if t.look != nil {
 		t.look(w, text, start, end)
 		return
 	}
-	if string(text[start:end]) == t.literal && begins(text, start) {
+	if string(text[start:end]) == t.literal && startsToken(text, start) {
 		if to := t.shape.match(text, start); to >= 0 {
 			w.hit(text, start, to, t.shape.rule)
 		}
@@ -283,9 +282,9 @@ func (w *walker) hit(text []byte, from, to int, rule string) {
 	w.add(text, hit{from: from, to: to, rule: rule})
 }
 
-// loose notes a secret that is none if another rule knows what it is.
-func (w *walker) loose(text []byte, from, to int, rule string) {
-	w.add(text, hit{from: from, to: to, rule: rule, loose: true})
+// contextHit adds a hit that was found by the text around it.
+func (w *walker) contextHit(text []byte, from, to int, rule string) {
+	w.add(text, hit{from: from, to: to, rule: rule, contextual: true})
 }
 
 func (w *walker) add(text []byte, h hit) {
@@ -295,7 +294,7 @@ func (w *walker) add(text []byte, h hit) {
 	}
 }
 
-// inMark reports whether i is inside of what stands for a masked secret.
+// inMark reports whether i is inside the mark of a masked secret.
 func inMark(text []byte, i int) bool {
 	const longest = 64 // bytes of a mark
 	before := text[max(0, i-longest):i]
@@ -303,26 +302,26 @@ func inMark(text []byte, i int) bool {
 	return at >= 0 && bytes.IndexByte(before[at:], ']') < 0
 }
 
-// settle makes spots of hits: of those that overlap, the one with a shape, or the first.
-func (w *walker) settle(text []byte) {
+// resolveHits makes spots of hits: of overlapping ones, the one with a shape, or the first.
+func (w *walker) resolveHits(text []byte) {
 	slices.SortStableFunc(w.hits, func(a, b hit) int { return cmp.Or(a.from-b.from, b.to-a.to) })
-	kept := apart(w.hits, func(h hit) bool { return !h.loose }, nil)
-	kept = apart(w.hits, func(h hit) bool { return h.loose }, kept)
+	kept := nonOverlapping(w.hits, func(h hit) bool { return !h.contextual }, nil)
+	kept = nonOverlapping(w.hits, func(h hit) bool { return h.contextual }, kept)
 	done := 0
 	for _, h := range kept {
 		secret := text[h.from:h.to]
-		if h.known == "" {
-			h.known = fingerprint(h.rule, secret)
+		if h.fingerprint == "" {
+			h.fingerprint = fingerprint(h.rule, secret)
 		}
-		w.spots = append(w.spots, spot{h.from, h.to, string(secret), Finding{Rule: h.rule, Path: w.where(),
-			Masked: excerpt(text, h, done), Fingerprint: h.known}})
+		w.spots = append(w.spots, spot{h.from, h.to, string(secret), Finding{Rule: h.rule, Path: w.pathString(),
+			Masked: excerpt(text, h, done), Fingerprint: h.fingerprint}})
 		done = h.to
 	}
 }
 
-// apart adds those of the hits to what is kept that which picks, and that overlap nothing.
+// nonOverlapping adds to kept those hits for which which is true and that overlap nothing.
 // Both are sorted, and so is the result.
-func apart(hits []hit, which func(hit) bool, kept []hit) []hit {
+func nonOverlapping(hits []hit, which func(hit) bool, kept []hit) []hit {
 	var out []hit
 	k, done := 0, 0
 	for _, h := range hits {
@@ -337,8 +336,8 @@ func apart(hits []hit, which func(hit) bool, kept []hit) []hit {
 	return append(out, kept[k:]...)
 }
 
-// where spells the path of the string that is looked at.
-func (w *walker) where() string {
+// pathString is the path of the current string.
+func (w *walker) pathString() string {
 	var b []byte
 	for _, s := range w.path {
 		if s.key == nil {

@@ -7,18 +7,18 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// identity is where an entry came to be.
+// identity is where an entry was first written.
 type identity struct {
 	origin Origin
 	id     int64
-	opaque bool // it has an origin that is not one of ours: what it says has to do
+	opaque bool // its meta.origin is not ours to read; only its content identifies it
 }
 
-// content is the checksum of all that an entry says but its id and origin.
+// content is the checksum of an entry without its id and origin.
 type content [sha256.Size]byte
 
-// known is an entry to be found again.
-type known struct {
+// entryKey is equal for an entry and its copies.
+type entryKey struct {
 	identity identity
 	content  content
 }
@@ -29,9 +29,9 @@ type merger struct {
 
 	// The identities of their additions; true once ours has one like it.
 	wanted map[identity]bool
-	// How often ours has an entry that may be one of theirs. Counted, so that
-	// of equal entries on their side as many are taken as ours lacks.
-	ours map[known]int
+	// How often ours has an entry that may be one of theirs. Of equal entries on
+	// their side, only those that ours lacks are added.
+	ours map[entryKey]int
 }
 
 func (m *merger) run() ([][]byte, error) {
@@ -53,15 +53,15 @@ func (m *merger) run() ([][]byte, error) {
 		who[i] = s.identity(line, m.in.TheirsOrigin)
 		m.wanted[who[i]] = false
 	}
-	m.ours = make(map[known]int)
+	m.ours = make(map[entryKey]int)
 	if m.common < len(m.in.Ours) {
-		m.findMoved()
-		m.findAtHome()
+		m.countCopies()
+		m.countOriginals()
 	}
-	return m.take(added, who)
+	return m.renumberNew(added, who)
 }
 
-// checkEnd makes sure that ours ends with the id from which what is appended counts on.
+// checkEnd makes sure that ours ends with the id that the appended entries continue.
 func (m *merger) checkEnd() error {
 	n := len(m.in.Ours)
 	if n == 0 {
@@ -78,8 +78,8 @@ func (m *merger) checkEnd() error {
 	return nil
 }
 
-// findMoved notes the entries of ours that have an origin which is wanted.
-func (m *merger) findMoved() {
+// countCopies counts the entries of ours with a wanted origin.
+func (m *merger) countCopies() {
 	for _, line := range m.in.Ours[m.common:] {
 		if !mayHaveOrigin(line) {
 			continue
@@ -88,13 +88,13 @@ func (m *merger) findMoved() {
 		if !ok || s.origins == 0 {
 			continue
 		}
-		m.note(line, s, s.identity(line, Origin{}))
+		m.count(line, s, s.identity(line, Origin{}))
 	}
 }
 
-// findAtHome notes the entries of ours that are wanted and have no origin, because
-// they came to be here: theirs are copies of them.
-func (m *merger) findAtHome() {
+// countOriginals counts the wanted entries of ours without an origin, which were
+// written on our side: theirs are copies of them.
+func (m *merger) countOriginals() {
 	for who := range m.wanted {
 		i := who.id - m.in.After - 1
 		if who.opaque || who.origin != m.in.OursOrigin || i < int64(m.common) || i >= int64(len(m.in.Ours)) {
@@ -102,21 +102,21 @@ func (m *merger) findAtHome() {
 		}
 		line := m.in.Ours[i]
 		if s, ok := findShape(line); ok && s.origins == 0 && s.id == who.id {
-			m.note(line, s, who)
+			m.count(line, s, who)
 		}
 	}
 }
 
-// note counts an entry of ours, if its identity is wanted.
-func (m *merger) note(line []byte, s shape, who identity) {
+// count counts an entry of ours, if its identity is wanted.
+func (m *merger) count(line []byte, s shape, who identity) {
 	if _, ok := m.wanted[who]; ok {
 		m.wanted[who] = true
-		m.ours[known{who, s.content(line)}]++
+		m.ours[entryKey{who, s.content(line)}]++
 	}
 }
 
-// take renumbers the entries that ours does not have.
-func (m *merger) take(added [][]byte, who []identity) (lines [][]byte, err error) {
+// renumberNew renumbers the entries that ours lacks.
+func (m *merger) renumberNew(added [][]byte, who []identity) (lines [][]byte, err error) {
 	from := m.in.TheirsOrigin
 	next := m.in.After + int64(len(m.in.Ours)) + 1
 	for i, line := range added {
@@ -126,7 +126,7 @@ func (m *merger) take(added [][]byte, who []identity) (lines [][]byte, err error
 			return nil, lineError(true, id, errShape)
 		}
 		if m.wanted[who[i]] {
-			k := known{who[i], s.content(line)}
+			k := entryKey{who[i], s.content(line)}
 			if m.ours[k] > 0 {
 				m.ours[k]--
 				continue

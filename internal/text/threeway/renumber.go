@@ -6,11 +6,11 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Renumber appends to dst the line under another id, with the place that it had
-// in meta.origin: the last member of meta. An entry that has an origin already
-// keeps it. A line without meta gets one, before its date if it has one. Every
-// other byte stays. The error is a *jsonl.SyntaxError for a line that is not an
-// entry; dst is then returned as it was.
+// Renumber appends to dst the line with another id, and its former place as
+// meta.origin, the last member of meta. An entry that has an origin keeps it. A line
+// without meta gets one, before its date if it has one. All other bytes stay. The
+// error is a *jsonl.SyntaxError for a line that is not an entry; dst is then
+// returned as it was.
 func Renumber(dst, line []byte, id int64, origin Origin) ([]byte, error) {
 	s, err := parseShape(line)
 	if err != nil {
@@ -19,7 +19,7 @@ func Renumber(dst, line []byte, id int64, origin Origin) ([]byte, error) {
 	return s.renumber(dst, line, id, origin), nil
 }
 
-// renumber is Renumber of a line whose shape is known.
+// renumber is Renumber for a line whose shape is known.
 func (s *shape) renumber(dst, line []byte, id int64, origin Origin) []byte {
 	at := -1 // where the origin goes
 	var insert []byte
@@ -58,7 +58,7 @@ func (s *shape) renumber(dst, line []byte, id int64, origin Origin) []byte {
 	return append(dst, line[rest:]...)
 }
 
-// appendOrigin appends the member that says where an entry came to be.
+// appendOrigin appends the member origin.
 func appendOrigin(dst []byte, id int64, o Origin) []byte {
 	dst = append(dst, `"origin":{"tape":`...)
 	dst = jsonl.AppendString(dst, o.Tape)
@@ -71,10 +71,10 @@ func appendOrigin(dst []byte, id int64, o Origin) []byte {
 	return append(dst, '}')
 }
 
-// digits is the most that an id takes.
+// digits is the length of the longest id.
 const digits = 19
 
-// growth is about how many bytes a line grows by.
+// growth is about how many bytes renumber adds to a line.
 func (s *shape) growth(o Origin) int {
 	if s.origins > 0 {
 		return digits

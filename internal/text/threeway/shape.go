@@ -9,32 +9,33 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// errShape is for a line whose members cannot be told although it parses: there is none.
-var errShape = errors.New("its members cannot be told")
+// errShape is for a line that parses but whose members are not found. No such line is
+// known.
+var errShape = errors.New("its members cannot be found")
 
-// cut returns the bytes that go with a member taken out of its object, which stays an
-// object: exactly what renumber inserts.
-func cut(m jsonl.Member) (fromTo [2]int) {
+// removal returns the range of bytes to remove with a member so that its object stays
+// valid: exactly what renumber inserts.
+func removal(m jsonl.Member) (fromTo [2]int) {
 	if m.Next >= 0 {
 		return [2]int{m.KeyAt, m.Next}
 	}
 	return [2]int{m.Before, m.End}
 }
 
-// shape is where the parts of a line stand that a merge looks at.
+// shape has the places of the members of a line that a merge reads.
 type shape struct {
 	id          int64
 	idAt, idEnd int
 	meta, date  jsonl.Member // absent ones have KeyAt -1
 	last        int          // end of the last member's value
-	metaLast    int          // the same in meta; behind its brace when it is empty
+	metaLast    int          // the same in meta; behind its brace if it is empty
 	metaMembers int
 	origin      jsonl.Member // the last one
 	origins     int
-	ids, metas  int // how often the members are there
+	ids, metas  int // how many there are
 }
 
-// parseShape validates a line and tells its shape.
+// parseShape validates a line and returns its shape.
 func parseShape(line []byte) (shape, error) {
 	e, err := jsonl.Parse(line)
 	if err != nil {
@@ -47,7 +48,7 @@ func parseShape(line []byte) (shape, error) {
 	return s, nil
 }
 
-// findShape tells the shape of a valid line; of any other, nonsense or false.
+// findShape returns the shape of a valid line. For other lines, the result means nothing.
 func findShape(line []byte) (shape, bool) {
 	absent := jsonl.Member{KeyAt: -1}
 	s := shape{meta: absent, date: absent, origin: absent}
@@ -90,15 +91,15 @@ func findShape(line []byte) (shape, bool) {
 	return s, ok
 }
 
-// mayHaveOrigin reports false when a line surely has no origin, which takes a
-// fraction of the time that decoding it would: the key would have to be spelled
-// out, or with escapes. What begins with a rare byte is looked for first.
+// mayHaveOrigin reports false if a line certainly has no origin, in a fraction of the
+// time of decoding: it has the key neither as it is nor with escapes. The search for
+// the part with the rarest byte comes first.
 func mayHaveOrigin(line []byte) bool {
 	return bytes.Contains(line, []byte(`gin"`)) && bytes.Contains(line, []byte(`"origin"`)) ||
 		bytes.Contains(line, []byte(`\u`)) && bytes.Contains(line, []byte(`\u00`))
 }
 
-// identity is the entry's origin, or else its place on the side that it is on.
+// identity is the entry's origin, or else its place on its own side.
 func (s *shape) identity(line []byte, side Origin) identity {
 	if s.origins == 0 {
 		return identity{origin: side, id: s.id}
@@ -109,8 +110,8 @@ func (s *shape) identity(line []byte, side Origin) identity {
 	return identity{opaque: true}
 }
 
-// readOrigin decodes an origin that renumber has written, spelling aside. Anything else
-// that people keep under this name is theirs: then it reports false.
+// readOrigin decodes an origin in the form that renumber writes, in any spelling. It
+// reports false for anything else that people keep under this name.
 func (s *shape) readOrigin(line []byte) (o Origin, id int64, ok bool) {
 	if s.origins == 0 || line[s.origin.ValueAt] != '{' {
 		return Origin{}, 0, false
@@ -145,17 +146,17 @@ func plainID(raw []byte) int64 {
 	return id
 }
 
-// content returns the checksum of the line without its id, and without an origin
-// that says who it is. No meta is as good as an empty one.
+// content returns the checksum of the line without its id, and without the origin if
+// that identifies it. A missing meta counts as an empty one.
 func (s *shape) content(line []byte) content {
 	cuts := [][2]int{{s.idAt, s.idEnd}}
 	members := s.metaMembers
 	if _, _, ok := s.readOrigin(line); ok {
 		members--
-		cuts = append(cuts, cut(s.origin))
+		cuts = append(cuts, removal(s.origin))
 	}
 	if s.meta.KeyAt >= 0 && members == 0 {
-		cuts = append(cuts[:1], cut(s.meta))
+		cuts = append(cuts[:1], removal(s.meta))
 	}
 	if len(cuts) == 2 && cuts[1][0] < cuts[0][0] {
 		cuts[0], cuts[1] = cuts[1], cuts[0]

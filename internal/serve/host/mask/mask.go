@@ -73,7 +73,7 @@ func (m *Masker) JSON(value json.RawMessage) json.RawMessage {
 
 // json also tells how many secrets there are. If that is more than most, the value is withheld.
 func (m *Masker) json(value json.RawMessage, most int) (out json.RawMessage, found int) {
-	out, found = m.scanner.MaskMost(value, most, func(f secrets.Finding) string { return f.Keyed(m.key).Mark() })
+	out, found = m.scanner.MaskLimited(value, most, func(f secrets.Finding) string { return f.Keyed(m.key).Mark() })
 	if found > most {
 		return jsonl.AppendString(nil, m.withheld()), found
 	}

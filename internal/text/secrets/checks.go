@@ -7,11 +7,11 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Rules whose secrets are told by more than an alphabet and a length. Each is called with
-// a place where the automaton found its literal.
+// Rules that need more than an alphabet and a length. Each is called with a place where the
+// automaton found its literal.
 
-// run returns where the bytes from i on end that are of a set, max at most.
-func run(of *set, text []byte, i, max int) int {
+// runEnd returns the end of the run of bytes of a set that begins at i, max at most.
+func runEnd(of *set, text []byte, i, max int) int {
 	from := i
 	for i < len(text) && i-from < max && of[text[i]] {
 		i++
@@ -19,8 +19,8 @@ func run(of *set, text []byte, i, max int) int {
 	return i
 }
 
-// runBack is run backwards: where the bytes before i begin that are of a set.
-func runBack(of *set, text []byte, i, max int) int {
+// runStart returns the start of the run of bytes of a set that ends at i, max at most.
+func runStart(of *set, text []byte, i, max int) int {
 	to := i
 	for i > 0 && to-i < max && of[text[i-1]] {
 		i--
@@ -28,7 +28,7 @@ func runBack(of *set, text []byte, i, max int) int {
 	return i
 }
 
-// privateKey finds keys from their BEGIN to their END, or as far as they were copied.
+// privateKey finds keys from BEGIN to END, or to where the copy breaks off.
 func (w *walker) privateKey(text []byte, start, end int) {
 	const longest, shortestBody = 64 << 10, 60
 	if !bytes.HasPrefix(text[start:], []byte("-----BEGIN ")) {
@@ -72,16 +72,16 @@ func (w *walker) privateKey(text []byte, start, end int) {
 	w.hit(text, start, to, rulePrivateKey)
 }
 
-// jwt finds three parts of base64 of which the first is the header of a token.
+// jwt finds three parts in base64, of which the first is a token's header.
 func (w *walker) jwt(text []byte, start, end int) {
 	const longest, shortestPart = 8 << 10, 10
-	if string(text[start:end]) != "eyJ" || !begins(text, start) || start > 0 && (text[start-1] == '.' || text[start-1] == '-') {
+	if string(text[start:end]) != "eyJ" || !startsToken(text, start) || start > 0 && (text[start-1] == '.' || text[start-1] == '-') {
 		return
 	}
 	at := start
 	var parts [3][]byte
 	for i := range parts {
-		to := run(w.s.url64, text, at, longest)
+		to := runEnd(w.s.url64, text, at, longest)
 		parts[i] = text[at:to]
 		if to-at < shortestPart || i < 2 && (to >= len(text) || text[to] != '.') {
 			return
@@ -94,7 +94,7 @@ func (w *walker) jwt(text []byte, start, end int) {
 	}
 	claims, _ := base64.RawURLEncoding.DecodeString(string(parts[1]))
 	if bytes.Contains(claims, []byte("John Doe")) && bytes.Contains(claims, []byte("1234567890")) {
-		return // what every introduction shows
+		return // the example of every introduction
 	}
 	w.hit(text, start, at-1, ruleJWT)
 }
@@ -118,7 +118,7 @@ func (w *walker) url(text []byte, start, end int) {
 	user, password, ok := bytes.Cut(text[end:at], []byte(":"))
 	host := text[at+1 : to]
 	if !ok || len(password) < 4 || len(host) == 0 || !isAlnum(host[0]) && host[0] != '[' && host[0] != '_' || bytes.EqualFold(user, password) ||
-		isCode(password, true) || bytes.ContainsAny(password, "{}$") || hasPrefix(password, "%s", ":") || bytes.Contains(password, []byte(marker)) || saysNothing(password, w.s.dummies) {
+		isCode(password, true) || bytes.ContainsAny(password, "{}$") || hasPrefix(password, "%s", ":") || bytes.Contains(password, []byte(marker)) || isPlaceholder(password, w.s.dummies) {
 		return
 	}
 	a := countBytes(password)
@@ -128,12 +128,12 @@ func (w *walker) url(text []byte, start, end int) {
 	w.hit(text, at-len(password), at, ruleURLPassword)
 }
 
-// endsUser reports whether a byte cannot be in the part of a URL that names user and host.
+// endsUser reports whether a byte ends the user and host of a URL.
 func endsUser(c byte) bool {
 	return c <= ' ' || c == 0x7f || bytes.IndexByte([]byte("/?\\\"'`<>(),;|"), c) >= 0
 }
 
-// isSample reports whether a host is this machine, or one that stands for any.
+// isSample reports whether a host is this machine, or an example.
 func isSample(host []byte) bool {
 	name, _, _ := bytes.Cut(bytes.ToLower(host), []byte(":"))
 	return hasPrefix(name, "localhost", "127.0.0.1", "0.0.0.0", "host", "example.", "[") || bytes.Contains(name, []byte("example.")) || string(name) == "db"
@@ -141,7 +141,7 @@ func isSample(host []byte) bool {
 
 // basic finds the credentials of an Authorization header: user:password in base64.
 func (w *walker) basic(text []byte, _, end int) {
-	to := run(w.s.base64, text, end, 256)
+	to := runEnd(w.s.base64, text, end, 256)
 	for to < len(text) && text[to] == '=' {
 		to++
 	}
@@ -158,30 +158,30 @@ func (s *Scanner) isLogin(value []byte) bool {
 	}
 	user, password, ok := bytes.Cut(plain, []byte(":"))
 	if !ok || len(user)+len(password) < 8 || len(password) < 4 || !printable(plain) || bytes.Equal(user, password) || bytes.EqualFold(user, []byte("aladdin")) {
-		return false // Aladdin is in the standard, and so in many places
+		return false // Aladdin is the example of the standard
 	}
-	return !saysNothing(password, s.dummies)
+	return !isPlaceholder(password, s.dummies)
 }
 
 // bearer finds the token behind the word Bearer.
 func (w *walker) bearer(text []byte, i int) {
 	from := skipBlanks(text, i)
-	to := run(w.s.bearer, text, from, longestValue+1)
+	to := runEnd(w.s.bearer, text, from, longestValue+1)
 	for to > from && text[to-1] == '.' {
 		to--
 	}
 	v := text[from:to]
-	if from == i || len(v) < 16 || len(v) > longestValue || !isRandom(v) || isPlace(v) || isIdentifier(v) || isDummy(v) {
+	if from == i || len(v) < 16 || len(v) > longestValue || !isRandom(v) || isLocation(v) || isIdentifier(v) || isDummy(v) {
 		return
 	}
-	w.loose(text, from, to, ruleBearer)
+	w.contextHit(text, from, to, ruleBearer)
 }
 
-// telegram finds a bot's number, a colon, and 35 characters that begin with AA.
+// telegram finds a bot's token: a number, a colon, and 35 characters that begin with AA.
 func (w *walker) telegram(text []byte, start, end int) {
-	from := runBack(w.s.digit, text, start, 11)
-	to := run(w.s.url64, text, end, 40)
-	if string(text[start:end]) == ":AA" && start-from >= 8 && start-from <= 10 && begins(text, from) && to-end == 33 && !monotonous(text[end:to]) && !isDummy(text[end:to]) {
+	from := runStart(w.s.digit, text, start, 11)
+	to := runEnd(w.s.url64, text, end, 40)
+	if string(text[start:end]) == ":AA" && start-from >= 8 && start-from <= 10 && startsToken(text, from) && to-end == 33 && !monotonous(text[end:to]) && !isDummy(text[end:to]) {
 		w.hit(text, from, to, ruleTelegram)
 	}
 }
@@ -189,11 +189,11 @@ func (w *walker) telegram(text []byte, start, end int) {
 // azureClient finds client secrets of Entra ID: three characters, a digit, Q~, 31 to 34 more.
 func (w *walker) azureClient(text []byte, start, end int) {
 	from := start - 4
-	to := run(w.s.azure, text, end, 40)
+	to := runEnd(w.s.azure, text, end, 40)
 	for to > end && text[to-1] == '.' {
 		to--
 	}
-	if from < 0 || string(text[start:end]) != "Q~" || !isDigit(text[start-1]) || run(w.s.azure, text, from, 3) != start-1 || !begins(text, from) ||
+	if from < 0 || string(text[start:end]) != "Q~" || !isDigit(text[start-1]) || runEnd(w.s.azure, text, from, 3) != start-1 || !startsToken(text, from) ||
 		to-end < 31 || to-end > 34 || monotonous(text[end:to]) {
 		return
 	}
@@ -202,46 +202,46 @@ func (w *walker) azureClient(text []byte, start, end int) {
 
 // azureSignature finds the signature of a shared access URL: 32 bytes in base64, escaped.
 func (w *walker) azureSignature(text []byte, start, end int) {
-	to := run(w.s.escaped, text, end, 100)
-	if v := text[end:to]; begins(text, start) && len(v) >= 46 && len(v) <= 96 && bytes.HasSuffix(v, []byte("%3D")) && !monotonous(v) && !isDummy(v) {
+	to := runEnd(w.s.escaped, text, end, 100)
+	if v := text[end:to]; startsToken(text, start) && len(v) >= 46 && len(v) <= 96 && bytes.HasSuffix(v, []byte("%3D")) && !monotonous(v) && !isDummy(v) {
 		w.hit(text, end, to, ruleAzureKey)
 	}
 }
 
 // mailchimp finds 32 hexadecimal digits and the name of a data centre.
 func (w *walker) mailchimp(text []byte, start, end int) {
-	from := runBack(w.s.hex, text, start, 33)
-	to := run(w.s.digit, text, end, 3)
-	if start-from == 32 && begins(text, from) && to > end && to-end < 3 && (to == len(text) || !isWord(text[to])) && !monotonous(text[from:start]) {
+	from := runStart(w.s.hex, text, start, 33)
+	to := runEnd(w.s.digit, text, end, 3)
+	if start-from == 32 && startsToken(text, from) && to > end && to-end < 3 && (to == len(text) || !isWord(text[to])) && !monotonous(text[from:start]) {
 		w.hit(text, from, to, ruleMailchimp)
 	}
 }
 
 // terraform finds 14 characters, .atlasv1. and 60 to 70 more.
 func (w *walker) terraform(text []byte, start, end int) {
-	from := runBack(w.s.alnum, text, start, 15)
-	to := run(w.s.url64, text, end, 80)
+	from := runStart(w.s.alnum, text, start, 15)
+	to := runEnd(w.s.url64, text, end, 80)
 	if start-from == 14 && to-end >= 60 && to-end <= 70 && !monotonous(text[end:to]) {
 		w.hit(text, from, to, ruleTerraform)
 	}
 }
 
-// discord finds a bot's token near the word: a number in base64, the time, a signature.
+// discord finds a bot's token behind the word discord: a number in base64, the time, a signature.
 func (w *walker) discord(text []byte, _, end int) {
 	const reach = 120 // bytes
 	for i := end; i < min(len(text), end+reach); i++ {
-		if text[i] < 'M' || text[i] > 'O' || !begins(text, i) {
+		if text[i] < 'M' || text[i] > 'O' || !startsToken(text, i) {
 			continue
 		}
-		one := run(w.s.url64, text, i, 32)
+		one := runEnd(w.s.url64, text, i, 32)
 		if one-i < 23 || one-i > 30 || one >= len(text) || text[one] != '.' {
 			continue
 		}
-		two := run(w.s.url64, text, one+1, 8)
+		two := runEnd(w.s.url64, text, one+1, 8)
 		if two-one-1 < 6 || two-one-1 > 7 || two >= len(text) || text[two] != '.' {
 			continue
 		}
-		three := run(w.s.url64, text, two+1, 50)
+		three := runEnd(w.s.url64, text, two+1, 50)
 		if n := three - two - 1; n < 27 || n > 42 || monotonous(text[two+1:three]) {
 			continue
 		}
