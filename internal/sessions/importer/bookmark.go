@@ -26,12 +26,7 @@ type bookmark struct {
 	Size    int64  // the file's size
 	Before  []byte // the hash of what is before Off, see before
 
-	// Of the [record.Restart].
-	Off   int64
-	Line  int
-	Date  string
-	State []byte
-	Since []byte // the sums, concatenated
+	record.Restart
 }
 
 const (
@@ -80,10 +75,7 @@ func saveBookmark(s *workspace.Store, path string, src record.Source, b bookmark
 		return
 	}
 	b.Version, b.Size = bookmarkVersion, src.Size
-	b.Off, b.Line, b.Date, b.State, b.Since = at.Off, at.Line, at.Date, at.State, nil
-	for _, sum := range at.Since {
-		b.Since = append(b.Since, sum[:]...)
-	}
+	b.Restart = *at
 	raw, err := json.Marshal(b)
 	if err != nil {
 		return
@@ -106,13 +98,4 @@ func dropBookmarks(s *workspace.Store, dir string) {
 			_ = s.FS().Remove(filepath.Join(dir, e.Name()))
 		}
 	}
-}
-
-// restart is the bookmark's place for a reader.
-func (b *bookmark) restart() *record.Restart {
-	at := &record.Restart{Off: b.Off, Line: b.Line, Date: b.Date, State: b.State}
-	for rest := b.Since; len(rest) >= len(record.Sum{}); rest = rest[len(record.Sum{}):] {
-		at.Since = append(at.Since, record.Sum(rest))
-	}
-	return at
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -79,20 +80,21 @@ func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
 	}
 	res := &Result{File: f.path, Format: b.Format, Tape: b.Tape}
 	in := newIntake(f.store, nil, format, record.Info{Format: b.Format}, Options{live: true}, res)
-	r := &record.Reading{Source: f.src, Format: b.Format, Date: b.Date, From: b.restart()}
+	r := &record.Reading{Source: f.src, Format: b.Format, Date: b.Date, From: &b.Restart}
 	r.Start = record.Span{Off: b.Off, Line: b.Line}
 	r.Last = &record.Restart{Off: b.Off, Line: b.Line, Date: b.Date}
-	told := r.From.Since // what the tape has already
+	stored := b.Since // sums of items that the tape has already
 	r.Seen = func(string, string) bool { return false }
 	r.Emit = func(item record.Item) error {
 		switch {
 		case item.Fork != "":
 			return record.ErrMisfit
-		case len(told) > 0:
-			if told[0] != item.Sum() {
+		case len(stored) > 0:
+			sum := item.Sum()
+			rest, same := bytes.CutPrefix(stored, sum[:])
+			if stored = rest; !same {
 				return record.ErrMisfit
 			}
-			told = told[1:]
 			return nil
 		case in.tx == nil:
 			in.resume(ctx, b)
@@ -100,7 +102,7 @@ func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
 		return in.add(ctx, item)
 	}
 	err := errors.Join(format.Read(ctx, r), r.Err)
-	if err == nil && len(told) > 0 {
+	if err == nil && len(stored) > 0 {
 		err = record.ErrMisfit
 	}
 	if err = in.finish(ctx, err); err != nil {

@@ -94,7 +94,7 @@ func (p place) made(ctx context.Context, path string) (ours bool, err error) {
 			return p.format.Files.MadeIn(head[:n], dir)
 		}), nil
 	}
-	err = record.Look(ctx, src, func([]byte) bool { return true }, nil, func(at record.Span, raw []byte) bool {
+	err = record.Scan(ctx, src, func([]byte) bool { return true }, nil, func(at record.Span, raw []byte) bool {
 		dir := p.format.Files.Directory(raw)
 		if dir == nil {
 			return at.Opens()

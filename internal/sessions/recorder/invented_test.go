@@ -22,10 +22,10 @@ import (
 var scribe = record.Format{
 	Name: "scribe",
 	Read: func(ctx context.Context, r *record.Reading) error {
-		return record.Each(ctx, r.Source, isScribe, nil, &scribeReader{record.Talk{Reading: r}})
+		return record.Each(ctx, r.Source, isScribe, nil, &scribeReader{record.Conversation{Reading: r}})
 	},
 	Describe: func(ctx context.Context, src record.Source, info *record.Info) error {
-		return record.Look(ctx, src, isScribe, nil, func(_ record.Span, raw []byte) bool {
+		return record.Scan(ctx, src, isScribe, nil, func(_ record.Span, raw []byte) bool {
 			info.Session, info.Complete = jsonl.GetString(raw, "session"), true
 			return false
 		})
@@ -42,7 +42,7 @@ var scribe = record.Format{
 
 func isScribe(raw []byte) bool { return jsonl.Get(raw, "who") != nil }
 
-type scribeReader struct{ record.Talk }
+type scribeReader struct{ record.Conversation }
 
 func (r *scribeReader) Record(_ record.Span, raw []byte) {
 	r.Stats.Records++

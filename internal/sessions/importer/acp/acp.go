@@ -18,7 +18,7 @@ import (
 )
 
 type reader struct {
-	record.Talk
+	record.Conversation
 	said  record.Counter   // messages and thoughts so far
 	load  bool             // a session is being loaded
 	again record.Counter   // what came again since then
@@ -37,8 +37,8 @@ type asked struct {
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Talk: record.Talk{Reading: r}, asked: map[string]asked{}, calls: map[string]*call{}}
-	err := record.Each(ctx, r.Source, whole, nil, c)
+	c := &reader{Conversation: record.Conversation{Reading: r}, asked: map[string]asked{}, calls: map[string]*call{}}
+	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open || r.Idle { // otherwise, more of what is said last may come
 		c.end()
 		c.write()
@@ -47,7 +47,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-func whole(raw []byte) bool { return jsonl.Get(raw, "from") != nil }
+func isRecord(raw []byte) bool { return jsonl.Get(raw, "from") != nil }
 
 func (c *reader) Record(_ record.Span, raw []byte) {
 	c.Stats.Records++
@@ -192,12 +192,12 @@ func (c *reader) end() {
 
 // say writes a message, unless it is one that comes again.
 func (c *reader) say(who, date string, content []byte) {
-	sum := sha256.Sum256(append([]byte(who+"\x00"), content...))
-	if c.load && c.again.Next(sum[:]) <= c.said.Count(sum[:]) {
+	hash := sha256.Sum256(append([]byte(who+"\x00"), content...))
+	if sum := record.Sum(hash[:]); c.load && c.again.Next(sum) <= c.said.Count(sum) {
 		return
 	}
 	c.write()
-	key := "said:" + record.HashKey(sum[:], c.said.Next(sum[:]))
+	key := "said:" + c.said.HashKey(hash[:])
 	if who == thought {
 		c.Put(record.Event(key, date, record.EventThinking, record.NewObject(len(content)+16).Raw("thinking", content).Done()))
 		return
@@ -209,7 +209,7 @@ func (c *reader) say(who, date string, content []byte) {
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	state := record.NewObject(256)
 	done := false
-	err := record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
+	err := record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		info.Began(jsonl.Get(raw, "at"))
 		msg := jsonl.Get(raw, "acp")
 		result, params := jsonl.Get(msg, "result"), jsonl.Get(msg, "params")

@@ -52,7 +52,7 @@ func (c *reader) write() {
 		c.Call(record.NewCall(t.id, t.name(), input, "call:"+t.id, t.date))
 	}
 	c.begun = nil
-	c.Settle()
+	c.PutCalls()
 }
 
 // name is what the agent calls the tool, where it says so, or else what kind it is of.

@@ -41,8 +41,7 @@ func (k *Keys) Next(d jsonl.Draft) string {
 		h.Write(field)
 		h.Write([]byte{0})
 	}
-	sum := h.Sum(nil)
-	return record.HashKey(sum, k.counts.Next(sum))
+	return k.counts.HashKey(h.Sum(nil))
 }
 
 type reader struct {
@@ -53,10 +52,10 @@ type reader struct {
 
 // Read makes the entries of a tape.
 func Read(ctx context.Context, r *record.Reading) error {
-	return record.Each(ctx, r.Source, whole, nil, &reader{Reading: r})
+	return record.Each(ctx, r.Source, isRecord, nil, &reader{Reading: r})
 }
 
-func whole(raw []byte) bool {
+func isRecord(raw []byte) bool {
 	_, err := jsonl.ParseDraft(raw)
 	return err == nil
 }
@@ -93,7 +92,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		}
 		info.Session, info.Full = name, hash+"__"+name
 	}
-	return record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
+	return record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		info.Began(jsonl.Get(raw, "date"))
 		info.Began(jsonl.Get(raw, "timestamp"))
 		info.Complete = info.Started != "" || at.Line >= record.OpeningLines

@@ -14,7 +14,7 @@ var userFields = []string{"message", "toolUseResult", "sourceToolAssistantUUID",
 // compaction makes one anchor of a boundary and its summary, or of a summary alone.
 func (c *reader) compaction(s *source) {
 	c.flush(c.recs[s.i].tape)
-	p := record.Part{Fork: s.fork, Kind: record.KindAnchor, Date: s.date, Hidden: s.hidden}
+	p := record.Entry{Fork: s.fork, Kind: record.KindAnchor, Date: s.date, Hidden: s.hidden}
 	state := record.NewObject(512)
 	digest := func(s *source) {
 		if c.fresh(s, s.key) {

@@ -14,9 +14,9 @@ const syntheticModel = `"<synthetic>"`
 
 // answer gathers the lines of one message of the model.
 type answer struct {
-	text, call, run record.Part // what becomes of it; payloads come last
-	blocks          [][]byte    // all parts of the message, text included
-	plain           bool        // they are nothing but text
+	text, call, run record.Entry // what becomes of it; payloads come last
+	blocks          [][]byte     // all parts of the message, text included
+	plain           bool         // they are nothing but text
 	calls           [][]byte
 	callExtra       *record.Object
 	msg, request    []byte // of the last line
@@ -35,7 +35,7 @@ func (c *reader) assistant(s *source) {
 		c.gather(&a, &s)
 	}
 	a.finish()
-	for _, p := range []record.Part{a.text, a.call, a.run} {
+	for _, p := range []record.Entry{a.text, a.call, a.run} {
 		if p.Keys == nil {
 			continue
 		}
@@ -53,13 +53,13 @@ func (c *reader) gather(a *answer, s *source) {
 		a.add(s, s.key, record.NewObject(len(content)+24).Str("type", "text").Raw("text", content).Done())
 	}
 	for i, block := range slices.Collect(jsonl.Elements(content)) {
-		key := record.PartKey(s.key, i)
+		key := record.BlockKey(s.key, i)
 		typ := record.Text(first(block, "type"))
 		id := ""
 		if typ == "tool_use" {
 			// A call that the tape has still has its place among the calls.
 			id = record.Text(jsonl.Get(block, "id"))
-			a.group.Expect(id, record.Text(jsonl.Get(block, "name")), bytes.Clone(jsonl.Get(block, "input")))
+			a.group.AddCall(id, record.Text(jsonl.Get(block, "name")), bytes.Clone(jsonl.Get(block, "input")))
 		}
 		if !c.fresh(s, key) {
 			continue

@@ -33,7 +33,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		return err
 	}
 	sc := newScan(r, start)
-	if err := record.Each(ctx, r.Source, whole, nil, sc); err != nil {
+	if err := record.Each(ctx, r.Source, isRecord, nil, sc); err != nil {
 		return err
 	}
 	if r.From != nil && !sc.fits() {
@@ -137,13 +137,13 @@ func (c *reader) fetchMember(i int32) source {
 func (c *reader) fresh(s *source, key string) bool {
 	known := c.r.Seen(s.fork, key)
 	if known {
-		c.r.Past(s.date)
+		c.r.Skipped(s.date)
 	}
 	return !known
 }
 
 // put emits an entry made from one record, unless the tape has it.
-func (c *reader) put(s *source, p record.Part) {
+func (c *reader) put(s *source, p record.Entry) {
 	if !c.fresh(s, p.Keys[0]) {
 		return
 	}

@@ -27,7 +27,7 @@ type opening struct {
 func open(ctx context.Context, src record.Source) (*opening, error) {
 	o := &opening{}
 	begun := false // a line of the conversation has been seen
-	return o, record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
+	return o, record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		if !at.Opens() {
 			o.ended = true
 			return false

@@ -20,14 +20,14 @@ func (c *reader) user(s *source) {
 			extra = record.With(extra, "toolUseResult", d)
 		}
 		payload := record.NewObject(len(s.message)).Str("role", "user").All(s.message, "role")
-		c.userMessage(s, []string{s.key}, record.Part{Payload: payload.Done(), Extra: extra})
+		c.userMessage(s, []string{s.key}, record.Entry{Payload: payload.Done(), Extra: extra})
 		return
 	}
 	var keys []string // of what is no result
 	var blocks [][]byte
 	detail := s.toolUseResult
 	for i, block := range slices.Collect(jsonl.Elements(content)) {
-		key := record.PartKey(s.key, i)
+		key := record.BlockKey(s.key, i)
 		if record.Text(first(block, "type")) != "tool_result" {
 			keys = append(keys, key)
 			blocks = append(blocks, block)
@@ -53,7 +53,7 @@ func hasResult(content []byte) bool {
 	})
 }
 
-func (c *reader) userMessage(s *source, keys []string, p record.Part) {
+func (c *reader) userMessage(s *source, keys []string, p record.Entry) {
 	p.Keys = nil
 	for _, key := range keys {
 		if c.fresh(s, key) {
@@ -89,8 +89,8 @@ func (c *reader) result(s *source, key string, block, detail []byte) {
 	if c.groups[tape].Full(r) {
 		c.flush(tape)
 	}
-	r.Known = !c.fresh(s, key)
-	stray := c.groups[tape].Answer(r, func(input []byte) *record.Part { return c.detail(s, r, input, detail) })
+	r.Stored = !c.fresh(s, key)
+	stray := c.groups[tape].AddResult(r, func(input []byte) *record.Entry { return c.detail(s, r, input, detail) })
 	if stray != nil {
 		stray.Ends = c.ended(stray.Answered())
 		c.r.PutResults(s.fork, stray)
@@ -106,12 +106,12 @@ func (c *reader) flush(tape uint16) {
 }
 
 // detail is the event with what only the program knows of a result, or nil.
-func (c *reader) detail(s *source, r record.Result, input, detail []byte) *record.Part {
+func (c *reader) detail(s *source, r record.Result, input, detail []byte) *record.Entry {
 	if detail == nil {
 		return nil
 	}
 	key := s.key + "/detail"
-	rest := record.Untold(detail, r.Content, input)
+	rest := record.Remainder(detail, r.Content, input)
 	extra := s.rest(append([]string{"promptId"}, userFields...)...) // the prompt's line has that
 	if rest == nil && extra == nil || !c.fresh(s, key) {
 		return nil

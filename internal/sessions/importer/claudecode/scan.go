@@ -107,8 +107,8 @@ func (c *scan) hash(raw []byte) uint64 {
 // Enough is never so: what comes first may hang on the last line.
 func (c *scan) Enough() bool { return false }
 
-// whole tells a record from the messages inside of one, which have no session.
-func whole(raw []byte) bool {
+// isRecord tells a record from the messages inside of one, which have no session.
+func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "sessionId") != nil || jsonl.Get(raw, "leafUuid") != nil || jsonl.Get(raw, "snapshot") != nil
 }
 
@@ -152,8 +152,7 @@ func (c *scan) Unfinished(at record.Span) { c.r.Unfinished(at) }
 func (c *scan) link(r *rec, l *line, i int32) {
 	if l.uuid == nil {
 		r.flags |= flagNoID
-		sum := record.SumOf(l.raw)
-		r.parent = uint64(c.counts.Next(sum[:]))
+		r.parent = uint64(c.counts.Next(record.SumOf(l.raw)))
 		return
 	}
 	c.identify(r, l.uuid, i)

@@ -104,19 +104,20 @@ func completedSays(item []byte, yield func(who, said string)) {
 	}
 }
 
-func saidSum(who, said string) []byte {
-	sum := sha256.Sum256([]byte(who + "\x00" + strings.TrimSpace(said)))
-	return sum[:]
+func saidHash(who, said string) []byte {
+	hash := sha256.Sum256([]byte(who + "\x00" + strings.TrimSpace(said)))
+	return hash[:]
 }
 
-// saidKey is the key of what was said, the next time that counts has it.
-func saidKey(counts *record.Counter, who, said string) string {
-	sum := saidSum(who, said)
-	return "said:" + record.HashKey(sum, counts.Next(sum))
+func saidSum(who, said string) record.Sum { return record.Sum(saidHash(who, said)) }
+
+// saidKey counts what somebody said, and returns its key.
+func (c *reader) saidKey(who, said string) string {
+	return "said:" + c.said.HashKey(saidHash(who, said))
 }
 
 type reader struct {
-	record.Talk
+	record.Conversation
 	turn
 	said    record.Counter // what somebody has said so far
 	context []byte         // the turn context that holds, without its turn
@@ -128,11 +129,11 @@ type reader struct {
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Talk: record.Talk{Reading: r}, first: -1, details: map[string][]byte{}}
+	c := &reader{Conversation: record.Conversation{Reading: r}, first: -1, details: map[string][]byte{}}
 	if r.From != nil {
 		c.goOn(record.State(r.From.State))
 	}
-	err := record.Each(ctx, r.Source, whole, nil, c)
+	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open || r.Idle {
 		c.settle()
 	}
@@ -146,7 +147,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-func whole(raw []byte) bool {
+func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "payload") != nil && jsonl.Get(raw, "timestamp") != nil
 }
 
@@ -197,7 +198,7 @@ func (c *reader) take(it item, key string) {
 
 // Describe looks at what a session begins with, up to its first turn.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
-	err := record.Look(ctx, src, whole, nil, func(at record.Span, raw []byte) bool {
+	err := record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		if !at.Opens() {
 			info.Complete = true
 			return false

@@ -70,7 +70,7 @@ func (c *reader) message(it item, key string) {
 	role := it.str("role")
 	plain, all := record.Plain(jsonl.Get(it.payload, "content"))
 	if all {
-		key = saidKey(&c.said, role, record.Text(plain))
+		key = c.saidKey(role, record.Text(plain))
 	}
 	p := record.Message(key, it.date, role, plain)
 	if (role == "system" || role == "developer") && all {
@@ -89,7 +89,7 @@ func (c *reader) reasoning(it item, key string) {
 	keys := []string{key}
 	var thoughts []string
 	it.repeats(func(who, said string) {
-		if k := saidKey(&c.said, who, said); !c.Has(k) {
+		if k := c.saidKey(who, said); !c.Has(k) {
 			keys = append(keys, k)
 			thoughts = append(thoughts, said)
 		}
@@ -114,7 +114,7 @@ func (c *reader) event(it item, key string) {
 		if told {
 			return
 		}
-		twin := saidKey(&c.said, who, said)
+		twin := c.saidKey(who, said)
 		p := record.Message(twin, it.date, who, record.Quote(said))
 		if who == "reasoning" {
 			p = record.Event(twin, it.date, record.EventThinking, record.NewObject(len(said)+24).Str("thinking", said).Done())

@@ -38,7 +38,7 @@ func (c *reader) Record(at record.Span, raw []byte) {
 		c.Counts.Key(raw)
 		return
 	}
-	if c.own == 0 && at.Off > c.first && it.begins() && c.queue == nil && c.Idle() && len(c.details) == 0 {
+	if c.own == 0 && at.Off > c.first && it.begins() && c.queue == nil && c.NothingHeld() && len(c.details) == 0 {
 		c.mark(at)
 	}
 	key := c.Counts.Key(raw)
@@ -89,7 +89,7 @@ func (c *reader) isSaid(who, said string) {
 	i := slices.IndexFunc(c.queue, func(q queued) bool {
 		same := false
 		if q.waits {
-			q.repeats(func(who, said string) { same = same || bytes.Equal(saidSum(who, said), sum) })
+			q.repeats(func(who, said string) { same = same || saidSum(who, said) == sum })
 		}
 		return same
 	})
@@ -134,7 +134,7 @@ func (c *reader) drain() {
 // Damaged keeps a line that cannot be read.
 func (c *reader) Damaged(at record.Span, reason string) {
 	c.settle()
-	c.Talk.Damaged(at, reason)
+	c.Conversation.Damaged(at, reason)
 }
 
 func number(raw []byte) (int64, bool) {

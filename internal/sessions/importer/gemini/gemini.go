@@ -22,10 +22,10 @@ import (
 )
 
 type reader struct {
-	record.Talk
+	record.Conversation
 	history
 	rewound map[[sha256.Size]byte]bool // messages that the user went back behind
-	waiting []record.Part              // what a session begins with, until somebody says something
+	waiting []record.Entry             // what a session begins with, until somebody says something
 	done    record.Counter             // keys that this pass has had
 	last    string                     // the date of the last message
 	lastAt  string                     // the same at the last mark
@@ -33,7 +33,7 @@ type reader struct {
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
-	g := &reader{Talk: record.Talk{Reading: r}}
+	g := &reader{Conversation: record.Conversation{Reading: r}}
 	header := record.NewObject(256)
 	field := func(name string, raw []byte) { header.Raw(name, raw) }
 	if r.From != nil {
@@ -41,7 +41,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		field = nil // there are lines
 	}
 	s := &survey{last: map[[sha256.Size]byte]int{}}
-	if err := record.Each(ctx, r.Source, whole, field, s); err != nil {
+	if err := record.Each(ctx, r.Source, isRecord, field, s); err != nil {
 		return err
 	}
 	if r.From != nil && s.rewinds != nil {
@@ -58,7 +58,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	if field != nil {
 		field = func(string, []byte) {} // it was told
 	}
-	err := record.Each(ctx, r.Source, whole, field, g)
+	err := record.Each(ctx, r.Source, isRecord, field, g)
 	g.End()
 	if r.Last != nil {
 		g.keep()
@@ -69,7 +69,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 // keep puts into the restart what goOn needs.
 func (g *reader) keep() {
 	var s record.State
-	for _, c := range []*record.Counter{&g.Counts, &g.told, &g.done} {
+	for _, c := range []*record.Counter{&g.Counts, &g.seen, &g.done} {
 		s.Counter(c)
 	}
 	s.Bytes([]byte(g.lastAt))
@@ -77,7 +77,7 @@ func (g *reader) keep() {
 }
 
 func (g *reader) goOn(s record.State) {
-	g.Counts, g.told, g.done = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
+	g.Counts, g.seen, g.done = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
 	g.last = string(s.TakeBytes())
 	g.lastAt = g.last
 }
@@ -87,18 +87,18 @@ func (g *reader) mark(at record.Span, raw []byte) {
 	id := jsonl.GetString(raw, "id")
 	content := jsonl.Get(raw, "content")
 	if jsonl.GetString(raw, "type") != "user" || id == "" || g.repeating != nil || g.rewound != nil || g.had(id) ||
-		isContext(firstText(content)) || bytes.Contains(content, []byte(`"functionResponse"`)) || !g.Talk.Idle() {
+		isContext(firstText(content)) || bytes.Contains(content, []byte(`"functionResponse"`)) || !g.NothingHeld() {
 		return
 	}
 	g.begin()
 	g.Mark(at)
 	g.lastAt = g.last
-	for _, c := range []*record.Counter{&g.Counts, &g.told, &g.done} {
+	for _, c := range []*record.Counter{&g.Counts, &g.seen, &g.done} {
 		c.Mark()
 	}
 }
 
-func whole(raw []byte) bool {
+func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "timestamp") != nil && jsonl.Get(raw, "type") != nil
 }
 
@@ -199,7 +199,7 @@ func (g *reader) set(raw, set []byte) {
 
 // say writes what somebody says, once, and before it what the session begins with. A start of
 // which nothing came has nothing to say.
-func (g *reader) say(p record.Part) {
+func (g *reader) say(p record.Entry) {
 	if !g.first(p.Keys[0]) {
 		return
 	}
@@ -221,14 +221,12 @@ func (g *reader) begin() {
 
 // first reports whether this pass has a key for the first time.
 func (g *reader) first(key string) bool {
-	sum := record.SumOf(key)
-	return g.done.Next(sum[:]) == 1
+	return g.done.Next(record.SumOf(key)) == 1
 }
 
 // had reports whether this pass has had a key.
 func (g *reader) had(key string) bool {
-	sum := record.SumOf(key)
-	return g.done.Count(sum[:]) > 0
+	return g.done.Count(record.SumOf(key)) > 0
 }
 
 // Describe looks at the fields that a session begins with.
@@ -254,7 +252,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			}
 		}
 	}
-	err := record.Look(ctx, src, whole, field, func(at record.Span, raw []byte) bool {
+	err := record.Scan(ctx, src, isRecord, field, func(at record.Span, raw []byte) bool {
 		if at.Line > record.OpeningLines {
 			info.Complete = true
 			return false

@@ -11,26 +11,24 @@ const contextTag = "<session_context>"
 // history is what was told so far, so that a history that comes again adds only what is new in
 // it. Parts of messages are compared, not messages: their ids and their division change.
 type history struct {
-	told      record.Counter
+	seen      record.Counter
 	repeating map[record.Sum]int // how often in the history that is being repeated; nil: none is
 }
 
-func atom(kind string, raw []byte) record.Sum {
+func sumOf(kind string, raw []byte) record.Sum {
 	return record.SumOf(append([]byte(kind+"\x00"), raw...))
 }
 
 // tell notes a call, or its result, by its id.
 func (h *history) tell(kind, id string) {
 	if id != "" {
-		a := atom(kind, []byte(id))
-		h.told.Next(a[:])
+		h.seen.Next(sumOf(kind, []byte(id)))
 	}
 }
 
 // knows reports whether a call, or its result, was told.
 func (h *history) knows(kind, id string) bool {
-	a := atom(kind, []byte(id))
-	return h.told.Count(a[:]) > 0
+	return h.seen.Count(sumOf(kind, []byte(id))) > 0
 }
 
 // fresh notes a part, and reports whether it was not told before. Outside of a repeated
@@ -39,14 +37,14 @@ func (h *history) fresh(typ string, part []byte) bool {
 	if text := jsonl.Get(part, "text"); text != nil {
 		part = text
 	}
-	a := atom(typ, part)
+	sum := sumOf(typ, part)
 	if h.repeating != nil {
-		h.repeating[a]++
-		if h.repeating[a] <= h.told.Count(a[:]) {
+		h.repeating[sum]++
+		if h.repeating[sum] <= h.seen.Count(sum) {
 			return false
 		}
 	}
-	h.told.Next(a[:])
+	h.seen.Next(sum)
 	return true
 }
 

@@ -31,7 +31,7 @@ func (g *reader) message(raw []byte) {
 		m.id = g.Counts.Key(raw)
 	}
 	g.last = cmp.Or(m.date, g.last)
-	if g.repeating == nil && m.typ == "user" && !g.told.Empty() && isContext(firstText(jsonl.Get(raw, "content"))) {
+	if g.repeating == nil && m.typ == "user" && !g.seen.Empty() && isContext(firstText(jsonl.Get(raw, "content"))) {
 		g.repeating = map[record.Sum]int{} // until a $set says that it was the history
 	}
 	for i, thought := range slices.Collect(jsonl.Elements(jsonl.Get(raw, "thoughts"))) {
@@ -40,7 +40,7 @@ func (g *reader) message(raw []byte) {
 	calls := jsonl.Get(raw, "toolCalls")
 	m.content(calls)
 	m.each(calls, m.call)
-	g.Settle()
+	g.PutCalls()
 	tokens, model := jsonl.Get(raw, "tokens"), jsonl.Get(raw, "model")
 	if m.typ == "gemini" && (jsonl.IsObject(tokens) || model != nil) {
 		m.run(cost(tokens, model))
@@ -79,12 +79,12 @@ func (m *message) content(calls []byte) {
 			ID: id, Key: m.id + "/call/" + id + "/result", Date: m.date, Content: response(record.Array([][]byte{part})),
 		}, nil)
 	}
-	m.Settle()
+	m.PutCalls()
 }
 
 // said is the message itself, of which rest is to be told. Its key has a hash of the
 // content: a message that is written again with another content is another entry.
-func (m *message) said(content, rest []byte) record.Part {
+func (m *message) said(content, rest []byte) record.Entry {
 	sum := sha256.Sum256(content)
 	key := m.id + "/" + hex.EncodeToString(sum[:4])
 	told := []string{"id", "timestamp", "type", "content", "thoughts", "toolCalls", "tokens"}
@@ -92,7 +92,7 @@ func (m *message) said(content, rest []byte) record.Part {
 		told = append(told, "model")
 	}
 	extra := record.NewObject(64).Rest(m.raw, told...).OrNil()
-	var p record.Part
+	var p record.Entry
 	switch plain, _ := record.Plain(record.Or(rest, `""`)); {
 	case m.typ == "user" && m.repeating != nil && bytes.HasPrefix(plain, []byte(`"<state_snapshot>`)):
 		p = record.Anchor(key, m.date, "compaction", record.With(nil, "summary", plain))

@@ -14,16 +14,16 @@ import (
 )
 
 type reader struct {
-	record.Talk
+	record.Conversation
 	conversations int
 }
 
 // Read makes the entries of one conversation, or of several.
 func Read(ctx context.Context, r *record.Reading) error {
-	o := &reader{Talk: record.Talk{Reading: r}}
+	o := &reader{Conversation: record.Conversation{Reading: r}}
 	rest := record.NewObject(64)
 	field := func(name string, raw []byte) { rest.Raw(name, raw) }
-	if err := record.Each(ctx, r.Source, whole, field, o); err != nil {
+	if err := record.Each(ctx, r.Source, isRecord, field, o); err != nil {
 		return err
 	}
 	o.End()
@@ -34,7 +34,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return nil
 }
 
-func whole(raw []byte) bool {
+func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "role") != nil || jsonl.Get(raw, "messages") != nil
 }
 
@@ -71,7 +71,7 @@ func (o *reader) message(raw []byte) {
 	key := o.Counts.Key(raw)
 	date := dateOf(raw)
 	content := jsonl.Get(raw, "content")
-	p := record.Part{Kind: record.KindMessage, Keys: []string{key}, Date: date}
+	p := record.Entry{Kind: record.KindMessage, Keys: []string{key}, Date: date}
 	switch role := jsonl.GetString(raw, "role"); role {
 	case "system", "developer":
 		if plain, all := record.Plain(content); all {
@@ -100,7 +100,7 @@ func (o *reader) message(raw []byte) {
 // others are all members but some, or nil when there are none.
 func others(raw []byte, but ...string) []byte { return record.NewObject(64).All(raw, but...).OrNil() }
 
-func (o *reader) said(p record.Part, raw, content []byte) {
+func (o *reader) said(p record.Entry, raw, content []byte) {
 	calls := jsonl.Get(raw, "tool_calls")
 	legacy := jsonl.Get(raw, "function_call")
 	hasCalls := len(calls) > 2 && calls[0] == '[' || jsonl.IsObject(legacy)
@@ -132,7 +132,7 @@ func (o *reader) said(p record.Part, raw, content []byte) {
 		c := record.NewObject(len(legacy)+48).Raw("id", record.Or(name, "null")).Str("type", "function").Raw("function", legacy)
 		add(c.Done(), name, jsonl.Get(legacy, "arguments"))
 	}
-	o.Settle()
+	o.PutCalls()
 }
 
 // carries reports whether a message with calls says anything else.
@@ -143,7 +143,7 @@ func carries(raw []byte) bool {
 
 // Describe looks at the first message.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
-	return record.Look(ctx, src, whole, func(string, []byte) {}, func(_ record.Span, raw []byte) bool {
+	return record.Scan(ctx, src, isRecord, func(string, []byte) {}, func(_ record.Span, raw []byte) bool {
 		info.Started, info.Complete = dateOf(raw), true
 		return false
 	})

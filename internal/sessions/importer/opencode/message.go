@@ -93,7 +93,7 @@ func (m *message) text(part []byte) {
 }
 
 // put makes an entry that belongs to the message.
-func (m *message) put(p record.Part) {
+func (m *message) put(p record.Entry) {
 	p.RunID = m.id
 	m.Put(p)
 }
@@ -156,5 +156,5 @@ func (c *reader) Damaged(at record.Span, reason string) {
 		c.message(c.last)
 		c.last = nil
 	}
-	c.Talk.Damaged(at, reason)
+	c.Conversation.Damaged(at, reason)
 }

@@ -20,21 +20,21 @@ import (
 )
 
 type reader struct {
-	record.Talk
+	record.Conversation
 	info    []byte // of the session
 	last    []byte // message; whether it is complete may depend on the next one
 	asked   bool   // a person has said something
 	titled  bool
-	date    string        // of the last message
-	diffs   *record.Part  // what the turn has changed, told where the turn ends
-	more    []record.Part // what a later version of the program may say of the session
-	compact []byte        // the part that asks for a summary, while that is to come
+	date    string         // of the last message
+	diffs   *record.Entry  // what the turn has changed, told where the turn ends
+	more    []record.Entry // what a later version of the program may say of the session
+	compact []byte         // the part that asks for a summary, while that is to come
 }
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Talk: record.Talk{Reading: r}}
-	err := record.Each(ctx, r.Source, whole, c.field, c)
+	c := &reader{Conversation: record.Conversation{Reading: r}}
+	err := record.Each(ctx, r.Source, isRecord, c.field, c)
 	if c.last != nil && (!r.Open || complete(c.last)) {
 		c.message(c.last)
 	}
@@ -50,8 +50,10 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-// whole tells messages from what is inside of them.
-func whole(raw []byte) bool { return jsonl.Get(raw, "info") != nil && jsonl.Get(raw, "parts") != nil }
+// isRecord tells messages from what is inside of them.
+func isRecord(raw []byte) bool {
+	return jsonl.Get(raw, "info") != nil && jsonl.Get(raw, "parts") != nil
+}
 
 // lasting are the fields of a session that stay as they are.
 var lasting = []string{"id", "slug", "projectID", "workspaceID", "directory", "path", "parentID", "version"}
@@ -84,8 +86,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 
 // key is the key of what has an id; one that comes again, or is none, gets a number.
 func (c *reader) key(id string) string {
-	sum := record.SumOf("id\x00" + id)
-	if n := c.Counts.Next(sum[:]); n > 1 || id == "" {
+	if n := c.Counts.Next(record.SumOf("id\x00" + id)); n > 1 || id == "" {
 		return id + "#" + strconv.Itoa(n)
 	}
 	return id
@@ -156,7 +157,7 @@ func rest(part []byte, but ...string) []byte {
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	var session []byte
 	see := func(record.Span, []byte) bool { return false }
-	err := record.Look(ctx, src, whole, func(name string, raw []byte) {
+	err := record.Scan(ctx, src, isRecord, func(name string, raw []byte) {
 		if name == "info" {
 			session = raw
 		}
@@ -187,10 +188,7 @@ func dateOf(raw []byte, other string) string {
 func ordered(raw []byte) []byte {
 	switch {
 	case jsonl.IsObject(raw):
-		members := map[string][]byte{}
-		for name, v := range jsonl.Fields(raw) {
-			members[name] = v
-		}
+		members := record.MembersOf(raw)
 		o := record.NewObject(len(raw))
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			o.Raw(name, ordered(members[name]))

@@ -1,24 +1,24 @@
 package record
 
-// HookEvent is something that happens in a session, and that a hook tells of.
+// HookEvent is an event in a session that the program runs a hook for.
 type HookEvent struct {
 	Name    string
 	Is      Moment
-	Timeout int // of the hook, in the program's unit; 0: none is written
+	Timeout int // of the hook, in the program's unit; 0: the settings get none
 }
 
 // Moment is what an event means for recording.
 type Moment int
 
-// The moments. Meanwhile is any other: something new may be in the transcript.
+// The moments. Meanwhile is any other: the transcript may have something new.
 const (
 	Meanwhile Moment = iota
 	Start
-	TurnEnd // the model says no more until somebody asks
+	TurnEnd // the model waits for the next prompt
 	End
 )
 
-// Moment is what the event of a name means.
+// Moment returns what the event with a name means. f may be nil.
 func (f *Format) Moment(event string) Moment {
 	if f != nil {
 		for _, e := range f.Events {
@@ -30,42 +30,40 @@ func (f *Format) Moment(event string) Moment {
 	return Meanwhile
 }
 
-// Agent describes the settings of a program that can be told to call hooks. Its hooks are objects
-// in a file of JSON, as Claude Code has them, or a plugin.
+// Agent describes the settings of a program that runs hooks. The hooks are objects in a JSON file,
+// as in Claude Code, or a plugin.
 type Agent struct {
 	Title string // what people call it
-	// ProjectVariable names the project in the environment of hooks, whose working directory may be
-	// another one.
+	// ProjectVariable is the environment variable with the project's directory: hooks may run in
+	// another directory.
 	ProjectVariable string
-	// Folder has the settings, of the project or the user. Hooks is the file in it that has the
-	// hooks; LocalHooks the one for settings of a project that are not committed, if there are such.
+	// Folder returns the folder with the settings of a project or user. Hooks is the file in it with
+	// the hooks, LocalHooks the one for hooks that are not committed; "" if there is none.
 	Folder            func(Where) string
 	Hooks, LocalHooks string
-	HookName          string        // that a hook has, besides its command
-	Plugin            func() []byte // the content of Hooks, for a program whose hooks are a plugin
-	// Recall are the sources of a SessionStart at which the hook's output is shown to the model of a
-	// new session.
+	HookName          string        // the name of our hook, "" if hooks have none
+	Plugin            func() []byte // the content of Hooks if that is a plugin
+	// Recall are the sources of a SessionStart after which the model sees what the hook prints.
 	Recall []string
 
-	// MCPFile has the MCP servers; nil: the file of the hooks. MCP is the member of the file that
-	// has them, and what stands there for a server that is a program.
+	// MCPFile is the file with the MCP servers; nil: the file with the hooks. MCP returns the member
+	// of it that has the servers, and the value for a server that is a program.
 	MCPFile func(Where) string
 	MCP     func(program string) (member string, server any)
 
-	// Settings is the file in Folder that may turn hooks off, if it is not Hooks. So may the file of an
-	// administrator, on Linux or macOS. Off names the setting that does, "" if none does; nil:
-	// nothing can.
+	// Settings is the file in Folder that may turn hooks off, "" for Hooks. So may an administrator's
+	// file, on Linux or macOS. Off returns the setting that turns them off, or ""; nil: nothing can.
 	Settings                   string
 	ManagedLinux, ManagedMacOS string
 	Off                        func(settings map[string]any, managed bool) string
 
-	// Review tells from the user's settings whether a person has approved of the hooks in a file, for
-	// a program that runs no others; ReviewHint says how to.
+	// Review reads from the user's settings whether a person has approved the hooks in a file; nil if
+	// the program runs hooks without that. ReviewHint says how to approve them.
 	Review     func(settings map[string]any, file string, hooks []Hook) Trust
 	ReviewHint string
 }
 
-// Handler is a hook as it is written in settings.
+// Handler is a hook as the settings have it.
 type Handler struct {
 	Name    string `json:"name,omitempty"`
 	Type    string `json:"type"`
@@ -73,14 +71,14 @@ type Handler struct {
 	Timeout int    `json:"timeout,omitempty"`
 }
 
-// Hook is a hook of ours in a file, and where: the numbers of its group and of it in the group.
+// Hook is a hook of ours in a file, with the index of its group and its index in that.
 type Hook struct {
 	Event         string
 	Group, Number int
 	Handler
 }
 
-// Trust is whether a person has approved of our hooks; "" where nobody has to.
+// Trust says whether a person has approved our hooks; "" where nobody has to.
 type Trust string
 
 // The states of trust.
@@ -91,7 +89,7 @@ const (
 	SwitchedOff Trust = "switched off"
 )
 
-// MCPServer is how most programs write an MCP server.
+// MCPServer returns an MCP server as most programs write it.
 func MCPServer(program string) (member string, server any) {
 	return "mcpServers", struct {
 		Command string   `json:"command"`
@@ -99,7 +97,7 @@ func MCPServer(program string) (member string, server any) {
 	}{program, []string{"mcp"}}
 }
 
-// Setting is the value at a path through objects, nil if there is none.
+// Setting returns the value at a path through objects, or nil.
 func Setting(settings map[string]any, path ...string) any {
 	var at any = settings
 	for _, name := range path {

@@ -8,8 +8,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// EventCommit is the event of a commit that the agent's shell made in the project: its id as
-// git printed it, and its subject.
+// EventCommit is the event for a commit that the agent made in the project: its id as git printed
+// it, and its subject.
 const EventCommit = "project.commit"
 
 const (
@@ -20,10 +20,10 @@ const (
 
 type commit struct{ id, subject string }
 
-// commitEvents are the events of the commits that the result of a call shows.
-func (r *Reading) commitEvents(fork string, call *pending) (events []Part) {
+// commitEvents makes the events of the commits that a call's result shows.
+func (r *Reading) commitEvents(fork string, call *pending) (events []Entry) {
 	for i, c := range call.commits {
-		key := PartKey(call.result.Key+"/commit", i)
+		key := BlockKey(call.result.Key+"/commit", i)
 		if r.Seen(fork, key) {
 			continue
 		}
@@ -35,9 +35,8 @@ func (r *Reading) commitEvents(fork string, call *pending) (events []Part) {
 	return events
 }
 
-// commitsIn finds the lines in which git says that it has made a commit, such as
-// "[main 1a2b3c4] subject". Where the call does not name git's command, as that of a script, or
-// is not known, such a line counts only with the count of changed files that git prints below it.
+// commitsIn finds the lines that git prints for a new commit, such as "[main 1a2b3c4] subject". If the
+// call is unknown, or runs a script, such a line needs the count of changed files below it.
 func commitsIn(input, content []byte) (found []commit) {
 	if !bytes.Contains(content, []byte("] ")) {
 		return nil
@@ -58,24 +57,24 @@ func commitsIn(input, content []byte) (found []commit) {
 	return found
 }
 
-// namesCommit reports whether a call's input has a command of git that prints such a line.
+// namesCommit reports whether a call's input has a git command that prints such a line.
 func namesCommit(input []byte) bool {
 	_, after, ok := bytes.Cut(input, []byte("git"))
 	return ok && slices.ContainsFunc([]string{"commit", "cherry-pick", "revert"}, func(name string) bool { return bytes.Contains(after, []byte(name)) })
 }
 
-// isCommand reports whether a call runs a command, by the names that the programs have for it.
+// isCommand reports whether a call runs a command, by the names that agents have for its argument.
 func isCommand(input []byte) bool {
 	return slices.ContainsFunc([]string{"command", "cmd", "chars", "input"}, func(name string) bool { return jsonl.Get(input, name) != nil })
 }
 
-// parseCommit reads git's line. In front of the id are the branch, or in words that there is
-// none, and maybe that this is the first commit.
+// parseCommit reads git's line. Before the id comes the branch or "detached HEAD", and perhaps
+// "(root-commit)".
 func parseCommit(line string) (c commit, ok bool) {
 	if len(line) > longestSubject {
 		return c, false
 	}
-	line = strings.TrimPrefix(line, "Output: ") // as Gemini CLI begins what a command printed
+	line = strings.TrimPrefix(line, "Output: ") // which Gemini CLI adds
 	head, subject, ok := strings.Cut(line, "] ")
 	space := strings.LastIndexByte(head, ' ')
 	if !ok || head == "" || head[0] != '[' || space < 2 || !isCommitID(head[space+1:]) {
@@ -88,8 +87,8 @@ func isCommitID(s string) bool {
 	return len(s) >= shortestID && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// countFollows reports whether what git prints below its line is there: how many files have
-// changed, and before that who the author was, and when, where that is not as usual.
+// countFollows reports whether the next line has the count of changed files. An unusual author or
+// date may come before it.
 func countFollows(lines []string) bool {
 	for _, line := range lines {
 		count := strings.TrimLeft(line, " 0123456789")
@@ -103,7 +102,7 @@ func countFollows(lines []string) bool {
 	return false
 }
 
-// eachText gives the texts of a result, also those in an object that is written as a text.
+// eachText calls use with the strings of a result, also with those in JSON that is in a string.
 func eachText(v []byte, use func(text string)) {
 	switch {
 	case len(v) == 0:

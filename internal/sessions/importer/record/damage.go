@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// PutDamaged makes the event that keeps a damaged line; counts tells identical ones apart.
+// PutDamaged makes an event with a damaged line; counts tells identical lines apart.
 func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counter) {
 	r.Stats.Damaged++
 	r.Stats.problem(at.Line, reason)
@@ -21,7 +21,7 @@ func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counte
 	}
 	sum := h.Sum(nil)
 	fork = cmp.Or(fork, r.Home)
-	key := "damaged:" + HashKey(sum, counts.Next(sum))
+	key := "damaged:" + counts.HashKey(sum)
 	if !r.Seen(fork, key) {
 		p := Event(key, "", eventDamaged, damagedData(reason, at.Size, r.section(at)))
 		p.Fork = fork
@@ -29,25 +29,25 @@ func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counte
 	}
 }
 
-// Unfinished says why a line is not there.
+// Unfinished notes the problem that the last line is incomplete.
 func (r *Reading) Unfinished(at Span) {
 	if !r.Open {
 		r.Stats.problem(at.Line, "not finished yet: the next import looks at it again")
 	}
 }
 
-// keptHead is how much is kept of a text that does not fit into an entry.
+// keptHead is how many bytes are kept of a text that does not fit into an entry.
 const keptHead = 64 << 10
 
-// damagedData describes a text that is no record: the text itself where it
-// fits, otherwise its size, hash and beginning.
+// damagedData describes a text that is no record: the text itself if it fits, otherwise its size,
+// hash and beginning.
 func damagedData(reason string, size int64, r io.Reader) []byte {
 	h := sha256.New()
 	head, _ := io.ReadAll(io.LimitReader(r, min(size, maxEntry)))
 	h.Write(head)
 	if size <= maxEntry {
-		// Most texts grow little when quoted: see whether this one does. A control
-		// character takes six bytes when escaped, and base64 may join it.
+		// Quoting rarely makes a text much longer, but a control character takes six bytes, and
+		// base64 may be added.
 		try := NewObject(len(head)+len(head)/8).Str("error", reason).addText(head)
 		if size < maxEntry/8 || len(try.b) < maxEntry-4096 {
 			return try.Done()
@@ -57,7 +57,7 @@ func damagedData(reason string, size int64, r io.Reader) []byte {
 	o := NewObject(keptHead).Str("error", reason).Raw("size", strconv.AppendInt(nil, size, 10))
 	o.Str("sha256", hex.EncodeToString(h.Sum(nil)))
 	head = head[:min(len(head), keptHead)]
-	// Not to cut a character in two.
+	// Do not cut a character in two.
 	for i := 0; i < utf8.UTFMax && len(head) > 0 && !utf8.Valid(head[max(0, len(head)-utf8.UTFMax):]); i++ {
 		head = head[:len(head)-1]
 	}

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// dateLayout is how tapes spell dates: UTC, with microseconds.
+// dateLayout is the format of dates on tapes: UTC, with microseconds.
 const dateLayout = "2006-01-02T15:04:05.000000-07:00"
 
-// Date spells a date of a source, a raw JSON value, as tapes do: RFC 3339 and
-// variations of ISO 8601, UTC without a zone, and seconds, milli-, micro- or
-// nanoseconds since 1970. Anything else gives "".
+// Date converts a date of a source, raw JSON, to the format of tapes. It reads RFC 3339 and variations
+// of ISO 8601, in UTC if there is no zone, and seconds, milli-, micro- or nanoseconds since 1970. It
+// returns "" for anything else.
 func Date(raw []byte) string {
 	if len(raw) == 0 {
 		return ""
@@ -39,7 +39,7 @@ func formatDate(t time.Time) string {
 	return t.Format(dateLayout)
 }
 
-// epochDate reads a count since 1970; its size tells the unit.
+// epochDate reads a time since 1970, whose size tells the unit.
 func epochDate(s string) string {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v <= 0 {

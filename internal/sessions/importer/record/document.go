@@ -10,8 +10,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// document walks over a file that is one JSON value, an array or an object
-// with an array of messages, without holding more than one element of it.
+// document reads a file that is one JSON value, an array or an object with an array of messages. It
+// holds one element at a time.
 type document struct {
 	br   *bufio.Reader
 	off  int64
@@ -26,7 +26,7 @@ var (
 	errBehind    = errors.New("text behind the end of the document")
 )
 
-// next takes a byte, and keeps it with those of the value that is being read.
+// next reads a byte, and adds it to the value that is being read.
 func (d *document) next() (byte, error) {
 	c, err := d.br.ReadByte()
 	if err != nil {
@@ -42,7 +42,7 @@ func (d *document) next() (byte, error) {
 	return c, nil
 }
 
-// peek returns the next byte that is not blank, without taking it.
+// peek skips blanks and returns the next byte without reading it.
 func (d *document) peek() (byte, error) {
 	for {
 		b, err := d.br.Peek(1)
@@ -61,7 +61,8 @@ func (d *document) peek() (byte, error) {
 
 func isMark(c byte) bool { return bytes.IndexByte([]byte(ByteOrderMark), c) >= 0 }
 
-func (d *document) take(c byte) bool {
+// accept reads the next byte if it is c.
+func (d *document) accept(c byte) bool {
 	got, err := d.peek()
 	if err != nil || got != c {
 		return false
@@ -80,7 +81,7 @@ func (d *document) value() (raw []byte, at Span, err error) {
 	d.buf = d.buf[:0]
 	depth, quoted := 0, false
 	scalar := c != '{' && c != '[' && c != '"'
-	for whole := false; !whole; whole = !scalar && depth == 0 && !quoted {
+	for done := false; !done; done = !scalar && depth == 0 && !quoted {
 		if b, err := d.br.Peek(1); scalar && (err != nil || bytes.IndexByte([]byte(",]} \t\r\n"), b[0]) >= 0) {
 			break
 		}
@@ -111,9 +112,8 @@ func (d *document) value() (raw []byte, at Span, err error) {
 	return d.buf, at, jsonl.Valid(d.buf)
 }
 
-// eachElement goes through the messages of a document: the elements of the
-// array that it is, or of the one that its member "messages" is. Other members
-// of the object go to field, whose arguments it may keep.
+// eachElement visits the messages of a document: the elements of the array, or of the object's member
+// "messages". Other members go to field, which may keep its arguments.
 func eachElement(ctx context.Context, src Source, v Visitor, field func(name string, raw []byte)) error {
 	d := &document{br: bufio.NewReaderSize(src.reader(), 1<<16), line: 1}
 	var err error
@@ -134,40 +134,40 @@ func eachElement(ctx context.Context, src Source, v Visitor, field func(name str
 	if !errors.As(err, &bad) {
 		return err
 	}
-	// Where the next value begins cannot be known any more.
+	// Nobody can know where the next value begins.
 	bad.at.Size = src.Size - bad.at.Off
 	v.Damaged(bad.at, bad.Error())
 	return nil
 }
 
-// badValue is where a document cannot be read any further.
+// badValue is an error after which a document cannot be read any further.
 type badValue struct {
 	at Span
 	error
 }
 
-// items takes an array or an object with the items in it, up to the bracket that ends it.
+// items reads an array or object up to the bracket that ends it.
 func (d *document) items(ctx context.Context, v Visitor, end byte, item func() error) error {
 	if _, err := d.next(); err != nil {
 		return err
 	}
-	if d.take(end) {
+	if d.accept(end) {
 		return nil
 	}
 	for n := 0; ; n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := item(); err != nil || v.Enough() || d.take(end) {
+		if err := item(); err != nil || v.Enough() || d.accept(end) {
 			return err
 		}
-		if !d.take(',') {
+		if !d.accept(',') {
 			return &badValue{Span{Off: d.off, Line: d.line}, errNoJSON}
 		}
 	}
 }
 
-// readable gives a value to use, unless it is damaged.
+// readable reads a value, and calls use unless the value is damaged.
 func (d *document) readable(v Visitor, use func(at Span, raw []byte)) error {
 	raw, at, err := d.value()
 	switch {
@@ -200,7 +200,7 @@ func (d *document) members(ctx context.Context, v Visitor, field func(string, []
 			return &badValue{at, errNoJSON}
 		}
 		name := Text(raw)
-		if !d.take(':') {
+		if !d.accept(':') {
 			return &badValue{Span{Off: d.off, Line: d.line}, errNoJSON}
 		}
 		if c, _ := d.peek(); c == '[' && name == "messages" {
@@ -210,7 +210,7 @@ func (d *document) members(ctx context.Context, v Visitor, field func(string, []
 	})
 }
 
-// isDocument reports whether a source is one JSON value with messages, not lines.
+// isDocument reports whether a source is one JSON value with messages, and not lines.
 func isDocument(src Source) (bool, error) {
 	sc := jsonl.NewScanner(src.reader(), jsonl.DefaultMaxLine)
 	for first := true; ; {
@@ -236,7 +236,7 @@ func isDocument(src Source) (bool, error) {
 		n, err := jsonl.Prefix(line)
 		switch {
 		case err != nil:
-			// It goes on on the next line, or is a damaged one of many.
+			// The value continues on the next line, or the line is damaged.
 			return isBlank(bytes.TrimLeft(line, "{ \t")) || !lineAfter(sc), nil
 		case jsonl.Get(line[:n], "messages") == nil:
 			return false, nil
@@ -245,7 +245,7 @@ func isDocument(src Source) (bool, error) {
 	}
 }
 
-// lineAfter reports whether one of the next lines is a record by itself.
+// lineAfter reports whether one of the next lines is a complete record.
 func lineAfter(sc *jsonl.Scanner) bool {
 	for range 8 {
 		line, err := sc.Next()

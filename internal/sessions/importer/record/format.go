@@ -16,47 +16,47 @@ type Format struct {
 	Read     func(context.Context, *Reading) error
 	Describe func(context.Context, Source, *Info) error
 
-	// How a file is recognised: by its first records, by its first bytes where no record is whole,
-	// and by its path, with slashes, where the content could be of several formats. Head and Path may
-	// be nil.
+	// How a file is recognised: by its first records; by its first bytes, if they have no complete
+	// record; and by its path, with slashes, if its content fits several formats. Head and Path may be
+	// nil.
 	Record func(Members) Likeness
 	Head   func([]byte) Likeness
 	Path   func(path, stem string) bool
 
-	// Keys is set for a format whose entries are stored unchanged, without keys in their meta. It
-	// returns a function that makes the key of each entry of a tape, called in their order.
+	// Keys is set if entries are stored unchanged, without keys in their meta. It returns a function
+	// that makes the key of each entry of a tape; call that in the order of the entries.
 	Keys func() func(jsonl.Draft) string
-	// HasFirst is set for a format that sets [Info.First]. It reports whether another session begins
-	// with that line, and whether the line is that session's own.
+	// HasFirst is set if Describe sets [Info.First]. It reports whether another session begins with
+	// that line, and whether the line is its own.
 	HasFirst func(ctx context.Context, src Source, first string) (has, own bool)
 
 	Files  Files
-	Events []HookEvent // what is told while a session goes on
-	Agent  *Agent      // for a program that tape record install can change; nil for others
+	Events []HookEvent // events with hooks
+	Agent  *Agent      // what tape record install changes; nil if nothing
 }
 
 // Files says where a program keeps its transcripts.
 type Files struct {
-	// Folders are those in which the user's transcripts are; nil if there is no usual place.
+	// Folders returns the folders with the user's transcripts; nil if there is no usual place.
 	Folders func(user Where) []string
-	// Holds reports whether one of the subfolders may have sessions of a directory; nil: each may.
+	// Holds reports whether a subfolder may have sessions of a directory; nil: each may.
 	Holds func(folder, dir string) bool
-	// Directory is the directory that a record names, as JSON; nil if it names none.
+	// Directory returns the directory that a record names, as JSON, or nil.
 	Directory func(raw []byte) []byte
-	// MadeIn is set for a format whose records name no directory: whether the beginning of a file
-	// shows that it was made in one.
+	// MadeIn is set if records name no directory. It reports whether the beginning of a file shows
+	// that the session was in a directory.
 	MadeIn func(head []byte, dir string) bool
-	// Subagents is the folder with the files of a session's subagents; nil if they have none.
+	// Subagents returns the folder with the files of a session's subagents; nil if they have none.
 	Subagents func(path, session string) string
-	// SubagentPrefix is what the names of those files begin with, NoteSuffix what the names of other
-	// files beside transcripts end with.
+	// SubagentPrefix begins the names of those files. NoteSuffix ends the names of files beside
+	// transcripts that are none.
 	SubagentPrefix, NoteSuffix string
 }
 
-// Likeness says how much something looks like a format.
+// Likeness says how much content looks like a format.
 type Likeness int
 
-// The likenesses, from none on.
+// The likenesses in ascending order.
 const (
 	Unlike Likeness = iota
 	Barely
@@ -65,7 +65,7 @@ const (
 	Surely
 )
 
-// If is the likeness when ok is true, and Unlike otherwise.
+// If returns l if ok is true, and Unlike otherwise.
 func (l Likeness) If(ok bool) Likeness {
 	if ok {
 		return l
@@ -73,10 +73,10 @@ func (l Likeness) If(ok bool) Likeness {
 	return Unlike
 }
 
-// Members are those of a record.
+// Members are the members of a record, raw JSON by name.
 type Members map[string][]byte
 
-// MembersOf collects the members of an object.
+// MembersOf returns the members of an object.
 func MembersOf(raw []byte) Members {
 	m := Members{}
 	for name, v := range jsonl.Fields(raw) {
@@ -85,61 +85,61 @@ func MembersOf(raw []byte) Members {
 	return m
 }
 
-// Has reports whether all these members are there.
+// Has reports whether all these members exist.
 func (m Members) Has(names ...string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return m[name] == nil })
 }
 
-// Text is a member that is a string.
+// Text returns a member that is a string, "" for others.
 func (m Members) Text(name string) string { return Text(m[name]) }
 
-// HasMessages reports whether there is a list of messages that may have a member.
+// HasMessages reports whether there is a list of messages, one of which may have a member.
 func (m Members) HasMessages(member string) bool {
-	return m["messages"] != nil && MayHave(m["messages"], member)
+	return m["messages"] != nil && mayHave(m["messages"], member)
 }
 
-// MayHave is false if no message of a list has a member. Of a list that is cut off before the end
-// of its first message, that cannot be told.
-func MayHave(list []byte, member string) bool {
+// mayHave reports whether a message of a list has a member. It may, too, if the list is cut off within
+// its first message.
+func mayHave(list []byte, member string) bool {
 	_, err := jsonl.Prefix(list)
-	whole := err == nil
+	complete := err == nil
 	for m := range jsonl.Elements(list) {
 		if jsonl.Get(m, member) != nil {
 			return true
 		}
 		_, err := jsonl.Prefix(m)
-		whole = whole || err == nil
+		complete = complete || err == nil
 	}
-	return !whole
+	return !complete
 }
 
-// ContainsAll reports whether the beginning of a file has all these words.
+// ContainsAll reports whether the beginning of a file contains all these words.
 func ContainsAll(head []byte, words ...string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !bytes.Contains(head, []byte(w)) })
 }
 
-// HeadHasMessages is [Members.HasMessages] for the beginning of a file. A list may be the whole file.
+// HeadHasMessages is [Members.HasMessages] for the beginning of a file, which may be a list itself.
 func HeadHasMessages(head []byte, member string) bool {
 	_, list, found := bytes.Cut(head, []byte(`"messages"`))
 	if list = bytes.TrimLeft(list, ": \t\r\n"); head[0] == '[' {
 		list, found = head, true
 	}
-	return found && MayHave(list, member)
+	return found && mayHave(list, member)
 }
 
-// Where says whose settings and transcripts are meant.
+// Where says whose settings and transcripts are meant: a project's or the user's.
 type Where struct {
 	Project string // "" for the user's own
-	Local   bool   // of the project, those that are not committed
+	Local   bool   // the project's settings that are not committed
 	Home    string
 	Getenv  func(string) string
 }
 
-// User is the same user without a project.
+// User returns the same user without a project.
 func (w Where) User() Where { return Where{Home: w.Home, Getenv: w.Getenv} }
 
-// Folder is the folder of a program: of that name in the project or the home directory, unless an
-// environment variable names the user's.
+// Folder returns the folder with that name in the project or the home directory. The environment
+// variable, unless it is "" or not set, names the user's folder instead.
 func (w Where) Folder(name, variable string) string {
 	if w.Project != "" {
 		return filepath.Join(w.Project, name)

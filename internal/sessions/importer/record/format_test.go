@@ -15,7 +15,7 @@ func TestMayHave(t *testing.T) {
 		`[{"text":"cut o`:              true, // nothing is whole
 		`[{"text":"hi"},{"te`:          false,
 	} {
-		if got := MayHave([]byte(list), "role"); got != want {
+		if got := mayHave([]byte(list), "role"); got != want {
 			t.Errorf("%s may have a role: %v", list, got)
 		}
 		for _, head := range []string{list, `{"a": 1, "messages" : ` + list} {

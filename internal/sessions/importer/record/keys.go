@@ -6,16 +6,16 @@ import (
 	"strconv"
 )
 
-// Sum is the beginning of a hash, by which contents and keys are known again.
+// Sum is the beginning of a hash of a content or key.
 type Sum [8]byte
 
-// SumOf is the sum of a content.
+// SumOf returns the sum of a content.
 func SumOf[T string | []byte](content T) Sum {
 	sum := sha256.Sum256([]byte(content))
 	return Sum(sum[:8])
 }
 
-// Counter counts identical contents, known by the first eight bytes of their hash.
+// Counter counts identical contents by their sums.
 type Counter struct {
 	n     map[Sum]int32
 	since []change // since the last mark
@@ -35,44 +35,42 @@ func (c *Counter) add(k Sum, by int32) int32 {
 	return c.n[k]
 }
 
-// Next returns how often a content with that hash has come, this time included.
-func (c *Counter) Next(sum []byte) int { return int(c.add(Sum(sum), 1)) }
+// Next counts a content, and returns how often it has come by now.
+func (c *Counter) Next(sum Sum) int { return int(c.add(sum, 1)) }
 
-// Empty reports whether nothing has come.
+// Empty reports whether nothing was counted.
 func (c *Counter) Empty() bool { return len(c.n) == 0 }
 
-// Drop takes one back.
-func (c *Counter) Drop(sum []byte) { c.add(Sum(sum), -1) }
+// Drop undoes one Next.
+func (c *Counter) Drop(sum Sum) { c.add(sum, -1) }
 
-// Count returns how often it has come so far.
-func (c *Counter) Count(sum []byte) int { return int(c.n[Sum(sum)]) }
+// Count returns how often a content has come.
+func (c *Counter) Count(sum Sum) int { return int(c.n[sum]) }
 
-// Mark remembers how it stands, for [State.Counter].
+// Mark notes the present state, for [State.Counter].
 func (c *Counter) Mark() { c.since = c.since[:0] }
 
-// Key is the key of a record that has no identity of its own.
+// Key counts a record without an id, and returns its key.
 func (c *Counter) Key(raw []byte) string {
-	sum := sha256.Sum256(raw)
-	return HashKey(sum[:], c.Next(sum[:]))
+	hash := sha256.Sum256(raw)
+	return c.HashKey(hash[:])
 }
 
-// ContentKey is the key of a record without identity: the n-th (from 1) of this content.
+// HashKey is Key for a content with that SHA-256.
+func (c *Counter) HashKey(hash []byte) string { return hashKey(hash, c.Next(Sum(hash))) }
+
+// ContentKey returns the key of a record without an id, the n-th (from 1) with this content.
 func ContentKey(raw []byte, n int) string {
-	sum := sha256.Sum256(raw)
-	return HashKey(sum[:], n)
+	hash := sha256.Sum256(raw)
+	return hashKey(hash[:], n)
 }
 
-// HashKey is ContentKey for a content of that hash.
-func HashKey(sum []byte, n int) string {
-	b := make([]byte, 0, 48)
-	b = append(b, "sha256:"...)
-	b = hex.AppendEncode(b, sum[:16])
-	b = append(b, '#')
-	return string(strconv.AppendInt(b, int64(n), 10))
+func hashKey(hash []byte, n int) string {
+	return "sha256:" + hex.EncodeToString(hash[:16]) + "#" + strconv.Itoa(n)
 }
 
-// PartKey is the key of the i-th block of a record.
-func PartKey(key string, i int) string {
+// BlockKey returns the key of the i-th block of a record.
+func BlockKey(key string, i int) string {
 	if i == 0 {
 		return key
 	}

@@ -10,31 +10,30 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Span is where a record, or a damaged line, stands in the source.
+// Span is the place of a record, or of a damaged line, in the source.
 type Span struct {
 	Off  int64
 	Size int64
 	Line int // from 1
 }
 
-// Visitor is told of every record of a source.
+// Visitor gets every record of a source.
 type Visitor interface {
 	// Record gets a valid JSON object. raw is valid during the call.
 	Record(at Span, raw []byte)
-	// Damaged gets a line that is not only records, after the records that were had from it.
+	// Damaged gets a line that has more than records, after the records on it.
 	Damaged(at Span, reason string)
-	// Unfinished is told of a last line without its end that is no record yet: somebody is
-	// writing it, and the next import finds it whole. Records before it on the line were told.
+	// Unfinished gets a last line that is no record yet, because somebody is writing it. Record got
+	// the records before it on the line.
 	Unfinished(at Span)
 	// Enough reports whether the rest of the source need not be read.
 	Enough() bool
 }
 
-// Each goes through the records of a source, which are lines, or, where field is not
-// nil, perhaps messages of a document, whose other members go to field. whole tells
-// whether an object that stands at the end of a damaged line is a record, and not a
-// part of one.
-func Each(ctx context.Context, src Source, whole func(raw []byte) bool, field func(name string, raw []byte), v Visitor) error {
+// Each visits the records of a source. They are lines, or, if field is not nil, perhaps the messages of
+// a document, whose other members go to field. isRecord reports whether an object at the end of a
+// damaged line is a record, and not inside of one.
+func Each(ctx context.Context, src Source, isRecord func(raw []byte) bool, field func(name string, raw []byte), v Visitor) error {
 	if field != nil {
 		doc, err := isDocument(src)
 		if err != nil {
@@ -44,25 +43,25 @@ func Each(ctx context.Context, src Source, whole func(raw []byte) bool, field fu
 			return eachElement(ctx, src, v, field)
 		}
 	}
-	return eachLine(ctx, src, whole, v)
+	return eachLine(ctx, src, isRecord, v)
 }
 
-// Look is Each without what is damaged, until see has seen enough and says false.
-func Look(ctx context.Context, src Source, whole func(raw []byte) bool, field func(name string, raw []byte), see func(at Span, raw []byte) bool) error {
-	return Each(ctx, src, whole, field, &looker{see: see})
+// Scan is Each without what is damaged, until see returns false.
+func Scan(ctx context.Context, src Source, isRecord func(raw []byte) bool, field func(name string, raw []byte), see func(at Span, raw []byte) bool) error {
+	return Each(ctx, src, isRecord, field, &scanner{see: see})
 }
 
-type looker struct {
+type scanner struct {
 	see    func(Span, []byte) bool
 	enough bool
 }
 
-func (l *looker) Record(at Span, raw []byte) { l.enough = l.enough || !l.see(at, raw) }
-func (l *looker) Damaged(Span, string)       {}
-func (l *looker) Unfinished(Span)            {}
-func (l *looker) Enough() bool               { return l.enough }
+func (l *scanner) Record(at Span, raw []byte) { l.enough = l.enough || !l.see(at, raw) }
+func (l *scanner) Damaged(Span, string)       {}
+func (l *scanner) Unfinished(Span)            {}
+func (l *scanner) Enough() bool               { return l.enough }
 
-// OpeningLines and openingBytes bound how far a session's opening is looked for.
+// OpeningLines and openingBytes bound the start of a session, which says what the session is.
 const (
 	OpeningLines = 64
 	openingBytes = 1 << 20
@@ -71,9 +70,9 @@ const (
 // Opens reports whether a record is within the start of a session.
 func (at Span) Opens() bool { return at.Line <= OpeningLines && at.Off <= openingBytes }
 
-func eachLine(ctx context.Context, src Source, whole func(raw []byte) bool, v Visitor) error {
+func eachLine(ctx context.Context, src Source, isRecord func(raw []byte) bool, v Visitor) error {
 	sc := jsonl.NewScanner(src.reader(), jsonl.DefaultMaxLine)
-	var long Span // a line that was too long; how long is known when the next begins
+	var long Span // a line that was too long; its size is known when the next one begins
 	for n := 0; !v.Enough(); n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -97,13 +96,13 @@ func eachLine(ctx context.Context, src Source, whole func(raw []byte) bool, v Vi
 		case tooLong:
 			long = at
 		default:
-			visitLine(line, at, at.Off+at.Size == src.Size, whole, v)
+			visitLine(line, at, at.Off+at.Size == src.Size, isRecord, v)
 		}
 	}
 	return nil
 }
 
-// visitLong tells of a line that is too long; end is where it ends, its newline included.
+// visitLong visits a line that is too long; end is its end, with the newline.
 func visitLong(src Source, long Span, end int64, v Visitor) {
 	long.Size = end - long.Off
 	var last [1]byte
@@ -119,9 +118,9 @@ func visitLong(src Source, long Span, end int64, v Visitor) {
 	}
 }
 
-// visitLine tells of the records on a line: there are several where what was to end the first
-// is missing. open: so is what is to end the line.
-func visitLine(line []byte, at Span, open bool, whole func([]byte) bool, v Visitor) {
+// visitLine visits the records on a line: several if a write was cut off before its newline. With
+// open, the line has no newline.
+func visitLine(line []byte, at Span, open bool, isRecord func([]byte) bool, v Visitor) {
 	if n, err := jsonl.Prefix(line); err == nil && jsonl.IsObject(line) && isBlank(line[n:]) {
 		at.Size = int64(n)
 		v.Record(at, line[:n])
@@ -151,7 +150,7 @@ func visitLine(line []byte, at Span, open bool, whole func([]byte) bool, v Visit
 		default:
 			blame(err.Error())
 		}
-		rest = nextWhole(rest, whole, &tries)
+		rest = nextRecord(rest, isRecord, &tries)
 	}
 	switch {
 	case reason == "":
@@ -162,19 +161,19 @@ func visitLine(line []byte, at Span, open bool, whole func([]byte) bool, v Visit
 	}
 }
 
-// ByteOrderMark may stand at the start of a file that passed through Windows.
+// ByteOrderMark begins some files that were edited on Windows.
 const ByteOrderMark = "\xef\xbb\xbf"
 
 const blanks = " \t\r\n"
 
 func isBlank(b []byte) bool { return len(bytes.TrimLeft(b, blanks)) == 0 }
 
-// maxResync bounds how often a damaged line is searched for another record.
+// maxResync bounds the search for another record in a damaged line.
 const maxResync = 16
 
-// nextWhole is what of a line begins with another record, which must end with the line:
-// a write that was cut off may have one behind it.
-func nextWhole(line []byte, whole func([]byte) bool, tries *int) []byte {
+// nextRecord returns the last record of a damaged line, or nil. It must end with the line: a complete
+// write may follow one that was cut off.
+func nextRecord(line []byte, isRecord func([]byte) bool, tries *int) []byte {
 	for {
 		next := -1
 		for _, start := range []string{`{"parentUuid":`, `{"type":`, `{"timestamp":`, `{"id":`} {
@@ -186,16 +185,16 @@ func nextWhole(line []byte, whole func([]byte) bool, tries *int) []byte {
 			return nil
 		}
 		line = line[1+next:]
-		if n, err := jsonl.Prefix(line); err == nil && isBlank(line[n:]) && whole(line[:n]) {
+		if n, err := jsonl.Prefix(line); err == nil && isBlank(line[n:]) && isRecord(line[:n]) {
 			return line
 		}
 	}
 }
 
-// windowSize is how much is held at once to read records by place; most are close together.
+// windowSize is how many bytes a Window reads at once: most records are close together.
 const windowSize = 1 << 20
 
-// Window reads parts of a source by their place.
+// Window reads records of a source by their place.
 type Window struct {
 	Source
 	buf []byte

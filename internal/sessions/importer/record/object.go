@@ -10,7 +10,7 @@ import (
 // Object builds a JSON object.
 type Object struct{ b []byte }
 
-// NewObject begins an object of about so many bytes.
+// NewObject begins an object of about size bytes.
 func NewObject(size int) *Object {
 	return &Object{b: append(make([]byte, 0, size+2), '{')}
 }
@@ -22,7 +22,7 @@ func (o *Object) key(name string) {
 	o.b = append(jsonl.AppendString(o.b, name), ':')
 }
 
-// Raw adds a member whose value is valid JSON; nil is none.
+// Raw adds a member whose value is valid JSON, unless v is nil.
 func (o *Object) Raw(name string, v []byte) *Object {
 	if v != nil {
 		o.key(name)
@@ -31,7 +31,7 @@ func (o *Object) Raw(name string, v []byte) *Object {
 	return o
 }
 
-// Str adds a member whose value is a string.
+// Str adds a string.
 func (o *Object) Str(name, v string) *Object {
 	o.key(name)
 	o.b = jsonl.AppendString(o.b, v)
@@ -49,7 +49,7 @@ func (o *Object) strs(name string, vs []string) *Object {
 	return o.Raw(name, Array(list))
 }
 
-// All adds the members of an object, but those of some names.
+// All adds the members of an object, except some.
 func (o *Object) All(obj []byte, but ...string) *Object {
 	for name, v := range jsonl.Fields(obj) {
 		if !slices.Contains(but, name) {
@@ -59,7 +59,7 @@ func (o *Object) All(obj []byte, but ...string) *Object {
 	return o
 }
 
-// Rest adds the members that say something, but those of some names.
+// Rest adds the members that are not [Blank], except some.
 func (o *Object) Rest(obj []byte, but ...string) *Object {
 	for name, v := range jsonl.Fields(obj) {
 		if !Blank(v) && !slices.Contains(but, name) {
@@ -69,7 +69,7 @@ func (o *Object) Rest(obj []byte, but ...string) *Object {
 	return o
 }
 
-// As adds an object's members, some under other names; those to be called "" not at all.
+// As adds the members of an object, some under other names; the name "" leaves one out.
 func (o *Object) As(obj []byte, names map[string]string) *Object {
 	for name, v := range jsonl.Fields(obj) {
 		if as, ok := names[name]; ok {
@@ -91,7 +91,7 @@ func (o *Object) Done() []byte {
 	return o.b
 }
 
-// OrNil is Done, and nil for an object without members.
+// OrNil is Done, or nil for an object without members.
 func (o *Object) OrNil() []byte {
 	if o.Empty() {
 		return nil
@@ -99,22 +99,22 @@ func (o *Object) OrNil() []byte {
 	return o.Done()
 }
 
-// Without is an owned copy of an object without some of its members.
+// Without returns a copy of an object without some of its members.
 func Without(obj []byte, members ...string) []byte {
 	return NewObject(min(len(obj), 1024)).All(obj, members...).Done()
 }
 
-// With is an owned copy of an object, or of none, with one more member.
+// With returns a copy of an object, or of nil, with one more member.
 func With(obj []byte, name string, v []byte) []byte {
 	return NewObject(len(obj)+len(name)+len(v)).All(obj).Raw(name, v).Done()
 }
 
-// Array is a JSON array of some values.
+// Array returns a JSON array.
 func Array(elements [][]byte) []byte {
 	return slices.Concat([]byte("["), bytes.Join(elements, []byte(",")), []byte("]"))
 }
 
-// Blank reports whether a value says nothing that its absence would not say.
+// Blank reports whether a value says no more than its absence would.
 func Blank(v []byte) bool {
 	switch string(v) {
 	case "null", "false", `""`, "[]", "{}":
@@ -123,7 +123,7 @@ func Blank(v []byte) bool {
 	return false
 }
 
-// Or is a JSON value, or another where there is none.
+// Or returns raw, or other if raw is nil.
 func Or[V string | []byte](raw []byte, other V) []byte {
 	if raw == nil {
 		return []byte(other)
@@ -131,7 +131,7 @@ func Or[V string | []byte](raw []byte, other V) []byte {
 	return raw
 }
 
-// Text decodes a JSON string; anything else gives "".
+// Text decodes a JSON string. It returns "" for anything else.
 func Text(raw []byte) string {
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""
@@ -140,7 +140,7 @@ func Text(raw []byte) string {
 	return s
 }
 
-// Inside is the JSON that a JSON string holds, or nil.
+// Inside returns the JSON in a JSON string, or nil.
 func Inside(raw []byte) []byte {
 	if inside := []byte(Text(raw)); jsonl.Valid(inside) == nil {
 		return inside
@@ -148,10 +148,10 @@ func Inside(raw []byte) []byte {
 	return nil
 }
 
-// Quote is a text as JSON.
+// Quote returns a text as JSON.
 func Quote(s string) []byte { return jsonl.AppendString(make([]byte, 0, len(s)+2), s) }
 
-// Compact is an owned copy of JSON without whitespace.
+// Compact returns a copy of JSON without whitespace.
 func Compact(raw []byte) []byte {
 	out, err := jsonl.Compact(make([]byte, 0, len(raw)), raw)
 	if err != nil {
@@ -160,8 +160,8 @@ func Compact(raw []byte) []byte {
 	return out
 }
 
-// Plain is a content as one JSON string whose text keeps its spelling; or, where it is
-// not all text, what it is, and false.
+// Plain returns a content that is all text as one JSON string, with the escapes it had; any other
+// content as it is, and false.
 func Plain(content []byte) (plain []byte, all bool) {
 	switch {
 	case len(content) == 0, string(content) == "null":

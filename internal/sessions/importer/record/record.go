@@ -1,9 +1,8 @@
-// Package record is what the formats of transcripts have in common: how the records of
-// a file are found, what is made of them, and what keeps an entry from being made twice.
+// Package record is what the formats of transcripts share: how the records of a file are found,
+// how entries are made of them, and the keys that keep an entry from being made twice.
 //
-// Nothing of a source is dropped silently: what is neither a message nor a tool's call
-// or result becomes an event, and a line that cannot be read becomes an event named
-// import.damaged that holds its text.
+// Nothing of a source is dropped silently. What is neither a message nor a tool's call or result
+// becomes an event; a line that cannot be read becomes the event import.damaged with its text.
 package record
 
 import (
@@ -18,20 +17,18 @@ import (
 
 // Item is one entry for a tape.
 type Item struct {
-	// Fork is "" for what is the session's own. Otherwise it names the subagent
-	// whose entry it is, and the fork that keeps it, such as "agent-1f2e".
+	// Fork is "" for the session itself. Otherwise it names a subagent and its fork, such as
+	// "agent-1f2e".
 	Fork string
 	// Begins names subagents that the entry's calls start, Ends those whose result it shows.
 	Begins, Ends []string
-	// Entry has a payload and a meta of its own memory. Its date is "" only
-	// when neither the source record nor one before it has a date.
+	// Entry shares no memory with the source. Its date is "" if no record so far has a date.
 	Entry jsonl.Draft
-	// Keys identify the parts of source records that the entry was made from.
-	// No two items of a source share one. They are in Entry.Meta too, except
-	// for Bub's entries, which stay as they are.
+	// Keys identify the parts of source records that the entry was made from. No two items of a
+	// source share one. Entry.Meta has them too, except in Bub's entries, which stay as they are.
 	Keys []string
-	// Line is set for Bub's entries only: the source line without its newline,
-	// to be stored byte for byte where the id fits. Entry holds the same.
+	// Line is set for Bub's entries only: the source line without its newline, which is stored byte
+	// for byte if the id fits. Entry has the same content.
 	Line []byte
 }
 
@@ -39,39 +36,38 @@ type Item struct {
 type Info struct {
 	Format  string
 	Session string // what to name the tape
-	Named   bool   // the source gave that name; otherwise it is the file's
-	// Full is set where sessions of several workspaces may have the same name: one that only this
-	// session has.
+	Named   bool   // the name comes from the source, not from the file's name
+	// Full is a unique name, set if sessions of several workspaces may have the same Session.
 	Full    string
 	Started string // date of the first record that has one, or ""
 	State   []byte // a JSON object for the session's opening anchor, or nil
-	// First is set for a session that begins with lines of another one, which it was forked
-	// from: what tells the first of them from others.
+	// First is set if the session begins with the lines of another one, which it was forked from:
+	// the id of the first line.
 	First string
-	// Complete says that what may be added to the source will not change any of it.
+	// Complete says that lines added to the source later will not change this Info.
 	Complete bool
-	// Agent is set for the file that a subagent has for itself: its name, as in
-	// [Item.Fork]. Session is that of the session then.
+	// Agent is set for a subagent's own file: its name, as in [Item.Fork]. Session then is the
+	// session that started it.
 	Agent string
 }
 
-// Began keeps the first date that a source has; raw is its JSON.
+// Began sets Started, unless it is set or raw is no date.
 func (i *Info) Began(raw []byte) { i.Started = cmp.Or(i.Started, Date(raw)) }
 
-// Problem is something that a person should know about a source.
+// Problem is something about a source that a person should know.
 type Problem struct {
-	Line int // from 1; 0 when there is none to name
+	Line int // from 1; 0 if it is about no line
 	Msg  string
 }
 
 // Stats counts what was found in a source.
 type Stats struct {
 	Records  int // source records that could be read
-	Damaged  int // lines that could not be read, or not as a whole
+	Damaged  int // lines that could not be read, or only in part
 	Problems []Problem
 }
 
-// maxProblems bounds what a thoroughly broken file can make us remember.
+// maxProblems bounds the memory for a file that is all broken.
 const maxProblems = 100
 
 func (s *Stats) problem(line int, msg string) {
@@ -85,11 +81,11 @@ type Source struct {
 	Name  string // of the file, as given; "-" for standard input
 	R     io.ReaderAt
 	Size  int64
-	Start Span // where reading begins: its offset and line; the zero value is the beginning
+	Start Span // where reading begins; its Size is not used
 	Open  bool // it is still being written: what may change is held back
-	Idle  bool // of an open one: the model's last answer is whole, its program waits for a person
-	// Within makes of a subagent's own file what it is within the session: a fork.
-	// Otherwise that file is a session by itself.
+	Idle  bool // it is open, but the model's last answer is complete
+	// Within makes a subagent's own file a fork of its session. Otherwise that file is a session by
+	// itself.
 	Within bool
 }
 
@@ -99,7 +95,7 @@ func (s Source) reader() *io.SectionReader {
 	return s.section(Span{Off: s.Start.Off, Size: s.Size - s.Start.Off})
 }
 
-// Stem is the file's name without folders and extension.
+// Stem returns the file's name without folders and extension, "-" if nothing is left.
 func (s Source) Stem() string {
 	name := path.Base(strings.ReplaceAll(s.Name, `\`, "/"))
 	for _, ext := range []string{".gz", ".jsonl", ".ndjson", ".json"} {
@@ -111,18 +107,18 @@ func (s Source) Stem() string {
 	return name
 }
 
-// Reading is one pass over a source that hands entries on.
+// Reading is one pass over a source, which emits entries.
 type Reading struct {
 	Source
 	Format string
-	Home   string // the fork of what is not said to be another's; "" is the session itself
+	Home   string // the fork of entries that name none; "" is the session itself
 	Stats  Stats
-	Date   string                      // of the last item, for records that have none
+	Date   string                      // of the last item, for records without a date
 	Seen   func(fork, key string) bool // whether the tape has an entry of that key
 	Emit   func(Item) error
-	Err    error    // the first, after which nothing is emitted any more
-	From   *Restart // where reading goes on; nil: it begins
-	Last   *Restart // where a later one can go on; nil: nowhere
+	Err    error    // the first error; nothing is emitted after it
+	From   *Restart // where an earlier reading stopped; nil: read from the beginning
+	Last   *Restart // where a later reading can begin; nil: only at the beginning
 }
 
 // Fail keeps the first error.
@@ -142,52 +138,52 @@ const (
 	KindToolResult = "tool_result"
 )
 
-// Names of events that more than one format makes.
+// Names of events that several formats make.
 const (
 	EventRun        = "run"
 	EventThinking   = "thinking"
-	EventToolDetail = "tool.detail" // what a program knows of a result and did not tell the model
+	EventToolDetail = "tool.detail" // what a program knows about a result and did not show to the model
 
 	eventDamaged = "import.damaged"
-	eventPhase   = "phase" // an anchor of a subagent
+	eventPhase   = "phase" // replaces a subagent's anchor
 )
 
-// maxEntry bounds payload and meta together, so that a line stays under its limit.
+// maxEntry bounds payload and meta together, so that the line of an entry is not too long.
 const maxEntry = jsonl.DefaultMaxLine - 4096
 
-// Part is one entry about to be made.
-type Part struct {
+// Entry is one that a format makes. [Reading.Put] emits it.
+type Entry struct {
 	Fork    string
 	Kind    string
 	Payload []byte // owned
 	Keys    []string
-	Date    string // normalised; "" stands for the date of the item before
+	Date    string // as from [Date]; "" stands for the date of the item before
 
 	RunID  string
-	Hidden bool     // abandoned: not for any view
-	Begins []string // subagents that are started here
-	Ends   []string // and those whose result this is
+	Hidden bool     // abandoned, or a subagent's: not part of the context
+	Begins []string // subagents that start here
+	Ends   []string // subagents whose result this is
 	Extra  []byte   // fields of the source record without a place in the payload
 
 	callIDs []string // of a tool_result, by position
-	failed  []string // those of them whose tool reported an error
-	search  bool     // they show what is recorded
+	failed  []string // calls whose tool reported an error
+	search  bool     // results of searches in tapes
 }
 
-// Event is an event; data is an object, left out where it is empty.
-func Event(key, date, name string, data []byte) Part {
-	return Part{Kind: KindEvent, Keys: []string{key}, Date: date, Payload: named(name, "data", data)}
+// Event returns an event. data is an object, left out if it is empty.
+func Event(key, date, name string, data []byte) Entry {
+	return Entry{Kind: KindEvent, Keys: []string{key}, Date: date, Payload: named(name, "data", data)}
 }
 
-// Anchor is an anchor.
-func Anchor(key, date, name string, state []byte) Part {
-	return Part{Kind: KindAnchor, Keys: []string{key}, Date: date, Payload: named(name, "state", state)}
+// Anchor returns an anchor.
+func Anchor(key, date, name string, state []byte) Entry {
+	return Entry{Kind: KindAnchor, Keys: []string{key}, Date: date, Payload: named(name, "state", state)}
 }
 
-// Message is a chat message; content is JSON.
-func Message(key, date, role string, content []byte) Part {
+// Message returns a chat message; content is JSON.
+func Message(key, date, role string, content []byte) Entry {
 	payload := NewObject(len(role)+len(content)+32).Str("role", role).Raw("content", content).Done()
-	return Part{Kind: KindMessage, Keys: []string{key}, Date: date, Payload: payload}
+	return Entry{Kind: KindMessage, Keys: []string{key}, Date: date, Payload: payload}
 }
 
 func named(name, member string, v []byte) []byte {
@@ -198,20 +194,20 @@ func named(name, member string, v []byte) []byte {
 	return o.Done()
 }
 
-// Past notes the date of something that the tape has.
-func (r *Reading) Past(date string) { r.Date = cmp.Or(date, r.Date) }
+// Skipped notes the date of an entry that is not made because the tape has it.
+func (r *Reading) Skipped(date string) { r.Date = cmp.Or(date, r.Date) }
 
-// Enough reports whether there is no use in reading on.
+// Enough reports whether reading on is useless.
 func (r *Reading) Enough() bool { return r.Err != nil }
 
-// Put makes an entry.
-func (r *Reading) Put(p Part) {
+// Put emits an entry.
+func (r *Reading) Put(p Entry) {
 	if r.Err != nil {
 		return
 	}
 	p.Fork = cmp.Or(p.Fork, r.Home)
 	if p.Fork != "" {
-		// The session's model saw none of it, and its phases go on meanwhile.
+		// The session's model did not see it, and the session's phase goes on.
 		p.Hidden = true
 		if p.Kind == KindAnchor {
 			p.Kind, p.Payload = KindEvent, named(eventPhase, "data", p.Payload)
@@ -233,7 +229,7 @@ func (r *Reading) Put(p Part) {
 	r.emit(Item{Fork: p.Fork, Begins: p.Begins, Ends: p.Ends, Entry: entry, Keys: p.Keys})
 }
 
-func (r *Reading) meta(p Part) []byte {
+func (r *Reading) meta(p Entry) []byte {
 	o := NewObject(96 + len(p.RunID) + len(p.Extra) + 64*len(p.Keys))
 	if p.RunID != "" {
 		o.Str("run_id", p.RunID)
@@ -255,7 +251,7 @@ func addSource(o *Object, format string, keys []string, extra []byte) []byte {
 	return o.Raw("source", src.Done()).Done()
 }
 
-// WithKeys adds the keys of a record to a meta that says nothing of a source.
+// WithKeys adds the keys of a record to a meta, unless that has a source.
 func WithKeys(meta []byte, format string, keys []string) []byte {
 	if jsonl.Get(meta, "source") != nil {
 		return meta
@@ -267,12 +263,12 @@ func WithKeys(meta []byte, format string, keys []string) []byte {
 	return addSource(o, format, keys, nil)
 }
 
-// fits says why a payload cannot be an entry's, or "".
+// fits returns why a payload does not fit into an entry, or "".
 func fits(payload []byte) string {
 	if len(payload) > maxEntry {
 		return "larger than an entry may be"
 	}
-	// Wrapping adds levels to a deep record: as many as meta puts anything deep.
+	// The entry adds levels: at most as many as its meta has.
 	const plenty, levels = jsonl.MaxDepth / 2, 4
 	if bytes.Count(payload, []byte{'{'})+bytes.Count(payload, []byte{'['}) < plenty {
 		return ""

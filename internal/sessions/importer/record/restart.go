@@ -5,41 +5,40 @@ import (
 	"errors"
 )
 
-// Restart is a place in a source from which a later reading goes on as this one did. Nothing
-// that was to be emitted before it is missing, and nothing is pending there.
+// Restart is a place in a source where a later reading can begin: everything before it was emitted,
+// and nothing is pending there.
 type Restart struct {
 	Off   int64
 	Line  int
 	Date  string // of the last item before it
-	State []byte // what the format has to know of what is before it
-	Since []Sum  // of the keys of what was emitted behind it
+	State []byte // what the format has to know about the part before it
+	Since []byte // the sums of the items that were emitted after it, concatenated
 }
 
-// ErrMisfit says that a source has something that cannot be understood from where a reading was
-// to go on: it has to be read from its beginning.
+// ErrMisfit says that a source cannot be read from a Restart, only from its beginning.
 var ErrMisfit = errors.New("has to be read from the beginning")
 
-// Mark notes that a later reading can begin with a record, which is about to be looked at. The
-// reader fills in the state at the end.
+// Mark notes that a later reading can begin with the record that comes next. The format sets the
+// state at the end.
 func (r *Reading) Mark(at Span) {
 	var before [1]byte
 	if at.Off > 0 {
 		if _, err := r.R.ReadAt(before[:], at.Off-1); err != nil || before[0] != '\n' {
-			return // there is something else on its line
+			return // it does not begin its line
 		}
 	}
 	r.Last = &Restart{Off: at.Off, Line: at.Line, Date: r.Date}
 }
 
-// emit hands an item on.
 func (r *Reading) emit(item Item) {
 	if r.Last != nil {
-		r.Last.Since = append(r.Last.Since, item.Sum())
+		sum := item.Sum()
+		r.Last.Since = append(r.Last.Since, sum[:]...)
 	}
 	r.Fail(r.Emit(item))
 }
 
-// Sum tells items of a source apart.
+// Sum identifies an item of a source.
 func (i Item) Sum() Sum { return SumOf(i.Fork + "\x00" + i.Keys[0]) }
 
 // State is what a format keeps for a restart.
@@ -50,7 +49,7 @@ func (s *State) Bytes(b []byte) {
 	*s = append(binary.AppendUvarint(*s, uint64(len(b))), b...)
 }
 
-// Counter adds a counter as it was at its last mark.
+// Counter adds a counter as it was at its last Mark.
 func (s *State) Counter(c *Counter) {
 	for _, ch := range c.since {
 		c.n[ch.Sum] -= ch.by
@@ -64,7 +63,7 @@ func (s *State) Counter(c *Counter) {
 	}
 }
 
-// TakeBytes takes what Bytes added, or nil if there is nothing that makes sense.
+// TakeBytes removes and returns what Bytes added, nil if the state is broken.
 func (s *State) TakeBytes() []byte {
 	size, n := binary.Uvarint(*s)
 	if n <= 0 || size > uint64(len(*s)-n) {
@@ -76,7 +75,7 @@ func (s *State) TakeBytes() []byte {
 	return b
 }
 
-// TakeCounter takes what Counter added.
+// TakeCounter removes and returns what Counter added.
 func (s *State) TakeCounter() Counter {
 	size, n := binary.Uvarint(*s)
 	c := Counter{n: map[Sum]int32{}}

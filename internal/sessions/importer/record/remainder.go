@@ -7,24 +7,23 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// hearsay is what the model was told by a result, and had said in its call.
-type hearsay struct {
+// shown is what the model knows of a call: its input and the content of its result.
+type shown struct {
 	content, input []byte // raw
-	// These are made when they are needed first.
+	// These are made when they are first needed.
 	said    map[string]struct{} // strings of the input
-	text    string              // of the content, between line ends
-	unlined string              // the same without the line numbers of a listing
+	text    string              // of the content, with a newline before and after it
+	unlined string              // the same without line numbers
 }
 
-// longEnough is the length from which a text found inside of another one is
-// taken to be a repetition, not a coincidence.
+// longEnough is the length from which a text inside of another one counts as a repetition, not as a
+// coincidence.
 const longEnough = 24
 
-// Untold returns the part of detail that neither the content of the result nor
-// the input of the call has, as owned JSON, or nil when nothing is left.
-// Numbers and true are kept; empty values and false say nothing.
-func Untold(detail, content, input []byte) []byte {
-	t := &hearsay{content: content, input: input}
+// Remainder returns a copy of detail without what the content of the result or the input of the call
+// has; nil if nothing is left. It keeps numbers and true, and drops what is [Blank].
+func Remainder(detail, content, input []byte) []byte {
+	t := &shown{content: content, input: input}
 	return t.rest(detail)
 }
 
@@ -41,8 +40,8 @@ func resultText(content []byte) string {
 	return strings.Join(parts, "\n")
 }
 
-// hear collects the strings of the call's input.
-func (t *hearsay) hear(v []byte) {
+// collect gathers the strings of the call's input.
+func (t *shown) collect(v []byte) {
 	if len(v) == 0 {
 		return
 	}
@@ -51,22 +50,22 @@ func (t *hearsay) hear(v []byte) {
 		t.said[strings.TrimSpace(Text(v))] = struct{}{}
 	case '{':
 		for _, v := range jsonl.Fields(v) {
-			t.hear(v)
+			t.collect(v)
 		}
 	case '[':
 		for v := range jsonl.Elements(v) {
-			t.hear(v)
+			t.collect(v)
 		}
 	}
 }
 
-func (t *hearsay) rest(v []byte) []byte {
+func (t *shown) rest(v []byte) []byte {
 	if len(v) == 0 || Blank(v) {
 		return nil
 	}
 	switch v[0] {
 	case '"':
-		if t.told(v) {
+		if t.isRepeated(v) {
 			return nil
 		}
 	case '{':
@@ -79,21 +78,21 @@ func (t *hearsay) rest(v []byte) []byte {
 		}
 		return o.OrNil()
 	case '[':
-		// An element only means something among its neighbours.
-		told := true
+		// An element means something only among its neighbours.
+		repeated := true
 		for e := range jsonl.Elements(v) {
-			if told = t.rest(e) == nil; !told {
+			if repeated = t.rest(e) == nil; !repeated {
 				break
 			}
 		}
-		if told {
+		if repeated {
 			return nil
 		}
 	}
 	return bytes.Clone(v)
 }
 
-func (t *hearsay) has(s string) bool {
+func (t *shown) has(s string) bool {
 	if s = strings.TrimSpace(s); s == "" {
 		return true
 	}
@@ -101,7 +100,7 @@ func (t *hearsay) has(s string) bool {
 		text := resultText(t.content)
 		t.text, t.unlined = "\n"+text+"\n", "\n"+withoutLineNumbers(text)+"\n"
 		t.said = map[string]struct{}{}
-		t.hear(t.input)
+		t.collect(t.input)
 	}
 	if _, ok := t.said[s]; ok || containsLines(t.text, s) || containsLines(t.unlined, s) {
 		return true
@@ -110,22 +109,22 @@ func (t *hearsay) has(s string) bool {
 	return ok && strings.Contains(t.text[1:len(t.text)-1], after)
 }
 
-// told reports whether a raw string was told already.
-func (t *hearsay) told(v []byte) bool {
+// isRepeated reports whether the input or the content has a raw string.
+func (t *shown) isRepeated(v []byte) bool {
 	if t.repeats(v) {
 		return true
 	}
-	// One program spelled them all, so what is longer than either is not in
-	// them. Even where that is wrong, something is kept twice and not lost.
+	// The same program escaped them all, so neither has a string that is longer. If that is wrong,
+	// something is kept twice, and nothing is lost.
 	if len(v) > len(t.content) && len(v) > len(t.input) {
 		return false
 	}
 	return t.has(Text(v))
 }
 
-// repeats reports, without decoding anything, whether a raw string is surely
-// one of the call's or a part of the result. Most are, spelled the same.
-func (t *hearsay) repeats(v []byte) bool {
+// repeats reports, without decoding, whether a raw string is surely in the input or the content. Most
+// are, with the same escapes.
+func (t *shown) repeats(v []byte) bool {
 	if bytes.Contains(t.input, v) {
 		return true
 	}
@@ -134,12 +133,12 @@ func (t *hearsay) repeats(v []byte) bool {
 		return false
 	}
 	i := bytes.Index(t.content, inside)
-	// Behind a backslash, the first byte would be half an escape.
+	// After a backslash, the first byte would be half an escape.
 	return i > 0 && t.content[i-1] != '\\'
 }
 
-// containsLines reports whether s is in text, which is between line ends: anywhere when
-// it is long, as whole lines when it is short.
+// containsLines reports whether text, which is between newlines, contains s: anywhere if s is long, as
+// complete lines if it is short.
 func containsLines(text, s string) bool {
 	if len(s) < longEnough {
 		s = "\n" + s + "\n"
@@ -147,8 +146,8 @@ func containsLines(text, s string) bool {
 	return strings.Contains(text, s)
 }
 
-// withoutLineNumbers takes the numbers of a listing off its lines, or returns
-// "" when text is no listing. They look like "    12→" or "12\t".
+// withoutLineNumbers removes the line numbers of a listing, such as "    12→" or "12\t". It returns ""
+// for any other text.
 func withoutLineNumbers(text string) string {
 	if numbered(text) == 0 {
 		return ""
@@ -161,7 +160,7 @@ func withoutLineNumbers(text string) string {
 	return b.String()
 }
 
-// numbered returns the length of the line number that line starts with.
+// numbered returns the length of the line number that a line begins with.
 func numbered(line string) int {
 	number := strings.TrimLeft(line, " ")
 	rest := strings.TrimLeft(number, "0123456789")

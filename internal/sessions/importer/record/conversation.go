@@ -8,19 +8,19 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Talk makes the entries of formats whose records are in order already: it
-// groups calls and holds results until a group is complete.
-type Talk struct {
+// Conversation makes the entries of formats whose records are in the order of the tape. It groups
+// calls, and holds results until each call of a group has one.
+type Conversation struct {
 	*Reading
 	Counts Counter // of contents, for keys
-	Hidden bool    // what comes now was abandoned
+	Hidden bool    // the user abandoned what comes now
 	group  Group
-	open   []Call // calls that may still be joined by others
+	open   []Call // calls that others may join
 }
 
-// Call is one call that is about to be written.
+// Call is a call of a tool.
 type Call struct {
-	Raw   []byte // in the shape of the format
+	Raw   []byte // as entries have it, see [RawCall]
 	ID    string
 	Name  string
 	Input []byte
@@ -28,26 +28,26 @@ type Call struct {
 	Date  string
 }
 
-// NewCall makes a call of its name and input, which is JSON.
+// NewCall makes a call; input is JSON.
 func NewCall(id, name string, input []byte, key, date string) Call {
 	return Call{Raw: RawCall(id, name, Quote(string(input))), ID: id, Name: name, Input: input, Key: key, Date: date}
 }
 
-// Has reports whether the tape has an entry of that key.
-func (t *Talk) Has(key string) bool { return t.Seen(t.Home, key) }
+// Has reports whether the tape has an entry with that key.
+func (t *Conversation) Has(key string) bool { return t.Seen(t.Home, key) }
 
-// Settle writes the calls that are open.
-func (t *Talk) Settle() {
+// PutCalls emits the calls that came since the last entry.
+func (t *Conversation) PutCalls() {
 	if len(t.open) == 0 {
 		return
 	}
-	p := Part{Kind: KindToolCall, Hidden: t.Hidden}
+	p := Entry{Kind: KindToolCall, Hidden: t.Hidden}
 	var calls [][]byte
 	t.group = Group{}
 	for _, c := range t.open {
-		t.group.Expect(c.ID, c.Name, c.Input)
+		t.group.AddCall(c.ID, c.Name, c.Input)
 		if t.Has(c.Key) {
-			t.Past(c.Date)
+			t.Skipped(c.Date)
 			continue
 		}
 		calls = append(calls, c.Raw)
@@ -62,22 +62,22 @@ func (t *Talk) Settle() {
 }
 
 // Call adds a call to the group.
-func (t *Talk) Call(c Call) {
+func (t *Conversation) Call(c Call) {
 	if t.group.calls != nil {
 		t.Flush()
 	}
 	t.open = append(t.open, c)
 }
 
-// Result adds a result. extra, or nil, is an object with what the model was not told.
-func (t *Talk) Result(r Result, extra []byte) {
-	t.Settle()
+// Result adds a result. extra, or nil, is an object that the model did not see.
+func (t *Conversation) Result(r Result, extra []byte) {
+	t.PutCalls()
 	if t.group.Full(r) {
 		t.Flush()
 	}
-	r.Known, r.Hidden = t.Has(r.Key), t.Hidden
-	stray := t.group.Answer(r, func(input []byte) *Part {
-		rest, key := Untold(extra, r.Content, input), r.Key+"/detail"
+	r.Stored, r.Hidden = t.Has(r.Key), t.Hidden
+	stray := t.group.AddResult(r, func(input []byte) *Entry {
+		rest, key := Remainder(extra, r.Content, input), r.Key+"/detail"
 		if rest == nil || t.Has(key) {
 			return nil
 		}
@@ -92,25 +92,27 @@ func (t *Talk) Result(r Result, extra []byte) {
 	}
 }
 
-// Flush writes everything that is held.
-func (t *Talk) Flush() {
-	t.Settle()
+// Flush emits everything that is held.
+func (t *Conversation) Flush() {
+	t.PutCalls()
 	held := t.group
 	t.group = Group{}
 	t.PutResults("", &held)
 }
 
 // Idle reports whether nothing is held.
-func (t *Talk) Idle() bool { return t.open == nil && t.group.calls == nil && t.group.After == nil }
+func (t *Conversation) NothingHeld() bool {
+	return t.open == nil && t.group.calls == nil && t.group.After == nil
+}
 
-// Waits reports whether the result of a call is waited for.
-func (t *Talk) Waits(id string) bool {
+// Waits reports whether a call has no result yet.
+func (t *Conversation) Waits(id string) bool {
 	return slices.ContainsFunc(t.open, func(c Call) bool { return c.ID == id }) ||
 		slices.ContainsFunc(t.group.calls, func(p pending) bool { return p.result.ID == id && p.waits() })
 }
 
-// Waiting lists the calls whose results are waited for.
-func (t *Talk) Waiting() (ids []string) {
+// Waiting returns the ids of the calls without a result.
+func (t *Conversation) Waiting() (ids []string) {
 	for _, c := range t.open {
 		ids = append(ids, c.ID)
 	}
@@ -122,89 +124,88 @@ func (t *Talk) Waiting() (ids []string) {
 	return ids
 }
 
-// End is for the end of the source.
-func (t *Talk) End() {
+// End flushes at the end of the source, unless the session goes on.
+func (t *Conversation) End() {
 	if !t.Open {
 		t.Flush()
 	}
 }
 
-// Put writes an entry, unless the tape has it.
-func (t *Talk) Put(p Part) {
-	t.Settle()
+// Put emits an entry, unless the tape has it.
+func (t *Conversation) Put(p Entry) {
+	t.PutCalls()
 	if p.Kind != KindEvent {
-		// A conversation goes on: no results are to come.
+		// The conversation goes on: no more results will come.
 		t.Flush()
 	}
 	if t.Has(p.Keys[0]) {
-		t.Past(p.Date)
+		t.Skipped(p.Date)
 		return
 	}
 	p.Hidden = t.Hidden
 	t.Reading.Put(p)
 }
 
-// Damaged writes what cannot be read.
-func (t *Talk) Damaged(at Span, reason string) {
-	t.Settle()
+// Damaged emits the event for a line that cannot be read.
+func (t *Conversation) Damaged(at Span, reason string) {
+	t.PutCalls()
 	t.PutDamaged("", at, reason, &t.Counts)
 }
 
-// Group is some calls, and what waits for their results.
+// Group is a number of calls with their results, and the messages that wait for these.
 type Group struct {
 	calls []pending
 	held  int // bytes of results held
 
-	After []Part   // messages that came between the calls and their results
-	Ends  []string // subagents whose results they are
+	After []Entry  // messages that came between the calls and their results
+	Ends  []string // subagents that end with these results
 }
 
 // pending is a call and, once it came, its result.
 type pending struct {
 	input  []byte
-	search bool   // of what is recorded
-	result Result // of the call's ID; without Content while it is waited for
-	detail *Part
+	search bool   // it searches tapes
+	result Result // has the call's ID; without Content until it comes
+	detail *Entry
 
 	commits []commit // that the result shows
 }
 
-func (p *pending) waits() bool { return p.result.Content == nil && !p.result.Known }
+func (p *pending) waits() bool { return p.result.Content == nil && !p.result.Stored }
 
-// Result is what came of a call.
+// Result is the result of a call.
 type Result struct {
 	ID, Key, Date  string
 	Content        []byte
 	Failed, Hidden bool
-	Known          bool // the tape has it
+	Stored         bool // the tape has it
 }
 
-// maxHeld is how much of results is held until the last of a group is there,
-// and how large an entry of several results may get.
+// maxHeld bounds the results that are held until the last one of a group comes, and so the size of
+// an entry with several results, in bytes.
 const maxHeld = 8 << 20
 
-// Expect adds a call.
-func (g *Group) Expect(id, name string, input []byte) {
+// AddCall adds a call.
+func (g *Group) AddCall(id, name string, input []byte) {
 	g.calls = append(g.calls, pending{input: input, search: isSearch(name), result: Result{ID: id}})
 }
 
-// isSearch reports whether a tool shows what is recorded: one of tape mcp, in front of whose name
-// agents put that of the server. A search does not find what these have shown.
+// isSearch reports whether a tool is one of tape mcp that show recorded entries; agents put the
+// server's name before it. A search does not find the results of such calls.
 func isSearch(name string) bool {
 	return strings.HasSuffix(name, "tape_search") || strings.HasSuffix(name, "tape_read") || strings.HasSuffix(name, "tape_context")
 }
 
-// Complete reports whether no result is waited for.
+// Complete reports whether every call has its result.
 func (g *Group) Complete() bool {
 	return !slices.ContainsFunc(g.calls, func(p pending) bool { return p.waits() })
 }
 
-// Full reports whether a result has to wait for the group to be written.
+// Full reports whether the group has to be emitted before a result is added.
 func (g *Group) Full(r Result) bool { return g.held > 0 && g.held+len(r.Content) > maxHeld }
 
-// Answered lists the ids of the calls whose results are there.
-func (g *Group) Answered() []string {
-	var ids []string
+// Answered returns the ids of the calls that have a result.
+func (g *Group) Answered() (ids []string) {
 	for i := range g.calls {
 		if p := &g.calls[i]; !p.waits() {
 			ids = append(ids, p.result.ID)
@@ -213,9 +214,9 @@ func (g *Group) Answered() []string {
 	return ids
 }
 
-// Answer keeps a result with its call, and what detail makes of the call's input. A
-// result whose call is not known gets a group to itself.
-func (g *Group) Answer(r Result, detail func(input []byte) *Part) (stray *Group) {
+// AddResult adds a result, with the detail that detail makes of the call's input. If the call is
+// unknown, it returns a new group with the result.
+func (g *Group) AddResult(r Result, detail func(input []byte) *Entry) (stray *Group) {
 	i := slices.IndexFunc(g.calls, func(p pending) bool { return p.result.ID == r.ID && p.waits() })
 	in := g
 	if i < 0 {
@@ -224,7 +225,7 @@ func (g *Group) Answer(r Result, detail func(input []byte) *Part) (stray *Group)
 	}
 	call := &in.calls[i]
 	call.detail, call.commits = detail(call.input), commitsIn(call.input, r.Content)
-	if r.Known {
+	if r.Stored {
 		r.Content = nil
 	}
 	r.Content = bytes.Clone(r.Content)
@@ -233,8 +234,8 @@ func (g *Group) Answer(r Result, detail func(input []byte) *Part) (stray *Group)
 	return stray
 }
 
-// PutResults makes entries of a group's results, in the order of the calls, and of what
-// came between. A missing result becomes a null if others follow.
+// PutResults emits the results of a group in the order of the calls, and then the messages that came
+// between. A missing result becomes a null if others follow.
 func (r *Reading) PutResults(fork string, g *Group) {
 	last := -1
 	for i := range g.calls {
@@ -242,15 +243,15 @@ func (r *Reading) PutResults(fork string, g *Group) {
 			last = i
 		}
 	}
-	p := Part{Fork: fork, Kind: KindToolResult, search: true}
+	p := Entry{Fork: fork, Kind: KindToolResult, search: true}
 	var results [][]byte
 	for i := range g.calls {
 		call := &g.calls[i].result
-		if i > last && !call.Known {
+		if i > last && !call.Stored {
 			continue
 		}
-		if call.Known {
-			r.Past(call.Date)
+		if call.Stored {
+			r.Skipped(call.Date)
 			continue
 		}
 		p.callIDs = append(p.callIDs, call.ID)
@@ -266,7 +267,7 @@ func (r *Reading) PutResults(fork string, g *Group) {
 			p.failed = append(p.failed, call.ID)
 		}
 	}
-	var parts []Part
+	var parts []Entry
 	if last >= 0 {
 		p.Payload = NewObject(g.held+5*len(results)+16).Raw("results", Array(results)).Done()
 		parts = append(parts, p)
@@ -287,10 +288,10 @@ func (r *Reading) PutResults(fork string, g *Group) {
 	}
 }
 
-// Calls is the payload of an entry of calls.
+// Calls returns the payload of an entry with calls.
 func Calls(calls [][]byte) []byte { return NewObject(0).Raw("calls", Array(calls)).Done() }
 
-// RawCall is a call in the shape of the format. arguments is a JSON string.
+// RawCall returns a call as entries have it. arguments is a JSON string.
 func RawCall(id, name string, arguments []byte) []byte {
 	b := make([]byte, 0, len(id)+len(name)+len(arguments)+72)
 	b = jsonl.AppendString(append(b, `{"id":`...), id)
