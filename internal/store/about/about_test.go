@@ -10,7 +10,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// entries are those of some lines of kind, payload and meta, a second apart.
+// entries makes entries from lines of kind, payload and meta, one second apart.
 func entries(lines ...[3]string) []layout.Entry {
 	out := []layout.Entry{}
 	for i, l := range lines {
@@ -67,7 +67,7 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// TestFirstAsked passes over what no person asked.
+// TestFirstAsked: the title skips what no person asked.
 func TestFirstAsked(t *testing.T) {
 	got := of(entries(
 		[3]string{"system", `{"content":"be brief"}`, `{}`},
@@ -101,7 +101,7 @@ func TestGivenTitle(t *testing.T) {
 	}
 }
 
-// sessions are what each importer leaves of a session.
+// sessions are sessions as each importer records them.
 var sessions = map[string][]layout.Entry{
 	"claude-code 2.1 opus /shop dev": entries(
 		[3]string{"anchor", `{"name":"session/start","state":{"owner":"human","cwd":"/shop","version":"2.1","gitBranch":"main","model":"haiku"}}`, `{}`},
@@ -137,7 +137,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestHugeFacts: what somebody else's program wrote does not make every list long.
+// TestHugeFacts: a huge value from another program does not bloat every list.
 func TestHugeFacts(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
 	got := of(entries(
@@ -166,7 +166,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestContinues saves what is known after each entry, and goes on from there.
+// TestContinues saves the Tape after each entry and continues from there.
 func TestContinues(t *testing.T) {
 	for name, list := range sessions {
 		list = append(list, entries(said("why?"), [3]string{"event", `{"name":"tape.title","data":{"title":"T"}}`, `{"author":"Ada"}`})...)
@@ -190,7 +190,7 @@ func TestContinues(t *testing.T) {
 	}
 }
 
-// A run tells what it used, and nothing else does.
+// Only run events say what was used.
 func TestUsage(t *testing.T) {
 	e := layout.Entry{Kind: layout.KindEvent, Payload: []byte(`{"name":"run","data":{"usage":{"input_tokens":3,"output_tokens":4}}}`)}
 	if u, ok := UsageOf(e); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {

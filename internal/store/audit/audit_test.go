@@ -15,8 +15,7 @@ import (
 	"testing"
 )
 
-// What is refused of a remote is a problem of one's own tape, too, but for limits that are
-// only for remotes.
+// What is refused of a remote is also a problem of a local tape, except for limits that apply to remotes only.
 func TestVerifyHostile(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
@@ -43,7 +42,7 @@ func TestVerifyHostile(t *testing.T) {
 	}
 }
 
-// A commit that breaks a promise is told of once, and what follows it is compared with it.
+// A commit that breaks a promise is reported once, and later commits are compared with it.
 func TestVerifyGoesOn(t *testing.T) {
 	t.Parallel()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)

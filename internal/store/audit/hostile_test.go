@@ -20,8 +20,8 @@ import (
 // remoteNamespace is where the tests fetch to.
 const remoteNamespace = "refs/tape/remotes/evil/"
 
-// Whatever a remote makes up: what is wrong with it is found and told, and a workspace that pulls it
-// or is cloned from it has only what is good of it. Where it had something before, that is as it was.
+// Whatever a remote sends, its faults are found and reported. A workspace that pulls or clones it has only what
+// is valid; what it had before stays.
 func TestHostileRemotes(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
@@ -56,8 +56,8 @@ func seen(t *testing.T, dir string) *repo.Store {
 	return (*repo.Store)(s)
 }
 
-// checkCase shows the refs to somebody who has seen nothing of the remote before, and to
-// somebody who had accepted what it was.
+// checkCase checks the refs for somebody who has not seen the remote before, and for somebody who had accepted
+// its former state.
 func checkCase(t *testing.T, k hostile.Case, s *repo.Store, refs, before map[string]string) {
 	t.Helper()
 	for _, knows := range []bool{false, true} {
@@ -120,8 +120,7 @@ func wantRefused(t *testing.T, k hostile.Case, failed map[string]error) {
 	}
 }
 
-// fetchCase lets git fetch, without the look that it can take at objects. It may refuse the
-// case all the same.
+// fetchCase lets git fetch without checking objects. Git may refuse the case nevertheless.
 func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
@@ -152,7 +151,7 @@ func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 	storetest.WantClean(t, s.Dir())
 }
 
-// What a remote makes up may cost it work, but not us memory.
+// What a remote sends may cost the remote work, but not us memory.
 func TestHostileMemory(t *testing.T) {
 	good := storetest.HealthyRemote(t)
 	for _, k := range hostile.Cases() {
@@ -192,7 +191,7 @@ func TestIncomingNamesTogether(t *testing.T) {
 	}
 }
 
-// However much was accepted before, what follows in the same history is.
+// However much was accepted before, later commits of the same history are checked.
 func TestIncomingContinues(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
@@ -215,7 +214,7 @@ func TestIncomingContinues(t *testing.T) {
 	}
 }
 
-// Tags and forks of a tape that has not changed need nothing of it to be checked again.
+// Tags and forks of an unchanged tape do not require checking the tape again.
 func TestIncomingBesideTheKnown(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)

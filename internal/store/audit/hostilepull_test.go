@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// clonedWorkspace has the tapes and the fork of a remote, and entries of its own.
+// clonedWorkspace is a clone of a remote with its tapes and fork, plus entries of its own.
 func clonedWorkspace(t testing.TB, remote string) string {
 	t.Helper()
 	s, _, err := repo.Clone(t.Context(), remote, filepath.Join(t.TempDir(), "ws"), nil)
@@ -29,8 +29,8 @@ func clonedWorkspace(t testing.TB, remote string) string {
 	return s.Dir()
 }
 
-// workspaceFiles are all files of a workspace, but for git's objects and what a fetch may
-// write: contents by path.
+// workspaceFiles returns the contents of all files of a workspace by path, except git's objects and what a fetch
+// may write.
 func workspaceFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -119,8 +119,8 @@ func wantSameFiles(t *testing.T, now, before map[string]string) {
 	}
 }
 
-// wantTold fails unless the case is told of in a status, or refused by the transport as a
-// whole, with the remote's name. It reports whether the fetch was through.
+// wantTold fails unless a status reports the case, or the transport refused all of it and named the remote. It
+// reports whether the fetch went through.
 func wantTold(t *testing.T, k hostile.Case, remote string, done []repo.RefStatus, err error) (through bool) {
 	t.Helper()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// incomingStore makes a workspace whose tape has about so many bytes in so many handoffs,
-// packed as a fetch leaves it.
+// incomingStore makes a workspace with a tape of about the given size and number of handoffs, packed as after a
+// fetch.
 func incomingStore(t testing.TB, bytes, handoffs int) *repo.Store {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
@@ -41,7 +41,7 @@ func incomingStore(t testing.TB, bytes, handoffs int) *repo.Store {
 	return storetest.Reopen(t, s.Dir())
 }
 
-// BenchmarkIncoming is what a clone has to pay for looking at a tape.
+// BenchmarkIncoming is the cost of checking a tape in a clone.
 func BenchmarkIncoming(b *testing.B) {
 	sizes := []struct{ bytes, handoffs int }{{4 << 20, 20}, {1 << 20, 1000}}
 	if testkit.Soak() {

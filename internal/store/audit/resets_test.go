@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestVerifyBesideResets has a tape start over while it is verified.
+// TestVerifyBesideResets resets a tape while it is verified.
 func TestVerifyBesideResets(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// TestDiscardBesideHandoffs has somebody hand off on all that a fork is a fork of whenever
-// its discard is about to take the lock on refs. Each is still told of the discard.
+// TestDiscardBesideHandoffs makes handoffs on all ancestors of a fork while its discard is about to lock
+// the refs. The reflog of each ancestor still notes the discard.
 func TestDiscardBesideHandoffs(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -63,7 +63,7 @@ func TestDiscardBesideHandoffs(t *testing.T) {
 	}
 }
 
-// TestForkClosedBeside has a fork discarded at each moment of what looks at all forks.
+// TestForkClosedBeside discards a fork at each moment while others read all forks.
 func TestForkClosedBeside(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

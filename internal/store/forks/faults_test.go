@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSoakForkFaults has a disk fail at each step of what begins, fills and closes forks.
+// TestSoakForkFaults makes the disk fail at each step of beginning, filling and closing forks.
 func TestSoakForkFaults(t *testing.T) {
 	on := storetest.OnTape
 	fork := func(at string) func(context.Context, *repo.Store) error {

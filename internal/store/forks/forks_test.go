@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// A fork has its tape's entries up to the point where it begins, whatever names that.
+// A fork has its tape's entries up to the point where it begins, however that is named.
 func TestForkPoints(t *testing.T) {
 	all := strings.Fields("session/start one ran build two three test four")
 	for at, entries := range map[string]int{
@@ -50,7 +50,7 @@ func TestForkPoints(t *testing.T) {
 	}
 }
 
-// What cannot be done is refused, with its class and a way out, and changes nothing.
+// What is impossible is refused with its class of error and a way out, and changes nothing.
 func TestForkErrors(t *testing.T) {
 	s, m := storetest.ForkedTape(t)
 	storetest.Checkpoint(t, m)
@@ -98,7 +98,7 @@ func TestForkErrors(t *testing.T) {
 	}
 }
 
-// Awkward names give forks that are found again under them, and leave nothing behind.
+// Forks with awkward names are found again by them, and leave nothing behind.
 func TestForkNames(t *testing.T) {
 	t.Parallel()
 	s, m := storetest.ForkedTape(t)
@@ -127,7 +127,7 @@ func TestForkNames(t *testing.T) {
 	}
 }
 
-// leftOf lists what could be left of a fork.
+// leftOf lists what might be left of a fork.
 func leftOf(t *testing.T, s *repo.Store) string {
 	t.Helper()
 	var b strings.Builder
@@ -149,7 +149,7 @@ func leftOf(t *testing.T, s *repo.Store) string {
 	return b.String()
 }
 
-// Nothing is left of a fork that was discarded but what git's reflog says.
+// Only git's reflog keeps anything of a discarded fork.
 func TestDiscardLeavesNothing(t *testing.T) {
 	s, m := storetest.ForkedTape(t)
 	storetest.Checkpoint(t, m)
@@ -188,7 +188,7 @@ func withoutEmpty(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
 }
 
-// Several forks of one tape, and forks of these, come back in any order.
+// Several forks of one tape, and forks of these, can be merged in any order.
 func TestForksOfForks(t *testing.T) {
 	_, m := storetest.ForkedTape(t)
 	x, y := storetest.Fork(t, m, "x", ""), storetest.Fork(t, m, "y", "test")
@@ -212,7 +212,7 @@ func TestForksOfForks(t *testing.T) {
 	}
 }
 
-// What is merged of a fork of a tape with a slash in its name keeps that name.
+// A tape with a slash in its name keeps that name in entries merged from its forks.
 func TestForkOfSlashedTape(t *testing.T) {
 	s := storetest.New(t, nil)
 	m, err := s.CreateTape(t.Context(), "team/shop")

@@ -36,7 +36,7 @@ func TestForkMadeByHand(t *testing.T) {
 	}
 }
 
-// Somebody works in the sparse working tree of a fork with git.
+// Users may work with git in the sparse working tree of a fork.
 func TestForkSparseTree(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -109,7 +109,7 @@ func TestForkMoved(t *testing.T) {
 	}
 }
 
-// A fork that somebody has checked out in full elsewhere is written there.
+// A fork that is fully checked out elsewhere is written there.
 func TestForkElsewhere(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")

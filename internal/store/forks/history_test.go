@@ -12,7 +12,7 @@ import (
 	"tape/repo"
 )
 
-// Of any history, each commit comes once, before its parents, and names its last entry.
+// In any history, each commit comes once, before its parents, and with its last entry.
 func TestHistory(t *testing.T) {
 	s, m := storetest.ForkedTape(t)
 	storetest.Checkpoint(t, m)

@@ -43,9 +43,8 @@ func runRacer(mode string) {
 	}
 }
 
-// raceSteps has one process work on the tape and on forks of it that others work on, too.
-// Forks called k… are merged, those called d… are discarded. Each line that it prints
-// names a tape or fork and an entry that is in it.
+// raceSteps works on the tape and on its forks, together with other processes. It merges forks called k…
+// and discards those called d…. Each line that it prints names a tape or fork and an entry in it.
 func raceSteps(ctx context.Context, m *repo.Tape, steps int) error {
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	for i := range steps {
@@ -83,9 +82,8 @@ func raceSteps(ctx context.Context, m *repo.Tape, steps int) error {
 	return nil
 }
 
-// TestSoakForkRaces has several processes make, fill, merge and discard forks under the
-// same names while the tape grows, git packs and others read. No entry is lost or comes
-// twice, and ids have no gaps.
+// TestSoakForkRaces lets several processes make, fill, merge and discard forks of the same names while the
+// tape grows, git packs and others read. No entry is lost or comes twice, and ids have no gaps.
 func TestSoakForkRaces(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -164,7 +162,7 @@ func TestSoakForkRaces(t *testing.T) {
 	storetest.WantClean(t, s.Dir())
 }
 
-// readForks reads everything that there is, whatever becomes of it meanwhile.
+// readForks reads all forks, whatever happens to them meanwhile.
 func readOne(ctx context.Context, s *repo.Store, name string) (got []repo.Entry, err error) {
 	tp, err := s.Tape(ctx, name)
 	if err == nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Tags that a fork has left which was closed are not those of the next one of its name.
+// Tags left by a closed fork do not become those of the next fork of its name.
 func TestForkAgainBesideLeftTags(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What a fork, ten entries and the merge cost must not depend on the length of the tape,
-// neither in one long phase nor in many short ones.
+// The cost of a fork, ten entries and a merge must not depend on the length of the tape, whether in one long
+// phase or in many short ones.
 func BenchmarkForkMerge(b *testing.B) {
 	for _, size := range []struct{ entries, phases int }{{1_000, 1}, {1_000_000, 1}, {1_000_000, 1_000}} {
 		b.Run(fmt.Sprintf("%d-in-%d", size.entries, size.phases), func(b *testing.B) {

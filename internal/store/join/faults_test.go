@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// mergedByHost leaves a merge that has to be completed, beside an entry that was not
-// committed.
+// mergedByHost leaves a merge that needs completing, beside an uncommitted entry.
 func mergedByHost(t *testing.T, s *repo.Store) {
 	storetest.CommittedSides(t, s)
 	storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "not committed"))
@@ -48,7 +47,7 @@ func joinFaults() []storetest.FaultCase {
 	}
 }
 
-// TestSoakJoinFaults has a disk fail at each step of what brings two sides together.
+// TestSoakJoinFaults makes the disk fail at each step of combining two sides.
 func TestSoakJoinFaults(t *testing.T) {
 	storetest.TryFaults(t, joinFaults(), storetest.Pace{Alone: testkit.Size(60, 1), Others: testkit.Size(120, 1), GoOn: 1})
 }

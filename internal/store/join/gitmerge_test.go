@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// However git merges a fork (its own way, stopping at conflicts, or with whatever tree a
-// host's merge button makes of it), the branch ends with the tree that Tape.Merge gives.
+// However git merges a fork (on its own, stopping at conflicts, or with the tree that a host's merge button
+// makes), the branch ends with the tree that Tape.Merge gives.
 func TestSoakGitMergeEndsAsOurs(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(2, 100) {
@@ -46,8 +46,7 @@ func TestSoakGitMergeEndsAsOurs(t *testing.T) {
 	}
 }
 
-// What is recorded while git waits for somebody to resolve a conflict is kept: it comes
-// before what is merged.
+// Entries recorded while git waits for somebody to resolve a conflict are kept, before the merged ones.
 func TestSoakRecordingDuringAConflict(t *testing.T) {
 	rng := testkit.Random(t)
 	kept := 0
@@ -84,7 +83,7 @@ func TestSoakRecordingDuringAConflict(t *testing.T) {
 	t.Logf("%d entries were recorded during a conflict", kept)
 }
 
-// forkedHistory makes a workspace whose tape main and its fork x have both gone on.
+// forkedHistory makes a workspace whose tape main and fork x have diverged.
 func forkedHistory(t *testing.T, rng *rand.Rand, dir string) {
 	s, _, err := repo.Init(t.Context(), dir, nil)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// runForkHelper makes one change to a tape or fork, as "fork-WHAT NAME\nARGUMENT" says,
-// and prints first that it begins. Appending goes on until it is killed.
+// runForkHelper makes one change to a tape or fork, given as "fork-WHAT NAME\nARGUMENT". It prints a line
+// when it begins. Appending continues until it is killed.
 func runForkHelper(mode string) {
 	what, arg, _ := strings.Cut(mode, "\n")
 	what, name, _ := strings.Cut(what, " ")
@@ -71,8 +71,8 @@ func forkStep(ctx context.Context, t *repo.Tape, what, arg string) error {
 	return fmt.Errorf("no helper %q", what)
 }
 
-// killed starts a helper that makes a change, and kills it a random while after it began.
-// It reports what the helper had acknowledged.
+// killed starts a helper that makes a change, kills it after a random time, and returns what the helper had
+// acknowledged.
 func killed(t *testing.T, rng *rand.Rand, dir, mode string) map[int64]string {
 	t.Helper()
 	p := storetest.Start(t, dir, mode, 1)
@@ -92,9 +92,9 @@ func killed(t *testing.T, rng *rand.Rand, dir, mode string) map[int64]string {
 	return p.Acked
 }
 
-// TestSoakForkKill kills processes that make, fill, merge and discard forks, or complete
-// a merge of git's, at random moments. The state is good before anybody repairs anything,
-// what was acknowledged is there, and the same change then works.
+// TestSoakForkKill kills processes that make, fill, merge and discard forks, or complete a merge by git, at
+// random moments. The state is valid before anybody repairs anything, acknowledged entries are there, and the
+// same change then works.
 func TestSoakForkKill(t *testing.T) {
 	rng := testkit.Random(t)
 	for _, mode := range []string{"fork-make", "fork-append", "fork-merge", "fork-discard", "fork-read", "fork-continue"} {
@@ -116,7 +116,7 @@ func TestSoakForkKill(t *testing.T) {
 	}
 }
 
-// killOnce reports whether the change was there after the kill.
+// killOnce reports whether the change was made despite the kill.
 func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 	if err != nil {
@@ -213,8 +213,7 @@ func worktreeOf(t *testing.T, tp *repo.Tape) gitstore.Worktree {
 	return wt
 }
 
-// stoppedMerge leaves a merge in which git stopped at conflicts, beside entries that were
-// not committed.
+// stoppedMerge leaves a merge that git stopped at conflicts, beside uncommitted entries.
 func stoppedMerge(t *testing.T, s *repo.Store) {
 	storetest.TwoSides(t, s)
 	storetest.Checkpoint(t, storetest.Tape(t, s, "main/x"))

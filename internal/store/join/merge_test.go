@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// A merge adds to the tape and changes nothing of it: files grow at their ends, members
-// that nobody knows stay as they were written, phases get their tags.
+// A merge only adds to the tape: files grow at their ends, unknown members keep their bytes, phases get their
+// tags.
 func TestMergeKeepsBytes(t *testing.T) {
 	s, m := storetest.ForkedTape(t)
 	x := storetest.Fork(t, m, "x", "build")
@@ -72,7 +72,7 @@ func filesOf(t *testing.T, dir string) map[string][]byte {
 	return out
 }
 
-// Merging what is merged already adds nothing, and a fork may go on after a merge.
+// Merging again adds nothing, and a fork may continue after a merge.
 func TestMergeAgain(t *testing.T) {
 	s, m := storetest.ForkedTape(t)
 	x := storetest.Fork(t, m, "x", "")
@@ -103,7 +103,7 @@ func TestMergeAgain(t *testing.T) {
 	}
 }
 
-// What somebody rewrote is not merged, and the refusal changes nothing.
+// Rewritten history is not merged, and the refusal changes nothing.
 func TestMergeRewritten(t *testing.T) {
 	for name, rewrite := range map[string]func(t *testing.T, s *repo.Store, m, x *repo.Tape){
 		"the parent was reset": func(t *testing.T, _ *repo.Store, m, _ *repo.Tape) {

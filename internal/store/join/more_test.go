@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A merge that git made behind a change that was cut off is completed all the same.
+// A merge that git made after an interrupted change is completed all the same.
 func TestMergeBehindAnInterruptedChange(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -23,7 +23,7 @@ func TestMergeBehindAnInterruptedChange(t *testing.T) {
 	storetest.WantTexts(t, m, "session/start theirs behind")
 }
 
-// Entries that were not committed survive a merge that is taken back.
+// Uncommitted entries survive an aborted merge.
 func TestAbortKeepsWhatWasRecorded(t *testing.T) {
 	m := stoppedAtLoose(t)
 	if err := join.AbortMerge(t.Context(), storetest.InnerTape(m)); err != nil {
@@ -32,7 +32,7 @@ func TestAbortKeepsWhatWasRecorded(t *testing.T) {
 	storetest.WantTexts(t, m, "session/start ours loose")
 }
 
-// A new fork of the name of one that is gone must not take in what was made of that.
+// A new fork with the name of a former one must not take over what was made from that.
 func TestNameUsedAgain(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")

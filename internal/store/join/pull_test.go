@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// What is published keeps its place and its ids, what is only here follows.
+// Published entries keep their place and ids; local ones follow.
 func TestPullApart(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.Published(t, s, true)
@@ -54,7 +54,7 @@ func TestPullApart(t *testing.T) {
 	}
 }
 
-// A pull writes the files that have changed, and leaves the others as they are.
+// A pull writes the files that have changed, and no others.
 func TestPullKeepsFiles(t *testing.T) {
 	for _, both := range []bool{false, true} {
 		s := storetest.New(t, nil)
@@ -74,7 +74,7 @@ func TestPullKeepsFiles(t *testing.T) {
 	}
 }
 
-// A tape that was begun on its own is taken over only where nothing would be lost.
+// An unrelated tape is accepted only if nothing would be lost.
 func TestPullStrange(t *testing.T) {
 	one := storetest.New(t, nil)
 	storetest.Published(t, one, false)
@@ -102,8 +102,7 @@ func TestPullStrange(t *testing.T) {
 	}
 }
 
-// A fork of entries that got other ids when the tape was pulled can still be merged, by
-// whoever has it.
+// A fork of entries that were renumbered by a pull can still be merged, by anybody who has it.
 func TestPullThenMergeFork(t *testing.T) {
 	s := storetest.New(t, nil)
 	remote := storetest.Published(t, s, true)

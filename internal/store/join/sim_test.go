@@ -42,7 +42,7 @@ func newForkSim(t *testing.T, rng *rand.Rand) *forkSim {
 	return x
 }
 
-// now goes on by a second each time: a fork that is made again is another commit.
+// now advances by a second each time, so that a fork made again is another commit.
 func (x *forkSim) now() time.Time {
 	x.at = x.at.Add(time.Second)
 	return x.at
@@ -222,8 +222,8 @@ func (x *forkSim) forked(w forkWorld, t *simTape, name, at string, entries int) 
 		simHistory: simHistory{entries: own}, committed: entries}
 }
 
-// orphans reports whether there are open forks of a fork, or forks of these, though it may
-// be gone; a fork of its name again would not be their parent.
+// orphans reports whether a fork, which may be gone, has open forks. A new fork of its name would not be their
+// parent.
 func (x *forkSim) orphans(name string) bool {
 	return slices.ContainsFunc(x.w.names(), func(open string) bool { return strings.HasPrefix(open, name+"/") })
 }
@@ -340,7 +340,7 @@ func TestSoakForks(t *testing.T) {
 	}
 }
 
-// TestForksThatFailed is a history in which a host merged into a tape into which git had merged.
+// TestForksThatFailed: a host merged into a tape into which git had merged.
 func TestForksThatFailed(t *testing.T) {
 	t.Parallel()
 	simulateForks(t, rand.New(rand.NewPCG(1795381906210368886, 0)), 40)
@@ -365,7 +365,7 @@ func simulateForks(t *testing.T, rng *rand.Rand, steps int) {
 	}
 }
 
-// check compares what a step touched with the model, and from time to time everything.
+// check compares what a step changed with the model, and from time to time everything.
 func (x *forkSim) check(ctx context.Context) error {
 	if n := len(x.steps); n%50 == 0 {
 		if err := x.compareAll(ctx, x.w); err != nil {
@@ -395,7 +395,7 @@ func orNone(err error) error {
 	return err
 }
 
-// keep copies the workspace to where it can be looked at, if TAPE_KEEP says where.
+// keep copies the workspace to the folder in TAPE_KEEP, if that is set.
 func (x *forkSim) keep() string {
 	dir := os.Getenv("TAPE_KEEP")
 	if dir == "" {

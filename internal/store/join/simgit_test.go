@@ -47,8 +47,7 @@ func (x *forkSim) byHand(ctx context.Context) (string, error) {
 	return what, nil
 }
 
-// mergePair chooses a fork and what to merge it into with git: its parent, or what that
-// is a fork of.
+// mergePair chooses a fork and one of its ancestors to merge it into with git.
 func (x *forkSim) mergePair() (into, f *simTape) {
 	f = x.pick(isFork)
 	if f == nil {
@@ -64,13 +63,13 @@ func (x *forkSim) mergePair() (into, f *simTape) {
 	return into, f
 }
 
-// brings reports whether a merge has something to bring; the model stays as it is.
+// brings reports whether a merge would add entries. It does not change the model.
 func (w forkWorld) brings(into, f *simTape) bool {
 	return w.merge(into.clone(), f, f.committed, "") > 0
 }
 
-// gitMerge merges a fork's branch with git, which may stop at a conflict. Entries of the
-// tape that are not committed come behind what is merged, or before it after a conflict.
+// gitMerge merges a fork's branch with git, which may stop at a conflict. Uncommitted entries of the tape come
+// after the merged ones, or before them after a conflict.
 func (x *forkSim) gitMerge(ctx context.Context) (string, error) {
 	into, f := x.mergePair()
 	if into == nil {
@@ -127,7 +126,7 @@ func (x *forkSim) mergeHead(dir string) string {
 	return path
 }
 
-// mergedByGit follows a merge commit that git made: what was not committed comes last.
+// mergedByGit applies a merge commit by git to the model: uncommitted entries come last.
 func (w forkWorld) mergedByGit(into, f *simTape) {
 	loose := slices.Clone(into.entries[into.committed:])
 	at := into.committed
@@ -193,8 +192,8 @@ func (x *forkSim) pressButton(tp, ft *repo.Tape, into, f *simTape) (string, erro
 	return what, nil
 }
 
-// kill starts a process that makes a change, and kills it on its way: the state is the
-// one before or the one behind it, or one in between that is good in itself.
+// kill starts a process that makes a change, and kills it: the state is the one before, the one after, or a
+// valid one in between.
 func (x *forkSim) kill(ctx context.Context) (string, error) {
 	var t *simTape
 	var candidates []forkWorld
@@ -293,7 +292,7 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 	return what, x.settle(ctx, candidates)
 }
 
-// adopt takes over what a killed process has appended: at least what it said it had.
+// adopt takes over into the model what a killed process appended, at least what it acknowledged.
 func (x *forkSim) adopt(ctx context.Context, t *simTape, text string, acked int) error {
 	got, err := storetest.Collect(ctx, storetest.Tape(x.t, x.s, t.name), repo.Query{})
 	if err != nil {

@@ -30,7 +30,7 @@ type simTape struct {
 	unsure    map[int]bool // forks whose discarding was cut off
 }
 
-// simHistory is what a reset takes away, and a restore brings back.
+// simHistory is what a reset removes and a restore brings back.
 type simHistory struct {
 	entries []*simEntry
 	merges  []simMerge
@@ -93,7 +93,7 @@ func (w forkWorld) numbered(number int) *simTape {
 	return w.closed[number]
 }
 
-// target is what a fork is merged into: its parent, or where that has gone.
+// target is what a fork is merged into: its parent, or the ancestor that the parent was merged into.
 func (w forkWorld) target(f *simTape) *simTape {
 	for name := f.name; ; {
 		name, _, _ = layout.CutFork(name)
@@ -103,7 +103,7 @@ func (w forkWorld) target(f *simTape) *simTape {
 	}
 }
 
-// baseOn is what a fork, or the fork that it is of, began with on a tape.
+// baseOn is the base, on a tape, of a fork or of the ancestor of it that is a fork of the tape.
 func (w forkWorld) baseOn(into, f *simTape) []*simEntry {
 	base := f.base
 	for up, _, _ := layout.CutFork(f.name); up != into.name; up, _, _ = layout.CutFork(f.name) {
@@ -119,7 +119,7 @@ func (w forkWorld) mergeable(into, f *simTape) bool {
 	return len(into.entries) >= len(base) && slices.Equal(into.entries[:len(base)], base)
 }
 
-// merge appends what a fork has up to an entry and was not merged yet.
+// merge appends a fork's entries up to a given one that were not merged yet.
 func (w forkWorld) merge(into, f *simTape, upTo int, summary string) (added int) {
 	from := len(f.base)
 	for _, m := range slices.Concat(into.merges, into.inside) {
@@ -149,13 +149,13 @@ func (w forkWorld) merge(into, f *simTape, upTo int, summary string) (added int)
 	return len(lines)
 }
 
-// took notes that a fork was merged, and with it what was merged into it.
+// took records that a fork was merged, together with what had been merged into it.
 func (t *simTape) took(f *simTape, upTo int, status string) {
 	t.merges = append(t.merges, simMerge{f.number, upTo, status})
 	t.inside = append(append(t.inside, f.merges...), f.inside...)
 }
 
-// moved is an entry as a merge puts it elsewhere.
+// moved is an entry as a merge stores it elsewhere.
 func (e *simEntry) moved(from string, id int) *simEntry {
 	out := &simEntry{kind: e.kind, text: e.text, date: e.date, origin: e.origin, root: e.first()}
 	if out.origin == "" {
@@ -196,8 +196,7 @@ func simulated(e repo.Entry) *simEntry {
 	return out
 }
 
-// compare returns how a tape or fork differs from its model. Dates that the model does
-// not know yet are noted.
+// compare returns how a tape or fork differs from its model. It adds dates that the model does not have yet.
 func (w forkWorld) compare(ctx context.Context, s *repo.Store, name string) error {
 	t := w.tapes[name]
 	tp, err := s.Tape(ctx, name)
@@ -292,7 +291,7 @@ func whereApart(got []repo.Entry, want []*simEntry) string {
 	return "one is the other's beginning"
 }
 
-// closedForks lists the forks that were merged into a tape, or of it and discarded.
+// closedForks lists the forks that were merged into a tape, and those of its own that were discarded.
 func (w forkWorld) closedForks(t *simTape) []string {
 	var out []string
 	seen := map[int]bool{}

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// simFinder takes each so-many-th text of a simulation for a secret.
+// simFinder takes every n-th text of a simulation for a secret.
 type simFinder struct{ every int }
 
 var simText = regexp.MustCompile(`entry [0-9]+`)
@@ -37,15 +37,14 @@ func (f simFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, 
 	return out, found
 }
 
-// Secrets tells none: each text of a simulation begins others, which are to stay.
+// Secrets returns none, because each text of a simulation is the beginning of others, which must stay.
 func (f simFinder) Secrets([]byte, func(secrets.Finding) bool) []secrets.Secret { return nil }
 
-// commitName is the id of a commit, which the entry of a summary has.
+// commitName matches the commit in the entry of a summary.
 var commitName = regexp.MustCompile(`"commit":"[0-9a-f]{40}"`)
 
-// TestPurgeRandom purges random histories of tapes, forks, merges of all kinds, resets and
-// archives: what is not masked stays byte for byte, nothing is left of what is, all of it
-// verifies, and the forks still merge.
+// TestPurgeRandom purges random histories of tapes, forks, merges of all kinds, resets and archives: what is not
+// masked keeps its bytes, nothing is left of what is, everything verifies, and the forks still merge.
 func TestPurgeRandom(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(1, 60) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// stoppedAtLoose gives a tape in which git has stopped in a merge: without a driver on the
-// PATH it does at files that have entries which are not committed.
+// stoppedAtLoose returns a tape in which git has stopped a merge. Without a merge driver on the PATH, it does so
+// at files with uncommitted entries.
 func stoppedAtLoose(t *testing.T) *repo.Tape {
 	t.Helper()
 	s := storetest.New(t, nil)

@@ -26,7 +26,7 @@ func mustScan(t testing.TB, s *repo.Store, tips, known []gitstore.Hash) []outgoi
 	return found
 }
 
-// wantFound compares findings by where they are.
+// wantFound compares findings by place.
 func wantFound(t testing.TB, found []outgoing.SecretFinding, want ...string) {
 	t.Helper()
 	var got []string
@@ -78,8 +78,7 @@ func TestScanFindsWhatIsNew(t *testing.T) {
 	wantFound(t, mustScan(t, s, []gitstore.Hash{third}, nil))
 }
 
-// Forks, merges and tags are looked through, and what a fork shares with what is known is
-// not.
+// Forks, merges and tags are searched, but not what a fork shares with known commits.
 func TestScanForksAndTags(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -110,8 +109,8 @@ func TestScanForksAndTags(t *testing.T) {
 	wantFound(t, mustScan(t, s, []gitstore.Hash{own}, []gitstore.Hash{tag, storetest.Head(t, tp)}), "0 github-token message")
 }
 
-// What somebody commits with git alone leaves the machine, too: other files, lines that are
-// no entries, messages, and what a later commit has taken away again.
+// What somebody commits with git alone is searched, too: other files, lines that are not entries, messages, and
+// what a later commit removed again.
 func TestScanWhatIsNoTape(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Git(t, dir, "init", "-q", "-b", "main")
@@ -157,8 +156,7 @@ func TestScanWhatIsNoTape(t *testing.T) {
 	}
 }
 
-// TestScanIsComplete: whatever was committed in whatever steps, a secret in an entry is
-// found exactly once for it.
+// TestScanIsComplete: in whatever steps entries are committed, each secret is found exactly once for its entry.
 func TestScanIsComplete(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -228,8 +226,8 @@ func BenchmarkScanSecrets(b *testing.B) {
 	}
 }
 
-// Names in commits and tags are looked through, too; and a remote that is pushed to at
-// another address than it is fetched from is asked there.
+// Names in commits and tags are searched, too. A remote with a separate address for pushes is asked at that
+// address.
 func TestScanNamesAndAddresses(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")

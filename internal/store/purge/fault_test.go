@@ -42,9 +42,8 @@ func purgeFaultStore(t *testing.T) string {
 	return dir
 }
 
-// TestSoakPurgeFaults makes the N-th disk operation of a purge fail, alone, with all that
-// follow, as if it was killed there, or so and then the power goes. Each tape is the old or the
-// new one, and purging again brings it to its end.
+// TestSoakPurgeFaults makes the N-th disk operation of a purge fail: once, with all later ones, as if killed, or
+// followed by a power cut. Each tape is the old or the new one, and purging again finishes the purge.
 func TestSoakPurgeFaults(t *testing.T) {
 	rng := testkit.Random(t)
 	purge := func(s *repo.Store) error {
@@ -124,8 +123,8 @@ func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) erro
 	return false
 }
 
-// withoutIDs puts the ids of commits that a record has into the place of another's: they
-// are others if what was not committed became so in another call.
+// withoutIDs replaces the commit ids in a record by another's. They differ if entries were committed by another
+// call.
 func withoutIDs(want, like []string) []string {
 	out := slices.Clone(want)
 	for i := range min(len(out), len(like)) {
@@ -136,10 +135,9 @@ func withoutIDs(want, like []string) []string {
 	return out
 }
 
-// TestSoakPurgeCutOffThenAppend makes all disk operations of a purge fail from the N-th on, as if
-// it was killed there; then somebody goes on, also with the same secret, and purges again. No
-// entry is lost or doubled, and nothing is left of the secret, also where only the text of it
-// tells what it is.
+// TestSoakPurgeCutOffThenAppend makes all disk operations of a purge fail from the N-th on, as if it was killed.
+// Then somebody continues, also with the same secret, and purges again. No entry is lost or doubled, and nothing
+// is left of the secret, even where only its text gives it away.
 func TestSoakPurgeCutOffThenAppend(t *testing.T) {
 	rng := testkit.Random(t)
 	dir := filepath.Join(t.TempDir(), "ws")
@@ -205,8 +203,8 @@ func purgeContinued(t *testing.T, template string, n int, again bool) (over bool
 	return !f.Hit()
 }
 
-// TestPurgeOtherCutOff cuts a purge off once it has begun, and purges another tape: the
-// first one is carried out whole, with its working tree.
+// TestPurgeOtherCutOff interrupts a purge after it has begun, and purges another tape: the first purge is finished
+// completely, with its working tree.
 func TestPurgeOtherCutOff(t *testing.T) {
 	template := purgeFaultStore(t)
 	s := storetest.OpenFaulty(t, template, nil)

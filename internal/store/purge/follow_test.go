@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// What was purged elsewhere is purged here, too: then the other history continues ours,
-// and nothing of the secret is left here.
+// A purge made elsewhere is repeated here: then the other history continues ours, and nothing of the secret is
+// left here.
 func TestFollowPurge(t *testing.T) {
 	for name, o := range map[string]repo.PurgeOptions{"secrets": {Rules: []string{purge.AllRules}}, "whole": {IDs: []int64{3}, Whole: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -44,8 +44,8 @@ func TestFollowPurge(t *testing.T) {
 	}
 }
 
-// What was purged so is told from other changes by those who had it before, and they purge
-// the same although nothing tells them the secret.
+// Copies of a text that only one entry gives away are recognised as purged by those who had the old history, and
+// their own purge gives the same, although their scanner does not find the secret.
 func TestFollowPurgeOfTexts(t *testing.T) {
 	theirs, secret := manyCopies(t)
 	storetest.Git(t, theirs.Store().Dir(), "branch", "-D", "-q", "mine")

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// What is packed goes, too.
+// Packed objects are removed, too.
 func TestPurgePacked(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -36,7 +36,7 @@ func TestPurgePacked(t *testing.T) {
 	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 }
 
-// Without git nothing is begun, and it says what to install; what would be done can be told.
+// Without git nothing is begun, and the error says what to install. A dry run works.
 func TestPurgeWithoutGit(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -56,7 +56,7 @@ func TestPurgeWithoutGit(t *testing.T) {
 	}
 }
 
-// Other refs that go on from the history follow it, a stash goes.
+// Other refs that continue the history are rewritten with it; a stash is dropped.
 func TestPurgeOtherRefs(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -81,7 +81,7 @@ func TestPurgeOtherRefs(t *testing.T) {
 	}
 }
 
-// What is asked for has to be there.
+// What is named must exist.
 func TestPurgeNothing(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -101,7 +101,7 @@ func TestPurgeNothing(t *testing.T) {
 	}
 }
 
-// What somebody else has checked out is told of, and dropped once it is not used any more.
+// What somebody else has checked out is reported, and removed once it is no longer used.
 func TestPurgeStillUsed(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -121,8 +121,7 @@ func TestPurgeStillUsed(t *testing.T) {
 	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 }
 
-// With the scanner that is really used: nothing that it knows is left, and the new history
-// passes for the old one without that.
+// With the real scanner, nothing that it finds is left, and the new history is recognised as the purged old one.
 func TestPurgeScanner(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -154,8 +153,8 @@ func TestPurgeScanner(t *testing.T) {
 	storetest.WantIs(t, err, repo.ErrNotFound)
 }
 
-// Others write to the tape, its fork and another tape, and make tapes and forks, while it is
-// purged: nothing that they were told is safe is lost.
+// Others write to the tape, its fork and another tape, and make tapes and forks, during a purge: nothing that was
+// acknowledged is lost.
 func TestPurgeBesideWriters(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")

@@ -20,8 +20,8 @@ import (
 	"testing"
 )
 
-// forgetful is a disk that loses, in a power cut, every removal whose folder was not synced
-// after it: of whatever process it was.
+// forgetful is a disk that undoes, in a power cut, every removal whose folder was not synced afterwards, whichever
+// process made it.
 type forgetful struct {
 	mu    sync.Mutex
 	t     *testing.T
@@ -80,7 +80,7 @@ func (d *forgetful) sync(path string) {
 	})
 }
 
-// back lists the files that would be back after a cut.
+// back lists the files that a power cut would bring back.
 func (d *forgetful) back() (files []string) {
 	var look func(folder string)
 	look = func(folder string) {
@@ -107,10 +107,9 @@ func (d *forgetful) cut() {
 	}
 }
 
-// After a purge has said that it is over, a power cut brings nothing back of what it, or git,
-// has removed. Before, the next command carries on from what is noted: so once the branches have
-// moved and only objects are to be dropped, nothing comes back that names these, and once nothing
-// is noted any more, nothing at all.
+// After a purge has reported success, a power cut brings back nothing that it or git removed. Before that, the next
+// command continues from the recorded state: once the branches have moved, nothing comes back that refers to the
+// old objects, and once the record is gone, nothing at all.
 func TestPurgeThenPowerCut(t *testing.T) {
 	dir := purgeFaultStore(t)
 	s := storetest.OpenFaulty(t, dir, nil)

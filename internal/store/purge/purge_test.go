@@ -19,8 +19,7 @@ func objectExists(t testing.TB, dir, hash string) bool {
 	return exec.Command("git", "-C", dir, "cat-file", "-e", hash).Run() == nil
 }
 
-// One secret in the middle of a tape with phases, uncommitted entries and everything that
-// may remember it.
+// One secret in the middle of a tape with phases, uncommitted entries and everything that may remember it.
 func TestPurgeEntry(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -121,7 +120,7 @@ func TestPurgeForks(t *testing.T) {
 	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 }
 
-// Two who purge the same get the same commits, up to the record.
+// Two people who purge the same get the same commits, except for the record.
 func TestPurgeTwice(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -140,7 +139,7 @@ func TestPurgeTwice(t *testing.T) {
 	}
 }
 
-// What an archive and a reset history in the reflog have is masked as well.
+// Archives, and histories that only the reflog keeps after a reset, are masked as well.
 func TestPurgeArchives(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")

@@ -47,8 +47,8 @@ func purgeKeys(t testing.TB, tp *repo.Tape, o repo.PurgeOptions) repo.Purged {
 	return storetest.Purge(t, tp, o)
 }
 
-// manyCopies is a workspace in which one entry tells that a text is a secret, and the text
-// stands in many other places.
+// manyCopies is a workspace in which one entry gives away that a text is a secret that also stands in many other
+// places.
 func manyCopies(t *testing.T) (m *repo.Tape, secret string) {
 	t.Helper()
 	s := storetest.New(t, nil)
@@ -89,7 +89,7 @@ func manyCopies(t *testing.T) (m *repo.Tape, secret string) {
 	return m, secret
 }
 
-// A secret that one entry tells goes wherever its text stands, before that entry as well.
+// A secret that one entry gives away is removed wherever its text stands, even before that entry.
 func TestPurgeTexts(t *testing.T) {
 	print := func(secret string) string { return storetest.Print("key", secret) }
 	for name, o := range map[string]func(m *repo.Tape, secret string) repo.PurgeOptions{
@@ -138,8 +138,8 @@ func TestPurgeTexts(t *testing.T) {
 	}
 }
 
-// Files that are no tape's are masked in history, with their names; those in the working tree
-// are told of. That they are there at all is damage, which stays.
+// Files that do not belong to a tape are masked in history, with their names; those in the working tree are
+// reported. Their existence is damage, which stays.
 func TestPurgeForeignFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	s, _, err := repo.Init(t.Context(), dir, nil)
@@ -166,7 +166,7 @@ func TestPurgeForeignFiles(t *testing.T) {
 	}
 }
 
-// Secrets that may stand elsewhere by chance are masked only where they are told; that is said.
+// Short secrets, which may stand elsewhere by chance, are masked only where they are detected; the result says so.
 func TestPurgeShort(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -182,7 +182,7 @@ func TestPurgeShort(t *testing.T) {
 	}
 }
 
-// Names of tapes and forks stay, and so do the entries that merges have put them into.
+// Names of tapes and forks stay, also in entries that merges have written.
 func TestPurgeNames(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -213,7 +213,7 @@ func TestPurgeNames(t *testing.T) {
 	storetest.Merge(t, storetest.Tape(t, s, "main/try "+storetest.Leak(3)), join.Options{})
 }
 
-// Other tapes that have the same secret are told, with what helps there.
+// Other tapes with the same secret are reported, with what helps there.
 func TestPurgeOthers(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")

@@ -12,8 +12,8 @@ import (
 	"tape/internal/testkit"
 )
 
-// Tapes whose dates grow come in the order of all dates; whatever the dates are, nothing is
-// lost, each tape keeps its order, and a tape is opened only when it is its turn.
+// Tapes with ascending dates come in the order of all dates. Whatever the dates are, nothing is lost,
+// each tape keeps its order, and a tape is opened only when its turn comes.
 func TestByTime(t *testing.T) {
 	rng := testkit.Random(t)
 	for range 200 {

@@ -55,8 +55,8 @@ func TestMarkWithoutWorkTree(t *testing.T) {
 	f.Compare(t, tp)
 }
 
-// TestMarkSeesCutBack cuts a tape back to exactly where a mark is, by hand, while the
-// writer's note knows of more: that is a damage, not a tape without news.
+// TestMarkSeesCutBack cuts a tape back by hand to exactly where a mark is, although the writer's note
+// has more entries: that is damage, not a tape without news.
 func TestMarkSeesCutBack(t *testing.T) {
 	t.Parallel()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
@@ -77,7 +77,7 @@ func TestMarkSeesCutBack(t *testing.T) {
 	storetest.WantIs(t, err, repo.ErrCorrupt)
 }
 
-// TestMarkAndTornLine is about a line without its end: it is not there yet.
+// TestMarkAndTornLine: an unfinished line does not count yet.
 func TestMarkAndTornLine(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -102,8 +102,8 @@ func TestMarkAndTornLine(t *testing.T) {
 	f.Compare(t, tp)
 }
 
-// TestReader reads entries back by their positions, from files and from git; positions
-// of nothing are errors, whatever they are.
+// TestReader reads entries back by their positions, from files and from git. Invalid positions are
+// errors.
 func TestReader(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)

@@ -40,7 +40,7 @@ func entriesFrom(t testing.TB, p *repo.Revision, from int64) []repo.Entry {
 	return out
 }
 
-// A point has everything up to what its target names, and nothing that comes later.
+// A revision has everything up to its target, and nothing later.
 func TestPoint(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "")
@@ -106,8 +106,8 @@ func TestPointOfNothing(t *testing.T) {
 	}
 }
 
-// What two points are said to have in common they have, and with histories that nobody
-// changed it is all that they have in common.
+// What CommonWith says two revisions have in common, they do; if nobody changed history, it is everything
+// that they have in common.
 func TestPointCommon(t *testing.T) {
 	rnd := testkit.Random(t)
 	s := storetest.New(t, nil)
@@ -165,8 +165,8 @@ func TestPointCommon(t *testing.T) {
 	}
 }
 
-// Where somebody edited history, what comes before is common, and what was recorded
-// until then is known to be shared.
+// If somebody edited history, the entries before the edit are common, and everything recorded until then
+// still counts as shared.
 func TestPointRewritten(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "")

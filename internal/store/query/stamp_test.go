@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestStamp: whatever is written to a tape, by whom ever, shows in its stamp, and nothing else does.
+// TestStamp: whatever anybody writes to a tape changes its stamp, and nothing else does.
 func TestStamp(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)

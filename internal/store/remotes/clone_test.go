@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A clone is there whole, also in a folder that was there; one that fails leaves nothing.
+// A clone appears completely, also in an existing folder; a failed one leaves nothing.
 func TestCloneInto(t *testing.T) {
 	s := storetest.New(t, nil)
 	remote := storetest.Published(t, s, false)

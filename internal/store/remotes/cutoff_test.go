@@ -18,9 +18,9 @@ import (
 
 // What is done with remotes, cut off at any step.
 
-// TestSoakPullCutOff makes all disk operations of a pull fail from the N-th on, as if it was killed
-// there: of a tape and a fork that are new here, one that goes on and one that has gone apart.
-// Nothing is broken before the next pull, and that brings the rest.
+// TestSoakPullCutOff makes all disk operations of a pull fail from the N-th on, as if it was killed: of a tape and a fork
+// that are new here, one that is fast-forwarded and one that has diverged. Nothing is broken before the next pull, which
+// brings the rest.
 func TestSoakPullCutOff(t *testing.T) {
 	rng := testkit.Random(t)
 	ada := storetest.New(t, nil)
@@ -80,7 +80,7 @@ func TestSoakPullCutOff(t *testing.T) {
 	}
 }
 
-// A clone into a folder that is there, cut off while it is moved in: the next one goes on.
+// A clone into an existing folder is interrupted while it is moved there: the next one continues.
 func TestSoakCloneCutOff(t *testing.T) {
 	s := storetest.New(t, nil)
 	remote := storetest.Remote(t, s)
@@ -104,7 +104,7 @@ func TestSoakCloneCutOff(t *testing.T) {
 	}
 }
 
-// Removing a remote that was cut off can be done again, and nothing of it is left.
+// An interrupted removal of a remote can be repeated, and leaves nothing.
 func TestRemoveRemoteCutOff(t *testing.T) {
 	made := storetest.New(t, nil)
 	storetest.Published(t, made, false)
@@ -129,7 +129,7 @@ func TestRemoveRemoteCutOff(t *testing.T) {
 	}
 }
 
-// joinAll brings everything together that was fetched.
+// joinAll merges everything that was fetched.
 func joinAll(ctx context.Context, s *repo.Store) error {
 	_, todo, err := remotes.Published(ctx, storetest.Inner(s), "origin", nil)
 	for _, status := range todo {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// sharedInside makes a remote that has the tape as it is, and goes on. It is in the folder of
-// the workspace, and so put back with it.
+// sharedInside makes a remote with the tape as it is, then the tape continues. The remote is in the folder of the
+// workspace, and so is restored with it.
 func sharedInside(t *testing.T, s *repo.Store) (remote string) {
 	t.Helper()
 	remote = filepath.Join(s.Dir(), ".git", "remote.git")
@@ -29,7 +29,7 @@ func sent(all []repo.RefStatus, err error) error {
 	return err
 }
 
-// TestSoakRemoteFaults has a disk fail at each step of a push and of a fetch.
+// TestSoakRemoteFaults makes the disk fail at each step of a push and of a fetch.
 func TestSoakRemoteFaults(t *testing.T) {
 	storetest.TryFaults(t, []storetest.FaultCase{
 		{Name: "push", Setup: func(t *testing.T, s *repo.Store) { sharedInside(t, s) }, Run: func(ctx context.Context, s *repo.Store) error {

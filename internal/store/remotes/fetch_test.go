@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestFetchBesideGit has a git at work on the same refs in the middle of a fetch, as one is
-// whose tape was killed: the fetch is made again, and nobody hears of it.
+// TestFetchBesideGit lets git work on the same refs during a fetch, like a git process that outlived its killed tape: the
+// fetch is repeated, without a message.
 func TestFetchBesideGit(t *testing.T) {
 	for name, does := range map[string]string{
 		"sets a ref":  `git --git-dir="$here" update-ref "$ref" "$first"`,

@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// commands are those that meet what a cut has left of the refs that mirror a remote, and a
-// check of what they came to.
+// commands are the commands that meet what a power cut left of remote-tracking refs, each with a check of its result.
 var commands = map[string]func(t *testing.T, s *repo.Store){
 	"verify, and fetch": func(t *testing.T, s *repo.Store) {
 		storetest.Verified(t, s.Dir())
@@ -35,8 +34,8 @@ var commands = map[string]func(t *testing.T, s *repo.Store){
 	},
 }
 
-// TestFetchedRefsDamaged leaves of refs that mirror a remote what a power cut may: git does not
-// sync them. Whatever command comes next, nobody has to repair anything.
+// TestFetchedRefsDamaged leaves remote-tracking refs as a power cut may, because git does not sync them. Whichever command
+// comes next, nobody has to repair anything.
 func TestFetchedRefsDamaged(t *testing.T) {
 	t.Parallel()
 	missing := strings.Repeat("1", 40) + "\n"
@@ -64,7 +63,7 @@ func TestFetchedRefsDamaged(t *testing.T) {
 	}
 }
 
-// TestFetchPastOwnLocks leaves locks of ours where a fetch has git set refs: git stops at them.
+// TestFetchPastOwnLocks leaves our locks on refs that a fetch lets git set: git stops at them.
 func TestFetchPastOwnLocks(t *testing.T) {
 	t.Parallel()
 	for _, packed := range []bool{false, true} {
@@ -84,7 +83,7 @@ func TestFetchPastOwnLocks(t *testing.T) {
 	}
 }
 
-// fetchedBefore is a clone whose remote has gone on since, with what that has now.
+// fetchedBefore is a clone whose remote has new entries, with what the remote has now.
 func fetchedBefore(t *testing.T) (s *repo.Store, want string) {
 	ada := storetest.New(t, nil)
 	remote := storetest.Published(t, ada, false)
@@ -121,7 +120,7 @@ func damageRefs(t *testing.T, s *repo.Store, prefix, content string) {
 	}
 }
 
-// pulledNow pulls, and fails unless all is here then that the remote has.
+// pulledNow pulls, and fails unless everything that the remote has is here afterwards.
 func pulledNow(t *testing.T, s *repo.Store, want string) {
 	t.Helper()
 	rejected, err := s.Fetch(t.Context(), "origin", nil)

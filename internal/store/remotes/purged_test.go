@@ -21,8 +21,8 @@ import (
 	"testing"
 )
 
-// A secret that was pushed is purged by one, replaced at the remote, and purged by the other
-// when she pulls. It comes back to nobody.
+// One user purges a pushed secret and replaces it at the remote; the other repeats the purge in a pull. The secret comes
+// back to nobody.
 func TestPullPurged(t *testing.T) {
 	ctx, secret := t.Context(), storetest.Secret("1")
 	ada := storetest.New(t, nil)
@@ -114,7 +114,7 @@ func TestPullPurged(t *testing.T) {
 	storetest.WantNowhere(t, remoteGone(t, remote), secret)
 }
 
-// remoteGone is the remote without what nothing names any more.
+// remoteGone prunes the unreachable objects of the remote.
 func remoteGone(t *testing.T, remote string) string {
 	t.Helper()
 	storetest.Git(t, remote, "reflog", "expire", "--expire=now", "--all")
@@ -134,7 +134,7 @@ func leaking(t *testing.T, secret string) (s *repo.Store, remote string, m, x *r
 	return s, remote, m, storetest.Fork(t, m, "x", "")
 }
 
-// mustPushSecret has a push stopped by a secret, and then let it through.
+// mustPushSecret pushes a secret: first it is stopped, then allowed.
 func mustPushSecret(t *testing.T, s *repo.Store) {
 	t.Helper()
 	_, err := s.Push(t.Context(), "origin", &repo.PushOptions{Forks: true})
@@ -147,9 +147,9 @@ func mustPushSecret(t *testing.T, s *repo.Store) {
 	storetest.Must(t, storetest.Inner(s).DisallowSecret(fingerprint))
 }
 
-// TestSoakPullPurgeCutOff makes all disk operations of a pull that follows a purge fail from the
-// N-th on, as if it was killed there. The next pull brings it to its end, asked to or not, also
-// behind what somebody has recorded meanwhile: no entry is lost or doubled, no secret is left.
+// TestSoakPullPurgeCutOff makes all disk operations of a pull with a purge fail from the N-th on, as if it was killed. The
+// next pull finishes it, with --purge or without, also after somebody has recorded more: no entry is lost or doubled, and
+// no secret is left.
 func TestSoakPullPurgeCutOff(t *testing.T) {
 	rng := testkit.Random(t)
 	secret := storetest.Secret("2")
@@ -258,7 +258,7 @@ func recordsIn(t *testing.T, tp *repo.Tape) (n int) {
 	return n
 }
 
-// saidInAll is what all tapes and forks have.
+// saidInAll is the text of all tapes and forks.
 func saidInAll(t *testing.T, s *repo.Store) map[string][]string {
 	t.Helper()
 	all, err := storetest.TapesAndForks(t.Context(), s)
@@ -270,8 +270,8 @@ func saidInAll(t *testing.T, s *repo.Store) map[string][]string {
 	return out
 }
 
-// TestPullPurgeForged pulls what says that it was purged, and has something else changed: it is
-// told apart from a purge, and nothing changes here, whether purges are followed or not.
+// TestPullPurgeForged pulls a history that claims to be purged but has other changes: it is not accepted as a purge, and
+// nothing changes here, with --purge or without.
 func TestPullPurgeForged(t *testing.T) {
 	secret := storetest.Secret("5")
 	ada, remote, m, _ := leaking(t, secret)
@@ -299,9 +299,8 @@ func TestPullPurgeForged(t *testing.T) {
 	}
 }
 
-// TestPullBeforeReplaced pulls after a purge while the remote still has what it was before: no
-// ref names any of that, not of forks and their handoffs either, and once it is replaced all
-// is well.
+// TestPullBeforeReplaced pulls after a purge while the remote still has the old history: no ref gets any of it, not of forks
+// and their handoffs either, and once it is replaced the pull works.
 func TestPullBeforeReplaced(t *testing.T) {
 	secret := storetest.Secret("4")
 	ada, remote, m, x := leaking(t, secret)

@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// A secret is told of the tape that it came with, and once, however many forks have it; and
-// what the remote has already is passed over.
+// A secret is reported once, for the tape that it came with, however many forks have it. What the remote has already is
+// skipped.
 func TestPushTellsSecretsOnce(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.Remote(t, s)
@@ -74,8 +74,7 @@ func TestPushTellsSecretsOnce(t *testing.T) {
 	storetest.Push(t, s, &repo.PushOptions{Forks: true})
 }
 
-// A fork goes with what it is a fork of, and is refused where its own history was
-// rewritten, or that of its tape.
+// A fork is pushed with its parent, and refused if its own history or that of its tape was rewritten.
 func TestPushForkIsChecked(t *testing.T) {
 	for where, want := range map[string][]string{
 		"nowhere": {"work new", "work/try new"}, "fork": {"work new", "work/try rejected"}, "tape": {"work rejected", "work/try rejected"},
@@ -123,7 +122,7 @@ func rewriteTip(t *testing.T, s *repo.Store, ref string) {
 	t.Cleanup(func() { storetest.Git(t, s.Dir(), "update-ref", ref, head) })
 }
 
-// What a push finds in a sorted list of refs is what looking at each one finds.
+// A push finds the same in a sorted list of refs as by reading each.
 func TestRefsUnder(t *testing.T) {
 	var refs []gitstore.Ref
 	for i, name := range []string{"refs/a", "refs/a/b", "refs/a/b/c", "refs/a/bc", "refs/ab", "refs/b/a", "refs/b/b"} {
@@ -142,7 +141,7 @@ func TestRefsUnder(t *testing.T) {
 	}
 }
 
-// Two pushes of one workspace at the same time: the one that comes second finds all there.
+// Two pushes of one workspace at the same time: the second one finds nothing left to do.
 func TestPushTwice(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.Remote(t, s)
@@ -168,8 +167,8 @@ func TestPushTwice(t *testing.T) {
 	}
 }
 
-// TestPushToShared: what a push adds to a repository that others may use is for them, too,
-// in files as in folders; what is in a private one stays private.
+// TestPushToShared: what a push adds to a shared repository is accessible to the group, files and folders; what it adds to a
+// private one stays private.
 func TestPushToShared(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("permissions of group and others are not those of Unix here")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A push that would take the place of what somebody else has pushed is rejected.
+// A push that would replace what somebody else has pushed is rejected.
 func TestPushRejected(t *testing.T) {
 	s := storetest.New(t, nil)
 	remote := storetest.Published(t, s, true)

@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// TestPushMakesTags makes tapes, each cut off one disk operation later, and pushes all: where the
-// branch is there, its tag goes with it.
+// TestPushMakesTags makes tapes, each interrupted one disk operation later, and pushes all: if a branch exists, its tag is
+// pushed with it.
 func TestPushMakesTags(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -62,8 +62,8 @@ func tagsIn(t *testing.T, dir, tape string) []string {
 	return strings.Fields(storetest.Git(t, dir, "for-each-ref", "--format=%(refname)=%(objectname)", layout.TagPrefix+tape+"/"))
 }
 
-// TestTagsMissingAtRemote takes tags away at a remote, as a push by git does not bring them:
-// who pulls or clones has them all the same, as they were, and verify makes them again.
+// TestTagsMissingAtRemote removes tags at a remote, which a push by git alone does not bring either: whoever pulls or clones
+// has the same tags all the same, and verify makes them again.
 func TestTagsMissingAtRemote(t *testing.T) {
 	t.Parallel()
 	ada := storetest.New(t, nil)

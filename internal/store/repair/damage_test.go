@@ -35,7 +35,7 @@ func newDamaged(t *testing.T) damaged {
 	return damaged{s, storetest.Tape(t, s, "")}
 }
 
-// newWhole makes the workspace that is to be damaged.
+// newWhole makes the workspace to be damaged.
 func newWhole(t *testing.T) *repo.Store {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
@@ -240,7 +240,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDamageUndone mends what TestDamage breaks as the hints say.
+// TestDamageUndone repairs what TestDamage breaks by following the hints.
 func TestDamageUndone(t *testing.T) {
 	d := newDamaged(t)
 	d.edit(t, openPhase+"messages.jsonl", func(all [][]byte) [][]byte { return all[:1] })
@@ -263,7 +263,7 @@ func TestDamageUndone(t *testing.T) {
 	storetest.Healthy(t, d.Dir())
 }
 
-// TestTornLine: a last line without its end was never acknowledged.
+// TestTornLine: an unfinished last line was never acknowledged.
 func TestTornLine(t *testing.T) {
 	for name, torn := range map[string]string{
 		"half a line":                `{"id":15,"kind":"mess`,
@@ -301,7 +301,7 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// TestTornFile: a file that was begun for a line which was never acknowledged is no damage.
+// TestTornFile: a file begun for a line that was never acknowledged is not damage.
 func TestTornFile(t *testing.T) {
 	for name, torn := range map[string]string{"empty": "", "half a line": `{"id":15,"kind":"tool_c`} {
 		t.Run(name, func(t *testing.T) {
@@ -319,8 +319,7 @@ func TestTornFile(t *testing.T) {
 	}
 }
 
-// TestHandWork: a well-formed line written with an editor is an entry like any other,
-// committed by hand or not.
+// TestHandWork: a valid line written with an editor is an ordinary entry, whether committed by hand or not.
 func TestHandWork(t *testing.T) {
 	for _, commit := range []bool{false, true} {
 		t.Run(fmt.Sprintf("committed=%v", commit), func(t *testing.T) {
@@ -343,7 +342,7 @@ func TestHandWork(t *testing.T) {
 	}
 }
 
-// TestDamagedGit breaks what git keeps.
+// TestDamagedGit damages what is in git.
 func TestDamagedGit(t *testing.T) {
 	t.Run("tape.json in a commit", func(t *testing.T) {
 		d := newDamaged(t)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// changedTree gives a tree in which the lines of ls-tree -r are others.
+// changedTree returns a tree with changed lines of ls-tree -r.
 func changedTree(t *testing.T, s *repo.Store, tree gitstore.Hash, change func(lines []string) []string) gitstore.Hash {
 	t.Helper()
 	index := t.TempDir() + "/index"
@@ -26,8 +26,8 @@ func changedTree(t *testing.T, s *repo.Store, tree gitstore.Hash, change func(li
 	return h
 }
 
-// A purge changes texts and nothing else: neither who made a commit and when, nor its message
-// or trailers, its parents, modes, names, or the number of files and lines.
+// A purge changes texts and nothing else: not the authors and dates of commits, their messages, trailers or
+// parents, nor modes, names, or the number of files and lines.
 func TestCheckPurgedElse(t *testing.T) {
 	m, _, next := storetest.PurgedCopy(t, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	s := m.Store()

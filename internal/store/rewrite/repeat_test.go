@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A purge that is recorded is told from any other change of history.
+// A recorded purge is told from any other change of history.
 func TestCheckPurged(t *testing.T) {
 	m, theirs, next := storetest.PurgedCopy(t, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	check := func(what string, old, next gitstore.Hash, want []int64, wantOK bool) {
@@ -58,7 +58,7 @@ func TestCheckPurged(t *testing.T) {
 	}
 }
 
-// More than the record says was changed.
+// A history in which more was changed than the record says is not accepted as a purge.
 func TestCheckPurgedForged(t *testing.T) {
 	m, theirs, next := storetest.PurgedCopy(t, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	for name, forge := range map[string]func(k *rewrite.Masker, e repo.Entry){

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// An entry whose secret no rule knows loses all its text if that is wanted, and stays what
-// it was.
+// An entry with a secret that no rule finds loses all its text on request, and keeps its kind.
 func TestPurgeWhole(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -40,7 +39,7 @@ func TestPurgeWhole(t *testing.T) {
 	}
 }
 
-// The name of an anchor is in folders, tags, subjects and trailers.
+// The name of an anchor is masked in folders, tags, subjects and trailers, too.
 func TestPurgeAnchorName(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -57,7 +56,7 @@ func TestPurgeAnchorName(t *testing.T) {
 	}
 }
 
-// Files are divided as if the lines had been written so, whether they got shorter or longer.
+// Files are divided as if the lines had been written masked, whether they got shorter or longer.
 func TestPurgeSealedFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		find rewrite.Finder
@@ -94,8 +93,7 @@ func TestPurgeSealedFiles(t *testing.T) {
 	}
 }
 
-// A signature that would be wrong is dropped, and that is said; one of a commit that stays
-// the same is kept.
+// Signatures that would be wrong are dropped and counted; those of unchanged commits are kept.
 func TestPurgeSignatures(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Handoffs, forks and merges beside somebody who drops what has no name, over and over, lose
-// nothing: what they store has no name until the branch moves.
+// Handoffs, forks and merges lose nothing while somebody prunes unreachable objects over and over, although what they
+// store is unreachable until the branch moves.
 func TestWritersBesidePrune(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")

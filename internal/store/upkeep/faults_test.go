@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSoakGCFaults has a disk fail at each step of housekeeping, which nobody can see.
+// TestSoakGCFaults makes the disk fail at each step of GC, which nobody must notice.
 func TestSoakGCFaults(t *testing.T) {
 	storetest.TryFaults(t, []storetest.FaultCase{
 		{Name: "gc", Unseen: true, Setup: storetest.CommittedSides, Run: func(ctx context.Context, s *repo.Store) error {

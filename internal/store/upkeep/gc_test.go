@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// A working tree that git has all of is taken away, and made again by the next write.
+// A working tree that is completely in git is removed, and made again by the next write.
 func TestGCWorktrees(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")
@@ -76,7 +76,7 @@ func gcNames(list []upkeep.GCWorktree) []string {
 	return out
 }
 
-// A working tree that holds anything which git has not stays as it is.
+// A working tree with anything that is not in git stays.
 func TestGCKeeps(t *testing.T) {
 	for name, c := range map[string]struct {
 		do     func(t *testing.T, s *repo.Store, other *repo.Tape, dir string)
@@ -214,8 +214,7 @@ func TestGCBesideWriter(t *testing.T) {
 	}
 }
 
-// Somebody who writes to a tape whose working tree is taken away over and over loses
-// nothing, and is not refused.
+// Somebody who writes to a tape whose working tree is removed over and over loses nothing and gets no error.
 func TestGCAgainAndAgain(t *testing.T) {
 	s := storetest.New(t, nil)
 	other, err := s.CreateTape(t.Context(), "other")
@@ -249,8 +248,7 @@ func TestGCAgainAndAgain(t *testing.T) {
 	}
 }
 
-// What a GC that is cut off at any step leaves is a whole workspace, and the next writer
-// goes on without a word about it.
+// A GC interrupted at any step leaves a complete workspace, and the next writer continues without a warning.
 func TestGCCutOff(t *testing.T) {
 	for n := 1; ; n++ {
 		s := storetest.New(t, nil)
@@ -284,8 +282,8 @@ func TestGCCutOff(t *testing.T) {
 	}
 }
 
-// What killed processes have left is removed; the repository is packed, and nothing is
-// lost of forks, archives and what only a reflog knows.
+// What killed processes left is removed; the repository is packed; forks, archives and what only a reflog keeps are
+// not lost.
 func TestGCPacks(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")
@@ -341,8 +339,8 @@ func TestGCInterrupted(t *testing.T) {
 	storetest.WantIs(t, err, context.Canceled)
 }
 
-// Tags of a fork that was closed go, if that was cut off before them; those of a fork that
-// is not known to be closed stay.
+// Tags of a closed fork are removed if closing was interrupted before; those of a fork that is not known to be closed
+// stay.
 func TestGCForkTags(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")
@@ -371,8 +369,8 @@ func TestGCForkTags(t *testing.T) {
 	}
 }
 
-// What a collection tells is measured the same way before and after: it is never larger
-// afterwards, and the same when there was nothing to do.
+// The sizes in a report are measured in the same way before and after: never larger afterwards, and equal if there was
+// nothing to do.
 func TestGCTellsWhatItSaves(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")
