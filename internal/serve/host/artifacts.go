@@ -115,7 +115,7 @@ func artifactAnswer(t sees, a repo.Artifact, expires string) api.ArtifactAnswer 
 }
 
 // artifact opens one that the caller may see.
-func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekCloser, kept lanes.Kept, err error) {
+func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekCloser, kept lanes.ArtifactFact, err error) {
 	if t, err = c.tape(c.query("conversation_id")); err != nil {
 		return
 	}

@@ -70,7 +70,7 @@ func TestStateIsBounded(t *testing.T) {
 	run := p.run(api.RunRequest{Runner: "r", Conversation: "c", Actor: api.Party{ID: "ann"}})
 	r := p.as(run.Token)
 	value := `"` + strings.Repeat("x", maxState-2) + `"`
-	fits := lanes.MostState / (maxState + 100)
+	fits := lanes.MaxState / (maxState + 100)
 	for i := range fits {
 		r.want(http.StatusOK, "PUT", fmt.Sprint("/state/actor/k", i), value, nil)
 		if i%30 == 29 {
@@ -240,7 +240,7 @@ func TestTokenGetsIn(t *testing.T) {
 	}
 	ask()
 	var strangers []net.Conn
-	for range admission.MostConns - 1 {
+	for range admission.MaxConns - 1 {
 		c, err := net.Dial("tcp", l.Addr().String()) //nolint:noctx // it is the server of this test
 		if err != nil {
 			t.Fatal(err)

@@ -95,7 +95,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	w = admission.NewWriter(w)
 	r.Body = admission.Body(w, r)
-	if !admission.Own(r) {
+	if !admission.SameSite(r) {
 		s.fail(newCall(w, r, s, nil), api.NewProblem(http.StatusForbidden, "forbidden", "this server answers only to names of this machine, and to pages of its own"))
 		return
 	}
@@ -116,7 +116,7 @@ func (s *Server) serve(c *call) {
 	if err != nil {
 		c.result = api.ProblemOf(err).Code
 	}
-	over := err == nil && c.route.Ends && c.ofPath().State() != runs.Running
+	over := err == nil && c.route.Ends && c.ofPath().StatusNow() != runs.Running
 	if over {
 		data, _ := json.Marshal(answer) // what cannot be written fails below
 		c.bytes = int64(len(data)) + 1
@@ -162,7 +162,7 @@ func (c *call) do() (any, error) {
 		if c.route.Admin {
 			return nil, api.NewProblem(http.StatusForbidden, "forbidden", "this is the admin's")
 		}
-		if err := cmp.Or(c.run.Need(c.route.Scope), c.run.Rate.Take(c.s.Now()), c.s.audit.Room()); err != nil {
+		if err := cmp.Or(c.run.Require(c.route.Scope), c.run.Rate.Allow(c.s.Now()), c.s.audit.CheckRoom()); err != nil {
 			return nil, err
 		}
 	}
@@ -223,7 +223,7 @@ func (c *call) identify() error {
 			return api.Unauthorized("the token is not known, or its run is over")
 		}
 	}
-	admission.Known(c.ctx())
+	admission.KeepConn(c.ctx())
 	c.run = run
 	named := c.r.PathValue("run_id")
 	if named != "" && (c.s.runs.Get(named) == nil || run != nil && run.ID != named) {
@@ -235,7 +235,7 @@ func (c *call) identify() error {
 		}
 	}
 	if run != nil {
-		return run.Alive(c.s.Now(), c.route.Ended)
+		return run.CheckToken(c.s.Now(), c.route.Ended)
 	}
 	return nil
 }
@@ -369,7 +369,7 @@ func (c *call) needs(scope string) error {
 	if c.run == nil {
 		return nil
 	}
-	return c.run.Need(scope)
+	return c.run.Require(scope)
 }
 
 // runID is the id of the run that calls, "" for the admin.

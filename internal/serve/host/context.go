@@ -54,7 +54,7 @@ func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext
 		return out, err
 	}
 	out.Context = api.ContextAccess{ConversationID: r.Tape, ThreadID: r.Thread, EventSeq: end[0].ID, InlinePolicy: policy, AvailableAPIs: apis(r)}
-	out.Context.LatestCursor = c.s.cursors.Beside(cursors.Bound("history", t.Branch(), t.thread), end[0].at)
+	out.Context.LatestCursor = c.s.cursors.At(cursors.Query("history", t.Branch(), t.thread), end[0].at)
 	if len(last) > 0 {
 		out.Context.TranscriptSeq = last[0].ID
 	}

@@ -18,7 +18,7 @@ func (s *Server) fail(c *call, err error) {
 		s.Log.Error("request", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 	}
 	if c.run != nil && !c.run.Policy.Unmasked { // it may name what stands on the tape
-		own := s.mask.With("errors", c.run.ID) // it may repeat what the run has said
+		own := s.mask.Derive("errors", c.run.ID) // it may repeat what the run has said
 		p.Message = own.Text(p.Message)
 		if hint, ok := p.Details["hint"].(string); ok {
 			p.Details["hint"] = own.Text(hint)

@@ -41,7 +41,7 @@ func (c *call) eventQuery() (t sees, query string, keep func(repo.Entry) bool, e
 		}
 		return slices.Contains(types, name) || slices.Contains(types, kind)
 	}
-	return t, cursors.Bound("events", t.Branch(), t.thread, strings.Join(types, ",")), keep, nil
+	return t, cursors.Query("events", t.Branch(), t.thread, strings.Join(types, ",")), keep, nil
 }
 
 func events(c *call) (any, error) {
@@ -66,7 +66,7 @@ func events(c *call) (any, error) {
 }
 
 func (s *Server) event(t sees, e entry, query string) api.EventItem {
-	return transcript.Event(t.Name(), e.Entry, s.cursors.Beside(query, e.at))
+	return transcript.Event(t.Name(), e.Entry, s.cursors.At(query, e.at))
 }
 
 // oneEvent is an entry by its number in the tape, or by its event_id.
@@ -86,14 +86,14 @@ func oneEvent(c *call) (any, error) {
 	if err != nil || id < 1 {
 		return nil, api.NotFound("event")
 	}
-	got, _, err := c.scan(t, paging{at: cursors.Spot{ID: id - 1}, forward: true, limit: 1}, func(repo.Entry) bool { return true })
+	got, _, err := c.scan(t, paging{at: cursors.Position{ID: id - 1}, forward: true, limit: 1}, func(repo.Entry) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	if len(got) == 0 || got[0].ID != id {
 		return nil, api.NotFound("event")
 	}
-	return c.s.event(t, got[0], cursors.Bound("events", t.Branch(), t.thread, "")), nil
+	return c.s.event(t, got[0], cursors.Query("events", t.Branch(), t.thread, "")), nil
 }
 
 func eventStream(c *call) (any, error) {
@@ -112,14 +112,14 @@ func runEvents(c *call) (any, error) {
 		return nil, err
 	}
 	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, lanes.MetaRun) == r.ID }
-	return c.stream(t, paging{query: cursors.Bound("run", r.ID, t.Branch()), at: cursors.Spot{ID: r.StartSeq - 1}}, keep, func() bool {
+	return c.stream(t, paging{query: cursors.Query("run", r.ID, t.Branch()), at: cursors.Position{ID: r.StartSeq - 1}}, keep, func() bool {
 		if r.Due(c.s.Now()) {
 			if err := c.s.expire(c.ctx(), r); err != nil {
 				c.s.Log.Error("a run's end is not recorded", "run", r.ID, "error", err)
 				return true
 			}
 		}
-		return r.State() != runs.Running
+		return r.StatusNow() != runs.Running
 	})
 }
 
@@ -139,7 +139,7 @@ func (c *call) stream(t sees, p paging, keep func(repo.Entry) bool, over func() 
 	}
 	if last != "" {
 		var err error
-		if p.at, err = c.s.cursors.SpotAt(p.query, last); err != nil {
+		if p.at, err = c.s.cursors.ReadPosition(p.query, last); err != nil {
 			return nil, err
 		}
 	}
@@ -217,7 +217,7 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 				quiet = time.Now()
 			}
 			if !more && seen.ID > p.at.ID { // what is not for this stream is not looked at again
-				p.at = c.s.cursors.SpotOf(seen)
+				p.at = c.s.cursors.PositionOf(seen)
 			}
 		}
 		looked = now
@@ -248,7 +248,7 @@ func (c *call) send(t sees, p *paging, got []entry, write func(...[]byte) error)
 			return err
 		}
 		p.at = e.at
-		head := fmt.Sprintf("id: %s\nevent: %s\ndata: ", c.s.cursors.Beside(p.query, p.at), oneLine(transcript.TypeOf(e.Entry)))
+		head := fmt.Sprintf("id: %s\nevent: %s\ndata: ", c.s.cursors.At(p.query, p.at), oneLine(transcript.TypeOf(e.Entry)))
 		if err := write([]byte(head), data, []byte("\n\n")); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func (t sees) visible(e repo.Entry) bool {
 // paging is what was asked for of a page.
 type paging struct {
 	query   string // to which cursors are bound
-	at      cursors.Spot
+	at      cursors.Position
 	forward bool
 	limit   int
 	bytes   int // of its entries; 0 is maxPage
@@ -48,7 +48,7 @@ func (c *call) paging(query string) (p paging, err error) {
 		return p, api.Invalid("the cursor and the direction contradict each other")
 	}
 	if cursor := before + after; cursor != "" {
-		if p.at, err = c.s.cursors.SpotAt(query, cursor); err != nil {
+		if p.at, err = c.s.cursors.ReadPosition(query, cursor); err != nil {
 			return p, err
 		}
 	}
@@ -60,12 +60,12 @@ func (c *call) paging(query string) (p paging, err error) {
 // entry is one as the caller sees it, with the place of the one that is stored.
 type entry struct {
 	repo.Entry
-	at cursors.Spot
+	at cursors.Position
 }
 
 // show is an entry as the caller sees it.
 func (c *call) show(t sees, e repo.Entry) entry {
-	out := entry{e, c.s.cursors.SpotOf(e)}
+	out := entry{e, c.s.cursors.PositionOf(e)}
 	if !t.full {
 		out.Entry = c.s.mask.Entry(e, mask.Of(c.ctx(), t.Tape))
 	}
@@ -82,7 +82,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 		return c.scanForward(rev, t, p, keep)
 	}
 	var found []repo.Entry
-	size, stands := 0, p.at.Line == ""
+	size, stands := 0, p.at.Hash == ""
 	end := p.at.ID
 	if end == 0 {
 		end = rev.Last() + 1
@@ -96,7 +96,7 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 				return nil, false, err
 			}
 			if e.ID >= end {
-				stands = stands || c.s.cursors.SpotOf(e) == p.at
+				stands = stands || c.s.cursors.PositionOf(e) == p.at
 				break
 			}
 			if !t.visible(e) || !keep(e) {
@@ -129,12 +129,12 @@ func (c *call) scan(t sees, p paging, keep func(repo.Entry) bool) (out []entry, 
 }
 
 func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.Entry) bool) (out []entry, more bool, err error) {
-	size, stands := 0, p.at.Line == ""
+	size, stands := 0, p.at.Hash == ""
 	for e, err := range rev.Entries(c.ctx(), max(1, p.at.ID)) {
 		if err != nil {
 			return nil, false, err
 		}
-		if stands = stands || c.s.cursors.SpotOf(e) == p.at; !stands {
+		if stands = stands || c.s.cursors.PositionOf(e) == p.at; !stands {
 			break
 		}
 		if e.ID <= p.at.ID || !keep(e) || !t.visible(e) {
@@ -161,12 +161,12 @@ func (c *call) scanForward(rev *repo.Revision, t sees, p paging, keep func(repo.
 // cursors are those before and behind a page.
 func (c *call) cursors(p paging, got []entry, more bool) (next, prev string) {
 	if len(got) > 0 {
-		prev = c.s.cursors.Beside(p.query, got[0].at)
+		prev = c.s.cursors.At(p.query, got[0].at)
 		if more || p.forward {
-			next = c.s.cursors.Beside(p.query, got[len(got)-1].at)
+			next = c.s.cursors.At(p.query, got[len(got)-1].at)
 		}
 	} else if p.forward {
-		next = c.s.cursors.Beside(p.query, p.at)
+		next = c.s.cursors.At(p.query, p.at)
 	}
 	return next, prev
 }
@@ -176,7 +176,7 @@ func history(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.paging(cursors.Bound("history", t.Branch(), t.thread))
+	p, err := c.paging(cursors.Query("history", t.Branch(), t.thread))
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (c *call) flag(name string) (bool, error) {
 
 // item is an entry as the transcript shows it.
 func (s *Server) item(t sees, e entry, binary bool) api.Item {
-	return transcript.Item(t.Name(), e.Entry, s.cursors.Beside(cursors.Bound("history", t.Branch(), t.thread), e.at), binary)
+	return transcript.Item(t.Name(), e.Entry, s.cursors.At(cursors.Query("history", t.Branch(), t.thread), e.at), binary)
 }
 
 // masked is JSON without its secrets, where they are to be masked.

@@ -128,7 +128,7 @@ func (s *Server) Secret(purpose string) string {
 }
 
 // Known keeps the connection of a browser that has a session.
-func (s *Server) Known(r *http.Request) { admission.Known(r.Context()) }
+func (s *Server) KeepConn(r *http.Request) { admission.KeepConn(r.Context()) }
 
 // Note records in the audit what a browser did.
 func (s *Server) Note(action, resource string, done bool) {
@@ -226,7 +226,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	go func() { defer close(written); s.background(writing) }()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
-		go func() { failed <- web.Serve(admission.Listen(l, admission.MostConns)) }()
+		go func() { failed <- web.Serve(admission.Listen(l, admission.MaxConns)) }()
 	}
 	var err error
 	select {

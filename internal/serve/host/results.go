@@ -38,8 +38,8 @@ func postResults(c *call) (any, error) {
 			return nil, err
 		}
 	}
-	r.Telling.Lock()
-	defer r.Telling.Unlock()
+	r.Results.Lock()
+	defer r.Results.Unlock()
 	seen, err := c.s.seenOf(c.ctx(), t.Tape, r)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func postResults(c *call) (any, error) {
 		return nil, err
 	}
 	if over := r.Over(c.s.Now()); over && len(fresh) > 0 {
-		if s := r.State(); s == runs.Running || s == runs.Expired {
+		if s := r.StatusNow(); s == runs.Running || s == runs.Expired {
 			return nil, runs.PastDeadline()
 		}
 		return nil, api.Unauthorized("the token is void: the run is over")
@@ -98,8 +98,8 @@ func (c *call) draftsOf(r *runs.Run, told []api.RunResult, seen map[int64]bool, 
 			continue
 		}
 		own[res.Sequence] = true
-		if !results.Known(res.Type) {
-			if err := authorship.Event(res.Type); err != nil {
+		if !results.InProtocol(res.Type) {
+			if err := authorship.CheckEvent(res.Type); err != nil {
 				return "", nil, nil, err
 			}
 			out.Warnings = append(out.Warnings, fmt.Sprintf("the type %.60q of result %d is not known; it is kept as an event", res.Type, res.Sequence))

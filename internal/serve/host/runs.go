@@ -54,8 +54,8 @@ func startRun(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.s.runs.Making.Lock()
-	defer c.s.runs.Making.Unlock()
+	c.s.runs.Starting.Lock()
+	defer c.s.runs.Starting.Unlock()
 	r := c.s.runs.ByKey(key)
 	if r != nil && r.Request != lanes.RequestHash(data) {
 		return nil, api.Conflict("the Idempotency-Key was used for another request")
@@ -136,12 +136,12 @@ func (c *call) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) error {
 	if err != nil {
 		return err
 	}
-	started, err := start.Started(r.ID, q)
+	started, err := start.StartedEvent(r.ID, q)
 	if err != nil {
 		return err
 	}
 	drafts := []repo.Draft{started}
-	said, ok, err := start.Said(q.Input)
+	said, ok, err := start.InputMessage(q.Input)
 	if err != nil {
 		return err
 	}
@@ -211,8 +211,8 @@ func (s *Server) recordEnd(ctx context.Context, t *repo.Tape, r *runs.Run, statu
 // stopped before the run's record had it.
 func (s *Server) expire(ctx context.Context, r *runs.Run) error {
 	ctx = context.WithoutCancel(ctx)
-	r.Telling.Lock()
-	defer r.Telling.Unlock()
+	r.Results.Lock()
+	defer r.Results.Unlock()
 	status := runs.Expired
 	t, err := s.Store.Tape(ctx, r.Tape)
 	if err == nil {

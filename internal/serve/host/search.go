@@ -48,7 +48,7 @@ func searchHistory(c *call) (any, error) {
 		if len(e.Attached) > 0 && !c.seesFilesOf(t, e) {
 			e.Attached = nil
 		}
-		return e, t.visible(e) && f.Keeps(e)
+		return e, t.visible(e) && f.Match(e)
 	}
 	s.Tapes, s.Query.Limit, s.Stored = []string{t.Name()}, repo.N(limit), true
 	x := index.New(c.s.Store, o) // it is for one goroutine, and opening it is cheap

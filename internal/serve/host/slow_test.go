@@ -107,17 +107,17 @@ func TestSlowClientsTakeLittle(t *testing.T) {
 	}
 	got = count(12, masked.Token, "GET /v1/events/stream", "")
 	check("streams", got)
-	if got["200"] != admission.MostStreams || got["429"] != 12-admission.MostStreams {
+	if got["200"] != admission.MaxStreams || got["429"] != 12-admission.MaxStreams {
 		t.Errorf("%v", got)
 	}
 	check("pages", count(20, adminToken, "GET /v1/events?conversation_id=c", ""))
 	p.want(200, "GET", "/tapes", nil, nil) // what is small is answered
-	got = count(admission.MostRequests+8, sends.Token, "POST /v1/tapes/c/entries", "Expect: 100-continue\r\nContent-Length: 16000000\r\n")
-	if got["100"] != admission.MostRequests || got["429"] != 8 {
+	got = count(admission.MaxRequests+8, sends.Token, "POST /v1/tapes/c/entries", "Expect: 100-continue\r\nContent-Length: 16000000\r\n")
+	if got["100"] != admission.MaxRequests || got["429"] != 8 {
 		t.Errorf("%v", got)
 	}
 	body := make([]byte, 6<<20)
-	for _, c := range open[len(open)-admission.MostRequests-8:] {
+	for _, c := range open[len(open)-admission.MaxRequests-8:] {
 		go func() { _, _ = c.Write(body) }() // those that are refused take nothing
 	}
 	check("bodies", got)

@@ -124,9 +124,9 @@ func listState(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	query, after := cursors.Bound("state", tape, of.Scope, of.Owner, of.Thread), ""
+	query, after := cursors.Query("state", tape, of.Scope, of.Owner, of.Thread), ""
 	if cursor := c.query("after_cursor"); cursor != "" {
-		if after, err = c.s.cursors.Place(query, cursor); err != nil {
+		if after, err = c.s.cursors.Read(query, cursor); err != nil {
 			return nil, err
 		}
 	}

@@ -24,9 +24,9 @@ func tapes(c *call) (any, error) {
 	if c.run != nil {
 		owner = c.run.ID
 	}
-	query, after := cursors.Bound("tapes", owner), ""
+	query, after := cursors.Query("tapes", owner), ""
 	if cursor := c.query("after_cursor"); cursor != "" {
-		if after, err = c.s.cursors.Place(query, cursor); err != nil {
+		if after, err = c.s.cursors.Read(query, cursor); err != nil {
 			return nil, err
 		}
 	}
@@ -222,12 +222,12 @@ func diff(c *call) (any, error) {
 		t    sees
 		into *[]api.EventItem
 	}{{a, &out.A}, {b, &out.B}} {
-		got, _, err := c.scan(side.t, paging{at: cursors.Spot{ID: out.Common}, forward: true, limit: 100}, func(repo.Entry) bool { return true })
+		got, _, err := c.scan(side.t, paging{at: cursors.Position{ID: out.Common}, forward: true, limit: 100}, func(repo.Entry) bool { return true })
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range got {
-			*side.into = append(*side.into, c.s.event(side.t, e, cursors.Bound("events", side.t.Branch(), side.t.thread, "")))
+			*side.into = append(*side.into, c.s.event(side.t, e, cursors.Query("events", side.t.Branch(), side.t.thread, "")))
 		}
 	}
 	return out, nil

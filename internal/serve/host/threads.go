@@ -120,7 +120,7 @@ func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, err
 
 // keptFor is what the tape says of an artifact to the caller: a run sees one that was given to its
 // thread, as long as that has not expired under any name, also not in what a fork was begun from.
-func (c *call) keptFor(t sees, id string) (kept lanes.Kept, err error) {
+func (c *call) keptFor(t sees, id string) (kept lanes.ArtifactFact, err error) {
 	ok := false
 	for tape, first := t.Tape, true; ; first = false {
 		l := c.s.lanes.Of(tape)

@@ -113,7 +113,7 @@ func handoff(c *call) (any, error) {
 		return nil, api.TooLarge("the handoff", maxHandoff)
 	}
 	if c.run != nil {
-		if err := authorship.Anchor(q.State); err != nil {
+		if err := authorship.CheckAnchor(q.State); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +135,7 @@ func handoff(c *call) (any, error) {
 		return api.HandoffAnswer{Name: q.Name, Seq: j.Out.First, Repeated: j.Again}, err
 	}
 	err = l.Hold(c.ctx(), t.Tape, func() error {
-		if before, ok := l.Known(lanes.KeyOf(c.runID(), key)); ok {
+		if before, ok := l.Lookup(lanes.KeyOf(c.runID(), key)); ok {
 			if before.Request != request {
 				return api.Conflict("the Idempotency-Key was used for another request")
 			}

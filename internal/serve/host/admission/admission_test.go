@@ -65,7 +65,7 @@ func TestListen(t *testing.T) {
 		}
 		dial()
 		first := <-accepted
-		Known(WithConn(t.Context(), first))
+		KeepConn(WithConn(t.Context(), first))
 		stranger := dial()
 		_ = dial()
 		if _, err := stranger.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -73,7 +73,7 @@ func TestListen(t *testing.T) {
 		}
 		_ = (<-accepted).Close() // it is closed again by who serves it, which frees nothing more
 		third := <-accepted
-		Known(WithConn(t.Context(), third))
+		KeepConn(WithConn(t.Context(), third))
 		dial()
 		if len(accepted) != 0 {
 			t.Error("one connection too many is accepted")
@@ -84,7 +84,7 @@ func TestListen(t *testing.T) {
 		if len(accepted) != 1 {
 			t.Errorf("%d connections are accepted", len(accepted))
 		}
-		Known(WithConn(t.Context(), <-accepted))
+		KeepConn(WithConn(t.Context(), <-accepted))
 		last := dial()
 		_ = l.Close() // also for who waits
 		if _, err := last.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -184,7 +184,7 @@ func TestBudgets(t *testing.T) {
 		t.Errorf("%d bytes are lost", bodyBytes-l.bodies.free)
 	}
 	var u Use
-	for range MostStreams {
+	for range MaxStreams {
 		if _, err := u.Enter(true); err != nil {
 			t.Fatal(err)
 		}

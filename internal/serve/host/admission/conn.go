@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// Listen accepts so many connections at once. For one more, the oldest on which no request with a known
-// token came is closed; if there is none, it waits until a connection ends.
-func Listen(l net.Listener, most int) net.Listener {
-	out := &listener{Listener: l, most: most}
+// Listen accepts at most limit connections at once. For one more, it closes the oldest without an
+// authenticated request; if there is none, it waits until a connection ends.
+func Listen(l net.Listener, limit int) net.Listener {
+	out := &listener{Listener: l, limit: limit}
 	out.ended.L = &out.mu
 	return out
 }
 
 type listener struct {
 	net.Listener
-	most int
+	limit int
 
 	mu     sync.Mutex
 	ended  sync.Cond
@@ -37,9 +37,9 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.open) >= l.most && !l.closed {
-		if i := slices.IndexFunc(l.open, func(c *conn) bool { return !c.known }); i >= 0 {
-			_ = l.open[i].Conn.Close() // who serves it closes it again
+	for len(l.open) >= l.limit && !l.closed {
+		if i := slices.IndexFunc(l.open, func(c *conn) bool { return !c.keep }); i >= 0 {
+			_ = l.open[i].Conn.Close() // its server closes it again
 			l.open = slices.Delete(l.open, i, i+1)
 		} else {
 			l.ended.Wait()
@@ -63,8 +63,8 @@ func (l *listener) Close() error {
 
 type conn struct {
 	net.Conn
-	of    *listener
-	known bool // who sent a request on it; of.mu
+	of   *listener
+	keep bool // an authenticated request came on it; guarded by of.mu
 }
 
 func (c *conn) Close() error {
@@ -77,16 +77,16 @@ func (c *conn) Close() error {
 
 type connKey struct{}
 
-// WithConn is the context of a connection's requests: for http.Server.ConnContext.
+// WithConn adds the connection to the context of its requests: for http.Server.ConnContext.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Known keeps the connection of a request when there are too many.
-func Known(ctx context.Context) {
+// KeepConn marks the connection of an authenticated request, so that Listen does not close it.
+func KeepConn(ctx context.Context) {
 	if c, ok := ctx.Value(connKey{}).(*conn); ok {
 		c.of.mu.Lock()
-		c.known = true
+		c.keep = true
 		c.of.mu.Unlock()
 	}
 }
@@ -96,16 +96,16 @@ const (
 	HeaderTime = 10 * time.Second // to send the header of a request
 	IdleTime   = time.Minute      // between requests
 	bodyTime   = time.Minute      // to send a body
-	pieceTime  = time.Minute      // to take a piece of an answer: who takes nothing for so long is left
+	pieceTime  = time.Minute      // to read a piece of an answer
 	piece      = 16 << 10
-	restTime   = time.Second // to send the rest of a body that nobody reads
-	restMost   = 256 << 10   // of such a rest
+	restTime   = time.Second // to send the rest of a body that is not read
+	maxRest    = 256 << 10   // of such a rest
 )
 
-// Writer writes an answer in pieces. A reader may be slow, but has to go on reading.
+// Writer writes an answer in pieces. A slow client is served, as long as it goes on reading.
 type Writer struct {
 	http.ResponseWriter
-	Until time.Time // when all of it ends; zero: never
+	Until time.Time // when the whole answer must have ended; zero: never
 
 	out *http.ResponseController
 	set time.Time // when the deadline was set
@@ -145,17 +145,17 @@ func (w *Writer) extend() error {
 	return supported(w.out.SetWriteDeadline(until))
 }
 
-// Body bounds the time in which a request's body has to come.
+// Body limits the time in which a request's body has to come.
 func Body(w http.ResponseWriter, r *http.Request) io.ReadCloser {
 	if r.ContentLength == 0 {
 		return r.Body
 	}
 	out := http.NewResponseController(w)
-	_ = out.SetReadDeadline(time.Now().Add(bodyTime)) // where it is not supported there is no client that waits
+	_ = out.SetReadDeadline(time.Now().Add(bodyTime)) // not supported only in tests without a connection
 	return &body{r.Body, out}
 }
 
-// Shorten bounds the rest of a body: by the end of a run, or because nobody will read it.
+// Shorten limits the time for the rest of a body.
 func Shorten(w http.ResponseWriter, r *http.Request, until time.Time) {
 	if b, ok := r.Body.(*body); ok {
 		if limit := time.Now().Add(bodyTime); until.After(limit) {
@@ -165,10 +165,10 @@ func Shorten(w http.ResponseWriter, r *http.Request, until time.Time) {
 	}
 }
 
-// Refuse bounds what is still read of a body after its request was refused.
+// Refuse limits what is still read of a body after its request was refused.
 func Refuse(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength > restMost || r.Header.Get("Expect") != "" {
-		w.Header().Set("Connection", "close") // nothing of it is read
+	if r.ContentLength > maxRest || r.Header.Get("Expect") != "" {
+		w.Header().Set("Connection", "close") // the body is not read at all
 	}
 	Shorten(w, r, time.Now().Add(restTime))
 }
@@ -180,7 +180,7 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) { // a deadline would break off an answer that takes longer
+	if errors.Is(err, io.EOF) { // the deadline would also interrupt an answer that takes longer
 		_ = b.out.SetReadDeadline(time.Time{})
 	}
 	return n, err
@@ -193,21 +193,20 @@ func supported(err error) error {
 	return err
 }
 
-// ReadAll reads a body, for which the memory is taken from what all bodies have, until done is
-// called.
+// ReadAll reads a body. Its memory is counted among that of all bodies until done is called.
 func (l *Limits) ReadAll(r io.Reader) (data []byte, done func(), err error) {
 	const step = 256 << 10
 	var taken int64
-	done = func() { l.bodies.give(taken); taken = 0 }
+	done = func() { l.bodies.release(taken); taken = 0 }
 	for {
 		if len(data) == cap(data) {
-			more := int64(max(step, len(data))) // it doubles, and is copied
+			more := int64(max(step, len(data))) // the buffer doubles
 			if len(data) == 0 {
 				more = 4 << 10
 			} else if len(data) < step {
 				more = int64(len(data))
 			}
-			if !l.bodies.take(more) {
+			if !l.bodies.acquire(more) {
 				done()
 				return nil, func() {}, Busy()
 			}
@@ -226,8 +225,8 @@ func (l *Limits) ReadAll(r io.Reader) (data []byte, done func(), err error) {
 	}
 }
 
-// Spool puts a content into a file, unless it is in one: what waits for a slow reader is on the
-// disk. It closes what it has read.
+// Spool copies content to a temporary file, unless it is a file already, so that an answer for a
+// slow reader waits on disk. It closes from once it was read.
 func Spool(dir string, content io.ReadSeeker, from io.Closer) (_ io.ReadSeekCloser, err error) {
 	if f, ok := content.(*os.File); ok {
 		return f, nil
@@ -238,7 +237,7 @@ func Spool(dir string, content io.ReadSeeker, from io.Closer) (_ io.ReadSeekClos
 		return nil, err
 	}
 	out := &spooled{f}
-	_ = os.Remove(f.Name()) // where a file that is open can be removed; otherwise when it is closed
+	_ = os.Remove(f.Name()) // Windows cannot remove an open file: there Close does
 	if _, err = io.Copy(f, content); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}

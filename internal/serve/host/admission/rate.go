@@ -8,21 +8,21 @@ import (
 	"tape/internal/serve/host/api"
 )
 
-// How often a run may call.
+// How often a run may make requests.
 const (
 	RatePerSecond = 20
 	RateBurst     = 40
 )
 
-// Rate bounds how often a run calls.
+// Rate limits how often a run makes requests.
 type Rate struct {
 	mu     sync.Mutex
 	spent  float64
 	filled time.Time
 }
 
-// Take takes one call, or says when to come back.
-func (b *Rate) Take(now time.Time) error {
+// Allow counts one request, or says when to try again.
+func (b *Rate) Allow(now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spent = max(0, b.spent-now.Sub(b.filled).Seconds()*RatePerSecond)

@@ -1,6 +1,6 @@
 package api
 
-// ArtifactAnswer is what is known of an artifact.
+// ArtifactAnswer describes an artifact.
 type ArtifactAnswer struct {
 	ID             string `json:"id"`
 	MIMEType       string `json:"mime_type"`

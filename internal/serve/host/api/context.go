@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// StaticAnswer is static content.
+// StaticAnswer is an answer with static content.
 type StaticAnswer struct {
 	Name   string          `json:"name"`
 	SHA256 string          `json:"sha256"`

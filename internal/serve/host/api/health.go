@@ -1,6 +1,6 @@
 package api
 
-// Health is an answer to who asks whether there is one.
+// Health is the answer of the health check.
 type Health struct {
 	Status  string `json:"status"`
 	Version string `json:"version"`

@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// Problem is why a request was not done.
+// Problem says why a request failed.
 type Problem struct {
 	Code      string         `json:"code"`
 	Message   string         `json:"message"`
@@ -19,7 +19,7 @@ type Problem struct {
 	Details   map[string]any `json:"details"`
 
 	Status int           `json:"-"`
-	After  time.Duration `json:"-"` // when to try again
+	After  time.Duration `json:"-"` // how long to wait before trying again
 }
 
 func (p *Problem) Error() string { return p.Message }
@@ -29,12 +29,12 @@ type ErrorAnswer struct {
 	Error Problem `json:"error"`
 }
 
-// NewProblem is a problem of a status and code of HTTP.
+// NewProblem returns a problem with an HTTP status and a code.
 func NewProblem(status int, code, format string, args ...any) *Problem {
 	return &Problem{Code: code, Message: fmt.Sprintf(format, args...), Status: status, Details: map[string]any{}}
 }
 
-// Unauthorized says that a request has no token, or one that is none.
+// Unauthorized refuses a missing or void token.
 func Unauthorized(text string) *Problem {
 	return NewProblem(http.StatusUnauthorized, "unauthorized", "%s", text)
 }
@@ -44,24 +44,24 @@ func Invalid(format string, args ...any) *Problem {
 	return NewProblem(http.StatusUnprocessableEntity, "invalid_argument", format, args...)
 }
 
-// Conflict says what a request does not go together with.
+// Conflict says what contradicts a request.
 func Conflict(format string, args ...any) *Problem {
 	return NewProblem(http.StatusConflict, "conflict", format, args...)
 }
 
-// TooLarge says that something has more than most bytes.
-func TooLarge(what string, most int) *Problem {
-	p := NewProblem(http.StatusRequestEntityTooLarge, "payload_too_large", "%s is too large: at most %d bytes", what, most)
-	p.Details["max_bytes"] = most
+// TooLarge says that something has more than limit bytes.
+func TooLarge(what string, limit int) *Problem {
+	p := NewProblem(http.StatusRequestEntityTooLarge, "payload_too_large", "%s is too large: at most %d bytes", what, limit)
+	p.Details["max_bytes"] = limit
 	return p
 }
 
-// NotFound is the same for what is not there and what a run must not see.
+// NotFound is the answer both for what does not exist and for what a run must not see.
 func NotFound(what string) *Problem {
 	return NewProblem(http.StatusNotFound, "not_found", "there is no such %s", what)
 }
 
-// ProblemOf is what a client is told of an error.
+// ProblemOf returns what a client may see of an error.
 func ProblemOf(err error) *Problem {
 	var p *Problem
 	var large *http.MaxBytesError
@@ -79,9 +79,9 @@ func ProblemOf(err error) *Problem {
 	case errors.Is(err, repo.ErrBusy):
 		p = NewProblem(http.StatusServiceUnavailable, "busy", "%v", err)
 		p.Retryable, p.After = true, time.Second
-	case errors.Is(err, repo.ErrCorrupt): // the error itself has paths
+	case errors.Is(err, repo.ErrCorrupt): // the error's own text has paths
 		p = NewProblem(http.StatusInternalServerError, "damaged", "the tape is not as it was recorded: its files or its history were changed or damaged")
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), strings.Contains(err.Error(), "No space left on device"): // so git says
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), strings.Contains(err.Error(), "No space left on device"): // git's words
 		p = NewProblem(http.StatusInsufficientStorage, "storage_full", "the server's disk is full: make room, and send the request again")
 		p.Retryable, p.After = true, 10*time.Second
 	default:

@@ -1,5 +1,5 @@
-// Package api has the forms of the host's requests and answers, as the OpenAPI document shows
-// them, and its errors.
+// Package api has the types of the host's requests and answers, from which the OpenAPI document is
+// made, and its errors.
 package api
 
 import (
@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Party is a person, a bot or a thing that a run is about.
+// Party is a person, a bot or a thing that takes part in a run.
 type Party struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
 }
 
-// Input is what a run is to answer.
+// Input is what a run has to answer.
 type Input struct {
 	Text        string            `json:"text,omitempty"`
 	Contents    []json.RawMessage `json:"contents,omitempty"`
@@ -42,11 +42,11 @@ type Policy struct {
 	Unmasked bool      `json:"unmasked,omitempty" jsonschema:"secrets are not masked in what the run reads"`
 }
 
-// Conversation is the name of a tape, which is made if it is not there. It is also taken as an
-// object with a conversation_id.
+// Conversation is the name of a tape, which is created if needed. In JSON it may also be an object
+// with a conversation_id.
 type Conversation string
 
-// UnmarshalJSON reads both forms. What else an object says of the conversation is passed over.
+// UnmarshalJSON reads both forms. Other members of the object are ignored.
 func (c *Conversation) UnmarshalJSON(data []byte) error {
 	var object struct {
 		ID *string `json:"conversation_id"`
@@ -96,14 +96,14 @@ type Given struct {
 	Config   map[string]json.RawMessage `json:"config,omitempty"`
 }
 
-// RunStarted is a run with its token, which is told this once.
+// RunStarted is a run with its token, which is shown only here.
 type RunStarted struct {
 	RunID   string     `json:"run_id"`
 	Token   string     `json:"token"`
 	Context RunContext `json:"context"`
 }
 
-// RunContext is what an agent is started with.
+// RunContext is what an agent starts with.
 type RunContext struct {
 	RunID        string                     `json:"run_id"`
 	Trigger      string                     `json:"trigger"`
@@ -121,7 +121,7 @@ type RunContext struct {
 	Bootstrap    []Item                     `json:"bootstrap"`
 }
 
-// ContextAccess says what there is to be read.
+// ContextAccess says what a run can read.
 type ContextAccess struct {
 	ConversationID   string       `json:"conversation_id"`
 	ThreadID         string       `json:"thread_id"`
@@ -133,7 +133,7 @@ type ContextAccess struct {
 	AvailableAPIs    []string     `json:"available_apis"`
 }
 
-// InlinePolicy is how much of the history comes with the context.
+// InlinePolicy says how much of the history comes with the context.
 type InlinePolicy struct {
 	Bootstrap       string `json:"bootstrap"`
 	MaxInlineEvents int    `json:"max_inline_events"`
@@ -141,7 +141,7 @@ type InlinePolicy struct {
 	Ownership       string `json:"ownership"`
 }
 
-// Runtime is what a run is bound to.
+// Runtime says what a run is bound to.
 type Runtime struct {
 	Runner     string    `json:"runner"`
 	Binding    string    `json:"binding"`
@@ -150,7 +150,7 @@ type Runtime struct {
 	Deadline   time.Time `json:"deadline"`
 }
 
-// RunAnswer is a run as it is.
+// RunAnswer is the present state of a run.
 type RunAnswer struct {
 	RunID          string    `json:"run_id"`
 	Runner         string    `json:"runner"`
@@ -164,40 +164,40 @@ type RunAnswer struct {
 	Pending        int       `json:"steering_pending"`
 }
 
-// Steer is something that a person says to a run.
+// Steer is a message to a running agent.
 type Steer struct {
 	Text string    `json:"text"`
 	At   time.Time `json:"at"`
 }
 
-// SteerRequest says it.
+// SteerRequest sends a message to a run.
 type SteerRequest struct {
 	Text string `json:"text"`
 }
 
-// SteerAnswer is how many messages wait.
+// SteerAnswer is the number of waiting messages.
 type SteerAnswer struct {
 	Pending int `json:"pending"`
 }
 
-// SteerPulled is what waited.
+// SteerPulled are the messages that waited.
 type SteerPulled struct {
 	Items []Steer `json:"items"`
 }
 
-// RunResult is one thing that a run tells.
+// RunResult is one result that a run reports.
 type RunResult struct {
 	Sequence int64           `json:"sequence" jsonschema:"1, 2, 3 and so on; a repeated one is ignored"`
 	Type     string          `json:"type"`
 	Data     json.RawMessage `json:"data,omitempty"`
 }
 
-// ResultsRequest is a batch.
+// ResultsRequest is a batch of results.
 type ResultsRequest struct {
 	Results []RunResult `json:"results"`
 }
 
-// ResultsAnswer says what became of a batch.
+// ResultsAnswer says what was done with a batch.
 type ResultsAnswer struct {
 	Accepted int      `json:"accepted"`
 	Ignored  int      `json:"ignored"`
@@ -205,7 +205,7 @@ type ResultsAnswer struct {
 	Status   string   `json:"status"`
 }
 
-// Item is an entry of a transcript.
+// Item is an entry in a transcript.
 type Item struct {
 	TranscriptID    string            `json:"transcript_id"`
 	EventID         string            `json:"event_id"`
@@ -233,21 +233,21 @@ type Page struct {
 	HasMore    bool   `json:"has_more"`
 }
 
-// Found is an entry that matches a search.
+// Found is an item that matches a search.
 type Found struct {
 	Item
 	Score   float64 `json:"score"`
 	Snippet string  `json:"snippet"`
 }
 
-// Hits are what a search found.
+// Hits are the results of a search.
 type Hits struct {
 	Items   []Found `json:"items"`
 	Matches int     `json:"matches"`
 	Exact   bool    `json:"exact"`
 }
 
-// EventItem is an entry as it is.
+// EventItem is an entry in full.
 type EventItem struct {
 	EventID        string          `json:"event_id"`
 	ConversationID string          `json:"conversation_id"`

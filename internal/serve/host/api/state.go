@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// StateAnswer is a value.
+// StateAnswer is a value of state.
 type StateAnswer struct {
 	Scope   string          `json:"scope"`
 	Key     string          `json:"key"`
@@ -12,14 +12,14 @@ type StateAnswer struct {
 	Version string          `json:"version" jsonschema:"for If-Match; the header ETag has it, too"`
 }
 
-// StateList is a part of a scope's keys.
+// StateList is a page of a scope's keys.
 type StateList struct {
 	Items      []StateAnswer `json:"items"`
 	NextCursor string        `json:"next_cursor"`
 	HasMore    bool          `json:"has_more"`
 }
 
-// Deleted says that something is gone.
+// Deleted says that something was deleted.
 type Deleted struct {
 	Deleted bool `json:"deleted"`
 }

@@ -9,17 +9,17 @@ type TapeItem struct {
 	Tape    string `json:"tape"`
 	Fork    bool   `json:"fork"`
 	Entries int64  `json:"entries"`
-	Damaged bool   `json:"damaged,omitempty"` // it cannot be read as it is
+	Damaged bool   `json:"damaged,omitempty"` // it cannot be read
 }
 
-// TapeList are the tapes that the caller may see.
+// TapeList is a page of the tapes that the caller may see.
 type TapeList struct {
 	Items      []TapeItem `json:"items"`
 	NextCursor string     `json:"next_cursor"`
 	HasMore    bool       `json:"has_more"`
 }
 
-// AnchorItem is a phase.
+// AnchorItem is an anchor with its phase.
 type AnchorItem struct {
 	Name    string          `json:"name"`
 	Seq     int64           `json:"seq" jsonschema:"the number of the anchor's entry"`
@@ -34,13 +34,13 @@ type AnchorList struct {
 	HasMore bool         `json:"has_more"`
 }
 
-// ContextAnswer are the messages that the next call of a model gets.
+// ContextAnswer are the messages for the next call of a model.
 type ContextAnswer struct {
 	Messages []json.RawMessage `json:"messages"`
 	Tokens   int               `json:"tokens"`
 }
 
-// DiffAnswer is what two conversations do not share: the entries behind their common beginning.
+// DiffAnswer has the entries of two conversations after their common beginning.
 type DiffAnswer struct {
 	Common int64       `json:"common" jsonschema:"how many entries both begin with"`
 	A      []EventItem `json:"a"`

@@ -12,12 +12,12 @@ type NewEntry struct {
 	Date    string          `json:"date,omitempty"`
 }
 
-// AppendRequest are entries, all or none of which are appended.
+// AppendRequest are entries to append in one transaction.
 type AppendRequest struct {
 	Entries []NewEntry `json:"entries"`
 }
 
-// Appended is what a request has written.
+// Appended says what a request has written.
 type Appended struct {
 	FirstSeq int64 `json:"first_seq"`
 	LastSeq  int64 `json:"last_seq"`
@@ -44,7 +44,7 @@ type ForkRequest struct {
 	At   string `json:"at,omitempty" jsonschema:"an anchor or an entry (@17); missing: the tape's end"`
 }
 
-// ForkAnswer is a fork that is open.
+// ForkAnswer describes an open fork.
 type ForkAnswer struct {
 	Tape     string `json:"tape" jsonschema:"its name as a conversation"`
 	Base     int64  `json:"base_seq"`
@@ -56,7 +56,7 @@ type CloseRequest struct {
 	Fork string `json:"fork" jsonschema:"its name without that of its tape"`
 }
 
-// CloseAnswer says that a fork is closed.
+// CloseAnswer describes a closed fork.
 type CloseAnswer struct {
 	Fork     string `json:"fork"`
 	Status   string `json:"status"`

@@ -1,5 +1,5 @@
-// Package auditlog gathers records of what was asked of the server, and writes them in batches.
-// Refused requests must not fill the disk: those of a kind that come close together share a record.
+// Package auditlog collects records of requests, and writes them in batches. Refused requests must
+// not fill the disk: those of one kind that come close together share a record.
 package auditlog
 
 import (
@@ -17,33 +17,33 @@ import (
 )
 
 const (
-	every     = time.Second // how long a record may wait
-	most      = 5_000       // records that may wait
-	held      = 50_000      // the same, where the tape cannot be written
-	goesOn    = time.Minute // how often a burst that goes on is recorded
-	mostKinds = 1_000       // of bursts
+	maxWait    = time.Second // how long a record may wait
+	maxWaiting = 5_000       // records that may wait before they are written
+	maxHeld    = 50_000      // records that may wait if the tape cannot be written
+	burstEvery = time.Minute // how often a burst that goes on is recorded
+	maxBursts  = 1_000
 )
 
 // Kind is the kind of an audit entry.
 const Kind = "audit"
 
-// Record is one call, or several of a kind.
+// Record is one request, or several of one kind.
 type Record struct {
 	RunID    string `json:"run_id"`
 	Runner   string `json:"runner"`
-	By       string `json:"by,omitempty"` // who called, if no run did: admin, browser or unknown
+	By       string `json:"by,omitempty"` // who asked, if not a run: admin, browser or unknown
 	Action   string `json:"action"`
 	Resource string `json:"resource"`
 	Scope    string `json:"scope"`
 	Result   string `json:"result"`
 	Bytes    int64  `json:"bytes"`
-	Count    int    `json:"count,omitempty"` // how many calls this record stands for, if more than one
+	Count    int    `json:"count,omitempty"` // how many requests this record stands for, if more than one
 }
 
-// OK is the result of what was done.
+// OK is the result of a request that succeeded.
 const OK = "ok"
 
-// kind is what calls have in common that share a record.
+// kind is what requests have in common that share a record.
 type kind struct{ run, by, result, action, resource string }
 
 func (r Record) kind() kind {
@@ -54,15 +54,15 @@ func (r Record) kind() kind {
 	return k
 }
 
-// burst is calls of a kind.
+// burst is a series of requests of one kind.
 type burst struct {
 	first Record    // with the bytes and the count of all since the last record
-	order int       // of its first call among those of all bursts
+	order int       // of its first request among those of all bursts
 	next  time.Time // when the next record may be written; zero: at once
-	last  time.Time // of the calls
+	last  time.Time // of the requests
 }
 
-// Log gathers records.
+// Log collects records.
 type Log struct {
 	Now   func() time.Time
 	Write func(ctx context.Context, drafts []repo.Draft) error // durable when it returns
@@ -71,21 +71,21 @@ type Log struct {
 	mu      sync.Mutex
 	waiting []repo.Draft
 	bursts  map[kind]*burst
-	begun   int // how many bursts had a first call
+	begun   int // number of bursts that have started
 	writing sync.Mutex
 	full    chan struct{} // asks for a flush
 }
 
-// New makes a log.
+// New returns a log.
 func New(now func() time.Time, log *slog.Logger, write func(context.Context, []repo.Draft) error) *Log {
 	return &Log{Now: now, Log: log, Write: write, bursts: map[kind]*burst{}, full: make(chan struct{}, 1)}
 }
 
-// Room refuses calls when no more records can be held.
-func (l *Log) Room() error {
+// CheckRoom refuses requests when too many records wait.
+func (l *Log) CheckRoom() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) < held {
+	if len(l.waiting) < maxHeld {
 		return nil
 	}
 	p := api.NewProblem(http.StatusServiceUnavailable, "busy", "the audit cannot be written: what runs do cannot be recorded")
@@ -93,8 +93,8 @@ func (l *Log) Room() error {
 	return p
 }
 
-// Add records a call. Each call of a run that was done has a record of its own; refused ones share
-// one, and so do the same calls of others.
+// Add records a request. Each successful request of a run has a record of its own; refused ones
+// share one, and so do equal requests of others.
 func (l *Log) Add(r Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *Log) Add(r Record) {
 	k, now := r.kind(), l.Now()
 	b := l.bursts[k]
 	if b == nil {
-		if len(l.bursts) >= mostKinds {
+		if len(l.bursts) >= maxBursts {
 			l.collect(true)
 		}
 		b = &burst{}
@@ -122,19 +122,19 @@ func (l *Log) Add(r Record) {
 	b.first.Bytes += r.Bytes
 }
 
-// append makes a record an entry that waits; l.mu is held.
+// append adds a record to those that wait; l.mu is held.
 func (l *Log) append(r Record) {
 	if r.Count == 1 {
 		r.Count = 0
 	}
 	payload, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // strings and numbers
+		panic(err) // cannot happen: strings and numbers
 	}
-	if len(l.waiting) < 2*held { // calls are refused long before
+	if len(l.waiting) < 2*maxHeld { // CheckRoom refuses requests long before
 		l.waiting = append(l.waiting, repo.Draft{Kind: Kind, Payload: payload, Date: repo.FormatDate(l.Now())})
 	}
-	if len(l.waiting) >= most {
+	if len(l.waiting) >= maxWaiting {
 		select {
 		case l.full <- struct{}{}:
 		default:
@@ -142,8 +142,8 @@ func (l *Log) append(r Record) {
 	}
 }
 
-// collect makes records of the bursts whose time has come, or of all, in the order of their first
-// calls; l.mu is held.
+// collect makes records of the bursts that are due, or of all, in the order of their first requests;
+// l.mu is held.
 func (l *Log) collect(all bool) {
 	now := l.Now()
 	var due []*burst
@@ -152,20 +152,20 @@ func (l *Log) collect(all bool) {
 		if write {
 			due = append(due, b)
 		}
-		if (write || b.first.Count == 0) && (now.Sub(b.last) > goesOn || len(l.bursts) >= mostKinds) {
+		if (write || b.first.Count == 0) && (now.Sub(b.last) > burstEvery || len(l.bursts) >= maxBursts) {
 			delete(l.bursts, k)
 		}
 	}
 	slices.SortFunc(due, func(a, b *burst) int { return cmp.Compare(a.order, b.order) })
 	for _, b := range due {
 		l.append(b.first)
-		b.first, b.next = Record{}, now.Add(goesOn)
+		b.first, b.next = Record{}, now.Add(burstEvery)
 	}
 }
 
-// Run writes what waits, until the context ends.
+// Run writes the waiting records, until ctx ends.
 func (l *Log) Run(ctx context.Context) {
-	tick := time.NewTicker(every / 2)
+	tick := time.NewTicker(maxWait / 2)
 	defer tick.Stop()
 	for {
 		select {
@@ -180,7 +180,7 @@ func (l *Log) Run(ctx context.Context) {
 	}
 }
 
-// Flush writes everything; when it returns, that survives a power cut.
+// Flush writes all records; when it returns, they are durable.
 func (l *Log) Flush(ctx context.Context) error { return l.flush(ctx, true) }
 
 func (l *Log) flush(ctx context.Context, all bool) error {
@@ -195,7 +195,7 @@ func (l *Log) flush(ctx context.Context, all bool) error {
 		return nil
 	}
 	err := l.Write(context.WithoutCancel(ctx), drafts)
-	if err != nil { // they wait for the next time
+	if err != nil { // try again the next time
 		l.mu.Lock()
 		l.waiting = append(drafts, l.waiting...)
 		l.mu.Unlock()

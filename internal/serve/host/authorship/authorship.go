@@ -1,5 +1,5 @@
-// Package authorship refuses entries by which a run would claim to be the server, the system or
-// somebody else. Who reads a tape has to know who wrote what is on it.
+// Package authorship refuses entries with which a run would pose as the server, the system or
+// somebody else: a reader of a tape must be able to tell who wrote what.
 package authorship
 
 import (
@@ -15,7 +15,7 @@ import (
 	"tape/repo"
 )
 
-// Check refuses an entry that is not a run's to write.
+// Check refuses an entry that a run must not write.
 func Check(kind string, payload, meta []byte) error {
 	if slices.Contains([]string{repo.KindSystem, repo.KindAnchor, "audit", "state", "host"}, family(kind)) {
 		return refused("kind", kind, "a run writes no entries of this kind")
@@ -26,7 +26,7 @@ func Check(kind string, payload, meta []byte) error {
 			return refused("payload.role", role, "a run speaks as assistant or tool; what somebody else says is in the input of a run, or appended by the admin")
 		}
 	case repo.KindEvent:
-		if err := Event(jsonl.GetString(payload, "name")); err != nil {
+		if err := CheckEvent(jsonl.GetString(payload, "name")); err != nil {
 			return err
 		}
 	}
@@ -38,8 +38,8 @@ func Check(kind string, payload, meta []byte) error {
 	return nil
 }
 
-// Event refuses names of events that the server, tape itself or an import writes.
-func Event(name string) error {
+// CheckEvent refuses names of events that only the server, tape itself or an import writes.
+func CheckEvent(name string) error {
 	if slices.Contains([]string{"run", "host", "audit", "artifact", "state", "fork", "thread", "session", "session_meta",
 		"tape", "import", "repair", "delivery"}, family(name)) {
 		return refused("name", name, "a run writes no events of this name: take another one")
@@ -47,8 +47,8 @@ func Event(name string) error {
 	return nil
 }
 
-// family is the part of a name before the first dot, as people read it: nobody sees what has no width,
-// nor whether a letter is a wide one.
+// family is the part of a name before the first dot, as people read it: without invisible characters,
+// and with letters of one width and case.
 func family(name string) string {
 	first, _, _ := strings.Cut(norm.NFKC.String(name), ".")
 	return strings.Map(func(r rune) rune {
@@ -59,8 +59,8 @@ func family(name string) string {
 	}, first)
 }
 
-// Anchor refuses the state of an anchor that says somebody else hands off.
-func Anchor(state []byte) error {
+// CheckAnchor refuses an anchor's state that names somebody else as the owner.
+func CheckAnchor(state []byte) error {
 	if owner := jsonl.Get(state, "owner"); owner != nil && string(owner) != `"agent"` {
 		return refused("state.owner", string(owner), "a run hands off as agent")
 	}

@@ -1,5 +1,5 @@
-// Package cursors makes and reads the places in answers from which a client goes on: signed, and bound to
-// what was asked.
+// Package cursors signs and reads the cursors in answers, with which a client continues. A cursor is valid
+// for one query only.
 package cursors
 
 import (
@@ -18,66 +18,66 @@ const cursorMAC = 16
 // Signer signs with a key that outlives the server.
 type Signer struct{ Key []byte }
 
-// Sign is the signature of a text.
+// Sign returns the signature of a text.
 func (s Signer) Sign(text string) []byte {
 	mac := hmac.New(sha256.New, s.Key)
 	mac.Write([]byte(text))
 	return mac.Sum(nil)
 }
 
-// Cursor is a place in the answers to one query, signed.
-func (s Signer) Cursor(query, at string) string {
-	mac := s.Sign(query + "\x00" + at)[:cursorMAC]
-	return base64.RawURLEncoding.EncodeToString(append(mac, at...))
+// Cursor returns a signed cursor: a position in the answers to a query.
+func (s Signer) Cursor(query, position string) string {
+	mac := s.Sign(query + "\x00" + position)[:cursorMAC]
+	return base64.RawURLEncoding.EncodeToString(append(mac, position...))
 }
 
-// Place reads a cursor, which has to be one of the same query.
-func (s Signer) Place(query, cursor string) (string, error) {
+// Read returns the position in a cursor of the same query.
+func (s Signer) Read(query, cursor string) (string, error) {
 	data, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err == nil && len(data) >= cursorMAC {
-		at := string(data[cursorMAC:])
-		if hmac.Equal(data[:cursorMAC], s.Sign(query + "\x00" + at)[:cursorMAC]) {
-			return at, nil
+		position := string(data[cursorMAC:])
+		if hmac.Equal(data[:cursorMAC], s.Sign(query + "\x00" + position)[:cursorMAC]) {
+			return position, nil
 		}
 	}
-	return "", api.Invalid("the cursor is none of this query: give it with the same parameters, or begin anew")
+	return "", api.Invalid("the cursor does not belong to this query: use it with the same parameters, or begin anew")
 }
 
-// Spot is an entry Beside which a page begins; 0 is the tape's end or its beginning.
-type Spot struct {
+// Position is the entry next to which a page begins; 0 is the tape's end or its beginning.
+type Position struct {
 	ID   int64
-	Line string // which line it was; "" if that does not matter
+	Hash string // of the entry; "" if it does not matter
 }
 
-// SpotOf is the place of an entry.
-func (s Signer) SpotOf(e repo.Entry) Spot {
-	return Spot{e.ID, fmt.Sprintf("%x", s.Sign(string(e.Raw))[:8])}
+// PositionOf returns the position of an entry.
+func (s Signer) PositionOf(e repo.Entry) Position {
+	return Position{e.ID, fmt.Sprintf("%x", s.Sign(string(e.Raw))[:8])}
 }
 
-// Beside is the cursor of an entry.
-func (s Signer) Beside(query string, at Spot) string {
-	return s.Cursor(query, strconv.FormatInt(at.ID, 10)+":"+at.Line)
+// At returns the cursor for a position.
+func (s Signer) At(query string, p Position) string {
+	return s.Cursor(query, strconv.FormatInt(p.ID, 10)+":"+p.Hash)
 }
 
-// SpotAt reads the cursor of an entry.
-func (s Signer) SpotAt(query, cursor string) (at Spot, err error) {
-	text, err := s.Place(query, cursor)
+// ReadPosition reads a cursor that At has made.
+func (s Signer) ReadPosition(query, cursor string) (p Position, err error) {
+	text, err := s.Read(query, cursor)
 	if err != nil {
-		return at, err
+		return p, err
 	}
-	id, line, _ := strings.Cut(text, ":")
-	if at.ID, err = strconv.ParseInt(id, 10, 64); err != nil {
-		return at, api.Invalid("the cursor is none")
+	id, hash, _ := strings.Cut(text, ":")
+	if p.ID, err = strconv.ParseInt(id, 10, 64); err != nil {
+		return p, api.Invalid("the cursor is not one of an entry")
 	}
-	at.Line = line
-	return at, nil
+	p.Hash = hash
+	return p, nil
 }
 
-// Moved says that a cursor's entry is not where it was. A pull gives entries that were not published
-// other numbers, behind those that it brings: a page from the old number would miss some and repeat others.
-func Moved(at Spot) error {
-	return api.Conflict("the entry %d of the cursor has Moved or changed, as when a pull renumbers: go on from the cursor of an earlier entry, or begin anew; metadata.origin has the former numbers", at.ID)
+// Moved says that a cursor's entry has another number now. A pull renumbers entries that were not
+// published, behind those that it brings: a page from the old number would miss some and repeat others.
+func Moved(p Position) error {
+	return api.Conflict("the entry %d of the cursor has moved or changed, as when a pull renumbers: go on from the cursor of an earlier entry, or begin anew; metadata.origin has the former numbers", p.ID)
 }
 
-// Bound is a query as cursors are bound to it.
-func Bound(parts ...string) string { return strings.Join(parts, "\x00") }
+// Query returns the text of a query, to which its cursors are bound.
+func Query(parts ...string) string { return strings.Join(parts, "\x00") }

@@ -9,7 +9,7 @@ import (
 	"tape/repo"
 )
 
-// catchUp reads what has come since; all of it where the tape is not what it was.
+// catchUp reads the entries that were added since, or all of them if the tape was rewritten.
 func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
 	stamp, last, err := t.Stamp()
 	if err != nil || stamp != "" && stamp == l.stamp {
@@ -42,14 +42,14 @@ func (l *Lane) read(ctx context.Context, rev *repo.Revision) error {
 			return err
 		}
 		if e.ID == l.last && hash(e) == l.raw {
-			return l.takeAll(ctx, rev, l.last+1)
+			return l.applyFrom(ctx, rev, l.last+1)
 		}
 	}
 	l.last, l.keys, l.order, l.state, l.sizes, l.facts, l.file.last = 0, map[string]Written{}, nil, map[StateKey]StateValue{}, map[StateKey]int{}, newFacts(), 0
-	return l.takeAll(ctx, rev, 1)
+	return l.applyFrom(ctx, rev, 1)
 }
 
-// entryAt is an entry by its number, the zero one if there is none.
+// entryAt returns the entry of a number, or the zero entry.
 func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, error) {
 	for e, err := range rev.Entries(ctx, id) {
 		return e, err
@@ -57,15 +57,15 @@ func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, err
 	return repo.Entry{}, nil
 }
 
-// takeAll takes the entries from an id on.
-func (l *Lane) takeAll(ctx context.Context, rev *repo.Revision, from int64) error {
+// applyFrom applies the entries from an id on.
+func (l *Lane) applyFrom(ctx context.Context, rev *repo.Revision, from int64) error {
 	var last repo.Entry
 	for e, err := range rev.Entries(ctx, from) {
 		if err != nil {
-			l.last = 0 // the hash is of another one
+			l.last = 0 // l.raw is not the hash of the last applied entry
 			return err
 		}
-		l.take(e)
+		l.apply(e)
 		last = e
 	}
 	if last.ID > 0 {
@@ -74,17 +74,17 @@ func (l *Lane) takeAll(ctx context.Context, rev *repo.Revision, from int64) erro
 	return nil
 }
 
-// follows takes what the lane itself has written, if the lane had all that was there before. With
-// looks the next one will want to know whether others have written.
-func (l *Lane) follows(t *repo.Tape, entries []repo.Entry, looks bool) {
+// applyOwn applies entries that the lane itself has written, if it was up to date before. stamp says
+// that the next write will want to know whether others have written since.
+func (l *Lane) applyOwn(t *repo.Tape, entries []repo.Entry, stamp bool) {
 	if len(entries) == 0 || l.last == 0 || entries[0].ID != l.last+1 {
 		return
 	}
 	for _, e := range entries {
-		l.take(e)
+		l.apply(e)
 	}
 	l.raw, l.stamp = hash(entries[len(entries)-1]), ""
-	if looks {
+	if stamp {
 		if now, last, err := t.Stamp(); err == nil && last == l.last {
 			l.stamp = now
 		}
@@ -97,12 +97,12 @@ func hash(e repo.Entry) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (l *Lane) take(e repo.Entry) {
+func (l *Lane) apply(e repo.Entry) {
 	l.last = e.ID
 	if e.Kind == KindState {
-		l.takeState(e)
+		l.applyState(e)
 	}
-	l.facts.take(e)
+	l.facts.apply(e)
 	if len(e.Meta) <= 2 {
 		return
 	}

@@ -10,31 +10,31 @@ import (
 	"tape/repo"
 )
 
-// A lane that has read far leaves a checkpoint, from which the next server goes on: to read a
-// tape of a million entries takes a second. It has numbers and hashes and nothing of what stands
-// in the tape, so that a purge need not know of it. It is believed if the tape has the last entry.
+// A lane that has read many entries writes a checkpoint, from which the next server continues: reading
+// a million entries takes a second. It has numbers and hashes but no content of the tape, so a purge
+// can ignore it. It is valid if the tape still has its last entry.
 
 const (
 	checkpointEvery = 20_000 // entries
-	checkpointState = 200    // values, each of which is looked up again; with more there is no checkpoint
-	checkpointFacts = 1_000  // the same limit for entries that record who owns what
+	checkpointState = 200    // with more values, each of which has to be read again, there is no checkpoint
+	checkpointFacts = 1_000  // the same for entries with facts
 )
 
 type checkpoint struct {
 	disk *disk.FS
-	path string // "": none is kept
-	last int64  // the last entry of the one that is there
+	path string // "": none is written
+	last int64  // the last entry of the present one
 }
 
-// checkpointVersion is that of what a lane follows: a checkpoint of another one is not used.
+// checkpointVersion changes with what a lane follows; checkpoints of other versions are ignored.
 const checkpointVersion = 2
 
 type saved struct {
 	Version int        `json:"version"`
 	Last    int64      `json:"last"`
 	Raw     string     `json:"raw"`
-	State   []int64    `json:"state"` // the entries that have the values
-	Facts   []int64    `json:"facts"` // the entries that say what belongs to whom
+	State   []int64    `json:"state"` // the entries with the values
+	Facts   []int64    `json:"facts"` // the entries with facts
 	Keys    []savedKey `json:"keys"`  // the oldest first
 }
 
@@ -43,7 +43,7 @@ type savedKey struct {
 	Written
 }
 
-// save leaves a checkpoint if there is much that the one before has not. It is no loss if that fails.
+// save writes a checkpoint if many entries came since the last one. A failure does no harm.
 func (l *Lane) save() {
 	if l.file.path == "" || l.last-l.file.last < checkpointEvery || len(l.state) > checkpointState || len(l.facts.entries) > checkpointFacts {
 		return
@@ -62,12 +62,12 @@ func (l *Lane) save() {
 	}
 }
 
-// load begins with the checkpoint, if there is one. Whether it is of this tape tells its last entry.
+// load continues from the checkpoint, if there is one. read checks whether it is of this tape.
 func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 	data, err := os.ReadFile(l.file.path)
 	var was saved
 	if err != nil || json.Unmarshal(data, &was) != nil || was.Last < 1 || was.Version != checkpointVersion {
-		return nil //nolint:nilerr // without it all is read
+		return nil //nolint:nilerr // without a checkpoint, the whole tape is read
 	}
 	l.state, l.sizes = map[StateKey]StateValue{}, map[StateKey]int{}
 	for _, seq := range was.State {
@@ -75,7 +75,7 @@ func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 		if err != nil {
 			return err
 		}
-		l.takeState(e)
+		l.applyState(e)
 	}
 	l.facts = newFacts()
 	for _, seq := range was.Facts {
@@ -83,7 +83,7 @@ func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 		if err != nil {
 			return err
 		}
-		l.facts.take(e)
+		l.facts.apply(e)
 	}
 	l.last, l.raw, l.file.last = was.Last, was.Raw, was.Last
 	l.keys, l.order = make(map[string]Written, len(was.Keys)), make([]string, 0, len(was.Keys))

@@ -15,85 +15,85 @@ import (
 const (
 	EventArtifact = "artifact.added"
 	EventFork     = "fork.started"
-	EventHandoff  = "thread.handoff" // of a thread: it begins no phase, since those are of all threads
+	EventHandoff  = "thread.handoff" // a thread's anchor: phases are of all threads, so it begins none
 )
 
-// Kept is what a tape says of an artifact. What a run says of one does not count: it may name what
-// it must not see.
-type Kept struct {
-	Name, MIMEType string    // newest
-	Run            string    // that named it so, "" for others
-	Expires        time.Time // the earliest; zero: it does not
+// ArtifactFact is what a tape says about an artifact. What a run says does not count: it may name an
+// artifact that it must not see.
+type ArtifactFact struct {
+	Name, MIMEType string    // the newest
+	Run            string    // the run that chose them, "" for others
+	Expires        time.Time // the earliest; zero: never
 }
 
-// ForkFact is who began a fork.
+// ForkFact says who began a fork.
 type ForkFact struct{ Thread, Start string }
 
-// facts are what belongs to whom on a tape.
+// facts say what belongs to whom on a tape.
 type facts struct {
-	kept     map[string]map[string]Kept // by artifact and thread
-	forks    map[string]ForkFact        // the last of a name
-	handoffs map[string][]int64         // the entries, by thread
-	entries  []int64                    // that say something of this
+	artifacts map[string]map[string]ArtifactFact // by hash and thread
+	forks     map[string]ForkFact                // by name, the last one
+	handoffs  map[string][]int64                 // entries, by thread
+	entries   []int64                            // those with facts
 }
 
 func newFacts() facts {
-	return facts{kept: map[string]map[string]Kept{}, forks: map[string]ForkFact{}, handoffs: map[string][]int64{}}
+	return facts{artifacts: map[string]map[string]ArtifactFact{}, forks: map[string]ForkFact{}, handoffs: map[string][]int64{}}
 }
 
-const mostHandoffs = 1_000 // of a thread, that are known
+const maxHandoffs = 1_000 // of a thread
 
-func (f *facts) take(e repo.Entry) {
-	name, names := "", bytes.Contains(e.Payload, []byte(`"artifact"`))
+func (f *facts) apply(e repo.Entry) {
+	name, hasArtifact := "", bytes.Contains(e.Payload, []byte(`"artifact"`))
 	if e.Kind == repo.KindEvent {
 		name = jsonl.GetString(e.Payload, "name")
 	}
-	if !names && name != EventFork && name != EventHandoff {
+	if !hasArtifact && name != EventFork && name != EventHandoff {
 		return
 	}
-	thread, says := jsonl.GetString(e.Meta, MetaThread), true
+	thread, isFact := jsonl.GetString(e.Meta, MetaThread), true
 	switch name {
 	case EventFork:
 		data := jsonl.Get(e.Payload, "data")
 		f.forks[jsonl.GetString(data, "fork")] = ForkFact{thread, jsonl.GetString(data, "start")}
 	case EventHandoff:
 		all := append(f.handoffs[thread], e.ID)
-		if len(all) > 2*mostHandoffs {
-			all = append([]int64(nil), all[mostHandoffs:]...)
+		if len(all) > 2*maxHandoffs {
+			all = append([]int64(nil), all[maxHandoffs:]...)
 		}
 		f.handoffs[thread] = all
 	default:
-		says = f.takeArtifacts(e, thread, name)
+		isFact = f.applyArtifacts(e, thread, name)
 	}
-	if says {
+	if isFact {
 		f.entries = append(f.entries, e.ID)
 	}
 }
 
-func (f *facts) takeArtifacts(e repo.Entry, thread, name string) (says bool) {
+func (f *facts) applyArtifacts(e repo.Entry, thread, name string) (isFact bool) {
 	run := jsonl.GetString(e.Meta, MetaRun)
 	if e.Role() == "user" {
-		run = "" // the input of a run is not its own
+		run = "" // a run's input comes from the admin
 	}
 	if run != "" && name != EventArtifact {
 		return false
 	}
 	for _, ref := range repo.References(e) {
-		threads := f.kept[ref.SHA256]
+		threads := f.artifacts[ref.SHA256]
 		if threads == nil {
-			threads = map[string]Kept{}
-			f.kept[ref.SHA256] = threads
+			threads = map[string]ArtifactFact{}
+			f.artifacts[ref.SHA256] = threads
 		}
 		was, ok := threads[thread]
 		expires, _ := time.Parse(time.RFC3339, jsonl.GetString(e.Meta, MetaExpires))
-		now := Kept{Name: ref.Name, MIMEType: ref.MIMEType, Run: run, Expires: Earlier(was.Expires, expires)}
-		says = says || !ok || now != was
+		now := ArtifactFact{Name: ref.Name, MIMEType: ref.MIMEType, Run: run, Expires: Earlier(was.Expires, expires)}
+		isFact = isFact || !ok || now != was
 		threads[thread] = now
 	}
-	return says
+	return isFact
 }
 
-// Earlier is the earlier of two times; zero is none.
+// Earlier returns the earlier of two times; zero means never.
 func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -101,9 +101,9 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Artifact is what a tape says of an artifact in a thread, or with "" in any; the lane is held.
-func (l *Lane) Artifact(id, thread string) (k Kept, ok bool) {
-	threads := l.facts.kept[id]
+// Artifact returns what a tape says about an artifact in a thread, or with "" in any; the lane is held.
+func (l *Lane) Artifact(id, thread string) (k ArtifactFact, ok bool) {
+	threads := l.facts.artifacts[id]
 	for _, of := range slices.Sorted(maps.Keys(threads)) {
 		if thread != "" && of != thread {
 			continue
@@ -117,19 +117,19 @@ func (l *Lane) Artifact(id, thread string) (k Kept, ok bool) {
 	return k, ok
 }
 
-// Fork is who began the last fork of a name; the lane is held.
+// Fork says who began the last fork of a name; the lane is held.
 func (l *Lane) Fork(name string) (ForkFact, bool) {
 	f, ok := l.facts.forks[name]
 	return f, ok
 }
 
-// Handoffs are the entries in which a thread handed off, the oldest first; the lane is held.
+// Handoffs returns the entries of a thread's handoffs, the oldest first; the lane is held.
 func (l *Lane) Handoffs(thread string) []int64 {
 	all := l.facts.handoffs[thread]
-	return append([]int64(nil), all[max(0, len(all)-mostHandoffs):]...)
+	return append([]int64(nil), all[max(0, len(all)-maxHandoffs):]...)
 }
 
-// ForkDraft notes that a thread began a fork, whose first commit is start.
+// ForkDraft records that a thread began a fork, whose first commit is start.
 func ForkDraft(fork, start string) (repo.Draft, error) {
 	data, err := json.Marshal(map[string]string{"fork": fork, "start": start})
 	return repo.Event(EventFork, data), err

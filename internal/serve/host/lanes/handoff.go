@@ -9,7 +9,7 @@ import (
 	"tape/repo"
 )
 
-// HandoffDraft writes the anchor of a thread: an event, which begins no phase of the tape.
+// HandoffDraft makes the anchor of a thread: an event, which begins no phase of the tape.
 func HandoffDraft(q *api.HandoffRequest) (repo.Draft, error) {
 	if strings.TrimSpace(q.Name) == "" {
 		return repo.Draft{}, api.Invalid("name is missing")
@@ -28,7 +28,7 @@ func orEmpty(state json.RawMessage) json.RawMessage {
 	return state
 }
 
-// AsAnchor is the event of a thread's handoff as the anchor that it is for the thread.
+// AsAnchor turns the event of a thread's handoff into an anchor, as the thread sees it.
 func AsAnchor(e repo.Entry) (repo.Entry, error) {
 	data := jsonl.Get(e.Payload, "data")
 	var state map[string]json.RawMessage

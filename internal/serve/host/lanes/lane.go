@@ -1,5 +1,5 @@
-// Package lanes writes to tapes for many clients at once: what comes while a write is synced is
-// written by the next one together, and a request with a key is done once.
+// Package lanes writes to tapes for many clients at once. What arrives during a write is written together
+// by the next one, and a request with an idempotency key is done once.
 package lanes
 
 import (
@@ -18,7 +18,7 @@ import (
 	"tape/repo"
 )
 
-// The members of an entry's meta that this server writes, and nobody else through it.
+// Members of an entry's meta that only the server writes.
 const (
 	MetaRun     = "run_id"
 	MetaSeq     = "sequence"
@@ -28,29 +28,29 @@ const (
 	MetaExpires = "expires_at"
 )
 
-// keysKept is among how many of a tape's last keyed requests a repeated one is known.
+// keysKept is how many of a tape's last requests with a key are recognised when they are repeated.
 const keysKept = 10_000
 
-// Lane is the writing to one tape. What comes while a write is synced is written by the next
-// one together. It follows the tape: the requests that it has, and its state.
+// Lane is the queue of writes to one tape. It follows the tape: its keyed requests, its state, and
+// what belongs to whom.
 type Lane struct {
 	mu    sync.Mutex
 	queue []*Job
 	busy  bool
 
-	follow sync.Mutex
-	stamp  string // when it had all
+	follow sync.Mutex // guards the rest
+	stamp  string     // of the tape when the lane was up to date
 	last   int64
-	raw    string             // the hash of the last entry: it is another one where the tape was rewritten
+	raw    string             // the hash of the last entry, which differs if the tape was rewritten
 	keys   map[string]Written // by their hashes
 	order  []string
 	state  map[StateKey]StateValue
-	sizes  map[StateKey]int // of the state, by whose it is
+	sizes  map[StateKey]int // of the state, by owner
 	facts  facts
 	file   checkpoint
 }
 
-// Written is what a request has written.
+// Written says what a request has written.
 type Written struct {
 	First, Last int64
 	Request     string
@@ -59,26 +59,26 @@ type Written struct {
 // Job is one request's entries.
 type Job struct {
 	Drafts  []repo.Draft
-	Key     string // with the run's id before it; "" if the request has none
+	Key     string // with the run's id; "" if the request has none
 	Request string
-	Ready   func() error // is asked when it is the job's turn, if it is not nil
-	Alone   bool         // what ready says depends on what other jobs write
+	Ready   func() error // if set, is asked before the job is written
+	Alone   bool         // the answer of Ready depends on what other jobs write
 	done    chan struct{}
 	Out     Written
-	Again   bool // it was written before
+	Again   bool // an earlier request has written it
 	err     error
 }
 
-// Lanes are those of all tapes.
+// Lanes are the lanes of all tapes.
 type Lanes struct {
-	Dir  string // for checkpoints; "": none is kept
+	Dir  string // for checkpoints; "": none are written
 	Disk *disk.FS
 
 	mu     sync.Mutex
 	byName map[string]*Lane // by branch
 }
 
-// Of is the lane of a tape.
+// Of returns the lane of a tape.
 func (s *Lanes) Of(t *repo.Tape) *Lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Lanes) Of(t *repo.Tape) *Lane {
 	return l
 }
 
-// Hold calls fn while nobody writes, with all that the tape has.
+// Hold calls fn while the lane is up to date and nobody writes.
 func (l *Lane) Hold(ctx context.Context, t *repo.Tape, fn func() error) error {
 	l.follow.Lock()
 	defer l.follow.Unlock()
@@ -106,7 +106,7 @@ func (l *Lane) Hold(ctx context.Context, t *repo.Tape, fn func() error) error {
 	return fn()
 }
 
-// StateNow is all the state of the tape.
+// StateNow returns all the state of the tape.
 func (l *Lane) StateNow(ctx context.Context, t *repo.Tape) (out map[StateKey]StateValue, err error) {
 	err = l.Hold(ctx, t, func() error {
 		out = maps.Clone(l.state)
@@ -115,21 +115,21 @@ func (l *Lane) StateNow(ctx context.Context, t *repo.Tape) (out map[StateKey]Sta
 	return out, err
 }
 
-// Value is the state that the tape has now; the lane is held.
+// Value returns a value of the state; the lane is held.
 func (l *Lane) Value(k StateKey) (v StateValue, ok bool) {
 	v, ok = l.state[k]
 	return v, ok
 }
 
-// Known is what an earlier request with the key has written; the lane is held.
-func (l *Lane) Known(key string) (w Written, ok bool) {
+// Lookup returns what an earlier request with the key has written; the lane is held.
+func (l *Lane) Lookup(key string) (w Written, ok bool) {
 	if key != "" {
 		w, ok = l.keys[RequestHash([]byte(key))]
 	}
 	return w, ok
 }
 
-// Append writes a job's entries, all or none, and returns when they survive a power cut.
+// Append writes a job's entries, all or none, and returns when they are durable.
 func (s *Lanes) Append(ctx context.Context, t *repo.Tape, j *Job) error {
 	if len(j.Drafts) == 0 {
 		return nil
@@ -149,7 +149,7 @@ func (s *Lanes) Append(ctx context.Context, t *repo.Tape, j *Job) error {
 	if leads {
 		go l.drain(context.WithoutCancel(ctx), t)
 	}
-	<-j.done // also if the client has gone: what was begun with is done
+	<-j.done // even if the client has gone
 	return j.err
 }
 
@@ -164,7 +164,7 @@ func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
 		}
 		alone := len(jobs) == 1 || slices.ContainsFunc(jobs, func(j *Job) bool { return j.Alone })
 		if alone || l.write(ctx, t, jobs) != nil {
-			for _, j := range jobs { // one of them may be the cause
+			for _, j := range jobs { // one of them may be the cause of the error
 				j.Out, j.Again = Written{}, false
 				if err := l.write(ctx, t, []*Job{j}); err != nil {
 					j.err = err
@@ -181,12 +181,12 @@ func (j *Job) hasState() bool {
 	return slices.ContainsFunc(j.Drafts, func(d repo.Draft) bool { return d.Kind == KindState })
 }
 
-// write writes jobs as one change. An error is that of all; those of single ones are in the jobs.
+// write writes jobs in one transaction. The error concerns all; errors of single jobs are in the jobs.
 func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	l.follow.Lock()
 	defer l.follow.Unlock()
-	looks := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" || j.hasState() })
-	if looks {
+	stamp := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" || j.hasState() })
+	if stamp {
 		if err := l.catchUp(ctx, t); err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 			j.err = j.Ready()
 		}
 		if j.err == nil {
-			j.err = l.room(j.Drafts)
+			j.err = l.checkRoom(j.Drafts)
 		}
 		if j.err == nil {
 			fresh = append(fresh, j)
@@ -206,16 +206,16 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	}
 	entries, err := l.writeFresh(ctx, t, fresh)
 	if err == nil {
-		l.follows(t, entries, looks)
+		l.applyOwn(t, entries, stamp)
 	}
 	return err
 }
 
-// writeFresh writes those that are not known. A single entry takes one sync, several take three.
+// writeFresh writes the jobs that are not repetitions. One entry takes one sync, several take three.
 func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entries []repo.Entry, err error) {
 	now := map[string]Written{}
-	known := func(j *Job) bool {
-		before, ok := l.Known(j.Key)
+	repeated := func(j *Job) bool {
+		before, ok := l.Lookup(j.Key)
 		if !ok {
 			before, ok = now[j.Key]
 		}
@@ -230,7 +230,7 @@ func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entri
 	}
 	if len(jobs) == 1 && len(jobs[0].Drafts) == 1 {
 		j := jobs[0]
-		if known(j) {
+		if repeated(j) {
 			return nil, nil
 		}
 		if entries, err = t.Append(ctx, nil, j.Drafts...); err == nil {
@@ -240,7 +240,7 @@ func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entri
 	}
 	_, err = t.Update(ctx, func(tx *repo.Tx) error {
 		for _, j := range jobs {
-			if known(j) {
+			if repeated(j) {
 				continue
 			}
 			j.Out = Written{First: tx.LastID() + 1, Request: j.Request}
@@ -259,7 +259,7 @@ func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entri
 	return entries, err
 }
 
-// Stamp puts what the server says of an entry into its meta, in the place of what the client says.
+// Stamp sets the server's members in an entry's meta, and replaces those that the client has sent.
 func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[string]any) (json.RawMessage, error) {
 	m := map[string]any{}
 	if len(meta) > 0 {
@@ -275,7 +275,7 @@ func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[st
 		delete(m, k)
 	}
 	if runID != "" {
-		delete(m, MetaThread) // a run writes to its own thread alone
+		delete(m, MetaThread) // a run writes to its own thread only
 		m[MetaRun] = runID
 	}
 	if thread != "" {
@@ -290,7 +290,7 @@ func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[st
 	return json.Marshal(m)
 }
 
-// RequestHash tells requests with the same key apart.
+// RequestHash tells different requests with the same key apart.
 func RequestHash(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -300,7 +300,7 @@ func RequestHash(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// KeyOf is a request's key as a lane has it; the admin's requests have no run.
+// KeyOf returns a request's key for a lane; the admin's requests have no run.
 func KeyOf(runID, key string) string {
 	if key == "" {
 		return ""

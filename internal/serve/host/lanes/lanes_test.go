@@ -160,7 +160,7 @@ func TestState(t *testing.T) {
 			}
 		}
 	}
-	big := `"` + strings.Repeat("x", MostState/2) + `"`
+	big := `"` + strings.Repeat("x", MaxState/2) + `"`
 	storetest.Must(t, set(state("actor", "eve", "one", big)))
 	for name, d := range map[string]repo.Draft{"a second one": state("actor", "eve", "two", big), "one in its place": state("actor", "eve", "one", big+strings.Repeat(" ", 10)), "somebody else's": state("actor", "bob", "c", big)} {
 		if got := status(set(d)); (got == http.StatusRequestEntityTooLarge) != (name == "a second one") {
@@ -276,7 +276,7 @@ func TestCheckpoint(t *testing.T) {
 		}
 		l := next.Of(tp)
 		storetest.Must(t, l.Hold(t.Context(), tp, func() error {
-			if _, ok := l.Known(KeyOf("r", "k")); ok != again {
+			if _, ok := l.Lookup(KeyOf("r", "k")); ok != again {
 				t.Errorf("%s: the key is known: %v", what, ok)
 			}
 			return nil

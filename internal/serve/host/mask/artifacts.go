@@ -12,56 +12,56 @@ import (
 	"tape/repo"
 )
 
-// MaxContent is how long an artifact may be that a masked run reads, in bytes.
+// MaxContent is the longest artifact that a masked run may read, in bytes.
 const MaxContent = 16 << 20
 
 // Open opens an artifact by its hash.
 type Open func(hash string) (io.ReadCloser, error)
 
-// Seen is an artifact as a masked run sees it: where it has a secret, with the id and the size of
-// what is seen, as a hash of the content would tell who tries whether a guess is right.
+// Seen is an artifact as a masked run sees it. If it has a secret, id and size are those of the masked
+// content: the hash of the original would confirm a guess.
 type Seen struct {
 	ID       string
 	Size     int64
-	Withheld bool // it is too long to be masked, or not here: its id says nothing of it
+	Withheld bool // it is too long to be masked, or not here; its id says nothing about the content
 }
 
-// artifacts keeps what is known of artifacts, by their hashes, which never change.
+// artifacts caches what masked runs see of artifacts, by their hashes, which never change.
 type artifacts struct {
-	mu    sync.Mutex
-	known map[string]Seen
-	real  map[string]string // by the ids that are seen
+	mu     sync.Mutex
+	cache  map[string]Seen
+	hashes map[string]string // by the ids that are seen
 
 	reading sync.Mutex // one content is in memory at a time
 }
 
-// mostKnown bounds what is kept; beyond it all is found out anew.
-const mostKnown = 100_000
+// maxCached limits the cache; when it is full, it is emptied.
+const maxCached = 100_000
 
 func (a *artifacts) seen(m *Masker, hash string, open Open) Seen {
 	a.mu.Lock()
-	seen, ok := a.known[hash]
+	seen, ok := a.cache[hash]
 	a.mu.Unlock()
 	if ok {
 		return seen
 	}
-	seen, lasts := m.look(hash, open)
-	if lasts {
+	seen, final := m.inspect(hash, open)
+	if final {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.known == nil || len(a.known) >= mostKnown {
-			a.known, a.real = map[string]Seen{}, map[string]string{}
+		if a.cache == nil || len(a.cache) >= maxCached {
+			a.cache, a.hashes = map[string]Seen{}, map[string]string{}
 		}
-		a.known[hash] = seen
+		a.cache[hash] = seen
 		if seen.ID != hash {
-			a.real[seen.ID] = hash
+			a.hashes[seen.ID] = hash
 		}
 	}
 	return seen
 }
 
-// look reads an artifact. What cannot be read is withheld, which does not last.
-func (m *Masker) look(hash string, open Open) (seen Seen, lasts bool) {
+// inspect reads and masks an artifact. If it cannot be read, it is withheld, which is not final.
+func (m *Masker) inspect(hash string, open Open) (seen Seen, final bool) {
 	mac := hmac.New(sha256.New, m.key)
 	mac.Write([]byte("artifact\x00" + hash))
 	withheld := Seen{ID: hex.EncodeToString(mac.Sum(nil)), Withheld: true}
@@ -87,24 +87,24 @@ func (m *Masker) look(hash string, open Open) (seen Seen, lasts bool) {
 	return Seen{ID: hex.EncodeToString(sum[:]), Size: int64(len(masked))}, true
 }
 
-// file masks an artifact: each has marks of its own.
-func (m *Masker) file(hash string) *Masker { return m.With("artifact", hash) }
+// file returns a masker with marks for one artifact.
+func (m *Masker) file(hash string) *Masker { return m.Derive("artifact", hash) }
 
-// File is the content of an artifact without its secrets.
+// File masks the content of an artifact.
 func (m *Masker) File(hash string, data []byte) []byte { return m.file(hash).Content(data) }
 
-// Artifact is an artifact as a masked run sees it.
+// Artifact returns an artifact as a masked run sees it.
 func (m *Masker) Artifact(hash string, open Open) Seen { return m.artifacts.seen(m, hash, open) }
 
-// Real is the hash of an artifact whose masked form has an id, if that was seen before.
+// Real returns the hash of an artifact by the id that a masked run sees, if it was seen before.
 func (m *Masker) Real(id string) (hash string, ok bool) {
 	m.artifacts.mu.Lock()
 	defer m.artifacts.mu.Unlock()
-	hash, ok = m.artifacts.real[id]
+	hash, ok = m.artifacts.hashes[id]
 	return hash, ok
 }
 
-// rename puts the id and size of what is seen into a line that refers to an artifact.
+// rename replaces an artifact's id and size in a line that refers to it.
 func rename(line []byte, a repo.Artifact, seen Seen) []byte {
 	size := func(n int64) []byte {
 		return append(strconv.AppendInt([]byte(`"size_bytes":`), n, 10), `,"sha256":"`+a.SHA256...) // as this program writes it

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// content is a content that is being masked, and how many secrets it may still have.
+// content masks one content. left is how many more secrets it may have.
 type content struct {
 	*Masker
 	left int
 }
 
-// Content is a file without its secrets: a text in UTF-8 or UTF-16, and of anything else what can be
-// read in it. All other bytes stay. Of a file with very many secrets there is only a mark.
+// Content masks a file: a text in UTF-8 or UTF-16, and in anything else the readable parts. All other
+// bytes stay. A file with too many secrets becomes a mark.
 func (m *Masker) Content(data []byte) []byte {
-	c := &content{m, MostSecrets}
+	c := &content{m, MaxSecrets}
 	out := c.mask(data)
 	if c.left < 0 {
 		return []byte(m.withheld())
@@ -28,11 +28,11 @@ func (m *content) mask(data []byte) []byte {
 	if len(data) == 0 {
 		return data
 	}
-	order, from := wide(data)
+	order, from := utf16Order(data)
 	plain := utf8.Valid(data)
 	switch {
 	case order != nil:
-		data = m.wide(data, from, order)
+		data = m.utf16(data, from, order)
 	case plain:
 		data = m.utf8(data)
 	}
@@ -44,8 +44,8 @@ func (m *content) mask(data []byte) []byte {
 	return data
 }
 
-// wide tells a text in UTF-16, by its mark or by its zeros, and where the text begins.
-func wide(data []byte) (order binary.AppendByteOrder, from int) {
+// utf16Order recognises a text in UTF-16, by its byte order mark or its zeros. It begins at from.
+func utf16Order(data []byte) (order binary.AppendByteOrder, from int) {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
 		return binary.LittleEndian, 2
@@ -68,7 +68,7 @@ func wide(data []byte) (order binary.AppendByteOrder, from int) {
 	return nil, 0
 }
 
-func (m *content) wide(data []byte, from int, order binary.AppendByteOrder) []byte {
+func (m *content) utf16(data []byte, from int, order binary.AppendByteOrder) []byte {
 	units := make([]uint16, 0, len(data)/2)
 	i := from
 	for ; i+1 < len(data); i += 2 {
@@ -90,7 +90,7 @@ func (m *content) wide(data []byte, from int, order binary.AppendByteOrder) []by
 	return append(out, data[i:]...)
 }
 
-// encoding is how a readable character stands among other bytes: in one byte, or beside a zero.
+// encoding is how a readable character is stored in binary data: as one byte, or with a zero beside it.
 type encoding struct{ width, at int }
 
 func (in encoding) char(data []byte) (c byte, ok bool) {
@@ -116,7 +116,7 @@ func (in encoding) append(dst []byte, text []byte) []byte {
 	return dst
 }
 
-// readable masks the runs of characters that can be read.
+// readable masks readable runs of characters.
 func (m *content) readable(data []byte, in encoding) []byte {
 	const least = 6 // characters of a secret
 	var out, run []byte

@@ -1,6 +1,6 @@
-// Package mask shows entries, values and contents without their secrets. Whoever reads what it
-// gives, and asks what is asked of that, cannot tell it from a tape on which the marks were written
-// in the first place.
+// Package mask shows entries, values and contents without their secrets. To a reader of masked
+// entries, and to queries on them, they look like a tape on which the marks were written from the
+// beginning.
 package mask
 
 import (
@@ -18,37 +18,37 @@ import (
 // Masker masks with the marks of one workspace. It may be used from several goroutines.
 type Masker struct {
 	key       []byte
-	again     bool // marks that are keyed are keyed again
+	rekey     bool // marks that are keyed already are keyed again
 	scanner   *secrets.Scanner
 	artifacts *artifacts
 }
 
-// New returns a Masker whose marks are keyed with a secret of the workspace: nobody who sees one can
-// find out what it stands for by trying.
+// New returns a Masker whose marks are keyed with a secret of the workspace, so that nobody can find
+// out by guessing what a mark stands for.
 func New(key []byte) *Masker {
 	return &Masker{key: key, scanner: secrets.New(), artifacts: &artifacts{}}
 }
 
-// With is a Masker with marks of its own. Who can write a guess, and sees its mark, must not be able to
-// compare that with the mark of a secret.
-func (m *Masker) With(purpose, id string) *Masker {
+// Derive returns a Masker with marks of its own. Somebody who writes a guess, and sees its mark, must
+// not be able to compare it with the mark of a secret.
+func (m *Masker) Derive(purpose, id string) *Masker {
 	mac := hmac.New(sha256.New, m.key)
 	mac.Write([]byte(purpose + "\x00" + id))
-	return &Masker{key: mac.Sum(nil), again: purpose == byRun, scanner: m.scanner, artifacts: m.artifacts}
+	return &Masker{key: mac.Sum(nil), rekey: purpose == byRun, scanner: m.scanner, artifacts: m.artifacts}
 }
 
 const byRun = "run"
 
-// By masks what a run wrote; "" is nobody's.
+// By returns the Masker for what a run wrote; "" means not a run.
 func (m *Masker) By(run string) *Masker {
 	if run == "" {
 		return m
 	}
-	return m.With(byRun, run)
+	return m.Derive(byRun, run)
 }
 
-// Writer is the run that wrote an entry, "" for what others have: what a run is started with comes from
-// the admin, whatever run it belongs to.
+// Writer returns the run that wrote an entry, else "". A run's input comes from the admin, although it
+// has the run's id.
 func Writer(e repo.Entry) string {
 	if e.Role() == "user" || e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == "run.started" {
 		return ""
@@ -56,42 +56,42 @@ func Writer(e repo.Entry) string {
 	return jsonl.GetString(e.Meta, "run_id")
 }
 
-// MostSecrets is how many secrets an entry, a value or a file may have that a masked run reads: to mask
-// many takes much memory and time. What has more is withheld, with a mark in its place.
-const MostSecrets = 20_000
+// MaxSecrets is how many secrets an entry, a value or a file may have for a masked run: masking many
+// takes much memory and time. With more, the whole is replaced by a mark.
+const MaxSecrets = 20_000
 
-// withheld is that mark. It differs for each file, as the id of a file is made of what is seen.
+// withheld returns that mark. It differs for each file, as a file's id is the hash of what is seen.
 func (m *Masker) withheld() string {
-	return fmt.Sprintf("[withheld:%s: more than %d secrets]", secrets.Keyed(m.key, "withheld"), MostSecrets)
+	return fmt.Sprintf("[withheld:%s: more than %d secrets]", secrets.Keyed(m.key, "withheld"), MaxSecrets)
 }
 
-// JSON is a JSON value without its secrets.
+// JSON masks a JSON value.
 func (m *Masker) JSON(value json.RawMessage) json.RawMessage {
-	out, _ := m.json(value, MostSecrets)
+	out, _ := m.json(value, MaxSecrets)
 	return out
 }
 
-// json also tells how many secrets there are. If that is more than most, the value is withheld.
-func (m *Masker) json(value json.RawMessage, most int) (out json.RawMessage, found int) {
-	out, found = m.scanner.MaskLimited(value, most, func(f secrets.Finding) string { return f.Keyed(m.key).Mark() })
-	if found > most {
+// json masks a value and counts its secrets. A value with more than limit is withheld.
+func (m *Masker) json(value json.RawMessage, limit int) (out json.RawMessage, found int) {
+	out, found = m.scanner.MaskLimited(value, limit, func(f secrets.Finding) string { return f.Keyed(m.key).Mark() })
+	if found > limit {
 		return jsonl.AppendString(nil, m.withheld()), found
 	}
 	out = secrets.KeyMarks(m.key, out)
-	if m.again {
+	if m.rekey {
 		out = secrets.KeyAgain(m.key, out)
 	}
 	return out, found
 }
 
-// Text is a text in UTF-8 without its secrets.
+// Text masks a text in UTF-8.
 func (m *Masker) Text(text string) string {
-	return string((&content{m, MostSecrets}).utf8([]byte(text)))
+	return string((&content{m, MaxSecrets}).utf8([]byte(text)))
 }
 
 func (m *content) utf8(text []byte) []byte {
 	if m.left < 0 {
-		return text // all of it is withheld
+		return text // the whole content will be withheld
 	}
 	value := jsonl.AppendString(nil, string(text))
 	masked, found := m.json(value, m.left)
@@ -102,7 +102,7 @@ func (m *content) utf8(text []byte) []byte {
 	return jsonl.AppendDecoded(nil, masked[1:len(masked)-1])
 }
 
-// Named is the value that a name stands for: DB_PASSWORD says of a word that it is a secret.
+// Named masks the value of a name: DB_PASSWORD means that the value is a secret.
 func (m *Masker) Named(name string, value json.RawMessage) json.RawMessage {
 	if len(value) == 0 {
 		return value
@@ -116,14 +116,14 @@ func (m *Masker) Named(name string, value json.RawMessage) json.RawMessage {
 	return m.JSON(value)
 }
 
-// line is the line of an entry without its secrets, with the references to artifacts as they are.
+// line masks the line of an entry. References to artifacts stay as they are.
 func (m *Masker) line(e repo.Entry) []byte {
-	raw, found := m.json(e.Raw, MostSecrets)
-	if found > MostSecrets {
+	raw, found := m.json(e.Raw, MaxSecrets)
+	if found > MaxSecrets {
 		raw = m.bare(e)
 	}
 	payload := jsonl.Get(raw, "payload")
-	for _, object := range [][]byte{payload, jsonl.Get(payload, "data")} { // a state, and a result that sets one
+	for _, object := range [][]byte{payload, jsonl.Get(payload, "data")} { // a state entry, and a result that sets one
 		value := jsonl.Get(object, "value")
 		if name := jsonl.GetString(object, "key"); name != "" && len(value) > 0 {
 			raw = bytes.ReplaceAll(raw, member("value", value), member("value", m.Named(name, value)))
@@ -142,7 +142,7 @@ func (m *Masker) line(e repo.Entry) []byte {
 	return raw
 }
 
-// bare is the line of an entry whose payload is withheld.
+// bare returns the line of an entry whose payload is withheld.
 func (m *Masker) bare(e repo.Entry) []byte {
 	payload := map[string]string{"content": m.withheld()}
 	if role := e.Role(); role != "" {
@@ -154,12 +154,12 @@ func (m *Masker) bare(e repo.Entry) []byte {
 	}
 	raw, err := json.Marshal(map[string]any{"id": e.ID, "kind": m.Text(e.Kind), "payload": payload, "meta": meta, "date": m.Text(e.Date)})
 	if err != nil {
-		panic(err) // strings, and JSON that was read
+		panic(err) // cannot happen: strings, and JSON that was read
 	}
 	return raw
 }
 
-// hashed is what the meta of an entry has of the request that wrote it: a hash over all that it said.
+// hashed is a member of an entry's meta: a hash of the whole request, which would confirm a guess.
 const hashed = "request_sha256"
 
 func without(object []byte, name string) []byte {
@@ -178,8 +178,8 @@ func member(name string, value []byte) []byte {
 	return append(append(jsonl.AppendString(nil, name), ':'), value...)
 }
 
-// Entry is an entry without its secrets. The artifacts that it refers to are those of the reader:
-// where one is changed by masking, so are its id, hash and size. open opens one by its hash.
+// Entry masks an entry. References to artifacts become those that the reader sees: if masking changes
+// an artifact, it has another id, hash and size. open opens an artifact by its hash.
 func (m *Masker) Entry(e repo.Entry, open Open) repo.Entry {
 	run, refs := Writer(e), repo.References(e)
 	raw := m.By(run).line(e)
@@ -190,7 +190,7 @@ func (m *Masker) Entry(e repo.Entry, open Open) repo.Entry {
 	}
 	switch {
 	case len(e.Attached) == 0:
-	case run != "" && len(refs) > 1: // marks of one file would show beside those of another
+	case run != "" && len(refs) > 1: // marks of different files must not appear together
 		e.Attached = nil
 	default:
 		e.Attached = m.file(refs[0].SHA256).Content(e.Attached)

@@ -140,7 +140,7 @@ func TestVeryManySecrets(t *testing.T) {
 		fmt.Fprintf(&lines, "%s%08d\n", token[:32], i*7919%100_000_000)
 	}
 	many := lines.String()
-	some := many[:(MostSecrets+10)*41]
+	some := many[:(MaxSecrets+10)*41]
 	for name, content := range map[string]string{"utf-8": many, "utf-16": string(encoded(some, binary.LittleEndian, true)),
 		"binary": strings.ReplaceAll(some, "\n", "\x00\xff")} {
 		var before, after runtime.MemStats
@@ -150,7 +150,7 @@ func TestVeryManySecrets(t *testing.T) {
 		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 500 {
 			t.Errorf("%s: %d MiB", name, took)
 		}
-		if !strings.HasPrefix(got, "[withheld:k") || !strings.HasSuffix(got, fmt.Sprintf(": more than %d secrets]", MostSecrets)) {
+		if !strings.HasPrefix(got, "[withheld:k") || !strings.HasSuffix(got, fmt.Sprintf(": more than %d secrets]", MaxSecrets)) {
 			t.Errorf("%s: %.100s", name, got)
 		}
 		if again := string(m.File(name+"2", []byte(content))); again == got {

@@ -11,12 +11,12 @@ import (
 	"tape/repo"
 )
 
-// Of opens the artifacts of a tape.
+// Of returns an Open for the artifacts of a tape.
 func Of(ctx context.Context, t *repo.Tape) Open {
 	return func(hash string) (io.ReadCloser, error) { return t.Artifact(ctx, hash) }
 }
 
-// Shown is what is told of an artifact, which a run named so, or "" somebody else.
+// Shown returns an artifact as a masked run sees it. run is the run that named it, "" for others.
 func (m *Masker) Shown(a repo.Artifact, run string, open Open) repo.Artifact {
 	seen, own := m.Artifact(a.SHA256, open), m.By(run)
 	a.ID, a.SHA256, a.Size = seen.ID, seen.ID, seen.Size
@@ -24,10 +24,10 @@ func (m *Masker) Shown(a repo.Artifact, run string, open Open) repo.Artifact {
 	return a
 }
 
-const minID = 4 // characters of an id that stand for it
+const minID = 4 // characters of an id that may stand for it
 
-// StoredID is the hash of an artifact of a tape, by the id under which it is seen or its beginning. The
-// hash itself is none where it is not seen: it would confirm a guess.
+// StoredID returns the hash of a tape's artifact by the id that is seen, or a prefix of it. If the run
+// sees another id, the hash itself is not accepted: that would confirm a guess.
 func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string, error) {
 	hash, ok := m.Real(id)
 	if ok || layout.IsArtifactName(id) && m.Artifact(id, Of(ctx, t)).ID == id {
@@ -52,12 +52,12 @@ func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string,
 	return hash, nil
 }
 
-// StoredRef is the hash of an artifact that a payload refers to by the id under which it is seen, or "".
+// StoredRef returns the hash of an artifact to which a payload refers by the id that is seen, or "".
 func (m *Masker) StoredRef(ctx context.Context, t *repo.Tape, id string) string {
 	if hash, ok := m.Real(id); ok {
 		return hash
 	}
-	if m.Artifact(id, Of(ctx, t)).ID != id { // the hash of a content with secrets would confirm a guess
+	if m.Artifact(id, Of(ctx, t)).ID != id { // accepting the hash would confirm a guess of the content
 		return ""
 	}
 	return id

@@ -1,4 +1,4 @@
-// Package openapi describes endpoints, and makes the OpenAPI document of their descriptions.
+// Package openapi describes endpoints, and makes the OpenAPI document from the descriptions.
 package openapi
 
 import (
@@ -17,31 +17,31 @@ import (
 
 type object = map[string]any
 
-// Endpoint is a path with a method, and what it takes and answers.
+// Endpoint is a method and a path, with what it accepts and answers.
 type Endpoint[C any] struct {
 	Method, Path, Summary string
 
-	Scope string // what a run needs
-	Admin bool   // the admin's alone
+	Scope string // that a run needs
+	Admin bool   // for the admin only
 	Open  bool   // without a token
-	Ended bool   // with the token of a run that is over, too
+	Ended bool   // also with the token of a run that has ended
 	Ends  bool   // it may end the run
-	Key   bool   // it takes an Idempotency-Key
-	Code  int    // of success; 0 is 200
+	Key   bool   // it accepts an Idempotency-Key
+	Code  int    // of success; 0: 200
 
 	Query  []Param
 	Body   reflect.Type // nil: none, or Raw
-	Raw    bool         // the body is content of any type
+	Raw    bool         // the body is of any type
 	Answer reflect.Type
-	Media  string // the type of the answer; "" is JSON
+	Media  string // the media type of the answer; "": JSON
 
 	Do func(c C) (any, error)
 }
 
-// Param is a parameter of a query: its name, its type, and what it is.
+// Param is a query parameter: its name, its type and its description.
 type Param [3]string
 
-// Status is that of success.
+// Status returns the status of success.
 func (rt Endpoint[C]) Status() int {
 	if rt.Code == 0 {
 		return http.StatusOK
@@ -49,7 +49,7 @@ func (rt Endpoint[C]) Status() int {
 	return rt.Code
 }
 
-// CheckQuery refuses parameters that mean nothing: a misspelt one would be ignored.
+// CheckQuery refuses unknown parameters, which would otherwise be ignored.
 func (rt Endpoint[C]) CheckQuery(q url.Values) error {
 	for name, values := range q {
 		if !slices.ContainsFunc(rt.Query, func(p Param) bool { return p[0] == name }) {
@@ -156,7 +156,7 @@ func (rt Endpoint[C]) parameters() []object {
 	return out
 }
 
-// schemaOf refers to the schema of a type, which is among the document's.
+// schemaOf returns a reference to a type's schema, and adds that to the document.
 func schemaOf(t reflect.Type, schemas object) (object, error) {
 	if t.Name() == "" {
 		return object{"type": "object"}, nil
@@ -171,8 +171,8 @@ func schemaOf(t reflect.Type, schemas object) (object, error) {
 	return object{"$ref": "#/components/schemas/" + t.Name()}, nil
 }
 
-// conversationSchema is that of a conversation in a request: its name, or an object that has it.
+// conversationSchema is the schema of [api.Conversation].
 func conversationSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{Description: "the name of a tape, which is made if it is not there", OneOf: []*jsonschema.Schema{{Type: "string"},
+	return &jsonschema.Schema{Description: "the name of a tape, which is created if needed", OneOf: []*jsonschema.Schema{{Type: "string"},
 		{Type: "object", Required: []string{"conversation_id"}, Properties: map[string]*jsonschema.Schema{"conversation_id": {Type: "string"}}}}}
 }

@@ -1,6 +1,6 @@
-// Package own finds the tapes of the server itself. A tape of the same name that came with a pull
-// or a clone, or that a person made, is not one: its state is somebody else's. Which tapes the
-// server made is noted beside the repository, where no clone or pull brings it.
+// Package own finds the server's own tapes. A tape of the same name that came with a pull or a clone,
+// or that a person made, is not one: its state is not the server's. Which tapes the server made is
+// recorded beside the repository, where no clone or pull brings it.
 package own
 
 import (
@@ -18,28 +18,28 @@ import (
 	"tape/repo"
 )
 
-// Tapes are those of one server.
+// Tapes are the own tapes of one server.
 type Tapes struct {
 	store *repo.Store
 	disk  *disk.FS
 	path  string
 
 	mu    sync.Mutex
-	known map[string]made // by what they are for
+	byUse map[string]record
 }
 
-type made struct {
+type record struct {
 	Name  string `json:"name"`
-	First string `json:"first_sha256"` // of its first entry
+	First string `json:"first_sha256"` // the hash of its first entry
 }
 
-// Open reads which tapes the server has. With adopt, tapes of the usual names are taken over: an
-// earlier version of the server did not note them.
+// Open reads the record of the server's tapes. If there is none, the tapes named in adopt are taken
+// over: an earlier version of the server did not record them.
 func Open(ctx context.Context, store *repo.Store, d *disk.FS, path string, adopt []string) (*Tapes, error) {
-	o := &Tapes{store: store, disk: d, path: path, known: map[string]made{}}
+	o := &Tapes{store: store, disk: d, path: path, byUse: map[string]record{}}
 	data, err := os.ReadFile(path)
 	if err == nil {
-		return o, json.Unmarshal(data, &o.known)
+		return o, json.Unmarshal(data, &o.byUse)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -47,7 +47,7 @@ func Open(ctx context.Context, store *repo.Store, d *disk.FS, path string, adopt
 	for _, name := range adopt {
 		t, err := store.Tape(ctx, name)
 		if err == nil {
-			err = o.note(ctx, name, t)
+			err = o.add(ctx, name, t)
 		}
 		if err != nil && !errors.Is(err, repo.ErrNotFound) {
 			return nil, err
@@ -57,20 +57,20 @@ func Open(ctx context.Context, store *repo.Store, d *disk.FS, path string, adopt
 }
 
 func (o *Tapes) save() error {
-	data, err := json.Marshal(o.known)
+	data, err := json.Marshal(o.byUse)
 	if err != nil {
 		return err
 	}
 	return o.disk.WriteFile(o.path, data)
 }
 
-func (o *Tapes) note(ctx context.Context, use string, t *repo.Tape) error {
-	first, err := firstOf(ctx, t)
-	o.known[use] = made{t.Name(), first}
+func (o *Tapes) add(ctx context.Context, use string, t *repo.Tape) error {
+	first, err := firstHash(ctx, t)
+	o.byUse[use] = record{t.Name(), first}
 	return err
 }
 
-func firstOf(ctx context.Context, t *repo.Tape) (string, error) {
+func firstHash(ctx context.Context, t *repo.Tape) (string, error) {
 	rev, err := t.Store().Revision(ctx, t, "")
 	if err != nil {
 		return "", err
@@ -82,7 +82,7 @@ func firstOf(ctx context.Context, t *repo.Tape) (string, error) {
 	return "", nil
 }
 
-// Find is the server's tape for a use, which is its usual name. ErrNotFound if there is none yet.
+// Find returns the server's tape for a use; ErrNotFound if there is none yet.
 func (o *Tapes) Find(ctx context.Context, use string) (*repo.Tape, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -90,7 +90,7 @@ func (o *Tapes) Find(ctx context.Context, use string) (*repo.Tape, error) {
 }
 
 func (o *Tapes) find(ctx context.Context, use string) (*repo.Tape, error) {
-	was, ok := o.known[use]
+	was, ok := o.byUse[use]
 	if !ok {
 		return nil, repo.ErrNotFound
 	}
@@ -98,14 +98,14 @@ func (o *Tapes) find(ctx context.Context, use string) (*repo.Tape, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, err := firstOf(ctx, t)
+	first, err := firstHash(ctx, t)
 	if err == nil && first != was.First {
-		err = repo.ErrNotFound // another one is in its place
+		err = repo.ErrNotFound // another tape has its name
 	}
 	return t, err
 }
 
-// Make is Find, and makes the tape if there is none, under a name that is free.
+// Make returns the server's tape for a use. If there is none, it makes one under a free name.
 func (o *Tapes) Make(ctx context.Context, use string) (*repo.Tape, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,7 +119,7 @@ func (o *Tapes) Make(ctx context.Context, use string) (*repo.Tape, error) {
 			continue
 		}
 		if err == nil {
-			if err = o.note(ctx, use, t); err == nil {
+			if err = o.add(ctx, use, t); err == nil {
 				err = o.save()
 			}
 		}
@@ -131,7 +131,7 @@ func (o *Tapes) Make(ctx context.Context, use string) (*repo.Tape, error) {
 func (o *Tapes) Has(name string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, m := range o.known {
+	for _, m := range o.byUse {
 		if m.Name == name {
 			return true
 		}

@@ -1,4 +1,4 @@
-// Package results says what the results that a run tells are on the tape.
+// Package results turns the results that a run reports into entries.
 package results
 
 import (
@@ -13,14 +13,14 @@ import (
 	"tape/repo"
 )
 
-// How long a value of state and its key may be, in bytes.
+// Limits of a value of state and its key, in bytes.
 const (
 	MaxState    = 256 << 10
 	MaxStateKey = 200
 )
 
-// Known reports whether a type of results is one of the protocol. Others are kept, too, with a warning.
-func Known(name string) bool {
+// InProtocol reports whether the protocol has a type of results. Others are recorded, too, with a warning.
+func InProtocol(name string) bool {
 	switch name {
 	case "message.delta", "message.completed", "tool.call.started", "tool.call.completed", "state.updated", "action.requested", "run.completed", "run.failed":
 		return true
@@ -28,7 +28,7 @@ func Known(name string) bool {
 	return false
 }
 
-// Draft makes a message of one that is complete, and an event of anything else.
+// Draft makes a message of a complete one, and an event of any other result.
 func Draft(res api.RunResult) (repo.Draft, error) {
 	if res.Type != "message.completed" {
 		return repo.Event(res.Type, res.Data), nil
@@ -44,8 +44,8 @@ func Draft(res api.RunResult) (repo.Draft, error) {
 	return repo.Draft{Kind: repo.KindMessage, Payload: payload}, err
 }
 
-// State is the state that a result state.updated sets, and the tape that it is in: of scopes other than
-// conversation, the server's.
+// State returns the draft of the state that a result state.updated sets, and the tape for it: server for
+// scopes other than conversation.
 func State(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape string, err error) {
 	var p lanes.StatePayload
 	err = json.Unmarshal(res.Data, &p)
@@ -66,5 +66,5 @@ func State(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape st
 	}
 	d.Kind = lanes.KindState
 	d.Payload, err = json.Marshal(p)
-	return d, tape, cmp.Or(r.Need("state.write"), err)
+	return d, tape, cmp.Or(r.Require("state.write"), err)
 }

@@ -15,9 +15,9 @@ import (
 	"tape/internal/git/disk"
 )
 
-// List is all runs that are not forgotten.
+// List has all runs that are not forgotten.
 type List struct {
-	Making sync.Mutex // held while one is started
+	Starting sync.Mutex // held while a run is started
 
 	mu     sync.Mutex
 	all    map[string]*Run
@@ -26,7 +26,7 @@ type List struct {
 	disk   *disk.FS
 }
 
-// Load reads the runs of an earlier server, and forgets those that are long over.
+// Load reads the runs of an earlier server, and forgets those that ended long ago.
 func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) error {
 	l.all, l.tokens, l.folder, l.disk = map[string]*Run{}, map[string]*Run{}, folder, d
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
@@ -38,7 +38,7 @@ func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) 
 		if err != nil {
 			return err
 		}
-		r := &Run{call: now}
+		r := &Run{lastUse: now}
 		if err := json.Unmarshal(data, &r.Record); err != nil {
 			log.Warn("a run's file cannot be read and is left alone", "file", file, "error", err)
 			continue
@@ -47,7 +47,7 @@ func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) 
 		if over.IsZero() {
 			over = r.Deadline
 		}
-		if now.Sub(over) > kept && r.Status != Running { // the end of one that runs is recorded first
+		if now.Sub(over) > keepEnded && r.Status != Running { // the end of a running one has to be recorded first
 			if err := d.Remove(file); err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) 
 	return nil
 }
 
-// Save writes a run durably. The caller holds r.Mu, or is alone with r.
+// Save stores a run. The caller holds r.Mu, or nobody else knows r.
 func (l *List) Save(r *Run) error {
 	data, err := json.Marshal(r.Record)
 	if err != nil {
@@ -67,21 +67,21 @@ func (l *List) Save(r *Run) error {
 	return l.disk.WriteFile(filepath.Join(l.folder, r.ID+".json"), data)
 }
 
-// Get is a run by its id, nil if there is none.
+// Get returns a run by its id; nil if there is none.
 func (l *List) Get(id string) *Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all[id]
 }
 
-// ByToken is the run that has a token.
+// ByToken returns the run with a token; nil if there is none.
 func (l *List) ByToken(hash [sha256.Size]byte) *Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tokens[hex.EncodeToString(hash[:])]
 }
 
-// ByKey is the run that was started by a request with a key.
+// ByKey returns the run that was started by a request with a key; nil if there is none.
 func (l *List) ByKey(key string) *Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +93,7 @@ func (l *List) ByKey(key string) *Run {
 	return nil
 }
 
-// Put makes a run known under a token, in the place of the one that it had.
+// Put adds a run, or replaces its token.
 func (l *List) Put(r *Run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,14 +105,14 @@ func (l *List) Put(r *Run) {
 	l.all[r.ID], l.tokens[r.TokenHash] = r, r
 }
 
-// All is a copy of the list.
+// All returns all runs.
 func (l *List) All() []*Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.all))
 }
 
-// Due are the runs whose deadline has passed and whose end is still to be recorded.
+// Due returns the runs whose deadline has passed and whose end is not recorded yet.
 func (l *List) Due(now time.Time) []*Run {
 	return slices.DeleteFunc(l.All(), func(r *Run) bool { return !r.Due(now) })
 }

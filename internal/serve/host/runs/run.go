@@ -1,5 +1,5 @@
-// Package runs keeps what the server knows of runs: what each may do, its token's hash, when it
-// ends. Their files outlive the server.
+// Package runs keeps the server's runs: what each may do, the hash of its token, when it ends. They
+// are stored in files.
 package runs
 
 import (
@@ -16,19 +16,19 @@ import (
 
 const (
 	idleAfter = time.Hour
-	kept      = 7 * 24 * time.Hour // how long a run that is over can be asked about
+	keepEnded = 7 * 24 * time.Hour // how long a run that has ended can be queried
 )
 
-// The states of a run.
+// The statuses of a run.
 const (
 	Running   = "running"
 	Completed = "completed"
 	Failed    = "failed"
 	Cancelled = "cancelled"
-	Expired   = "expired" // its deadline passed
+	Expired   = "expired" // by its deadline
 )
 
-// Record is what is kept of a run: its token's hash, but not the token.
+// Record is what is stored of a run: the hash of its token, not the token.
 type Record struct {
 	ID        string      `json:"run_id"`
 	TokenHash string      `json:"token_sha256"`
@@ -51,7 +51,7 @@ type Record struct {
 	Static    []Static    `json:"static,omitempty"`
 }
 
-// Static is content that stays the same for many runs, and is known by its hash.
+// Static is content that is the same for many runs, and is addressed by its hash.
 type Static struct {
 	Name   string          `json:"name"`
 	SHA256 string          `json:"sha256"`
@@ -60,26 +60,26 @@ type Static struct {
 
 // Run is a run of this server or of an earlier one.
 type Run struct {
-	Record // of what may change, Mu guards it
+	Record // Mu guards what may change
 
-	Rate admission.Rate
-	Use  admission.Use
-	Mu   sync.Mutex
-	call time.Time // the last one
+	Rate    admission.Rate
+	Use     admission.Use
+	Mu      sync.Mutex
+	lastUse time.Time // of the token
 
-	Telling   sync.Mutex     // guards Seen and MissedEnd: two batches of a run do not cross
+	Results   sync.Mutex     // held while a batch of results is recorded; guards Seen and MissedEnd
 	Seen      map[int64]bool // sequences that are on the tape; nil: not read yet
-	MissedEnd string         // the end that the tape has of a run and its record not
+	MissedEnd string         // an end that is on the tape but not in the record
 }
 
-// New makes a run that has no results yet.
-func New(r Record, now time.Time) *Run { return &Run{Record: r, call: now, Seen: map[int64]bool{}} }
+// New returns a run without results.
+func New(r Record, now time.Time) *Run { return &Run{Record: r, lastUse: now, Seen: map[int64]bool{}} }
 
 // May reports whether a run has a scope.
 func (r *Run) May(scope string) bool { return slices.Contains(r.Scopes, scope) }
 
-// Need refuses what a run has no scope for.
-func (r *Run) Need(scope string) error {
+// Require refuses a request if the run does not have the scope that it needs.
+func (r *Run) Require(scope string) error {
 	if scope == "" || r.May(scope) {
 		return nil
 	}
@@ -88,20 +88,20 @@ func (r *Run) Need(scope string) error {
 	return p
 }
 
-// Owner is whose state a run has in a scope, "" if nobody's.
+// Owner returns whose state a run has in a scope; "" if it has none.
 func (r *Run) Owner(scope string) string {
 	return map[string]string{"actor": r.Actor, "subject": r.Subject, "runner": r.Runner}[scope]
 }
 
-// Owns reports whether a name is that of the run's conversation, or may be that of a fork of it.
+// Owns reports whether a name is that of the run's conversation, or may be that of one of its forks.
 func (r *Run) Owns(name string) bool { return name == r.Tape || strings.HasPrefix(name, r.Tape+"/") }
 
-// Alive says why a run's token is void, if it is.
-func (r *Run) Alive(now time.Time, alsoEnded bool) error {
+// CheckToken refuses a void token. With alsoEnded, the token of a run that has ended is accepted.
+func (r *Run) CheckToken(now time.Time, alsoEnded bool) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	switch {
-	case now.Sub(r.call) > idleAfter:
+	case now.Sub(r.lastUse) > idleAfter:
 		return api.Unauthorized("the token is void: it was not used for an hour")
 	case r.Status != Running && alsoEnded:
 	case r.Status == Expired, r.Status == Running && !now.Before(r.Deadline):
@@ -109,37 +109,37 @@ func (r *Run) Alive(now time.Time, alsoEnded bool) error {
 	case r.Status != Running:
 		return api.Unauthorized("the token is void: the run is over")
 	}
-	r.call = now
+	r.lastUse = now
 	return nil
 }
 
-// PastDeadline is what a run is told that comes too late.
+// PastDeadline is the error of a request after the deadline.
 func PastDeadline() error {
 	return api.NewProblem(http.StatusGatewayTimeout, "deadline_exceeded", "the run's deadline has passed")
 }
 
-// Over reports whether a run has ended, also if that is not recorded yet.
+// Over reports whether a run has ended, even if that is not recorded yet.
 func (r *Run) Over(now time.Time) bool {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.Status != Running || !now.Before(r.Deadline)
 }
 
-// State is a run's state now.
-func (r *Run) State() string {
+// StatusNow returns a run's status.
+func (r *Run) StatusNow() string {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.Status
 }
 
-// Due reports whether a run's deadline has passed, and its end is still to be recorded.
+// Due reports whether a run's deadline has passed, and its end is not recorded yet.
 func (r *Run) Due(now time.Time) bool {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.Status == Running && !now.Before(r.Deadline)
 }
 
-// Answer is a run as it is.
+// Answer describes the run.
 func (r *Run) Answer() api.RunAnswer {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()

@@ -45,18 +45,18 @@ func TestAlive(t *testing.T) {
 		"failed, but asks again": {Failed, 1, false, http.StatusUnauthorized},
 	} {
 		r := New(Record{Status: c.status, Deadline: at(1).Add(30 * time.Minute)}, at(0))
-		if got := status(r.Alive(at(0).Add(time.Duration(c.minutes)*time.Minute), c.alsoEnded)); got != c.want {
+		if got := status(r.CheckToken(at(0).Add(time.Duration(c.minutes)*time.Minute), c.alsoEnded)); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
 	r := New(Record{Status: Running, Deadline: at(2)}, at(0))
 	for minute := 50; minute < 120; minute += 50 { // each call counts anew
-		if err := r.Alive(at(0).Add(time.Duration(minute)*time.Minute), false); err != nil {
+		if err := r.CheckToken(at(0).Add(time.Duration(minute)*time.Minute), false); err != nil {
 			t.Errorf("minute %d: %v", minute, err)
 		}
 	}
-	if got := status(r.Alive(at(2), false)); got != http.StatusGatewayTimeout || !r.Due(at(2)) || !r.Over(at(2)) || r.State() != Running {
-		t.Errorf("at its deadline: %d, due %v, over %v, %s", got, r.Due(at(2)), r.Over(at(2)), r.State())
+	if got := status(r.CheckToken(at(2), false)); got != http.StatusGatewayTimeout || !r.Due(at(2)) || !r.Over(at(2)) || r.StatusNow() != Running {
+		t.Errorf("at its deadline: %d, due %v, over %v, %s", got, r.Due(at(2)), r.Over(at(2)), r.StatusNow())
 	}
 }
 
@@ -64,7 +64,7 @@ func TestAlive(t *testing.T) {
 func TestMay(t *testing.T) {
 	r := New(Record{Scopes: []string{"append"}, Tape: "c", Actor: "ann", Runner: "r"}, at(0))
 	for scope, want := range map[string]int{"append": 0, "": 0, "fork": http.StatusForbidden} {
-		if got := status(r.Need(scope)); got != want {
+		if got := status(r.Require(scope)); got != want {
 			t.Errorf("%q: %d, want %d", scope, got, want)
 		}
 	}

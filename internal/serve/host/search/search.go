@@ -1,4 +1,4 @@
-// Package search reads what a search of the transcript asks for.
+// Package search reads the parameters of a search in the transcript.
 package search
 
 import (
@@ -17,7 +17,7 @@ import (
 	"tape/repo"
 )
 
-// Filters of a search, as JSON.
+// Filters of a search, in JSON.
 type Filters struct {
 	filter.Params
 	EventTypes       []string `json:"event_types"`
@@ -25,13 +25,13 @@ type Filters struct {
 	IncludeArtifacts *bool    `json:"include_artifacts"`
 }
 
-// FiltersOf are those of a query, and of the object in it.
+// FiltersOf reads the filters from a query, and from its parameter filters.
 func FiltersOf(q url.Values) (f Filters, err error) {
 	if text := q.Get("filters"); text != "" {
 		d := json.NewDecoder(strings.NewReader(text))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&f); err != nil {
-			return f, api.Invalid("filters is no JSON object of kinds, roles, authors, since, until, event_types, conversation_id and include_artifacts: %v", err)
+			return f, api.Invalid("filters is not a JSON object of kinds, roles, authors, since, until, event_types, conversation_id and include_artifacts: %v", err)
 		}
 	}
 	own := q.Get("conversation_id")
@@ -45,18 +45,18 @@ func FiltersOf(q url.Values) (f Filters, err error) {
 	if text := q.Get("include_artifacts"); text != "" {
 		with, err := strconv.ParseBool(text)
 		if err != nil {
-			return f, api.Invalid("include_artifacts is true or false")
+			return f, api.Invalid("include_artifacts has to be true or false")
 		}
 		f.IncludeArtifacts = &with
 	}
 	return f, nil
 }
 
-// Artifacts reports whether texts of artifacts are looked through, and references shown.
+// Artifacts reports whether texts of artifacts are searched, and references shown.
 func (f Filters) Artifacts() bool { return f.IncludeArtifacts == nil || *f.IncludeArtifacts }
 
-// Keeps reports whether a hit is asked for.
-func (f Filters) Keeps(e repo.Entry) bool {
+// Match reports whether the filters on kinds and types admit an entry.
+func (f Filters) Match(e repo.Entry) bool {
 	kind := transcript.KindOf(e)
 	if len(f.EventTypes) > 0 && len(f.Kinds) > 0 {
 		return slices.Contains(f.Kinds, kind)
@@ -64,14 +64,14 @@ func (f Filters) Keeps(e repo.Entry) bool {
 	return len(f.EventTypes) > 0 || transcript.Has(e)
 }
 
-// Search is what the index is asked for.
+// Search returns the search for the index.
 func (f Filters) Search(text string, now time.Time) (s index.Search, err error) {
 	if strings.TrimSpace(text) == "" {
-		return s, api.Invalid("q is missing: give words that stand in what you look for")
+		return s, api.Invalid("q is missing: give words to search for")
 	}
-	asked := f.Params
-	asked.Kinds = nil // they are those of a transcript, and not of entries
-	q, err := asked.Query(filter.InJSON, now)
+	params := f.Params
+	params.Kinds = nil // they are kinds of the transcript, not of entries
+	q, err := params.Query(filter.InJSON, now)
 	if err != nil {
 		return s, err
 	}
@@ -82,7 +82,7 @@ func (f Filters) Search(text string, now time.Time) (s index.Search, err error) 
 				s.Types = append(s.Types, types...)
 			}
 		}
-		s.Types = append(s.Types, f.Kinds...) // one that no transcript has finds nothing
+		s.Types = append(s.Types, f.Kinds...) // an unknown one finds nothing
 	}
 	return s, nil
 }

@@ -11,15 +11,15 @@ import (
 	"tape/internal/serve/host/runs"
 )
 
-// Scopes are all that a run may be allowed.
+// Scopes lists all scopes.
 func Scopes() []string {
 	return []string{"history.page", "history.search", "events.read", "artifacts.read", "artifacts.write", "state.read", "state.write",
 		"append", "fork", "cross_conversation"}
 }
 
-// Granted is what manifest, policy and request all have; who says nothing has all.
+// Granted returns the scopes that manifest, policy and request all have. A missing list means all.
 func Granted(q *api.RunRequest) ([]string, error) {
-	out, without := Scopes(), pulls(q.Manifest)
+	out, without := Scopes(), givenUp(q.Manifest)
 	out = slices.DeleteFunc(out, func(s string) bool {
 		return s == "cross_conversation" && !slices.Contains(q.Scopes, s) || slices.Contains(without, s)
 	})
@@ -37,27 +37,27 @@ func Granted(q *api.RunRequest) ([]string, error) {
 	return out, nil
 }
 
-// Seen shows a value as the run may see it.
-type Seen func(json.RawMessage) json.RawMessage
+// View returns a value as the run may see it.
+type View func(json.RawMessage) json.RawMessage
 
-// GivenAs is what a run is started with, as it may see that.
-func GivenAs(q *api.RunRequest, seen Seen) (api.Given, error) {
+// GivenAs returns the part of a request that the context repeats, as the run may see it.
+func GivenAs(q *api.RunRequest, view View) (api.Given, error) {
 	out := api.Given{Config: map[string]json.RawMessage{}}
 	raw, err := json.Marshal(api.Given{Event: q.Event, Input: q.Input, Actor: q.Actor, Subject: q.Subject, Delivery: q.Delivery, Config: Public(q.Config)})
 	if err == nil {
-		err = json.Unmarshal(seen(raw), &out)
+		err = json.Unmarshal(view(raw), &out)
 	}
 	return out, err
 }
 
 const maxStatic = 1 << 20 // of a run, in bytes
 
-// Statics are contents as the run sees them: the hash of one that has a secret would tell who guesses it.
-func Statics(given map[string]json.RawMessage, seen Seen) ([]runs.Static, error) {
+// Statics returns static contents as the run sees them: the hash of the original would confirm a guess.
+func Statics(given map[string]json.RawMessage, view View) ([]runs.Static, error) {
 	var out []runs.Static
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		value := seen(given[name])
+		value := view(given[name])
 		sum := sha256.Sum256(value)
 		out = append(out, runs.Static{Name: name, SHA256: hex.EncodeToString(sum[:]), Value: value})
 		size += len(given[name])
@@ -68,11 +68,11 @@ func Statics(given map[string]json.RawMessage, seen Seen) ([]runs.Static, error)
 	return out, nil
 }
 
-// RefOf is what is given in the place of static content.
+// RefOf returns the reference that can replace static content.
 func RefOf(s runs.Static) json.RawMessage {
 	data, err := json.Marshal(map[string]string{"ref": "/v1/static/" + s.SHA256, "version": s.SHA256[:12], "sha256": s.SHA256})
 	if err != nil {
-		panic(err) // strings
+		panic(err) // cannot happen: strings
 	}
 	return data
 }

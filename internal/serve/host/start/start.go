@@ -1,5 +1,5 @@
-// Package start says what a run is started with: how much of the history comes with its context,
-// and in which words its input stands on the tape.
+// Package start decides what a run starts with: its scopes, how much of the history comes with its
+// context, and how its input is recorded.
 package start
 
 import (
@@ -21,7 +21,7 @@ const (
 	maxInlineBytes = 256 << 10
 )
 
-// What a manifest may ask for.
+// Values of a manifest.
 const (
 	bootstrapNone    = "none"
 	bootstrapCurrent = "current_event"
@@ -33,7 +33,7 @@ const (
 	hybrid        = "hybrid"
 )
 
-// CheckManifest refuses what a manifest cannot ask for.
+// CheckManifest refuses unknown values in a manifest.
 func CheckManifest(m api.Manifest) error {
 	if !slices.Contains([]string{"", bootstrapNone, bootstrapCurrent, bootstrapTail, bootstrapSummary}, m.Bootstrap) {
 		return api.Invalid("there is no bootstrap %.40q: none, current_event, recent_tail or summary_tail", m.Bootstrap)
@@ -44,10 +44,10 @@ func CheckManifest(m api.Manifest) error {
 	return nil
 }
 
-// PolicyOf is how much of the history is inlined. The owner of the context decides: an agent that
-// manages its own gets at most the current event, whatever the bootstrap says; one whose context the
-// host begins gets a recent tail if it does not say what. Who names no owner, and asks for history,
-// leaves the beginning to the host.
+// PolicyOf decides how much of the history is inlined. That depends on the owner of the context: an
+// agent that manages its own gets at most the current event, whatever the bootstrap says; if the host
+// begins the context, the default is a recent tail. A manifest that names no owner but asks for
+// history leaves the beginning to the host.
 func PolicyOf(m api.Manifest) api.InlinePolicy {
 	p := api.InlinePolicy{Bootstrap: m.Bootstrap, MaxInlineEvents: m.MaxInlineEvents, MaxInlineBytes: m.MaxInlineBytes, Ownership: m.Ownership}
 	if m.MaxRound > 0 && p.Bootstrap == "" {
@@ -78,8 +78,8 @@ func PolicyOf(m api.Manifest) api.InlinePolicy {
 	return p
 }
 
-// pulls are the scopes that a manifest gives up by saying that the runner does not pull.
-func pulls(m api.Manifest) (without []string) {
+// givenUp returns the scopes that a manifest gives up by saying that the runner does not pull.
+func givenUp(m api.Manifest) (without []string) {
 	for scope, supports := range map[string]*bool{"history.page": m.SupportsHistoryPull, "history.search": m.SupportsHistorySearch, "artifacts.read": m.SupportsArtifactPull} {
 		if supports != nil && !*supports {
 			without = append(without, scope)
@@ -91,15 +91,15 @@ func pulls(m api.Manifest) (without []string) {
 // WantsSummary reports whether the newest summary comes before the tail.
 func WantsSummary(p api.InlinePolicy) bool { return p.Bootstrap == bootstrapSummary }
 
-// Inlined are the items that come with the context, the oldest first. last are those of the
-// transcript, the newest first; summary is that of the last handoff, nil if there is none. It has
-// its place before the tail gets what is left; first is where the run begins.
+// Inlined returns the items that come with the context, the oldest first. last is the end of the
+// transcript, the newest first; summary is the last handoff's, or nil. The summary is placed first,
+// and the tail gets what is left. first is the run's first entry.
 func Inlined(p api.InlinePolicy, summary *api.Item, last []api.Item, first int64) []api.Item {
 	out := []api.Item{}
-	room, most := p.MaxInlineBytes, p.MaxInlineEvents
+	room, limit := p.MaxInlineBytes, p.MaxInlineEvents
 	fits := func(item api.Item) bool {
 		data, err := json.Marshal(item)
-		if err != nil || len(data) > room || len(out) == most {
+		if err != nil || len(data) > room || len(out) == limit {
 			return false
 		}
 		room -= len(data)
@@ -109,7 +109,7 @@ func Inlined(p api.InlinePolicy, summary *api.Item, last []api.Item, first int64
 		return out
 	}
 	if summary != nil && fits(*summary) {
-		most--
+		limit--
 	} else {
 		summary = nil
 	}
@@ -126,7 +126,7 @@ func Inlined(p api.InlinePolicy, summary *api.Item, last []api.Item, first int64
 	return out
 }
 
-// SessionKey is stable, and different for different parts: a slash in one is written %2F.
+// SessionKey joins parts such that different parts give different keys: a slash becomes %2F.
 func SessionKey(parts ...string) string {
 	escape := strings.NewReplacer("/", "%2F", "%2F", "%252F", "%25", "%2525")
 	for i, part := range parts {
@@ -135,8 +135,8 @@ func SessionKey(parts ...string) string {
 	return strings.Join(parts, "/")
 }
 
-// Public are the variables that a run is given: those that hold no secret, by their names or by their
-// values, and whose names do not begin with _. So it is with what is in them.
+// Public returns the variables that a run may get: without secrets, by their names or values, and
+// without names that begin with _. The same holds for members of their values.
 func Public(config map[string]json.RawMessage) map[string]json.RawMessage {
 	scanner, out := secrets.New(), map[string]json.RawMessage{}
 	for name, raw := range config {
@@ -175,8 +175,8 @@ func withoutPrivate(scanner *secrets.Scanner, value any) any {
 	return value
 }
 
-// Started is what the event run.started says.
-func Started(runID string, q *api.RunRequest) (repo.Draft, error) {
+// StartedEvent makes the event run.started.
+func StartedEvent(runID string, q *api.RunRequest) (repo.Draft, error) {
 	data := map[string]any{"run_id": runID, "runner": q.Runner, "binding": q.Binding, "actor": q.Actor.ID, "event": q.Event}
 	if q.Subject != (api.Party{}) {
 		data["subject"] = q.Subject
@@ -188,9 +188,9 @@ func Started(runID string, q *api.RunRequest) (repo.Draft, error) {
 	return repo.Event("run.started", raw), err
 }
 
-// Said is the message of the person whom the run answers; false if there is nothing to say.
-// Contents that are no text, such as pictures, and attachments are kept as they are.
-func Said(in api.Input) (d repo.Draft, ok bool, err error) {
+// InputMessage makes the message that the run answers; ok is false if the input is empty. Contents
+// that are not text, such as pictures, and attachments are recorded as they are.
+func InputMessage(in api.Input) (d repo.Draft, ok bool, err error) {
 	if len(in.Contents) == 0 && len(in.Attachments) == 0 {
 		return repo.Message("user", in.Text), in.Text != "", nil
 	}
@@ -206,7 +206,7 @@ func Said(in api.Input) (d repo.Draft, ok bool, err error) {
 	payload := map[string]any{"role": "user", "content": in.Text}
 	if len(in.Contents) > 0 {
 		parts := in.Contents
-		if in.Text != "" && !hasText { // else the text is what they say
+		if in.Text != "" && !hasText { // otherwise the parts repeat the text
 			text, err := json.Marshal(map[string]string{"type": "text", "text": in.Text})
 			if err != nil {
 				return d, false, err

@@ -131,13 +131,13 @@ func TestSaid(t *testing.T) {
 		{api.Input{Text: "look", Contents: raw(`{"type":"image_url"}`)}, `{"content":[{"text":"look","type":"text"},{"type":"image_url"}],"role":"user"}`},
 		{api.Input{Attachments: raw(`{"name":"a"}`)}, `{"attachments":[{"name":"a"}],"content":"","role":"user"}`},
 	} {
-		d, ok, err := Said(c.in)
+		d, ok, err := InputMessage(c.in)
 		if err != nil || ok != (c.want != "") || ok && string(d.Payload) != c.want {
 			t.Errorf("%+v is %s, %v, %v; want %s", c.in, d.Payload, ok, err, c.want)
 		}
 	}
 	for _, in := range []api.Input{{Contents: raw(`"text"`)}, {Attachments: raw(`[]`)}, {Contents: raw(``)}} {
-		if _, _, err := Said(in); err == nil {
+		if _, _, err := InputMessage(in); err == nil {
 			t.Errorf("%s is taken", in.Contents)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package transcript says what entries are in a conversation: who speaks, and in which words.
+// Package transcript shows entries as parts of a conversation: who speaks, and the text.
 package transcript
 
 import (
@@ -12,19 +12,19 @@ import (
 	"tape/repo"
 )
 
-// The results of runs that tell of tools, which are kept as events.
+// The results of runs about tools, which are recorded as events.
 const (
 	toolStarted   = "tool.call.started"
 	toolCompleted = "tool.call.completed"
 )
 
-// Types are the types of the entries that are part of a conversation's transcript, by what they are there.
+// Types returns the types of entries in a transcript, by their kinds there.
 func Types() map[string][]string {
 	return map[string][]string{repo.KindMessage: {repo.KindMessage}, repo.KindSystem: {repo.KindSystem}, repo.KindAnchor: {repo.KindAnchor},
 		repo.KindToolCall: {repo.KindToolCall, toolStarted}, repo.KindToolResult: {repo.KindToolResult, toolCompleted}}
 }
 
-// Has reports whether an entry is part of the conversation's transcript.
+// Has reports whether an entry is in the transcript.
 func Has(e repo.Entry) bool {
 	switch KindOf(e) {
 	case repo.KindMessage, repo.KindSystem, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor:
@@ -33,7 +33,7 @@ func Has(e repo.Entry) bool {
 	return false
 }
 
-// KindOf is what an entry is in the transcript: what a run has told of a tool is a call or a result.
+// KindOf returns an entry's kind in the transcript: a run's results about tools are calls and results.
 func KindOf(e repo.Entry) string {
 	if e.Kind == repo.KindEvent {
 		switch jsonl.GetString(e.Payload, "name") {
@@ -46,7 +46,7 @@ func KindOf(e repo.Entry) string {
 	return e.Kind
 }
 
-// RoleOf is who speaks in an entry.
+// RoleOf returns who speaks in an entry.
 func RoleOf(e repo.Entry) string {
 	switch KindOf(e) {
 	case repo.KindToolCall:
@@ -59,7 +59,7 @@ func RoleOf(e repo.Entry) string {
 	return e.Role()
 }
 
-// TypeOf is an event's name, or an entry's kind.
+// TypeOf returns an event's name, or an entry's kind.
 func TypeOf(e repo.Entry) string {
 	if e.Kind == repo.KindEvent {
 		if name := jsonl.GetString(e.Payload, "name"); name != "" {
@@ -69,7 +69,7 @@ func TypeOf(e repo.Entry) string {
 	return e.Kind
 }
 
-// TextOf is what an entry says in words.
+// TextOf returns an entry's text.
 func TextOf(kind string, payload []byte) string {
 	switch kind {
 	case repo.KindAnchor:
@@ -80,7 +80,7 @@ func TextOf(kind string, payload []byte) string {
 	return conversation.Of(repo.Entry{Kind: kind, Payload: payload}).Text()
 }
 
-// toolText is what a run has told of a tool: what came of it, or with what it was called.
+// toolText returns the text of a run's result about a tool: the tool's result, or its arguments.
 func toolText(data []byte) string {
 	for _, key := range []string{"content", "result", "output", "text", "error", "arguments", "input"} {
 		value := jsonl.Get(data, key)
@@ -94,14 +94,14 @@ func toolText(data []byte) string {
 	return ""
 }
 
-// Cut keeps the first characters of a text.
-func Cut(text string, most int) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+// Cut returns the first characters of a text.
+func Cut(text string, limit int) string {
+	if len(text) <= limit || utf8.RuneCountInString(text) <= limit {
 		return text
 	}
 	n := 0
 	for i := range text {
-		if n == most {
+		if n == limit {
 			return text[:i]
 		}
 		n++
@@ -109,7 +109,7 @@ func Cut(text string, most int) string {
 	return text
 }
 
-// WithoutBinary leaves out content that is encoded: data URLs, and sources of type base64.
+// WithoutBinary removes encoded content: data URLs, and sources of type base64.
 func WithoutBinary(payload json.RawMessage) (json.RawMessage, bool) {
 	if !bytes.Contains(payload, []byte("base64")) {
 		return payload, false
@@ -120,32 +120,32 @@ func WithoutBinary(payload json.RawMessage) (json.RawMessage, bool) {
 	if d.Decode(&v) != nil {
 		return payload, false
 	}
-	left := false
-	v = strip(v, &left)
+	removed := false
+	v = strip(v, &removed)
 	out, err := json.Marshal(v)
-	if err != nil || !left {
+	if err != nil || !removed {
 		return payload, false
 	}
 	return out, true
 }
 
-func strip(v any, left *bool) any {
+func strip(v any, removed *bool) any {
 	switch v := v.(type) {
 	case string:
 		if head, _, ok := strings.Cut(v[:min(len(v), 200)], ","); ok && strings.HasPrefix(head, "data:") && strings.HasSuffix(head, ";base64") {
-			*left = true
+			*removed = true
 			return head + ","
 		}
 	case []any:
 		for i := range v {
-			v[i] = strip(v[i], left)
+			v[i] = strip(v[i], removed)
 		}
 	case map[string]any:
 		if _, ok := v["data"].(string); ok && v["type"] == "base64" {
-			v["data"], *left = "", true
+			v["data"], *removed = "", true
 		}
 		for k := range v {
-			v[k] = strip(v[k], left)
+			v[k] = strip(v[k], removed)
 		}
 	}
 	return v

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Own reports whether a request is for this machine, by a name that no other site can have, and comes
-// from no page of another site.
-func Own(r *http.Request) bool { return ownHost(r.Host) && ownOrigin(r) }
+// SameSite reports whether a request names this machine as its host, by a name that no other site can
+// have, and does not come from a page of another site.
+func SameSite(r *http.Request) bool { return ownHost(r.Host) && ownOrigin(r) }
 
 func ownHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
