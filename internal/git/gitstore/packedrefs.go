@@ -69,8 +69,8 @@ func (r *Repo) openPacked() (*packedFile, error) {
 	if end := bytes.IndexByte(head[:n], '\n'); end >= 0 && head[0] == '#' {
 		p.start = int64(end) + 1
 		_, traits, _ := strings.Cut(string(head[:end]), "pack-refs with:")
-		has := func(trait string) bool { return strings.Contains(traits+" ", trait) }
-		p.sorted, p.peeled = has(" sorted "), peeled{has(" peeled "), has(" fully-peeled ")}
+		hasTrait := func(trait string) bool { return strings.Contains(traits+" ", trait) }
+		p.sorted, p.peeled = hasTrait(" sorted "), peeled{hasTrait(" peeled "), hasTrait(" fully-peeled ")}
 	}
 	return p, nil
 }

@@ -41,7 +41,7 @@ func CheckURL(address string) error {
 		return bad("it has a control character")
 	}
 	if helper, _, ok := strings.Cut(address, "::"); ok && !strings.ContainsAny(helper, "/[@.") {
-		return bad("addresses that name a helper program are not used")
+		return bad("addresses that name a helper program are not allowed")
 	}
 	scheme, rest, ok := strings.Cut(address, "://")
 	if ok && !strings.ContainsAny(scheme, "/:") {

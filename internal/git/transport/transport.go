@@ -99,7 +99,7 @@ func openLocal(dir string) (*gitstore.Repo, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRemote, err)
 	}
-	return nil, fmt.Errorf("%w: %s is no git repository", ErrRemote, dir)
+	return nil, fmt.Errorf("%w: %s is not a git repository", ErrRemote, dir)
 }
 
 // SetRemoteHead makes the HEAD of a remote that is a path name a branch, so that a plain git clone

@@ -172,14 +172,14 @@ func linesOfMerge(ctx context.Context, t *workspace.Tape, s *Inputs, c gitstore.
 	if len(found) == 0 {
 		return nil, nil
 	}
-	known, err := s.contents(ctx)
-	return ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return known[Content(e)] })), err
+	recorded, err := s.contents(ctx)
+	return ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return recorded[Content(e)] })), err
 }
 
 // linesOnlyIn returns the entries of a file that others (zero: missing) lack. It ignores what is no entry, as
 // git's conflict markers.
 func linesOnlyIn(s *workspace.Store, h gitstore.Hash, others ...gitstore.Hash) ([]jsonl.Entry, error) {
-	known := map[string]bool{}
+	theirs := map[string]bool{}
 	for _, other := range others {
 		if other.IsZero() {
 			continue
@@ -189,7 +189,7 @@ func linesOnlyIn(s *workspace.Store, h gitstore.Hash, others ...gitstore.Hash) (
 			return nil, layout.CorruptObject(other, err)
 		}
 		for line := range bytes.Lines(data) {
-			known[string(bytes.TrimSuffix(line, []byte("\n")))] = true
+			theirs[string(bytes.TrimSuffix(line, []byte("\n")))] = true
 		}
 	}
 	data, err := s.Git().Blob(h)
@@ -199,7 +199,7 @@ func linesOnlyIn(s *workspace.Store, h gitstore.Hash, others ...gitstore.Hash) (
 	var out []jsonl.Entry
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
-		if known[string(line)] {
+		if theirs[string(line)] {
 			continue
 		}
 		if e, err := jsonl.Parse(bytes.Clone(line)); err == nil {
@@ -368,8 +368,8 @@ func Beyond(s *workspace.Store, data []byte, h gitstore.Hash, file string) ([]js
 	}
 	var out []jsonl.Entry
 	for line := range bytes.Lines(data) {
-		line, whole := bytes.CutSuffix(line, []byte("\n"))
-		if !whole {
+		line, complete := bytes.CutSuffix(line, []byte("\n"))
+		if !complete {
 			break // never acknowledged
 		}
 		e, err := jsonl.Parse(bytes.Clone(line))

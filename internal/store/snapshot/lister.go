@@ -67,14 +67,14 @@ func KnownTrees(s *workspace.Store, fork string) map[gitstore.Hash][]gitstore.Tr
 	if err != nil {
 		return nil
 	}
-	known := map[gitstore.Hash][]gitstore.TreeEntry{}
+	trees := map[gitstore.Hash][]gitstore.TreeEntry{}
 	for i := 0; i < len(all); {
 		folder := path.Dir(all[i].Path)
 		var entries []gitstore.TreeEntry
 		for ; i < len(all) && path.Dir(all[i].Path) == folder; i++ {
 			entries = append(entries, gitstore.TreeEntry{Name: path.Base(all[i].Path), Mode: all[i].Mode, Hash: all[i].Hash})
 		}
-		known[gitstore.HashObject(gitstore.KindTree, gitstore.EncodeTree(entries))] = entries
+		trees[gitstore.HashObject(gitstore.KindTree, gitstore.EncodeTree(entries))] = entries
 	}
-	return known
+	return trees
 }

@@ -235,8 +235,8 @@ func firstID(v *Snapshot, p layout.Phase, s layout.Segment) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	line, _, whole := bytes.Cut(data, []byte("\n"))
-	if !whole {
+	line, _, complete := bytes.Cut(data, []byte("\n"))
+	if !complete {
 		return math.MaxInt64, nil
 	}
 	id, err := jsonl.ParseID(line)

@@ -330,13 +330,13 @@ func (v *Snapshot) Extends(committed *Snapshot, closely bool) (exact bool, err e
 		return false, err
 	}
 	exact = true
-	left := len(slices.Concat(onDisk[:]...))
+	uncommitted := len(slices.Concat(onDisk[:]...))
 	for _, e := range entries {
 		c, n, ok := layout.ParseSegment(e.Name)
 		if !ok {
 			continue
 		}
-		left--
+		uncommitted--
 		if len(onDisk[c]) < n {
 			return false, &layout.CorruptError{File: v.Path(p, e.Name), Msg: "a committed file is missing"}
 		}
@@ -346,7 +346,7 @@ func (v *Snapshot) Extends(committed *Snapshot, closely bool) (exact bool, err e
 		}
 		exact = exact && same
 	}
-	return exact && left == 0, nil
+	return exact && uncommitted == 0, nil
 }
 
 func (v *Snapshot) extendsFile(p layout.Phase, s layout.Segment, e gitstore.TreeEntry, closely bool) (same bool, err error) {

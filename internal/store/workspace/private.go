@@ -29,9 +29,9 @@ func (s *Store) Exclude() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return layout.Classify(err)
 	}
-	has, text := strings.Split(string(raw), "\n"), string(raw)
+	lines, text := strings.Split(string(raw), "\n"), string(raw)
 	for _, pattern := range excluded() {
-		if !slices.Contains(has, pattern) {
+		if !slices.Contains(lines, pattern) {
 			if text != "" && !strings.HasSuffix(text, "\n") {
 				text += "\n"
 			}

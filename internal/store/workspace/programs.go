@@ -40,12 +40,12 @@ func ParsePlugins(setting string) ([]Plugin, error) {
 		case strings.TrimSpace(p.Name) == "":
 			return nil, invalid("number %d has no name", i+1)
 		case seen[p.Name]:
-			return nil, invalid("there are two of the name %q", p.Name)
+			return nil, invalid("two have the name %q", p.Name)
 		case len(p.Command) == 0 || strings.TrimSpace(p.Command[0]) == "":
 			return nil, invalid("%q has no command", p.Name)
 		case !slices.ContainsFunc(p.Env, notVariable):
 		default:
-			return nil, invalid("%q: env is a list of names of variables, and %q is none", p.Name, p.Env[slices.IndexFunc(p.Env, notVariable)])
+			return nil, invalid("%q: env is a list of names of variables, and %q is not one", p.Name, p.Env[slices.IndexFunc(p.Env, notVariable)])
 		}
 		seen[p.Name] = true
 	}
@@ -106,7 +106,7 @@ func (s Server) check(name, project string) error {
 	}
 	for variable := range s.Env {
 		if notVariable(variable) {
-			return invalid("%q: %q in env is no name of a variable", name, variable)
+			return invalid("%q: %q in env is not the name of a variable", name, variable)
 		}
 	}
 	switch {

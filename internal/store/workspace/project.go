@@ -27,7 +27,7 @@ func projectPath(workspace string) string {
 // NoteProject notes the project directory of a workspace under Home. It ignores a directory that the
 // workspace does not belong to.
 func (s *Store) NoteProject(dir string) error {
-	if is, err := WorkspaceFor(dir); err != nil || is != s.dir {
+	if own, err := WorkspaceFor(dir); err != nil || own != s.dir {
 		return err
 	}
 	return noteProject(s.fs, s.dir, dir)

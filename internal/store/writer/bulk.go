@@ -150,13 +150,13 @@ func (p planned) refs() ([]gitstore.RefUpdate, error) {
 	if err != nil {
 		return nil, err
 	}
-	left, err := git.Refs(layout.TagPrefix + t.Slug() + "/")
+	oldTags, err := git.Refs(layout.TagPrefix + t.Slug() + "/")
 	if err != nil {
 		return nil, err
 	}
 	out := []gitstore.RefUpdate{{Name: t.Ref(), New: plan.Hash, Message: "tape: " + plan.Subject, Who: who}}
 	old := map[string]gitstore.Hash{}
-	for _, tag := range left {
+	for _, tag := range oldTags {
 		old[tag.Name] = tag.Hash
 	}
 	for _, tag := range plan.Tags {

@@ -16,8 +16,8 @@ import (
 // checkout that was interrupted, or nil.
 func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 	s := w.T.Store()
-	again, from := u != nil && u.Checkout, ""
-	if again && w.Wt.Dir != "" {
+	interrupted, from := u != nil && u.Checkout, ""
+	if interrupted && w.Wt.Dir != "" {
 		from = u.From
 	}
 	if w.Wt.Dir == "" {
@@ -35,7 +35,7 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 				return layout.Invalid("move it away", "%s is not a folder: working trees of tapes go there", parent)
 			}
 		}
-		if err := w.keepStray(dir, again); err != nil {
+		if err := w.keepStray(dir, interrupted); err != nil {
 			return err
 		}
 		if err := s.Exclude(); err != nil {
@@ -86,8 +86,8 @@ func (w *Writer) checkNotElsewhere() error {
 
 // keepStray moves away what is at the place of a new working tree and unknown to git: it may have uncommitted
 // entries.
-func (w *Writer) keepStray(dir string, again bool) error {
-	if _, err := os.Lstat(dir); again || err != nil {
+func (w *Writer) keepStray(dir string, interrupted bool) error {
+	if _, err := os.Lstat(dir); interrupted || err != nil {
 		return nil
 	}
 	d := w.T.Store().FS()

@@ -110,8 +110,8 @@ func (tx *Tx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) (
 	for c := range layout.ClassCount {
 		for n := max(newest[c], 1); n <= last[c]; n++ {
 			name := layout.SegmentName(c, n)
-			_, known := layout.FindEntry(stored, name)
-			if file := tx.b.Open[c]; known || isOpen && file != nil && file.N == n {
+			_, isStored := layout.FindEntry(stored, name)
+			if file := tx.b.Open[c]; isStored || isOpen && file != nil && file.N == n {
 				continue
 			}
 			if err := tx.storeFile(&entries, folder, name); err != nil {

@@ -77,8 +77,8 @@ func checkUnused(ctx context.Context, t *workspace.Tape) error {
 	if err := CheckNoFork(t); err != nil {
 		return err
 	}
-	left, err := t.Store().Git().Refs(layout.TagPrefix + t.Slug() + "/")
-	if err != nil || len(left) == 0 {
+	oldTags, err := t.Store().Git().Refs(layout.TagPrefix + t.Slug() + "/")
+	if err != nil || len(oldTags) == 0 {
 		return err
 	}
 	return t.Store().CheckRenamed(ctx, t.Name())
