@@ -9,8 +9,7 @@ import (
 	"tape/repo"
 )
 
-// TestAbout asks what tapes are about: after writes, with the index gone, and with a row
-// that is damaged.
+// TestAbout reads what tapes are about: after writes, with the index removed, and with a damaged row.
 func TestAbout(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

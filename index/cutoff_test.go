@@ -17,7 +17,7 @@ import (
 	"tape/repo"
 )
 
-// A power cut, or a kill, while a working tree is written: search finds what log shows, before
+// After a power cut or a kill while a working tree is written, search finds what log shows, before
 // anybody has completed the tree.
 func TestSearchAfterCutCheckout(t *testing.T) {
 	s := testStore(t)
@@ -75,8 +75,8 @@ func TestSearchAfterCutCheckout(t *testing.T) {
 	}
 }
 
-// While git is in the middle of a merge, whatever it has put into the files, search finds what
-// log shows.
+// While git is in the middle of a merge, search finds what log shows, whatever git has put into the
+// files.
 func TestSearchDuringMerge(t *testing.T) {
 	s := testStore(t)
 	tp := openTape(t, s, "main")
@@ -97,7 +97,7 @@ func TestSearchDuringMerge(t *testing.T) {
 	}
 }
 
-// A search of several tapes goes on without those that go meanwhile.
+// A search of several tapes continues without those that disappear meanwhile.
 func TestSearchWhileForksClose(t *testing.T) {
 	s := testStore(t)
 	tp := openTape(t, s, "main")

@@ -14,11 +14,11 @@ import (
 	"tape/repo"
 )
 
-// damageEntries is how many of them the tape main gets: the index is of several pages.
+// damageEntries is how many entries the tape main gets, so that the index has several pages.
 const damageEntries = 120
 
-// damageStore is a workspace whose index is to be damaged: main has the word needle in
-// every tenth entry, and other in one.
+// damageStore is a workspace whose index is to be damaged: main contains the word needle in every
+// tenth entry, and other in one.
 func damageStore(t *testing.T, rng *rand.Rand) (s *repo.Store, want []int64) {
 	t.Helper()
 	s = testStore(t)
@@ -43,8 +43,8 @@ func damageStore(t *testing.T, rng *rand.Rand) (s *repo.Store, want []int64) {
 	return s, want
 }
 
-// TestDamagedIndex puts all sorts of things in the place of index.db. The answer is
-// right, what is not ours is kept, and the next search has an index again.
+// TestDamagedIndex replaces index.db by all sorts of things. The answer is right, files that are not
+// ours are kept, and the next search has an index again.
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
 	s, want := damageStore(t, testkit.Random(t))
@@ -134,7 +134,7 @@ func TestDamagedIndex(t *testing.T) {
 	}
 }
 
-// TestForeignIsKept puts somebody's file in the way twice: both are kept as they were.
+// TestForeignIsKept puts two foreign files in the index's place: both are kept.
 func TestForeignIsKept(t *testing.T) {
 	t.Parallel()
 	s, want := damageStore(t, testkit.Random(t))
@@ -148,9 +148,9 @@ func TestForeignIsKept(t *testing.T) {
 	}
 }
 
-// TestSoakFlippedBytes damages the index at random places. Nothing crashes or hangs, and
-// no hit is shown that is none. A flip in a list of documents that still decodes is not
-// noticed, so a hit may be missing; a rebuild finds it again.
+// TestSoakFlippedBytes damages the index at random places. Nothing crashes or hangs, and no wrong hit
+// is shown. A flip in a list of documents that still decodes goes unnoticed, so a hit may be missing;
+// a rebuild finds it again.
 func TestSoakFlippedBytes(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -212,8 +212,8 @@ func TestSoakFlippedBytes(t *testing.T) {
 	wantIDs(t, "after a rebuild", mustSearch(t, x, Search{Text: "needle", Tapes: named(tapes...), NoFold: true}).Hits, want...)
 }
 
-// TestResetBehindTheIndex is about a tape that starts over after the index was found
-// fresh and before its entries are read: the search looks again.
+// TestResetBehindTheIndex resets a tape after the index was found fresh and before its entries are
+// read: the search is repeated.
 func TestResetBehindTheIndex(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -236,8 +236,8 @@ func TestResetBehindTheIndex(t *testing.T) {
 	}
 }
 
-// TestStrangeIndex is about an index whose marks say that it is fresh, and whose lines
-// are another tape's: the contradiction is noticed, said, and mended.
+// TestStrangeIndex has an index whose marks say that it is fresh, and whose lines are another tape's:
+// the contradiction is noticed, reported and repaired.
 func TestStrangeIndex(t *testing.T) {
 	t.Parallel()
 	s, want := damageStore(t, testkit.Random(t))

@@ -12,7 +12,7 @@ import (
 	"tape/repo"
 )
 
-// TestFullDisk searches where there is no room for an index, or for what is new in it.
+// TestFullDisk searches without space for an index, or for new entries in it.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := testkit.SmallDisk(t, 3<<20)

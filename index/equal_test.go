@@ -11,8 +11,8 @@ import (
 	"tape/repo"
 )
 
-// logical is what an index says, without the numbers that it gives to things: one line
-// for each fact, in an order that does not depend on how it was made.
+// logical is the content of an index without the numbers that it assigns: one line for each fact, in
+// an order that does not depend on how the index was made.
 func logical(t testing.TB, path string) []string {
 	t.Helper()
 	var out []string
@@ -86,7 +86,7 @@ func rowsOf(t testing.TB, path, query string) []string {
 	return out
 }
 
-// rebuilt makes an index of a workspace elsewhere, and returns its file.
+// rebuilt makes an index of a workspace in another place, and returns its file.
 func rebuilt(t testing.TB, s *repo.Store) string {
 	t.Helper()
 	return rebuiltOf(t, s, everything(t, s))
@@ -114,7 +114,7 @@ func rebuiltOf(t testing.TB, s *repo.Store, tapes []*repo.Tape) string {
 	return path
 }
 
-// wantEqual fails unless two index files say the same.
+// wantEqual fails unless two index files have the same content.
 func wantEqual(t testing.TB, what, path, want string) {
 	t.Helper()
 	a, b := logical(t, path), logical(t, want)
@@ -136,7 +136,7 @@ func wantEqual(t testing.TB, what, path, want string) {
 	}
 }
 
-// wantSound fails unless SQLite finds the database in order.
+// wantSound fails unless SQLite finds the database intact.
 func wantSound(t testing.TB, path string) {
 	t.Helper()
 	d, err := store.Open(path)
@@ -154,7 +154,7 @@ func wantSound(t testing.TB, path string) {
 	}
 }
 
-// onCopy searches in a copy of an index file that somebody else keeps.
+// onCopy searches in a copy of an index file.
 func onCopy(t testing.TB, s *repo.Store, path string) *Index {
 	t.Helper()
 	d, err := store.Open(path)

@@ -7,8 +7,8 @@ import (
 	"tape/repo"
 )
 
-// TestExtend: what is much is caught up with in a copy, and the result is the same. Who
-// has the old file open goes on.
+// TestExtend: many new entries are added to a copy of the index, with the same result. Whoever has
+// the old file open can continue.
 func TestExtend(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

@@ -18,7 +18,7 @@ import (
 	"tape/repo"
 )
 
-// fork makes, merges or discards one.
+// fork makes, merges or discards a fork.
 func (w *world) fork(tp *repo.Tape) string {
 	t := w.t
 	forks := forksOf(t, w.s)
@@ -103,7 +103,7 @@ func family(t testing.TB, s *repo.Store, d *drafter, n int) (all []*repo.Tape, e
 	return all, entries
 }
 
-// emptyFile is where a database can be made.
+// emptyFile is a path for a new database.
 func emptyFile(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -131,7 +131,7 @@ func storedWhole(t testing.TB, tapes []*repo.Tape) *store.DB {
 	return d
 }
 
-// alone are tapes without what they are forks of.
+// alone are targets without their ancestors.
 func alone(tapes []*repo.Tape) (out []*store.Target) {
 	for _, tp := range tapes {
 		out = append(out, &store.Target{Tape: tp})
@@ -139,8 +139,8 @@ func alone(tapes []*repo.Tape) (out []*store.Target) {
 	return out
 }
 
-// TestForksAreSearchedWhole: a search in a fork finds what reading all of it finds, what
-// it has of its parents included, with the scores that it has in an index of all of it.
+// TestForksAreSearchedWhole: a search in a fork finds what reading all of it finds, its parents'
+// entries included, with the scores of an index that stores the fork in full.
 func TestForksAreSearchedWhole(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -169,8 +169,8 @@ func TestForksAreSearchedWhole(t *testing.T) {
 	}
 }
 
-// TestManyMatchesInAFork is about a word that so many entries of a fork and its parents
-// have that only some of them are judged: the same ones, wherever they are stored.
+// TestManyMatchesInAFork: if a word is in so many entries of a fork and its parents that only some
+// are judged, these are the same ones wherever they are stored.
 func TestManyMatchesInAFork(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -213,7 +213,7 @@ func TestManyMatchesInAFork(t *testing.T) {
 	}
 }
 
-// TestNeighboursInAFork: what is around a hit is the fork's, across its base.
+// TestNeighboursInAFork: the entries around a hit are the fork's, across its base.
 func TestNeighboursInAFork(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -285,8 +285,7 @@ func TestForkCosts(t *testing.T) {
 	}
 }
 
-// TestForkOfAChangedParent: whatever becomes of the tape that it was made of, a fork is
-// found with all that it has.
+// TestForkOfAChangedParent: whatever happens to its parent, a fork is found with all its entries.
 func TestForkOfAChangedParent(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(t *testing.T, s *repo.Store, main *repo.Tape){
@@ -340,8 +339,8 @@ func TestForkOfAChangedParent(t *testing.T) {
 	}
 }
 
-// TestForkIsTakenBack: a fork that was stored whole, because its parent had been rewound
-// behind it, shares with that again when it has come back.
+// TestForkIsTakenBack: a fork stored in full, because its parent was rewound before the base, shares
+// entries with the parent again when that is restored.
 func TestForkIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}, runHelper)
 }
 
-// warnings collects what a store tells its user.
+// warnings collects a store's warnings.
 type warnings struct {
 	mu   sync.Mutex
 	list []string
@@ -40,7 +40,7 @@ func (w *warnings) add(m string) {
 	w.list = append(w.list, m)
 }
 
-// take returns what was said since the last call.
+// take returns the warnings since the last call.
 func (w *warnings) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,7 @@ func verified(t testing.TB, dir string) {
 	}
 }
 
-// reopen gives a second Store on the same workspace, and what it warns of.
+// reopen returns a second Store on the same workspace, and its warnings.
 func reopen(t testing.TB, dir string) (*repo.Store, *warnings) {
 	t.Helper()
 	w := &warnings{}
@@ -88,7 +88,7 @@ func reopen(t testing.TB, dir string) (*repo.Store, *warnings) {
 	return s, w
 }
 
-// inIndex searches a database as it is.
+// inIndex searches a database without bringing it up to date.
 func inIndex(t testing.TB, d *store.DB, targets []*store.Target, s Search) (res *Result, err error) {
 	t.Helper()
 	err = d.Reading(func() error {
@@ -216,7 +216,7 @@ func hitIDs(hits []Hit) []int64 {
 	return out
 }
 
-// sortedIDs are the ids of hits in order of age, which tells what was found.
+// sortedIDs are the ids of hits in order of age, to compare what was found.
 func sortedIDs(hits []Hit) []int64 {
 	out := hitIDs(hits)
 	slices.Sort(out)
@@ -272,7 +272,7 @@ func wantNoScratch(t testing.TB, s *repo.Store) {
 	}
 }
 
-// textOf is what is searched of an entry.
+// textOf is the text of an entry that is searched.
 func textOf(e repo.Entry) []byte { return text.AppendEntry(nil, e.Kind, e.Payload) }
 
 // collect reads a tape without the index.
@@ -287,5 +287,5 @@ func collect(ctx context.Context, tp *repo.Tape, q repo.Query) ([]repo.Entry, er
 	return out, nil
 }
 
-// key names an entry among all tapes.
+// key identifies an entry among all tapes.
 func key(e repo.Entry) string { return fmt.Sprintf("%s@%06d", e.Tape, e.ID) }

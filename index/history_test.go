@@ -18,8 +18,8 @@ import (
 	"tape/repo"
 )
 
-// world makes random changes to a workspace, by this program, by git and by hand, with
-// an index that is asked now and then.
+// world makes random changes to a workspace, by this program, by git and by hand, with an index that
+// is queried from time to time.
 type world struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -54,7 +54,7 @@ func (w *world) tape() *repo.Tape {
 	return tapes[w.rng.IntN(len(tapes))]
 }
 
-// tree is a tape with a working tree in which nothing is left uncommitted.
+// tree is the working tree of a tape, after everything in it was committed.
 func (w *world) tree(tp *repo.Tape) string {
 	w.t.Helper()
 	if tp.WorkTree() == "" {
@@ -78,7 +78,7 @@ func (w *world) batch(tp *repo.Tape, n int) {
 	mustAppend(w.t, tp, drafts...)
 }
 
-// step makes one change and says which.
+// step makes one change and returns its name.
 func (w *world) step() string {
 	t, tp := w.t, w.tape()
 	name := tp.Name()
@@ -159,7 +159,7 @@ func (w *world) deleteTape(tp *repo.Tape) string {
 	return "deleted " + tp.Name()
 }
 
-// byHand has an editor append lines, and git commit them or not.
+// byHand appends lines like an editor, and may commit them with git.
 func (w *world) byHand(tp *repo.Tape) string {
 	t := w.t
 	dir := w.tree(tp)
@@ -191,7 +191,7 @@ func (w *world) byHand(tp *repo.Tape) string {
 	return "lines and commit by hand in " + tp.Name()
 }
 
-// rewind goes back behind the newest commit, with git.
+// rewind resets the branch to before the newest commit, with git.
 func (w *world) rewind(tp *repo.Tape) string {
 	if tp.WorkTree() == "" {
 		if exec.Command("git", "-C", w.s.Dir(), "rev-parse", "--verify", "-q", tp.Branch()+"~1").Run() != nil {
@@ -209,7 +209,7 @@ func (w *world) rewind(tp *repo.Tape) string {
 	return "git reset --hard in " + tp.Name()
 }
 
-// amend replaces the newest commit by one with other words in it.
+// amend replaces the newest commit by one with other words.
 func (w *world) amend(tp *repo.Tape) string {
 	dir := w.tree(tp)
 	runGit(w.t, dir, "commit", "-q", "--amend", "--allow-empty", "-m", fmt.Sprint("amended ", w.rng.IntN(1000)))
@@ -224,7 +224,7 @@ func (w *world) removeTree(tp *repo.Tape) string {
 	return "no working tree any more: " + tp.Name()
 }
 
-// cutBack throws uncommitted entries away, and goes on with others.
+// cutBack removes uncommitted entries, and appends others.
 func (w *world) cutBack(tp *repo.Tape) string {
 	dir := w.tree(tp)
 	w.batch(tp, 1+w.rng.IntN(4))
@@ -248,7 +248,7 @@ func (w *world) cutBack(tp *repo.Tape) string {
 	return "cut back: " + tp.Name()
 }
 
-// sameAgain goes back and writes entries of the same lengths and the same dates.
+// sameAgain goes back, and writes entries of the same lengths and dates.
 func (w *world) sameAgain(tp *repo.Tape) string {
 	dir := w.tree(tp)
 	date := repo.FormatDate(testkit.Clock())
@@ -266,7 +266,7 @@ func (w *world) sameAgain(tp *repo.Tape) string {
 	return "the same again: " + tp.Name()
 }
 
-// look has the index catch up, in one of the ways that it does.
+// look brings the index up to date, in one of several ways.
 func (w *world) look() {
 	tapes := everything(w.t, w.s)
 	switch w.rng.IntN(4) {
@@ -280,7 +280,7 @@ func (w *world) look() {
 	mustSearch(w.t, w.x, Search{Text: "error", Tapes: named(tapes[w.rng.IntN(len(tapes))])})
 }
 
-// compare fails unless the index says and answers what a new one does.
+// compare fails unless the index contains and answers the same as a new one.
 func (w *world) compare(searches int) {
 	t := w.t
 	t.Helper()
@@ -328,8 +328,8 @@ func (w *world) compare(searches int) {
 	}
 }
 
-// TestSoakHistories has an index follow random histories. It always says and answers
-// what a new one does, and that is what reading every entry gives.
+// TestSoakHistories lets an index follow random histories. It always contains and answers the same as
+// a new one, and that is what reading every entry gives.
 func TestSoakHistories(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -338,9 +338,9 @@ func TestSoakHistories(t *testing.T) {
 	}
 }
 
-// TestHistoryThatFailed has one in which a search wrote into a file's content that was kept
-// for the next reader, and in which the index met a merge that git had made; and one with so
-// many forks that the entry 26 of main/f1 was taken for the entry 6 of main/f12, by the test.
+// TestHistoryThatFailed runs histories that once failed: a search wrote into the cached content of a
+// file; the index met a merge by git; and with many forks, the test took the entry 26 of main/f1 for
+// the entry 6 of main/f12.
 func TestHistoryThatFailed(t *testing.T) {
 	t.Parallel()
 	followHistory(t, rand.New(rand.NewPCG(1795343740803660774, 0)), 40, 25)
@@ -369,8 +369,8 @@ func followHistory(t *testing.T, rng *rand.Rand, steps, searches int) {
 	}
 }
 
-// TestMergeByGit: who searches, or brings the index up to date, may be the first to meet a
-// merge that git has made.
+// TestMergeByGit: whoever searches, or brings the index up to date, may be the first to meet a merge
+// that git made.
 func TestMergeByGit(t *testing.T) {
 	t.Parallel()
 	first := map[string]func(*Index, *repo.Tape) error{
@@ -408,7 +408,7 @@ func TestMergeByGit(t *testing.T) {
 	}
 }
 
-// withoutIndex deletes the index, which changes no answer.
+// withoutIndex deletes the index, which must not change answers.
 func (w *world) withoutIndex() {
 	t := w.t
 	tapes := everything(t, w.s)
@@ -437,8 +437,8 @@ func (w *world) withoutIndex() {
 	wantNoScratch(t, w.s)
 }
 
-// TestManyMatches is about a word that very many entries have: with a limit, not all are
-// judged, but without one all come; and the index may have grown in any way.
+// TestManyMatches searches for a word that very many entries contain: with a limit, not all are
+// judged; without one, all are returned, however the index grew.
 func TestManyMatches(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)

@@ -13,8 +13,7 @@ import (
 	"tape/repo"
 )
 
-// TestSynced is about what a sync says that it did, and what is the index's state before
-// and after it.
+// TestSynced: what a sync reports, and the state of the index before and after it.
 func TestSynced(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -58,8 +57,8 @@ func TestSynced(t *testing.T) {
 	wantEqual(t, "without the other", s.IndexFile(), rebuilt(t, s))
 }
 
-// TestJournalOfTheDead is about what a process leaves that was killed while it wrote: a
-// database that is half new, and the journal to take that back.
+// TestJournalOfTheDead: a process was killed while it wrote, and left a half-written database and the
+// journal to roll it back.
 func TestJournalOfTheDead(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -113,8 +112,7 @@ func TestJournalOfTheDead(t *testing.T) {
 	}
 }
 
-// TestCancelled gives up in the middle of a sync and a rebuild. What was there before is
-// there still.
+// TestCancelled cancels a sync and a rebuild. The former index stays.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -157,7 +155,7 @@ func TestCancelled(t *testing.T) {
 	wantEqual(t, "afterwards", s.IndexFile(), rebuilt(t, s))
 }
 
-// TestPurge is about the words of a long tape that is gone: they go, too.
+// TestPurge: the words of a long tape that no longer exists are removed.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -188,7 +186,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// TestMissingAnchors is about anchors that not every tape has.
+// TestMissingAnchors searches from anchors that not every tape has.
 func TestMissingAnchors(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -223,7 +221,7 @@ func TestMissingAnchors(t *testing.T) {
 	}
 }
 
-// TestUnusable is about searches that make no sense.
+// TestUnusable: invalid searches are refused.
 func TestUnusable(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -247,8 +245,8 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// TestUncommitted finds what is only in a working tree, what is only in git, and lines
-// that somebody wrote with an editor and committed with git.
+// TestUncommitted finds entries that are only in a working tree or only in git, and lines written
+// with an editor and committed with git.
 func TestUncommitted(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

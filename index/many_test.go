@@ -10,8 +10,7 @@ import (
 	"tape/repo"
 )
 
-// TestManyTapes is about what plain git, or an editor, does to one of many tapes: the next
-// search over all of them knows.
+// TestManyTapes: a search over all tapes notices what plain git, or an editor, did to one of them.
 func TestManyTapes(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

@@ -80,7 +80,7 @@ func matching(t testing.TB, x *Index, s Search) ([]repo.Entry, error) {
 	return out, nil
 }
 
-// writersOf names, for each entry of a fork, the tape or fork that it was written to.
+// writersOf returns, for each entry of a fork, the tape or fork that it was written to.
 func writersOf(t testing.TB, f *repo.Tape) func(id int64) string {
 	t.Helper()
 	parent, m, ok, err := store.Begins(t.Context(), f)
@@ -129,8 +129,8 @@ func acceptor(t testing.TB, s Search) func([]byte) bool {
 	}
 }
 
-// alike names what is folded into one hit: what was said has to be the same, what was
-// printed may differ in numbers, unless these were looked for.
+// alike identifies what is folded into one hit: what was said must be the same, what was printed may
+// differ in numbers, unless the search contains numbers.
 func alike(s Search, e repo.Entry) string {
 	body := textOf(e)
 	same := slices.Contains([]string{"message", "anchor", "error", "system"}, e.Kind)
@@ -152,7 +152,7 @@ func alike(s Search, e repo.Entry) string {
 	return fmt.Sprintf("%s %s %x", e.Tape, e.Kind, text.Signature(body))
 }
 
-// limitOf is how many hits are wanted.
+// limitOf is the limit of a search.
 func limitOf(s Search) int {
 	if s.Query.Limit == nil {
 		return math.MaxInt
@@ -319,14 +319,14 @@ func describe(s Search) string {
 		s.Text, s.How, s.IgnoreCase, s.Exact, s.Tapes, limit, s.Newest, s.NoFold, s.Searches, s.Count, q)
 }
 
-// Words of which the tests make texts. Some are often used, some in few texts.
+// Words for the tests' texts. Some are frequent, some rare.
 var (
 	plainWords  = strings.Fields("the error timeout retry cache build server index token merge branch commit history search reader writer anchor phase deploy redis")
 	fancyWords  = strings.Fields("SetReference parseHTTPRequest snake_case_name repo/mark.go ./cmd/tape/main.go E_CONN_42 ECONNRESET user@example.org https://example.org/a?b=c 150ms 3.14 v1.60.1 naïve café ΑΒΓδ ＷＩＤＥ ﬁne don't foo-bar x86_64 #123 -flag --long C++ 🚀 𝒳")
 	denseGlyphs = []rune("数据库查询超时错误重试検索する日本語カタカナ한국어검색テスト中文全文")
 )
 
-// writer makes random entries.
+// drafter makes random entries.
 type drafter struct {
 	rng *rand.Rand
 	at  time.Time
@@ -368,8 +368,8 @@ func (d *drafter) text() string {
 	return strings.Join(words, []string{" ", " ", " ", "\n", ", ", "。"}[d.rng.IntN(6)])
 }
 
-// draft makes an entry of any kind. Some repeat what was said but for a number, some
-// have no date that an index could use, some are a search tool's.
+// draft makes an entry of any kind. Some repeat an earlier one except for a number, some have no
+// usable date, some are by a search tool.
 func (d *drafter) draft() repo.Draft {
 	d.n++
 	d.at = d.at.Add(time.Duration(d.rng.IntN(3600_000_000)-600_000_000) * time.Microsecond)
@@ -409,7 +409,7 @@ func (d *drafter) draft() repo.Draft {
 	return out
 }
 
-// randomQuery makes something to look for of the texts of entries.
+// randomQuery makes a query from the texts of entries.
 func randomQuery(rng *rand.Rand, all []repo.Entry) string {
 	pick := func() string { return string(textOf(all[rng.IntN(len(all))])) }
 	word := func() string {
@@ -504,7 +504,7 @@ func search(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
 	return s
 }
 
-// scanned makes a random scan.
+// scanSearch makes a random search of files.
 func scanSearch(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
 	s := search(rng, tapes, all)
 	s.Exact, s.IgnoreCase = false, rng.IntN(3) == 0

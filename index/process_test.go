@@ -89,7 +89,7 @@ func (h *helper) step(mode string, i int) error {
 	return errors.Join(err, x.Close())
 }
 
-// once searches in main, and says what it found and by which index.
+// once searches in main, and prints what it found and in which index.
 func (h *helper) once(x *Index) error {
 	tp, err := h.s.Tape(h.ctx, "")
 	if err != nil {
@@ -102,7 +102,7 @@ func (h *helper) once(x *Index) error {
 	return err
 }
 
-// write appends a word that no other entry has.
+// write appends a word that no other entry contains.
 func (h *helper) write(i int) error {
 	tp, err := h.s.Tape(h.ctx, []string{"", "other"}[i%2])
 	if err != nil {
@@ -121,8 +121,7 @@ func (h *helper) write(i int) error {
 	return nil
 }
 
-// find appends a word and looks for it at once, with an index that it keeps open most of
-// the time.
+// find appends a word and searches for it immediately, with an index that it usually keeps open.
 func (h *helper) find(i int) error {
 	if err := h.write(i); err != nil {
 		return err
@@ -193,7 +192,7 @@ func start(t testing.TB, dir, mode string, share int, change func(*exec.Cmd)) *p
 	return p
 }
 
-// end waits for a process that goes by itself, and returns what it printed.
+// end waits for a process that ends on its own, and returns what it printed.
 func (p *process) end(t testing.TB) []string {
 	t.Helper()
 	<-p.done
@@ -203,7 +202,7 @@ func (p *process) end(t testing.TB) []string {
 	return p.lines
 }
 
-// kill ends a process at a random moment. It reports how many steps it had done.
+// kill kills a process at a random moment, and returns how many steps it had done.
 func (p *process) kill(t testing.TB, after time.Duration) int {
 	t.Helper()
 	select {
@@ -226,8 +225,8 @@ func (p *process) kill(t testing.TB, after time.Duration) int {
 	return len(p.lines) - 1
 }
 
-// TestSoakProcesses has many processes write, search, sync and rebuild at once. Each
-// search finds what was written before it began, and nobody fails or complains.
+// TestSoakProcesses lets many processes write, search, sync and rebuild at once. Each search finds
+// what was written before it began, without errors or warnings.
 func TestSoakProcesses(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -269,8 +268,8 @@ func TestSoakProcesses(t *testing.T) {
 	wantNoScratch(t, fresh)
 }
 
-// TestSoakKillIndexer kills processes in the middle of a sync or a rebuild. The next
-// search answers right, and the next build leaves nothing behind.
+// TestSoakKillIndexer kills processes in the middle of a sync or rebuild. The next search is right,
+// and the next build leaves nothing behind.
 func TestSoakKillIndexer(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -328,8 +327,8 @@ func TestSoakKillIndexer(t *testing.T) {
 	wantNoScratch(t, s)
 }
 
-// writingElsewhere is another process's transaction, so large that a part of it is
-// already in the file, and the journal counts.
+// writingElsewhere is a transaction of another process, so large that a part of it is in the file
+// already and the journal is needed.
 func writingElsewhere(t *testing.T, path string) (end func()) {
 	t.Helper()
 	d, err := store.Open(path)
@@ -355,9 +354,8 @@ func writingElsewhere(t *testing.T, path string) (end func()) {
 	}
 }
 
-// TestReplacedWhileOpen is about an index that somebody has open while another process
-// puts a new one in its place, and a third writes to that: the journal is found by its
-// name, and belongs to the new one.
+// TestReplacedWhileOpen: while a process has the index open, another replaces it, and a third writes
+// to the new one. SQLite finds the journal by name, and it belongs to the new one.
 func TestReplacedWhileOpen(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

@@ -16,7 +16,7 @@ import (
 	"tape/repo"
 )
 
-// asUser has a process run as a user who may not write to what root made.
+// asUser runs a process as a user who may not write to root's files.
 func asUser(cmd *exec.Cmd) {
 	if os.Geteuid() == 0 {
 		const nobody = 65534
@@ -24,8 +24,8 @@ func asUser(cmd *exec.Cmd) {
 	}
 }
 
-// TestReadOnlyWorkspace searches where nothing can be written: with the index that is
-// there while it is fresh, with one in memory otherwise, and says so.
+// TestReadOnlyWorkspace searches where nothing can be written: with the existing index while it is
+// fresh, otherwise with one in memory and a warning.
 func TestReadOnlyWorkspace(t *testing.T) {
 	t.Parallel()
 	base, err := os.MkdirTemp("", "tape-readonly-*")
@@ -97,7 +97,7 @@ func TestReadOnlyWorkspace(t *testing.T) {
 	ask("an empty file", true, 2)
 }
 
-// spoilWords damages the pages of the words, and nothing that is looked at before them.
+// spoilWords damages the pages of words, but nothing that is read before them.
 func spoilWords(t testing.TB, path string) {
 	t.Helper()
 	d, err := store.Open(path)

@@ -7,8 +7,8 @@ import (
 	"tape/internal/testkit"
 )
 
-// TestOpenWhileRebuilt: who opens the index while builds put one after the other in its place gets
-// one of them, or none, and no error.
+// TestOpenWhileRebuilt: whoever opens the index while builds replace it gets one of them, or none,
+// and no error.
 func TestOpenWhileRebuilt(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

@@ -7,8 +7,7 @@ import (
 	"tape/repo"
 )
 
-// TestReplacedWithItsFork: a fork that is taken up first may bring its parent up to date, whose
-// turn comes later.
+// TestReplacedWithItsFork: adding a fork may bring its parent up to date before the parent's turn.
 func TestReplacedWithItsFork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, rand.New(rand.NewPCG(1, 0)))

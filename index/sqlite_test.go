@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// program asks the sqlite3 program, which other people's tools stand for.
+// program runs the sqlite3 program, in place of other people's tools.
 func program(t *testing.T, path, query string) string {
 	t.Helper()
 	path3, err := exec.LookPath("sqlite3")
@@ -29,8 +29,8 @@ func result(text string) repo.Draft {
 	return repo.Draft{Kind: repo.KindToolResult, Payload: []byte(fmt.Sprintf(`{"results":[%q]}`, text))}
 }
 
-// TestPlainSQLite reads the index with the sqlite3 program: the entries between two
-// anchors, the columns, the words, and what it says of the file.
+// TestPlainSQLite reads the index with the sqlite3 program: the entries between two anchors, the
+// columns, the words, and facts about the file.
 func TestPlainSQLite(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -95,7 +95,7 @@ func TestPlainSQLite(t *testing.T) {
 	}
 }
 
-// TestCreatedAt is about dates in all zones and times: the column has them in UTC.
+// TestCreatedAt: dates in all zones and forms are in UTC in the column.
 func TestCreatedAt(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -119,8 +119,8 @@ func TestCreatedAt(t *testing.T) {
 	}
 }
 
-// TestNoTextInIndex is about what the index holds: titles, and summaries of a line; no
-// other text, nor what follows in that of a long message.
+// TestNoTextInIndex: the index contains titles and one-line summaries, but no other text, and not the
+// rest of a long message.
 func TestNoTextInIndex(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -135,8 +135,8 @@ func TestNoTextInIndex(t *testing.T) {
 	}
 }
 
-// TestQueriesOfOtherPrograms runs the queries that docs/format.md shows. Each finds
-// something, and reads no table of entries from end to end.
+// TestQueriesOfOtherPrograms runs the queries in docs/format.md. Each finds something, and none scans
+// the table of entries.
 func TestQueriesOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

@@ -9,7 +9,7 @@ import (
 	"tape/repo"
 )
 
-// TestSearchIsAValue: what is looked for can be sent to somebody else, who answers the same.
+// TestSearchIsAValue: a search can be sent to somebody else, who gets the same answer.
 func TestSearchIsAValue(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

@@ -15,13 +15,13 @@ import (
 	"tape/repo"
 )
 
-// user is somebody with a workspace that has a peer as its remote "origin".
+// user is somebody with a workspace whose remote "origin" is the peer.
 type user struct {
 	*testing.T
 	s *repo.Store
 }
 
-// begins makes a workspace of its own.
+// begins makes a new workspace.
 func begins(t *testing.T, url string) *user {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
@@ -31,7 +31,7 @@ func begins(t *testing.T, url string) *user {
 	return u
 }
 
-// clones makes one of what the peer has.
+// clones makes a workspace from the peer.
 func clones(t *testing.T, url string) *user {
 	t.Helper()
 	s, done, err := repo.Clone(t.Context(), url, filepath.Join(t.TempDir(), "ws"), nil)
@@ -71,7 +71,7 @@ func (u *user) handsOff(tape, anchor string) {
 	u.ok(err)
 }
 
-// outcome is what moved, as "tape status, …".
+// outcome lists what moved, as "tape status, …".
 func outcome(done []repo.RefStatus) string {
 	var out []string
 	for _, d := range done {
@@ -83,7 +83,7 @@ func outcome(done []repo.RefStatus) string {
 	return strings.Join(out, ", ")
 }
 
-// pushes, pulls and fetches fail unless that comes of it.
+// pushes, pulls and fetches fail unless that is the outcome.
 func (u *user) pushes(want string, o repo.PushOptions) []repo.RefStatus {
 	u.Helper()
 	done, err := u.s.Push(u.Context(), "origin", &o)
@@ -116,7 +116,7 @@ func (u *user) came(what, want string, done []repo.RefStatus, err error) {
 	}
 }
 
-// heard fails unless a tape has those messages in that order, its ids without a gap.
+// heard fails unless a tape has the given messages in order, with ids without gaps.
 func (u *user) heard(tape string, want ...string) {
 	u.Helper()
 	var got []string
@@ -135,7 +135,7 @@ func (u *user) heard(tape string, want ...string) {
 	}
 }
 
-// refs are those of a repository below some folders.
+// refs are the refs of a repository below the given prefixes.
 func refs(t testing.TB, dir string, below ...string) string {
 	t.Helper()
 	return gitSays(t, dir, append([]string{"for-each-ref", "--format=%(refname) %(objectname)"}, below...)...)
@@ -169,7 +169,7 @@ func sound(t testing.TB, dir string) {
 	}
 }
 
-// Two users tell the same story over every kind of remote.
+// Two users get the same result with every kind of remote.
 func TestPeers(t *testing.T) {
 	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
 		ann := begins(t, peer.URL)
@@ -202,7 +202,7 @@ func TestPeers(t *testing.T) {
 	})
 }
 
-// bothWrite has them go on at the same time, with phases of the same name.
+// bothWrite lets both write at the same time, with phases of the same name.
 func bothWrite(ann, bob *user) {
 	ann.Helper()
 	for who, u := range map[string]*user{"ann": ann, "bob": bob} {
@@ -227,7 +227,7 @@ func bothWrite(ann, bob *user) {
 	}
 }
 
-// bothHaveForks has one go on with the other's fork, and of it merge and close it.
+// bothHaveForks lets one continue the other's fork, merge and close it.
 func bothHaveForks(ann, bob *user) {
 	ann.Helper()
 	forks := repo.PushOptions{Forks: true}
@@ -265,7 +265,7 @@ func bothHaveForks(ann, bob *user) {
 	}
 }
 
-// archivesGoOver has one keep an archive and the other ask for it.
+// archivesGoOver lets one keep an archive and the other ask for it.
 func archivesGoOver(ann, bob *user) {
 	ann.Helper()
 	_, err := ann.s.CreateTape(ann.Context(), "draft")

@@ -30,8 +30,7 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, runHelper) }
 // helperDir names the workspace that a helper works in.
 const helperDir = "TAPE_TEST_DIR"
 
-// runHelper appends, pulls or pushes again and again until it is killed. What it prints
-// has happened.
+// runHelper appends, pulls or pushes again and again until it is killed. It prints what has happened.
 func runHelper(mode string) {
 	ctx := context.Background()
 	err := func() error {
@@ -94,7 +93,7 @@ func helper(t *testing.T, dir, mode string) *process {
 	return p
 }
 
-// kill ends it, and returns what it has done until then.
+// kill kills the helper, and returns what it had done.
 func (p *process) kill(t *testing.T) []string {
 	t.Helper()
 	_ = p.cmd.Process.Kill()
@@ -108,7 +107,7 @@ func (p *process) kill(t *testing.T) []string {
 	return p.said
 }
 
-// scene is a remote that has more than a workspace, which has more than the remote.
+// scene is a remote and a workspace that have diverged.
 type scene struct {
 	remote, ws string
 }
@@ -156,7 +155,7 @@ func (s scene) user(t *testing.T) *user {
 	return u
 }
 
-// whole fails unless a pull and a push that nothing hinders bring everything together.
+// whole fails unless an undisturbed pull and push bring everything together.
 func (s scene) whole(u *user) {
 	u.Helper()
 	gitSays(u, s.ws, "config", "remote.origin.url", s.remote)
@@ -175,14 +174,14 @@ func (s scene) whole(u *user) {
 	gitSays(u, s.remote, "fsck", "--strict")
 }
 
-// Refs that both sides have, and those that a fetch which fails leaves as they are.
+// Refs that both sides have, and refs that a failed fetch must leave as they are.
 var (
 	shared = []string{"refs/heads", "refs/tags"}
 	kept   = []string{"refs/heads", "refs/tags", "refs/tape/remotes", "refs/tape/archive"}
 )
 
-// TestPullCut cuts the line in the middle of a pull, a push and a clone: what was there
-// is as it was, the error says that it was the remote, and another try works.
+// TestPullCut cuts the connection in the middle of a pull, a push and a clone: what was there stays,
+// the error blames the remote, and another try works.
 func TestPullCut(t *testing.T) {
 	made := newScene(t)
 	rng := testkit.Random(t)
@@ -265,7 +264,7 @@ func cutClone(t *testing.T, s scene, cut func() string) {
 	sound(t, dir)
 }
 
-// TestPullFullDisk pulls, clones and pushes to a disk that is too small for what comes.
+// TestPullFullDisk pulls, clones and pushes to a disk that is too small.
 func TestPullFullDisk(t *testing.T) {
 	made := newScene(t)
 	long := clones(t, made.remote)
@@ -277,8 +276,8 @@ func TestPullFullDisk(t *testing.T) {
 	t.Run("push", func(t *testing.T) { pushToFull(t, long) })
 }
 
-// smallDisk is one that can be unmounted although stores have had files of it open, which
-// are closed when nobody uses the stores any more.
+// smallDisk is a disk that is unmounted after the test. Stores may keep files open until they are
+// garbage collected.
 func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	disk := testkit.SmallDisk(t, size)
@@ -344,7 +343,7 @@ func pushToFull(t *testing.T, u *user) {
 	gitSays(t, full, "fsck", "--strict")
 }
 
-// fill leaves a disk 128 KiB, until the returned function is called.
+// fill leaves 128 KiB of a disk free, until the returned function is called.
 func fill(t *testing.T, disk string) (room func()) {
 	t.Helper()
 	const left = 128 << 10
@@ -368,7 +367,7 @@ func fill(t *testing.T, disk string) (room func()) {
 // babbled is how long one text of babble is.
 const babbled = 1 << 17
 
-// babble is text of so many bytes that does not compress, and looks like words.
+// babble is text of so many bytes that looks like words and does not compress.
 func babble(rng *rand.Rand, size int) (texts []string) {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567,.+!"
 	for ; size > 0; size -= babbled {
@@ -383,8 +382,8 @@ func babble(rng *rand.Rand, size int) (texts []string) {
 	return texts
 }
 
-// TestPushTwoAtOnce has two clones push at the same time, again and again: what is
-// rejected says so, and goes after a pull. Nothing is lost.
+// TestPushTwoAtOnce lets two clones push at the same time, again and again: a rejected push says so,
+// and works after a pull. Nothing is lost.
 func TestPushTwoAtOnce(t *testing.T) {
 	made := newScene(t)
 	users := []*user{made.user(t), clones(t, made.remote)}
@@ -461,8 +460,8 @@ func (u *user) pushUntilTaken() {
 	u.Error("it is never taken")
 }
 
-// TestSoakPullKill kills processes that pull and push at random moments, beside one that
-// appends. What was acknowledged is there, once, and the next pull and push work.
+// TestSoakPullKill kills processes that pull and push at random moments, beside one that appends.
+// Acknowledged entries are there once, and the next pull and push work.
 func TestSoakPullKill(t *testing.T) {
 	rng := testkit.Random(t)
 	made := newScene(t)
@@ -497,8 +496,7 @@ func TestSoakPullKill(t *testing.T) {
 	t.Logf("%d entries", len(acked))
 }
 
-// pullPushed pulls and pushes once what a killed process has left behind is done: a git
-// that it had started goes on a while.
+// pullPushed pulls and pushes once the git process has ended that a killed process had started.
 func (u *user) pullPushed() {
 	u.Helper()
 	_, err := merge.Pull(u.Context(), u.s, "origin", nil)

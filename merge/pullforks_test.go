@@ -9,8 +9,8 @@ import (
 	"tape/repo"
 )
 
-// A fork of a fork that was merged here, where that merge cannot be pushed yet, waits with
-// it: nobody gets a fork that begins with what they do not have.
+// A fork's merge that cannot be pushed yet keeps back forks of that fork, so that nobody gets a fork
+// whose base they lack.
 func TestPushForkOfMerged(t *testing.T) {
 	url, forks := gitpeer.Bare(t), repo.PushOptions{Forks: true}
 	ann := begins(t, url)
@@ -48,8 +48,8 @@ func TestPushForkOfMerged(t *testing.T) {
 	}
 }
 
-// A fork of a fork that was closed without leaving anything stays closed when what it was
-// a fork of is closed as well.
+// A fork of a fork that was closed with nothing to merge stays closed when its parent is closed as
+// well.
 func TestPullForkOfClosed(t *testing.T) {
 	url, forks := gitpeer.Bare(t), repo.PushOptions{Forks: true}
 	ann := begins(t, url)

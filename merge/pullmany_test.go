@@ -15,8 +15,7 @@ import (
 	"tape/repo"
 )
 
-// TestSoakPullMany pushes, clones and pulls many tapes of eleven phases, and logs how long
-// that takes.
+// TestSoakPullMany pushes, clones and pulls many tapes of eleven phases, and logs how long that takes.
 func TestSoakPullMany(t *testing.T) {
 	tapes := testkit.Size(10, 5000)
 	ann := begins(t, gitpeer.Bare(t))
@@ -82,7 +81,7 @@ func TestSoakPullMany(t *testing.T) {
 	}
 }
 
-// multiplied copies the tape main n times, under names that are as long.
+// multiplied copies the tape main n times, under names of the same length.
 func multiplied(t *testing.T, dir string, n int) {
 	t.Helper()
 	export := exec.Command("git", "-C", dir, "fast-export", "tape/main", "--tags")

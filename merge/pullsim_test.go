@@ -16,9 +16,9 @@ import (
 	"tape/repo"
 )
 
-// Several clones of one remote work on the same tapes and on each other's forks, pull and
-// push in any order. In the end all have the same history, byte for byte, and everything
-// that was recorded once, in the order in which it was recorded.
+// Several clones of one remote work on the same tapes and on each other's forks, and pull and push in
+// any order. In the end all have the same history, byte for byte, with everything that was recorded
+// once and in order.
 func TestSoakClones(t *testing.T) {
 	for range testkit.Size(1, 1) {
 		x := newCloneSim(t, testkit.Random(t))
@@ -67,7 +67,7 @@ func (x *cloneSim) ok(err error) {
 	}
 }
 
-// step lets one clone do something.
+// step lets one clone make a change.
 func (x *cloneSim) step() (string, error) {
 	ctx, i := x.Context(), x.rng.IntN(len(x.clones))
 	s := x.clones[i]
@@ -129,7 +129,7 @@ func (x *cloneSim) pull(s *repo.Store) error {
 	return err
 }
 
-// converge merges all forks, and lets everybody pull and push until nothing moves.
+// converge merges all forks, and lets everybody pull and push until nothing changes.
 func (x *cloneSim) converge() {
 	x.Helper()
 	for range 4 {
@@ -163,7 +163,7 @@ func (x *cloneSim) converge() {
 	}
 }
 
-// check compares the clones, and looks for what was said.
+// check compares the clones, and looks for everything that was recorded.
 func (x *cloneSim) check() {
 	x.Helper()
 	ctx := x.Context()

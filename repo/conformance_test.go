@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A conformance case in the form that other implementations read too.
+// queryCase is a conformance case, in the form that other implementations read, too.
 type queryCase struct {
 	Name    string
 	Entries []caseEntry
@@ -41,11 +41,11 @@ type caseExpect struct {
 	Error string
 }
 
-// bootstrap is how expectations name a tape's own first anchor.
+// bootstrap is the name that expectations use for a tape's first anchor.
 const bootstrap = "session/start"
 
-// record makes the tape of a case; an anchor among the entries is a handoff. It returns
-// what the cases call the entries, by id.
+// record makes the tape of a case; an anchor among the entries is a handoff. It returns the cases'
+// names of entries, by id.
 func (c queryCase) record(t *testing.T, tp *repo.Tape) map[int64]string {
 	t.Helper()
 	refs := map[int64]string{1: bootstrap}
@@ -70,7 +70,7 @@ func (c queryCase) record(t *testing.T, tp *repo.Tape) map[int64]string {
 	return refs
 }
 
-// query turns the case's query into this package's.
+// query converts the case's query to one of this package.
 func (c queryCase) query(now time.Time) (repo.Query, error) {
 	q := repo.Query{After: c.Query.After, Kinds: c.Query.Kinds, Limit: c.Query.Limit, SkipFirst: c.Query.SkipBootstrap}
 	if c.Query.AfterLast {
@@ -127,7 +127,7 @@ func (c queryCase) run(t *testing.T) {
 	}
 }
 
-// TestConformance runs the shared cases, where they lie beside the project.
+// TestConformance runs the shared cases, if they are beside the project.
 func TestConformance(t *testing.T) {
 	file := filepath.Join("..", "..", "shared", "conformance", "cases.json")
 	raw, err := os.ReadFile(file)
@@ -162,8 +162,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// script writes down a tape: words are messages, "call:x" is a tool call, "event:x" an
-// event, "#x" a handoff to x. A word may end in "@date".
+// script describes a tape: words are messages, "call:x" is a tool call, "event:x" an event, "#x" a
+// handoff to x. A word may end with "@date".
 func script(words string) []caseEntry {
 	var out []caseEntry
 	for word := range strings.FieldsSeq(words) {
@@ -180,7 +180,7 @@ func script(words string) []caseEntry {
 	return out
 }
 
-// TestQueries are the same promises in the project's own words.
+// TestQueries are the same promises, in cases of the project.
 func TestQueries(t *testing.T) {
 	const day = "call@2026-05-01T23:59:59.999999Z"
 	phases := "hello #plan think decide #build code"

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestBytesSurvive: what the program does not know of a payload stays as it was spelt,
-// through files, commits, and a clone by git.
+// TestBytesSurvive: parts of a payload that the program does not know keep their bytes, through
+// files, commits, and a clone by git.
 func TestBytesSurvive(t *testing.T) {
 	payloads := []string{
 		`{"role":"user","content":"x","n":1.0}`, `{"n":1e400}`, `{"n":-0}`, `{"n":-0.0E+00}`, `{"n":123456789012345678901234567890}`,
@@ -85,7 +85,7 @@ func TestBytesSurvive(t *testing.T) {
 	}
 }
 
-// unescaped replaces what may be written as itself in UTF-8: lines are stored so.
+// unescaped replaces escapes that are not needed in UTF-8, as stored lines do.
 func unescaped(t *testing.T, raw []byte) string {
 	t.Helper()
 	var b strings.Builder
@@ -100,7 +100,7 @@ func unescaped(t *testing.T, raw []byte) string {
 	}
 }
 
-// TestRefusedEntries: what cannot be stored is refused, and nothing is written.
+// TestRefusedEntries: entries that cannot be stored are refused, and nothing is written.
 func TestRefusedEntries(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.Must(t, s.SetSetting("max_line", "2048"))
@@ -175,7 +175,7 @@ func TestAssertAnchor(t *testing.T) {
 	}
 }
 
-// TestCancelled: a call whose context is over changes nothing.
+// TestCancelled: a call with a cancelled context changes nothing.
 func TestCancelled(t *testing.T) {
 	tp := storetest.Tape(t, storetest.New(t, nil), "")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -82,7 +82,7 @@ func ExampleTape_Entries() {
 	// true
 }
 
-// Several steps happen together or not at all.
+// Several steps happen completely or not at all.
 func ExampleTape_Update() {
 	ctx := context.Background()
 	t, done := exampleTape(ctx)

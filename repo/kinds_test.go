@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestKnownKinds: of a known kind nothing is taken that readers could not use, by none of the
-// ways in which entries are handed in; what is stored already stays.
+// TestKnownKinds: entries of known kinds that readers could not use are refused by every way of
+// adding entries; stored ones stay.
 func TestKnownKinds(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// TestSoakMarks follows random histories from mark to mark: what was read at each, put
-// together, is the tape; and a mark says rightly that nothing came since.
+// TestSoakMarks follows random histories from mark to mark: what was read at each mark adds up to the
+// tape, and Unchanged is true only if nothing was added.
 func TestSoakMarks(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -63,7 +63,7 @@ func TestSoakMarks(t *testing.T) {
 	}
 }
 
-// markStep is a step of the simulation, or one that git makes.
+// markStep is a step of the simulation, or a change by git.
 func (x *simulation) markStep() string {
 	t, dir := x.t, x.s.Dir()
 	switch x.rng.IntN(14) {

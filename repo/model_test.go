@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// model is what a tape should hold, kept as plainly as can be.
+// model is what a tape should contain, in plain slices.
 type model struct {
 	entries   []modelEntry
 	committed int // entries that a commit has
@@ -35,8 +35,8 @@ func newModel() model {
 
 func (m *model) phase() int { return m.entries[len(m.entries)-1].phase }
 
-// batch follows the commit policy for several entries at once: the turn before the
-// first user message is closed, and what is due is committed at the end.
+// batch applies the commit policy to several entries at once: the turn before the first user message
+// is closed, and what is due is committed at the end.
 func (m *model) batch(drafts []repo.Draft, texts []string) {
 	policy, turned := m.policy, false
 	m.policy = workspace.CommitPolicy{}
@@ -52,7 +52,7 @@ func (m *model) batch(drafts []repo.Draft, texts []string) {
 	}
 }
 
-// append follows the commit policy for a single entry.
+// append applies the commit policy to a single entry.
 func (m *model) append(d repo.Draft, text string) {
 	if m.policy.Turn && writer.IsUserMessage(d) {
 		m.committed = len(m.entries)

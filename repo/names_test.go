@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestAwkwardNames makes tapes and phases of them.
+// TestAwkwardNames makes tapes and phases with awkward names.
 func TestAwkwardNames(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)

@@ -8,8 +8,8 @@ import (
 	"tape/repo"
 )
 
-// What the last turns are: a message of the user begins one, and so does an anchor that
-// a message of the user follows; the opening anchor and system messages belong to none.
+// A turn begins with a message of the user, or with an anchor followed by one; the opening anchor and
+// system messages belong to no turn.
 func TestTail(t *testing.T) {
 	entries := tape(`anchor {"name":"first"}`, `message {"role":"assistant","content":"0"}`, `message {"role":"user","content":"1"}`,
 		`message {"role":"system","content":"sys"}`, callsF, `message {"role":"user","content":"2"}`, results(`["late"]`)+"\t"+`{"call_ids":["c1"]}`,
@@ -40,7 +40,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// What comes with a result, and what the view says itself, begins no turn.
+// Text that comes with a result, or that the view adds, does not begin a turn.
 func TestTurnsBegin(t *testing.T) {
 	entries := tape(`anchor {"name":"a"}`, hello, callsF, `message {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"r"},{"type":"text","text":"a reminder"}]}`,
 		results(`["an orphan"]`))
@@ -69,7 +69,8 @@ func TestTooSmall(t *testing.T) {
 	}
 }
 
-// The estimate: 4 ASCII bytes, one other character, 1,600 for an image whatever its size.
+// The estimate counts 4 ASCII bytes as one token, any other character as one, and an image as 1,600
+// whatever its size.
 func TestTokens(t *testing.T) {
 	tokens := func(lines ...string) int { return mustMessages(t, tape(lines...), Options{}).Tokens }
 	user := func(text string) string { return `message {"role":"user","content":"` + text + `"}` }

@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// A conformance case in the form that other implementations read too.
+// contextCase is a conformance case, in the form that other implementations read, too.
 type contextCase struct {
 	Name    string
 	Entries []struct {
@@ -81,7 +81,7 @@ func (c contextCase) run(t *testing.T) {
 	}
 }
 
-// breaks tells how the messages break a rule that a case names.
+// breaks describes how the messages break a rule that a case names.
 func (c contextCase) breaks(rule string, got *Context) string {
 	switch rule {
 	case "every tool message answers a call of the assistant message before it", "every call has exactly one tool message":
@@ -105,7 +105,7 @@ func (c contextCase) breaks(rule string, got *Context) string {
 	return "the rule is not known"
 }
 
-// TestConformance runs the shared cases, where they lie beside the project.
+// TestConformance runs the shared cases, if they are beside the project.
 func TestConformance(t *testing.T) {
 	file := filepath.Join("..", "..", "..", "shared", "conformance", "cases.json")
 	raw, err := os.ReadFile(file)

@@ -10,7 +10,7 @@ import (
 	"tape/repo/view"
 )
 
-// An agent goes on after a handoff with what it needs, and no more.
+// An agent continues after a handoff with what it needs, and no more.
 func ExampleBuild() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example-*")

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// tape makes entries of lines "KIND PAYLOAD [META]", META separated by a tab.
+// tape makes entries from lines "KIND PAYLOAD [META]"; a tab is before META.
 func tape(lines ...string) []repo.Entry {
 	var out []repo.Entry
 	for i, line := range lines {
@@ -153,7 +153,7 @@ func wantRules(t testing.TB, c *Context, format Format) {
 	}
 }
 
-// sameJSON compares values, not spellings.
+// sameJSON compares values, not their spelling.
 func sameJSON(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)

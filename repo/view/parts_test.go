@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestParts: what of a user's content there is for each provider.
+// TestParts: what each provider gets of a user's content.
 func TestParts(t *testing.T) {
 	const notShown = `{"type":"text","text":"[`
 	for _, c := range []struct{ part, openAI, anthropic string }{
@@ -41,7 +41,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Reasoning goes back to whom it came from, in front of what it led to.
+// Reasoning goes back to the provider that it came from, before what it led to.
 func TestThinking(t *testing.T) {
 	const signed = `{"type":"thinking","thinking":"t","signature":"s"}`
 	for content, want := range map[string]string{
@@ -58,7 +58,7 @@ func TestThinking(t *testing.T) {
 	}
 }
 
-// Ids and names that a provider would refuse are made to fit, and stay apart.
+// Ids and names that a provider would refuse are changed, and stay distinct.
 func TestIDs(t *testing.T) {
 	long := strings.Repeat("x", 50)
 	call := func(id, name string) string {

@@ -111,8 +111,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// Bounds hold, leave out as little as they can, and keep the opening anchor and
-// whole turns from the end.
+// Bounds are kept, leave out as little as possible, and keep the opening anchor and whole turns at
+// the end.
 func TestBounds(t *testing.T) {
 	cuts := 0
 	eachTape(t, func(t *testing.T, r *rand.Rand, entries []repo.Entry, o Options) {
@@ -167,7 +167,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// FuzzMessages: any entries give valid JSON that keeps the rules.
+// FuzzMessages: any entries give valid JSON that follows the rules.
 func FuzzMessages(f *testing.F) {
 	f.Add(`{"kind":"message","payload":{"role":"assistant","content":[{"type":"tool_use","id":"x","input":[]}],"tool_calls":[{"id":7}]}}` + "\n" +
 		`{"kind":"tool_result","payload":{"results":{"a":1}},"meta":{"call_ids":[null,"x"],"is_error":["x"]}}`)

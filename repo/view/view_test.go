@@ -19,7 +19,7 @@ const (
 
 func results(list string) string { return `tool_result {"results":` + list + `}` }
 
-// TestMapping says what each kind of entry becomes. The arrays are compared byte for byte.
+// TestMapping lists what each kind of entry becomes. The arrays are compared byte for byte.
 func TestMapping(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -166,7 +166,7 @@ func TestMapping(t *testing.T) {
 	}
 }
 
-// Anthropic has no system messages; what they say is apart, each text once.
+// Anthropic has no system messages; their texts are returned separately, each once.
 func TestSystem(t *testing.T) {
 	entries := tape(`system {"content":"a record of the prompt"}`, `message {"role":"system","content":"one"}`, hello, `message {"role":"system","content":"one"}`, `message {"role":"developer","content":"two"}`)
 	c := mustMessages(t, entries, Options{Format: Anthropic})
@@ -191,7 +191,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// What lies before the last anchor costs nothing.
+// Entries before the last anchor are not read.
 func TestCost(t *testing.T) {
 	tp := newTape(t)
 	var drafts []repo.Draft

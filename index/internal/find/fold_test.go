@@ -14,8 +14,7 @@ func result(text string) repo.Draft {
 	return repo.Draft{Kind: repo.KindToolResult, Payload: []byte(fmt.Sprintf(`{"results":[%q]}`, text))}
 }
 
-// TestFolding is about entries that say the same but for numbers: the newest stands for
-// all of them, with their number.
+// TestFolding: of entries that differ only in numbers, the newest is shown, with how many there are.
 func TestFolding(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -59,7 +58,7 @@ func TestFolding(t *testing.T) {
 	}
 }
 
-// TestSearchesAreLeftOut is about what search tools wrote.
+// TestSearchesAreLeftOut: entries by search tools are left out.
 func TestSearchesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -84,8 +83,7 @@ func TestSearchesAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestContext is about the neighbours of hits: within the tape, across phases, whatever
-// their kind.
+// TestContext: the neighbours of a hit are of the same tape, across phases, and of any kind.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -109,8 +107,8 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestOrder is about relevance: what was said goes before what was printed, the new
-// before the old, what has a word often before what has it once.
+// TestOrder: what was said comes before what was printed, the new before the old, entries with a word
+// often before those with it once.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -132,8 +130,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestFoldingKeepsAnswers: what people said is folded only if it is the same, and nothing
-// is that differs in what was looked for.
+// TestFoldingKeepsAnswers: what people said is folded only if it is the same, and entries that differ
+// in what was searched for are not folded.
 func TestFoldingKeepsAnswers(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)

@@ -41,7 +41,7 @@ func testIndex(t testing.TB, s *repo.Store) *index.Index {
 	return x
 }
 
-// anew is an index that is built in a copy of the workspace.
+// anew is an index built in a copy of the workspace.
 func anew(t testing.TB, s *repo.Store) *index.Index {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
@@ -85,7 +85,7 @@ func wantIDs(t testing.TB, what string, hits []index.Hit, want ...int64) {
 	}
 }
 
-// key names an entry among all tapes.
+// key identifies an entry among all tapes.
 func key(e repo.Entry) string { return fmt.Sprintf("%s@%06d", e.Tape, e.ID) }
 
 func keysOf(entries []repo.Entry) []string {

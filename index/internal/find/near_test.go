@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// TestNearWords is about slips of the keyboard: what is meant is found, and said.
+// TestNearWords: after a typing error, the intended word is found, and the result says so.
 func TestNearWords(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -91,9 +91,9 @@ func TestNearWords(t *testing.T) {
 	}
 }
 
-// TestNearestWord is about which of several near words is taken: the fewest slips, then
-// the one that most entries have, then the alphabet. Other tapes, tapes that are gone,
-// and how the index grew do not count.
+// TestNearestWord: of several similar words, the one with the fewest slips is taken, then the most
+// frequent, then the first in the alphabet. Other tapes, removed tapes, and how the index grew do not
+// matter.
 func TestNearestWord(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)

@@ -9,8 +9,7 @@ import (
 
 const perDoc = 60 // terms of a document
 
-// zipf returns n documents of words in the frequencies of a text, the length
-// of each word before it.
+// zipf returns n documents of words with the frequencies of a natural text, each word after its length.
 func zipf(n int) []byte {
 	rng := rand.New(rand.NewSource(1))
 	z := rand.NewZipf(rng, 1.07, 2, 400_000)
@@ -40,7 +39,7 @@ func fill(b *Builder, text []byte, doc int64, n int) []byte {
 	return text
 }
 
-// null drops what is written.
+// null drops writes.
 type null struct{ *memory }
 
 func (null) PutBlock(int64, []byte) error       { return nil }
@@ -87,7 +86,7 @@ func BenchmarkMerge(b *testing.B) {
 	b.ReportMetric(docs*perDoc/1e6*float64(b.N)/b.Elapsed().Seconds(), "Mterms/s")
 }
 
-// frozen drops what is written or deleted.
+// frozen drops writes and deletions.
 type frozen struct{ *memory }
 
 func (frozen) PutBlock(int64, []byte) error       { return nil }
@@ -127,7 +126,7 @@ func BenchmarkDocs(b *testing.B) {
 	}
 }
 
-// One document after the other, each merged, as appending to a tape does.
+// BenchmarkAppend writes and merges documents one by one, as appending to a tape does.
 func BenchmarkAppend(b *testing.B) {
 	text := zipf(20_000)
 	rest := text

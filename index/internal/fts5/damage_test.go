@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// use asks an index everything; each answer is one or says that the index is
-// damaged.
+// use makes every kind of query. Each is answered, or the index is reported as damaged.
 func use(t *testing.T, p Pages) (sound bool) {
 	t.Helper()
 	sound = true
@@ -73,8 +72,7 @@ func (m *memory) clone() *memory {
 	return &memory{blocks: maps.Clone(m.blocks), keys: slices.Clone(m.keys)}
 }
 
-// Each damage is noticed or changes no answer into nonsense; none makes a
-// panic or an endless loop.
+// Damage is noticed, or does not make an answer invalid. It never causes a panic or an endless loop.
 func TestDamage(t *testing.T) {
 	whole := small(t)
 	if !use(t, whole.clone()) {
@@ -162,7 +160,7 @@ func FuzzPages(f *testing.F) {
 	})
 }
 
-// What one page's decoder makes of any bytes.
+// FuzzLeaf decodes a page of any bytes.
 func FuzzLeaf(f *testing.F) {
 	for _, b := range small(f).blocks {
 		f.Add(b, []byte("0all"))

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// memory keeps pages in maps, and checks how it is called.
+// memory keeps pages in maps, and checks the calls.
 type memory struct {
 	blocks map[int64][]byte
 	keys   []memoryKey // in order
@@ -106,7 +106,7 @@ func (m *memory) DeletePages(segid int64) error {
 	return nil
 }
 
-// model is what an index should hold: the documents of each term.
+// model is what an index should contain: the documents of each term.
 type model map[string]map[int64]bool
 
 func (m model) add(term string, doc int64) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Many documents, one at a time: only sizes are simulated.
+// TestMergePolicy simulates only the sizes of segments, for many documents one by one.
 func TestMergePolicy(t *testing.T) {
 	for _, size := range []int64{300, 2_000, 40_000} { // bytes of a document's terms
 		bytes := make(map[int64]int64) // of each segment
@@ -160,7 +160,7 @@ func (f faulty) DeletePages(segid int64) error {
 	return errors.Join(f.fail(), f.memory.DeletePages(segid))
 }
 
-// An error of a page's keeper is never lost.
+// An error of the Pages is never lost.
 func TestFaults(t *testing.T) {
 	whole := small(t)
 	for name, f := range map[string]func(x *Index) error{

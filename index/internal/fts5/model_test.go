@@ -80,7 +80,7 @@ func (r *random) bounds() (lo, hi int64) {
 	return lo, hi
 }
 
-// compare asks for some terms and prefixes.
+// compare looks up some terms and prefixes.
 func (r *random) compare(n int) {
 	r.Helper()
 	if err := r.x.Check(); err != nil {

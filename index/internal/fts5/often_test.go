@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOften: a term that a document repeats is marked, in the documents that count.
+// TestOften: repeated terms are marked, in the documents to which Often applies.
 func TestOften(t *testing.T) {
 	b := NewBuilder()
 	for doc, text := range []string{"a a a b", "a a b b b b", "a a a", "long-word-of-sixteen long-word-of-sixteen long-word-of-sixteen"} {

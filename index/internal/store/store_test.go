@@ -35,7 +35,7 @@ func targets(t *testing.T, s *repo.Store) []*store.Target {
 	return out
 }
 
-// A database has what was written since, once, and says before what it lacks.
+// CatchUp adds what was written since, once; Stale says before what is missing.
 func TestCatchUp(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -95,7 +95,7 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-// Where a line is, when it was written, and what its entry is, is stored of each.
+// The place, date and kind of each entry is stored.
 func TestLines(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -146,8 +146,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A build puts an index in the place of the old one, whole, and leaves nothing beside it. What it
-// finds there is told by its first bytes.
+// A build replaces the old index completely, and leaves nothing beside it. StateOf finds out from a
+// file's first bytes what it is.
 func TestBuild(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -199,7 +199,7 @@ func TestBuild(t *testing.T) {
 	state("a folder", as, store.Foreign)
 }
 
-// Entries that say the same are known by it; of what was printed, numbers do not count.
+// Entries that say the same have the same sign; for what was printed, numbers do not count.
 func TestSignOf(t *testing.T) {
 	for _, c := range []struct {
 		kind, a, b string
