@@ -25,7 +25,7 @@ type Builder struct {
 	marked []byte // scratch
 
 	doc   int64 // the current document
-	begun bool  // there is one
+	begun bool  // there is a current document
 	found bool  // it has a term
 	docs  int
 	pairs int64

@@ -101,7 +101,7 @@ func (p *pull) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A pull that was cut off behind the branch is completed by taking the lock.
+	// Taking the lock completes a pull that was interrupted after it moved the branch.
 	if !journal.CheckingOut(note, head) && (rel == lineage.Equal || rel == lineage.Ahead) {
 		return adoptTags(ctx, p.t, p.remote, head)
 	}
