@@ -19,7 +19,3 @@ func open(j *gitjudge.Judge, fsys *disk.FS) *Repo {
 	}
 	return r
 }
-
-func mainTree(j *gitjudge.Judge) Worktree {
-	return Worktree{Dir: j.Dir, GitDir: j.GitDir, Branch: "refs/heads/tape/main"}
-}
