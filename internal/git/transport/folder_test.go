@@ -13,7 +13,6 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitpeer"
-	corpus "tape/internal/testkit/hostile"
 )
 
 // Reading a folder that has an endless file is given up, and no incomplete history is accepted.
@@ -22,13 +21,13 @@ func TestFolderRemoteHostile(t *testing.T) {
 	s := newSide(t, gitpeer.Peer{Way: "path", Dir: good, URL: good})
 	commits := growing(t, s.r, gitstore.ZeroHash, 3, "good")
 	s.push([]PushRef{branch("tape/main", commits[2]), tag("anchor/main/001", tagged(t, s.r, commits[0], "anchor/main/001"))})
-	for i, k := range corpus.Folders() {
+	for i, k := range evilFolders() {
 		if i%testkit.Size(7, 1) != 0 {
 			continue // each takes a second
 		}
-		t.Run(k.Name, func(t *testing.T) {
+		t.Run(k.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "evil.git")
-			k.Build(t, dir, good)
+			k.build(t, dir, good)
 			s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
 			ctx, o := context.Background(), Options{Idle: 300 * time.Millisecond}
 			_, _, lerr := LsRemote(ctx, s.r, "origin", []string{"refs/"}, o)

@@ -9,7 +9,6 @@ import (
 	"tape/internal/store/audit"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
-	"tape/internal/testkit/hostile"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 	"testing"
@@ -19,7 +18,7 @@ import (
 func TestVerifyHostile(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
-	for _, k := range hostile.Cases() {
+	for _, k := range evilCases() {
 		isBranch := strings.HasPrefix(k.Ref, layout.BranchPrefix) || strings.HasPrefix(k.Ref, layout.ForkPrefix)
 		if !isBranch || k.Want == "" || k.OnlyThen || k.Want == "the limit is" || k.Want == "has a name that is not used here" {
 			continue
@@ -29,7 +28,7 @@ func TestVerifyHostile(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "evil.git")
 			k.Build(t, dir, good)
 			s := seen(t, dir)
-			head := storetest.Hash(t, hostile.Refs(t, dir)[k.Ref])
+			head := storetest.Hash(t, refsIn(t, dir)[k.Ref])
 			tp, err := snapshot.TapeAt(storetest.Inner(s), k.Ref, head)
 			if err != nil {
 				return

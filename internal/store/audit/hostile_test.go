@@ -11,7 +11,6 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/internal/testkit"
-	"tape/internal/testkit/hostile"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 	"testing"
@@ -28,12 +27,12 @@ func TestHostileRemotes(t *testing.T) {
 	knows := clonedWorkspace(t, good)
 	every := testkit.Size(4, 1) // a pull fetches each
 	first := testkit.Random(t).IntN(every)
-	for i, k := range hostile.Cases() {
+	for i, k := range evilCases() {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "evil.git")
 			k.Build(t, dir, good)
-			t.Run("as it is", func(t *testing.T) { checkCase(t, k, seen(t, dir), hostile.Refs(t, dir), hostile.Refs(t, good)) })
+			t.Run("as it is", func(t *testing.T) { checkCase(t, k, seen(t, dir), refsIn(t, dir), refsIn(t, good)) })
 			if k.Unsent {
 				return
 			}
@@ -58,7 +57,7 @@ func seen(t *testing.T, dir string) *repo.Store {
 
 // checkCase checks the refs for somebody who has not seen the remote before, and for somebody who had accepted
 // its former state.
-func checkCase(t *testing.T, k hostile.Case, s *repo.Store, refs, before map[string]string) {
+func checkCase(t *testing.T, k evilCase, s *repo.Store, refs, before map[string]string) {
 	t.Helper()
 	for _, knows := range []bool{false, true} {
 		if k.OnlyThen && !knows {
@@ -93,7 +92,7 @@ func sortedRefs(refs map[string]string) (names []string) {
 	return names
 }
 
-func wantRefused(t *testing.T, k hostile.Case, failed map[string]error) {
+func wantRefused(t *testing.T, k evilCase, failed map[string]error) {
 	t.Helper()
 	if k.Want == "" {
 		for ref, err := range failed {
@@ -121,7 +120,7 @@ func wantRefused(t *testing.T, k hostile.Case, failed map[string]error) {
 }
 
 // fetchCase lets git fetch without checking objects. Git may refuse the case nevertheless.
-func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
+func fetchCase(t *testing.T, k evilCase, good, dir string) {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
 	storetest.Must(t, err)
@@ -144,7 +143,7 @@ func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 		storetest.Git(t, s.Dir(), "fetch", "-q", "--no-tags", good, "refs/heads/*:refs/tape/was/heads/*", "refs/tags/*:refs/tape/was/tags/*")
 	}
 	was := storetest.History(t, s.Dir())
-	checkCase(t, k, storetest.Reopen(t, s.Dir()), refs, hostile.Refs(t, good))
+	checkCase(t, k, storetest.Reopen(t, s.Dir()), refs, refsIn(t, good))
 	if now := storetest.History(t, s.Dir()); now != was {
 		t.Errorf("the workspace has changed:\n%s\nwas:\n%s", now, was)
 	}
@@ -154,7 +153,7 @@ func fetchCase(t *testing.T, k hostile.Case, good, dir string) {
 // What a remote sends may cost the remote work, but not us memory.
 func TestHostileMemory(t *testing.T) {
 	good := storetest.HealthyRemote(t)
-	for _, k := range hostile.Cases() {
+	for _, k := range evilCases() {
 		if !strings.Contains(k.Name, "GiB") {
 			continue
 		}
@@ -163,7 +162,7 @@ func TestHostileMemory(t *testing.T) {
 		s := seen(t, dir)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: k.Ref, New: storetest.Hash(t, hostile.Refs(t, dir)[k.Ref])})
+		err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: k.Ref, New: storetest.Hash(t, refsIn(t, dir)[k.Ref])})
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("%s is not refused", k.Name)
@@ -196,7 +195,7 @@ func TestIncomingContinues(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
 	s := seen(t, good)
-	head := storetest.Hash(t, hostile.Refs(t, good)["refs/heads/tape/main"])
+	head := storetest.Hash(t, refsIn(t, good)["refs/heads/tape/main"])
 	for at := head; ; {
 		if err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
 			t.Errorf("from %s: %v", at, err)
@@ -218,7 +217,7 @@ func TestIncomingContinues(t *testing.T) {
 func TestIncomingBesideTheKnown(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
-	refs := hostile.Refs(t, good)
+	refs := refsIn(t, good)
 	for _, known := range []bool{false, true} {
 		c := audit.NewIncomingCheck(storetest.Inner(seen(t, good)))
 		for _, ref := range sortedRefs(refs) {

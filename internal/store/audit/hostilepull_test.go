@@ -11,7 +11,6 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
 	"tape/internal/store/remotes"
-	"tape/internal/testkit/hostile"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 	"testing"
@@ -65,7 +64,7 @@ func ownRefs(t *testing.T, dir string) string {
 	return storetest.Git(t, dir, "for-each-ref", "refs/heads", "refs/tags", "refs/tape/archive", "refs/replace")
 }
 
-func pullCase(t *testing.T, k hostile.Case, remote, knows string) {
+func pullCase(t *testing.T, k evilCase, remote, knows string) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	storetest.CopyTree(t, knows, dir)
 	storetest.Git(t, dir, "config", "remote.origin.url", remote)
@@ -121,7 +120,7 @@ func wantSameFiles(t *testing.T, now, before map[string]string) {
 
 // wantTold fails unless a status reports the case, or the transport refused all of it and named the remote. It
 // reports whether the fetch went through.
-func wantTold(t *testing.T, k hostile.Case, remote string, done []repo.RefStatus, err error) (through bool) {
+func wantTold(t *testing.T, k evilCase, remote string, done []repo.RefStatus, err error) (through bool) {
 	t.Helper()
 	if err != nil {
 		if k.Want == "" {
@@ -159,7 +158,7 @@ func wantPlain(t *testing.T, err error) {
 	}
 }
 
-func cloneCase(t *testing.T, k hostile.Case, remote string) {
+func cloneCase(t *testing.T, k evilCase, remote string) {
 	dir := filepath.Join(t.TempDir(), "clones", "ws")
 	s, done, err := repo.Clone(t.Context(), remote, dir, nil)
 	through := wantTold(t, k, remote, done.Rejected, err)
@@ -169,7 +168,7 @@ func cloneCase(t *testing.T, k hostile.Case, remote string) {
 		}
 		return
 	}
-	refs, evil := ownRefs(t, dir), hostile.Refs(t, remote)
+	refs, evil := ownRefs(t, dir), refsIn(t, remote)
 	if k.Want != "" && strings.Contains(refs, " "+k.Ref+"\n") && strings.Contains(refs, evil[k.Ref]) {
 		t.Errorf("%s was let in:\n%s", k.Ref, refs)
 	}

@@ -1,4 +1,4 @@
-package hostile
+package audit_test
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 
 // refCases have names of refs that escape or collide. Git's own server would not offer
 // most of them.
-func refCases() []Case {
-	named := func(name, ref string) Case {
-		return Case{Name: "ref " + name, Ref: ref, Want: "has a name that is not used here", Unsent: true, Build: func(t testing.TB, dir, good string) {
+func refCases() []evilCase {
+	named := func(name, ref string) evilCase {
+		return evilCase{Name: "ref " + name, Ref: ref, Want: "has a name that is not used here", Unsent: true, Build: func(t testing.TB, dir, good string) {
 			r := copied(t, dir, good)
 			r.packRef(ref, r.git(nil, "rev-parse", mainRef))
 		}}
 	}
-	cases := []Case{
+	cases := []evilCase{
 		named("escapes", "refs/heads/tape/../../../hooks/post-checkout"),
 		named("escapes in a tag", "refs/tags/anchor/main/../../../config"),
 		named("absolute", "refs/heads/tape//etc/passwd"),
@@ -49,22 +49,22 @@ func refCases() []Case {
 	build := twins.Build
 	twins.Build = func(t testing.TB, dir, good string) {
 		build(t, dir, good)
-		r := repo{t, dir}
+		r := bare{t, dir}
 		r.packRef("refs/heads/tape/tWin-0123abcd", r.git(nil, "rev-parse", mainRef))
 	}
 	return append(cases, twins)
 }
 
 // packRef writes a ref as git would not.
-func (r repo) packRef(name, hash string) {
+func (r bare) packRef(name, hash string) {
 	r.t.Helper()
 	r.git(nil, "pack-refs", "--all")
 	write(r.t, r.dir+"/packed-refs", readText(r.t, r.dir+"/packed-refs")+hash+" "+name+"\n")
 }
 
 // treeCases have in their trees what no tape has.
-func treeCases() []Case {
-	var cases []Case
+func treeCases() []evilCase {
+	var cases []evilCase
 	add := func(where, mode, name, want string) {
 		cases = append(cases, on(fmt.Sprintf("%q %s in the %s", name, mode, where), want, func(c *tip) {
 			hash := c.blob("#!/bin/sh\nexit 1\n")
@@ -124,8 +124,8 @@ func treeCases() []Case {
 	return append(cases, shapeCases()...)
 }
 
-func shapeCases() []Case {
-	return []Case{
+func shapeCases() []evilCase {
+	return []evilCase{
 		on("a name twice in a tree", "is repeated or out of order", func(c *tip) {
 			c.push(c.unsorted(append([]entry{c.root[0]}, c.root...)...))
 		}),

@@ -1,4 +1,4 @@
-package hostile
+package audit_test
 
 import (
 	"bytes"
@@ -61,8 +61,8 @@ func adlerBehind(head []byte, x byte, n int64) uint32 {
 }
 
 // bombCases have objects that are larger than they look.
-func bombCases() []Case {
-	sized := func(name string, x byte, size int64, unsent bool) Case {
+func bombCases() []evilCase {
+	sized := func(name string, x byte, size int64, unsent bool) evilCase {
 		k := on(name, "the limit", func(c *tip) {
 			put(&c.phase, entry{file, "messages.jsonl", c.loose("blob", x, size)})
 			c.push(c.save())
@@ -70,9 +70,9 @@ func bombCases() []Case {
 		k.Unsent = unsent
 		return k
 	}
-	packed := func(name string, build func(p *pack) string) Case {
+	packed := func(name string, build func(p *pack) string) evilCase {
 		k := on(name, "the limit", func(c *tip) {
-			p := &pack{repo: c.repo}
+			p := &pack{bare: c.bare}
 			put(&c.phase, entry{file, "messages.jsonl", build(p)})
 			p.save()
 			c.push(c.save())
@@ -81,7 +81,7 @@ func bombCases() []Case {
 		return k
 	}
 	const huge = 4 << 30
-	return []Case{
+	return []evilCase{
 		sized("a blob of 20 MiB", 0, 20<<20, false),
 		sized("a blob that inflates to 4 GiB", 0, huge, true),
 		sized("a line of 1 GiB", 'x', 1<<30, true),
@@ -123,14 +123,14 @@ func bombCases() []Case {
 	}
 }
 
-func (c Case) unsent() Case {
+func (c evilCase) unsent() evilCase {
 	c.Unsent = true
 	return c
 }
 
 // loose stores an object of so many equal bytes, a multiple of chunk. A huge one gets a
 // name that is not its own: whoever computes that has to inflate it.
-func (r repo) loose(kind string, x byte, size int64) string {
+func (r bare) loose(kind string, x byte, size int64) string {
 	r.t.Helper()
 	head := fmt.Appendf(nil, "%s %d\x00", kind, size)
 	name := sha1.Sum(append(head, x))
@@ -144,7 +144,7 @@ func (r repo) loose(kind string, x byte, size int64) string {
 
 // pack is a packfile, written by hand: git would look at what it holds.
 type pack struct {
-	repo
+	bare
 	objects []packObject
 }
 

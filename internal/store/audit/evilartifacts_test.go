@@ -1,4 +1,4 @@
-package hostile
+package audit_test
 
 import (
 	"crypto/sha256"
@@ -7,16 +7,16 @@ import (
 )
 
 // artifactCases have in a folder of artifacts what none is, or refer to what is not there.
-func artifactCases() []Case {
+func artifactCases() []evilCase {
 	const content = "what an artifact holds\n"
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
-	with := func(what, want string, list func(c *tip) []entry) Case {
+	with := func(what, want string, list func(c *tip) []entry) evilCase {
 		return on("artifacts: "+what, want, func(c *tip) {
 			put(&c.phase, entry{folder, "artifacts", c.tree(list(c)...)})
 			c.push(c.save())
 		})
 	}
-	one := func(what, mode, name, want string) Case {
+	one := func(what, mode, name, want string) evilCase {
 		return with(what, want, func(c *tip) []entry {
 			hash := c.blob(content)
 			switch mode {
@@ -29,7 +29,7 @@ func artifactCases() []Case {
 		})
 	}
 	const plain = "only plain files"
-	return []Case{
+	return []evilCase{
 		one("a symbolic link", "120000", name, plain),
 		one("a program", "100755", name, plain),
 		one("a submodule", "160000", name, plain),

@@ -1,7 +1,4 @@
-// Package hostile makes git repositories that a remote could offer to do harm: names
-// that escape, trees that are no tape's, objects that inflate without end, history that
-// was rewritten. Each case starts with a healthy repository of a tape called main.
-package hostile
+package audit_test
 
 import (
 	"bytes"
@@ -18,8 +15,11 @@ import (
 	"testing"
 )
 
-// Case is one crafted repository.
-type Case struct {
+// The repositories that a remote could offer to do harm: names that escape, trees that are no tape's,
+// objects that inflate without end, history that was rewritten.
+
+// evilCase is one of them, made of a healthy repository of a tape called main.
+type evilCase struct {
 	Name string
 	// Build makes the bare repository dir of the healthy bare one good, which has the
 	// tape main with two handoffs or more, and fork/main/try.
@@ -36,14 +36,14 @@ type Case struct {
 
 const mainRef = "refs/heads/tape/main"
 
-// Cases returns all of them.
-func Cases() []Case {
+// evilCases are all of them.
+func evilCases() []evilCase {
 	return slices.Concat(refCases(), treeCases(), artifactCases(), entryCases(), historyCases(), tagCases(), forkCases(), bombCases())
 }
 
-// Refs returns what a server offers that does not mind names: every ref of a bare
+// refsIn are what a server offers that does not mind names: every ref of a bare
 // repository with its object, loose or packed, whatever it is called.
-func Refs(t testing.TB, dir string) map[string]string {
+func refsIn(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	refs := map[string]string{}
 	for line := range strings.Lines(readText(t, filepath.Join(dir, "packed-refs"))) {
@@ -75,23 +75,23 @@ func readText(t testing.TB, path string) string {
 	return string(raw)
 }
 
-// repo is a bare repository that is being made.
-type repo struct {
+// bare is a repository that is being made.
+type bare struct {
 	t   testing.TB
 	dir string
 }
 
 // copied copies the healthy repository.
-func copied(t testing.TB, dir, good string) repo {
+func copied(t testing.TB, dir, good string) bare {
 	t.Helper()
 	if err := os.CopyFS(dir, os.DirFS(good)); err != nil {
 		t.Fatal(err)
 	}
-	return repo{t, dir}
+	return bare{t, dir}
 }
 
 // git runs the program and returns what it prints, without the last newline.
-func (r repo) git(in []byte, args ...string) string {
+func (r bare) git(in []byte, args ...string) string {
 	r.t.Helper()
 	cmd := exec.Command("git", append([]string{"--git-dir=" + r.dir}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=M", "GIT_AUTHOR_EMAIL=m@example.org", "GIT_COMMITTER_NAME=M", "GIT_COMMITTER_EMAIL=m@example.org")
@@ -105,7 +105,7 @@ func (r repo) git(in []byte, args ...string) string {
 }
 
 // object stores anything as an object of a kind, without a look at it.
-func (r repo) object(kind string, data []byte) string {
+func (r bare) object(kind string, data []byte) string {
 	r.t.Helper()
 	raw := slices.Concat(fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data)
 	sum := sha1.Sum(raw)
@@ -114,17 +114,17 @@ func (r repo) object(kind string, data []byte) string {
 	return hash
 }
 
-func (r repo) loosePath(hash string) string {
+func (r bare) loosePath(hash string) string {
 	return filepath.Join(r.dir, "objects", hash[:2], hash[2:])
 }
 
-func (r repo) blob(text string) string { return r.object("blob", []byte(text)) }
+func (r bare) blob(text string) string { return r.object("blob", []byte(text)) }
 
-func (r repo) show(rev string) string {
+func (r bare) show(rev string) string {
 	return r.git(nil, "cat-file", "-p", rev) + "\n"
 }
 
-func (r repo) set(ref, hash string) { r.git(nil, "update-ref", ref, hash) }
+func (r bare) set(ref, hash string) { r.git(nil, "update-ref", ref, hash) }
 
 // entry is one of a tree.
 type entry struct{ mode, name, hash string }
@@ -134,7 +134,7 @@ const (
 	folder = "40000"
 )
 
-func (r repo) list(tree string) []entry {
+func (r bare) list(tree string) []entry {
 	var out []entry
 	for line := range strings.SplitSeq(strings.TrimSuffix(r.git(nil, "ls-tree", "-z", tree), "\x00"), "\x00") {
 		facts, name, ok := strings.Cut(line, "\t")
@@ -147,7 +147,7 @@ func (r repo) list(tree string) []entry {
 }
 
 // tree stores a tree in git's order, whatever its entries are called.
-func (r repo) tree(entries ...entry) string {
+func (r bare) tree(entries ...entry) string {
 	r.t.Helper()
 	key := func(e entry) string {
 		if e.mode == folder {
@@ -159,7 +159,7 @@ func (r repo) tree(entries ...entry) string {
 	return r.unsorted(entries...)
 }
 
-func (r repo) unsorted(entries ...entry) string {
+func (r bare) unsorted(entries ...entry) string {
 	r.t.Helper()
 	var raw []byte
 	for _, e := range entries {
@@ -173,7 +173,7 @@ func (r repo) unsorted(entries ...entry) string {
 }
 
 // commit stores a commit.
-func (r repo) commit(tree, message string, parents ...string) string {
+func (r bare) commit(tree, message string, parents ...string) string {
 	r.t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "tree %s\n", tree)
@@ -187,15 +187,15 @@ func (r repo) commit(tree, message string, parents ...string) string {
 
 // tip is the newest commit of the tape, taken apart.
 type tip struct {
-	repo
+	bare
 	ref                  string
 	commit               string
 	root, anchors, phase []entry
 	folder               string // of the open phase
 }
 
-func (r repo) tip(ref string) *tip {
-	c := &tip{repo: r, ref: ref, commit: r.git(nil, "rev-parse", ref)}
+func (r bare) tip(ref string) *tip {
+	c := &tip{bare: r, ref: ref, commit: r.git(nil, "rev-parse", ref)}
 	c.root = r.list(c.commit)
 	c.anchors = r.list(c.commit + ":anchors")
 	c.folder = c.anchors[len(c.anchors)-1].name
@@ -240,7 +240,7 @@ func (c *tip) saveAnchors() string {
 
 // push commits a tree on top, and moves the branch to it.
 func (c *tip) push(tree string) {
-	c.set(c.ref, c.repo.commit(tree, "by hand", c.commit))
+	c.set(c.ref, c.bare.commit(tree, "by hand", c.commit))
 }
 
 // last is the last entry's id.
@@ -270,8 +270,8 @@ func (c *tip) messages() string {
 }
 
 // on makes a case of a change to the newest commit of main.
-func on(name, want string, change func(c *tip)) Case {
-	return Case{Name: name, Ref: mainRef, Want: want, Build: func(t testing.TB, dir, good string) {
+func on(name, want string, change func(c *tip)) evilCase {
+	return evilCase{Name: name, Ref: mainRef, Want: want, Build: func(t testing.TB, dir, good string) {
 		change(copied(t, dir, good).tip(mainRef))
 	}}
 }

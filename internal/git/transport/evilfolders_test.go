@@ -1,6 +1,6 @@
 //go:build unix
 
-package hostile
+package transport
 
 import (
 	"fmt"
@@ -12,14 +12,19 @@ import (
 	"testing"
 )
 
-// Folders returns repositories that only who opens them as a folder has to fear: what
-// should be a file does not end, or is none. Want is the file that a message has to name.
-// Nobody may read them without a look.
-func Folders() []Case {
-	var out []Case
+// evilFolder is a repository that is made of a good one.
+type evilFolder struct {
+	name  string
+	build func(t testing.TB, dir, good string)
+}
+
+// evilFolders are repositories that only who opens them as a folder has to fear: what
+// should be a file does not end, or is none. Nobody may read them without a look.
+func evilFolders() []evilFolder {
+	var out []evilFolder
 	put := func(name, file string, make func(t testing.TB, path string)) {
-		out = append(out, Case{Name: name + ": " + file, Want: file, Build: func(t testing.TB, dir, good string) {
-			copied(t, dir, good)
+		out = append(out, evilFolder{name + ": " + file, func(t testing.TB, dir, good string) {
+			mustDo(t, os.CopyFS(dir, os.DirFS(good)))
 			path := filepath.Join(dir, filepath.FromSlash(file))
 			mustDo(t, os.MkdirAll(filepath.Dir(path), 0o700))
 			mustDo(t, os.RemoveAll(path))
@@ -67,7 +72,9 @@ func Folders() []Case {
 	put("an included pipe", "elsewhere", func(t testing.TB, path string) {
 		mustDo(t, syscall.Mkfifo(path, 0o600))
 		config := filepath.Join(filepath.Dir(path), "config")
-		write(t, config, readText(t, config)+"[includeIf \"onbranch:x\"]\n\tpath = elsewhere\n")
+		was, err := os.ReadFile(config)
+		mustDo(t, err)
+		write(t, config, string(was)+"[includeIf \"onbranch:x\"]\n\tpath = elsewhere\n")
 	})
 	return out
 }
@@ -86,9 +93,8 @@ func socket(t testing.TB, path string) {
 	mustDo(t, os.Rename(near, path))
 }
 
-func mustDo(t testing.TB, err error) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustDo(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	mustDo(t, os.WriteFile(path, []byte(text), 0o600))
 }

@@ -1,4 +1,4 @@
-package hostile
+package audit_test
 
 import (
 	"fmt"
@@ -9,17 +9,17 @@ import (
 )
 
 // entryCases have lines that are no entries, or not the next ones.
-func entryCases() []Case {
-	messages := func(name, want string, text func(c *tip, was string) string) Case {
+func entryCases() []evilCase {
+	messages := func(name, want string, text func(c *tip, was string) string) evilCase {
 		return on(name, want, func(c *tip) {
 			put(&c.phase, entry{file, "messages.jsonl", c.blob(text(c, c.messages()))})
 			c.push(c.save())
 		})
 	}
-	after := func(name, want string, text func(id int) string) Case {
+	after := func(name, want string, text func(id int) string) evilCase {
 		return messages(name, want, func(c *tip, was string) string { return was + text(c.last()+1) })
 	}
-	return []Case{
+	return []evilCase{
 		after("a torn line", "cut off", func(id int) string { return strings.TrimSuffix(line(id, "torn"), "\n") }),
 		after("half a line", "cut off", func(id int) string { return line(id, "torn")[:40] }),
 		after("a line that is no JSON", "", func(int) string { return "<<<<<<< HEAD\n" }).want("messages.jsonl:"),
@@ -61,33 +61,33 @@ func entryCases() []Case {
 	}
 }
 
-func (c Case) want(part string) Case {
+func (c evilCase) want(part string) evilCase {
 	c.Want = part
 	return c
 }
 
 // historyCases have commits that do not continue what was there.
-func historyCases() []Case {
-	message := func(name, want, text string) Case {
-		return on(name, want, func(c *tip) { c.set(c.ref, c.repo.commit(c.tree(c.root...), text, c.commit)) })
+func historyCases() []evilCase {
+	message := func(name, want, text string) evilCase {
+		return on(name, want, func(c *tip) { c.set(c.ref, c.bare.commit(c.tree(c.root...), text, c.commit)) })
 	}
-	rewritten := func(name string, change func(c *tip)) Case {
+	rewritten := func(name string, change func(c *tip)) evilCase {
 		k := on(name, "history was rewritten", change)
 		k.OnlyThen = true
 		return k
 	}
-	cases := []Case{
+	cases := []evilCase{
 		rewritten("an older commit", func(c *tip) { c.set(c.ref, c.commit+"^") }),
 		rewritten("the newest commit replaced", func(c *tip) {
-			c.set(c.ref, c.repo.commit(c.tree(c.root...), "another", c.git(nil, "rev-parse", c.commit+"^")))
+			c.set(c.ref, c.bare.commit(c.tree(c.root...), "another", c.git(nil, "rev-parse", c.commit+"^")))
 		}),
 		rewritten("another beginning", func(c *tip) {
 			first := c.git(nil, "rev-list", "--max-parents=0", c.commit)
-			c.set(c.ref, c.repo.commit(c.git(nil, "rev-parse", first+"^{tree}"), "start again"))
+			c.set(c.ref, c.bare.commit(c.git(nil, "rev-parse", first+"^{tree}"), "start again"))
 		}),
 		rewritten("the tape as second parent", func(c *tip) {
 			first := c.git(nil, "rev-list", "--max-parents=0", c.commit)
-			c.set(c.ref, c.repo.commit(c.tree(c.root...), "the wrong way round", first, c.commit))
+			c.set(c.ref, c.bare.commit(c.tree(c.root...), "the wrong way round", first, c.commit))
 		}),
 		message("another tape's trailer", "says that it belongs to", "lies\n\nTape-Name: other\nTape-Format: 1"),
 		message("entries that are not there", "says that it added the entries", "lies\n\nTape-Name: main\nTape-Entries: 1-99\nTape-Format: 1"),
@@ -97,21 +97,21 @@ func historyCases() []Case {
 			for i := range parents {
 				parents[i] = c.commit
 			}
-			c.set(c.ref, c.repo.commit(c.tree(c.root...), "octopus", parents...))
+			c.set(c.ref, c.bare.commit(c.tree(c.root...), "octopus", parents...))
 		}),
 		on("a merge that is not what its parents give", "is not the result that its parents give", func(c *tip) {
 			fork := c.git(nil, "rev-parse", "refs/heads/fork/main/try")
 			id := c.last() + 1
 			put(&c.phase, entry{file, "messages.jsonl", c.blob(c.messages() + line(id, "made up"))})
 			text := fmt.Sprintf("merge: try (1 entry)\n\nTape-Name: main\nTape-Anchor: x\nTape-Fork: main/try\nTape-Entries: %d-%d\nTape-Format: 1", id, id)
-			c.set(c.ref, c.repo.commit(c.save(), text, c.commit, fork))
+			c.set(c.ref, c.bare.commit(c.save(), text, c.commit, fork))
 		}),
 		on("a merge of something else", "", func(c *tip) {
-			other := c.repo.commit(c.tree(entry{file, "readme", c.blob("x")}), "another project")
-			c.set(c.ref, c.repo.commit(c.tree(c.root...), "merge", c.commit, other))
+			other := c.bare.commit(c.tree(entry{file, "readme", c.blob("x")}), "another project")
+			c.set(c.ref, c.bare.commit(c.tree(c.root...), "merge", c.commit, other))
 		}).want("nothing but tape.json"),
 		on("a commit of 5 MiB", "the limit is", func(c *tip) {
-			c.set(c.ref, c.repo.commit(c.tree(c.root...), strings.Repeat("x", 5<<20), c.commit))
+			c.set(c.ref, c.bare.commit(c.tree(c.root...), strings.Repeat("x", 5<<20), c.commit))
 		}),
 		on("a removed file", "removed the file", func(c *tip) {
 			drop(&c.phase, "messages.jsonl")
@@ -137,7 +137,7 @@ func historyCases() []Case {
 			put(&c.anchors, entry{folder, fmt.Sprintf("%03d_good", len(c.anchors)+1), c.tree(entry{file, "anchor.json", c.blob(line)})})
 			c.push(c.saveAnchors())
 		}),
-		Case{Name: "the branch is a tag", Ref: mainRef, Want: "", Unsent: true, Build: func(t testing.TB, dir, good string) {
+		evilCase{Name: "the branch is a tag", Ref: mainRef, Want: "", Unsent: true, Build: func(t testing.TB, dir, good string) {
 			r := copied(t, dir, good)
 			tag := strings.Fields(r.git(nil, "for-each-ref", "--format=%(objectname)", "refs/tags/anchor/main/"))[0]
 			write(t, filepath.Join(dir, filepath.FromSlash(mainRef)), tag+"\n")
@@ -162,20 +162,20 @@ func write(t testing.TB, path, text string) {
 }
 
 // infoCases have another tape.json, or tricks that only work on the server.
-func infoCases() []Case {
+func infoCases() []evilCase {
 	// A tape that begins anew, so that tape.json is read and not compared.
-	fresh := func(name, ref, want, info string) Case {
-		return Case{Name: name, Ref: ref, Want: want, Build: func(t testing.TB, dir, good string) {
+	fresh := func(name, ref, want, info string) evilCase {
+		return evilCase{Name: name, Ref: ref, Want: want, Build: func(t testing.TB, dir, good string) {
 			c := copied(t, dir, good).tip(mainRef)
 			put(&c.root, entry{file, "tape.json", c.blob(info)})
-			c.set(ref, c.repo.commit(c.tree(c.root...), "start"))
+			c.set(ref, c.bare.commit(c.tree(c.root...), "start"))
 		}}
 	}
 	const other = "refs/heads/tape/other"
-	harmless := func(name string, build func(r repo)) Case {
-		return Case{Name: name, Build: func(t testing.TB, dir, good string) { build(copied(t, dir, good)) }}
+	harmless := func(name string, build func(r bare)) evilCase {
+		return evilCase{Name: name, Build: func(t testing.TB, dir, good string) { build(copied(t, dir, good)) }}
 	}
-	return []Case{
+	return []evilCase{
 		fresh("a newer format", other, "has format 2", `{"format":2,"name":"other","created":"2026-11-20T09:30:00+00:00"}`),
 		fresh("a format of no number", other, "tape.json", `{"format":"x","name":"other"}`),
 		fresh("no JSON in tape.json", other, "tape.json", "\x00\x01"),
@@ -186,16 +186,16 @@ func infoCases() []Case {
 			put(&c.root, entry{file, "tape.json", c.blob(`{"format":1,"name":"main"}`)})
 			c.push(c.tree(c.root...))
 		}),
-		harmless("hooks on the server", func(r repo) {
+		harmless("hooks on the server", func(r bare) {
 			for _, hook := range []string{"post-checkout", "reference-transaction", "pre-receive"} {
 				write(r.t, filepath.Join(r.dir, "hooks", hook), "#!/bin/sh\nexit 1\n")
 			}
 		}),
-		harmless("a cycle by replaced commits", func(r repo) {
+		harmless("a cycle by replaced commits", func(r bare) {
 			head, first := r.git(nil, "rev-parse", mainRef), r.git(nil, "rev-list", "--max-parents=0", mainRef)
 			r.set("refs/replace/"+first, r.repoCommit(first, head))
 		}),
-		harmless("a cycle by grafts", func(r repo) {
+		harmless("a cycle by grafts", func(r bare) {
 			head, first := r.git(nil, "rev-parse", mainRef), r.git(nil, "rev-list", "--max-parents=0", mainRef)
 			write(r.t, filepath.Join(r.dir, "info", "grafts"), first+" "+head+"\n")
 		}),
@@ -205,12 +205,12 @@ func infoCases() []Case {
 }
 
 // repoCommit is a commit with another parent.
-func (r repo) repoCommit(like, parent string) string {
+func (r bare) repoCommit(like, parent string) string {
 	return r.commit(r.git(nil, "rev-parse", like+"^{tree}"), "another", parent)
 }
 
 // missing leaves out an object of the newest commit.
-func missing(name, file string) Case {
+func missing(name, file string) evilCase {
 	k := on(name, "not found", func(c *tip) {
 		put(&c.phase, entry{"100644", "messages.jsonl", c.blob(c.messages() + line(c.last()+1, "gone"))})
 		gone := hashOf(c.phase, "messages.jsonl")
@@ -226,58 +226,58 @@ func missing(name, file string) Case {
 }
 
 // tagCases have tags that are not those of handoffs.
-func tagCases() []Case {
-	tagged := func(name, want string, make func(r repo, ref, commit string) string) Case {
+func tagCases() []evilCase {
+	tagged := func(name, want string, make func(r bare, ref, commit string) string) evilCase {
 		const ref = "refs/tags/anchor/main/002_x"
-		return Case{Name: "tag " + name, Want: want, Ref: ref, Build: func(t testing.TB, dir, good string) {
+		return evilCase{Name: "tag " + name, Want: want, Ref: ref, Build: func(t testing.TB, dir, good string) {
 			r := copied(t, dir, good)
 			r.set(ref, make(r, "anchor/main/002_x", r.git(nil, "rev-parse", mainRef)))
 		}}
 	}
-	object := func(r repo, object, kind, name string) string {
+	object := func(r bare, object, kind, name string) string {
 		return r.object("tag", fmt.Appendf(nil, "object %s\ntype %s\ntag %s\ntagger M <m@example.org> 1795167000 +0000\n\nx\n", object, kind, name))
 	}
-	moved := Case{Name: "tag moved", Ref: "refs/tags/anchor/main/001_session-start", Want: "it was moved", OnlyThen: true, Build: func(t testing.TB, dir, good string) {
+	moved := evilCase{Name: "tag moved", Ref: "refs/tags/anchor/main/001_session-start", Want: "it was moved", OnlyThen: true, Build: func(t testing.TB, dir, good string) {
 		r := copied(t, dir, good)
 		r.set("refs/tags/anchor/main/001_session-start", object(r, r.git(nil, "rev-parse", mainRef), "commit", "anchor/main/001_session-start"))
 	}}
-	return []Case{
+	return []evilCase{
 		moved,
-		tagged("without annotation", "not an annotated tag", func(_ repo, _, commit string) string { return commit }),
-		tagged("of a blob", "not an annotated tag", func(r repo, ref, _ string) string { return object(r, r.blob("x"), "blob", ref) }),
-		tagged("that is a blob", "not an annotated tag", func(r repo, _, _ string) string { return r.blob("x") }),
-		tagged("of a tag", "not an annotated tag", func(r repo, ref, commit string) string {
+		tagged("without annotation", "not an annotated tag", func(_ bare, _, commit string) string { return commit }),
+		tagged("of a blob", "not an annotated tag", func(r bare, ref, _ string) string { return object(r, r.blob("x"), "blob", ref) }),
+		tagged("that is a blob", "not an annotated tag", func(r bare, _, _ string) string { return r.blob("x") }),
+		tagged("of a tag", "not an annotated tag", func(r bare, ref, commit string) string {
 			return object(r, object(r, commit, "commit", ref), "tag", ref)
 		}),
-		tagged("of another name", "calls itself", func(r repo, _, commit string) string { return object(r, commit, "commit", "v1.0") }),
-		tagged("of a phase that did not come there", "did not come with", func(r repo, ref, commit string) string { return object(r, commit, "commit", ref) }),
-		tagged("of a commit of nobody's", "does not belong to", func(r repo, ref, commit string) string {
+		tagged("of another name", "calls itself", func(r bare, _, commit string) string { return object(r, commit, "commit", "v1.0") }),
+		tagged("of a phase that did not come there", "did not come with", func(r bare, ref, commit string) string { return object(r, commit, "commit", ref) }),
+		tagged("of a commit of nobody's", "does not belong to", func(r bare, ref, commit string) string {
 			return object(r, r.commit(r.git(nil, "rev-parse", commit+"^{tree}"), "aside", commit), "commit", ref)
 		}),
-		tagged("of 18 MiB", "the limit is", func(r repo, ref, commit string) string {
+		tagged("of 18 MiB", "the limit is", func(r bare, ref, commit string) string {
 			return r.object("tag", fmt.Appendf(nil, "object %s\ntype commit\ntag %s\ntagger M <m@example.org> 1795167000 +0000\n\n%s\n", commit, ref, strings.Repeat("x", 18<<20)))
 		}),
 	}
 }
 
 // forkCases have forks that are none of the tape.
-func forkCases() []Case {
-	fork := func(name, ref, want string, build func(c *tip) string) Case {
-		return Case{Name: "fork " + name, Ref: ref, Want: want, Build: func(t testing.TB, dir, good string) {
+func forkCases() []evilCase {
+	fork := func(name, ref, want string, build func(c *tip) string) evilCase {
+		return evilCase{Name: "fork " + name, Ref: ref, Want: want, Build: func(t testing.TB, dir, good string) {
 			c := copied(t, dir, good).tip(mainRef)
 			c.set(ref, build(c))
 		}}
 	}
 	began := func(c *tip, name string, base int) string {
-		return c.repo.commit(c.tree(c.root...), fmt.Sprintf("fork: x\n\nTape-Name: %s\nTape-Anchor: x\nTape-Base: %d\nTape-Began: 2026-11-20T09:30:00.000000+00:00\nTape-Format: 1", name, base), c.commit)
+		return c.bare.commit(c.tree(c.root...), fmt.Sprintf("fork: x\n\nTape-Name: %s\nTape-Anchor: x\nTape-Base: %d\nTape-Began: 2026-11-20T09:30:00.000000+00:00\nTape-Format: 1", name, base), c.commit)
 	}
 	const ref = "refs/heads/fork/main/evil"
-	return []Case{
+	return []evilCase{
 		fork("of another tape", "refs/heads/fork/other/evil", "is no fork", func(c *tip) string { return began(c, "other/evil", c.last()) }),
 		fork("under another name", ref, "have other branches", func(c *tip) string { return began(c, "other/evil", c.last()) }),
 		fork("with a lying base", ref, "begins after entry", func(c *tip) string { return began(c, "main/evil", c.last()+7) }),
 		fork("with a base of no number", ref, "", func(c *tip) string {
-			return strings.TrimSpace(c.repo.commit(c.tree(entry{file, "x", c.blob("x")}), "x\n\nTape-Name: main/evil\nTape-Base: none\nTape-Format: 1", c.commit))
+			return strings.TrimSpace(c.bare.commit(c.tree(entry{file, "x", c.blob("x")}), "x\n\nTape-Name: main/evil\nTape-Base: none\nTape-Format: 1", c.commit))
 		}).want("nothing but tape.json"),
 		fork("with another tape.json", ref, "the file was changed", func(c *tip) string {
 			put(&c.root, entry{file, "tape.json", c.blob(`{"format":1,"name":"main","created":"x"}`)})
