@@ -54,7 +54,7 @@ func (a *App) conversation(v entryView) *console.Screen {
 	}
 	screen := a.Screen()
 	return &console.Screen{Width: screen.Width, Whole: v.full || !screen.Out, Events: v.events || !screen.Out,
-		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Ink: rows.Ink(&a.Streams)}
+		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Style: rows.Style(&a.Streams)}
 }
 
 // showEntries shows entries of a tape as a conversation, or as v says. Where t is nil, they are

@@ -29,11 +29,11 @@ const (
 	narrowCells = 8 // in their place, where the text goes below them
 )
 
-// Ink colours a conversation.
-func Ink(s *stdio.Streams) func(console.Ink, string) string {
-	return func(ink console.Ink, text string) string {
-		return s.Style([...]string{console.InkQuiet: stdio.Dim, console.InkHeading: stdio.Bold + ";" + stdio.Yellow, console.InkUser: stdio.Bold + ";" + stdio.Green,
-			console.InkAssistant: stdio.Bold + ";" + stdio.Cyan, console.InkOther: stdio.Bold + ";" + stdio.Purple, console.InkTool: stdio.Blue, console.InkBad: stdio.Red, console.InkPlain: ""}[ink], text)
+// Style returns the colours of a conversation.
+func Style(s *stdio.Streams) func(console.Style, string) string {
+	return func(style console.Style, text string) string {
+		return s.Style([...]string{console.StyleQuiet: stdio.Dim, console.StyleHeading: stdio.Bold + ";" + stdio.Yellow, console.StyleUser: stdio.Bold + ";" + stdio.Green,
+			console.StyleAssistant: stdio.Bold + ";" + stdio.Cyan, console.StyleOther: stdio.Bold + ";" + stdio.Purple, console.StyleTool: stdio.Blue, console.StyleBad: stdio.Red, console.StylePlain: ""}[style], text)
 	}
 }
 

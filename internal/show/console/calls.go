@@ -9,14 +9,14 @@ import (
 	"tape/repo"
 )
 
-// calls shows the calls of an item, each with what came of it on one line.
-func (t *talk) calls(it *conversation.Item) {
+// calls shows the calls of an item, each with its outcome on one line.
+func (t *printer) calls(it *conversation.Item) {
 	id := ""
 	if it.Kind == conversation.Calls {
 		id = entryID(it.Entry)
 	}
 	for _, c := range it.Calls {
-		ink, outcome := t.outcome(c)
+		style, outcome := t.outcome(c)
 		name := "▸ " + t.fit(display.Line(c.Name), max(t.cells()/4, 8)) + "  "
 		what, gap := t.short(c.Brief()), 2
 		if t.Width == 0 {
@@ -27,7 +27,7 @@ func (t *talk) calls(it *conversation.Item) {
 			what = t.cut(what, t.cells()-room)
 			gap += room - display.Width(what)
 		}
-		t.line(id, InkPlain, t.Ink(InkTool, name)+what+strings.Repeat(" ", gap)+t.Ink(ink, outcome))
+		t.line(id, StylePlain, t.Style(StyleTool, name)+what+strings.Repeat(" ", gap)+t.Style(style, outcome))
 		id = ""
 		t.data(c.Args())
 		for _, r := range c.Results {
@@ -37,7 +37,7 @@ func (t *talk) calls(it *conversation.Item) {
 }
 
 // short takes the session's directory off the paths in a text.
-func (t *talk) short(text string) string {
+func (t *printer) short(text string) string {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "*** Begin Patch")
 	if len(t.dir) < 2 || len(text) > lineMost {
 		return text
@@ -46,27 +46,27 @@ func (t *talk) short(text string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(text, dir+"/", ""), "  "+dir)
 }
 
-// outcome says how a call went: ok 3.2s  41 lines.
-func (t *talk) outcome(c *conversation.Call) (Ink, string) {
+// outcome is how a call ended: "ok 3.2s  41 lines".
+func (t *printer) outcome(c *conversation.Call) (Style, string) {
 	if len(c.Results) == 0 && (t.Reverse || t.Partial) {
-		return InkQuiet, ""
+		return StyleQuiet, ""
 	} else if len(c.Results) == 0 {
-		return InkQuiet, "no result"
+		return StyleQuiet, "no result"
 	}
-	ink, out := InkQuiet, "ok"
+	style, out := StyleQuiet, "ok"
 	if c.Failed() {
-		ink, out = InkBad, "failed"
+		style, out = StyleBad, "failed"
 	}
 	if took := c.Took(); took > 0 {
 		out += " " + display.Took(took)
 	}
 	if t.Width > 0 && t.Width < 50 {
-		return ink, out // there is no room for more
+		return style, out // there is no room for more
 	}
-	return ink, out + "  " + lineCount(c.Results)
+	return style, out + "  " + lineCount(c.Results)
 }
 
-// lineCount is how many lines the text of results has.
+// lineCount is the number of lines of results, in words.
 func lineCount(results []conversation.Result) string {
 	lines := 0
 	for _, r := range results {
@@ -82,19 +82,19 @@ func lineCount(results []conversation.Result) string {
 	return display.Count(lines, "line", "lines")
 }
 
-// result shows what a call returned where all is shown, and otherwise why it failed.
-func (t *talk) result(r conversation.Result) {
+// result shows the result of a call if the screen is Whole; otherwise only why it failed.
+func (t *printer) result(r conversation.Result) {
 	for _, p := range r.Parts {
 		if r.Failed && !t.Whole {
-			t.line("", InkBad, "  "+t.cut(p.Text, 2))
+			t.line("", StyleBad, "  "+t.cut(p.Text, 2))
 			return
 		}
 		t.data(strings.TrimPrefix(p.Kind+"\n"+p.Text, "\n"))
 	}
 }
 
-// wantedResults shows the results of calls that are not to be shown.
-func (t *talk) wantedResults(it *conversation.Item) {
+// wantedResults shows the wanted results of calls that are not wanted themselves.
+func (t *printer) wantedResults(it *conversation.Item) {
 	for _, c := range it.Calls {
 		for _, r := range c.Results {
 			if t.Wanted(r.Entry) {
@@ -104,8 +104,8 @@ func (t *talk) wantedResults(it *conversation.Item) {
 	}
 }
 
-// results shows results of an entry whose calls were shown before, or are not here.
-func (t *talk) results(e repo.Entry, results []conversation.Result) {
+// results shows results apart from their calls.
+func (t *printer) results(e repo.Entry, results []conversation.Result) {
 	id := entryID(e)
 	for _, r := range results {
 		what := " of a call that is not here"
@@ -115,11 +115,11 @@ func (t *talk) results(e repo.Entry, results []conversation.Result) {
 		case t.Reverse:
 			what = ""
 		}
-		ink := InkQuiet
+		style := StyleQuiet
 		if r.Failed {
-			ink = InkBad
+			style = StyleBad
 		}
-		t.line(id, ink, t.cut(fmt.Sprintf("◂ result%s, %s", what, lineCount([]conversation.Result{r})), 0))
+		t.line(id, style, t.cut(fmt.Sprintf("◂ result%s, %s", what, lineCount([]conversation.Result{r})), 0))
 		t.result(r)
 		id = ""
 	}

@@ -25,7 +25,7 @@ func TestConversationFits(t *testing.T) {
 		entries, said := randomSession(rng)
 		var out strings.Builder
 		screen := &Screen{Width: width, Whole: whole, Events: rng.IntN(2) == 0, Zone: time.UTC,
-			Ink: func(_ Ink, text string) string { return text }, More: func(e repo.Entry) string { return fmt.Sprintf("all of @%d", e.ID) }}
+			Style: func(_ Style, text string) string { return text }, More: func(e repo.Entry) string { return fmt.Sprintf("all of @%d", e.ID) }}
 		if _, err := Show(t.Context(), &out, screen, entries); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestLocalCommands(t *testing.T) {
 		}
 		for _, whole := range []bool{false, true} {
 			var out strings.Builder
-			if _, err := Show(t.Context(), &out, &Screen{Whole: whole, Zone: time.UTC, Ink: func(_ Ink, text string) string { return text }}, entries); err != nil {
+			if _, err := Show(t.Context(), &out, &Screen{Whole: whole, Zone: time.UTC, Style: func(_ Style, text string) string { return text }}, entries); err != nil {
 				t.Fatal(err)
 			}
 			_, got, _ := strings.Cut(out.String(), "@2  ")

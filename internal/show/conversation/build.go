@@ -9,15 +9,16 @@ import (
 	"tape/repo"
 )
 
-// What is held back is bounded by these: past them, a call is passed on without its result.
+// Bounds on the items that are held back. Beyond them, a call is passed on without its result.
 const (
 	maxHeld      = 512
 	maxHeldBytes = 4 << 20
 	maxRun       = 256  // events in one item
-	maxEarlier   = 4096 // calls remembered after they were passed on
+	maxEarlier   = 4096 // calls that are remembered after they were passed on
 )
 
-// builder makes items of entries. A call and what follows are held for its results.
+// builder makes items of entries. It holds back a call, and the items behind it, until the
+// call's results come.
 type builder struct {
 	use func(*Item) error
 
@@ -29,8 +30,8 @@ type builder struct {
 	calls map[string]*Call // by id, those without a result
 }
 
-// Each calls use for each item of the conversation that entries are, in the order of their first
-// entries. An item is valid until use returns.
+// Each calls use for each item of the entries' conversation, in the order of their first entries.
+// An item is valid until use returns.
 func Each(ctx context.Context, entries iter.Seq2[repo.Entry, error], use func(*Item) error) error {
 	b := &builder{use: use, calls: map[string]*Call{}}
 	for e, err := range entries {
@@ -48,7 +49,7 @@ func Each(ctx context.Context, entries iter.Seq2[repo.Entry, error], use func(*I
 }
 
 func (b *builder) add(e repo.Entry) error {
-	if e.Tape != b.tape { // another tape's calls have nothing to do with its results
+	if e.Tape != b.tape { // results belong to calls of the same tape
 		if err := b.flush(); err != nil {
 			return err
 		}
@@ -110,14 +111,15 @@ func (b *builder) addCalls(it *Item) {
 	}
 }
 
-// repeats reports whether a call was recorded a moment ago, as part of a message.
+// repeats reports whether the message before has the same call.
 func (b *builder) repeats(c *Call) bool {
-	known := b.calls[c.ID]
-	return known != nil && b.last != nil && slices.Contains(b.last.Calls, known) &&
-		!known.answered && known.Name == c.Name && known.Args() == c.Args()
+	earlier := b.calls[c.ID]
+	return earlier != nil && b.last != nil && slices.Contains(b.last.Calls, earlier) &&
+		!earlier.answered && earlier.Name == c.Name && earlier.Args() == c.Args()
 }
 
-// remember keeps a call until its result comes; of too many, only those that are held.
+// remember keeps a call until its result comes. If there are too many, it keeps only those
+// that are held back.
 func (b *builder) remember(c *Call) {
 	if len(b.calls) >= maxEarlier {
 		clear(b.calls)
@@ -144,8 +146,8 @@ func (b *builder) addEvent(e repo.Entry) {
 	b.hold(&Item{Kind: Events, Entry: e, Events: []Event{{Entry: e}}})
 }
 
-// addResults brings the results of an entry to their calls: by the ids in meta.call_ids
-// where an import left them there, else by position to the latest calls.
+// addResults adds the results of an entry to their calls: by the ids in meta.call_ids, which
+// imports write, otherwise by position to the latest calls.
 func (b *builder) addResults(e repo.Entry) {
 	ids := jsonl.Strings(jsonl.Get(e.Meta, "call_ids"))
 	var open []*Call
@@ -201,7 +203,7 @@ func (b *builder) addResult(r Result, id string) {
 	b.hold(&Item{Kind: Results, Entry: r.Entry, Results: []Result{r}})
 }
 
-// release passes on what nothing can be added to any more.
+// release passes on the items to which nothing can be added any more.
 func (b *builder) release() error {
 	if len(b.held) > maxHeld || b.bytes > maxHeldBytes {
 		return b.flush()
@@ -233,7 +235,7 @@ func (b *builder) flush() error {
 	return nil
 }
 
-// pass passes an item on. Of its calls only what a late result needs is kept.
+// pass passes an item on, and keeps of its calls only what a late result needs.
 func (b *builder) pass(it *Item) error {
 	b.bytes -= it.size
 	it.fill()

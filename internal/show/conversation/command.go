@@ -2,11 +2,11 @@ package conversation
 
 import "strings"
 
-// Command is what a person typed for the program that ran the session, and what that printed.
+// Command is a command that a person typed to the agent's program, and its output.
 type Command struct{ Typed, Printed string }
 
-// readCommand reads a text that is nothing but the tags in which Claude Code keeps commands; nil
-// if it is anything else.
+// readCommand parses a text that consists of the tags in which Claude Code records commands. It
+// returns nil for any other text.
 func readCommand(text string) *Command {
 	var c Command
 	args := ""
@@ -39,7 +39,7 @@ func readCommand(text string) *Command {
 	return &c
 }
 
-// typed is the command that the state of a phase tells, "" if none.
+// typed returns the command in the state of a phase, "" if there is none.
 func typed(state string) string {
 	if c := readCommand(strings.TrimPrefix(state, "content:")); c != nil {
 		return c.Typed
@@ -47,7 +47,7 @@ func typed(state string) string {
 	return ""
 }
 
-// WithoutContext leaves out what the agent puts before a message: the date, and where it is from.
+// WithoutContext removes the date and source that the built-in agent puts before a message.
 func WithoutContext(text string) string {
 	rest, ok := strings.CutPrefix(text, "<message_context>")
 	if _, said, closed := strings.Cut(rest, "</message_context>"); ok && closed {
@@ -56,7 +56,7 @@ func WithoutContext(text string) string {
 	return text
 }
 
-// withoutColours leaves out the sequences that colour a text on a terminal.
+// withoutColours removes the escape sequences of colours.
 func withoutColours(text string) string {
 	var out strings.Builder
 	for {

@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// contentParts reads a content or a result: a string, an array of parts, or any JSON.
+// contentParts parses a message's content or a result: a string, an array of parts, or any JSON.
 func contentParts(raw []byte) []Part {
 	if text, ok := jsonl.String(raw); ok {
 		return []Part{{Text: text}}
@@ -29,7 +29,7 @@ func contentParts(raw []byte) []Part {
 	return out
 }
 
-// appendPart adds one of an array's parts, or JSON that is none.
+// appendPart appends an element of an array of parts, or any JSON if isPart is false.
 func appendPart(to []Part, el []byte, isPart bool) []Part {
 	if text, ok := jsonl.String(el); ok {
 		return append(to, Part{Text: text})
@@ -56,7 +56,7 @@ func appendPart(to []Part, el []byte, isPart bool) []Part {
 	return append(to, Part{Kind: cmp.Or(kind, "json"), Text: readable(el), Raw: el})
 }
 
-// artifactOf describes the artifact that a value refers to; "" if it is no reference.
+// artifactOf describes the artifact that a value refers to; "" if it is not a reference.
 func artifactOf(val []byte) string {
 	if refs := repo.References(repo.Entry{Payload: fmt.Appendf(nil, `{"artifact":%s}`, val)}); val != nil && len(refs) == 1 {
 		return refs[0].About() + ", " + refs[0].ID
@@ -70,7 +70,7 @@ func messageParts(e repo.Entry) []Part {
 		moreParts(e.Payload, "role", "content", "tool_calls", "tool_call_id")...)
 }
 
-// moreParts is what a payload has beside the fields that are shown in their own way.
+// moreParts has the fields of a payload that are not shown otherwise.
 func moreParts(payload []byte, shown ...string) []Part {
 	if text := otherFields(payload, shown...); text != "" {
 		return []Part{{Kind: "more", Text: text}}
@@ -100,7 +100,7 @@ func readCalls(e repo.Entry) []*Call {
 	var out []*Call
 	for raw := range jsonl.Elements(list) {
 		c := &Call{ID: jsonl.GetString(raw, "id"), Name: cmp.Or(jsonl.GetString(raw, "function", "name"), jsonl.GetString(raw, "name"), "call"), Entry: e.ID, raw: raw}
-		c.began, _ = e.Time() // without it nobody knows how long the call took
+		c.began, _ = e.Time() // zero: the duration stays unknown
 		for _, path := range [][]string{{"function", "arguments"}, {"arguments"}, {"input"}} {
 			if args := jsonl.Get(raw, path...); args != nil {
 				text, ok := jsonl.String(args)
@@ -116,7 +116,7 @@ func readCalls(e repo.Entry) []*Call {
 	return out
 }
 
-// Args is the arguments as readable text, with what else the call has.
+// Args is the arguments as readable text, with the call's other fields.
 func (c *Call) Args() string {
 	if jsonl.GetString(c.raw, "function", "name")+jsonl.GetString(c.raw, "name") == "" {
 		return readable(c.raw)
@@ -131,7 +131,7 @@ func (c *Call) Args() string {
 	return args
 }
 
-// Object is the arguments as a JSON object, nil if they are none.
+// Object is the arguments if they are a JSON object, otherwise nil.
 func (c *Call) Object() []byte {
 	if args := []byte(c.Arguments); jsonl.IsObject(args) && jsonl.Valid(args) == nil {
 		return args
@@ -139,10 +139,10 @@ func (c *Call) Object() []byte {
 	return nil
 }
 
-// Brief is what of the arguments says most.
+// Brief is the most telling argument, or the values of all.
 func (c *Call) Brief() string { return cmp.Or(mainArgument([]byte(c.Arguments)), values(c.Args())) }
 
-// readResults reads the results of an entry. The first has the rest of its payload, too.
+// readResults reads the results of an entry. The first one also has the rest of the payload.
 func readResults(e repo.Entry) []Result {
 	var out []Result
 	for raw := range jsonl.Elements(jsonl.Get(e.Payload, "results")) {
@@ -157,7 +157,7 @@ func readResults(e repo.Entry) []Result {
 
 // values is the values of readable arguments, without their names.
 func values(args string) string {
-	const most = 560 // bytes that are looked at
+	const most = 560 // bytes
 	if len(args) > most {
 		args = strings.ToValidUTF8(args[:most], "")
 	}
@@ -171,8 +171,8 @@ func values(args string) string {
 	return strings.Join(out, " ")
 }
 
-// mainArgument is the argument of a call that tells most, as a command or a path does; "" if
-// it has none of that kind.
+// mainArgument is the most telling argument of a call, such as a command or a path; "" if it
+// has none.
 func mainArgument(args []byte) string {
 	if !jsonl.IsObject(args) {
 		return ""
@@ -196,8 +196,8 @@ func mainArgument(args []byte) string {
 	return ""
 }
 
-// readable is JSON for people: the fields of an object one below the other, text as
-// the text it is, and all else on one line.
+// readable is JSON for people: a field of an object per line, strings decoded, and anything
+// else on one line.
 func readable(raw []byte) string {
 	if text, ok := jsonl.String(raw); ok {
 		return text
@@ -228,7 +228,7 @@ func appendField(b *strings.Builder, key string, val []byte) {
 	b.WriteByte('\n')
 }
 
-// opening reads what an anchor tells about the phase that it opens.
+// opening reads an anchor: the name, summary and state of the phase that it opens.
 func (it *Item) opening() {
 	it.Name, it.State = jsonl.GetString(it.Entry.Payload, "name"), jsonl.Get(it.Entry.Payload, "state")
 	var shown []string
@@ -244,7 +244,7 @@ func (it *Item) opening() {
 	it.Typed = typed(it.Details)
 }
 
-// Name is what an event is called.
+// Name is the event's name; for other kinds of entries, the kind.
 func (ev Event) Name() string {
 	if name := jsonl.GetString(ev.Entry.Payload, "name"); name != "" && ev.Entry.Kind == repo.KindEvent {
 		return name
@@ -252,7 +252,7 @@ func (ev Event) Name() string {
 	return ev.Entry.Kind
 }
 
-// Data is what an event has beside its name, as readable text.
+// Data is the event's payload without its name, as readable text.
 func (ev Event) Data() string {
 	payload := ev.Entry.Payload
 	if ev.Entry.Kind != repo.KindEvent {
@@ -268,7 +268,7 @@ func (ev Event) Data() string {
 	return data
 }
 
-// Thinking is what a model thought, "" if the event is nothing of that kind.
+// Thinking is the text of a model's thinking; "" for other events.
 func (ev Event) Thinking() string {
 	if ev.Entry.Kind != repo.KindEvent || jsonl.GetString(ev.Entry.Payload, "name") != "thinking" {
 		return ""

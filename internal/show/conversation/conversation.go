@@ -1,13 +1,14 @@
-// Package conversation makes a conversation of the entries of a tape: who said what, each call of
-// a tool with its results, and the events between them. The terminal, the web view, exports and
-// MCP show it, each in its own way.
+// Package conversation makes a conversation of the entries of a tape: who said what, each tool
+// call with its results, and the events between them. The terminal, the web view, exports and
+// MCP render it.
 //
-// It is built as the entries are read, so that a tape may be of any length: only calls that wait
-// for their results are held back, with what follows them, and of these only some megabytes.
-// The text of an item is what was recorded: who shows it makes it safe.
+// It is built while the entries are read, so a tape may have any length: only calls that wait for
+// their results are held back, with the items behind them, up to some megabytes. The text of an
+// item is as it was recorded: callers make it safe to show.
 package conversation
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -21,28 +22,28 @@ type Kind int
 
 // The kinds of items.
 const (
-	Phase   Kind = iota // a phase begins; the entry is its anchor, or the first that was read of it
-	Message             // somebody said something, and may have called tools
+	Phase   Kind = iota // a phase begins; the entry is its anchor, or the first of it that was read
+	Message             // may have calls of tools
 	Calls
-	Results // of calls that are elsewhere
+	Results // without their calls
 	Events
 	Failure // an entry of kind error
 )
 
-// Item is what a reader takes for one thing.
+// Item is a piece of a conversation.
 type Item struct {
 	Kind  Kind
 	Entry repo.Entry // the first one
 	Who   string     // a message's role, or the entry's kind
 
-	Parts   []Part // of a message, what was said; of others, what is not in the fields below
+	Parts   []Part // the content of a message; of others, what the fields below lack
 	Name    string // of a phase
 	State   []byte // of a phase, as it is stored
-	Summary string // of a phase, or what went wrong
-	Details string // the state of a phase without its summary, or more about what went wrong
+	Summary string // of a phase or a failure
+	Details string // the state of a phase without its summary, or the details of a failure
 	Typed   string // the command that a phase begins with
 	Calls   []*Call
-	Repeats bool // the entry has calls that were part of the message before it
+	Repeats bool // the message before has some of the entry's calls
 	Results []Result
 	Events  []Event // of a run of them; the entry is that of the first
 
@@ -50,29 +51,29 @@ type Item struct {
 	size    int // bytes of its entries
 }
 
-// Speaker is somebody who says messages.
+// Speaker is the kind of a message's author.
 type Speaker string
 
 // The speakers.
 const (
 	User      Speaker = "user" // a person
 	Assistant Speaker = "assistant"
-	System    Speaker = "system" // or a program in the place of a person
+	System    Speaker = "system" // also a program that writes as the user
 	Other     Speaker = "other"
 )
 
-// Part is a piece of what was said: text, or something else as readable text.
+// Part is a piece of a message or a result: text, or something else as readable text.
 type Part struct {
-	Kind    string // "" for text; else what the recorder called it: image_url, …
+	Kind    string // "" for text; otherwise as recorded: image_url, …
 	Text    string
-	Raw     []byte // what is not text, as it is stored
-	Picture string // the data: address of a picture that pages show
+	Raw     []byte // as it is stored; nil for text
+	Picture string // the data: URL of a picture that pages show
 	File    bool   // it is a picture or an artifact
 	Command *Command
 }
 
-// Call is a call of a tool with what came of it. Its arguments and results are there only while
-// its item is used.
+// Call is a call of a tool with its results. Its arguments and results are valid only as long as
+// its item.
 type Call struct {
 	ID, Name  string
 	Arguments string // as they were recorded
@@ -86,15 +87,10 @@ type Call struct {
 
 // Failed reports whether a result is marked as an error.
 func (c *Call) Failed() bool {
-	for _, r := range c.Results {
-		if r.Failed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Results, func(r Result) bool { return r.Failed })
 }
 
-// Took is the time up to the last result; 0 if it is not known.
+// Took is the time up to the last result; 0 if it is unknown.
 func (c *Call) Took() time.Duration {
 	if len(c.Results) == 0 || c.began.IsZero() {
 		return 0
@@ -106,16 +102,16 @@ func (c *Call) Took() time.Duration {
 	return max(0, ended.Sub(c.began))
 }
 
-// Result is what a call returned.
+// Result is a result of a call.
 type Result struct {
 	Entry  repo.Entry
-	Of     *Call // nil if it is not known
+	Of     *Call // nil if it is unknown
 	Index  int   // among the results of its entry
 	Failed bool
 	Parts  []Part
 }
 
-// Title says what a result is.
+// Title is the heading of a result.
 func (r Result) Title() string {
 	if r.Failed {
 		return "result, failed"
@@ -123,24 +119,24 @@ func (r Result) Title() string {
 	return "result"
 }
 
-// Event is an entry that nobody said.
+// Event is an entry that is not part of what was said.
 type Event struct{ Entry repo.Entry }
 
-// Asked is what a person asked in an entry, as a title; "" if nothing.
+// Asked is the prompt of a person in an entry, as a title; "" if there is none.
 func Asked(e repo.Entry) string {
 	var one about.Tape
 	one.Add(e)
 	return one.Asked
 }
 
-// Author is who wrote an entry, where that is not who began the tape.
+// Author is the author of an entry, unless that is the one who began the tape.
 func Author(e repo.Entry) string { return jsonl.GetString(e.Meta, "author") }
 
 // Fork is the fork that an entry was merged from, "" if none.
 func Fork(e repo.Entry) string { return jsonl.GetString(e.Meta, "origin", "fork") }
 
-// Hidden reports whether an entry is left out of what models get: a branch that was abandoned, or
-// a note that was not for the model.
+// Hidden reports whether models do not get an entry: of an abandoned branch, or a note that
+// was not for the model.
 func Hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
 func who(e repo.Entry) string {
@@ -150,11 +146,11 @@ func who(e repo.Entry) string {
 	return e.Kind
 }
 
-// Speaker is who says a message.
+// Speaker is the kind of the message's author.
 func (it *Item) Speaker() Speaker {
 	switch it.Who {
 	case "user":
-		if Asked(it.Entry) == "" { // a program put it there
+		if Asked(it.Entry) == "" { // a program wrote it
 			return System
 		}
 		return User
@@ -166,7 +162,7 @@ func (it *Item) Speaker() Speaker {
 	return Other
 }
 
-// Text is what was said in a message, without what is not text.
+// Text is the text of a message.
 func (it *Item) Text() string {
 	var texts []string
 	for _, p := range it.Parts {
@@ -177,7 +173,7 @@ func (it *Item) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// Of is the item of an entry by itself: its calls have no results, and its results no calls.
+// Of is the item of a single entry: its calls have no results, and its results no calls.
 func Of(e repo.Entry) *Item {
 	it := &Item{Kind: Events, Entry: e}
 	switch e.Kind {
@@ -199,7 +195,7 @@ func Of(e repo.Entry) *Item {
 	return it
 }
 
-// fill reads what an item shows of its entry.
+// fill reads the item's fields from its entry.
 func (it *Item) fill() {
 	e := it.Entry
 	it.Who = who(e)

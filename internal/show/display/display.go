@@ -1,6 +1,5 @@
-// Package display makes recorded text fit to be shown to people: without characters that
-// do anything else than to be seen, in lines of so many cells of a terminal, with numbers
-// as sentences have them.
+// Package display prepares recorded text for people: without control characters, in lines of
+// a given number of terminal cells, with numbers and times as people write them.
 package display
 
 import (
@@ -14,8 +13,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Recorded text is written by anybody. Before it reaches a terminal, what could move
-// the cursor, change colours, reorder or hide text is replaced by a visible escape.
+// Anybody may have written recorded text. Before it reaches a terminal, characters that move
+// the cursor, change colours, reorder or hide text are replaced by visible escapes.
 
 // Text makes text safe to show; newlines and tabs stay.
 func Text(s string) string { return Safe(s, "\n\t") }
@@ -23,7 +22,7 @@ func Text(s string) string { return Safe(s, "\n\t") }
 // Line makes text safe to show on one line.
 func Line(s string) string { return Safe(s, "") }
 
-// Safe makes text safe to show, but for the characters in keep.
+// Safe makes text safe to show, except for the characters in keep.
 func Safe(s, keep string) string {
 	i, n, shown := Unsafe(s, keep)
 	if i == len(s) {
@@ -41,9 +40,9 @@ func Safe(s, keep string) string {
 	return b.String()
 }
 
-// Unsafe finds the first character of s that must not be shown: where it is, of how many
-// bytes, and what to show instead, which is nothing for the \r of a line's end where any
-// are kept. It returns len(s) if there is none.
+// Unsafe finds the first character of s that must not be shown: its offset, its length in
+// bytes, and what to show instead. If keep is not empty, the \r of \r\n is replaced by
+// nothing. Without such a character, i is len(s).
 func Unsafe(s, keep string) (i, n int, shown string) {
 	for i, r := range s {
 		if r >= ' ' && r < 0x7f {
@@ -63,8 +62,8 @@ func Unsafe(s, keep string) (i, n int, shown string) {
 	return len(s), 0, ""
 }
 
-// unsafeRune reports controls, format characters (bidi controls, zero-width characters,
-// tags), separators that some terminals take for a line's end, and what is no character.
+// unsafeRune reports control characters, format characters (bidi controls, zero-width
+// characters, tags), separators that some terminals treat as line ends, and noncharacters.
 func unsafeRune(r rune) bool {
 	return r < 0xa0 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
 }
@@ -98,7 +97,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Width is the number of cells that a line takes.
+// Width is the number of terminal cells of a line.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -107,10 +106,10 @@ func Width(s string) int {
 	return n
 }
 
-// ShellWord makes a name safe to show, and to copy from a hint into a shell.
+// ShellWord makes a name safe to show, and to paste into a shell.
 func ShellWord(s string) string { return layout.ShellWord(Line(s)) }
 
-// IDRange names the first and the last of some entries.
+// IDRange is "@3 to @7", or "@3".
 func IDRange(first, last int64) string {
 	if first == last {
 		return fmt.Sprintf("@%d", first)
@@ -118,7 +117,7 @@ func IDRange(first, last int64) string {
 	return fmt.Sprintf("@%d to @%d", first, last)
 }
 
-// Some is how many there are of Something, and nothing where there are none.
+// Some is Count as a list of one sentence; nil for 0.
 func Some[N int | int64](n N, one, many string) []string {
 	if n == 0 {
 		return nil
@@ -126,7 +125,7 @@ func Some[N int | int64](n N, one, many string) []string {
 	return []string{Count(n, one, many)}
 }
 
-// IDs names entries.
+// IDs is "@3 @4 @9".
 func IDs(ids []int64) string {
 	out := make([]string, len(ids))
 	for i, id := range ids {
@@ -135,10 +134,10 @@ func IDs(ids []int64) string {
 	return strings.Join(out, " ")
 }
 
-// ShortID is the beginning of a commit's id.
+// ShortID is the first 12 characters of a commit's id.
 func ShortID(commit string) string { return fmt.Sprintf("%.12s", commit) }
 
-// Quoted is a name in a sentence.
+// Quoted quotes a name in a sentence, and shortens a long one.
 func Quoted(name string) string { return Truncate(strconv.Quote(name), 80) }
 
 // Truncate shortens a line to a number of cells; 0 leaves it as it is.
@@ -159,7 +158,7 @@ func Truncate(s string, cells int) string {
 	return s
 }
 
-// Shorten cuts text that is shown on one line to a number of cells; 0 leaves it as it is.
+// Shorten is Truncate for very long text, which it does not walk through.
 func Shorten(text string, cells int) string {
 	const longest = 4 // bytes of a character
 	if cells > 0 && len(text) > cells*longest {
@@ -173,7 +172,7 @@ func Pad(s string, cells int) string {
 	return s + strings.Repeat(" ", max(0, cells-Width(s)))
 }
 
-// Wrap breaks a line at spaces into lines of at most so many cells; 0 leaves it whole.
+// Wrap breaks a line at spaces into lines of a number of cells; 0 leaves it as it is.
 func Wrap(line string, cells int) []string {
 	if cells <= 0 || len(line) <= cells {
 		return []string{line}
@@ -199,7 +198,7 @@ func Wrap(line string, cells int) []string {
 	return out
 }
 
-// Wrapped yields the lines into which Wrap breaks a text, with where in it they begin.
+// Wrapped yields the lines of Wrap with their offsets in the text.
 func Wrapped(text string, cells int) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		at := 0
@@ -213,7 +212,7 @@ func Wrapped(text string, cells int) iter.Seq2[int, string] {
 	}
 }
 
-// Count is a number of things: "1 tape", "3 tapes".
+// Count is "1 tape" or "3 tapes".
 func Count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -221,10 +220,10 @@ func Count[N int | int64](n N, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Entries is a number of entries.
+// Entries is "1 entry" or "3 entries".
 func Entries[N int | int64](n N) string { return Count(n, "entry", "entries") }
 
-// Bytes is a size.
+// Bytes is a size: "17 bytes", "1.5 MiB".
 func Bytes(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d bytes", n)

@@ -1,8 +1,7 @@
 package display
 
-// Language tells which of the languages written with Han characters a text is in, so that it is
-// shown with their forms of them. Text in any other language is not said to be in one, "":
-// nobody knows.
+// Language guesses which language with Han characters a text is in (ja, ko or zh), so that
+// browsers show its forms of them. It is "" for other text.
 func Language(s string) string {
 	const enough = 4096
 	han, seen := false, 0

@@ -10,12 +10,12 @@ import (
 
 // TextLine is a line of a changed text, safe to show.
 type TextLine struct {
-	Sign  byte // '+', '-', or ' ' for one that both sides have
+	Sign  byte // '+', '-', or ' ' if both sides have it
 	Text  string
-	Marks [][2]int // what of it was changed
+	Marks [][2]int // the changed ranges
 }
 
-// Shorten cuts a line without end to what is around its first change.
+// Shorten cuts a long line to the text around its first change.
 func (l TextLine) Shorten(cells int) TextLine {
 	if len(l.Text) <= cells {
 		return l
@@ -42,7 +42,7 @@ func (l TextLine) Shorten(cells int) TextLine {
 	return out
 }
 
-// PartLines are the lines of a part that changed, with a line around them.
+// PartLines are the changed lines of a part, with one line of context.
 func PartLines(p entrydiff.Part) []TextLine {
 	spans := p.Text
 	if len(spans) == 0 {
@@ -61,11 +61,11 @@ func PartLines(p entrydiff.Part) []TextLine {
 	return d.context(1)
 }
 
-// lineDiff makes lines of the runs of a changed text.
+// lineDiff makes lines of the spans of a changed text.
 type lineDiff struct {
 	out        []TextLine
-	olds, news []TextLine // between lines that both sides have
-	old, new   TextLine   // in hand
+	olds, news []TextLine // since the last common line
+	old, new   TextLine   // the current line of each side
 }
 
 func (d *lineDiff) span(s entrydiff.Span) {
@@ -90,7 +90,7 @@ func (l *TextLine) add(text string, mark bool) {
 	l.Text += text
 }
 
-// newline ends a line, on the sides that have this run.
+// newline ends the line of the sides that have this span.
 func (d *lineDiff) newline(op entrydiff.Op) {
 	if op != entrydiff.Insert {
 		d.olds, d.old = append(d.olds, d.old), TextLine{}
@@ -113,8 +113,8 @@ func (d *lineDiff) finish(p entrydiff.Part) {
 	d.flush()
 }
 
-// flush gives the lines of both sides: what is the same at their ends once, and between
-// the old ones before the new ones.
+// flush outputs the lines of both sides: common ones at the beginning and end once, and
+// between them the old ones before the new ones.
 func (d *lineDiff) flush() {
 	head, tail := 0, 0
 	for head < min(len(d.olds), len(d.news)) && d.olds[head].Text == d.news[head].Text {
@@ -138,7 +138,7 @@ func (d *lineDiff) flush() {
 	d.olds, d.news = nil, nil
 }
 
-// context leaves out lines that are the same, but n before and behind what changed.
+// context drops common lines, except n before and behind each change.
 func (d *lineDiff) context(n int) []TextLine {
 	var out []TextLine
 	skipped := false

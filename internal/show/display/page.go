@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// Seen are the characters that stay in pages and documents beside those that are safe to show:
-// lines, tabs, and the joiners, with which emoji and several scripts are spelt.
+// Seen are the unsafe characters that pages and documents keep: newlines, tabs, and the
+// joiners, which emoji and several scripts need.
 const Seen = "\n\t\u200c\u200d"
 
 // Page makes text safe to show in a page or a document.
 func Page(s string) string { return Safe(s, Seen) }
 
-// Title makes text fit for one line of a page, of at most so many bytes.
+// Title makes one line of text for a page, of at most so many bytes.
 func Title(s string, most int) string {
 	if len(s) > 4*most {
 		s = strings.ToValidUTF8(s[:4*most], "")
@@ -24,8 +24,8 @@ func Title(s string, most int) string {
 	return s
 }
 
-// Cut divides text behind its first lines, so that neither lines nor bytes are too
-// many. Text that is only a little longer stays whole.
+// Cut splits text so that head has at most so many lines and bytes. Text that is only a
+// little longer stays whole.
 func Cut(text string, lines, bytes int) (head, rest string) {
 	end := 0
 	for n := 0; n < lines && end < len(text); n++ {
@@ -51,7 +51,7 @@ func Cut(text string, lines, bytes int) (head, rest string) {
 	return text[:end], text[end:]
 }
 
-// Amount says how much text was left out.
+// Amount describes text that was left out: "12 more lines (3.1 KiB)".
 func Amount(rest string) string {
 	if n := strings.Count(strings.TrimRight(rest, "\n"), "\n"); n > 0 {
 		return Count(n+1, "more line", "more lines") + " (" + Bytes(int64(len(rest))) + ")"

@@ -6,9 +6,10 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Picture is the picture that a part of a message or result holds, in the form of any provider:
+// Picture returns the picture in a part of a message or result, in the form of any provider:
 // {"type":"image","source":{"media_type","data"}}, {"data","mimeType"}, {"inlineData":{…}}, or
-// {"image_url":"data:…"} and {"image_url":{"url":"data:…"}}. The data are base64; "" if it is none.
+// {"image_url":"data:…"} and {"image_url":{"url":"data:…"}}. The data is base64; "" if there is
+// none.
 func Picture(part []byte) (media, data string) {
 	for _, at := range [][]string{nil, {"source"}, {"inlineData"}, {"inline_data"}} {
 		obj := jsonl.Get(part, at...)
@@ -30,7 +31,8 @@ func Picture(part []byte) (media, data string) {
 	return media, data
 }
 
-// IsShown reports whether a page shows pictures of a type. SVG is none of them: it can have script.
+// IsShown reports whether pages show pictures of a type. They do not show SVG, which may
+// contain scripts.
 func IsShown(media string) bool {
 	switch media {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Minute is how a date is shown, in the zone of who reads.
+// Minute is the layout of dates, which are shown in the reader's zone.
 const Minute = "2006-01-02 15:04"
 
-// Zone is the local zone's name at a moment.
+// Zone is the name of the local zone at a time.
 func Zone(t time.Time) string { return t.Local().Format("MST") }
 
 // ZoneName is the zone with its offset: "CET (UTC+01:00)".
@@ -25,7 +25,7 @@ func ZoneName(t time.Time) string {
 	}
 }
 
-// Span is from when until when, on one day with the date once.
+// Span is "2026-11-20 10:00 to 11:30"; the date is repeated if the day changes.
 func Span(from, until time.Time) string {
 	from, until = from.Local(), until.Local()
 	end := until.Format(Minute)
@@ -35,7 +35,7 @@ func Span(from, until time.Time) string {
 	return from.Format(Minute) + " to " + end
 }
 
-// Took is how long something took, as far as one wants to know.
+// Took is a duration, rounded for display.
 func Took(d time.Duration) string {
 	switch {
 	case d < 100*time.Millisecond:
@@ -48,8 +48,8 @@ func Took(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Ago says when something happened as people say it, and in a layout of dates when that is long gone. Text
-// that is no date is shown as it stands.
+// Ago is "5 minutes ago", or after two weeks the date in a layout. Text that is not a date is
+// shown as it is.
 func Ago(now time.Time, date, layout string) string {
 	t, ok := ParseStored(date)
 	if !ok {

@@ -2,16 +2,15 @@
 //
 // [JSONL] is the record itself, byte for byte. [OpenAI] and [Training] are for models:
 // the messages that package view makes of the entries. [Markdown] and [HTML] are for
-// people: what was said and done, in the order of the tape, with the noise folded.
+// people: what was said and done, in the order of the tape, with details folded.
 //
-// Recorded text is hostile. Whatever it holds, it stays text where it is put: of its
-// Markdown, a page makes elements that load and run nothing, and links to the web. It makes
-// no heading and no fence of a document, and nothing in it that is invisible or reorders
-// other text stays so. The pages that people read leave out
-// meta and the spelling of JSON; JSONL is the format that has everything.
+// Recorded text is hostile, and stays text. Pages render its Markdown only as elements
+// that load and run nothing, and as links to the web. It cannot make headings or fences of
+// a document, and invisible and reordering characters become visible. Documents for people
+// leave out meta and the spelling of JSON; only JSONL has everything.
 //
 // Entries are written as they are read. At most some megabytes of them are held back:
-// calls that wait for their conversation.Results, and what comes between.
+// calls that wait for their results, and the entries between.
 package export
 
 import (
@@ -41,22 +40,22 @@ const (
 // Formats returns the names of all formats, JSONL first.
 func Formats() []Format { return []Format{JSONL, OpenAI, Markdown, HTML, Training} }
 
-// Source is what is exported.
+// Source is the input of an export.
 type Source struct {
 	Tape string
-	// Phases are all phases of the tape, from number 1 on. JSONL and OpenAI do without.
+	// Phases are all phases of the tape, from number 1 on. JSONL and OpenAI do not need them.
 	Phases []repo.Phase
-	// First and Last are the numbers of the phases that are exported; 0 is no bound.
+	// First and Last are the numbers of the phases to export; 0 is no bound.
 	First, Last int
-	// Kinds are those that the entries were restricted to, if they were.
+	// Kinds are the kinds of the entries; nil: all.
 	Kinds []string
 	// Entries are those to export, in the order of the tape. They are read once.
 	Entries iter.Seq2[repo.Entry, error]
 	// Whole are all entries of the tape. Markdown and HTML read them first, for the title
-	// and the list of what was asked.
+	// and the list of prompts.
 	Whole iter.Seq2[repo.Entry, error]
-	// Prose makes HTML of what was said, with what is behind the first lines folded. Only HTML
-	// needs it. It is package prose's, which programs that start often do without.
+	// Prose renders Markdown as HTML, folded behind the first lines. Only HTML needs it. It is
+	// a parameter because package prose would slow down the start of tape.
 	Prose func(text string, lines int) string
 }
 
@@ -71,8 +70,8 @@ func (s Source) selected() []repo.Phase {
 	})
 }
 
-// Write writes the source in a format. It returns the source's errors and those of w
-// as they are; what was written before an error is incomplete.
+// Write writes the source in a format. It returns errors of the source and of w
+// unchanged. After an error, the output is incomplete.
 //
 // A line of Training is one phase, in this shape:
 //
@@ -84,11 +83,11 @@ func (s Source) selected() []repo.Phase {
 //	 "messages":[{"role":"user","content":"…"},…],
 //	 "ids":[18,19,21]}
 //
-// state is that of the anchor that opens the phase, outcome that of the anchor that
-// closes it: what the phase came to. commit holds the phase whole. Without them, as in
-// a phase that is open, they are null. entries are the first and the last of the phase,
-// ids those that the messages were made from. Each phase stands for itself, as in tape
-// context: a call that is answered in the next phase has a stand-in for its result.
+// state is that of the anchor that opens the phase, outcome describes the anchor that
+// closes it, and commit contains the closed phase. If the phase is open, the last two are
+// null. entries are the first and the last of the phase, ids those that the messages were
+// made of. Each phase stands for itself, as in tape context: a call whose result is in the
+// next phase gets a placeholder for it.
 func Write(ctx context.Context, w io.Writer, f Format, src Source) error {
 	writers := map[Format]func(context.Context, *output, Source) error{
 		JSONL: writeJSONL, OpenAI: writeOpenAI, Markdown: writeMarkdown, HTML: writeHTML, Training: writeTraining,
@@ -132,7 +131,7 @@ func writeJSONL(ctx context.Context, w *output, src Source) error {
 	})
 }
 
-// writeOpenAI writes the messages of all phases as one array, a message a line.
+// writeOpenAI writes the messages of all phases as one array, one message per line.
 func writeOpenAI(ctx context.Context, w *output, src Source) error {
 	m := messages.NewWriter(w.w, messages.StretchBytes, "\n", view.Options{})
 	w.text("[")

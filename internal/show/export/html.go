@@ -17,7 +17,7 @@ import (
 //go:embed page.css
 var pageStyle string
 
-// How much of a text a page shows before the rest has to be opened.
+// How much of a text a page shows unfolded.
 const (
 	shownLines  = 24 // of data: results, arguments, events
 	shownBytes  = 3000
@@ -27,26 +27,26 @@ const (
 	nameMost    = 1000
 )
 
-// page writes HTML. A failed write is remembered by w.
+// page writes HTML. w keeps the error of a failed write.
 type page struct {
 	w      *output
 	said   func(text string, lines int) string
 	zone   string
-	inside bool // a section is
+	inside bool // a section is open
 }
 
 func writeHTML(ctx context.Context, w *output, src Source) error {
 	if src.Prose == nil {
-		return errors.New("a page of HTML needs what shows Markdown")
+		return errors.New("export to HTML: Source.Prose is missing")
 	}
 	return render(ctx, w, src, &page{w: w, said: src.Prose})
 }
 
-// markup is HTML of the program's own; recorded text never becomes one.
+// markup is HTML that is trusted; recorded text never becomes markup.
 type markup string
 
-// put writes markup with an argument in the place of each {}: markup as it is, numbers,
-// and recorded text, which stays text.
+// put writes markup with an argument in place of each {}: markup as it is, numbers, and
+// recorded text, escaped.
 func (p *page) put(format markup, args ...any) {
 	for _, arg := range args {
 		before, after, _ := strings.Cut(string(format), "{}")
@@ -129,7 +129,7 @@ func (p *page) section(ph repo.Phase, none bool) {
 	}
 }
 
-// open begins the element of an entry, with the line above its text if there is a title.
+// open begins the element of an entry, with a label if there is a title.
 func (p *page) open(c class, title string, e repo.Entry) {
 	p.put("<article class=\"{}{}\" id=\"e{}\">\n", markup(c), away(e), e.ID)
 	if title != "" {
@@ -139,7 +139,7 @@ func (p *page) open(c class, title string, e repo.Entry) {
 
 func (p *page) close(class) { p.put("</article>\n") }
 
-// away is the class of what is not in the context.
+// away is the class of entries that are not in the context.
 func away(e repo.Entry) markup {
 	if conversation.Hidden(e) {
 		return " away"
@@ -156,7 +156,7 @@ func badge(e repo.Entry) markup {
 
 func (p *page) mark(e repo.Entry) { p.put("<span id=\"e{}\"></span>\n", e.ID) }
 
-// label is the line above a text: who, which entry, and when.
+// label is the line above a text: who, the entry's id, and when.
 func (p *page) label(who string, e repo.Entry) {
 	p.put(`<p class="label"><span class="who">{}</span>{}`, display.Title(who, nameMost), badge(e))
 	p.stamp(e)
@@ -205,7 +205,7 @@ func (p *page) late(of *conversation.Call, e repo.Entry) {
 
 func (p *page) endCall() { p.put("</details>\n") }
 
-// result shows one result; the first of an entry carries the entry's id.
+// result begins a result; the first one of an entry has the entry's id.
 func (p *page) result(r conversation.Result) {
 	p.put(`<div class="result{}"`, away(r.Entry))
 	if r.Index == 0 {
@@ -217,7 +217,7 @@ func (p *page) result(r conversation.Result) {
 
 func (p *page) endResult() { p.put("</div>\n") }
 
-// data writes text; what is long or has a name can be opened.
+// data writes text. Long text, and text with a name, is folded.
 func (p *page) data(name, text string, _ repo.Entry) {
 	if name != "" {
 		p.put("<details class=\"part\"><summary>{}</summary>\n", display.Title(name, nameMost))
@@ -238,10 +238,10 @@ func (p *page) picture(it conversation.Part, _ repo.Entry) {
 	p.put("<p class=\"picture\"><img alt=\"{}\" src=\"{}\"></p>\n", display.Title(it.Text, nameMost), it.Picture)
 }
 
-// pre writes a block of text. The line end behind the tag is for the parser, which drops it.
+// pre writes a block of text. HTML parsers drop the first newline.
 func (p *page) pre(text string) { p.put("<pre{}>\n{}</pre>\n", language(text), text) }
 
-// events shows a run of events on one line that can be opened.
+// events shows a run of events folded on one line.
 func (p *page) events(events []conversation.Event) {
 	p.put(`<details class="events"><summary>{} <span class="brief">{}</span></summary>`+"\n",
 		display.Count(len(events), "event", "events"), display.Title(eventNames(events), 160))
@@ -267,5 +267,5 @@ func (p *page) prose(text string, c class, _ repo.Entry) {
 	p.put("</div>\n")
 }
 
-// language is the attribute that tells a browser which forms of characters a text is in.
+// language is the attribute by which browsers choose the forms of Han characters.
 func language(s string) markup { return markup(` lang="` + display.Language(s) + `"`) }

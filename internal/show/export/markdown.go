@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// How much of a text a document shows; the rest is a command away.
+// How much of a text a document shows. For the rest it names a command.
 const (
 	docLines      = 30 // of data
 	docBytes      = 4000
@@ -19,11 +19,11 @@ const (
 	docEventBytes = 300
 )
 
-// document writes Markdown: recorded text in quotes and fences, in titles all escaped.
+// document writes Markdown: recorded text is quoted or fenced, and escaped in titles.
 type document struct {
 	w    *output
 	zone string
-	tape string // how a command names it; "" if that takes quoting
+	tape string // the flag that names the tape; "" if the name needs quoting
 }
 
 func writeMarkdown(ctx context.Context, w *output, src Source) error {
@@ -34,7 +34,7 @@ func writeMarkdown(ctx context.Context, w *output, src Source) error {
 	return render(ctx, w, src, d)
 }
 
-// plainName reports whether a shell takes a name as it is.
+// plainName reports whether a name needs no quotes in a shell.
 func plainName(s string) bool {
 	return s != "" && s[0] != '-' && strings.IndexFunc(s, func(r rune) bool {
 		return r >= 0x80 || !isWord(byte(r)) && !strings.ContainsRune("._/-", r)
@@ -55,7 +55,7 @@ func (d *document) section(ph repo.Phase, none bool) {
 	}
 }
 
-// open writes who said something, which entry it is, and when. A phase says it of its anchor.
+// open writes the heading of an entry. An anchor has that of its phase.
 func (d *document) open(c class, who string, e repo.Entry) {
 	if who != "" && c != classAnchor {
 		d.w.printf("\n### %s\n", d.stamp(escapeLine(display.Title(who, 80)), e))
@@ -143,14 +143,14 @@ func fenceFor(text string) string {
 	return strings.Repeat("`", longest+1)
 }
 
-// rest says what was left out, and how to see it.
+// rest says how much was left out, and which command shows it.
 func (d *document) rest(rest string, id int64) {
 	if rest != "" {
 		d.w.printf("\n*%s: `tape show @%d%s --json`*\n", display.Amount(rest), id, d.tape)
 	}
 }
 
-// events writes a run of events as one line that opens to a line for each.
+// events writes a run of events folded on one line.
 func (d *document) events(events []conversation.Event) {
 	d.w.printf("\n<details><summary>%s: %s</summary>\n", display.Count(len(events), "event", "events"), inHTML.Replace(display.Title(eventNames(events), 200)))
 	var list strings.Builder

@@ -5,7 +5,7 @@ import "strings"
 // indentOf is how many spaces a line begins with.
 func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
 
-// outdent takes up to so many spaces off a line's beginning.
+// outdent removes up to n spaces from the beginning of a line.
 func outdent(l string, n int) string { return l[min(n, indentOf(l)):] }
 
 // openingFence is the fence that a line opens a code block with, or "".
@@ -20,7 +20,7 @@ func openingFence(l string) string {
 	return l[:n]
 }
 
-// closes reports whether a line ends the code block that fence opened.
+// closes reports whether a line ends the code block that a fence opened.
 func closes(l, fence string) bool {
 	return strings.HasPrefix(l, fence) && strings.Trim(l, fence[:1]) == ""
 }
@@ -32,7 +32,7 @@ func isHeading(l string) bool {
 	return n >= 1 && n <= 6 && (rest == "" || rest[0] == ' ')
 }
 
-// codeEnd is the end of the code span that n backticks in front of s open, or -1.
+// codeEnd is the end of the code span that n backticks before s open, or -1.
 func codeEnd(s string, n int) int {
 	for i := 0; i < len(s); {
 		j := strings.IndexByte(s[i:], '`')
@@ -50,13 +50,13 @@ func codeEnd(s string, n int) int {
 
 func runLength(s string, i int) int { return len(s[i:]) - len(strings.TrimLeft(s[i:], s[i:i+1])) }
 
-// isWord reports whether a byte is of a word: a letter, a digit, _, or of a character that is not ASCII.
+// isWord reports whether a byte is an ASCII letter, a digit or _.
 func isWord(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_'
 }
 
-// linkLength is the length of the web address that s begins with, or 0. It is ASCII,
-// and what ends a sentence or closes a bracket around it is not part of it.
+// linkLength is the length of the web address in ASCII that s begins with, or 0. Punctuation
+// of the sentence and brackets around the address do not belong to it.
 func linkLength(s string) int {
 	scheme := len("https://")
 	if !strings.HasPrefix(s, "https://") {

@@ -7,13 +7,12 @@ import (
 	"tape/internal/show/display"
 )
 
-// writeQuote writes a message as a Markdown quote. What Markdown it has goes on to be
-// Markdown, within limits: code blocks are fenced anew, headings sink below those of
-// the document, and HTML, images, definitions and links that do not lead to the web are
-// shown as the characters they are.
+// writeQuote writes a message as a Markdown quote. Its Markdown stays Markdown, within
+// limits: code blocks get new fences, headings go below those of the document, and HTML,
+// images, definitions and links that do not lead to the web are escaped.
 //
-// Everything is decided line by line, and written so that no reader of Markdown can
-// decide otherwise: a code block begins at the margin, and a code span ends on its line.
+// Each line is handled by itself, and written so that all Markdown parsers agree: a code
+// block begins at the margin, and a code span ends on its line.
 func writeQuote(w *output, text string) {
 	lines := strings.Split(display.Page(text), "\n")
 	put := func(l string) {
@@ -26,7 +25,7 @@ func writeQuote(w *output, text string) {
 		if open == "" {
 			l := escapeProse(lines[i], i > 0 && strings.Trim(lines[i-1], " \t") != "")
 			if i+1 < len(lines) && isPlain(lines[i]) && isPlain(lines[i+1]) {
-				w.text("> " + strings.TrimRight(l, " ") + "  \n") // else the two would flow together
+				w.text("> " + strings.TrimRight(l, " ") + "  \n") // otherwise the two lines become one
 				continue
 			}
 			put(l)
@@ -46,13 +45,13 @@ func writeQuote(w *output, text string) {
 	}
 }
 
-// isPlain reports whether a line is text of a paragraph and nothing else.
+// isPlain reports whether a line is plain text of a paragraph.
 func isPlain(l string) bool {
 	body := strings.TrimLeft(l, " ")
 	return body != "" && len(l)-len(body) < 4 && !strings.ContainsAny(body[:1], "-+*>#=`~_0123456789\t") && !strings.Contains(body, "|")
 }
 
-// infoOf is the language of a code block, unless it is one that hosts draw pictures of.
+// infoOf is the language of a code block, unless hosts render that as pictures.
 func infoOf(info string) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(info), " ")
 	if len(name) > 20 || strings.IndexFunc(name, func(r rune) bool {
@@ -67,8 +66,8 @@ func infoOf(info string) string {
 	return name
 }
 
-// escapeProse makes a line of Markdown harmless. after says whether it follows a line
-// of a paragraph, which a rule below would make a heading.
+// escapeProse makes a line of Markdown harmless. after says whether it follows a line of a
+// paragraph, of which an underline would make a heading.
 func escapeProse(l string, after bool) string {
 	if strings.Trim(l, " \t") == "" {
 		return ""
@@ -80,13 +79,13 @@ func escapeProse(l string, after bool) string {
 		n := min(6, len(body)-len(strings.TrimLeft(body, "#"))+3)
 		return start + strings.Repeat("#", n) + escapeInline(strings.TrimLeft(body, "#"))
 	case strings.Trim(body, "= \t") == "", after && strings.Trim(body, "- \t") == "":
-		// A rule below text makes a heading of it.
+		// An underline makes a heading of the text above it.
 		return start + `\` + body
 	}
 	return start + escapeInline(body)
 }
 
-// escapeInline escapes what is dangerous in a line, its code spans excepted.
+// escapeInline escapes the dangerous characters of a line, except in code spans.
 func escapeInline(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -107,7 +106,7 @@ func escapeInline(s string) string {
 			n := len(s[i:]) - len(strings.TrimLeft(s[i:], `\`))
 			b.WriteString(s[i : i+n])
 			if i += n; i < len(s) && strings.IndexByte("`<&$~![]", s[i]) >= 0 {
-				// Else the last one would escape what stands for the next character.
+				// Otherwise the last one would escape the replacement of the next character.
 				b.WriteString(strings.Repeat(`\`, n))
 			}
 			continue
@@ -130,9 +129,9 @@ func escapeInline(s string) string {
 	return b.String()
 }
 
-// isCode reports whether a code span behind some text of its line is one for every
-// reader. Else a table's cell would end at a bar in it, or an address in front of it
-// would have its first backtick; then what is in it must be harmless as text, too.
+// isCode reports whether all parsers treat a code span, behind the text before it, as one;
+// or whether its content is harmless as text, too. Parsers disagree about a bar in it, which
+// may end a table's cell, and about an address before it, which may include the backtick.
 func isCode(before, span string) bool {
 	if !strings.ContainsAny(span, "<[]&") {
 		return true
@@ -142,8 +141,8 @@ func isCode(before, span string) bool {
 		!slices.ContainsFunc([]string{"://", "www.", "@", "mailto:", "xmpp:"}, func(sign string) bool { return strings.Contains(word, sign) })
 }
 
-// dangles reports whether a closing bracket in front of s would make a link that does
-// not lead to the web, or a definition.
+// dangles reports whether a closing bracket before s would make a definition, or a link that
+// does not lead to the web.
 func dangles(s string) bool {
 	if strings.HasPrefix(s, ":") {
 		return true
@@ -152,7 +151,7 @@ func dangles(s string) bool {
 	return ok && linkLength(dest) == 0
 }
 
-// escapeLine escapes a line completely: it is text and nothing else, also in a title.
+// escapeLine escapes all Markdown in a line, also for a title.
 func escapeLine(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

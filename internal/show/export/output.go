@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// output is what formats write to. After a failed write it writes nothing; failed tells why.
+// output is the buffered output of a format. After a failed write it writes nothing more, and
+// failed returns the error.
 type output struct{ w *bufio.Writer }
 
 func newOutput(w io.Writer) *output { return &output{bufio.NewWriterSize(w, 64<<10)} }

@@ -14,33 +14,33 @@ import (
 	"tape/repo"
 )
 
-// renderer has the pieces that a page or a document for people is made of.
+// renderer writes the pieces of a page or a document for people.
 type renderer interface {
 	begin(top)
 	end()
-	// section begins that of a phase; none: it has no entries of the kinds that were asked for.
+	// section begins the section of a phase; none: it has no entries of the wanted kinds.
 	section(ph repo.Phase, none bool)
-	// open begins an entry under a title, close ends it; mark is where a link to one leads
-	// that has nothing to show.
+	// open begins an entry under a title, close ends it. mark is the target of links to an
+	// entry without content.
 	open(class class, title string, e repo.Entry)
 	close(class)
 	mark(e repo.Entry)
 	// call begins a call with its arguments; its results follow, then endCall.
 	call(c *conversation.Call, e repo.Entry)
-	// late begins what a result is in that comes apart from its call, nil if that is not known.
+	// late begins a result apart from its call, which is nil if it is unknown.
 	late(of *conversation.Call, e repo.Entry)
 	endCall()
-	// result begins a result; what it has follows, then endResult.
+	// result begins a result; its parts follow, then endResult.
 	result(r conversation.Result)
 	endResult()
 	prose(text string, c class, e repo.Entry)
-	// data writes text as it is spaced, under a name if that is not "".
+	// data writes preformatted text, under a name unless that is "".
 	data(name, text string, e repo.Entry)
 	picture(p conversation.Part, e repo.Entry)
 	events([]conversation.Event)
 }
 
-// class is how an entry looks: the speaker of a message, or one of these.
+// class is the style of an entry: the speaker of a message, or one of these.
 type class string
 
 const (
@@ -50,22 +50,22 @@ const (
 	classFailure class = "failure"
 )
 
-// top is what stands above all entries.
+// top is the head of a page or document.
 type top struct {
 	title   string
 	facts   []string
 	phases  []repo.Phase
 	prompts map[int][]prompt // by phase
-	zone    string           // of times that do not name theirs
+	zone    string           // of times without a zone
 }
 
-// prompt is what a person asked.
+// prompt is a prompt of a person.
 type prompt struct {
 	id   int64
 	text string
 }
 
-// render shows the conversation of a source to a renderer, each in the section of its phase.
+// render passes the conversation of a source to a renderer, in sections for its phases.
 func render(ctx context.Context, w *output, src Source, r renderer) error {
 	t, err := src.top(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 	}
 	r.begin(t)
 	phases := t.phases
-	sections := func(seq int) { // up to the one of that number; 0 is the end
+	sections := func(seq int) { // up to that number; 0: all
 		for len(phases) > 0 && (seq == 0 || phases[0].Seq <= seq) {
 			r.section(phases[0], phases[0].Seq != seq && len(src.Kinds) > 0)
 			phases = phases[1:]
@@ -94,7 +94,7 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 	return nil
 }
 
-// top reads the whole tape for what it is about.
+// top reads the whole tape for its title, facts and prompts.
 func (s Source) top(ctx context.Context) (top, error) {
 	var a about.Tape
 	t := top{phases: s.selected(), prompts: map[int][]prompt{}}
@@ -111,7 +111,7 @@ func (s Source) top(ctx context.Context) (top, error) {
 	return t, err
 }
 
-// facts says what the whole export is.
+// facts are the facts about the tape and the export.
 func (s Source) facts(a about.Tape, t top) []string {
 	var entries int64
 	for _, p := range t.phases {
@@ -141,7 +141,7 @@ func (s Source) facts(a about.Tape, t top) []string {
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
 
-// phaseFacts says what is known of a phase beside its state.
+// phaseFacts are the facts about a phase, without its state.
 func phaseFacts(ph repo.Phase, zone string) []string {
 	date, _ := when(repo.Entry{Date: ph.Date}, zone)
 	out := []string{display.Entries(ph.Entries), fmt.Sprintf("@%d to @%d", ph.FirstID, ph.LastID), display.Title(date, 40)}
@@ -260,7 +260,7 @@ func renderResult(r renderer, res conversation.Result) {
 	r.endResult()
 }
 
-// renderResults shows results whose calls are elsewhere.
+// renderResults renders results apart from their calls.
 func renderResults(r renderer, it *conversation.Item) {
 	if len(it.Results) == 0 {
 		r.open(classTools, "no results", it.Entry)
@@ -275,11 +275,11 @@ func renderResults(r renderer, it *conversation.Item) {
 	}
 }
 
-// author is who wrote an entry, where that is not who began the tape.
+// author is the author of an entry, unless that is the one who began the tape.
 func author(e repo.Entry) string { return display.Title(conversation.Author(e), 200) }
 
-// when is an entry's date in the local zone, which is named if it is not the given one:
-// clocks change. It is as stored if it cannot be read.
+// when is an entry's date in the local zone, which is named if it is not the usual one, as in
+// summer time. A date that cannot be parsed is shown as stored.
 func when(e repo.Entry, usual string) (text, machine string) {
 	t, ok := e.Time()
 	if !ok {
@@ -292,7 +292,7 @@ func when(e repo.Entry, usual string) (text, machine string) {
 	return text, t.Local().Format(time.RFC3339)
 }
 
-// eventNames lists the names of events in the order they first come, with how many.
+// eventNames lists the names of events in order of appearance: "thinking ×3, run".
 func eventNames(events []conversation.Event) string {
 	var names []string
 	times := map[string]int{}

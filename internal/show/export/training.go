@@ -35,14 +35,14 @@ type outcome struct {
 	State     json.RawMessage `json:"state"`
 }
 
-// trainingWriter writes a line for each selected phase, the messages as they come.
+// trainingWriter writes a line for each selected phase, its messages while they are read.
 type trainingWriter struct {
 	w    *output
 	src  Source
 	todo []repo.Phase // those without a line yet
 
-	messages *messages.Writer // of the line that is open; nil if none is
-	ids      []int64          // of the entries they are made from
+	messages *messages.Writer // of the open line; nil if there is none
+	ids      []int64          // of the entries that they are made of
 	seq      int
 }
 
@@ -71,7 +71,7 @@ func (t *trainingWriter) add(e repo.Entry) error {
 	return nil
 }
 
-// upTo writes the lines of phases in front of that number's, and its beginning; 0: the end.
+// upTo writes the lines of the phases before a number, and begins that phase's; 0: all lines.
 func (t *trainingWriter) upTo(seq int) error {
 	if err := t.end(); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package plain shows an entry by itself as plain text: on a line of a list, in a diff, or to a model.
+// Package plain renders a single entry as plain text: for a line of a list, a diff, or a model.
 package plain
 
 import (
@@ -11,14 +11,14 @@ import (
 	"tape/repo"
 )
 
-// How much is shown of what can be long.
+// How much is shown of long values.
 const (
 	resultLines = 8   // lines of a tool's result
 	argsCells   = 100 // arguments of a call, on one line
 	dataCells   = 200 // other data
 )
 
-// Kind is an entry's kind, and of a message the role, too.
+// Kind is an entry's kind; for a message, with the role: "message/user".
 func Kind(e repo.Entry) string {
 	if role := e.Role(); role != "" && e.Kind == repo.KindMessage {
 		return e.Kind + "/" + role
@@ -26,15 +26,15 @@ func Kind(e repo.Entry) string {
 	return e.Kind
 }
 
-// Short is the text of an entry, safe to show, in lines; there is at least one. What machines
-// say to each other is shortened.
+// Short is the text of an entry, safe to show, in lines; there is at least one. Calls, results
+// and data are shortened.
 func Short(e repo.Entry) []string { return lines(e, amount{argsCells, dataCells, resultLines}) }
 
 // Whole is all of the text of an entry, safe to show, in lines.
 func Whole(e repo.Entry) []string { return lines(e, amount{}) }
 
 // amount is how much is shown: cells of a call's arguments and of other data, lines of a
-// result. 0 is all.
+// result. 0 is everything.
 type amount struct{ args, data, lines int }
 
 func lines(e repo.Entry, most amount) []string {
@@ -88,7 +88,7 @@ func (most amount) phase(it *conversation.Item) string {
 	return it.Name
 }
 
-// parts is what was said. An artifact has a line of its own, and what is no content is left out.
+// parts is the text of parts. Artifacts have lines of their own, so they are left out here.
 func (most amount) parts(parts []conversation.Part) string {
 	var out []string
 	for _, p := range parts {

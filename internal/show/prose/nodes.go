@@ -10,7 +10,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// nodes shows what goldmark would show in another way.
+// nodes renders the nodes for which goldmark's HTML is not what pages need.
 type nodes struct{ *Renderer }
 
 // RegisterFuncs registers links, pictures, headings, HTML, code, checkboxes and cells of tables.
@@ -27,9 +27,9 @@ func (n nodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(extast.KindTableCell, cell)
 }
 
-// leads reports whether a node becomes a link: one that leads to the web or to a mail program, and
-// not into this page's server, and that is not within another one.
-func leads(n ast.Node, dest []byte) bool {
+// isLink reports whether a node becomes a link: to the web or a mail program, not to this page's
+// server, and not inside another link.
+func isLink(n ast.Node, dest []byte) bool {
 	for p := n.Parent(); p != nil; p = p.Parent() {
 		if p.Kind() == ast.KindLink || p.Kind() == ast.KindImage {
 			return false
@@ -47,10 +47,10 @@ func anchor(w util.BufWriter, dest, title []byte) {
 	put(w, ">")
 }
 
-// end ends a link. One that does not lead to the web says where it leads.
+// end ends a link. One that is not made a link shows its destination.
 func end(w util.BufWriter, n ast.Node, dest, title []byte) {
 	switch {
-	case leads(n, dest):
+	case isLink(n, dest):
 		put(w, "</a>")
 	case len(title) > 0:
 		put(w, " ("+Escape(string(dest)+" "+string(title))+")")
@@ -63,7 +63,7 @@ func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus
 	l := n.(*ast.Link)
 	if !entering {
 		end(w, n, l.Destination, l.Title)
-	} else if leads(n, l.Destination) {
+	} else if isLink(n, l.Destination) {
 		anchor(w, l.Destination, l.Title)
 	}
 	return ast.WalkContinue, nil
@@ -78,7 +78,7 @@ func autoLink(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.Walk
 	if a.AutoLinkType == ast.AutoLinkEmail {
 		dest = append([]byte("mailto:"), dest...)
 	}
-	if !leads(n, dest) {
+	if !isLink(n, dest) {
 		put(w, label)
 		return ast.WalkContinue, nil
 	}
@@ -87,14 +87,14 @@ func autoLink(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.Walk
 	return ast.WalkContinue, nil
 }
 
-// picture is a link: nothing is loaded from elsewhere.
+// picture renders a picture as a link, so that the page loads nothing from elsewhere.
 func picture(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	p := n.(*ast.Image)
 	if !entering {
 		end(w, n, p.Destination, p.Title)
 		return ast.WalkContinue, nil
 	}
-	if leads(n, p.Destination) {
+	if isLink(n, p.Destination) {
 		anchor(w, p.Destination, p.Title)
 	}
 	put(w, "image: ")
@@ -133,7 +133,7 @@ func htmlBlock(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.Wal
 	return ast.WalkSkipChildren, nil
 }
 
-// fenced shows a block of code below what its fence says of it, such as its language.
+// fenced renders a block of code below the info string of its fence, such as its language.
 func (n nodes) fenced(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if b := node.(*ast.FencedCodeBlock); entering {
 		if b.Info != nil {
@@ -160,8 +160,8 @@ func checkbox(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSt
 	return ast.WalkContinue, nil
 }
 
-// cell shows a cell of a table. The last one of a row has what the row has beyond the columns, which
-// goldmark leaves out.
+// cell renders a cell of a table. The last one of a row also gets the text beyond the last column,
+// which goldmark drops.
 func cell(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	c, tag := n.(*extast.TableCell), "td"
 	if n.Parent().Kind() == extast.KindTableHeader {

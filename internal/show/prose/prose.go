@@ -1,8 +1,8 @@
-// Package prose shows in HTML what was said, as the Markdown that it is, and code in colours.
+// Package prose renders messages, which are Markdown, as HTML, and code in colours.
 //
-// Recorded text is hostile: HTML in it stays text, links lead to the web or to a mail program, and
-// a picture is a link to it. All of the text is there: links that lead elsewhere show where, and
-// what defines links stays text.
+// Recorded text is hostile: HTML in it stays text, links lead only to the web or a mail program,
+// and pictures become links. No text is lost: other links show their destination, and definitions
+// of links stay text.
 package prose
 
 import (
@@ -29,10 +29,10 @@ import (
 )
 
 const (
-	mostBytes = 64 << 10 // of a text that are read as Markdown
-	nameMost  = 60       // bytes of a language's or file's name: all patterns are tried on it
-	depthMost = 40       // elements of Markdown in each other
-	linksMost = 1000     // what begins as a link, for each is looked for its end
+	mostBytes = 64 << 10 // longer text is not parsed as Markdown
+	nameMost  = 60       // bytes of a language's or file's name, on which all patterns are tried
+	depthMost = 40       // nesting of Markdown
+	linksMost = 1000     // beginnings of links, of which each is searched for its end
 	codeMost  = 32 << 10 // bytes of code that are coloured
 )
 
@@ -45,8 +45,8 @@ type Renderer struct {
 // New makes a renderer.
 func New() *Renderer {
 	r := &Renderer{code: chromahtml.New(chromahtml.WithClasses(true), chromahtml.PreventSurroundingPre(true))}
-	// Without definitions of links, which would be taken out of the text, and without headings made
-	// by a rule below them, the first block parser: a rule is what people mean by one.
+	// No definitions of links, which would vanish from the text, and no headings by underlining
+	// (the first block parser): people mean a rule.
 	blocks := parser.DefaultBlockParsers()[1:]
 	r.md = goldmark.New(
 		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(parser.DefaultInlineParsers()...))),
@@ -62,7 +62,7 @@ func (r *Renderer) HTML(text string) template.HTML {
 	return template.HTML(r.Folded(text, 0)) //nolint:gosec // goldmark escapes, raw HTML is shown as text
 }
 
-// Folded is the HTML of a text, of which what is behind the first lines is folded; 0 folds nothing.
+// Folded is the HTML of a text, folded behind its first lines; 0 folds nothing.
 func (r *Renderer) Folded(text string, lines int) string {
 	text = display.Page(text)
 	var b bytes.Buffer
@@ -72,7 +72,7 @@ func (r *Renderer) Folded(text string, lines int) string {
 	return b.String()
 }
 
-// markdown writes a text as Markdown, false if that cannot be.
+// markdown renders a text as Markdown. It reports false if that is too expensive or fails.
 func (r *Renderer) markdown(b *bytes.Buffer, src []byte, lines int) bool {
 	doc := r.md.Parser().Parse(gtext.NewReader(src))
 	if deep(doc) {
@@ -94,7 +94,7 @@ func (r *Renderer) markdown(b *bytes.Buffer, src []byte, lines int) bool {
 	return true
 }
 
-// start is where a block begins, as far as its text tells.
+// start is where the text of a block begins.
 func start(n ast.Node) int {
 	for ; n != nil && n.Type() == ast.TypeBlock; n = n.FirstChild() {
 		if lines := n.Lines(); lines.Len() > 0 {
@@ -104,7 +104,7 @@ func start(n ast.Node) int {
 	return 0
 }
 
-// behind reports whether the rest of a text is behind its first lines, and enough to be folded.
+// behind reports whether the rest begins behind the first lines, and is long enough to be folded.
 func behind(src, rest []byte, lines int) bool {
 	newline := []byte("\n")
 	return bytes.Count(src[:len(src)-len(rest)], newline) >= lines && bytes.Count(rest, newline) >= lines/4
@@ -125,12 +125,12 @@ func plain(text string, lines int) string {
 	return b.String()
 }
 
-// more opens the fold that has the rest of a text.
+// more opens the fold around the rest of a text.
 func more(b *bytes.Buffer, rest string) {
 	b.WriteString(`<details class="more"><summary>` + Escape(display.Amount(rest)) + "</summary>\n")
 }
 
-// costly reports whether it would take seconds to read a text as Markdown.
+// costly reports whether parsing a text as Markdown might take seconds.
 func costly(text string) bool {
 	if strings.Count(text, "](") > linksMost {
 		return true
@@ -145,23 +145,23 @@ func costly(text string) bool {
 	return false
 }
 
-// deep reports whether something is so deep within other things that a browser would take
-// seconds to lay it out.
+// deep reports whether elements are nested so deep that a browser might take seconds to lay
+// them out.
 func deep(doc ast.Node) bool {
 	depth, most := 0, 0
-	_ = ast.Walk(doc, func(_ ast.Node, entering bool) (ast.WalkStatus, error) { // it has no error but ours
-		if !entering {
+	_ = ast.Walk(doc, func(_ ast.Node, entering bool) (ast.WalkStatus, error) { // returns only our errors
+		if entering {
+			depth++
+			most = max(most, depth)
+		} else {
 			depth--
-			return ast.WalkContinue, nil
 		}
-		depth++
-		most = max(most, depth)
 		return ast.WalkContinue, nil
 	})
 	return most > depthMost
 }
 
-// Escape is text for HTML, without characters that do anything else than to be seen.
+// Escape is text for HTML, safe to show.
 func Escape(s string) string { return template.HTMLEscapeString(display.Page(s)) }
 
 // Code is code in the colours of a language, which may be the name of a file.

@@ -1,4 +1,4 @@
-// Package textconv shows files of phases as git diff shows them.
+// Package textconv renders files of phases for git diff.
 package textconv
 
 import (
@@ -15,17 +15,17 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// The form of an entry in a diff. It depends on nothing but the stored line.
+// The form of an entry in a diff, which depends only on the stored line.
 const (
 	diffCells  = 100
-	diffIndent = "    " // so that no text can look like the line above an entry
+	diffIndent = "    " // so that no text can look like the heading of an entry
 	diffText   = diffCells - len(diffIndent)
-	diffKind   = 40 // cells of a kind, which may be any text
+	diffKind   = 40 // cells of a kind
 	diffTime   = "2006-01-02 15:04:05 UTC"
 )
 
-// diffLimit is how much is shown of one line of text, in cells; 0 is all of it. What
-// machines say to each other has lines without end.
+// diffLimit is how many cells are shown of a line of text; 0 is all of it. Results and data
+// may have very long lines.
 func diffLimit(kind string) int {
 	switch kind {
 	case layout.KindMessage, layout.KindSystem, layout.KindAnchor:
@@ -36,9 +36,9 @@ func diffLimit(kind string) int {
 	return 3 * diffText
 }
 
-// File renders the lines of a file. Each line is rendered by itself, and a blank
-// line goes between two, so that lines added to a file only add to its rendering. Where
-// the file's last line has no newline, neither has the rendering: git then says so.
+// File renders the lines of a file, each by itself, with a blank line between them, so that
+// lines that are added to the file only add to the rendering. If the last line lacks its
+// newline, so does the rendering, and git says so.
 func File(raw []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(raw)+len(raw)/8))
 	first := true
@@ -80,7 +80,7 @@ func diffLine(out *bytes.Buffer, line []byte) {
 	}
 }
 
-// diffDate is a date in UTC, to the second; the checksum tells the rest.
+// diffDate is a date in UTC, to the second. A smaller difference shows in the checksum.
 func diffDate(date string) string {
 	t, ok := display.ParseStored(date)
 	switch {
@@ -92,7 +92,7 @@ func diffDate(date string) string {
 	return display.Truncate(display.Line(date), diffKind)
 }
 
-// checksum is short: it shows that bytes differ, it does not vouch for them.
+// checksum is short: it shows that bytes differ, and is no protection against forgery.
 func checksum(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:4])

@@ -1,4 +1,4 @@
-// Package messages writes the messages of a tape of any length as they come.
+// Package messages writes the chat messages of a tape of any length while it is read.
 package messages
 
 import (
@@ -12,21 +12,21 @@ import (
 	"tape/repo/view"
 )
 
-// Messages of a long tape are made a stretch at a time, so that memory does not grow
-// with it. A stretch ends in front of an anchor or a message, where no call waits for
-// its result; one that has grown to many times its size ends where the latest calls
-// have theirs. A result that comes later still is told as one without a call.
+// Messages of a long tape are made a stretch at a time, so that memory stays bounded. A
+// stretch ends before an anchor or a message, when no call waits for its result. If it has
+// grown to many times its size, only the latest calls need their results; a later result
+// becomes one without a call.
 const (
 	StretchBytes = 8 << 20
 	stretchMost  = 8 // times that
 )
 
-// stretch is a part of a tape that is turned into messages by itself.
+// stretch is a part of a tape whose messages are made together.
 type stretch struct {
 	entries []repo.Entry
 	bytes   int
 	open    map[string]bool // ids of calls without a result
-	latest  []string        // of the latest calls, the ids of those that have none
+	latest  []string        // ids of the latest calls without a result
 }
 
 func newStretch() stretch { return stretch{open: map[string]bool{}} }
@@ -56,7 +56,7 @@ func (s *stretch) add(e repo.Entry) {
 	case repo.KindToolResult:
 		s.results(e)
 	default:
-		return // nothing that becomes a message
+		return // not part of any message
 	}
 	if conversation.Hidden(e) {
 		return
@@ -97,25 +97,26 @@ func (s *stretch) answer(id string) {
 	}
 }
 
-// Writer writes the messages of entries, the brackets around them excepted.
+// Writer writes the messages of entries as the elements of a JSON array, without the brackets.
 type Writer struct {
-	Any bool // there is a message
+	Any bool // a message was written
 
 	w       *bufio.Writer
-	size    int // of a stretch
+	size    int // of a stretch, in bytes
 	options view.Options
-	between string // in front of each message, behind the comma
+	between string // text before each message, behind the comma
 
 	stretch stretch
-	system  map[string]bool // contents of system messages that are there already
+	system  map[string]bool // contents of the system messages that were written
 }
 
-// NewWriter returns a Writer of messages with a text in front of each. A stretch has size bytes.
+// NewWriter returns a Writer that writes the text between before each message. A stretch has
+// size bytes.
 func NewWriter(w *bufio.Writer, size int, between string, o view.Options) *Writer {
 	return &Writer{w: w, size: size, options: o, between: between, stretch: newStretch(), system: map[string]bool{}}
 }
 
-// Add takes the next entry of the tape.
+// Add adds the next entry of the tape.
 func (m *Writer) Add(e repo.Entry) error {
 	if m.stretch.ends(e, m.size) {
 		if err := m.Flush(); err != nil {
@@ -126,7 +127,7 @@ func (m *Writer) Add(e repo.Entry) error {
 	return nil
 }
 
-// Flush writes what is held back.
+// Flush writes the messages of the current stretch.
 func (m *Writer) Flush() error {
 	c, err := view.Messages(m.stretch.entries, m.options)
 	if err != nil {
@@ -148,6 +149,6 @@ func (m *Writer) Flush() error {
 		_, _ = m.w.WriteString(m.between)
 		_, _ = m.w.Write(msg)
 	}
-	_, err = m.w.Write(nil) // what failed before
+	_, err = m.w.Write(nil) // the error of an earlier write
 	return err
 }
