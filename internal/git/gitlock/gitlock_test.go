@@ -46,12 +46,12 @@ func TestLockOfTheDead(t *testing.T) {
 		j.OK(os.WriteFile(path+".lock", []byte("git"), 0o600))
 		j.OK(os.Chmod(path+".lock", mode))
 		err := edited(j, k, path, "two")
-		if !errors.Is(err, gitlock.ErrBusy) || errors.Is(err, gitlock.ErrLeft) || content(path) != "one" || content(path+".lock") != "git" {
+		if !errors.Is(err, gitlock.ErrBusy) || errors.Is(err, gitlock.ErrStale) || content(path) != "one" || content(path+".lock") != "git" {
 			t.Errorf("beside a lock of the mode %v: %v, the file has %q", mode, err, content(path))
 		}
 		then := time.Now().Add(-time.Hour)
 		j.OK(os.Chtimes(path+".lock", then, then))
-		if err := edited(j, k, path, "two"); !errors.Is(err, gitlock.ErrLeft) {
+		if err := edited(j, k, path, "two"); !errors.Is(err, gitlock.ErrStale) {
 			t.Errorf("beside an old lock of the mode %v: %v", mode, err)
 		}
 		j.OK(os.Remove(path + ".lock"))

@@ -53,10 +53,10 @@ const OwnDir = "tape"
 // ErrBusy says that somebody else held a lock for longer than the caller wanted to wait.
 var ErrBusy = errors.New("busy")
 
-// ErrLeft is an ErrBusy about a lock so old that a killed git has probably left it.
-var ErrLeft = fmt.Errorf("%w", ErrBusy)
+// ErrStale is an ErrBusy about a lock so old that a killed git has probably left it.
+var ErrStale = fmt.Errorf("%w", ErrBusy)
 
-// staleAfter is the age at which a foreign lock is reported as ErrLeft.
+// staleAfter is the age at which a foreign lock is reported as ErrStale.
 const staleAfter = 20 * time.Second
 
 // HeldError says that somebody else has a lock file. [Locks.Guarded] waits and tries again.
@@ -116,7 +116,7 @@ func (k Locks) GuardedOnce(ctx context.Context, guard string, wait time.Duration
 	return fn()
 }
 
-// Busy returns the ErrBusy or ErrLeft that a caller gets about a lock that stayed.
+// Busy returns the ErrBusy or ErrStale that a caller gets about a lock that stayed.
 func (e *HeldError) Busy() error {
 	st, err := os.Lstat(e.Path)
 	if err != nil {
@@ -126,7 +126,7 @@ func (e *HeldError) Busy() error {
 	if age < staleAfter {
 		return fmt.Errorf("%w: another git process holds %s", ErrBusy, e.Path)
 	}
-	return fmt.Errorf("%w: %s has been there for %s; a git process probably died and left it", ErrLeft, e.Path, age)
+	return fmt.Errorf("%w: %s has been there for %s; a git process probably died and left it", ErrStale, e.Path, age)
 }
 
 // File is a lock that we hold: the file target+".lock".
@@ -247,8 +247,8 @@ func (l *File) Release() error {
 	return err
 }
 
-// EachIn calls fn for each lock file in a folder and those below it.
-func EachIn(dir string, fn func(path string) error) error {
+// EachLockIn calls fn for each lock file in a folder and those below it.
+func EachLockIn(dir string, fn func(path string) error) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".lock") || d.IsDir() {
 			return nil // git may remove a folder meanwhile

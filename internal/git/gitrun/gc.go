@@ -297,7 +297,7 @@ func Sweep(r *gitstore.Repo, started time.Time) error {
 		return err
 	}
 	time.Sleep(quiet)
-	return RemoveLeft(r, found, OpenFiles())
+	return RemoveStale(r, found, OpenFiles())
 }
 
 // eachEmptyLock calls fn for the locks that some git has created and not yet written to. A git

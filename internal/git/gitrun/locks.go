@@ -29,10 +29,10 @@ const (
 func sweepGC(r *gitstore.Repo) error {
 	found := map[string]fs.FileInfo{}
 	for _, name := range gcLocks {
-		NoteOld(found, filepath.Join(r.GitDir(), filepath.FromSlash(name)))
+		AddStaleLock(found, filepath.Join(r.GitDir(), filepath.FromSlash(name)))
 	}
 	err := eachTemporary(r, func(path string, st fs.FileInfo) {
-		if isLeft(st, oldTemporary) {
+		if isStale(st, oldTemporary) {
 			found[path] = st
 		}
 	})
@@ -40,7 +40,7 @@ func sweepGC(r *gitstore.Repo) error {
 	if len(open) == 0 || err != nil {
 		return err // unknown who is alive
 	}
-	return errors.Join(RemoveLeft(r, found, open), removeDeadPid(r))
+	return errors.Join(RemoveStale(r, found, open), removeDeadPid(r))
 }
 
 // removeDeadPid removes gc.pid if it names a process that is not a git any more: git would wait
@@ -61,8 +61,8 @@ func removeDeadPid(r *gitstore.Repo) (err error) {
 	return r.FS().Remove(path)
 }
 
-// isLeft reports whether a file is old enough to be that of a killed git, and not our lock.
-func isLeft(st fs.FileInfo, age time.Duration) bool {
+// isStale reports whether a file is old enough to be that of a killed git, and not our lock.
+func isStale(st fs.FileInfo, age time.Duration) bool {
 	return st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && time.Since(st.ModTime()) > age
 }
 
@@ -79,7 +79,7 @@ func RecoverLocks(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	}
 	found := map[string]fs.FileInfo{}
 	if err := eachLock(r, func(path string, st fs.FileInfo) {
-		if isLeft(st, oldLock) {
+		if isStale(st, oldLock) {
 			found[path] = st
 		}
 	}); err != nil || len(found) == 0 {
@@ -89,7 +89,7 @@ func RecoverLocks(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	if len(open) == 0 || isUsedByGit(r) {
 		return removed, nil
 	}
-	err = RemoveLeft(r, found, open)
+	err = RemoveStale(r, found, open)
 	for path := range found {
 		if _, serr := os.Lstat(path); errors.Is(serr, fs.ErrNotExist) {
 			removed = append(removed, path)
@@ -111,7 +111,7 @@ func eachLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	for _, dir := range r.HeadDirs() {
 		_ = visit(filepath.Join(dir, "logs", "HEAD.lock"))
 	}
-	return errors.Join(r.EachRefLock(visit), gitlock.EachIn(filepath.Join(r.GitDir(), "logs", "refs"), visit))
+	return errors.Join(r.EachRefLock(visit), gitlock.EachLockIn(filepath.Join(r.GitDir(), "logs", "refs"), visit))
 }
 
 // isUsedByGit reports whether a git process may be working in the repository, even one that has
@@ -144,16 +144,16 @@ func isUsedByGit(r *gitstore.Repo) bool {
 	return false
 }
 
-// NoteOld adds a lock file to found if it is so old that a killed git has probably left it. A
+// AddStaleLock adds a lock file to found if it is so old that a killed git has probably left it. A
 // living git creates the locks of gc with the file open, and holds those of refs only briefly.
-func NoteOld(found map[string]fs.FileInfo, path string) {
-	if st, err := os.Lstat(path); err == nil && isLeft(st, oldLock) {
+func AddStaleLock(found map[string]fs.FileInfo, path string) {
+	if st, err := os.Lstat(path); err == nil && isStale(st, oldLock) {
 		found[path] = st
 	}
 }
 
-// RemoveLeft removes those of the files that have not changed and that nobody has open.
-func RemoveLeft(r *gitstore.Repo, files map[string]fs.FileInfo, open []fs.FileInfo) (err error) {
+// RemoveStale removes those of the files that have not changed and that nobody has open.
+func RemoveStale(r *gitstore.Repo, files map[string]fs.FileInfo, open []fs.FileInfo) (err error) {
 	for path, then := range files {
 		now, serr := os.Lstat(path)
 		if serr != nil || !os.SameFile(now, then) || now.Size() != then.Size() || !now.ModTime().Equal(then.ModTime()) ||

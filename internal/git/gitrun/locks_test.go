@@ -54,7 +54,7 @@ func TestGCBesideLock(t *testing.T) {
 	for _, name := range []string{"packed-refs.lock", "refs/heads/x.lock"} {
 		path := j.Leave(name, "")
 		err := GC(context.Background(), r, "")
-		if !strings.Contains(err.Error(), path) || !errors.Is(err, gitlock.ErrLeft) {
+		if !strings.Contains(err.Error(), path) || !errors.Is(err, gitlock.ErrStale) {
 			t.Errorf("%s: %v", name, err)
 		}
 		j.OK(os.Remove(path))
@@ -89,7 +89,7 @@ func TestRecoverLocksOfEarlierGC(t *testing.T) {
 		t.Errorf("no collection has been here, and these are gone: %q", removed)
 	}
 	next := gitstore.RefUpdate{Name: "refs/heads/x", Old: commits[0], New: commits[1]}
-	if err := r.UpdateRef(ctx, next); !errors.Is(err, gitlock.ErrLeft) {
+	if err := r.UpdateRef(ctx, next); !errors.Is(err, gitlock.ErrStale) {
 		t.Errorf("a writer: %v", err)
 	}
 	j.OK(os.WriteFile(filepath.Join(j.GitDir, gitlock.OwnDir, "gc.lock"), nil, 0o600))

@@ -75,5 +75,5 @@ func (r *Repo) EachRefLock(fn func(path string) error) error {
 			return err
 		}
 	}
-	return gitlock.EachIn(filepath.Join(r.gitDir, "refs"), fn)
+	return gitlock.EachLockIn(filepath.Join(r.gitDir, "refs"), fn)
 }

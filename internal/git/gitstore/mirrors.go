@@ -37,7 +37,7 @@ func (r *Repo) RecoverMirrors(ctx context.Context) (removed []string, err error)
 			return err
 		}
 		for _, prefix := range []string{FetchedPrefix, remoteRefs} {
-			if err := gitlock.EachIn(r.RefPath(prefix), clear); err != nil {
+			if err := gitlock.EachLockIn(r.RefPath(prefix), clear); err != nil {
 				return err
 			}
 			for _, name := range r.damagedUnder(prefix) {

@@ -326,7 +326,7 @@ func TestGitsLockIsNeverStolen(t *testing.T) {
 	}
 	old := time.Now().Add(-time.Hour)
 	j.OK(os.Chtimes(lock, old, old))
-	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, gitlock.ErrLeft) {
+	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, gitlock.ErrStale) {
 		t.Fatal(err)
 	}
 	if removed, err := r.RecoverLocks(ctx); err != nil || len(removed) != 0 {

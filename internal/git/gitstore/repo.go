@@ -122,8 +122,8 @@ func (r *Repo) PassOver(names []string) {
 // Owns reports whether another git folder is the user's own.
 func (r *Repo) Owns(gitDir string) bool { return r.own != nil && r.own(gitDir) }
 
-// Like returns options for another repository of the same user.
-func (r *Repo) Like() *Options {
+// SharedOptions returns options for another repository of the same user.
+func (r *Repo) SharedOptions() *Options {
 	return &Options{Own: r.own, PassedOver: r.passedOver}
 }
 

@@ -171,12 +171,12 @@ func makeDurable(ctx context.Context, r *gitstore.Repo, moved []RefChange) error
 // would stop at them forever.
 func sweepFetchLocks(r *gitstore.Repo) error {
 	found := map[string]fs.FileInfo{}
-	err := gitlock.EachIn(filepath.Join(r.GitDir(), filepath.FromSlash(gitstore.FetchedPrefix)), func(path string) error {
-		gitrun.NoteOld(found, path)
+	err := gitlock.EachLockIn(filepath.Join(r.GitDir(), filepath.FromSlash(gitstore.FetchedPrefix)), func(path string) error {
+		gitrun.AddStaleLock(found, path)
 		return nil
 	})
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return gitrun.RemoveLeft(r, found, gitrun.OpenFiles())
+	return gitrun.RemoveStale(r, found, gitrun.OpenFiles())
 }

@@ -66,7 +66,7 @@ const localUploadPack = "git -c pack.window=2 -c pack.compression=1 upload-pack"
 
 // takeRefs sets the refs here that a clone in dir has fetched.
 func takeRefs(ctx context.Context, r *gitstore.Repo, dir string, specs []RefSpec) error {
-	other, err := gitstore.Open(dir, r.Like())
+	other, err := gitstore.Open(dir, r.SharedOptions())
 	if err != nil {
 		return err
 	}

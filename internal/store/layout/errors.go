@@ -110,7 +110,7 @@ func Classify(err error) error {
 		return err
 	}
 	switch {
-	case errors.Is(err, gitlock.ErrLeft):
+	case errors.Is(err, gitlock.ErrStale):
 		return &Error{Class: ErrBusy, Msg: "the tape is in use by another process", Cause: err, Way: []Hint{{Kind: CollectLocks}}}
 	case errors.Is(err, gitstore.ErrBusy), errors.Is(err, disk.ErrLocked):
 		return &Error{Class: ErrBusy, Msg: "the tape is in use by another process", Cause: err,

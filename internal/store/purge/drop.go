@@ -139,7 +139,7 @@ func (p *purge) stagedOld() (out []gitstore.Hash, err error) {
 
 // reportUsed reports which of the old objects still exist, and returns whether none does.
 func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
-	git, err := gitstore.OpenBare(p.s.Git().GitDir(), p.s.Git().Like()) // the store's may have removed packs open
+	git, err := gitstore.OpenBare(p.s.Git().GitDir(), p.s.Git().SharedOptions()) // the store's may have removed packs open
 	if err != nil {
 		return false, err
 	}
