@@ -1,9 +1,9 @@
-// Package acp reads what an agent and its client said to each other by the Agent Client
-// Protocol (agentclientprotocol.com), as tape acp keeps it: lines {at, from, acp}, where from is
-// "client" or "agent", and acp is a message of JSON-RPC. Where a line was none, text stands for acp.
+// Package acp reads the messages between an agent and its client in the Agent Client Protocol
+// (agentclientprotocol.com), as tape acp writes them: lines {at, from, acp}, where from is "client" or
+// "agent", and acp is a message of JSON-RPC. A line that was none has text instead of acp.
 //
-// An agent that loads a session tells all of it again. Messages are therefore known by their
-// content, and calls by their ids, and each counts once.
+// An agent that loads a session sends all of it again. So content identifies messages, and ids identify
+// calls, and each counts once.
 package acp
 
 import (
@@ -21,12 +21,12 @@ type reader struct {
 	record.Conversation
 	said  record.Counter   // messages and thoughts so far
 	load  bool             // a session is being loaded
-	again record.Counter   // what came again since then
-	asked map[string]asked // requests that wait for their response
-	calls map[string]*call // by their ids
-	begun []*call          // calls that were not written yet
+	again record.Counter   // messages and thoughts since then
+	asked map[string]asked // requests without a response
+	calls map[string]*call // by id
+	begun []*call          // calls that were not emitted yet
 	model []byte
-	echo  []byte // the last prompt, which the agent may tell again
+	echo  []byte // the last prompt, which the agent may repeat
 	part  part
 }
 
@@ -39,7 +39,7 @@ type asked struct {
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Conversation: record.Conversation{Reading: r}, asked: map[string]asked{}, calls: map[string]*call{}}
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
-	if !r.Open || r.Idle { // otherwise, more of what is said last may come
+	if !r.Open || r.Idle { // otherwise the last message may go on
 		c.end()
 		c.write()
 	}
@@ -86,11 +86,11 @@ func (c *reader) request(date, method string, params []byte) {
 	}
 }
 
-// peers are those who are asked.
+// peers has who answers.
 var peers = map[string]string{"client": "agent", "agent": "client"}
 
-// response writes a request and what came of it. A prompt was written as a message: what came of
-// it ends the turn.
+// response emits a request with its response. The response to a prompt ends the turn; the prompt itself
+// is a message.
 func (c *reader) response(key, date, from string, msg []byte) {
 	id := peers[from] + string(jsonl.Get(msg, "id"))
 	req, result := c.asked[id], jsonl.Get(msg, "result")
@@ -119,7 +119,7 @@ func (c *reader) use(model []byte) {
 	}
 }
 
-// update takes what the agent tells of a session.
+// update handles news of a session.
 func (c *reader) update(key, date string, u []byte) {
 	kind := jsonl.GetString(u, "sessionUpdate")
 	switch kind {
@@ -139,11 +139,11 @@ func (c *reader) update(key, date string, u []byte) {
 	}
 }
 
-// part is a message, or a thought, whose pieces are still coming.
+// part is a message or thought that comes in chunks.
 type part struct {
 	who, date, id string
 	blocks        [][]byte
-	text          []byte // that goes on: what is between the quotes of its JSON
+	text          []byte // of the last block: its JSON without quotes
 }
 
 const thought = "thought"
@@ -166,7 +166,7 @@ func (p *part) add(block []byte) {
 	p.blocks = append(p.blocks, bytes.Clone(block))
 }
 
-// close makes a block of the text.
+// close ends the text block.
 func (p *part) close() {
 	if p.text != nil {
 		p.blocks = append(p.blocks, slices.Concat([]byte(`{"type":"text","text":"`), p.text, []byte(`"}`)))
@@ -174,7 +174,7 @@ func (p *part) close() {
 	p.text = nil
 }
 
-// end writes the message whose pieces came.
+// end emits the message that came in chunks.
 func (c *reader) end() {
 	p := c.part
 	c.part = part{}
@@ -190,7 +190,7 @@ func (c *reader) end() {
 	c.say(p.who, p.date, content)
 }
 
-// say writes a message, unless it is one that comes again.
+// say emits a message, unless it is repeated because the session was loaded.
 func (c *reader) say(who, date string, content []byte) {
 	hash := sha256.Sum256(append([]byte(who+"\x00"), content...))
 	if sum := record.Sum(hash[:]); c.load && c.again.Next(sum) <= c.said.Count(sum) {
@@ -205,7 +205,7 @@ func (c *reader) say(who, date string, content []byte) {
 	c.Put(record.Message(key, date, who, content))
 }
 
-// Describe looks at what a session begins with.
+// Describe reads the beginning of a session.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	state := record.NewObject(256)
 	done := false

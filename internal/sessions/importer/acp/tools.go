@@ -9,14 +9,14 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// call is a call of a tool, as the updates so far have it.
+// call is a call of a tool, from the updates so far.
 type call struct {
 	id, date string
-	fields   map[string][]byte // of the updates, the newest of each name
-	done     bool              // its result was written
+	fields   map[string][]byte // of the updates; the last value counts
+	done     bool              // its result was emitted
 }
 
-// tool takes what is new of a call. It is written when it has ended, or something else is said.
+// tool adds an update of a call. The call is emitted when it ends, or something else is said.
 func (c *reader) tool(date string, u []byte) {
 	c.end()
 	id := jsonl.GetString(u, "toolCallId")
@@ -26,7 +26,7 @@ func (c *reader) tool(date string, u []byte) {
 		c.calls[id], c.begun = t, append(c.begun, t)
 	}
 	if t.done {
-		return // a session that was loaded tells it again
+		return // the session was loaded again
 	}
 	for name, v := range jsonl.Fields(u) {
 		if string(v) != "null" {
@@ -42,7 +42,7 @@ func (c *reader) tool(date string, u []byte) {
 	}
 }
 
-// write writes the calls that were begun.
+// write emits the calls that have begun.
 func (c *reader) write() {
 	for _, t := range c.begun {
 		input := t.fields["rawInput"]
@@ -55,7 +55,7 @@ func (c *reader) write() {
 	c.PutCalls()
 }
 
-// name is what the agent calls the tool, where it says so, or else what kind it is of.
+// name returns the agent's name of the tool, or the tool's kind.
 func (t *call) name() string {
 	for _, agent := range jsonl.Fields(t.fields["_meta"]) {
 		if name := jsonl.GetString(agent, "toolName"); name != "" {
@@ -68,7 +68,7 @@ func (t *call) name() string {
 	return "tool"
 }
 
-// result is what the model was told, as far as the client knows, and what else there is.
+// result returns what the model saw, as far as the client knows, and the other fields.
 func (t *call) result() (content, extra []byte) {
 	var blocks [][]byte
 	for el := range jsonl.Elements(t.fields["content"]) {

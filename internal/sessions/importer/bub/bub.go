@@ -1,10 +1,9 @@
 // Package bub reads the tapes of Bub.
 //
-// They have the line format of ours, written with a space after every colon and comma.
-// Older lines have a "timestamp" in seconds in place of a date. The file's name is a
-// hash of the workspace, two underscores, and the name of the tape: a hash of the
-// session's id, or in older versions the name itself with what is special in URLs
-// escaped. Workspaces have sessions of the same name.
+// Their lines have our format, with a space after every colon and comma. Older lines have a "timestamp"
+// in seconds instead of a date. The file's name is a hash of the workspace, two underscores, and a hash
+// of the session's id, in older versions the tape's name, escaped as in URLs. Sessions of several
+// workspaces may have the same name.
 package bub
 
 import (
@@ -19,11 +18,9 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Keys makes the keys of Bub's entries. They keep nothing in their meta, as
-// the entries stay as they are, so a key is made from an entry itself: a hash
-// of everything but its id and the spelling of whitespace, and which of the
-// identical ones it is. To know the keys that a tape has, call Next for each
-// of its entries in their order.
+// Keys makes the keys of Bub's entries. Their meta has no keys, because the entries stay as they are. So
+// a key is a hash of the entry without its id and whitespace, and a count of identical entries. For the
+// keys of a tape, call Next for each of its entries in their order.
 type Keys struct{ counts record.Counter }
 
 // Next returns the key of the next entry. The draft has to come from
@@ -68,7 +65,7 @@ func (b *reader) Record(_ record.Span, raw []byte) {
 	b.Stats.Records++
 	d, err := jsonl.ParseDraft(raw)
 	if err != nil {
-		// Bub passes over an object that is no entry. We keep it.
+		// Bub ignores an object that is no entry. We keep it.
 		key := b.counts.Key(raw)
 		if !b.Seen("", key) {
 			b.Put(record.Event(key, "", "record", record.Compact(raw)))
@@ -83,7 +80,7 @@ func (b *reader) Record(_ record.Span, raw []byte) {
 	}
 }
 
-// Describe looks at the start of a tape and at its file's name.
+// Describe reads the start of a tape and its file's name.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	hash, name, ok := strings.Cut(src.Stem(), "__")
 	if ok && name != "" && IsHash(hash) {
@@ -100,7 +97,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	})
 }
 
-// IsHash reports whether s is a hash, as the name of a tape's file begins with.
+// IsHash reports whether s may be the hash that begins a file's name.
 func IsHash(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }

@@ -7,7 +7,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Format is that of Bub.
+// Format is the format of Bub.
 var Format = record.Format{
 	Name: "bub", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {

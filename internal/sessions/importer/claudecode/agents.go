@@ -8,42 +8,41 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// A subagent is started by a call of a tool. What it says comes as progress that relays
-// its messages, as lines of a side chain, or in a file of its own; and what came of it
-// is the result of the call.
+// A tool call starts a subagent, and the call's result is the subagent's. Its messages are in lines of
+// progress, which relay them, in lines of a side chain, or in a file of its own.
 
 // agents are the subagents of a session, each with a tape beside the session's own.
 type agents struct {
-	tapes  []string          // their names; the first is the session's own ""
-	tapeNo map[string]uint16 // by what identifies the subagent
+	tapes  []string          // names; the first is "", the session itself
+	tapeNo map[string]uint16 // indices in tapes, by what identifies the subagent
 	taken  map[string]bool   // names
-	spoke  map[uint16]bool   // those that there are records of
-	rooted map[uint16]bool   // those that are known by the line they start with only
+	spoke  map[uint16]bool   // tapes that have records
+	rooted map[uint16]bool   // tapes that are known only by their first line
 }
 
-// agentName names a subagent by its id. A slash would name another tape.
+// agentName makes a name of a subagent's id. A name with a slash would be another tape's.
 func agentName(id string) string { return "agent-" + strings.ReplaceAll(id, "/", "_") }
 
-// tape numbers a subagent's tape, called name unless another one has that name.
+// tape returns the number of a subagent's tape. A new one gets the name, unless that is taken.
 func (c *scan) tape(identity, name string) uint16 {
 	if n, ok := c.tapeNo[identity]; ok {
 		return n
 	}
 	if len(c.tapes) > 0xFFFF-1 {
-		// No session has so many; what is beyond them shares the last.
+		// No session has so many; the rest share the last one.
 		return uint16(len(c.tapes) - 1)
 	}
 	n := uint16(len(c.tapes))
 	name = record.FreeName(name, func(name string) bool { return c.taken[name] })
 	c.tapes, c.taken[name], c.tapeNo[identity] = append(c.tapes, name), true, n
-	// Another tape starts from the environment of the session.
+	// The environment of the session applies to the new tape as well.
 	c.env = append(c.env, c.env[0])
 	return n
 }
 
 func (c *scan) agentTape(id string) uint16 { return c.tape("agent-"+id, agentName(id)) }
 
-// sideTape finds the tape of a subagent's line, by its id or its side chain's first line.
+// sideTape returns the tape of a line of a side chain, by the subagent's id or the chain's first line.
 func (c *scan) sideTape(r *rec, l *line) uint16 {
 	if id := record.Text(l.agent); id != "" {
 		return c.agentTape(id)
@@ -60,15 +59,15 @@ func (c *scan) sideTape(r *rec, l *line) uint16 {
 
 type launches struct {
 	byCall  map[string][]*launch
-	last    map[int32]*launch   // by the last record that is relayed for it
-	prompts map[uint64][]string // calls that started one which is not known yet, by prompt
+	last    map[int32]*launch   // by the last record that progress relays
+	prompts map[uint64][]string // calls that started a subagent that is not known yet, by prompt
 }
 
 type launch struct {
 	tape    uint16
 	last    int32 // record; -1 for none
-	passed  bool  // no more records of it are to come
-	ongoing bool  // the call's result came at once, before there was anything to show
+	passed  bool  // all its records were emitted
+	ongoing bool  // it runs in the background: the call's result came at once
 }
 
 func (ls *launches) launch(call string, tape uint16) *launch {
@@ -82,7 +81,7 @@ func (ls *launches) launch(call string, tape uint16) *launch {
 	return l
 }
 
-// relays notes that record i comes from the subagent that a call started.
+// relays notes that record i is from the subagent that a call started.
 func (ls *launches) relays(call string, tape uint16, i int32) {
 	if call == "" {
 		return
@@ -92,7 +91,7 @@ func (ls *launches) relays(call string, tape uint16, i int32) {
 	l.last, l.passed, ls.last[i] = i, false, l
 }
 
-// noteLaunch looks for which call started a subagent, in the call itself or its result.
+// noteLaunch notes which call started a subagent, if a record is that call or its result.
 func (c *scan) noteLaunch(r *rec, l *line) {
 	switch {
 	case r.is(flagDuplicate):
@@ -102,7 +101,7 @@ func (c *scan) noteLaunch(r *rec, l *line) {
 			if call := record.Text(first(block, "tool_use_id")); agent != "" && call != "" {
 				status := record.Text(first(l.toolUseResult, "status"))
 				c.launch(call, c.agentTape(agent)).ongoing = status == "async_launched"
-				return // the detail is that of the first result
+				return // toolUseResult is about the first result
 			}
 		}
 	case r.kind == kindAssistant && bytes.Contains(l.message, []byte(`"subagent_type"`)):
@@ -116,7 +115,7 @@ func (c *scan) noteLaunch(r *rec, l *line) {
 	}
 }
 
-// promptedBy finds the call of a side chain without an agent's name, by what it asks for.
+// promptedBy finds the call that started a side chain without an agent id, by its prompt.
 func (c *scan) promptedBy(l *line, tape uint16) {
 	prompt := plainContent(first(l.message, "content"))
 	if prompt == nil {
@@ -129,8 +128,8 @@ func (c *scan) promptedBy(l *line, tape uint16) {
 	}
 }
 
-// ended names the subagents whose result is among those of some calls. One that says
-// something later is not through: it runs in the background.
+// ended returns the subagents that end with the results of calls. One that says something later runs
+// in the background, and has not ended.
 func (c *scan) ended(calls []string) []string {
 	return c.agentsOf(calls, func(l *launch) bool { return l.passed && !l.ongoing })
 }

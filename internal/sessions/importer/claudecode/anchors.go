@@ -8,10 +8,10 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// userFields are those of a user's line that entries have in other ways.
+// userFields are fields of a user line that entries have elsewhere.
 var userFields = []string{"message", "toolUseResult", "sourceToolAssistantUUID", "isCompactSummary", "isVisibleInTranscriptOnly"}
 
-// compaction makes one anchor of a boundary and its summary, or of a summary alone.
+// compaction emits one anchor for a boundary and its summary, or for a summary alone.
 func (c *reader) compaction(s *source) {
 	c.flush(c.recs[s.i].tape)
 	p := record.Entry{Fork: s.fork, Kind: record.KindAnchor, Date: s.date, Hidden: s.hidden}
@@ -44,7 +44,7 @@ func (c *reader) compaction(s *source) {
 	}
 }
 
-// lateDigest keeps a summary whose boundary was imported before it came.
+// lateDigest emits a summary that came after its boundary was imported.
 func (c *reader) lateDigest(i int32) {
 	if i < 0 {
 		return
@@ -55,7 +55,7 @@ func (c *reader) lateDigest(i int32) {
 	c.put(&s, p)
 }
 
-// boundaryFacts is an owned object of what a boundary says about a compaction.
+// boundaryFacts returns what a boundary says about a compaction, as a copy.
 func boundaryFacts(raw []byte) []byte {
 	o := record.NewObject(128)
 	for name, v := range jsonl.Fields(raw) {
@@ -63,7 +63,7 @@ func boundaryFacts(raw []byte) []byte {
 		case name == "compactMetadata":
 			o.As(v, map[string]string{"preTokens": "pre_tokens", "summary": ""})
 		case name == "content" && string(v) == `"Conversation compacted"`, name == "level", name == "subtype":
-		case isTold(name) || record.Blank(v):
+		case isLineField(name) || record.Blank(v):
 		case name == "trigger", name == "pre_tokens", name == "summary":
 			o.Raw("boundary_"+name, v)
 		default:
@@ -87,15 +87,15 @@ func (c *reader) cleared(s *source) {
 func (c *reader) summary(s *source) {
 	c.flush(c.recs[s.i].tape)
 	summary := s.get("summary")
-	others := record.Without(s.raw, told...)
+	others := record.Without(s.raw, lineFields...)
 	state := record.NewObject(len(s.raw)).Raw("summary", summary).As(others, map[string]string{"leafUuid": "leaf", "summary": ""})
 	c.put(s, record.Anchor(s.key, s.date, titleOf(record.Text(summary)), state.Done()))
 }
 
-// titleRunes is how long a name made from a summary may be.
+// titleRunes is the maximum length of a name made from a summary.
 const titleRunes = 60
 
-// titleOf cuts a summary to a name, at the end of a word where there is one.
+// titleOf shortens a summary to a name, at the end of a word if possible.
 func titleOf(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if s == "" {

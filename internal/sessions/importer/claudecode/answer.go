@@ -9,14 +9,14 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// syntheticModel is named, in JSON, by answers that no model gave.
+// syntheticModel is the model, as JSON, of answers that the program made.
 const syntheticModel = `"<synthetic>"`
 
-// answer gathers the lines of one message of the model.
+// answer collects the lines of one message of the model.
 type answer struct {
-	text, call, run record.Entry // what becomes of it; payloads come last
-	blocks          [][]byte     // all parts of the message, text included
-	plain           bool         // they are nothing but text
+	text, call, run record.Entry // its entries; finish sets the payloads
+	blocks          [][]byte     // of the message, without calls and thinking
+	plain           bool         // all blocks are text
 	calls           [][]byte
 	callExtra       *record.Object
 	msg, request    []byte // of the last line
@@ -24,7 +24,7 @@ type answer struct {
 	group           record.Group
 }
 
-// assistant emits the message whose first line is s.
+// assistant emits the entries of the message whose first line is s.
 func (c *reader) assistant(s *source) {
 	tape := c.recs[s.i].tape
 	c.flush(tape)
@@ -45,7 +45,7 @@ func (c *reader) assistant(s *source) {
 	c.groups[tape] = a.group
 }
 
-// gather adds a line to the answer. Thinking is emitted as it comes.
+// gather adds a line to the answer. It emits thinking at once.
 func (c *reader) gather(a *answer, s *source) {
 	a.msg = record.NewObject(1024).All(s.message, "content").Done()
 	content := jsonl.Get(s.message, "content")
@@ -57,7 +57,7 @@ func (c *reader) gather(a *answer, s *source) {
 		typ := record.Text(first(block, "type"))
 		id := ""
 		if typ == "tool_use" {
-			// A call that the tape has still has its place among the calls.
+			// A call that the tape has keeps its place in the group.
 			id = record.Text(jsonl.Get(block, "id"))
 			a.group.AddCall(id, record.Text(jsonl.Get(block, "name")), bytes.Clone(jsonl.Get(block, "input")))
 		}
@@ -86,7 +86,7 @@ func (c *reader) gather(a *answer, s *source) {
 	}
 }
 
-// add adds a part of the message that is no call.
+// add adds a block that is neither a call nor thinking.
 func (a *answer) add(s *source, key string, block []byte) {
 	a.text.Keys, a.text.Date = append(a.text.Keys, key), cmp.Or(a.text.Date, s.date)
 	members := 0
@@ -104,11 +104,11 @@ func (a *answer) addCall(s *source, key, id string, block []byte) {
 	a.call.Keys, a.call.Date = append(a.call.Keys, key), cmp.Or(a.call.Date, s.date)
 	input := record.Quote(string(record.Or(jsonl.Get(block, "input"), "{}")))
 	a.calls = append(a.calls, record.RawCall(id, record.Text(jsonl.Get(block, "name")), input))
-	told := []string{"type", "id", "name", "input"}
+	used := []string{"type", "id", "name", "input"}
 	if string(jsonl.Get(block, "caller")) == `{"type":"direct"}` {
-		told = append(told, "caller")
+		used = append(used, "caller")
 	}
-	a.callExtra.Raw(id, record.NewObject(64).Rest(block, told...).OrNil())
+	a.callExtra.Raw(id, record.NewObject(64).Rest(block, used...).OrNil())
 }
 
 func (a *answer) finish() {
@@ -117,7 +117,7 @@ func (a *answer) finish() {
 	a.run.Kind, a.run.Payload = record.KindEvent, a.cost()
 }
 
-// content is the content of the message: a string when it is only text.
+// content returns the content of the message: a string if it is only text.
 func (a *answer) content() []byte {
 	content := record.Array(a.blocks)
 	if a.plain {
@@ -126,13 +126,13 @@ func (a *answer) content() []byte {
 	return content
 }
 
-// cost tells what the message cost. Its facts are the last line's: while
-// a message is being written, its usage still grows.
+// cost returns the payload of the run. It is from the last line: the usage grows while a message is
+// being written.
 func (a *answer) cost() []byte {
 	data := record.NewObject(len(a.msg) + 128)
 	name := record.EventRun
 	if string(jsonl.Get(a.msg, "model")) == syntheticModel {
-		// No model ran, and its usage of nothing must not count as the last.
+		// No model ran, so its usage must not count as the last one.
 		name = "run.synthetic"
 	}
 	data.Raw("model", jsonl.Get(a.msg, "model")).Raw("usage", jsonl.Get(a.msg, "usage"))

@@ -1,12 +1,11 @@
 // Package claudecode reads the sessions of Claude Code.
 //
-// It writes them as lines that form a tree: each has a uuid and names its parent. One
-// answer of the model is several lines with the same message.id; a tool's result is a
-// user line; compactions, progress and snapshots are lines of their own.
+// A session is a file of lines that form a tree: each has a uuid and the uuid of its parent. An answer
+// of the model is several lines with the same message.id; a tool's result is a user line; compactions,
+// progress and snapshots are lines of their own.
 //
-// Reading goes twice over the file: the first pass, a scan, keeps a small record of each
-// line; then the records are put in order; the second pass, a reader, fetches each line
-// by its place and makes entries of it.
+// A file is read twice. The first pass, the scan, keeps a small record of each line. Then the records
+// are put in order. The second pass, the reader, reads each line by its place and makes entries.
 package claudecode
 
 import (
@@ -18,15 +17,15 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// reader is the second pass over a session: it makes entries.
+// reader is the second pass over a session, which makes the entries.
 type reader struct {
 	*scan
-	win    record.Window
-	groups []record.Group // of calls, by tape
-	hello  map[uint16]bool
+	win        record.Window
+	groups     []record.Group  // of calls, by tape
+	introduced map[uint16]bool // tapes of subagents
 }
 
-// Read makes the entries of a session, or of the file that a subagent has for itself.
+// Read makes the entries of a session, or of a subagent's own file.
 func Read(ctx context.Context, r *record.Reading) error {
 	start, err := begin(ctx, r)
 	if err != nil {
@@ -40,7 +39,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		return record.ErrMisfit
 	}
 	order := sc.order()
-	c := &reader{scan: sc, win: record.Window{Source: r.Source}, groups: make([]record.Group, len(sc.tapes)), hello: map[uint16]bool{}}
+	c := &reader{scan: sc, win: record.Window{Source: r.Source}, groups: make([]record.Group, len(sc.tapes)), introduced: map[uint16]bool{}}
 	counts := sc.counts
 	sc.counts = record.Counter{} // from here on of damaged lines
 	end := len(order)
@@ -59,9 +58,9 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return ctx.Err()
 }
 
-// emitAll makes the entries of records in the order of the tape.
+// emitAll makes the entries of records, in the order of the tape.
 func (c *reader) emitAll(ctx context.Context, order []int32) {
-	ahead := int32(-1) // the last record of the file that was looked at
+	furthest := int32(-1) // the last record in the file so far
 	for n, i := range order {
 		if ctx.Err() != nil || c.r.Enough() {
 			return
@@ -72,20 +71,20 @@ func (c *reader) emitAll(ctx context.Context, order []int32) {
 		r := &c.recs[i]
 		if r.is(flagPrompt) && r.tape == c.home && !r.is(flagDuplicate) {
 			c.flush(c.home)
-			if i == c.prompt && n == int(i) && ahead < i {
+			if i == c.prompt && n == int(i) && furthest < i {
 				c.mark(i)
 			}
 		}
-		ahead = max(ahead, i)
+		furthest = max(furthest, i)
 		if !r.is(flagDuplicate | flagMember) {
 			c.emit(i)
 		}
 	}
 }
 
-// source is a record fetched for the second pass.
+// source is a record that the second pass has read.
 type source struct {
-	line   // of a relayed record the one inside
+	line   // the relayed one if there is one
 	i      int32
 	fork   string
 	key    string
@@ -93,7 +92,7 @@ type source struct {
 	hidden bool
 }
 
-// parsed reads the line of a record by its place. It is valid until the next one.
+// parsed reads the line of a record. It is valid until the next call.
 func (c *reader) parsed(i int32) (l line) {
 	raw, err := c.win.At(c.recs[i].at())
 	c.r.Fail(err)
@@ -121,7 +120,7 @@ func (c *reader) fetch(i int32) source {
 	return s
 }
 
-// fetchMember is fetch for a later record of a group; what is beside its message comes first.
+// fetchMember is fetch, but first emits what the line says besides its message.
 func (c *reader) fetchMember(i int32) source {
 	s := c.fetch(i)
 	if c.recs[i].is(flagMoved) {
@@ -133,16 +132,16 @@ func (c *reader) fetchMember(i int32) source {
 	return s
 }
 
-// fresh reports whether the tape lacks a part of a record.
+// fresh reports whether the tape lacks an entry with that key.
 func (c *reader) fresh(s *source, key string) bool {
-	known := c.r.Seen(s.fork, key)
-	if known {
+	stored := c.r.Seen(s.fork, key)
+	if stored {
 		c.r.Skipped(s.date)
 	}
-	return !known
+	return !stored
 }
 
-// put emits an entry made from one record, unless the tape has it.
+// put emits an entry of one record, unless the tape has it.
 func (c *reader) put(s *source, p record.Entry) {
 	if !c.fresh(s, p.Keys[0]) {
 		return
@@ -174,7 +173,7 @@ func (c *reader) emit(i int32) {
 	}
 }
 
-// environmentEvent tells what of the envelope changed with a record.
+// environmentEvent emits the fields of the envelope that changed with a record.
 func (c *reader) environmentEvent(s *source) {
 	l := c.parsed(s.i)
 	data := record.NewObject(128)
@@ -186,11 +185,11 @@ func (c *reader) environmentEvent(s *source) {
 	c.put(s, record.Event(s.key+"/env", s.date, "environment", data.Done()))
 }
 
-// introduce says once which call started a subagent, and keeps what else progress tells.
+// introduce emits, once for a subagent, which call started it, and the other fields of progress.
 func (c *reader) introduce(s *source) {
 	outer := c.parsed(s.i)
-	if tape := c.recs[s.i].tape; !c.hello[tape] {
-		c.hello[tape] = true
+	if tape := c.recs[s.i].tape; !c.introduced[tape] {
+		c.introduced[tape] = true
 		data := record.NewObject(256).Raw("agent_id", outer.agent)
 		data.Raw("call_id", outer.call)
 		if p := jsonl.Get(outer.data, "prompt"); p != nil && !bytes.Contains(outer.inner, p) {
@@ -204,7 +203,7 @@ func (c *reader) introduce(s *source) {
 	}
 }
 
-// other makes an event of a record that is not part of the conversation.
+// other emits an event for a record that is not part of the conversation.
 func (c *reader) other(s *source) {
 	name := cmp.Or(s.typ, "record")
 	sub := cmp.Or(s.subtype, jsonl.GetString(s.data, "type"), jsonl.GetString(s.get("attachment"), "type"))
@@ -215,7 +214,7 @@ func (c *reader) other(s *source) {
 	flat := jsonl.IsObject(s.data)
 	for field, v := range jsonl.Fields(s.raw) {
 		switch {
-		case isTold(field):
+		case isLineField(field):
 		case field == "subtype" && s.subtype != "":
 		case field == "data" && flat:
 			data.All(v, "type")

@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -14,7 +15,7 @@ const (
 	timeout        = 5 // s: Claude Code waits for its hooks, and a disk may hang
 )
 
-// Format is that of Claude Code.
+// Format is the format of Claude Code.
 var Format = record.Format{
 	Name: "claude-code", Read: Read, Describe: Describe, HasFirst: HasFirst,
 	Record: like,
@@ -31,7 +32,7 @@ var Format = record.Format{
 		Subagents: func(path, _ string) string {
 			return filepath.Join(strings.TrimSuffix(path, filepath.Ext(path)), "subagents")
 		},
-		SubagentPrefix: subagentPrefix, NoteSuffix: ".meta.json", // that stands beside a subagent's transcript
+		SubagentPrefix: subagentPrefix, NoteSuffix: ".meta.json", // beside a subagent's transcript
 	},
 	Events: []record.HookEvent{
 		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "UserPromptSubmit", Timeout: timeout},
@@ -69,8 +70,8 @@ func like(m record.Members) record.Likeness {
 
 func folder(w record.Where) string { return w.Folder(".claude", configDir) }
 
-// dashed is how Claude Code names a folder after a directory: with a dash for whatever is neither
-// a letter of ASCII nor a digit.
+// dashed returns the name of Claude Code's folder for a directory: with a dash for everything but ASCII
+// letters and digits.
 func dashed(dir string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -84,13 +85,10 @@ func mcpFile(w record.Where) string {
 	if w.Project != "" {
 		return filepath.Join(w.Project, ".mcp.json")
 	}
-	if dir := w.Getenv(configDir); dir != "" {
-		return filepath.Join(dir, ".claude.json")
-	}
-	return filepath.Join(w.Home, ".claude.json")
+	return filepath.Join(cmp.Or(w.Getenv(configDir), w.Home), ".claude.json")
 }
 
-// mcpServer is how Claude Code writes an MCP server.
+// mcpServer returns an MCP server as Claude Code writes it.
 func mcpServer(program string) (member string, server any) {
 	return "mcpServers", struct {
 		Type    string   `json:"type"`

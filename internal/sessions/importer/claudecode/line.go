@@ -13,16 +13,16 @@ type line struct {
 	uuid, parent, logical    []byte
 	timestamp, message, data []byte
 	agent                    []byte // whose line it is
-	call                     []byte // that started the subagent whose progress this is
+	call                     []byte // started the subagent that the progress is from
 	inner                    []byte // data.message of relayed progress
 	toolUseResult, requestID []byte
 	side, digest, meta       bool
-	more                     bool // there are fields of which nothing is told elsewhere
+	more                     bool // it has fields that entries do not have elsewhere
 	env                      [len(envelope)][]byte
 }
 
-// envelope are the fields of a line that say where it was written. They repeat
-// on every line, so only their changes are kept.
+// envelope are the fields of a line that say where it was written. Every line has them, so only changes
+// are kept.
 var envelope = [...]string{
 	"cwd", "version", "gitBranch", "permissionMode", "sessionId", "slug", "userType", "entrypoint", "teamName",
 }
@@ -79,7 +79,7 @@ func (l *line) parse(raw []byte) {
 	}
 }
 
-// relay looks whether progress carries a subagent's message.
+// relay notes the subagent's message that progress may relay.
 func (l *line) relay() {
 	relayed := jsonl.GetString(l.data, "type") == "agent_progress"
 	agent, inner := jsonl.Get(l.data, "agentId"), jsonl.Get(l.data, "message")
@@ -88,24 +88,23 @@ func (l *line) relay() {
 	}
 }
 
-// get is a field of the line that few lines have.
+// get returns a field that few lines have.
 func (l *line) get(name string) []byte { return jsonl.Get(l.raw, name) }
 
-// told are the fields that are about the line and not in it.
-var told = append(envelope[:], "type", "uuid", "parentUuid", "logicalParentUuid", "isSidechain", "agentId", "timestamp")
+// lineFields are the fields that say where the line belongs.
+var lineFields = append(envelope[:], "type", "uuid", "parentUuid", "logicalParentUuid", "isSidechain", "agentId", "timestamp")
 
-func isTold(field string) bool { return slices.Contains(told, field) }
+func isLineField(field string) bool { return slices.Contains(lineFields, field) }
 
-// rest is an owned object of what the line says beyond what is told of it otherwise, or
-// nil. elsewhere are fields that entries have in other ways.
+// rest returns a copy of the fields that entries do not have elsewhere, or nil.
 func (l *line) rest(elsewhere ...string) []byte {
 	if !l.more {
 		return nil
 	}
-	return record.NewObject(64).Rest(l.raw, slices.Concat(told, elsewhere)...).OrNil()
+	return record.NewObject(64).Rest(l.raw, slices.Concat(lineFields, elsewhere)...).OrNil()
 }
 
-// first is jsonl.Get for objects that have a key once: it does not look behind it.
+// first is jsonl.Get that stops at the first member with that name.
 func first(obj []byte, name string) []byte {
 	for key, v := range jsonl.Fields(obj) {
 		if key == name {
@@ -115,7 +114,7 @@ func first(obj []byte, name string) []byte {
 	return nil
 }
 
-// plainContent is the content of a message as a string where it is only one text.
+// plainContent returns a content that is one text block as a string, any other as it is.
 func plainContent(content []byte) []byte {
 	blocks := slices.Collect(jsonl.Elements(content))
 	if len(blocks) != 1 || record.Text(jsonl.Get(blocks[0], "type")) != "text" {

@@ -17,16 +17,16 @@ type opening struct {
 	model   []byte
 	started string
 	agent   string         // the subagent whose own file this is, by its name and first line
-	wrote   string         // date of the first line that is no part of the conversation
-	first   string         // the uuid of the first line that is one
-	began   string         // and its date
-	ended   bool           // an answer has come: what follows is no opening
-	counts  record.Counter // of what stands before the place where reading goes on
+	wrote   string         // date of the first line, if that is not part of the conversation
+	first   string         // uuid of the first line of the conversation
+	began   string         // date of that line
+	ended   bool           // an answer has come, which ends the opening
+	counts  record.Counter // of the lines before the place where reading begins
 }
 
 func open(ctx context.Context, src record.Source) (*opening, error) {
 	o := &opening{}
-	begun := false // a line of the conversation has been seen
+	begun := false // the conversation has begun
 	return o, record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		if !at.Opens() {
 			o.ended = true
@@ -62,13 +62,13 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 
 const uuid = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 
-// HasFirst reports whether a session begins with a line, and whether it is its own.
+// HasFirst reports whether a session begins with a line, and whether the line is its own.
 func HasFirst(ctx context.Context, src record.Source, uuid string) (has, own bool) {
 	o, err := open(ctx, src)
 	return err == nil && o.first == uuid, err == nil && (o.wrote == "" || o.wrote <= o.began)
 }
 
-// Describe looks at what a session begins with.
+// Describe reads the opening of a session.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	o, err := open(ctx, src)
 	if err != nil {
@@ -76,7 +76,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	}
 	info.Started, info.Agent, info.Complete = o.started, o.agent, o.ended
 	info.Session = record.Text(o.env[slices.Index(envelope[:], "sessionId")])
-	// A session that goes on from another one may begin with that one's lines.
+	// A session that continues another one may begin with that one's lines.
 	if ok, _ := regexp.MatchString(uuid, src.Stem()); ok {
 		info.Session = src.Stem()
 	}

@@ -2,8 +2,8 @@ package claudecode
 
 import "slices"
 
-// order puts the records into the order of the tape: that of the file, except
-// that none comes before its parent. It returns indices into recs.
+// order returns the indices of the records in the order of the tape: as in the file, but no record comes
+// before its parent.
 func (c *scan) order() []int32 {
 	c.resolve()
 	out := make([]int32, 0, len(c.recs))
@@ -32,7 +32,7 @@ func (c *scan) order() []int32 {
 		}
 	}
 	if len(waiting) > 0 {
-		// Parents that go round in a circle: there is no order but the file's.
+		// The parents form a cycle: keep the order of the file.
 		for i := range c.recs {
 			if !c.recs[i].is(flagOrdered) {
 				out = append(out, int32(i))
@@ -45,7 +45,7 @@ func (c *scan) order() []int32 {
 	return out
 }
 
-// resolve turns the hashes of parents into indices plus 1; 0 for none.
+// resolve replaces the hashes of parents by indices plus 1; 0 stands for none.
 func (c *scan) resolve() {
 	for i := range c.recs {
 		r := &c.recs[i]
@@ -63,7 +63,7 @@ func (c *scan) resolve() {
 	}
 	c.byID = nil
 	for i := range c.recs {
-		// A line that came before its side chain's start got a tape of its own.
+		// A line before its side chain's first line got a tape of its own.
 		r := &c.recs[i]
 		if p := c.parentOf(i); p > int32(i) && r.is(flagSide) && c.recs[p].is(flagSide) && c.rooted[r.tape] {
 			r.tape = c.recs[p].tape
@@ -79,8 +79,8 @@ func (c *scan) parentOf(i int) int32 {
 	return int32(r.parent) - 1
 }
 
-// markChain marks the records from the last one of the conversation back to
-// its start: what the program itself would go on from.
+// markChain marks the records from the last one of the conversation back to the first: what the program
+// itself would continue.
 func (c *scan) markChain() {
 	i := len(c.recs) - 1
 	for ; i >= 0; i-- {
@@ -97,10 +97,10 @@ func (c *scan) markChain() {
 			continue
 		}
 		if r.is(flagRoot) && r.is(flagPrompt) {
-			return // the conversation was started over from here
+			return // the conversation was restarted here
 		}
-		// The parent is lost with a damaged line or stands in another file, or
-		// this is where a program was started again: the line before it will do.
+		// The parent was damaged, is in another file, or the program was restarted here: take the line
+		// before.
 		for i--; i >= 0; i-- {
 			if r := &c.recs[i]; r.tape == 0 && !r.is(flagNoID|flagDuplicate) {
 				break
@@ -109,7 +109,7 @@ func (c *scan) markChain() {
 	}
 }
 
-// markAbandoned marks prompts that the user took back, and what came of them.
+// markAbandoned marks prompts that the user took back, and all that follows from them.
 func (c *scan) markAbandoned(order []int32) {
 	for _, i := range order {
 		r := &c.recs[i]
@@ -124,14 +124,14 @@ func (c *scan) markAbandoned(order []int32) {
 	}
 }
 
-// heads are the groups of one tape that records may still join.
+// heads are the groups of a tape that records may still join.
 type heads struct {
 	tail     map[uint64]int32 // by message: the last record so far
 	boundary int32            // a compaction without its summary, or -1
 }
 
-// group chains the lines of one message of the model to the first of them,
-// and the summary of a compaction to its boundary. A prompt ends all groups.
+// group links the lines of a message of the model, and the summary of a compaction to its boundary. A
+// prompt ends all groups.
 func (c *scan) group(order []int32) {
 	tapes := make([]heads, len(c.tapes))
 	for t := range tapes {

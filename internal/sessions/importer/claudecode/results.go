@@ -23,7 +23,7 @@ func (c *reader) user(s *source) {
 		c.userMessage(s, []string{s.key}, record.Entry{Payload: payload.Done(), Extra: extra})
 		return
 	}
-	var keys []string // of what is no result
+	var keys []string // of other blocks
 	var blocks [][]byte
 	detail := s.toolUseResult
 	for i, block := range slices.Collect(jsonl.Elements(content)) {
@@ -34,7 +34,7 @@ func (c *reader) user(s *source) {
 			continue
 		}
 		c.result(s, key, block, detail)
-		detail = nil // it belongs to the first result of a line
+		detail = nil // it is about the first result of a line
 	}
 	if c.groups[tape].Complete() {
 		c.flush(tape)
@@ -42,7 +42,7 @@ func (c *reader) user(s *source) {
 	c.userMessage(s, keys, record.Message("", "", "user", record.Array(blocks)))
 }
 
-// startsWithResult knows most lists that begin with a tool's result.
+// startsWithResult recognises most lists that begin with a tool's result.
 func startsWithResult(content []byte) bool {
 	return bytes.HasPrefix(content, []byte(`[{"tool_use_id":`)) || bytes.HasPrefix(content, []byte(`[{"type":"tool_result"`))
 }
@@ -72,7 +72,7 @@ func (c *reader) userMessage(s *source, keys []string, p record.Entry) {
 	}
 }
 
-// result takes a result to its call, or emits it where its call is not known.
+// result adds a result to its call, or emits it if the call is unknown.
 func (c *reader) result(s *source, key string, block, detail []byte) {
 	r := record.Result{Key: key, Date: s.date, Hidden: s.hidden, Content: []byte(`""`)}
 	for name, v := range jsonl.Fields(block) {
@@ -97,7 +97,7 @@ func (c *reader) result(s *source, key string, block, detail []byte) {
 	}
 }
 
-// flush ends the wait for results on a tape.
+// flush emits the results that a tape holds.
 func (c *reader) flush(tape uint16) {
 	g := c.groups[tape]
 	c.groups[tape] = record.Group{}
@@ -105,14 +105,14 @@ func (c *reader) flush(tape uint16) {
 	c.r.PutResults(c.tapes[tape], &g)
 }
 
-// detail is the event with what only the program knows of a result, or nil.
+// detail returns the event with what the model did not see of a result, or nil.
 func (c *reader) detail(s *source, r record.Result, input, detail []byte) *record.Entry {
 	if detail == nil {
 		return nil
 	}
 	key := s.key + "/detail"
 	rest := record.Remainder(detail, r.Content, input)
-	extra := s.rest(append([]string{"promptId"}, userFields...)...) // the prompt's line has that
+	extra := s.rest(append([]string{"promptId"}, userFields...)...) // the prompt's line has promptId
 	if rest == nil && extra == nil || !c.fresh(s, key) {
 		return nil
 	}

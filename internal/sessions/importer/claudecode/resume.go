@@ -7,17 +7,17 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// resume is about the place from which a later reading can go on: the last prompt of a person,
-// where nothing is pending. What follows it hangs on it, or on what follows it.
+// resume finds the place where a later reading can begin: the last prompt of a person, where nothing is
+// pending. Every later line has it or a line after it as its parent.
 type resume struct {
 	first  int32                 // the first record of the conversation, or -1
 	prompt int32                 // the last prompt, or -1
-	values [len(envelope)][]byte // what holds now
-	before [len(envelope)][]byte // what held before the prompt
-	lost   map[int32]bool        // records whose parent is not there, or not yet
+	values [len(envelope)][]byte // now
+	before [len(envelope)][]byte // before the prompt
+	lost   map[int32]bool        // records whose parent is missing so far
 }
 
-// begin is what is known before the first line that is read.
+// begin returns what is known before the first line is read.
 func begin(ctx context.Context, r *record.Reading) (*opening, error) {
 	if r.From == nil {
 		return open(ctx, r.Source)
@@ -33,7 +33,7 @@ func begin(ctx context.Context, r *record.Reading) (*opening, error) {
 	return o, nil
 }
 
-// keep puts into the restart what begin needs.
+// keep stores what begin needs.
 func (c *reader) keep(start *opening, counts *record.Counter) {
 	var s record.State
 	s.Bytes([]byte(start.agent))
@@ -61,13 +61,13 @@ func (c *scan) candidate(r *rec, i int32) {
 
 // mark notes that a later reading can begin with a prompt.
 func (c *reader) mark(i int32) {
-	if len(c.reasons) == 0 && !c.within() {
+	if len(c.reasons) == 0 && !c.hasSubagents() {
 		c.r.Mark(c.recs[i].at())
 	}
 }
 
-// within reports whether the file has records of subagents within a session.
-func (c *scan) within() bool {
+// hasSubagents reports whether the file has records of subagents in a session.
+func (c *scan) hasSubagents() bool {
 	for tape := range c.spoke {
 		if tape != c.home {
 			return true
@@ -76,10 +76,10 @@ func (c *scan) within() bool {
 	return c.home != 0
 }
 
-// fits reports whether what was read hangs together without what stands before it: it begins
-// with the prompt, and no other line hangs on what is not there, or repeats a beginning.
+// fits reports whether the lines that were read need nothing before them: they begin with the prompt,
+// and each other line has its parent among them.
 func (c *scan) fits() bool {
-	if len(c.recs) == 0 || !c.recs[0].is(flagPrompt) || len(c.reasons) > 0 || c.within() {
+	if len(c.recs) == 0 || !c.recs[0].is(flagPrompt) || len(c.reasons) > 0 || c.hasSubagents() {
 		return false
 	}
 	for i := range c.recs[1:] {
@@ -94,19 +94,19 @@ func (c *scan) fits() bool {
 	return true
 }
 
-// settled is how many of the ordered records can be told while the session goes on: those before
-// the first that may still change.
+// settled returns how many of the ordered records can be emitted while the session goes on: those
+// before the first one that may still change.
 func (c *reader) settled(order []int32) int {
 	end := len(order)
 	for n, i := range order {
 		if r := &c.recs[i]; r.tape != c.home {
-			// What begins a subagent, and what ends it, is known when all is there.
-			end = c.turnOf(order[:n])
+			// Where a subagent begins and ends is known when its turn is complete.
+			end = c.lastTurn(order[:n])
 			break
 		}
 	}
-	unanswered := -1 // a compaction without its summary, or a line before its parent
-	answer := -1     // the last of the model's, while nothing ends it
+	incomplete := -1 // a compaction without its summary, or a line before its parent
+	answer := -1     // the last answer, until something ends it
 	heads := map[uint64]int{}
 	for n, i := range order[:end] {
 		r := &c.recs[i]
@@ -114,35 +114,33 @@ func (c *reader) settled(order []int32) int {
 		case r.is(flagDuplicate):
 			continue
 		case r.kind == kindBoundary:
-			unanswered, answer = n, -1
-		case r.kind == kindDigest || r.kind == kindClear || r.kind == kindSummary:
-			unanswered, answer = -1, -1
+			incomplete, answer = n, -1
+		case r.kind == kindDigest, r.kind == kindClear, r.kind == kindSummary, r.is(flagPrompt):
+			incomplete, answer = -1, -1
 		case r.kind == kindAssistant:
-			unanswered = -1
+			incomplete = -1
 			if r.is(flagMember) {
 				answer = heads[uint64(i)+1]
 			} else {
 				answer = n
 			}
 			heads[r.msg] = answer
-		case r.is(flagPrompt):
-			unanswered, answer = -1, -1
 		}
-		if c.lost[i] && i != c.first && unanswered < 0 {
-			unanswered = n
+		if c.lost[i] && i != c.first && incomplete < 0 {
+			incomplete = n
 		}
 	}
-	if answer >= 0 && !c.r.Idle && !c.whole(order[answer]) {
+	if answer >= 0 && !c.r.Idle && !c.complete(order[answer]) {
 		end = min(end, answer)
 	}
-	if unanswered >= 0 {
-		end = min(end, unanswered)
+	if incomplete >= 0 {
+		end = min(end, incomplete)
 	}
 	return end
 }
 
-// turnOf is where the last turn begins.
-func (c *reader) turnOf(order []int32) int {
+// lastTurn returns where the last turn begins.
+func (c *reader) lastTurn(order []int32) int {
 	for n := len(order) - 1; n >= 0; n-- {
 		if r := &c.recs[order[n]]; r.is(flagPrompt) && r.tape == c.home {
 			return n
@@ -151,9 +149,9 @@ func (c *reader) turnOf(order []int32) int {
 	return 0
 }
 
-// whole reports whether an answer, given by its first record, is all there: it ends in a text,
-// and not because of a call.
-func (c *reader) whole(i int32) bool {
+// complete reports whether an answer, given by its first record, is complete: it ends with a text, and
+// not with a call.
+func (c *reader) complete(i int32) bool {
 	for next := c.next(i); next >= 0; next = c.next(i) {
 		i = next
 	}

@@ -9,7 +9,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// What a record of a session is.
+// kind is what a record of a session is.
 type kind uint8
 
 const (
@@ -17,9 +17,9 @@ const (
 	kindUser
 	kindAssistant
 	kindBoundary // a compaction happened here
-	kindDigest   // the summary that a compaction left
+	kindDigest   // the summary of a compaction
 	kindClear
-	kindSummary // names a conversation, for a list of them
+	kindSummary // the name of a conversation
 	kindDamaged
 )
 
@@ -27,10 +27,10 @@ type flag uint16
 
 const (
 	flagPrompt    flag = 1 << iota // typed by a person
-	flagRelayed                    // progress that carries a subagent's message
+	flagRelayed                    // progress with a subagent's message
 	flagSide                       // a subagent's line
-	flagDuplicate                  // seen before in this file
-	flagMember                     // emitted with the head of its group
+	flagDuplicate                  // its uuid came before in this file
+	flagMember                     // emitted with the first record of its group
 	flagOrdered
 	flagOnChain
 	flagAbandoned
@@ -39,13 +39,13 @@ const (
 	flagRoot  // has no parent and names none
 )
 
-// rec is what is remembered of a line: small, for there is one for every line.
+// rec is what the scan keeps of a line. It is small, because there is one for every line.
 type rec struct {
 	off    int64
 	size   int32
 	line   int32
-	parent uint64 // hash of the parent's uuid; later its index plus 1. Without uuid: which of the identical lines
-	msg    uint64 // hash of the message's id; later the index of the group's next record plus 1
+	parent uint64 // hash of the parent's uuid, later its index plus 1; without a uuid, the count of identical lines so far
+	msg    uint64 // hash of the message's id, later the index of the group's next record plus 1
 	tape   uint16
 	kind   kind
 	flags  flag
@@ -62,13 +62,13 @@ type scan struct {
 	r    *record.Reading
 	seed maphash.Seed
 	recs []rec
-	byID map[uint64]int32 // uuids, of relayed messages their own too
+	byID map[uint64]int32 // by uuid, also those of relayed messages
 	agents
 	launches
-	home    uint16                  // the tape of lines that say nothing of a subagent
-	env     [][len(envelope)]uint64 // by tape: what holds now
-	moved   map[int32]uint16        // which fields of the envelope a record changed
-	reasons map[int32]string        // why a line is damaged
+	home    uint16                  // the tape of lines that name no subagent
+	env     [][len(envelope)]uint64 // hashes of the present values, by tape
+	moved   map[int32]uint16        // the fields of the envelope that a record changed, as bits
+	reasons map[int32]string        // why lines are damaged
 	counts  record.Counter
 	resume
 }
@@ -86,7 +86,7 @@ func newScan(r *record.Reading, start *opening) *scan {
 	case r.Within:
 		c.home = c.tape(start.agent, start.agent)
 	default:
-		c.tapeNo[start.agent] = 0 // it is the session here
+		c.tapeNo[start.agent] = 0 // here it is the session
 	}
 	if r.From != nil {
 		c.counts = start.counts
@@ -101,18 +101,18 @@ func newScan(r *record.Reading, start *opening) *scan {
 }
 
 func (c *scan) hash(raw []byte) uint64 {
-	return max(maphash.Bytes(c.seed, raw), 1) // 0 stands for none
+	return max(maphash.Bytes(c.seed, raw), 1) // 0 means none
 }
 
-// Enough is never so: what comes first may hang on the last line.
+// Enough is false: the first line may depend on the last one.
 func (c *scan) Enough() bool { return false }
 
-// isRecord tells a record from the messages inside of one, which have no session.
+// isRecord tells records from the messages inside of them, which have no session.
 func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "sessionId") != nil || jsonl.Get(raw, "leafUuid") != nil || jsonl.Get(raw, "snapshot") != nil
 }
 
-// Record remembers one line.
+// Record keeps what is needed of a line.
 func (c *scan) Record(at record.Span, raw []byte) {
 	var l line
 	l.parse(raw)
@@ -136,17 +136,17 @@ func (c *scan) Record(at record.Span, raw []byte) {
 	c.recs = append(c.recs, r)
 }
 
-// Damaged remembers what is no record.
+// Damaged keeps the place of a line that is no record.
 func (c *scan) Damaged(at record.Span, reason string) {
 	c.reasons[int32(len(c.recs))] = reason
-	// A line that is too long may be longer than a record can say.
+	// A line may be longer than a rec can say.
 	c.recs = append(c.recs, rec{
 		off: at.Off, size: int32(min(at.Size, 1<<31-1)), line: int32(at.Line),
 		tape: c.home, kind: kindDamaged, flags: flagNoID,
 	})
 }
 
-// Unfinished is told of a last line that somebody is writing.
+// Unfinished gets a last line that somebody is writing.
 func (c *scan) Unfinished(at record.Span) { c.r.Unfinished(at) }
 
 func (c *scan) link(r *rec, l *line, i int32) {
@@ -166,8 +166,8 @@ func (c *scan) link(r *rec, l *line, i int32) {
 	}
 }
 
-// identify notes by what uuid a record is known. One that is there again is still a
-// link between its neighbours, but it has nothing new to say.
+// identify notes a record's uuid. A record that comes again still links its neighbours, but makes no
+// entry.
 func (c *scan) identify(r *rec, uuid []byte, i int32) {
 	id := c.hash(uuid)
 	if _, ok := c.byID[id]; ok {
@@ -177,7 +177,7 @@ func (c *scan) identify(r *rec, uuid []byte, i int32) {
 	}
 }
 
-// relayed notes the message of a subagent that progress carries.
+// relayed notes a subagent's message that progress relays.
 func (c *scan) relayed(r *rec, l *line, i int32) {
 	r.flags |= flagRelayed
 	r.tape = c.agentTape(record.Text(l.agent))
@@ -225,14 +225,14 @@ func isClear(content []byte) bool {
 	return bytes.HasPrefix(content, []byte(open)) && bytes.Contains(content[:min(len(content), 400)], []byte(command))
 }
 
-// isNote reports whether a text of a user line is one that the program made.
+// isNote reports whether the program made the text of a user line.
 func isNote(text []byte) bool {
 	notes := []string{`"[Request interrupted`, `"<local-command-`, `"<command-`, `"<bash-std`, `"<task-notification`}
 	return slices.ContainsFunc(notes, func(note string) bool { return bytes.HasPrefix(text, []byte(note)) })
 }
 
-// isPrompt reports whether a person could have typed the content of a user
-// line: it is not a tool's result, and not a note.
+// isPrompt reports whether a person may have typed the content of a user line: it is neither a tool's
+// result nor a note.
 func isPrompt(content []byte) bool {
 	if content[0] == '"' {
 		return !isNote(content)
@@ -253,7 +253,7 @@ func isPrompt(content []byte) bool {
 	return prompt
 }
 
-// environment notes what of the envelope differs from the line before.
+// environment notes the fields of the envelope that differ from the line before.
 func (c *scan) environment(r *rec, l *line, i int32) {
 	if r.is(flagDuplicate) {
 		return

@@ -1,9 +1,8 @@
 // Package codex reads the sessions of Codex.
 //
-// It writes them as lines {timestamp, type, payload}; the first versions wrote the
-// payloads alone. A response_item is what went to and came from the model. An event_msg
-// is what the screen showed: it tells most of it a second time, so it counts only where
-// no response_item tells the same.
+// A session is a file of lines {timestamp, type, payload}; the first versions wrote payloads alone. A
+// response_item went to the model or came from it. An event_msg is what the screen showed. Most of
+// these repeat a response_item, so an event_msg counts only if no response_item says the same.
 package codex
 
 import (
@@ -18,11 +17,11 @@ import (
 )
 
 type item struct {
-	typ     string // of the envelope
-	kind    string // of the payload
-	payload []byte
-	date    string
-	told    bool // an event that tells what an item tells
+	typ      string // of the envelope
+	kind     string // of the payload
+	payload  []byte
+	date     string
+	repeated bool // a response item says the same as this event
 }
 
 func parse(raw []byte) item {
@@ -54,7 +53,7 @@ func parse(raw []byte) item {
 
 func (it item) str(name string) string { return jsonl.GetString(it.payload, name) }
 
-// repeats is what event_msg repeats of response_item: who says what.
+// repeats yields what both an event_msg and a response_item may say.
 func (it item) repeats(yield func(who, said string)) {
 	switch {
 	case it.typ == "response_item" && it.kind == "message":
@@ -81,7 +80,7 @@ func (it item) repeats(yield func(who, said string)) {
 	}
 }
 
-// completedSays is what an item says that event messages of newer versions repeat whole.
+// completedSays yields what a completed item says: newer versions repeat items in events.
 func completedSays(item []byte, yield func(who, said string)) {
 	who := map[string]string{"UserMessage": "user", "AgentMessage": "assistant"}[jsonl.GetString(item, "type")]
 	switch {
@@ -96,7 +95,7 @@ func completedSays(item []byte, yield func(who, said string)) {
 		for el := range jsonl.Elements(jsonl.Get(item, "content")) {
 			text := jsonl.Get(el, "text")
 			if text == nil {
-				return // there is something else in it, which the item has as well
+				return // it is not all text; the response item has it
 			}
 			texts = append(texts, record.Text(text))
 		}
@@ -119,12 +118,12 @@ func (c *reader) saidKey(who, said string) string {
 type reader struct {
 	record.Conversation
 	turn
-	said    record.Counter // what somebody has said so far
-	context []byte         // the turn context that holds, without its turn
+	said    record.Counter // what was said so far
+	context []byte         // the present turn context, without its turn
 	model   []byte
-	own     int64             // the ordinal with which a subagent's own history begins; before it stands its parent's
+	own     int64             // the ordinal of a subagent's first own record, after its parent's history; 0: all are
 	first   int64             // the offset of the session's first record
-	details map[string][]byte // what the program has told of calls whose results are still to come
+	details map[string][]byte // the program's details of calls that have no result yet
 }
 
 // Read makes the entries of a session.
@@ -151,7 +150,7 @@ func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "payload") != nil && jsonl.Get(raw, "timestamp") != nil
 }
 
-// keep puts into the restart what goOn needs.
+// keep stores what goOn needs.
 func (c *reader) keep() {
 	var s record.State
 	s.Counter(&c.Counts)
@@ -168,7 +167,8 @@ func (c *reader) goOn(s record.State) {
 	c.first = 0
 }
 
-func (c *reader) take(it item, key string) {
+// emit makes the entry of a record.
+func (c *reader) emit(it item, key string) {
 	switch it.typ {
 	case "response_item":
 		c.item(it, key)
@@ -196,7 +196,7 @@ func (c *reader) take(it item, key string) {
 	}
 }
 
-// Describe looks at what a session begins with, up to its first turn.
+// Describe reads a session up to its first turn.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	err := record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		if !at.Opens() {
@@ -212,7 +212,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			}
 			info.Complete = true
 			return false
-		case it.typ == "session_meta" && info.Session == "": // a second one is that of the session it was forked from
+		case it.typ == "session_meta" && info.Session == "": // a second one is from the session that it was forked from
 			describe(it, info)
 		}
 		return true
@@ -223,8 +223,8 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return err
 }
 
-// describe takes from what a session begins with whose it is. A subagent's file names the
-// session, and the thread that has started it.
+// describe reads a session's first record. In a subagent's file, that names the session and the thread
+// that started the subagent.
 func describe(it item, info *record.Info) {
 	info.Session = it.str("id")
 	info.State = pick(it.payload, "cwd", "cli_version", "originator", "source", "model_provider", "git")

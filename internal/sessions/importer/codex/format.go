@@ -10,11 +10,11 @@ import (
 
 const (
 	timeout = 5 // s: Codex waits for its hooks, and a disk may hang
-	// Codex warns at each start where an Interrupt gets more.
+	// Codex warns at each start if Interrupt gets more.
 	interruptTimeout = 3
 )
 
-// Format is that of Codex.
+// Format is the format of Codex.
 var Format = record.Format{
 	Name: "codex", Read: Read, Describe: Describe,
 	Record: like,
@@ -34,7 +34,7 @@ var Format = record.Format{
 		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "UserPromptSubmit", Timeout: timeout},
 		{Name: "Stop", Is: record.TurnEnd, Timeout: timeout}, {Name: "Interrupt", Is: record.TurnEnd, Timeout: interruptTimeout},
 		{Name: "SubagentStop", Timeout: timeout}, {Name: "PreCompact", Timeout: timeout}, {Name: "PostCompact", Timeout: timeout},
-		{Name: "SessionEnd", Is: record.End}, // Codex gives it less time than that, and would complain
+		{Name: "SessionEnd", Is: record.End}, // Codex gives it less time, and would complain
 	},
 	Agent: &record.Agent{
 		Title: "Codex", Folder: folder, Hooks: "hooks.json", Settings: settings,

@@ -37,7 +37,8 @@ func (c *reader) item(it item, key string) {
 		c.Result(record.Result{ID: id, Key: key, Date: it.date, Content: content, Failed: failed}, detail)
 	case "agent_message":
 		// Another agent says it to this one.
-		m := record.Message(key, it.date, "user", plainOf(p))
+		plain, _ := record.Plain(jsonl.Get(p, "content"))
+		m := record.Message(key, it.date, "user", plain)
 		m.Extra = record.NewObject(64).Rest(p, "type", "content").OrNil()
 		c.Put(m)
 	default:
@@ -45,12 +46,7 @@ func (c *reader) item(it item, key string) {
 	}
 }
 
-func plainOf(payload []byte) []byte {
-	plain, _ := record.Plain(jsonl.Get(payload, "content"))
-	return plain
-}
-
-// builtinInput is the input of a call whose tool has no arguments of a model's spelling.
+// builtinInput returns the input of a call to a built-in tool, which has no arguments as text.
 func builtinInput(payload []byte) []byte {
 	args := record.NewObject(256)
 	for name, v := range jsonl.Fields(payload) {
@@ -65,7 +61,7 @@ func builtinInput(payload []byte) []byte {
 	return args.Done()
 }
 
-// message writes what somebody said, which is its key: an event_msg of it has the same.
+// message emits a message. Its content makes its key, so that an event_msg with it has the same key.
 func (c *reader) message(it item, key string) {
 	role := it.str("role")
 	plain, all := record.Plain(jsonl.Get(it.payload, "content"))
@@ -84,7 +80,7 @@ func (c *reader) message(it item, key string) {
 	c.Put(p)
 }
 
-// reasoning writes what the model thought, less what an event_msg has told before.
+// reasoning emits what the model thought, without what an event_msg said before.
 func (c *reader) reasoning(it item, key string) {
 	keys := []string{key}
 	var thoughts []string
@@ -109,9 +105,9 @@ func (c *reader) event(it item, key string) {
 		c.tokens(it, key)
 		return
 	}
-	told := it.told
+	repeated := it.repeated
 	it.repeats(func(who, said string) {
-		if told {
+		if repeated {
 			return
 		}
 		twin := c.saidKey(who, said)
@@ -121,23 +117,23 @@ func (c *reader) event(it item, key string) {
 		}
 		c.Put(p)
 	})
-	told = told || it.repeating()
+	repeated = repeated || it.repeating()
 	if it.kind == "item_completed" {
-		c.completed(it, key, told)
+		c.completed(it, key, repeated)
 		return
 	}
 	rest := record.NewObject(len(it.payload))
 	for name, v := range jsonl.Fields(it.payload) {
 		switch {
 		case name == "type":
-		case told && (name == "message" || name == "text" || record.Blank(v)):
-		case told && name == "kind" && string(v) == `"plain"`:
+		case repeated && (name == "message" || name == "text" || record.Blank(v)):
+		case repeated && name == "kind" && string(v) == `"plain"`:
 		case name == "last_agent_message" && c.said.Count(saidSum("assistant", record.Text(v))) > 0:
 		default:
 			rest.Raw(name, v)
 		}
 	}
-	if !told || !rest.Empty() {
+	if !repeated || !rest.Empty() {
 		c.Put(record.Event(key, it.date, it.kind, rest.Done()))
 	}
 	if it.ends() {
@@ -145,16 +141,15 @@ func (c *reader) event(it item, key string) {
 	}
 }
 
-// completed writes what the program knows of something that was done. Most is about a call of
-// the model's, whose result is still to come. In code mode the model calls one tool with a
-// program, and what that has run is told here alone.
-func (c *reader) completed(it item, key string, told bool) {
+// completed handles the details of something that was done, mostly of a call that has no result yet. In
+// code mode, the model calls one tool with a program; only here it says what that ran.
+func (c *reader) completed(it item, key string, repeated bool) {
 	item := jsonl.Get(it.payload, "item")
 	id, typ := jsonl.GetString(item, "id"), jsonl.GetString(item, "type")
 	data := record.NewObject(len(item)).Str("item", typ)
 	times := pick(it.payload, "started_at_ms", "completed_at_ms")
 	switch waiting := c.Waiting(); {
-	case told, typ == "ContextCompaction":
+	case repeated, typ == "ContextCompaction":
 		return
 	case c.Waits(id) && c.details[id] == nil:
 		c.details[id] = data.All(item, "id", "type").All(times).Done()
@@ -165,7 +160,7 @@ func (c *reader) completed(it item, key string, told bool) {
 	}
 }
 
-// putDetails writes what was told of calls that never got a result.
+// putDetails emits the details of calls that never got a result.
 func (c *reader) putDetails() {
 	for _, id := range slices.Sorted(maps.Keys(c.details)) {
 		data := record.NewObject(256).Str("call_id", id).All(c.details[id], "call_id").Done()
@@ -174,7 +169,7 @@ func (c *reader) putDetails() {
 	}
 }
 
-// tokens writes what a call of the model cost.
+// tokens emits the usage of a request to the model.
 func (c *reader) tokens(it item, key string) {
 	name := "token_count"
 	data := record.NewObject(512)
@@ -184,7 +179,7 @@ func (c *reader) tokens(it item, key string) {
 		used = jsonl.Get(info, "total_token_usage")
 	}
 	if used == nil && jsonl.Get(it.payload, "total_tokens") != nil {
-		used = it.payload // as the first versions had it
+		used = it.payload // in the first versions
 	}
 	if used != nil {
 		name = record.EventRun
@@ -196,7 +191,7 @@ func (c *reader) tokens(it item, key string) {
 	c.Put(record.Event(key, it.date, name, data.Done()))
 }
 
-// pick is an owned object of some members of another.
+// pick returns a copy of an object with some of its members.
 func pick(obj []byte, names ...string) []byte {
 	o := record.NewObject(128)
 	for _, name := range names {

@@ -12,8 +12,8 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// review reads from Codex's own record whether our hooks were reviewed. That is never written: what
-// a person has to approve, a program must not.
+// review reads from Codex's settings whether a person reviewed our hooks. It never writes that: a
+// program must not approve what a person has to approve.
 func review(settings map[string]any, file string, hooks []record.Hook) record.Trust {
 	real, err := filepath.EvalSymlinks(file)
 	if err != nil {
@@ -38,7 +38,7 @@ func review(settings map[string]any, file string, hooks []record.Hook) record.Tr
 	return out
 }
 
-// reviewHash is what Codex knows a reviewed hook by: a hash of what it says.
+// reviewHash returns the hash of a hook that Codex stores when it is reviewed.
 func reviewHash(h record.Hook) string {
 	timeout := h.Timeout
 	switch {

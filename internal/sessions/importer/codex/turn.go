@@ -9,10 +9,10 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// turn decides which events tell what a response item tells too: that one may come a little
-// later. Until it does, or the turn ends, the event and what is behind it wait.
+// turn finds the events that repeat a response item. The item may come a little later than the event:
+// until it comes or the turn ends, the event and the records after it wait.
 type turn struct {
-	items  record.Counter // what response items have said that no event has repeated
+	items  record.Counter // what response items said and no event repeated
 	queue  []queued
 	marked struct{ context, model []byte } // at the last mark
 }
@@ -23,10 +23,10 @@ type queued struct {
 	waits bool
 }
 
-// maxQueue is how many records wait for another.
+// maxQueue bounds the records that wait.
 const maxQueue = 256
 
-// Record takes a line.
+// Record handles a line.
 func (c *reader) Record(at record.Span, raw []byte) {
 	it := parse(raw)
 	c.Stats.Records++
@@ -45,15 +45,15 @@ func (c *reader) Record(at record.Span, raw []byte) {
 	q := queued{item: it, key: key}
 	switch {
 	case it.typ == "response_item":
-		it.repeats(c.isSaid)
+		it.repeats(c.itemSays)
 	case it.bounds() || len(c.queue) >= maxQueue:
 		c.settle()
 	case it.repeating():
-		q.told, q.waits = c.wasSaid(it)
+		q.repeated, q.waits = c.itemSaid(it)
 	}
 	c.drain()
 	if c.queue == nil && !q.waits {
-		c.take(q.item, key)
+		c.emit(q.item, key)
 		return
 	}
 	q.payload = bytes.Clone(q.payload)
@@ -69,8 +69,8 @@ func (c *reader) mark(at record.Span) {
 	c.marked.context, c.marked.model = c.context, c.model
 }
 
-// inherited reports whether a record repeats the history of a subagent's parent, whose own file
-// has it. Messages that the program has put behind it for the subagent have no metadata.
+// inherited reports whether a record is from the history of a subagent's parent, which has a file of its
+// own. Messages that the program adds for the subagent have no metadata.
 func (c *reader) inherited(it item, raw []byte) bool {
 	n, ok := number(jsonl.Get(raw, "ordinal"))
 	if !ok || n >= c.own {
@@ -83,8 +83,8 @@ func (c *reader) inherited(it item, raw []byte) bool {
 	return it.typ != "response_item" || jsonl.Get(raw, "metadata") != nil
 }
 
-// isSaid lets the first event that waits for what an item says go, as told.
-func (c *reader) isSaid(who, said string) {
+// itemSays releases the first event that waits for what a response item says.
+func (c *reader) itemSays(who, said string) {
 	sum := saidSum(who, said)
 	i := slices.IndexFunc(c.queue, func(q queued) bool {
 		same := false
@@ -97,22 +97,22 @@ func (c *reader) isSaid(who, said string) {
 		c.items.Next(sum)
 		return
 	}
-	c.queue[i].told, c.queue[i].waits = true, false
+	c.queue[i].repeated, c.queue[i].waits = true, false
 }
 
-// wasSaid reports whether an item has said before what an event says, or may say it later.
-func (c *reader) wasSaid(it item) (told, waits bool) {
+// itemSaid reports whether a response item said before what an event says, or may say it later.
+func (c *reader) itemSaid(it item) (repeated, waits bool) {
 	waits = true
 	it.repeats(func(who, said string) {
 		if sum := saidSum(who, said); c.items.Count(sum) > 0 {
 			c.items.Drop(sum)
-			told, waits = true, false
+			repeated, waits = true, false
 		}
 	})
-	return told, waits
+	return repeated, waits
 }
 
-// settle lets everything go that waits.
+// settle releases all records that wait.
 func (c *reader) settle() {
 	for i := range c.queue {
 		c.queue[i].waits = false
@@ -124,14 +124,14 @@ func (c *reader) drain() {
 	for len(c.queue) > 0 && !c.queue[0].waits {
 		q := c.queue[0]
 		c.queue = c.queue[1:]
-		c.take(q.item, q.key)
+		c.emit(q.item, q.key)
 	}
 	if len(c.queue) == 0 {
 		c.queue = nil
 	}
 }
 
-// Damaged keeps a line that cannot be read.
+// Damaged handles a line that cannot be read.
 func (c *reader) Damaged(at record.Span, reason string) {
 	c.settle()
 	c.Conversation.Damaged(at, reason)
@@ -142,7 +142,7 @@ func number(raw []byte) (int64, bool) {
 	return n, err == nil
 }
 
-// bounds reports whether a record divides turns.
+// bounds reports whether a record separates turns.
 func (it item) bounds() bool {
 	return it.typ == "turn_context" || it.typ == "compacted" || it.typ == "session_meta" ||
 		it.typ == "event_msg" && (it.kind == "task_started" || it.ends())
@@ -156,7 +156,7 @@ func (it item) begins() bool {
 	return it.kind == "task_started" || it.typ == "response_item" && it.kind == "message" && it.str("role") == "user"
 }
 
-// repeating reports whether a record is an event that tells what an item tells too.
+// repeating reports whether a record is an event that may repeat a response item.
 func (it item) repeating() (is bool) {
 	if it.typ == "event_msg" {
 		it.repeats(func(string, string) { is = true })

@@ -12,7 +12,7 @@ import (
 
 const timeout = 5000 // ms: Gemini CLI waits for its hooks, and a disk may hang
 
-// Format is that of Gemini CLI.
+// Format is the format of Gemini CLI.
 var Format = record.Format{
 	Name: "gemini", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
@@ -32,7 +32,7 @@ var Format = record.Format{
 		},
 		Subagents: func(path, session string) string { return filepath.Join(filepath.Dir(path), session) },
 	},
-	Events: []record.HookEvent{ // not PreCompress, which comes before every request
+	Events: []record.HookEvent{ // without PreCompress, which comes before every request
 		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "BeforeAgent", Timeout: timeout},
 		{Name: "AfterAgent", Is: record.TurnEnd, Timeout: timeout}, {Name: "SessionEnd", Is: record.End, Timeout: timeout},
 	},

@@ -1,11 +1,10 @@
 // Package gemini reads the sessions of Gemini CLI.
 //
-// It writes them as one document {sessionId, …, messages: […]}, in newer versions as
-// lines: the document's fields first, then messages, a line again for a message that
-// has changed, {"$set": …} for a field, and {"$rewindTo": id} where the user went back.
-// The model's whole history comes again and again, in a $set or as messages under other
-// ids: at each start, after a cancelled tool, and shorter when it was compressed. Only
-// what is new in it counts, see [history].
+// A session is one document {sessionId, …, messages: […]}, in newer versions a file of lines: first the
+// fields of the document, then messages, another line for a message that has changed, {"$set": …} for a
+// field, and {"$rewindTo": id} where the user went back. The model's history is repeated in a $set, or
+// as messages with other ids: at each start, after a cancelled tool, and shortened when it was
+// compressed. Only what is new in it counts, see [history].
 package gemini
 
 import (
@@ -24,9 +23,9 @@ import (
 type reader struct {
 	record.Conversation
 	history
-	rewound map[[sha256.Size]byte]bool // messages that the user went back behind
-	waiting []record.Entry             // what a session begins with, until somebody says something
-	done    record.Counter             // keys that this pass has had
+	rewound map[[sha256.Size]byte]bool // messages that the user took back
+	waiting []record.Entry             // the session's first entries, until somebody says something
+	done    record.Counter             // keys of this pass
 	last    string                     // the date of the last message
 	lastAt  string                     // the same at the last mark
 }
@@ -41,7 +40,8 @@ func Read(ctx context.Context, r *record.Reading) error {
 		field = nil // there are lines
 	}
 	s := &survey{last: map[[sha256.Size]byte]int{}}
-	if err := record.Each(ctx, r.Source, isRecord, field, s); err != nil {
+	see := func(_ record.Span, raw []byte) bool { s.add(raw); return true }
+	if err := record.Scan(ctx, r.Source, isRecord, field, see); err != nil {
 		return err
 	}
 	if r.From != nil && s.rewinds != nil {
@@ -49,14 +49,14 @@ func Read(ctx context.Context, r *record.Reading) error {
 	}
 	g.rewound = s.rewound()
 	if !header.Empty() {
-		// Dates of change would make the same session look new every time.
+		// With the date of change, the same session would be new every time.
 		data := record.NewObject(256).All(header.Done(), "lastUpdated").OrNil()
 		if key := g.Counts.Key(data); !g.Has(key) {
 			r.Put(record.Event(key, record.Date(jsonl.Get(data, "startTime")), "session", data))
 		}
 	}
 	if field != nil {
-		field = func(string, []byte) {} // it was told
+		field = func(string, []byte) {} // the header has it
 	}
 	err := record.Each(ctx, r.Source, isRecord, field, g)
 	g.End()
@@ -66,7 +66,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-// keep puts into the restart what goOn needs.
+// keep stores what goOn needs.
 func (g *reader) keep() {
 	var s record.State
 	for _, c := range []*record.Counter{&g.Counts, &g.seen, &g.done} {
@@ -82,7 +82,7 @@ func (g *reader) goOn(s record.State) {
 	g.lastAt = g.last
 }
 
-// mark notes that a later reading can begin with what a person says, if nothing is pending.
+// mark notes that a later reading can begin with a record, if that is a prompt and nothing is pending.
 func (g *reader) mark(at record.Span, raw []byte) {
 	id := jsonl.GetString(raw, "id")
 	content := jsonl.Get(raw, "content")
@@ -102,24 +102,16 @@ func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "timestamp") != nil && jsonl.Get(raw, "type") != nil
 }
 
-// survey is a first pass, which looks for what the user went back behind.
+// survey is the first pass, which finds what the user took back.
 type survey struct {
-	n       int                       // messages so far, each version counted
-	last    map[[sha256.Size]byte]int // the number of each one's last version
+	n       int                       // versions of messages so far
+	last    map[[sha256.Size]byte]int // the number of each message's last version
 	rewinds []rewind
-	plain
 }
 
 type rewind struct{ from, to int } // messages
 
-// plain is a visitor that takes no notice.
-type plain struct{}
-
-func (plain) Damaged(record.Span, string) {}
-func (plain) Unfinished(record.Span)      {}
-func (plain) Enough() bool                { return false }
-
-func (s *survey) Record(_ record.Span, raw []byte) {
+func (s *survey) add(raw []byte) {
 	if to := jsonl.Get(raw, "$rewindTo"); to != nil {
 		s.rewinds = append(s.rewinds, rewind{s.last[sha256.Sum256(to)], s.n})
 	} else if id := jsonl.Get(raw, "id"); id != nil && jsonl.Get(raw, "type") != nil {
@@ -128,7 +120,7 @@ func (s *survey) Record(_ record.Span, raw []byte) {
 	}
 }
 
-// rewound is the messages that were taken back.
+// rewound returns the hashes of the ids of messages that were taken back.
 func (s *survey) rewound() map[[sha256.Size]byte]bool {
 	if s.rewinds == nil {
 		return nil
@@ -159,7 +151,7 @@ func (g *reader) Record(at record.Span, raw []byte) {
 	}
 }
 
-// note writes a record that is no message.
+// note emits a record that is no message.
 func (g *reader) note(raw []byte) {
 	set, header := jsonl.Get(raw, "$set"), jsonl.Get(raw, "sessionId") != nil
 	switch {
@@ -176,8 +168,7 @@ func (g *reader) note(raw []byte) {
 	}
 }
 
-// set writes what is new in the fields of a session. That it has changed, and its id, is
-// said by what else there is.
+// set emits what is new in the fields of a session, without its id and the date of change.
 func (g *reader) set(raw, set []byte) {
 	date := cmp.Or(record.Date(jsonl.Get(set, "lastUpdated")), g.last)
 	rest := record.NewObject(256).All(set, "messages", "lastUpdated", "sessionId")
@@ -197,8 +188,8 @@ func (g *reader) set(raw, set []byte) {
 	g.repeating = nil
 }
 
-// say writes what somebody says, once, and before it what the session begins with. A start of
-// which nothing came has nothing to say.
+// say emits an entry once, and before it the session's first entries. So a start without a prompt makes
+// no entries.
 func (g *reader) say(p record.Entry) {
 	if !g.first(p.Keys[0]) {
 		return
@@ -219,19 +210,24 @@ func (g *reader) begin() {
 	}
 }
 
-// first reports whether this pass has a key for the first time.
+// first notes a key, and reports whether it is new in this pass.
 func (g *reader) first(key string) bool {
 	return g.done.Next(record.SumOf(key)) == 1
 }
 
-// had reports whether this pass has had a key.
+// had reports whether this pass had a key before.
 func (g *reader) had(key string) bool {
 	return g.done.Count(record.SumOf(key)) > 0
 }
 
-// Describe looks at the fields that a session begins with.
+// Describe reads the fields that a session begins with.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	sub := false
+	add := func(name string, v []byte) {
+		if v != nil && jsonl.Get(info.State, name) == nil {
+			info.State = record.With(info.State, name, v)
+		}
+	}
 	field := func(name string, v []byte) {
 		switch name {
 		case "sessionId":
@@ -242,14 +238,10 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			sub = record.Text(v) == "subagent"
 		case "directories":
 			for dir := range jsonl.Elements(v) {
-				if jsonl.Get(info.State, "cwd") == nil {
-					info.State = record.With(info.State, "cwd", dir)
-				}
+				add("cwd", dir)
 			}
 		case "projectHash", "model":
-			if jsonl.Get(info.State, name) == nil {
-				info.State = record.With(info.State, name, v)
-			}
+			add(name, v)
 		}
 	}
 	err := record.Scan(ctx, src, isRecord, field, func(at record.Span, raw []byte) bool {
@@ -261,21 +253,19 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			field(name, v)
 		}
 		info.Began(jsonl.Get(raw, "timestamp"))
-		if cwd := workspaceOf(raw); cwd != nil && jsonl.Get(info.State, "cwd") == nil {
-			info.State = record.With(info.State, "cwd", cwd)
-		}
+		add("cwd", workspaceOf(raw))
 		info.Complete = jsonl.GetString(raw, "type") == "gemini"
 		return !info.Complete
 	})
-	// A subagent's file is in a folder that is called as the session.
+	// A subagent's file is in a folder with the session's id as its name.
 	if dir := path.Dir(strings.ReplaceAll(src.Name, `\\`, "/")); sub && path.Base(path.Dir(dir)) == "chats" {
 		info.Agent, info.Session = "agent-"+info.Session, path.Base(dir)
 	}
 	return err
 }
 
-// workspaceOf finds the first directory that Gemini CLI tells the model to work in, which
-// no field has; nil if this record does not tell.
+// workspaceOf returns the first directory that a record tells the model to work in, or nil. No field has
+// it.
 func workspaceOf(raw []byte) []byte {
 	_, dir, told := bytes.Cut(raw, []byte(`- **Workspace Directories:**\n  - `))
 	dir, _, ends := bytes.Cut(dir, []byte(`\n`))

@@ -12,16 +12,16 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// message is a message of a session whose parts are written one by one.
+// message is a message whose parts become entries one by one.
 type message struct {
 	*reader
 	raw  []byte
 	typ  string
-	id   string // what the keys of the parts begin with
+	id   string // begins the keys of the parts
 	date string
 }
 
-// message writes what a message says that no version of it, and no history, has said before.
+// message emits what is new in a message: no earlier version of it and no history said it.
 func (g *reader) message(raw []byte) {
 	m := &message{
 		reader: g, raw: raw, typ: jsonl.GetString(raw, "type"),
@@ -32,7 +32,7 @@ func (g *reader) message(raw []byte) {
 	}
 	g.last = cmp.Or(m.date, g.last)
 	if g.repeating == nil && m.typ == "user" && !g.seen.Empty() && isContext(firstText(jsonl.Get(raw, "content"))) {
-		g.repeating = map[record.Sum]int{} // until a $set says that it was the history
+		g.repeating = map[record.Sum]int{} // until a $set ends the history
 	}
 	for i, thought := range slices.Collect(jsonl.Elements(jsonl.Get(raw, "thoughts"))) {
 		g.say(record.Event(m.id+"/thought/"+strconv.Itoa(i), m.date, record.EventThinking, thinking(thought)))
@@ -57,7 +57,7 @@ func firstText(content []byte) []byte {
 
 func isContext(text []byte) bool { return bytes.HasPrefix(text, []byte(`"`+contextTag)) }
 
-// content writes the content: what a message says, and calls and results that are nowhere else.
+// content emits what a message says, and the calls and results that are only in its content.
 func (m *message) content(calls []byte) {
 	content := jsonl.Get(m.raw, "content")
 	rest, other := m.news(m.typ, content)
@@ -82,16 +82,16 @@ func (m *message) content(calls []byte) {
 	m.PutCalls()
 }
 
-// said is the message itself, of which rest is to be told. Its key has a hash of the
-// content: a message that is written again with another content is another entry.
+// said returns the entry of the message itself, with rest as its content. The key has a hash of all
+// content: a later version with another content is another entry.
 func (m *message) said(content, rest []byte) record.Entry {
 	sum := sha256.Sum256(content)
 	key := m.id + "/" + hex.EncodeToString(sum[:4])
-	told := []string{"id", "timestamp", "type", "content", "thoughts", "toolCalls", "tokens"}
+	used := []string{"id", "timestamp", "type", "content", "thoughts", "toolCalls", "tokens"}
 	if m.typ == "gemini" {
-		told = append(told, "model")
+		used = append(used, "model")
 	}
-	extra := record.NewObject(64).Rest(m.raw, told...).OrNil()
+	extra := record.NewObject(64).Rest(m.raw, used...).OrNil()
 	var p record.Entry
 	switch plain, _ := record.Plain(record.Or(rest, `""`)); {
 	case m.typ == "user" && m.repeating != nil && bytes.HasPrefix(plain, []byte(`"<state_snapshot>`)):
@@ -115,7 +115,7 @@ func thinking(thought []byte) []byte {
 	return record.NewObject(len(thought)).As(thought, map[string]string{"description": "thinking"}).Done()
 }
 
-// run writes what a message cost, again where a later version says otherwise.
+// run emits the usage of a message, again if a later version has another one.
 func (m *message) run(cost []byte) {
 	key, sum := m.id+"/run", sha256.Sum256(cost)
 	if !m.first(key + string(sum[:])) {
@@ -135,7 +135,7 @@ func cost(tokens, model []byte) []byte {
 	return record.NewObject(192).Raw("model", model).Raw("usage", usage.OrNil()).Done()
 }
 
-// each goes through calls with their keys.
+// each calls use with each call and its key.
 func (m *message) each(calls []byte, use func(key, id string, c []byte)) {
 	for i, c := range slices.Collect(jsonl.Elements(calls)) {
 		id := jsonl.GetString(c, "id")
@@ -148,34 +148,34 @@ func (m *message) call(key, id string, c []byte) {
 		return
 	}
 	m.begin()
-	m.tell("call", id)
+	m.noteID("call", id)
 	input := record.Compact(record.Or(jsonl.Get(c, "args"), "{}"))
 	m.Call(record.NewCall(id, jsonl.GetString(c, "name"), input, key, m.date))
 }
 
 func (m *message) result(key, id string, c []byte) {
 	status, result := jsonl.GetString(c, "status"), jsonl.Get(c, "result")
-	told := []string{"id", "name", "args", "result", "timestamp", "renderOutputAsMarkdown"}
+	used := []string{"id", "name", "args", "result", "timestamp", "renderOutputAsMarkdown"}
 	if status == "success" {
-		told = append(told, "status")
+		used = append(used, "status")
 	}
-	extra := record.NewObject(64).All(c, told...).OrNil()
+	extra := record.NewObject(64).All(c, used...).OrNil()
 	date := cmp.Or(record.Date(jsonl.Get(c, "timestamp")), m.date)
 	r := record.Result{ID: id, Key: key + "/result", Date: date, Failed: status == "error" || status == "cancelled"}
 	if result == nil || string(result) == "null" {
 		if status != "success" && !r.Failed && (status != "" || extra == nil) {
-			return // still running, or never recorded
+			return // it still runs, or was never recorded
 		}
 		result = []byte("null")
 	}
 	if m.first(r.Key) {
-		m.tell("result", id)
+		m.noteID("result", id)
 		r.Content = response(result)
 		m.Result(r, extra)
 	}
 }
 
-// response is a result without the parts that it is wrapped in.
+// response returns a result without its wrapping.
 func response(parts []byte) []byte {
 	elements := slices.Collect(jsonl.Elements(parts))
 	if len(elements) != 1 {

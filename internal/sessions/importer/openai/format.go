@@ -2,7 +2,7 @@ package openai
 
 import "tape/internal/sessions/importer/record"
 
-// Format is that of chat messages, which many programs write.
+// Format is the format of chat messages, which many programs write.
 var Format = record.Format{
 	Name: "openai", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {

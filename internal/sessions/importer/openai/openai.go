@@ -1,6 +1,6 @@
-// Package openai reads OpenAI's chat messages. They come as an array, as an object with
-// an array named messages, as lines of one message each, or as lines of such objects:
-// the form that models are trained with, where each line is a conversation.
+// Package openai reads OpenAI's chat messages: as an array, as an object with an array named messages,
+// as lines with a message each, or as lines with such objects. The last is the format of training data,
+// where each line is a conversation.
 package openai
 
 import (
@@ -97,7 +97,7 @@ func (o *reader) message(raw []byte) {
 	o.Stats.Records++
 }
 
-// others are all members but some, or nil when there are none.
+// others returns the other members, or nil if there are none.
 func others(raw []byte, but ...string) []byte { return record.NewObject(64).All(raw, but...).OrNil() }
 
 func (o *reader) said(p record.Entry, raw, content []byte) {
@@ -127,7 +127,7 @@ func (o *reader) said(p record.Entry, raw, content []byte) {
 		add(c, jsonl.Get(c, "id"), jsonl.Get(c, "function", "arguments"))
 	}
 	if jsonl.IsObject(legacy) {
-		// Before calls had ids, a result named its function.
+		// In the old format, results name the function instead of an id.
 		name := jsonl.Get(legacy, "name")
 		c := record.NewObject(len(legacy)+48).Raw("id", record.Or(name, "null")).Str("type", "function").Raw("function", legacy)
 		add(c.Done(), name, jsonl.Get(legacy, "arguments"))
@@ -135,13 +135,13 @@ func (o *reader) said(p record.Entry, raw, content []byte) {
 	o.PutCalls()
 }
 
-// carries reports whether a message with calls says anything else.
+// carries reports whether a message with calls has anything else.
 func carries(raw []byte) bool {
-	told := append([]string{"role", "content", "tool_calls", "function_call", "id"}, dateFields...)
-	return !record.NewObject(64).Rest(raw, told...).Empty()
+	used := append([]string{"role", "content", "tool_calls", "function_call", "id"}, dateFields...)
+	return !record.NewObject(64).Rest(raw, used...).Empty()
 }
 
-// Describe looks at the first message.
+// Describe reads the first message.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return record.Scan(ctx, src, isRecord, func(string, []byte) {}, func(_ record.Span, raw []byte) bool {
 		info.Started, info.Complete = dateOf(raw), true

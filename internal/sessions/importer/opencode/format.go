@@ -11,12 +11,12 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// plugin tells of sessions: opencode has no hooks that run commands.
+// plugin calls tape: opencode has no hooks that run commands.
 //
 //go:embed plugin.js
 var plugin []byte
 
-// Format is that of opencode.
+// Format is the format of opencode.
 var Format = record.Format{
 	Name: "opencode", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
@@ -25,7 +25,7 @@ var Format = record.Format{
 	Head: func(head []byte) record.Likeness {
 		return record.Surely.If(bytes.HasPrefix(bytes.TrimLeft(head[1:], " \t\r\n"), []byte(`"info"`)))
 	},
-	// As the plugin tells of them.
+	// As the plugin names them.
 	Events: []record.HookEvent{{Name: "Stop", Is: record.TurnEnd}, {Name: "SessionEnd", Is: record.End}},
 	Agent: &record.Agent{
 		Title: "opencode", Folder: folder, Hooks: "plugin/tape.js", MCPFile: settings,
@@ -47,16 +47,12 @@ func folder(w record.Where) string {
 	return filepath.Join(cmp.Or(w.Getenv("XDG_CONFIG_HOME"), filepath.Join(w.Home, ".config")), "opencode")
 }
 
-// settings is the file in which opencode looks for MCP servers.
+// settings returns the file with opencode's MCP servers.
 func settings(w record.Where) string {
 	dir := cmp.Or(w.Project, folder(w))
-	if file := filepath.Join(dir, "opencode.jsonc"); exists(file) {
+	file := filepath.Join(dir, "opencode.jsonc")
+	if _, err := os.Lstat(file); err == nil {
 		return file
 	}
 	return filepath.Join(dir, "opencode.json")
-}
-
-func exists(file string) bool {
-	_, err := os.Lstat(file)
-	return err == nil
 }

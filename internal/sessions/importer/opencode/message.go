@@ -7,17 +7,17 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// message is one that is written part by part.
+// message is a message whose parts become entries one by one.
 type message struct {
 	*reader
 	info    []byte
 	id      string
 	date    string
-	summary bool     // that of a compaction
-	tools   [][]byte // calls that stand side by side, with their results
+	summary bool     // it is the summary of a compaction
+	tools   [][]byte // parallel calls with their results
 }
 
-// person makes one message of what a person, or in its place the program, has said.
+// person emits what a person, or the program instead of one, says in one message.
 func (m *message) person(parts [][]byte) {
 	var keys []string
 	var blocks [][]byte
@@ -49,7 +49,7 @@ func (m *message) person(parts [][]byte) {
 	}
 }
 
-// answer makes the entries of a step of the model.
+// answer emits a step of the model.
 func (m *message) answer(parts [][]byte) {
 	for _, part := range parts {
 		typ := jsonl.GetString(part, "type")
@@ -76,7 +76,7 @@ func (m *message) answer(parts [][]byte) {
 	m.put(record.Event(m.key(m.id+"/run"), record.Date(jsonl.Get(m.info, "time", "completed")), record.EventRun, m.cost()))
 }
 
-// text is what the model says; in a compaction, the summary.
+// text emits what the model says; in a compaction, the summary.
 func (m *message) text(part []byte) {
 	id, text := m.key(jsonl.GetString(part, "id")), jsonl.Get(part, "text")
 	if m.summary && m.compact != nil {
@@ -92,18 +92,18 @@ func (m *message) text(part []byte) {
 	m.put(p)
 }
 
-// put makes an entry that belongs to the message.
+// put emits an entry of the message's run.
 func (m *message) put(p record.Entry) {
 	p.RunID = m.id
 	m.Put(p)
 }
 
-// event makes one of a part that is no part of the conversation.
+// event emits an event for a part that does not belong to the conversation.
 func (m *message) event(part []byte) {
 	m.put(record.Event(m.key(jsonl.GetString(part, "id")), dateOf(part, m.date), "part."+jsonl.GetString(part, "type"), rest(part)))
 }
 
-// putTools writes calls, and what came of them.
+// putTools emits calls and their results.
 func (m *message) putTools() {
 	tools := m.tools
 	m.tools = nil
@@ -128,14 +128,14 @@ func (m *message) putTools() {
 		case "error":
 			r.Content = record.Or(jsonl.Get(state, "error"), "null")
 		default:
-			continue // it was never told
+			continue // there is no result
 		}
 		extra := record.NewObject(len(state)).All(state, "status", "input", "output", "error").All(rest(part, "tool", "callID", "state"))
 		m.Result(r, extra.Done())
 	}
 }
 
-// cost tells what a step cost.
+// cost returns the usage of a step.
 func (m *message) cost() []byte {
 	tokens, cache := jsonl.Get(m.info, "tokens"), jsonl.Get(m.info, "tokens", "cache")
 	usage := record.NewObject(160).As(tokens, map[string]string{
@@ -146,7 +146,7 @@ func (m *message) cost() []byte {
 	return data.Rest(m.info, "modelID", "tokens", "id", "sessionID", "parentID", "role", "time", "error", "summary").Done()
 }
 
-// Damaged and Unfinished come of a document that is torn.
+// Damaged gets the rest of a document that is incomplete.
 func (c *reader) Damaged(at record.Span, reason string) {
 	if c.Open {
 		c.Unfinished(at) // it is being written

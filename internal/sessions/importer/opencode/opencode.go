@@ -1,9 +1,9 @@
 // Package opencode reads the sessions of opencode, as `opencode export` writes them.
 //
-// A session is one document {info, messages: [{info, parts: […]}]}. An answer of the model is a
-// message for each step; its parts are texts, reasoning, and calls with their results. A
-// compaction is a message of the person's that asks for it, and one with the summary. Some of
-// what a document says changes later: the session's title, and what a turn has changed.
+// A session is one document {info, messages: [{info, parts: […]}]}. Each step of the model is a message
+// with texts, reasoning, and calls with their results as its parts. A compaction is a user message that
+// asks for it, and a message with the summary. The session's title and the changes of a turn may change
+// later.
 package opencode
 
 import (
@@ -22,13 +22,13 @@ import (
 type reader struct {
 	record.Conversation
 	info    []byte // of the session
-	last    []byte // message; whether it is complete may depend on the next one
+	last    []byte // message, emitted when the next one comes
 	asked   bool   // a person has said something
 	titled  bool
 	date    string         // of the last message
-	diffs   *record.Entry  // what the turn has changed, told where the turn ends
-	more    []record.Entry // what a later version of the program may say of the session
-	compact []byte         // the part that asks for a summary, while that is to come
+	diffs   *record.Entry  // the changes of the turn, emitted at its end
+	more    []record.Entry // other members of the document
+	compact []byte         // the part that asks for a summary, until that comes
 }
 
 // Read makes the entries of a session.
@@ -50,15 +50,15 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-// isRecord tells messages from what is inside of them.
+// isRecord tells messages from objects inside of them.
 func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "info") != nil && jsonl.Get(raw, "parts") != nil
 }
 
-// lasting are the fields of a session that stay as they are.
+// lasting are the fields of a session that do not change.
 var lasting = []string{"id", "slug", "projectID", "workspaceID", "directory", "path", "parentID", "version"}
 
-// field takes what stands beside the messages.
+// field gets a member of the document besides the messages.
 func (c *reader) field(name string, raw []byte) {
 	if name != "info" {
 		c.more = append(c.more, record.Event(c.Counts.Key(raw), "", "session."+name, record.With(nil, name, raw)))
@@ -75,7 +75,7 @@ func (c *reader) field(name string, raw []byte) {
 	c.Put(record.Event(c.key(jsonl.GetString(raw, "id")), record.Date(jsonl.Get(raw, "time", "created")), "session", data.Done()))
 }
 
-// Record takes a message.
+// Record gets a message.
 func (c *reader) Record(_ record.Span, raw []byte) {
 	c.Stats.Records++
 	if c.last != nil {
@@ -84,7 +84,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	c.last = ordered(raw)
 }
 
-// key is the key of what has an id; one that comes again, or is none, gets a number.
+// key makes a key of an id. An id that is empty or comes again gets a number.
 func (c *reader) key(id string) string {
 	if n := c.Counts.Next(record.SumOf("id\x00" + id)); n > 1 || id == "" {
 		return id + "#" + strconv.Itoa(n)
@@ -92,7 +92,7 @@ func (c *reader) key(id string) string {
 	return id
 }
 
-// complete reports whether a message will not change any more.
+// complete reports whether a message will not change.
 func complete(raw []byte) bool {
 	info := jsonl.Get(raw, "info")
 	return jsonl.GetString(info, "role") == "user" || jsonl.Get(info, "time", "completed") != nil
@@ -118,7 +118,7 @@ func (c *reader) message(raw []byte) {
 	m.answer(parts)
 }
 
-// endTurn tells what a turn has changed, and after the first one what the session is called.
+// endTurn emits the changes of a turn, and after the first turn the session's title.
 func (c *reader) endTurn() {
 	if c.diffs != nil {
 		c.Put(*c.diffs)
@@ -130,7 +130,7 @@ func (c *reader) endTurn() {
 	c.asked = true
 }
 
-// title tells the title that the program has found for a session.
+// title emits the session's title, once the program has found one.
 func (c *reader) title() {
 	title := jsonl.GetString(c.info, "title")
 	if c.titled || title == "" || strings.HasPrefix(title, "New session - ") || strings.HasPrefix(title, "Child session - ") {
@@ -140,7 +140,7 @@ func (c *reader) title() {
 	c.Put(record.Event(c.key(jsonl.GetString(c.info, "id")+"/title"), c.date, "tape.title", record.NewObject(64).Str("title", title).Done()))
 }
 
-// endCompaction tells of a compaction that came to nothing.
+// endCompaction emits a compaction that got no summary.
 func (c *reader) endCompaction() {
 	if part := c.compact; part != nil {
 		c.compact = nil
@@ -148,12 +148,12 @@ func (c *reader) endCompaction() {
 	}
 }
 
-// rest is an owned object of a part without what says where it stands.
+// rest returns a copy of a part without its ids and type.
 func rest(part []byte, but ...string) []byte {
 	return record.NewObject(len(part)).Rest(part, append(but, "id", "type", "sessionID", "messageID")...).Done()
 }
 
-// Describe looks at what a session begins with.
+// Describe reads the beginning of a session.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	var session []byte
 	see := func(record.Span, []byte) bool { return false }
@@ -168,7 +168,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	info.Complete = true
 	info.Session = jsonl.GetString(session, "id")
 	info.Began(jsonl.Get(session, "time", "created"))
-	// Not its model, which opencode learns later: each answer has it.
+	// Not the model, which comes later: each answer has it.
 	state := record.NewObject(256)
 	state.Raw("cwd", jsonl.Get(session, "directory")).Raw("version", jsonl.Get(session, "version"))
 	info.State = state.OrNil()
@@ -178,13 +178,13 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return err
 }
 
-// dateOf is when a part, or what else has a time, ended.
+// dateOf returns the end in the time of a part, its start, or other.
 func dateOf(raw []byte, other string) string {
 	return cmp.Or(record.Date(jsonl.Get(raw, "time", "end")), record.Date(jsonl.Get(raw, "time", "start")), other)
 }
 
-// ordered is a value without white space, and with the members of objects in the order of their
-// names: opencode's server has another order than its exports.
+// ordered returns a copy of a value without whitespace, and with members sorted by name: opencode's
+// server and its exports have them in different orders.
 func ordered(raw []byte) []byte {
 	switch {
 	case jsonl.IsObject(raw):
