@@ -171,35 +171,42 @@ func sound(t testing.TB, dir string) {
 
 // Two users get the same result with every kind of remote.
 func TestPeers(t *testing.T) {
-	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
-		ann := begins(t, peer.URL)
-		ann.says("main", "one")
-		ann.handsOff("main", "plan")
-		_, err := ann.s.CreateTape(t.Context(), "notes")
-		ann.ok(err)
-		ann.says("notes", "noted")
-		ann.pushes("main new, notes new", repo.PushOptions{})
-		bob := clones(t, peer.URL)
-		bob.heard("main", "one")
-		bob.heard("notes", "noted")
-
-		bothWrite(ann, bob)
-		bothHaveForks(ann, bob)
-		archivesGoOver(ann, bob)
-
-		const shared = "refs/tape/archive"
-		all := refs(t, peer.Dir, "refs/heads", "refs/tags", shared)
-		for who, u := range map[string]*user{"ann": ann, "bob": bob} {
-			if got := refs(t, u.s.Dir(), "refs/heads", "refs/tags", shared); got != all {
-				t.Errorf("%s has the refs\n%s\nand the remote\n%s", who, got, all)
+	for _, way := range []string{"path", "http"} {
+		t.Run(way, func(t *testing.T) {
+			dir := gitpeer.Bare(t)
+			url := dir
+			if way == "http" {
+				url = gitpeer.HTTP(t, filepath.Dir(dir), "ann", "s3cret word") + "/" + filepath.Base(dir)
 			}
-			if got := gitSays(t, u.s.Dir(), "status", "--porcelain"); got != "" {
-				t.Errorf("%s: git status is not clean:\n%s", who, got)
+			ann := begins(t, url)
+			ann.says("main", "one")
+			ann.handsOff("main", "plan")
+			_, err := ann.s.CreateTape(t.Context(), "notes")
+			ann.ok(err)
+			ann.says("notes", "noted")
+			ann.pushes("main new, notes new", repo.PushOptions{})
+			bob := clones(t, url)
+			bob.heard("main", "one")
+			bob.heard("notes", "noted")
+
+			bothWrite(ann, bob)
+			bothHaveForks(ann, bob)
+			archivesGoOver(ann, bob)
+
+			const shared = "refs/tape/archive"
+			all := refs(t, dir, "refs/heads", "refs/tags", shared)
+			for who, u := range map[string]*user{"ann": ann, "bob": bob} {
+				if got := refs(t, u.s.Dir(), "refs/heads", "refs/tags", shared); got != all {
+					t.Errorf("%s has the refs\n%s\nand the remote\n%s", who, got, all)
+				}
+				if got := gitSays(t, u.s.Dir(), "status", "--porcelain"); got != "" {
+					t.Errorf("%s: git status is not clean:\n%s", who, got)
+				}
+				sound(t, u.s.Dir())
 			}
-			sound(t, u.s.Dir())
-		}
-		gitSays(t, peer.Dir, "fsck", "--strict")
-	})
+			gitSays(t, dir, "fsck", "--strict")
+		})
+	}
 }
 
 // bothWrite lets both write at the same time, with phases of the same name.

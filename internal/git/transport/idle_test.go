@@ -70,7 +70,7 @@ func TestNoGitServer(t *testing.T) {
 		"an empty old list": says("text/plain", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSide(t, gitpeer.Peer{URL: answering(t, answer)})
+			s := newSide(t, remotePeer{URL: answering(t, answer)})
 			_, _, err := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
 			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "origin") {
 				t.Errorf("it has no refs, and that gave %v", err)
@@ -95,7 +95,7 @@ func TestMuteServer(t *testing.T) {
 	}
 	var wait sync.WaitGroup
 	for name, url := range map[string]string{"from the beginning": mute(""), "in the middle": mute("001e# service=git-up")} {
-		s := newSide(t, gitpeer.Peer{URL: url})
+		s := newSide(t, remotePeer{URL: url})
 		wait.Go(func() {
 			_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
 			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") && !strings.Contains(err.Error(), "too slow") {
@@ -116,13 +116,13 @@ func TestMuteSSH(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	mustDo(t, err)
 	defer l.Close()
-	s := newSide(t, gitpeer.Peer{URL: "ssh://" + l.Addr().String() + "/x.git"})
+	s := newSide(t, remotePeer{URL: "ssh://" + l.Addr().String() + "/x.git"})
 	if _, err = Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second}); !errors.Is(err, ErrRemote) {
 		t.Errorf("it gave %v", err)
 	}
 	command := filepath.Join(t.TempDir(), "ssh")
 	mustDo(t, os.WriteFile(command, []byte("#!/bin/sh\necho 'welcome to the machine' >&2\nexec sleep 600\n"), 0o700))
-	s = newSide(t, gitpeer.Peer{URL: "host:x.git"})
+	s = newSide(t, remotePeer{URL: "host:x.git"})
 	t.Setenv("GIT_SSH_COMMAND", command)
 	_, err = Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
 	if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") {
@@ -167,7 +167,7 @@ func TestIdleTimer(t *testing.T) {
 // Without the git program, everything that needs it says so and changes nothing.
 func TestNoGit(t *testing.T) {
 	dir := gitpeer.Bare(t)
-	s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
+	s := newSide(t, remotePeer{Way: "path", Dir: dir, URL: dir})
 	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
 	t.Setenv("PATH", t.TempDir())
 	ctx, o := context.Background(), s.o()
@@ -210,7 +210,7 @@ func TestEndlessRefs(t *testing.T) {
 	if !testkit.Soak() {
 		t.Skip("it takes a while")
 	}
-	s := newSide(t, gitpeer.Peer{URL: url})
+	s := newSide(t, remotePeer{URL: url})
 	_, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
 	if !errors.Is(err, ErrHostile) {
 		t.Errorf("it gave %v", err)

@@ -15,7 +15,7 @@ import (
 
 // FindTarget sees the same refs as git, for every kind of address.
 func TestPushTarget(t *testing.T) {
-	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+	eachPeer(t, func(t *testing.T, peer remotePeer) {
 		s := newSide(t, peer)
 		local := peer.Way == "path" || peer.Way == "file"
 		look := func(prefixes ...string) Target {
@@ -57,7 +57,7 @@ func sortedLines(s string) string {
 // FindTarget looks where pushes go: a push URL, another receive-pack program, a rewritten address.
 func TestPushTargetElsewhere(t *testing.T) {
 	old, next := gitpeer.Bare(t), gitpeer.Bare(t)
-	s := newSide(t, gitpeer.Peer{Way: "path", URL: old, Dir: old})
+	s := newSide(t, remotePeer{Way: "path", URL: old, Dir: old})
 	commits := growing(t, s.r, gitstore.ZeroHash, 2, "main")
 	s.push([]PushRef{branch("old", commits[0])})
 	s.Git("config", "remote.origin.pushurl", next)
@@ -149,7 +149,7 @@ func TestPushInParts(t *testing.T) {
 // More refs than fit on git's command line arrive as few do.
 func TestPushManyRefs(t *testing.T) {
 	dir := gitpeer.Bare(t)
-	s := newSide(t, gitpeer.Peer{Way: "path", URL: dir, Dir: dir})
+	s := newSide(t, remotePeer{Way: "path", URL: dir, Dir: dir})
 	commits := growing(t, s.r, gitstore.ZeroHash, 2, "main")
 	other := growing(t, s.r, gitstore.ZeroHash, 1, "other")
 	s.push([]PushRef{branch("b7", other[0])})
@@ -173,7 +173,7 @@ func TestPushManyRefs(t *testing.T) {
 
 // Since git 2.46 an empty address clears those before it.
 func TestEmptyAddress(t *testing.T) {
-	s := newSide(t, gitpeer.Peer{Way: "path", URL: "/a"})
+	s := newSide(t, remotePeer{Way: "path", URL: "/a"})
 	s.Git("config", "--add", "remote.origin.url", "")
 	s.Git("config", "--add", "remote.origin.url", "/b")
 	if got, err := Remotes(s.r); err != nil || len(got) != 1 || got[0].URL != "/b" {

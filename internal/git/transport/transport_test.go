@@ -61,10 +61,10 @@ func tagged(t testing.TB, r *gitstore.Repo, h gitstore.Hash, name string) gitsto
 type side struct {
 	*gitjudge.Judge
 	r    *gitstore.Repo
-	peer gitpeer.Peer
+	peer remotePeer
 }
 
-func newSide(t testing.TB, peer gitpeer.Peer) *side {
+func newSide(t testing.TB, peer remotePeer) *side {
 	t.Helper()
 	env := os.Getenv("GIT_SSH_COMMAND")
 	j := gitjudge.New(t)
@@ -143,7 +143,7 @@ func (s *side) tidy(gitDir string) {
 }
 
 func TestTransport(t *testing.T) {
-	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+	eachPeer(t, func(t *testing.T, peer remotePeer) {
 		ann, bob := newSide(t, peer), newSide(t, peer)
 		t.Run("empty", func(t *testing.T) { testEmpty(t, ann) })
 		t.Run("push and fetch", func(t *testing.T) { testThereAndBack(t, ann, bob) })
@@ -316,7 +316,7 @@ func testDiverged(t *testing.T, a, b *side) {
 }
 
 func TestTransportAuth(t *testing.T) {
-	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+	eachPeer(t, func(t *testing.T, peer remotePeer) {
 		if peer.Way != "http" {
 			return
 		}
@@ -337,7 +337,7 @@ func TestTransportAuth(t *testing.T) {
 }
 
 func TestTransportNoRemote(t *testing.T) {
-	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+	eachPeer(t, func(t *testing.T, peer remotePeer) {
 		peer.URL = strings.Replace(peer.URL, "remote.git", "nowhere.git", 1)
 		s := newSide(t, peer)
 		_, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
@@ -352,7 +352,7 @@ func TestTransportNoRemote(t *testing.T) {
 
 // A remote's hook rejects some branches.
 func TestTransportHook(t *testing.T) {
-	gitpeer.EachPeer(t, func(t *testing.T, peer gitpeer.Peer) {
+	eachPeer(t, func(t *testing.T, peer remotePeer) {
 		for i, hook := range []string{"update", "pre-receive"} {
 			script := "#!/bin/sh\ncase $1 in *bad*) echo 'not this one' >&2; exit 1;; esac\n"
 			if hook == "pre-receive" {
@@ -380,7 +380,7 @@ func TestTransportHook(t *testing.T) {
 // The user's pre-push hook decides.
 func TestTransportUserHook(t *testing.T) {
 	dir := gitpeer.Bare(t)
-	s := newSide(t, gitpeer.Peer{Way: "path", Dir: dir, URL: dir})
+	s := newSide(t, remotePeer{Way: "path", Dir: dir, URL: dir})
 	s.OK(os.MkdirAll(filepath.Join(s.GitDir, "hooks"), 0o700))
 	s.OK(os.WriteFile(filepath.Join(s.GitDir, "hooks", "pre-push"), []byte("#!/bin/sh\necho \"pushing=$"+PushEnv+"\" >&2\nexit 1\n"), 0o700))
 	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]

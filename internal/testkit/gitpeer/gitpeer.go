@@ -1,5 +1,5 @@
 // Package gitpeer makes the other side of a transport for tests: real git repositories
-// behind a path, file://, http with a password, and ssh.
+// behind a path, and http with a password.
 package gitpeer
 
 import (

@@ -1,44 +1,46 @@
-package gitpeer
+package transport
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tape/internal/testkit/gitpeer"
 )
 
-// Peer is a repository to talk to, and the way there.
-type Peer struct {
+// remotePeer is a repository to talk to, and the way there.
+type remotePeer struct {
 	Way string // path, file, http, ssh
 	URL string
 	Dir string // where it lies
 }
 
-// EachPeer runs a test over every way to a repository. Each gets an empty bare repository of
+// eachPeer runs a test over every way to a repository. Each gets an empty bare repository of
 // its own.
-func EachPeer(t *testing.T, test func(t *testing.T, peer Peer)) {
+func eachPeer(t *testing.T, test func(t *testing.T, peer remotePeer)) {
 	for _, way := range []string{"path", "file", "http", "ssh"} {
 		t.Run(way, func(t *testing.T) {
-			p := Peer{Way: way, Dir: Bare(t)}
+			p := remotePeer{Way: way, Dir: gitpeer.Bare(t)}
 			switch way {
 			case "path":
 				p.URL = p.Dir
 			case "file":
 				p.URL = "file://" + filepath.ToSlash(p.Dir)
 			case "http":
-				p.URL = HTTP(t, filepath.Dir(p.Dir), "ann", "s3cret word") + "/" + filepath.Base(p.Dir)
+				p.URL = gitpeer.HTTP(t, filepath.Dir(p.Dir), "ann", "s3cret word") + "/" + filepath.Base(p.Dir)
 			case "ssh":
-				server, env := SSH(t, "")
+				server, env := sshPeer(t, "")
 				p.URL = server + p.Dir
-				Setenv(t, env)
+				setenvAll(t, env)
 			}
 			test(t, p)
 		})
 	}
 }
 
-// Setenv sets variables, each KEY=value, for the length of a test.
-func Setenv(t testing.TB, env []string) {
+// setenvAll sets variables, each KEY=value, for the length of a test.
+func setenvAll(t testing.TB, env []string) {
 	t.Helper()
 	for _, e := range env {
 		key, value, _ := strings.Cut(e, "=")

@@ -1,4 +1,4 @@
-package gitpeer
+package transport
 
 import (
 	"fmt"
@@ -10,12 +10,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tape/internal/testkit/wait"
 )
 
-// SSH runs openssh's sshd on the loopback with keys of its own, for the user who runs the
+// sshPeer runs openssh's sshd on the loopback with keys of its own, for the user who runs the
 // test, and returns the address of the folder root on it and what the environment of a
 // client has to have. Without the programs the test is skipped.
-func SSH(t testing.TB, root string) (address string, env []string) {
+func sshPeer(t testing.TB, root string) (address string, env []string) {
 	t.Helper()
 	sshd := findSSHD()
 	client, err := exec.LookPath("ssh")
@@ -86,7 +88,7 @@ func SSH(t testing.TB, root string) (address string, env []string) {
 			command += " -S " + socket
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
+		wait.Pause(10 * time.Millisecond)
 	}
 	return "ssh://" + me.Username + "@127.0.0.1:" + port + root, []string{"GIT_SSH_COMMAND=" + command}
 }
