@@ -28,10 +28,10 @@ func newACPCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "acp -- AGENT [ARG...]",
 		Short: "Run an agent that speaks the Agent Client Protocol, and record it",
-		Long: `Run an agent for an editor by the Agent Client Protocol (ACP), and record its sessions. Name
-this command where the editor wants the agent's. Every byte goes through unchanged, and the
-exit code is the agent's. Each session becomes a tape in the workspace of its project; what
-was said is on it at the end of each turn.`,
+		Long: `Run an agent for an editor that uses the Agent Client Protocol (ACP), and record its sessions.
+In the editor's settings, use this command as the agent's command. It passes every byte through
+unchanged, and the exit code is the agent's. Each session becomes a tape in the workspace of
+its project, and is up to date at the end of each turn.`,
 		Example: `  tape acp -- gemini --experimental-acp
   tape acp -- npx @zed-industries/claude-code-acp`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -82,15 +82,15 @@ func newRunCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run MESSAGE [--session-id ID] [--channel NAME] [--chat-id ID] [--no-wait]",
 		Short: "Let the agent answer one message",
-		Long: `Run one turn of the agent, and print what it sends out. The turn is recorded on the tape of
-its session, which has the session's name.
+		Long: `Run one turn of the agent, and print its output. The turn is recorded on the tape that has the
+session's name.
 
-The message may be a command, which begins with a comma: ,help lists them. Other messages
-need a model: tape onboard asks for one, or set TAPE_MODEL or tape config model. Without one,
---json gives an object with "no_model": true, whose output is the prompt, and all else fails.
+The message may be a command, which begins with a comma: ,help lists them. Other messages need
+a model: run tape onboard, or set TAPE_MODEL or tape config model. Without a model, the command
+fails; with --json it prints an object with "no_model": true and the prompt as its output.
 
-While another process has a turn on the session, this one waits; --no-wait fails at once,
-with exit code 5.`,
+If another process runs a turn of the session, this one waits for it; with --no-wait it fails
+at once, with exit code 5.`,
 		Example: `  tape run "why does the build fail?"
   tape run --session-id review "look at the last commit"
   tape run ,tape.info --json`,
@@ -134,11 +134,11 @@ func newChatCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [--session-id ID]",
 		Short: "Talk with the agent in the terminal",
-		Long: `Talk with the agent. Its answer is shown while it comes, and each call of a tool in one line.
-Ctrl-C ends the turn that runs, Ctrl-D leaves. The arrow keys bring back what was typed
-before. A message may be a command, which begins with a comma: ,help lists them.
+		Long: `Talk with the agent. Its answer appears as it is written, and each tool call on one line.
+Ctrl-C ends the current turn, Ctrl-D leaves the chat. The arrow keys recall what you have
+typed. A message may be a command, which begins with a comma: ,help lists them.
 
-If standard input or output is no terminal, each line of standard input is a message, and
+If standard input or output is not a terminal, each line of standard input is a message, and
 the answers go to standard output.`,
 		Example: `  tape chat
   tape chat --session-id review
@@ -153,8 +153,8 @@ func newGatewayCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "gateway",
 		Short: "Run the agent's channels, such as Telegram",
-		Long: `Run all channels that are configured, until it is interrupted; then turns that run may end.
-A message that was taken is answered also after a crash, at the next start.`,
+		Long: `Run all configured channels until interrupted; turns that are running may then finish. A
+message that was accepted is answered even after a crash, at the next start.`,
 		Example: `  tape config telegram '{"allow_users":["123456789"]}'
   TAPE_TELEGRAM_TOKEN=… tape gateway`,
 		RunE: a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error { return host.Gateway(ctx, o) }),
@@ -165,8 +165,8 @@ func newHooksCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hooks",
 		Short: "List the agent's hooks and the plugins that implement them",
-		Long: `List the hooks that somebody implements, and for each the plugins in the order in which they
-are asked, with how a plugin does that is a program, and what failed.`,
+		Long: `List the hooks that plugins implement, and for each hook its plugins in the order in which they
+are called, with the state of plugins that are programs, and what failed.`,
 		Example: `  tape hooks
   tape hooks --json`,
 		RunE: a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
@@ -205,9 +205,9 @@ func newOnboardCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "onboard",
 		Short: "Set up the agent: provider, model, key and channel",
-		Long: `Ask for what the agent needs: the provider, its model, a key and a channel. The model is
-tried before it is set. The settings are those of this workspace (tape config), keys go to the
-file $TAPE_HOME/credentials.json, which only you can read.
+		Long: `Ask for what the agent needs: provider, model, key and channel. The model is tested before it
+is set. The settings are those of this workspace (tape config); keys go to
+$TAPE_HOME/credentials.json, which only you can read.
 
 Without a terminal nothing is asked: set TAPE_MODEL (or tape config model PROVIDER:MODEL)
 and the key in the provider's variable, such as OPENAI_API_KEY.`,

@@ -15,9 +15,9 @@ func newAnchorsCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "anchors",
 		Short: "List the phases of the tape",
-		Long: `List the phases of the tape. Wherever a command takes an anchor, it is named by its name, which
-means the latest of that name, by its number (002, or 2), by its folder (002_plan), or as latest. A name
-wins over a number.`,
+		Long: `List the phases of the tape. Wherever a command takes an anchor, you can give its name (which
+means the latest anchor of that name), its number (002, or 2), its folder (002_plan), or
+latest. A name takes precedence over a number.`,
 		RunE: a.onTape(a.runAnchors),
 	}
 }

@@ -42,32 +42,32 @@ func newAppendCmd(a *App) *cobra.Command {
 		Short: "Append an entry, or a stream of them",
 		Long: `Append one entry to the tape. When the command returns, the entry survives a power cut.
 
-The payload is a JSON object, given with --payload or read from standard input (-).
-With --text it is a message. Known kinds are system, message, tool_call, tool_result,
-event and error. Their payloads are checked: a message has a role and content, an event
-its name, and so on; docs/format.md lists it. A kind or role of your own is taken with
---payload, but must not look like a known one (mesage). Anchors are written by tape handoff.
-If git knows you by another name than the author of the tape's first commit, meta.author
-has your name.
+The payload is a JSON object, given with --payload or read from standard input (-). With --text
+the entry is a message. Known kinds are system, message, tool_call, tool_result, event and
+error. Their payloads are checked: for example, a message needs a role and content, an event a
+name. docs/format.md has the rules. Kinds and roles of your own are accepted with --payload,
+unless they look like a misspelt known one (mesage). Use tape handoff to write anchors. If git
+knows you by another name than the author of the tape's first commit, meta.author has your
+name.
 
-With --artifact the content of a file becomes part of the tape, beside its entries, and the entry
-refers to it under the key artifact. Without --text and --payload, that is all the entry says, and
-its kind is artifact. The type is found out from the content unless --type names it. tape artifact
-lists artifacts and reads them.
+With --artifact, the content of a file becomes part of the tape, stored beside its entries, and
+the entry refers to it under the key artifact. Without --text and --payload, the entry has only
+this reference, and its kind is artifact. The type is detected from the content unless --type
+gives it. tape artifact lists and reads artifacts.
 
-With --stdin, standard input is a stream of entries, one JSON object a line, with the
-members kind and payload, and optionally meta and date. All of them are appended, or
-none if one is bad. With --partial the good ones are appended, and the bad ones are reported
-by their line numbers (exit code 2).
+With --stdin, standard input is a stream of entries, one JSON object per line, with the members
+kind and payload, and optionally meta and date. Either all of them are appended, or none if one
+is invalid. With --partial, the valid ones are appended, and the others are reported by line
+number (exit code 2).
 
-With --stdin --each every line is appended by itself, for as long as the stream is open, so a
-program that records needs only one process. The lines are answered in their order, each once
-its entry would survive a power cut: @17, or {"id":17} with --json. The answer to a line that
-cannot be appended is {"error":{…}} with --json, and otherwise a message on standard error. The
-stream goes on, and the exit code at the end is not 0. Empty lines get no answer. Sending lines without
-waiting for each answer is faster: lines that have arrived meanwhile are synced together.
-While no line arrives, others can append, hand off and fork as usual. Settings are read
-once, at the beginning.`,
+With --stdin --each, every line is appended separately, for as long as the stream is open. So a
+program that records needs only one process. The answers come in the order of the lines, each
+once its entry would survive a power cut: @17, or {"id":17} with --json. If a line cannot be
+appended, the answer is {"error":{…}} with --json, and otherwise a message on standard error;
+the stream continues, and the exit code at the end is not 0. Empty lines get no answer. It is
+faster to send lines without waiting for each answer, because lines that have arrived are
+synced together. Between lines, other processes can append, hand off and fork as usual.
+Settings are read once, at the beginning.`,
 		Example: `  tape append --text "why is the build red?" --role user
   git log -1 --format=%B | tape append --text - --role user
   tape append --kind event --payload '{"name":"run","data":{"seconds":3}}'

@@ -12,8 +12,8 @@ func newArchivesCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "archives",
 		Short: "List the archives of the tape",
-		Long: `List the archives of the tape: the former histories that tape reset --archive and tape rm
-have kept. A tape that was removed has to be named with --tape.`,
+		Long: `List the archives of the tape: the earlier histories that tape reset --archive and tape rm have
+kept. If the tape was removed, name it with --tape.`,
 		Example: `  tape archives --tape review`,
 		RunE:    opened(a.openTapeOrRemoved, a.runArchives),
 	}

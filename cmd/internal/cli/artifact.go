@@ -21,10 +21,10 @@ func newArtifactCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "artifact list | show ID | cat ID",
 		Short: "List and read the files that entries refer to",
-		Long: `Artifacts are files of the tape: large results, images, what an entry should not hold itself.
+		Long: `Artifacts are files of a tape, such as large results and images, which are stored outside the entries.
 tape append --artifact FILE adds one, with an entry that refers to it. The file is committed with
 the phase, as anchors/NNN_name/artifacts/ID. The ID is the SHA-256 of the content; its first
-digits are enough where no other artifact of the tape begins with them.`,
+digits are enough if no other artifact of the tape begins with them.`,
 		Example: `  tape append --artifact build.log --text "why does it fail?"
   tape artifact list
   tape artifact cat 3f1c --length 4096`,
@@ -41,7 +41,7 @@ digits are enough where no other artifact of the tape begins with them.`,
 		Use:   "cat ID",
 		Short: "Write the content of an artifact",
 		Long: `Write the content of an artifact to standard output, byte for byte, or --length bytes of it from
---offset on. On a terminal, text is made safe to show, and what is no text is not written.`,
+--offset on. On a terminal, text is made safe to show, and other content is not written.`,
 		Example: `  tape artifact cat 3f1c >build.log
   tape artifact cat 3f1c --offset 4096 --length 4096`,
 		Args: takes(1, "ID"),
@@ -53,7 +53,7 @@ digits are enough where no other artifact of the tape begins with them.`,
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the artifacts of the tape",
-		Long:    `List the artifacts of the tape, in the order of the phases that had them first, with the entries that refer to them.`,
+		Long:    `List the artifacts of the tape, ordered by the phase in which they first appear, with the entries that refer to them.`,
 		Example: `  tape artifact list --json`,
 		Args:    takes(0),
 		RunE:    a.onTape(a.runArtifacts),

@@ -21,9 +21,9 @@ func newBetweenCmdFor(o *betweenOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "between A B [--inclusive] [--kind KIND]… [flags]",
 		Short: "Show the entries between two anchors",
-		Long: `Show the entries strictly between two anchors: the latest A, and the first B after it.
-With --inclusive, the phases from A through B are shown whole, with their anchors.
-They are shown as tape log shows them.
+		Long: `Show the entries strictly between two anchors: the latest A, and the first B after it. With
+--inclusive, show the phases from A through B in full, with their anchors. The output is that
+of tape log.
 
 Anchors are named as tape anchors shows them: by name, by number (002), or as latest.
 

@@ -32,22 +32,22 @@ func newBlameCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:        "blame FILE[:LINE[-LINE]]",
 		SuggestFor: []string{"annotate", "why"},
-		Short:      "Show which words led to the lines of a file",
-		Long: `For each run of lines of a file of the project, show the commit that it comes from, as git blame
-tells, and what led to that commit: what a person asked, and on which tape.
+		Short:      "Show which request led to the lines of a file",
+		Long: `For each group of consecutive lines of a project file, show the commit that they come from (as
+in git blame) and what led to that commit: a person's request, and its tape.
 
 An agent's git commit is recorded on the tape of its session. A commit that was rebased or
-amended since is known again by its subject and the date of its author, and marked as probable. Of
-a commit that a person made, those sessions of the project are shown that were open then,
-or had ended within an hour, and it is marked as such.
+amended later is recognized by its subject and author date, and marked as probable. For a
+person's commit, the sessions of the project that were open then, or had ended within the hour
+before, are shown and marked as such.
 
-All tapes of the workspace are looked at; --tape names one. The project is the git
-repository that the file is in.
+All tapes of the workspace are examined; --tape selects one. The project is the git repository
+that contains the file.
 
-With --json, each run of lines is an object with file, first_line, last_line, commit, author,
+With --json, each group of lines is an object with file, first_line, last_line, commit, author,
 date, subject and turns. A turn has tape, title, first_id, last_id, prompt, date and how:
-recorded, probably, or open. If nothing is known, unknown says why: not_committed, no_sessions,
-before_sessions, nothing_recorded, or shallow.`,
+recorded, probably, or open. If nothing is known, unknown gives the reason: not_committed,
+no_sessions, before_sessions, nothing_recorded, or shallow.`,
 		Example: `  tape blame cmd/shop/main.go
   tape blame cmd/shop/main.go:42
   tape blame cmd/shop/main.go:42-60 --json

@@ -24,37 +24,37 @@ func newConfigCmd(a *App) *cobra.Command {
 		Short: "Show or change settings",
 		Long: `Show all settings, show one, or change one.
 
-Some describe the data of this workspace, and are in its .git/tape/config.json:
+These settings describe the data of this workspace, and are in its .git/tape/config.json:
 
   tape          the current tape
-  commit        when entries are committed: with a handoff only (handoff), also before each
-                message of the user (turn), or also after each N entries (N)
+  commit        when entries are committed: only at a handoff (handoff), also before each
+                user message (turn), or also after every N entries (N)
   max_line      the longest entry line that is accepted, in bytes
-  redact        what is done with secrets in new entries: off, mark (listed in the entry's
-                meta) or mask (replaced before anything is written)
-  allow_secret  fingerprints, with commas between them, of what looks like a secret and is none;
-                push --allow-secret adds one, config replaces the list, and '' empties it
+  redact        what happens to secrets in new entries: off (nothing), mark (they are listed in
+                the entry's meta) or mask (they are replaced before anything is written)
+  allow_secret  comma-separated fingerprints of false positives: texts that look like a secret;
+                push --allow-secret adds one, config replaces the list, and '' clears it
 
-The others run programs or say where something is sent. They are yours: nothing that comes with
-a repository sets them. Those for this workspace are in $TAPE_HOME/settings, and those for all
-workspaces, which --global shows and changes, in $TAPE_HOME/config.json. A setting for this
-workspace wins; '' takes one away.
+The others run programs or say where something is sent. They are yours: nothing in a repository
+sets them. Those for this workspace are in $TAPE_HOME/settings. Those for all workspaces, which
+--global shows and changes, are in $TAPE_HOME/config.json. A setting for this workspace takes
+precedence; '' removes one.
 
-  model            the model, as PROVIDER:MODEL; $TAPE_MODEL wins
-  fallback_models  models to ask when that one fails, with commas between them
-  base_urls        where a provider's API is, as a JSON object of URLs by provider
-  max_steps        how many calls of a model a turn may have
+  model            the model, as PROVIDER:MODEL; $TAPE_MODEL overrides it
+  fallback_models  comma-separated models to try when that one fails
+  base_urls        the addresses of providers' APIs, a JSON object of URLs by provider
+  max_steps        the greatest number of model calls in a turn
   web_private      whether web.fetch may read addresses of this machine and its local network:
                    true or false (the default)
   plugins          programs that are plugins, a JSON list
   mcp_servers      MCP servers whose tools the agent may use, a JSON object by name
   telegram         the Telegram channel, a JSON object
 
-Former versions kept all of them in a file config.json of the workspace. Those that run or send
-are not in use until you agree: --take-over shows them, asks, and makes them your settings for
-this workspace. Setting one, or taking it away with '', settles that one, too.
+Earlier versions kept all settings in a file config.json of the workspace. Those that run or
+send something are not used until you agree: --take-over shows them, asks, and makes them your
+settings for this workspace. You can also set them anew, or remove them with ''.
 
-Keys are no settings: they stand in the environment or in $TAPE_HOME/credentials.json.`,
+Keys are not settings: put them into the environment or $TAPE_HOME/credentials.json.`,
 		Example: `  tape config
   tape config commit turn
   tape config allow_secret ''
@@ -72,7 +72,7 @@ Keys are no settings: they stand in the environment or in $TAPE_HOME/credentials
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.global, "global", false, "the settings for all workspaces")
-	f.BoolVar(&o.takeOver, "take-over", false, "show the settings of a former version that are not in use, and take them over")
+	f.BoolVar(&o.takeOver, "take-over", false, "show settings of an earlier version that are not in use, and take them over")
 	f.BoolVar(&o.yes, "yes", false, "with --take-over, do not ask")
 	return cmd
 }

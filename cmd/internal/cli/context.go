@@ -28,32 +28,34 @@ func newContextCmdFor(o *contextOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context [--from ANCHOR] [--format FORMAT] [--max-tokens N] [flags]",
 		Short: "Write the messages for the next model call",
-		Long: `Write the messages for the next call of a model as one JSON array: the last anchor with
-its state, then the entries after it.
+		Long: `Write the messages for the next model call as one JSON array: the last anchor with its state,
+then the entries after it.
 
-An anchor covers the entries that its writer had seen. Other entries before it, which a merge
-or a pull brought in, stand right after the anchor, in the order of the tape, until a later
-handoff covers them. With --from, the context is that anchor and everything after it.
+An anchor covers the entries that its writer had seen. A merge or pull can bring in other
+entries from before the anchor. They come right after the anchor, in the order of the tape,
+until a later handoff covers them. With --from, the context is the given anchor and everything
+after it.
 
-Providers accept the array as it is. Results stand after their calls; a call without a
-result gets one that says it was interrupted, and a result without its call becomes a
-message that says so. A repeated system message is kept once. Entries
-of kind system, event and error are left out, as is everything with context:false in
-meta. Incomplete messages, calls and results are left out and named on standard error. With
---raw nothing is repaired: each entry gives its message, as it was recorded.
+Providers accept the array as it is. Tool results follow their calls. A call without a result
+gets one that says it was interrupted; a result without its call becomes a message that says
+so. A repeated system message is kept once. Entries of kind system, event and error are left
+out, and so are entries with context:false in meta. Incomplete messages, calls and results are
+left out and named on standard error. With --raw nothing is repaired: each entry gives its
+message as it was recorded.
 
-For anthropic, messages of the same side in a row are one message with several blocks,
-anchors are messages of the user, and system messages are not in the array: --system writes
-them, as the array of text blocks that the parameter system takes.
+For anthropic, consecutive messages of the same side become one message with several blocks,
+anchors are user messages, and system messages are not in the array: --system writes them, as
+the array of text blocks for the parameter system.
 
---max-tokens and --max-bytes leave out the oldest turns, --tail all but the last ones.
-A turn begins with a message of the user; the opening anchor and system messages always
-stay. Standard error says how much was left out. If the last turn alone is too large,
-that is an error. Tokens are estimated: 4 bytes of ASCII are one, any other character is
-one, a message is 4 more, an image or file 1,600.
+--max-tokens and --max-bytes leave out the oldest turns; --tail keeps only the last ones. A
+turn begins with a user message; the opening anchor and system messages always stay. Standard
+error says how much was left out. If the last turn alone is too large, that is an error. Tokens
+are estimated: 4 bytes of ASCII are one token, any other character is one, each message adds 4,
+an image or file 1,600.
 
 The same tape gives the same bytes. Appending only adds messages at the end, except that a
-result replaces the placeholder of its call. Bounds move the beginning, by whole turns.`,
+result replaces the placeholder of its call. With a limit, only whole turns at the beginning
+are left out.`,
 		Example: `  tape context
   tape context --from plan --max-tokens 100000
   tape context --format anthropic | jq '{model: "…", max_tokens: 1024, messages: .}'

@@ -23,10 +23,10 @@ func newDiffCmd(a *App) *cobra.Command {
 		Long: `Show the entries that only B has (+), those that only A has (-), and the changes in edited
 ones (~). Without B, A is compared with the tape as it is now.
 
-A and B are anchors, as tape anchors shows them, or entries (@17), which mean everything
-up to there; tapes and forks, which mean all that they have, committed or not; or tags,
-branches and commits, of which HEAD is the tape's newest. Of two forks of one tape, each
-side's own entries are shown.
+A and B can be anchors as tape anchors shows them, or entries (@17), which mean everything up
+to there; tapes and forks, which mean all their entries, committed or not; or tags, branches
+and commits, where HEAD is the tape's newest commit. For two forks of one tape, each fork's own
+entries are shown.
 
 With --stat, show numbers instead: entries of each kind, tokens from run events, and calls of
 each tool.`,

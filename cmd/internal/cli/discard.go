@@ -22,7 +22,7 @@ func newDiscardCmd(a *App) *cobra.Command {
 		Use:        "discard FORK [--yes]",
 		SuggestFor: []string{"remove", "delete"},
 		Short:      "Drop a fork",
-		Long: `Drop a fork with its branch, tags and working tree. If the fork has entries of its own, the
+		Long: `Discard a fork with its branch, tags and working tree. If the fork has entries of its own, the
 command asks on a terminal, and needs --yes elsewhere. A fork that has forks is refused.
 
 Git keeps the entries for a while: the command that brings the fork back is shown, and

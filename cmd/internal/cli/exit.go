@@ -42,7 +42,7 @@ func exitCodes() []exitCode {
 		{exitInterrupted, "interrupted", context.Canceled, "interrupted; nothing was left half done"},
 		{exitCorrupt, "corrupt", repo.ErrCorrupt, "stored data does not keep the promises of the format"},
 		{exitBusy, "busy", repo.ErrBusy, "another process held the tape for too long"},
-		{exitConflict, "conflict", repo.ErrConflict, "the tape is not in the state that was asserted, or has diverged"},
+		{exitConflict, "conflict", repo.ErrConflict, "the tape is not in the state that was expected, or histories have diverged"},
 		{exitNotFound, "not_found", repo.ErrNotFound, "there is no such workspace, tape, anchor, entry or archive"},
 		{exitUsage, "usage", repo.ErrInvalid, "wrong usage, or input that cannot be used"},
 		{exitFailure, "failure", nil, "any other failure"},

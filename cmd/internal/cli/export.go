@@ -39,28 +39,28 @@ func newExportCmd(a *App) *cobra.Command {
   jsonl     the entries as they are stored, one a line, byte for byte
   openai    the messages of a chat as one JSON array, as tape context makes them
   markdown  a document to read and to review
-  html      a page to read, in one file that needs no other
+  html      a page to read, in a single file
   training  one JSON object a phase: the messages, the state that it began with, and
             the anchor that it ended with
 
-With --from it begins with the phase of that anchor, with --to it ends with the phase
-of that one. --kind keeps entries of these kinds; the phases stay.
+--from and --to select phases: the export begins with the phase of the first anchor and ends
+with that of the second. --kind keeps only entries of these kinds; the phases stay.
 
-markdown and html begin with what the tape is about; times are in your time zone, which
-they name. html has a list of what was asked, shows Markdown as such, has its pictures in
-the page, and loads nothing: those that are elsewhere are links. markdown shortens what is long and says how
-to see it; html has all text, with long texts folded. Both leave out meta, which jsonl has.
+markdown and html begin with an overview of the tape; times are in your time zone, which they
+name. html has a list of the prompts, renders Markdown, and contains its pictures. It loads
+nothing: pictures elsewhere become links. markdown shortens long texts and says how to see
+them; html has all text, with long texts folded. Both leave out meta, which jsonl has. tape
+starts tape-host to write html.
 
-Artifacts, the files that entries refer to, are not part of the output. --artifacts writes those
-of the exported entries to a folder, each named after its SHA-256 as in the entries. With
---inline, texts and pictures stand in the entries that refer to them. Without it, openai and
-training have pictures, and the beginning of texts, as tape context does.
+Artifacts, the files that entries refer to, are not in the output. --artifacts writes those of
+the exported entries to a folder, each named after its SHA-256. With --inline, texts and
+pictures are put into the entries that refer to them. Without it, openai and training have the
+pictures and the beginning of texts, as in tape context.
 
-The fields of training are tape, anchor and anchor_seq; entries, the first and the last
-id of the phase; ids, those of the entries that the messages were made from; commit, the
-one that has the whole phase; state; messages, without one for the anchor; and outcome,
-the name, summary and state of the next anchor. commit and outcome are null in the
-open phase.`,
+Each line of training has tape, anchor and anchor_seq; entries, the first and last id of the
+phase; ids, those of the entries that the messages were made from; commit, the one that has the
+whole phase; state; messages, without one for the anchor; and outcome, the name, summary and
+state of the next anchor. In the open phase, commit and outcome are null.`,
 		Example: `  tape export >session.jsonl
   tape export --from implement --to review -o part.jsonl
   tape export --artifacts files >session.jsonl

@@ -21,13 +21,12 @@ func newFetchCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fetch [REMOTE] [--tape NAME]…",
 		Short: "Download from a remote without changing your tapes",
-		Long: `Download from a remote into the workspace without changing your tapes. Afterwards tape info
-and tape tapes show, offline, how many entries are only here or only there, and tape pull
-merges them. Pull does a fetch itself.
+		Long: `Download from a remote into the workspace without changing your tapes. Afterwards, tape info
+and tape tapes show offline how many entries are only here or only there, and tape pull merges
+them. Pull also does a fetch.
 
-Everything from a remote is checked before it is used: names, files, sizes, and that its
-history only grows. A branch that does not pass is rejected (exit code 4).
-` + byGit,
+Data from a remote is checked before it is used: names, files, sizes, and that its history only
+grows. A branch that fails the checks is rejected (exit code 4).` + byGit,
 		Example: `  tape fetch
   tape fetch backup --tape main`,
 		Args:              takes(0, "REMOTE"),

@@ -15,7 +15,7 @@ import (
 )
 
 const datesHelp = `Dates are given as 2026-11-20, 2026-11, "2026-11-20 09:30", 3d, 2h, "2 days ago", today,
-yesterday, monday or "last week", in your time zone where they name none. Both ends are
+yesterday, monday or "last week"; one without a time zone is in yours. Both ends are
 included: --until yesterday includes all of yesterday.`
 
 // withZone is a date that a person gave, in their zone where it names none. What is no date is

@@ -22,13 +22,13 @@ func newForkCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork NAME [--at ANCHOR|@ID] [--switch]",
 		Short: "Create a fork of the tape",
-		Long: `Begin a fork: a branch off the tape that is read and written like a tape of its own, and
-later merged back or discarded. It begins at the tape's end, or with --at after an
-earlier anchor (its name, number, folder or tag) or entry (@17).
+		Long: `Begin a fork: a branch of the tape that you read and write like any tape, and later merge back
+or discard. It begins at the tape's end or, with --at, after an earlier anchor (its name,
+number, folder or tag) or entry (@17).
 
-A fork's full name is PARENT/NAME, and can be used wherever a tape's name can: with --tape
-for one command, in TAPE_NAME for a shell. --switch makes the fork the current tape. To fork
-a fork, name it with --tape.`,
+A fork's full name is PARENT/NAME. Use it wherever a tape's name is accepted: with --tape for
+one command, in TAPE_NAME for a shell. --switch makes the fork the current tape. To fork a
+fork, name it with --tape.`,
 		Example: `  tape fork try-redis
   tape --tape main/try-redis append --role assistant --text "redis it is"
   tape fork second-try --at plan --switch

@@ -24,9 +24,9 @@ func newForksCmd(a *App) *cobra.Command {
 		Long: `List the open forks of the tape and their forks: where they begin, how many entries of their
 own they have, and when they were last written to.
 
-With --closed, list the forks that were merged, summarized or discarded, the newest first,
-with their last commit: tape show COMMIT shows the entries, git log COMMIT the history. Git
-forgets discarded forks after a while, like everything that only a reflog keeps.`,
+With --closed, list the forks that were merged, summarized or discarded, the newest first, with
+their last commit: tape show COMMIT shows the entries, git log COMMIT the history. Git deletes
+discarded forks after a while, like everything that only a reflog keeps.`,
 		Example: `  tape forks
   tape --tape main/try-redis forks
   tape forks --closed --all --json`,

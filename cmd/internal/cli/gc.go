@@ -27,15 +27,15 @@ func newGCCmd(a *App) *cobra.Command {
 		Long: `Make the workspace smaller: remove the working trees of tapes and forks that nobody has
 written to for a day, and leftovers of killed processes; then let git pack everything.
 
-A working tree is removed only if git has everything in it: no uncommitted entries and no
-other files. The current tape's stays, and so do those that you have made elsewhere with git
-worktree. The next write to a tape makes its working tree again.
+A working tree is removed only if git has everything in it: it has no uncommitted entries and
+no other files. The current tape's stays, and so do those that you have made elsewhere with git
+worktree. The next write to a tape creates its working tree again.
 
-Others can read and write meanwhile, and gc can be interrupted at any time. Forks, archives
-and commits in a reflog are kept.
+Other processes can read and write meanwhile, and you can interrupt gc at any time. Forks,
+archives and commits in a reflog are kept.
 
-With --auto, only many small packs are made one, and only if there are more than 50. import,
-fetch, pull and recording do so by themselves.`,
+With --auto, only merge small packs into one, and only if there are more than 50 packs. import,
+fetch, pull and recording do this by themselves.`,
 		Example: `  tape gc
   tape gc --worktrees-only --all-worktrees`,
 		RunE: a.inStore(o.run),

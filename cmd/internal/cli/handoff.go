@@ -22,9 +22,9 @@ func newHandoffCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "handoff NAME [--summary TEXT] [--state JSON]",
 		Short: "Close the phase and open the next one",
-		Long: `Write an anchor: the open phase is committed and tagged, and the next one begins. The
-anchor's state is what the next phase starts from. The summary is kept in it as
-state.summary, and stands in the message of the commit, so that git log tells the story.`,
+		Long: `Write an anchor: the open phase is committed and tagged, and the next one begins. The anchor's
+state is what the next phase starts from. The summary is stored in it as state.summary, and in
+the commit message, so that git log shows it.`,
 		Example: `  tape handoff implement --summary "the plan is agreed"
   tape handoff review --state '{"branch":"fix-upload","tests":"green"}'`,
 		Args: takes(1, "NAME"),

@@ -44,29 +44,29 @@ it, the format of each file is recognized.
 Without FILE, import looks for the transcripts of this project where ` + strings.Join(importer.All().WithFolders().Names(), ", ") + `
 keep them: sessions in this directory and below.
 
-Of a folder, every .jsonl and .json file in it and below is imported; - is standard
-input. Each file becomes a tape named after its session, unless --tape says otherwise. Where
-another of Bub's workspaces has a session of the same name, it is named after the file.
-If a file has grown, importing it again adds only the new entries. For each file, import
-prints the number of new entries, known entries and damaged lines; the latter are kept as
-events named import.damaged. A last line that somebody is still writing waits for the next import.
+Of a folder, every .jsonl and .json file in it and below is imported; - is standard input. Each
+file becomes a tape named after its session, unless --tape gives a name. If another Bub
+workspace has a session of the same name, the tape is named after the file. If a file has
+grown, importing it again adds only the new entries. For each file, import prints the number of
+new entries, known entries and damaged lines, which are kept as events named import.damaged. An
+incomplete last line is left for the next import.
 
-Images, and results of tools with more than 16 KiB of text, become artifacts: the entry keeps
-the beginning and the end of the text, and tape artifact has all of it. With --inline, everything
+Images, and tool results with more than 16 KiB of text, become artifacts: the entry keeps the
+beginning and end of the text, and tape artifact shows all of it. With --inline, everything
 stays in the entries.
 
 An imported tape has no working tree until somebody writes to it.
 
-A subagent of a Claude Code session becomes a fork of the tape, TAPE/agent-ID: begun at the
-call that started it, and merged after the result of that call, or at the end if the file has
-no result. The entries have context:false in meta, because the session's model saw
-only the result. They are searched and listed like all others, and forks --closed lists
-the forks. If a later import finds more of a subagent, that becomes another fork of that name.
-A file of the subagent's own, agent-ID.jsonl, adds to the fork if the session's tape has
-it; otherwise it becomes a tape, TAPE/agent-ID, with a context of its own.
+A subagent of a Claude Code session becomes a fork of the tape, TAPE/agent-ID. The fork begins
+at the call that started the subagent, and is merged after the result of that call, or at the
+end if there is no result. The entries have context:false in meta, because the session's model
+saw only the result. They are searched and listed like all others, and forks --closed lists the
+forks. If a later import finds more entries of a subagent, they become another fork of that
+name. The subagent's own file, agent-ID.jsonl, adds to the fork if the session's tape has it;
+otherwise it becomes a tape, TAPE/agent-ID, with its own context.
 
-With --no-subagents, subagents are left out. A later import without it adds them at the end of
-the tape, because the calls are there already.
+With --no-subagents, subagents are left out. If you import them later, they are added at the
+end of the tape, because the calls are already there.
 
 If the current directory has no workspace yet, import creates one, as tape init does.`,
 		Example: `  tape import

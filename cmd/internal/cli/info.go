@@ -20,8 +20,8 @@ func newInfoCmd(a *App) *cobra.Command {
 		SuggestFor: []string{"status", "stat"},
 		Short:      "Show an overview of the tape",
 		Long: `Show an overview of the tape: entries and phases, the open phase, the tokens of the last run,
-uncommitted entries, forks, the state of the index, and the folder; of a fork, where it
-begins; for each remote, how many entries are only here (ahead) or only there (behind), as
+uncommitted entries, forks, the state of the index, and the folder. For a fork, show where it
+begins. For each remote, show how many entries are only here (ahead) or only there (behind), as
 of the last push, fetch or pull.`,
 		RunE: a.onTape(a.runInfo),
 	}

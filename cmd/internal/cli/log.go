@@ -39,22 +39,22 @@ func newLogCmdFor(o *logOptions) *cobra.Command {
 		Use:        "log [flags]",
 		SuggestFor: []string{"view", "history", "cat"},
 		Short:      "Show the conversation of the open phase, or of any part of the tape",
-		Long: `Show the entries of the open phase, the oldest first, from its anchor on. With --all, or with
-any of --since, --until, --kind, --role, --author and --all-tapes, it looks at the whole tape.
+		Long: `Show the entries of the open phase, oldest first, beginning with its anchor. With --all, or
+with any of --since, --until, --kind, --role, --author and --all-tapes, show the whole tape.
 
-On a terminal, this is a conversation: messages in full, each call of a tool with its
-result on one line, and the model's thinking on one line. Events are left out, and very
-long messages are shortened; --events and --full show all. Long output is paged. In a
-pipe or file nothing is left out or shortened.
+On a terminal, the output is a conversation: messages in full, each tool call with its result
+on one line, and the model's thinking on one line. Events are left out, and very long messages
+are shortened; --events and --full show them. Long output is paged. In a pipe or file, nothing
+is left out or shortened.
 
 ` + datesHelp + `
 
 Anchors are named as tape anchors shows them: by name, by number (002), or as latest.
 With --all-tapes, the entries of all tapes are shown in the order of their dates.
 
-With --commit, show what led to a commit of the project, over all tapes: from what a person
-asked to the commit. COMMIT is what git accepts there, such as an id, a branch or HEAD;
-elsewhere it is the id, or its beginning. See tape blame.`,
+With --commit, show what led to a commit of the project, on all tapes: everything from a
+person's request to the commit. In the project, COMMIT is anything that git accepts, such as an
+id, a branch or HEAD; elsewhere it is the id or its beginning. See tape blame.`,
 		Example: `  tape log
   tape log --all -n 20
   tape log --since yesterday --role user

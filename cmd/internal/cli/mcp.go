@@ -26,20 +26,21 @@ func newMCPCmd(a *App) *cobra.Command {
 	var write bool
 	cmd := &cobra.Command{
 		Use:   "mcp [--write]",
-		Short: "Let agents ask what was recorded (MCP server)",
-		Long: `Serve the recorded sessions to an agent by the Model Context Protocol, over standard input
-and output. The agent starts this command; it ends when standard input does.
+		Short: "Let agents search and read recorded sessions (MCP server)",
+		Long: `Let an agent search and read the recorded sessions with the Model Context Protocol (MCP), over
+standard input and output. The agent starts this command, which ends when its standard input
+ends.
 
-  tape_search    finds entries of all tapes
+  tape_search    searches the entries of all tapes
   tape_list      lists tapes, or the anchors of one
   tape_read      shows entries
-  tape_context   gives the messages of a tape since its last anchor
-  tape_info      says what a tape holds
+  tape_context   shows the messages of a tape since its last anchor
+  tape_info      shows an overview of a tape
 
 These only read. With --write there are also tape_append, tape_handoff, tape_fork,
 tape_merge and tape_discard. Nothing deletes or resets a tape.
 
-The workspace is that of the current directory, and may be made later.`,
+The workspace is that of the current directory. It may be created later.`,
 		Example: `  tape mcp
   claude mcp add tape -- tape mcp
   codex mcp add tape -- tape mcp --write`,

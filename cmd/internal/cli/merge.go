@@ -30,23 +30,23 @@ func newMergeCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge FORK [--keep] [--summary TEXT] | --continue | --abort",
 		Short: "Merge a fork into its parent",
-		Long: `Append the fork's own entries to its parent, in one commit with both as parents, and close
-the fork. The parent's entries stay as they are; the fork's follow under new
-numbers, each with its former one in meta.origin; its anchors become phases of the parent.
-Uncommitted entries of both sides are committed first.
+		Long: `Append the fork's own entries to its parent, in one commit with both as parents, and close the
+fork. The parent's entries do not change. The fork's entries follow under new numbers, each
+with its previous one in meta.origin, and its anchors become phases of the parent. Uncommitted
+entries of both sides are committed first.
 
 FORK is the name of a fork of the current tape (x), or the full name of any fork (main/x).
 
-With --keep the fork stays open. It can go on and be merged again, which adds its new entries.
-With --summary only that text is recorded, as a message; the fork's entries
-stay reachable through the merge commit. A summary of - is read from standard input.
+With --keep the fork stays open. You can continue it and merge it again, which adds its new
+entries. With --summary only that text is recorded, as a message; the fork's entries stay
+reachable through the merge commit. With --summary -, the text is read from standard input.
 
-There are no conflicts to resolve. If somebody has changed the common beginning, nothing is
-merged: the first different entry is shown, and the exit code is 4.
+There are no conflicts to resolve. If somebody has changed entries that both sides had in
+common, nothing is merged: the first different entry is shown, and the exit code is 4.
 
-A git merge of a fork's branch has the same result after tape git install. If
-git has stopped at a conflict in the tape's working tree, --continue finishes the merge,
-whatever is in the files, and --abort undoes it. The fork stays open then.`,
+After tape git install, git merge of a fork's branch has the same result. If git has stopped at
+a conflict in the tape's working tree, --continue finishes the merge, whatever the files
+contain, and --abort undoes it, so that the fork stays open.`,
 		Example: `  tape merge try-redis
   tape merge try-redis --summary "redis is slower here: 40 ms against 12 ms"
   tape merge main/try-redis/cluster --keep

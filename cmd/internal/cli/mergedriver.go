@@ -24,17 +24,17 @@ func newMergeDriverCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "merge-driver BASE OURS THEIRS PATH",
 		Short: "Merge a file of a phase as git merge does",
-		Long: `Merge three versions of a file of a phase. It is what git merge calls, as
-merge-driver %O %A %B %P, where tape git install has set it up. What the other side has
-added follows what is ours, renumbered; the result is written to OURS.
+		Long: `Merge three versions of a file of a phase. git merge calls this command as merge-driver %O %A
+%B %P after tape git install. Entries that the other side has added follow ours, renumbered;
+the result is written to OURS.
 
-A side that has changed or removed entries of BASE is a conflict: OURS stays as it is,
-the difference is shown, and the exit code is 4. Git then reports a conflict. It also does so
-where entries would be replayed instead of merged: by git rebase, git cherry-pick, git
-revert, git am and git stash.
+If a side has changed or removed entries of BASE, that is a conflict: OURS does not change, the
+difference is shown, and the exit code is 4. Git then reports a conflict. It also does so if
+entries would be replayed instead of merged: by git rebase, git cherry-pick, git revert, git am
+and git stash.
 
-What git has merged is completed by the next command, or by the hook post-merge: git sees
-one file at a time, and both sides may have opened a phase of the same number.`,
+The next command, or the hook post-merge, completes what git has merged, because git sees one
+file at a time, and both sides may have opened a phase of the same number.`,
 		Example: `  git merge fork/main/try-redis
   git config merge.tape.driver`,
 		Args: takes(4, "BASE", "OURS", "THEIRS", "PATH"),

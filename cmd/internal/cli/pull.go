@@ -20,20 +20,19 @@ func newPullCmd(a *App) *cobra.Command {
 		Use:   "pull [REMOTE] [--tape NAME]… [--archives] [--purge]",
 		Short: "Fetch from a remote and merge into your tapes",
 		Long: `Fetch from a remote, and merge its entries into your tapes and forks: all of them, or those
-that --tape names. Tapes and forks that are not here are made; they get
-a folder when they are first written to.
+that --tape names. Tapes and forks that are new here are created; they get a folder when
+somebody first writes to them.
 
-Where both sides have appended, nothing has to be resolved. Published entries keep their place
-and their numbers; entries that are only here follow, renumbered, each with its former number
-in meta.origin; one commit has both as parents. Forks that begin with renumbered entries can be
-merged as before. A fork that somebody else has merged is closed here, too. What is not
-committed is committed first.
+If both sides have appended, you do not have to resolve anything. Published entries keep their
+place and their numbers. Entries that are only here follow, renumbered, each with its previous
+number in meta.origin. One commit has both sides as parents. Forks that begin after renumbered
+entries can be merged as before. A fork that somebody else has merged is closed here, too.
+Uncommitted entries are committed first.
 
 A tape is rejected (exit code 4) if its history was changed on one side, if both sides have
-nothing in common, or if what the remote has does not pass the checks (see tape fetch). It stays
-as it is then, and the others are pulled. A tape that was purged of a secret at the remote is
-rejected, too, until --purge makes the same purge here.
-` + byGit,
+nothing in common, or if the remote's data does not pass the checks (see tape fetch). A
+rejected tape does not change, and the others are pulled. A tape from which a secret was purged
+at the remote is also rejected, until --purge makes the same purge here.` + byGit,
 		Example: `  tape pull
   tape pull origin --tape main
   tape pull --purge

@@ -30,20 +30,20 @@ func newPurgeCmd(a *App) *cobra.Command {
 		Long: `Remove a secret from a tape as if it had never been recorded. This is the only command that
 rewrites history. It cannot be undone.
 
-@ID masks the secrets of that entry. With --whole the entry loses all its text, which is the
-way for a secret that the scanner does not know; its kind and the link to its call stay.
---rule RULE masks all secrets of one kind, --rule all those of every kind that were not allowed.
+@ID masks the secrets of that entry. With --whole the entry loses all its text, except its kind
+and the link to its call; use this for a secret that the scanner does not recognize. --rule
+RULE masks all secrets of one kind, --rule all those of every kind that you have not allowed.
 --fingerprint masks one secret, by the fingerprint that tape push shows.
 
-A secret is removed wherever its text stands in the tape, its forks and its archives: in entries
-before and after, in names of anchors, in messages of commits and tags. A short secret, or one
-that is a word, is masked only where the context shows that it is a secret; purge says so.
-Names of tapes and forks stay, and so do other tapes: purge names those that have the secret,
-with the command for each.
+A secret is removed everywhere in the tape, its forks and its archives: in earlier and later
+entries, in names of anchors, in messages of commits and tags. A short secret, or one that is a
+common word, is masked only where the context shows that it is a secret; purge says so. Names
+of tapes and forks do not change, and neither do other tapes: purge names those that have the
+secret, with the command for each.
 
-Everything from the first such entry on is rewritten: commits, tags, forks, archives and
-reflogs. Entries keep their ids, and a last one, tape.purged, records the purge. Then the old
-commits are removed, and the index is rebuilt. If a purge is interrupted, run it again to
+Everything from the first affected entry on is rewritten: commits, tags, forks, archives and
+reflogs. Entries keep their ids, and a final entry, tape.purged, records the purge. Then the
+old commits are removed, and the index is rebuilt. If a purge is interrupted, run it again to
 finish it.
 
 Remotes, and everybody who has fetched the tape, still have the secret. Purge names the known

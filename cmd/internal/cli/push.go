@@ -22,20 +22,20 @@ func newPushCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push [REMOTE] [--tape NAME]… [--all] [--forks] [--archives] [--dry-run] [--allow-secret FINGERPRINT]…",
 		Short: "Send tapes to a remote",
-		Long: `Send the history of tapes to a remote, with the tags of their anchors: of all tapes that
-have something new, or of those that --tape names. Uncommitted entries are committed first.
-With a fork, its tape is pushed, too. On a terminal, the first push
-of several tapes to a remote lists them and asks; --all and --tape do not. The tapes that
-tape serve keeps for itself (host, audit) are pushed only if --tape names them.
+		Long: `Send the history of tapes to a remote, with the tags of their anchors: all tapes with new
+entries, or those that --tape names. Uncommitted entries are committed first. If you push a
+fork, its tape is pushed, too. On a terminal, the first push of several tapes to a remote lists
+them and asks, unless you use --all or --tape. The tapes that tape serve keeps for itself
+(host, audit) are pushed only if --tape names them.
 
-Nothing is ever forced. A tape that somebody else has pushed to meanwhile is rejected (exit
-code 4), and the others go; tape pull brings both sides together, then push again.
+A push is never forced. If somebody else has pushed to a tape meanwhile, that tape is rejected
+(exit code 4), and the others are pushed; run tape pull, which merges both sides, then push
+again.
 
-Before anything leaves this machine, all of it is searched for secrets: tokens, keys,
-passwords. If one is found, nothing is pushed, and each is shown masked, with its
-fingerprint. If it is no secret, --allow-secret FINGERPRINT lets it through, and is
-remembered in the workspace's settings. If it is one, revoke it; tape purge removes it from
-the tape.
+Before anything is sent, all of it is searched for secrets: tokens, keys, passwords. If one is
+found, nothing is pushed, and each is shown masked, with its fingerprint. If it is not a
+secret, --allow-secret FINGERPRINT allows it, and the workspace's settings remember that. If it
+is one, revoke it; tape purge removes it from the tape.
 
 Push warns about an entry that is larger than other workspaces accept by default (16 MiB).
 ` + byGit,

@@ -25,10 +25,10 @@ func newRecordCmd(a *App) *cobra.Command {
 		Short: "Record the sessions of agents while they run",
 		Long: `Record the sessions of coding agents while they run: ` + strings.Join(importer.All().WithHooks().Names(), ", ") + `.
 
-Install it once for an agent. From then on, its hooks call tape hook, which keeps what they
-say in $TAPE_HOME/.recording and returns at once; a process in the background reads what the
-session's transcript has got, into the workspace of the agent's project. A session that was
-recorded is the same tape as one that is imported afterwards.`,
+Run tape record install once for each agent. From then on, the agent's hooks call tape hook,
+which stores what they report in $TAPE_HOME/.recording and returns at once. A process in the
+background reads the session's transcript into the workspace of the agent's project. Recording
+a session and importing it later give the same tape.`,
 		Example: `  tape record install claude-code
   tape record status`,
 		Args: takes(1, "COMMAND"),
@@ -44,10 +44,10 @@ func newRecordSyncCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync [--no-wait]",
 		Short: "Read now what the transcripts of recorded sessions have got",
-		Long: `Read now what the transcripts of recorded sessions have got, and wait until that is done.
+		Long: `Read new entries from the transcripts of recorded sessions now, and wait until that is done.
 
-With --no-wait, read only sessions that hooks have told of since; where another one is at
-work, leave it to that one. This is what hooks leave running in the background.`,
+With --no-wait, read only sessions that hooks have reported since, and leave them to another
+such process if one is running. Hooks run this in the background.`,
 		Example: `  tape record sync`,
 	}
 	noWait := cmd.Flags().Bool("no-wait", false, "read only what hooks have told of, and wait for nobody")
@@ -66,10 +66,10 @@ func newRecordPluginCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plugin DIR",
 		Short: "Write a plugin for Claude Code",
-		Long: `Write a plugin for Claude Code into the folder DIR, to be given to others: the hooks that
-tape record install adds, the MCP server tape mcp, and a skill that says when to search
-earlier sessions. Those who use it need tape in PATH. It takes the place of tape record
-install: with both, each event is told of twice, which does no harm.`,
+		Long: `Write a Claude Code plugin into the folder DIR, which you can give to others: the hooks that
+tape record install adds, the MCP server tape mcp, and a skill that says when to search earlier
+sessions. Its users need tape in PATH. It replaces tape record install; with both, each event
+is reported twice, which does no harm.`,
 		Example: `  tape record plugin ./tape-plugin
   claude --plugin-dir ./tape-plugin`,
 		Args: takes(1, "DIR"),

@@ -39,21 +39,21 @@ func newRecordInstallCmd(a *App) *cobra.Command {
 		Use:   "install AGENT [--user | --project | --local] [--mcp] [--push] [--dry-run]",
 		Short: "Record the sessions of an agent",
 		Long: `Add hooks to the settings of an agent, ` + strings.Join(importer.All().WithHooks().Names(), ", ") + `, so that its
-sessions are recorded from now on. Sessions that are running go on without.
+sessions are recorded from now on. Sessions that are already running are not recorded.
 
 ` + settingsFiles() + `
-Nothing else in the file changes: comments, the order of keys and the hooks of others stay.
-The file as it was is kept, and tape record uninstall puts it back. A file that cannot be
-read, or is read-only, is refused. Installed again, with other flags or from another place,
-the hooks are brought up to date.
+Nothing else in the file changes: comments, the order of keys and other hooks stay. The
+original file is kept, and tape record uninstall restores it. A file that cannot be read, or is
+read-only, is refused. If you install again, with other flags or after tape has moved, the
+hooks are updated.
 
-A hook takes a few milliseconds, prints nothing and cannot fail. If tape is gone, the agent
-works on as before.
+A hook takes a few milliseconds, prints nothing and cannot fail. If tape is removed, the agent
+works as before.
 
-With --mcp, the agent can search tapes by itself: the MCP server tape mcp is registered, too.
-With --push, a session is pushed to the workspace's remote when it ends; what is refused
-because of a secret is in tape record status. With --recall, each new session of Claude Code
-is told of the last handoff in the project, in at most 1,500 characters.`,
+With --mcp, the MCP server tape mcp is also registered, so that the agent can search tapes.
+With --push, a session is pushed to the workspace's remote when it ends; tape record status
+shows pushes that were refused because of a secret. With --recall, each new Claude Code session
+is told about the project's last handoff, in at most 1,500 characters.`,
 		Example: `  tape record install claude-code
   tape record install codex --mcp
   tape record install claude-code --project --push
@@ -72,8 +72,8 @@ func newRecordUninstallCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall AGENT [--user | --project | --local] [--dry-run]",
 		Short: "Stop recording an agent's sessions",
-		Long: `Take out of an agent's settings what tape record install has added. If nobody else has
-changed the file since, it has the same bytes as before. What was recorded stays.`,
+		Long: `Remove from an agent's settings what tape record install has added. If nobody else has changed
+the file since, it has the same bytes as before. Recorded sessions stay.`,
 		Example: `  tape record uninstall claude-code
   tape record uninstall codex --project`,
 		RunE: func(_ *cobra.Command, args []string) error { return o.uninstall(args[0]) },

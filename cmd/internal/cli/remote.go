@@ -13,13 +13,13 @@ func newRemoteCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remote [list] | add NAME URL | remove NAME",
 		Short: "Manage the repositories that you share tapes with",
-		Long: `Name the git repositories that tapes are pushed to and pulled from. Any will do: one on a
-git host, or a bare one on a server or a disk (git init --bare). The default remote is
-origin, or the only one there is.
+		Long: `Manage the git repositories that tapes are pushed to and pulled from. Any repository can be a
+remote: one on a git host, or a bare one on a server or a disk (git init --bare). The default
+remote is origin, or the only one.
 
-add gives an address a name, in .git/config, and does not contact it. remove deletes the name
-and the local record of the remote: your tapes stay, and so does the repository itself. list
-shows the remotes, without the passwords in their addresses.`,
+add stores the address under a name in .git/config, without contacting it. remove deletes the
+name and the local record of the remote; your tapes and the repository itself stay. list shows
+the remotes, without the passwords in their addresses.`,
 		Example: `  tape remote add origin git@example.org:ada/sessions.git
   tape remote list`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -34,7 +34,7 @@ shows the remotes, without the passwords in their addresses.`,
 		Use:   "add NAME URL",
 		Short: "Add a remote",
 		Long: `Give a repository a name, in .git/config. URL is a path, user@host:path, or an address that
-begins with ssh://, https:// or file://. The repository is not contacted yet.`,
+begins with ssh://, https:// or file://. The repository is not contacted.`,
 		Example: `  tape remote add origin git@example.org:ada/sessions.git
   tape remote add backup /mnt/disk/sessions.git`,
 		Args: takes(2, "NAME", "URL"),
@@ -43,7 +43,7 @@ begins with ssh://, https:// or file://. The repository is not contacted yet.`,
 		Use:               "remove NAME",
 		Aliases:           []string{"rm"},
 		Short:             "Remove a remote",
-		Long:              `Remove a remote, and the local record of what it has. Your tapes stay as they are, and so does the repository.`,
+		Long:              `Remove a remote, and the local record of what it has. Your tapes and the repository itself stay.`,
 		Example:           `  tape remote remove backup`,
 		Args:              takes(1, "NAME"),
 		ValidArgsFunction: upTo(1, a.completeRemotes()),

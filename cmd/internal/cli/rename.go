@@ -21,11 +21,10 @@ func newRenameCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rename [NAME] --title TITLE",
 		Short: "Change the title of a tape",
-		Long: `Give a tape the title that lists show. An empty title restores the default: the first thing
-that a person asked. The title is an entry of the tape, and goes with it to
-remotes.
+		Long: `Set the title that lists show for a tape. An empty title restores the default: the first thing
+that a person asked. The title is an entry of the tape, so it is pushed to remotes, too.
 
-The name of a tape cannot change: it is in each of its commits, and others may have them.`,
+The name of a tape cannot change, because it is in each of its commits, which others may have.`,
 		Example: `  tape rename --title "Retries for the upload"
   tape rename 3 --title "Login is slow"
   tape rename --title ""`,

@@ -29,8 +29,8 @@ archive, and tape restore brings it back; without it, only git's reflog keeps th
 It asks on a terminal, and needs --yes elsewhere. A tape with open forks is refused: merge or
 discard them first.
 
-A remote keeps what was pushed to it: the next tape pull brings that back. To begin anew with
-others, make a tape of another name (tape new), which leaves this one as it is.`,
+A remote keeps what was pushed to it: the next tape pull brings that back. If you share the
+tape and want a fresh start, create another tape instead (tape new).`,
 		Example: `  tape reset --archive`,
 		RunE:    a.onTape(o.run),
 	}

@@ -21,10 +21,10 @@ func newRmCmd(a *App) *cobra.Command {
 		Use:        "rm NAME [--purge-archive] [--yes]",
 		SuggestFor: []string{"remove", "delete"},
 		Short:      "Remove a tape",
-		Long: `Remove a tape with its files, branch and tags. Its history goes to an archive, and
-tape restore brings it back. With --purge-archive it gets no archive, and its former archives
-are removed, too. It asks on a terminal, and needs --yes elsewhere. A tape with open forks is
-refused, and so is the current one. With --purge-archive and --yes, NAME is the whole name.
+		Long: `Remove a tape with its files, branch and tags. Its history becomes an archive, and tape restore
+brings it back. With --purge-archive no archive is made, and the tape's earlier archives are
+removed, too. The command asks on a terminal, and needs --yes elsewhere. It refuses a tape with
+open forks, and the current tape. With --purge-archive and --yes, NAME must be the whole name.
 
 A remote keeps what was pushed to it: the next tape pull brings that back. To take a secret
 out of the history, use tape purge.`,

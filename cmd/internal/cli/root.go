@@ -124,7 +124,7 @@ func newRootCmd(a *App) *cobra.Command {
 		Long: `tape keeps the sessions of AI agents in git.
 
 A session is a tape: messages, tool calls, results and events, in the order in which
-they happened, cut into phases by anchors. A workspace is a git repository; a phase is
+they happened. Anchors divide it into phases. A workspace is a git repository; a phase is
 a folder of JSON lines; a handoff is a tagged commit. Look at it with tape, or with ls,
 cat, git log and git diff.`,
 		Example: `  tape init

@@ -30,17 +30,17 @@ func newRunForkCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run-fork NAME [--at ANCHOR|@ID] [--merge|--discard|--merge-on-success] [--summary TEXT] -- COMMAND [ARG…]",
 		Short: "Run a command in a fork",
-		Long: `Make a fork, run a command on it (with TAPE_NAME and TAPE_WORKSPACE set to it), and then
-merge the fork, discard it, or, by default, leave it open. With --merge-on-success it
-is merged if the command exits with 0, and left open otherwise.
+		Long: `Create a fork, run a command on it (with TAPE_NAME and TAPE_WORKSPACE set), and then merge the
+fork, discard it, or, by default, leave it open. With --merge-on-success it is merged if the
+command exits with 0, and left open otherwise.
 
-The command gets standard input, output and error, and the signals; messages about the fork
-go to standard error. With --json standard output has nothing but the result, one object;
-the output of the command goes to standard error.
+The command gets standard input, output and error, and the signals; messages about the fork go
+to standard error. With --json, standard output has only the result, one object; the output of
+the command goes to standard error.
 
-The exit code is the command's: 128+n if signal n ended it, 127 if there is no such
-command, 126 if it cannot be run; then there is no fork either. If the command exits
-with 0, but the fork cannot be merged or discarded, it is the exit code of that failure.`,
+The exit code is the command's: 128+n if signal n ended it, 127 if there is no such command,
+126 if it cannot be run. In the last two cases no fork is left. If the command exits with 0, but
+the fork cannot be merged or discarded, the exit code is that of the failure.`,
 		Example: `  tape run-fork try-redis --merge-on-success -- ./agent "use redis"
   tape run-fork probe --discard -- sh -c 'tape append --text hi && tape log'
   tape run-fork review --at plan --merge --summary "no objections" -- ./reviewer`,

@@ -41,26 +41,27 @@ output, new entries above old ones.
 
   timeout retry        both words
   "connection reset"   the words in this order
-  timeout -test        without the word test; -test alone: all without it
+  timeout -test        without the word test; -test alone: all entries without it
   redis OR memcached   one of them
-  timeo*               words that begin so
+  timeo*               words with this beginning
   SetReference         identifiers, whole or by their parts (reference)
   数据库                Chinese, Japanese and Korean: any part of a text
 
-Case, width and accents do not matter. If a word is not found, similar words are tried, and
-tape says so. A query that cannot be parsed is searched as plain words. Messages
-that say the same are shown once; so is repeated tool output, even if it
-differs in digits, hexadecimal numbers, case and white space.
+Case, width and accents do not matter. If a word is not found, similar words are searched, and
+tape says so. A query that cannot be parsed is searched as plain words. Messages with the same
+text are shown once; so is repeated tool output, even if it differs in digits, hexadecimal
+numbers, case and white space.
 
 ` + datesHelp + `
 
-With --sort newest the last entry of a tape comes first; between tapes the dates decide.
+With --sort newest, the last entry of a tape comes first; hits of different tapes are ordered
+by date.
 
-If more than 400 entries match, only the newest and those that have a word often are ranked.
-Entries that search tools wrote (meta.search is true) are left out.
+If more than 400 entries match, only the newest ones and those that contain a word often are
+ranked. Entries that search tools wrote (meta.search is true) are left out.
 
-Of artifacts that are text, the first 256 KiB are searched with the entries that refer to them;
---substring and --regex look at the entries alone.`,
+For text artifacts, the first 256 KiB are searched with the entries that refer to them;
+--substring and --regex search only the entries.`,
 		Example: `  tape search timeout
   tape search '"connection reset" -test' --kind message
   tape search 数据库 --all-tapes

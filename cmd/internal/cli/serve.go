@@ -33,17 +33,17 @@ func newServeCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [--listen ADDRESS] [--socket PATH] [--open] [--write]",
 		Short: "Serve the workspace to a browser, and over HTTP to agents in any language",
-		Long: `Serve the workspace as pages for a browser, and over HTTP and JSON below /v1 to an orchestrator
-and to the agents that it runs: runs with tokens of their own, history by pages, search,
-events as they come, artifacts, state. GET /v1/openapi.json describes all of that. The pages
-only show, unless --write is given; the API's admin always may write.
+		Long: `Serve the workspace as web pages, and as an HTTP API below /v1 for an orchestrator and the
+agents that it runs: runs with their own tokens, history by pages, search, events as they are
+appended, artifacts, state. GET /v1/openapi.json describes the API. The pages are read-only
+unless --write is given; the API's admin can always write.
 
-When it is ready it prints a link for a browser and, for programs, its address with the
-admin's token; then it goes on until it is interrupted. The link works once, within a minute.
-It begins a session of that browser, which ends after a week, with the server, or by "Log
-out". Where a browser without a session asks for a page, a new link is printed.
+When it is ready, it prints a link for a browser and, for programs, its address and the admin's
+token. It runs until it is interrupted. The link works once, within a minute. It starts a
+session of that browser, which ends with "Log out", when the server stops, or after a week. If
+a browser without a session asks for a page, the server prints a new link.
 
-Only programs of this machine reach it. The token is made anew at each start, unless
+Only programs on this machine can reach it. Each start creates a new token, unless
 TAPE_SERVE_TOKEN has one of at least 32 characters.`,
 		Example: `  tape serve --open
   tape serve --listen 127.0.0.1:7357 --json

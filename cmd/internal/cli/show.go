@@ -16,8 +16,8 @@ func newShowCmd(a *App) *cobra.Command {
 		SuggestFor: []string{"view", "cat"},
 		Short:      "Show a phase, an entry, a tag or a commit",
 		Long: `Show TARGET: a phase with its anchor (its name, its number such as 002, or latest), an entry
-(@17), or the entries that a tag or commit added. An entry is
-shown in full, other targets as tape log shows them.`,
+(@17), or the entries that a tag or commit added. An entry is shown in full; other targets are
+shown as in tape log.`,
 		Example: `  tape show latest
   tape show 002
   tape show @17

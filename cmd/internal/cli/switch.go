@@ -21,10 +21,10 @@ func newSwitchCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "switch NAME [--create]",
 		Short: "Make a tape the current one",
-		Long: `Make a tape the current one: commands use it by default in this workspace. Show where its
-files are. Files of other tapes do not move.
+		Long: `Make a tape the current one, which commands use by default in this workspace, and show where
+its files are. Files of other tapes do not move.
 
-Use --tape to name another tape for a single command, TAPE_NAME for a whole shell.`,
+Use --tape to select another tape for a single command, and TAPE_NAME for a shell.`,
 		Example: `  tape switch telegram:123
   tape switch 2            # in the list of tape tapes
   tape switch -            # the tape before

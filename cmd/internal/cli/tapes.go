@@ -33,14 +33,14 @@ func newTapesCmd(a *App) *cobra.Command {
 		Long: `List the tapes of the workspace: those with the newest entries first, empty ones last.
 tape ls is the same.
 
-A tape's title is the one that you gave it, or the first thing that a person asked. The
-number in front can be used in place of a tape's name until the order changes; so can the
-beginning of a name, if it is the only one, and - for the tape before the current one. The
-current tape has a *.
+A tape's title is the one that you set, or the first thing that a person asked. In place of a
+tape's name you can use the number in front (until the order changes), the beginning of the
+name (if no other name begins so), or - for the previous tape. The current tape is marked with
+*.
 
-If there is room, the list has the project, the name, the number of messages, and for
-each remote how many entries are only here (ahead) or only there (behind), as of the last
-push, fetch or pull.`,
+If there is room, the list shows the project, the name, the number of messages, and for each
+remote how many entries are only here (ahead) or only there (behind), as of the last push,
+fetch or pull.`,
 		Example: `  tape tapes -n 10
   tape ls --project shop --since yesterday
   tape ls --grep retry

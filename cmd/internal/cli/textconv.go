@@ -17,14 +17,13 @@ func newTextconvCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "textconv FILE",
 		Short: "Show a file of a phase as git diff does",
-		Long: `Show a file of a phase (messages.jsonl, tool_calls.jsonl, events.jsonl, anchor.json) in a
-form that is made for diffs. It is what git calls where tape git install has set it up.
+		Long: `Show a file of a phase (messages.jsonl, tool_calls.jsonl, events.jsonl, anchor.json) in a form
+suited to diffs. Git calls this command after tape git install.
 
-Each entry has a line with its number, kind, time and checksum, and below it the text,
-wrapped at a width that is always the same. Calls of tools are shortened, and so are
-long results; the checksum, of the stored line, tells changes in what is not
-shown. A line that is no entry is shown as it is. FILE may be -, standard input. No
-workspace is needed.`,
+Each entry has a line with its number, kind, time and checksum, and below it the text, wrapped
+at a fixed width. Tool calls and long results are shortened; the checksum of the stored line
+shows changes in what is not shown. A line that is not an entry is shown as it is. FILE may be
+- for standard input. No workspace is needed.`,
 		Example: `  tape textconv anchors/002_implement/messages.jsonl
   git show tape/main:anchors/001_session-start/anchor.json | tape textconv -`,
 		Args: takes(1, "FILE"),

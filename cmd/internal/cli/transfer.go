@@ -15,7 +15,7 @@ import (
 
 // byGit is for the help of all commands that talk to a remote.
 const byGit = `
-The git program does the transport, so that credential helpers, ssh configuration, proxies
+The git program transfers the data, so that credential helpers, ssh configuration, proxies
 and hooks work as you are used to. It has to be installed.`
 
 // withRemote opens the workspace for fetch, pull and push, and finds the remote. An

@@ -26,16 +26,16 @@ func newTrustCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [DIR] [--yes] [--remove]",
 		Short: "Let a workspace's own git settings and hooks count",
-		Long: `Say that the workspace in DIR, or the current one, is yours, so that the git settings and hooks
-in its .git folder count when tape runs git: programs for ssh, passwords and signatures, hooks,
-addresses that are rewritten.
+		Long: `Declare that the workspace in DIR, or the current one, is yours. The git settings and hooks in
+its .git folder then count when tape runs git: programs for ssh, passwords and signatures,
+hooks, rewritten addresses.
 
-A workspace that your tape has made is yours. One that came in another way, by git clone, from
-an archive or a shared disk, may hold settings of somebody else's. Until you trust it, tape
-passes over those that run or send something, or does not run git where it cannot be sure.
+A workspace that your tape made is yours. One that came in another way, by git clone, from an
+archive or a shared disk, may have somebody else's settings. Until you trust it, tape ignores
+those that run or send something. If it cannot ignore a setting, it does not run git.
 
-It shows what would count and asks on a terminal, and needs --yes elsewhere. --remove takes it
-back. A workspace that you copy, or restore from a backup, is a new one, and has to be trusted
+It shows what would count and asks on a terminal, and needs --yes elsewhere. --remove undoes
+it. A workspace that you copy, or restore from a backup, is a new one, and you have to trust it
 again; one that you move is still yours.`,
 		Example: `  tape workspaces trust .
   tape workspaces trust --yes ~/restored/shop

@@ -28,16 +28,16 @@ func newVerifyCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [--repair [--yes]]",
 		Short: "Check the integrity of the workspace",
-		Long: `Check the whole workspace: that history was only appended to, that every entry can be
-read and none is missing, that commits, tags and working trees agree, and, if git is
-installed, what git fsck checks. Every violation is named; exit code 6 if there is any.
-Nothing is changed.
+		Long: `Check the whole workspace: history was only appended to, every entry can be read and none is
+missing, commits, tags and working trees agree, and, if git is installed, git fsck succeeds.
+Every violation is named; the exit code is 6 if there is any. Nothing is changed.
 
-With --repair, files of working trees that are damaged are set aside in .git/tape/torn/. What
-git has is brought back from git; of what is not committed, every line that is whole stays. An
-event repair.lost takes the id of an entry whose line is gone, and has what was left of it: no
-id is given twice, and verify mentions these entries from then on. It asks on a terminal, and
-needs --yes elsewhere. What is damaged in git itself, only a copy has: a remote, or a backup.`,
+With --repair, damaged files of working trees are set aside in .git/tape/torn/. Committed
+entries are restored from git; of uncommitted ones, every intact line stays. If the line of an
+entry is lost or damaged, an event repair.lost takes its id, with what was left of the line. So
+no id is used twice, and verify mentions these entries from then on. The command asks on a
+terminal, and needs --yes elsewhere. What is damaged in git itself can come only from a copy: a
+remote or a backup.`,
 		Example: `  tape verify
   tape verify --repair`,
 		RunE: a.inStore(o.run),

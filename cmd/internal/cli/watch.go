@@ -31,20 +31,20 @@ func newWatchCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [DIR...] [--once] [--poll]",
 		Short: "Record the transcripts that agents write, without hooks",
-		Long: `Record transcripts while agents write them, until it is interrupted. It is for agents without
-hooks, and catches up with what hooks have missed. Each session is recorded in the workspace
-of its project, as by tape record install; --workspace names one for all.
+		Long: `Record transcripts while agents write them, until interrupted. Use it for agents without hooks,
+and to catch up with what hooks have missed. Each session is recorded in the workspace of its
+project, as with tape record install; --workspace selects one workspace for all.
 
-Without DIR, these are the transcripts of ` + strings.Join(importer.All().WithFolders().Names(), ", ") + ` wherever they
-keep them. The first time, it begins with what is written from then on: tape import brings
-in the rest. Later it first catches up with what was written while it did not run. Of a DIR,
-all transcripts in it and below are recorded, also the first time.`,
+Without DIR, these are the transcripts of ` + strings.Join(importer.All().WithFolders().Names(), ", ") + ` in their
+usual folders. The first time, only what is written from then on is recorded; use tape import
+for the rest. Later starts first catch up with what was written in the meantime. With DIR, all
+transcripts in it and below are recorded, including existing ones the first time.`,
 		Example: `  tape watch
   tape watch ~/agents/logs
   tape watch --once`,
 		Args: cobra.ArbitraryArgs,
 	}
-	cmd.Flags().BoolVar(&poll, "poll", false, "look at the folders again and again; use it for network folders")
+	cmd.Flags().BoolVar(&poll, "poll", false, "check the folders at intervals; use it for network folders")
 	cmd.Flags().BoolVar(&once, "once", false, "only catch up, then exit")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, dir := range args {

@@ -26,12 +26,12 @@ func newWorkspacesCmd(a *App) *cobra.Command {
 		Long: `List the workspaces below $TAPE_HOME (~/.tape), those with the newest entries first, each with
 the project directory that it belongs to, its tapes and its size.
 
-A project that was moved is found again by the address of its git remote (origin): the next
-command there says so, and takes its workspace along. Where there is no remote, link does
-that: WORKSPACE is the workspace's folder, or the directory in which the project was.
+If a project was moved, tape recognizes it by the address of its git remote (origin): the next
+command there says so, and moves its workspace along. If there is no remote, use link:
+WORKSPACE is the workspace's folder, or the project's previous directory.
 
-Of a workspace that came from an archive or by git clone, the list says that it is not trusted:
-its own git settings do not count until tape workspaces trust says so.`,
+The list marks a workspace that came from an archive or by git clone as not trusted: its own
+git settings do not count until you run tape workspaces trust.`,
 		Example: `  tape workspaces
   tape workspaces link ~/src/shop .   # the project was moved from ~/src/shop to here
   tape workspaces trust ./copy        # its git settings and hooks count from now on`,
@@ -46,8 +46,8 @@ its own git settings do not count until tape workspaces trust says so.`,
 	}, &cobra.Command{
 		Use:   "link WORKSPACE [DIR]",
 		Short: "Tell tape where a project was moved to",
-		Long: `Say that the project of a workspace is in DIR now, or in the current directory. The workspace
-is renamed, and nothing in it changes. A directory that has a workspace is refused.`,
+		Long: `Link a workspace to the directory DIR, or the current one, where its project is now. The
+workspace is renamed, and nothing in it changes. A directory that has a workspace is refused.`,
 		Example: `  tape workspaces link ~/src/shop .`,
 		Args:    takes(1, "WORKSPACE", "DIR"),
 		RunE:    a.linkWorkspace,
