@@ -34,7 +34,7 @@ type assembly struct {
 	procs []*procplugin.Process
 }
 
-// settings of the workspace that are written as JSON or as a list.
+// settings reads the settings of models: the model, its fallbacks, and base URLs by provider.
 func settings(s *repo.Store) (model string, fallbacks []string, urls map[string]string, err error) {
 	if model, err = s.Setting("model"); err != nil {
 		return
@@ -68,13 +68,13 @@ func modelSettings(o cli.AgentOptions) (models.Settings, error) {
 	return models.Load(o.Getenv, models.Config{Model: model, Fallbacks: fallbacks, BaseURLs: urls}, keys.File(o.Home))
 }
 
-// nothingOwn is for commands that register no plugins of their own.
-func nothingOwn(*assembly) error { return nil }
+// noPlugins is for commands that register no plugins.
+func noPlugins(*assembly) error { return nil }
 
-// newAssembly builds an agent. Who uses it closes it. The command's own plugins are registered
-// before those of the settings, which are asked first.
-func newAssembly(ctx context.Context, o cli.AgentOptions, own func(a *assembly) error) (*assembly, error) {
-	a := &assembly{AgentOptions: o, log: slog.New(slog.DiscardHandler)} // errors are told where they are of use
+// newAssembly builds an agent, which the caller closes. register registers the command's plugins before
+// those of the settings, so that the latter are asked first.
+func newAssembly(ctx context.Context, o cli.AgentOptions, register func(a *assembly) error) (*assembly, error) {
+	a := &assembly{AgentOptions: o, log: slog.New(slog.DiscardHandler)} // commands report errors themselves
 	if o.Verbose {
 		a.log = slog.New(slog.NewTextHandler(o.Err, nil))
 	}
@@ -96,7 +96,7 @@ func newAssembly(ctx context.Context, o cli.AgentOptions, own func(a *assembly) 
 	if err := a.builtin(s, secret); err != nil {
 		return nil, err
 	}
-	err = errors.Join(a.rt.Register(telegram.Plugin(chat)), own(a))
+	err = errors.Join(a.rt.Register(telegram.Plugin(chat)), register(a))
 	if err == nil {
 		err = a.programs(ctx, secret)
 	}
@@ -107,12 +107,12 @@ func newAssembly(ctx context.Context, o cli.AgentOptions, own func(a *assembly) 
 	return a, nil
 }
 
-// builtin registers what is asked last.
+// builtin registers the built-in plugin, which is asked last.
 func (a *assembly) builtin(s models.Settings, secret []string) error {
 	project := a.Project
 	home, err := os.UserHomeDir()
 	if err != nil {
-		home = "" // then there are no skills of the person's
+		home = "" // then there are no skills of the user
 	}
 	serversDir, err := a.programsDir("mcp_servers")
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	if err != nil {
 		return err
 	}
-	steps, err := strconv.Atoi(cmp.Or(text, "0")) // 0: the agent's own
+	steps, err := strconv.Atoi(cmp.Or(text, "0")) // 0: the agent's default
 	if err != nil {
 		return err
 	}
@@ -141,17 +141,17 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 			return agent.Skills(project, home), nil
 		},
 	})
-	var known []hooks.ModelOption
+	var options []hooks.ModelOption
 	for _, id := range append([]string{s.Model}, s.Fallbacks...) {
 		if id != "" {
-			known = append(known, hooks.ModelOption{ID: id, Label: id})
+			options = append(options, hooks.ModelOption{ID: id, Label: id})
 		}
 	}
-	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{models.New(s)}, Tools: a.set, Name: s.Model, Models: known,
+	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{models.New(s)}, Tools: a.set, Name: s.Model, Models: options,
 		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps}))
 }
 
-// client says how a model is set where there is none.
+// client adds to the error without a model how to set one.
 type client struct{ *models.Client }
 
 func (c client) Form(model string) (view.Format, error) {
@@ -169,22 +169,22 @@ func (noModel) Error() string {
 }
 func (e noModel) Unwrap() error { return e.error }
 
-// telegram is how the channel is set up, without a token if it is not.
+// telegram returns the channel's settings; without a token there is no channel.
 func (a *assembly) telegram() (o telegram.Options, err error) {
 	text, err := a.Store.Setting("telegram")
 	if err != nil {
 		return o, err
 	}
-	kept, err := keys.Read(keys.File(a.Home))
+	stored, err := keys.Read(keys.File(a.Home))
 	if err != nil {
 		return o, err
 	}
-	o, err = telegram.Settings(json.RawMessage(text), a.Getenv, kept)
+	o, err = telegram.Settings(json.RawMessage(text), a.Getenv, stored)
 	o.Dir, o.Log = a.messages("telegram"), a.log
 	return o, err
 }
 
-// programs registers the plugins of the settings in their order.
+// programs registers the plugins of the settings, in their order.
 func (a *assembly) programs(ctx context.Context, secret []string) error {
 	text, err := a.Store.Setting("plugins")
 	if err != nil {
@@ -211,8 +211,8 @@ func (a *assembly) programs(ctx context.Context, secret []string) error {
 	return nil
 }
 
-// programsDir is where the programs of a setting run: in the project, or, so that no project's
-// files are meant, in a folder of the person's own where they are set for all workspaces.
+// programsDir returns the folder in which the programs of a setting run: the project, or, for a setting
+// of all workspaces, a folder of the user's own, so that no project's files are run by accident.
 func (a *assembly) programsDir(key string) (string, error) {
 	_, global, err := (*workspace.Store)(a.Store).SettingFrom(key)
 	if err != nil || !global {
@@ -225,16 +225,16 @@ func (a *assembly) programsDir(key string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// warnOff tells a person which plugins could not be started.
+// warnOff warns of plugins that could not be started.
 func (a *assembly) warnOff() {
 	for _, p := range a.procs {
 		if off := p.Off(); off != nil {
-			a.Warn(off.Error() + "; --verbose shows what it says")
+			a.Warn(off.Error() + "; --verbose shows its output")
 		}
 	}
 }
 
-// tape is a session's tape, or that of the turn that runs.
+// tape returns the tape of the running turn, else a session's.
 func (a *assembly) tape(ctx context.Context, session string) (*repo.Tape, error) {
 	if t, err := agent.TapeOf(ctx); err == nil {
 		return t, nil
@@ -246,8 +246,8 @@ func (a *assembly) tape(ctx context.Context, session string) (*repo.Tape, error)
 	return store.Tape(ctx, agent.TapeName(session))
 }
 
-// messages is the folder of the messages that wait, for one who runs channels. They are answered, and
-// commands among them run, so none of them may have come with the repository.
+// messages returns a folder for waiting messages. They are answered, and commands among them run, so
+// it is outside of the repository: none may have come with a clone.
 func (a *assembly) messages(name string) string {
 	return a.Store.UsersPath("messages", filepath.Base(name))
 }

@@ -12,11 +12,11 @@ import (
 	"tape/internal/store/layout"
 )
 
-// stageWaiting is the stage of the message that says that a turn waits for another process.
+// stageWaiting is the stage of a message that says that a turn waits for another process.
 const stageWaiting = "waiting"
 
-// enter lets a turn begin when no other process has one on the same tape, in the order in which
-// they came. Who writes to the tape without a turn does not wait.
+// enter waits until no other process has a turn on the same tape. Turns begin in the order in which they
+// came; writing to the tape without a turn does not wait.
 func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) (leave func(), err error) {
 	store, err := a.rt.TapeStore(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) 
 			}
 		}
 		if _, err := a.rt.Dispatch(ctx, out); err != nil {
-			a.log.Warn("it was not said that a turn waits", "error", err)
+			a.log.Warn("the message that a turn waits was not sent", "error", err)
 		}
 	})
 	if errors.Is(err, disk.ErrLocked) {
@@ -47,11 +47,11 @@ func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) 
 	return leave, err
 }
 
-// chatMessages is the folder of a chat's messages. A second chat on a session has one of its own.
+// chatMessages returns the folder for a chat's messages. A second chat on a session has its own.
 func (a *assembly) chatMessages(ctx context.Context, session string) string {
-	const most = 10
+	const limit = 10
 	first := a.messages("chat-" + layout.TapeSlug(session))
-	for n := 1; n <= most; n++ {
+	for n := 1; n <= limit; n++ {
 		dir := first
 		if n > 1 {
 			dir = fmt.Sprintf("%s.%d", first, n)
@@ -64,5 +64,5 @@ func (a *assembly) chatMessages(ctx context.Context, session string) string {
 			return dir
 		}
 	}
-	return first // which will say that it is taken
+	return first // opening it will fail with a clear error
 }

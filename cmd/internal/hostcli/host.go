@@ -1,5 +1,5 @@
-// Package hostcli is what the commands of tape-host do. Their names, flags and help are in
-// package cli, which both programs use.
+// Package hostcli implements the commands of tape-host. Their names, flags and help are in package
+// cli, which both programs use.
 package hostcli
 
 // Host runs the commands of tape-host.

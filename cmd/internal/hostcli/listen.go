@@ -10,7 +10,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// listen opens what is served: an address of this machine, and a socket where one is named.
+// listen listens on an address of this machine, and on a socket if one is named.
 func listen(ctx context.Context, address, socket string) (out []net.Listener, err error) {
 	defer func() {
 		if err != nil {
@@ -37,15 +37,15 @@ func listen(ctx context.Context, address, socket string) (out []net.Listener, er
 	return out, err
 }
 
-// listenSocket makes a socket that only its owner may use: it is made in a folder of its own, and moved.
+// listenSocket makes a socket that only its owner can use: it is made in a private folder, and then moved.
 func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	var d net.Dialer
 	if c, err := d.DialContext(ctx, "unix", path); err == nil {
 		_ = c.Close()
-		return nil, layout.Conflict("stop it, or take another path", "another server listens on %s", path)
+		return nil, layout.Conflict("stop it, or use another path", "another server listens on %s", path)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket == 0 {
-		return nil, layout.Conflict("take another path", "%s is there, and no socket", path)
+		return nil, layout.Conflict("use another path", "%s exists and is not a socket", path)
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".s")
 	if err != nil {

@@ -25,22 +25,22 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// tryWithin is how long a model may take to say something.
-const tryWithin = time.Minute
+// tryTimeout is how long a model may take to answer.
+const tryTimeout = time.Minute
 
-// onboarding asks a person for settings.
+// onboarding asks the user for settings.
 type onboarding struct {
 	cli.AgentOptions
 	in    *os.File
 	lines *bufio.Reader
 }
 
-// Onboard asks for provider, model, key and channel, tries the model, and keeps them.
+// Onboard asks for provider, model, key and channel, tries the model, and stores the settings.
 func (Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
 	in, ok := o.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return layout.Invalid("set TAPE_MODEL, or tape config model PROVIDER:MODEL, and the key in the provider's variable, such as OPENAI_API_KEY; "+
-			"for Telegram: tape config telegram '{\"allow_users\":[\"…\"]}' and TAPE_TELEGRAM_TOKEN", "tape onboard asks questions, and standard input is no terminal")
+			"for Telegram: tape config telegram '{\"allow_users\":[\"…\"]}' and TAPE_TELEGRAM_TOKEN", "tape onboard asks questions, and standard input is not a terminal")
 	}
 	b := &onboarding{AgentOptions: o, in: in, lines: bufio.NewReader(in)}
 	provider, model, err := b.model(ctx)
@@ -56,36 +56,36 @@ func (Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
 	if err := b.plugins(ctx); err != nil {
 		return err
 	}
-	b.say("That is all: talk with the agent by tape chat.")
+	b.say("That is all: talk to the agent with tape chat.")
 	return nil
 }
 
 func (b *onboarding) say(format string, args ...any) { _, _ = fmt.Fprintf(b.Out, format+"\n", args...) }
 
-func (b *onboarding) ask(ctx context.Context, question, usual string) (string, error) {
-	if usual != "" {
-		question += " [" + display.Line(usual) + "]"
+func (b *onboarding) ask(ctx context.Context, question, byDefault string) (string, error) {
+	if byDefault != "" {
+		question += " [" + display.Line(byDefault) + "]"
 	}
 	_, _ = fmt.Fprint(b.Out, question+": ")
-	line, err := within(ctx, func() (string, error) { return b.lines.ReadString('\n') })
+	line, err := orInterrupt(ctx, func() (string, error) { return b.lines.ReadString('\n') })
 	if ctx.Err() != nil {
 		b.say("")
 	}
-	return cmp.Or(strings.TrimSpace(line), usual), err
+	return cmp.Or(strings.TrimSpace(line), byDefault), err
 }
 
-// within waits for what a person types, or for Ctrl-C.
-func within[T any](ctx context.Context, read func() (T, error)) (typed T, err error) {
+// orInterrupt waits for the user's input, or for Ctrl-C.
+func orInterrupt[T any](ctx context.Context, read func() (T, error)) (typed T, err error) {
 	done := make(chan struct{})
 	var got T
-	var failed error
+	var readErr error
 	go func() {
-		got, failed = read()
+		got, readErr = read()
 		close(done)
 	}()
 	select {
 	case <-done:
-		return got, failed
+		return got, readErr
 	case <-ctx.Done():
 		return typed, ctx.Err()
 	}
@@ -140,23 +140,23 @@ func (b *onboarding) address(ctx context.Context, provider string) error {
 func (b *onboarding) key(ctx context.Context, provider string) error {
 	variable := keys.Variable(provider, "API_KEY")
 	if b.Getenv(variable) != "" {
-		b.say("The key is that of %s.", variable)
+		b.say("The key is in %s.", variable)
 		return nil
 	}
-	return b.secret(ctx, "Key (not shown; empty: none, or the one that is kept)", provider)
+	return b.secret(ctx, "Key (not shown; empty: none, or the stored one)", provider)
 }
 
-// secret asks for what is not shown, and keeps it in the file of keys.
+// secret asks for a secret without an echo, and stores it in the file of keys.
 func (b *onboarding) secret(ctx context.Context, question, name string) error {
 	_, _ = fmt.Fprint(b.Out, question+": ")
 	screen, err := term.GetState(int(b.in.Fd()))
 	if err != nil {
 		return err
 	}
-	raw, err := within(ctx, func() ([]byte, error) { return term.ReadPassword(int(b.in.Fd())) })
+	raw, err := orInterrupt(ctx, func() ([]byte, error) { return term.ReadPassword(int(b.in.Fd())) })
 	b.say("")
 	if ctx.Err() != nil {
-		_ = term.Restore(int(b.in.Fd()), screen) // it would show nothing that is typed
+		_ = term.Restore(int(b.in.Fd()), screen) // else the terminal would stay without an echo
 	}
 	if key := strings.TrimSpace(string(raw)); err == nil && key != "" {
 		err = keys.Write(nil, keys.File(b.Home), name, key)
@@ -164,9 +164,9 @@ func (b *onboarding) secret(ctx context.Context, question, name string) error {
 	return err
 }
 
-// try asks a model something small.
+// try makes a small call of a model.
 func (b *onboarding) try(ctx context.Context, model string) error {
-	ctx, stop := context.WithTimeout(ctx, tryWithin)
+	ctx, stop := context.WithTimeout(ctx, tryTimeout)
 	defer stop()
 	_, _, urls, err := settings(b.Store)
 	if err != nil {
@@ -194,7 +194,7 @@ func (b *onboarding) channel(ctx context.Context) error {
 	if err != nil || answer != "telegram" {
 		return err
 	}
-	users, err := b.ask(ctx, "Telegram users that are heard (ids or @names, with commas)", "")
+	users, err := b.ask(ctx, "Telegram users who may write to the bot (ids or @names, with commas)", "")
 	if err != nil {
 		return err
 	}
@@ -212,9 +212,9 @@ func (b *onboarding) channel(ctx context.Context) error {
 	return nil
 }
 
-// plugins asks the person for each setting that plugins would change.
+// plugins asks the user about each setting that a plugin wants to change.
 func (b *onboarding) plugins(ctx context.Context) error {
-	a, err := newAssembly(ctx, b.AgentOptions, nothingOwn)
+	a, err := newAssembly(ctx, b.AgentOptions, noPlugins)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (b *onboarding) plugins(ctx context.Context) error {
 	return nil
 }
 
-// settingValue is a setting as plugins see it: JSON, or a text.
+// settingValue returns a setting as plugins see it: decoded JSON, or the text.
 func settingValue(text string) (v any) {
 	if json.Unmarshal([]byte(text), &v) != nil {
 		return text

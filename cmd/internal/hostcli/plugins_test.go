@@ -100,7 +100,7 @@ func TestGlobalProgramsDoNotRunInTheProject(t *testing.T) {
 		workspace.SetGlobalSetting("mcp_servers", `{"all":{"command":"sh","args":["plugin.sh"]}}`)); err != nil {
 		t.Fatal(err)
 	}
-	a, err := newAssembly(t.Context(), o, nothingOwn)
+	a, err := newAssembly(t.Context(), o, noPlugins)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (Host) Serve(ctx context.Context, o cli.ServeOptions) error {
 	case o.Token == "":
 		o.Token = host.NewToken()
 	case len(o.Token) < shortestToken:
-		return layout.Invalid("leave it out, and one is made", "TAPE_SERVE_TOKEN has less than %d characters", shortestToken)
+		return layout.Invalid("leave it out to get a random one", "TAPE_SERVE_TOKEN has less than %d characters", shortestToken)
 	}
 	listeners, err := listen(ctx, o.Listen, o.Socket)
 	if err != nil {
@@ -56,10 +56,10 @@ func (Host) Serve(ctx context.Context, o cli.ServeOptions) error {
 	return s.Serve(ctx, listeners...)
 }
 
-// openPage has the system open an address in the person's browser. The address is in a file that
-// leads to it: everybody on the machine can read the arguments of programs.
+// openPage opens a URL in the user's browser. The URL has a secret, and everybody on the machine can see
+// the arguments of programs, so the browser gets a private file that redirects to it.
 func openPage(ctx context.Context, url string) (remove func(), err error) {
-	dir, err := os.MkdirTemp("", "tape-open-") // nobody else may enter it
+	dir, err := os.MkdirTemp("", "tape-open-") // only its owner can enter it
 	if err != nil {
 		return func() {}, err
 	}
@@ -72,7 +72,7 @@ func openPage(ctx context.Context, url string) (remove func(), err error) {
 	return remove, openFile(ctx, page)
 }
 
-// openFile has the system open a file in the program that is for it.
+// openFile opens a file in the user's program for it.
 func openFile(ctx context.Context, path string) error {
 	argv := []string{"xdg-open"}
 	switch runtime.GOOS {

@@ -14,10 +14,10 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Turn runs one turn. Messages of errors that do not end it are warnings.
+// Turn runs one turn. Errors that do not end it become warnings.
 func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (result cli.TurnResult, err error) {
 	var mu sync.Mutex
-	var told []string
+	var warnings []string
 	var problem string
 	a, err := newAssembly(ctx, o, func(a *assembly) error {
 		return a.rt.Register(&hooks.Plugin{Name: "run", DispatchOutbound: func(_ context.Context, e hooks.Envelope) (bool, error) {
@@ -26,11 +26,11 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 				defer mu.Unlock()
 				switch text := e.Text(hooks.KeyContent); {
 				case e.Text(hooks.KeyStage) == stageWaiting:
-					o.Warn(text) // now, as it may take long
+					o.Warn(text) // at once, for waiting may take long
 				case e[hooks.KeyNoModel] == true:
 					problem = strings.TrimPrefix(text, "Error: ")
 				default:
-					told = append(told, text)
+					warnings = append(warnings, text)
 				}
 			}
 			return true, nil
@@ -46,7 +46,7 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 		e[hooks.KeySession] = m.Session
 	}
 	r, err := a.rt.Process(ctx, e, hooks.Options{})
-	for _, text := range told {
+	for _, text := range warnings {
 		o.Warn(text)
 	}
 	if err != nil {
@@ -59,7 +59,7 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 	return result, nil
 }
 
-// Chat talks with a person until they leave.
+// Chat talks to a person until they leave.
 func (Host) Chat(ctx context.Context, o cli.AgentOptions, session string) error {
 	if session == "" {
 		return layout.Invalid("", "the session's id is empty")
@@ -83,7 +83,7 @@ func (Host) Chat(ctx context.Context, o cli.AgentOptions, session string) error 
 	return m.Run(ctx)
 }
 
-// Gateway runs the channels that are configured.
+// Gateway runs the configured channels.
 func (Host) Gateway(ctx context.Context, o cli.AgentOptions) error {
 	o.Verbose = true
 	var m *channels.Manager
@@ -98,9 +98,9 @@ func (Host) Gateway(ctx context.Context, o cli.AgentOptions) error {
 	return m.Run(ctx)
 }
 
-// Hooks says who implements what.
+// Hooks lists the plugins of each hook.
 func (Host) Hooks(ctx context.Context, o cli.AgentOptions) (lines []cli.HookLine, err error) {
-	a, err := newAssembly(ctx, o, nothingOwn)
+	a, err := newAssembly(ctx, o, noPlugins)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (Host) Hooks(ctx context.Context, o cli.AgentOptions) (lines []cli.HookLine
 	}
 	for _, p := range a.procs {
 		name := p.Plugin().Name
-		if !slices.ContainsFunc(lines, func(l cli.HookLine) bool { return l.Plugin == name }) { // it is off, or has only tools
+		if !slices.ContainsFunc(lines, func(l cli.HookLine) bool { return l.Plugin == name }) { // it is off, or only has tools
 			lines = append(lines, cli.HookLine{Hook: "none", Plugin: name, Status: p.Status()})
 		}
 	}

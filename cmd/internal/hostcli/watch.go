@@ -9,12 +9,12 @@ import (
 	"tape/internal/sessions/watch"
 )
 
-// lookAgain is how often folders are looked at of which the system tells nothing.
-const lookAgain = 2 * time.Second
+// rescanEvery is how often folders are read that the system does not watch.
+const rescanEvery = 2 * time.Second
 
-// Watch tells of transcripts that are written, until ctx ends.
+// Watch reports transcripts that are written, until ctx ends.
 func (Host) Watch(ctx context.Context, o cli.WatchOptions) error {
-	w := watch.Options{Is: o.Is, Changed: o.Changed, Again: o.Again, Warn: o.Warn, Look: lookAgain, Poll: o.Poll, Once: o.Once}
+	w := watch.Options{Is: o.Is, Changed: o.Changed, Again: o.Again, Warn: o.Warn, Look: rescanEvery, Poll: o.Poll, Once: o.Once}
 	for dir, since := range o.Dirs {
 		w.Dirs = append(w.Dirs, watch.Dir{Path: dir, Since: since})
 	}

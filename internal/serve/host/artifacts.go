@@ -15,15 +15,16 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/mask"
+	"tape/internal/serve/host/pages"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
 
-const maxRead = 1 << 20 // of an artifact at a time
+const maxRead = 1 << 20 // bytes of an artifact in one part
 
-// addArtifact keeps the body, and an event that refers to it.
-func addArtifact(c *call) (any, error) {
-	t, err := c.tape(c.query("conversation_id"))
+// addArtifact stores the body as an artifact, with an event that refers to it.
+func addArtifact(c *request) (any, error) {
+	t, err := c.tape(c.param("conversation_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -33,16 +34,16 @@ func addArtifact(c *call) (any, error) {
 	kind := c.r.Header.Get("Content-Type")
 	if kind != "" {
 		if _, _, err := mime.ParseMediaType(kind); err != nil {
-			return nil, api.Invalid("the Content-Type is none")
+			return nil, api.Invalid("the Content-Type is not a media type")
 		}
 	}
-	expires := c.query("expires_at")
+	expires := c.param("expires_at")
 	if expires != "" {
 		if _, err := time.Parse(time.RFC3339, expires); err != nil {
-			return nil, api.Invalid("expires_at is no date such as 2026-11-20T09:30:00Z")
+			return nil, api.Invalid("expires_at is not a date such as 2026-11-20T09:30:00Z")
 		}
 	}
-	a, err := t.AddArtifact(c.ctx(), repo.Artifact{MIMEType: kind, Name: c.query("name")}, c.r.Body)
+	a, err := t.AddArtifact(c.ctx(), repo.Artifact{MIMEType: kind, Name: c.param("name")}, c.r.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -61,37 +62,37 @@ func addArtifact(c *call) (any, error) {
 	if err := c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: []repo.Draft{d}}); err != nil {
 		return nil, err
 	}
-	return artifactAnswer(t, c.shown(t, a, c.runID()), expires), nil
+	return artifactAnswer(t, c.artifactView(t, a, c.runID()), expires), nil
 }
 
-// shown is an artifact as the caller sees it.
-func (c *call) shown(t sees, a repo.Artifact, run string) repo.Artifact {
-	if t.full {
+// artifactView returns an artifact as the caller sees it.
+func (c *request) artifactView(t access, a repo.Artifact, run string) repo.Artifact {
+	if t.unmasked {
 		return a
 	}
 	return c.s.mask.Shown(a, run, mask.Of(c.ctx(), t.Tape))
 }
 
-// storedID is the id of an artifact that the caller may see under another one.
-func (c *call) storedID(t sees, id string) (string, error) {
-	if t.full {
+// artifactHash returns the hash of an artifact by the id that the caller sees.
+func (c *request) artifactHash(t access, id string) (string, error) {
+	if t.unmasked {
 		return id, nil
 	}
 	return c.s.mask.StoredID(c.ctx(), t.Tape, id)
 }
 
-// stored is what a caller writes, with the ids of artifacts as the tape has them. A run that refers to an
-// artifact that it cannot see gets the answer of one that does not exist: it may have guessed the content.
-func (c *call) stored(t sees, payload json.RawMessage) (json.RawMessage, error) {
+// resolveArtifacts replaces the ids that a caller sees by those on the tape. A run that refers to an artifact
+// it must not see gets the same answer as for one that does not exist: it may have guessed the content.
+func (c *request) resolveArtifacts(t access, payload json.RawMessage) (json.RawMessage, error) {
 	if c.run == nil || !bytes.Contains(payload, []byte(layout.ArtifactKey)) {
 		return payload, nil
 	}
 	for _, ref := range layout.Artifacts(payload) {
 		hash := ref.SHA256
-		if !t.full {
+		if !t.unmasked {
 			hash = c.s.mask.StoredRef(c.ctx(), t.Tape, hash)
 		}
-		if _, err := c.keptFor(t, hash); errors.As(err, new(*api.Problem)) {
+		if _, err := c.artifactFact(t, hash); errors.As(err, new(*api.Problem)) {
 			return nil, api.Invalid("the conversation does not have the artifact %s that is referred to: upload it first, with POST /v1/artifacts", ref.SHA256)
 		} else if err != nil {
 			return nil, err
@@ -110,17 +111,17 @@ func (c *call) stored(t sees, payload json.RawMessage) (json.RawMessage, error) 
 	return payload, nil
 }
 
-func artifactAnswer(t sees, a repo.Artifact, expires string) api.ArtifactAnswer {
+func artifactAnswer(t access, a repo.Artifact, expires string) api.ArtifactAnswer {
 	return api.ArtifactAnswer{ID: a.ID, MIMEType: a.MIMEType, Name: a.Name, Size: a.Size, SHA256: a.SHA256, ConversationID: t.Name(), ExpiresAt: expires}
 }
 
-// artifact opens one that the caller may see.
-func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekCloser, kept lanes.ArtifactFact, err error) {
-	if t, err = c.tape(c.query("conversation_id")); err != nil {
+// artifact opens the artifact of the path, if the caller may see it.
+func (c *request) artifact() (t access, a repo.ArtifactInfo, content io.ReadSeekCloser, kept lanes.ArtifactFact, err error) {
+	if t, err = c.tape(c.param("conversation_id")); err != nil {
 		return
 	}
 	c.resource = t.Name() + "/" + c.r.PathValue("artifact_id")
-	id, err := c.storedID(t, c.r.PathValue("artifact_id"))
+	id, err := c.artifactHash(t, c.r.PathValue("artifact_id"))
 	if err != nil {
 		return
 	}
@@ -131,7 +132,7 @@ func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekClose
 	if err != nil {
 		return
 	}
-	kept, err = c.keptFor(t, a.SHA256)
+	kept, err = c.artifactFact(t, a.SHA256)
 	if c.run != nil {
 		a.Name, a.MIMEType = kept.Name, cmp.Or(kept.MIMEType, "application/octet-stream")
 	}
@@ -141,7 +142,7 @@ func (c *call) artifact() (t sees, a repo.ArtifactInfo, content io.ReadSeekClose
 	return
 }
 
-func getArtifact(c *call) (any, error) {
+func getArtifact(c *request) (any, error) {
 	t, a, content, kept, err := c.artifact()
 	if err != nil {
 		return nil, err
@@ -150,67 +151,67 @@ func getArtifact(c *call) (any, error) {
 	if !kept.Expires.IsZero() {
 		expires = kept.Expires.Format(time.RFC3339)
 	}
-	return artifactAnswer(t, c.shown(t, a.Artifact, kept.Run), expires), content.Close()
+	return artifactAnswer(t, c.artifactView(t, a.Artifact, kept.Run), expires), content.Close()
 }
 
-// artifactContent gives all of it, a Range, or with offset or length a part as JSON.
-func artifactContent(c *call) (any, error) {
+// artifactContent sends the whole content, a Range, or with offset or length a part as JSON.
+func artifactContent(c *request) (any, error) {
 	t, a, file, kept, err := c.artifact()
 	if err != nil {
 		return nil, err
 	}
 	content, err := c.maskedContent(t, &a, kept.Run, file)
-	if err != nil || c.query("offset") != "" || c.query("length") != "" {
+	if err != nil || c.param("offset") != "" || c.param("length") != "" {
 		defer file.Close()
 		if err != nil {
 			return nil, err
 		}
-		return c.part(a, content)
+		return c.contentPart(a, content)
 	}
-	waits, err := admission.Spool(c.s.private("waiting"), content, file)
+	spooled, err := admission.Spool(c.s.private("waiting"), content, file)
 	if err != nil {
 		return nil, err
 	}
-	defer waits.Close()
-	c.worked()
+	defer spooled.Close()
+	c.release()
 	h := c.w.Header()
 	h.Set("Content-Type", a.MIMEType)
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
 	h.Set("Content-Security-Policy", "sandbox")
 	h.Set("ETag", `"`+a.SHA256+`"`)
-	http.ServeContent(&problems{Writer: c.w, c: c}, c.r, "", time.Time{}, waits)
+	http.ServeContent(&rangeWriter{Writer: c.w, c: c}, c.r, "", time.Time{}, spooled)
 	c.bytes = a.Size
 	return nil, nil
 }
 
-// maskedContent is a content as the caller may see it: without its secrets. The numbers of bytes are
-// those of what is seen.
-func (c *call) maskedContent(t sees, a *repo.ArtifactInfo, run string, content io.ReadSeeker) (io.ReadSeeker, error) {
-	if t.full {
+// maskedContent returns a content as the caller may see it. Offsets and sizes are those of the masked
+// content.
+func (c *request) maskedContent(t access, a *repo.ArtifactInfo, run string, content io.ReadSeeker) (io.ReadSeeker, error) {
+	if t.unmasked {
 		return content, nil
 	}
 	stored := a.SHA256
 	seen := c.s.mask.Artifact(stored, mask.Of(c.ctx(), t.Tape))
-	a.Artifact = c.shown(t, a.Artifact, run)
+	a.Artifact = c.artifactView(t, a.Artifact, run)
 	switch {
 	case seen.ID == stored:
 		return content, nil
 	case seen.Withheld:
 		return nil, api.TooLarge("the artifact, for a run whose policy is not unmasked,", mask.MaxContent)
 	}
-	if err := c.alone(); err != nil { // to mask a file with a secret in each line takes many times its size
+	if err := c.readAlone(); err != nil { // masking a file with many secrets takes many times its size
 		return nil, err
 	}
 	data, err := io.ReadAll(content)
 	return bytes.NewReader(c.s.mask.File(stored, data)), err
 }
 
-func (c *call) part(a repo.ArtifactInfo, content io.ReadSeeker) (any, error) {
-	offset, err := c.number("offset", 0, a.Size)
+func (c *request) contentPart(a repo.ArtifactInfo, content io.ReadSeeker) (any, error) {
+	offset, err := pages.Number(c.param, "offset", 0, a.Size)
 	if err != nil {
 		return nil, err
 	}
-	length, err := c.number("length", maxRead, maxRead)
+	length, err := pages.Number(c.param, "length", maxRead, maxRead)
 	if err != nil {
 		return nil, err
 	}
@@ -222,23 +223,23 @@ func (c *call) part(a repo.ArtifactInfo, content io.ReadSeeker) (any, error) {
 		HasMore: offset+int64(len(data)) < a.Size}, err
 }
 
-// problems makes an answer of ours of a range that a content does not have.
-type problems struct {
+// rangeWriter turns the error of http.ServeContent for a bad range into one of ours.
+type rangeWriter struct {
 	*admission.Writer
-	c      *call
+	c      *request
 	failed bool
 }
 
-func (w *problems) WriteHeader(status int) {
+func (w *rangeWriter) WriteHeader(status int) {
 	if status != http.StatusRequestedRangeNotSatisfiable {
 		w.Writer.WriteHeader(status)
 		return
 	}
 	w.failed = true
-	w.c.s.fail(w.c, api.NewProblem(status, "range_not_satisfiable", "the content has no such range: Content-Range says how long it is"))
+	w.c.s.fail(w.c, api.NewProblem(status, "range_not_satisfiable", "the content has no such range: Content-Range has its length"))
 }
 
-func (w *problems) Write(data []byte) (int, error) {
+func (w *rangeWriter) Write(data []byte) (int, error) {
 	if w.failed {
 		return len(data), nil
 	}

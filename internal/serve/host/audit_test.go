@@ -12,6 +12,7 @@ import (
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/auditlog"
+	"tape/internal/serve/host/own"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -51,7 +52,7 @@ func TestAuditOfEveryCall(t *testing.T) {
 	a.want(200, "POST", "/runs/"+run.RunID+"/results", `{"results":[{"sequence":1,"type":"run.completed","data":{}}]}`, nil)
 	want++
 	seen := map[string]int{}
-	for e, err := range tapeOf(t, p.s.Store, auditTape).Entries(t.Context(), repo.Query{Kinds: []string{"audit"}}) {
+	for e, err := range tapeOf(t, p.s.Store, own.Audit).Entries(t.Context(), repo.Query{Kinds: []string{"audit"}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +91,7 @@ func (p *peer) audited() (out []auditlog.Record) {
 	if err := p.s.audit.Flush(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}
-	for e, err := range tapeOf(p.t, p.s.Store, auditTape).Entries(p.t.Context(), repo.Query{Kinds: []string{auditlog.Kind}}) {
+	for e, err := range tapeOf(p.t, p.s.Store, own.Audit).Entries(p.t.Context(), repo.Query{Kinds: []string{auditlog.Kind}}) {
 		var r auditlog.Record
 		if err == nil {
 			err = json.Unmarshal(e.Payload, &r)

@@ -20,6 +20,7 @@ import (
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/pages"
 	"tape/repo"
 )
 
@@ -58,7 +59,7 @@ func TestAnchorsArePages(t *testing.T) {
 		for _, a := range got.Items {
 			size += len(a.State)
 		}
-		if size > maxPage || !got.HasMore || len(got.Items) < 10 || got.Items[len(got.Items)-1].Name != "h19" {
+		if size > pages.MaxBytes || !got.HasMore || len(got.Items) < 10 || got.Items[len(got.Items)-1].Name != "h19" {
 			t.Errorf("thread %q: %d anchors with %d bytes, more: %t", thread, len(got.Items), size, got.HasMore)
 		}
 	}
@@ -146,15 +147,15 @@ func TestAnswersAreBounded(t *testing.T) {
 	p.fails(http.StatusServiceUnavailable, "busy", "GET", "/events?conversation_id=c", nil)
 	done()
 	p.want(http.StatusOK, "GET", "/events?conversation_id=c", nil, nil)
-	c := newCall(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), p.s, &route{Method: http.MethodGet})
+	c := newRequest(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), p.s, &route{Method: http.MethodGet})
 	long := repo.Entry{Raw: make([]byte, admission.HeavyEntry+1)}
-	if err := c.weigh(long); !errors.Is(err, errHeavy) {
+	if err := c.checkMemory(long); !errors.Is(err, errHeavy) {
 		t.Errorf("a long entry is read beside others: %v", err)
 	}
-	if err := errors.Join(c.alone(), c.weigh(long)); err != nil {
+	if err := errors.Join(c.readAlone(), c.checkMemory(long)); err != nil {
 		t.Error(err)
 	}
-	c.worked()
+	c.release()
 }
 
 // TestUnknownKeepNoConnection: whose token is not known does not hold a connection, of which there are

@@ -7,15 +7,15 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/pages"
 	"tape/internal/serve/host/runs"
 	"tape/internal/serve/host/start"
 	"tape/internal/serve/host/transcript"
-	"tape/repo"
 )
 
-// contextOf is what the agent of a run is started with.
-func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext, error) {
-	t.thread, t.full = r.Thread, r.Policy.Unmasked
+// contextOf returns the context with which a run's agent starts.
+func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunContext, error) {
+	t.thread, t.unmasked = r.Thread, r.Policy.Unmasked
 	policy := start.PolicyOf(q.Manifest)
 	given, err := start.GivenAs(q, func(v json.RawMessage) json.RawMessage { return c.s.masked(t, v) })
 	if err != nil {
@@ -45,26 +45,26 @@ func (c *call) contextOf(t sees, r *runs.Run, q *api.RunRequest) (api.RunContext
 			}
 		}
 	}
-	last, _, err := c.scan(t, paging{limit: policy.MaxInlineEvents + 1}, transcript.Has)
+	last, _, err := c.scan(t, pages.Page{Limit: policy.MaxInlineEvents + 1}, transcript.Has)
 	if err != nil {
 		return out, err
 	}
-	end, _, err := c.scan(sees{Tape: t.Tape, full: true}, paging{limit: 1}, func(repo.Entry) bool { return true })
+	end, _, err := c.scan(access{Tape: t.Tape, unmasked: true}, pages.Page{Limit: 1}, all)
 	if err != nil || len(end) == 0 {
 		return out, err
 	}
 	out.Context = api.ContextAccess{ConversationID: r.Tape, ThreadID: r.Thread, EventSeq: end[0].ID, InlinePolicy: policy, AvailableAPIs: apis(r)}
-	out.Context.LatestCursor = c.s.cursors.At(cursors.Query("history", t.Branch(), t.thread), end[0].at)
+	out.Context.LatestCursor = c.s.cursors.At(cursors.Query("history", t.Branch(), t.thread), end[0].At)
 	if len(last) > 0 {
 		out.Context.TranscriptSeq = last[0].ID
 	}
-	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e entry) bool { return e.ID < r.StartSeq && e.ID > 1 })
+	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e pages.Entry) bool { return e.ID < r.StartSeq && e.ID > 1 })
 	out.Bootstrap, err = c.bootstrap(t, policy, last, r)
 	return out, err
 }
 
-// bootstrap is the part of the history that a manifest asks for, the oldest first.
-func (c *call) bootstrap(t sees, p api.InlinePolicy, last []entry, r *runs.Run) ([]api.Item, error) {
+// bootstrap returns the part of the history that a manifest asks for, the oldest first.
+func (c *request) bootstrap(t access, p api.InlinePolicy, last []pages.Entry, r *runs.Run) ([]api.Item, error) {
 	var summary *api.Item
 	if start.WantsSummary(p) {
 		var err error
@@ -79,9 +79,9 @@ func (c *call) bootstrap(t sees, p api.InlinePolicy, last []entry, r *runs.Run) 
 	return start.Inlined(p, summary, items, r.StartSeq), nil
 }
 
-// summary is that of the last handoff that the caller sees and that has one.
-func (c *call) summary(t sees) (*api.Item, error) {
-	const most = 50 // handoffs that are looked at
+// summary returns the newest handoff that the caller sees and that has a summary; nil if there is none.
+func (c *request) summary(t access) (*api.Item, error) {
+	const limit = 50 // handoffs to search
 	var ids []int64
 	if t.thread != "" {
 		var err error
@@ -101,12 +101,12 @@ func (c *call) summary(t sees) (*api.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range slices.Backward(ids[max(0, len(ids)-most):]) {
+	for _, id := range slices.Backward(ids[max(0, len(ids)-limit):]) {
 		e, err := entryAt(c.ctx(), rev, id)
 		if err != nil {
 			return nil, err
 		}
-		shown := c.show(t, e)
+		shown := c.view(t, e)
 		if t.thread != "" {
 			if shown.Entry, err = lanes.AsAnchor(shown.Entry); err != nil {
 				return nil, err
@@ -120,7 +120,7 @@ func (c *call) summary(t sees) (*api.Item, error) {
 	return nil, nil
 }
 
-// apis are the endpoints that a run may use.
+// apis lists the endpoints that a run may use.
 func apis(r *runs.Run) []string {
 	out := []string{}
 	for _, rt := range routes() {
@@ -138,13 +138,13 @@ func orNull(v json.RawMessage) json.RawMessage {
 	return v
 }
 
-func getStatic(c *call) (any, error) {
+func getStatic(c *request) (any, error) {
 	hash := c.r.PathValue("sha256")
-	all := []*runs.Run{c.run}
+	list := []*runs.Run{c.run}
 	if c.run == nil {
-		all = c.s.runs.All()
+		list = c.s.runs.All()
 	}
-	for _, r := range all {
+	for _, r := range list {
 		for _, st := range r.Static {
 			if st.SHA256 == hash {
 				return api.StaticAnswer(st), nil

@@ -99,8 +99,8 @@ func (x *clones) texts() (out []string) {
 	return out
 }
 
-// pages is a reader. One whose cursor is refused begins anew.
-type pages struct {
+// allPages is a reader. One whose cursor is refused begins anew.
+type follower struct {
 	forward       bool
 	cursor        string
 	seen          []string
@@ -108,7 +108,7 @@ type pages struct {
 	refused, done int
 }
 
-func (x *clones) read(r *pages) {
+func (x *clones) read(r *follower) {
 	x.t.Helper()
 	if r.cursor == "" {
 		r.seen, r.first = nil, x.texts()
@@ -159,7 +159,7 @@ func (x *clones) read(r *pages) {
 // began is seen once, and in order, or the cursor is refused.
 func TestCursors(t *testing.T) {
 	x := newClones(t)
-	readers := []*pages{{}, {}, {forward: true}, {forward: true}}
+	readers := []*follower{{}, {}, {forward: true}, {forward: true}}
 	for range testkit.Size(40, 2000) {
 		x.step()
 		for _, r := range readers {

@@ -6,19 +6,20 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
+
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
 	"tape/repo"
-	"time"
 )
 
-func (s *Server) fail(c *call, err error) {
+func (s *Server) fail(c *request, err error) {
 	p := api.ProblemOf(err)
 	if p.Status == http.StatusInternalServerError && c.r.Context().Err() == nil {
 		s.Log.Error("request", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 	}
-	if c.run != nil && !c.run.Policy.Unmasked { // it may name what stands on the tape
-		own := s.mask.Derive("errors", c.run.ID) // it may repeat what the run has said
+	if c.run != nil && !c.run.Policy.Unmasked { // the message may quote the tape
+		own := s.mask.Derive("errors", c.run.ID) // or the run's own words: its marks must not confirm a guess
 		p.Message = own.Text(p.Message)
 		if hint, ok := p.Details["hint"].(string); ok {
 			p.Details["hint"] = own.Text(hint)
@@ -30,21 +31,21 @@ func (s *Server) fail(c *call, err error) {
 	}
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
-		h.Set("Connection", "close") // who is not known keeps no connection from others
+		h.Set("Connection", "close") // a stranger must not keep a connection
 	}
 	c.result = p.Code
 	admission.Refuse(c.w, c.r)
 	s.answer(c, p.Status, api.ErrorAnswer{Error: *p})
 }
 
-func (s *Server) answer(c *call, status int, body any) {
+func (s *Server) answer(c *request, status int, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		s.Log.Error("answer", "path", c.r.URL.Path, "error", err)
 		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the answer cannot be written as JSON","retryable":false,"details":{}}}`)
 	}
 	written, ok := s.limits.Answer(len(data))
-	c.worked() // so there is never more than work and answers have
+	c.release() // never both for what it read and for its answer
 	if !ok {
 		s.fail(c, admission.Busy())
 		return
@@ -52,14 +53,14 @@ func (s *Server) answer(c *call, status int, body any) {
 	defer written()
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(status)
-	n, _ := c.w.Write(data) // a client that has gone needs no answer
+	n, _ := c.w.Write(data) // the client may have gone
 	m, _ := c.w.Write([]byte{'\n'})
 	c.bytes += int64(n + m)
 }
 
-// work waits until there is room for what is read, or the run is over.
-func (c *call) work(bytes int64) error {
-	c.worked()
+// acquire waits for the memory for what a request reads, but not longer than the run lasts.
+func (c *request) acquire(bytes int64) error {
+	c.release()
 	ctx := c.ctx()
 	if !c.w.Until.IsZero() {
 		until, stop := context.WithDeadline(ctx, c.w.Until)
@@ -67,24 +68,25 @@ func (c *call) work(bytes int64) error {
 		ctx = until
 	}
 	done, err := c.s.limits.Work(ctx, bytes)
-	c.worked = done
+	c.release = done
 	return err
 }
 
-// errHeavy: the request must start again, alone, because its entries are long.
+// errHeavy makes the request start again, alone, because an entry is long.
 var errHeavy = errors.New("a long entry")
 
-// weigh refuses an entry that takes far more memory than others, until the request reads alone: the
+// checkMemory refuses a long entry until the request reads alone: several copies of it are in memory
+// before it is answered.
 // entry is there several times until it is shown.
-func (c *call) weigh(e repo.Entry) error {
-	if len(e.Raw) <= admission.HeavyEntry || c.heavy || c.route.Method != http.MethodGet {
+func (c *request) checkMemory(e repo.Entry) error {
+	if len(e.Raw) <= admission.HeavyEntry || c.alone || c.route.Method != http.MethodGet {
 		return nil
 	}
 	return errHeavy
 }
 
-// alone waits until nobody else reads.
-func (c *call) alone() error {
-	c.heavy = true
-	return c.work(admission.AllWork)
+// readAlone waits until no other request reads.
+func (c *request) readAlone() error {
+	c.alone = true
+	return c.acquire(admission.AllWork)
 }

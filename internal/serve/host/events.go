@@ -15,19 +15,21 @@ import (
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/mask"
+	"tape/internal/serve/host/pages"
 	"tape/internal/serve/host/runs"
 	"tape/internal/serve/host/transcript"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
-func (c *call) eventQuery() (t sees, query string, keep func(repo.Entry) bool, err error) {
-	t, err = c.tape(c.query("conversation_id"))
+// eventQuery returns what a request for events asks for, and the query of its cursors.
+func (c *request) eventQuery() (t access, query string, keep func(repo.Entry) bool, err error) {
+	t, err = c.tape(c.param("conversation_id"))
 	if err != nil {
 		return t, "", nil, err
 	}
 	var types []string
-	if text := c.query("types"); text != "" {
+	if text := c.param("types"); text != "" {
 		types = strings.Split(text, ",")
 	}
 	keep = func(e repo.Entry) bool {
@@ -35,7 +37,7 @@ func (c *call) eventQuery() (t sees, query string, keep func(repo.Entry) bool, e
 			return true
 		}
 		name, kind := transcript.TypeOf(e), e.Kind
-		if !t.full {
+		if !t.unmasked {
 			own := c.s.mask.By(mask.Writer(e))
 			name, kind = own.Text(name), own.Text(kind)
 		}
@@ -44,12 +46,12 @@ func (c *call) eventQuery() (t sees, query string, keep func(repo.Entry) bool, e
 	return t, cursors.Query("events", t.Branch(), t.thread, strings.Join(types, ",")), keep, nil
 }
 
-func events(c *call) (any, error) {
+func events(c *request) (any, error) {
 	t, query, keep, err := c.eventQuery()
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.paging(query)
+	p, err := pages.Parse(c.param, c.s.cursors, query)
 	if err != nil {
 		return nil, err
 	}
@@ -58,20 +60,20 @@ func events(c *call) (any, error) {
 		return nil, err
 	}
 	out := api.EventPage{Items: []api.EventItem{}, HasMore: more}
-	out.NextCursor, out.PrevCursor = c.cursors(p, got, more)
+	out.NextCursor, out.PrevCursor = p.Cursors(c.s.cursors, got, more)
 	for _, e := range got {
 		out.Items = append(out.Items, c.s.event(t, e, query))
 	}
 	return out, nil
 }
 
-func (s *Server) event(t sees, e entry, query string) api.EventItem {
-	return transcript.Event(t.Name(), e.Entry, s.cursors.At(query, e.at))
+func (s *Server) event(t access, e pages.Entry, query string) api.EventItem {
+	return transcript.Event(t.Name(), e.Entry, s.cursors.At(query, e.At))
 }
 
-// oneEvent is an entry by its number in the tape, or by its event_id.
-func oneEvent(c *call) (any, error) {
-	name, number := c.query("conversation_id"), c.r.PathValue("event_id")
+// oneEvent returns an entry by its number on the tape, or by its event_id.
+func oneEvent(c *request) (any, error) {
+	name, number := c.param("conversation_id"), c.r.PathValue("event_id")
 	if i := strings.LastIndexByte(number, '@'); i >= 0 {
 		if i > 0 {
 			name = number[:i]
@@ -86,7 +88,7 @@ func oneEvent(c *call) (any, error) {
 	if err != nil || id < 1 {
 		return nil, api.NotFound("event")
 	}
-	got, _, err := c.scan(t, paging{at: cursors.Position{ID: id - 1}, forward: true, limit: 1}, func(repo.Entry) bool { return true })
+	got, _, err := c.scan(t, pages.Page{At: cursors.Position{ID: id - 1}, Forward: true, Limit: 1}, all)
 	if err != nil {
 		return nil, err
 	}
@@ -96,26 +98,26 @@ func oneEvent(c *call) (any, error) {
 	return c.s.event(t, got[0], cursors.Query("events", t.Branch(), t.thread, "")), nil
 }
 
-func eventStream(c *call) (any, error) {
+func eventStream(c *request) (any, error) {
 	t, query, keep, err := c.eventQuery()
 	if err != nil {
 		return nil, err
 	}
-	return c.stream(t, paging{query: query}, keep, nil)
+	return c.stream(t, pages.Page{Query: query}, keep, nil)
 }
 
-// runEvents are the entries of one run.
-func runEvents(c *call) (any, error) {
-	r := c.ofPath()
+// runEvents streams the entries of one run.
+func runEvents(c *request) (any, error) {
+	r := c.pathRun()
 	t, err := c.tape(r.Tape)
 	if err != nil {
 		return nil, err
 	}
 	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, lanes.MetaRun) == r.ID }
-	return c.stream(t, paging{query: cursors.Query("run", r.ID, t.Branch()), at: cursors.Position{ID: r.StartSeq - 1}}, keep, func() bool {
+	return c.stream(t, pages.Page{Query: cursors.Query("run", r.ID, t.Branch()), At: cursors.Position{ID: r.StartSeq - 1}}, keep, func() bool {
 		if r.Due(c.s.Now()) {
 			if err := c.s.expire(c.ctx(), r); err != nil {
-				c.s.Log.Error("a run's end is not recorded", "run", r.ID, "error", err)
+				c.s.Log.Error("a run's end was not recorded", "run", r.ID, "error", err)
 				return true
 			}
 		}
@@ -124,32 +126,32 @@ func runEvents(c *call) (any, error) {
 }
 
 const (
-	streamLook  = 100 * time.Millisecond // how often the tape is looked at
-	streamWait  = time.Second            // where slow readers have all the room
-	streamAlive = 15 * time.Second
-	streamPage  = 256 << 10 // of a page that waits for its reader
+	pollEvery   = 100 * time.Millisecond // how often a stream looks for new entries
+	busyWait    = time.Second            // when slow readers have all the memory
+	aliveEvery  = 15 * time.Second
+	streamBytes = 256 << 10 // of a page that waits for its reader
 )
 
-// stream sends entries as they come, from the client's last one on, until it goes, the server
-// ends or, if over is given, that is true and all is sent. It keeps one page at a time.
-func (c *call) stream(t sees, p paging, keep func(repo.Entry) bool, over func() bool) (any, error) {
+// stream sends entries as they come, after the client's last one, until the client goes or the server
+// ends; with ended, until that is true and all is sent. It has one page in memory at a time.
+func (c *request) stream(t access, p pages.Page, keep func(repo.Entry) bool, ended func() bool) (any, error) {
 	last := c.r.Header.Get("Last-Event-ID")
 	if last == "" {
-		last = c.query("after_cursor")
+		last = c.param("after_cursor")
 	}
 	if last != "" {
 		var err error
-		if p.at, err = c.s.cursors.ReadPosition(p.query, last); err != nil {
+		if p.At, err = c.s.cursors.ReadPosition(p.Query, last); err != nil {
 			return nil, err
 		}
 	}
-	p.forward = true
-	p.limit = 1
-	if _, _, err := c.scan(t, p, func(repo.Entry) bool { return true }); err != nil {
-		return nil, err // before the answer begins
+	p.Forward = true
+	p.Limit = 1
+	if _, _, err := c.scan(t, p, all); err != nil {
+		return nil, err // before the answer begins, so that it can be an error
 	}
-	c.worked()
-	p.limit, p.bytes = 100, streamPage
+	c.release()
+	p.Limit, p.Bytes = 100, streamBytes
 	out := http.NewResponseController(c.w)
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.WriteHeader(http.StatusOK)
@@ -165,29 +167,29 @@ func (c *call) stream(t sees, p paging, keep func(repo.Entry) bool, over func() 
 	if write([]byte(": the stream begins\n\n")) != nil {
 		return nil, nil
 	}
-	if err := c.follow(t, p, keep, over, write); err != nil && c.r.Context().Err() == nil {
-		c.s.Log.Warn("a stream broke off", "error", err)
+	if err := c.follow(t, p, keep, ended, write); err != nil && c.r.Context().Err() == nil {
+		c.s.Log.Warn("a stream was interrupted", "error", err)
 	}
 	return nil, nil
 }
 
-func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() bool, write func(...[]byte) error) error {
-	quiet := time.Now()
-	for looked := ""; ; {
-		ended := over != nil && over()
-		if c.run != nil && c.run.Over(c.s.Now()) && over == nil {
+func (c *request) follow(t access, p pages.Page, keep func(repo.Entry) bool, ended func() bool, write func(...[]byte) error) error {
+	lastSent := time.Now()
+	for stamp := ""; ; {
+		last := ended != nil && ended() // this round is the last
+		if c.run != nil && c.run.Over(c.s.Now()) && ended == nil {
 			return nil // its token is void
 		}
 		now, _, err := t.Stamp()
 		if err != nil {
 			return err
 		}
-		wait := streamLook
-		for more := now != looked || now == ""; more; {
-			var got []entry
+		wait := pollEvery
+		for more := now != stamp || now == ""; more; {
+			var got []pages.Entry
 			var seen repo.Entry
-			if c.heavy = false; c.work(admission.PageWork) != nil {
-				return nil // it has gone
+			if c.alone = false; c.acquire(admission.PageWork) != nil {
+				return nil // the client has gone
 			}
 			page := func() error {
 				got, more, err = c.scan(t, p, func(e repo.Entry) bool { seen = e; return keep(e) })
@@ -195,18 +197,18 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 			}
 			err := page()
 			if errors.Is(err, errHeavy) {
-				seen = repo.Entry{} // nothing of it is held meanwhile
-				if err = c.alone(); err == nil {
+				seen = repo.Entry{} // free its memory while waiting
+				if err = c.readAlone(); err == nil {
 					err = page()
 				}
 			}
 			if err != nil {
 				return err
 			}
-			done, ok := c.s.limits.Answer(3 * sizeOf(got)) // as it is, and as it is sent
-			c.worked()
-			if !ok { // slow readers have all the room: it is read again when there is some
-				now, ended, wait = "", false, streamWait
+			done, ok := c.s.limits.Answer(3 * sizeOf(got)) // stored, and as JSON
+			c.release()
+			if !ok { // slow readers have all the memory: read the page again later
+				now, last, wait = "", false, busyWait
 				break
 			}
 			err = c.send(t, &p, got, write)
@@ -214,21 +216,21 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 				return err
 			}
 			if len(got) > 0 {
-				quiet = time.Now()
+				lastSent = time.Now()
 			}
-			if !more && seen.ID > p.at.ID { // what is not for this stream is not looked at again
-				p.at = c.s.cursors.PositionOf(seen)
+			if !more && seen.ID > p.At.ID { // skip entries that are not for this stream
+				p.At = c.s.cursors.PositionOf(seen)
 			}
 		}
-		looked = now
-		if ended {
+		stamp = now
+		if last {
 			return nil
 		}
-		if time.Since(quiet) > streamAlive {
+		if time.Since(lastSent) > aliveEvery {
 			if err := write([]byte(": alive\n\n")); err != nil {
 				return err
 			}
-			quiet = time.Now()
+			lastSent = time.Now()
 		}
 		select {
 		case <-c.r.Context().Done():
@@ -241,14 +243,14 @@ func (c *call) follow(t sees, p paging, keep func(repo.Entry) bool, over func() 
 }
 
 // send writes a page of a stream.
-func (c *call) send(t sees, p *paging, got []entry, write func(...[]byte) error) error {
+func (c *request) send(t access, p *pages.Page, got []pages.Entry, write func(...[]byte) error) error {
 	for _, e := range got {
-		data, err := json.Marshal(c.s.event(t, e, p.query))
+		data, err := json.Marshal(c.s.event(t, e, p.Query))
 		if err != nil {
 			return err
 		}
-		p.at = e.at
-		head := fmt.Sprintf("id: %s\nevent: %s\ndata: ", c.s.cursors.At(p.query, p.at), oneLine(transcript.TypeOf(e.Entry)))
+		p.At = e.At
+		head := fmt.Sprintf("id: %s\nevent: %s\ndata: ", c.s.cursors.At(p.Query, p.At), oneLine(transcript.TypeOf(e.Entry)))
 		if err := write([]byte(head), data, []byte("\n\n")); err != nil {
 			return err
 		}
@@ -256,14 +258,14 @@ func (c *call) send(t sees, p *paging, got []entry, write func(...[]byte) error)
 	return nil
 }
 
-func sizeOf(got []entry) (n int) {
+func sizeOf(got []pages.Entry) (n int) {
 	for _, e := range got {
 		n += len(e.Raw)
 	}
 	return n
 }
 
-// oneLine keeps what is recorded from looking like another line of the stream.
+// oneLine removes line ends, which would end the event's line in the stream.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' {

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/own"
 	"tape/repo"
 )
 
 // TestTapesOfStrangers: a tape host that came from elsewhere does not become the server's state.
 func TestTapesOfStrangers(t *testing.T) {
 	p := newPeer(t)
-	theirs, err := p.s.Store.CreateTape(t.Context(), hostTape)
+	theirs, err := p.s.Store.CreateTape(t.Context(), own.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestForksOfOwnTapes(t *testing.T) {
 	p := newPeer(t)
 	r := p.as(p.run(api.RunRequest{Conversation: "c", Actor: api.Party{ID: "ann"}, Scopes: Scopes()}).Token)
 	r.want(200, "PUT", "/state/actor/k", `"v"`, nil)
-	host, err := p.s.own.Find(t.Context(), hostTape)
+	host, err := p.s.own.Find(t.Context(), own.Host)
 	if err == nil {
 		_, err = host.ForkAt(t.Context(), "look", "")
 	}

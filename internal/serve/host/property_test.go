@@ -235,7 +235,7 @@ func TestCursorsWhileOthersWrite(t *testing.T) {
 		}
 		want := 0
 		t0, _ := w.s.Store.Tape(t.Context(), fmt.Sprint("conv", r.conversation))
-		view := sees{Tape: t0}
+		view := access{Tape: t0}
 		if r.thread > 0 {
 			view.thread = fmt.Sprint("thread", r.thread)
 		}
@@ -243,7 +243,7 @@ func TestCursorsWhileOthersWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if transcript.Has(e) && view.visible(e) {
+			if transcript.Has(e) && view.inThread(e) {
 				want++
 			}
 		}

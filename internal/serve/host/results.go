@@ -2,12 +2,12 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/authorship"
 	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/own"
 	"tape/internal/serve/host/results"
 	"tape/internal/serve/host/runs"
 	"tape/internal/text/jsonl"
@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	maxResults = 100 // of a batch
+	maxResults = 100 // in a batch
 	maxResult  = 1 << 20
 )
 
-// postResults records what a run tells. A sequence that is on the tape is not recorded again.
-func postResults(c *call) (any, error) {
+// postResults records a run's results. A sequence that is on the tape is ignored.
+func postResults(c *request) (any, error) {
 	var q api.ResultsRequest
 	if _, err := c.body(&q); err != nil {
 		return nil, err
@@ -28,19 +28,19 @@ func postResults(c *call) (any, error) {
 	if len(q.Results) == 0 || len(q.Results) > maxResults {
 		return nil, api.Invalid("results has %d; a batch has 1 to %d", len(q.Results), maxResults)
 	}
-	r := c.ofPath()
+	r := c.pathRun()
 	t, err := c.tape(r.Tape)
 	if err != nil {
 		return nil, err
 	}
 	for i := range q.Results {
-		if q.Results[i].Data, err = c.stored(t, q.Results[i].Data); err != nil {
+		if q.Results[i].Data, err = c.resolveArtifacts(t, q.Results[i].Data); err != nil {
 			return nil, err
 		}
 	}
 	r.Results.Lock()
 	defer r.Results.Unlock()
-	seen, err := c.s.seenOf(c.ctx(), t.Tape, r)
+	seen, err := c.s.sequences(c.ctx(), t.Tape, r)
 	if err != nil {
 		return nil, err
 	}
@@ -49,14 +49,14 @@ func postResults(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if over := r.Over(c.s.Now()); over && len(fresh) > 0 {
+	if r.Over(c.s.Now()) && len(fresh) > 0 {
 		if s := r.StatusNow(); s == runs.Running || s == runs.Expired {
 			return nil, runs.PastDeadline()
 		}
-		return nil, api.Unauthorized("the token is void: the run is over")
+		return nil, api.Unauthorized("the token is void: the run has ended")
 	}
 	for _, j := range outside {
-		host, err := c.s.ensureTape(c.ctx(), hostTape)
+		host, err := c.s.own.Ensure(c.ctx(), own.Host)
 		if err == nil {
 			err = c.s.lanes.Append(c.ctx(), host, j)
 		}
@@ -82,27 +82,27 @@ func postResults(c *call) (any, error) {
 	return out, nil
 }
 
-// draftsOf makes entries of the results that are new; outside is the state that is in the tape of the server.
-func (c *call) draftsOf(r *runs.Run, told []api.RunResult, seen map[int64]bool, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
-	own := map[int64]bool{}
-	for _, res := range told {
+// draftsOf makes entries of the new results. outside are those for the server's own tape.
+func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen map[int64]bool, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
+	batch := map[int64]bool{}
+	for _, res := range list {
 		switch {
 		case res.Sequence < 1:
-			return "", nil, nil, api.Invalid("sequence %d: they begin at 1", res.Sequence)
+			return "", nil, nil, api.Invalid("sequence %d: sequences begin at 1", res.Sequence)
 		case res.Type == "":
 			return "", nil, nil, api.Invalid("the result %d has no type", res.Sequence)
 		case len(res.Data) > maxResult:
 			return "", nil, nil, api.TooLarge(fmt.Sprintf("the result %d", res.Sequence), maxResult)
-		case seen[res.Sequence] || own[res.Sequence]:
+		case seen[res.Sequence] || batch[res.Sequence]:
 			out.Ignored++
 			continue
 		}
-		own[res.Sequence] = true
+		batch[res.Sequence] = true
 		if !results.InProtocol(res.Type) {
 			if err := authorship.CheckEvent(res.Type); err != nil {
 				return "", nil, nil, err
 			}
-			out.Warnings = append(out.Warnings, fmt.Sprintf("the type %.60q of result %d is not known; it is kept as an event", res.Type, res.Sequence))
+			out.Warnings = append(out.Warnings, fmt.Sprintf("the type %.60q of result %d is unknown; it is recorded as an event", res.Type, res.Sequence))
 		}
 		d, err := results.Draft(res)
 		if err != nil {
@@ -119,9 +119,9 @@ func (c *call) draftsOf(r *runs.Run, told []api.RunResult, seen map[int64]bool, 
 		case "run.failed":
 			end = runs.Failed
 		case "state.updated":
-			state, tape, err := results.State(r, res, hostTape)
+			state, tape, err := results.State(r, res, own.Host)
 			if err == nil {
-				err = c.plainKey(jsonl.GetString(state.Payload, "key"))
+				err = c.checkKey(jsonl.GetString(state.Payload, "key"))
 			}
 			if err != nil {
 				return "", nil, nil, err
@@ -143,8 +143,8 @@ func (c *call) draftsOf(r *runs.Run, told []api.RunResult, seen map[int64]bool, 
 	return end, drafts, outside, nil
 }
 
-// seenOf are the sequences that are on the tape: after a restart they are read from there.
-func (s *Server) seenOf(ctx context.Context, t *repo.Tape, r *runs.Run) (map[int64]bool, error) {
+// sequences returns a run's sequences that are on the tape. After a restart they are read from there.
+func (s *Server) sequences(ctx context.Context, t *repo.Tape, r *runs.Run) (map[int64]bool, error) {
 	if r.Seen != nil {
 		return r.Seen, nil
 	}
@@ -152,26 +152,10 @@ func (s *Server) seenOf(ctx context.Context, t *repo.Tape, r *runs.Run) (map[int
 	if err != nil {
 		return nil, err
 	}
-	seen := map[int64]bool{}
-	for e, err := range rev.Entries(ctx, max(1, r.StartSeq)) {
-		if err != nil {
-			return nil, err
-		}
-		var m struct {
-			Run      string `json:"run_id"`
-			Sequence int64  `json:"sequence"`
-		}
-		if json.Unmarshal(e.Meta, &m) != nil || m.Run != r.ID || m.Sequence == 0 {
-			continue
-		}
-		seen[m.Sequence] = true
-		switch jsonl.GetString(e.Payload, "name") { // the server died between this and the run's record
-		case "run.completed":
-			r.MissedEnd = runs.Completed
-		case "run.failed":
-			r.MissedEnd = runs.Failed
-		}
+	seen, end, err := results.Recorded(ctx, rev, r.ID, r.StartSeq)
+	if err != nil {
+		return nil, err
 	}
-	r.Seen = seen
+	r.Seen, r.MissedEnd = seen, end
 	return seen, nil
 }

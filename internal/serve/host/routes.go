@@ -4,12 +4,13 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/openapi"
 )
 
-// route is an endpoint. The server and its document are both made of these.
-type route = openapi.Endpoint[*call]
+// route is an endpoint; the server and its document are made of these.
+type route = openapi.Endpoint[*request]
 
 type param = openapi.Param
 
@@ -90,7 +91,7 @@ func tapeRoutes() []route {
 		{Method: "POST", Path: "/tapes/{tape}/discard", Summary: "Drop a fork", Scope: "fork", Key: true, Body: of[api.CloseRequest](), Answer: of[api.CloseAnswer](), Do: discardFork},
 		{Method: "GET", Path: "/diff", Summary: "What two conversations do not share", Scope: "history.page", Answer: of[api.DiffAnswer](), Do: diff,
 			Query: []param{{"a", "string", "a conversation"}, {"b", "string", "another"}}},
-		{Method: "GET", Path: "/openapi.json", Summary: "This document", Open: true, Answer: of[map[string]any](), Do: func(c *call) (any, error) { return openapi.Document(c.s.Version, routes()) }},
-		{Method: "GET", Path: "/health", Summary: "Whether the server answers", Open: true, Answer: of[api.Health](), Do: func(c *call) (any, error) { return api.Health{Status: "ok", Version: c.s.Version}, nil }},
+		{Method: "GET", Path: "/openapi.json", Summary: "This document", Open: true, Answer: of[map[string]any](), Do: func(c *request) (any, error) { return openapi.Document(c.s.Version, routes()) }},
+		{Method: "GET", Path: "/health", Summary: "Whether the server answers", Open: true, Answer: of[api.Health](), Do: func(c *request) (any, error) { return api.Health{Status: "ok", Version: c.s.Version}, nil }},
 	}
 }

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	usualDeadline = time.Hour
-	longest       = 24 * time.Hour
+	defaultDeadline = time.Hour
+	maxDeadline     = 24 * time.Hour
 )
 
-// Scopes are all that a run may be allowed.
+// Scopes lists all scopes.
 func Scopes() []string { return start.Scopes() }
 
 func random(bytes int) []byte {
@@ -33,18 +33,18 @@ func random(bytes int) []byte {
 	return b
 }
 
-// NewToken is 256 random bits.
+// NewToken returns 256 random bits.
 func NewToken() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
 
-// startRun starts a run. With the key of one that was started already it gives that run a new
-// token: nobody has the old one.
-func startRun(c *call) (any, error) {
+// startRun starts a run. A repeated request with the same key gets a new token for the same run, as
+// nobody has the old one.
+func startRun(c *request) (any, error) {
 	var q api.RunRequest
 	data, err := c.body(&q)
 	if err != nil {
 		return nil, err
 	}
-	if thread := jsonl.GetString(data, "conversation", "thread_id"); thread != "" { // of a conversation that is an object
+	if thread := jsonl.GetString(data, "conversation", "thread_id"); thread != "" { // conversation may be an object
 		if q.Thread != "" && q.Thread != thread {
 			return nil, api.Invalid("thread and conversation.thread_id differ")
 		}
@@ -61,9 +61,9 @@ func startRun(c *call) (any, error) {
 		return nil, api.Conflict("the Idempotency-Key was used for another request")
 	}
 	if r != nil && r.Over(c.s.Now()) { // its token would be void
-		return nil, api.Conflict("the run %s that was started with this Idempotency-Key is over: start another one with a key of its own", r.ID)
+		return nil, api.Conflict("the run %s that was started with this Idempotency-Key has ended: start another one with another key", r.ID)
 	}
-	var t sees
+	var t access
 	if r == nil {
 		if r, t, err = c.newRun(&q); err != nil {
 			return nil, err
@@ -89,49 +89,49 @@ func startRun(c *call) (any, error) {
 	return api.RunStarted{RunID: r.ID, Token: token, Context: started}, err
 }
 
-// newRun checks a request and freezes what the run may do.
-func (c *call) newRun(q *api.RunRequest) (*runs.Run, sees, error) {
+// newRun checks a request and fixes what the run may do.
+func (c *request) newRun(q *api.RunRequest) (*runs.Run, access, error) {
 	switch {
 	case q.Runner == "":
-		return nil, sees{}, api.Invalid("runner is missing")
+		return nil, access{}, api.Invalid("runner is missing")
 	case q.Conversation == "" && q.Tape == "":
-		return nil, sees{}, api.Invalid("conversation is missing: it is the name of a tape")
+		return nil, access{}, api.Invalid("conversation is missing: it is the name of a tape")
 	case q.Conversation != "" && q.Tape != "" && string(q.Conversation) != q.Tape:
-		return nil, sees{}, api.Invalid("a conversation is a tape: conversation and tape differ")
+		return nil, access{}, api.Invalid("a conversation is a tape: conversation and tape differ")
 	}
 	name := cmp.Or(string(q.Conversation), q.Tape)
-	if c.s.isOwn(name) {
-		return nil, sees{}, api.Invalid("the tape %s is the server's own", name)
+	if c.s.own.Is(name) {
+		return nil, access{}, api.Invalid("the tape %s is the server's own", name)
 	}
 	scopes, err := start.Granted(q)
 	if err != nil {
-		return nil, sees{}, err
+		return nil, access{}, err
 	}
 	if err := start.CheckManifest(q.Manifest); err != nil {
-		return nil, sees{}, err
+		return nil, access{}, err
 	}
-	if err := c.s.ensureConversation(c.ctx(), name); err != nil {
-		return nil, sees{}, err
+	if err := c.s.own.EnsureConversation(c.ctx(), name); err != nil {
+		return nil, access{}, err
 	}
 	t, err := c.tape(name)
 	if err != nil {
 		return nil, t, err
 	}
 	now := c.s.Now().UTC()
-	life := usualDeadline
+	life := defaultDeadline
 	if q.DeadlineS > 0 {
-		life = min(time.Duration(min(q.DeadlineS, int64(longest/time.Second)))*time.Second, longest)
+		life = min(time.Duration(min(q.DeadlineS, int64(maxDeadline/time.Second)))*time.Second, maxDeadline)
 	}
 	r := runs.New(runs.Record{ID: "run_" + hex.EncodeToString(random(12)), Runner: q.Runner, Binding: q.Binding,
 		Tape: name, Thread: q.Thread, Actor: q.Actor.ID, Subject: q.Subject.ID, Scopes: scopes, Policy: q.Policy, Status: runs.Running, Started: now,
 		Deadline: now.Add(life)}, now)
-	t.thread, t.full = r.Thread, q.Policy.Unmasked
+	t.thread, t.unmasked = r.Thread, q.Policy.Unmasked
 	r.Static, err = start.Statics(q.Static, func(v json.RawMessage) json.RawMessage { return c.s.masked(t, v) })
 	return r, t, err
 }
 
-// recordStart notes on the tape that a run has begun, and what it is to answer.
-func (c *call) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) error {
+// recordStart records that a run has begun, and its input.
+func (c *request) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) error {
 	meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
 	if err != nil {
 		return err
@@ -141,12 +141,12 @@ func (c *call) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) error {
 		return err
 	}
 	drafts := []repo.Draft{started}
-	said, ok, err := start.InputMessage(q.Input)
+	input, ok, err := start.InputMessage(q.Input)
 	if err != nil {
 		return err
 	}
 	if ok {
-		drafts = append(drafts, said)
+		drafts = append(drafts, input)
 	}
 	for i := range drafts {
 		drafts[i].Meta = meta
@@ -159,20 +159,20 @@ func (c *call) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) error {
 	return nil
 }
 
-func getRun(c *call) (any, error) { return c.ofPath().Answer(), nil }
+func getRun(c *request) (any, error) { return c.pathRun().Answer(), nil }
 
-// heartbeat keeps the token of a run that has nothing else to say.
-func heartbeat(c *call) (any, error) { return c.ofPath().Answer(), nil }
+// heartbeat answers; authenticate has kept the token alive.
+func heartbeat(c *request) (any, error) { return c.pathRun().Answer(), nil }
 
-func cancelRun(c *call) (any, error) {
-	r := c.ofPath()
+func cancelRun(c *request) (any, error) {
+	r := c.pathRun()
 	if err := c.s.end(c.ctx(), r, runs.Cancelled); err != nil {
 		return nil, err
 	}
 	return r.Answer(), nil
 }
 
-// end ends a run, with the entry that says so where no result did.
+// end ends a run. If it was cancelled or has expired, an entry says so; else a result has.
 func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -207,8 +207,8 @@ func (s *Server) recordEnd(ctx context.Context, t *repo.Tape, r *runs.Run, statu
 	return s.lanes.Append(ctx, t, &lanes.Job{Drafts: []repo.Draft{d}})
 }
 
-// expire ends a run whose deadline has passed. The tape may know of another end: the server was
-// stopped before the run's record had it.
+// expire ends a run whose deadline has passed. The tape may have another end, if the server was
+// stopped before the run was saved.
 func (s *Server) expire(ctx context.Context, r *runs.Run) error {
 	ctx = context.WithoutCancel(ctx)
 	r.Results.Lock()
@@ -216,7 +216,7 @@ func (s *Server) expire(ctx context.Context, r *runs.Run) error {
 	status := runs.Expired
 	t, err := s.Store.Tape(ctx, r.Tape)
 	if err == nil {
-		_, err = s.seenOf(ctx, t, r)
+		_, err = s.sequences(ctx, t, r)
 		status = cmp.Or(r.MissedEnd, status)
 	}
 	if err != nil && !errors.Is(err, repo.ErrNotFound) {

@@ -8,12 +8,13 @@ import (
 	"tape/index"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/mask"
+	"tape/internal/serve/host/pages"
 	"tape/internal/serve/host/search"
 	"tape/internal/serve/host/transcript"
 	"tape/repo"
 )
 
-func searchHistory(c *call) (any, error) {
+func searchHistory(c *request) (any, error) {
 	f, err := search.FiltersOf(c.r.URL.Query())
 	if err != nil {
 		return nil, err
@@ -22,36 +23,36 @@ func searchHistory(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	top, err := c.number("top_k", 10, 50)
+	top, err := pages.Number(c.param, "top_k", 10, 50)
 	if err != nil {
 		return nil, err
 	}
-	s, err := f.Search(c.query("q"), c.s.Now())
+	s, err := f.Search(c.param("q"), c.s.Now())
 	if err != nil {
 		return nil, err
 	}
-	if len(f.EventTypes) > 0 { // they may be of entries that no transcript has
-		if err := c.needs("events.read"); err != nil {
+	if len(f.EventTypes) > 0 { // they may be types that no transcript has
+		if err := c.require("events.read"); err != nil {
 			return nil, err
 		}
 	}
 	limit := int(top)
-	if t.thread != "" { // what others say counts for relevance, and would show in the order
+	if t.thread != "" { // relevance depends on other threads, and would reveal something of them
 		s.Newest, s.AsSpelt = true, true
 	}
 	var heavy error
-	o := c.seenIndex(t)
+	o := c.indexOptions(t)
 	o.Seen = func(e repo.Entry) (repo.Entry, bool) {
-		if heavy = cmp.Or(heavy, c.weigh(e)); heavy != nil {
+		if heavy = cmp.Or(heavy, c.checkMemory(e)); heavy != nil {
 			return repo.Entry{}, false
 		}
-		if len(e.Attached) > 0 && !c.seesFilesOf(t, e) {
+		if len(e.Attached) > 0 && !c.seesArtifactsOf(t, e) {
 			e.Attached = nil
 		}
-		return e, t.visible(e) && f.Match(e)
+		return e, t.inThread(e) && f.Match(e)
 	}
 	s.Tapes, s.Query.Limit, s.Stored = []string{t.Name()}, repo.N(limit), true
-	x := index.New(c.s.Store, o) // it is for one goroutine, and opening it is cheap
+	x := index.New(c.s.Store, o) // an index is for one goroutine, and cheap to open
 	defer x.Close()
 	res, err := x.Search(c.ctx(), s)
 	if err = cmp.Or(heavy, err); err != nil {
@@ -64,18 +65,18 @@ func searchHistory(c *call) (any, error) {
 	}
 	size := 0
 	for _, h := range res.Hits {
-		e := h.Entry // as it is stored, of which the cursor is made
+		e := h.Entry // as it is stored, for the cursor
 		if e.Raw == nil {
 			e, err = entryAt(c.ctx(), rev, h.ID)
 		}
 		if err == nil {
-			err = c.weigh(e)
+			err = c.checkMemory(e)
 		}
 		if err != nil {
 			return nil, err
 		}
-		shown := c.show(t, e)
-		if size += len(shown.Raw); size > maxPage && len(out.Items) > 0 {
+		shown := c.view(t, e)
+		if size += len(shown.Raw); size > pages.MaxBytes && len(out.Items) > 0 {
 			break
 		}
 		found := api.Found{Item: c.s.item(t, shown, false), Score: h.Score, Snippet: h.Snippet}
@@ -93,27 +94,27 @@ func searchHistory(c *call) (any, error) {
 	return out, nil
 }
 
-// seesFilesOf reports whether the caller sees all the artifacts that an entry refers to: another's, or
-// one that has expired, is not found by its words either.
-func (c *call) seesFilesOf(t sees, e repo.Entry) bool {
+// seesArtifactsOf reports whether the caller sees all artifacts that an entry refers to. Otherwise
+// their texts must not be found either.
+func (c *request) seesArtifactsOf(t access, e repo.Entry) bool {
 	for _, a := range repo.References(e) {
 		hash := a.SHA256
-		if !t.full {
+		if !t.unmasked {
 			if stored, ok := c.s.mask.Real(hash); ok {
 				hash = stored
 			}
 		}
-		if _, err := c.keptFor(t, hash); err != nil {
+		if _, err := c.artifactFact(t, hash); err != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// seenIndex is for the index of what the caller sees. A masked run
-// could else find out by its words, one beginning after the other, what is masked.
-func (c *call) seenIndex(t sees) *index.Options {
-	if t.full {
+// indexOptions selects the index of what the caller sees. If a masked run searched the stored texts, it
+// could guess a secret prefix by prefix.
+func (c *request) indexOptions(t access) *index.Options {
+	if t.unmasked {
 		return &index.Options{}
 	}
 	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s 2 %x", c.s.Version, c.s.cursors.Sign("index")[:4]),

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/own"
 	"tape/repo"
 )
 
@@ -29,7 +30,7 @@ func TestServeEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, err := range tapeOf(t, p.s.Store, auditTape).Entries(t.Context(), repo.Query{Kinds: []string{"audit"}}) {
+	for _, err := range tapeOf(t, p.s.Store, own.Audit).Entries(t.Context(), repo.Query{Kinds: []string{"audit"}}) {
 		if err != nil {
 			t.Fatal(err)
 		}

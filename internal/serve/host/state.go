@@ -13,6 +13,8 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/own"
+	"tape/internal/serve/host/pages"
 	"tape/internal/serve/host/results"
 	"tape/repo"
 )
@@ -22,15 +24,15 @@ const (
 	maxStateKey = results.MaxStateKey
 )
 
-// stateAt is the tape that a scope is in, and whose the state is. What is changed has to be in a
-// conversation that the run may change.
-func (c *call) stateAt(changes bool) (tape string, k lanes.StateKey, err error) {
+// stateKey returns the tape of a scope, and the key with its owner. changes requires a conversation
+// that the run may change.
+func (c *request) stateKey(changes bool) (tape string, k lanes.StateKey, err error) {
 	k = lanes.StateKey{Scope: c.r.PathValue("scope"), Key: c.r.PathValue("key")}
 	if len(k.Key) > maxStateKey || !utf8.ValidString(k.Key) {
 		return "", k, api.Invalid("the key has more than %d bytes, or is not UTF-8", maxStateKey)
 	}
 	if k.Scope == lanes.ScopeConversation {
-		t, err := c.tape(c.query("conversation_id"))
+		t, err := c.tape(c.param("conversation_id"))
 		if err != nil {
 			return "", k, err
 		}
@@ -43,7 +45,7 @@ func (c *call) stateAt(changes bool) (tape string, k lanes.StateKey, err error) 
 	if !slices.Contains([]string{"actor", "subject", "runner"}, k.Scope) {
 		return "", k, api.NotFound("scope; there are conversation, actor, subject and runner")
 	}
-	k.Owner = c.query("owner")
+	k.Owner = c.param("owner")
 	if c.run != nil {
 		own := c.run.Owner(k.Scope)
 		if own == "" || k.Owner != "" && k.Owner != own {
@@ -52,53 +54,53 @@ func (c *call) stateAt(changes bool) (tape string, k lanes.StateKey, err error) 
 		k.Owner = own
 	}
 	if k.Owner == "" {
-		return "", k, api.Invalid("owner is missing: the admin has to say whose state it is")
+		return "", k, api.Invalid("owner is missing: the admin must say whose state it is")
 	}
 	c.resource = k.Scope + "/" + k.Owner + "/" + k.Key
-	return hostTape, k, nil
+	return own.Host, k, nil
 }
 
-// stateOf is the state that a tape has now, as the caller sees it: with keys and values masked.
-func (s *Server) stateOf(ctx context.Context, see sees, tape string) (map[lanes.StateKey]lanes.StateValue, error) {
+// stateOf returns the state on a tape, as the caller sees it.
+func (s *Server) stateOf(ctx context.Context, a access, tape string) (map[lanes.StateKey]lanes.StateValue, error) {
 	find := s.Store.Tape
-	if tape == hostTape {
+	if tape == own.Host {
 		find = s.own.Find
 	}
 	t, err := find(ctx, tape)
-	if tape == hostTape && errors.Is(err, repo.ErrNotFound) {
+	if tape == own.Host && errors.Is(err, repo.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	all, err := s.lanes.Of(t).StateNow(ctx, t)
-	if err != nil || see.full {
+	if err != nil || a.unmasked {
 		return all, err
 	}
 	out := make(map[lanes.StateKey]lanes.StateValue, len(all))
 	for k, v := range all {
-		own := s.mask.By(v.Run)
-		v.Value = own.Named(k.Key, v.Value)
-		if k.Key = own.Text(k.Key); out[k].Seq < v.Seq { // two may look alike
+		by := s.mask.By(v.Run)
+		v.Value = by.Named(k.Key, v.Value)
+		if k.Key = by.Text(k.Key); out[k].Seq < v.Seq { // masked keys may collide
 			out[k] = v
 		}
 	}
 	return out, nil
 }
 
-// mine is what the caller sees of no tape.
-func (c *call) mine() sees { return sees{full: c.run == nil || c.run.Policy.Unmasked} }
+// anyTape returns the caller's access without a tape.
+func (c *request) anyTape() access { return access{unmasked: c.run == nil || c.run.Policy.Unmasked} }
 
-func (c *call) stateAnswer(k lanes.StateKey, v lanes.StateValue) api.StateAnswer {
+func (c *request) stateAnswer(k lanes.StateKey, v lanes.StateValue) api.StateAnswer {
 	return api.StateAnswer{Scope: k.Scope, Key: k.Key, Value: v.Value, Version: fmt.Sprintf("%q", fmt.Sprint(v.Seq))}
 }
 
-func getState(c *call) (any, error) {
-	tape, k, err := c.stateAt(false)
+func getState(c *request) (any, error) {
+	tape, k, err := c.stateKey(false)
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.s.stateOf(c.ctx(), c.mine(), tape)
+	all, err := c.s.stateOf(c.ctx(), c.anyTape(), tape)
 	if err != nil {
 		return nil, err
 	}
@@ -111,42 +113,42 @@ func getState(c *call) (any, error) {
 	return out, nil
 }
 
-func listState(c *call) (any, error) {
-	tape, of, err := c.stateAt(false)
+func listState(c *request) (any, error) {
+	tape, prefix, err := c.stateKey(false)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := c.number("limit", 100, 100)
+	limit, err := pages.Number(c.param, "limit", 100, 100)
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.s.stateOf(c.ctx(), c.mine(), tape)
+	all, err := c.s.stateOf(c.ctx(), c.anyTape(), tape)
 	if err != nil {
 		return nil, err
 	}
-	query, after := cursors.Query("state", tape, of.Scope, of.Owner, of.Thread), ""
-	if cursor := c.query("after_cursor"); cursor != "" {
+	query, after := cursors.Query("state", tape, prefix.Scope, prefix.Owner, prefix.Thread), ""
+	if cursor := c.param("after_cursor"); cursor != "" {
 		if after, err = c.s.cursors.Read(query, cursor); err != nil {
 			return nil, err
 		}
 	}
 	var keys []string
 	for k := range all {
-		if k.Scope == of.Scope && k.Owner == of.Owner && k.Thread == of.Thread && k.Key > after {
+		if k.Scope == prefix.Scope && k.Owner == prefix.Owner && k.Thread == prefix.Thread && k.Key > after {
 			keys = append(keys, k.Key)
 		}
 	}
 	slices.Sort(keys)
 	out := api.StateList{Items: []api.StateAnswer{}, HasMore: len(keys) > int(limit)}
 	for _, key := range keys[:min(len(keys), int(limit))] {
-		of.Key = key
-		out.Items = append(out.Items, c.stateAnswer(of, all[of]))
+		prefix.Key = key
+		out.Items = append(out.Items, c.stateAnswer(prefix, all[prefix]))
 		out.NextCursor = c.s.cursors.Cursor(query, key)
 	}
 	return out, nil
 }
 
-func putState(c *call) (any, error) {
+func putState(c *request) (any, error) {
 	data, err := c.read(io.LimitReader(c.r.Body, maxState+1))
 	if err != nil {
 		return nil, err
@@ -166,41 +168,41 @@ func putState(c *call) (any, error) {
 	return out, nil
 }
 
-func deleteState(c *call) (any, error) {
+func deleteState(c *request) (any, error) {
 	if _, _, err := c.writeState(lanes.StatePayload{Deleted: true, Value: json.RawMessage("null")}); err != nil {
 		return nil, err
 	}
 	return api.Deleted{Deleted: true}, nil
 }
 
-// plainKey refuses a key that is not seen as it is: whether it is there would tell who guesses it.
-func (c *call) plainKey(key string) error {
-	if !c.mine().full && c.s.mask.Text(key) != key {
-		return api.Invalid("the key looks like a secret: a run whose policy is not unmasked sets none of such a name")
+// checkKey refuses a key that the run would see masked: whether it exists would confirm a guess.
+func (c *request) checkKey(key string) error {
+	if !c.anyTape().unmasked && c.s.mask.Text(key) != key {
+		return api.Invalid("the key looks like a secret: a run can set it only if its policy is unmasked")
 	}
 	return nil
 }
 
-// writeState writes a value if the one that is there is the one that If-Match says.
-func (c *call) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, error) {
-	tape, k, err := c.stateAt(true)
+// writeState writes a value, if If-Match and If-None-Match allow it.
+func (c *request) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, error) {
+	tape, k, err := c.stateKey(true)
 	if err != nil {
 		return k, lanes.Written{}, err
 	}
-	if err := c.plainKey(k.Key); err != nil {
+	if err := c.checkKey(k.Key); err != nil {
 		return k, lanes.Written{}, err
 	}
-	find := c.s.Store.Tape // a run's conversation is there
-	if tape == hostTape {
-		find = c.s.ensureTape
+	find := c.s.Store.Tape
+	if tape == own.Host {
+		find = c.s.own.Ensure
 	}
 	t, err := find(c.ctx(), tape)
 	if err != nil {
 		return k, lanes.Written{}, err
 	}
-	see := c.mine()
-	see.Tape, see.thread = t, k.Thread
-	if p.Value, err = c.stored(see, p.Value); err != nil {
+	a := c.anyTape()
+	a.Tape, a.thread = t, k.Thread
+	if p.Value, err = c.resolveArtifacts(a, p.Value); err != nil {
 		return k, lanes.Written{}, err
 	}
 	p.Scope, p.Owner, p.Key = k.Scope, k.Owner, k.Key
@@ -214,18 +216,18 @@ func (c *call) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, 
 	}
 	match, absent, l := c.r.Header.Get("If-Match"), c.r.Header.Get("If-None-Match"), c.s.lanes.Of(t)
 	if absent != "" && absent != "*" {
-		return k, lanes.Written{}, api.Invalid("If-None-Match is * here: there is no value yet")
+		return k, lanes.Written{}, api.Invalid("If-None-Match can only be *: there is no value yet")
 	}
 	j := &lanes.Job{Drafts: []repo.Draft{{Kind: lanes.KindState, Payload: payload, Meta: meta}}}
-	j.Ready = func() error { // the lane is at the tape's end, and held; other writes of this group come behind
+	j.Ready = func() error { // the lane is up to date and held; other jobs are written after this one
 		v, ok := l.Value(k)
 		switch {
 		case p.Deleted && !ok:
 			return api.NotFound("key")
 		case absent != "" && ok:
-			return api.Conflict("there is a value: If-None-Match says that there is none")
+			return api.Conflict("there is a value, although If-None-Match says that there is none")
 		case match != "" && (!ok || match != "*" && match != fmt.Sprintf("%q", fmt.Sprint(v.Seq))):
-			return api.Conflict("the value is not the one that If-Match says")
+			return api.Conflict("the value has another version than If-Match says")
 		}
 		return nil
 	}

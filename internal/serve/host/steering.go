@@ -2,16 +2,17 @@ package host
 
 import (
 	"bytes"
+
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/runs"
 )
 
 const (
-	maxSteering = 100 // that wait
+	maxSteering = 100 // waiting messages
 	maxSteer    = 64 << 10
 )
 
-func steer(c *call) (any, error) {
+func steer(c *request) (any, error) {
 	var q api.SteerRequest
 	if _, err := c.body(&q); err != nil {
 		return nil, err
@@ -22,11 +23,11 @@ func steer(c *call) (any, error) {
 	if len(bytes.TrimSpace([]byte(q.Text))) == 0 {
 		return nil, api.Invalid("text is missing")
 	}
-	r := c.ofPath()
+	r := c.pathRun()
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	if r.Status != runs.Running {
-		return nil, api.Conflict("the run is over")
+		return nil, api.Conflict("the run has ended")
 	}
 	if len(r.Steering) >= maxSteering {
 		return nil, api.Conflict("%d messages wait already", maxSteering)
@@ -39,9 +40,9 @@ func steer(c *call) (any, error) {
 	return api.SteerAnswer{Pending: len(r.Steering)}, nil
 }
 
-// pullSteering gives what waits, once.
-func pullSteering(c *call) (any, error) {
-	r := c.ofPath()
+// pullSteering returns the waiting messages, once.
+func pullSteering(c *request) (any, error) {
+	r := c.pathRun()
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	out := api.SteerPulled{Items: append([]api.Steer{}, r.Steering...)}
@@ -53,7 +54,7 @@ func pullSteering(c *call) (any, error) {
 		r.Steering = out.Items
 		return nil, err
 	}
-	if !c.mine().full {
+	if !c.anyTape().unmasked {
 		for i := range out.Items {
 			out.Items[i].Text = c.s.mask.Text(out.Items[i].Text)
 		}

@@ -10,13 +10,14 @@ import (
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/mask"
+	"tape/internal/serve/host/pages"
 	"tape/internal/sessions/catalog"
 	"tape/repo"
 	"tape/repo/view"
 )
 
-func tapes(c *call) (any, error) {
-	limit, err := c.number("limit", 100, 100)
+func tapes(c *request) (any, error) {
+	limit, err := pages.Number(c.param, "limit", 100, 100)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +26,7 @@ func tapes(c *call) (any, error) {
 		owner = c.run.ID
 	}
 	query, after := cursors.Query("tapes", owner), ""
-	if cursor := c.query("after_cursor"); cursor != "" {
+	if cursor := c.param("after_cursor"); cursor != "" {
 		if after, err = c.s.cursors.Read(query, cursor); err != nil {
 			return nil, err
 		}
@@ -48,9 +49,9 @@ func tapes(c *call) (any, error) {
 		}
 		sum, err := t.Summary(c.ctx())
 		if errors.Is(err, repo.ErrNotFound) {
-			continue // gone meanwhile
+			continue // it was deleted meanwhile
 		}
-		damaged := errors.Is(err, repo.ErrCorrupt) || errors.Is(err, repo.ErrConflict) // it keeps nobody from seeing the others
+		damaged := errors.Is(err, repo.ErrCorrupt) || errors.Is(err, repo.ErrConflict) // a damaged tape must not hide the others
 		if err != nil && !damaged {
 			return nil, err
 		}
@@ -63,7 +64,7 @@ func tapes(c *call) (any, error) {
 
 const maxAnchors = 1_000
 
-func anchors(c *call) (any, error) {
+func anchors(c *request) (any, error) {
 	t, err := c.tape(c.r.PathValue("tape"))
 	if err != nil {
 		return nil, err
@@ -77,17 +78,17 @@ func anchors(c *call) (any, error) {
 		return nil, err
 	}
 	from, size := len(phases), 0
-	for from > 0 && len(phases)-from < maxAnchors && (from == len(phases) || size+len(phases[from-1].State) <= maxPage) {
+	for from > 0 && len(phases)-from < maxAnchors && (from == len(phases) || size+len(phases[from-1].State) <= pages.MaxBytes) {
 		from--
 		size += len(phases[from].State)
 	}
 	phases, out.HasMore = phases[from:], from > 0
-	shown, err := c.anchorsShown(t)
+	view, err := c.anchorView(t)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range phases {
-		name, state, err := shown(p)
+		name, state, err := view(p)
 		if err != nil {
 			return nil, err
 		}
@@ -96,11 +97,11 @@ func anchors(c *call) (any, error) {
 	return out, nil
 }
 
-// anchorsShown says how the caller sees name and state of an anchor.
-func (c *call) anchorsShown(t sees) (func(repo.Phase) (string, json.RawMessage, error), error) {
+// anchorView returns a function for an anchor's name and state as the caller sees them.
+func (c *request) anchorView(t access) (func(repo.Phase) (string, json.RawMessage, error), error) {
 	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
 	return func(p repo.Phase) (string, json.RawMessage, error) {
-		if t.full {
+		if t.unmasked {
 			return p.Name, c.s.masked(t, p.State), nil
 		}
 		e, err := entryAt(c.ctx(), rev, p.FirstID)
@@ -119,14 +120,14 @@ func orEmpty(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-const mostTokens = 200_000
+const maxTokens = 200_000
 
-func tapeContext(c *call) (any, error) {
+func tapeContext(c *request) (any, error) {
 	t, err := c.tape(c.r.PathValue("tape"))
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := c.number("max_tokens", 8_000, mostTokens)
+	tokens, err := pages.Number(c.param, "max_tokens", 8_000, maxTokens)
 	if err != nil {
 		return nil, err
 	}
@@ -142,12 +143,12 @@ func tapeContext(c *call) (any, error) {
 	return api.ContextAnswer{Messages: append([]json.RawMessage{}, built.Messages...), Tokens: built.Tokens}, nil
 }
 
-// maxContext bounds the entries that a context is made of, in bytes: the newest count.
+// maxContext limits the entries from which a context is made, in bytes; the newest are used.
 const maxContext = 8 << 20
 
-// contextEntries are those since the last handoff. A thread has its own handoffs, and those of
-// others do not count for it.
-func (c *call) contextEntries(t sees) (out []repo.Entry, err error) {
+// contextEntries returns the entries since the last handoff. A thread has handoffs of its own; those
+// of others do not count.
+func (c *request) contextEntries(t access) (out []repo.Entry, err error) {
 	seq, last := t.Context(c.ctx()), int64(0)
 	if t.thread != "" {
 		ids, err := c.handoffs(t)
@@ -168,20 +169,20 @@ func (c *call) contextEntries(t sees) (out []repo.Entry, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !t.visible(e) {
+		if !t.inThread(e) {
 			continue
 		}
-		if err := c.weigh(e); err != nil {
+		if err := c.checkMemory(e); err != nil {
 			return nil, err
 		}
-		e = c.show(t, e).Entry
+		e = c.view(t, e).Entry
 		if e.ID == last {
 			if e, err = lanes.AsAnchor(e); err != nil {
 				return nil, err
 			}
 		}
 		if len(out) == 0 && e.Kind == repo.KindAnchor {
-			first = 1 // what the context begins with stays
+			first = 1 // the anchor with which the context begins stays
 		}
 		out = append(out, e)
 		if size += len(e.Raw); size <= 2*maxContext {
@@ -196,12 +197,12 @@ func (c *call) contextEntries(t sees) (out []repo.Entry, err error) {
 	return out, nil
 }
 
-func diff(c *call) (any, error) {
-	a, err := c.tape(c.query("a"))
+func diff(c *request) (any, error) {
+	a, err := c.tape(c.param("a"))
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.tape(c.query("b"))
+	b, err := c.tape(c.param("b"))
 	if err != nil {
 		return nil, err
 	}
@@ -219,10 +220,10 @@ func diff(c *call) (any, error) {
 		return nil, err
 	}
 	for _, side := range []struct {
-		t    sees
+		t    access
 		into *[]api.EventItem
 	}{{a, &out.A}, {b, &out.B}} {
-		got, _, err := c.scan(side.t, paging{at: cursors.Position{ID: out.Common}, forward: true, limit: 100}, func(repo.Entry) bool { return true })
+		got, _, err := c.scan(side.t, pages.Page{At: cursors.Position{ID: out.Common}, Forward: true, Limit: 100}, all)
 		if err != nil {
 			return nil, err
 		}

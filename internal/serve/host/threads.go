@@ -8,24 +8,25 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/pages"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
-// What belongs to a thread is known by what the server itself has written: the thread in the meta
-// of entries, an event for each artifact that was given to it, and one for each fork.
+// What belongs to a thread is decided by what the server itself has written: the thread in the meta
+// of entries, and an event for each artifact and each fork.
 
 // mayChange reports whether the caller may write to a conversation that it sees.
-func (c *call) mayChange(t sees) bool {
+func (c *request) mayChange(t access) bool {
 	return c.run == nil || t.Name() == c.run.Tape || c.run.Owns(t.Name()) && t.IsFork()
 }
 
-// ownFork refuses a fork that the thread of a run did not begin, or that is below such a one.
-func (c *call) ownFork(name string) error {
+// checkFork refuses a fork that the run's thread did not begin, or that is below such a fork.
+func (c *request) checkFork(name string) error {
 	parent, rest := c.run.Tape, strings.TrimPrefix(name, c.run.Tape+"/")
 	for rest != "" {
 		fork, more, _ := strings.Cut(rest, "/")
-		began, ok, err := c.began(parent, fork)
+		began, ok, err := c.forkFact(parent, fork)
 		if err != nil {
 			return err
 		}
@@ -45,8 +46,8 @@ func (c *call) ownFork(name string) error {
 	return nil
 }
 
-// began is who began the last fork of a name.
-func (c *call) began(parent, fork string) (f lanes.ForkFact, ok bool, err error) {
+// forkFact says who began the last fork of a name.
+func (c *request) forkFact(parent, fork string) (f lanes.ForkFact, ok bool, err error) {
 	t, err := c.s.Store.Tape(c.ctx(), parent)
 	if err != nil {
 		return f, false, err
@@ -59,8 +60,8 @@ func (c *call) began(parent, fork string) (f lanes.ForkFact, ok bool, err error)
 	return f, ok, err
 }
 
-// noteFork writes that the run's thread began a fork.
-func (c *call) noteFork(t sees, fork, start string) error {
+// recordFork records that the run's thread began a fork.
+func (c *request) recordFork(t access, fork, start string) error {
 	d, err := lanes.ForkDraft(fork, start)
 	if err == nil {
 		d.Meta, err = lanes.Stamp(nil, c.runID(), t.thread, "", "", nil)
@@ -71,8 +72,8 @@ func (c *call) noteFork(t sees, fork, start string) error {
 	return c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: []repo.Draft{d}})
 }
 
-// handoffs are the entries in which the thread that is seen handed off.
-func (c *call) handoffs(t sees) (ids []int64, err error) {
+// handoffs returns the entries of a thread's handoffs.
+func (c *request) handoffs(t access) (ids []int64, err error) {
 	l := c.s.lanes.Of(t.Tape)
 	err = l.Hold(c.ctx(), t.Tape, func() error {
 		ids = l.Handoffs(t.thread)
@@ -81,8 +82,8 @@ func (c *call) handoffs(t sees) (ids []int64, err error) {
 	return ids, err
 }
 
-// threadAnchors are the newest anchors of one thread.
-func (c *call) threadAnchors(t sees) (out api.AnchorList, err error) {
+// threadAnchors returns the newest anchors of one thread.
+func (c *request) threadAnchors(t access) (out api.AnchorList, err error) {
 	out.Items = []api.AnchorItem{}
 	ids, err := c.handoffs(t)
 	if err != nil {
@@ -96,12 +97,12 @@ func (c *call) threadAnchors(t sees) (out api.AnchorList, err error) {
 	for i, id := range slices.Backward(ids) {
 		e, err := entryAt(c.ctx(), rev, id)
 		if err == nil {
-			e, err = lanes.AsAnchor(c.show(t, e).Entry)
+			e, err = lanes.AsAnchor(c.view(t, e).Entry)
 		}
 		if err != nil {
 			return out, err
 		}
-		if size += len(e.Payload); size > maxPage && len(out.Items) > 0 {
+		if size += len(e.Payload); size > pages.MaxBytes && len(out.Items) > 0 {
 			out.HasMore = true
 			break
 		}
@@ -118,17 +119,17 @@ func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, err
 	return repo.Entry{}, api.NotFound("entry")
 }
 
-// keptFor is what the tape says of an artifact to the caller: a run sees one that was given to its
-// thread, as long as that has not expired under any name, also not in what a fork was begun from.
-func (c *call) keptFor(t sees, id string) (kept lanes.ArtifactFact, err error) {
+// artifactFact returns what the tape says about an artifact. A run sees it if it was given to its
+// thread, and has expired under no name, neither here nor on the tapes from which a fork was begun.
+func (c *request) artifactFact(t access, id string) (fact lanes.ArtifactFact, err error) {
 	ok := false
 	for tape, first := t.Tape, true; ; first = false {
 		l := c.s.lanes.Of(tape)
 		err = l.Hold(c.ctx(), tape, func() error {
 			k, found := l.Artifact(id, t.thread)
-			kept.Expires = lanes.Earlier(kept.Expires, k.Expires)
+			fact.Expires = lanes.Earlier(fact.Expires, k.Expires)
 			if first {
-				kept.Name, kept.MIMEType, kept.Run, ok = k.Name, k.MIMEType, k.Run, found
+				fact.Name, fact.MIMEType, fact.Run, ok = k.Name, k.MIMEType, k.Run, found
 			}
 			return nil
 		})
@@ -139,11 +140,11 @@ func (c *call) keptFor(t sees, id string) (kept lanes.ArtifactFact, err error) {
 			err = nil
 			break
 		} else if err != nil {
-			return kept, err
+			return fact, err
 		}
 	}
-	if err == nil && c.run != nil && (!ok || !kept.Expires.IsZero() && !c.s.Now().Before(kept.Expires)) {
+	if err == nil && c.run != nil && (!ok || !fact.Expires.IsZero() && !c.s.Now().Before(fact.Expires)) {
 		err = api.NotFound("artifact")
 	}
-	return kept, err
+	return fact, err
 }

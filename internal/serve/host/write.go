@@ -10,54 +10,41 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/authorship"
 	"tape/internal/serve/host/lanes"
-	"tape/internal/text/jsonl"
+	"tape/internal/serve/host/own"
 	"tape/merge"
 	"tape/repo"
 )
 
 const (
-	maxEntries = 1_000 // of a request
+	maxEntries = api.MaxElements // of a request
 	maxMeta    = 256 << 10
-	maxHandoff = 256 << 10 // of a state and a summary together: lists of anchors have all of them
+	maxHandoff = 256 << 10 // a state and a summary together: lists of anchors repeat them
 )
 
-// shortLists refuses a body with a long list: each element takes many times what it has in the body.
-func shortLists(body []byte) error {
-	for _, value := range jsonl.Fields(body) {
-		n := 0
-		for range jsonl.Elements(value) {
-			if n++; n > maxEntries {
-				return api.Invalid("a list of the body has more than %d elements", maxEntries)
-			}
-		}
-	}
-	return nil
-}
-
-// writable is the tape of the path, which a run may change if it is its own or a fork of it.
-func (c *call) writable() (sees, error) {
+// writableTape returns the tape of the path, if the caller may change it.
+func (c *request) writableTape() (access, error) {
 	name := c.r.PathValue("tape")
-	if c.run != nil && !c.run.Owns(name) || c.s.isOwn(name) {
-		return sees{}, api.NotFound("tape")
+	if c.run != nil && !c.run.Owns(name) || c.s.own.Is(name) {
+		return access{}, api.NotFound("tape")
 	}
 	t, err := c.tape(name)
 	if err == nil && !c.mayChange(t) {
-		return sees{}, api.NotFound("tape")
+		return access{}, api.NotFound("tape")
 	}
 	return t, err
 }
 
-// author is what says in the meta of an entry that a run wrote it.
-func (c *call) author() map[string]any {
+// author returns the members of meta which say that a run wrote an entry.
+func (c *request) author() map[string]any {
 	if c.run == nil {
 		return nil
 	}
 	return map[string]any{"author": c.run.Runner}
 }
 
-// asked is what a request is to write, where, and under which key.
-func (c *call) asked(q any) (t sees, data []byte, key string, err error) {
-	if t, err = c.writable(); err == nil {
+// writeRequest reads a request that writes: its tape, its body and its key.
+func (c *request) writeRequest(q any) (t access, data []byte, key string, err error) {
+	if t, err = c.writableTape(); err == nil {
 		data, err = c.body(q)
 	}
 	if err == nil {
@@ -66,9 +53,9 @@ func (c *call) asked(q any) (t sees, data []byte, key string, err error) {
 	return t, data, key, err
 }
 
-func appendEntries(c *call) (any, error) {
+func appendEntries(c *request) (any, error) {
 	var q api.AppendRequest
-	t, data, key, err := c.asked(&q)
+	t, data, key, err := c.writeRequest(&q)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +75,7 @@ func appendEntries(c *call) (any, error) {
 				return nil, err
 			}
 		}
-		if e.Payload, err = c.stored(t, e.Payload); err != nil {
+		if e.Payload, err = c.resolveArtifacts(t, e.Payload); err != nil {
 			return nil, err
 		}
 		meta, err := lanes.Stamp(e.Meta, c.runID(), t.thread, key, j.Request, c.author())
@@ -103,9 +90,9 @@ func appendEntries(c *call) (any, error) {
 	return api.Appended{FirstSeq: j.Out.First, LastSeq: j.Out.Last, Repeated: j.Again}, nil
 }
 
-func handoff(c *call) (any, error) {
+func handoff(c *request) (any, error) {
 	var q api.HandoffRequest
-	t, data, key, err := c.asked(&q)
+	t, data, key, err := c.writeRequest(&q)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +104,7 @@ func handoff(c *call) (any, error) {
 			return nil, err
 		}
 	}
-	if q.State, err = c.stored(t, q.State); err != nil {
+	if q.State, err = c.resolveArtifacts(t, q.State); err != nil {
 		return nil, err
 	}
 	l, request := c.s.lanes.Of(t.Tape), lanes.RequestHash(data)
@@ -153,13 +140,13 @@ func handoff(c *call) (any, error) {
 	return out, err
 }
 
-// keyed notes a request in the tape of the server before it is done, so that it is known when it
-// comes again, whatever happens meanwhile. It reports whether it came before.
-func (c *call) keyed(t sees, op, key string, body []byte) (again bool, err error) {
+// recordKey records a request on the server's own tape before it is done, so that a repetition is
+// recognised whatever happens in between. It reports whether the request is a repetition.
+func (c *request) recordKey(t access, op, key string, body []byte) (again bool, err error) {
 	if key == "" {
 		return false, nil
 	}
-	host, err := c.s.ensureTape(c.ctx(), hostTape)
+	host, err := c.s.own.Ensure(c.ctx(), own.Host)
 	if err != nil {
 		return false, err
 	}
@@ -177,23 +164,23 @@ func (c *call) keyed(t sees, op, key string, body []byte) (again bool, err error
 	return j.Again, err
 }
 
-func fork(c *call) (any, error) {
+func fork(c *request) (any, error) {
 	var q api.ForkRequest
-	t, data, key, err := c.asked(&q)
+	t, data, key, err := c.writeRequest(&q)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.findAnchor(t, &q.At); err != nil {
+	if err := c.resolveAnchor(t, &q.At); err != nil {
 		return nil, err
 	}
-	again, err := c.keyed(t, "fork", key, data)
+	again, err := c.recordKey(t, "fork", key, data)
 	if err != nil {
 		return nil, err
 	}
 	f, err := t.ForkAt(c.ctx(), q.Name, q.At)
 	made := err == nil
 	if again && errors.Is(err, repo.ErrConflict) {
-		var s sees
+		var s access
 		s, err = c.tape(t.Name() + "/" + q.Name)
 		f = s.Tape
 	} else {
@@ -204,27 +191,27 @@ func fork(c *call) (any, error) {
 	}
 	base, err := f.Base(c.ctx())
 	if err == nil && made && t.thread != "" {
-		err = c.noteFork(t, q.Name, base.Start)
+		err = c.recordFork(t, q.Name, base.Start)
 	}
 	return api.ForkAnswer{Tape: f.Name(), Base: base.Entry, Repeated: again}, err
 }
 
-// findAnchor puts an anchor's name in the place of the one under which the caller sees it. What is near
-// to a name is no hint for who may not see that.
-func (c *call) findAnchor(t sees, at *string) error {
-	if t.full || *at == "" || strings.HasPrefix(*at, "@") {
+// resolveAnchor replaces the anchor's name that the caller sees by the one on the tape. An unknown name
+// gets no hint about similar ones, which the caller may not see.
+func (c *request) resolveAnchor(t access, at *string) error {
+	if t.unmasked || *at == "" || strings.HasPrefix(*at, "@") {
 		return nil
 	}
 	phases, err := t.Phases(c.ctx())
 	if err != nil {
 		return err
 	}
-	shown, err := c.anchorsShown(t)
+	view, err := c.anchorView(t)
 	if err != nil {
 		return err
 	}
 	for _, p := range slices.Backward(phases) {
-		name, _, err := shown(p)
+		name, _, err := view(p)
 		if err != nil {
 			return err
 		}
@@ -233,33 +220,33 @@ func (c *call) findAnchor(t sees, at *string) error {
 			return nil
 		}
 	}
-	return api.NotFound("anchor: GET /v1/tapes/{tape}/anchors lists them; an entry is named as @17")
+	return api.NotFound("anchor: GET /v1/tapes/{tape}/anchors lists them; an entry is written as @17")
 }
 
-func mergeFork(c *call) (any, error) {
+func mergeFork(c *request) (any, error) {
 	return c.closeFork("merge", repo.ForkMerged, func(f *repo.Tape) (int, error) {
 		r, err := merge.Back(c.ctx(), f)
 		return r.Merged, err
 	})
 }
 
-func discardFork(c *call) (any, error) {
+func discardFork(c *request) (any, error) {
 	return c.closeFork("discard", repo.ForkDiscarded, func(f *repo.Tape) (int, error) { return 0, f.Discard(c.ctx()) })
 }
 
-// closeFork closes a fork. One that an earlier request with the same key has closed is closed.
-func (c *call) closeFork(op, status string, do func(f *repo.Tape) (int, error)) (any, error) {
+// closeFork closes a fork, unless an earlier request with the same key has done so.
+func (c *request) closeFork(op, status string, do func(f *repo.Tape) (int, error)) (any, error) {
 	var q api.CloseRequest
-	t, data, key, err := c.asked(&q)
+	t, data, key, err := c.writeRequest(&q)
 	if err != nil {
 		return nil, err
 	}
-	again, err := c.keyed(t, op, key, data)
+	again, err := c.recordKey(t, op, key, data)
 	if err != nil {
 		return nil, err
 	}
 	if c.run != nil && t.thread != "" {
-		if began, ok, err := c.began(t.Name(), q.Fork); err != nil || !ok || began.Thread != t.thread {
+		if began, ok, err := c.forkFact(t.Name(), q.Fork); err != nil || !ok || began.Thread != t.thread {
 			return nil, cmp.Or(err, error(api.NotFound("fork")))
 		}
 	}

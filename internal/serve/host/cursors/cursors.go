@@ -4,11 +4,17 @@ package cursors
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
+
+	"tape/internal/git/disk"
 	"tape/internal/serve/host/api"
 	"tape/repo"
 )
@@ -17,6 +23,20 @@ const cursorMAC = 16
 
 // Signer signs with a key that outlives the server.
 type Signer struct{ Key []byte }
+
+// Load returns a Signer with the key in a file, and makes a key if there is none.
+func Load(d *disk.FS, path string) (Signer, error) {
+	key, err := os.ReadFile(path)
+	if err == nil && len(key) == sha256.Size {
+		return Signer{key}, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Signer{}, err
+	}
+	key = make([]byte, sha256.Size)
+	rand.Read(key)
+	return Signer{key}, d.WriteFile(path, key)
+}
 
 // Sign returns the signature of a text.
 func (s Signer) Sign(text string) []byte {

@@ -126,15 +126,3 @@ func (o *Tapes) Make(ctx context.Context, use string) (*repo.Tape, error) {
 		return t, err
 	}
 }
-
-// Has reports whether a tape is the server's.
-func (o *Tapes) Has(name string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, m := range o.byUse {
-		if m.Name == name {
-			return true
-		}
-	}
-	return false
-}

@@ -3,6 +3,7 @@ package results
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -67,4 +68,30 @@ func State(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape st
 	d.Kind = lanes.KindState
 	d.Payload, err = json.Marshal(p)
 	return d, tape, cmp.Or(r.Require("state.write"), err)
+}
+
+// Recorded returns the sequences of a run's results on its tape, from an entry on, and the status with
+// which they end the run, "" if they do not.
+func Recorded(ctx context.Context, rev *repo.Revision, runID string, from int64) (seen map[int64]bool, end string, err error) {
+	seen = map[int64]bool{}
+	for e, err := range rev.Entries(ctx, max(1, from)) {
+		if err != nil {
+			return nil, "", err
+		}
+		var m struct {
+			Run      string `json:"run_id"`
+			Sequence int64  `json:"sequence"`
+		}
+		if json.Unmarshal(e.Meta, &m) != nil || m.Run != runID || m.Sequence == 0 {
+			continue
+		}
+		seen[m.Sequence] = true
+		switch jsonl.GetString(e.Payload, "name") {
+		case "run.completed":
+			end = runs.Completed
+		case "run.failed":
+			end = runs.Failed
+		}
+	}
+	return seen, end, nil
 }

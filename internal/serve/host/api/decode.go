@@ -1,0 +1,42 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"tape/internal/text/jsonl"
+)
+
+// MaxElements limits a list in a body: each element takes many times the memory of its JSON.
+const MaxElements = 1_000
+
+// Decode reads a body of JSON. Unknown members and long lists are refused; an empty body is {}.
+func Decode(body []byte, into any) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}")
+	}
+	if !utf8.Valid(body) {
+		return Invalid("the body is not UTF-8")
+	}
+	for _, value := range jsonl.Fields(body) {
+		n := 0
+		for range jsonl.Elements(value) {
+			if n++; n > MaxElements {
+				return Invalid("a list of the body has more than %d elements", MaxElements)
+			}
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return Invalid("the body cannot be used: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Invalid("the body is more than one JSON value")
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package own
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// The server's own tapes, which no run sees. They are made when they are first written to, so that
+// looking at pages leaves nothing behind.
+const (
+	Host  = "host"
+	Audit = "audit"
+)
+
+// Is reports whether a name is that of a tape of the server, or may become one, or that of a fork of
+// such a tape, which a person may have begun.
+func (o *Tapes) Is(name string) bool {
+	name, _, _ = strings.Cut(name, "/")
+	if name == Host || name == Audit {
+		return true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range o.byUse {
+		if r.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Ensure returns a tape, the server's own for Host and Audit, and makes it if there is none.
+func (o *Tapes) Ensure(ctx context.Context, name string) (*repo.Tape, error) {
+	if name == Host || name == Audit {
+		return o.Make(ctx, name)
+	}
+	t, err := o.store.Tape(ctx, name)
+	if !errors.Is(err, repo.ErrNotFound) {
+		return t, err
+	}
+	t, err = o.store.CreateTape(ctx, name)
+	if errors.Is(err, repo.ErrConflict) { // another process was faster
+		return o.store.Tape(ctx, name)
+	}
+	return t, err
+}
+
+// EnsureConversation makes the tape of a new conversation. If there is a tape PARENT, PARENT/NAME is a
+// fork, and must be open already.
+func (o *Tapes) EnsureConversation(ctx context.Context, name string) error {
+	if parent, fork, ok := layout.CutFork(name); ok {
+		_, err := o.store.Tape(ctx, name)
+		if !errors.Is(err, repo.ErrNotFound) {
+			return err
+		}
+		if _, err = o.store.Tape(ctx, parent); err == nil {
+			return api.NewProblem(http.StatusNotFound, "not_found", "the conversation %.60q has no open fork %.60q: begin it with POST /v1/tapes/{tape}/fork, or give the new conversation another name", parent, fork)
+		}
+		if !errors.Is(err, repo.ErrNotFound) {
+			return err
+		}
+	}
+	_, err := o.Ensure(ctx, name)
+	return err
+}

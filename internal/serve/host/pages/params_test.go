@@ -1,0 +1,49 @@
+package pages_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"tape/internal/serve/host/cursors"
+	"tape/internal/serve/host/pages"
+)
+
+// Numbers are capped, and what is missing or too small is the default.
+func TestNumbersAreCapped(t *testing.T) {
+	for text, want := range map[string]int64{"": 50, "0": 50, "-3": 50, "7": 7, "101": 100, "99999999999999999999": 100, "-99999999999999999999": 50} {
+		got, err := pages.Number(func(string) string { return text }, "limit", 50, 100)
+		if err != nil || got != want {
+			t.Errorf("%q is %d, %v", text, got, err)
+		}
+	}
+	if _, err := pages.Number(func(string) string { return "seven" }, "limit", 50, 100); err == nil || !strings.Contains(err.Error(), "limit is not a number") {
+		t.Errorf("a word gives %v", err)
+	}
+}
+
+// A page goes forward from after_cursor, and contradictions are refused.
+func TestPageParameters(t *testing.T) {
+	s := cursors.Signer{Key: make([]byte, 32)}
+	cursor := s.At("q", cursors.Position{ID: 7})
+	for query, want := range map[string]string{
+		"":                                  "",
+		"after_cursor=" + cursor:            "",
+		"before_cursor=x&after_cursor=y":    "exclude each other",
+		"direction=up":                      "forward or backward",
+		"direction=backward&after_cursor=y": "contradict each other",
+		"after_cursor=" + s.At("other", cursors.Position{ID: 7}): "does not belong to this query",
+	} {
+		v, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := pages.Parse(v.Get, s, "q")
+		if want == "" && (err != nil || p.Limit != 50 || p.Forward != (query != "") || p.Forward && p.At.ID != 7) {
+			t.Errorf("%q gives %+v, %v", query, p, err)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q gives %v", query, err)
+		}
+	}
+}
