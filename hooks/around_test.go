@@ -152,7 +152,7 @@ func TestAfterCalls(t *testing.T) {
 }
 
 // A guard and a tool may read different values of a name that is there twice.
-func TestArgumentsThatSayTwoThingsAreDenied(t *testing.T) {
+func TestDuplicateArgumentsAreDenied(t *testing.T) {
 	asked := false
 	r := quiet()
 	register(t, r, &hooks.Plugin{Name: "guard", BeforeToolCall: func(context.Context, hooks.ToolCall, hooks.State) (*hooks.ToolDecision, error) {

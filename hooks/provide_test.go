@@ -104,7 +104,7 @@ func TestProvided(t *testing.T) {
 	}
 }
 
-func TestOfNoNameOrOneThatIsTaken(t *testing.T) {
+func TestRegisterRefusesMissingAndTakenNames(t *testing.T) {
 	r := quiet()
 	register(t, r, &hooks.Plugin{Name: "a"})
 	for _, name := range []string{"", "a"} {

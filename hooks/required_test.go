@@ -27,7 +27,7 @@ func action(name string) func(hooks.ToolCall) (*hooks.ToolDecision, error) {
 	return func(hooks.ToolCall) (*hooks.ToolDecision, error) { return &hooks.ToolDecision{Action: name}, nil }
 }
 
-func TestRequiredDecidesOrNothingHappens(t *testing.T) {
+func TestRequiredPluginsDecideOrDeny(t *testing.T) {
 	sees := func(text string) func(hooks.ToolCall) (*hooks.ToolDecision, error) {
 		return func(c hooks.ToolCall) (*hooks.ToolDecision, error) {
 			if strings.Contains(string(c.Arguments), text) {
@@ -108,7 +108,7 @@ func TestRequiredAroundModelsAndResults(t *testing.T) {
 
 // A person is told once that a plugin is skipped, and once in a turn that a guard denies; each
 // time by the observers, before the turn goes on.
-func TestFailuresAroundCallsAreTold(t *testing.T) {
+func TestFailuresAroundCallsAreReported(t *testing.T) {
 	r := quiet()
 	var told []string
 	register(t, r, &hooks.Plugin{Name: "witness",
@@ -139,7 +139,7 @@ func TestFailuresAroundCallsAreTold(t *testing.T) {
 }
 
 // An error of a stream is told when it comes, also if the stream then fails.
-func TestStreamErrorsAreToldWhenTheyCome(t *testing.T) {
+func TestStreamErrorsAreReportedAsTheyCome(t *testing.T) {
 	r := quiet()
 	var seen []string
 	register(t, r, &hooks.Plugin{Name: "witness", OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) {

@@ -68,7 +68,7 @@ func TestTurnsOfASessionFollowOneAnother(t *testing.T) {
 	})
 }
 
-func TestSessionsRunSideBySide(t *testing.T) {
+func TestSessionsRunInParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, r := &diary{}, quiet()
 		register(t, r, slow(d))
@@ -182,7 +182,7 @@ func TestCancellingATurnThatWaits(t *testing.T) {
 	})
 }
 
-func TestATurnWithinATurn(t *testing.T) {
+func TestTurnWithinATurnIsRefused(t *testing.T) {
 	r := quiet()
 	register(t, r, &hooks.Plugin{Name: "ai", RunModel: func(ctx context.Context, p hooks.Prompt, session string, _ hooks.State) (*string, error) {
 		if p.Text != "outer" {

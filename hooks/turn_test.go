@@ -186,7 +186,7 @@ func TestStateBeginsWithTheWorkspace(t *testing.T) {
 }
 
 // Who watches a turn cannot end it.
-func TestAWatcherThatPanics(t *testing.T) {
+func TestPanicWhileShowingAnEventEndsNothing(t *testing.T) {
 	r := quiet()
 	register(t, r, streaming(nil, hooks.Text("a"), hooks.Text("b")))
 	seen := 0

@@ -139,7 +139,7 @@ func TestInstallFails(t *testing.T) {
 
 // A manager of hooks that came later calls ours under another name. To install once more
 // must not make the two call each other.
-func TestChainedByAnother(t *testing.T) {
+func TestHookChainedByAManagerStays(t *testing.T) {
 	store := newStore(t)
 	mustInstall(t, store)
 	path := filepath.Join(hooksOf(store), "pre-commit")

@@ -73,7 +73,7 @@ func TestOwnPluginsAreAskedLast(t *testing.T) {
 }
 
 // A plugin may ask for settings of the agent; the person says which are set.
-func TestOnboardAsksForWhatPluginsWant(t *testing.T) {
+func TestOnboardAsksBeforePluginsChangeSettings(t *testing.T) {
 	o, out := pluginOptions(t)
 	b := &onboarding{AgentOptions: o, lines: bufio.NewReader(strings.NewReader("y\n\n"))}
 	if err := b.plugins(t.Context()); err != nil {

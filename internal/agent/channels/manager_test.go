@@ -153,7 +153,7 @@ func notesIn(t *testing.T, dir string) int {
 	return len(list)
 }
 
-func TestGathers(t *testing.T) {
+func TestMessagesAreGathered(t *testing.T) {
 	r := newRig(t, Options{Silence: 100 * time.Millisecond, Longest: time.Second}, echo(nil))
 	r.run()
 	r.say("s", "1", "one")
@@ -172,8 +172,8 @@ func TestGathers(t *testing.T) {
 	}
 }
 
-// TestSideBySide: a session whose turn hangs keeps no other one waiting.
-func TestSideBySide(t *testing.T) {
+// TestSessionsRunInParallel: a session whose turn hangs keeps no other one waiting.
+func TestSessionsRunInParallel(t *testing.T) {
 	release := make(chan struct{})
 	r := newRig(t, Options{}, echo(func(text string) {
 		if text == "slow" {
@@ -194,9 +194,9 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestInOrder: what is said in a session is answered in that order, also where it takes long to
+// TestMessagesStayInOrder: what is said in a session is answered in that order, also where it takes long to
 // decide what becomes of a message.
-func TestInOrder(t *testing.T) {
+func TestMessagesStayInOrder(t *testing.T) {
 	p := echo(nil)
 	p.AdmitMessage = func(_ context.Context, _ string, e hooks.Envelope, _ hooks.Turn) (hooks.Admission, error) {
 		if strings.HasSuffix(e.Text(hooks.KeyContent), "0") {

@@ -315,7 +315,7 @@ func TestSettings(t *testing.T) {
 }
 
 // A redirect to another address gets neither the key nor the conversation.
-func TestRedirectsStay(t *testing.T) {
+func TestRedirectsToOtherHostsAreRefused(t *testing.T) {
 	t.Parallel()
 	other := serve(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusTeapot) })
 	for _, model := range []string{"anthropic:claude", "openai:gpt"} {

@@ -107,7 +107,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-func TestTimeoutThatAPluginAsksFor(t *testing.T) {
+func TestPluginsSetTheirTimeouts(t *testing.T) {
 	t.Parallel()
 	p := scripted(t, script{
 		About:   map[string]any{"hooks": []any{map[string]any{"name": "resolve_session", "timeout_ms": 100}}},
@@ -160,7 +160,7 @@ func TestStrayLines(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoMessageIsStray(t *testing.T) {
+func TestInvalidMessagesAreStray(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{`[]`, `{}`, `{"jsonrpc":"1.0","id":1,"result":1}`, `null`, `{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","id":"x","result":{}}`,
 		`{"jsonrpc":"2.0","method":"model/event","params":{"call_id":ID,"seq":1}}`, `{"jsonrpc":"2.0","method":"tape/append","params":{}}`, "\xff\xfe"} {
@@ -221,7 +221,7 @@ func TestShutdownThenExit(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStartedIsOff(t *testing.T) {
+func TestPluginThatCannotStartIsOff(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]script{
 		`lists the hook "no_such"`:      {About: map[string]any{"hooks": []any{map[string]any{"name": "no_such"}}}},
@@ -263,7 +263,7 @@ func TestNoKeysInTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestCallsSideBySide(t *testing.T) {
+func TestCallsRunInParallel(t *testing.T) {
 	t.Parallel()
 	p := scripted(t, script{Answers: map[string]reply{"hook/build_prompt": {Do: "echo"}}}, Options{})
 	q := p.Plugin()

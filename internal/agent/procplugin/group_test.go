@@ -14,7 +14,7 @@ import (
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-func TestWhoIgnoresExitIsEndedWithItsChildren(t *testing.T) {
+func TestPluginThatIgnoresExitIsKilledWithItsChildren(t *testing.T) {
 	t.Parallel()
 	child := temp(t, "child")
 	p := scripted(t, script{Stubborn: true, Child: child, Answers: map[string]reply{resolve: {Do: "pid"}}}, Options{})

@@ -211,7 +211,7 @@ func TestEdit(t *testing.T) {
 }
 
 // Edits of one file beside each other lose nothing.
-func TestEditsSideBySide(t *testing.T) {
+func TestParallelEdits(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)
 	const n = 20

@@ -48,7 +48,7 @@ type server struct {
 	Server
 	name, dir string
 	env       []string
-	guard     *guard
+	watchdog     *watchdog
 	log       *slog.Logger
 
 	mu      sync.Mutex
@@ -134,7 +134,7 @@ func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 		return nil, nil, err
 	}
 	cmd.Stdout = w
-	err = s.guard.start(cmd)
+	err = s.watchdog.start(cmd)
 	_ = w.Close()
 	if err != nil {
 		return nil, nil, errors.Join(err, out.Close())
@@ -142,7 +142,7 @@ func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 	done := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // standard error says how it ended
-		s.guard.ended(cmd)
+		s.watchdog.ended(cmd)
 		close(done)
 	}()
 	return &mcp.IOTransport{Reader: out, Writer: in, MaxLineLength: maxMessage}, func() {

@@ -60,7 +60,7 @@ func (s *shell) code() string {
 type shells struct {
 	dir   string
 	env   []string
-	guard *guard
+	watchdog *watchdog
 	mu    sync.Mutex
 	all   map[string]*shell // in the background, by id
 }
@@ -85,7 +85,7 @@ func (s *shells) start(line, dir, session string) (*shell, error) {
 	}
 	sh := &shell{session: session, out: &output{}, began: time.Now(), done: make(chan struct{})}
 	sh.cmd = &exec.Cmd{Path: name, Args: []string{filepath.Base(name), "-c", line}, Dir: dir, Env: s.env, Stdout: w, Stderr: w}
-	err = s.guard.start(sh.cmd)
+	err = s.watchdog.start(sh.cmd)
 	_ = w.Close()
 	if err != nil {
 		_ = r.Close()
@@ -106,7 +106,7 @@ func (s *shells) wait(sh *shell, r *os.File) {
 		_, _ = io.Copy(sh.out, r)
 	}()
 	_ = sh.cmd.Wait() // ProcessState says how it ended
-	s.guard.ended(sh.cmd)
+	s.watchdog.ended(sh.cmd)
 	select {
 	case <-read:
 	case <-time.After(leftOver):

@@ -37,7 +37,7 @@ type Set struct {
 	o       Options
 	keys    *secrets.TextFinder
 	scanner func() *secrets.Scanner
-	guard   *guard
+	watchdog   *watchdog
 	shells  *shells
 	files   *files
 	servers []*server
@@ -52,11 +52,11 @@ func New(o Options) *Set {
 	if dir, err := filepath.Abs(o.Dir); err == nil {
 		o.Dir = dir
 	}
-	s := &Set{o: o, scanner: sync.OnceValue(secrets.New), keys: keys.Mask(o.Keys), guard: &guard{}, files: &files{dir: o.Dir}}
-	s.shells = &shells{dir: o.Dir, env: environment(o.CommandEnv, o.Keys), guard: s.guard, all: map[string]*shell{}}
+	s := &Set{o: o, scanner: sync.OnceValue(secrets.New), keys: keys.Mask(o.Keys), watchdog: &watchdog{}, files: &files{dir: o.Dir}}
+	s.shells = &shells{dir: o.Dir, env: environment(o.CommandEnv, o.Keys), watchdog: s.watchdog, all: map[string]*shell{}}
 	env := environment(nil, o.Keys)
 	for name, config := range o.Servers {
-		s.servers = append(s.servers, &server{Server: config, name: name, dir: cmp.Or(o.ServersDir, o.Dir), env: env, guard: s.guard, log: o.Log})
+		s.servers = append(s.servers, &server{Server: config, name: name, dir: cmp.Or(o.ServersDir, o.Dir), env: env, watchdog: s.watchdog, log: o.Log})
 	}
 	slices.SortFunc(s.servers, func(a, b *server) int { return strings.Compare(a.name, b.name) })
 	s.built = slices.Concat(s.shells.tools(), s.files.tools(), []hooks.Tool{webTool(o.PrivateWeb)}, skillTools(o), tapeTools(o), artifactTools(o))
@@ -89,7 +89,7 @@ func (s *Set) Close() {
 	}
 	s.shells.stop(func(*shell) bool { return true })
 	wait.Wait()
-	s.guard.close()
+	s.watchdog.close()
 }
 
 // Find returns the tool that a model, a setting or a person names: by its own name, or by the one

@@ -158,9 +158,9 @@ func TestAnswersAreBounded(t *testing.T) {
 	c.release()
 }
 
-// TestUnknownKeepNoConnection: whose token is not known does not hold a connection, of which there are
+// TestUnauthenticatedClientsKeepNoConnection: whose token is not known does not hold a connection, of which there are
 // so many.
-func TestUnknownKeepNoConnection(t *testing.T) {
+func TestUnauthenticatedClientsKeepNoConnection(t *testing.T) {
 	p := newPeer(t)
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1/tapes", nil)
 	if err != nil {

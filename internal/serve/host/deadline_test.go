@@ -106,8 +106,8 @@ func TestExpiryIsRecorded(t *testing.T) {
 	}
 }
 
-// TestKeyOfRunThatIsOver: the key of a run that is over starts no run with a dead token.
-func TestKeyOfRunThatIsOver(t *testing.T) {
+// TestKeyOfEndedRunConflicts: the key of a run that is over starts no run with a dead token.
+func TestKeyOfEndedRunConflicts(t *testing.T) {
 	p := newPeer(t)
 	k := p.with("Idempotency-Key", "k")
 	q := api.RunRequest{Runner: "r", Conversation: "c"}

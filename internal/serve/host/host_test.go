@@ -152,7 +152,7 @@ func (p *peer) say(tape string, texts ...string) {
 	p.want(201, "POST", "/tapes/"+tape+"/entries", map[string]any{"entries": entries}, nil)
 }
 
-func TestRunTellsItsStory(t *testing.T) {
+func TestRunFromStartToEnd(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "chat", Input: api.Input{Text: "why does the build fail?"}})
 	a := p.as(run.Token)
@@ -191,7 +191,7 @@ func TestRunTellsItsStory(t *testing.T) {
 	}
 }
 
-func TestPagesHaveAllOnce(t *testing.T) {
+func TestPagesHaveEachEntryOnce(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "chat"})
 	for i := range 12 {

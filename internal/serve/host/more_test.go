@@ -118,7 +118,7 @@ func TestArtifacts(t *testing.T) {
 	a.fails(413, "payload_too_large", "POST", "/artifacts", strings.Repeat("x", maxBody+1))
 }
 
-func TestKeysAreDoneOnce(t *testing.T) {
+func TestRequestsWithAKeyAreDoneOnce(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "c"})
 	k := func(key string) *peer { return p.with("Idempotency-Key", key) }
@@ -162,8 +162,8 @@ func TestKeysAreDoneOnce(t *testing.T) {
 	p.as(second.Token).want(200, "GET", "/history", nil, nil)
 }
 
-// TestLaneFollows: what others write to a tape between the requests is known to the next one.
-func TestLaneFollows(t *testing.T) {
+// TestLaneFollowsOtherWriters: what others write to a tape between the requests is known to the next one.
+func TestLaneFollowsOtherWriters(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Runner: "r", Conversation: "c"})
 	tape := tapeOf(t, p.s.Store, "c")

@@ -10,8 +10,8 @@ import (
 	"tape/repo"
 )
 
-// TestOrder: bursts of one flush are recorded in the order of their first calls.
-func TestOrder(t *testing.T) {
+// TestRecordsAreInOrder: bursts of one flush are recorded in the order of their first calls.
+func TestRecordsAreInOrder(t *testing.T) {
 	var got []string
 	l := New(time.Now, nil, func(_ context.Context, drafts []repo.Draft) error {
 		for _, d := range drafts {

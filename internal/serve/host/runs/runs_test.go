@@ -27,7 +27,7 @@ func status(err error) int {
 }
 
 // A token is void when its run is over or past its deadline, and after an hour without a call.
-func TestAlive(t *testing.T) {
+func TestVoidTokensAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		status    string
 		minutes   int // since the last call, with an hour and a half to the deadline
@@ -61,7 +61,7 @@ func TestAlive(t *testing.T) {
 }
 
 // A run may do what its scopes say, in its conversation and the forks of that.
-func TestMay(t *testing.T) {
+func TestScopes(t *testing.T) {
 	r := New(Record{Scopes: []string{"append"}, Tape: "c", Actor: "ann", Runner: "r"}, at(0))
 	for scope, want := range map[string]int{"append": 0, "": 0, "fork": http.StatusForbidden} {
 		if got := status(r.Require(scope)); got != want {

@@ -120,7 +120,7 @@ func TestPublic(t *testing.T) {
 }
 
 // What the person said is a message as it was given, pictures included.
-func TestSaid(t *testing.T) {
+func TestInputMessage(t *testing.T) {
 	for _, c := range []struct {
 		in   api.Input
 		want string

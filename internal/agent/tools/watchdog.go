@@ -11,18 +11,18 @@ import (
 	"tape/internal/agent/keys"
 )
 
-// guard starts commands such that everything they start ends with them. A small shell beside the
+// watchdog starts commands such that everything they start ends with them. A small shell beside the
 // host knows the running process groups, and kills them when the host is gone, for whatever reason:
 // it reads from a pipe whose other end only the host has.
-type guard struct {
+type watchdog struct {
 	mu  sync.Mutex
 	cmd *exec.Cmd
 	in  io.WriteCloser
 }
 
-// watchdog is the shell's script. It keeps a list: "+ N" adds a group, "- N" removes it. At the end
+// watchdogScript is the shell's script. It keeps a list: "+ N" adds a group, "- N" removes it. At the end
 // of its input it kills the groups that are left.
-const watchdog = `trap '' INT TERM HUP
+const watchdogScript = `trap '' INT TERM HUP
 live=
 while read -r op group; do
 	case $op in
@@ -38,7 +38,7 @@ for g in $live; do kill -s KILL -- "-$g"; done`
 const gated = `read -r _ <&3 && exec "$@" 3<&-`
 
 // start starts a command as the leader of a process group.
-func (g *guard) start(cmd *exec.Cmd) error {
+func (g *watchdog) start(cmd *exec.Cmd) error {
 	apart(cmd)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,12 +66,12 @@ func (g *guard) start(cmd *exec.Cmd) error {
 	return err
 }
 
-func (g *guard) begin() error {
+func (g *watchdog) begin() error {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		return err
 	}
-	g.cmd = &exec.Cmd{Path: sh, Args: []string{"sh", "-c", watchdog}, Env: []string{}}
+	g.cmd = &exec.Cmd{Path: sh, Args: []string{"sh", "-c", watchdogScript}, Env: []string{}}
 	apart(g.cmd)
 	if g.in, err = g.cmd.StdinPipe(); err == nil {
 		err = g.cmd.Start()
@@ -82,7 +82,7 @@ func (g *guard) begin() error {
 	return err
 }
 
-func (g *guard) send(op string, cmd *exec.Cmd) {
+func (g *watchdog) send(op string, cmd *exec.Cmd) {
 	if g.in != nil {
 		// If the watchdog is gone, commands still end with the turn.
 		_, _ = fmt.Fprintln(g.in, op, cmd.Process.Pid)
@@ -90,14 +90,14 @@ func (g *guard) send(op string, cmd *exec.Cmd) {
 }
 
 // ended is called when a command has ended: it kills what is left of its group.
-func (g *guard) ended(cmd *exec.Cmd) {
+func (g *watchdog) ended(cmd *exec.Cmd) {
 	kill(cmd)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.send("-", cmd)
 }
 
-func (g *guard) close() {
+func (g *watchdog) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.in != nil {
