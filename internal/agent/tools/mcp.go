@@ -48,7 +48,7 @@ type server struct {
 	Server
 	name, dir string
 	env       []string
-	watchdog     *watchdog
+	watchdog  *watchdog
 	log       *slog.Logger
 
 	mu      sync.Mutex

@@ -58,11 +58,11 @@ func (s *shell) code() string {
 
 // shells are a host's commands.
 type shells struct {
-	dir   string
-	env   []string
+	dir      string
+	env      []string
 	watchdog *watchdog
-	mu    sync.Mutex
-	all   map[string]*shell // in the background, by id
+	mu       sync.Mutex
+	all      map[string]*shell // in the background, by id
 }
 
 // start runs a command line.

@@ -34,14 +34,14 @@ type Options struct {
 
 // Set is the tools of one host. Close ends everything that they have started.
 type Set struct {
-	o       Options
-	keys    *secrets.TextFinder
-	scanner func() *secrets.Scanner
-	watchdog   *watchdog
-	shells  *shells
-	files   *files
-	servers []*server
-	built   []hooks.Tool
+	o        Options
+	keys     *secrets.TextFinder
+	scanner  func() *secrets.Scanner
+	watchdog *watchdog
+	shells   *shells
+	files    *files
+	servers  []*server
+	built    []hooks.Tool
 }
 
 // New returns the tools. It starts nothing: MCP servers are started by the first All.
