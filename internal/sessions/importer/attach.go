@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	maxInline   = 16 << 10 // bytes: a result with more text is an artifact
+	maxInline   = 16 << 10 // bytes: a text that is longer becomes an artifact
 	previewEach = 1000     // characters of its beginning, and of its end, that the entry keeps
-	pictureDeep = 8        // how deep in a payload pictures are looked for
+	pictureDeep = 8        // levels of a payload in which pictures are found
 )
 
-// attaching makes artifacts of an entry's large results and of its pictures. What becomes of an
-// entry depends on that alone: recorded live and imported later, it is the same.
-type attaching struct {
+// attachments makes artifacts of an entry's large results and pictures. The outcome depends on the entry
+// alone, so it is the same whether recorded live or imported later.
+type attachments struct {
 	tx  *writer.Tx
 	err error
 }
 
-// attach is an entry without what became artifacts. Its secrets are dealt with before.
+// attach moves the large results and pictures of an entry to artifacts, after redacting its secrets.
 func (in *intake) attach(ctx context.Context, d repo.Draft) (repo.Draft, error) {
 	large := d.Kind == repo.KindToolResult && len(d.Payload) > maxInline
 	if in.inline || !large && !bytes.Contains(d.Payload, []byte("image/")) {
@@ -39,7 +39,7 @@ func (in *intake) attach(ctx context.Context, d repo.Draft) (repo.Draft, error) 
 	if err != nil {
 		return d, err
 	}
-	a := &attaching{tx: in.tx}
+	a := &attachments{tx: in.tx}
 	d.Payload, d.Meta = a.pictures(ctx, safe.Payload, pictureDeep), safe.Meta
 	if large {
 		d.Payload = a.results(ctx, d.Payload)
@@ -47,8 +47,8 @@ func (in *intake) attach(ctx context.Context, d repo.Draft) (repo.Draft, error) 
 	return d, a.err
 }
 
-// store makes a content an artifact, and returns the member that refers to it; nil if it is none.
-func (a *attaching) store(ctx context.Context, media string, data []byte) []byte {
+// store makes an artifact, and returns the reference to it; nil if it is too large or failed.
+func (a *attachments) store(ctx context.Context, media string, data []byte) []byte {
 	if a.err != nil || len(data) > layout.ArtifactLimit {
 		return nil
 	}
@@ -59,8 +59,8 @@ func (a *attaching) store(ctx context.Context, media string, data []byte) []byte
 	return ref.Reference()
 }
 
-// pictures puts an artifact in the place of each part that is a picture.
-func (a *attaching) pictures(ctx context.Context, v []byte, depth int) []byte {
+// pictures replaces the pictures in a value by artifacts.
+func (a *attachments) pictures(ctx context.Context, v []byte, depth int) []byte {
 	if depth == 0 || !bytes.Contains(v, []byte("image/")) {
 		return v
 	}
@@ -73,11 +73,11 @@ func (a *attaching) pictures(ctx context.Context, v []byte, depth int) []byte {
 	return eachValue(v, func(v []byte) []byte { return a.pictures(ctx, v, depth-1) })
 }
 
-// pictureKeys are the members of a part that say the picture itself.
+// pictureKeys are the members of a part that belong to the picture itself.
 var pictureKeys = []string{"type", "source", "data", "mimeType", "mime_type", "media_type", "inlineData", "inline_data", "image_url", "artifact"}
 
-// picture is the picture of a part; nil if it has none, or its base64 is not the one that the
-// picture would have again.
+// picture returns the picture in a part; nil if it has none, or encoding the picture again would give
+// another base64.
 func picture(part []byte) (media string, data []byte) {
 	media, text := display.Picture(part)
 	data, err := base64.StdEncoding.DecodeString(text)
@@ -87,8 +87,8 @@ func picture(part []byte) (media string, data []byte) {
 	return media, data
 }
 
-// results puts an artifact in the place of each text among results that is too long.
-func (a *attaching) results(ctx context.Context, payload []byte) []byte {
+// results replaces each text among results that is too long by an artifact.
+func (a *attachments) results(ctx context.Context, payload []byte) []byte {
 	was := jsonl.Get(payload, "results")
 	results := eachValue(was, func(v []byte) []byte {
 		if len(v) > 0 && v[0] == '[' {
@@ -102,14 +102,14 @@ func (a *attaching) results(ctx context.Context, payload []byte) []byte {
 	return record.NewObject(len(payload)).Raw("results", results).All(payload, "results").Done()
 }
 
-// result is a text that is too long, or a part with one, with the beginning and the end of it.
-func (a *attaching) result(ctx context.Context, v []byte) []byte {
+// result replaces a text that is too long, or a part with one, by a preview and an artifact.
+func (a *attachments) result(ctx context.Context, v []byte) []byte {
 	raw := v
 	if jsonl.IsObject(v) {
 		raw = jsonl.Get(v, "text")
 	}
 	text, ok := jsonl.String(raw)
-	// Half a surrogate pair is no character: only the entry can keep it.
+	// Only the entry can keep half a surrogate pair, which is no character.
 	if !ok || len(text) <= maxInline || strings.ContainsRune(text, utf8.RuneError) || jsonl.Get(v, "artifact") != nil {
 		return v
 	}
@@ -124,7 +124,7 @@ func (a *attaching) result(ctx context.Context, v []byte) []byte {
 	return o.Raw("artifact", ref).Done()
 }
 
-// preview is the beginning and the end of a long text.
+// preview returns the beginning and end of a long text.
 func preview(text string) string {
 	runes := []rune(text)
 	left := len(runes) - 2*previewEach
@@ -134,8 +134,8 @@ func preview(text string) string {
 	return fmt.Sprintf("%s\n[… %d characters …]\n%s", string(runes[:previewEach]), left, string(runes[len(runes)-previewEach:]))
 }
 
-// eachValue is an object or array with f of each value. Without a change, and of anything else,
-// it is the same bytes.
+// eachValue replaces each value v of an object or array by f(v). If nothing changes, and for anything
+// else, it returns the same bytes.
 func eachValue(v []byte, f func([]byte) []byte) []byte {
 	o, list, changed := record.NewObject(0), [][]byte(nil), false
 	with := func(val []byte) []byte {

@@ -17,23 +17,23 @@ import (
 )
 
 // Batch imports transcripts into tapes, and creates tapes as needed. A file that is imported again adds
-// only what is new. All entries of a file are added, or none.
+// only what is new. It adds all entries of a file, or none.
 //
-// What a subagent did becomes a fork of the tape: begun at the call that started it, and merged after
-// the result of that call. Without a result, the fork is merged at the end, and what a later import
+// What a subagent did becomes a fork of the tape. It begins at the call that started the subagent, and is
+// merged after that call's result. Without a result, it is merged at the end, and what a later import
 // finds becomes another fork of the same name.
 //
-// New tapes are written many at a time. The result for a file is told when it is durable.
+// Many new tapes are written together. The result for a file is reported when it is durable.
 type Batch struct {
-	store *repo.Store
-	tell  func(Result, error) error
-	open  Opener
-	bulk  *writer.Bulk
-	read  []outcome
-	size  int64           // bytes of those files
-	names map[string]bool // of tapes that are not written yet; false: of their parents
-	marks *marks
-	git   projectgit.Resolver
+	store   *repo.Store
+	report  func(Result, error) error
+	open    Opener
+	bulk    *writer.Bulk
+	pending []outcome
+	size    int64           // bytes of the pending files
+	names   map[string]bool // true: tapes that are not written yet; false: their parents
+	marks   *marks
+	git     projectgit.Resolver
 }
 
 // outcome is the result for a file, unless the Bulk fails.
@@ -45,11 +45,11 @@ type outcome struct {
 	key    string // of its mark
 	mark   mark
 
-	in      *intake // that has read it
+	in      *intake // of a live session
 	reading *record.Reading
 }
 
-// The limits of one pack. A file is never divided.
+// The limits of a pack. It has all entries of a file.
 const (
 	maxFiles = 1000
 	maxSize  = 256 << 20 // bytes
@@ -58,10 +58,10 @@ const (
 // Opener opens a file, as [OpenSource] does. A file may be opened more than once.
 type Opener func(name string) (record.Source, io.Closer, error)
 
-// NewBatch imports into a store. tell gets the result of each file, in the order of files; its error
-// ends the import. version is the program's. Close the batch when done.
-func NewBatch(store *repo.Store, version string, open Opener, tell func(Result, error) error) *Batch {
-	return &Batch{store: store, open: open, tell: tell, bulk: writer.NewBulk((*workspace.Store)(store)), names: map[string]bool{},
+// NewBatch imports into a store. report gets the result of each file, in order; its error ends the import.
+// version is the program's. Close the batch when done.
+func NewBatch(store *repo.Store, version string, open Opener, report func(Result, error) error) *Batch {
+	return &Batch{store: store, open: open, report: report, bulk: writer.NewBulk((*workspace.Store)(store)), names: map[string]bool{},
 		marks: loadMarks((*workspace.Store)(store), version)}
 }
 
@@ -71,15 +71,15 @@ func (b *Batch) Close() {
 	b.git.Close()
 }
 
-// File imports a file; [Batch.Flush] makes it durable. Errors of the file are told; those that File
-// returns end the import.
+// File imports a file; [Batch.Flush] makes it durable. An error of the file goes to report; one that File
+// returns ends the import.
 func (b *Batch) File(ctx context.Context, name string, o Options) error {
 	out := outcome{o: o, res: Result{File: name, Format: o.Format}}
 	out.key, out.mark = stamp(name, o)
 	if err := b.add(ctx, out); err != nil {
 		return err
 	}
-	if len(b.read) >= maxFiles || b.size >= maxSize {
+	if len(b.pending) >= maxFiles || b.size >= maxSize {
 		return b.Flush(ctx)
 	}
 	return nil
@@ -88,36 +88,36 @@ func (b *Batch) File(ctx context.Context, name string, o Options) error {
 // add reads a file, unless a mark says that its tape has all of it.
 func (b *Batch) add(ctx context.Context, out outcome) error {
 	var size int64
-	if known, ok := b.marks.known(out.key, out.mark); ok {
-		out.key, out.res.Format, out.res.Tape = "", known.format, known.tape
-		out.res.Known, out.res.LeftOut = known.entries, known.leftOut
+	if m, ok := b.marks.valid(out.key, out.mark); ok {
+		out.key, out.res.Format, out.res.Tape = "", m.format, m.tape
+		out.res.Known, out.res.LeftOut = m.entries, m.leftOut
 	} else {
-		size, out.err = b.take(ctx, &out)
+		size, out.err = b.importFile(ctx, &out)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b.read = append(b.read, out)
+	b.pending = append(b.pending, out)
 	b.size += size
 	return nil
 }
 
-// Flush makes what was read durable, and tells the results.
+// Flush makes what was read durable, and reports the results.
 func (b *Batch) Flush(ctx context.Context) error {
-	read := b.read
-	b.read, b.size, b.names = nil, 0, map[string]bool{}
+	pending := b.pending
+	b.pending, b.size, b.names = nil, 0, map[string]bool{}
 	lost, err := b.bulk.Commit(ctx)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	for _, out := range read {
+	for _, out := range pending {
 		switch {
 		case !out.inBulk:
 		case err != nil:
 			out.err = fmt.Errorf("import %s into tape %q: %w", out.res.File, out.res.Tape, err)
 		case slices.Contains(lost, out.res.Tape):
-			// Another process has created it; this adds to it.
-			if _, out.err = b.take(ctx, &out); out.err == nil && out.inBulk {
+			// Another process has created the tape: add to it.
+			if _, out.err = b.importFile(ctx, &out); out.err == nil && out.inBulk {
 				out.err = errRaced
 			}
 		}
@@ -125,7 +125,7 @@ func (b *Batch) Flush(ctx context.Context) error {
 			out.mark.entries, out.mark.leftOut, out.mark.format, out.mark.tape = out.res.Imported+out.res.Known, out.res.LeftOut, out.res.Format, out.res.Tape
 			b.marks.put(out.key, out.mark)
 		}
-		if err := b.tell(out.res, out.err); err != nil {
+		if err := b.report(out.res, out.err); err != nil {
 			return err
 		}
 	}
@@ -133,15 +133,15 @@ func (b *Batch) Flush(ctx context.Context) error {
 	return nil
 }
 
-// take reads a file onto its tape.
-func (b *Batch) take(ctx context.Context, out *outcome) (size int64, err error) {
+// importFile reads a file onto its tape.
+func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err error) {
 	src, closer, err := b.open(out.res.File)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, closer.Close()) }()
 	if out.o.Progress != nil {
-		src.R = &counted{ReaderAt: src.R, size: src.Size, tell: out.o.Progress}
+		src.R = &progressReader{ReaderAt: src.R, size: src.Size, report: out.o.Progress}
 	}
 	f, info, err := describe(ctx, &src, out.o, &out.res)
 	if err != nil {
@@ -152,14 +152,14 @@ func (b *Batch) take(ctx context.Context, out *outcome) (size int64, err error) 
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 		}
 	}
-	// What follows asks the store for the tape.
-	if err := b.await(ctx, out.res.Tape); err != nil {
+	// The next steps ask the store for the tape.
+	if err := b.flushFor(ctx, out.res.Tape); err != nil {
 		return 0, err
 	}
 	if err := placeAgent(ctx, b.store, &src, &info, out.o, &out.res); err != nil {
 		return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 	}
-	if err := b.await(ctx, out.res.Tape); err != nil {
+	if err := b.flushFor(ctx, out.res.Tape); err != nil {
 		return 0, err
 	}
 	if err := b.notOfHost(ctx, out.res.Tape); err != nil {
@@ -172,7 +172,7 @@ func (b *Batch) take(ctx context.Context, out *outcome) (size int64, err error) 
 	return src.Size, err
 }
 
-// notOfHost refuses the tapes of tape serve, because the name comes from the transcript.
+// notOfHost refuses tapes that belong to tape serve: the name comes from the transcript.
 func (b *Batch) notOfHost(ctx context.Context, name string) error {
 	top, _, _ := strings.Cut(name, "/")
 	t, err := b.store.Tape(ctx, top)
@@ -194,7 +194,7 @@ func (b *Batch) into(ctx context.Context, f *record.Format, src record.Source, i
 	if res.Stats = r.Stats; out.o.live {
 		out.in, out.reading = in, r
 	}
-	res.Known, res.LeftOut = len(in.met)+in.repeated, len(in.out)
+	res.Known, res.LeftOut = len(in.matched)+in.repeated, len(in.out)
 	if err != nil {
 		return fmt.Errorf("import %s into tape %q: %w", res.File, res.Tape, err)
 	}
@@ -206,13 +206,13 @@ func (b *Batch) into(ctx context.Context, f *record.Format, src record.Source, i
 	return nil
 }
 
-// await flushes if the tape of a name, or one above or below it, is not written yet.
-func (b *Batch) await(ctx context.Context, tape string) error {
-	_, known := b.names[tape]
+// flushFor flushes if the tape with that name, or one above or below it, is not written yet.
+func (b *Batch) flushFor(ctx context.Context, tape string) error {
+	_, unwritten := b.names[tape]
 	for name := range above(tape) {
-		known = known || b.names[name]
+		unwritten = unwritten || b.names[name]
 	}
-	if known {
+	if unwritten {
 		return b.Flush(ctx)
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// bookmark says where to go on reading a transcript that is being written, and what must be unchanged
-// for that. It is a cache, with a file for each transcript.
+// bookmark says where to continue reading a transcript that is being written, if nothing in it has
+// changed since. It is a cache, with a file for each transcript.
 type bookmark struct {
 	Version int    // of this, and of what the readers keep in State
 	Program string // the program's version
@@ -24,15 +24,15 @@ type bookmark struct {
 	Head    string // commit of the tape's branch
 	Entries int64  // the tape's last id
 	Size    int64  // the file's size
-	Before  []byte // the hash of what is before Off, see before
+	Before  []byte // see func before
 
 	record.Restart
 }
 
 const (
-	bookmarks       = "bookmarks" // a folder in our part of .git
+	bookmarks       = "bookmarks" // a folder in .git/tape
 	bookmarkVersion = 1
-	// checked is how much of the file's beginning, and of what is before the offset, is compared.
+	// checked is how many bytes at the beginning, and before the offset, are compared.
 	checked = 4 << 10
 	// kept is how long an unused bookmark is kept.
 	kept = 30 * 24 * time.Hour
@@ -57,7 +57,7 @@ func loadBookmark(s *workspace.Store, path string, src record.Source) (bookmark,
 	return b, err == nil && bytes.Equal(sum, b.Before)
 }
 
-// before is a hash of the beginning of a file, and of what is before an offset.
+// before returns a hash of the beginning of a file and of the bytes before an offset.
 func before(r io.ReaderAt, off int64) ([]byte, error) {
 	h := sha256.New()
 	for _, from := range []int64{0, max(0, off-checked)} {
@@ -68,7 +68,7 @@ func before(r io.ReaderAt, off int64) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// saveBookmark notes where to go on reading. If it fails, that costs time and nothing else.
+// saveBookmark saves where to continue. A failure costs time and nothing else.
 func saveBookmark(s *workspace.Store, path string, src record.Source, b bookmark, at *record.Restart) {
 	var err error
 	if b.Before, err = before(src.R, at.Off); err != nil {
@@ -90,7 +90,7 @@ func saveBookmark(s *workspace.Store, path string, src record.Source, b bookmark
 	_ = s.FS().WriteFile(name, raw)
 }
 
-// dropBookmarks removes those that were not used for long.
+// dropBookmarks removes the bookmarks that were not used for a month.
 func dropBookmarks(s *workspace.Store, dir string) {
 	list, _ := os.ReadDir(dir)
 	for _, e := range list {

@@ -9,16 +9,13 @@ import (
 	"tape/repo"
 )
 
-// withCommit completes the event of a commit: by the git of the session's directory, if that is
-// on this machine and has the commit, it gets its whole id and the files that it changed.
+// withCommit completes the event of a commit with its full id and its changed files, if the session's
+// directory is on this machine and its git has the commit.
 func (in *intake) withCommit(ctx context.Context, item record.Item) record.Item {
 	if item.Entry.Kind != record.KindEvent || item.Line != nil || jsonl.GetString(item.Entry.Payload, "name") != record.EventCommit {
 		return item
 	}
 	data := jsonl.Get(item.Entry.Payload, "data")
-	if in.git == nil {
-		in.git = &in.ownGit
-	}
 	c, ok := in.git.Resolve(ctx, in.sessionDir(ctx), jsonl.GetString(data, "id"))
 	if !ok {
 		return item
@@ -35,15 +32,15 @@ func (in *intake) withCommit(ctx context.Context, item record.Item) record.Item 
 	return item
 }
 
-// sessionDir is the directory that the session was in: as its file tells, or the tape where the
-// file's beginning was not read.
+// sessionDir returns the session's directory, from its file, or from the tape if the beginning of the
+// file was not read.
 func (in *intake) sessionDir(ctx context.Context) string {
 	if in.info.State != nil {
 		return jsonl.GetString(in.info.State, "cwd")
 	}
 	tape, err := in.store.Tape(ctx, in.res.Tape)
 	if err != nil {
-		return "" // it is only being made
+		return "" // it does not exist yet
 	}
 	for e, err := range tape.Entries(ctx, repo.Query{Limit: repo.N(1)}) {
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"tape/internal/git/projectgit"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/store/join"
 	"tape/internal/store/workspace"
@@ -27,16 +28,16 @@ type Live struct {
 	Version string
 }
 
-// Continue imports what is new in a transcript since the last call. A bookmark says where to go on, so
-// that only the new part is read. Without one, or if file or tape do not match it, the file is read from
-// the beginning, and what the tape lacks is added.
+// Continue imports what is new in a transcript since the last call. A bookmark says where to continue, so
+// that it reads only the new part. Without a bookmark, or if the file or the tape does not match it, it
+// reads the file from the beginning and adds what the tape lacks.
 //
-// What may still change is held back: an answer that is not complete, calls without results. So the
-// tape becomes the same as by one import of the final file, except that what a person takes back later
-// stays as it was.
+// It holds back what may still change: incomplete answers, calls without results. So the tape becomes
+// what one import of the final file would make it, except that prompts that a person takes back later
+// are not hidden.
 //
-// Each call commits what is new; in a workspace with the policy turn, also what is before each prompt
-// of a person.
+// Each call commits what is new; with the commit policy "turn", it also commits before each prompt of a
+// person.
 func Continue(ctx context.Context, s *repo.Store, path string, o Live) (*Result, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -46,16 +47,16 @@ func Continue(ctx context.Context, s *repo.Store, path string, o Live) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	res, err := follow(ctx, s, path, src, o)
+	res, err := importLive(ctx, s, path, src, o)
 	if o.Over && err == nil {
-		_ = (*workspace.Store)(s).FS().Remove(bookmarkPath((*workspace.Store)(s), path)) // it is not needed any more
+		_ = (*workspace.Store)(s).FS().Remove(bookmarkPath((*workspace.Store)(s), path)) // nobody needs it any more
 	}
 	return res, errors.Join(err, closer.Close())
 }
 
-func follow(ctx context.Context, s *repo.Store, path string, src record.Source, o Live) (*Result, error) {
+func importLive(ctx context.Context, s *repo.Store, path string, src record.Source, o Live) (*Result, error) {
 	src.Open, src.Idle = !o.Over, o.Idle
-	f := &following{store: s, path: path, src: src}
+	f := &liveImport{store: s, path: path, src: src}
 	res, err := f.goOn(ctx, o)
 	if errors.Is(err, record.ErrMisfit) {
 		res, err = f.begin(ctx, o)
@@ -63,16 +64,16 @@ func follow(ctx context.Context, s *repo.Store, path string, src record.Source, 
 	return res, err
 }
 
-// following is one call of Continue.
-type following struct {
+// liveImport is one call of [Continue].
+type liveImport struct {
 	store *repo.Store
 	path  string
 	src   record.Source
 }
 
-// goOn reads what is after the bookmark. ErrMisfit says that the bookmark does not match and nothing was
+// goOn reads what is after the bookmark. With ErrMisfit, the bookmark does not match, and nothing was
 // changed.
-func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
+func (f *liveImport) goOn(ctx context.Context, o Live) (*Result, error) {
 	b, ok := loadBookmark((*workspace.Store)(f.store), f.path, f.src)
 	format := o.Formats.Find(b.Format)
 	if !ok || format == nil || b.Program != o.Version || o.Format != "" && o.Format != Auto && o.Format != b.Format {
@@ -80,6 +81,9 @@ func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
 	}
 	res := &Result{File: f.path, Format: b.Format, Tape: b.Tape}
 	in := newIntake(f.store, nil, format, record.Info{Format: b.Format}, Options{live: true}, res)
+	var git projectgit.Resolver
+	defer git.Close()
+	in.git = &git
 	r := &record.Reading{Source: f.src, Format: b.Format, Date: b.Date, From: &b.Restart}
 	r.Start = record.Span{Off: b.Off, Line: b.Line}
 	r.Last = &record.Restart{Off: b.Off, Line: b.Line, Date: b.Date}
@@ -116,7 +120,7 @@ func (f *following) goOn(ctx context.Context, o Live) (*Result, error) {
 	return res, nil
 }
 
-// resume begins the change of a tape if the tape ends as the bookmark says.
+// resume begins to change a tape, if the tape ends as the bookmark says.
 func (in *intake) resume(ctx context.Context, b bookmark) {
 	tape, err := in.store.Tape(ctx, b.Tape)
 	if errors.Is(err, repo.ErrNotFound) {
@@ -141,8 +145,8 @@ func (in *intake) resume(ctx context.Context, b bookmark) {
 	}
 }
 
-// begin reads the whole file.
-func (f *following) begin(ctx context.Context, o Live) (*Result, error) {
+// begin reads the file from its beginning.
+func (f *liveImport) begin(ctx context.Context, o Live) (*Result, error) {
 	var res Result
 	var failed error
 	open := func(string) (record.Source, io.Closer, error) { return f.src, io.NopCloser(nil), nil }
@@ -155,7 +159,7 @@ func (f *following) begin(ctx context.Context, o Live) (*Result, error) {
 	if err := batch.add(ctx, out); err != nil {
 		return nil, err
 	}
-	in, r := batch.read[0].in, batch.read[0].reading
+	in, r := batch.pending[0].in, batch.pending[0].reading
 	if err := errors.Join(batch.Flush(ctx), failed); err != nil {
 		return nil, err
 	}
@@ -166,7 +170,7 @@ func (f *following) begin(ctx context.Context, o Live) (*Result, error) {
 }
 
 // save writes the bookmark for the next call.
-func (f *following) save(ctx context.Context, in *intake, b bookmark, at *record.Restart) {
+func (f *liveImport) save(ctx context.Context, in *intake, b bookmark, at *record.Restart) {
 	if !f.src.Open || at.State == nil {
 		return
 	}

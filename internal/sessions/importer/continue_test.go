@@ -434,7 +434,7 @@ func TestContinueCosts(t *testing.T) {
 			src := source1(path, l.b.Bytes())
 			in := &reads{ReaderAt: src.R}
 			src.R = in
-			res, err := follow(t.Context(), s, path, src, Live{Format: format})
+			res, err := importLive(t.Context(), s, path, src, Live{Format: format})
 			if err != nil || res.Imported < 4 || i > 0 && res.Known > 0 {
 				t.Fatalf("%s: %+v, %v", format, res, err)
 			}

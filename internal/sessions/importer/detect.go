@@ -8,11 +8,11 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// detectLines is how many lines have a say in what a file is.
+// detectLines is how many lines decide the format of a file.
 const detectLines = 16
 
-// Detect tells the format of a file from its beginning; some 64 KiB of it are plenty. The name
-// decides only where the content could be either. It returns nil if the file is in none of them.
+// Detect returns the format of a file by its beginning, of which 64 KiB are plenty, or nil. The name
+// decides only if the content fits several formats.
 func (l Formats) Detect(name string, head []byte) *record.Format {
 	l = l.orAll()
 	head = bytes.TrimPrefix(head, []byte(record.ByteOrderMark))
@@ -46,15 +46,15 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 	return best
 }
 
-// byRecord tells the format of one record, nil when it could be any.
+// byRecord returns the format of a record, nil if it could be any.
 func (l Formats) byRecord(raw []byte) *record.Format {
 	m := record.MembersOf(raw)
-	return l.likest(func(f *record.Format) record.Likeness { return f.Record(m) })
+	return l.mostLike(func(f *record.Format) record.Likeness { return f.Record(m) })
 }
 
-// byHead looks at a beginning without a whole record: many lines, or a long one.
+// byHead returns the format of a file whose beginning has no complete record.
 func (l Formats) byHead(head []byte) *record.Format {
-	return l.likest(func(f *record.Format) record.Likeness {
+	return l.mostLike(func(f *record.Format) record.Likeness {
 		if f.Head == nil {
 			return record.Unlike
 		}
@@ -62,18 +62,18 @@ func (l Formats) byHead(head []byte) *record.Format {
 	})
 }
 
-// likest is the format that something looks most like, of several the first.
-func (l Formats) likest(how func(*record.Format) record.Likeness) (best *record.Format) {
+// mostLike returns the format with the highest likeness, the first of several.
+func (l Formats) mostLike(likeness func(*record.Format) record.Likeness) (best *record.Format) {
 	most := record.Unlike
 	for _, f := range l {
-		if is := how(f); is > most {
+		if is := likeness(f); is > most {
 			best, most = f, is
 		}
 	}
 	return best
 }
 
-// byPath is the format that a file's name suggests, or nil.
+// byPath returns the format that a file's name suggests, or nil.
 func (l Formats) byPath(name string) *record.Format {
 	path, stem := strings.ReplaceAll(name, `\`, "/"), record.Source{Name: name}.Stem()
 	for _, f := range l {

@@ -13,8 +13,8 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// Discover finds the transcripts of a format that were made in a project's directory, or below
-// it. getenv gives HOME and what the programs look at besides.
+// Discover returns the transcripts in a format of sessions in a project's directory, or below it. getenv
+// gets the environment that the agents would see.
 func Discover(ctx context.Context, f *record.Format, project string, getenv func(string) string) ([]string, error) {
 	p := place{format: f, dirs: []string{project}}
 	if real, err := filepath.EvalSymlinks(project); err == nil && real != project {
@@ -31,7 +31,7 @@ func Discover(ctx context.Context, f *record.Format, project string, getenv func
 	return out, nil
 }
 
-// Folders are those in which a program keeps its transcripts. getenv is as for [Discover].
+// Folders returns the folders in which a program keeps its transcripts. getenv is as for [Discover].
 func Folders(f *record.Format, getenv func(string) string) []string {
 	if f.Files.Folders == nil {
 		return nil
@@ -39,13 +39,13 @@ func Folders(f *record.Format, getenv func(string) string) []string {
 	return f.Files.Folders(record.Where{Home: getenv("HOME"), Getenv: getenv})
 }
 
-// place is a directory of which transcripts are looked for, under each of its names.
+// place is the directory whose transcripts are wanted, under each of its names.
 type place struct {
 	format *record.Format
 	dirs   []string
 }
 
-// search lists the transcripts of the place below a folder.
+// search returns the transcripts of the place below a folder.
 func (p place) search(ctx context.Context, root string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -62,7 +62,7 @@ func (p place) search(ctx context.Context, root string) ([]string, error) {
 		case !d.Type().IsRegular() || !(Formats{p.format}).IsTranscript(path):
 			return nil
 		}
-		ours, err := p.made(ctx, path)
+		ours, err := p.madeHere(ctx, path)
 		if ours {
 			out = append(out, path)
 		}
@@ -76,9 +76,8 @@ func (p place) mayBeIn(folder string) bool {
 	return p.format.Files.Holds == nil || slices.ContainsFunc(p.dirs, func(dir string) bool { return p.format.Files.Holds(folder, dir) })
 }
 
-// made reports whether a transcript says that it was made in the place: its first record with a
-// directory does.
-func (p place) made(ctx context.Context, path string) (ours bool, err error) {
+// madeHere reports whether a transcript's first record with a directory names the place.
+func (p place) madeHere(ctx context.Context, path string) (ours bool, err error) {
 	src, closer, err := OpenSource(path, nil)
 	if err != nil {
 		return false, err
@@ -99,14 +98,14 @@ func (p place) made(ctx context.Context, path string) (ours bool, err error) {
 		if dir == nil {
 			return at.Opens()
 		}
-		ours = p.has(record.Text(dir))
+		ours = p.contains(record.Text(dir))
 		return false
 	})
 	return ours, err
 }
 
-// has reports whether a directory is the place, or below it.
-func (p place) has(dir string) bool {
+// contains reports whether a directory is the place, or below it.
+func (p place) contains(dir string) bool {
 	return slices.ContainsFunc(p.dirs, func(top string) bool {
 		rest, ok := strings.CutPrefix(dir, strings.TrimSuffix(top, string(filepath.Separator)))
 		return ok && (rest == "" || os.IsPathSeparator(rest[0]))

@@ -14,11 +14,11 @@ import (
 // File is a file to import.
 type File struct {
 	Name     string
-	Fallback string // the name of its tape where it says none
+	Fallback string // the name of its tape if the session has none
 	Size     int64
 }
 
-// Files lists a file, or the files in a folder and below.
+// Files returns a file, or the transcripts in a folder and below.
 func Files(name string) ([]File, error) {
 	if name == "-" {
 		return []File{{Name: name}}, nil
@@ -53,7 +53,7 @@ func Files(name string) ([]File, error) {
 		}
 		return nil
 	})
-	// Subagents' own files come behind the sessions that tell where they belong.
+	// Subagents' own files come after the sessions that they belong to.
 	out = append(out, agents...)
 	if err == nil && len(out) == 0 {
 		err = layout.Invalid("", "%s has no .jsonl or .json files", display.Quoted(name))
@@ -61,7 +61,7 @@ func Files(name string) ([]File, error) {
 	return out, err
 }
 
-// fallbackName tells files of one name in different folders of a folder apart.
+// fallbackName tells files with the same name in different folders apart.
 func fallbackName(folder, file string) string {
 	rel, err := filepath.Rel(folder, file)
 	if err != nil || filepath.Dir(rel) == "." {

@@ -7,8 +7,8 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// forkedFrom names the session whose lines another one begins with, where nothing in the lines
-// does: a file beside it has the same first line. "" if there is none.
+// forkedFrom returns the session that another one was forked from, or "": a file beside it that has the
+// same first line.
 func forkedFrom(ctx context.Context, f *record.Format, name, first string) string {
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(name), "*.jsonl"))
 	found := ""

@@ -17,7 +17,7 @@ import (
 // Formats is a list of formats. The nil list stands for [All].
 type Formats []*record.Format
 
-// All are the formats that tape knows. To add one, write its package and a line here.
+// All returns the formats that tape knows. To add one, write its package and a line here.
 func All() Formats {
 	return Formats{
 		&acp.Format,
@@ -37,7 +37,7 @@ func (l Formats) orAll() Formats {
 	return l
 }
 
-// Find returns the format of a name, nil if there is none.
+// Find returns the format with a name, or nil.
 func (l Formats) Find(name string) *record.Format {
 	for _, f := range l.orAll() {
 		if f.Name == name {
@@ -47,7 +47,7 @@ func (l Formats) Find(name string) *record.Format {
 	return nil
 }
 
-// Names are those of the formats.
+// Names returns the names of the formats.
 func (l Formats) Names() (names []string) {
 	for _, f := range l.orAll() {
 		names = append(names, f.Name)
@@ -59,24 +59,24 @@ func (l Formats) with(has func(*record.Format) bool) Formats {
 	return slices.DeleteFunc(slices.Clone(l.orAll()), func(f *record.Format) bool { return !has(f) })
 }
 
-// WithFolders are the formats of programs that keep transcripts in a known place.
+// WithFolders returns the formats whose transcripts are in a known place.
 func (l Formats) WithFolders() Formats {
 	return l.with(func(f *record.Format) bool { return f.Files.Folders != nil })
 }
 
-// WithHooks are the formats of agents that tape record install can change.
+// WithHooks returns the formats of agents that tape record install can change.
 func (l Formats) WithHooks() Formats {
 	return l.with(func(f *record.Format) bool { return f.Agent != nil })
 }
 
-// IsSubagent reports whether a file is a subagent's own, by its name.
+// IsSubagent reports, by its name, whether a file is a subagent's own.
 func (l Formats) IsSubagent(name string) bool {
 	return slices.ContainsFunc(l.orAll(), func(f *record.Format) bool {
 		return f.Files.SubagentPrefix != "" && strings.HasPrefix(name, f.Files.SubagentPrefix)
 	})
 }
 
-// IsTranscript reports whether a file may be a transcript, by its name.
+// IsTranscript reports, by its name, whether a file may be a transcript.
 func (l Formats) IsTranscript(path string) bool {
 	return (strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".json")) &&
 		!slices.ContainsFunc(l.orAll(), func(f *record.Format) bool {

@@ -27,22 +27,21 @@ type intake struct {
 	format *record.Format
 	info   record.Info
 	res    *Result
-	alone  bool // without subagents
+	alone  bool // leave out subagents
 	live   bool // the session goes on
 
 	inline bool // large results and pictures stay in their entries
 
-	tx    *repo.Tx              // nil while the tape does not exist
-	have  map[[16]byte]int      // from keys on the tape to the numbers of their entries
-	met   map[int]struct{}      // numbers of entries that the file has as well
-	out   map[[16]byte]struct{} // keys of what is left out
-	asked map[string]string     // from subagents to the names of their forks
-	forks []*openFork           // in the order in which they began
-	held  int                   // bytes of their entries
-	limit int                   // for held
+	tx      *repo.Tx              // nil while the tape does not exist
+	have    map[[16]byte]int      // numbers of the tape's entries, by key
+	matched map[int]struct{}      // numbers of entries that the file has as well
+	out     map[[16]byte]struct{} // keys of what is left out
+	names   map[string]string     // of forks, by subagent
+	forks   []*openFork           // in the order in which they began
+	held    int                   // bytes of their entries
+	limit   int                   // for held
 
-	git    *projectgit.Resolver // nil: ownGit
-	ownGit projectgit.Resolver
+	git *projectgit.Resolver
 
 	err      error // the first
 	repeated int   // opening anchors that were left out
@@ -56,16 +55,16 @@ type openFork struct {
 	held int
 }
 
-// maxForks is how much of open forks is held in memory. Beyond it, one is merged before its result has
-// come, and goes on as another fork.
+// maxForks bounds the open forks in memory. Beyond it, the largest one is merged before its result has
+// come, and continues as another fork.
 const maxForks = 16 << 20 // bytes
 
 func newIntake(store *repo.Store, bulk *writer.Bulk, f *record.Format, info record.Info, o Options, res *Result) *intake {
 	return &intake{store: store, bulk: bulk, format: f, info: info, res: res, alone: o.NoSubagents, live: o.live, inline: o.Inline, limit: maxForks,
-		have: map[[16]byte]int{}, met: map[int]struct{}{}, out: map[[16]byte]struct{}{}, asked: map[string]string{}}
+		have: map[[16]byte]int{}, matched: map[int]struct{}{}, out: map[[16]byte]struct{}{}, names: map[string]string{}}
 }
 
-// read reads a file onto the tape. A new tape begins once the file has all that its opening needs.
+// read reads a file onto the tape. It makes a new tape once the file has all that the tape's opening needs.
 func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading, error) {
 	r := &record.Reading{Source: src, Format: in.info.Format}
 	r.Seen = func(sub, key string) bool { return in.seen(ctx, sub, key) }
@@ -77,7 +76,7 @@ func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading,
 	return r, in.finish(ctx, err)
 }
 
-// open begins the change if the tape exists.
+// open begins to change the tape if it exists.
 func (in *intake) open(ctx context.Context) {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
 	if err == nil {
@@ -99,20 +98,20 @@ func keyHash(key string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// begin takes the tape's lock before it reads the tape, so that of two imports of the same file one
-// waits for the other.
+// begin takes the tape's lock before it reads the tape, so that one of two imports of the same file waits
+// for the other.
 func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 	err := join.Settled(ctx, func() (err error) {
 		in.tx, err = writer.BeginBare(ctx, (*workspace.Tape)(tape))
 		return err
 	})
 	if err == nil {
-		err = in.learn(ctx, tape)
+		err = in.loadKeys(ctx, tape)
 	}
 	in.fail(err)
 }
 
-func (in *intake) learn(ctx context.Context, tape *repo.Tape) error {
+func (in *intake) loadKeys(ctx context.Context, tape *repo.Tape) error {
 	keys := keysOf(in.format)
 	for e, err := range tape.Entries(ctx, repo.Query{}) {
 		if err != nil {
@@ -140,31 +139,31 @@ func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	}
 	entry, ok := in.have[keyHash(key)]
 	if ok {
-		in.met[entry] = struct{}{}
+		in.matched[entry] = struct{}{}
 	}
 	return ok
 }
 
-// forkName is the name of a subagent's fork. It gets a number if a tape of the usual name was imported
-// from the subagent's own file; what that tape has is not imported again.
+// forkName returns the name of a subagent's fork. It gets a number if the subagent's own file was imported
+// as a tape of the usual name; what that tape has is not imported again.
 func (in *intake) forkName(ctx context.Context, sub string) string {
-	if name, ok := in.asked[sub]; ok || in.err != nil {
+	if name, ok := in.names[sub]; ok || in.err != nil {
 		return name
 	}
 	name := record.FreeName(sub, func(name string) bool {
-		if slices.Contains(slices.Collect(maps.Values(in.asked)), name) {
+		if slices.Contains(slices.Collect(maps.Values(in.names)), name) {
 			return true
 		}
 		tape, err := in.store.Tape(ctx, in.res.Tape+"/"+name)
 		if err == nil && !tape.IsFork() {
-			err = in.learn(ctx, tape)
+			err = in.loadKeys(ctx, tape)
 		}
 		if !errors.Is(err, repo.ErrNotFound) {
 			in.fail(err)
 		}
 		return err == nil
 	})
-	in.asked[sub] = name
+	in.names[sub] = name
 	return name
 }
 
@@ -173,9 +172,9 @@ func (in *intake) add(ctx context.Context, item record.Item) error {
 	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
 	switch {
 	case opens || in.err != nil:
-	case isOpening(item) && in.res.Imported == 0 && len(in.met) == 0 && in.repeated == 0:
-		// The opening anchor of the file. The tape has its own, so this one is left out, and a tape
-		// that is imported whole keeps its ids.
+	case isOpening(item) && in.res.Imported == 0 && len(in.matched) == 0 && in.repeated == 0:
+		// The tape has an opening anchor of its own, so the file's is left out. So a tape that is
+		// imported keeps its ids.
 		in.repeated++
 		return nil
 	default:
@@ -206,7 +205,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
 	if line := item.Line; line != nil {
 		if (*workspace.Store)(in.store).Redacts(line) {
-			// Its content will not give its key any more, so the key goes into its meta.
+			// Redaction changes the content, which makes the key: store the key in the meta.
 			keyed := item.Entry
 			keyed.Meta = record.WithKeys(keyed.Meta, in.info.Format, item.Keys)
 			line = jsonl.AppendLine(nil, 1, keyed)
@@ -214,7 +213,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 		var err error
 		d, err = layout.StoredLine(line)
 		in.fail(err)
-	} else if in.format.Keys == nil { // otherwise the content has to stay: keys are made from it
+	} else if in.format.Keys == nil { // else keys are made of the content, which has to stay
 		var err error
 		d, err = in.attach(ctx, d)
 		in.fail(err)
@@ -240,7 +239,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	}
 }
 
-// closeTurn commits what is before a person's prompt, if that is the workspace's policy.
+// closeTurn commits what came before a person's prompt, if that is the workspace's policy.
 func (in *intake) closeTurn(ctx context.Context, d repo.Draft) {
 	if (*workspace.Store)(in.store).Config().Commit.Turn && writer.IsUserMessage(d) {
 		in.fail(in.tx.Checkpoint(ctx))
@@ -287,7 +286,7 @@ func (in *intake) count(item record.Item) {
 	if item.Fork == "" {
 		return
 	}
-	if name := in.res.Tape + "/" + in.asked[item.Fork]; !slices.Contains(in.res.Subagents, name) {
+	if name := in.res.Tape + "/" + in.names[item.Fork]; !slices.Contains(in.res.Subagents, name) {
 		in.res.Subagents = append(in.res.Subagents, name)
 	}
 }
@@ -307,22 +306,22 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 			return false
 		}
 	}
-	known := len(in.have)
+	before := len(in.have)
 	var err error
 	in.tx, err = in.bulk.Create(ctx, in.res.Tape, first)
 	switch {
 	case errors.Is(err, repo.ErrConflict):
-		// Another import has just created it; it can be read once its lock is free.
+		// Another import has just created the tape. It can be read once its lock is free.
 		opens = false
 		var tape *workspace.Tape
 		if tape, err = (*workspace.Store)(in.store).Tape(ctx, in.res.Tape); err == nil {
 			in.begin(ctx, (*repo.Tape)(tape))
 		}
 	case err == nil && !in.tx.InBulk():
-		err = in.learn(ctx, (*repo.Tape)(in.tx.Tape()))
+		err = in.loadKeys(ctx, (*repo.Tape)(in.tx.Tape()))
 	}
 	in.fail(err)
-	if in.err == nil && len(in.have) > known && !opens {
+	if in.err == nil && len(in.have) > before && !opens {
 		in.fail(errRaced)
 	}
 	return opens && in.err == nil
@@ -355,9 +354,8 @@ func anchorOf(item record.Item) (repo.Anchor, error) {
 		Meta: item.Entry.Meta, Date: item.Entry.Date}, nil
 }
 
-// finish merges the open forks and commits; with a cause, it takes everything back.
+// finish merges the open forks and commits. With a cause, it rolls everything back.
 func (in *intake) finish(ctx context.Context, cause error) error {
-	defer in.ownGit.Close()
 	if cause != nil {
 		in.err = cause
 	}

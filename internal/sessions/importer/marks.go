@@ -20,10 +20,10 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// marks says which files were imported whole, so that they need not be read again. It is a cache:
+// marks says which files were imported completely, so that they need not be read again. It is a cache:
 // without a mark, the file is compared with the tape. A mark is valid while the file's stat is the same
-// and the tape still has the commit. Marks of other versions of the program are ignored: this one may
-// read more in the same file.
+// and the tape has the commit. Marks of other versions of the program are ignored, because this version
+// may make more of the same file.
 type marks struct {
 	s       *workspace.Store
 	header  string
@@ -42,10 +42,9 @@ type mark struct {
 }
 
 const (
-	marksFile = "imports" // in our part of .git
-	// settled is how old a file has to be: one that is being written may change without getting another
-	// time.
-	settled = 2 * time.Second
+	marksFile = "imports" // in .git/tape
+	// minAge is how old a file has to be: a younger one may change and keep its time.
+	minAge = 2 * time.Second
 )
 
 func loadMarks(s *workspace.Store, version string) *marks {
@@ -73,19 +72,19 @@ func loadMarks(s *workspace.Store, version string) *marks {
 	return m
 }
 
-// stamp is the key of a file's mark, and the mark without what the tape has. Standard input has none.
+// stamp returns the key of a file's mark, and the mark without the tape's facts. Standard input has none.
 func stamp(name string, o Options) (key string, k mark) {
 	path, err := filepath.Abs(name)
 	st, serr := os.Stat(name)
-	if name == "-" || err != nil || serr != nil || time.Since(st.ModTime()) < settled {
+	if name == "-" || err != nil || serr != nil || time.Since(st.ModTime()) < minAge {
 		return "", k
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", path, o.Format, o.Tape, o.Fallback, o.NoSubagents))
 	return fmt.Sprintf("%x", sum[:16]), mark{stat: gitindex.Stat(st)}
 }
 
-// known returns the mark of an earlier import of a file, if it is still valid.
-func (m *marks) known(key string, now mark) (mark, bool) {
+// valid returns the mark of an earlier import of a file, if it is still valid.
+func (m *marks) valid(key string, now mark) (mark, bool) {
 	k, ok := m.byKey[key]
 	if !ok || k.stat != now.stat {
 		return k, false
@@ -110,13 +109,13 @@ func (m *marks) list() error {
 	return err
 }
 
-// put adds a mark. Its head is known when the marks are saved.
+// put adds a mark, which gets its head when the marks are saved.
 func (m *marks) put(key string, k mark) {
 	m.byKey[key] = k
 	m.changed = true
 }
 
-// save writes the marks of tapes that exist. If it fails, that costs time and nothing else.
+// save writes the marks of tapes that exist. A failure costs time and nothing else.
 func (m *marks) save(ctx context.Context) {
 	if !m.changed || ctx.Err() != nil || m.list() != nil {
 		return

@@ -9,11 +9,11 @@ import (
 	"tape/repo"
 )
 
-// nameOf is the tape of a session whose name others may have in other workspaces: the tape of that
-// name if there is none yet, or if it begins as the file does, and otherwise one of the full name.
+// nameOf returns the tape of a session whose name is not unique: the tape with that name if there is
+// none yet, or if it begins as the file does; otherwise the one with the full name.
 func (b *Batch) nameOf(ctx context.Context, f *record.Format, src record.Source, info record.Info) (string, error) {
 	for _, name := range []string{info.Session, info.Full} {
-		if err := b.await(ctx, name); err != nil {
+		if err := b.flushFor(ctx, name); err != nil {
 			return "", err
 		}
 	}
@@ -38,7 +38,7 @@ func (b *Batch) nameOf(ctx context.Context, f *record.Format, src record.Source,
 	return info.Full, nil
 }
 
-// firstKey is the key of the first entry of a file, "" if it has none.
+// firstKey returns the key of the first entry of a file, or "".
 func firstKey(ctx context.Context, f *record.Format, src record.Source) (key string, err error) {
 	enough := errors.New("enough")
 	_, err = Read(ctx, f, src, func(string, string) bool { return false }, func(item record.Item) error {
@@ -51,7 +51,7 @@ func firstKey(ctx context.Context, f *record.Format, src record.Source) (key str
 	return key, err
 }
 
-// beginsWith reports whether a tape begins with the entry of a key, perhaps behind an anchor of its own.
+// beginsWith reports whether a tape begins with the entry of a key, perhaps after an anchor of its own.
 func beginsWith(ctx context.Context, f *record.Format, tape *repo.Tape, key string) (bool, error) {
 	keys := keysOf(f)
 	for e, err := range tape.Entries(ctx, repo.Query{Limit: repo.N(2)}) {

@@ -15,7 +15,7 @@ import (
 	"tape/repo"
 )
 
-// Auto lets a Batch find out the format by itself.
+// Auto lets a Batch find out the format.
 const Auto = "auto"
 
 // Options say how a file is imported.
@@ -25,18 +25,17 @@ type Options struct {
 	Tape    string // the tape to import into; "" names it after the session
 	// Fallback names the tape of a session that has no name; "" takes the file's.
 	Fallback string
-	// NoSubagents leaves out what subagents did. An import without it brings it in.
+	// NoSubagents leaves out what subagents did. A later import may add it.
 	NoSubagents bool
-	// Inline leaves large results and pictures in their entries. Else they become artifacts.
+	// Inline leaves large results and pictures in their entries. Otherwise they become artifacts.
 	Inline bool
-	// Progress is told from time to time how many bytes of the file were read. It
-	// may be called from several goroutines. Nil drops it.
+	// Progress gets the bytes that were read so far, from several goroutines. It may be nil.
 	Progress func(read, size int64)
 
 	live bool // the session goes on, see [Continue]
 }
 
-// Result says what an import of one file did.
+// Result is what the import of a file did.
 type Result struct {
 	File      string
 	Format    string
@@ -45,11 +44,11 @@ type Result struct {
 	Imported  int      // entries, those of subagents included
 	Anchors   int      // of the entries, how many are anchors
 	Known     int      // entries of the file that the tape had
-	LeftOut   int      // entries of subagents that were not wanted
+	LeftOut   int      // entries of subagents that NoSubagents left out
 	record.Stats
 }
 
-// describe finds out what a file is, and which tape is meant.
+// describe finds out what a file is, and its tape.
 func describe(ctx context.Context, src *record.Source, o Options, res *Result) (f *record.Format, info record.Info, err error) {
 	if o.Format == Auto || o.Format == "" {
 		head := make([]byte, min(src.Size, 1<<20))
@@ -91,9 +90,8 @@ func Identify(ctx context.Context, path string) (info record.Info, err error) {
 	return info, err
 }
 
-// placeAgent decides where a subagent's own file goes. Where its session's tape has the
-// subagent already, the file adds to that. Otherwise it becomes a tape below the
-// session's, with a context of its own.
+// placeAgent decides where a subagent's own file goes. If the session's tape has the subagent already,
+// the file adds to that. Otherwise it becomes a tape below the session's, with a context of its own.
 func placeAgent(ctx context.Context, store *repo.Store, src *record.Source, info *record.Info, o Options, res *Result) error {
 	if info.Agent == "" {
 		return nil
@@ -107,12 +105,12 @@ func placeAgent(ctx context.Context, store *repo.Store, src *record.Source, info
 	case info.Named || o.Tape != "":
 		res.Tape += "/" + info.Agent
 	default:
-		info.Agent = "" // of no session: it is one
+		info.Agent = "" // without a session, it is one itself
 	}
 	return nil
 }
 
-// hasFork reports whether a fork of that name was merged into a tape.
+// hasFork reports whether a fork with that name was merged into a tape.
 func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, error) {
 	tape, err := store.Tape(ctx, name)
 	if errors.Is(err, repo.ErrNotFound) {
@@ -127,17 +125,17 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 	}), err
 }
 
-// ErrUnknownFormat says that Auto found none of the formats.
+// ErrUnknownFormat says that Auto did not recognise the format.
 var ErrUnknownFormat = errors.New("not a transcript in any known format")
 
 // ErrNoName says that a session from standard input has no name, and none was given.
 var ErrNoName = errors.New("the session has no name")
 
-// OpenSource opens a file to import; "-" is copied from stdin to a temporary file,
-// because transcripts are read twice. Close it when done.
+// OpenSource opens a file to import. For "-" it copies stdin to a temporary file, because transcripts are
+// read twice. Close it when done.
 func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) {
 	if name != "-" {
-		// To open a pipe would wait for its writer, for ever.
+		// Opening a pipe would wait for its writer, perhaps for ever.
 		if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
 			return record.Source{}, nil, layout.Invalid("give what comes from it on standard input, as the file -", "%s is not a file but a pipe or a device", name)
 		}
@@ -151,8 +149,8 @@ func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) 
 	if err != nil {
 		return record.Source{}, nil, err
 	}
-	var closer io.Closer = &removing{f}
-	// Where an open file can be removed, nothing is left behind by a crash.
+	var closer io.Closer = &tempFile{f}
+	// If the system can remove an open file, a crash leaves nothing behind.
 	if os.Remove(f.Name()) == nil {
 		closer = f
 	}
@@ -173,24 +171,24 @@ func sized(name string, f *os.File, closer io.Closer) (record.Source, io.Closer,
 	return record.Source{Name: name, R: f, Size: st.Size()}, closer, nil
 }
 
-// removing removes a temporary file after closing it.
-type removing struct{ *os.File }
+// tempFile is removed when it is closed.
+type tempFile struct{ *os.File }
 
-func (r *removing) Close() error { return errors.Join(r.File.Close(), os.Remove(r.Name())) }
+func (f *tempFile) Close() error { return errors.Join(f.File.Close(), os.Remove(f.Name())) }
 
-type counted struct {
+type progressReader struct {
 	io.ReaderAt
-	size int64
-	far  atomic.Int64
-	tell func(read, size int64)
+	size   int64
+	far    atomic.Int64
+	report func(read, size int64)
 }
 
-func (c *counted) ReadAt(p []byte, off int64) (int, error) {
+func (c *progressReader) ReadAt(p []byte, off int64) (int, error) {
 	n, err := c.ReaderAt.ReadAt(p, off)
 	const step = 1 << 20
 	if end := off + int64(n); end > c.far.Load()+step || end == c.size {
 		c.far.Store(end)
-		c.tell(end, c.size)
+		c.report(end, c.size)
 	}
 	return n, err
 }
