@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unique"
 
 	"tape/internal/show/display"
 	"tape/internal/show/plain"
 	"tape/internal/show/prose"
 	"tape/internal/store/query"
+	"tape/internal/text/entrydiff"
 	"tape/repo"
 )
 
@@ -37,21 +39,21 @@ type diffPage struct {
 	Later                     int
 }
 
-// place is where an entry is, and what it is like.
-type place struct {
+// item is an entry that is to be aligned.
+type item struct {
 	id   int64
-	look unique.Handle[string] // kind and role
+	kind unique.Handle[string] // with the role
 }
 
-func placed(e repo.Entry) place { return place{e.ID, unique.Make(e.Kind + " " + e.Role())} }
+func itemOf(e repo.Entry) item { return item{e.ID, unique.Make(e.Kind + " " + e.Role())} }
 
-// beside are the places of a row; 0 stands for none.
-type beside struct {
+// row has the ids of entries that are side by side; 0 is none.
+type row struct {
 	left, right int64
 	edited      bool
 }
 
-// diff shows what two forks, anchors or sessions do not share, side by side.
+// diff shows side by side the entries that two forks, anchors or sessions do not share.
 func (s *View) diff(r *request) error {
 	v := r.URL.Query()
 	d := diffPage{Tape: v.Get("tape"), A: v.Get("a"), B: v.Get("b")}
@@ -75,7 +77,7 @@ func (s *View) diff(r *request) error {
 	if err != nil {
 		return err
 	}
-	from, _ := strconv.Atoi(v.Get("from")) // what is no number is the beginning
+	from, _ := strconv.Atoi(v.Get("from")) // 0 if it is not a number
 	from = max(0, min(from, len(rows)))
 	to := min(from+rowsShown, len(rows))
 	d.First, d.Last, d.All, d.Earlier = from+1, to, len(rows), max(0, from-rowsShown)
@@ -88,31 +90,31 @@ func (s *View) diff(r *request) error {
 	return s.show(r, "diff", d.NameA+" and "+d.NameB, d)
 }
 
-// rowsOf says what is beside what. It keeps no texts: there may be very many.
-func rowsOf(ctx context.Context, a, b *repo.Revision) (rows []beside, err error) {
-	var left, right []place
+// rowsOf aligns the entries of two revisions. It keeps only their ids, since there may be very many.
+func rowsOf(ctx context.Context, a, b *repo.Revision) (rows []row, err error) {
+	var left, right []item
 	err = query.Compare(ctx, a, b, func(c query.Change) error {
 		switch c.Kind {
 		case query.ChangeAdded:
-			right = append(right, placed(c.Entry))
+			right = append(right, itemOf(c.Entry))
 			return nil
 		case query.ChangeRemoved:
-			if len(right) > 0 { // another part begins
+			if len(right) > 0 { // the next change begins
 				rows = align(rows, left, right)
 				left, right = nil, nil
 			}
-			left = append(left, placed(c.Entry))
+			left = append(left, itemOf(c.Entry))
 			return nil
 		}
-		rows = append(align(rows, left, right), beside{c.Old.ID, c.Entry.ID, true})
+		rows = append(align(rows, left, right), row{c.Old.ID, c.Entry.ID, true})
 		left, right = nil, nil
 		return nil
 	})
 	return align(rows, left, right), err
 }
 
-// fill reads the entries of some rows and shows them.
-func (d *diffPage) fill(ctx context.Context, a, b *repo.Revision, rows []beside) error {
+// fill reads the entries of rows and adds them to the page.
+func (d *diffPage) fill(ctx context.Context, a, b *repo.Revision, rows []row) error {
 	var left, right []int64
 	for _, row := range rows {
 		left, right = append(left, row.left), append(right, row.right)
@@ -131,7 +133,7 @@ func (d *diffPage) fill(ctx context.Context, a, b *repo.Revision, rows []beside)
 	return nil
 }
 
-// entriesOf reads entries of a revision; the ids go up, but for zeros, which stand for none.
+// entriesOf reads entries of a revision by ascending ids; ids of 0 are skipped.
 func entriesOf(ctx context.Context, r *repo.Revision, ids []int64) (map[int64]repo.Entry, error) {
 	ids = slices.DeleteFunc(ids, func(id int64) bool { return id == 0 })
 	out := make(map[int64]repo.Entry, len(ids))
@@ -152,7 +154,7 @@ func entriesOf(ctx context.Context, r *repo.Revision, ids []int64) (map[int64]re
 	return out, nil
 }
 
-func (d *diffPage) add(row beside, old, now repo.Entry) {
+func (d *diffPage) add(row row, old, now repo.Entry) {
 	var out diffRow
 	switch {
 	case row.edited:
@@ -172,10 +174,7 @@ func (d *diffPage) add(row beside, old, now repo.Entry) {
 }
 
 func sideOf(e repo.Entry) *diffSide {
-	text := strings.Join(plain.Short(e), "\n")
-	if len(text) > bodyMost {
-		text = strings.ToValidUTF8(text[:bodyMost], "") + "…"
-	}
+	text := shortened(strings.Join(plain.Short(e), "\n"))
 	who := e.Kind
 	if role := e.Role(); role != "" {
 		who = role
@@ -183,25 +182,51 @@ func sideOf(e repo.Entry) *diffSide {
 	return &diffSide{ID: e.ID, Who: display.Line(who), Text: template.HTML(prose.Escape(text))} //nolint:gosec // escaped
 }
 
-// align puts entries of the same kind beside each other, in their order.
-func align(rows []beside, left, right []place) []beside {
+// align puts entries of the same kind side by side, in their order.
+func align(rows []row, left, right []item) []row {
 	for len(left) > 0 || len(right) > 0 {
 		switch {
-		case len(left) > 0 && len(right) > 0 && left[0].look == right[0].look:
-			rows = append(rows, beside{left: left[0].id, right: right[0].id})
+		case len(left) > 0 && len(right) > 0 && left[0].kind == right[0].kind:
+			rows = append(rows, row{left: left[0].id, right: right[0].id})
 			left, right = left[1:], right[1:]
-		case len(right) == 0 || len(left) > 0 && !comes(left[0], right):
-			rows = append(rows, beside{left: left[0].id})
+		case len(right) == 0 || len(left) > 0 && !comesSoon(left[0], right):
+			rows = append(rows, row{left: left[0].id})
 			left = left[1:]
 		default:
-			rows = append(rows, beside{right: right[0].id})
+			rows = append(rows, row{right: right[0].id})
 			right = right[1:]
 		}
 	}
 	return rows
 }
 
-// comes reports whether something like an entry is among the next ones of the other side.
-func comes(e place, others []place) bool {
-	return slices.ContainsFunc(others[:min(len(others), 8)], func(o place) bool { return o.look == e.look })
+// comesSoon reports whether one of the next entries of the other side is of the same kind.
+func comesSoon(e item, others []item) bool {
+	return slices.ContainsFunc(others[:min(len(others), 8)], func(o item) bool { return o.kind == e.kind })
+}
+
+// words are two texts with their differing words marked.
+func words(a, b string) (left, right template.HTML) {
+	var l, r strings.Builder
+	for _, span := range entrydiff.Words(shortened(a), shortened(b), 200*time.Millisecond) {
+		text := prose.Escape(span.Text)
+		switch span.Op {
+		case entrydiff.Delete:
+			l.WriteString("<del>" + text + "</del>")
+		case entrydiff.Insert:
+			r.WriteString("<ins>" + text + "</ins>")
+		default:
+			l.WriteString(text)
+			r.WriteString(text)
+		}
+	}
+	return template.HTML(l.String()), template.HTML(r.String()) //nolint:gosec // each piece is escaped
+}
+
+// shortened cuts a text to what a row shows.
+func shortened(text string) string {
+	if len(text) <= bodyMost {
+		return text
+	}
+	return strings.ToValidUTF8(text[:bodyMost], "") + "…"
 }

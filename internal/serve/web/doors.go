@@ -17,13 +17,13 @@ const (
 
 type cookieKey struct{}
 
-// cookieOf is the session that a request came with.
+// cookieOf is the session cookie of a request.
 func cookieOf(r *http.Request) string {
 	value, _ := r.Context().Value(cookieKey{}).(string)
 	return value
 }
 
-// cookieName has the port in it: servers of one machine share the cookies of a browser.
+// cookieName contains the port: a browser sends its cookies to all servers of a machine.
 func cookieName(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return "tape_" + port
@@ -31,9 +31,9 @@ func cookieName(r *http.Request) string {
 	return "tape"
 }
 
-// guarded lets through who has a session, and begins one for who comes by a link. Pages are below
-// a path that nobody can guess: a browser sends a cookie to every port of a machine, and to no
-// other path.
+// guarded admits requests with a session, and begins one for those with a link. Pages are below a
+// path that cannot be guessed, because a browser sends a cookie to every port of a machine, but
+// only to its path.
 func (s *View) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -65,12 +65,12 @@ func (s *View) guarded(next http.Handler) http.Handler {
 			s.refuse(w, r)
 			return
 		}
-		if s.Known != nil {
-			s.Known(r)
+		if s.KeepConn != nil {
+			s.KeepConn(r)
 		}
 		ctx, stop := context.WithCancel(context.WithValue(r.Context(), cookieKey{}, c.Value))
 		defer stop()
-		defer context.AfterFunc(session, stop)() // what is followed ends with the session
+		defer context.AfterFunc(session, stop)() // following ends with the session
 		r2, to := r.WithContext(ctx), *r.URL
 		to.Path, to.RawPath = strings.TrimPrefix(to.Path, s.Path), strings.TrimPrefix(to.RawPath, s.Path)
 		r2.URL = &to
@@ -82,7 +82,7 @@ func (s *View) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// enter begins a session for who comes by a link.
+// enter begins a session for a request with a link's code.
 func (s *View) enter(w http.ResponseWriter, r *http.Request, code string) {
 	value := s.doors.Open(code)
 	if value == "" {
@@ -91,13 +91,13 @@ func (s *View) enter(w http.ResponseWriter, r *http.Request, code string) {
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: value, Path: s.Path + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	// A redirect would not send the cookie where another page or a file has led here.
+	// With a redirect, the browser would not send the cookie if another site or a file led here.
 	s.plain(w, http.StatusOK, plainPage{Title: "Welcome", To: s.Path + "/"})
 }
 
-// refuse says how to get in. Where the last link no longer works, a new one is printed.
+// refuse says how to get in. If no link works any more, it has a new one printed.
 func (s *View) refuse(w http.ResponseWriter, r *http.Request) {
-	mode := r.Header.Get("Sec-Fetch-Mode") // of an icon that a browser asks for by itself it is another one
+	mode := r.Header.Get("Sec-Fetch-Mode") // differs if a browser asks for an icon by itself
 	if s.NewLink != nil && r.Method == http.MethodGet && (mode == "" || mode == "navigate") {
 		if code := s.doors.LinkIfNone(); code != "" {
 			s.NewLink(code)
@@ -106,7 +106,7 @@ func (s *View) refuse(w http.ResponseWriter, r *http.Request) {
 	s.plain(w, http.StatusUnauthorized, plainPage{Title: "No session", Text: "A link works once, and for a minute. There is a new one where the server runs: it has printed it."})
 }
 
-// leave ends a session, if the form is one of its pages.
+// leave ends a session, if the form comes from one of its pages.
 func (s *View) leave(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formMost)
 	if r.Method != http.MethodPost || !guard.Same(r.PostFormValue("token"), formToken(r)) {
@@ -120,7 +120,7 @@ func (s *View) leave(w http.ResponseWriter, r *http.Request) {
 
 type plainPage struct{ Title, Text, To string }
 
-// plain is a page for who has no session: nothing of the workspace is on it.
+// plain writes a page without a session, which shows nothing of the workspace.
 func (s *View) plain(w http.ResponseWriter, code int, p plainPage) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)

@@ -31,9 +31,9 @@ func TestDoors(t *testing.T) {
 	known := 0
 	const path = "/v/secret"
 	view := web.New(t.Context(), web.Options{Store: s.store, Path: path, Now: func() time.Time { return now },
-		NewLink: func(code string) { printed = append(printed, web.LinkPath(code)) },
-		Known:   func(*http.Request) { known++ },
-		Note:    func(action, _ string, done bool) { noted = append(noted, fmt.Sprint(action, done)) }})
+		NewLink:  func(code string) { printed = append(printed, web.LinkPath(code)) },
+		KeepConn: func(*http.Request) { known++ },
+		Note:     func(action, _ string, done bool) { noted = append(noted, fmt.Sprint(action, done)) }})
 	srv := httptest.NewServer(view)
 	defer view.Wait()
 	defer srv.Close()

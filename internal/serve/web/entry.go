@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -21,12 +22,12 @@ import (
 )
 
 const (
-	bodyMost   = 4 << 10 // bytes of a body that come before it is opened
-	briefCells = 160     // of a folded text that are seen
-	briefMost  = 140     // bytes of what a call was asked
+	bodyMost   = 4 << 10 // bytes of a body before it is opened
+	briefCells = 160     // cells of a folded text
+	briefMost  = 140     // bytes of a call's arguments
 )
 
-// entryView is a piece of a conversation as a page shows it.
+// entryView is an item of a conversation as a page shows it.
 type entryView struct {
 	Base, Tape, Anchor string
 	Kind, Look, Who    string
@@ -40,12 +41,12 @@ type entryView struct {
 	Files              []repo.Artifact
 }
 
-// bodyView is one text. Of what is longer than bodyMost, the page has the beginning.
+// bodyView is a text. A page has bodyMost bytes of it.
 type bodyView struct {
 	Name   string
 	HTML   template.HTML
 	Folded bool
-	Rest   int // bytes that are not here
+	Rest   int // bytes that are left out
 	ID     int64
 	Link   string
 }
@@ -59,11 +60,11 @@ type callView struct {
 	Body         []bodyView
 	Images       []string
 	Files        []repo.Artifact
-	Link         string // where its body is, if it is not here
+	Link         string // to its body, if that is left out
 	ID           int64
 }
 
-// viewer makes views of pieces that begin within some ids.
+// viewer makes views of the items that begin within a range of ids.
 type viewer struct {
 	*View
 	base, tape  string
@@ -75,11 +76,11 @@ type viewer struct {
 func (v *viewer) within(e repo.Entry) bool { return e.ID >= v.first && e.ID <= v.last }
 
 func (v *viewer) link(id int64) string {
-	return v.base + "/t/" + pathEscape(v.tape) + "/-/entry/" + strconv.FormatInt(id, 10)
+	return v.base + "/t/" + url.PathEscape(v.tape) + "/-/entry/" + strconv.FormatInt(id, 10)
 }
 
 func (v *viewer) view(e repo.Entry, kind, look, who string) entryView {
-	at, _ := e.Time() // one without a date shows none
+	at, _ := e.Time() // zero: no date is shown
 	out := entryView{Base: v.base, Tape: v.tape, Anchor: e.Anchor, Kind: kind, Look: look, Who: display.Line(who), ID: e.ID, LastID: e.ID,
 		Seq: e.AnchorSeq, Date: at, Author: display.Line(jsonl.GetString(e.Meta, "author")), Files: repo.References(e)}
 	out.Images = v.images(e)
@@ -124,11 +125,11 @@ func (v *viewer) item(it *conversation.Item) error {
 	return nil
 }
 
-// itemClasses are what the style of pages calls the kinds of items.
+// itemClasses are the CSS classes of the kinds of items.
 var itemClasses = [...]string{conversation.Phase: "phase", conversation.Message: "message", conversation.Calls: "calls",
 	conversation.Results: "results", conversation.Events: "events", conversation.Failure: "error"}
 
-// parts are the texts of an item behind its summary. Pictures and artifacts are shown beside them.
+// parts are the texts of an item behind its summary, without pictures and artifacts.
 func (v *viewer) parts(it *conversation.Item, look conversation.Speaker) []bodyView {
 	var out []bodyView
 	add := func(name, text string) {
@@ -177,7 +178,7 @@ func (v *viewer) event(ev conversation.Event) {
 	v.out = append(v.out, out)
 }
 
-// cut is the beginning of a text that is shown, and how much is left out.
+// cut returns the shown beginning of a text, and how many bytes are left out.
 func (v *viewer) cut(text string) (string, int) {
 	if v.whole || len(text) <= bodyMost {
 		return text, 0
@@ -199,7 +200,7 @@ func (v *viewer) data(name, text string, id int64) bodyView {
 	return bodyView{Name: display.Line(name), HTML: template.HTML(`<pre tabindex="0">` + prose.Escape(text) + "</pre>"), Rest: rest, ID: id, Link: v.link(id)} //nolint:gosec // escaped
 }
 
-// call is a call with its results. What is long comes when it is opened.
+// call is the view of a call with its results. A long body is loaded when it is opened.
 func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
 	out := callView{Name: display.Line(c.Name), Brief: display.Title(c.Brief(), briefMost), Took: c.Took(), Failed: c.Failed(), None: len(c.Results) == 0, ID: from.ID}
 	for _, r := range c.Results {
@@ -234,7 +235,7 @@ func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
 	return out
 }
 
-// edit shows the change that a call makes to a file, "" if it is no such call.
+// edit shows the change that a call makes to a file; "" for other calls.
 func (v *viewer) edit(c *conversation.Call) template.HTML {
 	args := c.Object()
 	if patch := jsonl.GetString(args, "input"); strings.HasPrefix(patch, "*** Begin Patch") {
@@ -260,7 +261,7 @@ func (v *viewer) edit(c *conversation.Call) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // lines escapes
 }
 
-// lines is a changed text, with the words that differ marked.
+// lines is a changed text with its differences marked.
 func lines(list []display.TextLine) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<pre class="diff" tabindex="0">`)
@@ -281,26 +282,26 @@ func lines(list []display.TextLine) template.HTML {
 	return template.HTML(b.String() + "</pre>") //nolint:gosec // each piece is escaped
 }
 
-// images are the addresses of the pictures of an entry.
+// images are the URLs of the pictures of an entry.
 func (v *viewer) images(e repo.Entry) []string {
 	var out []string
 	n := 0
 	if bytes.Contains(e.Payload, []byte("image/")) {
 		inline(e.Payload, func(string, string) bool {
-			out = append(out, fmt.Sprintf("%s/t/%s/-/image/%d/%d", v.base, pathEscape(v.tape), e.ID, n))
+			out = append(out, fmt.Sprintf("%s/t/%s/-/image/%d/%d", v.base, url.PathEscape(v.tape), e.ID, n))
 			n++
 			return n < 20
 		})
 	}
 	for _, a := range repo.References(e) {
 		if display.IsShown(a.MIMEType) {
-			out = append(out, v.base+"/t/"+pathEscape(v.tape)+"/-/artifact/"+a.ID)
+			out = append(out, v.base+"/t/"+url.PathEscape(v.tape)+"/-/artifact/"+a.ID)
 		}
 	}
 	return out
 }
 
-// image is a picture within an entry.
+// image sends a picture within an entry.
 func (s *View) image(r *request) error {
 	_, e, err := r.one()
 	if err != nil {

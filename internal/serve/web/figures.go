@@ -25,7 +25,7 @@ type phaseFigure struct {
 	Name            string
 	Tokens, Entries int64
 	From, To        time.Time
-	Share           int64 // of the most tokens, in hundredths
+	Share           int64 // percent of the phase with the most tokens
 	Start, Width    int64 // on the time line, in thousandths
 }
 
@@ -42,7 +42,7 @@ type figuresPage struct {
 	Tokens int64
 }
 
-// figures counts what a session took.
+// figures shows the tokens, calls, files and times of a session.
 func (s *View) figures(r *request) error {
 	t, err := r.tape()
 	if err != nil {
@@ -121,7 +121,7 @@ func countCall(c *conversation.Call, tools map[string]*toolFigure, files map[str
 	}
 }
 
-// line computes where phases are on the time line.
+// line computes the places of phases on the time line.
 func (d *figuresPage) line() {
 	var from, to time.Time
 	most := int64(1)

@@ -9,10 +9,10 @@ import (
 
 const (
 	lookEvery = 500 * time.Millisecond
-	sayHello  = 20 * time.Second // so that proxies and we see who is gone
+	sayHello  = 20 * time.Second // so that proxies keep the connection and we notice when it is gone
 )
 
-// follow tells as server-sent events how many entries the session has, whenever that changes.
+// follow sends the number of entries as a server-sent event whenever it changes.
 func (s *View) follow(r *request) error {
 	t, err := r.tape()
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *View) follow(r *request) error {
 	}
 	flush := http.NewResponseController(r.w)
 	r.w.Header().Set("Content-Type", "text/event-stream")
-	known, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // what is no number is told at once
+	sent, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // 0 if it is not a number
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	last := time.Now()
@@ -29,9 +29,9 @@ func (s *View) follow(r *request) error {
 		if err != nil {
 			return nil // the tape is gone; the page stays as it is
 		}
-		if sum.Entries != known {
-			known, last = sum.Entries, time.Now()
-			_, err = fmt.Fprintf(r.w, "id: %d\ndata: %d\n\n", known, known)
+		if sum.Entries != sent {
+			sent, last = sum.Entries, time.Now()
+			_, err = fmt.Fprintf(r.w, "id: %d\ndata: %d\n\n", sent, sent)
 		} else if time.Since(last) > sayHello {
 			last = time.Now()
 			_, err = fmt.Fprint(r.w, ": still here\n\n")
@@ -40,7 +40,7 @@ func (s *View) follow(r *request) error {
 			err = flush.Flush()
 		}
 		if err != nil {
-			return nil // nobody listens any more
+			return nil // the browser is gone
 		}
 		select {
 		case <-r.Context().Done():

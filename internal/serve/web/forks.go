@@ -14,7 +14,7 @@ type forksPage struct {
 	Names  []string
 }
 
-// forks shows the forks of a tape, and how they came about.
+// forks shows the forks of a tape, and the graph of its history.
 func (s *View) forks(r *request) error {
 	t, err := r.tape()
 	if err != nil {

@@ -2,8 +2,8 @@ package web
 
 import "tape/repo"
 
-// graph is a history with a line for each commit. Every tape has a lane of its own, which leads
-// from its newest commit, or from where it was merged, down to where it began.
+// graph is a history with a row for each commit. Every tape has a column of its own, from its
+// newest commit, or the commit that merged it, down to its beginning.
 type graph struct {
 	Rows  []commitView
 	Lanes []laneName
@@ -19,11 +19,11 @@ type commitView struct {
 	repo.Commit
 	Lane, X int
 	Lines   []graphLine
-	Joins   []string // tapes that the commit merges, or that begin behind it; in words, for who does not see the lines
+	Joins   []string // the tapes that it merges, or that begin here, in words for those who do not see the lines
 	Merge   bool
 }
 
-// graphLine goes from one place of a row to another; heights are percent.
+// graphLine is a line within a row; Y is in percent of its height.
 type graphLine struct{ Lane, X1, Y1, X2, Y2 int }
 
 const (
@@ -33,7 +33,7 @@ const (
 
 func laneX(lane int) int { return laneWidth*lane + laneWidth/2 }
 
-// drawn draws commits, of which the newest is the first. The lane at the edge is the tape's own.
+// drawn draws commits, the newest first. The tape's own lane is the first.
 func drawn(list []repo.Commit, own string) graph {
 	row := make(map[string]int, len(list))
 	for i, c := range list {
@@ -59,12 +59,12 @@ func drawn(list []repo.Commit, own string) graph {
 	return g
 }
 
-// connect draws the line from a commit to one of its parents, in the lane of the fork of the two.
+// connect draws the line from a commit to one of its parents, in the lane of the fork.
 func (g *graph) connect(from int, parent string, row map[string]int, merged bool) {
 	child := &g.Rows[from]
 	to, shown := row[parent]
 	lane := child.Lane
-	if !shown { // it is older than all that is shown
+	if !shown { // it is older than all commits shown
 		to = len(g.Rows)
 	} else if p := &g.Rows[to]; p.Tape != child.Tape {
 		lane = max(lane, p.Lane)
@@ -84,7 +84,7 @@ func (g *graph) connect(from int, parent string, row map[string]int, merged bool
 	}
 }
 
-// lanesOf gives each tape the first lane that is free from its first row to its last.
+// lanesOf gives each tape the first lane that is free for all of its rows.
 func lanesOf(list []repo.Commit, row map[string]int, own string) map[string]int {
 	begin, end := map[string]int{}, map[string]int{}
 	var tapes []string // in the order of their first rows
@@ -106,7 +106,7 @@ func lanesOf(list []repo.Commit, row map[string]int, own string) map[string]int 
 			reach(c.Tape, to)
 		}
 	}
-	lanes, free := map[string]int{own: 0}, [mostLanes + 1]int{} // the row from which a lane is free
+	lanes, free := map[string]int{own: 0}, [mostLanes + 1]int{} // free: from which row on
 	for _, tape := range tapes {
 		if tape == own {
 			continue

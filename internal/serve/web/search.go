@@ -19,14 +19,14 @@ import (
 
 const (
 	hitsShown   = 50
-	hitsCounted = 1000 // those that facets count, and what is folded into them
+	hitsCounted = 1000 // those that facets count, besides the hits folded into them
 )
 
 type facet struct {
 	Name, Value string
 	Count       int
 	More, On    bool         // More: not all hits were counted
-	Query       template.URL // of the page with only its hits, or all again
+	Query       template.URL // of the page with only its hits, or if On, with all
 }
 
 type hitView struct {
@@ -90,13 +90,13 @@ func (s *View) search(r *request) error {
 
 func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 	for _, h := range hits {
-		at, _ := h.Time() // one without a date shows none
+		at, _ := h.Time() // zero: no date is shown
 		d.Hits = append(d.Hits, hitView{Tape: h.Tape, Title: cmp.Or(facts[h.Tape].Title, h.Tape), Kind: h.Kind, Anchor: h.Anchor, ID: h.ID, Date: at,
 			Snippet: marked(h.Snippet, h.Spans), Similar: h.Similar})
 	}
 }
 
-// count makes the facets. What is folded into a hit is of the same tape and kind.
+// count makes the facets. Hits that are folded into another have its tape and kind.
 func (d *searchPage) count(hits []index.Hit, facts map[string]about.Tape, v url.Values) {
 	agents, projects, kinds, all := map[string]int{}, map[string]int{}, map[string]int{}, 0
 	for _, h := range hits {
@@ -111,7 +111,7 @@ func (d *searchPage) count(hits []index.Hit, facts map[string]about.Tape, v url.
 	d.Agents, d.Projects, d.Kinds = facets(v, "agent", agents, more), facets(v, "project", projects, more), facets(v, "kind", kinds, more)
 }
 
-// facets are those of a parameter of the page's URL.
+// facets are the values of a URL parameter with their counts, the highest first.
 func facets(v url.Values, name string, counts map[string]int, more bool) []facet {
 	delete(counts, "")
 	on := v.Get(name)
@@ -130,7 +130,7 @@ func facets(v url.Values, name string, counts map[string]int, more bool) []facet
 	return out[:min(len(out), 12)]
 }
 
-// marked is a snippet with what was looked for in marks.
+// marked is a snippet with its matches marked.
 func marked(text string, spans [][2]int) template.HTML {
 	var b strings.Builder
 	at := 0
@@ -144,8 +144,8 @@ func marked(text string, spans [][2]int) template.HTML {
 	return template.HTML(b.String() + prose.Escape(text[at:])) //nolint:gosec // each piece is escaped above
 }
 
-// find lists the entries of a session that have a text: the browser's own search does not
-// see what is not on the page.
+// find lists the entries of a session that contain a text: the browser's own search finds
+// only those on the page.
 func (s *View) find(r *request) error {
 	t, err := r.tape()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // A page has one window of entries; page.js keeps at most four.
 const (
 	windowSize = 100
-	around     = 40 // entries read before and behind a window, for calls and results across its ends
+	around     = 40 // entries read before and behind a window, for calls with results beyond it
 	promptsMax = 300
 )
 
@@ -32,7 +32,7 @@ type sessionPage struct {
 	Info         repo.Info
 	Phases       []phaseView
 	Window       windowView
-	Target       int64 // the entry that the link is about; 0: none
+	Target       int64 // the entry of the link; 0: none
 	TargetAnchor string
 	Live, Fork   bool
 	More         int // phases that are not shown
@@ -50,7 +50,7 @@ type windowView struct {
 	Entries          []entryView
 }
 
-// session shows a tape from the entry or anchor that the path names on.
+// session shows a tape, beginning at the entry or anchor in the path.
 func (s *View) session(r *request) error {
 	t, err := r.tape()
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *View) session(r *request) error {
 		d.Target = from
 	}
 	d.About = s.aboutSoon(r.space, t)
-	last, _ := repo.Entry{Date: d.Info.Updated}.Time() // one without a date is not growing
+	last, _ := repo.Entry{Date: d.Info.Updated}.Time() // zero: not live
 	d.Live = s.Now().Sub(last) < growing
 	for _, p := range phases[:min(len(phases), promptsMax)] {
 		d.Phases = append(d.Phases, phaseView{p, p.Summary()})
@@ -84,7 +84,7 @@ func (s *View) session(r *request) error {
 	return s.show(r, "session", cmp.Or(d.About.Title, t.Name()), d)
 }
 
-// placeOf is the entry that @17, latest, end or an anchor's name, number or folder means.
+// placeOf returns the entry for @17, latest, end, or the name, number or folder of an anchor.
 func placeOf(place string, phases []repo.Phase, end int64) (int64, error) {
 	if id, ok := strings.CutPrefix(place, "@"); ok {
 		n, err := strconv.ParseInt(id, 10, 64)
@@ -110,7 +110,7 @@ func placeOf(place string, phases []repo.Phase, end int64) (int64, error) {
 	return 0, fmt.Errorf("%w: the session has no anchor %q", repo.ErrNotFound, place)
 }
 
-// windowAt reads the window that has an entry.
+// windowAt reads the window that contains an entry.
 func (s *View) windowAt(r *request, t *repo.Tape, id, end int64) (windowView, error) {
 	first := (id-1)/windowSize*windowSize + 1
 	w := windowView{Base: r.base, Tape: t.Name(), First: first, Last: min(first+windowSize-1, end), End: end}
@@ -125,7 +125,7 @@ func (s *View) windowAt(r *request, t *repo.Tape, id, end int64) (windowView, er
 	return w, err
 }
 
-// entries are the views of what begins within some ids.
+// entries are the views of the items that begin within a range of ids.
 func (s *View) entries(r *request, t *repo.Tape, first, last int64) ([]entryView, error) {
 	rev, err := r.space.store.Revision(r.Context(), t, "")
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *View) entries(r *request, t *repo.Tape, first, last int64) ([]entryView
 	return v.out, err
 }
 
-// until ends with the entry of an id.
+// until ends a sequence behind the entry with an id.
 func until(seq iter.Seq2[repo.Entry, error], last int64) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range seq {
@@ -147,7 +147,7 @@ func until(seq iter.Seq2[repo.Entry, error], last int64) iter.Seq2[repo.Entry, e
 	}
 }
 
-// window is a part of a session, without a page around it.
+// window sends a window of a session, without a page around it.
 func (s *View) window(r *request) error {
 	t, err := r.tape()
 	if err != nil {
@@ -165,14 +165,14 @@ func (s *View) window(r *request) error {
 	if err != nil {
 		return err
 	}
-	if after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64); err == nil { // what is new since
+	if after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64); err == nil { // only new entries
 		w.Entries = newer(w.Entries, after)
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	return s.pages.ExecuteTemplate(r.w, "window", w)
 }
 
-// newer are the entries behind an id, and those that have a result behind it.
+// newer are the entries behind an id, and those with a result behind it.
 func newer(list []entryView, after int64) []entryView {
 	var out []entryView
 	for _, e := range list {
@@ -195,7 +195,7 @@ func (r *request) one() (*repo.Tape, repo.Entry, error) {
 	return nil, repo.Entry{}, fmt.Errorf("%w: there is no such entry", repo.ErrNotFound)
 }
 
-// entry shows the whole of one entry: a page, or with ?part what page.js puts into one.
+// entry shows one entry in full: as a page, or with ?part as a fragment for page.js.
 func (s *View) entry(r *request) error {
 	t, e, err := r.one()
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *View) entry(r *request) error {
 		return err
 	}
 	v := viewer{View: s, base: r.base, tape: t.Name(), first: e.ID, last: e.ID, whole: true}
-	// With what follows, for a call has its results there.
+	// The entries behind it may have the results of its calls.
 	if err := conversation.Each(r.Context(), until(rev.Entries(r.Context(), e.ID), e.ID+around), v.item); err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (s *View) entry(r *request) error {
 	return s.show(r, "entry", fmt.Sprintf("%s @%d", t.Name(), e.ID), windowView{Base: r.base, Tape: t.Name(), First: e.ID, Entries: v.out})
 }
 
-// raw is the stored line of an entry.
+// raw sends the stored line of an entry.
 func (s *View) raw(r *request) error {
 	_, e, err := r.one()
 	if err != nil {
@@ -244,13 +244,13 @@ type promptsPage struct {
 	Next       int
 }
 
-// prompts lists what people asked, for the list to jump to.
+// prompts lists the prompts of people, with links.
 func (s *View) prompts(r *request) error {
 	t, err := r.tape()
 	if err != nil {
 		return err
 	}
-	skip, _ := strconv.Atoi(r.URL.Query().Get("from")) // what is no number is the beginning
+	skip, _ := strconv.Atoi(r.URL.Query().Get("from")) // 0 if it is not a number
 	d := promptsPage{Base: r.base, Tape: t.Name()}
 	n := 0
 	for e, err := range t.Entries(r.Context(), repo.Query{Kinds: []string{repo.KindMessage}, Roles: []string{"user"}}) {
@@ -307,14 +307,14 @@ func (s *View) export(r *request) error {
 		}
 	}
 	r.w.Header().Set("Content-Type", types[format]+"; charset=utf-8")
-	if format == export.HTML { // it has its own policy, and its style in itself
+	if format == export.HTML { // its style is inline
 		r.w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox")
 		src.Entries = view.Each(r.Context(), t, src.Entries, view.WithPictures)
 	}
 	return export.Write(r.Context(), r.w, format, src)
 }
 
-// artifact is an image as it is, and anything else to be saved.
+// artifact sends an artifact: a picture to be shown, anything else to be saved.
 func (s *View) artifact(r *request) error {
 	t, err := r.tape()
 	if err != nil {
@@ -337,7 +337,7 @@ func (s *View) artifact(r *request) error {
 
 var errForbidden = errors.New("not allowed")
 
-// inline finds the pictures within an entry: parts with base64 data.
+// inline calls use for each picture within an entry, in base64, until it returns false.
 func inline(payload []byte, use func(mime, data string) bool) bool {
 	if mime, data := display.Picture(payload); display.IsShown(mime) {
 		return use(mime, data)

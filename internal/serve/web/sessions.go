@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,7 +13,7 @@ import (
 
 const (
 	listed  = 200             // sessions on a page
-	growing = 2 * time.Minute // since the last entry
+	growing = 2 * time.Minute // after its last entry a session counts as live
 )
 
 type listedTape struct {
@@ -30,7 +29,7 @@ type sessionList struct {
 	Agent, Project, Since, Grep string
 }
 
-// sessions lists the tapes of a workspace as tape tapes does.
+// sessions lists the tapes of a workspace, as the command tape tapes does.
 func (s *View) sessions(r *request) error {
 	facts, err := r.space.about(r.Context(), nil)
 	if err != nil {
@@ -53,27 +52,18 @@ func (s *View) sessions(r *request) error {
 		live := !a.Updated.IsZero() && s.Now().Sub(a.Updated) < growing
 		d.Tapes = append(d.Tapes, &listedTape{Tape: a, Live: live, Fork: strings.HasPrefix(branch, "fork/"), By: strings.Join(a.Authors, ", ")})
 	}
-	d.Agents, d.Projects = known(agents), known(projects)
+	delete(agents, "")
+	delete(projects, "")
+	d.Agents, d.Projects = slices.Sorted(maps.Keys(agents)), slices.Sorted(maps.Keys(projects))
 	slices.SortStableFunc(d.Tapes, func(a, b *listedTape) int { return b.Updated.Compare(a.Updated) })
 	d.All = len(d.Tapes)
-	from, _ := strconv.Atoi(v.Get("from")) // what is no number is the beginning
+	from, _ := strconv.Atoi(v.Get("from")) // 0 if it is not a number
 	d.From = max(0, min(from, d.All))
 	d.Tapes = d.Tapes[d.From:min(d.From+listed, d.All)]
 	if next := d.From + len(d.Tapes); next < d.All {
 		d.Next = next
 	}
 	return s.show(r, "sessions", "Sessions", d)
-}
-
-// known are the names of a set, without the empty one.
-func known(set map[string]bool) []string {
-	delete(set, "")
-	out := make([]string, 0, len(set))
-	for name := range set {
-		out = append(out, name)
-	}
-	slices.SortFunc(out, cmp.Compare)
-	return out
 }
 
 func has(text, part string) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// space is an open workspace. Its index is for one goroutine at a time.
+// space is an open workspace. mu guards the index, which is for one goroutine at a time.
 type space struct {
 	name  string
 	store *repo.Store
@@ -22,13 +21,13 @@ type space struct {
 	index *index.Index
 }
 
-// names are those of the workspaces in Home.
+// names are the workspaces in Home.
 func (s *View) names() []string {
 	var out []string
 	if s.Home == "" {
 		return nil
 	}
-	entries, _ := os.ReadDir(s.Home) // none that can be read: none is shown
+	entries, _ := os.ReadDir(s.Home) // if it cannot be read, no workspace is shown
 	for _, e := range entries {
 		if _, err := os.Stat(filepath.Join(s.Home, e.Name(), ".git")); err == nil && e.IsDir() {
 			out = append(out, e.Name())
@@ -37,9 +36,7 @@ func (s *View) names() []string {
 	return out
 }
 
-func (s *View) knows(name string) bool { return slices.Contains(s.names(), name) }
-
-// open is the workspace of a name; "" is the first.
+// open opens a workspace by name; "" is Store.
 func (s *View) open(ctx context.Context, name string) (*space, error) {
 	dir := s.Store.Dir()
 	if name != "" {
@@ -62,21 +59,21 @@ func (s *View) open(ctx context.Context, name string) (*space, error) {
 	return w, nil
 }
 
-// about tells what tapes are about; nil stands for all.
+// about returns what tapes are about, by branch; nil: all tapes.
 func (w *space) about(ctx context.Context, tapes []*repo.Tape) (map[string]about.Tape, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	facts, _, err := catalog.About(ctx, w.index, w.store, tapes) // damaged ones are known by their names
+	facts, _, err := catalog.About(ctx, w.index, w.store, tapes) // damaged tapes only have their names
 	return facts, err
 }
 
-// aboutSoon is what is known of a tape, nothing yet if the index has to catch up for long: that
-// goes on, and nobody waits for it who wants to read.
+// aboutSoon is what a tape is about, or nothing if the index takes long to catch up. It does so
+// in the background, so that the page does not wait.
 func (s *View) aboutSoon(w *space, t *repo.Tape) about.Tape {
 	const soon = 300 * time.Millisecond
 	found := make(chan about.Tape, 1)
 	s.later(func(ctx context.Context) {
-		facts, _ := w.about(ctx, []*repo.Tape{t}) // without them, the page has the tape's name
+		facts, _ := w.about(ctx, []*repo.Tape{t}) // after an error, the page shows the tape's name
 		found <- facts[t.Branch()]
 	})
 	select {

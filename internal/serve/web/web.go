@@ -1,9 +1,9 @@
-// Package web shows workspaces in a browser: sessions, search, what was said and done,
-// forks, figures. Pages are rendered here and can be read without script; page.js adds
-// following, keys, and the parts of long sessions as they are scrolled to.
+// Package web shows workspaces in a browser: sessions, search, conversations, forks,
+// figures. Pages are rendered here and work without script; page.js adds following, keys,
+// and loading of long sessions while scrolling.
 //
 // Recorded text is hostile. Templates and goldmark (raw HTML off) keep it text, and the
-// policy in the header lets a page load nothing but what this package serves.
+// policy in the header lets a page load only what this package serves.
 package web
 
 import (
@@ -13,6 +13,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,16 +26,16 @@ import (
 
 // Options say what is shown, and to whom.
 type Options struct {
-	Home  string      // the folder of all workspaces, shown side by side; "" for only Store
-	Store *repo.Store // the one that is shown first
-	Write bool        // forms that hand off, fork, merge and rename
-	Path  string      // in front of all pages: one that cannot be guessed
-	Hosts []string    // names of this server beside localhost and loopback addresses
+	Home  string      // the folder of all workspaces; "": only Store
+	Store *repo.Store // the workspace that is shown first
+	Write bool        // offer forms that hand off, fork, merge and rename
+	Path  string      // the prefix of all pages, which cannot be guessed
+	Hosts []string    // names of this server besides localhost and loopback addresses
 	Now   func() time.Time
 
-	Known   func(*http.Request)                      // is told of requests with a session
-	NewLink func(code string)                        // is told of a link that a browser needs: /?link=CODE
-	Note    func(action, resource string, done bool) // is told of links that are refused, and of changes
+	KeepConn func(*http.Request)                      // called for requests with a session
+	NewLink  func(code string)                        // called with the code of a new link: /?link=CODE
+	Note     func(action, resource string, done bool) // called for refused links and for changes
 }
 
 //go:embed pages/*.html
@@ -61,7 +62,7 @@ type View struct {
 	later   func(func(context.Context))
 }
 
-// New makes the view. The work that goes on after an answer ends with the context.
+// New makes the view. Work in the background ends with the context.
 func New(ctx context.Context, o Options) *View {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -97,34 +98,34 @@ func New(ctx context.Context, o Options) *View {
 
 func (s *View) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Wait waits for work that goes on after an answer.
+// Wait waits for work in the background.
 func (s *View) Wait() { s.behind.Wait() }
 
-// Link is the path of a new link, with which a browser gets a session: it works once, for a minute.
+// Link is the path of a new link, which gives a browser a session: once, within a minute.
 func (s *View) Link() string { return LinkPath(s.doors.Link()) }
 
-// LinkPath is the path of a link.
+// LinkPath is the path of the link with a code.
 func LinkPath(code string) string { return "/?link=" + code }
 
-// request is one of a page, with the workspace that it is about.
+// request is a request for a page, with its workspace.
 type request struct {
 	*http.Request
 	w     http.ResponseWriter
 	space *space
-	base  string // in front of the paths of links
+	base  string // the prefix of links
 }
 
-// tape is the one that the path names.
+// tape is the tape that the path names.
 func (r *request) tape() (*repo.Tape, error) {
 	return r.space.store.Tape(r.Context(), r.PathValue("tape"))
 }
 
 type spaceKey struct{}
 
-// inSpace serves a page of another workspace than the first.
+// inSpace serves a page of a workspace other than Store.
 func (s *View) inSpace(w http.ResponseWriter, r *http.Request, in http.Handler) {
 	name := r.PathValue("space")
-	if !s.knows(name) {
+	if !slices.Contains(s.names(), name) {
 		http.NotFound(w, r)
 		return
 	}
@@ -138,7 +139,7 @@ func (s *View) inSpace(w http.ResponseWriter, r *http.Request, in http.Handler) 
 	in.ServeHTTP(w, r2)
 }
 
-// page calls a handler for its workspace, and shows its error.
+// page calls a handler with the request's workspace, and shows its error.
 func (s *View) page(f func(*request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		name, _ := r.Context().Value(spaceKey{}).(string)
@@ -169,7 +170,7 @@ func (s *View) page(f func(*request) error) http.HandlerFunc {
 	}
 }
 
-// frame is what every page has around it.
+// frame is the data of the frame around every page.
 type frame struct {
 	Title, Root, Base, Space, Query string
 	Spaces                          []string
@@ -178,7 +179,7 @@ type frame struct {
 	Data                            any
 }
 
-// show writes a page. What was written before an error is incomplete.
+// show writes a page. After an error, it is incomplete.
 func (s *View) show(r *request, name, title string, data any) error {
 	f := frame{Title: title, Root: s.Path, Base: r.base, FormToken: formToken(r.Request), Space: r.space.name, Query: r.URL.Query().Get("q"), Write: s.Write, Data: data}
 	f.Spaces = s.names()
@@ -208,5 +209,3 @@ func (s *View) funcs() template.FuncMap {
 		"count": func(n int64, one, many string) string { return display.Count(n, one, many) },
 	}
 }
-
-func pathEscape(s string) string { return url.PathEscape(s) }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"tape/internal/serve/web/guard"
 	"tape/internal/store/about"
@@ -13,7 +14,7 @@ import (
 
 const formMost = 1 << 20
 
-// do makes the change of a form.
+// do makes the change that a form asks for.
 func (s *View) do(r *request) error {
 	if !s.Write {
 		return fmt.Errorf("%w: this view is for reading; with --write the server changes something, too", errForbidden)
@@ -54,6 +55,6 @@ func (s *View) do(r *request) error {
 	if err != nil {
 		return err
 	}
-	http.Redirect(r.w, r.Request, r.base+"/t/"+pathEscape(to), http.StatusSeeOther)
+	http.Redirect(r.w, r.Request, r.base+"/t/"+url.PathEscape(to), http.StatusSeeOther)
 	return nil
 }

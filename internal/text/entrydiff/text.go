@@ -26,16 +26,6 @@ func (d *differ) text(old, new string) []Span {
 	if max(len(old), len(new)) < longText || !utf8.ValidString(old) || !utf8.ValidString(new) {
 		return nil
 	}
-	return d.spans(old, new)
-}
-
-// Texts compares two texts of valid UTF-8, and takes a second at most.
-func Texts(old, new string) []Span {
-	d := differ{deadline: time.Now().Add(maxTime)}
-	return d.spans(old, new)
-}
-
-func (d *differ) spans(old, new string) []Span {
 	var j spanList
 	start := commonPrefix(old, new)
 	end := commonSuffix(old[start:], new[start:])
@@ -43,6 +33,18 @@ func (d *differ) spans(old, new string) []Span {
 	splitLines := func(s string) []string { return strings.SplitAfter(s, "\n") }
 	d.tokens(&j, old[start:len(old)-end], new[start:len(new)-end], splitLines, splitWords)
 	j.add(Equal, old[len(old)-end:])
+	return j
+}
+
+// Words compares two texts of valid UTF-8 word by word. After the limit, the rest counts as replaced.
+func Words(old, new string, limit time.Duration) []Span {
+	dmp := diffmatchpatch.New()
+	dmp.DiffTimeout = limit
+	n := tokenTable{of: make(map[string]rune)}
+	var j spanList
+	for _, x := range dmp.DiffMainRunes(n.encode(splitWords(old)), n.encode(splitWords(new)), false) {
+		j.add(Op(x.Type), n.decode(x.Text))
+	}
 	return j
 }
 
