@@ -116,14 +116,15 @@ func TestEachEnds(t *testing.T) {
 			mustTape(t, ws, "init", ws)
 			r := record(t, ws)
 			go func() {
-				for n := range 200_000 {
+				for n := range 2_000_000 {
 					if _, err := io.WriteString(r.in, message(n)); err != nil {
 						return
 					}
 				}
 			}()
 			var last int64
-			for last < 1000 {
+			// A program catches signals when it has run for some moments.
+			for began := time.Now(); last < 1000 || time.Since(began) < time.Second; {
 				id, ok := r.answer()
 				if !ok || id != max(last, 1)+1 {
 					t.Fatalf("the answer behind %d is %d", last, id)
