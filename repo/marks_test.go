@@ -33,10 +33,10 @@ func TestSoakMarks(t *testing.T) {
 		x.reopen()
 		f := &storetest.Follower{}
 		f.CatchUp(t, x.tp)
-		marked := storetest.MustPicture(t, x.s)
+		marked := storetest.Picture(t, x.s)
 		for range testkit.Size(30, 300) {
 			x.steps = append(x.steps, x.markStep())
-			if marked != storetest.MustPicture(t, x.s) && query.Unchanged(storetest.InnerTape(x.tp), f.Mark) {
+			if marked != storetest.Picture(t, x.s) && query.Unchanged(storetest.InnerTape(x.tp), f.Mark) {
 				t.Fatalf("unchanged, says the mark, after %v", x.steps)
 			}
 			if rng.IntN(3) == 0 {
@@ -48,7 +48,7 @@ func TestSoakMarks(t *testing.T) {
 				parts++
 			}
 			f.Compare(t, x.tp)
-			marked = storetest.MustPicture(t, x.s)
+			marked = storetest.Picture(t, x.s)
 			if !query.Unchanged(storetest.InnerTape(x.tp), f.Mark) {
 				t.Fatalf("changed, says the mark, right after it was made, after %v", x.steps)
 			}

@@ -30,7 +30,7 @@ func none(int64) {}
 
 func targets(t *testing.T, s *repo.Store) []*store.Target {
 	t.Helper()
-	out, err := store.WithParents(t.Context(), s, storetest.MustTapesAndForks(t, s))
+	out, err := store.WithParents(t.Context(), s, storetest.TapesAndForks(t, s))
 	storetest.Must(t, err)
 	return out
 }

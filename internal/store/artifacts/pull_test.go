@@ -62,7 +62,7 @@ func TestPullArtifacts(t *testing.T) {
 					t.Errorf("git status: %s", out)
 				}
 			}
-			if got, want := storetest.MustPicture(t, alice), storetest.MustPicture(t, bob); got != want {
+			if got, want := storetest.Picture(t, alice), storetest.Picture(t, bob); got != want {
 				t.Errorf("alice has\n%s\nbob has\n%s", got, want)
 			}
 		})

@@ -261,10 +261,8 @@ func recordsIn(t *testing.T, tp *repo.Tape) (n int) {
 // saidInAll is the text of all tapes and forks.
 func saidInAll(t *testing.T, s *repo.Store) map[string][]string {
 	t.Helper()
-	all, err := storetest.TapesAndForks(t.Context(), s)
-	storetest.Must(t, err)
 	out := map[string][]string{}
-	for _, tp := range all {
+	for _, tp := range storetest.TapesAndForks(t, s) {
 		out[tp.Name()] = storetest.Said(t, tp)
 	}
 	return out

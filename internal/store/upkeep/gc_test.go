@@ -34,7 +34,7 @@ func TestGCWorktrees(t *testing.T) {
 	storetest.Must(t, err)
 	storetest.Append(t, fork, repo.Message("user", "in the fork"))
 	storetest.Checkpoint(t, fork)
-	before, inFork := storetest.MustPicture(t, s), storetest.Lines(storetest.Entries(t, fork, repo.Query{}))
+	before, inFork := storetest.Picture(t, s), storetest.Lines(storetest.Entries(t, fork, repo.Query{}))
 
 	if r := storetest.GC(t, s, &repo.GCOptions{WorktreesOnly: true}); len(r.Worktrees)+len(r.Kept) > 0 {
 		t.Errorf("what was just written to is not idle: %+v", r)
@@ -54,7 +54,7 @@ func TestGCWorktrees(t *testing.T) {
 	if out := storetest.Git(t, s.Dir(), "worktree", "list"); strings.Count(out, "\n") > 1 {
 		t.Errorf("git knows of more than one working tree:\n%s", out)
 	}
-	if storetest.MustPicture(t, s) != before || !slices.Equal(storetest.Lines(storetest.Entries(t, fork, repo.Query{})), inFork) {
+	if storetest.Picture(t, s) != before || !slices.Equal(storetest.Lines(storetest.Entries(t, fork, repo.Query{})), inFork) {
 		t.Error("readers see something else")
 	}
 	for _, tp := range []*repo.Tape{other, fork} {
@@ -256,7 +256,7 @@ func TestGCCutOff(t *testing.T) {
 		storetest.Must(t, err)
 		storetest.Append(t, other, repo.Message("user", "first"))
 		storetest.Handoff(t, other, "second")
-		before := storetest.MustPicture(t, s)
+		before := storetest.Picture(t, s)
 		f := &storetest.Faulty{N: n, Gap: 1}
 		broken, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Fs: &disk.FS{Fault: f.Fault}})
 		storetest.Must(t, err)
@@ -267,7 +267,7 @@ func TestGCCutOff(t *testing.T) {
 			}
 			return
 		}
-		if got := storetest.MustPicture(t, storetest.Reopen(t, s.Dir())); got != before {
+		if got := storetest.Picture(t, storetest.Reopen(t, s.Dir())); got != before {
 			t.Fatalf("after %v readers see\n%s", f.Log, got)
 		}
 		var said []string

@@ -103,7 +103,19 @@ type outcome struct{ picture, history string }
 func outcomeOf(t *testing.T, s *repo.Store) outcome {
 	t.Helper()
 	refs := History(t, s.Dir()) // before reading, which may complete a merge of git's
-	return outcome{ForkPicture(t, s), refs}
+	return outcome{forkPicture(t, s), refs}
+}
+
+// forkPicture is all that a reader can learn of tapes and forks.
+func forkPicture(t *testing.T, s *repo.Store) string {
+	t.Helper()
+	out := Picture(t, s)
+	forks, err := s.Forks(t.Context())
+	Must(t, err)
+	for _, f := range forks {
+		out += "fork " + f.Name() + "\n" + strings.Join(Lines(Entries(t, f, repo.Query{})), "\n") + "\n"
+	}
+	return out
 }
 
 // Template prepares the workspace of a case, and makes its change once without a fault.
@@ -249,7 +261,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 
 	// A reader that never heard of the fault.
 	s := OpenFaulty(t, tm.dir, nil)
-	before := ForkPicture(t, s)
+	before := forkPicture(t, s)
 	switch {
 	case before != tm.old.picture && before != tm.new.picture && (tm.Between == nil || before != tm.half.picture):
 		t.Errorf("neither the old nor the new state:\n%.2000s\nold:\n%.2000s\nnew:\n%.2000s", before, tm.old.picture, tm.new.picture)
@@ -313,7 +325,7 @@ func withoutRefs(refs, prefix string) string {
 func (tm *Template) goesOn(t *testing.T) {
 	t.Helper()
 	s := OpenFaulty(t, tm.dir, nil)
-	for _, tp := range MustTapesAndForks(t, s) {
+	for _, tp := range TapesAndForks(t, s) {
 		Append(t, tp, repo.Message("user", "on we go"))
 	}
 	Healthy(t, tm.dir)
@@ -333,14 +345,14 @@ func (tm *Template) goesOnThenForgets(t *testing.T, f *Faulty, err error) {
 		Must(t, tm.Run(t.Context(), s))
 	}
 	want := map[string][]string{}
-	for _, tp := range MustTapesAndForks(t, s) {
+	for _, tp := range TapesAndForks(t, s) {
 		Append(t, tp, repo.Message("user", "on we go"))
 		want[tp.Name()] = Lines(Entries(t, tp, repo.Query{}))
 	}
 	f.Lossy.Restart(t)
 	s = OpenFaulty(t, tm.dir, nil)
 	got := map[string][]string{}
-	for _, tp := range MustTapesAndForks(t, s) {
+	for _, tp := range TapesAndForks(t, s) {
 		got[tp.Name()] = Lines(Entries(t, tp, repo.Query{}))
 		Append(t, tp, repo.Message("user", "and on"))
 	}

@@ -1,9 +1,6 @@
 package storetest
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"tape/internal/store/join"
 	"tape/internal/text/jsonl"
@@ -88,13 +85,8 @@ func MergeWithGit(t *testing.T, dir, how string) {
 		Git(t, dir, "pack-refs", "--all")
 	default:
 		// It may stop at a conflict: there is no tape on the PATH to merge files.
-		git, err := exec.LookPath("git")
-		Must(t, err)
-		cmd := exec.Command("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "merge", "--no-ff", "-q", "-m", "by hand", "fork/main/x")
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(git))
-		out, err := cmd.CombinedOutput()
-		if err != nil && !strings.Contains(string(out), "CONFLICT") && !strings.Contains(string(out), "conflict") {
+		out, err := PlainGit(t, dir, "merge", "--no-ff", "-q", "-m", "by hand", "fork/main/x")
+		if err != nil && !strings.Contains(strings.ToLower(out), "conflict") {
 			t.Fatalf("git merge: %v\n%s", err, out)
 		}
 	}

@@ -12,26 +12,6 @@ import (
 	"testing"
 )
 
-// MustTapesAndForks is TapesAndForks without an error.
-func MustTapesAndForks(t *testing.T, s *repo.Store) []*repo.Tape {
-	t.Helper()
-	all, err := TapesAndForks(t.Context(), s)
-	Must(t, err)
-	return all
-}
-
-// ForkPicture is all that a reader can learn of tapes and forks.
-func ForkPicture(t *testing.T, s *repo.Store) string {
-	t.Helper()
-	out := MustPicture(t, s)
-	forks, err := s.Forks(t.Context())
-	Must(t, err)
-	for _, f := range forks {
-		out += "fork " + f.Name() + "\n" + strings.Join(Lines(Entries(t, f, repo.Query{})), "\n") + "\n"
-	}
-	return out
-}
-
 // Collect runs a query.
 func Collect(ctx context.Context, tp *repo.Tape, q repo.Query) ([]repo.Entry, error) {
 	var out []repo.Entry
@@ -71,39 +51,30 @@ func IDs(entries []repo.Entry) []int64 {
 }
 
 // Picture is all that a reader can learn of a workspace, as text.
-func Picture(ctx context.Context, s *repo.Store) (string, error) {
+func Picture(t testing.TB, s *repo.Store) string {
+	t.Helper()
 	var b bytes.Buffer
-	tapes, err := s.Tapes(ctx)
-	if err != nil {
-		return "", err
-	}
+	tapes, err := s.Tapes(t.Context())
+	Must(t, err)
 	for _, tp := range tapes {
 		fmt.Fprintf(&b, "tape %s\n", tp.Name())
-		entries, err := Collect(ctx, tp, repo.Query{})
-		if err != nil {
-			return "", err
-		}
-		for _, e := range entries {
+		for _, e := range Entries(t, tp, repo.Query{}) {
 			fmt.Fprintf(&b, "%s in %d %s\n", e.Raw, e.AnchorSeq, e.Anchor)
 		}
-		artifacts, err := tp.Artifacts(ctx)
-		if err != nil {
-			return "", err
-		}
+		artifacts, err := tp.Artifacts(t.Context())
+		Must(t, err)
 		for _, a := range artifacts {
 			if len(a.Entries) > 0 {
 				fmt.Fprintf(&b, "artifact %s of %v\n", a.ID, a.Entries)
 			}
 		}
-		phases, err := tp.Phases(ctx)
-		if err != nil {
-			return "", err
-		}
+		phases, err := tp.Phases(t.Context())
+		Must(t, err)
 		for _, p := range phases {
 			fmt.Fprintf(&b, "phase %d %s %s %d-%d\n", p.Seq, p.Name, p.Folder, p.FirstID, p.LastID)
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // History is what git has of a workspace: every ref with the object that it names.
@@ -118,19 +89,13 @@ func History(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// MustPicture is Picture without an error.
-func MustPicture(t testing.TB, s *repo.Store) string {
-	t.Helper()
-	p, err := Picture(t.Context(), s)
-	Must(t, err)
-	return p
-}
-
 // TapesAndForks are all tapes and open forks of a workspace.
-func TapesAndForks(ctx context.Context, s *repo.Store) ([]*repo.Tape, error) {
-	tapes, err1 := s.Tapes(ctx)
-	forks, err2 := s.Forks(ctx)
-	return append(tapes, forks...), errors.Join(err1, err2)
+func TapesAndForks(t testing.TB, s *repo.Store) []*repo.Tape {
+	t.Helper()
+	tapes, err1 := s.Tapes(t.Context())
+	forks, err2 := s.Forks(t.Context())
+	Must(t, errors.Join(err1, err2))
+	return append(tapes, forks...)
 }
 
 // Said are the contents of a tape's messages, and the names of its anchors in brackets.
@@ -151,9 +116,7 @@ func Said(t *testing.T, tp *repo.Tape) (out []string) {
 func AllLines(t *testing.T, s *repo.Store) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
-	all, err := TapesAndForks(t.Context(), s)
-	Must(t, err)
-	for _, tp := range all {
+	for _, tp := range TapesAndForks(t, s) {
 		out[tp.Name()] = Lines(Entries(t, tp, repo.Query{}))
 		archives, err := tp.Archives(t.Context())
 		Must(t, err)

@@ -37,12 +37,10 @@ func HealthyRemote(t testing.TB) string {
 // it. With both, the tape has gone on here, too: with a phase, and what is not committed.
 func Published(t *testing.T, s *repo.Store, both bool) (remote string) {
 	t.Helper()
-	ctx, m := t.Context(), Tape(t, s, "main")
+	m := Tape(t, s, "main")
 	Append(t, m, repo.Message("user", "one"))
 	Handoff(t, m, "second")
-	remote = filepath.Join(t.TempDir(), "remote.git")
-	Git(t, s.Dir(), "init", "-q", "--bare", remote)
-	Must(t, s.AddRemote(ctx, "origin", remote))
+	remote = Remote(t, s)
 	Push(t, s, nil)
 	other := Clone(t, remote)
 	theirs := Tape(t, other, "main")
@@ -55,7 +53,7 @@ func Published(t *testing.T, s *repo.Store, both bool) (remote string) {
 		Handoff(t, m, "ours")
 		Append(t, m, repo.Message("user", "ours again"))
 	}
-	_, err := s.Fetch(ctx, "origin", nil)
+	_, err := s.Fetch(t.Context(), "origin", nil)
 	Must(t, err)
 	return remote
 }
