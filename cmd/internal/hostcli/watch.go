@@ -14,7 +14,7 @@ const rescanEvery = 2 * time.Second
 
 // Watch reports transcripts that are written, until ctx ends.
 func (Host) Watch(ctx context.Context, o cli.WatchOptions) error {
-	w := watch.Options{Is: o.Is, Changed: o.Changed, Again: o.Again, Warn: o.Warn, Look: rescanEvery, Poll: o.Poll, Once: o.Once}
+	w := watch.Options{Is: o.Is, Changed: o.Changed, Again: o.Again, Warn: o.Warn, Rescan: rescanEvery, Poll: o.Poll, Once: o.Once}
 	for dir, since := range o.Dirs {
 		w.Dirs = append(w.Dirs, watch.Dir{Path: dir, Since: since})
 	}

@@ -1,6 +1,6 @@
 // Package acp runs an agent that speaks the Agent Client Protocol (agentclientprotocol.com) on its
-// standard streams, and keeps what it and its client say to each other. Not a byte is changed in
-// between, and nobody waits for what is kept.
+// standard streams, and records its messages and its client's. It passes every byte on unchanged, and
+// neither side waits for the recording.
 //
 // Each session gets a file of lines {at, from, acp}, which [tape/internal/sessions/importer/acp] reads.
 package acp
@@ -16,40 +16,40 @@ import (
 	"time"
 )
 
-// Options say what to run, and where to keep what is said.
+// Options say what to run, and where to record it.
 type Options struct {
 	Argv     []string // the agent's program and its arguments
 	In       io.Reader
 	Out, Err io.Writer
-	Dir      string // of the sessions' files; it is made if it is missing
+	Dir      string // for the sessions' files; it need not exist
 	Now      func() time.Time
-	// Note is told when something new is in a session's file, and that it will stay there.
+	// Note is called when something new is in a session's file and on the disk.
 	Note func(Event) error
 }
 
 // Event is something that happened in a session.
 type Event struct {
 	Name    string // SessionStart, Stop at the end of a turn, or SessionEnd
-	Session string // its id
+	Session string // id
 	File    string
-	Cwd     string // where the agent works
+	Cwd     string // the agent's directory
 }
 
-// Lost says that a part of what was said could not be kept. The agent was not disturbed.
+// Lost says that some messages could not be recorded. The agent was not disturbed.
 type Lost struct{ Err error }
 
 func (l *Lost) Error() string { return "not all that was said could be recorded: " + l.Err.Error() }
 func (l *Lost) Unwrap() error { return l.Err }
 
-// lastWords is how long an agent that was told to end, or whose children still have its output,
-// is waited for.
+// lastWords is how long Run waits for an agent that was told to end, or whose children still hold its
+// output.
 const lastWords = 5 * time.Second
 
 // Run runs the agent until it ends, and returns its exit status: 127 if there is no such program,
 // 126 if it cannot be run, 128 and the signal's number if one ended it. When ctx ends, the agent is
 // told to end. The error may be a [Lost].
 func Run(ctx context.Context, o Options) (status int, err error) {
-	k := keep(o)
+	k := newKeeper(o)
 	cmd := exec.CommandContext(ctx, o.Argv[0], o.Argv[1:]...) //nolint:gosec // what the user asked for
 	cmd.Stdout, cmd.Stderr = &tee{to: o.Out, from: agent, keeper: k}, o.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(terminate) }
@@ -61,14 +61,14 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 	if err != nil {
 		return cannotRun(err), errors.Join(fmt.Errorf("run %s: %w", o.Argv[0], err), k.end())
 	}
-	go func() { // it may wait for the client for ever, when the agent has ended
+	go func() { // when the agent has ended, it may wait for the client for ever
 		_, _ = io.Copy(&tee{to: in, from: client, keeper: k}, o.In)
 		_ = in.Close()
 	}()
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) || ctx.Err() != nil {
-		err = nil // the status says it
+		err = nil // the status says so
 	}
 	if lost := k.end(); lost != nil && err == nil {
 		err = &Lost{lost}
@@ -83,23 +83,23 @@ func cannotRun(err error) int {
 	return 126
 }
 
-// tee passes bytes on, and hands a copy of each line to the keeper.
+// tee passes bytes on, and gives a copy of each line to the keeper.
 type tee struct {
 	to     io.Writer
 	from   string
 	keeper *keeper
 	line   []byte
-	long   int // bytes of a line that is too long to be kept
+	long   int // bytes of a line that is too long to be recorded
 }
 
 func (t *tee) Write(b []byte) (int, error) {
-	for part := range bytes.Lines(b) { // first, so that no answer is kept before what it answers
-
+	// Record first, so that no response comes before its request.
+	for part := range bytes.Lines(b) {
 		if t.line = append(t.line, part...); t.long > 0 || len(t.line) > maxLine {
 			t.line, t.long = t.line[:0], t.long+len(t.line)
 		}
 		if part[len(part)-1] == '\n' {
-			t.keeper.hear(t.from, t.line, t.long)
+			t.keeper.add(t.from, t.line, t.long)
 			t.line, t.long = nil, 0
 		}
 	}

@@ -15,39 +15,39 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Who says something.
+// The senders of messages.
 const (
 	client = "client"
 	agent  = "agent"
 )
 
-// maxLine is the longest line that is kept: with what is added to it, it fits into an entry.
+// maxLine is the longest line that is recorded: with what is added, it still fits into an entry.
 const maxLine = jsonl.DefaultMaxLine - 8<<10
 
-// keeper writes what is said into the sessions' files, in its own time.
+// keeper writes messages into the sessions' files, in a goroutine of its own.
 type keeper struct {
 	o      Options
-	heard  chan heard
-	over   chan struct{} // nothing more is to be kept
-	ended  chan struct{} // and all that was heard is
+	lines  chan line
+	over   chan struct{} // closed when no more lines come
+	ended  chan struct{} // closed when all lines are written
 	common [][]byte      // lines of no session, such as the initialization: each file begins with them
-	asked  map[string]question
-	open   map[string]*session // by their ids
+	asked  map[string]request
+	open   map[string]*session // by id
 	last   *session
 	failed error
 }
 
-type heard struct {
+type line struct {
 	from string
-	line []byte
-	long int // how long a line was that is too long
+	text []byte
+	long int // size of a line that is too long
 	at   time.Time
 }
 
-// question is a request that waits for its response.
-type question struct {
+// request waits for its response.
+type request struct {
 	method, session, cwd string
-	line                 []byte // where the session is not known yet
+	line                 []byte // if the session is not known yet
 }
 
 type session struct {
@@ -55,19 +55,19 @@ type session struct {
 	f       *os.File
 }
 
-// waiting is how many lines may wait for the disk.
+// waiting bounds the lines that wait for the disk.
 const waiting = 4096
 
-func keep(o Options) *keeper {
-	k := &keeper{o: o, heard: make(chan heard, waiting), over: make(chan struct{}), ended: make(chan struct{}),
-		asked: map[string]question{}, open: map[string]*session{}}
+func newKeeper(o Options) *keeper {
+	k := &keeper{o: o, lines: make(chan line, waiting), over: make(chan struct{}), ended: make(chan struct{}),
+		asked: map[string]request{}, open: map[string]*session{}}
 	go k.run()
 	return k
 }
 
-func (k *keeper) hear(from string, line []byte, long int) {
+func (k *keeper) add(from string, text []byte, long int) {
 	select {
-	case k.heard <- heard{from, line, long, k.o.Now()}:
+	case k.lines <- line{from, text, long, k.o.Now()}:
 	case <-k.over:
 	}
 }
@@ -76,23 +76,23 @@ func (k *keeper) run() {
 	defer close(k.ended)
 	for {
 		select {
-		case h := <-k.heard:
-			k.take(h)
+		case l := <-k.lines:
+			k.handle(l)
 		case <-k.over:
-			for len(k.heard) > 0 {
-				k.take(<-k.heard)
+			for len(k.lines) > 0 {
+				k.handle(<-k.lines)
 			}
 			return
 		}
 	}
 }
 
-// end waits until all is kept, and returns the first error.
+// end waits until everything is written, and returns the first error.
 func (k *keeper) end() error {
 	close(k.over)
 	<-k.ended
 	for _, s := range k.open {
-		k.tell("SessionEnd", s)
+		k.notify("SessionEnd", s)
 		k.fail(s.f.Close())
 	}
 	return k.failed
@@ -104,22 +104,22 @@ func (k *keeper) fail(err error) {
 	}
 }
 
-// peers are those who are asked.
+// peers has who answers.
 var peers = map[string]string{client: agent, agent: client}
 
-// take finds out which session a line is of, and writes it there.
-func (k *keeper) take(h heard) {
-	line := bytes.TrimSpace(h.line)
-	if len(line) == 0 && h.long == 0 {
+// handle finds out to which session a line belongs, and writes it there.
+func (k *keeper) handle(l line) {
+	msg := bytes.TrimSpace(l.text)
+	if len(msg) == 0 && l.long == 0 {
 		return
 	}
-	if jsonl.Valid(line) != nil || !jsonl.IsObject(line) {
-		k.write(k.last, said(h, "text", jsonl.AppendString(nil, text(h))))
+	if jsonl.Valid(msg) != nil || !jsonl.IsObject(msg) {
+		k.write(k.last, l.wrap("text", jsonl.AppendString(nil, l.String())))
 		return
 	}
-	method, id, params := jsonl.GetString(line, "method"), string(jsonl.Get(line, "id")), jsonl.Get(line, "params")
-	q := question{method: method, session: jsonl.GetString(params, "sessionId"), cwd: jsonl.GetString(params, "cwd")}
-	wrapped := said(h, "acp", line)
+	method, id, params := jsonl.GetString(msg, "method"), string(jsonl.Get(msg, "id")), jsonl.Get(msg, "params")
+	q := request{method: method, session: jsonl.GetString(params, "sessionId"), cwd: jsonl.GetString(params, "cwd")}
+	wrapped := l.wrap("acp", msg)
 	switch {
 	case method != "" && id == "":
 		k.write(k.session(q), wrapped)
@@ -129,12 +129,12 @@ func (k *keeper) take(h heard) {
 		} else {
 			k.write(k.session(q), wrapped)
 		}
-		k.asked[h.from+id] = q
+		k.asked[l.from+id] = q
 	default:
-		q = k.asked[peers[h.from]+id]
-		delete(k.asked, peers[h.from]+id)
+		q = k.asked[peers[l.from]+id]
+		delete(k.asked, peers[l.from]+id)
 		if q.session == "" {
-			q.session = jsonl.GetString(jsonl.Get(line, "result"), "sessionId")
+			q.session = jsonl.GetString(msg, "result", "sessionId")
 		}
 		s := k.session(q)
 		if q.session == "" {
@@ -145,26 +145,26 @@ func (k *keeper) take(h heard) {
 		}
 		k.write(s, wrapped)
 		if q.method == "session/prompt" {
-			k.tell("Stop", s)
+			k.notify("Stop", s)
 		}
 	}
 }
 
-func text(h heard) string {
-	if h.long > 0 {
-		return fmt.Sprintf("a line of %d bytes, which is too long", h.long)
+func (l line) String() string {
+	if l.long > 0 {
+		return fmt.Sprintf("a line of %d bytes, which is too long", l.long)
 	}
-	return strings.TrimRight(string(h.line), "\r\n")
+	return strings.TrimRight(string(l.text), "\r\n")
 }
 
-// said is a line of a session's file.
-func said(h heard, name string, value []byte) []byte {
-	b := fmt.Appendf(nil, `{"at":%q,"from":%q,%q:`, h.at.UTC().Format(time.RFC3339Nano), h.from, name)
+// wrap makes a line of a session's file.
+func (l line) wrap(name string, value []byte) []byte {
+	b := fmt.Appendf(nil, `{"at":%q,"from":%q,%q:`, l.at.UTC().Format(time.RFC3339Nano), l.from, name)
 	return append(append(b, value...), '}', '\n')
 }
 
-// session returns the session that a question is of, or the last one.
-func (k *keeper) session(q question) *session {
+// session returns the session that a request names, or the last one.
+func (k *keeper) session(q request) *session {
 	if q.session == "" {
 		return k.last
 	}
@@ -179,7 +179,7 @@ func (k *keeper) session(q question) *session {
 		for _, line := range k.common {
 			k.write(s, line)
 		}
-		k.tell("SessionStart", s)
+		k.notify("SessionStart", s)
 	}
 	s.cwd = cmp.Or(s.cwd, q.cwd)
 	k.last = s
@@ -200,7 +200,7 @@ func (k *keeper) create(s *session) error {
 	if err == nil && end > 0 {
 		_, err = f.ReadAt(last, end-1)
 	}
-	if err == nil && last[0] != '\n' { // whoever wrote it was killed
+	if err == nil && last[0] != '\n' { // the writer was killed
 		_, err = f.WriteString("\n")
 	}
 	if err != nil {
@@ -209,7 +209,7 @@ func (k *keeper) create(s *session) error {
 	return nil
 }
 
-// fileName is the session's id where that is a good name, for ids come from outside.
+// fileName returns the session's id, or a hash of it if it is not safe: ids come from outside.
 func fileName(id string) string {
 	plain := func(r rune) rune {
 		if strings.ContainsRune("-_", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -223,7 +223,7 @@ func fileName(id string) string {
 	return id + ".jsonl"
 }
 
-// write adds a line to a session's file; without a session, it is for all that come.
+// write adds a line to a session's file; without a session, to all files to come.
 func (k *keeper) write(s *session, line []byte) {
 	const enough = 64
 	if s != nil {
@@ -234,8 +234,8 @@ func (k *keeper) write(s *session, line []byte) {
 	}
 }
 
-// tell says what is new in a session, once it will stay.
-func (k *keeper) tell(name string, s *session) {
+// notify reports what is new in a session, once it is on the disk.
+func (k *keeper) notify(name string, s *session) {
 	if s == nil {
 		return
 	}

@@ -1,5 +1,5 @@
-// Package catalog is the list of a workspace's tapes and forks: what they are about, and what
-// short names mean.
+// Package catalog lists a workspace's tapes and forks, says what they are about, and resolves short
+// names.
 package catalog
 
 import (
@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// All are the tapes, then the open forks.
+// All returns the tapes, then the open forks.
 func All(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
 	tapes, err := store.Tapes(ctx)
 	if err != nil {
@@ -21,8 +21,8 @@ func All(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
 	return append(tapes, forks...), err
 }
 
-// About asks the index what tapes are about, by branch; nil stands for all. A tape that is
-// damaged keeps nobody from seeing the others: it is known by its name, and its error is told.
+// About asks the index what tapes are about, and returns it by branch. Nil stands for all tapes. A damaged
+// tape does not hide the others: it gets only its name, and its error is in damaged.
 func About(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, damaged []error, err error) {
 	if facts, err = x.About(ctx, tapes); !errors.Is(err, repo.ErrCorrupt) {
 		return facts, nil, err

@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// Find returns the tape or fork of a name, which may be short. A name that is right wins.
+// Find returns the tape or fork with a name, which may be short. An exact name wins.
 func Find(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
 	t, err := store.Tape(ctx, name)
 	if !errors.Is(err, repo.ErrNotFound) {
@@ -33,7 +33,7 @@ func Find(ctx context.Context, store *repo.Store, name string) (*repo.Tape, erro
 	return store.Tape(ctx, full)
 }
 
-// Names are those of tapes; of nil, nil.
+// Names returns the names of tapes; nil for nil.
 func Names(tapes []*repo.Tape) []string {
 	if tapes == nil {
 		return nil
@@ -45,8 +45,8 @@ func Names(tapes []*repo.Tape) []string {
 	return names
 }
 
-// FullName is the name whose parts, between slashes, begin with the given ones; "" if there is
-// none, and an error if there are several. A part that is right wins.
+// FullName returns the name whose parts, between slashes, begin with the given ones; "" if there is none,
+// an error if there are several. An exact part wins.
 func FullName(names []string, parts []string) (string, error) {
 	var left [][]string
 	for _, full := range names {
@@ -79,11 +79,11 @@ func FullName(names []string, parts []string) (string, error) {
 	return "", layout.Invalid(hint, "the names of %d tapes begin with %q; give more of it", len(found), strings.Join(parts, "/"))
 }
 
-// ShortNames are what may be written for the names of tapes: of each part of a name, as much
-// as no other begins with; short parts are whole. See [FullName].
+// ShortNames returns short forms of tapes' names, by name: of each part, the shortest beginning that is
+// unique; short parts stay as they are. See [FullName].
 func ShortNames(names []string) map[string]string {
 	const short = 8
-	beside := map[string][]string{} // parts that are told apart
+	beside := map[string][]string{} // parts that must differ, by their place
 	place := func(parts []string, i int) string { return fmt.Sprint(len(parts), parts[:i]) }
 	for _, name := range names {
 		parts := strings.Split(name, "/")
@@ -120,7 +120,7 @@ func ShortNames(names []string) map[string]string {
 	return out
 }
 
-// shared is how many bytes two names begin with alike.
+// shared returns the length of the common prefix of two names, in bytes.
 func shared(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -129,15 +129,14 @@ func shared(a, b string) int {
 	return n
 }
 
-// Nearest are the names that differ from a word by a slip or two, or go on where it ends,
-// quoted; at most a few.
+// Nearest returns a few names that differ from a word by a typo or two, or begin with it.
 func Nearest(word string, names []string) []string {
 	const most, longest, few = 2, 80, 3
 	if word == "" || len(word) > longest {
 		return nil
 	}
 	folded := []rune(strings.ToLower(word))
-	allowed := min(most, len(folded)/2) // everything is near to what is short
+	allowed := min(most, len(folded)/2) // every name is near to a short word
 	found := map[int][]string{}
 	for _, name := range names {
 		lower := strings.ToLower(name)

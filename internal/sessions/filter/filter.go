@@ -1,6 +1,6 @@
-// Package filter reads which entries somebody asks for. Every surface hands over what it was
-// given, by flags, in a URL or as JSON, and gets the same query. A new filter is a field of
-// Params, a line in Query, and a flag or a word of a schema for each surface.
+// Package filter parses filters of entries. Every surface passes on what it was given, as flags, in a URL
+// or as JSON, and gets the same query. A new filter is a field of Params, a line in Query, and for each
+// surface a flag or a property of a schema.
 package filter
 
 import (
@@ -15,7 +15,7 @@ import (
 	"tape/repo"
 )
 
-// Params are the filters as they were given. What reads JSON embeds them.
+// Params are the filters as they were given. Parameters that are JSON embed them.
 type Params struct {
 	Kinds   []string `json:"kinds"`
 	Roles   []string `json:"roles"`
@@ -24,7 +24,7 @@ type Params struct {
 	Until   string   `json:"until"`
 }
 
-// FromURL reads the parameters of a URL. A field of a form that was left empty is no filter.
+// FromURL reads the parameters of a URL. An empty field of a form is no filter.
 func FromURL(v url.Values) Params {
 	list := func(param string) []string {
 		return slices.DeleteFunc(slices.Clone(v[InURL(param)]), func(s string) bool { return s == "" })
@@ -32,16 +32,16 @@ func FromURL(v url.Values) Params {
 	return Params{Kinds: list("kinds"), Roles: list("roles"), Authors: list("authors"), Since: v.Get("since"), Until: v.Get("until")}
 }
 
-// Named is what a surface calls a parameter; errors name it so.
+// Named returns the surface's name of a parameter, for errors.
 type Named func(param string) string
 
-// AsFlag names a parameter of Params as the command line does.
+// AsFlag is the name on the command line.
 func AsFlag(param string) string { return "--" + singular(param) }
 
-// InURL names a parameter of Params as the web view does.
+// InURL is the name in URLs of the web view.
 func InURL(param string) string { return singular(param) }
 
-// InJSON names a parameter of Params as it is.
+// InJSON is the name in JSON.
 func InJSON(param string) string { return param }
 
 func singular(param string) string { return strings.TrimSuffix(param, "s") }
@@ -51,7 +51,7 @@ func (p Params) Any() bool {
 	return len(p.Kinds) > 0 || len(p.Roles) > 0 || len(p.Authors) > 0 || p.Since != "" || p.Until != ""
 }
 
-// Query reads the filters. Dates without a zone are in that of now.
+// Query parses the filters. Dates without a zone are in the zone of now.
 func (p Params) Query(named Named, now time.Time) (q repo.Query, err error) {
 	if q.Kinds, err = names("kind", named("kinds"), p.Kinds, layout.SimilarKind); err != nil {
 		return q, err
@@ -71,8 +71,8 @@ func (p Params) Query(named Named, now time.Time) (q repo.Query, err error) {
 	return q, layout.Wrap(q.Check(), "%s and %s", named("since"), named("until"))
 }
 
-// names refuses a name that is empty, or a known one with a slip in it: to find nothing would mislead.
-// Other names may be those of a program of one's own.
+// names refuses an empty name, and a known name with a typo: finding nothing would mislead. Other names
+// may come from a user's own program.
 func names(what, param string, list []string, meant func(string) string) ([]string, error) {
 	for _, name := range list {
 		if name == "" {
@@ -85,7 +85,7 @@ func names(what, param string, list []string, meant func(string) string) ([]stri
 	return list, nil
 }
 
-// Since reads the beginning of a range of dates; of nothing, the zero time.
+// Since parses the beginning of a range of dates. The zero time stands for "".
 func Since(param, text string, now time.Time) (time.Time, error) {
 	return date(param, text, now, layout.ParseSince)
 }
@@ -98,7 +98,7 @@ func date(param, text string, now time.Time, parse func(string, time.Time) (time
 	return at, layout.Wrap(err, "%s", param)
 }
 
-// Count checks how many of something were asked for, where nothing bounds it. Nil stays nil.
+// Count checks a number without an upper bound. Nil stays nil.
 func Count(param string, n *int) (*int, error) {
 	if n != nil && *n < 0 {
 		return nil, layout.Invalid("", "%s must not be negative", param)
@@ -106,8 +106,8 @@ func Count(param string, n *int) (*int, error) {
 	return n, nil
 }
 
-// Capped is a number that was asked for, at most as high as the surface gives. 0 and less is
-// the usual one: models fill in every parameter.
+// Capped returns n, at most the surface's maximum. 0 and less stand for the usual number, because models
+// fill in every parameter.
 func Capped[N int | int64](n, usual, most N) N {
 	if n <= 0 {
 		return usual
@@ -121,7 +121,7 @@ const (
 	Newest    = "newest"
 )
 
-// Order reads the order of a search, and reports whether it is that of age.
+// Order parses the order of a search, and reports whether it is Newest.
 func Order(param, word string) (newest bool, err error) {
 	if word != Relevance && word != Newest {
 		return false, layout.Invalid("", "%s is %s or %s, not %.60q", param, Relevance, Newest, word)

@@ -1,5 +1,5 @@
-// Package trace leads from the commits of a project to the turns of its sessions that led to
-// them: from what a person asked to the commit.
+// Package trace finds the turns that led to the commits of a project. A turn is a part of a session, from
+// what a person asked to the commit.
 package trace
 
 import (
@@ -20,51 +20,51 @@ import (
 	"tape/repo"
 )
 
-// How it is known that a turn led to a commit.
+// How says how it is known that a turn led to a commit.
 type How string
 
 // The ways to know it.
 const (
-	// Recorded: the tape has the event of the commit, which the agent made.
+	// Recorded: the tape has the event of the commit, because the agent made it.
 	Recorded How = "recorded"
-	// Probably: the tape has the event of a commit with this subject, which was made when this
-	// one was authored. It was rebased or amended since.
+	// Probably: the tape has the event of a commit with the same subject and author date. It was rebased
+	// or amended since.
 	Probably How = "probably"
 	// Open: somebody made the commit while the session was open, or shortly after.
 	Open How = "open"
 )
 
 const (
-	sameTime = 10 * time.Minute // between a commit and its event
-	open     = time.Hour        // after its last entry a session is taken to be open
-	mostOpen = 3                // sessions are told that were open at once
+	sameTime = 10 * time.Minute // at most, between a commit and its event
+	open     = time.Hour        // a session counts as open so long after its last entry
+	mostOpen = 3                // sessions that were open at once are returned
 )
 
 // Turn is the part of a tape that led to a commit.
 type Turn struct {
 	Tape, Title string
-	First, Last int64     // entries: what a person asked, and the commit or the last one before the next question
-	Prompt      string    // what was asked, cut to a line; "" if that is not known
-	Date        time.Time // when
+	First, Last int64     // entries: from the prompt to the commit, or to the last one before the next prompt
+	Prompt      string    // shortened to a line; "" if it is not known
+	Date        time.Time // of the prompt
 	How         How
 }
 
-// Finder looks for turns in the tapes of a workspace. It is for one goroutine.
+// Finder finds turns in the tapes of a workspace. It is not safe for concurrent use.
 type Finder struct {
 	Store   *repo.Store
 	Index   *index.Index
 	Tapes   []string                                             // names; nil: all
 	About   func(context.Context) (map[string]about.Tape, error) // all tapes, by branch
-	Project string                                               // its directory, "" if there is none here
-	Home    string                                               // the project that the workspace is of, if that is known
+	Project string                                               // the project's directory, "" without one
+	Home    string                                               // the directory of the workspace's project, if it is known
 
 	about   map[string]about.Tape
 	titles  map[string]string
 	prompts map[string][]prompt
-	dirs    map[string]bool // which are the project's
+	dirs    map[string]bool // whether directories are in the project
 }
 
-// Turns finds the turns that led to commits, by their ids.
+// Turns returns the turns that led to commits, by commit id.
 func (f *Finder) Turns(ctx context.Context, commits []projectgit.Commit) (map[string][]Turn, error) {
 	out := map[string][]Turn{}
 	for _, look := range []func(context.Context, []projectgit.Commit, map[string][]Turn) error{f.recorded, f.probable, f.whileOpen} {
@@ -79,7 +79,7 @@ func (f *Finder) Turns(ctx context.Context, commits []projectgit.Commit) (map[st
 	return out, nil
 }
 
-// recorded finds the events of commits by their ids. An event may have the beginning of one.
+// recorded finds the events of commits by id. An event may have a short id.
 func (f *Finder) recorded(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn) error {
 	words := func(c projectgit.Commit) string { return c.ID[:min(len(c.ID), 7)] + "*" }
 	is := func(c projectgit.Commit, e repo.Entry) bool {
@@ -89,7 +89,7 @@ func (f *Finder) recorded(ctx context.Context, commits []projectgit.Commit, out 
 	return f.events(ctx, commits, out, Recorded, words, is)
 }
 
-// probable finds the events of commits that had other ids then.
+// probable finds the events of commits that have other ids now.
 func (f *Finder) probable(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn) error {
 	commits = slices.DeleteFunc(commits, func(c projectgit.Commit) bool { return c.Authored.IsZero() || c.Subject == "" })
 	is := func(c projectgit.Commit, e repo.Entry) bool {
@@ -99,7 +99,7 @@ func (f *Finder) probable(ctx context.Context, commits []projectgit.Commit, out 
 	return f.events(ctx, commits, out, Probably, subjectWords, is)
 }
 
-// subjectWords are the longest words of a commit's subject, without what a search takes for syntax.
+// subjectWords returns the longest words of a commit's subject, without the syntax of searches.
 func subjectWords(c projectgit.Commit) string {
 	const enough = 3
 	words := strings.Fields(strings.ToLower(c.Subject))
@@ -113,7 +113,7 @@ func subjectWords(c projectgit.Commit) string {
 // events asks the index for the events of some commits, several at a time.
 func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn, how How,
 	words func(projectgit.Commit) string, is func(projectgit.Commit, repo.Entry) bool) error {
-	const atOnce = 12 // a query has no more than 64 words and operators
+	const atOnce = 12 // a query may have 64 words and operators
 	for some := range slices.Chunk(commits, atOnce) {
 		queries := make([]string, len(some))
 		for i, c := range some {
@@ -124,14 +124,14 @@ func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out ma
 		if err != nil {
 			return err
 		}
-		slices.Reverse(res.Hits) // a copy of a session comes after it
+		slices.Reverse(res.Hits) // a session comes before its copies
 		for _, h := range res.Hits {
 			if jsonl.GetString(h.Payload, "name") != record.EventCommit {
 				continue
 			}
 			for _, c := range some {
-				told := slices.ContainsFunc(out[c.ID], func(t Turn) bool { return t.Tape == h.Tape })
-				if told || !is(c, h.Entry) {
+				found := slices.ContainsFunc(out[c.ID], func(t Turn) bool { return t.Tape == h.Tape })
+				if found || !is(c, h.Entry) {
 					continue
 				}
 				t, err := f.turn(ctx, h.Entry, how)
@@ -145,8 +145,8 @@ func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out ma
 	return nil
 }
 
-// turn is what led to an event: it began with the last question before that, by its place and by
-// its date. What a merge or a later import has added stands behind questions that are younger.
+// turn returns the turn of an event. It begins with the last prompt before the event, both by id and by
+// date: what a merge or a later import added comes after prompts that are younger.
 func (f *Finder) turn(ctx context.Context, e repo.Entry, how How) (Turn, error) {
 	t := Turn{Tape: e.Tape, First: 1, Last: e.ID, How: how}
 	prompts, err := f.promptsOf(ctx, e.Tape)
@@ -187,7 +187,7 @@ func (f *Finder) promptsOf(ctx context.Context, tape string) ([]prompt, error) {
 		if err != nil {
 			return nil, err
 		}
-		// What a subagent was told was not said by a person.
+		// No person said what a subagent was asked.
 		if string(jsonl.Get(e.Meta, "context")) == "false" && jsonl.Get(e.Meta, "origin", "fork") != nil {
 			continue
 		}
@@ -203,7 +203,7 @@ func (f *Finder) promptsOf(ctx context.Context, tape string) ([]prompt, error) {
 	return list, nil
 }
 
-// title is that of a tape, or of the tape that a fork is of.
+// title returns the title of a tape, for a fork perhaps that of its parent.
 func (f *Finder) title(ctx context.Context, tape string) (string, error) {
 	if title, ok := f.titles[tape]; ok {
 		return title, nil
@@ -268,10 +268,10 @@ func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out
 	return nil
 }
 
-// latest is when a commit was authored at the latest: git keeps whole seconds.
+// latest returns the latest time at which a commit was authored: git drops fractions of seconds.
 func latest(c projectgit.Commit) time.Time { return c.Authored.Add(time.Second - 1) }
 
-// ofProject are the tapes of sessions in the project, in the order of their names.
+// ofProject returns the tapes of sessions in the project, sorted by name.
 func (f *Finder) ofProject(ctx context.Context) (tapes []about.Tape, err error) {
 	if f.about == nil {
 		if f.about, err = f.About(ctx); err != nil {
@@ -279,7 +279,7 @@ func (f *Finder) ofProject(ctx context.Context) (tapes []about.Tape, err error) 
 		}
 	}
 	for branch, t := range f.about {
-		own := f.Tapes == nil && strings.HasPrefix(branch, "tape/") || slices.Contains(f.Tapes, t.Name) // else a fork, which is the tape's
+		own := f.Tapes == nil && strings.HasPrefix(branch, "tape/") || slices.Contains(f.Tapes, t.Name) // not a fork, which belongs to its tape
 		if own && t.Entries > 1 && f.within(t.Project) {
 			tapes = append(tapes, t)
 		}
@@ -288,8 +288,8 @@ func (f *Finder) ofProject(ctx context.Context) (tapes []about.Tape, err error) 
 	return tapes, nil
 }
 
-// within reports whether a directory is that of the project, or in it. One that a tape does not
-// tell, or that is not on this machine, is that of the workspace.
+// within reports whether a directory is in the project. If a tape names none, or it is not on this
+// machine, the directory of the workspace counts.
 func (f *Finder) within(dir string) bool {
 	is, known := f.dirs[dir]
 	if known {
@@ -307,17 +307,17 @@ func (f *Finder) within(dir string) bool {
 	return is
 }
 
-// Reason is why nothing is known of a commit.
+// Reason says why nothing is known of a commit.
 type Reason int
 
 // The reasons.
 const (
-	NothingRecorded Reason = iota // no session was open, and none has made it
+	NothingRecorded Reason = iota // no session made it or was open
 	NoSessions                    // there is no tape of the project
 	BeforeSessions                // it is older than the first session
 )
 
-// Why says why nothing is known of a commit, and when the first session began.
+// Why returns why nothing is known of a commit, and when the first session began.
 func (f *Finder) Why(ctx context.Context, c projectgit.Commit) (Reason, time.Time, error) {
 	tapes, err := f.ofProject(ctx)
 	if err != nil || len(tapes) == 0 {

@@ -1,5 +1,5 @@
-// Package watch looks at folders, and tells of the files in them that were written to: by what the
-// system tells of them, or, where it tells of no more folders, by looking again.
+// Package watch reports the files in folders that were written to: by events of the system, or, if that
+// watches no more folders, by scanning them again and again.
 package watch
 
 import (
@@ -14,114 +14,113 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Options say what is looked at.
+// Options say what is watched.
 type Options struct {
 	Dirs []Dir
 	Is   func(path string) bool // whether a file counts
-	// Changed is told of files that were written to. An error ends the watch.
+	// Changed gets the files that were written to. Its error ends the watch.
 	Changed func(ctx context.Context, paths []string) error
-	// Again is how long after its last change a file is told of once more.
+	// Again is how long after its last change a file is reported once more.
 	Again time.Duration
-	// Warn is told once that the system does not tell of all folders, and why.
+	// Warn is called once with the reason if the system cannot watch all folders.
 	Warn func(error)
-	// Look is how often those are looked at, and folders that are not there are looked for.
-	Look time.Duration
-	// Poll looks at all folders that often: the system does not tell what other machines write.
+	// Rescan is how often folders are scanned that the system does not watch or that do not exist yet.
+	Rescan time.Duration
+	// Poll scans all folders that often: the system does not report what other machines write.
 	Poll bool
-	// Once ends the watch when what was written before is told of.
+	// Once ends the watch after the files that were written before it.
 	Once bool
 }
 
-// A file is told of when it rests, or, if it never does, after a while.
+// A file is reported when nobody has written to it for a while, or at last after maxWait.
 const (
-	rests  = 50 * time.Millisecond
-	atLast = 400 * time.Millisecond
+	quiet   = 50 * time.Millisecond
+	maxWait = 400 * time.Millisecond
 )
 
-// share is the part of the time that looking may take.
+// share bounds the time for scans: one part in so many.
 const share = 50
 
-// Dir is a folder with all that is below it. It may be made later.
+// Dir is a folder with everything below it. It need not exist yet.
 type Dir struct {
 	Path  string
-	Since time.Time // what was written before is known
+	Since time.Time // files that were last written to before are not reported
 }
 
 type watch struct {
 	Options
-	events *fsnotify.Watcher
-	blind  bool                 // the system does not tell of all folders
-	absent []Dir                // those of Dirs that are not there
-	seen   time.Time            // when the last look began
-	took   time.Duration        // by that
-	dirty  map[string]bool      // files to tell of
-	first  time.Time            // since when there are some
-	told   map[string]time.Time // files to tell of again
+	events  *fsnotify.Watcher
+	blind   bool                 // the system does not watch all folders
+	absent  []Dir                // the Dirs that do not exist
+	scanned time.Time            // when the last scan began
+	took    time.Duration        // how long it took
+	dirty   map[string]bool      // files to report
+	first   time.Time            // when the first of them was written to
+	again   map[string]time.Time // last changes of files to report once more
 }
 
-// Run tells of files until ctx ends; of those that were written before it at once.
+// Run reports files until ctx ends. It reports the files that were written before it at once.
 func Run(ctx context.Context, o Options) (err error) {
-	w := &watch{Options: o, blind: o.Poll, dirty: map[string]bool{}, told: map[string]time.Time{}}
+	w := &watch{Options: o, blind: o.Poll, dirty: map[string]bool{}, again: map[string]time.Time{}}
 	if w.events, err = fsnotify.NewWatcher(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.events.Close()) }()
-	w.look(o.Dirs)
-	if err := w.tell(ctx); err != nil || o.Once {
+	w.scan(o.Dirs)
+	if err := w.report(ctx); err != nil || o.Once {
 		return err
 	}
-	tick := time.NewTicker(o.Look)
+	tick := time.NewTicker(o.Rescan)
 	defer tick.Stop()
-	resting := time.NewTimer(rests)
-	defer resting.Stop()
+	settled := time.NewTimer(quiet)
+	defer settled.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case e := <-w.events.Events:
-			w.take(e)
-		case err := <-w.events.Errors: // some were lost
+			w.handle(e)
+		case err := <-w.events.Errors: // events were lost
 			if err != nil {
-				w.look(w.since(w.seen))
+				w.scan(w.dirsSince(w.scanned))
 			}
 		case <-tick.C:
 			w.tick()
-		case <-resting.C:
-			if err := w.tell(ctx); err != nil {
+		case <-settled.C:
+			if err := w.report(ctx); err != nil {
 				return err
 			}
 		}
 		if len(w.dirty) > 0 {
-			resting.Reset(min(rests, max(0, time.Until(w.first.Add(atLast)))))
+			settled.Reset(min(quiet, max(0, time.Until(w.first.Add(maxWait)))))
 		}
 	}
 }
 
-// take looks at what the system tells.
-func (w *watch) take(e fsnotify.Event) {
+func (w *watch) handle(e fsnotify.Event) {
 	switch {
 	case e.Op == fsnotify.Chmod || e.Has(fsnotify.Remove):
 	case w.Is(e.Name):
 		w.mark(e.Name)
-	case e.Has(fsnotify.Create): // perhaps a folder, which may have files already
+	case e.Has(fsnotify.Create): // perhaps a folder that has files already
 		w.walk(e.Name, time.Time{})
 	}
 }
 
-// tick does what no event leads to.
+// tick does what no event triggers.
 func (w *watch) tick() {
 	now := time.Now()
-	for path, at := range w.told {
+	for path, at := range w.again {
 		if now.Sub(at) >= w.Again && !w.dirty[path] {
 			w.mark(path)
-			delete(w.told, path)
+			delete(w.again, path)
 		}
 	}
 	switch {
-	case w.blind && now.Sub(w.seen) > share*w.took:
-		w.look(w.since(w.seen))
+	case w.blind && now.Sub(w.scanned) > share*w.took:
+		w.scan(w.dirsSince(w.scanned))
 	case len(w.absent) > 0:
-		w.look(w.absent)
+		w.scan(w.absent)
 	}
 }
 
@@ -130,14 +129,14 @@ func (w *watch) mark(path string) {
 		w.first = time.Now()
 	}
 	w.dirty[path] = true
-	w.told[path] = time.Now()
+	w.again[path] = time.Now()
 }
 
-// coarse is how much older than its writing a file's time may be.
+// coarse is how much a file's time may be before its last write.
 const coarse = 2 * time.Second
 
-// look goes through folders, and marks the files that were written since they were seen.
-func (w *watch) look(dirs []Dir) {
+// scan marks the files in folders that were written to since the folders' Since.
+func (w *watch) scan(dirs []Dir) {
 	began := time.Now()
 	var absent []Dir
 	for _, dir := range dirs {
@@ -145,22 +144,22 @@ func (w *watch) look(dirs []Dir) {
 			absent = append(absent, dir)
 		}
 	}
-	w.absent, w.seen, w.took = absent, began, time.Since(began)
+	w.absent, w.scanned, w.took = absent, began, time.Since(began)
 }
 
-// since are the folders, whose files were seen at some time.
-func (w *watch) since(seen time.Time) []Dir {
+// dirsSince returns the folders with another Since, except those that did not exist.
+func (w *watch) dirsSince(since time.Time) []Dir {
 	dirs := slices.Clone(w.Dirs)
 	for i := range dirs {
 		if !slices.Contains(w.absent, dirs[i]) {
-			dirs[i].Since = seen
+			dirs[i].Since = since
 		}
 	}
 	return dirs
 }
 
-// walk has the system tell of a folder and those below it. It reports whether the folder is there;
-// what cannot be read is passed over, for it is of others.
+// walk has the system watch a folder and those below it, and marks their files. It reports whether the
+// folder exists. It skips what it cannot read, which belongs to other users.
 func (w *watch) walk(root string, since time.Time) (there bool) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -182,7 +181,7 @@ func (w *watch) walk(root string, since time.Time) (there bool) {
 	return there
 }
 
-func (w *watch) tell(ctx context.Context) error {
+func (w *watch) report(ctx context.Context) error {
 	if len(w.dirty) == 0 {
 		return nil
 	}

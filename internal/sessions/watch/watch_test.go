@@ -27,7 +27,7 @@ func start(t *testing.T, o Options) *watched {
 	if o.Again == 0 {
 		o.Again = time.Hour
 	}
-	o.Look = 20 * time.Millisecond
+	o.Rescan = 20 * time.Millisecond
 	o.Changed = func(_ context.Context, paths []string) error {
 		for _, p := range paths {
 			w.told <- filepath.Base(p)
@@ -122,7 +122,7 @@ func TestOnce(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.jsonl")
 	var got []string
-	err := Run(t.Context(), Options{Dirs: []Dir{{Path: dir}}, Once: true, Look: time.Second, Is: func(string) bool { return true },
+	err := Run(t.Context(), Options{Dirs: []Dir{{Path: dir}}, Once: true, Rescan: time.Second, Is: func(string) bool { return true },
 		Changed: func(_ context.Context, paths []string) error { got = paths; return nil }})
 	if err != nil || len(got) != 1 {
 		t.Error(got, err)
