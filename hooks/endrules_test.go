@@ -81,7 +81,7 @@ func failPrompt(context.Context, hooks.Envelope, string, hooks.State) (*hooks.Pr
 	return nil, errBroken
 }
 
-// broken is the plugin "bad" with a hook that set gives it, above a model that answers "x".
+// broken is the plugin "bad", in which set installs a failing hook, above a model that answers "x".
 func broken(set func(*hooks.Plugin)) *hooks.Plugin {
 	p := &hooks.Plugin{Name: "bad", RunModel: model(new("x")).RunModel}
 	set(p)

@@ -138,7 +138,7 @@ func TestFailuresAroundCallsAreReported(t *testing.T) {
 	}
 }
 
-// An error of a stream is told when it comes, also if the stream then fails.
+// An error in a stream is reported when it comes, even if the stream then fails.
 func TestStreamErrorsAreReportedAsTheyCome(t *testing.T) {
 	r := quiet()
 	var seen []string

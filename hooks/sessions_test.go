@@ -31,7 +31,7 @@ func (d *diary) String() string {
 	return strings.Join(d.lines, ", ")
 }
 
-// slow is a model that takes a second for each turn.
+// slow is a model that needs a second for each turn.
 func slow(d *diary) *hooks.Plugin {
 	return &hooks.Plugin{Name: "slow", RunModel: func(ctx context.Context, p hooks.Prompt, session string, _ hooks.State) (*string, error) {
 		d.note("%s%s begins", session, p.Text)

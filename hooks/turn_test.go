@@ -122,7 +122,7 @@ func model(answer *string) *hooks.Plugin {
 	return &hooks.Plugin{RunModel: func(context.Context, hooks.Prompt, string, hooks.State) (*string, error) { return answer, nil }}
 }
 
-// asked is a model whose answer tells what it was asked.
+// asked is a model that answers with its prompt.
 func asked() *hooks.Plugin {
 	return &hooks.Plugin{RunModel: func(_ context.Context, p hooks.Prompt, session string, _ hooks.State) (*string, error) {
 		if len(p.Parts) > 0 {
@@ -132,14 +132,14 @@ func asked() *hooks.Plugin {
 	}}
 }
 
-// told is a model whose answer is a value of the state.
+// told is a model that answers with a value of the state.
 func told(key string) *hooks.Plugin {
 	return &hooks.Plugin{RunModel: func(_ context.Context, _ hooks.Prompt, _ string, s hooks.State) (*string, error) {
 		return new(fmt.Sprint(s[key])), nil
 	}}
 }
 
-// streaming gives events, then an error if there is one.
+// streaming yields events, then an error if there is one.
 func streaming(err error, events ...hooks.Event) *hooks.Plugin {
 	return &hooks.Plugin{RunModelStream: func(context.Context, hooks.Prompt, string, hooks.State) (hooks.Stream, error) {
 		return func(yield func(hooks.Event, error) bool) {

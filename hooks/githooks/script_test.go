@@ -110,7 +110,7 @@ func TestOwnHookFirst(t *testing.T) {
 	}
 }
 
-// An own hook that does not read what git tells it, and much of it, is no error.
+// A user's hook that does not read its long standard input is no error.
 func TestOwnHookReadsNothing(t *testing.T) {
 	needsShell(t)
 	store := newStore(t)

@@ -186,7 +186,7 @@ func entriesOf(t testing.TB, tape *repo.Tape) (out []repo.Entry) {
 	return out
 }
 
-// brief tells an entry in a few words.
+// brief describes an entry in a few words.
 func brief(e repo.Entry) string {
 	var p struct {
 		Name    string

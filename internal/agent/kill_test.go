@@ -19,7 +19,7 @@ import (
 	"tape/repo"
 )
 
-// killed is a workspace as it was at a moment, and what was known outside of it.
+// killed is a copy of a workspace at one moment, and what was visible outside of it.
 type killed struct {
 	dir     string
 	started int      // tools

@@ -100,7 +100,7 @@ func testSubagents(t *testing.T, form view.Format) {
 	}
 }
 
-// Servers that number the calls of each answer anew give every subagent the same id.
+// Servers that number the calls of each answer from 1 give every subagent the same id.
 func TestSubagentsSameID(t *testing.T) {
 	h := newHost(t, newStore(t), func(n int, r models.Request) hooks.Stream {
 		all := sent(r)

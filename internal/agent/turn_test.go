@@ -349,7 +349,7 @@ func TestNoModel(t *testing.T) {
 	}
 }
 
-// The keys of providers never stand on a tape, whoever says them.
+// Keys of providers are never on a tape, whoever says them.
 func TestKeys(t *testing.T) {
 	const key = "totally-secret-key-of-nobody"
 	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {

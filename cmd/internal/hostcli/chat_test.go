@@ -54,7 +54,7 @@ func script() model.Script {
 	}
 }
 
-// call gives a call's arguments; an artifact has the id that the last result told.
+// call returns a call's arguments; an artifact's id is the one in the last result.
 func call(c model.Call, told []model.Item) (string, any) {
 	arguments := map[string]any{}
 	_ = json.Unmarshal([]byte(c.Arg), &arguments)

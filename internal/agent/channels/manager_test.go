@@ -321,7 +321,7 @@ func TestErrorGoesBack(t *testing.T) {
 	}
 }
 
-// TestStops: a turn that runs may end; one that takes too long goes on at the next start.
+// TestStops: a running turn may end; one that takes too long goes on after the next start.
 func TestStops(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "messages")
 	begun := make(chan string, 2)
@@ -350,7 +350,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestCancel: who ends a turn ends only that one.
+// TestCancel: cancelling a turn ends only that one.
 func TestCancel(t *testing.T) {
 	begun := make(chan string, 2)
 	r := newRig(t, Options{}, &hooks.Plugin{RunModel: func(ctx context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {

@@ -279,7 +279,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestSettings has what is refused, and who wins.
+// TestSettings: what is refused, and which setting wins.
 func TestSettings(t *testing.T) {
 	none := func(string) string { return "" }
 	dir := t.TempDir()

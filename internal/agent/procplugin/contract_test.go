@@ -12,7 +12,7 @@ import (
 	"tape/hooks"
 )
 
-// turn is one turn with plugins of which some are processes, in the order of registration.
+// turn is one turn with plugins, some of them processes, in the order of registration.
 type turn struct {
 	message  hooks.Envelope
 	plugins  []any // script or *hooks.Plugin

@@ -206,7 +206,7 @@ func (r *reply) misbehave(m *received, in *bufio.Reader) bool {
 	return true
 }
 
-// requested asks the host, one request after the other, and gives its answers, a line each.
+// requested sends requests to the host one after the other, and returns the answers, a line each.
 func requested(m *received, list []plainRequest, in *bufio.Reader) string {
 	var answers []string
 	for i, q := range list {

@@ -15,7 +15,7 @@ import (
 	"tape/hooks"
 )
 
-// with is a runtime with scripted plugins, of which each has its answers to hooks.
+// with returns a runtime with scripted plugins, each with its answers to hooks.
 func with(t *testing.T, answers ...map[string]reply) *hooks.Runtime {
 	t.Helper()
 	rt := hooks.New(slog.New(slog.DiscardHandler))

@@ -16,12 +16,12 @@ import (
 
 type params = map[string]any
 
-// requesting is a plugin whose build_prompt asks the host and gives its answers.
+// requesting is a plugin whose build_prompt sends requests to the host and returns the answers.
 func requesting(list ...plainRequest) script {
 	return script{Answers: map[string]reply{"hook/build_prompt": {Requests: list}}}
 }
 
-// answersOf gives what the host answered, a line each.
+// answersOf returns the host's answers, a line each.
 func answersOf(t *testing.T, o Options, s hooks.State, list ...plainRequest) []string {
 	t.Helper()
 	prompt, err := scripted(t, requesting(list...), o).Plugin().BuildPrompt(t.Context(), hooks.Envelope{}, "mine", s)
@@ -265,7 +265,7 @@ func TestStreams(t *testing.T) {
 	t.Parallel()
 	l := quick()
 	l.long = 300 * time.Millisecond
-	// Each event begins the time anew.
+	// The timeout begins again with each event.
 	slow := reply{Events: said("a", "b", "c", "d", "e"), N: 100, Do: "silent-after"}
 	q := scripted(t, script{Answers: map[string]reply{"hook/run_model_stream": slow}}, Options{limits: l}).Plugin()
 	s, err := q.RunModelStream(t.Context(), hooks.Prompt{}, "s", nil)
@@ -304,7 +304,7 @@ func TestStreams(t *testing.T) {
 		t.Errorf("%q, %v, %s", got, err, p.Status())
 	}
 
-	// Events that nobody takes are bounded.
+	// Events that are not read are limited.
 	l2 := quick()
 	l2.queue = 500
 	p = scripted(t, script{Answers: map[string]reply{"hook/run_model_stream": {Events: said("a", "b", "c", "d", "e", "f", "g", "h")}}}, Options{limits: l2})

@@ -13,7 +13,7 @@ import (
 	"tape/hooks"
 )
 
-// guard registers a plugin that is required, and gives how a call of a tool is decided.
+// guard registers a required plugin, and returns how a call of a tool is decided.
 func guard(t *testing.T, s script, o Options, command ...string) (p *Process, decide func() hooks.ToolDecision) {
 	t.Helper()
 	rt := hooks.New(slog.New(slog.DiscardHandler))
@@ -127,7 +127,7 @@ func TestALateProceedDoesNotCount(t *testing.T) {
 	}
 }
 
-// A value that a hook does not know is an error of that hook, which says what it takes.
+// A value that a hook does not accept is an error of that hook, which says what it accepts.
 func TestAnswersAreChecked(t *testing.T) {
 	t.Parallel()
 	tool := hooks.ToolCall{Tool: "bash", Arguments: json.RawMessage(`{}`)}
@@ -191,7 +191,7 @@ func TestAnswersAreChecked(t *testing.T) {
 			})
 		}
 	}
-	// All members of the struct of Go are known.
+	// All members of the Go struct are accepted.
 	raw, err := json.Marshal(map[string]any{"value": hooks.ToolDecision{Action: hooks.Proceed}})
 	if err != nil {
 		t.Fatal(err)

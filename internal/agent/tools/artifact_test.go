@@ -45,7 +45,7 @@ func TestKeep(t *testing.T) {
 	if list, err := tp.Artifacts(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("short results are artifacts: %v %v", list, err)
 	}
-	// Tokens of a known form, in text and in JSON.
+	// Tokens of well-known shapes, in text and in JSON.
 	token := "ghp_" + "q3Rt7Yw9ZxCvBnMaSdFgHjKl4pOiUy2TrE1W"
 	text := "begin " + token + strings.Repeat(" ä\n", LongestResult/2) + `{"token":"` + token + `"} end`
 	got, a := e.Keep(t.Context(), hooks.ToolContext{Session: "s"}, "bash", text)

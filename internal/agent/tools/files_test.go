@@ -210,7 +210,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// Edits of one file beside each other lose nothing.
+// Parallel edits of one file lose nothing.
 func TestParallelEdits(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)

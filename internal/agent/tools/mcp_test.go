@@ -130,7 +130,7 @@ func TestMCPCrash(t *testing.T) {
 	}
 }
 
-// What a server sends is bounded, and who does not wait any more need not.
+// What a server sends is limited, and a cancelled call does not wait.
 func TestMCPHostile(t *testing.T) {
 	t.Parallel()
 	e, _ := newMCP(t)
@@ -151,7 +151,7 @@ func TestMCPHostile(t *testing.T) {
 	contains(t, e.must("test.echo", anything), "hello")
 }
 
-// Servers that cannot be used take nothing from the others.
+// Servers that cannot be used do not affect the others.
 func TestMCPBroken(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(o *Options) {

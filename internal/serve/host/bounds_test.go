@@ -24,7 +24,7 @@ import (
 	"tape/repo"
 )
 
-// TestListsOfBodies: a body of a few megabytes does not take hundreds of them while it is read.
+// TestListsOfBodies: a body of a few megabytes does not need hundreds of them in memory.
 func TestListsOfBodies(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Runner: "r", Conversation: "c"})
@@ -202,7 +202,7 @@ func TestWaitsEnd(t *testing.T) {
 	}
 }
 
-// TestTokenGetsIn: who has a token gets a connection, also while others hold all of them.
+// TestTokenGetsIn: a client with a token gets a connection, even while others hold all of them.
 func TestTokenGetsIn(t *testing.T) {
 	p := newPeer(t)
 	p.web.Close()

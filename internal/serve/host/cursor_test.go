@@ -99,7 +99,7 @@ func (x *clones) texts() (out []string) {
 	return out
 }
 
-// allPages is a reader. One whose cursor is refused begins anew.
+// follower reads pages. When its cursor is refused, it begins again.
 type follower struct {
 	forward       bool
 	cursor        string

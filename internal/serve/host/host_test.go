@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, serveHelper) }
 
 const adminToken = "the token of the admin, for tests only"
 
-// peer is a server, and who asks it.
+// peer is a server and its client.
 type peer struct {
 	t     *testing.T
 	s     *Server

@@ -188,7 +188,7 @@ func (x *twins) fill() {
 	}
 }
 
-// piece is a part of a secret, as who looks for it would try.
+// piece is a part of a secret, as somebody would guess it.
 func (x *twins) piece() string {
 	s := x.secrets[x.rnd.IntN(len(x.secrets))]
 	from := x.rnd.IntN(len(s))

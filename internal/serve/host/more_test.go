@@ -162,7 +162,7 @@ func TestRequestsWithAKeyAreDoneOnce(t *testing.T) {
 	p.as(second.Token).want(200, "GET", "/history", nil, nil)
 }
 
-// TestLaneFollowsOtherWriters: what others write to a tape between the requests is known to the next one.
+// TestLaneFollowsOtherWriters: the next request sees what others have written to a tape in between.
 func TestLaneFollowsOtherWriters(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Runner: "r", Conversation: "c"})

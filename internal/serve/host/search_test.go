@@ -42,7 +42,7 @@ func TestSecretIsNotFoundByItsBeginnings(t *testing.T) {
 	}
 }
 
-// A search takes the filters that event logs have, and finds what runs have told of tools.
+// A search accepts the filters of event logs, and finds a run's results about tools.
 func TestSearchFilters(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "c", Input: api.Input{Text: "which needle?"}})

@@ -19,7 +19,7 @@ import (
 	"tape/internal/serve/host/auditlog"
 )
 
-// slowMost is how much memory slow clients take together, as docs/host.md says.
+// slowMost is how much memory slow clients use together, as docs/host.md says.
 const slowMost = 200 << 20
 
 // TestSlowClientsTakeLittle has many clients that ask for much and read nothing, or do not finish

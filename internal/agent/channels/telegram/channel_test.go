@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	testkit.Main(m, nil, helper)
 }
 
-// host takes what a channel hands over.
+// host accepts what a channel hands over.
 type host struct {
 	t      *testing.T
 	server *tt.Server
@@ -103,7 +103,7 @@ func (h *host) handle(_ context.Context, m hooks.Envelope) error {
 	return nil
 }
 
-// received waits until n messages have come, all updates are confirmed, and gives them.
+// received waits until n messages have come and all updates are confirmed, and returns the messages.
 func (h *host) received(n int) []hooks.Envelope {
 	h.t.Helper()
 	h.until(fmt.Sprintf("%d messages", n), func() bool { return len(h.all()) >= n && h.server.Waiting() == 0 })
@@ -126,7 +126,7 @@ func (h *host) until(what string, ok func() bool) {
 	}
 }
 
-// private is a message in a chat with user 7; more is what it has beside.
+// private is a message in a private chat with user 7; more has its other members.
 func private(id int, more string) string {
 	return fmt.Sprintf(`{"message":{"message_id":%d,"date":1700000000,"from":{"id":7,"first_name":"Ann","username":"ann"},"chat":{"id":7,"type":"private"},%s}}`, id, more)
 }
@@ -290,7 +290,7 @@ func TestOffset(t *testing.T) {
 	h.server.Push(private(1, `"text":"one"`))
 	h.received(1)
 	h.end()
-	// The next program goes on after it, also when numbers have begun anew.
+	// The next program continues after it, even when Telegram's numbers have begun again.
 	h.server.Renumber(50)
 	h.server.Push(private(2, `"text":"two"`))
 	h.begin(h.c.o)

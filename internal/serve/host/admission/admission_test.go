@@ -42,7 +42,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.done); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestListen: one connection too many closes the oldest that sent no known token, and waits where all did.
+// TestListen: one connection too many closes the oldest without an authenticated request; if there is none, it waits.
 func TestListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()

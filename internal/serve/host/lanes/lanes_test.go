@@ -140,7 +140,7 @@ func state(scope, owner, key, value string) repo.Draft {
 	return repo.Draft{Kind: KindState, Payload: raw}
 }
 
-// The newest value of a key counts, whoever wrote it, and nobody has more than the limit.
+// The newest value of a key counts, whoever wrote it, and no owner has more than the limit.
 func TestState(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -169,7 +169,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// What belongs to whom is known from what the server says, not from what runs say.
+// What belongs to whom follows from what the server writes, not from what runs say.
 func TestFacts(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -223,7 +223,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// What the server says of an entry takes the place of what a client says.
+// The server's members of meta replace the client's.
 func TestStamp(t *testing.T) {
 	meta := json.RawMessage(`{"run_id":"forged","sequence":7,"thread_id":"forged","idempotency_key":"k","request_sha256":"x","expires_at":"x","own":1.50}`)
 	for _, c := range []struct{ run, thread, key, want string }{

@@ -106,7 +106,7 @@ func TestStateIsMasked(t *testing.T) {
 	}
 }
 
-// Id, hash and size of a file that has a secret would tell who guesses it; those of others stay.
+// If a file has a secret, its id, hash and size would confirm a guess; those of other files stay.
 func TestReferences(t *testing.T) {
 	m := New([]byte("key"))
 	contents := map[string]string{strings.Repeat("a", 64): "clean", strings.Repeat("b", 64): "use " + token, strings.Repeat("c", 64): strings.Repeat("x", MaxContent+1)}
@@ -132,7 +132,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestVeryManySecrets: what would take too long to mask is withheld as a whole, and takes little memory.
+// TestVeryManySecrets: what would take too long to mask is withheld, and takes little memory.
 func TestVeryManySecrets(t *testing.T) {
 	m := New([]byte("key"))
 	var lines strings.Builder

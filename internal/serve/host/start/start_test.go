@@ -143,7 +143,7 @@ func TestInputMessage(t *testing.T) {
 	}
 }
 
-// Content that stays the same is known by the hash of what the run may see.
+// The address of static content is the hash of what the run may see.
 func TestStatics(t *testing.T) {
 	seen := func(json.RawMessage) json.RawMessage { return json.RawMessage(`"masked"`) }
 	got, err := Statics(map[string]json.RawMessage{"b": json.RawMessage(`"secret"`), "a": json.RawMessage(`1`)}, seen)

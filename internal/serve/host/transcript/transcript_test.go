@@ -12,7 +12,7 @@ func entry(kind, payload string) repo.Entry {
 	return repo.Entry{ID: 7, Kind: kind, Payload: []byte(payload), Meta: []byte(`{"thread_id":"t"}`), Date: "2026-11-20T09:00:00+00:00"}
 }
 
-// What an entry is in a conversation, who speaks in it, and in which words.
+// The kind, speaker and text of entries in a conversation.
 func TestItem(t *testing.T) {
 	for _, c := range []struct{ kind, payload, itemType, role, text string }{
 		{"message", `{"role":"user","content":"hello"}`, "message", "user", "hello"},
@@ -40,7 +40,7 @@ func TestItem(t *testing.T) {
 	}
 }
 
-// What is long is cut between characters, and says where the whole is.
+// Long content is cut between characters, and refers to the whole.
 func TestItemIsBounded(t *testing.T) {
 	item := Item("c", entry("message", `{"role":"user","content":"`+strings.Repeat("ü", 40_000)+`"}`), "", false)
 	if item.Content != strings.Repeat("ü", maxText) || !item.Truncated || item.FullRef != "/v1/events/7" || string(item.ContentJSON) != "null" {
