@@ -11,7 +11,7 @@ import (
 	"tape/hooks"
 )
 
-// The rules of the hooks around calls. Plugins are registered in this order, so the last is
+// The rules of the hooks around calls. Plugins are registered in this order, so the last one is
 // asked first.
 func TestAroundModelCalls(t *testing.T) {
 	before := func(name string, ask func(hooks.ModelCall) (*hooks.ModelDecision, error)) *hooks.Plugin {
@@ -151,7 +151,7 @@ func TestAfterCalls(t *testing.T) {
 	}
 }
 
-// A guard and a tool may read different values of a name that is there twice.
+// If a name occurs twice, a guard and a tool may read different values.
 func TestDuplicateArgumentsAreDenied(t *testing.T) {
 	asked := false
 	r := quiet()

@@ -59,7 +59,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// 50 sessions side by side, with 20 turns each.
+// 50 sessions in parallel, with 20 turns each.
 func BenchmarkSessions50(b *testing.B) {
 	r := crowd(b)
 	for b.Loop() {

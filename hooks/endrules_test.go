@@ -7,7 +7,7 @@ import (
 	"tape/hooks"
 )
 
-// saving is a plugin that saves a state, with this result.
+// saving is a plugin that saves the state, with this result.
 func saving(err error) *hooks.Plugin {
 	return &hooks.Plugin{Name: "saver", SaveState: func(_ context.Context, _ string, s hooks.State, _ hooks.Envelope, _ string) error {
 		s["saved"] = true

@@ -80,7 +80,7 @@ func Example() {
 	// {"role":"assistant","content":"PIECES OF EIGHT"}
 }
 
-// A plugin may keep a tool from running, or answer in its place.
+// A plugin can keep a tool from running, or answer instead of it.
 func ExampleRuntime_BeforeToolCall() {
 	r := hooks.New(nil)
 	err := r.Register(&hooks.Plugin{

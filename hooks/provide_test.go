@@ -14,8 +14,8 @@ import (
 	"tape/repo"
 )
 
-// The rules of the hooks that are asked beside a turn: what is given if these plugins are
-// registered in this order.
+// The rules of the hooks outside of a turn: the results if these plugins are registered in this
+// order.
 func TestProvided(t *testing.T) {
 	named := func(name string) hooks.Channel { return channel(name) }
 	for _, c := range []struct {

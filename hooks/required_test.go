@@ -106,8 +106,8 @@ func TestRequiredAroundModelsAndResults(t *testing.T) {
 	}
 }
 
-// A person is told once that a plugin is skipped, and once in a turn that a guard denies; each
-// time by the observers, before the turn goes on.
+// The user learns once that a plugin is skipped, and once in a turn that a guard denies; each time
+// through observers, before the turn goes on.
 func TestFailuresAroundCallsAreReported(t *testing.T) {
 	r := quiet()
 	var told []string

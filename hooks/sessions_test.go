@@ -13,7 +13,7 @@ import (
 	"tape/hooks"
 )
 
-// diary notes what happens in turns that run side by side.
+// diary records what happens in parallel turns.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -131,7 +131,7 @@ func TestCancellingATurn(t *testing.T) {
 	})
 }
 
-// A plugin that stops when it is cancelled, but does not say so, has not answered.
+// A plugin that stops because of a cancellation, without an error, has not answered.
 func TestCancelledWithoutAnError(t *testing.T) {
 	d, r := &diary{}, quiet()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -153,7 +153,7 @@ func TestCancelledWithoutAnError(t *testing.T) {
 	}
 }
 
-// Who waits for a turn and is cancelled is gone at once; those behind still wait for the turn.
+// A cancelled turn that waits ends at once; those after it still wait for the running one.
 func TestCancellingATurnThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, r := &diary{}, quiet()

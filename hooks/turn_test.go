@@ -13,8 +13,8 @@ import (
 	"tape/hooks"
 )
 
-// rule is a rule of the turn: what is seen if these plugins, registered in this order, handle
-// this message. The first plugin is asked last.
+// rule is a rule of the turn: the outcome if these plugins, registered in this order, handle this
+// message. The first plugin is asked last.
 type rule struct {
 	name    string
 	message hooks.Envelope
@@ -35,8 +35,8 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// play makes a turn. A witness, who is asked after all others, sees what is asked of the model,
-// saved, sent, and which errors are told.
+// play runs a turn. A witness, which is asked after all others, records the prompt, what is saved
+// and sent, and the errors.
 func play(t *testing.T, c rule) (seen []string) {
 	r := quiet()
 	see := func(format string, args ...any) { seen = append(seen, fmt.Sprintf(format, args...)) }
@@ -185,7 +185,7 @@ func TestStateBeginsWithTheWorkspace(t *testing.T) {
 	}
 }
 
-// Who watches a turn cannot end it.
+// Observing a turn cannot end it.
 func TestPanicWhileShowingAnEventEndsNothing(t *testing.T) {
 	r := quiet()
 	register(t, r, streaming(nil, hooks.Text("a"), hooks.Text("b")))

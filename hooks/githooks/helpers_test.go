@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	}, driver)
 }
 
-// driver is the program that git runs to merge a file. It notes what it is run for, and
-// leaves a conflict.
+// driver is the program that git runs to merge a file. It records why it is run, and leaves a
+// conflict.
 func driver(string) {
 	r, err := Locate()
 	if err != nil {
@@ -43,7 +43,7 @@ func driver(string) {
 	os.Exit(1)
 }
 
-// runGit is for calls that may fail.
+// runGit is for commands that may fail.
 func runGit(dir string, args ...string) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -99,7 +99,7 @@ func put(t *testing.T, path, content string, perm os.FileMode) {
 	}
 }
 
-// folder is what a folder holds: names with modes, and contents or targets of links.
+// folder describes a folder: names with modes, and contents or targets of links.
 func folder(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// To install again writes nothing; to uninstall leaves nothing.
+// Installing again writes nothing; uninstalling leaves nothing.
 func TestInstallTwice(t *testing.T) {
 	store := newStore(t)
 	put(t, filepath.Join(hooksOf(store), "pre-commit.sample"), "#!/bin/sh\n", 0o755)
@@ -46,7 +46,7 @@ func TestInstallTwice(t *testing.T) {
 	}
 }
 
-// ownHooks are somebody's own: a script, one that is turned off, and a link.
+// ownHooks are a user's own: a script, one that is turned off, and a link.
 func ownHooks(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	put(t, filepath.Join(dir, "pre-commit"), "#!/bin/sh\n# mine\nexit 0", 0o755)
@@ -58,7 +58,7 @@ func ownHooks(t *testing.T, dir string) map[string]string {
 	return folder(t, dir)
 }
 
-// What was there is kept under another name, and is back afterwards to the byte.
+// A user's own hook is kept under another name, and restored byte for byte.
 func TestOwnHooksComeBack(t *testing.T) {
 	needsShell(t)
 	store := newStore(t)
@@ -80,7 +80,7 @@ func TestOwnHooksComeBack(t *testing.T) {
 	}
 }
 
-// An older version's script is brought up to date, and goes on calling what it called.
+// An older version's script is replaced, and still calls the user's own hook.
 func TestInstallUpgrades(t *testing.T) {
 	store := newStore(t)
 	put(t, filepath.Join(hooksOf(store), "pre-commit.own"), "#!/bin/sh\n", 0o755)
@@ -98,8 +98,8 @@ func TestInstallUpgrades(t *testing.T) {
 	}
 }
 
-// Wherever an installation fails, git finds the own hook or one of ours that calls it;
-// and it can be completed and taken back.
+// Wherever an installation fails, git finds the user's hook or one of ours that calls it; and the
+// installation can be completed or undone.
 func TestInstallFails(t *testing.T) {
 	needsShell(t)
 	store := newStore(t)
@@ -137,8 +137,8 @@ func TestInstallFails(t *testing.T) {
 	}
 }
 
-// A manager of hooks that came later calls ours under another name. To install once more
-// must not make the two call each other.
+// A hook manager that was installed later calls ours under another name. Installing again must not
+// make the two call each other.
 func TestHookChainedByAManagerStays(t *testing.T) {
 	store := newStore(t)
 	mustInstall(t, store)
@@ -154,7 +154,7 @@ func TestHookChainedByAManagerStays(t *testing.T) {
 	}
 }
 
-// A folder that the user has named for hooks is written to only inside the repository.
+// A folder named by core.hooksPath is written to only if it is inside the repository.
 func TestHooksPath(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	for _, c := range []struct {

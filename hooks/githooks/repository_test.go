@@ -11,7 +11,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// From every place in which git runs a hook, the repository is found.
+// The repository is found from every place in which git runs a hook.
 func TestLocate(t *testing.T) {
 	store := newStore(t)
 	dir, err := filepath.EvalSymlinks(store.Dir())
@@ -54,8 +54,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// The process in the background has none of our streams, is in a session of its own,
-// knows nothing of git's operation, and nobody waits for it.
+// The process in the background has none of our streams, has a session of its own and none of git's
+// variables, and nobody waits for it.
 func TestStart(t *testing.T) {
 	needsShell(t)
 	store := newStore(t)
@@ -107,8 +107,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Git runs the driver of merges for everything that replays changes, too; only a merge
-// is one.
+// Git also runs merge drivers to replay changes; only a merge counts as one.
 func TestIsMerge(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the driver is a shell script that starts this test")

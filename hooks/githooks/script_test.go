@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// shell runs a hook with a PATH on which there is nothing but a few tools and, unless
-// program is "", a program tape.
+// shell runs a hook with a PATH that has only a few tools and, unless program is "", a program
+// tape.
 func shell(t *testing.T, hook, program, stdin string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	bin := t.TempDir()
@@ -41,8 +41,8 @@ func shell(t *testing.T, hook, program, stdin string, args ...string) (out, errs
 	return o.String(), e.String(), cmd.ProcessState.ExitCode()
 }
 
-// Exit code 4 refuses, where that is the purpose. Anything else lets git go on, and
-// takes one line at most.
+// Exit code 4 refuses, if the hook is there to refuse. Anything else lets git go on, and prints at
+// most one line.
 func TestExitCodes(t *testing.T) {
 	needsShell(t)
 	store := newStore(t)
@@ -79,8 +79,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// An own hook is called first, with the same arguments and standard input; what it
-// refuses is refused, and tape is not asked any more.
+// A user's own hook is called first, with the same arguments and standard input; if it refuses,
+// tape is not called.
 func TestOwnHookFirst(t *testing.T) {
 	needsShell(t)
 	input := "refs/heads/a 1 refs/heads/b 2\nsecond line\n\n"

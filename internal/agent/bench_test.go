@@ -49,7 +49,7 @@ func BenchmarkNoModel(b *testing.B) {
 	}
 }
 
-// BenchmarkSessions is a turn in each of 50 sessions side by side.
+// BenchmarkSessions is a turn in each of 50 parallel sessions.
 func BenchmarkSessions(b *testing.B) {
 	h := newHost(b, newStore(b), func(int, models.Request) hooks.Stream { return says("yes") }, nil)
 	for b.Loop() {

@@ -14,8 +14,8 @@ import (
 
 const testKey = "sk-nobodys-key-of-this-test"
 
-// serveModel is a server that speaks both APIs: it wants a tool, then finds the context too long,
-// and answers in the one that begins with the automatic handoff.
+// serveModel is a server for both APIs: it calls a tool, then finds the context too long, and
+// answers in the context after the automatic handoff.
 func serveModel(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
@@ -72,8 +72,8 @@ func stream(w http.ResponseWriter, anthropic bool, text, call string) {
 	send("message_stop", "")
 }
 
-// A turn with the real client over both APIs: a tool, the automatic handoff, the answer. The key
-// gets to the server, and never onto the tape.
+// A turn with the real client over both APIs: a tool, the automatic handoff, the answer. The key is
+// sent to the server, and is never on the tape.
 func TestClient(t *testing.T) {
 	for _, model := range []string{"openai:m", "anthropic:m"} {
 		t.Run(model, func(t *testing.T) {

@@ -72,7 +72,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A model that was chosen stays the session's, also for a host that comes later.
+// A chosen model stays the session's, also for a later host.
 func TestChosenModel(t *testing.T) {
 	s := newStore(t)
 	answer := func(int, models.Request) hooks.Stream { return says("yes") }

@@ -10,7 +10,7 @@ import (
 	"tape/internal/agent/models"
 )
 
-// A plugin's own model leaves its turn on the tape: what it is asked before it is, the answer
+// A plugin's own model leaves its turn on the tape: the prompt before the model runs, the answer
 // before it is sent.
 func TestModelOfAPlugin(t *testing.T) {
 	var h *host
@@ -49,7 +49,7 @@ func TestModelOfAPlugin(t *testing.T) {
 	}
 }
 
-// One that fails says so on the tape, and one that declines leaves the turn to the next.
+// A failure is recorded, and a plugin that declines leaves the turn to the next one.
 func TestModelOfAPluginThatDoesNotAnswer(t *testing.T) {
 	h := newHost(t, newStore(t), nil, nil)
 	h.register(&hooks.Plugin{Name: "own", RunModel: func(context.Context, hooks.Prompt, string, hooks.State) (*string, error) {
@@ -68,7 +68,7 @@ func TestModelOfAPluginThatDoesNotAnswer(t *testing.T) {
 	h.wantTape("anchor session/start", "user: hello", "system", "assistant: mine", "run ok", "loop.step ok")
 }
 
-// The texts of a plugin's steps stand apart, too, as those of the built-in model do (TestTurn).
+// The texts of a plugin's steps are separated, like those of the built-in model (TestTurn).
 func TestStepsOfAPlugin(t *testing.T) {
 	h := newHost(t, newStore(t), nil, nil)
 	h.register(&hooks.Plugin{Name: "own", RunModelStream: func(context.Context, hooks.Prompt, string, hooks.State) (hooks.Stream, error) {

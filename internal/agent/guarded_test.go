@@ -12,8 +12,8 @@ import (
 	"tape/internal/agent/models"
 )
 
-// Where a required plugin fails, nothing runs: neither what the model calls, side by side or in a
-// subagent, nor what a person types behind a comma. The tape and the person are told why.
+// If a required plugin fails, nothing runs: neither calls of the model, in parallel or in a
+// subagent, nor a comma command. The reason is recorded and shown.
 func TestRequiredPluginThatFails(t *testing.T) {
 	var mu sync.Mutex
 	var ran []string

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// model answers by what it is asked.
+// model answers depending on its prompt.
 type model struct {
 	mu       sync.Mutex
 	answer   func(n int, r models.Request) hooks.Stream // n counts from 1
@@ -66,7 +66,7 @@ func says(text string, calls ...string) hooks.Stream {
 	}
 }
 
-// fails is an answer that breaks off.
+// fails is an answer that is cut off.
 func fails(text string, err error) hooks.Stream {
 	return func(yield func(hooks.Event, error) bool) {
 		if text == "" || yield(hooks.Text(text), nil) {
@@ -96,7 +96,7 @@ func newStore(t testing.TB) *repo.Store {
 	return s
 }
 
-// healthy fails the test unless tape verify and git fsck find nothing to complain of.
+// healthy fails the test if tape verify or git fsck finds anything.
 func healthy(t testing.TB, dir string) {
 	t.Helper()
 	s, err := repo.Open(context.Background(), dir, nil)
@@ -146,7 +146,7 @@ func (h *host) register(p *hooks.Plugin) {
 	}
 }
 
-// turn has a message processed in the session s.
+// turn processes a message in the session s.
 func (h *host) turn(ctx context.Context, id, text string) (*hooks.Result, error) {
 	h.events = nil
 	m := hooks.Envelope{hooks.KeySession: "s", hooks.KeyContent: text}
@@ -253,7 +253,7 @@ func tool(name, schema string, run func(ctx context.Context, arguments string) (
 		}}
 }
 
-// echo is a tool that says what it was given.
+// echo is a tool that returns its arguments.
 func echo(name string) hooks.Tool {
 	return tool(name, `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`,
 		func(_ context.Context, arguments string) (string, error) { return name + " " + arguments, nil })
@@ -288,7 +288,7 @@ type toolbox struct {
 func (b *toolbox) All(context.Context) []hooks.Tool { return b.list }
 func (b *toolbox) Stop(session string)              { b.stopped = session }
 
-// steer says something to the running turn of the session s.
+// steer sends a message to the running turn of the session s.
 func (h *host) steer(id, text string) error {
 	inbox, err := h.rt.SteeringInbox(context.Background())
 	if err == nil {

@@ -26,9 +26,9 @@ type killed struct {
 	results []string // that were shown
 }
 
-// TestKill copies the workspace before each disk operation of a turn, as kill -9 in that moment
-// would leave it, and has the turn done again on each copy: nothing is recorded twice, no tool
-// runs again that was recorded as called, nothing that was shown is lost, and the turn ends.
+// TestKill copies the workspace before each disk operation of a turn, as kill -9 would leave it at
+// that moment, and repeats the turn on each copy: nothing is recorded twice, no recorded call of a
+// tool runs again, nothing that was shown is lost, and the turn ends.
 func TestKill(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(n int, r models.Request) hooks.Stream

@@ -68,9 +68,9 @@ func call(c model.Call, told []model.Item) (string, any) {
 	return c.Tool, arguments
 }
 
-// TestChat talks with the agent in a terminal: it edits a file, runs tests, reads a long result
-// in pieces, searches its tape, goes on after a handoff, is told something during a turn that Ctrl-C
-// ends, and asks subagents.
+// TestChat talks to the agent in a terminal: it edits a file, runs tests, reads a long result in
+// pieces, searches its tape, continues after a handoff, is steered during a turn that Ctrl-C ends,
+// and asks subagents.
 func TestChat(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("a terminal takes tmux")

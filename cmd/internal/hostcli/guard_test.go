@@ -15,7 +15,7 @@ import (
 	"tape/repo"
 )
 
-// guardPlugin is a guard in the shell, whose answer to before_tool_call is a line of the shell.
+// guardPlugin is a guard written in shell, whose answer to before_tool_call is a line of the shell.
 func guardPlugin(answer string) string {
 	return `while read -r line; do
 	id=${line#*\"id\":} id=${id%%,*}
@@ -28,7 +28,7 @@ done`
 }
 
 // TestGuardThatFails runs the program with a model that calls a tool, and a required guard that
-// fails in each way. The tool never runs, the person is told why, and so is the tape.
+// fails in each way. The tool never runs, and the reason is shown and recorded.
 func TestGuardThatFails(t *testing.T) {
 	server := model.New(model.Script{"delete it": {{Calls: []model.Call{tool("bash", `{"cmd":"touch ran"}`)}}, {Text: "I tried."}}}, call)
 	defer server.Close()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestListen: a socket is its owner's alone, and no address is taken that others reach.
+// TestListen: only its owner can use a socket, and addresses that others can reach are refused.
 func TestListen(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "sock")
 	list, err := listen(t.Context(), "127.0.0.1:0", socket)

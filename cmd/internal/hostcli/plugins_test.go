@@ -19,7 +19,7 @@ import (
 	"tape/repo"
 )
 
-// scriptPlugin is a plugin in the shell that answers two hooks.
+// scriptPlugin is a plugin written in shell that answers two hooks.
 const scriptPlugin = `while read -r line; do
 	id=${line#*\"id\":} id=${id%%,*}
 	case $line in
@@ -49,7 +49,7 @@ func pluginOptions(t *testing.T) (cli.AgentOptions, *bytes.Buffer) {
 		Out: out, Err: io.Discard, Warn: func(text string) { t.Error(text) }}, out
 }
 
-// What a command does by itself is asked behind the plugins of the settings.
+// Plugins of the settings are asked before a command's own.
 func TestOwnPluginsAreAskedLast(t *testing.T) {
 	o, _ := pluginOptions(t)
 	a, err := newAssembly(t.Context(), o, func(a *assembly) error {
@@ -72,7 +72,7 @@ func TestOwnPluginsAreAskedLast(t *testing.T) {
 	}
 }
 
-// A plugin may ask for settings of the agent; the person says which are set.
+// A plugin may ask for settings; the user decides which are set.
 func TestOnboardAsksBeforePluginsChangeSettings(t *testing.T) {
 	o, out := pluginOptions(t)
 	b := &onboarding{AgentOptions: o, lines: bufio.NewReader(strings.NewReader("y\n\n"))}
@@ -92,7 +92,7 @@ func TestOnboardAsksBeforePluginsChangeSettings(t *testing.T) {
 	}
 }
 
-// A path in settings for all workspaces never means a file of a project.
+// A path in settings for all workspaces never names a file of a project.
 func TestGlobalProgramsDoNotRunInTheProject(t *testing.T) {
 	o, _ := pluginOptions(t)
 	if err := errors.Join(o.Store.SetSetting("plugins", ""), os.WriteFile(filepath.Join(o.Project, "plugin.sh"), []byte("touch ran"), 0o600),

@@ -8,7 +8,7 @@ import (
 )
 
 // TestOpenPage: the link is not in the arguments of the program that opens it, and only the user
-// can read the file that leads to it.
+// can read the file with it.
 func TestOpenPage(t *testing.T) {
 	bin := t.TempDir()
 	script := "#!/bin/sh\necho \"$@\" >" + bin + "/args\n"

@@ -15,7 +15,7 @@ func (r *rig) edit(session, id, text string) error {
 	return r.m.Handle(r.t.Context(), hooks.Envelope{"channel": "wire", "session_id": session, "message_id": id, "content": text, "edited": true})
 }
 
-// An edited message counts while it waits, gathered or queued; later it is not answered again.
+// An edited message counts while it waits, gathered or queued; later it is ignored.
 func TestEdited(t *testing.T) {
 	running, goOn := make(chan string, 10), make(chan bool)
 	open := sync.OnceFunc(func() { close(goOn) })
@@ -57,8 +57,8 @@ func TestEdited(t *testing.T) {
 	r.wantSent("re: slow", "re: ,two", "re: ,never seen before")
 }
 
-// When the program ends between keeping an edited message and dropping the old one, only the
-// new one is answered.
+// If the program ends between storing an edited message and dropping the old one, only the new one
+// is answered.
 func TestEditInterrupted(t *testing.T) {
 	dir, broken := filepath.Join(t.TempDir(), "messages"), errors.New("power is off")
 	off := false

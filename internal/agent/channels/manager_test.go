@@ -124,7 +124,7 @@ func (r *rig) wantSent(want ...string) {
 	r.until(fmt.Sprintf("%q is sent", want), func() bool { return slices.Equal(r.wire.texts(), want) })
 }
 
-// echo answers with what it is asked, after what wait says.
+// echo answers with its prompt, after what wait says.
 func echo(wait func(text string)) *hooks.Plugin {
 	return &hooks.Plugin{RunModel: func(ctx context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
 		over := make(chan struct{})
@@ -172,7 +172,7 @@ func TestMessagesAreGathered(t *testing.T) {
 	}
 }
 
-// TestSessionsRunInParallel: a session whose turn hangs keeps no other one waiting.
+// TestSessionsRunInParallel: a session whose turn hangs does not block others.
 func TestSessionsRunInParallel(t *testing.T) {
 	release := make(chan struct{})
 	r := newRig(t, Options{}, echo(func(text string) {
@@ -194,8 +194,8 @@ func TestSessionsRunInParallel(t *testing.T) {
 	}
 }
 
-// TestMessagesStayInOrder: what is said in a session is answered in that order, also where it takes long to
-// decide what becomes of a message.
+// TestMessagesStayInOrder: messages of a session are answered in order, even if deciding about one
+// takes long.
 func TestMessagesStayInOrder(t *testing.T) {
 	p := echo(nil)
 	p.AdmitMessage = func(_ context.Context, _ string, e hooks.Envelope, _ hooks.Turn) (hooks.Admission, error) {
@@ -214,8 +214,8 @@ func TestMessagesStayInOrder(t *testing.T) {
 	r.wantSent(want...)
 }
 
-// TestUnknownDelivery: of an answer that was being sent when the program ended, the tape says that
-// it may have arrived, once, and nobody sends it again.
+// TestUnknownDelivery: if the program ended while an answer was being sent, the tape says once that
+// it may have arrived, and it is not sent again.
 func TestUnknownDelivery(t *testing.T) {
 	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "messages")
 	s, _, err := repo.Init(ctx, filepath.Join(t.TempDir(), "ws"), nil)
@@ -277,7 +277,7 @@ func TestAdmission(t *testing.T) {
 	r.until("nothing waits", func() bool { return notesIn(t, r.m.o.Dir) == 0 })
 }
 
-// TestSteered: what the turn has heard gets no turn of its own.
+// TestSteered: a message that the turn has read gets no turn of its own.
 func TestSteered(t *testing.T) {
 	var r *rig
 	p := &hooks.Plugin{
@@ -371,8 +371,7 @@ func TestCancel(t *testing.T) {
 	r.wantSent("next")
 }
 
-// TestKilled: wherever the program ends, no message that was taken is lost, and none is
-// answered twice.
+// TestKilled: wherever the program ends, no accepted message is lost, and none is answered twice.
 func TestKilled(t *testing.T) {
 	type moment struct {
 		dir         string

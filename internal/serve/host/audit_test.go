@@ -17,8 +17,8 @@ import (
 	"tape/repo"
 )
 
-// TestAuditOfEveryCall calls every endpoint as a run, in ways that are done and refused: each call
-// leaves one record.
+// TestAuditOfEveryCall uses every endpoint as a run, with requests that succeed and that are
+// refused: each leaves one record.
 func TestAuditOfEveryCall(t *testing.T) {
 	p := newPeer(t)
 	other := p.run(api.RunRequest{Conversation: "other"})
@@ -85,7 +85,7 @@ func TestAuditOfEveryCall(t *testing.T) {
 	}
 }
 
-// audited are the records of the audit, the oldest first.
+// audited returns the records of the audit, the oldest first.
 func (p *peer) audited() (out []auditlog.Record) {
 	p.t.Helper()
 	if err := p.s.audit.Flush(p.t.Context()); err != nil {
@@ -104,7 +104,7 @@ func (p *peer) audited() (out []auditlog.Record) {
 	return out
 }
 
-// TestRefusalsShareRecords: a client that is refused again and again costs one record, not one each.
+// TestRefusalsShareRecords: a client that is refused again and again leaves one record.
 func TestRefusalsShareRecords(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "c"})

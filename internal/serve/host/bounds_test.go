@@ -45,7 +45,7 @@ func TestListsOfBodies(t *testing.T) {
 	r.fails(http.StatusRequestEntityTooLarge, "payload_too_large", "POST", "/tapes/c/handoff", `{"name":"x","state":`+large+`}`)
 }
 
-// TestAnchorsArePages: a list of anchors has the newest, as far as they go into a page.
+// TestAnchorsArePages: a list of anchors has as many of the newest as fit into a page.
 func TestAnchorsArePages(t *testing.T) {
 	p := newPeer(t)
 	for _, thread := range []string{"", "a"} {
@@ -65,7 +65,7 @@ func TestAnchorsArePages(t *testing.T) {
 	}
 }
 
-// TestStateIsBounded: the server has all state in memory, so nobody can have any amount of it, by no way.
+// TestStateIsBounded: the server has all state in memory, so every way to set it is limited.
 func TestStateIsBounded(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Runner: "r", Conversation: "c", Actor: api.Party{ID: "ann"}})
@@ -88,8 +88,8 @@ func TestStateIsBounded(t *testing.T) {
 	r.want(http.StatusOK, "PUT", "/state/actor/more", value, nil)
 }
 
-// TestLongEntries: an entry of many megabytes is there several times until it is shown. However many ask
-// for it, that is not once for each of them.
+// TestLongEntries: an entry of many megabytes is in memory several times until it is answered, but
+// not once for each client.
 func TestLongEntries(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	p := newPeer(t)
@@ -134,8 +134,8 @@ func TestLongEntries(t *testing.T) {
 	}
 }
 
-// TestAnswersAreBounded: a long answer is refused while others have all the room, and a long entry is read
-// only alone.
+// TestAnswersAreBounded: a long answer is refused while others use all the memory, and a long entry
+// is only read alone.
 func TestAnswersAreBounded(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "c"})
@@ -158,8 +158,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	c.release()
 }
 
-// TestUnauthenticatedClientsKeepNoConnection: whose token is not known does not hold a connection, of which there are
-// so many.
+// TestUnauthenticatedClientsKeepNoConnection: connections are limited, and a client without a valid
+// token does not keep one.
 func TestUnauthenticatedClientsKeepNoConnection(t *testing.T) {
 	p := newPeer(t)
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1/tapes", nil)
@@ -176,7 +176,8 @@ func TestUnauthenticatedClientsKeepNoConnection(t *testing.T) {
 	}
 }
 
-// TestWaitsEnd: a request that waits for room ends with its run, also one that would become a stream.
+// TestWaitsEnd: a request that waits for memory ends with its run, even one that would become a
+// stream.
 func TestWaitsEnd(t *testing.T) {
 	p := newPeer(t)
 	r := p.as(p.run(api.RunRequest{Conversation: "c", DeadlineS: 1}).Token)

@@ -17,7 +17,7 @@ import (
 	"tape/repo"
 )
 
-// clones are the workspace of a server and another one, which share a remote.
+// clones are a server's workspace and another one, which share a remote.
 type clones struct {
 	*peer
 	rnd   *rand.Rand
@@ -56,7 +56,7 @@ func (x *clones) pull(s *repo.Store) {
 
 func (x *clones) text() string { x.n++; return fmt.Sprint("text ", x.n) }
 
-// theirs lets the other one say something and publish it.
+// theirs appends to the other one and publishes that.
 func (x *clones) theirs() {
 	x.t.Helper()
 	ctx := x.t.Context()
@@ -155,8 +155,8 @@ func (x *clones) read(r *follower) {
 	}
 }
 
-// TestCursors pages both ways while others append, merge and pull: what was there when the paging
-// began is seen once, and in order, or the cursor is refused.
+// TestCursors pages both ways while others append, merge and pull: what was there at the beginning
+// is seen once and in order, or the cursor is refused.
 func TestCursors(t *testing.T) {
 	x := newClones(t)
 	readers := []*follower{{}, {}, {forward: true}, {forward: true}}
@@ -175,7 +175,8 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// A cursor that a pull has moved is refused, by streams as well, and an earlier one goes on.
+// A cursor whose entry a pull has renumbered is refused, by streams as well; an earlier one still
+// works.
 func TestCursorAfterPull(t *testing.T) {
 	x := newClones(t)
 	var before, after api.EventPage

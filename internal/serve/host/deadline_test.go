@@ -16,7 +16,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// clocked is a peer whose clock may be moved while requests go on.
+// clocked is a peer whose clock can be moved during requests.
 func clocked(t *testing.T) (p *peer, move func(time.Duration)) {
 	p = newPeer(t)
 	p.web.Close()
@@ -71,8 +71,8 @@ func TestStreamsEndAtTheDeadline(t *testing.T) {
 	p.fails(409, "conflict", "POST", "/runs/"+run.RunID+"/steering", api.SteerRequest{Text: "too late"})
 }
 
-// TestExpiryIsRecorded: nobody has to call for a run to expire; it does also under the next server,
-// and what the tape has of its end counts.
+// TestExpiryIsRecorded: a run expires without a request, also under the next server, and an end
+// that is on the tape counts.
 func TestExpiryIsRecorded(t *testing.T) {
 	p, move := clocked(t)
 	run := p.run(api.RunRequest{Conversation: "c", DeadlineS: 60})
@@ -106,7 +106,8 @@ func TestExpiryIsRecorded(t *testing.T) {
 	}
 }
 
-// TestKeyOfEndedRunConflicts: the key of a run that is over starts no run with a dead token.
+// TestKeyOfEndedRunConflicts: the key of a run that has ended does not start a run with a void
+// token.
 func TestKeyOfEndedRunConflicts(t *testing.T) {
 	p := newPeer(t)
 	k := p.with("Idempotency-Key", "k")

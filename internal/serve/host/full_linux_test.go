@@ -14,8 +14,8 @@ import (
 	"tape/repo"
 )
 
-// A full disk is said, by every write; what was acknowledged is there once, and all goes on when
-// there is room again.
+// Every write reports a full disk; what was acknowledged is there once, and all goes on when there
+// is room again.
 func TestFullDisk(t *testing.T) {
 	disk := testkit.SmallDisk(t, 3<<20)
 	store, _, err := repo.Init(t.Context(), filepath.Join(disk, "ws"), nil)

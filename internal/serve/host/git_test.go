@@ -49,7 +49,8 @@ func (p *peer) edit(change func(text string) string) {
 	}
 }
 
-// askAll reads a tape in every way. Answers are right or a clear error, never of another tape.
+// askAll reads a tape in every way. Answers are right or a clear error, and never those of another
+// tape.
 func (p *peer) askAll(tape, others string, n int, seen *sync.Map) {
 	for _, path := range []string{"/history?conversation_id=" + tape, "/events?direction=forward&conversation_id=" + tape, "/history/search?q=word&conversation_id=" + tape,
 		"/tapes/" + tape + "/context", "/tapes/" + tape + "/anchors", "/state/conversation?conversation_id=" + tape, "/tapes"} {
@@ -71,8 +72,8 @@ func (p *peer) checkAnswer(path, others string, code int, body []byte, seen *syn
 	seen.Store(fmt.Sprint(code, " ", e.Error.Code, " ", e.Error.Message), path)
 }
 
-// TestGitMeanwhile changes the workspace with git, in ways that are good and bad, while the server
-// reads and writes it.
+// TestGitMeanwhile changes the workspace with git, in good ways and bad, while the server reads and
+// writes it.
 func TestGitMeanwhile(t *testing.T) {
 	p := newPeer(t)
 	ctx, store, seen := t.Context(), p.s.Store, &sync.Map{}

@@ -110,7 +110,7 @@ func (p *peer) ask(method, path string, body any) (int, []byte, http.Header) {
 	return res.StatusCode, data, res.Header
 }
 
-// want asks, and reads the answer, which has to have a status.
+// want sends a request and reads the answer, which must have a status.
 func (p *peer) want(status int, method, path string, body, into any) {
 	p.t.Helper()
 	got, data, _ := p.ask(method, path, body)

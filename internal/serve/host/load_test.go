@@ -19,8 +19,8 @@ import (
 	"tape/repo"
 )
 
-// TestManyRuns has many runs side by side and readers that take their time: each entry is there
-// once, in the order of its run, and each reader gets all of them, once and in order.
+// TestManyRuns has many parallel runs and slow readers: each entry is there once, in the order of
+// its run, and each reader gets all of them once and in order.
 func TestManyRuns(t *testing.T) {
 	p := newPeer(t)
 	runs, conversations, says := testkit.Size(20, 200), 4, 5
@@ -71,7 +71,7 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
-// story is what a run does from its beginning to its end.
+// story is a run from its start to its end.
 func (p *peer) story(conversation, name string, says int) {
 	r := p.run(api.RunRequest{Conversation: api.Conversation(conversation)})
 	own := p.as(r.Token)
@@ -84,7 +84,7 @@ func (p *peer) story(conversation, name string, says int) {
 		map[string]any{"sequence": says + 1, "type": "run.completed", "data": map[string]any{"finish_reason": "stop"}}}}, nil)
 }
 
-// follow reads a stream slowly until it has a message, and breaks off and goes on behind each ten.
+// follow reads a stream slowly until it has a message, and reconnects after every ten.
 func (p *peer) follow(ctx context.Context, conversation, last string) (out []string) {
 	at := ""
 	for ctx.Err() == nil {
@@ -124,8 +124,8 @@ func (p *peer) follow(ctx context.Context, conversation, last string) (out []str
 	return out
 }
 
-// TestReadersThatNeverRead has streams whose clients take nothing: each holds a page at most, and
-// keeps nobody else waiting.
+// TestReadersThatNeverRead has streams whose clients read nothing: each needs the memory of a page
+// at most, and blocks nobody.
 func TestReadersThatNeverRead(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "c0"})

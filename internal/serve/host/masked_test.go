@@ -22,8 +22,8 @@ import (
 	"tape/repo"
 )
 
-// twins are two workspaces in which the same is said, but that in the second one marks stand where the
-// first one has secrets.
+// twins are two workspaces with the same content, except that the second one has marks instead of
+// secrets.
 type twins struct {
 	t       *testing.T
 	rnd     *rand.Rand
@@ -109,7 +109,7 @@ func quoted(v any) string {
 	return string(out)
 }
 
-// entry is one of any kind, with texts anywhere.
+// entry returns an entry of any kind, with texts anywhere.
 func (x *twins) entry() string {
 	var kind string
 	var payload any
@@ -148,7 +148,7 @@ func wide(text string) string {
 	return string(out)
 }
 
-// fill says the same in both.
+// fill writes the same to both.
 func (x *twins) fill() {
 	x.t.Helper()
 	for i := range 40 {
@@ -218,7 +218,7 @@ func (x *twins) query() string {
 	return strings.Join(parts, " ")
 }
 
-// ask is a request of a run that tries to find out something.
+// ask sends a request of a run that tries to find out a secret.
 func (x *twins) ask() (path, head string) {
 	q := url.QueryEscape
 	switch x.rnd.IntN(15) {
@@ -259,8 +259,8 @@ func (x *twins) ask() (path, head string) {
 // changing is what differs between any two servers.
 var changing = regexp.MustCompile(`"[a-z_]*cursor":"[^"]*"|"(created_at|date)":"[^"]*"|run_[0-9a-f]{24}|"ETag":"[^"]*"`)
 
-// TestMaskedRunLearnsNothing: whatever a masked run asks, it gets the answers of a workspace that never had
-// the secrets.
+// TestMaskedRunLearnsNothing: whatever a masked run asks, it gets the answers of a workspace that
+// never had the secrets.
 func TestMaskedRunLearnsNothing(t *testing.T) {
 	x := newTwins(t)
 	x.fill()
@@ -307,7 +307,7 @@ func hashOf(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TestMarksOfGuesses: a run that writes guesses cannot tell by their marks which is right.
+// TestMarksOfGuesses: a run that writes guesses cannot tell from their marks which one is right.
 func TestMarksOfGuesses(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Runner: "r", Conversation: "c", Input: api.Input{Text: "mine is password=Tr0ub4dor99 here"}})
@@ -381,7 +381,7 @@ func TestMarksOfGuesses(t *testing.T) {
 	}
 }
 
-// TestKeysOfState: a key that is a secret cannot be tried.
+// TestKeysOfState: a key that is a secret cannot be guessed.
 func TestKeysOfState(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Runner: "r", Conversation: "c"})

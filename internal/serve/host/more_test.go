@@ -46,7 +46,7 @@ func TestState(t *testing.T) {
 	p.fails(422, "invalid_argument", "GET", "/state/actor/k", nil)
 }
 
-// TestArtifactsAreMasked: what a run reads has no secrets, in an artifact as little as in an entry.
+// TestArtifactsAreMasked: a run sees no secrets in artifacts, just as in entries.
 func TestArtifactsAreMasked(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "c"})
@@ -206,8 +206,8 @@ func TestLaneFollowsOtherWriters(t *testing.T) {
 	}
 }
 
-// TestCheckpoint: the next server goes on from where the lane of a long tape was, and reads all
-// where the tape is not what it was.
+// TestCheckpoint: the next server continues from the lane's checkpoint, and reads the whole tape if
+// it was rewritten.
 func TestCheckpoint(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Runner: "r", Conversation: "c"})
@@ -319,7 +319,7 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// The document and the routes are held against each other both ways.
+// The document and the routes are compared in both directions.
 func TestDocument(t *testing.T) {
 	p := newPeer(t)
 	var doc struct {

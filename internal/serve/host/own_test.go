@@ -11,7 +11,8 @@ import (
 	"tape/repo"
 )
 
-// TestTapesOfStrangers: a tape host that came from elsewhere does not become the server's state.
+// TestTapesOfStrangers: a tape called host that came from elsewhere does not become the server's
+// state.
 func TestTapesOfStrangers(t *testing.T) {
 	p := newPeer(t)
 	theirs, err := p.s.Store.CreateTape(t.Context(), own.Host)

@@ -15,7 +15,7 @@ import (
 	"tape/repo"
 )
 
-// mark is a text that only entries of one conversation, or of one thread, have.
+// mark is a text that is only in entries of one conversation or thread.
 func mark(conversation, thread int) string { return fmt.Sprintf("zq%dx%dqz", conversation, thread) }
 
 // world is some runs, each with what it must never see.
@@ -62,7 +62,7 @@ func (w *world) write(r inhabitant) {
 
 func (w *world) pick(list ...string) string { return list[w.rnd.IntN(len(list))] }
 
-// request is any path with any parameters, most of them of somebody else.
+// request is any path with any parameters, most of them another run's.
 func (w *world) request() string {
 	c := fmt.Sprint("conv", w.rnd.IntN(conversations+1))
 	path := w.pick("/history", "/history", "/history/search", "/events", "/events/"+fmt.Sprint(w.rnd.IntN(30)), "/events/"+c+"@"+fmt.Sprint(w.rnd.IntN(30)),
@@ -87,7 +87,7 @@ func (w *world) request() string {
 	return path + "?" + q.Encode()
 }
 
-// takes reports whether a path has a parameter, and one that means something most of the time.
+// takes reports whether a path has a parameter, and returns a valid one most of the time.
 func takes(path, name string) bool {
 	switch name {
 	case "conversation_id":
@@ -108,8 +108,8 @@ func takes(path, name string) bool {
 	return false
 }
 
-// change is any write, most of them to what is the run's own. What it writes has the run's mark;
-// state is of all threads.
+// change is any write, most of them to the run's own conversation. What it writes has the run's
+// mark; state belongs to all threads.
 func (w *world) change(r inhabitant) (method, path, body string) {
 	w.n++
 	c, own := r.conversation, mark(r.conversation, r.thread)
@@ -151,7 +151,7 @@ func (w *world) number() string {
 	return w.pick("0", "-1", "1", "3", "100", "101", "99999999999999999999999", "-99999999999999999999999", "x", "1e3")
 }
 
-// check looks for what a run must not see. What a run has asked for itself may come back in errors.
+// check searches for what a run must not see. A run's own parameters may come back in errors.
 func (w *world) check(r inhabitant, path string, code int, body string) {
 	w.t.Helper()
 	if code >= 500 {

@@ -12,8 +12,8 @@ import (
 	"tape/internal/serve/host/start"
 )
 
-// A secret of 24 digits cannot be read by its beginnings, as it once was in 157 searches; nor in any
-// other way in which a search answers.
+// A secret of 24 digits cannot be guessed prefix by prefix, as it once could in 157 searches; nor
+// by anything else in the answer of a search.
 func TestSecretIsNotFoundByItsBeginnings(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "c"})
@@ -106,8 +106,8 @@ func TestSearchFilters(t *testing.T) {
 	limited.fails(403, "forbidden", "GET", "/history/search?q=needle&event_types=message.delta", nil)
 }
 
-// What a run is started with has no secrets, in the context as little as in static content, and no
-// variables that are private by their names or values.
+// A run starts without secrets, in the context as in static content, and without variables that are
+// private by their names or values.
 func TestStartIsMasked(t *testing.T) {
 	p := newPeer(t)
 	secret := "ghp_" + strings.Repeat("Ab3dE9", 6)
@@ -138,7 +138,7 @@ func TestStartIsMasked(t *testing.T) {
 	}
 }
 
-// A fork may begin at an anchor by the name under which a run sees it; what is near to a name is no hint.
+// A fork can begin at an anchor by the name that a run sees; similar names are no hint.
 func TestForkAtMaskedAnchor(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "c"})

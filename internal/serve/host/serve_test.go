@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// TestServeEnds stops a server that has not written yet what a run did.
+// TestServeEnds stops a server that has not yet written the audit of a run.
 func TestServeEnds(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "c"})

@@ -23,7 +23,7 @@ import (
 const slowMost = 200 << 20
 
 // TestSlowClientsTakeLittle has many clients that ask for much and read nothing, or do not finish
-// what they send.
+// their bodies.
 func TestSlowClientsTakeLittle(t *testing.T) {
 	p := newPeer(t)
 	p.web.Close()
@@ -126,7 +126,7 @@ func TestSlowClientsTakeLittle(t *testing.T) {
 	}
 }
 
-// TestRangeErrors: they are the errors of all other requests.
+// TestRangeErrors: a bad range gets an error like those of all other requests.
 func TestRangeErrors(t *testing.T) {
 	p := newPeer(t)
 	a := p.as(p.run(api.RunRequest{Conversation: "c"}).Token)

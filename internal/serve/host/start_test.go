@@ -83,7 +83,7 @@ func TestManifestSupports(t *testing.T) {
 	}
 }
 
-// What a run is started with is on the tape: a message of pictures alone, attachments, subject, delivery.
+// A run's input is on the tape: a message of pictures alone, attachments, subject, delivery.
 func TestStartIsKept(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "c", Subject: api.Party{ID: "door"}, Delivery: json.RawMessage(`{"reply_to":"7"}`),
@@ -125,7 +125,7 @@ func TestSessionKeys(t *testing.T) {
 	}
 }
 
-// A conversation may be named as other programs name theirs, and be given as an object.
+// A conversation may have a name from another program, and may be an object.
 func TestConversationNames(t *testing.T) {
 	p := newPeer(t)
 	var run api.RunStarted

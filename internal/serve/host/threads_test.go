@@ -12,7 +12,8 @@ import (
 	"tape/repo"
 )
 
-// TestThreadsKeepApart has a run of one thread try all that is another thread's, also by ways around.
+// TestThreadsKeepApart: a run of one thread tries to reach another thread's data, also in indirect
+// ways.
 func TestThreadsKeepApart(t *testing.T) {
 	p := newPeer(t)
 	one := p.run(api.RunRequest{Conversation: "c", Thread: "one"})
@@ -107,8 +108,8 @@ func TestThreadsKeepApart(t *testing.T) {
 	a.fails(404, "not_found", "GET", "/state/conversation/other", nil)
 }
 
-// TestArtifactsOfThreads: to name an artifact does not make it one's own, nor does it bring back
-// one that has expired.
+// TestArtifactsOfThreads: naming an artifact neither makes it one's own nor brings back one that
+// has expired.
 func TestArtifactsOfThreads(t *testing.T) {
 	p := newPeer(t)
 	one, two := p.run(api.RunRequest{Conversation: "c", Thread: "one"}), p.run(api.RunRequest{Conversation: "c", Thread: "two"})
@@ -253,7 +254,7 @@ func TestCrossConversationOnlyReads(t *testing.T) {
 	}
 }
 
-// TestRunsWriteAsThemselves: what a run appends does not look as if somebody else had.
+// TestRunsWriteAsThemselves: a run cannot append an entry that seems to be another writer's.
 func TestRunsWriteAsThemselves(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "c", Runner: "helper"})
@@ -328,7 +329,8 @@ func TestIfNoneMatch(t *testing.T) {
 	once.want(200, "PUT", "/state/conversation/k", "3", nil)
 }
 
-// TestSearchOfThreads: how many others have a word, and how many of them are newer, does not show.
+// TestSearchOfThreads: a search does not show how many entries of other threads have a word, nor
+// how many of them are newer.
 func TestSearchOfThreads(t *testing.T) {
 	p := newPeer(t)
 	one, two := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "one"}).Token), p.as(p.run(api.RunRequest{Conversation: "c", Thread: "two"}).Token)

@@ -131,7 +131,7 @@ func private(id int, more string) string {
 	return fmt.Sprintf(`{"message":{"message_id":%d,"date":1700000000,"from":{"id":7,"first_name":"Ann","username":"ann"},"chat":{"id":7,"type":"private"},%s}}`, id, more)
 }
 
-// group is one in the group -100 by somebody.
+// group is a message in the group -100.
 func group(id int, more string) string {
 	return fmt.Sprintf(`{"message":{"message_id":%d,"date":1700000000,"from":{"id":8,"first_name":"Bob"},"chat":{"id":-100,"type":"supergroup","title":"Team"},%s}}`, id, more)
 }
@@ -246,7 +246,7 @@ func TestMeant(t *testing.T) {
 	}
 }
 
-// Of an album in a group, only one picture has the words.
+// In an album, only one picture has the text.
 func TestAlbum(t *testing.T) {
 	h := start(t, nil)
 	h.server.File("p", []byte("picture"))
@@ -269,7 +269,7 @@ func TestEdited(t *testing.T) {
 	}
 }
 
-// A message that the host could not keep comes again, and only then the next one.
+// A message that the host could not store comes again, before the next one.
 func TestHandlerFails(t *testing.T) {
 	h := start(t, nil)
 	h.mu.Lock()

@@ -27,11 +27,11 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// The steps between receiving a message and having answered it, at which a program is killed.
+// The steps of answering a message after which a program is killed.
 var steps = []string{"received", "kept", "handed over", "sending", "sent", "answered"}
 
-// TestKill kills the program at every step. No message is lost, none is answered twice, and
-// only one whose answer was just being sent may have none.
+// TestKill kills the program at every step. No message is lost, none is answered twice, and only
+// one whose answer was being sent may have none.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many programs")
@@ -135,7 +135,7 @@ func TestKillGateway(t *testing.T) {
 	}
 }
 
-// gateway is the manager with this channel and a model that repeats what it is asked.
+// gateway is the manager with this channel and a model that repeats its prompt.
 func gateway(ctx context.Context, dir, url string) error {
 	log := slog.New(slog.DiscardHandler)
 	rt := hooks.New(log)
@@ -156,8 +156,8 @@ func gateway(ctx context.Context, dir, url string) error {
 	return m.Run(ctx)
 }
 
-// helper is a host as small as can be: a note on disk for each message, which says how far it
-// has got. With the step none it ends when NTH messages have an end.
+// helper is a minimal host: a note on disk for each message says how far it has come. With the step
+// none it ends when NTH messages are done.
 func helper(mode string) {
 	if mode == "gateway" {
 		seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)

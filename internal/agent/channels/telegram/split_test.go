@@ -49,7 +49,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// What is shown as a block of code is the same, cut or not, and in the same language.
+// A block of code is shown as the same block in the same language, cut or not.
 func TestSplitKeepsBlocks(t *testing.T) {
 	words := []string{"word ", "word ", "\n", "\n", "\n```go\n", "\n```\n", "\n~~~\n", "😀", strings.Repeat("x", 90)}
 	shown := func(pieces []piece) string {

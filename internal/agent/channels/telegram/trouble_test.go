@@ -25,7 +25,7 @@ func TestNetworkErrors(t *testing.T) {
 	}
 }
 
-// Errors of net/http have the URL, and so the token.
+// Errors of net/http contain the URL, and so the token.
 func TestTokenIsHidden(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -97,7 +97,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// What has surely not been done is tried again; what may have been done is not.
+// A call that certainly had no effect is repeated; one that may have had is not.
 func TestSendTrouble(t *testing.T) {
 	h := start(t, nil)
 	h.c.api.unit = 10 * time.Millisecond

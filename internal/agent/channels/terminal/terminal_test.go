@@ -11,7 +11,8 @@ import (
 	"tape/hooks"
 )
 
-// TestLines: a program's lines are messages, one after the other, and what comes out is safe.
+// TestLines: a program's lines are messages, one after the other, and the output has no control
+// characters.
 func TestLines(t *testing.T) {
 	var out, errs bytes.Buffer
 	var got []string
@@ -56,7 +57,7 @@ func TestResultLine(t *testing.T) {
 	}
 }
 
-// TestInterrupt: Ctrl-C ends a turn, and clears the line where none runs.
+// TestInterrupt: Ctrl-C ends a turn; without one it clears the line.
 func TestInterrupt(t *testing.T) {
 	ended := 0
 	k := newKeys(func() { ended++ }, nil)
@@ -74,7 +75,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestDuringTurn: a line goes to the turn that runs; a command, and what is not finished, waits.
+// TestDuringTurn: a line goes to the running turn; a command, or an unfinished line, waits.
 func TestDuringTurn(t *testing.T) {
 	var said []string
 	k := newKeys(nil, func(line string) { said = append(said, line) })

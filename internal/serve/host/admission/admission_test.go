@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// pipes is a listener whose connections are pipes, so that the clock of a test is theirs.
+// pipes is a listener whose connections are pipes, so that they use the test's clock.
 type pipes struct {
 	next chan net.Conn
 	done chan struct{}
@@ -96,8 +96,7 @@ func TestListen(t *testing.T) {
 	})
 }
 
-// TestSlowClients: a reader may be slow as long as it reads, and until its run ends; a body has a
-// minute.
+// TestSlowClients: a reader may be slow as long as it reads and its run lasts; a body has a minute.
 func TestSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 1 << 20

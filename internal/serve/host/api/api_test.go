@@ -12,7 +12,7 @@ import (
 	"tape/repo"
 )
 
-// Each error has its status and code, and what the server alone should know stays there.
+// Each error has its status and code, and hides what only the server should know.
 func TestProblemOf(t *testing.T) {
 	for code, c := range map[string]struct {
 		err    error

@@ -44,8 +44,8 @@ func job(t *testing.T, key string, texts ...string) *Job {
 	return j
 }
 
-// What many clients write at once is all there, each request's entries beside each other, and
-// what nobody can write spoils no other request.
+// Of what many clients write at once, all is there, each request's entries together, and an entry
+// that cannot be written spoils no other request.
 func TestWritesTogether(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -86,8 +86,8 @@ func TestWritesTogether(t *testing.T) {
 	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{}))
 }
 
-// A request with a key is done once: however often it comes, and whichever server it asks. The
-// same key for something else is refused.
+// A request with a key is done once, however often it comes, and whichever server it asks. The same
+// key with another request is refused.
 func TestKeys(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -240,7 +240,7 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// The next server goes on from a checkpoint, if it is one of this tape.
+// The next server continues from a checkpoint of this tape.
 func TestCheckpoint(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")

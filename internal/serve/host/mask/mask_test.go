@@ -29,7 +29,7 @@ func encoded(text string, order binary.AppendByteOrder, mark bool) (out []byte) 
 	return out
 }
 
-// A content is masked in whatever encoding it is, and is otherwise as it was.
+// A content is masked in any encoding, and is otherwise unchanged.
 func TestContent(t *testing.T) {
 	m := New([]byte("key"))
 	mark := m.Text(token)
@@ -61,7 +61,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// Nobody without the key can compute a mark, and marks that anybody could are keyed when they are shown.
+// Nobody without the key can compute a mark, and marks without a key get one when they are shown.
 func TestMarksAreKeyed(t *testing.T) {
 	a, b := New([]byte("one")), New([]byte("two"))
 	if a.Text(token) == b.Text(token) || a.Text(a.Text(token)) != a.Text(token) {
@@ -95,7 +95,7 @@ func entry(t *testing.T, raw string) repo.Entry {
 	return e
 }
 
-// A value is a secret by the name under which state keeps it.
+// The name of a value in state can make it a secret.
 func TestStateIsMasked(t *testing.T) {
 	m := New([]byte("key"))
 	for _, raw := range []string{`{"id":1,"kind":"state","payload":{"scope":"actor","key":"db_password","value":"Tr0ub4dor&3x"},"meta":{},"date":"d"}`,

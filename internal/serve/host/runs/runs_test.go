@@ -26,7 +26,8 @@ func status(err error) int {
 	return 0
 }
 
-// A token is void when its run is over or past its deadline, and after an hour without a call.
+// A token is void when its run has ended or is past its deadline, and after an hour without a
+// request.
 func TestVoidTokensAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		status    string
@@ -60,7 +61,7 @@ func TestVoidTokensAreRefused(t *testing.T) {
 	}
 }
 
-// A run may do what its scopes say, in its conversation and the forks of that.
+// A run may do what its scopes allow, in its conversation and the forks of it.
 func TestScopes(t *testing.T) {
 	r := New(Record{Scopes: []string{"append"}, Tape: "c", Actor: "ann", Runner: "r"}, at(0))
 	for scope, want := range map[string]int{"append": 0, "": 0, "fork": http.StatusForbidden} {
@@ -80,7 +81,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// The next server knows the runs, by id, token and key, but those that are over for long.
+// The next server has the runs, by id, token and key, except those that ended long ago.
 func TestListIsKept(t *testing.T) {
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	var l List

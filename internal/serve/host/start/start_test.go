@@ -43,7 +43,7 @@ func TestGranted(t *testing.T) {
 	}
 }
 
-// The summary has its place before the tail, and both stay within the bounds of number and size.
+// The summary is placed before the tail, and both stay within the limits of number and size.
 func TestInlined(t *testing.T) {
 	var last []api.Item // the newest first
 	for seq := int64(9); seq > 0; seq-- {
@@ -90,7 +90,7 @@ func TestInlined(t *testing.T) {
 	}
 }
 
-// Whatever the parts are, different ones give different keys.
+// Different parts give different keys.
 func TestSessionKey(t *testing.T) {
 	if got := SessionKey("w", "b", "100%"); got != "w/b/100%" {
 		t.Errorf("%s", got)
@@ -105,7 +105,7 @@ func TestSessionKey(t *testing.T) {
 	}
 }
 
-// A run gets no variable that holds a secret, wherever in it that is.
+// A run gets no variable with a secret, wherever in it that is.
 func TestPublic(t *testing.T) {
 	key := "sk-ant-" + "api03-" + strings.Repeat("Ab3", 30) + "AA"
 	got := Public(map[string]json.RawMessage{
@@ -119,7 +119,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// What the person said is a message as it was given, pictures included.
+// The input becomes a message as it was given, pictures included.
 func TestInputMessage(t *testing.T) {
 	for _, c := range []struct {
 		in   api.Input

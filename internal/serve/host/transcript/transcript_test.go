@@ -53,7 +53,7 @@ func TestItemIsBounded(t *testing.T) {
 	}
 }
 
-// Encoded content is left out if nobody asks for it, and nothing else changes.
+// Encoded content is removed unless it is asked for, and nothing else changes.
 func TestWithoutBinary(t *testing.T) {
 	for payload, want := range map[string]string{
 		`{"content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}`: `{"content":[{"image_url":{"url":"data:image/png;base64,"},"type":"image_url"}]}`,
