@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A runner that manages its own context: python3 runner.py URL RUN_ID TOKEN
 
-It reads the history by pages, the newest first, until it has enough; finds what was said of the
-question before; and tells its answer and the run's end. Python's own library is all it needs."""
+It reads pages of the history, newest first, until it has enough; searches for earlier entries about
+the question; and reports its answer and the end of the run. It needs only Python's standard library."""
 import json
 import sys
 import urllib.parse
@@ -32,7 +32,7 @@ while sum(len(m["content"]) for m in context) < 2000:
 
 question = next(m["content"] for m in context if m["role"] == "user")
 before = [h for h in ask("GET", "/history/search", q=question.split()[-1].strip("?"))["items"] if h["content"] != question]
-answer = f"I have read {len(context)} messages; {len(before)} other entries speak of that."
+answer = f"I have read {len(context)} messages; {len(before)} other entries mention that."
 
 results = [
     {"sequence": 1, "type": "message.completed", "data": {"content": answer}},

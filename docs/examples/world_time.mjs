@@ -1,4 +1,4 @@
-// A plugin for tape: a tool that tells what time it is somewhere, which models cannot know.
+// A plugin for tape: a tool that tells the time in any time zone, which a model cannot know.
 //
 //     tape config plugins '[{"name": "world-time", "command": ["node", "world_time.mjs"]}]'
 import { createInterface } from "node:readline";

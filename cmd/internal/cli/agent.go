@@ -87,7 +87,8 @@ session's name.
 
 The message may be a command, which begins with a comma: ,help lists them. Other messages need
 a model: run tape onboard, or set TAPE_MODEL or tape config model. Without a model, the command
-fails; with --json it prints an object with "no_model": true and the prompt as its output.
+fails; with --json it succeeds, and prints an object with "no_model": true and the prompt as its
+output.
 
 If another process runs a turn of the session, this one waits for it; with --no-wait it fails
 at once, with exit code 5.`,
@@ -98,7 +99,7 @@ at once, with exit code 5.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&m.Session, "session-id", "", "the session's `ID` (default: CHANNEL:CHAT)")
-	f.StringVar(&m.Channel, "channel", "cli", "where the message is said to come from: a channel's `NAME`")
+	f.StringVar(&m.Channel, "channel", "cli", "the `NAME` of the channel that the message comes from")
 	f.StringVar(&m.Chat, "chat-id", "local", "the `ID` of the chat in that channel")
 	f.BoolVar(&noWait, "no-wait", false, "fail if another process has a turn on the session")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

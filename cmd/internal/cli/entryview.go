@@ -43,7 +43,7 @@ func (v *entryView) joining(q repo.Query) repo.Query {
 func (v *entryView) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&v.oneline, "oneline", false, "show each entry on one line")
-	f.BoolVar(&v.full, "full", false, "shorten nothing: messages, arguments and results in full")
+	f.BoolVar(&v.full, "full", false, "show messages, arguments and results in full")
 	f.BoolVar(&v.events, "events", false, "show events, too")
 }
 

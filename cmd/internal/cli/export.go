@@ -88,7 +88,7 @@ state of the next anchor. In the open phase, commit and outcome are null.`,
 	f.StringVar(&o.to, "to", "", "end with the phase of this `ANCHOR`")
 	f.StringArrayVar(&o.kinds, "kind", nil, "write entries of this `KIND` only; can be repeated")
 	f.StringVar(&o.files, "artifacts", "", "write the artifacts to the `FOLDER`, which is made if need be")
-	f.BoolVar(&o.inline, "inline", false, "write the artifacts in the place of what refers to them")
+	f.BoolVar(&o.inline, "inline", false, "write the content of artifacts into the entries that refer to them")
 	f.StringVarP(&o.output, "output", "o", "", "write to `FILE`, which is replaced only when everything has been written")
 	completeFlag(cmd, "format", completeWords(strings.Split(exportFormats(), ", ")...))
 	return cmd

@@ -36,7 +36,7 @@ func addFilters(cmd *cobra.Command, p *filter.Params, verb string) {
 	f := cmd.Flags()
 	f.StringArrayVar(&p.Kinds, "kind", nil, verb+" entries of this `KIND` only; can be repeated")
 	f.StringArrayVar(&p.Roles, "role", nil, verb+" messages of this `ROLE` only; can be repeated")
-	f.StringArrayVar(&p.Authors, "author", nil, verb+" entries of authors whose `NAME` or mail contains this only; can be repeated")
+	f.StringArrayVar(&p.Authors, "author", nil, verb+" only entries of authors whose `NAME` or mail contains this; can be repeated")
 	f.StringVar(&p.Since, "since", "", verb+" entries of `DATE` or later, such as 3d or yesterday")
 	f.StringVar(&p.Until, "until", "", verb+" entries of `DATE` or earlier")
 }

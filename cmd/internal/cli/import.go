@@ -86,7 +86,7 @@ If the current directory has no workspace yet, import creates one, as tape init 
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&o.alone, "no-subagents", false, "leave out what subagents did")
+	cmd.Flags().BoolVar(&o.alone, "no-subagents", false, "leave out subagents")
 	cmd.Flags().BoolVar(&o.inline, "inline", false, "leave large results and images in their entries")
 	return cmd
 }

@@ -49,7 +49,7 @@ Push warns about an entry that is larger than other workspaces accept by default
 	}
 	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "push the tape `NAME`, or fork TAPE/NAME; can be repeated (default: all tapes)")
 	cmd.Flags().BoolVarP(&o.All, "all", "a", false, "push forks and archives, too, and list what is up to date")
-	cmd.Flags().BoolVar(&o.Forks, "forks", false, "push the forks of the tapes, too, and close those there that were merged here")
+	cmd.Flags().BoolVar(&o.Forks, "forks", false, "push the forks of the tapes, too, and close forks at the remote that were merged here")
 	cmd.Flags().BoolVar(&o.Archives, "archives", false, "push the archives of the tapes, too")
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "do everything except sending")
 	allowFlag(cmd, &o.Allow)
@@ -57,7 +57,7 @@ Push warns about an entry that is larger than other workspaces accept by default
 }
 
 func allowFlag(cmd *cobra.Command, allow *[]string) {
-	cmd.Flags().StringArrayVar(allow, "allow-secret", nil, "let through what has this `FINGERPRINT`, now and later; can be repeated")
+	cmd.Flags().StringArrayVar(allow, "allow-secret", nil, "allow the text with this `FINGERPRINT`, now and later; can be repeated")
 }
 
 func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string) error {

@@ -1,4 +1,4 @@
-// Guard is a plugin for tape: commands that destroy what cannot be brought back are denied.
+// Guard is a plugin for tape that denies shell commands whose damage cannot be undone.
 //
 //	go build -o guard . && tape config plugins '[{"name": "guard", "command": ["./guard"], "required": true}]'
 package main
@@ -32,9 +32,9 @@ func answer(r request) any {
 		command, _ := r.Params.Call.Arguments["cmd"].(string)
 		if found := dangerous.FindString(command); r.Params.Call.Tool == "bash" && found != "" {
 			return object{"value": object{"action": "deny",
-				"message": "denied: " + found + " destroys what cannot be brought back; ask the user to do it"}}
+				"message": "denied: " + found + " does damage that cannot be undone; ask the user to run it"}}
 		}
-		return object{"value": nil} // none: the next plugin is asked
+		return object{"value": nil} // no answer: the next plugin is called
 	}
 	return object{}
 }
