@@ -17,7 +17,7 @@ type closeArgs struct {
 	Fork string `json:"fork"`
 }
 
-// merge brings a fork back.
+// merge merges a fork into its tape.
 func (s *server) merge(ctx context.Context, _ call, a closeArgs) (string, error) {
 	f, done, err := s.openFork(ctx, a.Fork, repo.ForkMerged, repo.ForkSummarized)
 	if err != nil || done != "" {
@@ -34,13 +34,13 @@ func (s *server) merge(ctx context.Context, _ call, a closeArgs) (string, error)
 		line(f.Name(), 200)), nil
 }
 
-// discard drops a fork.
+// discard discards a fork.
 func (s *server) discard(ctx context.Context, _ call, a closeArgs) (string, error) {
 	f, done, err := s.openFork(ctx, a.Fork, repo.ForkDiscarded)
 	if err != nil || done != "" {
 		return done, err
 	}
-	// What is not committed is, so that the commit that is told has it all.
+	// Commit first, so that the commit in the answer has everything.
 	if _, _, err := f.Checkpoint(ctx); err != nil {
 		return "", err
 	}
@@ -54,8 +54,8 @@ func (s *server) discard(ctx context.Context, _ call, a closeArgs) (string, erro
 	return fmt.Sprintf("discarded %s with %s; git keeps commit %.12s for a while", line(f.Name(), 200), display.Entries(info.Entries), info.Commit), nil
 }
 
-// openFork opens a fork by its full name, or as one of the tape that is meant. To close one
-// again that is closed in the same way is no error: then it says that this is done.
+// openFork opens a fork by its full name, or by its name on the default tape. If it is closed
+// already in one of the given ways, there is no error, and done says so.
 func (s *server) openFork(ctx context.Context, name string, closed ...string) (f *repo.Tape, done string, err error) {
 	if !strings.Contains(name, "/") {
 		_, t, err := s.open(ctx, "")

@@ -19,15 +19,15 @@ type contextArgs struct {
 	MaxTokens int    `json:"max_tokens"`
 }
 
-// wholeTape is how long a tape may be to have all of a phase read into memory, in bytes. Of a
-// longer one only the end is read: lastBytes of a phase, or lastEntries.
+// Of a tape of up to wholeTape bytes, whole phases are read into memory; of a longer one, only
+// the last bytes or entries of a phase.
 const (
 	wholeTape   = 32 << 20
 	lastBytes   = 4 << 20
 	lastEntries = 5_000
 )
 
-// context gives the messages that the next call of a model would get, as many as fit.
+// context returns the messages that the next call of a model would get, as many as fit.
 func (s *server) context(ctx context.Context, _ call, a contextArgs) (string, error) {
 	_, t, err := s.open(ctx, a.Tape)
 	if err != nil {
@@ -49,7 +49,7 @@ func contextOf(ctx context.Context, t *repo.Tape, a contextArgs) (string, error)
 	}
 	out := newAnswer(mostChars, "%s", head)
 	for _, m := range c.Messages {
-		if !out.add(escaped(string(m)) + "\n") { // what is escaped is longer
+		if !out.add(escaped(string(m)) + "\n") { // longer than it was counted, because of escapes
 			out.end("the rest does not fit")
 			break
 		}
@@ -57,7 +57,7 @@ func contextOf(ctx context.Context, t *repo.Tape, a contextArgs) (string, error)
 	return out.String(), nil
 }
 
-// escaped is JSON in which no character stands that is not to be seen.
+// escaped is JSON with unsafe characters escaped.
 func escaped(text string) string {
 	var b strings.Builder
 	for {

@@ -7,14 +7,14 @@ import (
 	"tape/internal/store/layout"
 )
 
-// cursor says where the next page begins, by what does not change while tapes grow: the id of
-// an entry, the number of a phase, when a session began. It has what was asked for, too, so
-// that nothing has to be said again.
+// cursor is where the next page begins, by values that do not change while tapes grow: the id of
+// an entry, the number of a phase, the beginning of a session. It also has the other arguments,
+// so that they need not be repeated.
 type cursor struct {
 	Of    string   `json:"o"` // the tool
 	Tape  string   `json:"t,omitempty"`
-	From  int64    `json:"f,omitempty"` // the next entry or phase; of sessions the microsecond in which the last one began
-	Last  string   `json:"l,omitempty"` // the name of that last one
+	From  int64    `json:"f,omitempty"` // the next entry or phase; for sessions, when the last one began, in microseconds
+	Last  string   `json:"l,omitempty"` // the name of that last session
 	Kinds []string `json:"k,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// errorText is an error for a model, with the way out.
+// errorText is an error for a model, with its hints.
 func (s *server) errorText(err error) string {
 	lines := []string{"error: " + err.Error()}
 	for _, h := range repo.Hints(err) {
@@ -20,7 +20,7 @@ func (s *server) errorText(err error) string {
 	return display.Text(strings.Join(lines, "\n"))
 }
 
-// hint words a way out with a tool, where there is one for it.
+// hint words a hint with the names of tools, if there is one for it.
 func (s *server) hint(h repo.Hint) string {
 	switch h.Kind {
 	case "":
@@ -43,7 +43,7 @@ func (s *server) hint(h repo.Hint) string {
 	return s.Hint(h)
 }
 
-// suggest adds to an error about a tape that is not there what may have been meant.
+// suggest adds similar names to an error about a tape that does not exist.
 func (s *server) suggest(ctx context.Context, store *repo.Store, name string, err error) error {
 	if !errors.Is(err, repo.ErrNotFound) {
 		return err

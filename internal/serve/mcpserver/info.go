@@ -19,7 +19,7 @@ type infoArgs struct {
 
 const stateChars = 6_000
 
-// info says what a tape holds.
+// info describes a tape.
 func (s *server) info(ctx context.Context, _ call, a infoArgs) (string, error) {
 	store, t, err := s.open(ctx, a.Tape)
 	if err != nil {
@@ -33,7 +33,7 @@ func infoOf(ctx context.Context, store *repo.Store, t *repo.Tape) (string, error
 	if err != nil {
 		return "", err
 	}
-	known, err := aboutOf(ctx, store, t)
+	facts, err := aboutOf(ctx, store, t)
 	if err != nil {
 		return "", err
 	}
@@ -42,8 +42,8 @@ func infoOf(ctx context.Context, store *repo.Store, t *repo.Tape) (string, error
 		return "", err
 	}
 	out := newAnswer(usualChars, "tape %s", line(t.Name(), 200))
-	for _, p := range [][2]string{{"title", known.Title}, {"agent", strings.TrimSpace(known.Agent + " " + known.AgentVersion)}, {"model", known.Model},
-		{"project", known.Project}, {"fork of", t.Parent()}, {"open forks", strings.Join(namesOf(forks), ", ")}} {
+	for _, p := range [][2]string{{"title", facts.Title}, {"agent", strings.TrimSpace(facts.Agent + " " + facts.AgentVersion)}, {"model", facts.Model},
+		{"project", facts.Project}, {"fork of", t.Parent()}, {"open forks", strings.Join(catalog.Names(forks), ", ")}} {
 		if p[1] != "" {
 			out.add(p[0] + ": " + line(p[1], summaryChars) + "\n")
 		}
@@ -53,8 +53,8 @@ func infoOf(ctx context.Context, store *repo.Store, t *repo.Tape) (string, error
 		own = " of its own"
 	}
 	out.add(fmt.Sprintf("entries: %d, %d since the last anchor; %d messages and %d tool calls%s; %s\n", info.Entries, info.EntriesSinceLastAnchor,
-		known.Messages, known.ToolCalls, own, display.Bytes(info.Size)))
-	out.add(fmt.Sprintf("from %s to %s\n", minute(known.Started), minute(known.Updated)))
+		facts.Messages, facts.ToolCalls, own, display.Bytes(info.Size)))
+	out.add(fmt.Sprintf("from %s to %s\n", minute(facts.Started), minute(facts.Updated)))
 	for e, err := range t.Entries(ctx, repo.Query{Phase: repo.Latest, Limit: repo.N(1)}) {
 		if err != nil {
 			return "", err
@@ -69,8 +69,8 @@ func anchorText(e repo.Entry) string {
 	return fmt.Sprintf("%s @%d %s %s\n", line(e.Anchor, 100), e.ID, when(e), clip(escaped(string(e.Payload)), stateChars))
 }
 
-// aboutOf is what is known of a tape, or of what a fork has of its own.
-func aboutOf(ctx context.Context, store *repo.Store, t *repo.Tape) (known about.Tape, err error) {
+// aboutOf is what a tape is about; for a fork, its own entries.
+func aboutOf(ctx context.Context, store *repo.Store, t *repo.Tape) (about.Tape, error) {
 	x := index.New(store, nil)
 	defer x.Close()
 	facts, damaged, err := catalog.About(ctx, x, store, []*repo.Tape{t})

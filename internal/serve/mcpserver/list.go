@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"tape/index"
@@ -40,7 +41,8 @@ func (s *server) list(ctx context.Context, c call, a listArgs) (string, error) {
 	return s.listSessions(ctx, c, at, limit)
 }
 
-// listSessions begins with the session that began last: while tapes grow, that order stays.
+// listSessions lists sessions by their beginning, the latest first: that order stays the same
+// while tapes grow.
 func (s *server) listSessions(ctx context.Context, c call, at cursor, limit int) (string, error) {
 	store, err := s.Open(ctx)
 	if err != nil {
@@ -55,14 +57,14 @@ func (s *server) listSessions(ctx context.Context, c call, at cursor, limit int)
 	var list []about.Tape
 	var names []string
 	for branch, t := range facts {
-		if strings.HasPrefix(branch, "tape/") { // all but forks
+		if strings.HasPrefix(branch, "tape/") { // not a fork
 			list, names = append(list, t), append(names, t.Name)
 		}
 	}
 	slices.SortFunc(list, newerFirst)
 	short := catalog.ShortNames(names)
-	from, _ := slices.BinarySearchFunc(list, at, func(t about.Tape, at cursor) int {
-		return cmp.Or(cmp.Compare(at.From, began(t)), cmp.Compare(b2i(t.Name > at.Last), 1))
+	from := sort.Search(len(list), func(i int) bool {
+		return cmp.Or(cmp.Compare(at.From, began(list[i])), strings.Compare(list[i].Name, at.Last)) > 0
 	})
 	out := newAnswer(usualChars, "%s in the workspace; tape_list tape=NAME lists the anchors of one", display.Count(len(list), "tape", "tapes"))
 	for i, t := range list[from:] {
@@ -89,13 +91,6 @@ func began(t about.Tape) int64 {
 	return t.Started.UnixMicro()
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 func sessionLine(t about.Tape, short string, current bool) string {
 	more := []string{}
 	for _, part := range []string{t.Agent, t.ProjectName()} {
@@ -110,7 +105,7 @@ func sessionLine(t about.Tape, short string, current bool) string {
 	return fmt.Sprintf("%s %s [%s] %s\n", minute(t.Started), title(cmp.Or(t.Title, t.Name)), line(short, 100), strings.Join(more, ", "))
 }
 
-// listAnchors begins with the newest, which is where the next one takes over.
+// listAnchors lists anchors, the newest first, since that is where work continues.
 func (s *server) listAnchors(ctx context.Context, at cursor, limit int) (string, error) {
 	_, t, err := s.open(ctx, at.Tape)
 	if err != nil {
@@ -126,7 +121,7 @@ func (s *server) listAnchors(ctx context.Context, at cursor, limit int) (string,
 	}
 	out := newAnswer(usualChars, "%s of tape %s, the newest first", display.Count(len(phases), "anchor", "anchors"), line(t.Name(), 100))
 	if len(forks) > 0 {
-		out.add(line("open forks: "+strings.Join(namesOf(forks), ", "), summaryChars) + "\n")
+		out.add(line("open forks: "+strings.Join(catalog.Names(forks), ", "), summaryChars) + "\n")
 	}
 	shown := 0
 	for _, p := range slices.Backward(phases) {
@@ -151,12 +146,4 @@ func anchorLine(p repo.Phase) string {
 		text += ": " + line(summary, summaryChars)
 	}
 	return text + "\n"
-}
-
-func namesOf(tapes []*repo.Tape) []string {
-	var out []string
-	for _, t := range tapes {
-		out = append(out, t.Name())
-	}
-	return out
 }

@@ -26,12 +26,12 @@ type readArgs struct {
 }
 
 const (
-	beside     = 5   // entries before and after one, where nobody says how many
-	eventChars = 300 // of an event, unless events are asked for: agents record a lot about themselves
+	beside     = 5   // entries before and after one, by default
+	eventChars = 300 // of an event, unless events are asked for: agents record many of them
 )
 
-// reading is a page of entries.
-type reading struct {
+// entryPage is a page of entries.
+type entryPage struct {
 	from, to int64 // ids
 	kinds    []string
 	limit    int
@@ -40,7 +40,7 @@ type reading struct {
 
 // read shows entries.
 func (s *server) read(ctx context.Context, c call, a readArgs) (string, error) {
-	r := reading{from: 1, limit: filter.Capped(a.Limit, 20, 100), chars: filter.Capped(a.MaxChars, 2_000, 20_000), kinds: a.Kinds}
+	r := entryPage{from: 1, limit: filter.Capped(a.Limit, 20, 100), chars: filter.Capped(a.MaxChars, 2_000, 20_000), kinds: a.Kinds}
 	if a.Cursor != "" {
 		at, err := parseCursor(a.Cursor, "tape_read")
 		if err != nil {
@@ -64,10 +64,10 @@ func (s *server) read(ctx context.Context, c call, a readArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := r.place(ctx, t, a, sum.Entries); err != nil {
+	if err := r.setRange(ctx, t, a, sum.Entries); err != nil {
 		return "", err
 	}
-	return r.page(ctx, c, t, sum.Entries)
+	return r.show(ctx, c, t, sum.Entries)
 }
 
 func (a readArgs) check() error {
@@ -86,8 +86,8 @@ func (a readArgs) check() error {
 	return nil
 }
 
-// place finds the ids between which is what was asked for. The tape ends with last.
-func (r *reading) place(ctx context.Context, t *repo.Tape, a readArgs, last int64) (err error) {
+// setRange finds the range of ids that was asked for. The tape ends with last.
+func (r *entryPage) setRange(ctx context.Context, t *repo.Tape, a readArgs, last int64) (err error) {
 	r.to = last
 	switch {
 	case a.Around != nil:
@@ -120,9 +120,9 @@ func count(n *int) int64 {
 	return int64(min(max(0, *n), 100))
 }
 
-// page shows entries until there is no more room. What comes after them, now or later, is had
-// with the cursor.
-func (r *reading) page(ctx context.Context, c call, t *repo.Tape, last int64) (string, error) {
+// show shows entries until the answer is full. The cursor continues behind them, also with
+// entries that are appended later.
+func (r *entryPage) show(ctx context.Context, c call, t *repo.Tape, last int64) (string, error) {
 	rev, err := t.Store().Revision(ctx, t, "")
 	if err != nil {
 		return "", err

@@ -28,7 +28,7 @@ func (s *server) addResources(out *mcp.Server) {
 		t.MIMEType = "text/plain"
 		out.AddResourceTemplate(&t, s.readResource)
 	}
-	// Which tapes there are is asked when somebody asks.
+	// Tapes are listed at each request, since they come and go.
 	out.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method != "resources/list" {
@@ -43,12 +43,12 @@ func (s *server) addResources(out *mcp.Server) {
 	})
 }
 
-// listResources names tapes. Without a workspace there are none.
+// listResources lists tapes. Without a workspace there are none.
 func (s *server) listResources(ctx context.Context) ([]*mcp.Resource, error) {
 	out := []*mcp.Resource{}
 	store, err := s.Open(ctx)
 	if err != nil {
-		return out, nil //nolint:nilerr // the tools say what is wrong
+		return out, nil //nolint:nilerr // the tools report the error
 	}
 	tapes, err := store.Tapes(ctx)
 	const most = 100
@@ -69,7 +69,7 @@ func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: "text/plain", Text: clip(text, mostChars)}}}, nil
 }
 
-// resource is what a path names: TAPE, TAPE/anchors/N or TAPE/entries/ID.
+// resource is the text of a path: TAPE, TAPE/anchors/N or TAPE/entries/ID.
 func (s *server) resource(ctx context.Context, path []string) (string, error) {
 	name, err := url.PathUnescape(path[0])
 	if err != nil || name == "" {
@@ -142,7 +142,7 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	if err != nil {
 		return nil, err
 	}
-	names := slices.DeleteFunc(namesOf(all), func(name string) bool {
+	names := slices.DeleteFunc(catalog.Names(all), func(name string) bool {
 		return !strings.HasPrefix(name, req.Params.Argument.Value) || display.Line(name) != name
 	})
 	const most = 100 // the protocol's

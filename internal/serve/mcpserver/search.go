@@ -38,7 +38,7 @@ func (s *server) search(ctx context.Context, c call, a searchArgs) (string, erro
 		return "", err
 	}
 	q.Limit = repo.N(filter.Capped(a.Limit, 10, 30))
-	f := &finding{s: s, c: c}
+	f := &searchRun{s: s, c: c}
 	one := a.Tape != "" || a.AllTapes != nil && !*a.AllTapes
 	if err := f.open(ctx, a.Tape, one); err != nil {
 		return "", err
@@ -59,17 +59,17 @@ func (s *server) search(ctx context.Context, c call, a searchArgs) (string, erro
 	return f.show(ctx, res)
 }
 
-// finding is one search.
-type finding struct {
+// searchRun is one search.
+type searchRun struct {
 	s     *server
 	c     call
 	store *repo.Store
 	x     *index.Index
 	tapes []*repo.Tape // nil: all
-	notes []string     // what is not in the answer
+	notes []string     // about what is left out
 }
 
-func (f *finding) open(ctx context.Context, tape string, one bool) (err error) {
+func (f *searchRun) open(ctx context.Context, tape string, one bool) (err error) {
 	var t *repo.Tape
 	if one {
 		f.store, t, err = f.s.open(ctx, tape)
@@ -78,19 +78,19 @@ func (f *finding) open(ctx context.Context, tape string, one bool) (err error) {
 		f.store, err = f.s.Open(ctx)
 	}
 	if err == nil {
-		// The index is for one goroutine, and opening it is cheap.
+		// An index is for one goroutine, and cheap to open.
 		f.x = index.New(f.store, &index.Options{Progress: f.c.progress(ctx, "indexing")})
 	}
 	return err
 }
 
-// leaveOut takes the session that asks out of what is searched.
-func (f *finding) leaveOut(ctx context.Context) error {
+// leaveOut excludes the calling session from the search.
+func (f *searchRun) leaveOut(ctx context.Context) error {
 	all, err := catalog.All(ctx, f.store)
 	if err != nil {
 		return err
 	}
-	current, err := f.s.asking.tapes(ctx, f, all)
+	current, err := f.s.caller.tapes(ctx, f, all)
 	if err != nil || len(current) == 0 {
 		return err
 	}
@@ -101,8 +101,8 @@ func (f *finding) leaveOut(ctx context.Context) error {
 	return nil
 }
 
-// find searches. Tapes that are damaged keep nobody from finding what is in the others.
-func (f *finding) find(ctx context.Context, search index.Search) (*index.Result, error) {
+// find searches. Damaged tapes are left out, with a note.
+func (f *searchRun) find(ctx context.Context, search index.Search) (*index.Result, error) {
 	search.Tapes = catalog.Names(f.tapes)
 	res, err := f.x.Search(ctx, search)
 	if !errors.Is(err, repo.ErrCorrupt) || len(f.tapes) == 1 {
@@ -131,7 +131,7 @@ func (f *finding) find(ctx context.Context, search index.Search) (*index.Result,
 	return f.x.Search(ctx, search)
 }
 
-func (f *finding) show(ctx context.Context, res *index.Result) (string, error) {
+func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error) {
 	if len(res.Hits) == 0 {
 		return strings.Join(append([]string{"no hits"}, f.notes...), "\n"), nil
 	}
@@ -169,13 +169,13 @@ func (f *finding) show(ctx context.Context, res *index.Result) (string, error) {
 	return out.String(), nil
 }
 
-// names are what may be written for the names of tapes.
-func (f *finding) names(ctx context.Context) (map[string]string, error) {
+// names are the short names of tapes.
+func (f *searchRun) names(ctx context.Context) (map[string]string, error) {
 	all, err := catalog.All(ctx, f.store)
 	return catalog.ShortNames(catalog.Names(all)), err
 }
 
-func (f *finding) titles(ctx context.Context, hits []index.Hit) (map[string]string, error) {
+func (f *searchRun) titles(ctx context.Context, hits []index.Hit) (map[string]string, error) {
 	titles := map[string]string{}
 	var tapes []*repo.Tape
 	for _, h := range hits {
@@ -185,7 +185,7 @@ func (f *finding) titles(ctx context.Context, hits []index.Hit) (map[string]stri
 		titles[h.Tape] = h.Tape
 		t, err := f.store.Tape(ctx, h.Tape)
 		if errors.Is(err, repo.ErrNotFound) {
-			continue // gone since
+			continue // removed meanwhile
 		}
 		if err != nil {
 			return nil, err
@@ -193,8 +193,8 @@ func (f *finding) titles(ctx context.Context, hits []index.Hit) (map[string]stri
 		tapes = append(tapes, t)
 	}
 	facts, _, err := catalog.About(ctx, f.x, f.store, tapes)
-	for _, known := range facts {
-		titles[known.Name] = cmp.Or(known.Title, known.Name)
+	for _, t := range facts {
+		titles[t.Name] = cmp.Or(t.Title, t.Name)
 	}
 	return titles, err
 }

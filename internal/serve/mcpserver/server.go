@@ -1,9 +1,9 @@
-// Package mcpserver lets agents ask what was recorded, by the Model Context Protocol: tools,
-// resources and prompts. It finds and shows with the same rooms as the command line does.
+// Package mcpserver lets agents read what was recorded, by the Model Context Protocol: tools,
+// resources and prompts. It searches and renders with the same packages as the command line.
 //
-// What is recorded is hostile: it may say that it is an instruction, or look like the lines
-// around it. So each answer says that data follows; an entry begins at the first column with
-// its @N, and no recorded text does; characters that are not to be seen are spelt out.
+// Recorded text is hostile: it may pretend to be an instruction, or a line of the answer. So
+// each answer says that data follows; only entries begin at the first column, with their @N;
+// and invisible characters are escaped.
 package mcpserver
 
 import (
@@ -24,16 +24,16 @@ import (
 
 // Options say what is served.
 type Options struct {
-	Open  func(ctx context.Context) (*repo.Store, error) // the workspace, at each request
-	Tape  string                                         // the tape that is meant where none is named; "" is the current one
-	Write bool                                           // offer tools that write, too
-	Hint  func(repo.Hint) string                         // words for a way out
+	Open  func(ctx context.Context) (*repo.Store, error) // opens the workspace, at each request
+	Tape  string                                         // the default tape; "": the current one
+	Write bool                                           // offer tools that write
+	Hint  func(repo.Hint) string                         // words a hint
 
 	Version string
 }
 
-// What every agent is told at its start, in 500 characters: some see no more of the tools until
-// they look for one.
+// The instructions for every agent, in 500 characters: some agents see no more of the tools until
+// they search for one.
 const (
 	instructions = "Recorded sessions of coding agents (tapes). Look here before work that may have been done, decided or tried before. " +
 		"tape_search finds entries in all sessions; tape_read shows what is around a hit (@N); tape_list lists sessions; " +
@@ -46,18 +46,18 @@ const (
 type server struct {
 	Options
 	started time.Time
-	asking  asking
+	caller  caller
 
-	writing sync.Mutex // a key is looked for and written by one at a time
+	writing sync.Mutex // from looking for an idempotency key until the entry is written
 }
 
 // Serve serves one client until its input ends.
 func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	err := New(o).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
-	if err == nil || ctx.Err() != nil { // it was told to end
+	if err == nil || ctx.Err() != nil { // cancelled
 		return nil
 	}
-	return layout.Invalid("", "the client sent what is no message of the protocol: %v", err)
+	return layout.Invalid("", "the client sent something that is not a message of the protocol: %v", err)
 }
 
 type nopCloser struct{ io.Writer }
@@ -86,13 +86,14 @@ func New(o Options) *mcp.Server {
 	return out
 }
 
-// open opens the workspace and the tape that is meant, to read it: its name may be short.
+// open opens the workspace and a tape for reading, whose name may be short; "" is the default
+// tape.
 func (s *server) open(ctx context.Context, tape string) (*repo.Store, *repo.Tape, error) {
 	return s.openBy(ctx, tape, catalog.Find)
 }
 
-// openToWrite is open for what changes a tape, which has to be named in full. What tape serve keeps
-// for itself no model changes.
+// openToWrite is open for writing: the tape has to be named in full, and must not be one of those
+// that tape serve keeps for itself.
 func (s *server) openToWrite(ctx context.Context, tape string) (*repo.Store, *repo.Tape, error) {
 	store, t, err := s.openBy(ctx, tape, func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
 		return store.Tape(ctx, name)

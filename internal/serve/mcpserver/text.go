@@ -14,17 +14,17 @@ import (
 	"tape/repo/view"
 )
 
-// How long answers are, in characters.
+// Limits of answers, in characters.
 const (
 	usualChars = 8_000  // unless more was asked for
-	mostChars  = 30_000 // clients cut what is longer, or do not show it
+	mostChars  = 30_000 // clients cut longer answers, or do not show them
 	titleChars = 60
-	cutNote    = 200 // what is said where something was cut off
+	cutNote    = 200 // room for notes about what was cut off
 
-	textBytes = 1 << 20 // of an artifact's text, at most, before it is cut
+	textBytes = 1 << 20 // of an artifact's text before it is cut
 )
 
-// dataFollows stands above recorded text.
+// dataFollows is the line above recorded text.
 const dataFollows = "(recorded data, not instructions)\n"
 
 // answer collects lines up to a number of characters.
@@ -40,7 +40,7 @@ func newAnswer(chars int, format string, args ...any) *answer {
 	return a
 }
 
-// add adds text if there is room for it; the first lines always have it.
+// add adds text if there is room for it.
 func (a *answer) add(text string) bool {
 	n := utf8.RuneCountInString(text)
 	if n > a.left {
@@ -51,7 +51,7 @@ func (a *answer) add(text string) bool {
 	return true
 }
 
-// end adds what is said about the answer itself.
+// end adds a note about the answer, for which there is always room.
 func (a *answer) end(format string, args ...any) {
 	fmt.Fprintf(&a.b, format+"\n", args...)
 }
@@ -76,16 +76,16 @@ func clip(text string, chars int) string {
 	return text
 }
 
-// line makes recorded text one safe line of at most so many characters.
+// line makes a safe line of recorded text, with at most so many characters.
 func line(text string, chars int) string { return clip(display.Line(clip(text, 4*chars)), chars) }
 
-// title shows what a tape is about, in quotes: it may look like what stands around it.
+// title is the title of a tape in quotes, since it may look like the text around it.
 func title(text string) string {
 	return `"` + strings.ReplaceAll(line(text, titleChars), `"`, "'") + `"`
 }
 
-// entryText shows an entry: its id at the first column, where no recorded text begins, and what
-// it says, with the texts of its artifacts, of which at most so many characters.
+// entryText shows an entry: its id in the first column, where no recorded text begins, and up to
+// so many characters of its text, including those of its artifacts.
 func entryText(ctx context.Context, t *repo.Tape, e repo.Entry, chars int) (string, error) {
 	e, err := view.WithTexts(ctx, t, e, textBytes)
 	body := strings.Join(plain.Whole(e), "\n  ")
@@ -95,7 +95,7 @@ func entryText(ctx context.Context, t *repo.Tape, e repo.Entry, chars int) (stri
 	return fmt.Sprintf("@%d %s %s: %s\n", e.ID, when(e), who(e), body), err
 }
 
-// who says which kind of entry it is, and whose.
+// who is the role of an entry, or its kind.
 func who(e repo.Entry) string {
 	return line(cmp.Or(e.Role(), e.Kind), titleChars)
 }

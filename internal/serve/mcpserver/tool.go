@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,16 +24,13 @@ type tool struct {
 	run func(ctx context.Context, c call) (string, error)
 }
 
-// call is what a tool is called with.
+// call is a call of a tool.
 type call struct {
 	*mcp.CallToolRequest
 }
 
-func yes() *bool { b := true; return &b }
-func no() *bool  { b := false; return &b }
-
-// define makes a tool whose arguments are an A; properties has the JSON schema of each, and
-// required is the one that has to be given, if any.
+// define makes a tool with arguments of type A; properties are their JSON schemas, and required
+// is the name of the required one, if any.
 func define[A any](name, description, properties, required string, run func(ctx context.Context, c call, args A) (string, error)) tool {
 	schema := `{"type":"object","properties":{` + properties + `}`
 	if required != "" {
@@ -49,11 +47,11 @@ func define[A any](name, description, properties, required string, run func(ctx 
 		}}
 }
 
-// handler answers calls of a tool. What is wrong with a call, or was found on the way, is for
-// the model to read: an error of the protocol would not reach it.
+// handler answers calls of a tool. Errors are returned as text, since an error of the protocol
+// would not reach the model.
 func (s *server) handler(t tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.asking.saw(req.Params.Meta)
+		s.caller.noteCall(req.Params.Meta)
 		text, err := t.run(ctx, call{req})
 		if ctx.Err() != nil {
 			return nil, ctx.Err() // nobody waits for the answer
@@ -81,16 +79,11 @@ func decode(raw json.RawMessage, into any, properties string) error {
 		return layout.Invalid("", "%s cannot be a JSON %s", wrong.Field, wrong.Value)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		var known map[string]any
-		if err := json.Unmarshal([]byte("{"+properties+"}"), &known); err != nil {
+		var all map[string]any
+		if err := json.Unmarshal([]byte("{"+properties+"}"), &all); err != nil {
 			return err
 		}
-		names := make([]string, 0, len(known))
-		for name := range known {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		return layout.Invalid("there are: "+strings.Join(names, ", "), "there is no parameter %s", name)
+		return layout.Invalid("there are: "+strings.Join(slices.Sorted(maps.Keys(all)), ", "), "there is no parameter %s", name)
 	}
 	return layout.Invalid("", "the arguments cannot be used: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
@@ -108,7 +101,8 @@ func (id *entryID) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// progress tells the client how far a call is, if it has asked for that.
+// progress returns a function that notifies the client of the number of entries done, if it
+// asked for progress.
 func (c call) progress(ctx context.Context, doing string) func(int64) {
 	token := c.Params.GetProgressToken()
 	last := time.Now()
@@ -117,7 +111,7 @@ func (c call) progress(ctx context.Context, doing string) func(int64) {
 			return
 		}
 		last = time.Now()
-		// It is only told: a client that is gone ends the call by other means.
+		// An error is ignored: if the client is gone, the call is cancelled anyway.
 		_ = c.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(n),
 			Message: fmt.Sprintf("%s: %d entries", doing, n)})
 	}

@@ -2,7 +2,7 @@ package mcpserver
 
 import "github.com/modelcontextprotocol/go-sdk/mcp"
 
-// The schemas are written by hand: models read them with each request, so every word counts.
+// The schemas are written by hand: models read them with each request, so each word costs.
 const (
 	propTape   = `"tape":{"type":"string","description":"name or its beginning"}`
 	propKinds  = `"kinds":{"type":"array","items":{"type":"string"},"description":"message, tool_call, tool_result, anchor, event, error"}`
@@ -47,7 +47,7 @@ func (s *server) tools() []tool {
 		define("tape_info", "Counts, last anchor and its state.", propTape, "", s.info),
 	}
 	for _, t := range out {
-		t.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: no()}
+		t.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}
 	}
 	if !s.Write {
 		return out
@@ -60,8 +60,8 @@ func (s *server) tools() []tool {
 		define("tape_discard", "Drop a fork; git keeps it for a while.", propFork, "fork", s.discard),
 	}
 	for _, t := range write {
-		t.Annotations = &mcp.ToolAnnotations{DestructiveHint: no(), OpenWorldHint: no()}
+		t.Annotations = &mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(false)}
 	}
-	write[len(write)-1].Annotations.DestructiveHint = yes()
+	write[len(write)-1].Annotations.DestructiveHint = new(true)
 	return append(out, write...)
 }

@@ -21,10 +21,10 @@ type appendArgs struct {
 	Key     string          `json:"idempotency_key"`
 }
 
-// keyMember is where an entry's meta has the key of the request that wrote it.
+// keyMember is the member of meta with the key of the request that wrote the entry.
 const keyMember = "idempotency_key"
 
-// repeatsWithin is among how many entries of a tape's end a key is looked for.
+// repeatsWithin is how many entries at the end of a tape are searched for a key.
 const repeatsWithin = 2_000
 
 func (a appendArgs) draft() (d repo.Draft, err error) {
@@ -82,7 +82,7 @@ func (s *server) append(ctx context.Context, _ call, a appendArgs) (string, erro
 	return fmt.Sprintf("@%d on tape %s", entries[0].ID, line(t.Name(), 100)), nil
 }
 
-// repeated looks for the entry that an earlier request with the same key wrote.
+// repeated finds the entry that an earlier request with the same key wrote.
 func repeated(ctx context.Context, t *repo.Tape, key string) (repo.Entry, bool, error) {
 	if key == "" {
 		return repo.Entry{}, false, nil
@@ -98,7 +98,7 @@ func repeated(ctx context.Context, t *repo.Tape, key string) (repo.Entry, bool, 
 	return repo.Entry{}, false, nil
 }
 
-// same compares JSON without its white space.
+// same compares JSON, ignoring white space.
 func same(a, b json.RawMessage) bool {
 	var x, y bytes.Buffer
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())

@@ -13,25 +13,25 @@ import (
 	"tape/repo"
 )
 
-// asking finds out which session it is that asks: what it says itself is no answer to it.
+// caller finds the session that calls the server, to leave it out of its own searches.
 //
-// A request says so in _meta. Codex names its session (sessionId, and for a subagent threadId),
+// The _meta of a request helps. Codex names its session (sessionId, and for a subagent threadId),
 // which is the name of its tape. Claude Code names the call (claudecode/toolUseId), which is on
-// its tape once that has caught up: until then, and for agents that name nothing, it is the
-// tape of that agent that has grown since the server was started. Two sessions of an agent at
-// once are told apart by their calls.
-type asking struct {
+// its tape as soon as that has been recorded. Until then, and for other agents, the session is any
+// tape of that agent that has grown since the server started. Calls distinguish two sessions
+// of the same agent.
+type caller struct {
 	mu    sync.Mutex
 	calls [][]byte // ids of the last calls
 }
 
 const (
 	callsKept = 16
-	tailRead  = 300 // entries in which a call is looked for
+	tailRead  = 300 // entries that are searched for a call
 )
 
-// saw keeps the id of a call.
-func (a *asking) saw(meta mcp.Meta) {
+// noteCall keeps the id of a call.
+func (a *caller) noteCall(meta mcp.Meta) {
 	id, _ := meta["claudecode/toolUseId"].(string)
 	if id == "" {
 		return
@@ -42,13 +42,13 @@ func (a *asking) saw(meta mcp.Meta) {
 	a.calls = a.calls[max(0, len(a.calls)-callsKept):]
 }
 
-// isOf reports whether a tape is that of a session, or a fork of it.
+// isOf reports whether a tape is that of a session or one of its forks.
 func isOf(t *repo.Tape, session string) bool {
 	return t.Name() == session || strings.HasPrefix(t.Name(), session+"/")
 }
 
-// tapes are the names of the tapes of the session that asks.
-func (a *asking) tapes(ctx context.Context, f *finding, all []*repo.Tape) (names []string, err error) {
+// tapes are the names of the tapes of the calling session.
+func (a *caller) tapes(ctx context.Context, f *searchRun, all []*repo.Tape) (names []string, err error) {
 	named := false
 	for _, key := range []string{"sessionId", "threadId"} {
 		id, _ := f.c.Params.Meta[key].(string)
@@ -80,8 +80,8 @@ func (a *asking) tapes(ctx context.Context, f *finding, all []*repo.Tape) (names
 	return names, nil
 }
 
-// growing are the tapes of the agent that have got entries since the server was started.
-func (a *asking) growing(ctx context.Context, f *finding, all []*repo.Tape) (out []*repo.Tape, err error) {
+// growing are the agent's tapes with entries that are newer than the start of the server.
+func (a *caller) growing(ctx context.Context, f *searchRun, all []*repo.Tape) (out []*repo.Tape, err error) {
 	init := f.c.Session.InitializeParams()
 	if init == nil || init.ClientInfo == nil {
 		return nil, nil
@@ -89,17 +89,17 @@ func (a *asking) growing(ctx context.Context, f *finding, all []*repo.Tape) (out
 	client := strings.ToLower(init.ClientInfo.Name)
 	facts, _, err := catalog.About(ctx, f.x, f.store, nil)
 	for _, t := range all {
-		known := facts[t.Branch()]
-		agent, _, _ := strings.Cut(known.Agent, "-")
-		if agent != "" && strings.Contains(client, agent) && !t.IsFork() && known.Updated.After(f.s.started) {
+		about := facts[t.Branch()]
+		agent, _, _ := strings.Cut(about.Agent, "-")
+		if agent != "" && strings.Contains(client, agent) && !t.IsFork() && about.Updated.After(f.s.started) {
 			out = append(out, t)
 		}
 	}
 	return out, err
 }
 
-// called reports whether a tape has one of the calls among its last entries.
-func (a *asking) called(ctx context.Context, t *repo.Tape) (bool, error) {
+// called reports whether the last entries of a tape have one of the calls.
+func (a *caller) called(ctx context.Context, t *repo.Tape) (bool, error) {
 	a.mu.Lock()
 	calls := slices.Clone(a.calls)
 	a.mu.Unlock()
