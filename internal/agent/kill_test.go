@@ -45,7 +45,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// The models of these tests go by what they see, as real ones do.
+// The models of these tests decide by their messages, as real ones do.
 
 func killScript(_ int, r models.Request) hooks.Stream {
 	switch all := sent(r); {

@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// A long result is an artifact, to which its entry refers, and which the model reads on in.
+// A long result becomes an artifact: its entry refers to it, and the model reads on in it.
 func TestLongResult(t *testing.T) {
 	set := tools.New(tools.Options{Dir: t.TempDir(), Tape: func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return TapeOf(ctx) }})
 	t.Cleanup(set.Close)

@@ -23,8 +23,8 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// The system prompt has AGENTS.md and the skills, and is recorded when it changes. $NAME brings
-// a skill's text.
+// The system prompt has AGENTS.md and the skills, and is recorded when it changes. $NAME adds a
+// skill's text.
 func TestSkills(t *testing.T) {
 	project, home := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(project, "AGENTS.md"), "Use tabs.\n")
@@ -118,8 +118,8 @@ func TestTapeName(t *testing.T) {
 	}
 }
 
-// AGENTS.md of the root and of the folders down to where one is are shown, in that order; none of
-// other folders, and none that is elsewhere.
+// AGENTS.md files of the root and of the folders down to the current one are used, in that order;
+// those of other folders, or outside, are not.
 func TestAgentsFiles(t *testing.T) {
 	project, outside := t.TempDir(), filepath.Join(t.TempDir(), "AGENTS.md")
 	for name, text := range map[string]string{

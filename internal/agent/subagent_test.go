@@ -12,8 +12,8 @@ import (
 	"tape/repo/view"
 )
 
-// Two subagents side by side, of which one fails: what the other recorded is on the tape, and
-// the session's model sees only their answers. The one that overflows goes on by itself.
+// Two parallel subagents, of which one fails: what the other recorded is on the tape, and the
+// session's model sees only their answers. The one whose context overflows goes on by itself.
 func TestSubagents(t *testing.T) {
 	for _, form := range view.Formats() {
 		t.Run(string(form), func(t *testing.T) { testSubagents(t, form) })

@@ -16,7 +16,7 @@ import (
 	"tape/repo"
 )
 
-// A turn with two calls side by side; the second turn records no system prompt again.
+// A turn with two parallel calls; the second turn does not record the system prompt again.
 func TestTurn(t *testing.T) {
 	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
 		if n == 1 {
@@ -102,7 +102,7 @@ func TestAutoHandoffOnce(t *testing.T) {
 	}
 }
 
-// Another error is the turn's, and what was said until then is on the tape.
+// Another error ends the turn, and the partial answer is on the tape.
 func TestModelFails(t *testing.T) {
 	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream { return fails("I beg", errors.New("429 rate limit")) }, nil)
 	if _, err := h.turn(t.Context(), "m", "work"); err == nil || !strings.Contains(err.Error(), "429") {
@@ -128,7 +128,7 @@ func TestMaxSteps(t *testing.T) {
 		"call c2", `result look {"text":"a"}`, "error max_steps", "run ok", "loop.step error")
 }
 
-// A turn that is cancelled says so, in the model's answer or in a tool, and no tool outlives it.
+// A cancelled turn records that, during the answer or in a tool, and no tool outlives it.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
@@ -177,7 +177,7 @@ func TestCancelledInTool(t *testing.T) {
 		"error cancelled", "run cancelled", "loop.step error")
 }
 
-// What is said to a running turn is heard before the next step, and makes one necessary.
+// A message to a running turn is read before the next step, and causes one.
 func TestSteering(t *testing.T) {
 	var h *host
 	say := func(id, text string) {
@@ -248,7 +248,7 @@ func TestHooksAroundCalls(t *testing.T) {
 	}
 }
 
-// A plugin may say how a turn goes on, and how a tape becomes messages.
+// A plugin can continue a turn, and build the messages from a tape.
 func TestContinuePrompt(t *testing.T) {
 	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
 		if n == 1 {
@@ -264,7 +264,7 @@ func TestContinuePrompt(t *testing.T) {
 		"user: go on", "assistant: done", "run ok", "loop.step ok")
 }
 
-// A tool that ends a phase begins a context in which the model still sees what it was asked.
+// When a tool ends a phase, the model still sees the prompt in the new context.
 func TestHandoffByTool(t *testing.T) {
 	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
 		if n == 1 {
@@ -286,8 +286,8 @@ func TestHandoffByTool(t *testing.T) {
 	}
 }
 
-// The built-in handoff is made when the step is over: the new phase has no result without its call,
-// and says that it was begun.
+// The built-in handoff is made at the end of the step: the new phase has no result without its
+// call, and says that it was begun.
 func TestHandoffOfTheLoop(t *testing.T) {
 	store := newStore(t)
 	set := tools.New(tools.Options{Dir: t.TempDir(), Tape: func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return TapeOf(ctx) }})
@@ -318,7 +318,7 @@ func TestHandoffOfTheLoop(t *testing.T) {
 	}
 }
 
-// The run names the model that has answered.
+// The run names the model that answered.
 func TestRunNamesFallback(t *testing.T) {
 	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream {
 		return func(yield func(hooks.Event, error) bool) {

@@ -13,8 +13,8 @@ import (
 	"tape/repo"
 )
 
-// A session with the real tools: it writes a file, runs it, searches its own tape, ends a phase
-// and goes on in the new context.
+// A session with the real tools: it writes a file, runs it, searches its own tape, ends a phase and
+// continues in the new context.
 func TestWork(t *testing.T) {
 	project := t.TempDir()
 	write(t, filepath.Join(project, ".agents", "skills", "sum", "SKILL.md"), "---\nname: sum\ndescription: adds\n---\nUse expr.\n")

@@ -21,7 +21,7 @@ import (
 	"tape/repo/view"
 )
 
-// server answers with what a script says, a piece at a time, and keeps the last request.
+// server answers as a script says, a piece at a time, and keeps the last request.
 type server struct {
 	*httptest.Server
 	calls  atomic.Int32
@@ -139,7 +139,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestOverflow has each form in which a context is too long, and what only looks so.
+// TestOverflow has each form of a context that is too long, and errors that only look like it.
 func TestOverflow(t *testing.T) {
 	plain := func(status int, body string) func(http.ResponseWriter, int) {
 		return func(w http.ResponseWriter, _ int) {
@@ -194,7 +194,7 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// A model that fails is followed by the next of the list, once.
+// If a model fails, the next of the list is called, once.
 func TestFallback(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, call int) {
 		if call == 1 {
@@ -210,7 +210,7 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// 429 is tried again, when the server says so.
+// After HTTP 429 the call is repeated when the server says so.
 func TestRetry(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, call int) {
 		if call == 1 {
@@ -225,7 +225,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is an error, and what came before it is not lost.
+// An answer that is cut off is an error, and what came before is not lost.
 func TestBroken(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(w http.ResponseWriter)
@@ -260,7 +260,7 @@ func endless(w http.ResponseWriter) {
 	}
 }
 
-// Cancelling ends the call at once, and is no failure of the model.
+// Cancelling ends the call at once, and is not an error of the model.
 func TestCancel(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ int) {
 		stream(w, 1<<20, chatAnswer[1])

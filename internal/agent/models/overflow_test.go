@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What servers say, word for word, when the context is too long. Every line of the tables has
-// one here.
+// What servers say, word for word, when the context is too long. Every line of the tables has an
+// example here.
 func TestOverflowWords(t *testing.T) {
 	said := []string{
 		`{"error":{"message":"too much","code":"context_length_exceeded"}}`,
@@ -77,7 +77,7 @@ func TestOverflowWords(t *testing.T) {
 	}
 }
 
-// What only looks like it: limits in time and money, and parameters of the answer alone.
+// Errors that only look like it: limits on time and money, and parameters of the answer alone.
 func TestNoOverflow(t *testing.T) {
 	for _, said := range []string{
 		"Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 150974, Requested 53621. Please try again in 1.378s.",

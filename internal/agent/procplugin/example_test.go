@@ -12,7 +12,7 @@ import (
 	"tape/hooks"
 )
 
-// example starts a plugin of docs/examples as its documentation says, in dir.
+// example starts a plugin of docs/examples in dir, as its documentation says.
 func example(t *testing.T, dir, name string, command ...string) *hooks.Plugin {
 	t.Helper()
 	configs := []Config{{Name: name, Command: command}}

@@ -280,7 +280,7 @@ func TestCallsRunInParallel(t *testing.T) {
 	wait.Wait()
 }
 
-// A plugin that comes back with other hooks is not what was registered.
+// A plugin that restarts with other hooks than those registered is refused.
 func TestAnotherPluginAfterARestart(t *testing.T) {
 	t.Parallel()
 	once := temp(t, "once")

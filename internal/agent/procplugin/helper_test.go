@@ -19,7 +19,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// script is what a scripted plugin, this test program in another process, does.
+// script says what a scripted plugin does: this test program in another process.
 type script struct {
 	About    map[string]any   `json:"about"`
 	Answers  map[string]reply `json:"answers"`
@@ -29,7 +29,7 @@ type script struct {
 	Child    string           `json:"child"`    // a file to which the id of a child is written
 }
 
-// reply is what it does when it is asked.
+// reply is what it does for one method.
 type reply struct {
 	Value    any            `json:"value"`
 	Do       string         `json:"do"`
@@ -160,7 +160,7 @@ func (s *script) answer(m *received, in *bufio.Reader) {
 	}
 }
 
-// misbehave does what no plugin should; true if there is no answer any more.
+// misbehave does what no plugin should; true if no answer follows.
 func (r *reply) misbehave(m *received, in *bufio.Reader) bool {
 	switch r.Do {
 	case "crash":
@@ -241,7 +241,7 @@ func requested(m *received, list []plainRequest, in *bufio.Reader) string {
 	return strings.Join(answers, "\n")
 }
 
-// quick are limits that tests need not wait for.
+// quick are limits for which tests need not wait.
 func quick() *limits {
 	return &limits{initialize: 10 * time.Second, hook: 10 * time.Second, long: 10 * time.Second, cancel: 5 * time.Second,
 		shutdown: 500 * time.Millisecond, pause: time.Millisecond, line: 16 << 20, queue: 64 << 20, stray: 100, logged: 1000}
@@ -265,7 +265,7 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// lister makes what a plugin says of itself of the hooks that it has answers for.
+// lister makes a manifest from the hooks for which a script has answers.
 func lister(answers map[string]reply) map[string]any {
 	list := []any{}
 	for method := range answers {

@@ -154,8 +154,8 @@ func TestProvided(t *testing.T) {
 	}
 }
 
-// Every hook of the contract but provide_channels, which follows from the channels that are
-// hookInfo, gets a function when it is hookInfo, and only then.
+// Every hook of the contract gets a function if and only if it is listed, except provide_channels,
+// which follows from the list of channels.
 func TestOnlyListedHooksAreSet(t *testing.T) {
 	t.Parallel()
 	answers := map[string]reply{}

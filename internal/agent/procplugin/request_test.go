@@ -142,8 +142,8 @@ func TestToolsOfTheHost(t *testing.T) {
 	}
 }
 
-// The host cancels what the plugin asks within a call together with the call, and the time that
-// the host takes does not count.
+// The host cancels the requests within a call together with the call, and the time that the host
+// takes does not count.
 func TestRequestsWithinACall(t *testing.T) {
 	t.Parallel()
 	rt := hooks.New(slog.New(slog.DiscardHandler))

@@ -34,7 +34,7 @@ func wantDenied(t *testing.T, d hooks.ToolDecision, why string) {
 	}
 }
 
-// A plugin that is required and does not decide denies the call, in whichever way it fails.
+// A required plugin that does not decide denies the call, however it fails.
 func TestARequiredPluginThatFailsDenies(t *testing.T) {
 	t.Parallel()
 	const hook = "hook/before_tool_call"
@@ -92,7 +92,7 @@ func TestARequiredPluginThatIsOffDenies(t *testing.T) {
 	wantDenied(t, decide(), "it is off: it lists other hooks")
 }
 
-// What another plugin calls passes the same guards.
+// Calls by another plugin pass the same guards.
 func TestARequiredPluginDeniesCallsOfPlugins(t *testing.T) {
 	t.Parallel()
 	rt := hooks.New(slog.New(slog.DiscardHandler))
@@ -112,8 +112,7 @@ func TestARequiredPluginDeniesCallsOfPlugins(t *testing.T) {
 		denied, denied, "error -32602: the arguments are an object")
 }
 
-// An answer that comes behind the time-out counts for nothing: neither for the call that it
-// answers, nor for the next.
+// An answer after the timeout does not count, neither for its call nor for the next one.
 func TestALateProceedDoesNotCount(t *testing.T) {
 	t.Parallel()
 	short := quick()

@@ -79,8 +79,8 @@ func TestKeep(t *testing.T) {
 	contains(t, newEnv(t, nil).keep(text), "no tape for it", "begin [redacted:")
 }
 
-// However large the pieces are that are read, they give the whole, and what is found is where
-// the search says.
+// Pages of any size together give the whole artifact, and matches are at the offsets that the
+// search returns.
 func TestReadArtifact(t *testing.T) {
 	t.Parallel()
 	e, tp := newArtifacts(t)

@@ -65,7 +65,7 @@ func TestReadOn(t *testing.T) {
 	}
 }
 
-// What is no file of the project is refused at once, by each of the tools, and nothing is written.
+// Each tool refuses at once what is not a file of the project, and writes nothing.
 func TestHostilePaths(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)
@@ -144,7 +144,7 @@ func readFileOf(t *testing.T, name string) string {
 	return string(b)
 }
 
-// A line that is far into a large file is looked for only as long as the turn lasts.
+// The search for a line far into a large file ends with the turn.
 func TestReadIsCancelled(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)

@@ -20,7 +20,7 @@ import (
 	"tape/repo"
 )
 
-// helper says what the test's program is when a test starts it again.
+// helper says what the test's program does when a test starts it again.
 const helper = "TAPE_TOOLS_TEST"
 
 func TestMain(m *testing.M) {
@@ -85,7 +85,7 @@ func (e *env) must(name, args string) string {
 	return out
 }
 
-// fails checks that a call is refused, with words that say why.
+// fails checks that a call is refused with these words.
 func (e *env) fails(name, args string, words ...string) string {
 	e.t.Helper()
 	out, err := e.call(name, args)
@@ -143,7 +143,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 	wait.Until(t, what, f)
 }
 
-// newTape makes a tape in a workspace that is verified when the test ends.
+// newTape returns a tape in a workspace that is verified when the test ends.
 func newTape(t *testing.T) *repo.Tape {
 	t.Helper()
 	store, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)

@@ -170,7 +170,7 @@ func TestMCPBroken(t *testing.T) {
 	}
 }
 
-// A server that never answers is waited for no longer than the turn lasts, and ends.
+// Waiting for a server that never answers ends with the turn, and then the server ends.
 func TestMCPSilent(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(o *Options) {
@@ -185,7 +185,7 @@ func TestMCPSilent(t *testing.T) {
 	eventually(t, "it ends", func() bool { return !alive(pid) })
 }
 
-// A schema can be made so that checking it never ends.
+// A schema could make its check endless.
 func TestMCPSchema(t *testing.T) {
 	t.Parallel()
 	s := mcp.NewServer(&mcp.Implementation{Name: "hostile", Version: "1"}, nil)
@@ -216,7 +216,7 @@ func TestMCPSchema(t *testing.T) {
 	e.Close()
 }
 
-// A server behind HTTP that is started again has forgotten its sessions.
+// A restarted HTTP server has lost its sessions.
 func TestMCPOverHTTP(t *testing.T) {
 	t.Parallel()
 	var handler atomic.Pointer[mcp.StreamableHTTPHandler]
@@ -252,7 +252,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	e.Close()
 }
 
-// What is asked of one server does not go to another.
+// A request to one server does not go to another.
 func TestMCPRedirect(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

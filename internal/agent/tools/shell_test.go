@@ -40,7 +40,7 @@ func TestBash(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs; one that has ended and was not waited for does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -59,7 +59,7 @@ func pidIn(t *testing.T, text string) int {
 	return pid
 }
 
-// What a command starts ends with it: by its end, a time-out, or the turn's.
+// What a command starts ends with it: at its end, at a timeout, or with the turn.
 func TestBashLeavesNothing(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)
@@ -167,7 +167,7 @@ func hostThatIsKilled() {
 	}
 }
 
-// Commands end also with a host that is killed.
+// Commands end even if the host is killed.
 func TestHostKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -192,7 +192,7 @@ func TestHostKilled(t *testing.T) {
 	}
 }
 
-// What is written without end is kept at its beginning and end.
+// Of endless output, the beginning and the end are kept.
 func TestEndlessOutput(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)

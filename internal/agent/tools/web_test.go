@@ -94,7 +94,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A page may not lead to what only this machine or its network reaches.
+// A page cannot lead to what only this machine or its network reaches.
 func TestPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was asked") }))
@@ -116,8 +116,8 @@ func TestPrivateAddresses(t *testing.T) {
 	}
 }
 
-// A proxy may be private; what it is asked for may not. The environment is read once in a
-// process, so the test runs in another.
+// A proxy may be private; the page behind it may not. The environment is read once in a process, so
+// the test runs in another.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(helper) == "proxy" {

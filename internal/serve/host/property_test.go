@@ -87,7 +87,7 @@ func (w *world) request() string {
 	return path + "?" + q.Encode()
 }
 
-// takes reports whether a path has a parameter, and returns a valid one most of the time.
+// takes reports whether most endpoints of a path have a parameter.
 func takes(path, name string) bool {
 	switch name {
 	case "conversation_id":
