@@ -10,7 +10,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Of is what an error knows to do about it, "" if nothing.
+// Of is the hints of an error in words, one per line; "" if it has none.
 func Of(err error) string {
 	var lines []string
 	for _, h := range layout.Hints(err) {
@@ -19,14 +19,14 @@ func Of(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// Text words a hint with the names of commands. Arguments are quoted for the shell.
+// Text is a hint in words, with the names of commands. Arguments are quoted for the shell.
 func Text(h layout.Hint) string {
 	text, args := words()[h.Kind], h.Args
 	switch h.Kind {
 	case "":
 		return h.Text
 	case layout.ListTapes:
-		if _, err := strconv.ParseUint(args[0], 10, 64); err == nil { // meant as a number in the list
+		if _, err := strconv.ParseUint(args[0], 10, 64); err == nil { // a number in a list, not a name to create
 			text, _, _ = strings.Cut(text, ";")
 		}
 	case layout.CloseForks:
@@ -58,7 +58,7 @@ func Text(h layout.Hint) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// words are the words of each kind; {1} is the first argument.
+// words are the words of each kind of hint; {1} is the first argument.
 func words() map[layout.HintKind]string {
 	return map[layout.HintKind]string{
 		layout.AddRemote:          "tape remote add {1} URL names one; tape remote list lists them",

@@ -13,16 +13,16 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Changes shows changes, to people with a header for each phase, and below it the entries
-// with a sign before them; of an edited one, the lines that changed.
+// Changes shows changes of entries: for people with a heading for each phase, a sign before
+// each entry, and the changed lines of edited ones.
 type Changes struct {
 	*stdio.Streams
 	From, To string // headings
 	begun    bool
-	phase    string // whose header was shown last
+	phase    string // the last heading
 }
 
-// inverse is for what was changed within a line.
+// inverse is the style of changes within a line.
 const inverse = ";7"
 
 // Show shows a change.
@@ -81,7 +81,7 @@ func changeJSON(c query.Change) []byte {
 	return append(out, '}')
 }
 
-// describePart is a value that differs; null where it is absent.
+// describePart describes a value that differs; it is null where it is absent.
 func describePart(p entrydiff.Part) stdio.Object {
 	out := stdio.Object{{"path", p.Path}, {"old", nil}, {"new", nil}}
 	if p.HasOld {
@@ -93,7 +93,7 @@ func describePart(p entrydiff.Part) stdio.Object {
 	return out
 }
 
-// ChangeLines says in a few lines what happened to an entry; is is nil for one that is gone.
+// ChangeLines describes in a few lines how an entry changed; is is nil if it was removed.
 func ChangeLines(id int64, was, is []byte) []string {
 	if is == nil {
 		return []string{fmt.Sprintf("  @%d removed", id)}

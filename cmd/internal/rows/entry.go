@@ -1,4 +1,4 @@
-// Package rows shows entries, hits and changes in rows: for people, or as JSON.
+// Package rows shows entries, search hits and changes in rows: for people, or as JSON.
 package rows
 
 import (
@@ -26,7 +26,7 @@ const (
 	kindCells = 17
 
 	columnCells = idCells + dateCells + kindCells + 3
-	narrowCells = 8 // in their place, where the text goes below them
+	narrowCells = 8 // the indent of text below the columns, on a narrow screen
 )
 
 // Style returns the colours of a conversation.
@@ -41,15 +41,15 @@ func phaseHead(s *stdio.Streams, e repo.Entry) string {
 	return s.Style(stdio.Bold+";"+stdio.Yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, s.Fit(display.Line(e.Anchor), nameCells)))
 }
 
-// columns are what stands before the text of an entry.
+// columns are the id, date and kind before the text of an entry.
 func columns(s *stdio.Streams, e repo.Entry) string {
 	kind, colour := Label(e)
 	return display.Pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + s.Style(stdio.Dim, display.Pad(s.Fit(display.Ago(s.Now(), e.Date, display.Minute), dateCells), dateCells)) + " " +
 		s.Style(colour, display.Pad(s.Fit(display.Line(kind), kindCells), kindCells))
 }
 
-// showText shows the text of an entry behind its columns. A sign, if there is one, stands
-// before each line, so that none of them looks like something else.
+// showText shows the text of an entry behind its columns. A sign, unless it is "", is before
+// each line, so that no line can look like another entry.
 func showText(s *stdio.Streams, columns, sign, colour string, lines []string) error {
 	lead, leadCells := "", 0
 	if sign != "" {
@@ -83,7 +83,7 @@ func showText(s *stdio.Streams, columns, sign, colour string, lines []string) er
 	return s.Written()
 }
 
-// Brief shows an entry on one line, behind the title of its tape if that is to be seen.
+// Brief shows an entry on one line, behind the text of.
 func Brief(s *stdio.Streams, of string, e repo.Entry) {
 	kind, colour := Label(e)
 	id, body := fmt.Sprintf("@%d", e.ID), plain.Whole(e)
@@ -96,7 +96,7 @@ func Brief(s *stdio.Streams, of string, e repo.Entry) {
 	s.Line(s.Style(stdio.Dim, of) + s.Style(stdio.Yellow, id) + " " + s.Style(colour, kind) + " " + text)
 }
 
-// Label is the kind of an entry as it is shown, and its colour.
+// Label is the shown kind of an entry, and its colour.
 func Label(e repo.Entry) (text, colour string) {
 	colour, known := map[string]string{repo.KindMessage: "", repo.KindMessage + "/user": stdio.Green, repo.KindMessage + "/assistant": stdio.Cyan,
 		repo.KindToolCall: stdio.Blue, repo.KindToolResult: stdio.Blue, repo.KindAnchor: stdio.Yellow, repo.KindError: stdio.Red,

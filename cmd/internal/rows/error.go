@@ -15,14 +15,14 @@ import (
 	"tape/repo"
 )
 
-// DescribeFinding is something in what was to be pushed that looks like a secret. The entry
-// is null where it is in a message of git's.
+// DescribeFinding describes a possible secret that a push stopped at. The entry is null if the
+// secret is in a commit message.
 func DescribeFinding(f outgoing.SecretFinding) stdio.Object {
 	return stdio.Object{{"tape", f.Tape}, {"entry", stdio.OrNull(f.Entry)}, {"commit", stdio.OrNull(f.Commit)}, {"rule", f.Rule}, {"path", f.Path},
 		{"excerpt", f.Masked}, {"fingerprint", f.Fingerprint}}
 }
 
-// TellFindings names secrets in lines.
+// TellFindings lists possible secrets.
 func TellFindings(w io.Writer, list []outgoing.SecretFinding) {
 	const most = 50
 	for _, f := range list[:min(len(list), most)] {
@@ -37,7 +37,7 @@ func TellFindings(w io.Writer, list []outgoing.SecretFinding) {
 	}
 }
 
-// DescribeRewritten is the first entry of a rewritten history that differs.
+// DescribeRewritten describes the first entry in which a rewritten history differs.
 func DescribeRewritten(e *repo.RewrittenError) stdio.Object {
 	parts := []stdio.Object{}
 	if e.Base[0] != nil && e.Base[1] != nil {
@@ -46,7 +46,7 @@ func DescribeRewritten(e *repo.RewrittenError) stdio.Object {
 	return stdio.Object{{"tape", e.Name}, {"id", rewrittenID(e)}, {"was", rawEntry(e.Base[0])}, {"is", rawEntry(e.Base[1])}, {"parts", parts}}
 }
 
-// rewrittenID is the id of that entry, 0 where neither side can be read.
+// rewrittenID is the id of that entry; 0 if neither side can be parsed.
 func rewrittenID(e *repo.RewrittenError) int64 {
 	for _, line := range e.Base {
 		if id, err := jsonl.ParseID(line); err == nil && id != 0 {
@@ -56,7 +56,7 @@ func rewrittenID(e *repo.RewrittenError) int64 {
 	return 0
 }
 
-// rawEntry is a stored line in JSON output: as it is, or a string if it is no entry.
+// rawEntry is a stored line in JSON output: as it is, or as a string if it is not an entry.
 func rawEntry(line []byte) any {
 	if line == nil {
 		return nil
@@ -67,7 +67,7 @@ func rawEntry(line []byte) any {
 	return json.RawMessage(line)
 }
 
-// TellRewritten shows that entry in lines.
+// TellRewritten shows the first entry in which a rewritten history differs.
 func TellRewritten(w io.Writer, e *repo.RewrittenError) {
 	tell := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
 	id, was, is := rewrittenID(e), e.Base[0], e.Base[1]
@@ -90,5 +90,5 @@ func TellRewritten(w io.Writer, e *repo.RewrittenError) {
 	}
 }
 
-// PartName is which part of an entry it is.
+// PartName is the path of a part, or "the line".
 func PartName(p entrydiff.Part) string { return cmp.Or(p.Path, "the line") }

@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// Hit shows a hit; tape and title name its tape where it is one of several.
+// Hit shows a search hit; tape and title are "" if only one tape was searched.
 func Hit(s *stdio.Streams, h index.Hit, tape, title string) {
 	for _, e := range h.Before {
 		Brief(s, "", e)
@@ -42,7 +42,7 @@ func Hit(s *stdio.Streams, h index.Hit, tape, title string) {
 
 func showSnippet(s *stdio.Streams, h index.Hit) {
 	var text strings.Builder
-	var marks [][2]int // where in text it is
+	var marks [][2]int // the spans in the safe text
 	end := 0
 	for _, span := range h.Spans {
 		text.WriteString(display.Line(h.Snippet[end:span[0]]))

@@ -10,13 +10,13 @@ import (
 	"tape/repo"
 )
 
-// Purge shows what a purge does.
+// Purge shows the result of a purge.
 type Purge struct {
 	*stdio.Streams
 	Asked repo.PurgeOptions
 }
 
-// Object is what was done, for programs.
+// Object is the result as JSON.
 func (o *Purge) Object(p repo.Purged) stdio.Object {
 	return stdio.Object{{"purged", p.Entries()}, {"dry_run", o.Asked.DryRun},
 		{"tapes", stdio.Objects(p.Tapes, func(t purge.PurgedTape) stdio.Object {
@@ -33,7 +33,7 @@ func (o *Purge) Object(p repo.Purged) stdio.Object {
 		{"removed", p.Removed}, {"left", p.Left}, {"finished", p.Finished}}
 }
 
-// Summary says what was done, or would be.
+// Summary says what was done or, in a dry run, would be done.
 func (o *Purge) Summary(p repo.Purged) []string {
 	verb := "purged"
 	if len(p.Tapes) > 0 && p.Tapes[0].New == "" {
@@ -64,7 +64,7 @@ func (o *Purge) Summary(p repo.Purged) []string {
 	return out
 }
 
-// Others say which other tapes have it, and what purges them.
+// Others names the other tapes that contain the text, and the commands that purge them.
 func (o *Purge) Others(p repo.Purged) []string {
 	var out []string
 	for _, other := range p.Others {
@@ -109,7 +109,7 @@ func (o *Purge) Report(t *repo.Tape, p repo.Purged) {
 	}
 }
 
-// tellReplace shows how to replace the history on the remotes, which nothing here forces.
+// tellReplace shows the commands that replace the history on the remotes. We never push by force.
 func (o *Purge) tellReplace(t *repo.Tape, p repo.Purged) {
 	if o.Asked.DryRun {
 		return
@@ -126,7 +126,7 @@ func (o *Purge) tellReplace(t *repo.Tape, p repo.Purged) {
 			if done.Renamed {
 				prune = "--prune "
 			}
-			// The tags only behind the branch: they may be somebody else's by now.
+			// The tags come after the branch: by now they may belong to somebody else.
 			git := "git -C " + dir + " push --no-verify "
 			o.Printf("to replace it there: %s--force-with-lease=%s:%s %s %s && %s--force %s%s %s\n", git, display.ShellWord(r.Ref), r.Commit,
 				display.ShellWord(r.Remote), display.ShellWord(r.Ref), git, prune, display.ShellWord(r.Remote), display.ShellWord(done.Tags+":"+done.Tags))

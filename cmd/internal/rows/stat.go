@@ -36,8 +36,8 @@ type diffStat struct {
 	To      string            `json:"to"`
 	Entries tally             `json:"entries"`
 	Kinds   map[string]*tally `json:"kinds"`
-	Runs    tally             `json:"runs"`   // run events that tell of tokens
-	Tokens  tally             `json:"tokens"` // what they tell
+	Runs    tally             `json:"runs"`   // events of runs with tokens
+	Tokens  tally             `json:"tokens"` // the sum of those
 	Tools   map[string]*tally `json:"tools"`  // calls
 }
 
@@ -60,7 +60,7 @@ func bump(m map[string]*tally, key string) *tally {
 	return m[key]
 }
 
-// Stat shows in numbers what two revisions do not share.
+// Stat shows the numbers of entries, calls and tokens that two revisions do not share.
 func Stat(ctx context.Context, s *stdio.Streams, from, to *repo.Revision) error {
 	n := diffStat{From: from.Name(), To: to.Name(), Kinds: map[string]*tally{}, Tools: map[string]*tally{}}
 	err := query.Compare(ctx, from, to, func(c query.Change) error {

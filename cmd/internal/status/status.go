@@ -1,4 +1,4 @@
-// Package status says how the recording of agents' sessions goes, from their settings and from what was seen.
+// Package status determines the state of recording of each agent, from its settings and the sessions seen so far.
 package status
 
 import (
@@ -17,7 +17,7 @@ import (
 	"tape/internal/show/display"
 )
 
-// The states of recording, as programs read them.
+// The states of recording, as in JSON.
 const (
 	NotInstalled = "not_installed"
 	NeverSeen    = "never_seen"
@@ -28,24 +28,24 @@ const (
 	Unreadable   = "unreadable"
 )
 
-// Agent is what is known of one agent in one of its settings.
+// Agent is the state of an agent, by one of its settings files.
 type Agent struct {
 	agents.State
-	Scope    string            // user, project or local
-	Word     string            // one of the states
-	Last     *recorder.Session // the one told of last
+	Scope    string            // of the settings: user, project or local
+	Word     string            // one of the states above
+	Last     *recorder.Session // the session that was active last
 	Sessions int
-	Waiting  int // notes
+	Waiting  int // notes of hooks that nobody has read yet
 	Problems []string
 }
 
-// Words are the states that an Agent can have.
+// Words are the possible states of an Agent.
 func Words() []string {
 	return []string{NotInstalled, NeverSeen, Recording, Off, NotTrusted, ProgramGone, Unreadable}
 }
 
-// Of is the state of each agent. Places are those of recording, user says where settings are, here is the
-// current directory and program this one. What cannot be read of former sessions is told to warn.
+// Of returns the state of each agent. places are the folders of the recorder, user says where settings are, here is
+// the current directory, and program the path of this one. warn gets errors about former sessions.
 func Of(places []string, user record.Where, here, program string, now time.Time, warn func(string)) []*Agent {
 	sessions, err := recorder.Sessions(places)
 	if err != nil {
@@ -72,7 +72,7 @@ func Of(places []string, user record.Where, here, program string, now time.Time,
 	return list
 }
 
-// installed looks at all settings that have hooks of ours, and at an agent's own where none has.
+// installed returns an Agent for each settings file with our hooks; for an agent without, one for the user's settings.
 func installed(user record.Where, here, program string) (list []*Agent) {
 	for _, agent := range importer.All().WithHooks() {
 		project, local := user, user
@@ -92,7 +92,7 @@ func installed(user record.Where, here, program string) (list []*Agent) {
 	return list
 }
 
-// judge finds out from settings and from what was seen how recording goes.
+// judge counts the agent's notes and sessions, and collects their problems.
 func (st *Agent) judge(sessions []*recorder.Session, notes []spool.Kept, now time.Time) {
 	var oldest time.Time
 	for _, n := range notes {
@@ -119,7 +119,7 @@ func (st *Agent) judge(sessions []*recorder.Session, notes []spool.Kept, now tim
 
 func (st *Agent) problem(text string) { st.Problems = append(st.Problems, text) }
 
-// session takes in what is known of a session; the one that was told of last comes first.
+// session collects the problems of a session. The last active one comes first.
 func (st *Agent) session(s *recorder.Session) {
 	if st.Last == nil {
 		st.Last = s
@@ -137,7 +137,7 @@ func (st *Agent) session(s *recorder.Session) {
 	}
 }
 
-// decide is the state, of several the one that has to be put right first.
+// decide sets the state: of several, the one that has to be repaired first.
 func (st *Agent) decide() {
 	switch {
 	case st.Problem != "":
@@ -169,7 +169,7 @@ func (st *Agent) decide() {
 	}
 }
 
-// Bytes are how much was read of the session that was told of last.
+// Bytes is how much of the last active session was read.
 func (st *Agent) Bytes() (n int64) {
 	if st.Last != nil {
 		for _, f := range st.Last.Files {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// RunForwarding runs a command, hands it the signals that this program gets, and returns
-// its exit code as a shell tells it.
+// RunForwarding runs a command, forwards the signals that this program gets, and returns
+// the exit code that a shell would report.
 func RunForwarding(cmd *exec.Cmd) (int, error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, forwarded()...)
@@ -35,7 +35,7 @@ func RunForwarding(cmd *exec.Cmd) (int, error) {
 	}
 }
 
-// exitStatus is an exit code as a shell tells it.
+// exitStatus is the exit code that a shell would report.
 func exitStatus(p *os.ProcessState) int {
 	if status, ok := p.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())

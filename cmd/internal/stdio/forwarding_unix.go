@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forwarded are the signals that are handed on to a command.
+// forwarded are the signals that a command gets from us.
 func forwarded() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
 }
 
-// fromTerminal reports whether a signal is one that the terminal sends to all processes in
-// its foreground: then the command has it already, and twice may mean something else.
+// fromTerminal reports whether the terminal sends a signal to all its foreground processes.
+// Then the command has it already, and getting it twice may mean something else.
 func fromTerminal(s os.Signal) bool {
 	if s != syscall.SIGINT && s != syscall.SIGQUIT && s != syscall.SIGWINCH {
 		return false
 	}
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
-		return false // none controls this process
+		return false // this process has no terminal
 	}
 	defer tty.Close()
 	foreground, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)

@@ -11,14 +11,15 @@ import (
 	"tape/internal/store/layout"
 )
 
-// input is standard input that gives up when a context ends: a read of a terminal or a
-// pipe cannot be interrupted otherwise.
+// input is standard input whose reads end with a context. A read of a terminal or a pipe
+// cannot be interrupted.
 type input func(p []byte) (int, error)
 
-// Read implements io.Reader. After the context has ended the buffer must not be used.
+// Read implements io.Reader. After the context has ended, the buffer must not be used.
 func (in input) Read(p []byte) (int, error) { return in(p) }
 
-// NewInput returns an input, and what ends its goroutine unless that still waits.
+// NewInput returns an input, and a function that ends its goroutine as soon as that does not
+// wait for a read.
 func NewInput(ctx context.Context, r io.Reader) (in input, end func()) {
 	type result struct {
 		n   int
@@ -63,13 +64,13 @@ func (s *Streams) ReadAll(ctx context.Context, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// ReadText reads a text from standard input, as $(…) does: without line ends at its end.
+// ReadText reads a text from standard input and, as $(…) does, drops newlines at its end.
 func (s *Streams) ReadText(ctx context.Context, limit int) (string, error) {
 	data, err := s.ReadAll(ctx, limit)
 	return strings.TrimRight(string(data), "\r\n"), err
 }
 
-// CanAsk reports whether there is a terminal to ask on.
+// CanAsk reports whether there is a terminal for questions.
 func (s *Streams) CanAsk() bool { return IsTerminal(s.Stdin) && IsTerminal(s.Stderr) }
 
 // Confirm asks on the terminal, and returns an error unless the answer is yes.

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// RunInstead runs a program as if it were this one, and returns its exit code.
+// RunInstead runs a program with our streams, and returns its exit code.
 func RunInstead(path string, argv, env []string) (code int, err error) {
 	cmd := exec.Command(path, argv[1:]...)
 	cmd.Args[0] = argv[0]

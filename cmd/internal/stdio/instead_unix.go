@@ -4,7 +4,7 @@ package stdio
 
 import "syscall"
 
-// RunInstead runs a program in the place of this process.
+// RunInstead replaces this process by a program.
 func RunInstead(path string, argv, env []string) (code int, err error) {
 	return 0, syscall.Exec(path, argv, env)
 }

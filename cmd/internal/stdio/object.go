@@ -11,14 +11,13 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Object is a JSON object whose members keep their order. What a command writes with
-// --json is spelt out where its values are known.
+// Object is a JSON object with its members in order, as commands write it with --json.
 type Object []Member
 
-// Member is a name and a value, of which a list that is nil becomes an empty one.
+// Member is a name and a value. A nil slice becomes an empty list.
 type Member = [2]any
 
-// DateOrNull is a date as entries have it, null for none.
+// DateOrNull is a date in the format of entries, null for the zero time.
 func DateOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -34,7 +33,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 			out = append(out, ',')
 		}
 		out = append(append(append(out, '"'), m[0].(string)...), '"', ':')
-		switch v := m[1].(type) { // what lists are full of goes without the encoder
+		switch v := m[1].(type) { // the common types, without the encoder
 		case nil:
 			out = append(out, "null"...)
 		case string:
@@ -56,7 +55,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// With adds a member, which is left out where it says nothing.
+// With adds a member, unless its value is zero or empty.
 func (o Object) With(name string, value any) Object {
 	if v := reflect.ValueOf(value); !v.IsValid() || v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 {
 		return o
@@ -64,7 +63,7 @@ func (o Object) With(name string, value any) Object {
 	return append(o, Member{name, value})
 }
 
-// Objects describes each of a list.
+// Objects describes each item of a list.
 func Objects[T any](items []T, describe func(T) Object) []Object {
 	out := make([]Object, len(items))
 	for i, item := range items {
@@ -73,16 +72,16 @@ func Objects[T any](items []T, describe func(T) Object) []Object {
 	return out
 }
 
-// OrNull is nil for a value that says nothing, which JSON shows as null.
+// OrNull is the value, or nil (JSON's null) if it is zero.
 func OrNull[T comparable](value T) any {
-	var nothing T
-	if value == nothing {
+	var zero T
+	if value == zero {
 		return nil
 	}
 	return value
 }
 
-// Marshal encodes without escaping what only HTML needs escaped.
+// Marshal encodes a value as JSON, without the escapes that only HTML needs.
 func Marshal(v any) []byte {
 	if o, ok := v.(Object); ok {
 		if out, err := o.MarshalJSON(); err == nil {

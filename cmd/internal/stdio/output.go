@@ -1,5 +1,5 @@
-// Package stdio is what commands read and print: results and messages, for people or as JSON;
-// tables, the screen and its pager, progress, questions, and programs that take the terminal over.
+// Package stdio is the input and output of commands: results and messages, for people or as JSON;
+// tables, the screen and its pager, progress, questions, and running other programs.
 package stdio
 
 import (
@@ -14,7 +14,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Streams are the streams of one run of a program, and how it was asked to use them.
+// Streams are the streams of one run of a program, with the flags for output.
 type Streams struct {
 	Stdin  io.Reader
 	Stdout io.Writer
@@ -24,7 +24,7 @@ type Streams struct {
 
 	JSON, Quiet, Verbose, NoPager bool // the global flags
 
-	Out   *bufio.Writer // of results
+	Out   *bufio.Writer // results
 	pager *pager
 	term  *terminal
 }
@@ -35,7 +35,7 @@ type WriteError struct{ err error }
 func (e *WriteError) Error() string { return "write output: " + e.err.Error() }
 func (e *WriteError) Unwrap() error { return e.err }
 
-// Results marks failed writes as those of results.
+// Results wraps the error of a failed write in a WriteError.
 type Results struct{ io.Writer }
 
 func (w Results) Write(p []byte) (int, error) {
@@ -46,13 +46,14 @@ func (w Results) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Printf writes to the results. Failed writes show at the next check or at the end.
+// Printf writes to the results. Written and Close report failed writes.
 func (s *Streams) Printf(format string, args ...any) { fmt.Fprintf(s.Out, format, args...) }
 
 // Line writes a line of results.
 func (s *Streams) Line(text string) { _, _ = s.Out.WriteString(text + "\n") }
 
-// Written reports a failed write, so that a long listing ends when its reader does.
+// Written returns the error of a failed write, so that a long listing ends when its reader is
+// gone.
 func (s *Streams) Written() error {
 	if _, err := s.Out.Write(nil); err != nil {
 		return &WriteError{err}
@@ -60,14 +61,14 @@ func (s *Streams) Written() error {
 	return nil
 }
 
-// Say writes a line for people about what was done; --quiet drops it.
+// Say writes a line for people about the result, unless --quiet is set.
 func (s *Streams) Say(format string, args ...any) {
 	if !s.Quiet {
 		s.Printf(format+"\n", args...)
 	}
 }
 
-// WriteLine writes a line that is there as bytes.
+// WriteLine writes a line of bytes.
 func (s *Streams) WriteLine(line []byte) error {
 	_, _ = s.Out.Write(line)
 	_ = s.Out.WriteByte('\n')
@@ -86,7 +87,7 @@ func (s *Streams) Result(v any, format string, args ...any) error {
 	return nil
 }
 
-// Flush writes out what waits, for somebody who is watching or who is asked something next.
+// Flush writes out the buffered results, before a question or for somebody who is watching.
 func (s *Streams) Flush() error {
 	if err := s.Out.Flush(); err != nil {
 		return &WriteError{err}
@@ -94,7 +95,7 @@ func (s *Streams) Flush() error {
 	return nil
 }
 
-// Close writes out what waits, and waits until the user has left the pager.
+// Close writes out the buffered results, and waits until the user has left the pager.
 func (s *Streams) Close() error {
 	err := s.Out.Flush()
 	if s.pager != nil {
@@ -111,14 +112,14 @@ func (s *Streams) Close() error {
 	return nil
 }
 
-// Message writes one message to stderr, each of its lines with the prefix.
+// Message writes a message to standard error, with a prefix on each line.
 func (s *Streams) Message(level, text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		fmt.Fprintf(s.Stderr, "tape: %s: %s\n", level, display.Line(line))
 	}
 }
 
-// Warn tells about something that was found on the way and did not stop the command.
+// Warn writes a warning: something is wrong, but the command goes on.
 func (s *Streams) Warn(text string) {
 	switch {
 	case s.Quiet:
@@ -129,21 +130,21 @@ func (s *Streams) Warn(text string) {
 	}
 }
 
-// Tell adds a line for people on standard error, which a result on standard output has not.
+// Tell writes a line for people to standard error, besides the results.
 func (s *Streams) Tell(format string, args ...any) {
 	if !s.Quiet && !s.JSON {
 		fmt.Fprintf(s.Stderr, format+"\n", args...)
 	}
 }
 
-// Note tells what --verbose asks for.
+// Note writes a message if --verbose is set.
 func (s *Streams) Note(format string, args ...any) {
 	if s.Verbose && !s.JSON {
 		s.Message("note", fmt.Sprintf(format, args...))
 	}
 }
 
-// Remark tells what has to be known of what is shown.
+// Remark writes something that the reader of the results has to know.
 func (s *Streams) Remark(text string) {
 	switch {
 	case s.JSON:

@@ -4,5 +4,5 @@ package stdio
 
 import "os"
 
-// OwnDescriptor gives f itself: no signal tells that a reader went away.
+// OwnDescriptor returns f: there is no SIGPIPE here.
 func OwnDescriptor(f *os.File) *os.File { return f }

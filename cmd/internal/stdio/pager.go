@@ -21,8 +21,8 @@ type pager struct {
 
 func (p *pager) Write(b []byte) (int, error) { return p.in.Write(b) }
 
-// close waits until the user has left the pager. That it was interrupted is no failure of ours;
-// that a shell found no such program is one: then nobody has seen the output.
+// close waits until the user has left the pager. An interrupted pager is not an error; one that
+// the shell could not run is, because nobody has seen the output.
 func (p *pager) close() error {
 	err := p.in.Close()
 	waited := p.cmd.Wait()
@@ -38,7 +38,7 @@ func (p *pager) close() error {
 
 const pagerHint = "set TAPE_PAGER or PAGER to a program that is there, or give --no-pager"
 
-// Page sends what follows through a pager, as git does, when results go to a terminal.
+// Page sends the results through a pager, as git does, if they go to a terminal.
 func (s *Streams) Page() {
 	if s.JSON || s.NoPager || s.pager != nil || !s.Screen().Out {
 		return
@@ -50,8 +50,8 @@ func (s *Streams) Page() {
 	}
 	cmd.Stdout, cmd.Stderr = s.Stdout, s.Stderr
 	cmd.Env = os.Environ()
-	// Quit if all fits on one screen, show colours, and leave the screen as it is. Output is
-	// always UTF-8, which less does not know where no locale is set.
+	// FRX: quit if everything fits on one screen, show colours, keep the screen. Output is always
+	// UTF-8, which less does not know without a locale.
 	for key, value := range map[string]string{"LESS": "FRX", "LV": "-c", "LESSCHARSET": "utf-8"} {
 		if _, set := os.LookupEnv(key); !set {
 			cmd.Env = append(cmd.Env, key+"="+value)
@@ -69,7 +69,7 @@ func (s *Streams) Page() {
 	s.Out.Reset(s.pager)
 }
 
-// pagerName is what the user calls the pager; "" and cat are none.
+// pagerName is the user's setting of the pager; "" and cat mean none.
 func (s *Streams) pagerName() string {
 	for _, key := range []string{"TAPE_PAGER", "PAGER"} {
 		if _, set := os.LookupEnv(key); set || s.Getenv(key) != "" {
@@ -79,8 +79,8 @@ func (s *Streams) pagerName() string {
 	return "less"
 }
 
-// pagerCommand is nil where there is nothing to run. As with git, what is more than a name is
-// read by the shell, since it is the user's own: less -R, or a pipe.
+// pagerCommand is nil if there is no pager. As in git, the shell runs anything but plain words,
+// such as a pipe: the setting is the user's own.
 func pagerCommand(name string) *exec.Cmd {
 	words := strings.Fields(name)
 	switch {
@@ -88,7 +88,7 @@ func pagerCommand(name string) *exec.Cmd {
 		return nil
 	case name == "less":
 		if _, err := exec.LookPath(name); err != nil {
-			return nil // it is but the default
+			return nil // it may be only the default
 		}
 	}
 	if strings.ContainsAny(name, "|&;<>()$`\\\"' \t\n*?[#~=%") && runtime.GOOS != "windows" {
@@ -97,7 +97,7 @@ func pagerCommand(name string) *exec.Cmd {
 	return exec.Command(words[0], words[1:]...)
 }
 
-// Fit shortens a text on a screen to a number of cells. Who reads from a pipe gets all of it.
+// Fit shortens a text on a screen to a number of cells. In a pipe it stays whole.
 func (s *Streams) Fit(text string, cells int) string {
 	if s.Width() == 0 {
 		return text

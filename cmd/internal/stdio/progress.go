@@ -8,7 +8,7 @@ import (
 	"tape/internal/show/display"
 )
 
-// Watched is standard error where somebody is there to watch it, else nil.
+// Watched is standard error if it is a terminal and messages are wanted, otherwise nil.
 func (s *Streams) Watched() io.Writer {
 	if s.Quiet || s.JSON || !IsTerminal(s.Stderr) {
 		return nil
@@ -19,10 +19,10 @@ func (s *Streams) Watched() io.Writer {
 // LabelCells is how long the label of progress may be.
 const LabelCells = 50
 
-// Progress shows on a terminal how far a long piece of work is.
+// Progress shows the progress of a long operation on a terminal.
 type Progress struct {
 	mu    sync.Mutex
-	out   io.Writer // nil: nobody watches
+	out   io.Writer // nil: nothing is shown
 	label string
 	shown bool
 	last  int64
@@ -33,7 +33,7 @@ func (s *Streams) Progress(label string) *Progress {
 	return &Progress{out: s.Watched(), label: display.Truncate(display.Line(label), LabelCells)}
 }
 
-// at shows how far it is, once that is at least so much further than what is shown.
+// at shows the progress if it is at least step beyond the one shown.
 func (p *Progress) at(place, step int64, format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +47,7 @@ func (p *Progress) at(place, step int64, format string, args ...any) {
 // Step says what is being done.
 func (p *Progress) Step(what string) { p.at(0, 0, "\r\x1b[K%s …", what) }
 
-// Part is called with how much of a size is done.
+// Part shows how much of a size in bytes is done.
 func (p *Progress) Part(done, size int64) {
 	if size > 0 {
 		percent := done * 100 / size
@@ -55,7 +55,7 @@ func (p *Progress) Part(done, size int64) {
 	}
 }
 
-// Count is called with how many entries are done, where their number is not known.
+// Count shows how many entries are done, if their total is unknown.
 func (p *Progress) Count(done int64) { p.at(done, 10_000, "\r%s  %s", p.label, display.Entries(done)) }
 
 // Clear takes it off the screen.

@@ -11,9 +11,9 @@ import (
 	"tape/internal/git/disk"
 )
 
-// ReplaceFile writes a file beside the one of that name and puts it in its place once
-// it is complete and on the disk; then the name is durable, too. A link stays one, and its
-// target is replaced. What is there and is not a file, a pipe or a device, is written to.
+// ReplaceFile replaces a file atomically and durably: it writes and syncs a file beside it,
+// renames that, and syncs the folder. Of a link, it replaces the target. A pipe or a device is
+// written to.
 func ReplaceFile(d *disk.FS, name string, write func(io.Writer) error) (err error) {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target

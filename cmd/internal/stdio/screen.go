@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal is what is known of the screen, found out when first asked.
+// terminal has the properties of the screen. Screen finds them out at its first call.
 type terminal struct {
 	Out    bool // stdout is a terminal
 	colour bool
@@ -62,8 +62,8 @@ func (s *Streams) Style(sgr, text string) string {
 	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
 }
 
-// Marked colours a line that begins at a place of the text that the marks are of: what is
-// marked in one style, the rest in another.
+// Marked colours a line: marked ranges in one style, the rest in another. The marks are ranges
+// of a text, in which the line begins at an offset.
 func (s *Streams) Marked(line string, at int, marks [][2]int, rest, mark string) string {
 	var out strings.Builder
 	end := 0

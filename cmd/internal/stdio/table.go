@@ -7,16 +7,16 @@ import (
 	"tape/internal/show/display"
 )
 
-// Listing shows things of one kind: an object a line with --json, a table for people.
+// Listing shows a list of things: with --json an object per line, for people a table.
 type Listing[T any] struct {
-	Head   []string // of the table, see newTable
-	None   string   // what is said where there is nothing
-	Paged  bool     // it may be long
+	Head   []string // see NewTable
+	None   string   // the line for an empty list
+	Paged  bool     // use the pager
 	Object func(T) Object
 	Row    func(item T, add func(cells ...any))
 }
 
-// Show lists what a call returns, or returns its error.
+// Show shows the items, or returns err.
 func (l Listing[T]) Show(s *Streams, items []T, err error) error {
 	if err != nil {
 		return err
@@ -44,15 +44,17 @@ func (l Listing[T]) Show(s *Streams, items []T, err error) error {
 	return nil
 }
 
-// Table aligns columns by their width on screen. Cells are made safe to show.
+// Table is a table with aligned columns. Cells are made safe to show.
 type Table struct {
 	head  []string
 	right []bool // columns of numbers
-	wide  int    // the column that takes what the screen leaves; -1: none
+	wide  int    // the column that gets the remaining width; -1: none
 	rows  [][]string
 }
 
 // NewTable begins a table. A head with > is of numbers, one with ~ of the column that takes what the screen leaves.
+// NewTable makes a table with these headings. "~" before a heading marks the wide column, ">"
+// a column of numbers.
 func NewTable(head ...string) *Table {
 	t := &Table{right: make([]bool, len(head)), wide: -1}
 	for i, h := range head {
@@ -124,6 +126,7 @@ func (t *Table) Write(s *Streams) {
 }
 
 // Fields writes names and values, one pair a line.
+// Fields writes pairs of a name and a value, one per line.
 func (s *Streams) Fields(pairs ...any) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
