@@ -86,7 +86,7 @@ func TestNoOverflow(t *testing.T) {
 		"This request would exceed the rate limit for your organization of 40,000 input tokens per minute. Please reduce the length of the prompt.",
 		"You exceeded your current quota, please check your plan and billing details.",
 		"ThrottlingException: Too many tokens, please wait before trying again.",
-		"max_tokens is too large: 24576. This model supports at limit 16384 completion tokens, whereas you provided 24576.",
+		"max_tokens is too large: 24576. This model supports at most 16384 completion tokens, whereas you provided 24576.",
 		"max_tokens must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model",
 		"max_tokens: 64000 > 32000, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20241022",
 		"max_tokens exceeds the limit of 8192",
