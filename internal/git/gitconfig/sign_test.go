@@ -76,7 +76,7 @@ func withAgent(j *gitjudge.Judge, private string) {
 		j.Skip("ssh-agent does not start:", err)
 	}
 	j.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); _ = os.RemoveAll(dir) })
-	j.TB.(gitjudge.Setenver).Setenv("SSH_AUTH_SOCK", sock)
+	j.Setenv("SSH_AUTH_SOCK", sock)
 	for range 100 {
 		if out, err := exec.Command("ssh-add", "-q", private).CombinedOutput(); err == nil {
 			break

@@ -69,7 +69,7 @@ func newSide(t testing.TB, peer remotePeer) *side {
 	env := os.Getenv("GIT_SSH_COMMAND")
 	j := gitjudge.New(t)
 	if env != "" {
-		t.(gitjudge.Setenver).Setenv("GIT_SSH_COMMAND", env)
+		t.Setenv("GIT_SSH_COMMAND", env)
 	}
 	s := &side{Judge: j, r: open(j, nil), peer: peer}
 	s.OK(AddRemote(context.Background(), s.r, "origin", peer.URL))

@@ -1,5 +1,5 @@
-// Package gitjudge sets the real git beside our own code in tests: it makes repositories, and
-// disks that fail.
+// Package gitjudge compares our code with the real git in tests. It makes repositories, and disks that
+// fail.
 package gitjudge
 
 import (
@@ -16,13 +16,13 @@ import (
 	"tape/internal/git/gitobject"
 )
 
-// Judge is a repository with the real git beside ours.
+// Judge is a repository in which tests run the real git.
 type Judge struct {
 	testing.TB
 	Dir, GitDir string
 }
 
-// New makes an empty repository, away from the configuration of whoever runs it.
+// New makes an empty repository. The user's own configuration of git has no effect.
 func New(t testing.TB) *Judge {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -38,28 +38,24 @@ func New(t testing.TB) *Judge {
 	return j
 }
 
-// Setenver is a test that can change the environment.
-type Setenver interface{ Setenv(key, value string) }
-
 func isolate(t testing.TB) {
 	home := t.TempDir()
-	env := t.(Setenver)
 	for _, e := range os.Environ() {
 		if key, _, _ := strings.Cut(e, "="); strings.HasPrefix(key, "GIT_") || key == "EMAIL" || key == "TAPE_AUTHOR" {
-			env.Setenv(key, "") // so that it is put back afterwards
+			t.Setenv(key, "") // so that the test restores it
 			_ = os.Unsetenv(key)
 		}
 	}
-	env.Setenv("HOME", home)
-	env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
-	env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\n\tname = Ann\n\temail = ann@example.org\n"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Git runs git in the workspace and returns what it said, trimmed.
+// Git runs git in the workspace and returns its output, without the last newline.
 func (j *Judge) Git(args ...string) string { j.Helper(); return j.GitIn(j.Dir, args...) }
 
 // GitIn runs git in a folder.
@@ -80,10 +76,10 @@ func (j *Judge) TryGit(dir string, args ...string) (string, error) {
 	return strings.TrimRight(string(out), "\n"), err
 }
 
-// Ann is somebody who commits.
+// Ann is an author.
 var Ann = gitobject.Signature{Name: "Ann", Email: "ann@example.org", When: time.Now().Truncate(time.Second).In(time.FixedZone("", 2*3600))}
 
-// Leave makes a lock as a git that was killed leaves it, an hour old.
+// Leave makes a lock file an hour old, as a git that was killed leaves it.
 func (j *Judge) Leave(name, content string) string {
 	j.Helper()
 	path := filepath.Join(j.GitDir, filepath.FromSlash(name))
@@ -108,7 +104,7 @@ func (j *Judge) WriteIn(dir, path, content string) {
 	j.OK(os.WriteFile(file, []byte(content), 0o600))
 }
 
-// Commits makes n commits, each the child of the one before, and no ref.
+// Commits makes n commits, each the parent of the next, without a ref.
 func (j *Judge) Commits(n int) []gitobject.Hash {
 	j.Helper()
 	tree := j.Git("hash-object", "-t", "tree", "-w", os.DevNull)
@@ -123,7 +119,7 @@ func (j *Judge) Commits(n int) []gitobject.Hash {
 	return out
 }
 
-// Hash reads the name of an object.
+// Hash parses the name of an object.
 func (j *Judge) Hash(s string) gitobject.Hash {
 	j.Helper()
 	h, err := gitobject.ParseHash(s)
@@ -133,7 +129,7 @@ func (j *Judge) Hash(s string) gitobject.Hash {
 	return h
 }
 
-// OK ends the test at an error.
+// OK ends the test if there is an error.
 func (j *Judge) OK(err error) {
 	j.Helper()
 	if err != nil {
@@ -141,7 +137,7 @@ func (j *Judge) OK(err error) {
 	}
 }
 
-// Fsck fails unless git finds nothing wrong.
+// Fsck fails if git finds something wrong.
 func (j *Judge) Fsck() {
 	j.Helper()
 	if out := j.Git("fsck", "--strict", "--no-dangling"); strings.Contains(out, "error") {
@@ -149,11 +145,11 @@ func (j *Judge) Fsck() {
 	}
 }
 
-// ErrKilled is what a disk says on which the process was killed.
+// ErrKilled is the error of a disk after the process was killed.
 var ErrKilled = errors.New("killed here")
 
-// KilledAt is a disk on which the process dies at its n-th operation: that one and all
-// that follow do nothing, cleaning up included. done tells whether it came to that.
+// KilledAt returns a disk on which the process dies at the n-th operation: that one and all later ones,
+// those of cleaning up included, do nothing. died reports whether that happened.
 func KilledAt(n int64) (fsys *disk.FS, died func() bool) {
 	var count atomic.Int64
 	fsys = &disk.FS{Fault: func(disk.Op, string) error {
@@ -165,7 +161,7 @@ func KilledAt(n int64) (fsys *disk.FS, died func() bool) {
 	return fsys, func() bool { return count.Load() >= n }
 }
 
-// failingAt is a disk on which only the n-th operation fails.
+// failingAt returns a disk on which only the n-th operation fails.
 func failingAt(n int64) (fsys *disk.FS, failed func() bool) {
 	var count atomic.Int64
 	fsys = &disk.FS{Fault: func(disk.Op, string) error {
@@ -177,8 +173,8 @@ func failingAt(n int64) (fsys *disk.FS, failed func() bool) {
 	return fsys, func() bool { return count.Load() >= n }
 }
 
-// EveryFault runs body with the process killed at, and with an error in, each of its disk
-// operations in turn, until one run gets through untouched.
+// EveryFault runs body again and again, with the process killed at, or an error in, each of its disk
+// operations in turn, until a run has no fault.
 func EveryFault(t *testing.T, body func(t *testing.T, fsys *disk.FS)) {
 	for name, make := range map[string]func(int64) (*disk.FS, func() bool){"killed": KilledAt, "error": failingAt} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +193,7 @@ func EveryFault(t *testing.T, body func(t *testing.T, fsys *disk.FS)) {
 	}
 }
 
-// GitStdin runs git with something to read.
+// GitStdin runs git with standard input.
 func GitStdin(j *Judge, stdin string, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = j.Dir, strings.NewReader(stdin)
@@ -205,7 +201,7 @@ func GitStdin(j *Judge, stdin string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// Worktrees are those that git lists, the folder of each with its branch.
+// Worktrees returns the worktrees that git lists, from folder to branch.
 func (j *Judge) Worktrees() map[string]string {
 	j.Helper()
 	want := map[string]string{}

@@ -47,8 +47,8 @@ func git(t testing.TB, args ...string) {
 	}
 }
 
-// HTTP serves the repositories below root with git's own http-backend, to who knows user
-// and password (both empty: to anybody), and returns the address of root.
+// HTTP serves the repositories below root with git's own http-backend, and returns the address of root.
+// It asks for user and password, unless they are empty.
 func HTTP(t testing.TB, root, user, pass string) string {
 	t.Helper()
 	program, err := exec.LookPath("git")
@@ -66,7 +66,7 @@ func HTTP(t testing.TB, root, user, pass string) string {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}
-		if err := whole(req); err != nil {
+		if err := buffer(req); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
@@ -81,9 +81,9 @@ func HTTP(t testing.TB, root, user, pass string) string {
 	return strings.Replace(server.URL, "http://", "http://"+url.UserPassword(user, pass).String()+"@", 1)
 }
 
-// whole reads all of a request and gives it a length: CGI has no other way to say where a
-// body ends, and Go's does not end a program that waits for the rest of one.
-func whole(req *http.Request) error {
+// buffer reads the body of a request and sets its length: CGI needs it to know where the body ends, and
+// Go's does not end a program that waits for the rest.
+func buffer(req *http.Request) error {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return err
@@ -98,18 +98,18 @@ func whole(req *http.Request) error {
 	return nil
 }
 
-// Direction is a way through a proxy.
+// Direction is a direction of bytes through a proxy.
 type Direction int
 
-// What a proxy counts: bytes that the server sends, or those that it gets.
+// The directions: bytes that the server sends, or that it gets.
 const (
 	FromServer Direction = iota
 	ToServer
 )
 
-// Cut puts a proxy before an http server and returns its address. Once after bytes have
-// gone in a direction, in all connections together, they end on both sides and no other is
-// taken, as when a line is cut.
+// Cut puts a proxy before an http server and returns its address. After a number of bytes in one
+// direction, in all connections together, it closes all of them and accepts no other, as if a line was
+// cut.
 func Cut(t testing.TB, address string, after int64, direction Direction) string {
 	t.Helper()
 	u, err := url.Parse(address)

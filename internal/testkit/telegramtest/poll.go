@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// poll answers getUpdates: what is before the offset is confirmed and gone. An offset that is
-// after all updates is as none. Who has to wait ends another's poll that waits.
+// poll answers getUpdates. Updates before the offset are confirmed and removed; an offset after all
+// updates has no effect. A poll that has to wait ends another one that waits.
 func (s *Server) poll(r *http.Request, a args) (any, *Fault) {
 	mine := make(chan struct{})
 	defer s.do(func() {

@@ -1,6 +1,6 @@
-// Package telegramtest is a server that behaves as Telegram's Bot API does, in what the channel
-// relies on: updates and their offsets, two that poll at once, limits and errors, files. Its
-// words of errors are those of the real server (github.com/tdlib/telegram-bot-api).
+// Package telegramtest is a server that behaves like Telegram's Bot API, as far as the channel relies on
+// it: updates and their offsets, competing polls, limits and errors, files. The texts of errors are those
+// of the real server (github.com/tdlib/telegram-bot-api).
 package telegramtest
 
 import (
@@ -16,26 +16,26 @@ import (
 	"unicode/utf16"
 )
 
-// Token is that of the server's bot, whose name is Bot and whose id is BotID.
+// Token is the token of the server's bot, Bot its name, and BotID its id.
 const (
 	Token = "4242:AAtelegramtest-SECRET_0123456789"
 	Bot   = "tape_test_bot"
 	BotID = 4242
 )
 
-// Sent is what the bot has sent.
+// Sent is a message from the bot.
 type Sent struct {
 	Method   string
 	Chat     int64
 	Thread   int64
 	Text     string
 	Entities []Entity
-	File     string // its name
+	File     string // name
 	Data     []byte
 	At       time.Time
 }
 
-// Entity is a part of a text.
+// Entity is a formatted part of a text. Its offset and length count UTF-16 code units.
 type Entity struct {
 	Type     string `json:"type"`
 	Offset   int    `json:"offset"`
@@ -43,18 +43,18 @@ type Entity struct {
 	Language string `json:"language"`
 }
 
-// Fault is what a call gets instead of an answer. Without Code the connection is closed, after
-// the call has been done if Done says so.
+// Fault is the answer to a call that fails. Without Code, the server closes the connection. With Done, it
+// executes the call before that.
 type Fault struct {
 	Code        int
 	Description string
 	RetryAfter  int
 	MigrateTo   int64
-	Body        string // as it is, instead of JSON
+	Body        string // replaces the JSON
 	Done        bool
 }
 
-// Server is the scripted server.
+// Server is a server for one test.
 type Server struct {
 	URL string
 
@@ -62,7 +62,7 @@ type Server struct {
 	unit    time.Duration // a second of long polling
 	next    int64
 	updates []queued
-	polling chan struct{} // of the poll that waits; closed to end it
+	polling chan struct{} // closed to end the poll that waits
 	arrived chan struct{} // closed when an update comes
 	chats   map[int64]bool
 	files   map[string][]byte
@@ -78,7 +78,7 @@ type queued struct {
 	raw json.RawMessage
 }
 
-// New starts a server, which ends with the test. Updates are numbered from 1000.
+// New starts a server, which ends with the test. The first update has the number 1000.
 func New(t testing.TB) *Server {
 	s := &Server{
 		unit: time.Millisecond, next: 1000, arrived: make(chan struct{}), chats: map[int64]bool{}, files: map[string][]byte{},
@@ -93,11 +93,10 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Slow sets how long a second of long polling is, at first a millisecond.
+// Slow sets how long a second of long polling takes; the default is a millisecond.
 func (s *Server) Slow(unit time.Duration) { s.do(func() { s.unit = unit }) }
 
-// Push queues an update, for example {"message": {…}}, and returns its number. The chats in
-// it are known from now on.
+// Push queues an update, for example {"message": {…}}, and returns its number. Its chats become known.
 func (s *Server) Push(update string) int64 {
 	var known struct {
 		Message, Edited struct {
@@ -117,33 +116,33 @@ func (s *Server) Push(update string) int64 {
 	return id
 }
 
-// Renumber gives the updates that come now other numbers, as after a week of silence.
+// Renumber sets the number of the next update, as after a week without updates.
 func (s *Server) Renumber(next int64) { s.do(func() { s.next = next }) }
 
-// Know makes a chat known.
+// Know makes a chat known, so that the bot may send to it.
 func (s *Server) Know(chat int64) { s.do(func() { s.chats[chat] = true }) }
 
-// File has a file that can be fetched.
+// File adds a file that can be fetched.
 func (s *Server) File(id string, data []byte) { s.do(func() { s.files[id] = data }) }
 
-// Fail makes the next calls of a method fail, one after the other.
+// Fail makes the next calls of a method fail, each with its fault.
 func (s *Server) Fail(method string, faults ...Fault) {
 	s.do(func() { s.faults[method] = append(s.faults[method], faults...) })
 }
 
-// Sent is what has been sent by messages, photos and documents.
+// Sent returns the messages, photos and documents that were sent.
 func (s *Server) Sent() (out []Sent) {
 	s.do(func() { out = append(out, s.sent...) })
 	return out
 }
 
-// Calls is how often a method has been called.
+// Calls returns how often a method was called.
 func (s *Server) Calls(method string) (n int) {
 	s.do(func() { n = s.calls[method] })
 	return n
 }
 
-// Waiting is how many updates have not been confirmed.
+// Waiting returns the number of updates that were not confirmed.
 func (s *Server) Waiting() (n int) {
 	s.do(func() { n = len(s.updates) })
 	return n
@@ -229,7 +228,7 @@ type args struct {
 	Action   string   `json:"action"`
 }
 
-// arguments are given as JSON, or as a form with a file.
+// arguments reads JSON, or a form with a file.
 func arguments(r *http.Request) (a args, name string, data []byte, err error) {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		err = json.NewDecoder(r.Body).Decode(&a)

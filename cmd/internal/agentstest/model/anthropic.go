@@ -100,7 +100,7 @@ func (a *anthropic) blocks(ans answer) []m {
 	return out
 }
 
-// block sends a block empty and then what is in it.
+// block sends the start of a block without its content, then the content.
 func (a *anthropic) block(w *writer, i int, block m) {
 	delta := func(d m) { w.event("content_block_delta", m{"type": "content_block_delta", "index": i, "delta": d}) }
 	start := func(b m) {

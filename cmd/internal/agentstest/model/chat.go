@@ -71,7 +71,7 @@ func (c *chat) answer(w *writer, ans answer) {
 	w.done()
 }
 
-// done ends a stream of chat completions, which no length and no type of event does.
+// done ends a stream of chat completions, which nothing else marks.
 func (w *writer) done() {
 	if w.failed {
 		return

@@ -1,10 +1,9 @@
-// Package model is a language model that says what a script has for it, in the four
-// dialects that coding agents speak: Anthropic's Messages, OpenAI's Responses and chat
-// completions, and Gemini's. It keeps what it was told and what it said, so that a test
-// can compare with what was recorded.
+// Package model is a language model whose answers come from a script. It serves the four APIs that coding
+// agents use: Anthropic's Messages, OpenAI's Responses and chat completions, and Gemini's. It keeps all
+// requests and answers, so that a test can compare them with what was recorded.
 //
-// It keeps no state between requests: what to say next follows from the history in the
-// request. A session that is killed, resumed or forked gets the right answer therefore.
+// It has no state between requests: the answer follows from the history in the request. So a session
+// that is killed, resumed or forked gets the right answer.
 package model
 
 import (
@@ -13,8 +12,8 @@ import (
 	"time"
 )
 
-// A Script has, for each prompt, the answers to it, one a request. A prompt is found
-// as a part of a user's message, so none may be a part of another.
+// A Script has the answers to each prompt, one for each request. A prompt may be anywhere in a user's
+// message, so none may contain another.
 type Script map[string][]Step
 
 // A Step is one answer.
@@ -22,29 +21,29 @@ type Step struct {
 	Think  string
 	Text   string
 	Calls  []Call
-	Tokens int           // of the request, as reported; makes an agent compact its history
-	Pause  time.Duration // before each of the pieces in which the answer is sent
+	Tokens int           // reported for the request; many make an agent compact its history
+	Pause  time.Duration // before each piece of the answer
 }
 
 // A Call asks for one of the agent's tools.
 type Call struct {
-	Tool string // one of the words below
+	Tool string // one of the constants below
 	Arg  string // the command, the task, or the arguments as JSON
 }
 
-// Tools by the words that scripts use; each agent has names of its own for them.
+// Tools as scripts call them. Each agent has its own names for them.
 const (
 	Shell = "shell" // Arg: a command
 	Agent = "agent" // Arg: what a subagent is to do
-	Wait  = "wait"  // for the subagent, where that takes a call
-	Done  = "done"  // Arg: what a subagent has found, where saying so takes a call
+	Wait  = "wait"  // for the subagent, if that takes a call
+	Done  = "done"  // Arg: what a subagent has found, if reporting it takes a call
 	MCP   = "mcp"   // Arg: the tool's name, a space, its arguments as JSON
 )
 
-// Unscripted is the answer where the script has none.
+// Unscripted is the answer if the script has none.
 const Unscripted = "There is nothing more to say."
 
-// An Item is a part of a history, in the words common to all dialects.
+// An Item is a part of a history, in a form common to all APIs.
 type Item struct {
 	Kind string // User, Answer, Asked or Result
 	ID   string // of the call
@@ -52,7 +51,7 @@ type Item struct {
 	Text string // what was said, the arguments, or the result
 }
 
-// Kinds of items. A text or thought of the model is an Answer, a call is Asked.
+// Kinds of items: Answer is a text or thought of the model, Asked is a call.
 const (
 	User   = "user"
 	Answer = "answer"
@@ -63,15 +62,15 @@ const (
 // An Exchange is one request with its answer.
 type Exchange struct {
 	Path   string
-	Prompt string // of the script; empty for side requests and where none was found
+	Prompt string // of the script; empty for side requests, and if none was found
 	First  bool   // the prompt has no answer yet
-	Side   bool   // a title or a summary: no turn of the conversation
-	Told   []Item // the whole history as the agent sent it
+	Side   bool   // for a title or a summary: no turn of the conversation
+	Told   []Item // the history that the agent sent
 	Said   []Item
 	Done   bool // the answer was sent to its end
 }
 
-// find returns the prompt which the history answers and how many answers it has got.
+// find returns the last prompt in a history and the number of answers to it.
 func (s Script) find(history []Item) (prompt string, step int) {
 	for i := len(history) - 1; i >= 0; i-- {
 		if history[i].Kind != User {
@@ -94,7 +93,7 @@ func (s Script) promptIn(text string) string {
 	return found
 }
 
-// answers counts the model's turns: what it said up to the next result is one.
+// answers counts the model's answers: everything up to the next result is one.
 func answers(history []Item) int {
 	n, own := 0, false
 	for _, item := range history {
@@ -107,8 +106,8 @@ func answers(history []Item) int {
 	return n
 }
 
-// step returns what to say to the history. One that has been compacted may have the prompt
-// without its answers: the answer that led to it is not given again.
+// step returns the answer to a history. A compacted history may have the prompt without its answers: the
+// answer that filled the context is not given again.
 func (s Script) step(history []Item, summary string) (prompt string, n int, out Step) {
 	prompt, n = s.find(history)
 	steps := s[prompt]

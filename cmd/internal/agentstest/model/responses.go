@@ -31,7 +31,7 @@ func (r *responses) history() (items []Item, tools int) {
 			items = append(items, Item{Kind: Result, ID: in.CallID, Text: outputText(in.Output)})
 		case "reasoning":
 			items = append(items, Item{Kind: Answer, Text: in.Summary.text()})
-		default: // a message; from one agent to another it has no role
+		default: // a message; one between agents has no role
 			kind := User
 			if in.Role == "assistant" {
 				kind = Answer
@@ -42,7 +42,7 @@ func (r *responses) history() (items []Item, tools int) {
 	return items, len(r.Tools)
 }
 
-// outputText is what a tool's output says, which is a text or a list of parts.
+// outputText returns the text of a tool's output, which is a text or a list of parts.
 func outputText(raw json.RawMessage) string {
 	var c content
 	if c.UnmarshalJSON(raw) != nil {

@@ -16,18 +16,18 @@ import (
 type Server struct {
 	URL string // without a slash at the end
 
-	// Call names a tool as the agent does, and gives its arguments. What was told so far may
-	// have an id that they need.
-	Call func(c Call, told []Item) (name string, args any)
+	// Call returns the agent's name of a tool, and the arguments. The history may have an id that these
+	// need.
+	Call func(c Call, history []Item) (name string, args any)
 
-	// Summary is the answer to a request that has one of the SummaryMarks in what was
-	// said last: the agent compacts its history.
+	// Summary is the answer if the last message has one of the SummaryMarks: the agent compacts its
+	// history.
 	Summary string
 
-	http *httptest.Server
-	mu   sync.Mutex
+	http   *httptest.Server
+	script Script
+	mu     sync.Mutex
 	// Guarded by mu.
-	script    Script
 	exchanges []*Exchange
 	unknown   []string
 }
@@ -45,20 +45,13 @@ func New(script Script, call func(Call, []Item) (string, any)) *Server {
 	return s
 }
 
-// Close ends it, and the answers that are still being sent.
+// Close ends the server, and the answers that are still being sent.
 func (s *Server) Close() {
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
 
-// Say changes the script.
-func (s *Server) Say(script Script) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.script = script
-}
-
-// Exchanges returns what was told and said so far, in the order of the requests.
+// Exchanges returns the requests so far with their answers.
 func (s *Server) Exchanges() []Exchange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +62,7 @@ func (s *Server) Exchanges() []Exchange {
 	return out
 }
 
-// Unknown returns the paths that were asked for and that it does not serve.
+// Unknown returns the requests for paths that it does not serve.
 func (s *Server) Unknown() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +75,7 @@ type dialect interface {
 	answer(w *writer, a answer)
 }
 
-// An answer is a step in the words of the agent.
+// An answer is a step with the agent's names of tools.
 type answer struct {
 	id    string
 	step  Step
@@ -110,7 +103,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// dialectOf returns nil for a request that is none of the four.
+// dialectOf returns the API of a request, or nil.
 func dialectOf(r *http.Request, body []byte) dialect {
 	var d dialect
 	switch p := r.URL.Path; {
@@ -144,7 +137,7 @@ func (s *Server) converse(w http.ResponseWriter, r *http.Request, d dialect) {
 	e.Done = !out.failed
 }
 
-// open notes the request and finds the answer to it.
+// open notes a request and finds the answer to it.
 func (s *Server) open(r *http.Request, d dialect) (*Exchange, answer) {
 	history, tools := d.history()
 	s.mu.Lock()
@@ -162,20 +155,20 @@ func (s *Server) open(r *http.Request, d dialect) (*Exchange, answer) {
 		e.Prompt, n, a.step = s.script.step(history, s.Summary)
 		e.First = n == 0
 	}
-	e.Said, a.calls = s.words(a, history)
+	e.Said, a.calls = s.translate(a, history)
 	return e, a
 }
 
-// words puts a step into the words of the agent.
-func (s *Server) words(a answer, told []Item) (said, calls []Item) {
+// translate returns the items of a step, with the agent's names of tools.
+func (s *Server) translate(a answer, history []Item) (said, calls []Item) {
 	if a.step.Text != "" {
 		said = append(said, Item{Kind: Answer, Text: a.step.Text})
 	}
 	for i, c := range a.step.Calls {
-		name, args := s.Call(c, told)
+		name, args := s.Call(c, history)
 		text, err := json.Marshal(args)
 		if err != nil {
-			panic(err) // arguments come from the tests themselves
+			panic(err) // the tests make the arguments
 		}
 		calls = append(calls, Item{Kind: Asked, ID: fmt.Sprintf("call_%s_%d", a.id, i), Name: name, Text: string(text)})
 	}
@@ -208,7 +201,7 @@ func (w *writer) json(v any) {
 	}
 }
 
-// event sends one event of a stream. Without a name it has none.
+// event sends one event of a stream. name may be "".
 func (w *writer) event(name string, v any) {
 	if w.failed {
 		return
@@ -222,7 +215,7 @@ func (w *writer) event(name string, v any) {
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // the answers are this package's own
+		panic(err) // this package makes the answers
 	}
 	if name != "" {
 		name = "event: " + name + "\n"
@@ -239,7 +232,7 @@ func (w *writer) event(name string, v any) {
 	}
 }
 
-// pieces cuts a text as a model's stream does, long ones into a hundred at most.
+// pieces cuts a text into pieces, as a model's stream does, at most about a hundred.
 func pieces(text string) []string {
 	size := max(24, len(text)/100)
 	var out []string
