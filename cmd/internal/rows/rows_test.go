@@ -24,7 +24,7 @@ func said(id int64, text string) repo.Entry {
 		Anchor: "plan", AnchorSeq: 2, Raw: []byte(`{"id":1,"kind":"message","payload":{"role":"user","content":"` + text + `"},"date":"d"}`)}
 }
 
-// A hit has a line that says where it is, and below it what was found; for programs it is the entry with more members.
+// A hit is a line with its place, and the snippet below it; in JSON, the entry with more members.
 func TestHit(t *testing.T) {
 	s, out := streams()
 	h := index.Hit{Entry: said(7, "a needle"), Snippet: "a needle\x1b", Spans: [][2]int{{2, 8}}, Similar: 3, Before: []repo.Entry{said(6, "before")}}
@@ -48,7 +48,7 @@ main @7  A title  message/user  1 hour ago  plan  and 3 like it
 	}
 }
 
-// Changes stand below their phase, with a sign before each line; of an edited entry, what was and what is.
+// Changes are below their phase, with a sign before each line; an edited entry has its old and new values.
 func TestChanges(t *testing.T) {
 	s, out := streams()
 	v := &Changes{Streams: s, From: "old", To: "new"}

@@ -28,7 +28,7 @@ type Progress struct {
 	last  int64
 }
 
-// Progress begins to show how far something is.
+// Progress returns the progress of an operation with a label.
 func (s *Streams) Progress(label string) *Progress {
 	return &Progress{out: s.Watched(), label: display.Truncate(display.Line(label), LabelCells)}
 }

@@ -15,13 +15,13 @@ type terminal struct {
 	Width  int // 0: not a terminal
 }
 
-// IsTerminal reports whether somebody is at a stream.
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Screen is what results are shown on.
+// Screen is the terminal of the results.
 func (s *Streams) Screen() *terminal {
 	if s.term != nil {
 		return s.term
@@ -54,7 +54,7 @@ const (
 	Cyan   = "36"
 )
 
-// Style colours a text where the screen has colours.
+// Style colours a text if the screen has colours.
 func (s *Streams) Style(sgr, text string) string {
 	if text == "" || sgr == "" || !s.Screen().colour {
 		return text

@@ -58,7 +58,7 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// A question that nobody answers with yes stops what was asked about.
+// Any answer but yes stops the command.
 func TestConfirm(t *testing.T) {
 	for answer, yes := range map[string]bool{"y\n": true, " Yes \n": true, "n\n": false, "\n": false, "": false, "yes": true} {
 		s, out := streams(0)

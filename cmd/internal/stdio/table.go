@@ -52,7 +52,6 @@ type Table struct {
 	rows  [][]string
 }
 
-// NewTable begins a table. A head with > is of numbers, one with ~ of the column that takes what the screen leaves.
 // NewTable makes a table with these headings. "~" before a heading marks the wide column, ">"
 // a column of numbers.
 func NewTable(head ...string) *Table {
@@ -125,7 +124,6 @@ func (t *Table) Write(s *Streams) {
 	}
 }
 
-// Fields writes names and values, one pair a line.
 // Fields writes pairs of a name and a value, one per line.
 func (s *Streams) Fields(pairs ...any) {
 	width := 0

@@ -17,6 +17,7 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/mask"
+	"tape/internal/serve/host/start"
 	"tape/internal/testkit"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -59,7 +60,7 @@ func newTwins(t *testing.T) *twins {
 		if _, err := p.s.Store.CreateTape(t.Context(), "c"); err != nil { // no run begins there: their ids differ
 			t.Fatal(err)
 		}
-		x.runs[i] = p.as(p.run(api.RunRequest{Conversation: "own", Scopes: Scopes()}).Token)
+		x.runs[i] = p.as(p.run(api.RunRequest{Conversation: "own", Scopes: start.Scopes()}).Token)
 	}
 	return x
 }

@@ -24,9 +24,6 @@ const (
 	maxDeadline     = 24 * time.Hour
 )
 
-// Scopes lists all scopes.
-func Scopes() []string { return start.Scopes() }
-
 func random(bytes int) []byte {
 	b := make([]byte, bytes)
 	rand.Read(b)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/start"
 	"tape/repo"
 )
 
@@ -230,7 +231,7 @@ func TestCrossConversationOnlyReads(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "other"})
 	p.run(api.RunRequest{Conversation: "c/d"}) // no fork, though it is named like one
-	run := p.run(api.RunRequest{Conversation: "c", Scopes: Scopes()})
+	run := p.run(api.RunRequest{Conversation: "c", Scopes: start.Scopes()})
 	a := p.as(run.Token)
 	for _, name := range []string{"other", "c/d"} {
 		p.want(200, "PUT", "/state/conversation/k?conversation_id="+name, `"kept"`, nil)

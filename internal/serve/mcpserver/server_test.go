@@ -111,7 +111,7 @@ func TestSearch(t *testing.T) {
 	p.fails("tape_search", args{"query": "x", "tape": "elephant"}, "hint: tape_list lists the tapes")
 }
 
-// The session that asks is known by what its client says in _meta, or by what is growing.
+// The calling session is found by _meta, or because its tape is growing.
 func TestSessionThatAsks(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{})
@@ -334,7 +334,7 @@ func TestNoWorkspaceThenOne(t *testing.T) {
 	contains(t, p.ok("tape_list", args{}), "1 tape in the workspace", "[main]")
 }
 
-// A damaged tape is told of, and keeps nobody from the others.
+// A damaged tape is reported, and the others are still searched.
 func TestDamagedWorkspace(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ws")

@@ -65,7 +65,7 @@ func TestTapesOfTheHostAreNotWritten(t *testing.T) {
 	}
 }
 
-// Clients may ask for several things at once, and repeat what they got no answer to.
+// Clients may send requests at the same time, and repeat those without an answer.
 func TestCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{Write: true})

@@ -50,7 +50,7 @@ func all(entries []repo.Entry) iter.Seq2[repo.Entry, error] {
 	}
 }
 
-// told is a conversation as one line an item: kind, entry, and what it has.
+// told is a conversation with one line per item: kind, entry, and content.
 func told(t *testing.T, entries []repo.Entry) string {
 	t.Helper()
 	var b strings.Builder

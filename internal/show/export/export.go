@@ -104,10 +104,6 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source) error {
 }
 
 // each calls use for each entry, until there is an error.
-func (s Source) each(ctx context.Context, use func(repo.Entry) error) error {
-	return each(ctx, s.Entries, use)
-}
-
 func each(ctx context.Context, entries iter.Seq2[repo.Entry, error], use func(repo.Entry) error) error {
 	for e, err := range entries {
 		if err == nil {
@@ -124,7 +120,7 @@ func each(ctx context.Context, entries iter.Seq2[repo.Entry, error], use func(re
 }
 
 func writeJSONL(ctx context.Context, w *output, src Source) error {
-	return src.each(ctx, func(e repo.Entry) error {
+	return each(ctx, src.Entries, func(e repo.Entry) error {
 		w.bytes(e.Raw)
 		w.text("\n")
 		return w.failed()
@@ -135,7 +131,7 @@ func writeJSONL(ctx context.Context, w *output, src Source) error {
 func writeOpenAI(ctx context.Context, w *output, src Source) error {
 	m := messages.NewWriter(w.w, messages.StretchBytes, "\n", view.Options{})
 	w.text("[")
-	err := src.each(ctx, m.Add)
+	err := each(ctx, src.Entries, m.Add)
 	if err == nil {
 		err = m.Flush()
 	}

@@ -189,7 +189,7 @@ func TestHTMLIsSelfContained(t *testing.T) {
 	}
 }
 
-// A picture is in the page; what is not one that browsers show safely stays text.
+// Pictures are in the page, except types that browsers do not show safely.
 func TestHTMLPictures(t *testing.T) {
 	r := record(t)
 	png := func(data string) string {
@@ -228,7 +228,7 @@ func TestHTMLCallWithResult(t *testing.T) {
 	}
 }
 
-// order checks that texts come one behind the other.
+// order checks that texts come in this order.
 func order(t *testing.T, page string, texts ...string) {
 	t.Helper()
 	for _, s := range texts {

@@ -147,8 +147,8 @@ func TestMarkdownProse(t *testing.T) {
 	}
 }
 
-// A document tells the phases, what was handed over, each call with its result, how to
-// see what is shortened, and that something was hidden.
+// A document has the phases, the handoffs, each call with its result, the commands that show
+// shortened text, and says which entries were hidden.
 func TestMarkdownDocument(t *testing.T) {
 	r := record(t)
 	r.say("user", "please")

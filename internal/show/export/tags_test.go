@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What Claude Code keeps in tags of its own is shown as what was typed and what was printed.
+// Commands that Claude Code records in tags are shown as what was typed and printed.
 func TestLocalCommandsInDocuments(t *testing.T) {
 	r := record(t)
 	r.say("user", "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>")

@@ -48,7 +48,7 @@ type trainingWriter struct {
 
 func writeTraining(ctx context.Context, w *output, src Source) error {
 	t := &trainingWriter{w: w, src: src, todo: src.selected()}
-	if err := src.each(ctx, t.add); err != nil {
+	if err := each(ctx, src.Entries, t.add); err != nil {
 		return err
 	}
 	return t.upTo(0)

@@ -7,7 +7,7 @@ import (
 
 const toWeb = `<a rel="noopener noreferrer nofollow" href="`
 
-// Markdown is shown as such, and what is none stays the text that it is.
+// Markdown is rendered, and other text stays as it is.
 func TestMarkdown(t *testing.T) {
 	r := New()
 	for _, c := range []struct{ in, out string }{

@@ -127,7 +127,7 @@ func checkRendered(t *testing.T, raw []byte) {
 	}
 }
 
-// What is too long for a diff is cut, and a change in what was cut off still shows.
+// Long text is cut in a diff, and a change in the part that was cut off still shows.
 func TestTextconvLong(t *testing.T) {
 	result := func(result string) []byte {
 		return fmt.Appendf(nil, `{"id":3,"kind":"tool_result","payload":{"results":[%s]},"meta":{},"date":"2026-11-20T09:30:00Z"}`+"\n",

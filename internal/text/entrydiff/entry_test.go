@@ -77,7 +77,7 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// A long text comes with what was changed in it.
+// A part with long text has its changes.
 func TestEntryText(t *testing.T) {
 	old := entry(`{"content":"Please add a retry to the client, and a test."}`, `{}`, "d")
 	new := entry(`{"content":"Please add a timeout to the client, and two tests."}`, `{}`, "d")

@@ -206,7 +206,7 @@ func (w *walk) named(name string) bool {
 }
 
 // skipValue returns the position behind the valid value that starts at i. It
-// returns -1 when the value has no end, and i when there is none.
+// returns -1 if the value has no end, and i if there is no value.
 func skipValue(b []byte, i int) int {
 	if i >= len(b) {
 		return -1
@@ -223,7 +223,7 @@ func skipValue(b []byte, i int) int {
 	return i
 }
 
-// endsScalar reports whether c ends a number or a literal in front of it.
+// endsScalar reports whether c ends a number or a literal before it.
 func endsScalar(c byte) bool {
 	return c <= ' ' || c == ',' || c == '}' || c == ']' || c == ':' || c == '"'
 }
