@@ -34,26 +34,25 @@ func newGitInstallCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install [--server DIR]",
 		Short: "Set up git diff, merge and hooks for tapes",
-		Long: `Set up git for tapes, in the workspace and in all of its worktrees. tape init does this
-for a new workspace; a plain git clone, and a workspace that was made by an older version,
-need it once. Nothing that is committed changes.
+		Long: `Set up git for tapes, in the workspace and in all of its worktrees. tape init does this for a
+new workspace; run it once for a plain git clone, or a workspace of an older version. Nothing
+that is committed changes.
 
 Diffs and merges: diff.tape.* and merge.* in .git/tape/gitconfig, which .git/config then
-includes, and a few lines in .git/info/attributes. What you have set yourself is kept. Raw
-lines are a flag away: git diff --no-textconv. A patch that is to be applied needs it, and
-so does git log -S where it has to find what is not shown, such as the end of a long
-result. git show COMMIT:FILE prints raw lines unless it is given --textconv. Where git does
-not find the program tape, it shows raw lines, and reports a conflict instead of merging.
+includes, and a few lines in .git/info/attributes. Your own settings are kept. git diff
+--no-textconv shows raw lines. Use it for a patch that is to be applied, and with git log -S to
+find text that is not shown, such as the end of a long result. git show COMMIT:FILE prints raw
+lines unless it is given --textconv. If git does not find the program tape, it shows raw lines,
+and reports a conflict instead of merging.
 
-Hooks: pre-commit and pre-push refuse what is not append-only; post-merge, post-commit,
-post-checkout and post-rewrite bring the index up to date in the background. A hook of
-your own gets the name NAME.own, is called first, and may refuse as before. Where
-core.hooksPath names a folder that is not the workspace's, nothing is written to it, and
-you are told what to add to your hooks. Without the program tape, or when it fails, git
-goes on.
+Hooks: pre-commit and pre-push refuse changes that are not append-only; post-merge,
+post-commit, post-checkout and post-rewrite update the index in the background. Your own hook
+is renamed to NAME.own, is called first, and may refuse as before. If core.hooksPath names a
+folder outside the workspace, nothing is written there, and you are told what to add to your
+hooks. If the program tape is missing or fails, git continues.
 
-With --server, the hook pre-receive goes into the bare repository DIR, and nothing else is
-done: pushes to tapes and forks that are forced or not append-only are refused there.`,
+With --server, only the hook pre-receive is installed, in the bare repository DIR: it refuses
+pushes to tapes and forks that are forced or not append-only.`,
 		Example: `  tape git install
   tape --workspace ./clone git install
   git -C ./clone log -p
@@ -70,9 +69,8 @@ func newGitUninstallCmd(a *App) *cobra.Command {
 		Use:   "uninstall [--server DIR]",
 		Short: "Undo tape git install",
 		Long: `Remove the lines that tape git install, or tape init, has added to .git/config, to
-.git/info/attributes and to the hooks, and nothing else. Hooks of your own get their names
-back. Git then shows entries as lines of JSON, does not know how to merge them, and checks
-nothing.
+.git/info/attributes and to the hooks, and nothing else. Your own hooks get their names back.
+Git then shows entries as lines of JSON, cannot merge them, and checks nothing.
 
 With --server, the hook pre-receive is removed from the bare repository DIR.`,
 		Example: `  tape git uninstall

@@ -26,31 +26,32 @@ import (
 func newHookCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook NAME [ARG…] | AGENT [--push] [--recall]",
-		Short: "Run a hook of git's or of an agent's",
-		Long: `Do what the hooks call that tape git install, tape init or tape record install has written.
+		Short: "Run a git hook or an agent hook",
+		Long: `Do the work of hooks: those that tape git install, tape init and tape record install have
+written call this command.
 
-With the name of an agent, ` + strings.Join(importer.All().WithHooks().Names(), ", ") + `, keep what the agent
-says on standard input, and let a process in the background read the session's transcript;
-tape record says more. Nothing is printed, and the exit code is always 0: an agent must not
-notice. With --push, the session's tape is pushed when the session ends. With --recall, a
-new session of Claude Code is told of the last handoff in its project.
+With the name of an agent, ` + strings.Join(importer.All().WithHooks().Names(), ", ") + `, store what the agent
+writes to standard input, and let a process in the background read the session's transcript;
+see tape record. Nothing is printed, and the exit code is always 0, so that the agent is not
+disturbed. With --push, the session's tape is pushed when the session ends. With --recall, a
+new Claude Code session is told about the last handoff in its project.
 
-With the name of one of git's hooks, ARG are what git gives to it:
+With the name of a git hook, ARG are the arguments that git passes to it:
 
-  pre-commit     refuses a commit on the branch of a tape or fork that changes or takes
-                 away what was committed
+  pre-commit     refuses a commit on the branch of a tape or fork that changes or removes
+                 committed entries
   pre-push       refuses a push that rewrites what the remote has of a tape, moves an
                  anchor's tag, or deletes a tape
   post-merge, post-checkout, post-commit, post-rewrite
-                 complete a merge that git has made of tapes, and bring the index up to
-                 date, in the background, if there is one
-  pre-receive    refuses the same as pre-push but for secrets, on the side that is pushed
-                 to; any ref that is refused stops the push
+                 complete a merge of tapes that git has made, and update an existing
+                 index in the background
+  pre-receive    refuses the same as pre-push, except secrets, in the repository that is
+                 pushed to; any refused ref stops the push
   update         the same for a single ref, REF OLD NEW: it does not see that the tags of a
                  purged tape come with its branch
-  sync           is what the post- hooks leave running
+  sync           is what the post- hooks start in the background
 
-Exit code 4 refuses. Nothing else is to keep git from going on, so a hook of your own says:
+Exit code 4 refuses. Other exit codes should not stop git, so write in a hook of your own:
 
   tape hook pre-commit "$@" || [ $? -ne 4 ] || exit 1`,
 		Example: `  tape hook pre-commit

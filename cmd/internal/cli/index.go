@@ -19,7 +19,7 @@ func newIndexCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "index COMMAND",
 		Short: "Manage the search index",
-		Long: `Manage index.db, the search index. It is made from the tapes, and can be deleted at any time.
+		Long: `Manage index.db, the search index. It is built from the tapes, and can be deleted at any time.
 Each search updates it for the tapes that it searches.
 
 You can query it with sqlite3, too; docs/format.md describes its tables.`,
@@ -34,7 +34,7 @@ You can query it with sqlite3, too; docs/format.md describes its tables.`,
 	addCommands(cmd, &cobra.Command{
 		Use:   "status",
 		Short: "Check whether the index is up to date",
-		Long: `Say what state the index is in: fresh, stale (a search will catch up), or absent, damaged,
+		Long: `Show the state of the index: fresh, stale (a search will update it), or absent, damaged,
 foreign or outdated (a search will build it).`,
 		Example: `  tape index status
   tape index status --json`,
@@ -48,7 +48,7 @@ foreign or outdated (a search will build it).`,
 	}, &cobra.Command{
 		Use:     "rebuild",
 		Short:   "Rebuild the index",
-		Long:    "Rebuild the index from the history of all tapes and their uncommitted entries. Searches go on meanwhile.",
+		Long:    "Rebuild the index from the history of all tapes and their uncommitted entries. Searches work meanwhile.",
 		Example: `  tape index rebuild`,
 		RunE:    a.inStore(a.indexed((*index.Index).Rebuild)),
 	})

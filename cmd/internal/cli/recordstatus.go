@@ -18,7 +18,7 @@ func newRecordStatusCmd(a *App) *cobra.Command {
 		Use:   "status",
 		Short: "Show what is recorded, and what is wrong",
 		Long: `Show for each agent whether its sessions are recorded: which settings have the hooks, what
-keeps the agent from calling them, when it called one last, how far its transcripts were
+prevents the agent from calling them, when it last called one, how far its transcripts were
 read, and what failed. With --json, state is one of
 ` + strings.Join(status.Words(), ", ") + `.`,
 		Example: `  tape record status
