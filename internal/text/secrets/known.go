@@ -57,7 +57,7 @@ func (s Secret) spellings() []string {
 // goroutines.
 type TextFinder struct{ scanners []*Scanner }
 
-// NewKnown returns one that finds each of some secrets, notable or not.
+// NewTextFinder returns a TextFinder for a list of secrets, notable or not.
 func NewTextFinder(list []Secret) *TextFinder {
 	const together = 2000 // spellings: an automaton of them takes some megabytes
 	var all []trigger
