@@ -68,15 +68,5 @@ func (c *chat) answer(w *writer, ans answer) {
 	}
 	chunk(m{}, finish)
 	w.event("", m{"id": "chat-" + ans.id, "object": "chat.completion.chunk", "created": 1, "model": c.Model, "choices": []m{}, "usage": usage})
-	w.done()
-}
-
-// done ends a stream of chat completions, which nothing else marks.
-func (w *writer) done() {
-	if w.failed {
-		return
-	}
-	if _, err := w.w.Write([]byte("data: [DONE]\n\n")); err != nil {
-		w.failed = true
-	}
+	w.send("", []byte("[DONE]"))
 }

@@ -203,6 +203,14 @@ func (w *writer) json(v any) {
 
 // event sends one event of a stream. name may be "".
 func (w *writer) event(name string, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // this package makes the answers
+	}
+	w.send(name, data)
+}
+
+func (w *writer) send(name string, data []byte) {
 	if w.failed {
 		return
 	}
@@ -212,10 +220,6 @@ func (w *writer) event(name string, v any) {
 		case <-w.gone:
 		case <-time.After(w.pause):
 		}
-	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // this package makes the answers
 	}
 	if name != "" {
 		name = "event: " + name + "\n"

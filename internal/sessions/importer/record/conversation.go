@@ -107,8 +107,7 @@ func (t *Conversation) NothingHeld() bool {
 
 // Waits reports whether a call has no result yet.
 func (t *Conversation) Waits(id string) bool {
-	return slices.ContainsFunc(t.open, func(c Call) bool { return c.ID == id }) ||
-		slices.ContainsFunc(t.group.calls, func(p pending) bool { return p.result.ID == id && p.waits() })
+	return slices.Contains(t.Waiting(), id)
 }
 
 // Waiting returns the ids of the calls without a result.
