@@ -50,9 +50,10 @@ precedence; '' removes one.
   mcp_servers      MCP servers whose tools the agent may use, a JSON object by name
   telegram         the Telegram channel, a JSON object
 
-Earlier versions kept all settings in a file config.json of the workspace. Those that run or
-send something are not used until you agree: --take-over shows them, asks, and makes them your
-settings for this workspace. You can also set them anew, or remove them with ''.
+Earlier versions kept all settings in a file config.json of the workspace. In a workspace
+outside $TAPE_HOME, those that run or send something are not used until you agree: --take-over
+shows them, asks, and makes them your settings for this workspace. You can also set them anew,
+or remove them with ''.
 
 Keys are not settings: put them into the environment or $TAPE_HOME/credentials.json.`,
 		Example: `  tape config
