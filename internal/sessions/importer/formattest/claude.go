@@ -6,21 +6,25 @@ import (
 	"strings"
 )
 
-// ClaudeLine makes a Claude Code line. rest is what is special about it.
-func ClaudeLine(uuid, parent, rest string) string {
-	p := "null"
-	if parent != "" {
-		p = `"` + parent + `"`
+// parentJSON returns a parent's uuid as JSON, null for "".
+func parentJSON(uuid string) string {
+	if uuid == "" {
+		return "null"
 	}
-	return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"cwd":"/w","sessionId":"s-1","version":"2.1.1",%s,"uuid":"%s","timestamp":"2026-03-01T10:00:00.5Z"}`, p, rest, uuid)
+	return `"` + uuid + `"`
 }
 
-// ClaudeUser is a line of what the user says, or of results.
+// ClaudeLine makes a line of Claude Code. rest has the fields besides the envelope.
+func ClaudeLine(uuid, parent, rest string) string {
+	return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"cwd":"/w","sessionId":"s-1","version":"2.1.1",%s,"uuid":"%s","timestamp":"2026-03-01T10:00:00.5Z"}`, parentJSON(parent), rest, uuid)
+}
+
+// ClaudeUser makes a user line: a message or results.
 func ClaudeUser(uuid, parent, content string) string {
 	return ClaudeLine(uuid, parent, `"type":"user","message":{"role":"user","content":`+content+`}`)
 }
 
-// ClaudeAnswer is a line of a block of an answer.
+// ClaudeAnswer makes a line with a block of an answer.
 func ClaudeAnswer(uuid, parent, msg, block string) string {
 	return ClaudeLine(uuid, parent, `"type":"assistant","message":{"id":"`+msg+`","role":"assistant","model":"m","content":[`+block+`],"usage":{"output_tokens":`+fmt.Sprint(len(uuid))+`}},"requestId":"q"`)
 }
@@ -39,13 +43,9 @@ func (s *session) id(kind string) string {
 }
 
 func (s *session) add(parent, uuid, rest string) {
-	p := "null"
-	if parent != "" {
-		p = `"` + parent + `"`
-	}
 	s.lines = append(s.lines, fmt.Sprintf(
 		`{"parentUuid":%s,"isSidechain":false,"userType":"external","cwd":"/w/%d","sessionId":"s-1","version":"2.1.%d","gitBranch":"main",%s,"uuid":"%s","timestamp":"2026-03-01T10:%02d:%02d.%03dZ"}`,
-		p, s.rng.IntN(60)/59, s.rng.IntN(80)/79, rest, uuid, s.n/60%60, s.n%60, s.n%1000))
+		parentJSON(parent), s.rng.IntN(60)/59, s.rng.IntN(80)/79, rest, uuid, s.n/60%60, s.n%60, s.n%1000))
 	s.last = uuid
 }
 
@@ -104,7 +104,7 @@ func (s *session) relayed(agent string) {
 	s.add(s.last, s.id("p"), fmt.Sprintf(`"type":"progress","data":{"message":{"type":"user","message":{"role":"user","content":"do %s"},"uuid":"%s","timestamp":"2026-03-01T11:00:00Z"},"normalizedMessages":[],"type":"agent_progress","prompt":"do %s","agentId":"%s"},"parentToolUseID":"toolu_p"`, u, u, u, agent))
 }
 
-// Claude makes a transcript of Claude Code, of some steps.
+// Claude makes a random transcript of Claude Code with a number of steps.
 func Claude(seed uint64, steps int) []string {
 	s := &session{rng: rand.New(rand.NewPCG(seed, 7))}
 	var prompts []string
@@ -141,22 +141,22 @@ func Claude(seed uint64, steps int) []string {
 	return s.lines
 }
 
-// ClaudeTask is a call that starts a subagent.
+// ClaudeTask makes a call that starts a subagent.
 func ClaudeTask(id, prompt string) string {
 	return `{"type":"tool_use","id":"` + id + `","name":"Task","input":{"subagent_type":"Explore","prompt":"` + prompt + `"}}`
 }
 
-// ClaudeRelay is progress that relays a message of a subagent, which a call started.
+// ClaudeRelay makes a line of progress that relays a message of a subagent.
 func ClaudeRelay(uuid, parent, agent, call, inner string) string {
 	return ClaudeLine(uuid, parent, `"type":"progress","data":{"message":`+inner+`,"normalizedMessages":[],"type":"agent_progress","agentId":"`+agent+`"},"parentToolUseID":"`+call+`"`)
 }
 
-// ClaudeSaid relays a word of a subagent.
+// ClaudeSaid makes a line of progress that relays a short message of a subagent.
 func ClaudeSaid(uuid, agent, call string) string {
 	return ClaudeRelay(uuid, "u1", agent, call, `{"type":"user","message":{"role":"user","content":"`+uuid+`"},"uuid":"in-`+uuid+`","timestamp":"2026-03-01T10:00:01Z"}`)
 }
 
-// ClaudeSide makes a line one of a side chain.
+// ClaudeSide turns a line into one of a side chain.
 func ClaudeSide(agent, l string) string {
 	if agent != "" {
 		agent = `,"agentId":"` + agent + `"`
@@ -164,12 +164,12 @@ func ClaudeSide(agent, l string) string {
 	return strings.Replace(l, `"isSidechain":false`, `"isSidechain":true`+agent, 1)
 }
 
-// ClaudeDone is the result of a call that started a subagent.
+// ClaudeDone makes a line with the result of a call that started a subagent.
 func ClaudeDone(uuid, parent, call, agent, status string) string {
 	return ClaudeLine(uuid, parent, `"type":"user","message":{"role":"user","content":`+ClaudeResult(call, `"ok `+call+`"`)+`},"toolUseResult":{"status":"`+status+`","agentId":"`+agent+`"}`)
 }
 
-// ClaudeResult is the result of a call.
+// ClaudeResult makes a message's content with the result of a call.
 func ClaudeResult(id, content string) string {
 	return `[{"tool_use_id":"` + id + `","type":"tool_result","content":` + content + `}]`
 }

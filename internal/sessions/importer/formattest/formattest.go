@@ -1,5 +1,5 @@
-// Package formattest is what the tests of the formats share: how a source is read and checked,
-// and what holds for each format.
+// Package formattest is what the tests of the formats share: reading and checking a source, and properties
+// that hold for each format.
 package formattest
 
 import (
@@ -17,7 +17,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Importer is what the importer does with sources; it is passed in, for its own tests use this, too.
+// Importer has the functions of the importer. They are passed in, because the importer's tests use this
+// package, too.
 type Importer struct {
 	Formats interface {
 		Find(name string) *record.Format
@@ -27,17 +28,17 @@ type Importer struct {
 	DescribeAs func(ctx context.Context, f *record.Format, src record.Source) (record.Info, error)
 }
 
-// Read reads a source in the format of a name.
+// Read reads a source in the format with a name.
 func (x Importer) Read(ctx context.Context, format string, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error) {
 	return x.ReadAs(ctx, x.Formats.Find(format), src, seen, emit)
 }
 
-// Describe describes a source in the format of a name.
+// Describe describes a source in the format with a name.
 func (x Importer) Describe(ctx context.Context, format string, src record.Source) (record.Info, error) {
 	return x.DescribeAs(ctx, x.Formats.Find(format), src)
 }
 
-// Detect is the name of the format that a file is taken for.
+// Detect returns the name of the format that a file is detected as.
 func (x Importer) Detect(name string, head []byte) (format string, ok bool) {
 	f := x.Formats.Detect(name, head)
 	if f == nil {
@@ -46,7 +47,8 @@ func (x Importer) Detect(name string, head []byte) (format string, ok bool) {
 	return f.Name, true
 }
 
-// Fixture has the transcripts of real sessions in a format, which are beside the project.
+// Fixture returns the transcripts of real sessions in a format, by file name. They are beside the project;
+// without them, the test is skipped.
 func Fixture(t testing.TB, format string) map[string][]byte {
 	t.Helper()
 	root, err := os.Getwd()
@@ -71,18 +73,18 @@ func Fixture(t testing.TB, format string) map[string][]byte {
 	return files
 }
 
-// Source is a source in memory.
+// Source returns a source in memory.
 func Source(name string, b []byte) record.Source {
 	return record.Source{Name: name, R: bytes.NewReader(b), Size: int64(len(b))}
 }
 
-// Seen is what a store knows: the keys on each tape.
+// Seen has the keys on each tape, as a store does.
 type Seen map[string]bool
 
 // Has reports whether a tape has a key.
 func (s Seen) Has(tape, key string) bool { return s[tape+"\x00"+key] }
 
-// Items reads b, checks every item, and adds its keys to seen.
+// Items reads b, checks every item, and adds the keys to seen.
 func (x Importer) Items(t testing.TB, format, name string, b []byte, seen Seen) ([]record.Item, record.Stats) {
 	t.Helper()
 	var items []record.Item
@@ -144,7 +146,7 @@ func Show(items []record.Item) string {
 	return b.String()
 }
 
-// Want fails unless items are shown as these lines.
+// Want fails unless Show returns these lines.
 func Want(t *testing.T, items []record.Item, wants ...string) {
 	t.Helper()
 	got := strings.Split(strings.TrimSuffix(Show(items), "\n"), "\n")
@@ -162,7 +164,7 @@ func Want(t *testing.T, items []record.Item, wants ...string) {
 	}
 }
 
-// Decode is the standard library's view of a payload.
+// Decode decodes a payload with the standard library.
 func Decode(t testing.TB, raw []byte) any {
 	t.Helper()
 	var v any
@@ -172,7 +174,7 @@ func Decode(t testing.TB, raw []byte) any {
 	return v
 }
 
-// Leaves adds all strings inside of v, those of arguments decoded as well.
+// Leaves calls add with all strings inside of v, also with those in arguments that are JSON.
 func Leaves(v any, add func(string)) {
 	switch v := v.(type) {
 	case string:
@@ -194,10 +196,10 @@ func Leaves(v any, add func(string)) {
 	}
 }
 
-// Lines joins lines and ends the last.
+// Lines joins lines, with a newline after each.
 func Lines(ls ...string) []byte { return []byte(strings.Join(ls, "\n") + "\n") }
 
-// KeysOf is the sorted list of all keys of a read.
+// KeysOf returns all keys of items, sorted.
 func KeysOf(items []record.Item) []string {
 	var keys []string
 	for _, it := range items {
@@ -209,8 +211,7 @@ func KeysOf(items []record.Item) []string {
 	return keys
 }
 
-// Grows checks that a file that is read after every line gives what it gives
-// when read once.
+// Grows checks that a file that is read again while it grows gives the same as when it is read once.
 func (x Importer) Grows(t *testing.T, format string, ls []string, every int) {
 	t.Helper()
 	whole := Lines(ls...)
@@ -229,7 +230,7 @@ func (x Importer) Grows(t *testing.T, format string, ls []string, every int) {
 	}
 }
 
-// Minus is what of a is not in b.
+// Minus returns the strings of a that are not in b.
 func Minus(a, b []string) []string {
 	var out []string
 	for _, s := range a {
@@ -240,8 +241,7 @@ func Minus(a, b []string) []string {
 	return out
 }
 
-// Fuzz checks that any input gives valid drafts, no key twice, and nothing the second
-// time.
+// Fuzz checks that any input gives valid drafts and no key twice, and nothing the second time.
 func (x Importer) Fuzz(f *testing.F, format string, sample []string) {
 	f.Add(Lines(sample...))
 	for _, l := range sample {
