@@ -100,7 +100,7 @@ func longStrings(t *testing.T, s *repo.Store, name string) (out []string, artifa
 	return out, artifacts
 }
 
-// TestAttach: with artifacts, a tape says what it says without them, however the import came about.
+// TestAttach: a tape with artifacts says the same as one without, whether imported live or at once.
 func TestAttach(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestPictures knows a picture in the form of any provider, and keeps what is beside it.
+// TestPictures: pictures of every provider are recognised, and the fields beside them stay.
 func TestPictures(t *testing.T) {
 	png := base64.StdEncoding.EncodeToString([]byte("PNG"))
 	for name, part := range map[string]string{

@@ -85,7 +85,7 @@ func imported(told []Result) (n int) {
 	return n
 }
 
-// TestBatch: files of one batch that belong together find each other, whatever their order.
+// TestBatch: related files of a batch find each other in any order.
 func TestBatch(t *testing.T) {
 	s := testStore(t)
 	files := sessionFiles(t, 3)
@@ -117,7 +117,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchesAtOnce: several import the same files, some of which have grown, while somebody
+// TestBatchesAtOnce: several batches import the same files, some of which have grown, while somebody
 // writes to the tapes.
 func TestBatchesAtOnce(t *testing.T) {
 	s := testStore(t)
@@ -154,8 +154,7 @@ func TestBatchesAtOnce(t *testing.T) {
 	}
 }
 
-// TestKnownFiles: a file is not opened while its tape has all of it, and is when anything has
-// changed.
+// TestKnownFiles: a file is opened only if its tape may lack something of it.
 func TestKnownFiles(t *testing.T) {
 	s := testStore(t)
 	files := sessionFiles(t, 3)

@@ -108,7 +108,7 @@ func cuts(rng *rand.Rand, b []byte, n int) (stages []stage) {
 	return stages
 }
 
-// TestContinue: the law of following, for all sessions of today's programs.
+// TestContinue: recorded live, sessions of today's programs give the same tapes as imported at once.
 func TestContinue(t *testing.T) {
 	for _, format := range []string{ClaudeCode, Codex, Gemini, OpenCode} {
 		t.Run(format, func(t *testing.T) {
@@ -134,8 +134,8 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// TestContinueAtOnce: hooks that call side by side, and a person who imports meanwhile and adds
-// something, lose nothing and tell nothing twice.
+// TestContinueAtOnce: hooks that run at the same time, and a person who imports and appends meanwhile,
+// neither lose nor repeat an entry.
 func TestContinueAtOnce(t *testing.T) {
 	l := &long{format: ClaudeCode}
 	path := filepath.Join(t.TempDir(), "s-1.jsonl")
@@ -174,8 +174,8 @@ func TestContinueAtOnce(t *testing.T) {
 	}
 }
 
-// TestContinueMisfits: a bookmark that is lost, old or damaged, or of a file or tape that is not as
-// it was, costs time and nothing else.
+// TestContinueMisfits: a bookmark that is lost, old or damaged, or whose file or tape has changed, costs
+// time and nothing else.
 func TestContinueMisfits(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, s *repo.Store, mark, old, path string) error{
 		"lost": func(_ *testing.T, _ *repo.Store, mark, _, _ string) error { return os.Remove(mark) },
@@ -233,8 +233,8 @@ func TestContinueMisfits(t *testing.T) {
 	}
 }
 
-// TestContinueTurns: where turns are committed, one that has ended is so also when a call finds
-// several, and an import makes one commit as ever.
+// TestContinueTurns: with the commit policy "turn", each turn gets a commit, also if one call finds
+// several. An import makes one commit.
 func TestContinueTurns(t *testing.T) {
 	for policy, want := range map[string]int{"turn": 4, "handoff": 2} {
 		s := testStore(t)
@@ -263,8 +263,8 @@ func TestContinueTurns(t *testing.T) {
 	}
 }
 
-// TestContinueTakenBack: where a person goes back, or a program writes lines again or later than
-// others that hang on them, the order may differ, and nothing is lost or there twice.
+// TestContinueTakenBack: if a person goes back, or a program writes lines again or after their children,
+// the order may differ, but no entry is lost or repeated.
 func TestContinueTakenBack(t *testing.T) {
 	for seed := range uint64(testkit.Size(2, 40)) {
 		b := lines(generate(seed, 40)...)
@@ -312,8 +312,8 @@ func exports(t *testing.T, b []byte) (stages []stage) {
 	return append(stages, stage{b: b})
 }
 
-// TestContinueAtHooks: the same when each hook of a session calls, with what the file had then. A
-// session that has ended may go on.
+// TestContinueAtHooks: the same if each hook of a session calls with the file as it was then. A session
+// that has ended may go on.
 func TestContinueAtHooks(t *testing.T) {
 	for _, format := range []string{ClaudeCode, Codex, Gemini} {
 		t.Run(format, func(t *testing.T) {
@@ -418,7 +418,7 @@ func (r *reads) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestContinueCosts: of a long session that grows by little, little is read.
+// TestContinueCosts: if a long session grows a little, only a little is read.
 func TestContinueCosts(t *testing.T) {
 	for _, format := range []string{ClaudeCode, Codex} {
 		l := &long{format: format}

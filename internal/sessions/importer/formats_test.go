@@ -42,8 +42,8 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestFormatsAreWhole: what others rely on is there in each format.
-func TestFormatsAreWhole(t *testing.T) {
+// TestFormatsAreComplete: each format has the fields that others rely on.
+func TestFormatsAreComplete(t *testing.T) {
 	names := All().Names()
 	for i, f := range All() {
 		if f.Name == "" || f.Read == nil || f.Describe == nil || f.Record == nil || slices.Index(names, f.Name) != i || f.Name == Auto {

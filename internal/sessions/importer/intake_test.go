@@ -87,8 +87,7 @@ func mergedForks(t *testing.T, s *repo.Store, name string) string {
 
 const beginning = "session/start hi tool_call run "
 
-// TestImportAgents: a subagent is a fork that begins at its call, and is merged behind the
-// result.
+// TestImportAgents: a subagent is a fork that begins at its call, and is merged after the result.
 func TestImportAgents(t *testing.T) {
 	s := testStore(t)
 	file := fileOf(t, "s.jsonl", agentSession...)
@@ -111,8 +110,8 @@ func TestImportAgents(t *testing.T) {
 	}
 }
 
-// TestImportAgentsGrow: what is new of a subagent is a fork of the same name; without a
-// result, it is merged in the end.
+// TestImportAgentsGrow: new entries of a subagent become a fork of the same name. Without a result, it is
+// merged at the end.
 func TestImportAgentsGrow(t *testing.T) {
 	s := testStore(t)
 	file := func(n int) string { return fileOf(t, "s.jsonl", agentSession[:n]...) }
@@ -138,7 +137,7 @@ func TestImportAgentsGrow(t *testing.T) {
 	}
 }
 
-// TestImportNoSubagents: they are left out, and an import without the option has them.
+// TestImportNoSubagents: subagents are left out; an import without the option adds them.
 func TestImportNoSubagents(t *testing.T) {
 	s := testStore(t)
 	file := fileOf(t, "s.jsonl", agentSession...)
@@ -166,8 +165,8 @@ func TestImportNoSubagents(t *testing.T) {
 	identities(t, s, "s-1")
 }
 
-// TestImportAgentFile: a subagent's own file is a tape, unless its session has it; nothing
-// is told twice.
+// TestImportAgentFile: a subagent's own file becomes a tape, unless its session has the subagent. No entry
+// is repeated.
 func TestImportAgentFile(t *testing.T) {
 	own := []string{
 		sideLn("x", userLn("in-p1", "", `"p1"`)), sideLn("x", userLn("in-p3", "in-p1", `"p3"`)), sideLn("x", userLn("in-p5", "in-p3", `"p5"`)),
@@ -213,8 +212,8 @@ func TestImportAgentFile(t *testing.T) {
 	})
 }
 
-// TestImportIntoFork: an open fork is imported into like a tape; what has the name of a
-// subagent already keeps it.
+// TestImportIntoFork: a file can be imported into an open fork. A tape or fork that has a subagent's name
+// keeps it.
 func TestImportIntoFork(t *testing.T) {
 	s := testStore(t)
 	main, err := s.Tape(t.Context(), "main")
@@ -241,8 +240,7 @@ func TestImportIntoFork(t *testing.T) {
 	}
 }
 
-// TestImportAgentsHaveNoContext: a model is given what it was given, with its subagents on
-// the tape and without.
+// TestImportAgentsHaveNoContext: the context is the same with subagents on the tape and without.
 func TestImportAgentsHaveNoContext(t *testing.T) {
 	files := []string{sampleSession, fileOf(t, "s.jsonl", agentSession...), fileOf(t, "open.jsonl", agentSession[:6]...)}
 	files = append(files, fileOf(t, "random.jsonl", generate(1, 40)...))
@@ -282,8 +280,7 @@ func contextOf(t *testing.T, s *repo.Store, name string, o view.Options) string 
 	return string(c.JSON())
 }
 
-// TestImportLongAgent: a subagent that is too long to be held is merged in parts, the one
-// that holds most first.
+// TestImportLongAgent: a subagent that is too long for memory is merged in parts, the largest fork first.
 func TestImportLongAgent(t *testing.T) {
 	s := testStore(t)
 	ls := slices.Clone(agentSession[:3])
@@ -327,8 +324,7 @@ func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) 
 	return res
 }
 
-// TestImportBrokenOff: an import that does not get to the end leaves nothing of the session
-// or of its subagents.
+// TestImportBrokenOff: an import that fails leaves nothing of the session or its subagents.
 func TestImportBrokenOff(t *testing.T) {
 	s := testStore(t)
 	mustImport(t, s, fileOf(t, "s.jsonl", agentSession[:1]...), Options{})

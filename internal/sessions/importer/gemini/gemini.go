@@ -267,9 +267,9 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 // workspaceOf returns the first directory that a record tells the model to work in, or nil. No field has
 // it.
 func workspaceOf(raw []byte) []byte {
-	_, dir, told := bytes.Cut(raw, []byte(`- **Workspace Directories:**\n  - `))
+	_, dir, found := bytes.Cut(raw, []byte(`- **Workspace Directories:**\n  - `))
 	dir, _, ends := bytes.Cut(dir, []byte(`\n`))
-	if quoted := slices.Concat([]byte{'"'}, dir, []byte{'"'}); told && ends && jsonl.Valid(quoted) == nil {
+	if quoted := slices.Concat([]byte{'"'}, dir, []byte{'"'}); found && ends && jsonl.Valid(quoted) == nil {
 		return quoted
 	}
 	return nil

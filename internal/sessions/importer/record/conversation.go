@@ -100,7 +100,7 @@ func (t *Conversation) Flush() {
 	t.PutResults("", &held)
 }
 
-// Idle reports whether nothing is held.
+// NothingHeld reports whether no calls, results or messages wait.
 func (t *Conversation) NothingHeld() bool {
 	return t.open == nil && t.group.calls == nil && t.group.After == nil
 }
