@@ -20,7 +20,7 @@ func guardPlugin(answer string) string {
 	return `while read -r line; do
 	id=${line#*\"id\":} id=${id%%,*}
 	case $line in
-	*initialize*) echo '{"jsonrpc":"2.0","id":1,"result":{"hooks":[{"name":"before_tool_call","timeout_ms":300}]}}' ;;
+	*initialize*) echo '{"jsonrpc":"2.0","id":1,"result":{"hooks":[{"name":"before_tool_call","timeout_ms":2000}]}}' ;;
 	*hook/before_tool_call*) ` + answer + ` ;;
 	*shutdown*) echo '{"jsonrpc":"2.0","id":'"$id"',"result":{}}' ;;
 	esac
@@ -38,7 +38,7 @@ func TestGuardThatFails(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ answer, why string }{
 		"error":       {`echo '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":1,"message":"no idea"}}'`, "no idea"},
-		"time-out":    {`:`, "no answer within 300ms"},
+		"time-out":    {`:`, "no answer within 2s"},
 		"crash":       {`exit 3`, "exit status 3"},
 		"not started": {``, "it is off: "},
 		"wrong word":  {`echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"value":{"action":"DENY"}}}'`, `the action is "DENY"; the hook takes {"action": "proceed"`},

@@ -98,7 +98,7 @@ func TestMuteServer(t *testing.T) {
 		s := newSide(t, remotePeer{URL: url})
 		wait.Go(func() {
 			_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
-			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") && !strings.Contains(err.Error(), "too slow") {
+			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "silent for 1s") && !strings.Contains(err.Error(), "too slow") {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
@@ -125,7 +125,7 @@ func TestMuteSSH(t *testing.T) {
 	s = newSide(t, remotePeer{URL: "host:x.git"})
 	t.Setenv("GIT_SSH_COMMAND", command)
 	_, err = Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
-	if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "nothing for 1s") {
+	if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "silent for 1s") {
 		t.Errorf("a command that says nothing gave %v", err)
 	}
 }
