@@ -41,7 +41,7 @@ func (s *site) browser() context.Context {
 	ctx, cancel3 := context.WithTimeout(ctx, 60*time.Second)
 	s.Cleanup(cancel3)
 	s.run(ctx, chromedp.Navigate(s.url+s.view.Link()))
-	s.until(ctx, `location.pathname === "/" && document.readyState === "complete"`) // the link's page leads there
+	s.until(ctx, `location.pathname === "/" && !location.search && document.readyState === "complete"`) // where the page of the link leads
 	return ctx
 }
 
