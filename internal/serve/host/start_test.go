@@ -130,6 +130,7 @@ func TestConversationNames(t *testing.T) {
 	p := newPeer(t)
 	var run api.RunStarted
 	p.want(201, "POST", "/runs", `{"runner":"r","conversation":{"conversation_id":"telegram/123","thread_id":"t","title":"x"},"input":{"text":"hello"}}`, &run)
+	p.fails(422, "invalid_argument", "POST", "/runs", `{"runner":"r","conversation":{"conversation_id":"c","thread_id":"t"},"thread":"u","input":{"text":"x"}}`)
 	if run.Context.Conversation != "telegram/123" || run.Context.Context.ThreadID != "t" {
 		t.Errorf("%+v", run.Context)
 	}
