@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
 
@@ -78,5 +79,5 @@ func TestFullDisk(t *testing.T) {
 	}
 	ask("with room again", false, 602)
 	wantSound(t, s.IndexFile())
-	verified(t, s.Dir())
+	storetest.Verified(t, s.Dir())
 }

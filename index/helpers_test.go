@@ -15,6 +15,7 @@ import (
 	"tape/index/internal/find"
 	"tape/index/internal/store"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
 	"tape/internal/text"
 	"tape/repo"
 )
@@ -56,25 +57,8 @@ func testStore(t testing.TB) *repo.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { verified(t, s.Dir()) })
+	t.Cleanup(func() { storetest.Verified(t, s.Dir()) })
 	return s
-}
-
-func verified(t testing.TB, dir string) {
-	t.Helper()
-	s, err := repo.Open(context.Background(), dir, nil)
-	if err != nil {
-		t.Errorf("open for verify: %v", err)
-		return
-	}
-	report, err := s.Verify(context.Background())
-	if err != nil {
-		t.Errorf("verify: %v", err)
-		return
-	}
-	for _, p := range report.Problems {
-		t.Errorf("verify: %v", p)
-	}
 }
 
 // reopen returns a second Store on the same workspace, and its warnings.

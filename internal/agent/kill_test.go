@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"tape/internal/agent/models"
 	"tape/internal/git/disk"
 	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
 
@@ -111,7 +111,7 @@ func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, t
 					k.results = append(k.results, fmt.Sprint(e.Data["content"]))
 				}
 			}
-			copyTree(t, dir, k.dir)
+			storetest.CopyTree(t, dir, k.dir)
 			moments = append(moments, k)
 		}
 		return nil
@@ -129,7 +129,7 @@ func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, t
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
-		copyTree(t, k.dir, dir) // in its place: linked working trees name that
+		storetest.CopyTree(t, k.dir, dir) // in its place: linked working trees name that
 		again := &counter{}
 		h := open(nil, again)
 		r, err := h.turn(t.Context(), "m", text)
@@ -226,47 +226,4 @@ func (c *counter) tool() hooks.Tool {
 		}
 		return "counted " + arguments, nil
 	})
-}
-
-// copyTree copies a folder, modification times included.
-func copyTree(t testing.TB, from, to string) {
-	t.Helper()
-	var folders []string
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			folders = append(folders, rel)
-			return os.MkdirAll(filepath.Join(to, rel), 0o700)
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, rel), raw, info.Mode())
-		}
-		if err != nil {
-			return err
-		}
-		return os.Chtimes(filepath.Join(to, rel), info.ModTime(), info.ModTime())
-	})
-	for _, rel := range slices.Backward(folders) {
-		info, statErr := os.Stat(filepath.Join(from, rel))
-		if statErr == nil {
-			statErr = os.Chtimes(filepath.Join(to, rel), info.ModTime(), info.ModTime())
-		}
-		if err == nil {
-			err = statErr
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
