@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"tape/internal/store/layout"
@@ -14,7 +15,11 @@ import (
 // shared state, or the audit. People may use the same names, so the first entries decide.
 func OfHost(ctx context.Context, t *workspace.Tape) (is bool, err error) {
 	for t.IsFork() {
-		if t, err = t.Store().Tape(ctx, t.Parent()); err != nil {
+		t, err = t.Store().Tape(ctx, t.Parent())
+		if errors.Is(err, layout.ErrNotFound) {
+			return false, nil // a fork can outlive its parent
+		}
+		if err != nil {
 			return false, err
 		}
 	}
