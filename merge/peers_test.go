@@ -169,13 +169,16 @@ func sound(t testing.TB, dir string) {
 	}
 }
 
-// Two users get the same result with every kind of remote.
+// Two users get the same result with a remote at a path, at a file URL and over http.
 func TestPeers(t *testing.T) {
-	for _, way := range []string{"path", "http"} {
+	for _, way := range []string{"path", "file", "http"} {
 		t.Run(way, func(t *testing.T) {
 			dir := gitpeer.Bare(t)
 			url := dir
-			if way == "http" {
+			switch way {
+			case "file":
+				url = "file://" + filepath.ToSlash(dir)
+			case "http":
 				url = gitpeer.HTTP(t, filepath.Dir(dir), "ann", "s3cret word") + "/" + filepath.Base(dir)
 			}
 			ann := begins(t, url)

@@ -32,6 +32,7 @@ func joinFaults() []storetest.FaultCase {
 			storetest.WithArtifact(t, s)
 			storetest.AppendArtifact(t, storetest.Tape(t, s, "main/x"), "of the fork")
 		}, Run: merge(join.Options{Keep: true})},
+		{Name: "merge, and keep", Setup: storetest.TwoSides, Run: merge(join.Options{Keep: true})},
 		{Name: "merge a summary", Setup: storetest.TwoSides, Run: merge(join.Options{Keep: true, Summary: "tried"})},
 		{Name: "complete", Setup: mergedByHost, Run: read},
 		{Name: "pull what goes on", Setup: func(t *testing.T, s *repo.Store) { storetest.Published(t, s, false) }, Run: storetest.Join},

@@ -1,5 +1,7 @@
 package journal_test
 
+//tape:race: goroutines wait for one lock file
+
 import (
 	"tape/internal/store/journal"
 	"tape/internal/store/writer"
