@@ -31,7 +31,7 @@ func renderAnthropic(it *item) {
 	}
 }
 
-// block renders a part; the piece has no JSON if the part has no text.
+// block renders a part. A part that would be an empty text gives a piece without JSON.
 func block(p part, role string) piece {
 	b := piece{role: role}
 	switch {

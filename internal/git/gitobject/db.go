@@ -27,7 +27,7 @@ type DB struct {
 	listed bool
 	gone   bool // a listed pack has been removed since
 	packs  []*pack
-	bases  generations[baseAt] // objects that others are deltas of
+	bases  generations[baseAt] // objects that deltas are based on
 }
 
 // NewDB returns the objects of a git folder, its alternates, and the object folders extra.

@@ -28,7 +28,7 @@ type pack struct {
 	z   inflater
 }
 
-// baseAt is the place of an object that others are deltas of.
+// baseAt is the place of an object that deltas are based on.
 type baseAt struct {
 	pack   *pack
 	offset int64

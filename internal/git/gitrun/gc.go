@@ -22,8 +22,8 @@ import (
 
 // How git packs a store. A tape is thousands of versions of files that share a few names and
 // grow. With git's window of 10, versions of other tapes' files hide the one that a file grew
-// from, and packs get three times as large as they need be. Where histories are short, as those
-// of imports, a larger window takes time and finds nothing.
+// from, and packs get three times as large as they need be. Where histories are short, as after
+// an import, a larger window takes time and finds nothing.
 const (
 	leastWindow = 10  // as git gc
 	packWindow  = 250 // as git gc --aggressive

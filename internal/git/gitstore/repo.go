@@ -61,7 +61,7 @@ type Options struct {
 	FS       *disk.FS      // nil: the operating system
 	LockWait time.Duration // 0: DefaultLockWait
 	// Own reports whether a .git folder is the user's own, so that all of its settings and hooks
-	// count. It is called when that matters. Nil: none is.
+	// count. It is called when that matters. Nil means that none is.
 	Own func(gitDir string) bool
 	// PassedOver gets the names of ignored settings of a folder that is not the user's own.
 	PassedOver func(gitDir string, names []string)

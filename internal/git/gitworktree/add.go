@@ -121,8 +121,8 @@ func pruneFor(r *gitstore.Repo, branch, dir string) error {
 	return nil
 }
 
-// emptyStaging empties and returns the path where admin folders are built and taken apart. The
-// guard makes it ours alone: a crash left what is there.
+// emptyStaging empties the folder in which admin folders are built and taken apart, and returns its
+// path. The caller holds the guard, so whatever is there was left by a crash.
 func emptyStaging(r *gitstore.Repo) (string, error) {
 	path := filepath.Join(r.GitDir(), gitlock.OwnDir, "worktree.new")
 	return path, r.FS().RemoveAll(path)

@@ -285,5 +285,5 @@ func checkServer(ctx context.Context, r *gitstore.Repo, m Remote, o Options) err
 	if st, err := os.Stat(packets); err == nil && st.Size() > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: the address is not that of a git server, or of an outdated one", ErrRemote)
+	return fmt.Errorf("%w: there is no git server at the address, or only an outdated one", ErrRemote)
 }

@@ -82,7 +82,7 @@ func (a *audit) load(h gitstore.Hash, before *state) (*state, error) {
 }
 
 // step checks that a commit's tree only adds to the state before it, nil for the first commit, and
-// that what it adds can be read. In messages, where is put before paths.
+// that what it adds can be read. Messages put the text where in front of paths.
 func (a *audit) step(tree gitstore.Hash, before *state, where string) (*state, error) {
 	now := &state{}
 	if before != nil {

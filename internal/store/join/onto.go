@@ -17,8 +17,8 @@ import (
 )
 
 // Two sides are combined in the same way wherever the other one comes from: a fork, a remote, a merge
-// that git began. resolve.InputsOf finds both sides from their commits; threeway says which lines the
-// first side gets; they make a tree and a commit with two parents; and the branch moves there.
+// that git began. resolve.InputsOf finds both sides from their commits, threeway says which lines the
+// first side gets, a commit with two parents is made of these, and the branch moves there.
 
 // ontoOptions describe the other side.
 type ontoOptions struct {

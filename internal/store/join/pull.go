@@ -128,7 +128,8 @@ func (p *pull) create(ctx context.Context) error {
 	if err := tags.Prune(ctx, t, nil); err != nil { // left by a former tape of that name
 		return err
 	}
-	// Tags without a tape do no harm if this is interrupted, a tape without its tags is broken.
+	// The tags come first: if this is interrupted, tags without a tape do no harm, but a tape without its
+	// tags is broken.
 	if err := errors.Join(adoptTags(ctx, t, p.remote, p.theirs), tags.OfNew(ctx, t, p.theirs)); err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ func ParseUntil(s string, now time.Time) (time.Time, error) {
 	return from, err
 }
 
-// parseRange parses a moment, then from and next are equal, or a day, week, month or year, then next is
-// where the next one begins.
+// parseRange parses a moment or a day, week, month or year. For a moment, from and next are equal;
+// otherwise next is where the next day, week, month or year begins.
 func parseRange(s string, now time.Time) (from, next time.Time, err error) {
 	s = strings.TrimSpace(s)
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == ' ' || r == '.' })

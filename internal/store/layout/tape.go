@@ -74,8 +74,8 @@ func CheckFormat(c gitstore.Commit, where string) error {
 	return nil
 }
 
-// BranchOf returns the branch of a tape's or fork's name; like, another branch, says which of the two. ""
-// if name cannot be a fork's.
+// BranchOf returns the branch of a name: that of a fork if like is a fork's branch, otherwise that of a
+// tape. It returns "" if the name cannot be a fork's.
 func BranchOf(name, like string) string {
 	if !strings.HasPrefix(like, ForkPrefix) {
 		return BranchPrefix + TapeSlug(name)

@@ -66,8 +66,8 @@ func (p *purge) collect(ctx context.Context) (err error) {
 	return gitrun.GC(ctx, p.s.Git(), fmt.Sprintf("@%d +0000", time.Now().Unix()))
 }
 
-// syncRemoved makes all removals durable, git's included, which syncs no folder. What was removed must
-// not come back after a power cut while the purge's own ref does not.
+// syncRemoved makes all removals durable, also git's, because git does not sync folders. Otherwise a power
+// cut could bring back what was removed, but not the ref by which the next command finishes the purge.
 func (p *purge) syncRemoved() error {
 	err := filepath.WalkDir(p.s.Git().GitDir(), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {

@@ -133,10 +133,10 @@ func (p *purge) resume(ctx context.Context) error {
 	return nil
 }
 
-// FinishPurge finishes an interrupted purge of any tape, if its new history was stored; otherwise it
-// does nothing. Half of the refs may have moved, so call this before comparing histories. Entries
-// recorded since then are purged, too. derived is that of PurgeOptions, or nil. What could not be
-// cleared goes to the store's warnings.
+// FinishPurge finishes an interrupted purge of any tape. It does nothing if there is none, or if the new
+// history was not stored. Some of the refs may have moved already, so call this before comparing
+// histories. Entries recorded since then are purged, too. derived is PurgeOptions.Derived, or nil. The
+// store's warnings say what could not be cleared.
 //
 // Errors: ErrBusy; ErrConflict if git is in the middle of something; ErrCorrupt if the purged tape is
 // unknown.

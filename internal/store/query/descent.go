@@ -184,7 +184,7 @@ func (d *descent) match(ctx context.Context, at step, brought span, lines []unco
 	return err
 }
 
-// contentOf is what an entry says, independent of its place.
+// contentOf returns the text by which an entry is recognised in another line, where it has another id.
 func contentOf(e layout.Entry) string {
 	return resolve.Content(jsonl.Entry{Kind: e.Kind, Payload: e.Payload, Date: e.Date})
 }

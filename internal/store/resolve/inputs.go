@@ -161,8 +161,8 @@ func mergedBefore(s *workspace.Store, ours gitstore.Hash, base *snapshot.Snapsho
 	return b.Start, nil
 }
 
-// reachable adds to has a commit and its first parents, until one in stop, and in the same way what they
-// merged, until a fork's first commit.
+// reachable adds a commit to the set has, with its first parents up to one in stop or up to a fork's first
+// commit, and in the same way the commits that they merged.
 func reachable(s *workspace.Store, h gitstore.Hash, stop []gitstore.Hash, has map[gitstore.Hash]bool) error {
 	for c, err := range s.ByFirstParents(h) {
 		if err != nil {

@@ -176,8 +176,8 @@ func linesOfMerge(ctx context.Context, t *workspace.Tape, s *Inputs, c gitstore.
 	return ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return recorded[Content(e)] })), err
 }
 
-// linesOnlyIn returns the entries of a file that others (zero: missing) lack. It ignores what is no entry, as
-// git's conflict markers.
+// linesOnlyIn returns the entries of a file that others (zero: missing) lack. It ignores lines that are not entries,
+// such as git's conflict markers.
 func linesOnlyIn(s *workspace.Store, h gitstore.Hash, others ...gitstore.Hash) ([]jsonl.Entry, error) {
 	theirs := map[string]bool{}
 	for _, other := range others {

@@ -98,8 +98,8 @@ func (v *Snapshot) hasArtifactsOf(was, now []gitstore.TreeEntry) (bool, error) {
 	return !slices.ContainsFunc(had, func(e gitstore.TreeEntry) bool { return !names[e] }), nil
 }
 
-// Begins returns the parent of a fork, and a mark where the entries end that both share. ok is false for a
-// tape, and for a fork whose parent is gone or does not have these entries any more: then all entries are
+// Begins returns the parent of a fork, and a mark at the end of the entries that both share. ok is false for
+// a tape, and for a fork whose parent is gone or does not have these entries any more: then all entries are
 // the fork's own.
 func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m Mark, ok bool, err error) {
 	if !t.IsFork() {

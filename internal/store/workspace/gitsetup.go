@@ -63,8 +63,8 @@ func GitDrivers() gitconfig.Drivers {
 			{Name: "merge.tape.driver", Value: gitMerge},
 			{Name: "merge.tape.name", Value: "entries of both sides, renumbered"},
 		}, {
-			// A merged fork is a commit with two parents, even if the tape has not grown since; a pull
-			// that is only ahead is none.
+			// The merge of a fork is a commit with two parents, even if the tape has not grown since. A pull
+			// makes no such commit if the tape can be fast-forwarded.
 			{Name: "merge.ff", Value: "false"},
 			{Name: "pull.ff", Value: "true"},
 		}},

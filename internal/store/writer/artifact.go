@@ -88,7 +88,7 @@ func (w *Writer) checkArtifacts(ctx context.Context, d layout.Draft) error {
 	return w.refer(ctx, refs)
 }
 
-// checkArtifacts is that of the Writer, also for a tape without working tree.
+// checkArtifacts refuses an entry whose artifacts are missing. The tape may have no working tree.
 func (tx *Tx) checkArtifacts(ctx context.Context, payload []byte) error {
 	if !tx.bare {
 		return tx.w.checkArtifacts(ctx, layout.Draft{Payload: payload})

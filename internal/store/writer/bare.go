@@ -13,8 +13,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// BeginBare is Begin that makes no working tree for a tape without one: entries and their commits go to git
-// alone. It writes no record: nothing has happened until the branch has moved, and then only tags can be
+// BeginBare is like Begin, but makes no working tree for a tape without one: entries and their commits go to
+// git alone. It writes no record: nothing has happened until the branch has moved, and then only tags can be
 // missing, which can be created from the commits.
 func BeginBare(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 	if _, err := t.Head(); err != nil {

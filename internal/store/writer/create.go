@@ -71,8 +71,8 @@ func (w *Writer) checkNew(ctx context.Context) (err error) {
 	return err
 }
 
-// checkUnused refuses the name of an open fork, and of a tape whose branch git has renamed, which could then not
-// be renamed back; tags are left of such a one.
+// checkUnused refuses the name of an open fork, and of a tape whose branch git has renamed: the branch could not
+// be renamed back. Such a tape still has its tags.
 func checkUnused(ctx context.Context, t *workspace.Tape) error {
 	if err := CheckNoFork(t); err != nil {
 		return err

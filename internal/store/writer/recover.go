@@ -324,8 +324,8 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, note journal
 	})
 }
 
-// Finish completes what a crash left of a tape without working tree: a move of its branch, and tags, for which it
-// makes no working tree.
+// Finish completes what a crash left of a tape without a working tree: it finishes a move of the branch, and
+// creates missing tags. It makes no working tree.
 func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err error) {
 	if _, err := t.Head(); err != nil {
 		return false, err // no lock file for a tape that does not exist

@@ -116,7 +116,7 @@ func (tx *Tx) release(err error) error {
 	return layout.Wrap(err, "write tape %q", tx.w.T.Name())
 }
 
-// Update is Update for a tape whose lock is held.
+// Update is like the function Update, for a tape whose lock is held already.
 func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, error) {
 	tx, err := w.beginTx()
 	if err != nil {

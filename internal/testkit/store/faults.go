@@ -20,15 +20,14 @@ import (
 // ErrFault is what a Faulty disk fails with.
 var ErrFault = errors.New("injected fault")
 
-// Faulty is a disk whose n-th operation fails, and with gap set, so many operations
-// later, all.
+// Faulty is a disk whose N-th operation fails. With Gap set, all operations from N+Gap on fail, too.
 type Faulty struct {
 	mu   sync.Mutex
 	N    int
 	Gap  int
 	Seen int
 	Log  []string
-	// warned is what the store had to say meanwhile.
+	// warned are the store's warnings.
 	warned string
 	// Lossy, if set, is told of what succeeds.
 	Lossy *testkit.LossyDisk
@@ -67,8 +66,7 @@ type FaultCase struct {
 	Between func(ctx context.Context, s *repo.Store) error
 	// Extra: more of the same. Fewer operations are tried, but in the long runs.
 	Extra bool
-	// Late: an entry of it may be there without the commit that follows it, which the next
-	// one then makes.
+	// Late: the entry may be stored without the commit that belongs to it. The next entry then makes it.
 	Late bool
 	// Merging: git has stopped in a merge, which verify tells of until the change is made.
 	Merging bool
@@ -93,7 +91,7 @@ type Template struct {
 	saved string // the state before
 	dir   string // where it is put each time: paths of linked worktrees are absolute
 	old, new,
-	half outcome // half: between them, or nothing
+	half outcome // half: after Between, if that is set
 }
 
 // outcome is all that a reader can learn of a workspace, and what git has of it.
@@ -180,7 +178,7 @@ func OpenFaulty(t *testing.T, dir string, f *Faulty) *repo.Store {
 type Pace struct {
 	Alone  int // of an operation that fails alone
 	Others int // of a disk that fails for good, and of extra changes
-	GoOn   int // of those tried, after how many more is recorded
+	GoOn   int // after every so many tried faults, more is recorded
 }
 
 // TryFaults interrupts each change until it is over before the fault.
@@ -222,9 +220,8 @@ func TryFaults(t *testing.T, cases []FaultCase, p Pace) {
 	}
 }
 
-// forgets, as a gap, is that of a disk that fails for good, and of which nothing is left
-// that was never synced.
-// With forgetsLater, one operation fails, and somebody goes on before the power goes.
+// Gaps that end in a power cut, after which only synced data is left. With Forgets the disk fails for
+// good first. With ForgetsLater one operation fails, and more is recorded before the power goes.
 const (
 	Forgets      = -1
 	ForgetsLater = -2
@@ -307,8 +304,8 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 	return false
 }
 
-// withoutLeft leaves the tags of a fork out that is gone: it may have been cut off between
-// its branch and these, and nobody reads them.
+// withoutLeft drops the tags of the fork if its branch is gone: closing it may have been interrupted
+// between the two, and nobody reads them.
 func withoutLeft(refs string) string {
 	if strings.Contains(refs, "refs/heads/fork/main/x ") {
 		return refs
@@ -331,8 +328,8 @@ func (tm *Template) goesOn(t *testing.T) {
 	Healthy(t, tm.dir)
 }
 
-// goesOnThenForgets records more on every tape and fork after a fault, and then the power
-// goes: what was acknowledged is there, once.
+// goesOnThenForgets records more on every tape and fork after a fault, then cuts the power. Each
+// acknowledged entry must be there, once.
 func (tm *Template) goesOnThenForgets(t *testing.T, f *Faulty, err error) {
 	t.Helper()
 	defer func() {

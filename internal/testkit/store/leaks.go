@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// LeakFinder finds what Leak makes, or another pattern.
+// LeakFinder finds texts made by Leak, or those of another pattern.
 type LeakFinder struct{ Pattern *regexp.Regexp }
 
 // Leak is a text that a LeakFinder takes for a secret.
@@ -57,7 +57,7 @@ func (l LeakFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []sec
 	return TextsOf(l, value, skip)
 }
 
-// TextsOf are the texts of what a finder masks that leaves what is around them alone.
+// TextsOf returns the texts that a finder masks. The finder must not change the text around them.
 func TextsOf(f rewrite.Finder, value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
 	out, found := f.Mask(value, skip)
 	gone, marks, _ := rewrite.MaskedTexts(string(value), string(out))

@@ -58,13 +58,13 @@ func Published(t *testing.T, s *repo.Store, both bool) (remote string) {
 	return remote
 }
 
-// Join joins what was fetched of main with the main that is here.
+// Join merges what was fetched of main into main, as a pull does.
 func Join(ctx context.Context, s *repo.Store) error {
 	status, err := join.Join(ctx, Inner(s), "origin", "main")
 	return errors.Join(err, status.Err)
 }
 
-// Push pushes to origin, and every branch has to be taken.
+// Push pushes to origin, which must reject nothing.
 func Push(t testing.TB, s *repo.Store, o *repo.PushOptions) []repo.RefStatus {
 	t.Helper()
 	done, err := s.Push(t.Context(), "origin", o)
