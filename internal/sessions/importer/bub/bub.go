@@ -89,9 +89,14 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		}
 		info.Session, info.Full = name, hash+"__"+name
 	}
+	first := true
 	return record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		info.Began(jsonl.Get(raw, "date"))
 		info.Began(jsonl.Get(raw, "timestamp"))
+		if first && info.Started == "" && info.Full != "" {
+			info.Session = info.Full // without a date, sessions of two workspaces may begin alike
+		}
+		first = false
 		info.Complete = info.Started != "" || at.Line >= record.OpeningLines
 		return !info.Complete
 	})
