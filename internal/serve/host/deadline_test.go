@@ -71,6 +71,18 @@ func TestStreamsEndAtTheDeadline(t *testing.T) {
 	p.fails(409, "conflict", "POST", "/runs/"+run.RunID+"/steering", api.SteerRequest{Text: "too late"})
 }
 
+// TestStreamsTellTheEnd: a run's stream says that the run has expired, and is complete, although there is no
+// time left.
+func TestStreamsTellTheEnd(t *testing.T) {
+	p, move := clocked(t)
+	run := p.run(api.RunRequest{Conversation: "c", DeadlineS: 60})
+	move(58 * time.Second)
+	status, all, _ := p.as(run.Token).ask("GET", "/runs/"+run.RunID+"/events", nil)
+	if status != 200 || !strings.Contains(string(all), "event: run.expired") {
+		t.Errorf("the stream ends with %d %q", status, all)
+	}
+}
+
 // TestExpiryIsRecorded: a run expires without a request, also under the next server, and an end
 // that is on the tape counts.
 func TestExpiryIsRecorded(t *testing.T) {

@@ -178,6 +178,9 @@ func (c *request) handle() (any, error) {
 	return answer, err
 }
 
+// lastWords is how long a stream has to send its end after the run's deadline.
+const lastWords = time.Second
+
 // admit acquires what a request needs of the server's limits, and ends it with the run.
 func (c *request) admit() error {
 	stream := c.route.Media == "text/event-stream"
@@ -190,7 +193,9 @@ func (c *request) admit() error {
 		if left := c.run.Deadline.Sub(c.s.Now()); left > 0 {
 			c.w.Until = time.Now().Add(left)
 			admission.Shorten(c.w, c.r, c.w.Until)
-			if !stream { // a stream reports how the run ended
+			if stream {
+				c.w.Until = c.w.Until.Add(lastWords) // it reports how the run ended
+			} else {
 				ctx, stop := context.WithTimeout(c.ctx(), left)
 				c.cleanup, c.r = append(c.cleanup, stop), c.r.WithContext(ctx)
 			}
