@@ -135,6 +135,7 @@ func harms() []harm {
 		{name: "an entry in another's file", do: add(events, `{"id":12,"kind":"message","payload":{"role":"user","content":"x"},"meta":{},"date":"2026-11-20T09:30:00.100000+00:00"}`+"\n"), made: 1},
 		{name: "lines that changed places", do: change(messages, lines(func(all []string) []string { all[1], all[2] = all[2], all[1]; return all })), lost: []int{11}},
 		{name: "a line gone", do: change(messages, lines(func(all []string) []string { return slices.Delete(all, 1, 2) })), lost: []int{8}},
+		{name: "the last line cut short", do: change(messages, func(text string) string { return text[:len(text)-15] }), lost: []int{11}},
 		{name: "the last line gone", do: change(messages, lines(func(all []string) []string { return slices.Delete(all, 2, 3) })), lost: []int{11}},
 		{name: "a file emptied", do: empty(messages), lost: []int{8, 11}},
 		{name: "a file gone", do: gone(messages), lost: []int{8, 11}},

@@ -276,7 +276,7 @@ func (w *Writer) setAside(v *snapshot.Snapshot, p layout.Phase, s *layout.Segmen
 		return err
 	}
 	s.Size = int64(end)
-	w.T.Store().Warn(fmt.Sprintf("%s ended in an unfinished line that was never acknowledged; its %d bytes are now in %s",
+	w.T.Store().Warn(fmt.Sprintf("%s ended in an unfinished line; its %d bytes are now in %s",
 		v.Path(p, s.Name()), len(data)-end, kept))
 	return nil
 }
