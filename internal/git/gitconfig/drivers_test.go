@@ -31,7 +31,7 @@ func testDrivers() Drivers {
 	}
 }
 
-// olderDrivers are those of a version that knew of diffs only.
+// olderDrivers are the drivers of a version that configured only diffs.
 func olderDrivers() Drivers {
 	d := testDrivers()
 	d.Settings, d.Attributes = d.Settings[:1], d.Attributes[:1]
@@ -64,8 +64,8 @@ func readBoth(j *gitjudge.Judge) (config, attributes string) {
 }
 
 // Whatever the two files look like: after an install git reads from them what it read
-// before and the driver; another install changes nothing; and what is taken away again
-// leaves the bytes that were there.
+// before, and the driver. Another install changes nothing, and an uninstall restores the bytes
+// that were there.
 func TestDriversRoundTrip(t *testing.T) {
 	j := gitjudge.New(t)
 	seed := uint64(time.Now().UnixNano())
@@ -133,7 +133,7 @@ func TestDriversRoundTrip(t *testing.T) {
 	}
 }
 
-// What the former version wrote line by line is brought over; what the user made of it stays.
+// Settings that the former version wrote are replaced; those that the user changed stay.
 func TestDriversOfTheFormerVersion(t *testing.T) {
 	j := gitjudge.New(t)
 	d := olderDrivers()
@@ -175,7 +175,7 @@ func TestDriversOfTheFormerVersion(t *testing.T) {
 		if after, _ := readBoth(j); after != original+c.rest {
 			t.Errorf("%s: what is left is\n%s", name, after)
 		}
-		// Taken away without having been brought over.
+		// An uninstall also removes settings of the former version that were not replaced.
 		writeBoth(j, []byte(original+section+textconv+xfuncname+c.rest), nil)
 		if !configOf(j, nil).HasFormerDrivers(d) {
 			t.Error("the former version's settings are not found")
@@ -188,8 +188,8 @@ func TestDriversOfTheFormerVersion(t *testing.T) {
 	}
 }
 
-// Where the include cannot be put without changing what else git reads, nothing is written;
-// and what was added to our section keeps it.
+// If the include cannot be added without changing what else git reads, nothing is written. If
+// the user added something to our section, an uninstall keeps it.
 func TestDriversInAnOddConfiguration(t *testing.T) {
 	j := gitjudge.New(t)
 	original, _ := readBoth(j)
@@ -211,7 +211,7 @@ func TestDriversInAnOddConfiguration(t *testing.T) {
 	if got := j.Git("config", "--get-all", "includeIf.gitdir:**.path"); !strings.HasSuffix(got, "mine") {
 		t.Errorf("the user's include is gone: %q", got)
 	}
-	// The usual way to include a file does not meet ours.
+	// git config include.path, the usual way to include a file, does not replace our include.
 	writeBoth(j, []byte(original), nil)
 	_, err = configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
 	j.OK(err)
@@ -240,8 +240,8 @@ func TestDriversPatterns(t *testing.T) {
 	}
 }
 
-// A setting of the user's, wherever it is, goes before ours; and where the first of a
-// group is his, so do the others.
+// A setting of the user's takes precedence over ours, wherever it is. If the user set the first
+// one of a group, none of ours in the group counts.
 func TestDriversBesideTheUsers(t *testing.T) {
 	j := gitjudge.New(t)
 	d := testDrivers()
@@ -258,7 +258,7 @@ func TestDriversBesideTheUsers(t *testing.T) {
 		{[]string{"merge.tape.recursive", "text"}, []string{"merge.tape.recursive"}, []string{"merge.tape.driver", "merge.tape.name", "merge.ff", "pull.ff"}},
 		{[]string{"merge.conflictStyle", "diff3"}, nil, []string{"merge.tape.driver", "merge.tape.name", "merge.ff", "pull.ff"}},
 	} {
-		for _, first := range []bool{true, false} { // he sets it before the install, or after it
+		for _, first := range []bool{true, false} { // set before the install, or after it
 			if !first {
 				_, err := configOf(j, nil).InstallDrivers(t.Context(), d)
 				j.OK(err)
@@ -285,7 +285,7 @@ func TestDriversBesideTheUsers(t *testing.T) {
 	}
 }
 
-// The merge driver that was told to git is what git runs, for those files alone.
+// Git runs the configured merge driver, and only for the configured files.
 func TestMergeDriverRuns(t *testing.T) {
 	j := gitjudge.New(t)
 	d := testDrivers()
@@ -317,7 +317,7 @@ func TestMergeDriverRuns(t *testing.T) {
 	}
 }
 
-// The two files keep their modes, and are changed where links lead to.
+// The two files keep their modes. If one is a link, the file that it leads to is changed.
 func TestDriversFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no modes")
@@ -348,7 +348,7 @@ func TestDriversFiles(t *testing.T) {
 	}
 }
 
-// Somebody else's lock is waited for; one that a killed process of ours left is not.
+// We wait for somebody else's lock, but not for one that a killed process of ours left.
 func TestDriversLocks(t *testing.T) {
 	j := gitjudge.New(t)
 	repo := New(j.GitDir, gitlock.Locks{Wait: 20 * time.Millisecond}, func(string) bool { return true }, nil)
@@ -378,9 +378,9 @@ func formerLines(d Drivers) (out string) {
 	return out
 }
 
-// Each operation fails once, or the process dies at it: both files then hold what they
-// held, or what they are to hold, and the next call completes it. Git has the settings of the
-// former version, or those of now, at any time.
+// Each operation fails once, or the process dies at it: then each of the two files has its old
+// or its new content, and the next call completes the change. At any time git reads the settings
+// of the former version, or the present ones.
 func TestDriversFaults(t *testing.T) {
 	failing := func(n int64) (*disk.FS, func() bool) {
 		i := int64(0)
@@ -430,7 +430,7 @@ func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)
 	}
 }
 
-// git and we change the configuration at the same time, and neither loses anything.
+// Git and we change the configuration at the same time, and neither loses anything.
 func TestDriversBesideGit(t *testing.T) {
 	j := gitjudge.New(t)
 	var wg sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// TestGoGitIndex shows why this package has a codec of its own: what go-git reads and writes again
-// has lost what the user told git of a file. When this fails, go-git's codec can take its place.
+// TestGoGitIndex shows why this package has a codec of its own: go-git drops flags that the user set
+// on files when it writes an index that it has read. When this test fails, go-git's codec can replace ours.
 func TestGoGitIndex(t *testing.T) {
 	j := gitjudge.New(t)
 	j.Write("kept", "a\n")

@@ -25,7 +25,7 @@ func mainTree(j *gitjudge.Judge) gitstore.Worktree {
 	return gitstore.Worktree{Dir: j.Dir, GitDir: j.GitDir, Branch: "refs/heads/tape/main"}
 }
 
-// staged compares what we read with what git does.
+// staged compares the entries that we read with those that git lists.
 func staged(j *gitjudge.Judge, r *gitstore.Repo, w gitstore.Worktree) {
 	j.Helper()
 	entries, err := Read(r, w)
@@ -245,7 +245,7 @@ func TestUpdateIndexFaults(t *testing.T) {
 	})
 }
 
-// TestIndexRandomly compares random changes with git doing the same.
+// TestIndexRandomly makes random changes, and compares the index with one that git changed in the same way.
 func TestIndexRandomly(t *testing.T) {
 	j := gitjudge.New(t)
 	seed := rand.Uint64()

@@ -21,8 +21,8 @@ func skipped(path, content string) Change {
 	return c
 }
 
-// sparse makes a linked worktree at forks/main/x in which only what open names is there.
-// Its commit has ten phases, of which 009 is open.
+// sparse makes a linked worktree at forks/main/x that has only the open phase, the last of ten
+// in its commit.
 func sparse(j *gitjudge.Judge, r *gitstore.Repo) (gitstore.Worktree, []Change) {
 	j.Helper()
 	var entries []Change
@@ -43,8 +43,8 @@ func sparse(j *gitjudge.Judge, r *gitstore.Repo) (gitstore.Worktree, []Change) {
 	return w, entries
 }
 
-// stillSparse checks that the files that were skipped are neither there nor missed, and
-// that history has them all.
+// stillSparse checks that the skipped files are absent, that git status does not miss them, and
+// that the commit has them all.
 func stillSparse(j *gitjudge.Judge, w gitstore.Worktree, after string) {
 	j.Helper()
 	if out := j.GitIn(w.Dir, "status", "--porcelain"); out != "" {
@@ -100,7 +100,7 @@ func TestSkippedFilesStayAway(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Ours: what is not named keeps its flag, what is named without it loses it.
+	// Our updates: files that are not named keep their flag; a file named without the flag loses it.
 	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")
 	j.GitIn(w.Dir, "hash-object", "-w", "anchors/009_x/messages.jsonl")
 	j.OK(Update(ctx, r, w, []Change{change("anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")}))

@@ -29,7 +29,7 @@ func listed(j *gitjudge.Judge, r *gitstore.Repo) {
 	}
 }
 
-// A fork's worktree is two folders deep, and sparse; what it leaves is nothing.
+// A fork's worktree is two folders deep, and sparse. Its removal leaves nothing.
 func TestRemoveForkFaults(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -93,7 +93,7 @@ func TestRemoveForkFaults(t *testing.T) {
 }
 
 // A process that dies while it writes the index of a fork, or git's settings, leaves a
-// lock at which git stops.
+// lock that makes git fail.
 func TestRecoverOtherLocks(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()

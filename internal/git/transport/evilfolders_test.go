@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// evilFolder is a repository that is made of a good one.
+// evilFolder is a repository made from a good one.
 type evilFolder struct {
 	name  string
 	build func(t testing.TB, dir, good string)
 }
 
-// evilFolders are repositories that only who opens them as a folder has to fear: what
-// should be a file does not end, or is none. Nobody may read them without a look.
+// evilFolders are repositories that do harm only to those who open them as a folder: something
+// that should be a file does not end, or is not a file. It must be checked before it is read.
 func evilFolders() []evilFolder {
 	var out []evilFolder
 	put := func(name, file string, make func(t testing.TB, path string)) {

@@ -15,8 +15,8 @@ import (
 )
 
 // sshPeer runs openssh's sshd on the loopback with keys of its own, for the user who runs the
-// test, and returns the address of the folder root on it and what the environment of a
-// client has to have. Without the programs the test is skipped.
+// test. It returns the address of the folder root there, and variables for the environment of a
+// client. Without the programs the test is skipped.
 func sshPeer(t testing.TB, root string) (address string, env []string) {
 	t.Helper()
 	sshd := findSSHD()
@@ -67,7 +67,7 @@ func sshPeer(t testing.TB, root string) (address string, env []string) {
 	waitFor(t, "127.0.0.1:"+port, ended, &said)
 	command := fmt.Sprintf("%s -F %s -i %s -o IdentitiesOnly=yes -o IdentityAgent=none -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=%s -o LogLevel=ERROR",
 		client, os.DevNull, mine, filepath.Join(dir, "known"))
-	// One connection for all: each costs a third of a second of keys otherwise.
+	// All share one connection, because the key exchange of each takes a third of a second.
 	control, err := os.MkdirTemp("", "ssh") // the socket's path may have 100 bytes
 	if err != nil {
 		t.Fatal(err)

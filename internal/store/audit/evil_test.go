@@ -15,34 +15,34 @@ import (
 	"testing"
 )
 
-// The repositories that a remote could offer to do harm: names that escape, trees that are no tape's,
-// objects that inflate without end, history that was rewritten.
+// Repositories that a remote could offer to do harm: names that lead out of their folder, trees that no
+// tape has, objects that inflate without end, history that was rewritten.
 
-// evilCase is one of them, made of a healthy repository of a tape called main.
+// evilCase is one of them, made from a healthy repository with a tape called main.
 type evilCase struct {
 	Name string
-	// Build makes the bare repository dir of the healthy bare one good, which has the
-	// tape main with two handoffs or more, and fork/main/try.
+	// Build makes the bare repository dir from the healthy bare repository good, which has
+	// the tape main with two handoffs or more, and fork/main/try.
 	Build func(t testing.TB, dir, good string)
 	Ref   string // the ref that must not be used
 	Want  string // a part of the message; "" if the remote is harmless: then nothing is refused
-	// OnlyThen: what is wrong is that it was otherwise before, so that somebody who has
-	// seen nothing of it cannot tell.
+	// OnlyThen: the fault is that something changed. It shows only to somebody who had
+	// accepted the former state.
 	OnlyThen bool
-	// Unsent: git would not send it as it is, or work for minutes on it. It is for those
-	// who read the repository's files directly, as if a server had been that kind.
+	// Unsent: git would refuse to send it, or take minutes. The check reads the
+	// repository's files directly, as if a server had sent them.
 	Unsent bool
 }
 
 const mainRef = "refs/heads/tape/main"
 
-// evilCases are all of them.
+// evilCases returns all cases.
 func evilCases() []evilCase {
 	return slices.Concat(refCases(), treeCases(), artifactCases(), entryCases(), historyCases(), tagCases(), forkCases(), bombCases())
 }
 
-// refsIn are what a server offers that does not mind names: every ref of a bare
-// repository with its object, loose or packed, whatever it is called.
+// refsIn returns every ref of a bare repository with its object, loose or packed, even if
+// git would not accept its name.
 func refsIn(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	refs := map[string]string{}
@@ -75,7 +75,7 @@ func readText(t testing.TB, path string) string {
 	return string(raw)
 }
 
-// bare is a repository that is being made.
+// bare is a bare repository that a case changes.
 type bare struct {
 	t   testing.TB
 	dir string
@@ -90,7 +90,7 @@ func copied(t testing.TB, dir, good string) bare {
 	return bare{t, dir}
 }
 
-// git runs the program and returns what it prints, without the last newline.
+// git runs git and returns what it prints, without the last newline.
 func (r bare) git(in []byte, args ...string) string {
 	r.t.Helper()
 	cmd := exec.Command("git", append([]string{"--git-dir=" + r.dir}, args...)...)
@@ -104,7 +104,7 @@ func (r bare) git(in []byte, args ...string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// object stores anything as an object of a kind, without a look at it.
+// object stores data as an object of a kind, without checking it.
 func (r bare) object(kind string, data []byte) string {
 	r.t.Helper()
 	raw := slices.Concat(fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data)
@@ -126,7 +126,7 @@ func (r bare) show(rev string) string {
 
 func (r bare) set(ref, hash string) { r.git(nil, "update-ref", ref, hash) }
 
-// entry is one of a tree.
+// entry is an entry of a tree.
 type entry struct{ mode, name, hash string }
 
 const (
@@ -146,7 +146,7 @@ func (r bare) list(tree string) []entry {
 	return out
 }
 
-// tree stores a tree in git's order, whatever its entries are called.
+// tree stores a tree in git's order, without checking the names of its entries.
 func (r bare) tree(entries ...entry) string {
 	r.t.Helper()
 	key := func(e entry) string {
@@ -203,7 +203,7 @@ func (r bare) tip(ref string) *tip {
 	return c
 }
 
-// put replaces or adds an entry.
+// put adds an entry, or replaces the one of its name.
 func put(entries *[]entry, e entry) {
 	for i := range *entries {
 		if (*entries)[i].name == e.name {
@@ -227,7 +227,7 @@ func hashOf(entries []entry, name string) string {
 	return ""
 }
 
-// save puts the changed parts together.
+// save stores the changed parts, and returns the root tree.
 func (c *tip) save() string {
 	put(&c.anchors, entry{folder, c.folder, c.tree(c.phase...)})
 	return c.saveAnchors()
@@ -256,7 +256,7 @@ func (c *tip) last() (id int) {
 	return id
 }
 
-// line is an entry that is in order.
+// line is a valid entry.
 func line(id int, text string) string {
 	return fmt.Sprintf(`{"id":%d,"kind":"message","payload":{"role":"user","content":%q},"meta":{},"date":"2026-11-20T09:30:00+00:00"}`+"\n", id, text)
 }

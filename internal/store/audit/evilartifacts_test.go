@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// artifactCases have in a folder of artifacts what none is, or refer to what is not there.
+// artifactCases have something in a folder of artifacts that is not an artifact, or refer to a missing one.
 func artifactCases() []evilCase {
 	const content = "what an artifact holds\n"
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))

@@ -16,11 +16,11 @@ import (
 	"testing"
 )
 
-// chunk is how many equal bytes are deflated once, to be repeated.
+// chunk is a number of equal bytes that are deflated once; their stream is then repeated.
 const chunk = 1 << 20
 
-// deflated is the zlib stream of some bytes and n times the byte x behind them, n being a
-// multiple of chunk. It takes a thousandth of them, and no time.
+// deflated is the zlib stream of head followed by n times the byte x; n is a multiple of chunk. It
+// is a thousand times smaller than the data, and takes hardly any time to make.
 func deflated(t testing.TB, head []byte, x byte, n int64) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -47,7 +47,7 @@ func deflated(t testing.TB, head []byte, x byte, n int64) []byte {
 	return binary.BigEndian.AppendUint32(out.Bytes(), adlerBehind(head, x, n))
 }
 
-// adlerBehind is the Adler-32 of some bytes and n times x.
+// adlerBehind is the Adler-32 of head followed by n times x.
 func adlerBehind(head []byte, x byte, n int64) uint32 {
 	const mod = 65521
 	sum := adler32.Checksum(head)
@@ -128,8 +128,8 @@ func (c evilCase) unsent() evilCase {
 	return c
 }
 
-// loose stores an object of so many equal bytes, a multiple of chunk. A huge one gets a
-// name that is not its own: whoever computes that has to inflate it.
+// loose stores an object of size equal bytes, a multiple of chunk. A huge one gets a false
+// name: to compute the right one, all of it would have to be inflated.
 func (r bare) loose(kind string, x byte, size int64) string {
 	r.t.Helper()
 	head := fmt.Appendf(nil, "%s %d\x00", kind, size)
@@ -142,7 +142,7 @@ func (r bare) loose(kind string, x byte, size int64) string {
 	return hash
 }
 
-// pack is a packfile, written by hand: git would look at what it holds.
+// pack is a packfile, written by hand because git would check its content.
 type pack struct {
 	bare
 	objects []packObject
@@ -159,7 +159,7 @@ const (
 	packRefDelta = 7
 )
 
-// add adds an object, under a name that is not its own.
+// add adds an object under a false name.
 func (p *pack) add(kind byte, size int64, base, stream []byte) string {
 	head := []byte{kind<<4 | byte(size&15)}
 	for size >>= 4; size > 0; size >>= 7 {
@@ -212,7 +212,7 @@ func (p *pack) save() {
 	write(p.t, base+".idx", string(append(index, indexSum[:]...)))
 }
 
-// deltaSizes begins a delta: the sizes of its base and of what it makes.
+// deltaSizes is the head of a delta: the sizes of its base and of its result.
 func deltaSizes(sizes ...int64) (out []byte) {
 	for _, n := range sizes {
 		for ; n >= 0x80; n >>= 7 {

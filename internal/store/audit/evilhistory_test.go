@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// entryCases have lines that are no entries, or not the next ones.
+// entryCases have lines that are not entries, or that do not continue the ids.
 func entryCases() []evilCase {
 	messages := func(name, want string, text func(c *tip, was string) string) evilCase {
 		return on(name, want, func(c *tip) {
@@ -66,7 +66,7 @@ func (c evilCase) want(part string) evilCase {
 	return c
 }
 
-// historyCases have commits that do not continue what was there.
+// historyCases have commits that do not continue the history before them.
 func historyCases() []evilCase {
 	message := func(name, want, text string) evilCase {
 		return on(name, want, func(c *tip) { c.set(c.ref, c.bare.commit(c.tree(c.root...), text, c.commit)) })
@@ -163,7 +163,7 @@ func write(t testing.TB, path, text string) {
 
 // infoCases have another tape.json, or tricks that only work on the server.
 func infoCases() []evilCase {
-	// A tape that begins anew, so that tape.json is read and not compared.
+	// A new history, so that tape.json is read instead of compared.
 	fresh := func(name, ref, want, info string) evilCase {
 		return evilCase{Name: name, Ref: ref, Want: want, Build: func(t testing.TB, dir, good string) {
 			c := copied(t, dir, good).tip(mainRef)
@@ -204,7 +204,7 @@ func infoCases() []evilCase {
 	}
 }
 
-// repoCommit is a commit with another parent.
+// repoCommit makes a commit like another one, with another parent.
 func (r bare) repoCommit(like, parent string) string {
 	return r.commit(r.git(nil, "rev-parse", like+"^{tree}"), "another", parent)
 }
@@ -260,7 +260,7 @@ func tagCases() []evilCase {
 	}
 }
 
-// forkCases have forks that are none of the tape.
+// forkCases have forks that are not forks of the tape.
 func forkCases() []evilCase {
 	fork := func(name, ref, want string, build func(c *tip) string) evilCase {
 		return evilCase{Name: "fork " + name, Ref: ref, Want: want, Build: func(t testing.TB, dir, good string) {

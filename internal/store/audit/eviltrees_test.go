@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// refCases have names of refs that escape or collide. Git's own server would not offer
-// most of them.
+// refCases have names of refs that lead out of their folder, or collide. Git's own server
+// would not offer most of them.
 func refCases() []evilCase {
 	named := func(name, ref string) evilCase {
 		return evilCase{Name: "ref " + name, Ref: ref, Want: "has a name that is not used here", Unsent: true, Build: func(t testing.TB, dir, good string) {
@@ -44,7 +44,7 @@ func refCases() []evilCase {
 		named("another kind", "refs/tape/remotes/other/heads/tape/main"),
 		named("HEAD", "refs/heads/HEAD"),
 	}
-	// Two names that begin alike but for case, with a hash at the end as if it were right.
+	// Two names that differ only in case, and look as if they ended in the right hash.
 	twins := named("twins by case", "refs/heads/tape/Twin-0123abcd")
 	build := twins.Build
 	twins.Build = func(t testing.TB, dir, good string) {
@@ -55,14 +55,14 @@ func refCases() []evilCase {
 	return append(cases, twins)
 }
 
-// packRef writes a ref as git would not.
+// packRef writes a ref into packed-refs, even if git would refuse it.
 func (r bare) packRef(name, hash string) {
 	r.t.Helper()
 	r.git(nil, "pack-refs", "--all")
 	write(r.t, r.dir+"/packed-refs", readText(r.t, r.dir+"/packed-refs")+hash+" "+name+"\n")
 }
 
-// treeCases have in their trees what no tape has.
+// treeCases have something in their trees that no tape has.
 func treeCases() []evilCase {
 	var cases []evilCase
 	add := func(where, mode, name, want string) {

@@ -80,7 +80,7 @@ func pullCase(t *testing.T, k evilCase, remote, knows string) {
 	if !wantTold(t, k, "origin", done, err) {
 		return
 	}
-	// Whatever else it has comes, and the tape is as it was, and can be gone on with.
+	// Everything else arrives, and the tape is unchanged and can be written to.
 	now, err := remotes.KnownRefs(storetest.Inner(s), layout.AcceptedRefs("origin"))
 	storetest.Must(t, err)
 	if k.Want != "" && now[k.Ref] != accepted[k.Ref] {
