@@ -14,13 +14,13 @@ import (
 	"tape/internal/sessions/spool"
 )
 
-// ACPOptions are what a proxy for the Agent Client Protocol gets of the command line.
+// ACPOptions are the command line's options for the proxy of the Agent Client Protocol.
 type ACPOptions struct {
 	Argv     []string
 	In       io.Reader
 	Out, Err io.Writer
-	Dir      string // of what is kept of the sessions
-	// Note is told of something new in the file of a session.
+	Dir      string // where recording keeps what it knows of the sessions
+	// Note is called when the file of a session has something new.
 	Note func(event, session, file, cwd string) error
 }
 
@@ -56,7 +56,7 @@ func (a *App) acp(ctx context.Context, host Host, args []string) error {
 	go func() {
 		var err error
 		for range more {
-			err = r.Run(context.WithoutCancel(ctx), false) // what was said is kept, also when the client goes
+			err = r.Run(context.WithoutCancel(ctx), false) // what was said is recorded even if the client is gone
 		}
 		recorded <- err
 	}()

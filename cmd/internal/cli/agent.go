@@ -15,7 +15,7 @@ import (
 	"tape/repo"
 )
 
-// AgentOptions are what an agent gets of the command line.
+// AgentOptions are the command line's options for the agent.
 type AgentOptions struct {
 	Store    *repo.Store
 	In       io.Reader
@@ -26,14 +26,14 @@ type AgentOptions struct {
 	Folder   string // where the command was typed
 	Version  string
 	Verbose  bool
-	NoWait   bool // a turn fails where it would wait for another process
+	NoWait   bool // fail instead of waiting for another process's turn
 	Warn     func(text string)
 }
 
-// TurnMessage is what tape run says to the agent.
+// TurnMessage is the message of tape run to the agent.
 type TurnMessage struct{ Text, Session, Channel, Chat string }
 
-// TurnResult is what a turn sent out.
+// TurnResult has the messages that a turn sent.
 type TurnResult struct {
 	Session  string           `json:"session_id"`
 	Output   string           `json:"output"`
@@ -43,7 +43,7 @@ type TurnResult struct {
 	Problem string `json:"-"`
 }
 
-// HookLine says how a plugin does with one hook.
+// HookLine describes a plugin's part in one hook.
 type HookLine struct {
 	Hook      string        `json:"hook"`
 	Plugin    string        `json:"plugin"`

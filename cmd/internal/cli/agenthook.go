@@ -19,14 +19,14 @@ import (
 	"tape/repo"
 )
 
-// maxPayload bounds what a hook takes.
+// maxPayload limits the input of a hook.
 const maxPayload = 256 << 20 // bytes
 
-// agentHook keeps what an agent's hook was given, and leaves the rest to a process of its own.
-// Whatever happens, the agent is told nothing, but for what it has asked to recall.
+// agentHook stores the input of an agent's hook; a process in the background does the rest.
+// Whatever happens, the agent sees no output, except what --recall tells it.
 func (a *App) agentHook(ctx context.Context, f *record.Format, args []string) {
 	var payload json.RawMessage
-	// Some keep our input open: what counts is that a whole value is there.
+	// Some agents keep our input open, so reading ends with a complete value.
 	if err := json.NewDecoder(io.LimitReader(a.Stdin, maxPayload)).Decode(&payload); err != nil {
 		return
 	}
@@ -39,7 +39,7 @@ func (a *App) agentHook(ctx context.Context, f *record.Format, args []string) {
 	if name := f.Agent.ProjectVariable; name != "" {
 		n.Project = a.Getenv(name)
 	}
-	// If nothing can be written, the transcript has it: the next event catches up.
+	// If nothing can be written, the transcript still has it, and the next event catches up.
 	if err := spool.Add(nil, places, n); err == nil {
 		_ = startCatchingUp(places)
 	}
@@ -48,8 +48,7 @@ func (a *App) agentHook(ctx context.Context, f *record.Format, args []string) {
 	}
 }
 
-// startCatchingUp starts the process that catches up, in a session of its own and with no hold of our
-// streams, unless one is at work.
+// startCatchingUp starts a process that catches up, detached from this one, unless one is running.
 func startCatchingUp(places []string) error {
 	unlock, ok, err := recorder.Lock(nil, places)
 	if err != nil || !ok {
@@ -62,7 +61,7 @@ func startCatchingUp(places []string) error {
 	return githooks.Detached(os.TempDir(), program, "record", "sync", "--no-wait") // a project may be moved meanwhile
 }
 
-// newRecorder joins recording with the workspaces.
+// newRecorder returns a recorder that writes to the workspaces of the projects.
 func (a *App) newRecorder(places []string) *recorder.Recorder {
 	version, commit := a.build()
 	return &recorder.Recorder{Places: places, Now: a.Now, Version: version + " " + commit, Open: a.openRecording, Push: a.pushRecording,
@@ -73,7 +72,7 @@ func (a *App) newRecorder(places []string) *recorder.Recorder {
 		}}
 }
 
-// openRecording opens a workspace, or makes it, as an import does for a project.
+// openRecording opens a workspace, and creates it if there is none, as tape import does.
 func (a *App) openRecording(ctx context.Context, dir, project string) (*repo.Store, error) {
 	store, err := repo.Open(ctx, dir, a.storeOptions())
 	if !errors.Is(err, repo.ErrNotFound) {

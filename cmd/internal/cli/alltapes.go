@@ -17,15 +17,15 @@ import (
 type datedTape struct {
 	about.Tape
 	tape *repo.Tape
-	base int64 // the last entry that a fork has of its parent
+	base int64 // a fork's last entry from its parent
 }
 
-// entries are those of the tape itself that a query selects.
+// entries yields the selected entries of the tape itself; a fork's do not include its parent's.
 func (t datedTape) entries(ctx context.Context, q repo.Query) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range t.tape.Entries(ctx, q) {
 			if errors.Is(err, repo.ErrNotFound) {
-				return // it is gone since the listing
+				return // it was removed meanwhile
 			}
 			if (err != nil || e.ID > t.base) && !yield(e, err) {
 				return
@@ -58,7 +58,7 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	var tapes []datedTape
 	for _, t := range all {
 		d := datedTape{Tape: facts[t.Branch()], tape: t}
-		// To give a tape its title does not change its last date.
+		// The title does not change the date of the tape's last entry.
 		late := !q.Since.IsZero() && d.Updated.Before(q.Since) && !d.Given
 		if late || !q.Until.IsZero() && d.Started.After(q.Until) {
 			continue

@@ -1,9 +1,9 @@
-// Package cli is the tape command: one file a command, each an options struct, a
-// constructor that parses, and a run function.
+// Package cli implements the tape command. Each command has a file with a struct of options, a
+// constructor that defines the flags, and a run function.
 //
-// A command gets everything it touches from the App: streams, clock, environment, and
-// a workspace that is opened when it is first asked for. So help and errors of usage
-// open nothing, and appending touches nothing but the tape.
+// A command gets everything from the App: streams, clock, environment, and the workspace, which
+// is opened on first use. So help and usage errors open nothing, and appending touches only the
+// tape.
 package cli
 
 import (
@@ -21,14 +21,14 @@ import (
 	"tape/repo"
 )
 
-// envTape names the tape to use where --tape does not.
+// envTape names the tape to use without --tape.
 const envTape = "TAPE_NAME"
 
-// App is what commands share during one run of the program.
+// App is shared by the commands during one run of the program.
 type App struct {
 	stdio.Streams
 
-	Version string // "" when the build did not stamp one
+	Version string // "" if the build did not set one
 	Commit  string
 
 	Host Host // what tape-host does; nil in tape
@@ -38,15 +38,15 @@ type App struct {
 	tapeName  string
 
 	reads      bool // the command only reads, see findTape
-	takesOver  bool // the command asks about former settings itself
-	toldFormer bool // those were told of
+	takesOver  bool // the command itself asks about settings of a former version
+	toldFormer bool // the user was told about those settings
 
 	store *repo.Store
 
 	lockWait time.Duration // how long to wait for other writers; 0: the default
 }
 
-// OS returns an App on the process's own streams and environment.
+// OS returns an App with the process's streams and environment.
 func OS(version, commit string) *App {
 	return &App{Streams: stdio.Streams{Stdin: os.Stdin, Stdout: stdio.OwnDescriptor(os.Stdout), Stderr: stdio.OwnDescriptor(os.Stderr), Getenv: os.Getenv, Now: time.Now},
 		Version: version, Commit: commit}
@@ -74,7 +74,7 @@ func Run(ctx context.Context, a *App, args []string) int {
 	return a.report(cmd, err, a.JSON || wantsJSON(args))
 }
 
-// wantsJSON looks for --json where a wrong flag kept it from being parsed.
+// wantsJSON looks for --json in arguments that could not be parsed.
 func wantsJSON(args []string) bool {
 	for _, arg := range args {
 		switch arg {
@@ -87,7 +87,7 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// openStore opens the workspace that flags, environment or current directory name.
+// openStore opens the workspace that the flags, the environment or the current directory select.
 func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 	if a.store != nil {
 		return a.store, nil
@@ -118,8 +118,8 @@ func (a *App) storeOptions() *repo.Options {
 // workspaceDir is the workspace that is named explicitly, or "".
 func (a *App) workspaceDir() string { return cmp.Or(a.workspace, a.Getenv(repo.EnvWorkspace)) }
 
-// newWorkspaceDir is where a workspace is to be made: in a directory that was given, or that
-// is named otherwise, or in the place for the current directory.
+// newWorkspaceDir is where to create a workspace: the given directory, or one named by flag or
+// environment, or the place for the current directory.
 func (a *App) newWorkspaceDir(given string) (string, error) {
 	if dir := cmp.Or(given, a.workspaceDir()); dir != "" {
 		return dir, nil
@@ -130,8 +130,8 @@ func (a *App) newWorkspaceDir(given string) (string, error) {
 // wantedTape is the name of the tape that is named explicitly, or "".
 func (a *App) wantedTape() string { return cmp.Or(a.tapeName, a.Getenv(envTape)) }
 
-// openTape opens the tape that the flags and the environment name, or the current one. Only
-// a person's flag may be short: what a program has set in the environment is a whole name.
+// openTape opens the tape that the flag or the environment names, or the current one. Only the
+// flag may be a short name, since programs set the environment.
 func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 	store, err := a.openStore(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 	return t, err
 }
 
-// openTapeOrRemoved is openTape for commands that know what to do with a tape's archives alone.
+// openTapeOrRemoved is openTape for commands that also work on a removed tape's archives.
 func (a *App) openTapeOrRemoved(ctx context.Context) (*repo.Tape, error) {
 	t, err := a.openTape(ctx)
 	if a.store == nil || a.wantedTape() == "" || !errors.Is(err, repo.ErrNotFound) {
@@ -162,12 +162,12 @@ func (a *App) openTapeOrRemoved(ctx context.Context) (*repo.Tape, error) {
 
 type runFunc = func(cmd *cobra.Command, args []string) error
 
-// inStore is for commands that need the workspace, and no tape of it.
+// inStore runs a command that needs the workspace, but no tape.
 func (a *App) inStore(run func(ctx context.Context, store *repo.Store, args []string) error) runFunc {
 	return opened(a.openStore, run)
 }
 
-// onTape is for commands that need the tape that is meant.
+// onTape runs a command on the selected tape.
 func (a *App) onTape(run func(ctx context.Context, t *repo.Tape, args []string) error) runFunc {
 	return opened(a.openTape, run)
 }

@@ -164,7 +164,7 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// draft makes the entry; its payload is checked when it is appended.
+// draft makes the entry. Append checks its payload.
 func (o *appendOptions) draft(payload []byte) repo.Draft {
 	var d repo.Draft
 	switch {

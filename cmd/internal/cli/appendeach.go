@@ -16,14 +16,14 @@ import (
 	"tape/repo"
 )
 
-// each appends the lines of standard input one by one, and answers each.
+// each appends the lines of standard input one by one, and reports the result of each.
 type each struct {
 	stream
 	t       *repo.Tape
 	assert  *repo.AppendOptions
-	answers []answer // of what is stored together, until it is durable
+	answers []answer // of lines that are stored together, until they are durable
 	failed  int64
-	class   error // of the first that failed
+	class   error // of the first error
 }
 
 type answer struct {
@@ -56,12 +56,12 @@ func (o *appendOptions) runEach(ctx context.Context, t *repo.Tape) error {
 	}
 }
 
-// othersTurn is how long a stream that does not pause leaves the tape to other writers, which
-// look every few milliseconds whether it is free.
+// othersTurn is how long a stream without pauses leaves the tape to other writers, which try to
+// lock it every few milliseconds.
 const othersTurn = time.Millisecond
 
-// append appends a line, or says what is bad about it, together with all that have arrived
-// behind it, and answers them.
+// append appends a line and those that have already arrived after it, and reports the results.
+// bad is the error of reading the line.
 func (e *each) append(ctx context.Context, line []byte, bad error) error {
 	e.answers = e.answers[:0]
 	var err error
@@ -100,7 +100,7 @@ func (e *each) alone(ctx context.Context, line []byte, bad error) error {
 	return err
 }
 
-// together appends a line and those that have arrived behind it.
+// together appends a line and those that have already arrived after it.
 func (e *each) together(ctx context.Context, tx *repo.Tx, line []byte, err error) error {
 	if err := tx.Assert(e.assert); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (e *each) together(ctx context.Context, tx *repo.Tx, line []byte, err error
 	return err
 }
 
-// answer tells what became of a line.
+// answer reports the result of a line.
 func (e *each) answer(line int, id int64, err error) error {
 	switch {
 	case err == nil && e.o.JSON:

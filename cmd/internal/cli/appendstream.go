@@ -16,26 +16,26 @@ import (
 	"tape/repo"
 )
 
-// maxRejected bounds what a stream of nothing but bad lines can make us remember.
+// maxRejected is how many bad lines are listed; the others are only counted.
 const maxRejected = 1000
 
-// stream appends the lines of standard input in one change.
+// stream appends the lines of standard input in one transaction.
 type stream struct {
 	o        *appendOptions
 	lines    *jsonl.Scanner
 	first    []byte // the first line, read before the tape was locked
 	firstErr error
 	rejected []object // lines that were left out
-	messages []string // of those, for people
+	messages []string // the same for people
 	bad      int64
-	refused  error // the line that ended a stream of all or none
+	refused  error // without --partial: the error of the bad line that ended the stream
 }
 
 func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
 	in, end := stdio.NewInput(ctx, o.Stdin)
 	defer end()
 	s := &stream{o: o, lines: jsonl.NewScanner(in, (*workspace.Store)(t.Store()).Config().MaxLine)}
-	// The tape is locked from here on only once there is something to append.
+	// Wait for the first line before the tape is locked.
 	s.first, s.firstErr = s.next()
 	done, err := t.Update(ctx, func(tx *repo.Tx) error {
 		if err := tx.Assert(&repo.AppendOptions{Anchor: o.anchor}); err != nil {
@@ -70,7 +70,7 @@ func (s *stream) feed(ctx context.Context, tx *repo.Tx) error {
 	}
 }
 
-// next is the next line, nil if it is empty. ErrInvalid is of that line alone.
+// next returns the next line, nil if it is empty. After ErrInvalid, reading can go on.
 func (s *stream) next() ([]byte, error) {
 	line, err := s.lines.Next()
 	switch {
@@ -87,7 +87,7 @@ func (s *stream) next() ([]byte, error) {
 	return line, nil
 }
 
-// reject notes a bad line, or makes it the end of a stream of all or none.
+// reject notes a bad line; without --partial, it returns the error that ends the stream.
 func (s *stream) reject(line int64, err error) error {
 	if !s.o.partial {
 		hint := hints.Of(err)

@@ -143,7 +143,7 @@ func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error
 
 const plainText = "text/plain; charset=utf-8"
 
-// typeOf tells the type of a content as far as it shows at its beginning.
+// typeOf guesses the type of a content.
 func typeOf(data []byte) string {
 	has := func(prefix string) bool { return bytes.HasPrefix(data, []byte(prefix)) }
 	switch {
@@ -171,7 +171,7 @@ func (o *appendOptions) addArtifact(ctx context.Context, t *repo.Tape) (repo.Art
 	if st, err := f.Stat(); err != nil || st.IsDir() {
 		return repo.Artifact{}, layout.Invalid("", "--artifact: %s is a folder", o.artifact)
 	}
-	// The type shows only in the whole: a text may have its first odd byte at its end.
+	// All of it is read to guess the type: a text may have its first invalid byte at its end.
 	data, err := io.ReadAll(io.LimitReader(f, repo.ArtifactLimit+1))
 	if err != nil {
 		return repo.Artifact{}, err
@@ -186,7 +186,7 @@ func (o *appendOptions) addArtifact(ctx context.Context, t *repo.Tape) (repo.Art
 	return t.AddArtifact(ctx, a, bytes.NewReader(data))
 }
 
-// refers adds the reference to a draft's payload. What is no object is refused when it is appended.
+// refers adds the reference to a draft's payload. Append refuses a payload that is not an object.
 func refers(d repo.Draft, a repo.Artifact) repo.Draft {
 	if body, ok := bytes.CutSuffix(bytes.TrimSpace(d.Payload), []byte("}")); ok {
 		if body = bytes.TrimSpace(body); !bytes.HasSuffix(body, []byte("{")) {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// bashAlone stands in for what cobra's script takes from the bash-completion package, where
-// that is not loaded. The names are our own: those of the package tell others that it is.
+// bashAlone replaces the functions of the bash-completion package that cobra's script uses, if that
+// is not loaded. They have other names: those of the package would tell others that it is loaded.
 const bashAlone = `
 __tape_words()
 {

@@ -60,7 +60,7 @@ no_sessions, before_sessions, nothing_recorded, or shallow.`,
 	}
 }
 
-// parse takes the lines off the end of a file's name, if there is no file of that name.
+// parse splits FILE:LINE-LINE, unless there is a file of that name.
 func (o *blameOptions) parse(arg string) error {
 	o.file = arg
 	lines := regexp.MustCompile(`^(.+):(\d+)(?:-(\d+))?$`).FindStringSubmatch(arg)
@@ -107,7 +107,7 @@ func (o *blameOptions) run(ctx context.Context, store *repo.Store) error {
 	return o.withFinder(ctx, store, project, func(f *trace.Finder) error { return blame.Show(ctx, &o.Streams, f, project, o.file, runs) })
 }
 
-// projectError says of what went wrong with the project's git what to do.
+// projectError adds a way out to an error of the project's git repository.
 func projectError(err error) error {
 	switch {
 	case errors.Is(err, gitrun.ErrNoGit):
@@ -118,7 +118,7 @@ func projectError(err error) error {
 	return err
 }
 
-// withFinder hands out what looks for the turns that led to the commits of a project.
+// withFinder calls do with a finder of the turns that led to commits of a project.
 func (a *App) withFinder(ctx context.Context, store *repo.Store, project projectgit.Repo, do func(*trace.Finder) error) error {
 	f := &trace.Finder{Store: store, Project: project.Top, Home: workspace.ProjectOf(store.Dir()).Dir,
 		About: func(ctx context.Context) (map[string]about.Tape, error) { return a.about(ctx, store, nil) }}

@@ -21,7 +21,7 @@ func completeFlag(cmd *cobra.Command, flag string, f completer) {
 	}
 }
 
-// completeFlags is for the flags that mean the same wherever they are.
+// completeFlags completes the flags that mean the same in all commands.
 func (a *App) completeFlags(cmd *cobra.Command) {
 	anchors, kinds := a.completeAnchors(), completeWords(layout.KnownKinds()...)
 	for flag, f := range map[string]completer{"anchor": anchors, "after": anchors, "at": anchors, "from": anchors, "to": anchors,
@@ -32,7 +32,7 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// bashWithoutPackage makes the script for bash one that needs no other package.
+// bashWithoutPackage makes the script for bash work without the bash-completion package.
 func bashWithoutPackage(root *cobra.Command) {
 	cmd, _, err := root.Find([]string{"completion", "bash"})
 	if err != nil || cmd.Name() != "bash" {
@@ -76,7 +76,7 @@ func completeWords(words ...string) completer {
 	}
 }
 
-// completeNames offers recorded names. What cannot be read is not offered, and no error.
+// completeNames offers recorded names. Errors are ignored.
 func completeNames(names func(ctx context.Context) ([]string, error)) completer {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		list, _ := names(cmd.Context())
@@ -84,10 +84,10 @@ func completeNames(names func(ctx context.Context) ([]string, error)) completer 
 	}
 }
 
-// upTo completes the first n arguments alone.
+// upTo completes the first n arguments, and nothing after them.
 func upTo(n int, f completer) completer { return before(n, f, cobra.ShellCompDirectiveNoFileComp) }
 
-// before completes the first n arguments; behind them, the shell does what it is told to.
+// before completes the first n arguments; after them, the shell follows the directive.
 func before(n int, f completer, behind cobra.ShellCompDirective) completer {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= n {
@@ -136,8 +136,8 @@ func namesOf[T any](list []T, name func(T) string) []string {
 	return out
 }
 
-// offer reports whether a recorded name may be put on a command line: names that a
-// terminal must not see, or that are absurdly long, may not.
+// offer reports whether a recorded name can be completed: it has the prefix, is not absurdly long,
+// and is safe to show.
 func offer(name, prefix string) bool {
 	return strings.HasPrefix(name, prefix) && len(name) <= 200 && display.Line(name) == name
 }

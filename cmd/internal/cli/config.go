@@ -78,7 +78,7 @@ Keys are not settings: put them into the environment or $TAPE_HOME/credentials.j
 	return cmd
 }
 
-// mayBeEmpty is for lists, and for what need not be set.
+// mayBeEmpty reports whether a setting may be empty: lists, and optional settings.
 func mayBeEmpty(key string) bool {
 	switch key {
 	case "tape", "commit", "max_line", "redact":
@@ -120,7 +120,7 @@ func (o *configOptions) run(ctx context.Context, args []string) error {
 	})
 }
 
-// show shows settings, after it has changed one if a value is given.
+// show shows settings. If a value is given, it sets that first.
 func (o *configOptions) show(args, keys []string, get func(key string) (value string, global bool, err error), set func(key, value string) error) error {
 	if len(args) > 0 {
 		keys = args[:1]
@@ -137,7 +137,7 @@ func (o *configOptions) show(args, keys []string, get func(key string) (value st
 		}
 		switch {
 		case len(args) == 0 && value == "" && mayBeEmpty(key) && key != "allow_secret":
-			// What is not set is not listed, but for what always was.
+			// Settings that are not set are not listed, except those that always were.
 		case o.JSON:
 			err = o.Emit(object{{"key", key}, {"value", value}, {"global", global}})
 		case len(args) > 0:
@@ -154,7 +154,7 @@ func (o *configOptions) show(args, keys []string, get func(key string) (value st
 	return nil
 }
 
-// setSetting changes a setting; a tape has to exist to become the current one.
+// setSetting changes a setting. The current tape must exist.
 func setSetting(ctx context.Context, store *repo.Store, key, value string) error {
 	if key == "tape" && value != "" {
 		_, err := store.Switch(ctx, value)

@@ -10,8 +10,8 @@ import (
 	"tape/repo"
 )
 
-// askFormer asks, in the command that has moved the settings of a former version, about those
-// that run or send something. Without a terminal it says how to decide.
+// askFormer asks about settings of a former version that run or send something, right after they
+// were moved. Without a terminal it says how to decide.
 func (a *App) askFormer(ctx context.Context, store *repo.Store) error {
 	s := (*workspace.Store)(store)
 	switch {
@@ -44,7 +44,7 @@ func formerNotice(list []workspace.FormerSetting) string {
 	return "settings of a former version that run programs or send something are not in use: " + strings.Join(names, ", ")
 }
 
-// tellFormer says, where it matters, which settings are not in use.
+// tellFormer warns, in commands that would use them, of settings that are not in use.
 func (a *App) tellFormer(store *repo.Store) {
 	if list := (*workspace.Store)(store).Former(); len(list) > 0 && !a.toldFormer {
 		a.toldFormer = true

@@ -80,7 +80,7 @@ func contextFormats() []string {
 	return namesOf(view.Formats(), func(f view.Format) string { return string(f) })
 }
 
-// check finishes what is asked of the view, and refuses what it cannot do.
+// check completes the options of the view, and refuses those that contradict each other.
 func (o *contextOptions) check(changed func(flag string) bool) error {
 	o.view.Format = view.Format(o.format)
 	switch {
@@ -128,7 +128,7 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 	return o.writeArray(c.JSON())
 }
 
-// writeArray writes JSON as it is for programs, and indented and safe for people.
+// writeArray writes JSON: unchanged for programs, indented and safe to show for people.
 func (a *App) writeArray(array []byte) error {
 	if a.JSON || !a.Screen().Out {
 		return a.WriteLine(array)

@@ -76,7 +76,7 @@ func (o *discardOptions) ask(ctx context.Context, f *repo.Tape) error {
 }
 
 func discardFork(ctx context.Context, f *repo.Tape) (repo.ForkInfo, error) {
-	// What is not committed is, so that the commit that is told has it all.
+	// Commit everything, so that the commit that is named below has all entries.
 	if _, _, err := f.Checkpoint(ctx); err != nil {
 		return repo.ForkInfo{}, err
 	}
@@ -87,7 +87,7 @@ func discardFork(ctx context.Context, f *repo.Tape) (repo.ForkInfo, error) {
 	return info, f.Discard(ctx)
 }
 
-// bringBack is the command that opens a discarded fork again.
+// bringBack returns the command that opens a discarded fork again.
 func bringBack(store *repo.Store, f repo.ForkInfo) string {
 	return fmt.Sprintf("git -C %s branch %s %.12s", shellWord(store.Dir()), shellWord(f.Branch), f.Commit)
 }

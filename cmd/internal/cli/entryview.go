@@ -18,7 +18,7 @@ import (
 	"tape/repo/view"
 )
 
-// entryView is how commands show entries to people.
+// entryView says how commands show entries to people.
 type entryView struct {
 	oneline, full, events bool
 	newestFirst           bool
@@ -27,8 +27,8 @@ type entryView struct {
 	wanted  func(repo.Entry) bool // nil: all entries
 }
 
-// joining returns a query for a conversation, in which calls are shown with their results though
-// only one of both is asked for.
+// joining returns the query for a conversation. It selects calls and results even if only one of
+// both is wanted, because they are shown together.
 func (v *entryView) joining(q repo.Query) repo.Query {
 	v.partial = len(q.Kinds)+len(q.Roles) > 0 || !q.Until.IsZero() || q.Limit != nil || q.To != "" || q.Phase != "" && q.Phase != repo.Latest
 	calls, results := slices.Contains(q.Kinds, repo.KindToolCall), slices.Contains(q.Kinds, repo.KindToolResult)
@@ -47,7 +47,7 @@ func (v *entryView) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&v.events, "events", false, "show events, too")
 }
 
-// conversation is what entries are shown on, nil where each is shown by itself.
+// conversation returns the screen for a conversation, or nil if each entry is shown by itself.
 func (a *App) conversation(v entryView) *console.Screen {
 	if a.JSON || v.oneline {
 		return nil
@@ -57,8 +57,8 @@ func (a *App) conversation(v entryView) *console.Screen {
 		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Style: rows.Style(&a.Streams)}
 }
 
-// showEntries shows entries of a tape as a conversation, or as v says. Where t is nil, they are
-// of several, and title names each. Who reads them from a pipe gets all of them in full.
+// showEntries shows entries of a tape as v says, by default as a conversation. If t is nil, they
+// are of several tapes, which title names. In a pipe nothing is shortened.
 func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, title func(tape string) string) error {
 	screen := a.conversation(v)
 	if screen == nil {
@@ -91,8 +91,8 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 	return err
 }
 
-// withTexts puts the texts that entries refer to where they were said. Where t is nil, the entries
-// are of several tapes.
+// withTexts replaces references to texts in artifacts by the texts. If t is nil, the entries are of
+// several tapes.
 func (a *App) withTexts(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
 	return view.Each(ctx, t, entries, func(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
 		if t == nil && len(layout.Artifacts(e.Payload)) > 0 {
@@ -111,7 +111,7 @@ func (a *App) withTexts(ctx context.Context, t *repo.Tape, entries iter.Seq2[rep
 	})
 }
 
-// showTape shows what a query selects of a tape.
+// showTape shows the entries of a tape that a query selects.
 func (a *App) showTape(ctx context.Context, t *repo.Tape, q repo.Query, v entryView) error {
 	entries := func(q repo.Query) iter.Seq2[repo.Entry, error] { return t.Entries(ctx, q) }
 	if !a.JSON && !v.oneline {
@@ -120,8 +120,8 @@ func (a *App) showTape(ctx context.Context, t *repo.Tape, q repo.Query, v entryV
 	return a.showEntries(ctx, t, a.bounded(q, entries, v), v, nil)
 }
 
-// bounded applies the limits of a query to the entries that it selects without them. The newest
-// ones of a conversation are counted by what is shown of them.
+// bounded applies the limits of a query. In a conversation, --tail counts only entries that are
+// shown.
 func (a *App) bounded(q repo.Query, entries func(repo.Query) iter.Seq2[repo.Entry, error], v entryView) iter.Seq2[repo.Entry, error] {
 	limit, tail, reverse := q.Limit, q.Tail, q.Reverse
 	q.Limit, q.Tail = nil, nil
@@ -147,8 +147,8 @@ func (a *App) bounded(q repo.Query, entries func(repo.Query) iter.Seq2[repo.Entr
 
 func everyEntry(repo.Entry) bool { return true }
 
-// atMost yields entries up to the n-th that counts, and with more, those behind it that do not
-// count; nil is all of them. An error is told even where none is asked for.
+// atMost yields entries up to the n-th that counts, and with more, those after it that do not
+// count. If n is nil, it yields all. Even if n is 0, it yields an error at the beginning.
 func atMost(entries iter.Seq2[repo.Entry, error], n *int, more bool, counts func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
 	if n == nil {
 		return entries

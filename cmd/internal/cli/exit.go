@@ -27,8 +27,7 @@ const (
 	exitInterrupted = 130
 )
 
-// exitCode joins a code with its name in JSON errors, the class of errors that leads
-// to it, and what the help says.
+// exitCode is a code with its name in JSON errors, its class of errors, and its meaning in the help.
 type exitCode struct {
 	code    int
 	name    string
@@ -36,7 +35,7 @@ type exitCode struct {
 	meaning string
 }
 
-// exitCodes is in the order in which an error of several classes is decided.
+// exitCodes lists all codes. For an error of several classes, the first one counts.
 func exitCodes() []exitCode {
 	return []exitCode{
 		{exitInterrupted, "interrupted", context.Canceled, "interrupted; nothing was left half done"},
@@ -58,7 +57,7 @@ func codeOf(err error) exitCode {
 		return c
 	}
 	for _, c := range all {
-		// The library has no type for a wrong word below a command of its own.
+		// The library has no error type for an unknown command below its own completion command.
 		if c.class != nil && errors.Is(err, c.class) || c.code == exitUsage && strings.HasPrefix(err.Error(), "unknown command ") {
 			return c
 		}
@@ -70,9 +69,9 @@ type cliError struct {
 	class error // one of repo's, nil for a plain failure
 	msg   string
 	hint  string
-	cause error // nil where there is none
-	usage bool  // wrong usage: without a hint, the help of the command is named
-	exit  int   // an exit code of its own, 0 for that of the class
+	cause error // may be nil
+	usage bool  // without a hint, name the help of the command
+	exit  int   // instead of that of the class, unless 0
 }
 
 func (e *cliError) Error() string        { return e.msg }
@@ -83,12 +82,12 @@ func usagef(format string, args ...any) error {
 	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), usage: true}
 }
 
-// describeError is an error for programs.
+// describeError returns an error as JSON.
 func describeError(err error) object {
 	return object{{"code", codeOf(err).name}, {"message", err.Error()}, {"hint", hints.Of(err)}}
 }
 
-// exited is an exit code without a word; nil for 0.
+// exited returns an error that sets the exit code and prints nothing; nil for 0.
 func exited(code int) error {
 	if code == exitOK {
 		return nil
@@ -141,7 +140,7 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	return code.code
 }
 
-// sameTape makes a hint work as it is typed: what it lists is of the tape that --tape named.
+// sameTape adds the tape that --tape named to the commands in a hint, so that they can be copied.
 func (a *App) sameTape(hint string) string {
 	if a.tapeName == "" {
 		return hint
@@ -152,13 +151,13 @@ func (a *App) sameTape(hint string) string {
 	return hint
 }
 
-// isClosedPipe reports whether the reader of our output went away, which is nothing wrong.
+// isClosedPipe reports whether the reader of our output went away, which is not an error.
 func isClosedPipe(err error) bool {
 	var w *stdio.WriteError
 	return errors.As(err, &w) && errors.Is(err, syscall.EPIPE)
 }
 
-// takes checks the number of arguments; names are the arguments as the usage has them.
+// takes checks the number of arguments; names are their names in the usage.
 func takes(least int, names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {

@@ -24,7 +24,7 @@ type exportOptions struct {
 	kinds    []string
 	output   string
 	files    string // the folder for artifacts
-	inline   bool   // artifacts in the place of what refers to them
+	inline   bool   // artifacts in place of the references to them
 
 	prose func(text string, lines int) string // see export.Source
 }
@@ -128,7 +128,7 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 	return nil
 }
 
-// source is what is exported: the phases from --from through --to.
+// source returns what to export: the phases from --from through --to.
 func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source, error) {
 	src := export.Source{Tape: t.Name(), Kinds: o.kinds, Entries: o.entries(ctx, t), Prose: o.prose}
 	switch f := export.Format(o.format); {
@@ -160,7 +160,7 @@ func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source
 		}
 		src.First = first.AnchorSeq
 	}
-	// What is appended from now on is not in the phases.
+	// Entries that are appended from now on are not in the phases.
 	end := src.Phases[len(src.Phases)-1].LastID
 	upToEnd := func(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
 		return until(entries, func(e repo.Entry) bool { return e.ID > end })
@@ -169,7 +169,7 @@ func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source
 	return src, nil
 }
 
-// until ends entries before the first one that is behind them.
+// until ends the entries before the first one with a higher id than last.
 func until(entries iter.Seq2[repo.Entry, error], behind func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range entries {
@@ -180,7 +180,7 @@ func until(entries iter.Seq2[repo.Entry, error], behind func(repo.Entry) bool) i
 	}
 }
 
-// bounds select the phases from --from through --to; without --from, the last of them.
+// bounds returns the numbers of the phases from --from through --to.
 func (o *exportOptions) bounds() repo.Query {
 	switch {
 	case o.from == o.to || o.from == "":

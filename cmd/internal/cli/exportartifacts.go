@@ -11,8 +11,8 @@ import (
 	"tape/repo"
 )
 
-// writeArtifacts writes the artifacts of the exported entries to a folder. Those that did not come
-// with their entries are left out.
+// writeArtifacts writes the artifacts of the exported entries to a folder. Artifacts that are not
+// in the workspace are left out.
 func (o *exportOptions) writeArtifacts(ctx context.Context, t *repo.Tape) error {
 	if err := os.MkdirAll(o.files, 0o700); err != nil {
 		return err

@@ -56,7 +56,7 @@ func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string
 	return err
 }
 
-// addUnmoved adds what the remote has as it was, so that each tape and fork has a line.
+// addUnmoved adds the remote's refs that did not change, so that each tape and fork has a line.
 func (o *fetchOptions) addUnmoved(ctx context.Context, store *repo.Store, remote string, list []repo.RefStatus) ([]repo.RefStatus, error) {
 	same, todo, err := remotes.Published(ctx, (*workspace.Store)(store), remote, o.Tapes)
 	if err != nil {

@@ -18,11 +18,11 @@ const datesHelp = `Dates are given as 2026-11-20, 2026-11, "2026-11-20 09:30", 3
 yesterday, monday or "last week"; one without a time zone is in yours. Both ends are
 included: --until yesterday includes all of yesterday.`
 
-// withZone is a date that a person gave, in their zone where it names none. What is no date is
-// left to be refused where it would be stored.
+// withZone returns a date with a time zone, the person's own if it names none. Text that is not a
+// date is returned as it is; storing it fails.
 func (a *App) withZone(date string) string {
 	if _, err := time.Parse(time.RFC3339Nano, date); err == nil || date == "" {
-		return date // kept as it is spelt
+		return date // keeps its spelling
 	}
 	t, err := repo.ParseSince(date, a.Now())
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *App) withZone(date string) string {
 	return repo.FormatDate(t)
 }
 
-// addFilters adds the flags of filters; verb is what the command does with entries.
+// addFilters adds the flags of filters. verb says in their help what the command does with entries.
 func addFilters(cmd *cobra.Command, p *filter.Params, verb string) {
 	f := cmd.Flags()
 	f.StringArrayVar(&p.Kinds, "kind", nil, verb+" entries of this `KIND` only; can be repeated")
@@ -41,7 +41,7 @@ func addFilters(cmd *cobra.Command, p *filter.Params, verb string) {
 	f.StringVar(&p.Until, "until", "", verb+" entries of `DATE` or earlier")
 }
 
-// entryFilter chooses entries, for the commands that show them.
+// entryFilter has the flags of commands that show selected entries.
 type entryFilter struct {
 	entryView
 	filter.Params
@@ -69,7 +69,7 @@ func (o *entryFilter) query(changed func(flag string) bool, now time.Time) (q re
 		q.Tail, err = filter.Count("--tail", &o.tail)
 	}
 	o.newestFirst = o.reverse
-	o.events = o.events || len(o.Kinds) > 0 // who names a kind wants to see it
+	o.events = o.events || len(o.Kinds) > 0 // whoever names a kind wants to see it
 	return q, err
 }
 
@@ -77,8 +77,8 @@ func these(tapes ...*repo.Tape) func() ([]*repo.Tape, error) {
 	return func() ([]*repo.Tape, error) { return tapes, nil }
 }
 
-// known refuses a kind or role that the format does not have, and no entry of the tapes either:
-// a person hardly means it. A program may ask for a kind of its own before there is one.
+// known refuses a kind or role that is neither in the format nor in any entry of the tapes: it is a
+// typing error. With --json it does not: a program may ask for its own kind before there is one.
 func (a *App) known(ctx context.Context, tapes func() ([]*repo.Tape, error), q repo.Query) error {
 	if a.JSON {
 		return nil
@@ -112,12 +112,12 @@ func (a *App) known(ctx context.Context, tapes func() ([]*repo.Tape, error), q r
 	return nil
 }
 
-// had adds the names that entries have, up to the first entry that has the one in question.
+// had adds the kinds or roles of entries to names, and stops at an entry that has name.
 func had(ctx context.Context, tapes []*repo.Tape, names []string, name string, of func(repo.Entry) string) []string {
 	for _, t := range tapes {
 		for e, err := range t.Entries(ctx, repo.Query{}) {
 			if err != nil {
-				break // what cannot be read is told when it is shown
+				break // the error is reported when the entries are shown
 			}
 			if is := of(e); is != "" && !slices.Contains(names, is) {
 				names = append(names, is)

@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// openFork finds an open fork: one of the tape in hand, else one by its full name.
+// openFork finds an open fork: by its name on the selected tape, else by its full name.
 func (a *App) openFork(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
 	at := a.tapeInHand(ctx, store)
 	f, err := a.findTape(ctx, store, at+"/"+name)
@@ -48,7 +48,7 @@ func isFork(ctx context.Context, store *repo.Store, name string) bool {
 	return err == nil && t.IsFork()
 }
 
-// tapeInHand is the name of the tape or fork that commands mean.
+// tapeInHand returns the name of the selected tape or fork, even if it does not exist.
 func (a *App) tapeInHand(ctx context.Context, store *repo.Store) string {
 	if t, err := a.openTape(ctx); err == nil {
 		return t.Name()
@@ -56,8 +56,7 @@ func (a *App) tapeInHand(ctx context.Context, store *repo.Store) string {
 	return cmp.Or(a.wantedTape(), store.CurrentTape())
 }
 
-// forkHint is for who names a fork of something that the tape in hand is a fork of; "" for
-// all others.
+// forkHint returns a hint if an ancestor of the selected tape has a fork of that name, else "".
 func forkHint(ctx context.Context, store *repo.Store, at, name string) string {
 	for i := strings.LastIndexByte(at, '/'); i >= 0; i = strings.LastIndexByte(at, '/') {
 		at = at[:i]
@@ -68,7 +67,7 @@ func forkHint(ctx context.Context, store *repo.Store, at, name string) string {
 	return ""
 }
 
-// closedFork finds the last fork of a name that was closed.
+// closedFork finds the last closed fork of a name.
 func (a *App) closedFork(ctx context.Context, store *repo.Store, name string) (repo.ForkInfo, bool) {
 	for _, full := range []string{a.tapeInHand(ctx, store) + "/" + name, name} {
 		of, _, _ := layout.CutFork(full)
@@ -87,7 +86,7 @@ func (a *App) closedFork(ctx context.Context, store *repo.Store, name string) (r
 	return repo.ForkInfo{}, false
 }
 
-// completeForks offers open forks: those of the tape in hand by their own names.
+// completeForks offers open forks; those of the selected tape by their short names.
 func (a *App) completeForks(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return completeNames(func(ctx context.Context) ([]string, error) {
 		store, err := a.openStore(ctx)

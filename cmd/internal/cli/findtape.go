@@ -18,10 +18,10 @@ import (
 	"tape/repo"
 )
 
-// findTape returns the tape or fork that a person names: by its name, its number in the list
-// of tapes, the beginning of its name (of each part between slashes), or - for the tape
-// before. A name that is right wins, also one whose branch git has renamed. What changes
-// something says on the terminal which tape it is; where there is none, names are whole.
+// findTape returns the tape or fork that a person names: by its name, its number in the list of
+// tapes, the beginning of its name (of each part between slashes), or - for the previous tape. A
+// whole name wins, even if git has renamed its branch. A command that changes something says on the
+// terminal which tape it found; without a terminal it needs the whole name.
 func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
 	t, err := store.Tape(ctx, name)
 	if !errors.Is(err, repo.ErrNotFound) {
@@ -52,14 +52,14 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 	return t, err
 }
 
-// onlyReads reports whether a command changes no tape, and sends none to others.
+// onlyReads reports whether a command neither changes nor sends tapes.
 func onlyReads(cmd *cobra.Command) bool {
 	path := strings.Fields(cmd.CommandPath())
 	return len(path) > 1 && slices.Contains([]string{"anchors", "archives", "between", "blame", "context", "diff", "export", "forks", "info", "log",
 		"search", "show", cobra.ShellCompRequestCmd}, path[1])
 }
 
-// fullName is the name that a number or the beginning of a name means, "" if it means none.
+// fullName returns the name for a number or the beginning of a name; "" if there is none.
 func (a *App) fullName(ctx context.Context, store *repo.Store, short string) (string, error) {
 	parts := strings.Split(short, "/")
 	if n, err := strconv.Atoi(parts[0]); err == nil && n > 0 && strconv.Itoa(n) == parts[0] {
@@ -78,7 +78,7 @@ func (a *App) fullName(ctx context.Context, store *repo.Store, short string) (st
 	return catalog.FullName(namesOf(tapes, (*repo.Tape).Name), parts)
 }
 
-// withSuggestion adds to an error about a name that is not there what may have been meant.
+// withSuggestion adds similar names to an error about a missing name.
 func (a *App) withSuggestion(ctx context.Context, err error) error {
 	if a.store == nil || !errors.Is(err, repo.ErrNotFound) {
 		return err
@@ -109,7 +109,7 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 	return err
 }
 
-// tapeOrFork is the tape of a name, or the fork of the tape in hand, nil if there is none.
+// tapeOrFork returns the tape of a name, or the selected tape's fork of that name, or nil.
 func (a *App) tapeOrFork(ctx context.Context, name string) *repo.Tape {
 	for _, full := range []string{name, a.tapeInHand(ctx, a.store) + "/" + name} {
 		if t, err := a.store.Tape(ctx, full); err == nil {
@@ -119,7 +119,7 @@ func (a *App) tapeOrFork(ctx context.Context, name string) *repo.Tape {
 	return nil
 }
 
-// forksCalled are the full names of forks, and of tapes below others, whose last part is a name.
+// forksCalled returns the full names that end in /name.
 func forksCalled(name string, names []string) (full []string) {
 	for _, other := range names {
 		if strings.HasSuffix(other, "/"+name) && len(full) < 3 {
@@ -133,7 +133,7 @@ func didYouMean(names []string) string {
 	return "did you mean " + strings.Join(namesOf(names, quoted), " or ") + "?"
 }
 
-// namesFor are the names among which one was looked for, by the hint that was given.
+// namesFor returns the existing names for the kind of hint that an error has.
 func (a *App) namesFor(ctx context.Context, kind layout.HintKind) (names []string) {
 	anchors := kind == layout.ListAnchors || kind == layout.ListAnchorsInOrder || kind == layout.NamePhase || kind == layout.NameRevision
 	if t, err := a.openTape(ctx); anchors && err == nil {

@@ -98,9 +98,8 @@ func describeFork(f repo.ForkInfo) object {
 		{"status", f.Status}, {"into", orNull(f.Into)}}
 }
 
-// parents lists what may have forks that are asked for: the tape in hand and the open forks
-// below it, also where what they are forks of is closed, or all there are. What is a fork
-// itself comes behind what it is a fork of.
+// parents lists the tapes whose forks are wanted: the selected tape and the open forks below it,
+// even below closed ones, or with --all all tapes and forks. Parents come before their forks.
 func (o *forksOptions) parents(ctx context.Context, store *repo.Store) (list []*repo.Tape, err error) {
 	if o.all {
 		list, err = catalog.All(ctx, store)
@@ -120,7 +119,7 @@ func (o *forksOptions) parents(ctx context.Context, store *repo.Store) (list []*
 	return list, err
 }
 
-// withClosed adds closed forks, and those that were merged into them.
+// withClosed adds closed forks, and their own closed forks.
 func withClosed(ctx context.Context, store *repo.Store, list, closed []repo.ForkInfo) ([]repo.ForkInfo, error) {
 	for _, f := range closed {
 		inside, err := store.ForksOfClosed(ctx, f)
@@ -134,7 +133,8 @@ func withClosed(ctx context.Context, store *repo.Store, list, closed []repo.Fork
 	return list, nil
 }
 
-// forkInfo describes an open fork; not ok: something is wrong with it, which is told.
+// forkInfo describes an open fork. ok is false if it was closed meanwhile, or is damaged, of which
+// it warns.
 func (a *App) forkInfo(ctx context.Context, f *repo.Tape) (info repo.ForkInfo, ok bool, err error) {
 	info, err = f.ForkInfo(ctx)
 	if err == nil || ctx.Err() != nil {

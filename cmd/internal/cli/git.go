@@ -81,7 +81,7 @@ With --server, the hook pre-receive is removed from the bare repository DIR.`,
 	return cmd
 }
 
-// onServerOr works on the repository that --server names, else on the workspace.
+// onServerOr runs a command on the repository that --server names, else on the workspace.
 func (a *App) onServerOr(server *string, call func(context.Context, string) (githooks.Report, error), done string,
 	workspace func(context.Context, *repo.Store, []string) error) runFunc {
 	return func(cmd *cobra.Command, args []string) error {

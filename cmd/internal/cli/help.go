@@ -18,7 +18,7 @@ func helpTopics() []*cobra.Command {
 	}
 }
 
-// newHelpCmd explains commands and topics; unlike the library's own, it fails without one.
+// newHelpCmd explains commands and topics. Unlike the library's, it fails for an unknown one.
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",

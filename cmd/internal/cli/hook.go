@@ -68,13 +68,13 @@ Exit code 4 refuses. Other exit codes should not stop git, so write in a hook of
 			return a.runHook(cmd.Context(), args[0], args[1:])
 		},
 	}
-	// What git gives to a hook is never an option.
+	// Git passes no options to hooks.
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-// hookWait is how long git is kept waiting for somebody who writes to the tape. What a
-// hook does not get to is done at the next contact.
+// hookWait is how long a hook keeps git waiting while another process writes to the tape. After
+// that, the next command does the hook's work.
 const hookWait = 2 * time.Second
 
 func (a *App) runHook(ctx context.Context, name string, args []string) error {
@@ -98,7 +98,7 @@ func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	}
 	if name == "pre-push" {
 		store, err := a.hookStore(ctx, at)
-		if err != nil { // what cannot be looked through is not sent
+		if err != nil { // what cannot be checked is not sent
 			return layout.Conflict(hints.Of(err), "not pushed: %v", err)
 		}
 		return at.PrePush(ctx, store, cmp.Or(first(args), "the remote"), a.Stdin)
@@ -129,8 +129,8 @@ func locate(hint string) (githooks.Repository, error) {
 	return at, err
 }
 
-// hookStore opens the workspace whose repository git works in. Hooks that are for all of
-// somebody's repositories are called in some that are none: then it is nil.
+// hookStore opens the workspace in whose repository git runs. It is nil in other repositories: a
+// user may have installed the hooks for all.
 func (a *App) hookStore(ctx context.Context, at githooks.Repository) (*repo.Store, error) {
 	if at.Dir == "" {
 		return nil, nil
@@ -142,7 +142,7 @@ func (a *App) hookStore(ctx context.Context, at githooks.Repository) (*repo.Stor
 	return store, err
 }
 
-// hookAfter is what the hooks do that come after the fact.
+// hookAfter does the work of the hooks that git runs after a change.
 func (a *App) hookAfter(ctx context.Context, at githooks.Repository, store *repo.Store, name, branch string) error {
 	var err error
 	if githooks.IsTapeBranch(branch) && name != "post-checkout" {
@@ -155,8 +155,8 @@ func (a *App) hookAfter(ctx context.Context, at githooks.Repository, store *repo
 	return errors.Join(err, githooks.Start(store, program, "hook", "--quiet", "--workspace", store.Dir(), "sync"))
 }
 
-// lookAt looks at the commit that git has made on the branch of a tape: a merge is
-// completed, and what no hook could refuse is told.
+// lookAt checks a commit that git has made on the branch of a tape: it completes a merge, and
+// reports a commit that no hook could refuse.
 func (a *App) lookAt(ctx context.Context, at githooks.Repository, store *repo.Store, branch string) error {
 	merged, err := at.PostCommit(ctx, store)
 	if err != nil || !merged {
@@ -170,13 +170,13 @@ func (a *App) lookAt(ctx context.Context, at githooks.Repository, store *repo.St
 		err = join.Complete(ctx, (*workspace.Tape)(t))
 	}
 	if errors.Is(err, repo.ErrBusy) {
-		return nil // whoever is busy with the tape does it
+		return nil // the process that holds the tape does it
 	}
 	return err
 }
 
-// hookSync brings the index up to date. One that comes meanwhile leaves it to this one,
-// which therefore looks again before it ends.
+// hookSync updates the index. Another hookSync that starts meanwhile leaves the work to this one,
+// so this one checks again before it ends.
 func (a *App) hookSync(ctx context.Context) error {
 	store, err := a.openStore(ctx)
 	if err != nil {
@@ -201,7 +201,7 @@ func (a *App) hookSync(ctx context.Context) error {
 	return nil
 }
 
-// hookReceive is for the side that is pushed to, which need not be a workspace.
+// hookReceive checks a push on the receiving side, which need not be a workspace.
 func (a *App) hookReceive(ctx context.Context, in io.Reader) error {
 	at, err := locate("git sets GIT_DIR for its hooks")
 	if err != nil {
@@ -210,7 +210,8 @@ func (a *App) hookReceive(ctx context.Context, in io.Reader) error {
 	return githooks.PreReceive(ctx, at.CommonDir, in)
 }
 
-// installHooks is for a new workspace, which is sound without hooks: a failure only warns.
+// installHooks installs git's hooks in a new workspace. It works without them, so a failure only
+// warns.
 func (a *App) installHooks(ctx context.Context, store *repo.Store) {
 	report, err := githooks.Install(ctx, store)
 	if err != nil {
@@ -226,7 +227,7 @@ func hookNames(names []string) []string {
 	return namesOf(names, func(name string) string { return "hooks/" + name })
 }
 
-// outsideLines say what to add to hooks that are not ours to write to.
+// outsideLines say which lines to add to hooks that we must not write to.
 func outsideLines(r githooks.Report) []string {
 	if !r.Outside {
 		return nil

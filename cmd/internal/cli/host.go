@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Host does what only the program tape-host can. The program tape has none: there, such a
+// Host implements the commands that only tape-host can run. The program tape has none: there, such a
 // command checks its arguments and starts tape-host with them.
 type Host interface {
 	MCP(ctx context.Context, o MCPOptions) error
@@ -26,13 +26,13 @@ type Host interface {
 	Hooks(ctx context.Context, o AgentOptions) ([]HookLine, error)
 	Onboard(ctx context.Context, o AgentOptions) error
 	Serve(ctx context.Context, o ServeOptions) error
-	// Prose makes HTML of what was said, for tape export --format html.
+	// Prose renders Markdown as HTML, for tape export --format html.
 	Prose() func(text string, lines int) string
 }
 
 const (
 	hostProgram = "tape-host"
-	// envHostFor has the build of the tape that starts tape-host, which takes it out again.
+	// envHostFor is the build of the tape that starts tape-host, which removes the variable.
 	envHostFor = "TAPE_HOST_FOR"
 )
 
@@ -51,7 +51,7 @@ func hostCommands() []command {
 	}
 }
 
-// hosted runs a command of tape-host. What it does is told by run; in tape it starts tape-host.
+// hosted runs a command of tape-host: in tape-host it calls run, in tape it starts tape-host.
 func (a *App) hosted(run func(ctx context.Context, host Host) error) runFunc {
 	return func(cmd *cobra.Command, _ []string) error {
 		if a.Host == nil {
@@ -79,7 +79,7 @@ func (a *App) startHost(command string) error {
 	return exited(code)
 }
 
-// findHost looks beside the program itself, then in PATH.
+// findHost finds tape-host: beside this program, else in PATH.
 func findHost() (string, error) {
 	name := hostProgram
 	if runtime.GOOS == "windows" {
@@ -107,7 +107,7 @@ func findHost() (string, error) {
 		hint: "tape-host comes with tape: install both again, or put it beside the program tape or in PATH"}
 }
 
-// sameBuild refuses to work for a tape of another build: its flags may mean something else.
+// sameBuild refuses a tape of another build, whose flags may mean something else.
 func (a *App) sameBuild(command string) error {
 	want, own := os.Getenv(envHostFor), a.buildID()
 	if err := os.Unsetenv(envHostFor); err != nil {

@@ -92,7 +92,7 @@ If the current directory has no workspace yet, import creates one, as tape init 
 }
 
 func (o *importOptions) run(ctx context.Context) error {
-	// Another import of the same session may take its time; this one comes after it.
+	// Another import of the same session may take long; this one waits for it.
 	o.lockWait = time.Hour
 	// Transcripts are read a record at a time. Without the limit, a quick reader lets
 	// the heap grow far beyond what is in use.
@@ -110,7 +110,7 @@ func (o *importOptions) run(ctx context.Context) error {
 	return o.all(ctx, store)
 }
 
-// all imports the files that are named, and those in folders.
+// all imports the named files, and those in named folders.
 func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	var list []importer.File
 	var failed []error
@@ -171,8 +171,8 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	return importFailure(failed, files)
 }
 
-// leaveEmpty makes the newest of some sessions the current tape, where that is an empty one: it
-// was made with the workspace, and nobody has used it. It returns the name, "" if nothing changed.
+// leaveEmpty makes the newest of some sessions the current tape if the current one is the empty tape
+// that was made with the workspace. It returns the new name, or "" if nothing changed.
 func leaveEmpty(ctx context.Context, store *repo.Store, tapes []string) (string, error) {
 	t, err := store.Tape(ctx, "")
 	if err != nil || len(tapes) == 0 {
@@ -199,7 +199,7 @@ func leaveEmpty(ctx context.Context, store *repo.Store, tapes []string) (string,
 	if newest == "" {
 		return "", nil
 	}
-	// Its files are there once somebody writes to it.
+	// Its files are written when somebody writes to it.
 	_, err = (*workspace.Store)(store).Switch(ctx, newest)
 	return newest, err
 }
@@ -227,8 +227,8 @@ func importError(err error) error {
 	return err
 }
 
-// ensureStore opens the workspace. Where the current directory has none yet, and none was
-// named, one is created: bringing in what is there is how most people begin.
+// ensureStore opens the workspace. If none was named and the current directory has none, it creates
+// one: most people begin with an import.
 func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	store, err := o.openStore(ctx)
 	if !errors.Is(err, repo.ErrNotFound) || o.workspaceDir() != "" {
@@ -249,7 +249,7 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	return store, nil
 }
 
-// importFailure is the only file's error, or a count in the class that all failures share.
+// importFailure returns the only file's error, or a count, in the class that all failures share.
 func importFailure(failed []error, files int) error {
 	if len(failed) == 0 {
 		return nil
@@ -264,7 +264,7 @@ func importFailure(failed []error, files int) error {
 	return &cliError{class: class.class, msg: fmt.Sprintf("%d of %d files could not be imported", len(failed), files)}
 }
 
-// report tells what an import of a file did.
+// report shows the result of a file's import.
 func (o *importOptions) report(res importer.Result) error {
 	o.tapes = append(o.tapes, res.Tape)
 	text := importText(res)
@@ -283,8 +283,8 @@ func (o *importOptions) report(res importer.Result) error {
 	return nil
 }
 
-// shortPath is a path as it is; on a screen with ~ for the home directory, and only the end of
-// what is longer than so many cells.
+// shortPath returns a path; on a screen with ~ for the home directory, and cut at the beginning to
+// so many cells.
 func (a *App) shortPath(path string, cells int) string {
 	const least = 24
 	text := display.Line(path)

@@ -12,13 +12,13 @@ import (
 	"tape/repo"
 )
 
-// isFile reports whether something is there of a name, or it stands for standard input.
+// isFile reports whether a file has this name, or it is - for standard input.
 func isFile(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil || name == "-"
 }
 
-// discover finds the transcripts of this project, and says what it found.
+// discover finds the transcripts of this project, and lists them.
 func (o *importOptions) discover(ctx context.Context) error {
 	project, err := o.project()
 	if err != nil {

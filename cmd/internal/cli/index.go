@@ -55,7 +55,7 @@ foreign or outdated (a search will build it).`,
 	return cmd
 }
 
-// withIndex hands out the index, showing how far it is in what takes long.
+// withIndex calls do with the index, and shows its progress.
 func (a *App) withIndex(store *repo.Store, do func(x *index.Index) error) error {
 	bar := a.Progress("indexing")
 	x := index.New(store, &index.Options{Progress: bar.Count})
@@ -64,7 +64,7 @@ func (a *App) withIndex(store *repo.Store, do func(x *index.Index) error) error 
 	return cmp.Or(err, x.Close())
 }
 
-// indexed runs one of the two calls that write the index, and tells what it did.
+// indexed runs a sync or a rebuild of the index, and shows the result.
 func (a *App) indexed(call func(*index.Index, context.Context) (index.Synced, error)) func(context.Context, *repo.Store, []string) error {
 	return func(ctx context.Context, store *repo.Store, _ []string) error {
 		start := time.Now()
@@ -87,8 +87,8 @@ func (a *App) indexed(call func(*index.Index, context.Context) (index.Synced, er
 	}
 }
 
-// rebuildIndex makes the index anew, if there is one: its file is another one then. That of what
-// masked runs see is made when it is next asked.
+// rebuildIndex makes a new index file, if there is one. The index of masked runs is made again at its
+// next search.
 func (a *App) rebuildIndex(ctx context.Context) error {
 	if err := index.DropShown(a.store); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (a *App) rebuildIndex(ctx context.Context) error {
 	return cmp.Or(err, x.Close())
 }
 
-// round keeps milliseconds.
+// round rounds to milliseconds.
 func round(seconds float64) float64 { return float64(int64(seconds*1000+0.5)) / 1000 }
 
 func (a *App) indexStatus(ctx context.Context, store *repo.Store, _ []string) error {

@@ -34,7 +34,7 @@ type overview struct {
 	index           string
 	remotes         []repo.Distance
 	about           about.Tape
-	base            *repo.Base // of a fork; nil where it is nowhere to be found any more
+	base            *repo.Base // of a fork; nil if it is not found
 }
 
 func (a *App) runInfo(ctx context.Context, t *repo.Tape, _ []string) error {
@@ -138,7 +138,7 @@ func (a *App) showOverview(o overview) {
 	a.Fields(pairs...)
 }
 
-// aboutPairs are what is known of a session, for people.
+// aboutPairs are the facts about a session, for people.
 func aboutPairs(t about.Tape) (pairs []any) {
 	project := t.Project
 	if t.Branch != "" {

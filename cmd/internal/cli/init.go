@@ -37,14 +37,14 @@ func (a *App) runInit(ctx context.Context, dir string) error {
 		return err
 	}
 	if _, err := os.Lstat(dir); !given && errors.Is(err, fs.ErrNotExist) {
-		_, _ = a.takeAlong(err) // else it is a new one
+		_, _ = a.takeAlong(err) // on failure it becomes a new one
 	}
 	store, created, err := repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions(), Tape: a.wantedTape()})
 	if err != nil {
 		return err
 	}
 	a.noteProject(store)
-	// Hooks that were taken away from a workspace stay away.
+	// Hooks that were removed from a workspace stay removed.
 	if (*workspace.Store)(store).First() {
 		a.installHooks(ctx, store)
 	}

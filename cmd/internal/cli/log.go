@@ -22,7 +22,7 @@ type logOptions struct {
 
 func (o *logOptions) changed(flag string) bool { return o.cmd.Flags().Changed(flag) }
 
-// besides is a flag of log itself that was given besides some, "" if there is none.
+// besides returns a flag that was given and is not one of flags, "" if there is none.
 func (o *logOptions) besides(flags ...string) (other string) {
 	o.cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && !slices.Contains(flags, f.Name) {

@@ -17,7 +17,7 @@ import (
 	"tape/repo"
 )
 
-// runCommit shows what led to a commit of the project, over all tapes.
+// runCommit shows what led to a commit of the project, on all tapes.
 func (o *logOptions) runCommit(ctx context.Context) error {
 	if flag := o.besides("commit", "oneline", "full", "events"); flag != "" {
 		return usagef("--commit goes without --%s", flag)
@@ -37,8 +37,8 @@ func (o *logOptions) runCommit(ctx context.Context) error {
 	return o.withFinder(ctx, store, project, func(f *trace.Finder) error { return o.showCommit(ctx, f, commit) })
 }
 
-// projectCommit is the commit that is meant: one of the project, or, where that has none of the
-// name, one of which a tape may know the id.
+// projectCommit finds a commit in the project. If there is none, a name that looks like an id is
+// taken as one, which a tape may have recorded.
 func (o *logOptions) projectCommit(ctx context.Context, project projectgit.Repo, name string) (projectgit.Commit, error) {
 	if project.Top != "" && !strings.HasPrefix(name, "-") {
 		if c, ok, err := project.Commit(ctx, name); ok || err != nil {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// To catch signals costs a short command a good part of its time. In the first moments of
-// tape an interrupt ends it as a kill would, which leaves nothing half-written.
+// Catching signals takes a good part of a short command's time. So at first an interrupt ends
+// tape like a kill, which leaves nothing half-written.
 const uncaught = 10 * time.Millisecond
 
-// Main runs a program of this process's arguments and signals, and returns its exit code.
+// Main runs a program with this process's arguments and signals, and returns its exit code.
 func Main(a *App) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -25,11 +25,10 @@ func Main(a *App) int {
 	return Run(ctx, a, os.Args[1:])
 }
 
-// cancelAtSignal cancels at the first signal that ends programs. A second one ends the
-// program at once.
+// cancelAtSignal cancels at the first signal; a second one ends the program at once.
 func cancelAtSignal(cancel context.CancelFunc) {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it ignored
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		ends = append(ends, syscall.SIGHUP)
 	}
 	signals := make(chan os.Signal, 1)

@@ -10,14 +10,14 @@ import (
 	"tape/repo"
 )
 
-// MCPOptions are what a server of the Model Context Protocol gets of the command line.
+// MCPOptions are the command line's options for the MCP server.
 type MCPOptions struct {
 	In    io.Reader
 	Out   io.Writer
-	Open  func(ctx context.Context) (*repo.Store, error) // the workspace, which may be made, or another one, at any time
-	Tape  string                                         // the tape that is meant where none is named
-	Write bool                                           // tools that write are offered
-	Hint  func(repo.Hint) string                         // words for a way out
+	Open  func(ctx context.Context) (*repo.Store, error) // the workspace, which may appear or change while the server runs
+	Tape  string                                         // the default tape
+	Write bool                                           // offer tools that write
+	Hint  func(repo.Hint) string                         // a hint as text
 
 	Version string
 }
@@ -54,7 +54,7 @@ The workspace is that of the current directory. It may be created later.`,
 	return cmd
 }
 
-// openAnew is openStore for who asks many times, from several goroutines.
+// openAnew is openStore for repeated calls from several goroutines.
 func (a *App) openAnew(ctx context.Context) (*repo.Store, error) {
 	one := *a
 	return one.openStore(ctx)

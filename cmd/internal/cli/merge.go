@@ -89,7 +89,7 @@ func (o *mergeOptions) args(cmd *cobra.Command, args []string) error {
 	return takes(0)(cmd, args)
 }
 
-// runContinue finishes a merge of git's in the tape's working tree.
+// runContinue finishes a merge that git has begun in the tape's working tree.
 func (o *mergeOptions) runContinue(ctx context.Context, t *repo.Tape, _ []string) error {
 	r, err := merge.Continue(ctx, t)
 	if err != nil {
@@ -109,14 +109,14 @@ func (o *mergeOptions) runAbort(ctx context.Context, t *repo.Tape, _ []string) e
 	return o.Result(object{{"aborted", true}, {"into", t.Name()}}, "undid the merge into %s", quoted(t.Name()))
 }
 
-// describeMerge is the result of a merge. Which fork it was is null where git knew it.
+// describeMerge returns the result of a merge as JSON. The fork is null if git began the merge.
 func describeMerge(fork string, r merge.Result) object {
 	first, last := mergedIDs(r)
 	return object{{"fork", orNull(fork)}, {"into", r.Into}, {"merged", r.Merged}, {"first_id", first}, {"last_id", last}, {"commit", orNull(r.Commit)},
 		{"anchors", r.Anchors}, {"closed", r.Closed}}
 }
 
-// mergedIDs are null where nothing was merged.
+// mergedIDs are nil if nothing was merged.
 func mergedIDs(r merge.Result) (first, last any) {
 	if r.Merged > 0 {
 		return r.FirstID, r.LastID
@@ -145,7 +145,7 @@ func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string
 		return err
 	}
 	before := store.CurrentTape()
-	// A refused merge shows entries: not what a purge was about to take out.
+	// A refused merge shows entries, so first finish an interrupted purge, which may remove some.
 	if err := purge.FinishPurge(ctx, (*workspace.Store)(store), o.rebuildIndex); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string
 	return o.Result(describeMerge(f.Name(), r), "%s%s", mergeText(f.Name(), r, o.short), movedFrom(store, before))
 }
 
-// movedFrom tells that the current tape was a fork that has just been closed.
+// movedFrom says which tape is current now, if the current one was the fork that was closed.
 func movedFrom(store *repo.Store, before string) string {
 	if now := store.CurrentTape(); now != before {
 		return "\nthe current tape is " + quoted(now) + " again"
@@ -184,7 +184,7 @@ func mergeText(fork string, r merge.Result, short bool) string {
 		display.IDRange(r.FirstID, r.LastID), r.Commit, fate)
 }
 
-// already is for a fork that is closed: to merge it again is no error, and adds nothing.
+// already answers for a closed fork: merging it again is not an error, and adds nothing.
 func (o *mergeOptions) already(store *repo.Store, f repo.ForkInfo, notFound error) error {
 	if f.Status == repo.ForkDiscarded {
 		return layout.NotFound("bring it back with: "+bringBack(store, f), "the fork %s was discarded", quoted(f.Name))
@@ -197,7 +197,7 @@ func (o *mergeOptions) already(store *repo.Store, f repo.ForkInfo, notFound erro
 		o.ago(f.Updated), f.Into)
 }
 
-// checkSummary refuses an empty text of --summary: it stands for entries.
+// checkSummary refuses an empty summary, which would replace the fork's entries by nothing.
 func checkSummary(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return usagef("the summary is empty")

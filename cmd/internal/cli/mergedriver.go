@@ -49,7 +49,7 @@ func (a *App) runMergeDriver(ctx context.Context, versions []string, path string
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// Outside of a repository, somebody tries it by hand.
+	// Outside a repository, somebody tries it by hand.
 	if err == nil {
 		merging, err := at.IsMerge()
 		if err != nil {
@@ -79,8 +79,8 @@ func (a *App) runMergeDriver(ctx context.Context, versions []string, path string
 	})
 }
 
-// rewritten is the conflict of a side that has not only added, with the entries of the base
-// that it has no more as they were.
+// rewritten is the conflict of a side that has not only added entries. It shows the entries of the
+// base that the side has changed or removed.
 func rewritten(path string, base, ours, theirs []byte) error {
 	side, name := ours, "our side"
 	if bytes.HasPrefix(ours, base) {
@@ -88,7 +88,7 @@ func rewritten(path string, base, ours, theirs []byte) error {
 	}
 	kept := map[int64][]byte{}
 	for line := range bytes.Lines(side) {
-		id, _ := jsonl.ParseID(line) // 0: no entry
+		id, _ := jsonl.ParseID(line) // 0 if it is not an entry
 		kept[id] = bytes.TrimSuffix(line, []byte("\n"))
 	}
 	lines := []string{path + ": " + name + " has changed what was recorded before; entries are only added"}

@@ -86,9 +86,9 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	return o.showStatuses(done, words, o.All)
 }
 
-// askFirst lists what a first push would send, and asks where there is a terminal: not all
-// tapes of a workspace may be for others. The remote's having several of them is the answer
-// for the next time. Programs push every tape that has something new.
+// askFirst lists what a first push would send, and asks if there is a terminal: some tapes of a
+// workspace may not be for others. It does not ask again once the remote has several tapes.
+// Programs push every tape that has something new.
 func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote string) error {
 	if o.All || o.DryRun || len(o.Tapes) > 0 || !o.CanAsk() {
 		return nil

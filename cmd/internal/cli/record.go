@@ -82,7 +82,7 @@ is reported twice, which does no harm.`,
 	}
 }
 
-// places are the folders in which recording keeps what it has to know.
+// places returns the folders of the recorder's own files.
 func (a *App) places() ([]string, error) {
 	home, err := workspace.Home()
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *App) places() ([]string, error) {
 	return spool.Places(home, a.Getenv), nil
 }
 
-// userSettings are those that hold in all projects.
+// userSettings says where the settings for all projects are.
 func (a *App) userSettings() (record.Where, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *App) userSettings() (record.Where, error) {
 	return record.Where{Home: home, Getenv: a.Getenv}, nil
 }
 
-// tellRecording tells a person in one line of what went wrong in the background while nobody looked.
+// tellRecording reports problems of background recording on one line.
 func (a *App) tellRecording(cmd *cobra.Command) {
 	if !stdio.IsTerminal(a.Stderr) || a.Quiet || a.JSON || cmd.Name() == "hook" || cmd.HasParent() && cmd.Parent().Name() == "record" {
 		return

@@ -82,7 +82,7 @@ the file since, it has the same bytes as before. Recorded sessions stay.`,
 	return cmd
 }
 
-// agentsWith are the names of the agents that have something.
+// agentsWith lists the names of the agents that have a feature.
 func agentsWith(has func(*record.Agent) bool) string {
 	var names []string
 	for _, f := range importer.All().WithHooks() {
@@ -96,7 +96,7 @@ func agentsWith(has func(*record.Agent) bool) string {
 func hasLocal(a *record.Agent) bool  { return a.LocalHooks != "" }
 func hasRecall(a *record.Agent) bool { return a.Recall != nil }
 
-// settingsFiles has a line for each agent: the files that have its hooks.
+// settingsFiles lists, one line an agent, the files that get its hooks.
 func settingsFiles() string {
 	var out strings.Builder
 	at := record.Where{Home: "~", Getenv: func(string) string { return "" }}
@@ -117,7 +117,7 @@ func settingsFiles() string {
 	return out.String()
 }
 
-// where is which settings of which agent are meant.
+// where returns the agent, and which of its settings are to be changed.
 func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where, err error) {
 	all := importer.All().WithHooks()
 	f = all.Find(agent)
@@ -192,7 +192,7 @@ func (a *App) receipts() (string, error) {
 	return filepath.Join(places[0], "installed"), nil
 }
 
-// apply makes changes, or shows them.
+// apply makes the changes, or with --dry-run shows them.
 func (o *settingsOptions) apply(agent string, list []agents.Change, installs bool) error {
 	receipts, err := o.receipts()
 	if err != nil {

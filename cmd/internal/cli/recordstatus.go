@@ -65,7 +65,7 @@ func describeAgent(st *status.Agent) object {
 	return append(out, object{{"last_seen", last}, {"last_event", event}, {"last_session", session}, {"last_bytes", st.Bytes()}, {"version", version}, {"problems", append([]string{}, st.Problems...)}}...)
 }
 
-// showAgent tells of an agent in a few lines.
+// showAgent describes the state of an agent in a few lines.
 func (a *App) showAgent(st *status.Agent) {
 	words := map[string]string{status.NotInstalled: "not installed", status.NeverSeen: "installed, never seen", status.Off: "switched off",
 		status.NotTrusted: "not reviewed", status.ProgramGone: "program gone", status.Unreadable: "settings cannot be read"}

@@ -22,15 +22,15 @@ func describeStatus(s repo.RefStatus) object {
 	return out
 }
 
-// refWords are what people read for the status of a branch, where it is not the status itself.
+// refWords are the words for a branch's status that differ from those in JSON.
 type refWords map[string]string
 
 func (w refWords) of(s repo.RefStatus) string {
 	return cmp.Or(w[s.Status], strings.ReplaceAll(s.Status, "_", " "))
 }
 
-// showStatuses writes what became of each tape, and returns an error if one was rejected.
-// What is up to date is summed up, unless all is to be listed.
+// showStatuses shows the result for each tape, and returns an error if one was rejected. Tapes that
+// are up to date are only counted, unless all are to be listed.
 func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 	if a.JSON {
 		return cmp.Or(listing[repo.RefStatus]{Object: describeStatus}.Show(&a.Streams, list, nil), rejected(list))
@@ -81,8 +81,8 @@ func tapesText(list []repo.RefStatus) string {
 	return strings.Join(append(display.Some(len(list)-forks, "tape", "tapes"), display.Some(forks, "fork", "forks")...), " and ")
 }
 
-// rejected says which tapes were not taken, and why; nil if all were. The cause is that of a
-// single one, to show how its history differs.
+// rejected returns an error with the rejected tapes and the reasons; nil if there is none. If there
+// is one, its cause shows how the history differs.
 func rejected(list []repo.RefStatus) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(s repo.RefStatus) bool { return s.Status != repo.RefRejected })
 	if len(list) == 0 {
@@ -107,7 +107,7 @@ func rejected(list []repo.RefStatus) error {
 	return out
 }
 
-// describeDistance is how far a tape and a remote are apart, in entries.
+// describeDistance describes how many entries a tape and a remote do not share.
 func describeDistance(d repo.Distance) object {
 	return object{{"remote", d.Remote}, {"ahead", d.Ahead}, {"behind", d.Behind}, {"shared", d.Shared}}
 }

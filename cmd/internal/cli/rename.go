@@ -48,7 +48,7 @@ The name of a tape cannot change, because it is in each of its commits, which ot
 	return cmd
 }
 
-// named is the tape of the first argument, or the one in hand.
+// named returns the tape of the first argument, or the selected one.
 func (o *renameOptions) named(ctx context.Context, args []string) (*repo.Tape, error) {
 	if len(args) == 0 {
 		return o.openTape(ctx)

@@ -77,7 +77,7 @@ func (o *resetOptions) ask(ctx context.Context, t *repo.Tape) error {
 	return o.Confirm(ctx, "The %s of tape %s %s. Start over?", display.Entries(s.Entries), quoted(t.Name()), fate)
 }
 
-// warnPublished tells which remotes have what is to be given up, and what comes of that.
+// warnPublished warns that remotes have the tape; outcome says what that means.
 func (a *App) warnPublished(ctx context.Context, t *repo.Tape, outcome string) error {
 	remotes, err := t.Distances(ctx)
 	if err != nil {

@@ -82,9 +82,8 @@ func commands() []command {
 // Root returns the whole tree of commands, to generate documentation from.
 func Root(a *App) *cobra.Command { return newRoot(a, nil) }
 
-// newRoot builds the tree of commands. Where the arguments begin with a command's
-// name, it is the only one that is made: a program that is started for each entry
-// should not build what it does not use.
+// newRoot builds the tree of commands. If the arguments begin with a command's name, only that one
+// is built: this saves time in a program that is started for each entry.
 func newRoot(a *App, args []string) *cobra.Command {
 	root := newRootCmd(a)
 	add := func(c command) *cobra.Command {
@@ -172,7 +171,7 @@ cat, git log and git diff.`,
 	return root
 }
 
-// addCommands adds commands. One that does not say which arguments it takes, takes none.
+// addCommands adds commands. A command without Args takes no arguments.
 func addCommands(cmd *cobra.Command, list ...*cobra.Command) {
 	for _, c := range list {
 		c.DisableFlagsInUseLine = true
@@ -183,8 +182,8 @@ func addCommands(cmd *cobra.Command, list ...*cobra.Command) {
 	}
 }
 
-// flagError makes an error of usage of one of the library's, without the names of Go's
-// functions. Who means an argument is told how to give it.
+// flagError turns an error of the library into a usage error, without the names of Go's functions.
+// For an argument that looks like a flag, it says how to write it.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := err.Error()
 	if i := strings.Index(msg, ": strconv."); i >= 0 {
@@ -199,7 +198,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return out
 }
 
-// refuseEmpty refuses empty names: a variable that was not set must not turn a choice off.
+// refuseEmpty refuses empty values of flags: an unset variable in a script must not select
+// everything.
 func refuseEmpty(cmd *cobra.Command) error {
 	var empty string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -219,9 +219,9 @@ func refuseEmpty(cmd *cobra.Command) error {
 func unknownCommand(root *cobra.Command, name string) error {
 	root.SuggestionsMinimumDistance = 2
 	near := slices.DeleteFunc(root.SuggestionsFor(name), func(s string) bool {
-		return name == "" || len(s) < 3 && s[0] != name[0] // everything is near to what is short
+		return name == "" || len(s) < 3 && s[0] != name[0] // short names are similar to everything
 	})
-	var meant []string // by those who know other programs
+	var meant []string // by users of other programs
 	for _, cmd := range root.Commands() {
 		if slices.Contains(cmd.SuggestFor, name) {
 			meant = append(meant, cmd.Name())

@@ -128,7 +128,7 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 	}
 	cmd.Env = append(os.Environ(), envTape+"="+f.Name(), repo.EnvWorkspace+"="+t.Store().Dir())
 	f.exit, err = stdio.RunForwarding(cmd)
-	// What interrupted the command must not keep its fork from being handled; another may.
+	// The interrupt that ended the command must not stop us from closing its fork; a second one may.
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err != nil {
@@ -156,7 +156,7 @@ func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
 	info, err := f.ForkInfo(ctx)
 	if errors.Is(err, repo.ErrNotFound) && !isFork(ctx, f.Store(), f.Name()) {
 		closed, _ := o.closedFork(ctx, f.Store(), f.Name())
-		// Without entries it left no commit.
+		// A fork without entries has no commit.
 		f.status, f.entries = cmp.Or(closed.Status, repo.ForkMerged), closed.Entries
 		o.Tell("the command itself has closed the fork %s: %s", quoted(f.Name()), f.status)
 		return nil
@@ -198,7 +198,7 @@ func (o *runForkOptions) mergeBack(ctx context.Context, f *forked) (err error) {
 	return nil
 }
 
-// cannotRun is an error with the exit code that a shell has for it.
+// cannotRun returns an error with the exit code that a shell would use.
 func cannotRun(name string, err error) error {
 	out := &cliError{exit: 126}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {

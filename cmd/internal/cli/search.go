@@ -157,7 +157,7 @@ func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Sear
 	if err != nil {
 		return err
 	}
-	// It is over soon: of thousands of tapes, what it reads would be collected twice meanwhile.
+	// A search is short. With thousands of tapes, the garbage collector would otherwise run twice in it.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	var res *index.Result
 	err = o.withIndex(store, func(x *index.Index) (err error) {

@@ -74,8 +74,8 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	return err
 }
 
-// tapesOnScreen are short names and the titles of all tapes by their names, where people look
-// at hits of several.
+// tapesOnScreen returns short names and titles of all tapes, by their names, if hits of several
+// tapes are shown to people.
 func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[string]string, err error) {
 	if !o.allTapes || !o.Screen().Out {
 		return nil, nil, nil
@@ -88,7 +88,7 @@ func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[st
 	return catalog.ShortNames(slices.Collect(maps.Keys(titles))), titles, err
 }
 
-// others reports whether the workspace has other tapes than the one that was searched.
+// others reports whether the workspace has tapes besides the one that was searched.
 func (o *searchOptions) others(ctx context.Context) bool {
 	all, err := o.store.Tapes(ctx)
 	return err == nil && len(all) > 1

@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// ServeOptions are what a server gets of the command line.
+// ServeOptions are the command line's options for the server.
 type ServeOptions struct {
 	Store   *repo.Store
 	Listen  string // an address of this machine
@@ -18,14 +18,14 @@ type ServeOptions struct {
 	Home    string // the folder of all workspaces, which the pages show side by side
 	Write   bool   // pages have forms that write
 	Open    bool   // open the page in a browser
-	Token   string // the admin's; "" has one made
+	Token   string // the admin's; "": a new one is made
 	Version string
 	Warn    func(text string)
 	Ready   func(url, token, link string) error
-	Link    func(link string) // is told of a new link for a browser
+	Link    func(link string) // gets each new link for a browser
 }
 
-// envServeToken is the admin's token where it has to stay the same.
+// envServeToken is the admin's token, if it has to stay the same.
 const envServeToken = "TAPE_SERVE_TOKEN"
 
 func newServeCmd(a *App) *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"tape/cmd/internal/stdio"
 )
 
-// What commands write as JSON, and as lists.
+// Short names for the JSON and the lists that commands write.
 type (
 	object         = stdio.Object
 	member         = stdio.Member

@@ -92,8 +92,8 @@ func howToOpen(t *repo.Tape, remote, address string) (clone, pull, git string) {
 	return clone, pull, fmt.Sprintf("git clone -b %s %s", shellWord(t.Branch()), url)
 }
 
-// withoutPassword is an address, as Remotes returns it, for others: without the password
-// that is hidden in it, and without the user of a web address.
+// withoutPassword removes the masked password from an address that Remotes returned, and the user
+// from a web address, so that it can be given to others.
 func withoutPassword(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	host, path, slash := strings.Cut(rest, "/")

@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// listedTape is a tape as lists have it.
+// listedTape is a tape in a list.
 type listedTape struct {
 	about.Tape
 	number  int // from 1, in the list of all tapes
@@ -41,7 +41,7 @@ func (a *App) listTapes(ctx context.Context, store *repo.Store) ([]listedTape, e
 		if len(remotes) > 0 {
 			t, err := store.ByBranch(ctx, branch)
 			if errors.Is(err, repo.ErrNotFound) {
-				continue // gone since the listing
+				continue // removed meanwhile
 			}
 			if err == nil {
 				item.remotes, err = t.Distances(ctx)
@@ -61,7 +61,7 @@ func (a *App) listTapes(ctx context.Context, store *repo.Store) ([]listedTape, e
 	return list, nil
 }
 
-// empty reports that there is nothing but the anchor that opens every tape.
+// empty reports whether the tape has only the anchor with which every tape begins.
 func (t listedTape) empty() bool { return t.Entries <= 1 }
 
 func b2i(b bool) int {
@@ -71,8 +71,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// about asks the index what tapes are about, by branch; nil stands for all. A tape that is damaged keeps nobody
-// from seeing the others.
+// about asks the index what tapes are about, by branch; nil means all. It warns of damaged tapes, and
+// leaves them out.
 func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, err error) {
 	err = a.withIndex(store, func(x *index.Index) (err error) {
 		var damaged []error
@@ -85,7 +85,7 @@ func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) 
 	return facts, err
 }
 
-// aboutTape tells what a tape is about, or all of a fork, of which the index knows less.
+// aboutTape returns what a tape is about. A fork is read, since the index has only its own entries.
 func (a *App) aboutTape(ctx context.Context, t *repo.Tape) (facts about.Tape, err error) {
 	if !t.IsFork() {
 		all, err := a.about(ctx, t.Store(), []*repo.Tape{t})
@@ -100,7 +100,7 @@ func (a *App) aboutTape(ctx context.Context, t *repo.Tape) (facts about.Tape, er
 	return facts, nil
 }
 
-// tapeResult tells of one tape what a list of them has.
+// tapeResult shows a tape as the result of a command; its JSON is that of tape tapes.
 func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
 	if !a.JSON {
 		a.Say(text, quoted(t.Name()))
@@ -120,8 +120,8 @@ func (t listedTape) object() object {
 		With("remotes", objects(t.remotes, describeDistance))
 }
 
-// aboutMembers are the members of an object that say what a tape is about, under one name
-// wherever they are.
+// aboutMembers are the members of JSON objects that say what a tape is about. All commands use the
+// same names.
 func aboutMembers(t about.Tape) object {
 	return object{{"title", orNull(t.Title)}, {"agent", orNull(t.Agent)}, {"agent_version", orNull(t.AgentVersion)}, {"model", orNull(t.Model)},
 		{"project", orNull(t.Project)}, {"project_branch", orNull(t.Branch)}, {"authors", t.Authors},

@@ -101,17 +101,18 @@ func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 	}
 	err = l.Show(&o.Streams, list, nil)
 	if name := store.CurrentTape(); err == nil && !o.JSON && isFork(ctx, store, name) {
-		o.Say("the current one is the fork %s", quoted(name)) // which is not in the list
+		o.Say("the current one is the fork %s", quoted(name)) // forks are not in the list
 	}
 	return err
 }
 
-// has reports whether a text has a part, whatever the case.
+// has reports whether a text contains a part, ignoring case.
 func has(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// within reports whether a project is a directory or in it, or has what is no path in its name.
+// within reports whether a tape's project is in a directory, or, if want is not an absolute path,
+// whether the project's name contains it.
 func within(t about.Tape, want string) bool {
 	if filepath.IsAbs(want) {
 		return t.Project == want || strings.HasPrefix(t.Project, strings.TrimSuffix(want, "/")+"/")
@@ -124,7 +125,7 @@ type tapeColumn struct {
 	cell func(listedTape) string
 }
 
-// tapeColumns are those that the screen has room for; where nobody looks, all.
+// tapeColumns returns the columns that the screen has room for; in a pipe, all.
 func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) []tapeColumn {
 	const enough, plenty = 20, 32 // cells of a title
 	columns := []tapeColumn{
@@ -186,7 +187,7 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 	return columns
 }
 
-// cellsOf is the width of a column.
+// cellsOf returns the width of a column.
 func cellsOf(c tapeColumn, list []listedTape) int {
 	cells := len(strings.TrimPrefix(c.head, ">"))
 	for _, t := range list {

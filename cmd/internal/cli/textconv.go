@@ -36,7 +36,7 @@ func (a *App) runTextconv(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// At once: who falls back to the raw file when this fails must not have half of it.
+	// Write it all at once: if this fails, git shows the raw file, and must not have half of it before.
 	_, _ = a.Out.Write(textconv.File(raw))
 	return a.Written()
 }

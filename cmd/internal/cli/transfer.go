@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// byGit is for the help of all commands that talk to a remote.
+// byGit is in the help of all commands that talk to a remote.
 const byGit = `
 The git program transfers the data, so that credential helpers, ssh configuration, proxies
 and hooks work as you are used to. It has to be installed.`
@@ -38,7 +38,7 @@ func (a *App) withRemote(tapes *[]string, run func(ctx context.Context, store *r
 	}
 }
 
-// findRemote finds the remote that is named, or else origin or the only one.
+// findRemote finds the named remote, else origin, else the only one.
 func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remote, error) {
 	all, err := store.Remotes(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func explainRemote(err error) error {
 	return out
 }
 
-// first is the first of optional arguments, or "".
+// first returns the first of optional arguments, or "".
 func first(args []string) string {
 	if len(args) == 0 {
 		return ""

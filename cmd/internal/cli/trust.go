@@ -76,7 +76,7 @@ func (o *trustOptions) run(ctx context.Context, name string) error {
 	return o.Result(object{{"workspace", dir}, {"trusted", !o.remove}, {"counts", found}}, text, display.Line(dir))
 }
 
-// workspaceToTrust is the workspace in a folder, or the one that is used there.
+// workspaceToTrust returns the workspace in a folder, or the one that is used there.
 func (o *trustOptions) workspaceToTrust(name string) (string, error) {
 	if name == "" {
 		if dir := o.workspaceDir(); dir != "" {
@@ -93,8 +93,8 @@ func (o *trustOptions) workspaceToTrust(name string) (string, error) {
 	return findWorkspace(name)
 }
 
-// wouldCount lists what does not count in a repository that nobody trusts. It does not run a git
-// that obeys the repository, and opens nothing that links lead to.
+// wouldCount lists the settings and hooks that would take effect if the repository were trusted. It
+// runs no git that obeys the repository, and follows no links.
 func wouldCount(ctx context.Context, gitDir string) (found []object, err error) {
 	found = []object{}
 	add := func(what, name, value string) {
@@ -133,7 +133,7 @@ func wouldCount(ctx context.Context, gitDir string) (found []object, err error) 
 	return found, layout.Classify(err)
 }
 
-// agree shows what would count, and asks.
+// agree shows what would take effect, and asks.
 func (o *trustOptions) agree(ctx context.Context, dir string, found []object) error {
 	if o.yes {
 		return nil

@@ -75,7 +75,7 @@ func (o *verifyOptions) run(ctx context.Context, store *repo.Store, _ []string) 
 	return out
 }
 
-// mend shows what is damaged, asks, and has it repaired.
+// mend shows what is damaged, asks, and repairs it.
 func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.Mended, error) {
 	if !o.yes {
 		all, err := store.Damage(ctx)

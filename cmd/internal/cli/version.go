@@ -22,7 +22,7 @@ func (a *App) showVersion() error {
 		"tape %s (commit %.12s, %s)", version, commit, runtime.Version())
 }
 
-// build says what was stamped into the program, or what Go recorded itself.
+// build describes the build: as set by the linker, else as Go recorded it.
 func (a *App) build() (version, commit string) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if version = info.Main.Version; version == "(devel)" {

@@ -16,13 +16,13 @@ import (
 	"tape/repo"
 )
 
-// WatchOptions are what a watch of transcripts gets of the command line.
+// WatchOptions are the command line's options for a watch of transcripts.
 type WatchOptions struct {
-	Dirs       map[string]time.Time // and from when on what is written there counts
+	Dirs       map[string]time.Time // the folders, with the time from which changes count
 	Poll, Once bool
 	Is         func(path string) bool
 	Changed    func(ctx context.Context, paths []string) error
-	Again      time.Duration // after which a transcript that rests is told of once more
+	Again      time.Duration // report a transcript again after it has not changed for so long
 	Warn       func(error)
 }
 
@@ -73,7 +73,7 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 	if err != nil {
 		return err
 	}
-	w.CatchUp(ctx) // a watch that was interrupted may have left something
+	w.CatchUp(ctx) // an interrupted watch may have left something
 	return host.Watch(ctx, WatchOptions{Dirs: dirs, Poll: poll, Once: once, Is: importer.All().IsTranscript, Changed: w.Changed,
 		Again: recorder.Unannounced + time.Minute,
 		Warn:  func(err error) { a.Warn("looking at the folders again and again: " + err.Error()) }})

@@ -55,7 +55,7 @@ workspace is renamed, and nothing in it changes. A directory that has a workspac
 	return cmd
 }
 
-// listedWorkspace is a workspace as the list has it.
+// listedWorkspace is a workspace in the list.
 type listedWorkspace struct {
 	dir     string
 	project workspace.Project
@@ -77,7 +77,7 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 			return cmd.Context().Err()
 		}
 		if err != nil {
-			a.Warn(err.Error()) // one that is damaged keeps nobody from seeing the others
+			a.Warn(err.Error()) // the others are still listed
 		}
 		list = append(list, w)
 	}
@@ -105,7 +105,7 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 	}.Show(&a.Streams, list, nil)
 }
 
-// describeWorkspace looks at files and refs, and at no tape: there may be many.
+// describeWorkspace reads only files and refs, no tapes: there may be many.
 func (a *App) describeWorkspace(ctx context.Context, dir string) (listedWorkspace, error) {
 	w := listedWorkspace{dir: dir, project: workspace.ProjectOf(dir), own: workspace.IsOwn(dir)}
 	store, err := repo.Open(ctx, dir, a.storeOptions())
@@ -127,10 +127,10 @@ func (a *App) describeWorkspace(ctx context.Context, dir string) (listedWorkspac
 		}
 		st, err := os.Lstat(path)
 		if err != nil {
-			return nil // it is gone
+			return nil // it was removed meanwhile
 		}
 		w.bytes += st.Size()
-		// Where entries are: in files of working trees, or in git with refs that name them.
+		// Entries are in files of working trees, or in git, where refs name them.
 		inTree := !strings.HasPrefix(path, git) && strings.Contains(path, layout.AnchorsDir)
 		if inTree || strings.HasPrefix(path, filepath.Join(git, "refs", "heads")) || path == filepath.Join(git, "packed-refs") {
 			if at := st.ModTime().UTC().Truncate(time.Microsecond); at.After(w.updated) {
@@ -165,7 +165,7 @@ func (a *App) link(from, dir string) error {
 		display.Line(workspace.ProjectOf(to).Dir), display.Line(to))
 }
 
-// findWorkspace finds a workspace by its folder, or by where its project is, or was.
+// findWorkspace finds a workspace by its folder, or by its project's present or former folder.
 func findWorkspace(name string) (string, error) {
 	all, err := workspace.Workspaces()
 	if err != nil {
@@ -187,8 +187,8 @@ func findWorkspace(name string) (string, error) {
 	return "", layout.NotFound("tape workspaces lists them", "there is no workspace %s", quoted(name))
 }
 
-// takeAlong brings the workspace of a project that was moved here, if its git remote tells
-// that it was. cause is the error without it, which is returned where that is not sure.
+// takeAlong links the workspace of a project that was moved here, if the git remote proves that it
+// was. Otherwise it returns cause, with a hint if a project may have been moved.
 func (a *App) takeAlong(cause error) (string, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {
@@ -217,7 +217,7 @@ func (a *App) takeAlong(cause error) (string, error) {
 	}
 }
 
-// noteProject keeps which project a workspace is of, if it is the current directory's.
+// noteProject records the current directory as the workspace's project, if it is.
 func (a *App) noteProject(store *repo.Store) {
 	if err := (*workspace.Store)(store).NoteProject("."); err != nil {
 		a.Warn("it is not known where the project of the workspace is: " + err.Error())
