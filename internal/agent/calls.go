@@ -120,7 +120,7 @@ func (r *turn) runTools(ctx context.Context, calls []call, p *handoffPlan) error
 	return err
 }
 
-// guarded asks the hooks before a call. If the call must not be made, it returns a result instead.
+// guarded runs the hooks before a call. If the call must not be made, it returns a result instead.
 func (r *turn) guarded(ctx context.Context, c hooks.ToolCall) (hooks.ToolCall, *hooks.ToolResult) {
 	if trimmed := bytes.TrimSpace(c.Arguments); !json.Valid(trimmed) || trimmed[0] != '{' { // plugins could not read it
 		return c, &hooks.ToolResult{Err: fmt.Errorf("%s: the arguments are not a JSON object", c.Tool)}

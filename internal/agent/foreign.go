@@ -16,7 +16,7 @@ const pluginName = "builtin"
 // stateModelPlugin names the plugin that runs the turn's model, if it is not the built-in one.
 const stateModelPlugin = "_model_plugin"
 
-// newTurn returns a turn of a session, without what the tape has of it.
+// newTurn returns a turn of a session, as if the tape had nothing of it yet.
 func (a *agent) newTurn(t *repo.Tape, session string, p hooks.Prompt, s hooks.State) *turn {
 	r := &turn{agent: a, tape: t, session: session, state: s, prompt: p, model: a.Name}
 	r.id, _ = s[hooks.KeyMessageID].(string)
@@ -78,7 +78,7 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	return d.save(ctx)
 }
 
-// foreign returns a turn whose model is another plugin's, with what the tape has of it.
+// foreign returns a turn whose model another plugin runs, with what the tape already has of it.
 func (a *agent) foreign(ctx context.Context, session string, p hooks.Prompt, s hooks.State) (*turn, error) {
 	t, err := a.tape(ctx, session)
 	if err != nil {

@@ -34,7 +34,7 @@ func (p *handoffPlan) withPlan(ctx context.Context) context.Context {
 	})
 }
 
-// holdBack keeps the handoff's result, which is recorded later, and reports whether f was that.
+// holdBack keeps f to be recorded later, if it is the result of the handoff, and reports whether it is.
 func (p *handoffPlan) holdBack(f finished) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -123,7 +123,7 @@ type reply struct {
 	usage map[string]any
 }
 
-// answer calls the model. The reply has what came, even with an error.
+// answer calls the model. If that fails, the reply has the part of the answer that came.
 func (r *turn) answer(ctx context.Context) (*reply, error) {
 	client := r.agent.Model
 	form, err := client.Form(r.model)

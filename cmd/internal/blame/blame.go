@@ -14,7 +14,7 @@ import (
 	"tape/internal/show/display"
 )
 
-// Show shows what led to runs of lines of a file.
+// Show shows runs of lines of a file, each with the turns that led to its commit.
 func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projectgit.Repo, file string, runs []projectgit.Run) error {
 	o := &view{s, file}
 	var commits []projectgit.Commit
@@ -47,20 +47,20 @@ func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projec
 	return o.show(list)
 }
 
-// view is where it is shown, and of which file.
+// view shows the lines of one file.
 type view struct {
 	*stdio.Streams
 	file string
 }
 
-// blamed is a run of lines with what is known of its commit.
+// blamed is a run of lines with the turns that led to its commit.
 type blamed struct {
 	projectgit.Run
 	turns   []trace.Turn
-	unknown Unknown // why there are none, or they may be wrong
+	unknown Unknown // why there are no turns, or they may be wrong
 }
 
-// Unknown is why nothing is known of a commit, as programs read it and for people.
+// Unknown is the reason why no turn is known for a commit: a code for programs, a text for people.
 type Unknown struct{ Code, Text string }
 
 func whyUnknown(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projectgit.Repo, r projectgit.Run) (Unknown, error) {
@@ -73,7 +73,7 @@ func whyUnknown(ctx context.Context, s *stdio.Streams, f *trace.Finder, project 
 	return Why(ctx, s, f, *r.Commit)
 }
 
-// Why says why nothing is known of a commit.
+// Why finds out why no turn is known for a commit.
 func Why(ctx context.Context, s *stdio.Streams, f *trace.Finder, c projectgit.Commit) (Unknown, error) {
 	reason, first, err := f.Why(ctx, c)
 	switch reason {
@@ -104,7 +104,7 @@ func describeTurn(t trace.Turn) stdio.Object {
 		{"prompt", stdio.OrNull(t.Prompt)}, {"date", stdio.DateOrNull(t.Date)}, {"how", string(t.How)}}
 }
 
-// Mark says how it is known that a turn led to a commit, where that is not sure.
+// Mark says why it is not certain that a turn led to a commit; "" if it is.
 func Mark(t trace.Turn, c projectgit.Commit) string {
 	switch t.How {
 	case trace.Probably:
@@ -115,7 +115,7 @@ func Mark(t trace.Turn, c projectgit.Commit) string {
 	return ""
 }
 
-// show shows each run on a line, and below it, once for each commit, what led to that.
+// show shows each run on a line. The turns of a commit are below its first run.
 func (o *view) show(list []blamed) error {
 	if len(list) == 0 {
 		o.Tell("%s is empty", display.Quoted(o.file))

@@ -169,7 +169,7 @@ func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source
 	return src, nil
 }
 
-// until ends the entries before the first one with a higher id than last.
+// until yields the entries before the first one for which behind is true.
 func until(entries iter.Seq2[repo.Entry, error], behind func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range entries {
@@ -180,7 +180,8 @@ func until(entries iter.Seq2[repo.Entry, error], behind func(repo.Entry) bool) i
 	}
 }
 
-// bounds returns the numbers of the phases from --from through --to.
+// bounds returns a query for the phases from --from through --to; without --from, only for the last
+// of them.
 func (o *exportOptions) bounds() repo.Query {
 	switch {
 	case o.from == o.to || o.from == "":

@@ -93,8 +93,8 @@ func (o *trustOptions) workspaceToTrust(name string) (string, error) {
 	return findWorkspace(name)
 }
 
-// wouldCount lists the settings and hooks that would take effect if the repository were trusted. It
-// runs no git that obeys the repository, and follows no links.
+// wouldCount lists what would take effect if the repository were trusted: settings, hooks, state and
+// links. It runs no git that obeys the repository, and follows no links.
 func wouldCount(ctx context.Context, gitDir string) (found []object, err error) {
 	found = []object{}
 	add := func(what, name, value string) {

@@ -1,4 +1,4 @@
-// Package hints words the hints of errors with the names of commands.
+// Package hints turns the hints of errors into text with the names of commands.
 package hints
 
 import (
@@ -10,7 +10,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Of is the hints of an error in words, one per line; "" if it has none.
+// Of returns the hints of an error, one per line; "" if it has none.
 func Of(err error) string {
 	var lines []string
 	for _, h := range layout.Hints(err) {
@@ -19,7 +19,7 @@ func Of(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// Text is a hint in words, with the names of commands. Arguments are quoted for the shell.
+// Text returns a hint as text. Arguments are quoted for the shell.
 func Text(h layout.Hint) string {
 	text, args := words()[h.Kind], h.Args
 	switch h.Kind {
@@ -58,7 +58,7 @@ func Text(h layout.Hint) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// words are the words of each kind of hint; {1} is the first argument.
+// words has the text of each kind of hint; {1} is the first argument.
 func words() map[layout.HintKind]string {
 	return map[layout.HintKind]string{
 		layout.AddRemote:          "tape remote add {1} URL names one; tape remote list lists them",

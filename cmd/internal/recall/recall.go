@@ -1,4 +1,4 @@
-// Package recall tells a new session of an agent of the last handoff in its project.
+// Package recall tells a new session of an agent about the last handoff in its project.
 package recall
 
 import (
@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// most is the longest that is said to a new session.
+	// most is the longest text for a new session.
 	most = 1500 // characters
-	// wait is how long an agent is kept waiting for it, tapes how many tapes are looked at.
+	// wait is how long the agent may have to wait for it, tapes how many tapes are searched.
 	wait  = 300 * time.Millisecond
 	tapes = 20
 )
 
-// Write says to a new session of Claude Code what the last handoff in its project was about, and how to
-// ask for more. Without one it says nothing.
+// Write tells a new session of Claude Code what the last handoff in its project says, and how to read
+// more. Without a handoff it writes nothing.
 func Write(ctx context.Context, out io.Writer, project string) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -55,7 +55,7 @@ func Write(ctx context.Context, out io.Writer, project string) {
 	}
 }
 
-// lastHandoff finds the newest phase that was begun with a summary, in the tapes that were committed to last.
+// lastHandoff finds the newest phase that begins with a summary, in the tapes with the latest commits.
 func lastHandoff(ctx context.Context, store *repo.Store) (tape string, last repo.Phase, err error) {
 	git := (*workspace.Store)(store).Git()
 	refs, err := git.Refs(layout.BranchPrefix)

@@ -93,7 +93,7 @@ func describePart(p entrydiff.Part) stdio.Object {
 	return out
 }
 
-// ChangeLines describes in a few lines how an entry changed; is is nil if it was removed.
+// ChangeLines describes the change of an entry in a few lines. is == nil means that it was removed.
 func ChangeLines(id int64, was, is []byte) []string {
 	if is == nil {
 		return []string{fmt.Sprintf("  @%d removed", id)}

@@ -29,7 +29,7 @@ const (
 	narrowCells = 8 // the indent of text below the columns, on a narrow screen
 )
 
-// Style returns the colours of a conversation.
+// Style returns a function that colours the pieces of a conversation.
 func Style(s *stdio.Streams) func(console.Style, string) string {
 	return func(style console.Style, text string) string {
 		return s.Style([...]string{console.StyleQuiet: stdio.Dim, console.StyleHeading: stdio.Bold + ";" + stdio.Yellow, console.StyleUser: stdio.Bold + ";" + stdio.Green,
@@ -41,7 +41,7 @@ func phaseHead(s *stdio.Streams, e repo.Entry) string {
 	return s.Style(stdio.Bold+";"+stdio.Yellow, fmt.Sprintf("%03d %s", e.AnchorSeq, s.Fit(display.Line(e.Anchor), nameCells)))
 }
 
-// columns are the id, date and kind before the text of an entry.
+// columns returns the id, date and kind that are shown before the text of an entry.
 func columns(s *stdio.Streams, e repo.Entry) string {
 	kind, colour := Label(e)
 	return display.Pad(fmt.Sprintf("@%d", e.ID), idCells) + " " + s.Style(stdio.Dim, display.Pad(s.Fit(display.Ago(s.Now(), e.Date, display.Minute), dateCells), dateCells)) + " " +
@@ -83,7 +83,7 @@ func showText(s *stdio.Streams, columns, sign, colour string, lines []string) er
 	return s.Written()
 }
 
-// Brief shows an entry on one line, behind the text of.
+// Brief shows an entry on one line, after the text of.
 func Brief(s *stdio.Streams, of string, e repo.Entry) {
 	kind, colour := Label(e)
 	id, body := fmt.Sprintf("@%d", e.ID), plain.Whole(e)
@@ -96,7 +96,7 @@ func Brief(s *stdio.Streams, of string, e repo.Entry) {
 	s.Line(s.Style(stdio.Dim, of) + s.Style(stdio.Yellow, id) + " " + s.Style(colour, kind) + " " + text)
 }
 
-// Label is the shown kind of an entry, and its colour.
+// Label returns an entry's kind, with the role of a message, and its colour.
 func Label(e repo.Entry) (text, colour string) {
 	colour, known := map[string]string{repo.KindMessage: "", repo.KindMessage + "/user": stdio.Green, repo.KindMessage + "/assistant": stdio.Cyan,
 		repo.KindToolCall: stdio.Blue, repo.KindToolResult: stdio.Blue, repo.KindAnchor: stdio.Yellow, repo.KindError: stdio.Red,

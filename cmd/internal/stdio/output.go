@@ -144,7 +144,8 @@ func (s *Streams) Note(format string, args ...any) {
 	}
 }
 
-// Remark writes something that the reader of the results has to know.
+// Remark writes something that readers of the results must know: above the results on a screen, else
+// to standard error.
 func (s *Streams) Remark(text string) {
 	switch {
 	case s.JSON:

@@ -33,7 +33,7 @@ func (s *Streams) Progress(label string) *Progress {
 	return &Progress{out: s.Watched(), label: display.Truncate(display.Line(label), LabelCells)}
 }
 
-// at shows the progress if it is at least step beyond the one shown.
+// at shows the progress at place, if that is at least step beyond the place that is shown.
 func (p *Progress) at(place, step int64, format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +58,7 @@ func (p *Progress) Part(done, size int64) {
 // Count shows how many entries are done, if their total is unknown.
 func (p *Progress) Count(done int64) { p.at(done, 10_000, "\r%s  %s", p.label, display.Entries(done)) }
 
-// Clear takes it off the screen.
+// Clear removes the progress from the screen.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,24 +18,24 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Watching records the transcripts that a watch tells of.
+// Watching records the transcripts that a watch reports.
 type Watching struct {
 	*stdio.Streams
 	Recorder  *recorder.Recorder
-	Places    []string // of recording
-	Program   string   // version of this one
-	Workspace string   // that was named for all; ""
+	Places    []string // the recorder's folders
+	Program   string   // the version of this program
+	Workspace string   // for all sessions; "": that of each project
 
-	file  string               // that keeps until
-	until map[string]time.Time // by folders: what was written there before is recorded
-	dirs  []string             // those that this watch is of
+	file  string               // stores until
+	until map[string]time.Time // by folder: everything written before is recorded
+	dirs  []string             // the watched folders
 }
 
-// Begin says from when on what is written in the folders counts.
+// Begin selects the folders to watch, and returns the time from which changes in each are recorded.
 func (w *Watching) Begin(args []string) (map[string]time.Time, error) {
 	w.file = filepath.Join(w.Places[0], "watched.json")
 	if raw, err := os.ReadFile(w.file); err == nil {
-		_ = json.Unmarshal(raw, &w.until) // without it, more is looked at, and nothing is recorded twice
+		_ = json.Unmarshal(raw, &w.until) // without it, more is read, but nothing is recorded twice
 	}
 	if w.until == nil {
 		w.until = map[string]time.Time{}
@@ -75,7 +75,7 @@ func (w *Watching) save() error {
 	return err
 }
 
-// Changed records what some transcripts have got.
+// Changed records what is new in transcripts.
 func (w *Watching) Changed(ctx context.Context, paths []string) error {
 	at := w.Now()
 	for _, path := range paths {
@@ -94,15 +94,15 @@ func (w *Watching) Changed(ctx context.Context, paths []string) error {
 	return w.save()
 }
 
-// CatchUp records what was told of. What fails is tried again with the next change.
+// CatchUp records the transcripts of all waiting notes. After a failure, the next change tries again.
 func (w *Watching) CatchUp(ctx context.Context) {
 	if err := w.Recorder.Run(ctx, false); err != nil && ctx.Err() == nil {
 		w.Warn(err.Error())
 	}
 }
 
-// noteOf is what a hook would have told of a transcript. One that is none, or does not say which
-// project it is of, is left out.
+// noteOf makes the note that a hook would have left about a transcript. ok is false if the file is not
+// a transcript, or does not name its project.
 func (w *Watching) noteOf(ctx context.Context, path string) (n spool.Note, ok bool) {
 	info, err := importer.Identify(ctx, path)
 	n = spool.Note{Agent: info.Format, At: w.Now(), Program: w.Program, Workspace: w.Workspace,

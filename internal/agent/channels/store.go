@@ -150,7 +150,7 @@ func (s *store) write(l line) error {
 	return err
 }
 
-// add stores a message. It is not fresh if it is stored already, or was answered.
+// add stores a message. fresh is false if it was stored before, or already answered.
 func (s *store) add(e hooks.Envelope) (k stored, fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

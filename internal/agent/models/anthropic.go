@@ -64,7 +64,7 @@ type anthropicBlocks struct {
 	input int64
 }
 
-// errStopReason is Anthropic's stop reason for an overflow; others send an error.
+// errStopReason stands for Anthropic's stop reason for an overflow. Other providers send an error.
 var errStopReason = errors.New("the model stopped: model_context_window_exceeded")
 
 func (b *anthropicBlocks) handle(e anthropic.MessageStreamEventUnion) error {

@@ -118,7 +118,7 @@ func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hoo
 // errStopped says that the caller has stopped reading.
 var errStopped = errors.New("the answer is not wanted any more")
 
-// answer is put together from what the APIs send.
+// answer collects an answer from the pieces that the APIs send.
 type answer struct {
 	model string // the one that is called
 	emit  func(hooks.Event) bool

@@ -39,6 +39,7 @@ func (c *request) scan(t access, p pages.Page, keep func(repo.Entry) bool) ([]pa
 	r := pages.Reader{Signer: c.s.cursors, Check: c.checkMemory, View: func(e repo.Entry) pages.Entry { return c.view(t, e) }}
 	return r.Read(c.ctx(), rev, p, func(e repo.Entry) bool { return keep(e) && t.inThread(e) })
 }
+
 func history(c *request) (any, error) {
 	t, err := c.tape(c.param("conversation_id"))
 	if err != nil {

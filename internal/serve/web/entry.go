@@ -82,7 +82,7 @@ func (v *viewer) link(id int64) string {
 func (v *viewer) view(e repo.Entry, kind, look, who string) entryView {
 	at, _ := e.Time() // zero: no date is shown
 	out := entryView{Base: v.base, Tape: v.tape, Anchor: e.Anchor, Kind: kind, Look: look, Who: display.Line(who), ID: e.ID, LastID: e.ID,
-		Seq: e.AnchorSeq, Date: at, Author: display.Line(jsonl.GetString(e.Meta, "author")), Files: repo.References(e)}
+		Seq: e.AnchorSeq, Date: at, Author: display.Line(e.Author()), Files: repo.References(e)}
 	out.Images = v.images(e)
 	return out
 }

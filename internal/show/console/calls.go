@@ -46,7 +46,7 @@ func (t *printer) short(text string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(text, dir+"/", ""), "  "+dir)
 }
 
-// outcome is how a call ended: "ok 3.2s  41 lines".
+// outcome says how a call ended: "ok 3.2s  41 lines".
 func (t *printer) outcome(c *conversation.Call) (Style, string) {
 	if len(c.Results) == 0 && (t.Reverse || t.Partial) {
 		return StyleQuiet, ""
@@ -66,7 +66,7 @@ func (t *printer) outcome(c *conversation.Call) (Style, string) {
 	return style, out + "  " + lineCount(c.Results)
 }
 
-// lineCount is the number of lines of results, in words.
+// lineCount returns the number of lines of results, as "41 lines".
 func lineCount(results []conversation.Result) string {
 	lines := 0
 	for _, r := range results {
@@ -93,7 +93,7 @@ func (t *printer) result(r conversation.Result) {
 	}
 }
 
-// wantedResults shows the wanted results of calls that are not wanted themselves.
+// wantedResults shows results that are wanted although their calls are not.
 func (t *printer) wantedResults(it *conversation.Item) {
 	for _, c := range it.Calls {
 		for _, r := range c.Results {

@@ -46,12 +46,12 @@ type Screen struct {
 	More func(repo.Entry) string
 }
 
-// Shows reports whether an entry is shown: part of the conversation, or an event if they are.
+// Shows reports whether an entry is shown. Events other than thinking are shown only with Events.
 func (s *Screen) Shows(e repo.Entry) bool {
 	return s.Events || e.Kind != repo.KindEvent || conversation.Event{Entry: e}.Thinking() != ""
 }
 
-// Style is the style of a piece of text.
+// Style says how a piece of text looks.
 type Style int
 
 // The styles.
@@ -201,7 +201,7 @@ func (t *printer) phase(it *conversation.Item) {
 		t.text(e, StylePlain, it.Typed, talkLines)
 	} else if it.Details != "" && t.Whole {
 		t.data(it.Details)
-	} else if state := strings.TrimPrefix(it.Details+"\n", "owner: human\n"); len(state) > 1 { // as every tape begins
+	} else if state := strings.TrimPrefix(it.Details+"\n", "owner: human\n"); len(state) > 1 { // every tape begins so
 		t.line(id, StyleQuiet, t.cut(strings.ReplaceAll(strings.TrimSpace(state), "\n", ", "), 0))
 	}
 }
@@ -225,7 +225,7 @@ func (t *printer) speak(who string, style Style, e repo.Entry) {
 	if fork := conversation.Fork(e); fork != "" {
 		who += " in " + fork
 	}
-	if author := conversation.Author(e); author != "" {
+	if author := e.Author(); author != "" {
 		who += ", " + author
 	}
 	if conversation.Hidden(e) {

@@ -30,8 +30,8 @@ type builder struct {
 	calls map[string]*Call // by id, those without a result
 }
 
-// Each calls use for each item of the entries' conversation, in the order of their first entries.
-// An item is valid until use returns.
+// Each passes the items of a conversation to use, in the order of their first entries. An item is
+// valid until use returns.
 func Each(ctx context.Context, entries iter.Seq2[repo.Entry, error], use func(*Item) error) error {
 	b := &builder{use: use, calls: map[string]*Call{}}
 	for e, err := range entries {

@@ -116,7 +116,7 @@ func readCalls(e repo.Entry) []*Call {
 	return out
 }
 
-// Args is the arguments as readable text, with the call's other fields.
+// Args returns the arguments as readable text, with the call's other fields.
 func (c *Call) Args() string {
 	if jsonl.GetString(c.raw, "function", "name")+jsonl.GetString(c.raw, "name") == "" {
 		return readable(c.raw)
@@ -131,7 +131,7 @@ func (c *Call) Args() string {
 	return args
 }
 
-// Object is the arguments if they are a JSON object, otherwise nil.
+// Object returns the arguments if they are a JSON object, otherwise nil.
 func (c *Call) Object() []byte {
 	if args := []byte(c.Arguments); jsonl.IsObject(args) && jsonl.Valid(args) == nil {
 		return args
@@ -139,7 +139,7 @@ func (c *Call) Object() []byte {
 	return nil
 }
 
-// Brief is the most telling argument, or the values of all.
+// Brief returns the most telling argument, or the values of all.
 func (c *Call) Brief() string { return cmp.Or(mainArgument([]byte(c.Arguments)), values(c.Args())) }
 
 // readResults reads the results of an entry. The first one also has the rest of the payload.
@@ -155,7 +155,7 @@ func readResults(e repo.Entry) []Result {
 	return out
 }
 
-// values is the values of readable arguments, without their names.
+// values returns the values of readable arguments, without their names.
 func values(args string) string {
 	const most = 560 // bytes
 	if len(args) > most {
@@ -171,7 +171,7 @@ func values(args string) string {
 	return strings.Join(out, " ")
 }
 
-// mainArgument is the most telling argument of a call, such as a command or a path; "" if it
+// mainArgument returns the most telling argument of a call, such as a command or a path; "" if it
 // has none.
 func mainArgument(args []byte) string {
 	if !jsonl.IsObject(args) {
@@ -196,8 +196,8 @@ func mainArgument(args []byte) string {
 	return ""
 }
 
-// readable is JSON for people: a field of an object per line, strings decoded, and anything
-// else on one line.
+// readable writes JSON for people: each field of an object on a line of its own, strings decoded,
+// anything else on one line.
 func readable(raw []byte) string {
 	if text, ok := jsonl.String(raw); ok {
 		return text
@@ -228,7 +228,7 @@ func appendField(b *strings.Builder, key string, val []byte) {
 	b.WriteByte('\n')
 }
 
-// opening reads an anchor: the name, summary and state of the phase that it opens.
+// opening reads the name, summary and state of a phase from its anchor.
 func (it *Item) opening() {
 	it.Name, it.State = jsonl.GetString(it.Entry.Payload, "name"), jsonl.Get(it.Entry.Payload, "state")
 	var shown []string

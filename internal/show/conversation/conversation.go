@@ -8,6 +8,7 @@
 package conversation
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -122,31 +123,21 @@ func (r Result) Title() string {
 // Event is an entry that is not part of what was said.
 type Event struct{ Entry repo.Entry }
 
-// Asked is the prompt of a person in an entry, as a title; "" if there is none.
+// Asked returns a person's prompt in an entry, shortened to a title; "" if there is none.
 func Asked(e repo.Entry) string {
 	var one about.Tape
 	one.Add(e)
 	return one.Asked
 }
 
-// Author is the author of an entry, unless that is the one who began the tape.
-func Author(e repo.Entry) string { return jsonl.GetString(e.Meta, "author") }
-
-// Fork is the fork that an entry was merged from, "" if none.
+// Fork returns the fork that an entry was merged from, "" if none.
 func Fork(e repo.Entry) string { return jsonl.GetString(e.Meta, "origin", "fork") }
 
-// Hidden reports whether models do not get an entry: of an abandoned branch, or a note that
-// was not for the model.
+// Hidden reports whether an entry is not in the context of models: it is of an abandoned branch, or a
+// note that was not for the model.
 func Hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
-func who(e repo.Entry) string {
-	if role := jsonl.GetString(e.Payload, "role"); role != "" && e.Kind == repo.KindMessage {
-		return role
-	}
-	return e.Kind
-}
-
-// Speaker is the kind of the message's author.
+// Speaker returns the kind of the message's author.
 func (it *Item) Speaker() Speaker {
 	switch it.Who {
 	case "user":
@@ -173,7 +164,7 @@ func (it *Item) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// Of is the item of a single entry: its calls have no results, and its results no calls.
+// Of makes the item of a single entry: its calls have no results, and its results no calls.
 func Of(e repo.Entry) *Item {
 	it := &Item{Kind: Events, Entry: e}
 	switch e.Kind {
@@ -198,7 +189,7 @@ func Of(e repo.Entry) *Item {
 // fill reads the item's fields from its entry.
 func (it *Item) fill() {
 	e := it.Entry
-	it.Who = who(e)
+	it.Who = cmp.Or(e.Role(), e.Kind)
 	switch it.Kind {
 	case Phase:
 		if e.Kind == repo.KindAnchor {

@@ -275,8 +275,8 @@ func renderResults(r renderer, it *conversation.Item) {
 	}
 }
 
-// author is the author of an entry, unless that is the one who began the tape.
-func author(e repo.Entry) string { return display.Title(conversation.Author(e), 200) }
+// author returns the author of an entry, safe to show; "" if that is the one who began the tape.
+func author(e repo.Entry) string { return display.Title(e.Author(), 200) }
 
 // when is an entry's date in the local zone, which is named if it is not the usual one, as in
 // summer time. A date that cannot be parsed is shown as stored.

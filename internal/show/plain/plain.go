@@ -33,8 +33,8 @@ func Short(e repo.Entry) []string { return lines(e, amount{argsCells, dataCells,
 // Whole is all of the text of an entry, safe to show, in lines.
 func Whole(e repo.Entry) []string { return lines(e, amount{}) }
 
-// amount is how much is shown: cells of a call's arguments and of other data, lines of a
-// result. 0 is everything.
+// amount says how much is shown: cells of a call's arguments and of other data, lines of a
+// result. 0 means everything.
 type amount struct{ args, data, lines int }
 
 func lines(e repo.Entry, most amount) []string {

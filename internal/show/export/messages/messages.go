@@ -36,7 +36,7 @@ func (s *stretch) ends(e repo.Entry, size int) bool {
 	switch {
 	case s.bytes < size:
 		return false
-	case e.Kind != repo.KindAnchor && e.Kind != repo.KindMessage || jsonl.GetString(e.Payload, "role") == "tool":
+	case e.Kind != repo.KindAnchor && e.Kind != repo.KindMessage || e.Role() == "tool":
 		return false
 	}
 	return len(s.latest) == 0 && (len(s.open) == 0 || s.bytes > stretchMost*size)
