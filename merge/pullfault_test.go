@@ -476,7 +476,7 @@ func TestSoakPullKill(t *testing.T) {
 		for _, mode := range []string{"append", "pull", "push"} {
 			working = append(working, helper(t, made.ws, mode))
 		}
-		wait.AtSomeTime(rng, 500*time.Millisecond)
+		wait.Pause(time.Duration(20+rng.ExpFloat64()*150) * time.Millisecond)
 		for i := range working {
 			acked = append(acked, onlyAppends(working[(i+1)%len(working)].kill(t))...)
 		}

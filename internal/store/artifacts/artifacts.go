@@ -2,7 +2,6 @@
 package artifacts
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -103,8 +102,10 @@ func (a *Staged) Place(phase string) error {
 		return err
 	}
 	// Whoever made the repository may have put a link to another folder there.
-	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
-		return cmp.Or(err, error(&layout.Error{Class: layout.ErrCorrupt, Msg: dir + " is a link to elsewhere"}))
+	if st, err := os.Lstat(dir); err != nil {
+		return err
+	} else if !st.IsDir() {
+		return &layout.CorruptError{File: dir, Msg: "this is a link to elsewhere", Fix: "remove the link, and try again"}
 	}
 	path := filepath.Join(dir, a.SHA256)
 	data, err := readChecked(path)
