@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// memoryDir is a folder on a file system in memory with room for the tests, or "".
+// memoryDir returns a folder on a file system in memory with enough space for the tests, or "".
 func memoryDir() string {
 	const dir, room = "/dev/shm", 1 << 30
 	var st syscall.Statfs_t
@@ -26,7 +26,7 @@ func memoryDir() string {
 	return dir
 }
 
-// inode tells files apart, whatever they are called.
+// inode identifies a file whatever its name.
 func inode(st os.FileInfo) uint64 {
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
 		return sys.Ino
@@ -34,10 +34,11 @@ func inode(st os.FileInfo) uint64 {
 	return 0
 }
 
-// Forgets reports whether a LossyDisk can be told what a file is.
+// Forgets reports whether a LossyDisk works on this system: it needs the numbers of inodes.
 const Forgets = true
 
-// SmallDisk mounts a file system of so many bytes, which only root may do.
+// SmallDisk mounts a file system of a given size in bytes and returns its folder. Only root can do that;
+// for others, the test is skipped.
 func SmallDisk(t *testing.T, bytes int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "disk")

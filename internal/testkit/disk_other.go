@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// memoryDir is known on Linux only.
+// memoryDir returns "": only on Linux is such a folder known.
 func memoryDir() string { return "" }
 
-// SmallDisk can be had on Linux only.
+// SmallDisk skips the test: only on Linux can a small disk be mounted.
 func SmallDisk(t *testing.T, _ int) string {
 	t.Skip("a small file system is mounted on Linux only")
 	return ""
 }
 
-// Forgets reports whether a LossyDisk can be told what a file is.
+// Forgets reports whether a LossyDisk works on this system: it needs the numbers of inodes.
 const Forgets = false
 
 func inode(os.FileInfo) uint64 { return 0 }

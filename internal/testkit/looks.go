@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Looks is a context that does something when it is asked for the n-th time whether it has
-// ended: so another writer is quicker at each point of a command, one after the other.
+// Looks is a context that calls a function when its Err is called for the n-th time. With n from 1 upwards, a
+// test lets another writer go first at each point of a command.
 type Looks struct {
 	context.Context
 	n    int64
@@ -14,12 +14,12 @@ type Looks struct {
 	seen atomic.Int64
 }
 
-// AtLook returns a context that calls do at the n-th look, from 1.
+// AtLook returns a context that calls do at the n-th call of Err, from 1.
 func AtLook(ctx context.Context, n int, do func()) context.Context {
 	return &Looks{Context: ctx, n: int64(n), do: do}
 }
 
-// Err is what the context says that it is derived from.
+// Err returns the Err of the parent context.
 func (l *Looks) Err() error {
 	if l.seen.Add(1) == l.n {
 		l.do()

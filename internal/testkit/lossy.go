@@ -11,29 +11,28 @@ import (
 	"time"
 )
 
-// LossyDisk stands for what the disk below a folder holds for good while a program works in
-// it: [LossyDisk.Before] is told of each operation, and [LossyDisk.Restart] makes the folder
-// what a power cut would leave of it, that is without everything that was never synced. What
-// other programs have made there meanwhile stays.
+// LossyDisk simulates a power cut for a folder. It keeps track of what is durable on the disk:
+// [LossyDisk.Before] has to be called before each operation of the program. [LossyDisk.Restart] then
+// removes from the folder everything that was never synced. What other programs have made there stays.
 type LossyDisk struct {
 	root string
 	mu   sync.Mutex
-	// nodes are the files and folders as they are on the disk, by inode. One that is made
-	// has neither content nor names until it is synced.
+	// nodes are the durable states of files and folders, by inode. A new one has neither content nor
+	// names until it is synced.
 	nodes map[uint64]lossyNode
-	made  map[string]bool // paths of what is being made
-	held  []*os.File      // so that no inode is used again
+	made  map[string]bool // paths of files and folders that are about to be created
+	held  []*os.File      // open files, so that the system does not reuse their inodes
 }
 
-// lossyNode is a file, a link or a folder on the disk.
+// lossyNode is the durable state of a file, link or folder.
 type lossyNode struct {
 	mode  fs.FileMode
 	time  time.Time
-	data  []byte            // of a file; of a link its target
+	data  []byte            // the content of a file, or the target of a link
 	names map[string]uint64 // of a folder
 }
 
-// NewLossyDisk begins with a folder that is on the disk as it is.
+// NewLossyDisk returns a LossyDisk for a folder. Everything in it counts as durable.
 func NewLossyDisk(t testing.TB, root string) *LossyDisk {
 	t.Helper()
 	l := &LossyDisk{root: root, nodes: map[uint64]lossyNode{}, made: map[string]bool{}}
@@ -48,7 +47,7 @@ func NewLossyDisk(t testing.TB, root string) *LossyDisk {
 	return l
 }
 
-// Close lets go of the files. It may be called again.
+// Close closes the files that it holds open. It may be called several times.
 func (l *LossyDisk) Close() {
 	for _, f := range l.held {
 		_ = f.Close()
@@ -56,7 +55,7 @@ func (l *LossyDisk) Close() {
 	l.held = nil
 }
 
-// Before is told of an operation that is about to be carried out.
+// Before has to be called before each operation.
 func (l *LossyDisk) Before(op disk.Op, path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,11 +69,11 @@ func (l *LossyDisk) Before(op disk.Op, path string) {
 		l.begin(path)
 	case disk.OpSync, disk.OpSyncDir:
 		l.record(path)
-	case disk.OpRename, disk.OpRemove: // names last from the sync of their folder on
+	case disk.OpRename, disk.OpRemove: // durable once the folder is synced
 	}
 }
 
-// settle finds what was made since.
+// settle notes the files and folders that were created since the last call.
 func (l *LossyDisk) settle() {
 	for path := range l.made {
 		if l.begin(path) {
@@ -83,7 +82,7 @@ func (l *LossyDisk) settle() {
 	}
 }
 
-// begin notes what the program has made. Nothing of it is on the disk yet.
+// begin notes a new file or folder, of which nothing is durable yet. It returns false if it does not exist.
 func (l *LossyDisk) begin(path string) bool {
 	st, err := os.Lstat(path)
 	if err != nil {
@@ -102,7 +101,7 @@ func (l *LossyDisk) hold(path string) {
 	}
 }
 
-// record notes that something is on the disk as it now is.
+// record notes that the present state of a file or folder is durable.
 func (l *LossyDisk) record(path string) {
 	st, err := os.Lstat(path)
 	if err != nil {
@@ -134,7 +133,7 @@ func readNode(path string, st fs.FileInfo) lossyNode {
 	return n
 }
 
-// Restart makes the folder what is on the disk.
+// Restart replaces the folder by its durable state.
 func (l *LossyDisk) Restart(t testing.TB) {
 	t.Helper()
 	l.settle()
@@ -151,8 +150,8 @@ func (l *LossyDisk) Restart(t testing.TB) {
 	}
 }
 
-// afterRestart is what there is, and for what the program has made or changed, what is on the disk
-// of it.
+// afterRestart returns the nodes after a restart: the durable state of what the program has made or changed,
+// and the present state of everything else.
 func (l *LossyDisk) afterRestart() map[uint64]lossyNode {
 	out := maps.Clone(l.nodes)
 	_ = filepath.WalkDir(l.root, func(path string, e fs.DirEntry, err error) error {
@@ -188,7 +187,7 @@ func (l *LossyDisk) afterRestart() map[uint64]lossyNode {
 func writeNodes(nodes map[uint64]lossyNode, at uint64, path string) error {
 	n, ok := nodes[at]
 	if !ok {
-		return nil // another program's, and gone
+		return nil // another program made it, and removed it since
 	}
 	var err error
 	switch {

@@ -1,5 +1,5 @@
-// Package testkit is what tests of several packages share: an environment that does not
-// depend on the machine, processes beside a test, extents, seeds and small disks.
+// Package testkit is what tests of several packages share: an environment that does not depend on the machine,
+// helper processes, random seeds, sizes of tests, and small or lossy disks.
 package testkit
 
 import (
@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// HelperEnv names what a test binary is to do when it runs beside a test, as one of the
-// processes that the test starts.
+// HelperEnv is set when a test starts its own binary as a helper process. It says what the helper has to do.
 const HelperEnv = "TAPE_TEST_HELPER"
 
-// homeEnv tells helpers the TAPE_HOME of their test.
+// homeEnv passes the TAPE_HOME of a test to its helpers.
 const homeEnv = "TAPE_TEST_HOME"
 
-// Main is for a TestMain. It makes the tests independent of the machine's git settings,
-// and runs them, or the helper if HelperEnv says so; nil if the tests start no such processes.
+// Main is the body of a TestMain. It makes the tests independent of the machine's git settings and runs them.
+// In a helper process it calls helper instead, which may be nil if the tests start none.
 func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 	set := func(key, value string) {
 		if err := os.Setenv(key, value); err != nil {
@@ -53,18 +52,18 @@ func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 		return
 	}
 	if os.Getenv("GORACE") == "" {
-		set("GORACE", "atexit_sleep_ms=0") // or each process beside a test ends a second late
+		set("GORACE", "atexit_sleep_ms=0") // otherwise each helper ends a second late
 	}
 	if dir := memoryDir(); dir != "" && os.Getenv("TMPDIR") == "" && !Soak() {
-		set("TMPDIR", dir) // thousands of syncs; only the long runs wait for a real disk
+		set("TMPDIR", dir) // faster for thousands of syncs; the long runs use the real disk
 	}
 	m.Run()
 }
 
-// Soak reports whether the long runs are asked for.
+// Soak reports whether these are the long runs of make soak.
 func Soak() bool { return os.Getenv("TAPE_SOAK") != "" }
 
-// Size picks the extent of a test: few, or with TAPE_SOAK all.
+// Size returns how many cases a test tries: few, or all in the long runs.
 func Size(few, all int) int {
 	if Soak() {
 		return all
@@ -72,7 +71,7 @@ func Size(few, all int) int {
 	return few
 }
 
-// Random gives a source whose seed is printed, and can be set with TAPE_SEED.
+// Random returns a random source. It logs the seed, which TAPE_SEED can set.
 func Random(t testing.TB) *rand.Rand {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -87,5 +86,5 @@ func Random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// Clock is a time that stands still, so that a repeated change gives the same commits.
+// Clock returns always the same time, so that a repeated change makes the same commits.
 func Clock() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 123456000, time.UTC) }

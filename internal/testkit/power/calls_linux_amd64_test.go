@@ -2,7 +2,7 @@ package power
 
 import "golang.org/x/sys/unix"
 
-// olderCalls are those that newer kinds of machines do not have.
+// olderCalls are system calls that newer processor architectures do not have.
 func olderCalls() map[uint32]call {
 	return map[uint32]call{
 		unix.SYS_OPEN:    {name: "create", path: 0, flags: 1},

@@ -12,15 +12,15 @@ import (
 	"tape/internal/testkit"
 )
 
-// call says where the arguments of a system call are.
+// call describes the arguments of a system call.
 type call struct {
 	name  string
-	file  bool   // the first is an open file
-	path  int    // the one that is a path, or -1
-	flags uint32 // the one that has the flags of an open, or 0
+	file  bool   // the first argument is an open file
+	path  int    // index of the argument with a path, or -1
+	flags uint32 // index of the argument with the flags of an open, or 0
 }
 
-// calls are the system calls that change a disk, or make sure of what was changed.
+// calls are the system calls that change or sync files.
 var calls = sync.OnceValue(func() map[uint32]call {
 	out := map[uint32]call{
 		unix.SYS_OPENAT:    {name: "create", path: 1, flags: 2},
@@ -45,10 +45,11 @@ var calls = sync.OnceValue(func() map[uint32]call {
 	return out
 })
 
-// filter makes the kernel tell a tracer of those calls, of opens if they create.
+// filter is a program for the kernel that stops these calls for the tracer. Of opens, it stops those that create
+// files.
 func filter() []unix.SockFilter {
 	const (
-		number, flags = 0, 16 // where the kernel's struct seccomp_data has them
+		number, flags = 0, 16 // offsets in the kernel's struct seccomp_data
 		load          = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		equal         = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
 		has           = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
@@ -69,7 +70,7 @@ func filter() []unix.SockFilter {
 	return append(out, unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ALLOW})
 }
 
-// runFiltered becomes another program, behind the filter.
+// runFiltered installs the filter, and then executes the program in its arguments.
 func runFiltered() {
 	runtime.LockOSThread()
 	all := filter()

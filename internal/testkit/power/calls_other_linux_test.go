@@ -2,5 +2,5 @@
 
 package power
 
-// olderCalls are those that newer kinds of machines do not have.
+// olderCalls are system calls that newer processor architectures do not have.
 func olderCalls() map[uint32]call { return nil }

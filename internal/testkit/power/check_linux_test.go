@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// check looks at what a cut has left, and goes on with it as a user would.
+// check checks the workspace after a cut, and continues to work with it as a user would.
 func (w *world) check(sc scenario, steps []step, done bool) {
 	w.t.Helper()
 	if done && sc.check != nil {
 		sc.check(w)
 	}
-	switch w.rng.IntN(4) { // each may be what puts things right, or stumbles
+	switch w.rng.IntN(4) { // any command may be the one that recovers, or fails to
 	case 0:
 		w.pushAll()
 	case 1:
@@ -45,19 +45,19 @@ func (w *world) check(sc scenario, steps []step, done bool) {
 
 func (w *world) anyOf(lines []string) string { return lines[w.rng.IntN(len(lines))] }
 
-// readers are commands that change nothing of a tape.
+// readers are commands that do not change tapes.
 func readers() []string {
 	return []string{"log", "log --all --tape other", "search zqone", "search --all-tapes zqold", "search --regex zq", "search --sort newest zqtwo", "verify", "info", "tapes", "forks --all",
 		"forks --closed", "context", "export --tape old", "anchors", "archives --tape old", "diff HEAD", "log --all-tapes", "index status", "show latest"}
 }
 
-// writers are commands that do.
+// writers are commands that change tapes, settings or remotes.
 func writers() []string {
 	return []string{"append --text hello", "append --tape old --text hello", "commit", "handoff next", "handoff --tape other next", "fork probe", "new probe",
 		"switch other", "config commit 2", "fetch", "pull", "push", "gc", "gc --all-worktrees", "index rebuild"}
 }
 
-// anyCommand is what somebody happens to do next: perhaps the same once more.
+// anyCommand runs a random command, perhaps the one that was cut off.
 func (w *world) anyCommand(steps []step) {
 	w.t.Helper()
 	if s := steps[w.rng.IntN(len(steps))]; s.again != nil && w.rng.IntN(4) == 0 {
@@ -72,28 +72,28 @@ func (w *world) anyCommand(steps []step) {
 		w.pushAll()
 	case "append":
 		w.take(appendOne(w))
-	case "fork", "new": // a second time
+	case "fork", "new": // it may exist already
 		w.take(s, 4)
 	default:
 		w.take(s)
 	}
 }
 
-// pushAll pushes what goes: the remote may have more of a tape, or a tape a secret.
+// pushAll pushes all tapes. Some may be refused: the remote has newer entries, or a tape has a secret.
 func (w *world) pushAll() {
 	w.t.Helper()
 	w.take(step{args: []string{"push", "--forks"}}, 4)
 	w.remoteIsWhole()
 }
 
-// healthy fails unless the program and git find nothing wrong.
+// healthy fails if tape verify or git fsck finds a problem.
 func (w *world) healthy() {
 	w.t.Helper()
 	w.must("tape", "verify")
 	w.must("git", "-C", w.workspace(), "fsck", "--strict", "--no-dangling")
 }
 
-// contents reads a tape: how often each text is there. A tape that is not there has none.
+// contents returns how often each text is on a tape; nil if there is no such tape.
 func (w *world) contents(tape string) map[string]int {
 	w.t.Helper()
 	out, code := w.run("", "tape", "export", "--tape", tape)
@@ -118,8 +118,8 @@ func (w *world) contents(tape string) map[string]int {
 
 var textPattern = regexp.MustCompile(`\bzq[a-z]+\b`)
 
-// wantPromises fails unless all is there that was acknowledged, once, and what was not is
-// there as a whole or not at all.
+// wantPromises fails unless everything that was acknowledged exists exactly once, and everything else completely
+// or not at all.
 func (w *world) wantPromises() {
 	w.t.Helper()
 	tapes := map[string]map[string]int{}
@@ -140,7 +140,7 @@ func (w *world) wantPromises() {
 	}
 }
 
-// wantKept compares one promise with the texts of tapes.
+// wantKept checks one promise against the texts of tapes.
 func (w *world) wantKept(p *promise, tapes map[string]map[string]int) {
 	w.t.Helper()
 	var there []string
@@ -166,7 +166,7 @@ func (w *world) wantKept(p *promise, tapes map[string]map[string]int) {
 	}
 }
 
-// goesOn uses the workspace: it writes, searches, and agrees with the remote.
+// goesOn uses the workspace: it writes, searches, pulls and pushes.
 func (w *world) goesOn() {
 	w.t.Helper()
 	for _, s := range []step{appendOne(w), handoff(w)} {

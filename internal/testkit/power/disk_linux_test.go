@@ -15,30 +15,30 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// shutdown is ext4's request to stop as if the power had gone (EXT4_IOC_SHUTDOWN).
+// shutdown is the ioctl that makes ext4 stop as in a power cut (EXT4_IOC_SHUTDOWN).
 const shutdown = 0x8004587d
 
-// What is still written when the power goes: all, the journal, or nothing.
+// What ext4 still writes before it stops: everything, the journal, or nothing.
 const (
 	flushAll = iota
 	flushJournal
 	flushNothing
 )
 
-// mountOptions are the ways in which a disk may order what it is told. Without delayed
-// allocation a file may have its length, and what was on the disk before as its content.
+// mountOptions are options that change the order in which ext4 writes. Without delayed allocation, a file may
+// have its new length but old content of the disk.
 func mountOptions() []string {
 	return []string{"data=ordered", "data=writeback", "data=writeback,nodelalloc"}
 }
 
-// A disk is a file system in a file.
+// disk is a file system in a file.
 type disk struct {
 	image string
 	dir   string // where it is mounted
 	root  *os.File
 }
 
-// newDisk makes an empty file system, or skips the test where that cannot be had.
+// newDisk makes an empty file system, or skips the test if that is not possible here.
 func newDisk(t *testing.T, folder string) *disk {
 	t.Helper()
 	d := &disk{image: filepath.Join(folder, "image"), dir: filepath.Join(folder, "disk")}
@@ -68,7 +68,7 @@ func (d *disk) mount(options string) error {
 	return err
 }
 
-// unmount waits for processes that are just ending.
+// unmount unmounts the file system. It waits for processes that are just ending.
 func (d *disk) unmount() error {
 	_ = d.root.Close()
 	d.root = nil
@@ -80,15 +80,15 @@ func (d *disk) unmount() error {
 	}
 }
 
-// cut takes the power away.
+// cut simulates the power cut.
 func (d *disk) cut(flush int) error {
 	return unix.IoctlSetPointerInt(int(d.root.Fd()), shutdown, flush)
 }
 
-// sync writes everything that the kernel holds, as it does by itself every few seconds.
+// sync makes the kernel write everything that it has cached, as it does by itself every few seconds.
 func (d *disk) sync() error { return unix.Syncfs(int(d.root.Fd())) }
 
-// copyImage copies what a sparse file has.
+// copyImage copies a sparse file.
 func copyImage(from, to string) error {
 	if out, err := exec.Command("cp", "--sparse=always", from, to).CombinedOutput(); err != nil {
 		return fmt.Errorf("copy %s: %w\n%s", from, err, out)

@@ -1,5 +1,4 @@
-// Package power cuts the power under the program, and looks at what is left: a workspace
-// on a file system of its own, in a file, whose kernel is told to forget what is not on
-// the disk yet. Then any command has to go on, with nothing lost that was acknowledged
-// and nobody mending anything. It takes Linux, root and ext4: make soak-power.
+// Package power tests power cuts. The workspace is on a file system of its own, in a file. A cut makes the
+// kernel forget what it has not written to the disk yet. After that, every command must work without any
+// repair, and nothing that was acknowledged may be lost. It needs Linux, root and ext4: make soak-power.
 package power

@@ -19,16 +19,16 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(testkit.HelperEnv) != "" {
-		runFiltered() // with the environment as it is
+		runFiltered() // before testkit.Main, which changes the environment
 	}
 	testkit.Main(m, nil, nil)
 }
 
-// kept is how many failures leave their disk behind, at most.
+// kept limits how many failures keep their disk.
 const kept = 12
 
-// TestPower cuts the power TAPE_SOAK_POWER times. TAPE_SEED repeats a run, and
-// -run 'TestPower/^0123' one cut of it.
+// TestPower cuts the power TAPE_SOAK_POWER times. TAPE_SEED repeats a run, with -run 'TestPower/^0123' only one
+// cut of it.
 func TestPower(t *testing.T) {
 	text := os.Getenv("TAPE_SOAK_POWER")
 	if text == "" {
@@ -56,10 +56,10 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// varying is what differs in messages about the same.
+// varying matches the parts in which messages about the same failure differ.
 var varying = regexp.MustCompile(`/[^ ]*/disk/|\b[0-9a-f]{40}\b|\bpid \d+|\bzq[a-z]+`)
 
-// buildProgram puts the program on the path.
+// buildProgram builds tape and puts it in the PATH.
 func buildProgram(t *testing.T) {
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", dir, "tape/cmd/tape")
@@ -70,16 +70,16 @@ func buildProgram(t *testing.T) {
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// never is behind the last operation.
+// never is the number of an operation that never comes.
 const never = 1 << 30
 
-// A plan is when and how the power goes.
+// plan says when and how the power is cut.
 type plan struct {
 	options string
-	at      int // before which operation; behind the last one: after success
-	syncAt  int // before which one the kernel writes what it holds
+	at      int // the operation before which it is cut; if there are fewer, after all commands have succeeded
+	syncAt  int // the operation before which the kernel writes what it has cached
 	flush   int
-	beside  bool // two more writers
+	beside  bool // two other writers run at the same time
 	what    string
 }
 
@@ -88,8 +88,8 @@ func (p plan) String() string {
 		p.options, p.at, p.what, p.flush, p.syncAt, p.beside)
 }
 
-// cut makes a world, cuts its power and looks at the rest. The visits to a scenario spread
-// over its operations evenly, however many they are.
+// cut makes a world, cuts its power and checks what is left. The cuts of a scenario are spread evenly over its
+// operations, however many cuts there are.
 func (s *soak) cut(t *testing.T, sc scenario, visit int, base uint64, rng *rand.Rand) {
 	ops, ok := s.ops[sc.name]
 	if !ok {
@@ -112,7 +112,7 @@ func (s *soak) cut(t *testing.T, sc scenario, visit int, base uint64, rng *rand.
 	s.one(t, sc, p, rng)
 }
 
-// uncut counts the operations of a scenario, which has to go well.
+// uncut runs a scenario without a cut, and returns the number of its operations.
 func (s *soak) uncut(t *testing.T, sc scenario) int {
 	p := &plan{options: mountOptions()[0], at: never, flush: flushAll}
 	return s.one(t, sc, p, rand.New(rand.NewPCG(1, 1)))
@@ -158,8 +158,8 @@ func (s *soak) one(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int)
 	return ops
 }
 
-// reboot gives the numbers of processes to others, as a machine that starts does: every
-// other time git's note of who collects has one that is in use.
+// reboot simulates that a restarted machine reuses the numbers of processes: half of the time, git's gc.pid gets
+// the number of a process that exists.
 func (w *world) reboot() {
 	name := filepath.Join(w.workspace(), ".git", "gc.pid")
 	raw, err := os.ReadFile(name)
@@ -173,8 +173,8 @@ func (w *world) reboot() {
 	w.note("gc.pid has now the number of another process", 0, nil)
 }
 
-// untilCut runs the steps until the power goes, and tells how many operations there were
-// and whether all was acknowledged.
+// untilCut runs the steps until the power is cut. It returns the number of operations, and whether all steps were
+// acknowledged.
 func (w *world) untilCut(steps []step, p *plan) (ops int, done bool) {
 	w.t.Helper()
 	stop := func() {}
@@ -221,7 +221,7 @@ func (w *world) untilCut(steps []step, p *plan) (ops int, done bool) {
 	return tr.ops, true
 }
 
-// traced runs one step, with its output outside of the disk.
+// traced runs one step under the tracer. Its output is not on the disk that loses power.
 func (w *world) traced(tr *trace, s step) int {
 	w.t.Helper()
 	path, err := exec.LookPath("tape")
@@ -251,7 +251,7 @@ func (w *world) traced(tr *trace, s step) int {
 	return code
 }
 
-// keep puts away what a failure was found in.
+// keep keeps a copy of the disk after the cut of a failed test.
 func (s *soak) keep(t *testing.T) {
 	folder := filepath.Join(os.TempDir(), "tape-power-"+strings.ReplaceAll(filepath.Base(t.Name()), "/", "-"))
 	if all, _ := filepath.Glob(filepath.Join(os.TempDir(), "tape-power-*")); len(all) >= kept {

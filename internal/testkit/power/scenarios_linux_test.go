@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A scenario is what is cut: steps, one after the other, alone or beside other writers.
+// scenario is a series of steps in which the power is cut, alone or with other writers at the same time.
 type scenario struct {
 	name  string
-	alone bool     // other writers would change what is looked at
-	setup []string // run before, one command each
+	alone bool     // no other writers, which would change what check sees
+	setup []string // commands to run before
 	steps func(w *world) []step
-	check func(w *world) // what else has to hold, when all is done
+	check func(w *world) // checks what else must be true afterwards
 }
 
 func scenarios() []scenario {
@@ -63,7 +63,7 @@ func appendOne(w *world) step {
 	}
 }
 
-// lines are entries of three classes for a stream.
+// lines returns entries of all three classes, for append --stdin.
 func (w *world) lines(n, size int) (texts []string, input string) {
 	var b strings.Builder
 	for i := range n {
@@ -94,7 +94,7 @@ func (w *world) stream(n, size int) step {
 
 func appendBatch(w *world) step { return w.stream(7, 20) }
 
-// appendStream fills files.
+// appendStream appends so much that files become full.
 func appendStream(w *world) step { return w.stream(120, 8000) }
 
 func handoff(w *world) step {
@@ -116,7 +116,7 @@ func checkpoint(w *world) step {
 	}
 }
 
-// keptTexts are what was acknowledged of the main tape.
+// keptTexts returns the acknowledged texts of the main tape.
 func (w *world) keptTexts() (out []string) {
 	w.acks.Lock()
 	defer w.acks.Unlock()
@@ -128,14 +128,14 @@ func (w *world) keptTexts() (out []string) {
 	return out
 }
 
-// committed fails unless git has what was committed.
+// committed fails unless git has all texts whose commit was acknowledged.
 func committed(w *world) {
 	for _, text := range w.committed {
 		w.must("git", "-C", w.workspace(), "grep", "-q", text, "tape/main", "--")
 	}
 }
 
-// readable fails unless there is a tape.
+// readable fails unless a tape exists.
 func readable(tape string) func(*world) {
 	return func(w *world) { w.must("tape", "log", "--tape", tape) }
 }
@@ -191,10 +191,10 @@ func importFile(w *world) step {
 	}
 }
 
-// secret is one that the scanner knows, put together here so that no scanner finds it.
+// secret returns a secret that the scanner finds. It is in two parts, so that nobody's scanner finds it here.
 func secret() string { return "AK" + "IAQ7Z2M5T4W3X6V2YP" }
 
-// leaky makes a tape with the secret.
+// leaky returns commands that make a tape with the secret.
 func leaky() []string {
 	return strings.Split(strings.ReplaceAll(`new leaky
 append --tape leaky --text SECRET~is~the~key~of~zqleak
@@ -215,7 +215,7 @@ func purge(w *world) step {
 	}
 }
 
-// The old tape has one of two histories, and the other one is an archive.
+// reset archives the history of a tape, and starts the tape anew.
 func reset(w *world) step {
 	return step{
 		args:  []string{"reset", "--tape", "old", "--archive", "--yes"},
@@ -240,7 +240,7 @@ func clone(w *world) step {
 	return step{args: []string{"clone", w.url, w.cloneDir()}, again: []int{1, 2, 4}}
 }
 
-// cloned: whatever the last clone has said, there is a whole one.
+// cloned fails unless there is a complete clone, whatever the last command said.
 func cloned(w *world) {
 	w.must("tape", "--workspace", w.cloneDir(), "verify")
 	w.must("git", "-C", w.cloneDir(), "fsck", "--strict", "--no-dangling")
@@ -257,7 +257,7 @@ func initialized(w *world) {
 	w.must("tape", "--workspace", filepath.Join(w.disk.dir, "another"), "verify")
 }
 
-// fetched fails unless it is known here what the remote has.
+// fetched fails unless the workspace knows the commit of the remote.
 func fetched(w *world) {
 	here := w.must("git", "-C", w.workspace(), "rev-parse", "refs/tape/remotes/origin/heads/tape/main")
 	if there := w.must("git", "-C", w.bare, "rev-parse", "tape/main"); here != there {
@@ -273,7 +273,7 @@ func pull(w *world) step {
 	}}
 }
 
-// push is rejected where the remote has more; what was sent is whole there.
+// push pushes a tape that has not diverged. Afterwards the remote has all of it.
 func push(w *world) step {
 	return step{args: []string{"push", "--tape", "other"}, again: []int{}, acked: func() {
 		w.must("git", "-C", w.bare, "grep", "-q", "zqunpushed", "tape/other", "--")

@@ -9,8 +9,8 @@ import (
 	"tape/internal/testkit/gitpeer"
 )
 
-// template makes the workspace that every cut begins with: tapes with phases, forks, an
-// archive and a secret; a remote that has gone another way since; some of it packed.
+// template makes the workspace that every cut begins with: tapes with phases, forks, an archive, packed and loose
+// objects, and a remote that has diverged.
 func (w *world) template() {
 	w.url = gitpeer.HTTP(w.t, filepath.Dir(w.bare), "", "") + "/" + filepath.Base(w.bare)
 	gitpeer.BareIn(w.t, w.bare)
@@ -70,7 +70,7 @@ push --forks`, "\n"))
 	}
 }
 
-// script runs commands in a workspace, one a line; a ~ stands for a space in a word.
+// script runs commands in a workspace, one on each line. A ~ stands for a space within a word.
 func (w *world) script(dir string, lines []string) {
 	w.t.Helper()
 	for _, line := range lines {
@@ -82,13 +82,13 @@ func (w *world) script(dir string, lines []string) {
 	}
 }
 
-// A soak makes worlds that are the same at their beginning.
+// soak makes copies of one world.
 type soak struct {
 	t      *testing.T
 	folder string
-	first  *world         // never cut
-	ops    map[string]int // how many operations a scenario has
-	failed map[string]int // how often what failed
+	first  *world         // the original, which is never cut
+	ops    map[string]int // the number of operations, by scenario
+	failed map[string]int // the number of failures, by message
 }
 
 func newSoak(t *testing.T) *soak {
@@ -101,7 +101,7 @@ func newSoak(t *testing.T) *soak {
 	w := &world{t: t, prefix: "t", disk: newDisk(t, folder), out: filepath.Join(folder, "out"), bare: filepath.Join(folder, "remotes", "sessions.git")}
 	defer func() {
 		if t.Failed() {
-			t.Logf("it was said\n%s", w.said.String())
+			t.Logf("the commands:\n%s", w.said.String())
 		}
 	}()
 	w.template()
@@ -114,7 +114,7 @@ func newSoak(t *testing.T) *soak {
 	return &soak{t: t, folder: folder, first: w, ops: map[string]int{}, failed: map[string]int{}}
 }
 
-// world gives a fresh copy; only one is in use at a time, for git keeps where it lies.
+// world makes a copy. Only one is in use at a time, because all have the same path: git stores it.
 func (s *soak) world(t *testing.T, prefix string) *world {
 	t.Helper()
 	d := &disk{image: filepath.Join(s.folder, "copy"), dir: s.first.disk.dir}
@@ -128,7 +128,7 @@ func (s *soak) world(t *testing.T, prefix string) *world {
 			t.Fatal(err)
 		}
 	}
-	// Requests to the remote of the cut before may still be on their way: they go on in it.
+	// Requests of the previous cut may still be running. They go on in the former remote.
 	former, err := os.MkdirTemp(s.folder, "former-*")
 	must(err)
 	must(os.Rename(w.bare, filepath.Join(former, "remote")))

@@ -15,18 +15,17 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// A trace runs a program with all that it starts, and stops it before each of its
-// operations on a disk. Everything else goes on as ever: a filter of the kernel's tells
-// the calls apart.
+// trace runs a program with all its child processes, and stops them before each operation on files. A filter in
+// the kernel selects these operations, so everything else runs at full speed.
 type trace struct {
-	below  string                   // only what is written to files below this folder counts
-	before func(n int, what string) // called before the n-th operation; may kill
+	below  string                   // only operations below this folder count
+	before func(n int, what string) // called before the n-th operation; may call kill
 	ops    int
-	tids   map[int]bool // what runs; false: what ran
+	tids   map[int]bool // threads and processes; false if they have ended
 	killed bool
 }
 
-// spec is a program to be run.
+// spec describes a program to run.
 type spec struct {
 	path   string
 	args   []string
@@ -41,14 +40,14 @@ func (tr *trace) run(s spec) (code int, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // a traced process knows one thread only; this one ends here
+		runtime.LockOSThread() // only the thread that started a traced process can trace it; it ends with this goroutine
 		code, err = tr.loop(s)
 	}()
 	<-done
 	return code, err
 }
 
-// kill ends everything at once.
+// kill kills all processes.
 func (tr *trace) kill() {
 	tr.killed = true
 	for tid, runs := range tr.tids {
@@ -58,8 +57,8 @@ func (tr *trace) kill() {
 	}
 }
 
-// wait returns when nothing is left of what ran: git asks whether a process with the
-// number in a lock is there, and one that its new parent has not seen off yet is.
+// wait waits until all processes are gone: git checks whether the process whose number is in a lock still exists,
+// and a killed one does until its parent has collected it.
 func (tr *trace) wait() {
 	for tid := range tr.tids {
 		wait.Eventually(func() bool { return syscall.Kill(tid, 0) != nil })
@@ -90,7 +89,7 @@ func (tr *trace) loop(s spec) (code int, err error) {
 	}
 	code = -1
 	for {
-		// Other threads have children of their own, which are not waited for here.
+		// Do not wait for the children of other threads.
 		tid, err := syscall.Wait4(-1, &ws, unix.WALL|unix.WNOTHREAD, nil)
 		if errors.Is(err, syscall.ECHILD) {
 			return code, nil
@@ -112,7 +111,7 @@ func (tr *trace) loop(s spec) (code int, err error) {
 	}
 }
 
-// stopped lets a thread go on that has stopped, whyever.
+// stopped handles a stop of a thread, and lets the thread continue.
 func (tr *trace) stopped(tid int, ws syscall.WaitStatus) {
 	known, signal := tr.tids[tid], ws.StopSignal()
 	tr.tids[tid] = true
@@ -126,14 +125,13 @@ func (tr *trace) stopped(tid int, ws syscall.WaitStatus) {
 			tr.before(tr.ops, what)
 		}
 		signal = 0
-	case signal == syscall.SIGTRAP, signal == syscall.SIGSTOP && !known: // an event, a thread's begin
+	case signal == syscall.SIGTRAP, signal == syscall.SIGSTOP && !known: // an event, or the start of a thread
 		signal = 0
 	}
-	_ = syscall.PtraceCont(tid, int(signal)) // fails where it was killed
+	_ = syscall.PtraceCont(tid, int(signal)) // fails if it was killed
 }
 
-// syscallInfo is the kernel's struct ptrace_syscall_info, of a call that the
-// filter has stopped.
+// syscallInfo is the kernel's struct ptrace_syscall_info for a call that the filter has stopped.
 type syscallInfo struct {
 	op     uint8
 	_      [3]uint8
@@ -143,7 +141,7 @@ type syscallInfo struct {
 	args   [6]uint64
 }
 
-// operation tells what a thread is about to do to a disk; "" is nothing.
+// operation describes what a stopped thread is about to do; "" if that is not below the folder.
 func (tr *trace) operation(tid int) string {
 	const filtered = 3
 	var info syscallInfo
@@ -168,7 +166,7 @@ func (tr *trace) operation(tid int) string {
 	return call.name
 }
 
-// peekString reads a path of another process.
+// peekString reads a path from the memory of another process.
 func peekString(tid int, at uintptr) string {
 	var out []byte
 	for buf := make([]byte, 64); len(out) < 4096; at += uintptr(len(buf)) {

@@ -19,40 +19,39 @@ import (
 	"time"
 )
 
-// A world is a workspace on a disk of its own, a remote that keeps its power, and what
-// the program has promised.
+// world is a workspace on a disk of its own, a remote on another disk, and what the program has promised.
 type world struct {
 	t    *testing.T
 	rng  *rand.Rand
 	disk *disk
-	out  string // a folder outside of the disk
-	url  string // the remote's
-	bare string // where it lies
+	out  string // a folder on another disk
+	url  string // of the remote
+	bare string // the remote's folder
 
-	acks      sync.Mutex // guards what was acknowledged
+	acks      sync.Mutex // guards what acknowledgements change
 	mu        sync.Mutex // guards the rest
 	promises  []*promise
-	said      strings.Builder // what was run, and what came of it
+	said      strings.Builder // the commands so far and their output
 	texts     int
 	prefix    string
-	off       bool   // the power is
-	last      string // what the last command said
+	off       bool   // the power was cut
+	last      string // the output of the last command
 	failure   string
-	committed []string          // texts that git has by what was acknowledged
-	odd       map[string]string // files as a cut may leave them, and that were there before
+	committed []string          // texts whose commit was acknowledged
+	odd       map[string]string // the oddFiles from before the cut
 }
 
-// A promise is about texts that belong together. They are on one of some tapes, once.
+// promise is about texts that are written together: they are on exactly one of the tapes, once.
 type promise struct {
 	texts []string
 	tapes []string
-	kept  bool // acknowledged; otherwise all may be missing, but not some
-	gone  bool // it was acknowledged that they are there no more
+	kept  bool // acknowledged; otherwise all texts may be missing, but not only some
+	gone  bool // their removal was acknowledged
 }
 
 func (w *world) workspace() string { return filepath.Join(w.disk.dir, "ws") }
 
-// text gives a word that is nowhere else.
+// text returns a new unique word.
 func (w *world) text() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +72,7 @@ func (w *world) expect(tape string, texts ...string) *promise {
 	return p
 }
 
-// promised finds what is promised of a tape.
+// promised returns the promises about a tape.
 func (w *world) promised(tape string) []*promise {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,27 +85,27 @@ func (w *world) promised(tape string) []*promise {
 	return out
 }
 
-// doubt says that what is promised of a tape may be undone.
+// doubt marks the promises about a tape as not acknowledged, before a command that may undo them.
 func (w *world) doubt(tape string) {
 	for _, p := range w.promised(tape) {
 		p.kept = false
 	}
 }
 
-// undone says that what was promised of a tape is there no more.
+// undone marks the texts promised on a tape as removed.
 func (w *world) undone(tape string) {
 	for _, p := range w.promised(tape) {
 		p.gone = true
 	}
 }
 
-// A step is one call of the program.
+// step is one call of the program.
 type step struct {
 	args  []string
 	stdin string
 	begin func() // before it runs
-	acked func() // what its success promises
-	again []int  // exit codes that are as good when it is run once more; nil: it is not to be
+	acked func() // notes what its success promises
+	again []int  // exit codes that count as success when it is repeated; nil: do not repeat it
 }
 
 func (w *world) env() []string {
@@ -114,12 +113,12 @@ func (w *world) env() []string {
 	return cmd.Environ() // each variable once
 }
 
-// note keeps what was run for the report of a failure.
+// note records a command and its output, for the report of a failure.
 func (w *world) note(what string, code int, output []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if code == 0 && (strings.Contains(what, " export ") || strings.Contains(what, " cat-file ")) {
-		output = nil // much, and the reader of a failure knows it
+		output = nil // long, and of no use in the report
 	}
 	if len(output) > 2000 {
 		output = append(slices.Clip(output[:2000]), "…\n"...)
@@ -131,7 +130,7 @@ func (w *world) note(what string, code int, output []byte) {
 	}
 }
 
-// run runs a program to its end.
+// run runs a program, and returns its output and exit code.
 func (w *world) run(stdin, program string, args ...string) (string, int) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -147,7 +146,7 @@ func (w *world) run(stdin, program string, args ...string) (string, int) {
 	return stdout.String(), cmd.ProcessState.ExitCode()
 }
 
-// must runs a program that has to succeed.
+// must runs a program, and fails if that fails.
 func (w *world) must(program string, args ...string) string {
 	w.t.Helper()
 	out, code := w.run("", program, args...)
@@ -157,14 +156,14 @@ func (w *world) must(program string, args ...string) string {
 	return out
 }
 
-// fail ends the cut's test.
+// fail ends the test of a cut.
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
 	w.failure = fmt.Sprintf(format, args...)
 	w.t.Fatal(w.failure)
 }
 
-// take runs a step without a cut; other exit codes than success may be allowed.
+// take runs a step without a cut. It fails unless the exit code is success or among the allowed ones.
 func (w *world) take(s step, allowed ...int) {
 	w.t.Helper()
 	if s.begin != nil {
@@ -189,7 +188,7 @@ func (w *world) acknowledged(s step) {
 	}
 }
 
-// oddFiles are those that a cut may have left: locks, and what is empty or temporary.
+// oddFiles returns the files that a cut may have left: locks, and empty or temporary files.
 func (w *world) oddFiles() map[string]string {
 	out := map[string]string{}
 	_ = filepath.WalkDir(w.disk.dir, func(path string, d fs.DirEntry, err error) error {
@@ -201,7 +200,7 @@ func (w *world) oddFiles() map[string]string {
 			return nil
 		}
 		if ownLock.MatchString(path) && info.Size() == 0 {
-			return nil // it is locked by flock, and stays
+			return nil // a lock by flock, whose file stays
 		}
 		inGit := strings.Contains(path, "/.git/")
 		if strings.HasSuffix(path, ".lock") || inGit && (info.Size() == 0 || strings.Contains(path, "tmp")) {
@@ -214,7 +213,7 @@ func (w *world) oddFiles() map[string]string {
 
 var ownLock = regexp.MustCompile(`/(\.git|worktrees/[^/]+)/tape/[^/]+\.lock$`)
 
-// leftovers lists what a cut has left.
+// leftovers lists the oddFiles that came with the cut.
 func (w *world) leftovers() string {
 	var out []string
 	for name, what := range w.oddFiles() {
@@ -226,7 +225,7 @@ func (w *world) leftovers() string {
 	return strings.Join(out, "\n")
 }
 
-// beside runs two more writers until the power goes.
+// beside runs two other writers until the power is cut.
 func (w *world) beside() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -254,8 +253,7 @@ func (w *world) besideOnce(ctx context.Context, s step) {
 	off := w.off
 	w.mu.Unlock()
 	if ctx.Err() != nil || off || errors.Is(err, syscall.ECHILD) {
-		// What it says now, nobody hears. Or the thread that traces had started it before,
-		// and has taken its exit code.
+		// Its result does not count after the cut. With ECHILD, the tracer's thread has collected its exit code.
 		return
 	}
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package wait is how tests wait for other processes and goroutines. What needs a clock alone
-// uses testing/synctest instead.
+// Package wait is how tests wait for other processes and goroutines. Tests that need only a clock use
+// testing/synctest instead.
 package wait
 
 import (
