@@ -213,7 +213,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 		var err error
 		d, err = layout.StoredLine(line)
 		in.fail(err)
-	} else if in.format.Keys == nil { // else keys are made of the content, which has to stay
+	} else if in.format.Keys == nil { // with Keys, the content must not change, because keys are made from it
 		var err error
 		d, err = in.attach(ctx, d)
 		in.fail(err)

@@ -36,7 +36,7 @@ type Recorder struct {
 	Imported func(ctx context.Context, store *repo.Store, tape string) error
 }
 
-// lockFile is locked by the process that works.
+// lockFile is the file that a recorder locks while it works, so that only one works at a time.
 const lockFile = "lock"
 
 // Lock takes the recorder's lock; ok is false if another process has it.

@@ -21,8 +21,8 @@ type token struct {
 
 // Options changes how a query is read.
 type Options struct {
-	// Exact searches also for the punctuation at the ends of words, for stray syntax,
-	// and for quotes unless they enclose several words. Case still does not matter.
+	// Exact makes punctuation at the ends of words count. Syntax that has no meaning where it stands, and
+	// quotes around a single word, are then searched as text. Case still does not matter.
 	Exact bool
 }
 

@@ -68,8 +68,8 @@ func isCommand(input []byte) bool {
 	return slices.ContainsFunc([]string{"command", "cmd", "chars", "input"}, func(name string) bool { return jsonl.Get(input, name) != nil })
 }
 
-// parseCommit reads git's line. Before the id comes the branch or "detached HEAD", and perhaps
-// "(root-commit)".
+// parseCommit parses a line that git prints for a new commit: "[BRANCH ID] SUBJECT". The branch may also be
+// "detached HEAD", and "(root-commit)" may follow it.
 func parseCommit(line string) (c commit, ok bool) {
 	if len(line) > longestSubject {
 		return c, false
