@@ -20,6 +20,10 @@ type Builder struct {
 	terms arena // of long terms: the length in two bytes, then the term
 	lists arena // chunks of lists: differences, then the number of the next chunk
 
+	queue   []queued // terms of the current document that are not in the table yet
+	text    []byte   // their texts
+	touched byte     // keeps the compiler from removing the reads in drain
+
 	often  []byte // see Often
 	times  uint8
 	marked []byte // scratch
@@ -35,6 +39,12 @@ type Builder struct {
 type slot struct {
 	hash uint32
 	post uint32 // 1 + index into posts; 0 if free
+}
+
+type queued struct {
+	hash uint32
+	end  uint32 // of the term in text
+	at   uint32 // scratch of drain
 }
 
 // posting is a term's list. The first document is not in a chunk, because most terms have only one.
@@ -70,6 +80,7 @@ func NewBuilder() *Builder {
 
 // Docs is how many documents have a term.
 func (b *Builder) Docs() int {
+	b.drain()
 	return b.docs
 }
 
@@ -82,6 +93,7 @@ func (b *Builder) Size() int {
 
 // Begin starts a document. Its number must be above all earlier ones, or Write fails.
 func (b *Builder) Begin(doc int64) {
+	b.drain()
 	if doc < 0 || doc > 1<<62 || b.begun && doc <= b.doc {
 		b.err = errOrder
 		return
@@ -96,14 +108,17 @@ func (b *Builder) Add(term []byte) {
 		return
 	}
 	term = term[:min(len(term), maxTerm)]
-	if b.err == nil {
-		b.enter(uint32(maphash.Bytes(b.seed, term)), term)
+	b.text = append(b.text, term...)
+	b.queue = append(b.queue, queued{hash: uint32(maphash.Bytes(b.seed, term)), end: uint32(len(b.text))})
+	if len(b.queue) == 64 {
+		b.drain()
 	}
 }
 
 // Often adds another term, prefix and term together, for each term that a document contains so many times, 2
 // to 255. It applies to documents begun afterwards; 0 turns it off.
 func (b *Builder) Often(prefix string, times int) {
+	b.drain()
 	b.often, b.times = append(b.often[:0], prefix...), uint8(times)
 }
 
@@ -111,6 +126,33 @@ func (b *Builder) mark(term []byte) {
 	b.marked = append(append(b.marked[:0], b.often...), term...)
 	b.marked = b.marked[:min(len(b.marked), maxTerm)]
 	b.enter(uint32(maphash.Bytes(b.seed, b.marked)), b.marked)
+}
+
+// drain enters the queued terms. The table is larger than the processor's caches, so drain first reads what
+// all of them need, in loops whose reads overlap. Without this, a rebuild of the index takes 5 to 10 % longer.
+func (b *Builder) drain() {
+	mask := uint32(len(b.slots) - 1)
+	for i := range b.queue {
+		b.queue[i].at = b.slots[b.queue[i].hash&mask].post
+	}
+	for i := range b.queue {
+		if post := b.queue[i].at; post != 0 {
+			b.queue[i].at = b.posts[post-1].at
+		}
+	}
+	for i := range b.queue {
+		if at := b.queue[i].at; at != 0 {
+			b.touched ^= b.lists.slabs[at>>slabBits][at&slabMask]
+		}
+	}
+	start := uint32(0)
+	for _, q := range b.queue {
+		if b.err == nil {
+			b.enter(q.hash, b.text[start:q.end])
+		}
+		start = q.end
+	}
+	b.queue, b.text = b.queue[:0], b.text[:0]
 }
 
 // enter adds a term to the table, or the current document to its list.
@@ -288,6 +330,7 @@ type sortKey struct {
 // Write adds the builder's documents as one new segment, page by page. The builder keeps them. If there are
 // none, nothing is written.
 func (x *Index) Write(b *Builder) error {
+	b.drain()
 	if b.err != nil {
 		return b.err
 	}
