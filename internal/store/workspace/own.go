@@ -194,12 +194,15 @@ func OpenGit(gitDir string) (*gitstore.Repo, error) {
 func options(warn func(string)) *gitstore.Options {
 	return &gitstore.Options{Own: isOwn, PassedOver: func(gitDir string, names []string) {
 		n := readNote(gitDir)
-		slices.Sort(names)
-		names = slices.Compact(names)
-		if slices.Equal(n.Reported, names) {
+		// What is ignored depends on the command; each name is told once.
+		all := slices.Concat(n.Reported, names)
+		slices.Sort(all)
+		if all = slices.Compact(all); len(all) == len(n.Reported) {
 			return
 		}
-		n.Reported = names
+		n.Reported = all
+		slices.Sort(names)
+		names = slices.Compact(names)
 		_ = writeNote(gitDir, n) // if that fails, it is reported again
 		warn(fmt.Sprintf("the repository in %s did not come from your own tape, so its own git settings do not count: %s; if it is yours: %s",
 			folderAround(gitDir), strings.Join(names, ", "), gitstore.TrustCommand(gitDir)))
