@@ -152,13 +152,15 @@ func appendCommit(r *Repo, name string, tree Hash, message string) error {
 	}
 }
 
-// comeAndGo creates a ref and deletes it while git may be packing it.
+// comeAndGo creates a ref and deletes it while git may be packing it. Each time it has another value:
+// after git pack-refs has packed a ref, it removes the file if that has the same value, and does not
+// notice that the ref was deleted and created again in between.
 func comeAndGo(r *Repo, name string, tree Hash, n int) error {
 	if n%5 != 0 {
 		return nil
 	}
 	ctx := context.Background()
-	h, err := commitOn(r, tree, ZeroHash, name)
+	h, err := commitOn(r, tree, ZeroHash, fmt.Sprint(name, n))
 	if err != nil {
 		return err
 	}
