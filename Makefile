@@ -1,12 +1,12 @@
 # make            builds bin/tape and bin/tape-host
 # make help       lists the targets
 #
-# Needs Go, git and make, and a C compiler only for the race detector. All else
-# comes through Go's module system as the environment has it set up.
+# Needs Go, git and make, and a C compiler only for the race detector. Everything
+# else comes through Go's module system.
 
 GO      ?= go
 BIN     := bin/tape
-# tape starts tape-host for what keeps running, and looks for it beside itself.
+# tape starts tape-host for what keeps running. It looks for it in its own folder.
 MAINS   := ./cmd/tape ./cmd/tape-host
 
 # The linter runs as a program of its own, so its dependencies stay out of go.mod.
@@ -16,44 +16,44 @@ GOLANGCI := $(GO) run -ldflags='-s -w' github.com/golangci/golangci-lint/v2/cmd/
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
-# The version is stamped by LDFLAGS; Go's own stamp fails in a checkout of another owner.
+# LDFLAGS set the version. Go's own stamp fails in a checkout that belongs to another user.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 
-# What release builds, and what test vets and compiles besides the host: the one
-# that differs most, for each costs a cold machine a build of everything.
+# PLATFORMS are those of release. CROSS is the one that check vets and compiles: the
+# one that differs most. It is only one, because each needs a build of everything.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 CROSS     ?= windows/amd64
-# What is compiled to be looked at only need not be fast.
+# These programs are never run, so they need not be optimized.
 QUICK     := '-gcflags=all=-N -l'
 
 TEST_TIMEOUT ?= 12m
-# The packages that ask for the race detector: a test file of theirs has a line
-# that begins with //tape:race.
+# The packages whose tests run with the race detector: those with a test file that
+# has a line beginning with //tape:race.
 RACING       = $(sort $(dir $(shell grep -rl --include='*_test.go' '^//tape:race' cmd hooks index internal merge repo)))
 TESTFLAGS    ?=
 FUZZTIME     ?= 30s
 SOAKTIME     ?= 1m
 CUTS         ?= 500
 
-# The tests' programs live for seconds: collecting less often is time won, and costs little
-# memory. Neither soak nor bench gets it.
+# These programs run for seconds only, so less garbage collection saves time and costs
+# little memory. soak and bench run with the default.
 test check race fmt-check vet lint cross fuzz-check: export GOGC := 400
 
-# Without the checkout's path in them, compiled packages serve another clone, too.
+# Without the path of the checkout, compiled packages can be reused in another clone.
 test check soak demo: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 
-# SQLite, translated from C, keeps its data outside Go's heap, where the race detector
-# does not look, and the codecs share nothing: to watch them finds nothing and takes long.
+# The race detector is off for these packages, where it would be slow and find nothing:
+# SQLite, translated from C, has its data outside Go's heap, and the codecs share nothing.
 UNWATCHED := $(foreach p,modernc.org/sqlite/lib modernc.org/libc modernc.org/libc/... \
 	github.com/klauspost/compress/flate github.com/klauspost/compress/zlib \
 	compress/flate compress/zlib hash/adler32 hash/crc32,-gcflags='$p=-race=false')
 
-# Evaluated once: it is printed, and has to be what the tests got.
+# Evaluated once, so that the printed seed is the one that the tests used.
 ifndef SEED
 SEED := $(shell date +%s)
 endif
 
-# -race where Go uses cgo and the C compiler works.
+# -race, if Go uses cgo and the C compiler works.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && d=$$(mktemp -d) \
 	&& { printf 'int main(void){return 0;}\n' >"$$d/a.c" \
 	&& $$($(GO) env CC) -o "$$d/a" "$$d/a.c" >/dev/null 2>&1 && printf %s -race; rm -rf "$$d"; })
@@ -71,8 +71,8 @@ build: ## build bin/tape and bin/tape-host (static, trimmed, version stamped)
 test: ## all tests: of the packages, of the programs as scripts
 	$(GO) test -vet=off -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
 
-# Every step runs even when one before it failed. Lint is mostly a cold build on a fresh machine:
-# it goes on beside the others. It runs what go vet does as well, so vet is not among the steps.
+# Every step runs, even if an earlier one failed. Lint runs at the same time as the others,
+# because on a fresh machine it has to be built first. It includes vet.
 .PHONY: check
 check: ## what is not a test of its own: gofmt, lint (and vet), race detector, cross-compilation, docs, short fuzz
 	@log=$$(mktemp); failed=; \
@@ -122,8 +122,8 @@ fuzz: ## run every fuzz target for FUZZTIME (default 30s)
 		$$fuzz || { echo "== once more: a busy machine may run out of time, an input that fails is kept and fails again"; $$fuzz; } || status=1; \
 	done; exit $$status
 
-# Without the coverage that guides a long run: in a moment it finds nothing, and to have it
-# means to compile everything once more.
+# Built without coverage, which would need everything to be compiled again. It guides long
+# runs, and is of no use in short ones.
 .PHONY: fuzz-check
 fuzz-check: ## run every fuzz target with a few inputs
 	@echo '== fuzz, a few inputs'; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; status=0; \
@@ -143,20 +143,19 @@ soak: ## the long runs: faults, simulations, power cuts, fuzz for SOAKTIME; SEED
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(SOAKTIME) || status=1; \
 	echo "== soak done, SEED=$(SEED)"; exit $$status
 
-# Outside of soak: it mounts a file system, which takes root. TESTFLAGS='-run TestPower/0123'
-# repeats one cut of a SEED.
+# Not part of soak, because it mounts a file system, which needs root.
+# TESTFLAGS='-run TestPower/0123' repeats one cut of a SEED.
 .PHONY: soak-power
 soak-power: ## CUTS power cuts (default 500) under all commands that write; needs Linux and root; SEED=n repeats them
 	@echo "== soak-power, SEED=$(SEED)"; status=0; \
 	TAPE_SOAK_POWER=$(CUTS) TAPE_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestPower$$' -timeout 2h $(TESTFLAGS) ./internal/testkit/power || status=1; \
 	echo "== soak-power done, SEED=$(SEED)"; exit $$status
 
-# Outside of test, which needs no Node and no network.
+# The following are not part of test, because they need more than Go and git.
 .PHONY: test-sdk
 test-sdk: build ## what tape context writes against the providers' own types (needs node and npm)
 	@sh cmd/internal/sdktest/test.sh $(BIN) $(wildcard ../shared/fixtures/*/*.jsonl)
 
-# The same.
 .PHONY: test-mcp
 test-mcp: build ## tape mcp called by the TypeScript client and the inspector (needs node and npm)
 	@sh cmd/internal/mcptest/test.sh $(BIN)
@@ -165,29 +164,30 @@ test-mcp: build ## tape mcp called by the TypeScript client and the inspector (n
 test-host: build ## tape serve, played by a client that knows only its OpenAPI document (needs python3)
 	@sh cmd/internal/hosttest/test.sh $(BIN)
 
-# Outside of test as well: it needs Python's dulwich, or Node and a network, better both.
+# It needs Python's dulwich, or Node and a network, or better both.
 .PHONY: test-judges
 test-judges: build ## whether dulwich and isomorphic-git read in a workspace what git and tape do
 	@sh cmd/internal/judgetest/test.sh $(BIN)
 
-# Outside of test as well: it installs what it records, and takes long.
+# It installs the agents that it records, and takes long.
 .PHONY: test-agents
 test-agents: build ## sessions of the real agents, recorded and compared (needs node, npm; TESTFLAGS=-test.run=Agents/codex)
 	@sh cmd/internal/agentstest/test.sh $(BIN) $(TESTFLAGS)
 
-# The same: it needs Chromium. axe-core comes from npm, without which it is left out.
+# It needs Chromium. axe-core comes from npm; without npm, its checks are left out.
 .PHONY: test-web
 test-web: ## the web view in a real Chromium (TESTFLAGS='-run TestFollow -v')
 	@GO='$(GO)' sh internal/serve/web/test.sh $(TESTFLAGS)
 
-# The scripts find the small program bench in PATH. ENTRIES, TAPES, RUNS, ONLY and DIR: see there.
+# The script calls the program bench, so that is built into PATH. bench.sh explains the
+# variables ENTRIES, TAPES, RUNS, ONLY and DIR.
 .PHONY: bench bench-host
 bench: build ## Go benchmarks, then whole processes beside what users would use instead
 	$(GO) test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...
 	$(GO) build -o bin/ ./cmd/internal/bench
 	PATH="$(CURDIR)/bin:$$PATH" sh cmd/internal/bench/bench.sh $(BIN)
 
-# Outside of bench, which needs nothing else.
+# Not part of bench, because it needs PostgreSQL.
 bench-host: build ## tape serve beside PostgreSQL (needs postgresql)
 	$(GO) build -o bin/ ./cmd/internal/bench
 	PATH="$(CURDIR)/bin:$$PATH" GO='$(GO)' sh cmd/internal/bench/host.sh $(BIN)
@@ -209,7 +209,7 @@ docs-check: ## fail when the generated docs are stale
 
 # demo, install, release -------------------------------------------------------
 
-# The folder is below bin, which is no part of the repository.
+# The folder is in bin, which git ignores.
 DEMO := $(CURDIR)/bin/demo
 
 .PHONY: demo demo-web demo-clean
@@ -225,8 +225,8 @@ demo-web: build ## the sessions of make demo in the browser
 demo-clean: ## remove what make demo has made
 	@rm -rf '$(DEMO)'
 
-# With PREFIX: programs, man pages and completions below it (DESTDIR is honoured).
-# Without: the programs alone, where go install would put them.
+# With PREFIX, it installs programs, man pages and completions there (below DESTDIR, if set).
+# Without, it installs the programs alone, where go install would.
 .PHONY: install
 install: build ## install to PREFIX, or without it where go install does
 ifdef PREFIX

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestText: the entries are the same each time, and have the words that are searched for.
+// TestText checks that the entries are the same each time, and contain the words to search for.
 func TestText(t *testing.T) {
 	a, b := newText(), newText()
 	const n = 20_000
@@ -17,7 +17,7 @@ func TestText(t *testing.T) {
 	for range n {
 		e := a.entry()
 		if again := b.entry(); again != e {
-			t.Fatalf("%+v\nis another time\n%+v", e, again)
+			t.Fatalf("%+v\nis the second time\n%+v", e, again)
 		}
 		if !json.Valid([]byte(e.json())) {
 			t.Fatalf("no JSON: %s", e.json())
@@ -35,8 +35,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestPair: sides run in turn after one run that is not counted, prepared each time, and a command
-// that fails is told of.
+// TestPair checks that the sides run in turn, each with its preparation, that the first run does not count, and
+// that a command that fails is reported.
 func TestPair(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
@@ -48,7 +48,7 @@ func TestPair(t *testing.T) {
 		t.Error(log)
 	}
 	if err := bench([]string{"pair", "NAME", "false", ":::", "true"}, &out); err == nil {
-		t.Error("false is no failure")
+		t.Error("a command that fails is not reported")
 	}
 	if err := bench([]string{"pair", "-ok", "0,1", "NAME", "false", ":::", "true"}, &out); err != nil {
 		t.Error(err)

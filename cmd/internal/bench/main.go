@@ -1,5 +1,5 @@
-// Command bench has what the scripts beside it need: it times pairs of whole processes, and
-// writes the entries, transcripts and tapes that they are timed with.
+// Command bench is for the scripts in this folder. It times pairs of whole processes, and writes the
+// entries, transcripts and tapes that they work on.
 package main
 
 import (

@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// side is what is timed as one: commands that run one after another.
+// side is one side of a pair: commands that run one after another and are timed together.
 type side struct {
 	commands [][]string
-	prepare  string // a shell command that is not counted
+	prepare  string // a shell command before each run, not timed
 	input    string // a file for standard input
 	codes    []string
 	wall     []time.Duration
-	cpu      []time.Duration // of all processors: what others do on the machine hardly changes it
+	cpu      []time.Duration // of all processors, which depends less on other work of the machine
 }
 
-// pair runs both sides in turn, A B A B …, so that what drifts on the machine drifts for both. It
-// prints the medians, and the ratio of each pair: its median, least and most.
+// pair runs both sides in turn, A B A B …, so that changes in the speed of the machine affect both. It
+// prints the median times, and the median, least and greatest ratio of the pairs.
 func pair(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("pair", flag.ContinueOnError)
 	runs := flags.Int("n", 25, "counted runs of each side, after one that is not")
@@ -124,7 +124,7 @@ func report(out io.Writer, name string, sides []*side) {
 		ms(other.wall), ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1], ms(first.cpu), ms(other.cpu))
 }
 
-// ms is the median, in milliseconds.
+// ms returns the median in milliseconds.
 func ms(times []time.Duration) string {
 	sorted := slices.Sorted(slices.Values(times))
 	return strconv.FormatFloat(float64(sorted[len(sorted)/2])/float64(time.Millisecond), 'f', 2, 64)

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// vocabulary is how many words there are. The n-th is used about a share of 1/n, as in any language.
+// vocabulary is the number of words. The frequency of the n-th is about proportional to 1/n, as in natural
+// languages.
 const vocabulary = 150_000
 
-// word spells the n-th one. The frequent ones are short.
+// word returns the n-th word. Frequent words are short.
 func word(n int) string {
 	const onsets, vowels = "bdfgklmnprstvwz", "aeiou"
 	var b strings.Builder
@@ -24,13 +25,13 @@ func word(n int) string {
 	return b.String()
 }
 
-// name spells the n-th identifier, han the n-th Chinese word, code the n-th error.
+// name returns the n-th identifier, han the n-th Chinese word, code the n-th error code.
 func name(n int) string { return word(n) + "_" + word(n/3) }
 func han(n int) string  { return string([]rune{rune(0x4e00 + n%2500), rune(0x5f00 + n/7%2500)}) }
 func code(n int) string { return fmt.Sprintf("E_%s_%d", strings.ToUpper(word(500+n%60)), n%90+10) }
 
-// writeWords writes what the entries have in them, by how many have it: rare a few of a million,
-// often a fifth of all. Of typo, right is the right spelling.
+// writeWords writes words to search for, named by their frequency: a few entries of a million have rare, a
+// fifth of all has often. typo is a wrong spelling of right.
 func writeWords(w io.Writer) {
 	fmt.Fprintf(w, "rare=%s often=%s two='%s %s' three='%s %s %s' some=%s right=%s typo=%s\n", word(140_000), word(8), word(40), word(41),
 		word(18), word(19), word(20), word(300), word(9_000), "y"+word(9_000)[1:])
@@ -46,7 +47,7 @@ func list(from, step int) string {
 	return strings.Join(words, " ")
 }
 
-// text makes entries of the shape that agents record: the same each time.
+// text makes entries like those that agents record. They are the same each time.
 type text struct {
 	rng  *rand.Rand
 	zipf *rand.Zipf
@@ -60,7 +61,7 @@ func newText() *text {
 
 func (t *text) pick() int { return int(t.zipf.Uint64()) }
 
-// words has at least n bytes of words, and now and then an identifier or an error; one text in
+// words returns at least n bytes of words, with a few identifiers and error codes among them. One text of
 // fourteen is Chinese.
 func (t *text) words(n int) string {
 	b := make([]byte, 0, n+16)
@@ -80,7 +81,7 @@ func (t *text) words(n int) string {
 	return strings.TrimSpace(string(b))
 }
 
-// size has a long tail: the median is about the given number of bytes.
+// size returns a random size in bytes, from a distribution with a long tail and about this median.
 func (t *text) size(median int) int {
 	n := float64(median)
 	for t.rng.IntN(3) == 0 {
@@ -95,7 +96,7 @@ func (e entry) json() string {
 	return fmt.Sprintf(`{"kind":%q,"payload":%s,"date":%q}`, e.kind, e.payload, e.date)
 }
 
-// entry has about 430 bytes on average.
+// entry returns the next entry, of about 430 bytes on average.
 func (t *text) entry() entry {
 	t.at = t.at.Add(time.Duration(t.rng.IntN(20)) * time.Second)
 	e := entry{kind: "message", date: t.at.Format("2006-01-02T15:04:05.000000+00:00")}
@@ -116,8 +117,8 @@ func (t *text) entry() entry {
 	return e
 }
 
-// transcripts writes n sessions of at least that many bytes each. They were written an hour ago: one
-// that is new might still change, and is read again.
+// transcripts writes n sessions of at least size bytes each. Their time is an hour ago, because imports read
+// new files again, which may still change.
 func (t *text) transcripts(n, size int, dir string) error {
 	old := time.Now().Add(-time.Hour)
 	for i := range n {
@@ -146,8 +147,8 @@ func (t *text) transcripts(n, size int, dir string) error {
 	return nil
 }
 
-// writeTape writes a tape of ten phases for git fast-import, as the program makes them: each but the
-// first has a question.
+// writeTape writes a tape of ten phases for git fast-import, with the commits that the program would make. Each
+// phase but the last has a message.
 func writeTape(w io.Writer, name string) {
 	const who, date = "Bench <bench@example.org> 1767225600 +0000", "2026-01-01T00:00:00.000000+00:00"
 	file := func(path, content string) {

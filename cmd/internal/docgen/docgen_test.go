@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// written is what generate puts into a folder.
+// written returns the files that generate writes, by name.
 func written(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func written(t *testing.T) map[string]string {
 	return out
 }
 
-// The same commands give the same bytes: each has its page, its section, and all its flags in both.
+// The same commands give the same bytes. Each has a man page and a section, with all its flags.
 func TestGenerate(t *testing.T) {
 	got := written(t)
 	if !maps.Equal(got, written(t)) {
@@ -66,7 +66,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// What a page says starts no command of the formatter by itself.
+// No text of a page is taken for a command of the formatter.
 func TestRoff(t *testing.T) {
 	for text, want := range map[string]string{"a-b": `a\-b`, `a\b`: `a\eb`, ".SH x": `\&.SH x`, "'x": `\&'x`} {
 		if got := roff(text); got != want {

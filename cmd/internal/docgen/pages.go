@@ -18,7 +18,7 @@ func longText(c *cobra.Command) string {
 	return c.Short + "."
 }
 
-// manPage writes a page in the man macros.
+// manPage returns a command's page in man macros.
 func manPage(c *cobra.Command, pages []*cobra.Command) []byte {
 	var b bytes.Buffer
 	name := pageName(c)
@@ -54,7 +54,7 @@ func manPage(c *cobra.Command, pages []*cobra.Command) []byte {
 	return b.Bytes()
 }
 
-// manText writes paragraphs; indented ones keep their lines.
+// manText writes paragraphs in man macros. Indented ones keep their line breaks.
 func manText(b *bytes.Buffer, text string) {
 	for i, paragraph := range strings.Split(text, "\n\n") {
 		if i > 0 {
@@ -141,7 +141,7 @@ func mdCommand(b *bytes.Buffer, c *cobra.Command) {
 	}
 }
 
-// mdText writes paragraphs; indented ones become code.
+// mdText writes paragraphs in Markdown. Indented ones become code.
 func mdText(b *bytes.Buffer, text string) {
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
 		if strings.HasPrefix(paragraph, " ") {
