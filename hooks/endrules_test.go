@@ -28,6 +28,14 @@ var saveRules = []rule{
 		want: []string{`event text map[delta:half]`, `save "", the model failed: plugin "ai": run_model_stream: broken`,
 			`on_error turn: plugin "ai": run_model_stream: broken`, `ended by plugin "ai": run_model_stream: broken`},
 	}, {
+		name:    "save_state: an internal plugin's error names neither it nor the hook",
+		plugins: []*hooks.Plugin{{Name: "ai", Internal: true, RunModel: failing.RunModel}},
+		want:    []string{`save "", the model failed: broken`, `on_error turn: broken`, `ended by broken`},
+	}, {
+		name:    "save_state: an internal plugin's panic names both",
+		plugins: []*hooks.Plugin{{Name: "ai", Internal: true, RunModel: func(context.Context, hooks.Prompt, string, hooks.State) (*string, error) { panic("oops") }}},
+		want:    []string{`save "", the model failed: plugin "ai": run_model: panic: oops`, `on_error turn: plugin "ai": run_model: panic: oops`, `ended by plugin "ai": run_model: panic: oops`},
+	}, {
 		name: "save_state: called when a stream panics",
 		plugins: []*hooks.Plugin{{Name: "ai", RunModelStream: func(context.Context, hooks.Prompt, string, hooks.State) (hooks.Stream, error) {
 			return func(func(hooks.Event, error) bool) { panic("oops") }, nil

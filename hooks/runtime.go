@@ -166,7 +166,8 @@ func ask[T any](ctx context.Context, r *Runtime, p *Plugin, hook string, f func(
 	}
 	start := time.Now()
 	defer func() {
-		if x := recover(); x != nil {
+		x := recover()
+		if x != nil {
 			r.log.Error("a hook panicked", "hook", hook, "plugin", p.Name, "panic", x, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", x)
 		}
@@ -175,7 +176,7 @@ func ask[T any](ctx context.Context, r *Runtime, p *Plugin, hook string, f func(
 			failure = nil // the plugin stopped because it had to
 		}
 		r.count(hook, p, time.Since(start), failure)
-		if err != nil {
+		if err != nil && (!p.Internal || x != nil) {
 			err = &hookError{p.Name, hook, err}
 		}
 	}()

@@ -67,6 +67,7 @@ func Plugin(o Options) *hooks.Plugin {
 	}
 	return &hooks.Plugin{
 		Name:           pluginName,
+		Internal:       true,
 		LoadState:      a.loadState,
 		BuildPrompt:    a.buildPrompt,
 		SystemPrompt:   a.systemPrompt,
