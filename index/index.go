@@ -233,7 +233,7 @@ func (x *Index) readyFile(ctx context.Context, tapes []*store.Target, all bool) 
 // locked runs f while no other process writes to the index, and again after each unfinished merge by git
 // that it completes.
 func (x *Index) locked(ctx context.Context, f func() (int64, error)) (added int64, err error) {
-	err = join.Settled(ctx, func() error {
+	err = join.WithMergesCompleted(ctx, func() error {
 		unlock, err := (*workspace.Store)(x.store).LockIndex(ctx)
 		if err != nil {
 			return err

@@ -111,7 +111,7 @@ func (x *Index) About(ctx context.Context, tapes []*repo.Tape) (out map[string]a
 func (x *Index) retryGone(ctx context.Context, tapes []*repo.Tape, f func([]*repo.Tape) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
-		err := join.Settled(ctx, func() error { return f(tapes) })
+		err := join.WithMergesCompleted(ctx, func() error { return f(tapes) })
 		if err == nil {
 			return nil
 		}

@@ -67,7 +67,7 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 			continue
 		}
 		var closed bool
-		err := join.Settled(ctx, func() (err error) {
+		err := join.WithMergesCompleted(ctx, func() (err error) {
 			closed, err = remotes.CloseGone(ctx, (*workspace.Store)(s), remote, gone)
 			return err
 		})

@@ -38,18 +38,18 @@ func (t *Tape) AddArtifact(ctx context.Context, a Artifact, r io.Reader) (Artifa
 		return Artifact{}, err
 	}
 	defer staged.Discard()
-	return settled(ctx, func() (Artifact, error) { return writer.AddArtifact(ctx, t.in(), a, staged) })
+	return withMergesCompleted(ctx, func() (Artifact, error) { return writer.AddArtifact(ctx, t.in(), a, staged) })
 }
 
 // Artifact opens an artifact by its id or the beginning of it. ErrNotFound if the tape does not have it.
 func (t *Tape) Artifact(ctx context.Context, id string) (io.ReadSeekCloser, error) {
-	return settled(ctx, func() (io.ReadSeekCloser, error) { return query.Artifact(ctx, t.in(), id) })
+	return withMergesCompleted(ctx, func() (io.ReadSeekCloser, error) { return query.Artifact(ctx, t.in(), id) })
 }
 
 // OpenArtifact is like Artifact, and also reads the phase for what its entries say about the artifact.
 // Type and name are those of the last entry that refers to it, "" if none does.
 func (t *Tape) OpenArtifact(ctx context.Context, id string) (a ArtifactInfo, r io.ReadSeekCloser, err error) {
-	r, err = settled(ctx, func() (io.ReadSeekCloser, error) {
+	r, err = withMergesCompleted(ctx, func() (io.ReadSeekCloser, error) {
 		a, r, err = query.OpenArtifact(ctx, t.in(), id)
 		return r, err
 	})
@@ -58,5 +58,5 @@ func (t *Tape) OpenArtifact(ctx context.Context, id string) (a ArtifactInfo, r i
 
 // Artifacts lists the artifacts of the tape, ordered by the first phase that contains them.
 func (t *Tape) Artifacts(ctx context.Context) ([]ArtifactInfo, error) {
-	return settled(ctx, func() ([]ArtifactInfo, error) { return query.Artifacts(ctx, t.in()) })
+	return withMergesCompleted(ctx, func() ([]ArtifactInfo, error) { return query.Artifacts(ctx, t.in()) })
 }

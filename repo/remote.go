@@ -93,7 +93,7 @@ func (s *Store) RemoveRemote(ctx context.Context, name string) error {
 //
 // Errors: ErrNotFound without such a remote; ErrAuth, ErrRemote and ErrHostile.
 func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]RefStatus, error) {
-	return settled(ctx, func() ([]RefStatus, error) { return remotes.Fetch(ctx, s.in(), remote, o) })
+	return withMergesCompleted(ctx, func() ([]RefStatus, error) { return remotes.Fetch(ctx, s.in(), remote, o) })
 }
 
 // Push sends the history of tapes to a remote, with the tags of their anchors. Uncommitted entries are
@@ -103,16 +103,16 @@ func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 // Errors: a *SecretsError; ErrNotFound without such a remote or tape. What concerns one tape is in its
 // status.
 func (s *Store) Push(ctx context.Context, remote string, o *PushOptions) ([]RefStatus, error) {
-	return settled(ctx, func() ([]RefStatus, error) { return remotes.Push(ctx, s.in(), remote, o) })
+	return withMergesCompleted(ctx, func() ([]RefStatus, error) { return remotes.Push(ctx, s.in(), remote, o) })
 }
 
 // Distances returns how far the tape and each remote have diverged, as the remotes were last fetched.
 func (t *Tape) Distances(ctx context.Context) ([]Distance, error) {
-	return settled(ctx, func() ([]Distance, error) { return remotes.Distances(ctx, t.in()) })
+	return withMergesCompleted(ctx, func() ([]Distance, error) { return remotes.Distances(ctx, t.in()) })
 }
 
 // Purge takes secrets or named texts out of the history of a tape and its forks for good, and records
 // that it did.
 func (t *Tape) Purge(ctx context.Context, o PurgeOptions) (Purged, error) {
-	return settled(ctx, func() (Purged, error) { return purge.Purge(ctx, t.in(), o) })
+	return withMergesCompleted(ctx, func() (Purged, error) { return purge.Purge(ctx, t.in(), o) })
 }

@@ -141,7 +141,7 @@ func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
 		return nil, err
 	}
 	if t.WorkTree() == "" {
-		err = join.Settled(ctx, func() error { return writer.Write(ctx, t, func(*writer.Writer) error { return nil }) })
+		err = join.WithMergesCompleted(ctx, func() error { return writer.Write(ctx, t, func(*writer.Writer) error { return nil }) })
 	}
 	if err == nil {
 		t, err = s.in().Switch(ctx, name)
@@ -157,7 +157,7 @@ func (s *Store) ForksOfClosed(ctx context.Context, closed ForkInfo) ([]ForkInfo,
 // Revision is a tape as it is, or as it was at an anchor, entry (@17), tag or commit. The target may also
 // name another tape.
 func (s *Store) Revision(ctx context.Context, tape *Tape, target string) (*Revision, error) {
-	return settled(ctx, func() (*Revision, error) { return query.RevisionOf(ctx, s.in(), tape.in(), target) })
+	return withMergesCompleted(ctx, func() (*Revision, error) { return query.RevisionOf(ctx, s.in(), tape.in(), target) })
 }
 
 // Verify checks every promise of the format, and runs git fsck if git is installed. It changes nothing.
@@ -178,12 +178,12 @@ func (s *Store) Repair(ctx context.Context) ([]repair.Mended, error) {
 // GC removes what nobody needs: working trees of idle tapes, stale locks and temporary files, and, by
 // git, unreachable objects. Others may write at the same time.
 func (s *Store) GC(ctx context.Context, o *GCOptions) (GCReport, error) {
-	return settled(ctx, func() (GCReport, error) { return upkeep.GC(ctx, s.in(), o) })
+	return withMergesCompleted(ctx, func() (GCReport, error) { return upkeep.GC(ctx, s.in(), o) })
 }
 
-// settled calls f, and again after each unfinished merge by git that it completes.
-func settled[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
-	err = join.Settled(ctx, func() error {
+// withMergesCompleted is join.WithMergesCompleted for a function with a result.
+func withMergesCompleted[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
+	err = join.WithMergesCompleted(ctx, func() error {
 		out, err = f()
 		return err
 	})

@@ -73,13 +73,13 @@ func (t *Tape) Parent() string { return t.in().Parent() }
 // Append appends entries, all or none, and returns them as stored. When it returns,
 // they survive a power cut.
 func (t *Tape) Append(ctx context.Context, o *AppendOptions, drafts ...Draft) ([]Entry, error) {
-	return settled(ctx, func() ([]Entry, error) { return writer.Append(ctx, t.in(), o, drafts...) })
+	return withMergesCompleted(ctx, func() ([]Entry, error) { return writer.Append(ctx, t.in(), o, drafts...) })
 }
 
 // Update makes a change of several steps. If f returns nil, all of it is stored, otherwise nothing.
 // Readers see the tape as it was until then.
 func (t *Tape) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, error) {
-	return settled(ctx, func() (TxResult, error) { return writer.Update(ctx, t.in(), f) })
+	return withMergesCompleted(ctx, func() (TxResult, error) { return writer.Update(ctx, t.in(), f) })
 }
 
 // Handoff writes an anchor, commits the phase that it closes, and tags the commit. The anchor's name must
@@ -89,13 +89,13 @@ func (t *Tape) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
 		return Handoff{}, layout.Invalid("add a word that says what the phase is for",
 			"an anchor cannot be called %q: that names the last anchor, or a phase by its number", a.Name)
 	}
-	return settled(ctx, func() (Handoff, error) { return writer.HandOff(ctx, t.in(), a) })
+	return withMergesCompleted(ctx, func() (Handoff, error) { return writer.HandOff(ctx, t.in(), a) })
 }
 
 // Checkpoint commits the uncommitted entries, and returns the commit and how many there were; "" and 0 if
 // there were none.
 func (t *Tape) Checkpoint(ctx context.Context) (commit string, entries int64, err error) {
-	err = join.Settled(ctx, func() error {
+	err = join.WithMergesCompleted(ctx, func() error {
 		commit, entries, err = writer.Checkpoint(ctx, t.in())
 		return err
 	})
@@ -105,7 +105,7 @@ func (t *Tape) Checkpoint(ctx context.Context) (commit string, entries int64, er
 // Reset starts a tape over with only its first anchor, a fork with only what it has of its parent. With
 // archive, the history so far is kept under a ref, which is returned; without, only git's reflog has it.
 func (t *Tape) Reset(ctx context.Context, archive bool) (ref string, err error) {
-	return settled(ctx, func() (string, error) { return writer.Reset(ctx, t.in(), archive) })
+	return withMergesCompleted(ctx, func() (string, error) { return writer.Reset(ctx, t.in(), archive) })
 }
 
 // Archives returns the tape's archives, the oldest first.
@@ -117,7 +117,7 @@ func (t *Tape) Archives(ctx context.Context) ([]Archive, error) {
 // is only the first anchor; that archive's ref is returned. The stamp may be Latest or any unique
 // beginning. A removed tape exists again.
 func (t *Tape) Restore(ctx context.Context, stamp string) (restored Archive, archived string, err error) {
-	err = join.Settled(ctx, func() error {
+	err = join.WithMergesCompleted(ctx, func() error {
 		restored, archived, err = writer.Restore(ctx, t.in(), stamp)
 		return err
 	})
@@ -128,41 +128,41 @@ func (t *Tape) Restore(ctx context.Context, stamp string) (restored Archive, arc
 // its name is returned, and Restore brings the tape back. Without, the tape's archives are deleted, too.
 // ErrConflict if it has open forks, is the current tape, or somebody has it checked out.
 func (t *Tape) Remove(ctx context.Context, archive bool) (ref string, err error) {
-	return settled(ctx, func() (string, error) { return forks.Remove(ctx, t.in(), archive) })
+	return withMergesCompleted(ctx, func() (string, error) { return forks.Remove(ctx, t.in(), archive) })
 }
 
 // Entries yields the selected entries. It reads the tape as it is when the iteration begins, without what
 // is appended meanwhile. It ends after an error.
 func (t *Tape) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
-	return settledSeq(ctx, snapshot.Entries(ctx, t.in(), q))
+	return seqWithMergesCompleted(ctx, snapshot.Entries(ctx, t.in(), q))
 }
 
 // Context yields what the next model call needs: the last anchor; the earlier entries that the writers of
 // anchors had not seen, because a merge or pull brought them in beside the anchor; and what follows the
 // anchor. It reads the tape as Entries does.
 func (t *Tape) Context(ctx context.Context) iter.Seq2[Entry, error] {
-	return settledSeq(ctx, query.Context(ctx, t.in()))
+	return seqWithMergesCompleted(ctx, query.Context(ctx, t.in()))
 }
 
 // Show yields a phase with its anchor (by name, number, folder, tag or Latest), one entry
 // (@17), or what a commit added.
 func (t *Tape) Show(ctx context.Context, target string) iter.Seq2[Entry, error] {
-	return settledSeq(ctx, query.Show(ctx, t.in(), target))
+	return seqWithMergesCompleted(ctx, query.Show(ctx, t.in(), target))
 }
 
 // Phases returns the tape's phases in order.
 func (t *Tape) Phases(ctx context.Context) ([]Phase, error) {
-	return settled(ctx, func() ([]Phase, error) { return query.Phases(ctx, t.in()) })
+	return withMergesCompleted(ctx, func() ([]Phase, error) { return query.Phases(ctx, t.in()) })
 }
 
 // Info returns an overview of the tape.
 func (t *Tape) Info(ctx context.Context) (Info, error) {
-	return settled(ctx, func() (Info, error) { return query.InfoOf(ctx, t.in()) })
+	return withMergesCompleted(ctx, func() (Info, error) { return query.InfoOf(ctx, t.in()) })
 }
 
 // Summary returns a cheap overview of the tape, for lists of many tapes.
 func (t *Tape) Summary(ctx context.Context) (query.Summary, error) {
-	return settled(ctx, func() (query.Summary, error) { return query.SummaryOf(ctx, t.in()) })
+	return withMergesCompleted(ctx, func() (query.Summary, error) { return query.SummaryOf(ctx, t.in()) })
 }
 
 // Stamp returns a text that does not change while nothing is written to the tape, for pollers, and the id
@@ -172,7 +172,7 @@ func (t *Tape) Stamp() (stamp string, last int64, err error) { return query.Stam
 
 // History yields the commits of the tape and of its forks, the newest first.
 func (t *Tape) History(ctx context.Context) iter.Seq2[Commit, error] {
-	return settledSeq(ctx, forks.History(ctx, t.in()))
+	return seqWithMergesCompleted(ctx, forks.History(ctx, t.in()))
 }
 
 // Fork makes a fork that begins at the tape's end. Uncommitted entries are committed first. ErrConflict if
@@ -182,7 +182,7 @@ func (t *Tape) Fork(ctx context.Context, name string) (*Tape, error) { return t.
 // ForkAt makes a fork that begins after an anchor (its name, its phase's number or folder, its tag, or
 // Latest) or after an entry (@17). "" means the tape's end.
 func (t *Tape) ForkAt(ctx context.Context, name, at string) (*Tape, error) {
-	f, err := settled(ctx, func() (*workspace.Tape, error) { return forks.Begin(ctx, t.in(), name, at) })
+	f, err := withMergesCompleted(ctx, func() (*workspace.Tape, error) { return forks.Begin(ctx, t.in(), name, at) })
 	return (*Tape)(f), err
 }
 
@@ -191,7 +191,7 @@ func (t *Tape) Base(ctx context.Context) (Base, error) { return query.DescribeBa
 
 // ForkInfo returns an overview of an open fork.
 func (t *Tape) ForkInfo(ctx context.Context) (ForkInfo, error) {
-	return settled(ctx, func() (ForkInfo, error) { return forks.Describe(ctx, t.in()) })
+	return withMergesCompleted(ctx, func() (ForkInfo, error) { return forks.Describe(ctx, t.in()) })
 }
 
 // Forks returns the open forks of a tape, but not forks of its forks.
@@ -207,15 +207,15 @@ func (t *Tape) ClosedForks(ctx context.Context) ([]ForkInfo, error) {
 // branch, by which git keeps the commits for a while. ErrConflict if the fork has forks, or somebody has it
 // checked out.
 func (t *Tape) Discard(ctx context.Context) error {
-	return join.Settled(ctx, func() error { return forks.Discard(ctx, t.in()) })
+	return join.WithMergesCompleted(ctx, func() error { return forks.Discard(ctx, t.in()) })
 }
 
-// settledSeq is settled for sequences. Merges to complete show before the first value is yielded.
-func settledSeq[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+// seqWithMergesCompleted does the same for a sequence: an incomplete merge is reported before the first value.
+func seqWithMergesCompleted[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		err := join.Settled(ctx, func() error {
+		err := join.WithMergesCompleted(ctx, func() error {
 			for v, err := range seq {
-				if unsettled := (*workspace.Unsettled)(nil); errors.As(err, &unsettled) {
+				if incomplete := (*workspace.IncompleteMergeError)(nil); errors.As(err, &incomplete) {
 					return err
 				}
 				if !yield(v, err) {

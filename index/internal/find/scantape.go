@@ -157,13 +157,13 @@ func (s *tapeScan) searchPhase(ctx context.Context, series map[int]*fileSeries, 
 		if err := s.searchFiles(ctx, round, of); err != nil {
 			return false, err
 		}
-		settled := int64(0)
+		unsearched := int64(0) // entries up to this id may be in files that are not searched yet
 		for _, l := range series {
 			if l.left(s.part.lo) > 0 {
-				settled = max(settled, l.first)
+				unsearched = max(unsearched, l.first)
 			}
 		}
-		if !s.every && s.hits(settled) >= s.limit() {
+		if !s.every && s.hits(unsearched) >= s.limit() {
 			return true, nil
 		}
 	}

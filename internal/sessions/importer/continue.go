@@ -131,7 +131,7 @@ func (in *intake) resume(ctx context.Context, b bookmark) {
 		return
 	}
 	t := (*workspace.Tape)(tape)
-	in.fail(join.Settled(ctx, func() (err error) {
+	in.fail(join.WithMergesCompleted(ctx, func() (err error) {
 		in.tx, err = writer.BeginBare(ctx, t)
 		return err
 	}))

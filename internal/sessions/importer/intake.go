@@ -101,7 +101,7 @@ func keyHash(key string) [16]byte {
 // begin takes the tape's lock before it reads the tape, so that one of two imports of the same file waits
 // for the other.
 func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
-	err := join.Settled(ctx, func() (err error) {
+	err := join.WithMergesCompleted(ctx, func() (err error) {
 		in.tx, err = writer.BeginBare(ctx, (*workspace.Tape)(tape))
 		return err
 	})

@@ -72,8 +72,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	tick := time.NewTicker(o.Rescan)
 	defer tick.Stop()
-	settled := time.NewTimer(quiet)
-	defer settled.Stop()
+	rest := time.NewTimer(quiet)
+	defer rest.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -86,13 +86,13 @@ func Run(ctx context.Context, o Options) (err error) {
 			}
 		case <-tick.C:
 			w.tick()
-		case <-settled.C:
+		case <-rest.C:
 			if err := w.report(ctx); err != nil {
 				return err
 			}
 		}
 		if len(w.dirty) > 0 {
-			settled.Reset(min(quiet, max(0, time.Until(w.first.Add(maxWait)))))
+			rest.Reset(min(quiet, max(0, time.Until(w.first.Add(maxWait)))))
 		}
 	}
 }

@@ -153,8 +153,8 @@ func (v *verifier) verifyTape(ctx context.Context, t *workspace.Tape) (failed er
 			v.problem(t.Name(), err)
 			return ctx.Err()
 		}
-		var unsettled *workspace.Unsettled
-		if errors.As(snapshot.CheckSettled(t, head), &unsettled) {
+		var incomplete *workspace.IncompleteMergeError
+		if errors.As(snapshot.CheckMergeComplete(t, head), &incomplete) {
 			v.note(t.Name(), "", "git has made a merge, which the next command that reads the tape completes")
 			return nil
 		}

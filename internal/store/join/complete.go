@@ -14,15 +14,15 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Settled calls f, and again after each unfinished merge by git that f reports and Settled completes.
-func Settled(ctx context.Context, f func() error) error {
+// WithMergesCompleted calls f. While f reports an incomplete merge by git, it completes that and calls f again.
+func WithMergesCompleted(ctx context.Context, f func() error) error {
 	for {
 		err := f()
-		var unsettled *workspace.Unsettled
-		if !errors.As(err, &unsettled) {
+		var incomplete *workspace.IncompleteMergeError
+		if !errors.As(err, &incomplete) {
 			return err
 		}
-		if err := Complete(ctx, unsettled.Tape); err != nil {
+		if err := Complete(ctx, incomplete.Tape); err != nil {
 			return err
 		}
 	}
@@ -35,8 +35,8 @@ func Complete(ctx context.Context, t *workspace.Tape) error {
 	if err != nil {
 		return err
 	}
-	err = snapshot.CheckSettled(t, head)
-	if unsettled := (*workspace.Unsettled)(nil); !errors.As(err, &unsettled) {
+	err = snapshot.CheckMergeComplete(t, head)
+	if incomplete := (*workspace.IncompleteMergeError)(nil); !errors.As(err, &incomplete) {
 		return err
 	}
 	err = writer.LockedAsIs(ctx, t, func(w *writer.Writer) error { return complete(ctx, w) })
@@ -54,7 +54,7 @@ func complete(ctx context.Context, w *writer.Writer) error {
 		return err
 	}
 	if !m.Raw {
-		s.NoteSettled(w.Head)
+		s.NoteMergeComplete(w.Head)
 		return nil
 	}
 	uncommitted, err := uncommittedLines(w, m.Good)

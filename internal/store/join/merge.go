@@ -35,7 +35,7 @@ type Result struct {
 // If the parent was itself merged away, the fork is merged into the tape that contains the parent
 // now. The error is a *RewrittenError if the history of either side was changed.
 func Merge(ctx context.Context, t *workspace.Tape, o Options) (out Result, err error) {
-	err = Settled(ctx, func() error {
+	err = WithMergesCompleted(ctx, func() error {
 		out, err = merge(ctx, t, o)
 		return err
 	})

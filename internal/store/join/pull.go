@@ -38,7 +38,7 @@ import (
 // If the histories cannot be combined, nothing is changed, and the error is a *RewrittenError or an
 // ErrConflict; the latter is in the status.
 func Join(ctx context.Context, s *workspace.Store, remote, name string) (status layout.RefStatus, err error) {
-	err = Settled(ctx, func() error {
+	err = WithMergesCompleted(ctx, func() error {
 		status, err = join(ctx, s, remote, name)
 		return err
 	})

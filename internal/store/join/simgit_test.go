@@ -26,7 +26,7 @@ func (x *forkSim) byHand(ctx context.Context) (string, error) {
 		return x.append(ctx)
 	}
 	// What a killed process has left is no concern of this.
-	if err := join.Settled(ctx, func() error {
+	if err := join.WithMergesCompleted(ctx, func() error {
 		return writer.Write(ctx, storetest.InnerTape(tp), func(*writer.Writer) error { return nil })
 	}); err != nil {
 		return "look at " + t.name, err
@@ -81,7 +81,7 @@ func (x *forkSim) gitMerge(ctx context.Context) (string, error) {
 		return x.append(ctx)
 	}
 	what := fmt.Sprintf("git merge %s into %s, %d loose", f.name, into.name, into.loose())
-	if err := join.Settled(ctx, func() error {
+	if err := join.WithMergesCompleted(ctx, func() error {
 		return writer.Write(ctx, storetest.InnerTape(tp), func(*writer.Writer) error { return nil })
 	}); err != nil {
 		return what, err
@@ -164,7 +164,7 @@ func (x *forkSim) pressButton(tp, ft *repo.Tape, into, f *simTape) (string, erro
 	what := fmt.Sprintf("host merges %s into %s, %d loose", f.name, into.name, into.loose())
 	tree := tp.Branch()
 	dir := tp.WorkTree()
-	err := join.Settled(x.t.Context(), func() error { // it may be one that git has merged into before
+	err := join.WithMergesCompleted(x.t.Context(), func() error { // it may be one that git has merged into before
 		return writer.Write(x.t.Context(), storetest.InnerTape(tp), func(*writer.Writer) error { return nil })
 	})
 	if err != nil {

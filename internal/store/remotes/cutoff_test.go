@@ -56,7 +56,7 @@ func TestSoakPullCutOff(t *testing.T) {
 		f := &storetest.Faulty{N: n, Gap: 1}
 		cut := joinAll(t.Context(), storetest.OpenFaulty(t, dir, f))
 		if storetest.Verified(t, dir); rng.IntN(2) == 0 {
-			storetest.Settled(t, dir)
+			storetest.Recovered(t, dir)
 		}
 		storetest.Must(t, joinAll(t.Context(), storetest.OpenFaulty(t, dir, nil)))
 		storetest.Verified(t, dir)

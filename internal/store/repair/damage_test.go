@@ -307,7 +307,7 @@ func TestTornFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDamaged(t)
 			storetest.WriteFile(t, d.file(openPhase+"tool_calls.jsonl"), []byte(torn))
-			storetest.Settled(t, d.Dir())
+			storetest.Recovered(t, d.Dir())
 			call := repo.Draft{Kind: repo.KindToolCall, Payload: []byte(`{"calls":[]}`)}
 			if e := storetest.Append(t, d.Tape, call); e[0].ID != 15 {
 				t.Errorf("the next id is %d, want 15", e[0].ID)

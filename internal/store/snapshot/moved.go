@@ -11,14 +11,14 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// CheckMoved checks a branch that has moved since the last write. Errors: *Unsettled if git has merged into it;
+// CheckMoved checks a branch that has moved since the last write. Errors: *IncompleteMergeError if git has merged into it;
 // ErrCorrupt, with the way back, if git has renamed it, or if commits made by hand remove what was committed,
 // as git revert does.
 func CheckMoved(t *workspace.Tape, note journal.Record, head gitstore.Hash) error {
 	if !note.Moved(head) {
 		return nil
 	}
-	if err := CheckSettled(t, head); err != nil {
+	if err := CheckMergeComplete(t, head); err != nil {
 		return err
 	}
 	if err := checkRenamed(t, head); err != nil {

@@ -145,8 +145,8 @@ func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool
 // OfNew creates the missing tags of a tape from a remote, where a crash, or a push by plain git, may have left
 // them out. It skips a merge made by git, whose completion creates them.
 func OfNew(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
-	err := snapshot.CheckSettled(t, head)
-	if unsettled := (*workspace.Unsettled)(nil); errors.As(err, &unsettled) {
+	err := snapshot.CheckMergeComplete(t, head)
+	if incomplete := (*workspace.IncompleteMergeError)(nil); errors.As(err, &incomplete) {
 		return nil
 	}
 	if err == nil {

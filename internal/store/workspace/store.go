@@ -60,8 +60,8 @@ type Store struct {
 		sync.Mutex
 		key []byte
 	}
-	names   sync.Map // branch → namedCommit
-	Settled sync.Map // merge commits made by git that need no completion
+	names          sync.Map // branch → namedCommit
+	CompleteMerges sync.Map // merge commits made by git that need no completion
 }
 
 // memo caches the last few values that were read from commits, which never change.

@@ -377,14 +377,16 @@ func ForkTrailer(f *Tape) layout.Trailer {
 // TagRef is the full name of a phase's tag.
 func (t *Tape) TagRef(folder string) string { return layout.TagPrefix + t.slug + "/" + folder }
 
-// Unsettled is the error for a tape whose newest commit is a merge made by git. It has to be completed
+// IncompleteMergeError says that the newest commit of a tape is a merge made by git, which has to be completed
 // before the tape can be read or written.
-type Unsettled struct{ Tape *Tape }
+type IncompleteMergeError struct{ Tape *Tape }
 
-func (e *Unsettled) Error() string { return fmt.Sprintf("git has merged into %q", e.Tape.name) }
+func (e *IncompleteMergeError) Error() string {
+	return fmt.Sprintf("git has merged into %q", e.Tape.name)
+}
 
-// NoteSettled remembers that a merge commit made by git needs no completion.
-func (s *Store) NoteSettled(h gitstore.Hash) { s.Settled.Store(h, true) }
+// NoteMergeComplete remembers that a merge commit made by git needs no completion.
+func (s *Store) NoteMergeComplete(h gitstore.Hash) { s.CompleteMerges.Store(h, true) }
 
 // Merging reports whether git has an unfinished merge in a working tree.
 func (t *Tape) Merging(wt gitstore.Worktree) bool {

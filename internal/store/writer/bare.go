@@ -42,7 +42,7 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 		return w.beginTx()
 	}
 	if w.rec.Moved(w.Head) {
-		if err := snapshot.CheckSettled(w.T, w.Head); err != nil {
+		if err := snapshot.CheckMergeComplete(w.T, w.Head); err != nil {
 			return nil, err
 		}
 	}

@@ -54,8 +54,9 @@ func Verified(t testing.TB, dir string) {
 	}
 }
 
-// Settled checks that what was interrupted is no problem to Verify, and has it completed.
-func Settled(t testing.TB, dir string) {
+// Recovered fails if verify calls what a crash left a problem, or repair takes it for damage.
+// Repair completes it.
+func Recovered(t testing.TB, dir string) {
 	t.Helper()
 	Verified(t, dir)
 	s, err := repo.Open(context.Background(), dir, nil)

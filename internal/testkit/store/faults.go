@@ -270,7 +270,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 	}
 	// The next writer puts right what is left to do, and no reader notices.
 	if !tm.Merging || before != tm.old.picture {
-		Settled(t, tm.dir)
+		Recovered(t, tm.dir)
 	}
 	after := outcomeOf(t, OpenFaulty(t, tm.dir, nil))
 	if after.picture != before {

@@ -44,7 +44,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	sc.counts = record.Counter{} // from here on of damaged lines
 	end := len(order)
 	if r.Open {
-		end = c.settled(order)
+		end = c.finalRecords(order)
 	}
 	c.emitAll(ctx, order[:end])
 	if !r.Open {

@@ -94,9 +94,9 @@ func (c *scan) fits() bool {
 	return true
 }
 
-// settled returns how many of the ordered records can be emitted while the session goes on: those
-// before the first one that may still change.
-func (c *reader) settled(order []int32) int {
+// finalRecords returns how many of the ordered records can be emitted while the session goes on:
+// those before the first one that may still change.
+func (c *reader) finalRecords(order []int32) int {
 	end := len(order)
 	for n, i := range order {
 		if r := &c.recs[i]; r.tape != c.home {

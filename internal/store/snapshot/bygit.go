@@ -6,14 +6,14 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// CheckSettled returns *Unsettled if the commit is a merge by git that has to be completed.
-func CheckSettled(t *workspace.Tape, head gitstore.Hash) error {
-	if _, ok := t.Store().Settled.Load(head); ok {
+// CheckMergeComplete returns *IncompleteMergeError if the commit is a merge by git that has to be completed.
+func CheckMergeComplete(t *workspace.Tape, head gitstore.Hash) error {
+	if _, ok := t.Store().CompleteMerges.Load(head); ok {
 		return nil
 	}
 	stretch, _, err := ByGit(t.Store(), head)
 	if err == nil && len(stretch) > 0 {
-		err = &workspace.Unsettled{Tape: t}
+		err = &workspace.IncompleteMergeError{Tape: t}
 	}
 	return err
 }
