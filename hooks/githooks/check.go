@@ -47,7 +47,7 @@ func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
 		err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, head, next)
 	}
 	if errors.Is(err, repo.ErrConflict) {
-		return layout.Conflict("", "not committed: %v", err).Try(layout.TakeChangeBack)
+		return layout.Conflict("", "not committed: %v", err).Try(layout.UndoChange)
 	}
 	return err
 }

@@ -46,9 +46,9 @@ func (v *Changes) Show(c query.Change) error {
 		return showText(v.Streams, columns+" ", sign.sign, sign.colour, plain.Short(c.Entry))
 	}
 	v.Line(strings.TrimRight(v.Style(sign.colour, sign.sign)+" "+columns, " "))
-	for _, p := range c.Parts() {
-		v.Line("    " + v.Style(stdio.Bold, display.Truncate(display.Line(PartName(p)), 200)))
-		for _, l := range display.PartLines(p) {
+	for _, p := range c.Differences() {
+		v.Line("    " + v.Style(stdio.Bold, display.Truncate(display.Line(differenceName(p)), 200)))
+		for _, l := range display.DiffLines(p) {
 			v.changed(l.Shorten(LineCells))
 		}
 	}
@@ -76,13 +76,13 @@ func changeJSON(c query.Change) []byte {
 	out = append(append(out, `,"entry":`...), c.Entry.JSON()...)
 	if c.Kind == query.ChangeEdited {
 		out = append(append(out, `,"old":`...), c.Old.JSON()...)
-		out = append(append(out, `,"parts":`...), stdio.Marshal(stdio.Objects(c.Parts(), describePart))...)
+		out = append(append(out, `,"parts":`...), stdio.Marshal(stdio.Objects(c.Differences(), describeDifference))...)
 	}
 	return append(out, '}')
 }
 
-// describePart describes a value that differs; it is null where it is absent.
-func describePart(p entrydiff.Part) stdio.Object {
+// describeDifference returns the JSON of a difference; "old" or "new" is null if that side has no value.
+func describeDifference(p entrydiff.Difference) stdio.Object {
 	out := stdio.Object{{"path", p.Path}, {"old", nil}, {"new", nil}}
 	if p.HasOld {
 		out[1][1] = p.Old
@@ -107,7 +107,7 @@ func ChangeLines(id int64, was, is []byte) []string {
 			}
 			return strconv.Quote(display.Shorten(text, cells))
 		}
-		out = append(out, "    "+PartName(p)+": "+value(p.Old, p.HasOld)+" became "+value(p.New, p.HasNew))
+		out = append(out, "    "+differenceName(p)+": "+value(p.Old, p.HasOld)+" became "+value(p.New, p.HasNew))
 	}
 	return out
 }

@@ -41,7 +41,7 @@ func TellFindings(w io.Writer, list []outgoing.SecretFinding) {
 func DescribeRewritten(e *repo.RewrittenError) stdio.Object {
 	parts := []stdio.Object{}
 	if e.Base[0] != nil && e.Base[1] != nil {
-		parts = stdio.Objects(entrydiff.Entry(e.Base[0], e.Base[1]), describePart)
+		parts = stdio.Objects(entrydiff.Entry(e.Base[0], e.Base[1]), describeDifference)
 	}
 	return stdio.Object{{"tape", e.Name}, {"id", rewrittenID(e)}, {"was", rawEntry(e.Base[0])}, {"is", rawEntry(e.Base[1])}, {"parts", parts}}
 }
@@ -82,13 +82,13 @@ func TellRewritten(w io.Writer, e *repo.RewrittenError) {
 	default:
 		tell("@%d was changed:", id)
 		for _, p := range entrydiff.Entry(was, is) {
-			tell("  %s", display.Truncate(display.Line(PartName(p)), LineCells))
-			for _, l := range display.PartLines(p) {
+			tell("  %s", display.Truncate(display.Line(differenceName(p)), LineCells))
+			for _, l := range display.DiffLines(p) {
 				tell("  %s", strings.TrimRight(string(l.Sign)+" "+l.Shorten(LineCells).Text, " "))
 			}
 		}
 	}
 }
 
-// PartName is the path of a part, or "the line".
-func PartName(p entrydiff.Part) string { return cmp.Or(p.Path, "the line") }
+// differenceName is the path of the value, or "the line".
+func differenceName(p entrydiff.Difference) string { return cmp.Or(p.Path, "the line") }

@@ -27,9 +27,9 @@ func (s *server) hint(h repo.Hint) string {
 		return h.Text
 	case layout.ListTapes, layout.ListTapesAndForks, layout.ListAll, layout.NameFork, layout.ListForks:
 		return "tape_list lists the tapes, and with tape the anchors and forks of one"
-	case layout.ListAnchors, layout.ListAnchorsInOrder, layout.NamePhase, layout.LookAtAnchors:
+	case layout.ListAnchors, layout.ListAnchorsInOrder, layout.NamePhase, layout.ShowOpenPhase:
 		return "tape_list with tape lists its anchors"
-	case layout.LookHowMany:
+	case layout.ShowEntryCount:
 		return "tape_info says how many there are"
 	case layout.ShowEntry:
 		return "tape_read with from shows an entry"

@@ -93,7 +93,7 @@ func (r *entryPage) setRange(ctx context.Context, t *repo.Tape, a readArgs, last
 	case a.Around != nil:
 		at := int64(*a.Around)
 		if at > last {
-			return layout.NotFound("", "tape %q has no entry @%d", t.Name(), at).Try(layout.LookHowMany)
+			return layout.NotFound("", "tape %q has no entry @%d", t.Name(), at).Try(layout.ShowEntryCount)
 		}
 		r.from, r.to = max(1, at-count(a.Before)), min(last, at+count(a.After))
 	case a.AfterAnchor != "":

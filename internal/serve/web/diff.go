@@ -159,8 +159,8 @@ func (d *diffPage) add(row row, old, now repo.Entry) {
 	switch {
 	case row.edited:
 		out = diffRow{Kind: query.ChangeEdited, Left: sideOf(old), Right: sideOf(now)}
-		for _, p := range (query.Change{Kind: query.ChangeEdited, Entry: now, Old: old}).Parts() {
-			out.Lines += lines(display.PartLines(p))
+		for _, p := range (query.Change{Kind: query.ChangeEdited, Entry: now, Old: old}).Differences() {
+			out.Lines += lines(display.DiffLines(p))
 		}
 	case row.right == 0:
 		out = diffRow{Kind: query.ChangeRemoved, Left: sideOf(old)}

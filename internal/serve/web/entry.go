@@ -247,7 +247,7 @@ func (v *viewer) edit(c *conversation.Call) template.HTML {
 		new, ok2 := jsonl.String(jsonl.Get(edit, "new_string"))
 		if ok && ok2 {
 			for _, p := range entrydiff.Entry([]byte(old), []byte(new)) {
-				b.WriteString(string(lines(display.PartLines(p))))
+				b.WriteString(string(lines(display.DiffLines(p))))
 			}
 		}
 	}

@@ -274,7 +274,7 @@ func (t *printer) message(it *conversation.Item) {
 }
 
 // injected shows text that a program wrote into a user's message.
-func (t *printer) injected(e repo.Entry, p conversation.Part) {
+func (t *printer) injected(e repo.Entry, p conversation.ContentPart) {
 	switch c := p.Command; {
 	case c != nil:
 		if c.Typed != "" {
@@ -291,8 +291,8 @@ func (t *printer) injected(e repo.Entry, p conversation.Part) {
 }
 
 // onlyResults reports whether a message only passes results to the model.
-func onlyResults(parts []conversation.Part) bool {
-	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p conversation.Part) bool { return !strings.HasPrefix(p.Text, "functionResponse:") })
+func onlyResults(parts []conversation.ContentPart) bool {
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p conversation.ContentPart) bool { return !strings.HasPrefix(p.Text, "functionResponse:") })
 }
 
 // text shows the text of a message, wrapped.
@@ -329,7 +329,7 @@ func (t *printer) wrap(l string) []string {
 }
 
 // part shows a part that is not text: on one line, or all of it.
-func (t *printer) part(e repo.Entry, p conversation.Part) {
+func (t *printer) part(e repo.Entry, p conversation.ContentPart) {
 	if !t.Whole {
 		t.line(entryID(e), StyleQuiet, t.cut("["+p.Kind+" "+p.Text+"]", 0))
 		return

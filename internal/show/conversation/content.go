@@ -12,9 +12,9 @@ import (
 )
 
 // contentParts parses a message's content or a result: a string, an array of parts, or any JSON.
-func contentParts(raw []byte) []Part {
+func contentParts(raw []byte) []ContentPart {
 	if text, ok := jsonl.String(raw); ok {
-		return []Part{{Text: text}}
+		return []ContentPart{{Text: text}}
 	}
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -22,7 +22,7 @@ func contentParts(raw []byte) []Part {
 	if raw[0] != '[' {
 		return appendPart(nil, raw, raw[0] == '{' && jsonl.Get(raw, "artifact") != nil)
 	}
-	var out []Part
+	var out []ContentPart
 	for el := range jsonl.Elements(raw) {
 		out = appendPart(out, el, true)
 	}
@@ -30,30 +30,30 @@ func contentParts(raw []byte) []Part {
 }
 
 // appendPart appends an element of an array of parts, or any JSON if isPart is false.
-func appendPart(to []Part, el []byte, isPart bool) []Part {
+func appendPart(to []ContentPart, el []byte, isPart bool) []ContentPart {
 	if text, ok := jsonl.String(el); ok {
-		return append(to, Part{Text: text})
+		return append(to, ContentPart{Text: text})
 	}
 	if !isPart {
-		return append(to, Part{Kind: "json", Text: readable(el), Raw: el})
+		return append(to, ContentPart{Kind: "json", Text: readable(el), Raw: el})
 	}
 	kind := jsonl.GetString(el, "type")
 	if media, data := display.Picture(el); data != "" && display.IsShown(media) {
 		about := fmt.Sprintf("%s, %s", media, display.Bytes(int64(len(data)/4*3)))
-		return append(to, Part{Kind: cmp.Or(kind, "image"), Text: about, Picture: "data:" + media + ";base64," + data, File: true})
+		return append(to, ContentPart{Kind: cmp.Or(kind, "image"), Text: about, Picture: "data:" + media + ";base64," + data, File: true})
 	}
 	about := artifactOf(jsonl.Get(el, "artifact"))
 	if text, ok := jsonl.String(jsonl.Get(el, "text")); ok && (kind == "" || strings.HasSuffix(kind, "text")) {
-		to = append(to, Part{Text: text})
+		to = append(to, ContentPart{Text: text})
 		if about != "" {
-			to = append(to, Part{Kind: "artifact", Text: about, File: true})
+			to = append(to, ContentPart{Kind: "artifact", Text: about, File: true})
 		}
 		return to
 	}
 	if kind == "image" && about != "" {
-		return append(to, Part{Kind: kind, Text: about, File: true})
+		return append(to, ContentPart{Kind: kind, Text: about, File: true})
 	}
-	return append(to, Part{Kind: cmp.Or(kind, "json"), Text: readable(el), Raw: el})
+	return append(to, ContentPart{Kind: cmp.Or(kind, "json"), Text: readable(el), Raw: el})
 }
 
 // artifactOf describes the artifact that a value refers to; "" if it is not a reference.
@@ -65,15 +65,15 @@ func artifactOf(val []byte) string {
 }
 
 // messageParts is the content of a message or system prompt, with the rest of its payload.
-func messageParts(e repo.Entry) []Part {
+func messageParts(e repo.Entry) []ContentPart {
 	return append(contentParts(jsonl.Get(e.Payload, "content")),
 		moreParts(e.Payload, "role", "content", "tool_calls", "tool_call_id")...)
 }
 
 // moreParts has the fields of a payload that are not shown otherwise.
-func moreParts(payload []byte, shown ...string) []Part {
+func moreParts(payload []byte, shown ...string) []ContentPart {
 	if text := otherFields(payload, shown...); text != "" {
-		return []Part{{Kind: "more", Text: text}}
+		return []ContentPart{{Kind: "more", Text: text}}
 	}
 	return nil
 }

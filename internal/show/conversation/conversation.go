@@ -37,12 +37,12 @@ type Item struct {
 	Entry repo.Entry // the first one
 	Who   string     // a message's role, or the entry's kind
 
-	Parts   []Part // the content of a message; of others, what the fields below lack
-	Name    string // of a phase
-	State   []byte // of a phase, as it is stored
-	Summary string // of a phase or a failure
-	Details string // the state of a phase without its summary, or the details of a failure
-	Typed   string // the command that a phase begins with
+	Parts   []ContentPart // the content of a message; of other kinds, what the fields below do not have
+	Name    string        // of a phase
+	State   []byte        // of a phase, as it is stored
+	Summary string        // of a phase or a failure
+	Details string        // the state of a phase without its summary, or the details of a failure
+	Typed   string        // the command that a phase begins with
 	Calls   []*Call
 	Repeats bool // the message before has some of the entry's calls
 	Results []Result
@@ -63,8 +63,8 @@ const (
 	Other     Speaker = "other"
 )
 
-// Part is a piece of a message or a result: text, or something else as readable text.
-type Part struct {
+// ContentPart is one part of the content of a message or a result: text, or something else in readable form.
+type ContentPart struct {
 	Kind    string // "" for text; otherwise as recorded: image_url, …
 	Text    string
 	Raw     []byte // as it is stored; nil for text
@@ -109,7 +109,7 @@ type Result struct {
 	Of     *Call // nil if it is unknown
 	Index  int   // among the results of its entry
 	Failed bool
-	Parts  []Part
+	Parts  []ContentPart
 }
 
 // Title is the heading of a result.

@@ -42,8 +42,8 @@ func (l TextLine) Shorten(cells int) TextLine {
 	return out
 }
 
-// PartLines are the changed lines of a part, with one line of context.
-func PartLines(p entrydiff.Part) []TextLine {
+// DiffLines are the changed lines of a value, with one line of context.
+func DiffLines(p entrydiff.Difference) []TextLine {
 	spans := p.Text
 	if len(spans) == 0 {
 		if p.HasOld {
@@ -103,7 +103,7 @@ func (d *lineDiff) newline(op entrydiff.Op) {
 	}
 }
 
-func (d *lineDiff) finish(p entrydiff.Part) {
+func (d *lineDiff) finish(p entrydiff.Difference) {
 	if p.HasOld {
 		d.olds = append(d.olds, d.old)
 	}

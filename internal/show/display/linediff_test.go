@@ -8,8 +8,8 @@ import (
 	"tape/internal/text/entrydiff"
 )
 
-func textPart(old, new string) entrydiff.Part {
-	return entrydiff.Part{Path: "payload.content", Old: old, New: new, HasOld: true, HasNew: true}
+func textDifference(old, new string) entrydiff.Difference {
+	return entrydiff.Difference{Path: "payload.content", Old: old, New: new, HasOld: true, HasNew: true}
 }
 
 func shownLines(lines []TextLine) string {
@@ -26,19 +26,19 @@ func shownLines(lines []TextLine) string {
 }
 
 // A changed text is shown by the lines that changed, with what changed in them.
-func TestPartLines(t *testing.T) {
+func TestDiffLines(t *testing.T) {
 	span := func(op entrydiff.Op, text string) entrydiff.Span { return entrydiff.Span{Op: op, Text: text} }
 	const same, gone, came = entrydiff.Equal, entrydiff.Delete, entrydiff.Insert
 	for _, c := range []struct {
-		part entrydiff.Part
+		part entrydiff.Difference
 		want string
 	}{
-		{textPart("a", "b"), "-[a]|+[b]"},
-		{entrydiff.Part{New: "b\nc", HasNew: true}, "+[b]|+[c]"},
-		{entrydiff.Part{Old: "", HasOld: true}, "-"},
-		{textPart("\x1b[1m", "\u202e"), `-[\x1b[1m]|+[<U+202E>]`},
+		{textDifference("a", "b"), "-[a]|+[b]"},
+		{entrydiff.Difference{New: "b\nc", HasNew: true}, "+[b]|+[c]"},
+		{entrydiff.Difference{Old: "", HasOld: true}, "-"},
+		{textDifference("\x1b[1m", "\u202e"), `-[\x1b[1m]|+[<U+202E>]`},
 	} {
-		if got := shownLines(PartLines(c.part)); got != c.want {
+		if got := shownLines(DiffLines(c.part)); got != c.want {
 			t.Errorf("%+v is shown as %s, not %s", c.part, got, c.want)
 		}
 	}
@@ -52,8 +52,8 @@ func TestPartLines(t *testing.T) {
 		{[]entrydiff.Span{span(same, "a"), span(came, "\nx"), span(same, "\nb")}, " a|+[x]| b"},
 		{[]entrydiff.Span{span(same, "a\n"), span(gone, "x\ny\n"), span(same, "b")}, " a|-[x]|-[y]| b"},
 	} {
-		p := entrydiff.Part{HasOld: true, HasNew: true, Text: c.spans}
-		if got := shownLines(PartLines(p)); got != c.want {
+		p := entrydiff.Difference{HasOld: true, HasNew: true, Text: c.spans}
+		if got := shownLines(DiffLines(p)); got != c.want {
 			t.Errorf("%v is shown as %s, not %s", c.spans, got, c.want)
 		}
 	}
@@ -61,11 +61,11 @@ func TestPartLines(t *testing.T) {
 
 // The lines that are shown without a + and those without a - are lines of both texts, in
 // their order.
-func TestPartLinesAreOfBoth(t *testing.T) {
+func TestDiffLinesAreOfBoth(t *testing.T) {
 	rnd := testkit.Random(t)
 	words := []string{"a", "b\n", "\n", "c d ", "世\n界"}
 	for range testkit.Size(200, 50000) {
-		var p entrydiff.Part
+		var p entrydiff.Difference
 		for range 1 + rnd.IntN(8) {
 			s := entrydiff.Span{Op: entrydiff.Op(rnd.IntN(3) - 1), Text: words[rnd.IntN(len(words))]}
 			p.Text = append(p.Text, s)

@@ -234,7 +234,7 @@ func (p *page) data(name, text string, _ repo.Entry) {
 	}
 }
 
-func (p *page) picture(it conversation.Part, _ repo.Entry) {
+func (p *page) picture(it conversation.ContentPart, _ repo.Entry) {
 	p.put("<p class=\"picture\"><img alt=\"{}\" src=\"{}\"></p>\n", display.Title(it.Text, nameMost), it.Picture)
 }
 

@@ -127,7 +127,7 @@ func (d *document) data(name, text string, e repo.Entry) {
 	d.rest(rest, e.ID)
 }
 
-func (d *document) picture(p conversation.Part, e repo.Entry) { d.data(p.Kind, p.Text, e) }
+func (d *document) picture(p conversation.ContentPart, e repo.Entry) { d.data(p.Kind, p.Text, e) }
 
 // fenceFor returns a fence longer than any in the text.
 func fenceFor(text string) string {

@@ -36,7 +36,7 @@ type renderer interface {
 	prose(text string, c class, e repo.Entry)
 	// data writes preformatted text, under a name unless that is "".
 	data(name, text string, e repo.Entry)
-	picture(p conversation.Part, e repo.Entry)
+	picture(p conversation.ContentPart, e repo.Entry)
 	events([]conversation.Event)
 }
 
@@ -205,7 +205,7 @@ func renderData(r renderer, name, data string, e repo.Entry) {
 	}
 }
 
-func renderParts(r renderer, parts []conversation.Part, c class, e repo.Entry) {
+func renderParts(r renderer, parts []conversation.ContentPart, c class, e repo.Entry) {
 	for _, p := range parts {
 		switch {
 		case p.Command != nil:
@@ -253,8 +253,8 @@ func renderCalls(r renderer, it *conversation.Item) {
 func renderResult(r renderer, res conversation.Result) {
 	r.result(res)
 	parts := res.Parts
-	if !slices.ContainsFunc(parts, func(p conversation.Part) bool { return p.Text != "" }) {
-		parts = []conversation.Part{{Text: "(empty)"}}
+	if !slices.ContainsFunc(parts, func(p conversation.ContentPart) bool { return p.Text != "" }) {
+		parts = []conversation.ContentPart{{Text: "(empty)"}}
 	}
 	renderParts(r, parts, classTools, res.Entry)
 	r.endResult()

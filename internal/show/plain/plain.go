@@ -89,7 +89,7 @@ func (most amount) phase(it *conversation.Item) string {
 }
 
 // parts is the text of parts. Artifacts have lines of their own, so they are left out here.
-func (most amount) parts(parts []conversation.Part) string {
+func (most amount) parts(parts []conversation.ContentPart) string {
 	var out []string
 	for _, p := range parts {
 		switch {

@@ -87,7 +87,7 @@ var errRewritten = errors.New("history was rewritten")
 
 func rewritten(old, next gitstore.Hash) error {
 	err := layout.Conflict("ask whoever rewrote it, or restored an older one; your copy is unchanged",
-		"%s does not continue %s", short(next), short(old)).Try(layout.TakeAsItIs)
+		"%s does not continue %s", short(next), short(old)).Try(layout.AcceptRewritten)
 	err.Cause = errRewritten
 	return err
 }

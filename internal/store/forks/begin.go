@@ -77,7 +77,7 @@ func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at stri
 	var head gitstore.Hash
 	if w != nil {
 		if id > w.LastID() {
-			return layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.LookHowMany)
+			return layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.ShowEntryCount)
 		}
 		if id == 0 || id > w.Committed() {
 			if err := w.Checkpoint(ctx); err != nil {
@@ -169,7 +169,7 @@ func commitAt(ctx context.Context, s *workspace.Store, batch *gitstore.Batch, pa
 		id = last
 	}
 	if err == nil && id > last {
-		err = layout.NotFound("", "tape %q has no entry @%d", parent.Name(), id).Try(layout.LookHowMany)
+		err = layout.NotFound("", "tape %q has no entry @%d", parent.Name(), id).Try(layout.ShowEntryCount)
 	}
 	for err == nil && last > id {
 		if err = ctx.Err(); err != nil {

@@ -19,6 +19,7 @@ type HintKind string
 
 // The kinds of hints, with their arguments.
 const (
+	AcceptRewritten    HintKind = "accept-rewritten"
 	AddArtifact        HintKind = "add-artifact"
 	AddRemote          HintKind = "add-remote" // remote
 	AddRemoteThere     HintKind = "add-remote-there"
@@ -48,8 +49,6 @@ const (
 	ListForks          HintKind = "list-forks" // the missing fork
 	ListTapes          HintKind = "list-tapes" // tape
 	ListTapesAndForks  HintKind = "list-tapes-and-forks"
-	LookAtAnchors      HintKind = "look-at-anchors"
-	LookHowMany        HintKind = "look-how-many"
 	MergeOneByOne      HintKind = "merge-one-by-one"
 	MergeOrDiscard     HintKind = "merge-or-discard" // fork
 	NameArchive        HintKind = "name-archive"
@@ -74,13 +73,14 @@ const (
 	RestoreLatest      HintKind = "restore-latest" // tape
 	ShareThere         HintKind = "share-there"    // URL
 	ShowEntry          HintKind = "show-entry"
+	ShowEntryCount     HintKind = "show-entry-count"
 	ShowFork           HintKind = "show-fork" // fork
 	ShowMerged         HintKind = "show-merged"
+	ShowOpenPhase      HintKind = "show-open-phase"
 	ShowRemote         HintKind = "show-remote" // remote
 	SwitchAway         HintKind = "switch-away"
 	SwitchTo           HintKind = "switch-to" // tape
-	TakeAsItIs         HintKind = "take-as-it-is"
-	TakeChangeBack     HintKind = "take-change-back"
+	UndoChange         HintKind = "undo-change"
 	VerifyAll          HintKind = "verify-all"
 )
 

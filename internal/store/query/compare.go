@@ -24,8 +24,8 @@ type Change struct {
 	Entry, Old layout.Entry
 }
 
-// Parts returns what differs in an edited entry.
-func (c Change) Parts() []entrydiff.Part { return entrydiff.Entry(c.Old.Raw, c.Entry.Raw) }
+// Differences returns what differs in an edited entry.
+func (c Change) Differences() []entrydiff.Difference { return entrydiff.Entry(c.Old.Raw, c.Entry.Raw) }
 
 // comparison reads two revisions side by side. Ids are consecutive, so the n-th entries of both
 // have the same id.

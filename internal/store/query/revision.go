@@ -86,7 +86,7 @@ func revisionAtEntry(ctx context.Context, t *workspace.Tape, number string) (*Re
 		return nil, err
 	}
 	if id > r.last {
-		return nil, layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.LookHowMany)
+		return nil, layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.ShowEntryCount)
 	}
 	r.name, r.last = fmt.Sprintf("%s @%d", t.Name(), id), id
 	return r, nil

@@ -35,7 +35,7 @@ func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.H
 		if has, err := lineage.Contains(a.s, in.New, old); err != nil {
 			return in.Old, nil //nolint:nilerr // the check reports what is missing
 		} else if has {
-			return in.Old, layout.Conflict("", "history was rewritten: somebody has used git to put published entries after others").Try(layout.TakeAsItIs)
+			return in.Old, layout.Conflict("", "history was rewritten: somebody has used git to put published entries after others").Try(layout.AcceptRewritten)
 		}
 	}
 	if isTag || isFork {

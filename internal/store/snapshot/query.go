@@ -301,7 +301,7 @@ func Entry(ctx context.Context, t *workspace.Tape, id int64) (layout.Entry, erro
 	}
 	found, err := selection{v: v, tape: t.Name()}.window(ctx, i, id, id)
 	if err == nil && (len(found) == 0 || found[0].ID != id) {
-		err = layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.LookHowMany)
+		err = layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.ShowEntryCount)
 	}
 	if err != nil {
 		return layout.Entry{}, err

@@ -149,7 +149,7 @@ func (w *Writer) assert(o *AppendOptions) error {
 	if seq, ok := snapshot.PhaseNumber(o.Anchor); ok && seq == w.rec.Seq {
 		return nil
 	}
-	return layout.Conflict("", "the open phase is %q, not %q", w.rec.Anchor, o.Anchor).Try(layout.LookAtAnchors)
+	return layout.Conflict("", "the open phase is %q, not %q", w.rec.Anchor, o.Anchor).Try(layout.ShowOpenPhase)
 }
 
 // Append appends entries, all or none, and returns them as stored. When it returns, they survive a power cut.

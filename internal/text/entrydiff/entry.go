@@ -12,11 +12,11 @@ import (
 
 // Entry returns the values in which two versions of an entry differ: first those of
 // the old one's members, in their order, then those that only the new one has. Equal
-// lines have none; others have at least one part, also if a line is nil or not an entry.
+// lines have none; others have at least one, also if a line is nil or not an entry.
 //
 // Arrays are compared by position between their common beginning and end. Texts are
 // compared for at most a second in total; the rest then counts as replaced.
-func Entry(old, new []byte) []Part {
+func Entry(old, new []byte) []Difference {
 	if bytes.Equal(old, new) && (old == nil) == (new == nil) {
 		return nil
 	}
@@ -26,14 +26,14 @@ func Entry(old, new []byte) []Part {
 	if errOld == nil && errNew == nil {
 		d.members("", old, new)
 	}
-	if len(d.parts) == 0 {
-		p := Part{Old: string(old), New: string(new), HasOld: old != nil, HasNew: new != nil}
+	if len(d.found) == 0 {
+		p := Difference{Old: string(old), New: string(new), HasOld: old != nil, HasNew: new != nil}
 		if p.HasOld && p.HasNew {
 			p.Text = d.text(p.Old, p.New)
 		}
-		d.parts = append(d.parts, p)
+		d.found = append(d.found, p)
 	}
-	return d.parts
+	return d.found
 }
 
 // maxTime bounds the comparison of the texts of one entry.
@@ -41,7 +41,7 @@ const maxTime = time.Second
 
 type differ struct {
 	deadline time.Time
-	parts    []Part
+	found    []Difference
 }
 
 // value compares two values, nil for an absent one.
@@ -62,9 +62,9 @@ func (d *differ) value(path string, old, new []byte) {
 	d.leaf(path, old, new)
 }
 
-// leaf adds a part for a value that is not compared member by member.
+// leaf adds the difference of a value that is not compared member by member.
 func (d *differ) leaf(path string, old, new []byte) {
-	p := Part{Path: path, Old: string(old), New: string(new), HasOld: old != nil, HasNew: new != nil}
+	p := Difference{Path: path, Old: string(old), New: string(new), HasOld: old != nil, HasNew: new != nil}
 	oldText, oldIs := jsonl.String(old)
 	newText, newIs := jsonl.String(new)
 	switch {
@@ -76,7 +76,7 @@ func (d *differ) leaf(path string, old, new []byte) {
 	case newIs && !p.HasOld:
 		p.New = newText
 	}
-	d.parts = append(d.parts, p)
+	d.found = append(d.found, p)
 }
 
 // member is a key of an object; nth counts repeated keys.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// short is how a part reads in a test: path, old → new, absent as ∅.
-func short(p Part) string {
+// short is how a difference reads in a test: path, old → new, absent as ∅.
+func short(p Difference) string {
 	side := func(s string, has bool) string {
 		if !has {
 			return "∅"
@@ -18,14 +18,14 @@ func short(p Part) string {
 	return p.Path + ": " + side(p.Old, p.HasOld) + " → " + side(p.New, p.HasNew)
 }
 
-func shorts(parts []Part) (all []string) {
-	for _, p := range parts {
+func shorts(list []Difference) (all []string) {
+	for _, p := range list {
 		all = append(all, short(p))
 	}
 	return all
 }
 
-// entry is a line with these parts.
+// entry is a line with these members.
 func entry(payload, meta, date string) string {
 	return fmt.Sprintf(`{"id":7,"kind":"message","payload":%s,"meta":%s,"date":"%s"}`, payload, meta, date)
 }
@@ -77,20 +77,20 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// A part with long text has its changes.
+// A difference of long texts has their changes.
 func TestEntryText(t *testing.T) {
 	old := entry(`{"content":"Please add a retry to the client, and a test."}`, `{}`, "d")
 	new := entry(`{"content":"Please add a timeout to the client, and two tests."}`, `{}`, "d")
-	parts := Entry([]byte(old), []byte(new))
-	if len(parts) != 1 {
-		t.Fatalf("got %q", shorts(parts))
+	list := Entry([]byte(old), []byte(new))
+	if len(list) != 1 {
+		t.Fatalf("got %q", shorts(list))
 	}
-	checkSpans(t, parts[0].Old, parts[0].New, parts[0].Text)
-	if got := marked(parts[0].Text); got != "Please add a [-retry-]{+timeout+} to the client, and [-a-]{+two+} test{+s+}." {
+	checkSpans(t, list[0].Old, list[0].New, list[0].Text)
+	if got := marked(list[0].Text); got != "Please add a [-retry-]{+timeout+} to the client, and [-a-]{+two+} test{+s+}." {
 		t.Errorf("got %s", got)
 	}
-	parts = Entry([]byte(entry(`{"content":"yes"}`, `{}`, "d")), []byte(entry(`{"content":"no"}`, `{}`, "d")))
-	if len(parts) != 1 || parts[0].Text != nil {
-		t.Errorf("a short text: %+v", parts)
+	list = Entry([]byte(entry(`{"content":"yes"}`, `{}`, "d")), []byte(entry(`{"content":"no"}`, `{}`, "d")))
+	if len(list) != 1 || list[0].Text != nil {
+		t.Errorf("a short text: %+v", list)
 	}
 }

@@ -6,8 +6,8 @@ package entrydiff
 
 import "github.com/sergi/go-diff/diffmatchpatch"
 
-// Part is a value of an entry that differs.
-type Part struct {
+// Difference is a value of an entry that differs.
+type Difference struct {
 	// Path is the place of the value: "kind", "meta.x", "payload.calls[0].name".
 	// Ambiguous keys are in quotes: `payload["a.b"]`. It is "" when the lines differ
 	// only in spelling (white space, the order of keys, escapes), or one of them is
