@@ -118,7 +118,7 @@ func Mark(t trace.Turn, c projectgit.Commit) string {
 // show shows each run on a line. The turns of a commit are below its first run.
 func (o *view) show(list []blamed) error {
 	if len(list) == 0 {
-		o.Tell("%s is empty", display.Quoted(o.file))
+		o.StderrUnlessQuiet("%s is empty", display.Quoted(o.file))
 		return nil
 	}
 	lines := make([]string, len(list))
@@ -190,9 +190,9 @@ func (o *view) showMore(list []blamed) {
 		}
 	}
 	if o.Screen().Out {
-		o.Say("\n%s", o.Style(stdio.Dim, strings.Join(display.Wrap(more, o.Width()), "\n")))
+		o.PrintUnlessQuiet("\n%s", o.Style(stdio.Dim, strings.Join(display.Wrap(more, o.Width()), "\n")))
 		return
 	}
 	_ = o.Flush()
-	o.Tell("%s", more)
+	o.StderrUnlessQuiet("%s", more)
 }

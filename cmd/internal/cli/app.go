@@ -102,7 +102,7 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 			return nil, err
 		}
 	}
-	a.Note("workspace: %s", dir)
+	a.StderrIfVerbose("workspace: %s", dir)
 	store, err := repo.Open(ctx, dir, a.storeOptions())
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 	}
 	t, err := find(ctx, a.wantedTape())
 	if err == nil {
-		a.Note("tape: %s", t.Name())
+		a.StderrIfVerbose("tape: %s", t.Name())
 	}
 	return t, err
 }

@@ -216,6 +216,6 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	if o.JSON {
 		return o.WriteLine(done[0].JSON())
 	}
-	o.Say("@%d", done[0].ID)
+	o.PrintUnlessQuiet("@%d", done[0].ID)
 	return nil
 }

@@ -128,7 +128,7 @@ func (e *each) answer(line int, id int64, err error) error {
 	case err == nil && e.o.JSON:
 		return e.o.Emit(object{{"id", id}})
 	case err == nil:
-		e.o.Say("@%d", id)
+		e.o.PrintUnlessQuiet("@%d", id)
 		return e.o.Written()
 	}
 	err = fmt.Errorf("line %d: %w", line, err)

@@ -68,7 +68,7 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 		return show(c)
 	})
 	if err == nil && !some {
-		o.Tell("no entry differs")
+		o.StderrUnlessQuiet("no entry differs")
 	}
 	return err
 }

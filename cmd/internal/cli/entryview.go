@@ -86,7 +86,7 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 	}
 	left, err := console.Show(ctx, stdio.Results{Writer: a.Out}, screen, entries)
 	if err == nil && left > 0 {
-		a.Say("\n%s", a.Style(stdio.Dim, display.Count(left, "event is", "events are")+" left out; --events shows them"))
+		a.PrintUnlessQuiet("\n%s", a.Style(stdio.Dim, display.Count(left, "event is", "events are")+" left out; --events shows them"))
 	}
 	return err
 }

@@ -129,10 +129,10 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 	}
 	a.Message("error", msg)
 	if rewritten != nil {
-		rows.TellRewritten(a.Stderr, rewritten)
+		rows.PrintRewritten(a.Stderr, rewritten)
 	}
 	if secrets != nil {
-		rows.TellFindings(a.Stderr, secrets.Findings)
+		rows.PrintFindings(a.Stderr, secrets.Findings)
 	}
 	if hint != "" {
 		a.Message("hint", hint)

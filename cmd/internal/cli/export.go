@@ -124,7 +124,7 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 	if err := stdio.ReplaceFile(nil, o.output, write); err != nil {
 		return err
 	}
-	o.Note("wrote %s", o.output)
+	o.StderrIfVerbose("wrote %s", o.output)
 	return nil
 }
 

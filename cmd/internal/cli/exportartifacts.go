@@ -35,7 +35,7 @@ func (o *exportOptions) writeArtifacts(ctx context.Context, t *repo.Tape) error 
 			}
 		}
 	}
-	o.Note("wrote %d artifacts to %s", len(written)-missing, o.files)
+	o.StderrIfVerbose("wrote %d artifacts to %s", len(written)-missing, o.files)
 	return nil
 }
 

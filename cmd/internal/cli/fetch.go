@@ -51,7 +51,7 @@ func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string
 	}
 	err = o.showStatuses(done, refWords{repo.RefNew: "new there", repo.RefFastForward: "fetched", repo.RefDeleted: "closed there"}, true)
 	if !o.JSON && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
-		o.Say("tape pull brings it into your tapes")
+		o.PrintUnlessQuiet("tape pull brings it into your tapes")
 	}
 	return err
 }

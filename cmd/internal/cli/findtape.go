@@ -43,9 +43,9 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 		return nil, layout.NotFound("tape tapes lists the tapes", "no other tape was current before")
 	}
 	if t, err = store.Tape(ctx, full); err == nil {
-		say := a.Tell
+		say := a.StderrUnlessQuiet
 		if a.reads {
-			say = a.Note
+			say = a.StderrIfVerbose
 		}
 		say("%s is tape %s", quoted(name), quoted(full))
 	}

@@ -56,12 +56,12 @@ func (o *forkOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 		return o.Emit(object{{"fork", f.ForkName()}, {"tape", f.Parent()}, {"name", f.Name()}, {"branch", f.Branch()}, {"path", orNull(f.WorkTree())},
 			{"base", base.Entry}, {"base_anchor", base.Anchor}, {"current", f.Name() == t.Store().CurrentTape()}})
 	}
-	o.Say("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
+	o.PrintUnlessQuiet("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
 	word := shellWord(f.Name())
 	if o.move {
-		o.Say("it is the current tape now; tape switch %s goes back", shellWord(t.Name()))
+		o.PrintUnlessQuiet("it is the current tape now; tape switch %s goes back", shellWord(t.Name()))
 	} else if offer(f.Name(), "") {
-		o.Say("use it with: tape --tape %s COMMAND, or: export TAPE_NAME=%s", word, word)
+		o.PrintUnlessQuiet("use it with: tape --tape %s COMMAND, or: export TAPE_NAME=%s", word, word)
 	}
 	return nil
 }

@@ -67,12 +67,12 @@ func (o *gcOptions) run(ctx context.Context, store *repo.Store, _ []string) erro
 			{"kept", objects(report.Kept, describeTree)}, {"locks", report.Locks}, {"temporary", report.Temporary}, {"packed", !o.worktreesOnly}})
 	}
 	for _, t := range report.Worktrees {
-		o.Note("removed %s", t.Dir)
+		o.StderrIfVerbose("removed %s", t.Dir)
 	}
 	for _, t := range report.Kept {
-		o.Tell("kept %s: %s", display.Line(t.Dir), display.Line(t.Reason))
+		o.StderrUnlessQuiet("kept %s: %s", display.Line(t.Dir), display.Line(t.Reason))
 	}
-	o.Say("%s", gcText(report))
+	o.PrintUnlessQuiet("%s", gcText(report))
 	return nil
 }
 

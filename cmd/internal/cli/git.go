@@ -103,7 +103,7 @@ func (a *App) onServerOr(server *string, call func(context.Context, string) (git
 
 func (a *App) tellOutside(r githooks.Report) {
 	for _, line := range outsideLines(r) {
-		a.Tell("%s", display.Line(line))
+		a.StderrUnlessQuiet("%s", display.Line(line))
 	}
 }
 
@@ -125,16 +125,16 @@ func (a *App) gitInstall(ctx context.Context, store *repo.Store, _ []string) err
 	}
 	a.tellOutside(report)
 	for _, name := range installed {
-		a.Note("in place: %s", name)
+		a.StderrIfVerbose("in place: %s", name)
 	}
 	for _, name := range kept {
-		a.Say("kept your own: %s", display.Line(name))
+		a.PrintUnlessQuiet("kept your own: %s", display.Line(name))
 	}
 	also := ""
 	if len(done.Kept) > 0 {
 		also = "otherwise, "
 	}
-	a.Say("%sgit diff, git log -p and git show print readable entries of %s; git merge merges them, and hooks check commits and pushes", also, display.Line(store.Dir()))
+	a.PrintUnlessQuiet("%sgit diff, git log -p and git show print readable entries of %s; git merge merges them, and hooks check commits and pushes", also, display.Line(store.Dir()))
 	if _, err := exec.LookPath("tape"); err != nil {
 		a.Warn("the program tape is not in your PATH; until it is, git shows raw lines and checks nothing")
 	}

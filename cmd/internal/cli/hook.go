@@ -219,7 +219,7 @@ func (a *App) installHooks(ctx context.Context, store *repo.Store) {
 		return
 	}
 	for _, line := range outsideLines(report) {
-		a.Note("%s", line)
+		a.StderrIfVerbose("%s", line)
 	}
 }
 

@@ -165,7 +165,7 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 		return err
 	}
 	if name != "" && !o.JSON {
-		o.Say("the current tape is %s, the newest", quoted(name))
+		o.PrintUnlessQuiet("the current tape is %s, the newest", quoted(name))
 	}
 	tidy(ctx, store)
 	return importFailure(failed, files)
@@ -244,7 +244,7 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	}
 	o.noteProject(store)
 	if !o.JSON {
-		o.Say("created workspace %s", display.Line(dir))
+		o.PrintUnlessQuiet("created workspace %s", display.Line(dir))
 	}
 	return store, nil
 }

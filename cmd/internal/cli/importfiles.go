@@ -40,7 +40,7 @@ func (o *importOptions) discover(ctx context.Context) error {
 	if len(found) == 0 {
 		return layout.NotFound("name the files: tape import FILE…", "no transcripts of sessions in %s by %s", quoted(project), strings.Join(agents.Names(), ", "))
 	}
-	o.Tell("found %s, of sessions in %s", strings.Join(found, ", "), display.Line(project))
+	o.StderrUnlessQuiet("found %s, of sessions in %s", strings.Join(found, ", "), display.Line(project))
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (o *logOptions) runCommit(ctx context.Context) error {
 	}
 	project, err := projectgit.Open(ctx, ".")
 	if err != nil && !errors.Is(err, projectgit.ErrNoRepository) {
-		o.Note("%v", err)
+		o.StderrIfVerbose("%v", err)
 	}
 	commit, err := o.projectCommit(ctx, project, o.commit)
 	if err != nil {
@@ -65,7 +65,7 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit pro
 		return cmp.Or(err, error(layout.NotFound("", "nothing is known of commit %s (%s): %s", shortID(commit.ID), display.Truncate(display.Line(commit.Subject), 60), why.Text)))
 	}
 	if mark := blame.Mark(turns[0], commit); mark != "" {
-		o.Remark(mark)
+		o.AboveResults(mark)
 	}
 	titles := map[string]string{}
 	for _, t := range turns {

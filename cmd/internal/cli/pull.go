@@ -58,7 +58,7 @@ func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string)
 	err = o.showStatuses(done, refWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with local entries",
 		repo.RefDeleted: "closed, because it was merged"}, false)
 	if now := store.CurrentTape(); now != before && !o.JSON {
-		o.Say("the current tape is %s again", quoted(now))
+		o.PrintUnlessQuiet("the current tape is %s again", quoted(now))
 	}
 	return err
 }

@@ -119,12 +119,12 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 		return nil
 	}
 	const most = 20
-	o.Tell("%s would be pushed to %s for the first time:", display.Count(len(list), "tape", "tapes"), display.Line(remote))
+	o.StderrUnlessQuiet("%s would be pushed to %s for the first time:", display.Count(len(list), "tape", "tapes"), display.Line(remote))
 	for _, l := range list[:min(most, len(list))] {
-		o.Tell("%s", l)
+		o.StderrUnlessQuiet("%s", l)
 	}
 	if len(list) > most {
-		o.Tell("  … and %d more", len(list)-most)
+		o.StderrUnlessQuiet("  … and %d more", len(list)-most)
 	}
 	if err := o.Confirm(ctx, "Push all of them?"); err != nil {
 		return &cliError{msg: err.Error(), cause: err, hint: "tape push --tape NAME pushes one of them, --all all of them without asking"}

@@ -155,10 +155,10 @@ func (o *settingsOptions) install(agent string) error {
 		return err
 	}
 	if len(list) == 0 {
-		o.Say("%s records already: %s is as it should be", f.Agent.Title, display.Line(agents.HooksFile(f.Agent, w)))
+		o.PrintUnlessQuiet("%s records already: %s is as it should be", f.Agent.Title, display.Line(agents.HooksFile(f.Agent, w)))
 	}
 	if st := agents.Inspect(f, w, w.Project, o.Program); st.Trust != "" && st.Trust != record.Reviewed {
-		o.Say("%s runs no hook that you have not reviewed: %s", f.Agent.Title, f.Agent.ReviewHint)
+		o.PrintUnlessQuiet("%s runs no hook that you have not reviewed: %s", f.Agent.Title, f.Agent.ReviewHint)
 	} else if st.Off != "" {
 		o.Warn("hooks are switched off by " + st.Off)
 	}
@@ -179,7 +179,7 @@ func (o *settingsOptions) uninstall(agent string) error {
 		return err
 	}
 	if len(list) == 0 && !o.JSON {
-		o.Say("nothing is installed in %s", display.Line(agents.HooksFile(f.Agent, w)))
+		o.PrintUnlessQuiet("nothing is installed in %s", display.Line(agents.HooksFile(f.Agent, w)))
 	}
 	return o.apply(agent, list, false)
 }

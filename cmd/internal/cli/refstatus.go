@@ -57,9 +57,9 @@ func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
 	table.Write(&a.Streams)
 	switch {
 	case len(list) == 0:
-		a.Say("everything is up to date")
+		a.PrintUnlessQuiet("everything is up to date")
 	case len(same) > 1:
-		a.Say("%s up to date", tapesText(same))
+		a.PrintUnlessQuiet("%s up to date", tapesText(same))
 	}
 	return rejected(list)
 }

@@ -119,7 +119,7 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 		return err
 	}
 	f := &forked{Tape: tape, base: base, status: forkKept}
-	o.Tell("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
+	o.StderrUnlessQuiet("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Args[0] = command[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
@@ -158,7 +158,7 @@ func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
 		closed, _ := o.closedFork(ctx, f.Store(), f.Name())
 		// A fork without entries has no commit.
 		f.status, f.entries = cmp.Or(closed.Status, repo.ForkMerged), closed.Entries
-		o.Tell("the command itself has closed the fork %s: %s", quoted(f.Name()), f.status)
+		o.StderrUnlessQuiet("the command itself has closed the fork %s: %s", quoted(f.Name()), f.status)
 		return nil
 	}
 	if err != nil {
@@ -174,17 +174,17 @@ func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
 			return err
 		}
 		f.status, f.commit = repo.ForkDiscarded, info.Commit
-		o.Tell("discarded %s with %s", quoted(f.Name()), display.Entries(info.Entries))
+		o.StderrUnlessQuiet("discarded %s with %s", quoted(f.Name()), display.Entries(info.Entries))
 		return nil
 	}
 	name := shellWord(f.Name())
-	o.Tell("the fork %s is open, with %s: tape merge %s, or tape discard %s", quoted(f.Name()), display.Entries(info.Entries), name, name)
+	o.StderrUnlessQuiet("the fork %s is open, with %s: tape merge %s, or tape discard %s", quoted(f.Name()), display.Entries(info.Entries), name, name)
 	return nil
 }
 
 func (o *runForkOptions) mergeBack(ctx context.Context, f *forked) (err error) {
 	if f.Result, err = merge.BackWith(ctx, f.Tape, merge.Options{Summary: o.summary}); err != nil {
-		o.Tell("the fork %s is still open", quoted(f.Name()))
+		o.StderrUnlessQuiet("the fork %s is still open", quoted(f.Name()))
 		return err
 	}
 	f.status = repo.ForkMerged
@@ -194,7 +194,7 @@ func (o *runForkOptions) mergeBack(ctx context.Context, f *forked) (err error) {
 	if f.Merged > 0 {
 		f.commit = f.Commit
 	}
-	o.Tell("%s", mergeText(f.Name(), f.Result, o.short))
+	o.StderrUnlessQuiet("%s", mergeText(f.Name(), f.Result, o.short))
 	return nil
 }
 

@@ -18,7 +18,7 @@ import (
 
 func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Result) error {
 	if res.Instead != "" && !o.JSON {
-		o.Tell("showing results for %s", display.Line(res.Instead))
+		o.StderrUnlessQuiet("showing results for %s", display.Line(res.Instead))
 	}
 	switch {
 	case o.count:
@@ -37,9 +37,9 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		switch {
 		case o.limit == 0:
 		case o.allTapes || !o.others(ctx):
-			o.Tell("no hits")
+			o.StderrUnlessQuiet("no hits")
 		default:
-			o.Tell("no hits in the tape %s; --all-tapes searches the others, too", quoted(s.Tapes[0]))
+			o.StderrUnlessQuiet("no hits in the tape %s; --all-tapes searches the others, too", quoted(s.Tapes[0]))
 		}
 		return nil
 	}
@@ -66,11 +66,11 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	case more == "":
 		return nil
 	case o.Screen().Out: // it may be in a pager by now
-		o.Say("\n%s", o.Style(stdio.Dim, more))
+		o.PrintUnlessQuiet("\n%s", o.Style(stdio.Dim, more))
 		return nil
 	}
 	err = o.Flush()
-	o.Tell("%s", more)
+	o.StderrUnlessQuiet("%s", more)
 	return err
 }
 

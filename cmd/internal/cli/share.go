@@ -71,7 +71,7 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 	if status.Status != repo.RefUpToDate {
 		news = display.Entries(status.Entries) + " pushed"
 	}
-	o.Say("%s is shared on %s: %s\n", quoted(t.Name()), display.Line(remote.Name), news)
+	o.PrintUnlessQuiet("%s is shared on %s: %s\n", quoted(t.Name()), display.Line(remote.Name), news)
 	o.Printf("with tape, in the folder of the project:\n  %s\n", display.Line(clone))
 	o.Printf("in an existing workspace (the second command is enough if it has this remote):\n  %s\n", display.Line(pull))
 	o.Printf("with git alone:\n  %s\n", display.Line(git))

@@ -65,6 +65,6 @@ func (o *switchOptions) run(ctx context.Context, store *repo.Store, args []strin
 	if t.Name() != name && facts.Title != "" {
 		text += ": " + strings.ReplaceAll(display.Line(facts.Title), "%", "%%")
 	}
-	o.Say(text+"\nits files are in %s", quoted(t.Name()), display.Line(t.WorkTree()))
+	o.PrintUnlessQuiet(text+"\nits files are in %s", quoted(t.Name()), display.Line(t.WorkTree()))
 	return nil
 }

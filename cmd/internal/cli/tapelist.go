@@ -103,7 +103,7 @@ func (a *App) aboutTape(ctx context.Context, t *repo.Tape) (facts about.Tape, er
 // tapeResult shows a tape as the result of a command; its JSON is that of tape tapes.
 func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
 	if !a.JSON {
-		a.Say(text, quoted(t.Name()))
+		a.PrintUnlessQuiet(text, quoted(t.Name()))
 		return nil
 	}
 	facts, err := a.aboutTape(ctx, t)

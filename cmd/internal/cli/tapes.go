@@ -101,7 +101,7 @@ func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 	}
 	err = l.Show(&o.Streams, list, nil)
 	if name := store.CurrentTape(); err == nil && !o.JSON && isFork(ctx, store, name) {
-		o.Say("the current one is the fork %s", quoted(name)) // forks are not in the list
+		o.PrintUnlessQuiet("the current one is the fork %s", quoted(name)) // forks are not in the list
 	}
 	return err
 }

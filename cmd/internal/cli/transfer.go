@@ -33,7 +33,7 @@ func (a *App) withRemote(tapes *[]string, run func(ctx context.Context, store *r
 		if err != nil {
 			return err
 		}
-		a.Note("remote: %s, %s", r.Name, r.URL)
+		a.StderrIfVerbose("remote: %s, %s", r.Name, r.URL)
 		return run(cmd.Context(), store, r.Name)
 	}
 }

@@ -147,10 +147,10 @@ func (o *trustOptions) agree(ctx context.Context, dir string, found []object) er
 		if value := f[2][1].(string); value != "" {
 			line += " = " + display.Line(value)
 		}
-		o.Say("  %s", line)
+		o.PrintUnlessQuiet("  %s", line)
 	}
 	if len(found) == 0 {
-		o.Say("  Nothing in it runs or sends anything.")
+		o.PrintUnlessQuiet("  Nothing in it runs or sends anything.")
 	}
 	if err := o.Flush(); err != nil {
 		return err

@@ -84,7 +84,7 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 		}
 		for _, d := range all {
 			for _, text := range d.Texts() {
-				o.Tell("%s: %s", display.Line(d.Tape), display.Line(text))
+				o.StderrUnlessQuiet("%s: %s", display.Line(d.Tape), display.Line(text))
 			}
 		}
 		if len(all) > 0 && !o.CanAsk() {
@@ -140,6 +140,6 @@ func (a *App) showReport(report *repo.Report, mended []repair.Mended) error {
 	if report.OK {
 		text += ": " + a.Style(stdio.Green, "ok")
 	}
-	a.Say("%s", text)
+	a.PrintUnlessQuiet("%s", text)
 	return nil
 }

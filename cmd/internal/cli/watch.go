@@ -66,7 +66,7 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 	w := &watching.Watching{Streams: &a.Streams, Recorder: a.newRecorder(places), Places: places, Program: cmp.Or(a.Version, "dev"), Workspace: a.workspaceDir()}
 	imported := w.Recorder.Imported
 	w.Recorder.Imported = func(ctx context.Context, s *repo.Store, tape string) error {
-		a.Tell("%s  %s", a.Now().Local().Format(time.TimeOnly), display.Line(tape))
+		a.StderrUnlessQuiet("%s  %s", a.Now().Local().Format(time.TimeOnly), display.Line(tape))
 		return imported(ctx, s, tape)
 	}
 	dirs, err := w.Begin(args)

@@ -22,8 +22,8 @@ func DescribeFinding(f outgoing.SecretFinding) stdio.Object {
 		{"excerpt", f.Masked}, {"fingerprint", f.Fingerprint}}
 }
 
-// TellFindings lists possible secrets.
-func TellFindings(w io.Writer, list []outgoing.SecretFinding) {
+// PrintFindings lists possible secrets.
+func PrintFindings(w io.Writer, list []outgoing.SecretFinding) {
 	const most = 50
 	for _, f := range list[:min(len(list), most)] {
 		where := fmt.Sprintf("@%d", f.Entry)
@@ -67,8 +67,8 @@ func rawEntry(line []byte) any {
 	return json.RawMessage(line)
 }
 
-// TellRewritten shows the first entry in which a rewritten history differs.
-func TellRewritten(w io.Writer, e *repo.RewrittenError) {
+// PrintRewritten shows the first entry in which a rewritten history differs.
+func PrintRewritten(w io.Writer, e *repo.RewrittenError) {
 	tell := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
 	id, was, is := rewrittenID(e), e.Base[0], e.Base[1]
 	switch {

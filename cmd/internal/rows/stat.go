@@ -74,7 +74,7 @@ func Stat(ctx context.Context, s *stdio.Streams, from, to *repo.Revision) error 
 		return s.Emit(n)
 	}
 	if n.Entries == (tally{}) {
-		s.Tell("no entry differs")
+		s.StderrUnlessQuiet("no entry differs")
 		return nil
 	}
 	s.Page()

@@ -61,8 +61,8 @@ func (s *Streams) Written() error {
 	return nil
 }
 
-// Say writes a line for people about the result, unless --quiet is set.
-func (s *Streams) Say(format string, args ...any) {
+// PrintUnlessQuiet writes a line about the result to standard output, unless --quiet is set.
+func (s *Streams) PrintUnlessQuiet(format string, args ...any) {
 	if !s.Quiet {
 		s.Printf(format+"\n", args...)
 	}
@@ -83,7 +83,7 @@ func (s *Streams) Result(v any, format string, args ...any) error {
 	if s.JSON {
 		return s.Emit(v)
 	}
-	s.Say(format, args...)
+	s.PrintUnlessQuiet(format, args...)
 	return nil
 }
 
@@ -130,29 +130,29 @@ func (s *Streams) Warn(text string) {
 	}
 }
 
-// Tell writes a line for people to standard error, besides the results.
-func (s *Streams) Tell(format string, args ...any) {
+// StderrUnlessQuiet writes a line to standard error, unless --quiet or --json is set.
+func (s *Streams) StderrUnlessQuiet(format string, args ...any) {
 	if !s.Quiet && !s.JSON {
 		fmt.Fprintf(s.Stderr, format+"\n", args...)
 	}
 }
 
-// Note writes a message if --verbose is set.
-func (s *Streams) Note(format string, args ...any) {
+// StderrIfVerbose writes a note to standard error if --verbose is set, and --json is not.
+func (s *Streams) StderrIfVerbose(format string, args ...any) {
 	if s.Verbose && !s.JSON {
 		s.Message("note", fmt.Sprintf(format, args...))
 	}
 }
 
-// Remark writes something that readers of the results must know: above the results on a screen, else
-// to standard error.
-func (s *Streams) Remark(text string) {
+// AboveResults writes what readers must know about the results that follow: on a terminal above them,
+// otherwise to standard error, as a warning with --json.
+func (s *Streams) AboveResults(text string) {
 	switch {
 	case s.JSON:
 		s.Warn(text)
 	case s.Screen().Out:
-		s.Say("%s\n", s.Style(Dim, strings.TrimSpace(text)))
+		s.PrintUnlessQuiet("%s\n", s.Style(Dim, strings.TrimSpace(text)))
 	default:
-		s.Tell("%s", text)
+		s.StderrUnlessQuiet("%s", text)
 	}
 }

@@ -30,7 +30,7 @@ func (l Listing[T]) Show(s *Streams, items []T, err error) error {
 		return nil
 	}
 	if len(items) == 0 && l.None != "" {
-		s.Say("%s", l.None)
+		s.PrintUnlessQuiet("%s", l.None)
 		return nil
 	}
 	if l.Paged {

@@ -59,7 +59,7 @@ func (w *Watching) Begin(args []string) (map[string]time.Time, error) {
 		}
 		since[dir] = w.until[dir]
 	}
-	w.Tell("watching %s", strings.Join(w.dirs, ", "))
+	w.StderrUnlessQuiet("watching %s", strings.Join(w.dirs, ", "))
 	return since, w.save()
 }
 
@@ -111,7 +111,7 @@ func (w *Watching) noteOf(ctx context.Context, path string) (n spool.Note, ok bo
 		err = errors.New("it does not say which project it is of; tape import, or --workspace, records it")
 	}
 	if err != nil {
-		w.Note("%s: %v", path, err)
+		w.StderrIfVerbose("%s: %v", path, err)
 		return n, false
 	}
 	told := map[string]string{"session_id": info.Session, "hook_event_name": "Watch", "cwd": n.Project, "transcript_path": path}
