@@ -9,89 +9,89 @@ import (
 	"tape/internal/serve/host/openapi"
 )
 
-// route is an endpoint; the server and its document are made of these.
+// route is an endpoint. The server and its OpenAPI document are both built from the list of routes.
 type route = openapi.Endpoint[*request]
 
 type param = openapi.Param
 
-func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 var ( //nolint:gochecknoglobals // the parameters of several routes
-	conversation = []param{{"conversation_id", "string", "a run's own if missing"}, {"thread_id", "string", "one thread of it"}}
-	pageParams   = append(slices.Clone(conversation), param{"before_cursor", "string", "what is older"}, param{"after_cursor", "string", "what is newer, the oldest first"},
-		param{"limit", "integer", "50, at most 100"}, param{"direction", "string", "backward, the newest first, or forward"})
-	owner = append(slices.Clone(conversation), param{"owner", "string", "of scopes other than conversation: whose state, for the admin"})
+	conversation = []param{{"conversation_id", "string", "default: the run's own"}, {"thread_id", "string", "only one thread of the conversation"}}
+	pageParams   = append(slices.Clone(conversation), param{"before_cursor", "string", "entries older than this cursor"}, param{"after_cursor", "string", "entries newer than this cursor, oldest first"},
+		param{"limit", "integer", "default 50, at most 100"}, param{"direction", "string", "backward (newest first, the default) or forward"})
+	owner = append(slices.Clone(conversation), param{"owner", "string", "for the admin: the owner of the state, if the scope is not conversation"})
 )
 
 func routes() []route {
-	return slices.Concat(runRoutes(), readRoutes(), keepRoutes(), tapeRoutes())
+	return slices.Concat(runRoutes(), readRoutes(), artifactAndStateRoutes(), tapeRoutes())
 }
 
 func runRoutes() []route {
 	return []route{
-		{Method: "POST", Path: "/runs", Summary: "Start a run", Admin: true, Key: true, Code: http.StatusCreated, Body: of[api.RunRequest](), Answer: of[api.RunStarted](), Do: startRun},
-		{Method: "GET", Path: "/runs/{run_id}", Summary: "A run as it is", Ended: true, Answer: of[api.RunAnswer](), Do: getRun},
-		{Method: "POST", Path: "/runs/{run_id}/results", Summary: "Tell results, in batches", Ended: true, Ends: true, Body: of[api.ResultsRequest](), Answer: of[api.ResultsAnswer](), Do: postResults},
-		{Method: "POST", Path: "/runs/{run_id}/cancel", Summary: "Cancel a run", Ends: true, Answer: of[api.RunAnswer](), Do: cancelRun},
-		{Method: "POST", Path: "/runs/{run_id}/heartbeat", Summary: "Keep the token alive", Answer: of[api.RunAnswer](), Do: heartbeat},
-		{Method: "POST", Path: "/runs/{run_id}/steering", Summary: "Say something to a run", Admin: true, Body: of[api.SteerRequest](), Answer: of[api.SteerAnswer](), Do: steer},
-		{Method: "POST", Path: "/runs/{run_id}/steering/pull", Summary: "What was said, once", Answer: of[api.SteerPulled](), Do: pullSteering},
-		{Method: "GET", Path: "/runs/{run_id}/events", Summary: "Follow a run until it is over", Ended: true, Media: "text/event-stream",
-			Query: []param{{"after_cursor", "string", "as Last-Event-ID"}}, Do: runEvents},
+		{Method: "POST", Path: "/runs", Summary: "Start a run", Admin: true, Key: true, Code: http.StatusCreated, Body: typeOf[api.RunRequest](), Answer: typeOf[api.RunStarted](), Do: startRun},
+		{Method: "GET", Path: "/runs/{run_id}", Summary: "Get a run", Ended: true, Answer: typeOf[api.RunAnswer](), Do: getRun},
+		{Method: "POST", Path: "/runs/{run_id}/results", Summary: "Report results, in batches", Ended: true, Ends: true, Body: typeOf[api.ResultsRequest](), Answer: typeOf[api.ResultsAnswer](), Do: postResults},
+		{Method: "POST", Path: "/runs/{run_id}/cancel", Summary: "Cancel a run", Ends: true, Answer: typeOf[api.RunAnswer](), Do: cancelRun},
+		{Method: "POST", Path: "/runs/{run_id}/heartbeat", Summary: "Extend the token's life", Answer: typeOf[api.RunAnswer](), Do: heartbeat},
+		{Method: "POST", Path: "/runs/{run_id}/steering", Summary: "Send a message to a run", Admin: true, Body: typeOf[api.SteerRequest](), Answer: typeOf[api.SteerAnswer](), Do: steer},
+		{Method: "POST", Path: "/runs/{run_id}/steering/pull", Summary: "Receive the waiting messages; each is delivered once", Answer: typeOf[api.SteerPulled](), Do: pullSteering},
+		{Method: "GET", Path: "/runs/{run_id}/events", Summary: "Follow a run until it ends", Ended: true, Media: "text/event-stream",
+			Query: []param{{"after_cursor", "string", "the same as Last-Event-ID"}}, Do: runEvents},
 	}
 }
 
 func readRoutes() []route {
-	types := param{"types", "string", "kinds of entries or names of events, with commas between"}
+	types := param{"types", "string", "kinds of entries or names of events, separated by commas"}
 	return []route{
-		{Method: "GET", Path: "/history", Summary: "A page of the transcript", Scope: "history.page", Answer: of[api.Page](), Do: history,
-			Query: append(slices.Clone(pageParams), param{"include_attachments", "boolean", "binary content, too"})},
-		{Method: "GET", Path: "/history/search", Summary: "Search the transcript", Scope: "history.search", Answer: of[api.Hits](), Do: searchHistory,
-			Query: append(slices.Clone(conversation), param{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, param{"top_k", "integer", "10, at most 50"},
-				param{"event_types", "string", "kinds of entries or names of events, with commas between; a run needs events.read, too"},
-				param{"include_artifacts", "boolean", "false: neither texts of artifacts nor references to them"},
-				param{"filters", "string", `a JSON object of "kinds", "roles", "authors", "since", "until", "event_types", "conversation_id", "include_artifacts"`})},
-		{Method: "GET", Path: "/events", Summary: "A page of all entries", Scope: "events.read", Answer: of[api.EventPage](), Do: events,
+		{Method: "GET", Path: "/history", Summary: "Get a page of the transcript", Scope: "history.page", Answer: typeOf[api.Page](), Do: history,
+			Query: append(slices.Clone(pageParams), param{"include_attachments", "boolean", "include binary content"})},
+		{Method: "GET", Path: "/history/search", Summary: "Search the transcript", Scope: "history.search", Answer: typeOf[api.Hits](), Do: searchHistory,
+			Query: append(slices.Clone(conversation), param{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, param{"top_k", "integer", "number of hits: default 10, at most 50"},
+				param{"event_types", "string", "kinds of entries or names of events, separated by commas; a run also needs the scope events.read"},
+				param{"include_artifacts", "boolean", "if false, neither texts of artifacts nor references to them"},
+				param{"filters", "string", `a JSON object with "kinds", "roles", "authors", "since", "until", "event_types", "conversation_id", "include_artifacts"`})},
+		{Method: "GET", Path: "/events", Summary: "Get a page of all entries", Scope: "events.read", Answer: typeOf[api.EventPage](), Do: events,
 			Query: append(slices.Clone(pageParams), types)},
 		{Method: "GET", Path: "/events/stream", Summary: "Follow all entries", Scope: "events.read", Media: "text/event-stream", Do: eventStream,
-			Query: append(slices.Clone(conversation), types, param{"after_cursor", "string", "as Last-Event-ID"})},
-		{Method: "GET", Path: "/events/{event_id}", Summary: "One entry", Scope: "events.read", Answer: of[api.EventItem](), Do: oneEvent, Query: conversation},
-		{Method: "GET", Path: "/static/{sha256}", Summary: "Static content of a run", Answer: of[api.StaticAnswer](), Do: getStatic},
+			Query: append(slices.Clone(conversation), types, param{"after_cursor", "string", "the same as Last-Event-ID"})},
+		{Method: "GET", Path: "/events/{event_id}", Summary: "Get an entry", Scope: "events.read", Answer: typeOf[api.EventItem](), Do: oneEvent, Query: conversation},
+		{Method: "GET", Path: "/static/{sha256}", Summary: "Get static content of a run", Answer: typeOf[api.StaticAnswer](), Do: getStatic},
 	}
 }
 
-func keepRoutes() []route {
+func artifactAndStateRoutes() []route {
 	return []route{
-		{Method: "POST", Path: "/artifacts", Summary: "Keep a file: the body is its content", Scope: "artifacts.write", Code: http.StatusCreated, Raw: true,
-			Answer: of[api.ArtifactAnswer](), Do: addArtifact,
-			Query: append(slices.Clone(conversation), param{"name", "string", "what people call it"}, param{"expires_at", "string", "when runs stop seeing it"})},
-		{Method: "GET", Path: "/artifacts/{artifact_id}", Summary: "What is known of a file", Scope: "artifacts.read", Answer: of[api.ArtifactAnswer](), Do: getArtifact, Query: conversation},
-		{Method: "GET", Path: "/artifacts/{artifact_id}/content", Summary: "A file: all, a Range, or with offset or length a part as JSON", Scope: "artifacts.read",
-			Answer: of[api.ArtifactPart](), Media: "*/*", Do: artifactContent,
-			Query: append(slices.Clone(conversation), param{"offset", "integer", "where the part begins"}, param{"length", "integer", "at most 1 MiB"})},
-		{Method: "GET", Path: "/state/{scope}", Summary: "A scope's keys and values", Scope: "state.read", Answer: of[api.StateList](), Do: listState,
-			Query: append(slices.Clone(owner), param{"after_cursor", "string", "the next page"}, param{"limit", "integer", "at most 100"})},
-		{Method: "GET", Path: "/state/{scope}/{key}", Summary: "A value", Scope: "state.read", Answer: of[api.StateAnswer](), Do: getState, Query: owner},
-		{Method: "PUT", Path: "/state/{scope}/{key}", Summary: "Set a value: the body, any JSON", Scope: "state.write", Raw: true, Answer: of[api.StateAnswer](), Do: putState, Query: owner},
-		{Method: "DELETE", Path: "/state/{scope}/{key}", Summary: "Remove a value", Scope: "state.write", Answer: of[api.Deleted](), Do: deleteState, Query: owner},
+		{Method: "POST", Path: "/artifacts", Summary: "Store an artifact; the body is its content", Scope: "artifacts.write", Code: http.StatusCreated, Raw: true,
+			Answer: typeOf[api.ArtifactAnswer](), Do: addArtifact,
+			Query: append(slices.Clone(conversation), param{"name", "string", "the file's name"}, param{"expires_at", "string", "when runs can no longer see it"})},
+		{Method: "GET", Path: "/artifacts/{artifact_id}", Summary: "Get the metadata of an artifact", Scope: "artifacts.read", Answer: typeOf[api.ArtifactAnswer](), Do: getArtifact, Query: conversation},
+		{Method: "GET", Path: "/artifacts/{artifact_id}/content", Summary: "Get an artifact's content: all of it, a Range, or, with offset or length, a part as JSON", Scope: "artifacts.read",
+			Answer: typeOf[api.ArtifactPart](), Media: "*/*", Do: artifactContent,
+			Query: append(slices.Clone(conversation), param{"offset", "integer", "where the part begins, in bytes"}, param{"length", "integer", "bytes, at most 1 MiB"})},
+		{Method: "GET", Path: "/state/{scope}", Summary: "List the keys and values of a scope", Scope: "state.read", Answer: typeOf[api.StateList](), Do: listState,
+			Query: append(slices.Clone(owner), param{"after_cursor", "string", "for the next page"}, param{"limit", "integer", "at most 100"})},
+		{Method: "GET", Path: "/state/{scope}/{key}", Summary: "Get a value", Scope: "state.read", Answer: typeOf[api.StateAnswer](), Do: getState, Query: owner},
+		{Method: "PUT", Path: "/state/{scope}/{key}", Summary: "Set a value; the body is any JSON", Scope: "state.write", Raw: true, Answer: typeOf[api.StateAnswer](), Do: putState, Query: owner},
+		{Method: "DELETE", Path: "/state/{scope}/{key}", Summary: "Remove a value", Scope: "state.write", Answer: typeOf[api.Deleted](), Do: deleteState, Query: owner},
 	}
 }
 
 func tapeRoutes() []route {
 	return []route{
-		{Method: "GET", Path: "/tapes", Summary: "The tapes that may be seen", Scope: "history.page", Answer: of[api.TapeList](), Do: tapes,
-			Query: []param{{"after_cursor", "string", "the next page"}, {"limit", "integer", "at most 100"}}},
-		{Method: "GET", Path: "/tapes/{tape}/anchors", Summary: "The anchors of a tape", Scope: "history.page", Answer: of[api.AnchorList](), Do: anchors},
-		{Method: "GET", Path: "/tapes/{tape}/context", Summary: "The messages that the next call of a model gets", Scope: "history.page", Answer: of[api.ContextAnswer](), Do: tapeContext,
-			Query: []param{{"max_tokens", "integer", "8000, at most 200000"}}},
-		{Method: "POST", Path: "/tapes/{tape}/entries", Summary: "Append entries, all or none", Scope: "append", Key: true, Code: http.StatusCreated, Body: of[api.AppendRequest](), Answer: of[api.Appended](), Do: appendEntries},
-		{Method: "POST", Path: "/tapes/{tape}/handoff", Summary: "Write an anchor", Scope: "append", Key: true, Code: http.StatusCreated, Body: of[api.HandoffRequest](), Answer: of[api.HandoffAnswer](), Do: handoff},
-		{Method: "POST", Path: "/tapes/{tape}/fork", Summary: "Begin a fork", Scope: "fork", Key: true, Code: http.StatusCreated, Body: of[api.ForkRequest](), Answer: of[api.ForkAnswer](), Do: fork},
-		{Method: "POST", Path: "/tapes/{tape}/merge", Summary: "Bring a fork back", Scope: "fork", Key: true, Body: of[api.CloseRequest](), Answer: of[api.CloseAnswer](), Do: mergeFork},
-		{Method: "POST", Path: "/tapes/{tape}/discard", Summary: "Drop a fork", Scope: "fork", Key: true, Body: of[api.CloseRequest](), Answer: of[api.CloseAnswer](), Do: discardFork},
-		{Method: "GET", Path: "/diff", Summary: "What two conversations do not share", Scope: "history.page", Answer: of[api.DiffAnswer](), Do: diff,
-			Query: []param{{"a", "string", "a conversation"}, {"b", "string", "another"}}},
-		{Method: "GET", Path: "/openapi.json", Summary: "This document", Open: true, Answer: of[map[string]any](), Do: func(c *request) (any, error) { return openapi.Document(c.s.Version, routes()) }},
-		{Method: "GET", Path: "/health", Summary: "Whether the server answers", Open: true, Answer: of[api.Health](), Do: func(c *request) (any, error) { return api.Health{Status: "ok", Version: c.s.Version}, nil }},
+		{Method: "GET", Path: "/tapes", Summary: "List the tapes that the caller may see", Scope: "history.page", Answer: typeOf[api.TapeList](), Do: tapes,
+			Query: []param{{"after_cursor", "string", "for the next page"}, {"limit", "integer", "at most 100"}}},
+		{Method: "GET", Path: "/tapes/{tape}/anchors", Summary: "List the anchors of a tape", Scope: "history.page", Answer: typeOf[api.AnchorList](), Do: anchors},
+		{Method: "GET", Path: "/tapes/{tape}/context", Summary: "Get the messages for the next model call", Scope: "history.page", Answer: typeOf[api.ContextAnswer](), Do: tapeContext,
+			Query: []param{{"max_tokens", "integer", "default 8000, at most 200000"}}},
+		{Method: "POST", Path: "/tapes/{tape}/entries", Summary: "Append entries: all or none", Scope: "append", Key: true, Code: http.StatusCreated, Body: typeOf[api.AppendRequest](), Answer: typeOf[api.Appended](), Do: appendEntries},
+		{Method: "POST", Path: "/tapes/{tape}/handoff", Summary: "Hand off: write an anchor, which begins a new phase", Scope: "append", Key: true, Code: http.StatusCreated, Body: typeOf[api.HandoffRequest](), Answer: typeOf[api.HandoffAnswer](), Do: handoff},
+		{Method: "POST", Path: "/tapes/{tape}/fork", Summary: "Create a fork", Scope: "fork", Key: true, Code: http.StatusCreated, Body: typeOf[api.ForkRequest](), Answer: typeOf[api.ForkAnswer](), Do: fork},
+		{Method: "POST", Path: "/tapes/{tape}/merge", Summary: "Merge a fork into its parent", Scope: "fork", Key: true, Body: typeOf[api.CloseRequest](), Answer: typeOf[api.CloseAnswer](), Do: mergeFork},
+		{Method: "POST", Path: "/tapes/{tape}/discard", Summary: "Discard a fork", Scope: "fork", Key: true, Body: typeOf[api.CloseRequest](), Answer: typeOf[api.CloseAnswer](), Do: discardFork},
+		{Method: "GET", Path: "/diff", Summary: "Compare two conversations: the entries that they do not share", Scope: "history.page", Answer: typeOf[api.DiffAnswer](), Do: diff,
+			Query: []param{{"a", "string", "a conversation"}, {"b", "string", "the other conversation"}}},
+		{Method: "GET", Path: "/openapi.json", Summary: "Get this document", Open: true, Answer: typeOf[map[string]any](), Do: func(c *request) (any, error) { return openapi.Document(c.s.Version, routes()) }},
+		{Method: "GET", Path: "/health", Summary: "Check that the server answers", Open: true, Answer: typeOf[api.Health](), Do: func(c *request) (any, error) { return api.Health{Status: "ok", Version: c.s.Version}, nil }},
 	}
 }

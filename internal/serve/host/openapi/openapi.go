@@ -21,13 +21,13 @@ type object = map[string]any
 type Endpoint[C any] struct {
 	Method, Path, Summary string
 
-	Scope string // that a run needs
+	Scope string // the scope that a run needs
 	Admin bool   // for the admin only
 	Open  bool   // without a token
 	Ended bool   // also with the token of a run that has ended
-	Ends  bool   // it may end the run
-	Key   bool   // it accepts an Idempotency-Key
-	Code  int    // of success; 0: 200
+	Ends  bool   // may end the run
+	Key   bool   // accepts an Idempotency-Key
+	Code  int    // on success; 0: 200
 
 	Query  []Param
 	Body   reflect.Type // nil: none, or Raw
@@ -90,7 +90,7 @@ func (rt Endpoint[C]) operation(schemas object) (object, error) {
 		op["x-scope"] = rt.Scope
 	}
 	if rt.Admin {
-		says = append(says, "For the admin's token.")
+		says = append(says, "Only with the admin's token.")
 	}
 	if rt.Open {
 		op["security"] = []object{}
@@ -144,14 +144,14 @@ func (rt Endpoint[C]) parameters() []object {
 		out = append(out, object{"name": p[0], "in": "query", "description": p[2], "schema": object{"type": p[1]}})
 	}
 	if rt.Key {
-		out = append(out, object{"name": "Idempotency-Key", "in": "header", "description": "the same request with the same key is done once", "schema": object{"type": "string"}})
+		out = append(out, object{"name": "Idempotency-Key", "in": "header", "description": "a repeated request with the same key is carried out once", "schema": object{"type": "string"}})
 	}
 	if rt.Path == "/state/{scope}/{key}" && rt.Method != "GET" {
-		out = append(out, object{"name": "If-Match", "in": "header", "description": "the version that is there", "schema": object{"type": "string"}},
-			object{"name": "If-None-Match", "in": "header", "description": "*: there is no value yet", "schema": object{"type": "string", "enum": []string{"*"}}})
+		out = append(out, object{"name": "If-Match", "in": "header", "description": "the version that the value must have now", "schema": object{"type": "string"}},
+			object{"name": "If-None-Match", "in": "header", "description": "*: the key must not have a value yet", "schema": object{"type": "string", "enum": []string{"*"}}})
 	}
 	if rt.Media == "text/event-stream" {
-		out = append(out, object{"name": "Last-Event-ID", "in": "header", "description": "goes on behind it", "schema": object{"type": "string"}})
+		out = append(out, object{"name": "Last-Event-ID", "in": "header", "description": "continue after this event", "schema": object{"type": "string"}})
 	}
 	return out
 }
