@@ -30,6 +30,7 @@ type importOptions struct {
 	alone  bool // without subagents
 	inline bool // without artifacts
 	tapes  []string
+	sums   importer.Result // of all files
 }
 
 func newImportCmd(a *App) *cobra.Command {
@@ -160,6 +161,9 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}
+	if files > 1 && !o.JSON {
+		o.PrintUnlessQuiet("%s", importText(display.Count(files, "file", "files")+": ", o.sums, display.Count(len(o.tapes), "session", "sessions")))
+	}
 	name, err := leaveEmpty(ctx, store, o.tapes)
 	if err != nil {
 		return err
@@ -266,8 +270,11 @@ func importFailure(failed []error, files int) error {
 
 // report shows the result of a file's import.
 func (o *importOptions) report(res importer.Result) error {
-	o.tapes = append(o.tapes, res.Tape)
-	text := importText(res)
+	if !slices.Contains(o.tapes, res.Tape) {
+		o.tapes = append(o.tapes, res.Tape)
+	}
+	o.sums.Add(res)
+	text := importText("", res, "tape "+quoted(res.Tape))
 	err := o.Result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Known + res.LeftOut},
 		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.With("subagents", res.Subagents), "%s: %s", o.shortPath(res.File, o.Width()-display.Width(": "+text)), text)
 	if err = cmp.Or(err, o.Flush()); err != nil {
@@ -283,18 +290,15 @@ func (o *importOptions) report(res importer.Result) error {
 	return nil
 }
 
-// shortPath returns a path; on a screen with ~ for the home directory, and cut at the beginning to
-// so many cells.
+// shortPath returns a path with ~ for the home directory; on a screen, cut at the beginning to so many
+// cells.
 func (a *App) shortPath(path string, cells int) string {
 	const least = 24
 	text := display.Line(path)
-	if a.Width() == 0 {
-		return text
-	}
 	if home := a.Getenv("HOME"); home != "" && strings.HasPrefix(text, home+"/") {
 		text = "~" + strings.TrimPrefix(text, home)
 	}
-	if cells = max(least, cells); display.Width(text) <= cells {
+	if cells = max(least, cells); a.Width() == 0 || display.Width(text) <= cells {
 		return text
 	}
 	for display.Width(text) >= cells {
@@ -304,9 +308,9 @@ func (a *App) shortPath(path string, cells int) string {
 	return "…" + text
 }
 
-func importText(res importer.Result) string {
-	text := fmt.Sprintf("%s into tape %s", display.Entries(res.Imported), quoted(res.Tape))
-	into := append([]string{text}, display.Some(len(res.Subagents), "fork of a subagent", "forks of subagents")...)
-	return strings.Join(slices.Concat([]string{strings.Join(into, " and ")}, display.Some(res.Anchors, "anchor", "anchors"), display.Some(res.Known, "known", "known"), display.Some(res.LeftOut, "left out", "left out"),
+func importText(what string, res importer.Result, into string) string {
+	text := fmt.Sprintf("%s%s into %s", what, display.Entries(res.Imported), into)
+	parts := append([]string{text}, display.Some(len(res.Subagents), "fork of a subagent", "forks of subagents")...)
+	return strings.Join(slices.Concat([]string{strings.Join(parts, " and ")}, display.Some(res.Anchors, "anchor", "anchors"), display.Some(res.Known, "known", "known"), display.Some(res.LeftOut, "left out", "left out"),
 		display.Some(res.Damaged, "damaged line", "damaged lines")), ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ func newInfoCmd(a *App) *cobra.Command {
 		SuggestFor: []string{"status", "stat"},
 		Short:      "Show an overview of the tape",
 		Long: `Show an overview of the tape: entries and phases, the open phase, the tokens of the last run,
-uncommitted entries, forks, the state of the index, and the folder. For a fork, show where it
+uncommitted entries, open and merged forks, the state of the index, and the folder. For a fork, show where it
 begins. For each remote, show how many entries are only here (ahead) or only there (behind), as
 of the last push, fetch or pull.`,
 		RunE: a.onTape(a.runInfo),
@@ -29,12 +30,12 @@ of the last push, fetch or pull.`,
 
 type overview struct {
 	repo.Info
-	tape            *repo.Tape
-	archives, forks int
-	index           string
-	remotes         []repo.Distance
-	about           about.Tape
-	base            *repo.Base // of a fork; nil if it is not found
+	tape                    *repo.Tape
+	archives, forks, merged int
+	index                   string
+	remotes                 []repo.Distance
+	about                   about.Tape
+	base                    *repo.Base // of a fork; nil if it is not found
 }
 
 func (a *App) runInfo(ctx context.Context, t *repo.Tape, _ []string) error {
@@ -65,7 +66,12 @@ func takeOverview(ctx context.Context, t *repo.Tape) (o overview, err error) {
 	if err != nil {
 		return o, err
 	}
-	o.archives, o.forks = len(archives), len(forks)
+	closed, err := t.ClosedForks(ctx)
+	if err != nil {
+		return o, err
+	}
+	closed = slices.DeleteFunc(closed, func(f repo.ForkInfo) bool { return f.Status == repo.ForkDiscarded })
+	o.archives, o.forks, o.merged = len(archives), len(forks), len(closed)
 	if o.index, err = index.New(t.Store(), nil).State(ctx, t); err != nil {
 		return o, err
 	}
@@ -90,7 +96,7 @@ func (o overview) object() object {
 		{"entries_since_last_anchor", o.EntriesSinceLastAnchor}, {"last_token_usage", o.Usage.TotalTokens},
 		{"last_token_cache_hit_rate", o.Usage.CacheHitRate}, {"workspace", store.Dir()}, {"branch", o.Branch}, {"dir", orNull(o.Dir)},
 		{"commit", o.Commit}, {"uncommitted", o.Uncommitted}, {"size", o.Size}, {"archives", o.archives},
-		{"forks", o.forks}, {"parent", orNull(o.tape.Parent())}, {"base", base}, {"index", o.index}, {"current", o.Name == store.CurrentTape()},
+		{"forks", o.forks}, {"merged_forks", o.merged}, {"parent", orNull(o.tape.Parent())}, {"base", base}, {"index", o.index}, {"current", o.Name == store.CurrentTape()},
 		{"remotes", objects(o.remotes, describeDistance)}, {"tape", o.Name}, {"messages", o.about.Messages},
 		{"tool_calls", o.about.ToolCalls}, {"tokens", o.about.Tokens}}, aboutMembers(o.about)...)
 }
@@ -126,7 +132,7 @@ func (a *App) showOverview(o overview) {
 		"uncommitted", display.Entries(o.Uncommitted),
 		"size", display.Bytes(o.Size),
 		"archives", o.archives,
-		"forks", o.forks,
+		"forks", fmt.Sprintf("%d open, %d merged", o.forks, o.merged),
 		"index", o.index)
 	for _, d := range o.remotes {
 		pairs = append(pairs, display.Truncate(d.Remote, 30), distanceText(d))

@@ -21,13 +21,13 @@ type tapesOptions struct {
 	*App
 	limit                int
 	project, agent, grep string
-	since                string
+	since, until         string
 }
 
 func newTapesCmd(a *App) *cobra.Command {
 	o := &tapesOptions{App: a, limit: -1}
 	cmd := &cobra.Command{
-		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--grep TEXT]",
+		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--until DATE] [--grep TEXT]",
 		Aliases: []string{"ls"},
 		Short:   "List the tapes of the workspace, the newest first",
 		Long: `List the tapes of the workspace: those with the newest entries first, empty ones last.
@@ -60,13 +60,14 @@ fetch or pull.`,
 	f.StringVar(&o.project, "project", "", "show tapes of projects in `DIR`, or whose name contains it")
 	f.StringVar(&o.agent, "agent", "", "show tapes of agents whose name contains `NAME`")
 	f.StringVar(&o.since, "since", "", "show tapes with entries of `DATE` or later")
+	f.StringVar(&o.until, "until", "", "show tapes that were begun on `DATE` or earlier")
 	f.StringVar(&o.grep, "grep", "", "show tapes whose title, name, project or branch contains `TEXT`, in any case")
 	f.Lookup("limit").DefValue = "0"
 	return cmd
 }
 
 func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
-	since, err := filter.Since("--since", o.since, o.Now())
+	dates, err := filter.Params{Since: o.since, Until: o.until}.Query(filter.AsFlag, o.Now())
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,8 @@ func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 		return err
 	}
 	list := slices.DeleteFunc(slices.Clone(all), func(t listedTape) bool {
-		return !within(t.Tape, project) || !has(t.Agent, o.agent) || t.Updated.Before(since) || o.since != "" && t.empty() ||
+		return !within(t.Tape, project) || !has(t.Agent, o.agent) || t.Updated.Before(dates.Since) || !dates.Until.IsZero() && t.Started.After(dates.Until) ||
+			o.since+o.until != "" && t.empty() ||
 			!slices.ContainsFunc([]string{t.Title, t.Name, t.Project, t.Branch}, func(s string) bool { return has(s, o.grep) })
 	})
 	if o.limit >= 0 {

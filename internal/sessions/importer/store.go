@@ -48,6 +48,16 @@ type Result struct {
 	record.Stats
 }
 
+// Add adds the numbers of another file's result.
+func (r *Result) Add(other Result) {
+	r.Subagents = append(r.Subagents, other.Subagents...)
+	r.Imported += other.Imported
+	r.Anchors += other.Anchors
+	r.Known += other.Known
+	r.LeftOut += other.LeftOut
+	r.Damaged += other.Damaged
+}
+
 // describe finds out what a file is, and its tape.
 func describe(ctx context.Context, src *record.Source, o Options, res *Result) (f *record.Format, info record.Info, err error) {
 	if o.Format == Auto || o.Format == "" {
