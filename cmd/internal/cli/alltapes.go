@@ -59,7 +59,7 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	for _, t := range all {
 		d := datedTape{Tape: facts[t.Branch()], tape: t}
 		// The title does not change the date of the tape's last entry.
-		late := !q.Since.IsZero() && d.Updated.Before(q.Since) && !d.Given
+		late := !q.Since.IsZero() && d.Updated.Before(q.Since) && d.Given == "" && d.Called == ""
 		if late || !q.Until.IsZero() && d.Started.After(q.Until) {
 			continue
 		}

@@ -33,8 +33,8 @@ func newTapesCmd(a *App) *cobra.Command {
 		Long: `List the tapes of the workspace: those with the newest entries first, empty ones last.
 tape ls is the same.
 
-A tape's title is the one that you set, or the first thing that a person asked. In place of a
-tape's name you can use the number in front (until the order changes), the beginning of the
+A tape's title is the one that you set, the one that its agent gave, or the first thing that a
+person asked. In place of a tape's name you can use the number in front (until the order changes), the beginning of the
 name (if no other name begins so), or - for the previous tape. The current tape is marked with
 *.
 

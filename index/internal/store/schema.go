@@ -7,7 +7,7 @@ import (
 
 // SchemaVersion changes with everything that is stored: the tables, what the words of an entry are, the
 // rules of summaries and of what tapes are about. An index of another version is rebuilt.
-const SchemaVersion = 7
+const SchemaVersion = 8
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
 const applicationID = 0x74617065

@@ -15,7 +15,7 @@ import (
 // JSON and continued from there. The zero value is that of a tape without entries.
 type Tape struct {
 	Name         string    `json:"-"`               // of the tape
-	Title        string    `json:"title,omitempty"` // the last one given, or else the first question
+	Title        string    `json:"title,omitempty"` // the best of the titles below
 	Agent        string    `json:"agent,omitempty"` // the recorded program, such as claude-code
 	AgentVersion string    `json:"agent_version,omitempty"`
 	Model        string    `json:"model,omitempty"`   // the last one used
@@ -31,12 +31,17 @@ type Tape struct {
 	LastAnchor   string    `json:"last_anchor,omitempty"`
 	Authors      []string  `json:"authors,omitempty"` // from meta.author
 
-	Asked string `json:"asked,omitempty"` // the first question
-	Given bool   `json:"given,omitempty"` // somebody gave the title
+	// Titles, from the one that counts least to the one that counts most.
+	Asked   string `json:"asked,omitempty"`   // the first request
+	Called  string `json:"called,omitempty"`  // by the agent
+	Renamed string `json:"renamed,omitempty"` // by a person, in the agent
+	Given   string `json:"given,omitempty"`   // by a person, to the tape
+
+	Unclaimed []leafTitle `json:"unclaimed,omitempty"`
 }
 
 // TitleEvent is the name of the event that gives a tape its title, data.title. An empty title
-// goes back to the first question.
+// takes the last one back. In an imported entry the title is the agent's.
 const TitleEvent = "tape.title"
 
 // Lists keep a Tape for every tape, so its size is bounded.
@@ -65,6 +70,9 @@ func (t *Tape) Add(e layout.Entry) {
 	if t.Agent == "" && len(e.Meta) > len("{}") {
 		t.Agent = fact(jsonl.GetString(e.Meta, "source", "format"))
 	}
+	if t.Unclaimed != nil {
+		t.claim(e)
+	}
 	if bytes.Contains(e.Meta, []byte(`"author"`)) {
 		t.wrote(fact(jsonl.GetString(e.Meta, "author")))
 	}
@@ -82,11 +90,15 @@ func (t *Tape) Add(e layout.Entry) {
 		t.Anchors, t.LastAnchor = e.AnchorSeq, e.Anchor
 		if e.Anchor == layout.FirstAnchor {
 			t.session(jsonl.Get(e.Payload, "state"))
+		} else {
+			t.formerTitle(e)
 		}
 	case layout.KindEvent:
-		if t.event(e, name(e.Payload)) {
+		name := name(e.Payload)
+		if t.titled(e, name) {
 			return // a new title does not count as activity
 		}
+		t.event(e, name)
 	}
 	t.date(e)
 }
@@ -122,16 +134,9 @@ func name(payload []byte) string {
 	return ""
 }
 
-// event takes an event into account, and reports whether it only gives a title.
-func (t *Tape) event(e layout.Entry, name string) bool {
+// event takes an event into account.
+func (t *Tape) event(e layout.Entry, name string) {
 	switch name {
-	case TitleEvent:
-		// A title that came with a merged fork is the fork's.
-		if jsonl.Get(e.Meta, "origin", "fork") == nil {
-			title := squeeze(jsonl.GetString(e.Payload, "data", "title"))
-			t.Title, t.Given = cmp.Or(title, t.Asked), title != ""
-		}
-		return true
 	case "run":
 		if u, ok := UsageOf(e); ok && u.TotalTokens != nil {
 			t.Tokens += *u.TotalTokens
@@ -150,7 +155,6 @@ func (t *Tape) event(e layout.Entry, name string) bool {
 	case "loop.step.start", "loop.step.finish", "loop.result":
 		t.Agent = cmp.Or(t.Agent, "bub") // its entries are stored without meta.source
 	}
-	return false
 }
 
 // hidden reports whether an entry is outside the conversation: a subagent's, or abandoned.

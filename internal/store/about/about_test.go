@@ -57,6 +57,17 @@ func TestTitle(t *testing.T) {
 		"[Request interrupted by user for tool use]":                                                  "",
 		"# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nbe brief\n</INSTRUCTIONS>":                "",
 		"# Context from my IDE setup:\n\n## Open tabs:\n- a.go\n\n## My request for Codex:\nrename a": "rename a",
+		"Implement the following plan:\n\n# Retries for the upload\n\n## Context\nIt fails":           "Retries for the upload",
+		"Please implement this plan\n\n# Plan\n\n---\n- **Retries**":                                  "Retries",
+		"Fix what the review found:\n1. a race in the cache\n2. a typo":                               "a race in the cache",
+		"Implement the following plan:\n```markdown\n# Retries\n```":                                  "Retries",
+		"The login test fails with:\n```\npanic: nil map\n```":                                        "The login test fails with:",
+		"# Retries\nfor the upload":                                                                   "Retries",
+		"Implement the following plan:":                                                               "Implement the following plan:",
+		"# #":                                                                                         "# #",
+		"Stop hook feedback:\n- [make lint]: 2 issues":                                                "",
+		"<skill>\n<name>review</name>\n</skill>":                                                      "",
+		"I ran the following shell command:\n```sh\nls\n```":                                          "",
 		"/compact":           "",
 		"/review the branch": "",
 		" \n\t":              "",
@@ -98,6 +109,41 @@ func TestGivenTitle(t *testing.T) {
 	}
 	if got := of(list); !got.Updated.Equal(got.Started) {
 		t.Errorf("a title is no activity: %v", got.Updated)
+	}
+}
+
+func called(event, data, meta string) [3]string {
+	return [3]string{"event", `{"name":"` + event + `","data":` + data + `}`, meta}
+}
+
+// TestAgentTitles: a title that a person set counts more than the agent's, and that more than the request.
+func TestAgentTitles(t *testing.T) {
+	const imported = `{"source":{"format":"x","ids":["1"]}}`
+	for want, list := range map[string][][3]string{
+		"ai":       {called("ai-title", `{"aiTitle":"ai"}`, imported)},
+		"summary":  {called("tape.title", `{"title":"old","leaf":"u0"}`, imported), called("tape.title", `{"title":"summary","leaf":"u1"}`, imported)},
+		"renamed":  {called("custom-title", `{"customTitle":"renamed"}`, imported), called("ai-title", `{"aiTitle":"ai"}`, imported)},
+		"codex":    {called("thread_name_updated", `{"thread_name":"codex"}`, imported)},
+		"gemini":   {called("session.update", `{"summary":"gemini"}`, imported)},
+		"given":    {called("tape.title", `{"title":"given"}`, `{}`), called("custom-title", `{"customTitle":"renamed"}`, imported), called("tape.title", `{"title":"opencode"}`, imported)},
+		"opencode": {called("tape.title", `{"title":"given"}`, `{}`), called("tape.title", `{"title":"opencode"}`, imported), called("tape.title", `{"title":""}`, `{}`)},
+		"why?": {called("session.update", `{"summary":"<state_snapshot>so far</state_snapshot>"}`, imported), called("ai-title", `{"aiTitle":"of a branch"}`, `{"context":false}`),
+			called("summary", `{"summary":"of another session","leafUuid":"u9"}`, imported)},
+		"anchor": {{"anchor", `{"name":"anchor","state":{"summary":"anchor","leaf":"u1"}}`, imported}}, // of a former version
+	} {
+		if got := of(entries(append([][3]string{said("why?")}, list...)...)); got.Title != want {
+			t.Errorf("%q, want %q", got.Title, want)
+		}
+	}
+}
+
+// TestTitleBeforeLeaf: a title at the top of a transcript is of this session only if its leaf follows.
+func TestTitleBeforeLeaf(t *testing.T) {
+	why := said("why?")
+	why[2] = `{"source":{"format":"claude-code","ids":["u1"]}}`
+	list := entries(called("summary", `{"summary":"Retries","leafUuid":"u1"}`, `{}`), called("summary", `{"summary":"Others","leafUuid":"u9"}`, `{}`), why)
+	if got := of(list); got.Title != "Retries" || len(got.Unclaimed) != 1 {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -18,11 +18,9 @@ const (
 
 // ask takes the title from a message that a person wrote.
 func (t *Tape) ask(e layout.Entry) {
-	if hidden(e) {
-		return
-	}
-	if t.Asked = Prompt(e); !t.Given {
-		t.Title = t.Asked
+	if !hidden(e) {
+		t.Asked = Prompt(e)
+		t.choose()
 	}
 }
 
@@ -37,6 +35,9 @@ func Prompt(e layout.Entry) (title string) {
 		return asked(text)
 	}
 	for part := range jsonl.Elements(content) {
+		if string(jsonl.Get(part, "synthetic")) == "true" { // opencode
+			continue
+		}
 		text, _ := jsonl.String(jsonl.Get(part, "text"))
 		if title = asked(text); title != "" {
 			break
@@ -58,7 +59,7 @@ func injected(text string) string {
 	}
 	name = name[:end]
 	sign := strings.TrimLeft(name, letters)
-	if name != "INSTRUCTIONS" && (sign == name || len(sign) < 2 || strings.Trim(sign, letters+"-_") != "") {
+	if name != "INSTRUCTIONS" && name != "skill" && (sign == name || len(sign) < 2 || strings.Trim(sign, letters+"-_") != "") {
 		return ""
 	}
 	return name
@@ -77,7 +78,11 @@ func slash(text string) bool {
 // programTexts are the beginnings of texts that programs write in the user's name.
 var programTexts = []string{
 	"[Request interrupted", "Caveat: The messages below", "This session is being continued from a previous conversation",
-	"# AGENTS.md instructions", "Base directory for this skill:",
+	"# AGENTS.md instructions", "Base directory for this skill:", "[Image: ",
+	"Stop hook feedback:",                                                                     // Claude Code
+	"Message Type: ",                                                                          // Codex: another agent
+	"I ran the following shell command:", "You have stopped calling tools without finishing.", // Gemini CLI
+	"Continue if you have next steps, or stop and ask for clarification", // opencode
 }
 
 // request is the heading that an editor puts between the list of open files and the question.
@@ -111,7 +116,7 @@ func asked(text string) string {
 	if slash(text) {
 		return ""
 	}
-	return squeeze(text)
+	return headline(text)
 }
 
 // squeeze puts the beginning of a text on one line, cut at the end of a word.

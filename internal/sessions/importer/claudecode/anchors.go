@@ -1,9 +1,6 @@
 package claudecode
 
 import (
-	"strings"
-	"unicode/utf8"
-
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -84,33 +81,9 @@ func (c *reader) cleared(s *source) {
 	c.put(s, p)
 }
 
-func (c *reader) summary(s *source) {
-	c.flush(c.recs[s.i].tape)
-	summary := s.get("summary")
-	others := record.Without(s.raw, lineFields...)
-	state := record.NewObject(len(s.raw)).Raw("summary", summary).As(others, map[string]string{"leafUuid": "leaf", "summary": ""})
-	c.put(s, record.Anchor(s.key, s.date, titleOf(record.Text(summary)), state.Done()))
-}
-
-// titleRunes is the maximum length of a name made from a summary.
-const titleRunes = 60
-
-// titleOf shortens a summary to a name, at the end of a word if possible.
-func titleOf(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if s == "" {
-		return "summary"
-	}
-	if utf8.RuneCountInString(s) <= titleRunes {
-		return s
-	}
-	runes := []rune(s)
-	cut := titleRunes
-	for cut > titleRunes/2 && runes[cut] != ' ' {
-		cut--
-	}
-	if runes[cut] != ' ' {
-		cut = titleRunes
-	}
-	return strings.TrimRight(string(runes[:cut]), " ")
+// title emits the session's title, which the program gave to the conversation up to a line, the leaf.
+func (c *reader) title(s *source) {
+	data := record.NewObject(len(s.raw)).As(record.Without(s.raw, lineFields...), map[string]string{"summary": "title", "leafUuid": "leaf"})
+	s.hidden = s.hidden || c.recs[c.leaves[s.i]].is(flagAbandoned)
+	c.put(s, record.Event(s.key, s.date, "tape.title", data.Done()))
 }

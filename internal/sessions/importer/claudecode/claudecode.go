@@ -166,8 +166,8 @@ func (c *reader) emit(i int32) {
 		c.compaction(&s)
 	case kindClear:
 		c.cleared(&s)
-	case kindSummary:
-		c.summary(&s)
+	case kindTitle:
+		c.title(&s)
 	default:
 		c.other(&s)
 	}

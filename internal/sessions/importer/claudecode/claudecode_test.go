@@ -92,25 +92,27 @@ func TestClaudeMissingResult(t *testing.T) {
 
 func TestClaudePhases(t *testing.T) {
 	items, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
-		`{"type":"summary","summary":"A title that goes on for rather longer than any name of a phase ought to","leafUuid":"z"}`,
+		`{"type":"summary","summary":"Of another session","leafUuid":"z"}`,
 		formattest.ClaudeUser("u1", "", `"hi"`),
 		formattest.ClaudeLine("b1", "", `"logicalParentUuid":"u1","type":"system","subtype":"compact_boundary","content":"Conversation compacted","level":"info","compactMetadata":{"trigger":"auto","preTokens":155}`),
 		formattest.ClaudeLine("d1", "b1", `"type":"user","isCompactSummary":true,"isVisibleInTranscriptOnly":true,"message":{"role":"user","content":"so far"}`),
 		formattest.ClaudeUser("u2", "d1", `"<command-name>/clear</command-name>\n<command-args></command-args>"`),
 		formattest.ClaudeLine("mc", "u2", `"type":"system","subtype":"microcompact_boundary","content":"Context microcompacted"`),
 		`{"type":"queue-operation","operation":"enqueue","sessionId":"s-1","content":"later","timestamp":"2026-03-01T11:00:00Z"}`,
+		`{"type":"summary","summary":"Greetings","leafUuid":"u1"}`,
 		`{"type":"never-seen","a":{"b":[1e400]},"sessionId":"s-1"}`,
 	), formattest.Seen{})
 	if stats.Damaged > 0 {
 		t.Errorf("%+v", stats)
 	}
 	formattest.Want(t, items,
-		`anchor {"name":"A title that goes on for rather longer than any name of a","state":{"summary":"A title that goes on for rather longer than any name of a phase ought to","leaf":"z"}}`,
+		`event {"name":"summary","data":{"summary":"Of another session","leafUuid":"z"}}`,
 		`message {"role":"user","content":"hi"}`,
 		`anchor {"name":"compaction","state":{"summary":"so far","trigger":"auto","pre_tokens":155}}`,
 		`anchor {"name":"clear","state":{"content":"<command-name>/clear</command-name>\n<command-args></command-args>"}}`,
 		`event {"name":"system.microcompact_boundary","data":{"content":"Context microcompacted"}}`,
 		`event {"name":"queue-operation","data":{"operation":"enqueue","content":"later"}}`,
+		`event {"name":"tape.title","data":{"title":"Greetings","leaf":"u1"}}`,
 		`event {"name":"never-seen","data":{"a":{"b":[1e400]}}}`,
 	)
 }

@@ -168,7 +168,7 @@ func (c *scan) group(order []int32) {
 				h.boundary = -1
 			}
 			clear(h.tail)
-		case kindClear, kindSummary:
+		case kindClear:
 			clear(h.tail)
 		case kindUser:
 			if r.is(flagPrompt) {

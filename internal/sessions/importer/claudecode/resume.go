@@ -77,9 +77,9 @@ func (c *scan) hasSubagents() bool {
 }
 
 // fits reports whether the lines that were read need nothing before them: they begin with the prompt,
-// and each other line has its parent among them.
+// and each other line has its parent among them, and each title its leaf.
 func (c *scan) fits() bool {
-	if len(c.recs) == 0 || !c.recs[0].is(flagPrompt) || len(c.reasons) > 0 || c.hasSubagents() {
+	if len(c.recs) == 0 || !c.recs[0].is(flagPrompt) || len(c.reasons) > 0 || c.hasSubagents() || c.strange {
 		return false
 	}
 	for i := range c.recs[1:] {
@@ -115,7 +115,7 @@ func (c *reader) finalRecords(order []int32) int {
 			continue
 		case r.kind == kindBoundary:
 			incomplete, answer = n, -1
-		case r.kind == kindDigest, r.kind == kindClear, r.kind == kindSummary, r.is(flagPrompt):
+		case r.kind == kindDigest, r.kind == kindClear, r.is(flagPrompt):
 			incomplete, answer = -1, -1
 		case r.kind == kindAssistant:
 			incomplete = -1

@@ -19,7 +19,7 @@ const (
 	kindBoundary // a compaction happened here
 	kindDigest   // the summary of a compaction
 	kindClear
-	kindSummary // the name of a conversation
+	kindTitle // of this session, not of another one
 	kindDamaged
 )
 
@@ -70,6 +70,8 @@ type scan struct {
 	moved   map[int32]uint16        // the fields of the envelope that a record changed, as bits
 	reasons map[int32]string        // why lines are damaged
 	counts  record.Counter
+	leaves  map[int32]int32 // by title: the line up to which the conversation is called that
+	strange bool            // a title's leaf is not among the lines that were read
 	resume
 }
 
@@ -79,7 +81,7 @@ func newScan(r *record.Reading, start *opening) *scan {
 		agents:   agents{tapes: []string{""}, tapeNo: map[string]uint16{"": 0}, taken: map[string]bool{}, spoke: map[uint16]bool{}, rooted: map[uint16]bool{}},
 		launches: launches{byCall: map[string][]*launch{}, last: map[int32]*launch{}, prompts: map[uint64][]string{}},
 		env:      make([][len(envelope)]uint64, 1),
-		moved:    map[int32]uint16{}, reasons: map[int32]string{}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
+		moved:    map[int32]uint16{}, reasons: map[int32]string{}, leaves: map[int32]int32{}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
 	}
 	switch {
 	case start.agent == "":
@@ -124,6 +126,7 @@ func (c *scan) Record(at record.Span, raw []byte) {
 		c.relayed(&r, &l, i)
 	} else {
 		c.classify(&r, &l)
+		c.entitle(&r, &l, i)
 		c.noteLaunch(&r, &l)
 		if l.side {
 			r.flags |= flagSide
@@ -215,8 +218,19 @@ func (c *scan) classify(r *rec, l *line) {
 		r.kind = kindBoundary
 	case l.typ == "system" && l.subtype == "local_command" && isClear(l.get("content")):
 		r.kind = kindClear
-	case l.typ == "summary" && bytes.HasPrefix(l.get("summary"), []byte{'"'}):
-		r.kind = kindSummary
+	}
+}
+
+// entitle finds out whether a line has the title of this session so far. The program also writes titles of
+// other sessions into a file; the leaf says whose a title is.
+func (c *scan) entitle(r *rec, l *line, i int32) {
+	if l.typ != "summary" || !bytes.HasPrefix(l.get("summary"), []byte{'"'}) {
+		return
+	}
+	if leaf, ok := c.byID[c.hash(l.get("leafUuid"))]; ok {
+		r.kind, c.leaves[i] = kindTitle, leaf
+	} else {
+		c.strange = true
 	}
 }
 

@@ -1,0 +1,105 @@
+package about
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
+)
+
+// agentTitles has, by the name of an event, the member of its data that is a title of the session:
+// the agent's own, or one that a person gave it in the agent.
+var agentTitles = map[string]struct {
+	member   string
+	byPerson bool
+}{
+	"ai-title":            {"aiTitle", false},    // Claude Code
+	"custom-title":        {"customTitle", true}, // Claude Code's /rename
+	"system.custom_title": {"customTitle", true}, // Qwen Code's /rename
+	"thread_name_updated": {"thread_name", true}, // Codex
+	"session_info_update": {"title", false},      // Agent Client Protocol
+	"session":             {"summary", false},    // Gemini CLI
+	"session.update":      {"summary", false},    // Gemini CLI
+}
+
+// titled takes an event's title into account, and reports whether the event is there for nothing else.
+func (t *Tape) titled(e layout.Entry, name string) bool {
+	if name == TitleEvent {
+		// A title that came with a merged fork is the fork's, one of an abandoned branch the branch's.
+		if jsonl.Get(e.Meta, "origin", "fork") == nil && !hidden(e) {
+			title := squeeze(jsonl.GetString(e.Payload, "data", "title"))
+			if jsonl.Get(e.Meta, "source") != nil {
+				t.Called = title
+			} else {
+				t.Given = title
+			}
+			t.choose()
+		}
+		return true
+	}
+	if name == "summary" {
+		t.wait(jsonl.Get(e.Payload, "data"))
+	}
+	by, ok := agentTitles[name]
+	if !ok || hidden(e) || jsonl.Get(e.Meta, "origin", "fork") != nil {
+		return false
+	}
+	if title := asked(jsonl.GetString(e.Payload, "data", by.member)); title != "" {
+		if by.byPerson {
+			t.Renamed = title
+		} else {
+			t.Called = title
+		}
+		t.choose()
+	}
+	return false
+}
+
+// formerTitle takes the title in an anchor into account: earlier versions made anchors of Claude Code's
+// titles. Those before the first message were mostly of other sessions.
+func (t *Tape) formerTitle(e layout.Entry) {
+	state := jsonl.Get(e.Payload, "state")
+	if t.Messages > 0 && !hidden(e) && jsonl.Get(state, "leaf") != nil && jsonl.Get(e.Meta, "source") != nil {
+		if title := asked(jsonl.GetString(state, "summary")); title != "" {
+			t.Called = title
+			t.choose()
+		}
+	}
+}
+
+// leafTitle is a title that Claude Code has written into a session's file, of the conversation up to a
+// line with an id, the leaf. The session is called that if it has the line.
+type leafTitle struct {
+	Leaf  string `json:"leaf"`
+	Title string `json:"title"`
+}
+
+// wait keeps a title until its leaf comes. Only the last few are kept.
+func (t *Tape) wait(data []byte) {
+	const most, longest = 4, 100
+	leaf, title := jsonl.GetString(data, "leafUuid"), asked(jsonl.GetString(data, "summary"))
+	if leaf == "" || len(leaf) > longest || title == "" {
+		return
+	}
+	t.Unclaimed = append(t.Unclaimed, leafTitle{leaf, title})
+	t.Unclaimed = t.Unclaimed[max(0, len(t.Unclaimed)-most):]
+}
+
+// claim takes the title whose leaf the entry was made from.
+func (t *Tape) claim(e layout.Entry) {
+	for i, u := range t.Unclaimed {
+		if bytes.Contains(e.Meta, []byte(u.Leaf)) && !hidden(e) {
+			t.Called = u.Title
+			t.choose()
+			if t.Unclaimed = slices.Delete(t.Unclaimed, i, i+1); len(t.Unclaimed) == 0 {
+				t.Unclaimed = nil
+			}
+			return
+		}
+	}
+}
+
+// choose sets the title to the best that there is.
+func (t *Tape) choose() { t.Title = cmp.Or(t.Given, t.Renamed, t.Called, t.Asked) }
