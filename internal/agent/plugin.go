@@ -163,7 +163,7 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 	for _, tool := range a.Runtime.Tools() {
 		offered = append(offered, tools.Checked(tool))
 	}
-	r.tools = tools.Distinct(slices.Concat(offered, a.Tools.All(ctx), []hooks.Tool{a.subagents()}))
+	r.tools = tools.Distinct(slices.Concat(offered, a.Tools.All(ctx), []hooks.Tool{a.newSubagentTool()}))
 	if r.past, err = lookBack(ctx, t, r.id); err != nil {
 		return nil, fmt.Errorf("read what tape %s has of the turn: %w", t.Name(), err)
 	}

@@ -79,7 +79,7 @@ func contextText(v any) string {
 
 func textPart(text string) hooks.Part { return hooks.Part{"type": "text", "text": text} }
 
-// contentParts returns the parts of a content that is not a text.
+// contentParts returns the parts of a message's content; ok is false if it is a text.
 func contentParts(v any) (out []hooks.Part, ok bool) {
 	switch v := v.(type) {
 	case []hooks.Part:
@@ -96,7 +96,7 @@ func contentParts(v any) (out []hooks.Part, ok bool) {
 	return out, len(out) > 0
 }
 
-// mediaOf returns the files of a message. If the message has waited on disk, they are plain JSON.
+// mediaOf returns the files of a message. A message that was read from disk has them as plain JSON.
 func mediaOf(m hooks.Envelope) ([]hooks.Media, error) {
 	switch v := m[hooks.KeyMedia].(type) {
 	case nil:

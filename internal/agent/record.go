@@ -34,7 +34,7 @@ const (
 // meta is the meta of a turn's entries.
 type meta struct {
 	RunID     string   `json:"run_id,omitempty"`
-	MessageID string   `json:"message_id,omitempty"` // of the recorded message, or else of the turn's
+	MessageID string   `json:"message_id,omitempty"` // of the recorded message, otherwise of the turn's
 	Turn      string   `json:"turn,omitempty"`       // on a message that came in during a turn: that turn's message_id
 	Step      int      `json:"step,omitempty"`       // on the prompt of a further step
 	Again     bool     `json:"again,omitempty"`      // the turn's prompt, repeated in a new phase
@@ -128,7 +128,7 @@ func (d *drafts) failure(kind, message string) {
 	d.add(repo.KindError, map[string]any{"kind": kind, "message": message}, meta{})
 }
 
-// run adds the event of a call of the model.
+// run adds the event of a model call.
 func (d *drafts) run(status string, usage map[string]any) {
 	data := map[string]any{"status": status}
 	if model := cmp.Or(d.r.used, d.r.model); model != "" {

@@ -25,14 +25,14 @@ var notForSubagents = []string{subagentTool, handoffTool, "tape.reset"}
 // forkName returns the name of the fork for a subagent's call.
 func forkName(callID string) string { return "agent-" + layout.TapeSlug(callID) }
 
-// subagents returns the tool that gives a task to a subagent.
-func (a *agent) subagents() hooks.Tool {
+// newSubagentTool returns the tool that gives a task to a subagent.
+func (a *agent) newSubagentTool() hooks.Tool {
 	return tools.Checked(hooks.Tool{
 		Name: subagentTool,
 		Description: "Give a task to a subagent, which works with the same tools and a context of its own, and returns its answer. " +
 			"Several run side by side if they are called together. If one fails, what it recorded is dropped; what it changed in files stays.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
-			`"prompt":{"type":"string","minLength":1,"description":"the task, with all that is needed to know"},` +
+			`"prompt":{"type":"string","minLength":1,"description":"the task, with everything that the subagent needs to know"},` +
 			`"model":{"type":"string","description":"provider:model, default this one"},` +
 			`"allowed_tools":{"type":"array","items":{"type":"string"},"description":"default all"}},` +
 			`"required":["prompt"],"additionalProperties":false}`),
@@ -136,7 +136,7 @@ func (r *turn) ownMessages(ctx context.Context, form view.Format) ([]json.RawMes
 		if e.ID <= base.Entry {
 			break
 		}
-		if e.Meta, err = shown(e.Meta); err != nil {
+		if e.Meta, err = withoutContextFalse(e.Meta); err != nil {
 			return nil, err
 		}
 		phase := anchorOf(&e)
@@ -153,8 +153,8 @@ func (r *turn) ownMessages(ctx context.Context, form view.Format) ([]json.RawMes
 	return c.Messages, nil
 }
 
-// shown returns meta without context:false.
-func shown(raw json.RawMessage) (json.RawMessage, error) {
+// withoutContextFalse removes context:false, so that the subagent's model sees the entry.
+func withoutContextFalse(raw json.RawMessage) (json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, err

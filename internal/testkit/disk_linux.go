@@ -34,8 +34,8 @@ func inode(st os.FileInfo) uint64 {
 	return 0
 }
 
-// Forgets reports whether a LossyDisk works on this system: it needs the numbers of inodes.
-const Forgets = true
+// HasLossyDisk reports whether a LossyDisk works on this system: it needs the numbers of inodes.
+const HasLossyDisk = true
 
 // SmallDisk mounts a file system of a given size in bytes and returns its folder. Only root can do that;
 // for others, the test is skipped.

@@ -16,7 +16,7 @@ func SmallDisk(t *testing.T, _ int) string {
 	return ""
 }
 
-// Forgets reports whether a LossyDisk works on this system: it needs the numbers of inodes.
-const Forgets = false
+// HasLossyDisk reports whether a LossyDisk works on this system: it needs the numbers of inodes.
+const HasLossyDisk = false
 
 func inode(os.FileInfo) uint64 { return 0 }

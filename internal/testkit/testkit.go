@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// HelperEnv is set when a test starts its own binary as a helper process. It says what the helper has to do.
+// HelperEnv is set when a test starts its own binary as a helper process. Its value is the helper's task.
 const HelperEnv = "TAPE_TEST_HELPER"
 
 // homeEnv passes the TAPE_HOME of a test to its helpers.
@@ -52,7 +52,7 @@ func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 		return
 	}
 	if os.Getenv("GORACE") == "" {
-		set("GORACE", "atexit_sleep_ms=0") // otherwise each helper ends a second late
+		set("GORACE", "atexit_sleep_ms=0") // otherwise each helper takes a second to exit
 	}
 	if dir := memoryDir(); dir != "" && os.Getenv("TMPDIR") == "" && !Soak() {
 		set("TMPDIR", dir) // faster for thousands of syncs; the long runs use the real disk
@@ -86,5 +86,5 @@ func Random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// Clock returns always the same time, so that a repeated change makes the same commits.
+// Clock always returns the same time, so that a repeated change makes the same commits.
 func Clock() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 123456000, time.UTC) }

@@ -37,7 +37,7 @@ func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) 
 			}
 		}
 		if _, err := a.rt.Dispatch(ctx, out); err != nil {
-			a.log.Warn("the message that a turn waits was not sent", "error", err)
+			a.log.Warn("could not tell the sender that the turn waits", "error", err)
 		}
 	})
 	if errors.Is(err, disk.ErrLocked) {

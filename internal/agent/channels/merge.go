@@ -46,7 +46,7 @@ func merge(list []stored) hooks.Envelope {
 	return out
 }
 
-// mediaOf returns a message's files. If the message comes from disk, they are plain JSON.
+// mediaOf returns a message's files. A message that was read from disk has them as plain JSON.
 func mediaOf(e hooks.Envelope) (out []hooks.Media) {
 	if list, ok := e[hooks.KeyMedia].([]hooks.Media); ok {
 		return list

@@ -40,7 +40,7 @@ func (d *FS) Lock(ctx context.Context, path string, wait time.Duration) (*Lock, 
 		if isAt(f.File, path) {
 			return &Lock{File: f}, nil
 		}
-		_ = f.Close() // its holder removed the file while we waited for it
+		_ = f.Close() // the holder removed the file while we waited
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
@@ -59,7 +59,7 @@ func (d *FS) openLock(path string) (*File, error) {
 	}
 	if err := d.SyncDir(filepath.Dir(path)); err != nil {
 		if ok, _ := tryLock(f.File); ok {
-			_ = d.Remove(path) // whoever finds it there takes its name for durable
+			_ = d.Remove(path) // others assume that the name of an existing file is durable
 		}
 		_ = f.Close()
 		return nil, err
@@ -67,7 +67,7 @@ func (d *FS) openLock(path string) (*File, error) {
 	return f, nil
 }
 
-// isAt reports whether path still names an open file.
+// isAt reports whether path still names the open file f.
 func isAt(f *os.File, path string) bool {
 	held, err := f.Stat()
 	if err != nil {
@@ -95,9 +95,9 @@ func waitLock(ctx context.Context, f *os.File, deadline time.Time) error {
 	}
 }
 
-// Remove deletes the lock file and releases the lock. Who was waiting for it notices that the
-// file has lost its name, and opens the file anew. Where an open file cannot be deleted
-// (Windows), it is emptied and stays.
+// Remove deletes the lock file and releases the lock. Processes that wait for the lock notice
+// that the file has lost its name, and open the path again. On Windows, where an open file
+// cannot be deleted, the file is emptied and stays.
 func (l *Lock) Remove() error {
 	path := l.File.Name()
 	err := l.File.fs.Remove(path)

@@ -66,8 +66,8 @@ func (s *Signer) Commits() bool { return s != nil && s.commits }
 // Tags reports whether tags are signed.
 func (s *Signer) Tags() bool { return s != nil && s.tags }
 
-// Sign returns an armored signature of payload, a commit or tag without one. The error
-// says what the program said; as with git, there is no commit then.
+// Sign returns an armored signature of payload, which is a commit or tag without one. An error
+// has the program's message; as in git, nothing is committed then.
 func (s *Signer) Sign(ctx context.Context, payload []byte) (string, error) {
 	sign := s.signGPG
 	if s.format == "ssh" {
@@ -93,9 +93,9 @@ func (s *Signer) signGPG(ctx context.Context, payload []byte) (string, error) {
 	return out.String(), nil
 }
 
-// signSSH runs ssh-keygen, or what stands in for it, with the arguments that git gives:
-// other programs, such as those of password managers, know no others. They sign a
-// file and put the signature beside it.
+// signSSH runs ssh-keygen, or the configured program, with exactly the arguments that git
+// gives: the programs of password managers accept no others. They sign a file and write the
+// signature beside it.
 func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err error) {
 	// Scratch files outside of the repository: nothing here has to last.
 	dir, err := os.MkdirTemp("", "sign-*")
@@ -104,13 +104,13 @@ func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	args := []string{"-Y", "sign", "-n", "git", "-f"}
-	// A public key begins with its kind; other keys are names of files.
+	// A public key begins with its type; anything else is the name of a key file.
 	if literal, marked := strings.CutPrefix(s.key, "key::"); marked || strings.HasPrefix(s.key, "ssh-") {
 		file := filepath.Join(dir, "key")
 		if err := os.WriteFile(file, []byte(literal+"\n"), 0o600); err != nil {
 			return "", err
 		}
-		args = append(args, file, "-U") // the private half is in the agent
+		args = append(args, file, "-U") // the private key is in ssh-agent
 	} else {
 		args = append(args, ExpandHome(s.key, HomeDir()))
 	}
@@ -143,11 +143,11 @@ func (s *Signer) run(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 	return said.String(), nil
 }
 
-// brief cuts what a program said to the size of a message.
+// brief shortens a program's output to fit an error message.
 func brief(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) > 2000 {
 		s = strings.ToValidUTF8(s[:2000], "") + "…"
 	}
-	return cmp.Or(s, "it said nothing")
+	return cmp.Or(s, "no output")
 }

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// systemStat takes from a file's status what git keeps of it, each cut to 32 bits.
+// systemStat returns the parts of a file's status that git's index stores, each cut to 32 bits.
 func systemStat(st fs.FileInfo) indexStat {
 	s, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {

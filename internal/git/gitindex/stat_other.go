@@ -4,5 +4,5 @@ package gitindex
 
 import "io/fs"
 
-// systemStat takes what is known everywhere; git looks at the rest by itself once.
+// systemStat returns the parts that every system has; git fills in the rest when it first checks the file.
 func systemStat(st fs.FileInfo) indexStat { return portableStat(st) }

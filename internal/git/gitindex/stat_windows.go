@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// systemStat takes from a file's status what Git for Windows keeps of it: the change
-// time is the creation time, and there are no numbers of device, inode and owner.
+// systemStat returns the parts of a file's status that Git for Windows stores in its index: the
+// creation time stands for the change time, and device, inode and owner are 0.
 func systemStat(st fs.FileInfo) indexStat {
 	s := portableStat(st)
 	if d, ok := st.Sys().(*syscall.Win32FileAttributeData); ok {

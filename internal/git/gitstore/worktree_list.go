@@ -49,8 +49,8 @@ func (r *Repo) worktreesByBranch() (map[string]Worktree, error) {
 }
 
 // MovedWorktree finds the worktree of a branch in a folder that was moved or copied together with the
-// repository: the id that it names belongs to an admin folder here with that branch, but the paths in
-// both are stale. Errors: ErrNotFound.
+// repository: its .git file names the admin folder of that branch, but the paths in both are stale.
+// Errors: ErrNotFound.
 func (r *Repo) MovedWorktree(branch, dir string) (Worktree, error) {
 	file := filepath.Join(dir, ".git")
 	if st, err := os.Lstat(file); err == nil && st.IsDir() {
@@ -70,7 +70,7 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, error) {
 	}
 	other, err := ReadAdmin(admin)
 	if err == nil && SameFile(filepath.Join(other.Dir, ".git"), file) {
-		return Worktree{}, ErrNotFound // not stale: a worktree of git's with another branch
+		return Worktree{}, ErrNotFound // not stale
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Worktree{}, err

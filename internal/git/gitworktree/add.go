@@ -112,7 +112,7 @@ func pruneFor(r *gitstore.Repo, branch, dir string) error {
 			continue
 		}
 		if _, err := os.Lstat(filepath.Join(admin, "locked")); err == nil {
-			return fmt.Errorf("its worktree %s is missing, but locked: git worktree unlock it first", old.Dir)
+			return fmt.Errorf("its worktree %s is missing, but locked: run git worktree unlock first", old.Dir)
 		}
 		if err := removeAdmin(r, admin); err != nil {
 			return err

@@ -30,7 +30,7 @@ func Remove(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree) error {
 			return fmt.Errorf("git says that it is in %s", admin.Dir)
 		}
 		if _, err := os.Lstat(filepath.Join(w.GitDir, "locked")); err == nil {
-			return errors.New("it is locked: git worktree unlock it first")
+			return errors.New("it is locked: run git worktree unlock first")
 		}
 		if inside, err := filepath.Rel(admin.Dir, r.GitDir()); err == nil && filepath.IsLocal(inside) {
 			return errors.New("the repository itself is inside it")

@@ -97,7 +97,7 @@ func anchors(c *request) (any, error) {
 	return out, nil
 }
 
-// anchorView returns a function for an anchor's name and state as the caller sees them.
+// anchorView returns a function that gives an anchor's name and state as the caller may see them.
 func (c *request) anchorView(t access) (func(repo.Phase) (string, json.RawMessage, error), error) {
 	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
 	return func(p repo.Phase) (string, json.RawMessage, error) {

@@ -18,7 +18,7 @@ import (
 const (
 	maxEntries = api.MaxElements // of a request
 	maxMeta    = 256 << 10
-	maxHandoff = 256 << 10 // a state and a summary together: lists of anchors repeat them
+	maxHandoff = 256 << 10 // state and summary together; lists of anchors contain them
 )
 
 // writableTape returns the tape of the path, if the caller may change it.
@@ -60,7 +60,7 @@ func appendEntries(c *request) (any, error) {
 		return nil, err
 	}
 	if len(q.Entries) == 0 || len(q.Entries) > maxEntries {
-		return nil, api.Invalid("entries has %d; a request has 1 to %d", len(q.Entries), maxEntries)
+		return nil, api.Invalid("a request must have 1 to %d entries, not %d", maxEntries, len(q.Entries))
 	}
 	j := &lanes.Job{Key: lanes.KeyOf(c.runID(), key), Request: lanes.RequestHash(data)}
 	for _, e := range q.Entries {
@@ -196,8 +196,8 @@ func fork(c *request) (any, error) {
 	return api.ForkAnswer{Tape: f.Name(), Base: base.Entry, Repeated: again}, err
 }
 
-// resolveAnchor replaces the anchor's name that the caller sees by the one on the tape. An unknown name
-// gets no hint about similar ones, which the caller may not see.
+// resolveAnchor replaces an anchor's name as the caller sees it, masked, with its name on the tape. An
+// unknown name gets no hint about similar ones, which the caller may not see.
 func (c *request) resolveAnchor(t access, at *string) error {
 	if t.unmasked || *at == "" || strings.HasPrefix(*at, "@") {
 		return nil

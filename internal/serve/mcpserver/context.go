@@ -19,8 +19,8 @@ type contextArgs struct {
 	MaxTokens int    `json:"max_tokens"`
 }
 
-// Of a tape of up to wholeTape bytes, whole phases are read into memory; of a longer one, only
-// the last bytes or entries of a phase.
+// Phases of a tape of up to wholeTape bytes are read into memory completely. If the tape is longer,
+// only the last bytes or entries of a phase are read.
 const (
 	wholeTape   = 32 << 20
 	lastBytes   = 4 << 20
@@ -49,7 +49,7 @@ func contextOf(ctx context.Context, t *repo.Tape, a contextArgs) (string, error)
 	}
 	out := newAnswer(mostChars, "%s", head)
 	for _, m := range c.Messages {
-		if !out.add(escaped(string(m)) + "\n") { // longer than it was counted, because of escapes
+		if !out.add(escaped(string(m)) + "\n") { // escapes made it longer than build counted
 			out.end("the rest does not fit")
 			break
 		}

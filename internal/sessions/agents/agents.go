@@ -1,5 +1,5 @@
-// Package agents installs the hooks of recording in the settings of agents, and looks at how these stand. What
-// an agent's settings are, its format says. Nothing here starts an agent, or reads a transcript.
+// Package agents installs the hooks for recording in the settings of agents, and checks them. The format of an
+// agent says where its settings are. Nothing here starts an agent or reads a transcript.
 package agents
 
 import (
@@ -25,7 +25,7 @@ func mcpFile(a *record.Agent, w record.Where) string {
 	return HooksFile(a, w)
 }
 
-// settingsFile is the file of an agent's that may turn hooks off.
+// settingsFile is the agent's file in which hooks may be turned off.
 func settingsFile(a *record.Agent, w record.Where) string {
 	if a.Settings != "" {
 		return filepath.Join(a.Folder(w), a.Settings)
@@ -33,7 +33,7 @@ func settingsFile(a *record.Agent, w record.Where) string {
 	return HooksFile(a, w)
 }
 
-// Transcripts is the folder in which an agent keeps them; "" if they are kept elsewhere.
+// Transcripts is the folder in which an agent keeps transcripts; "" if there is no fixed one.
 func Transcripts(f *record.Format, w record.Where) string {
 	if f.Files.Folders == nil {
 		return ""

@@ -75,7 +75,7 @@ func (b *Batch) Close() {
 // returns ends the import.
 func (b *Batch) File(ctx context.Context, name string, o Options) error {
 	out := outcome{o: o, res: Result{File: name, Format: o.Format}}
-	out.key, out.mark = stamp(name, o)
+	out.key, out.mark = newMark(name, o)
 	if err := b.add(ctx, out); err != nil {
 		return err
 	}

@@ -173,8 +173,8 @@ func (in *intake) add(ctx context.Context, item record.Item) error {
 	switch {
 	case opens || in.err != nil:
 	case isOpening(item) && in.res.Imported == 0 && len(in.matched) == 0 && in.repeated == 0:
-		// The tape has an opening anchor of its own, so the file's is left out. So a tape that is
-		// imported keeps its ids.
+		// The tape already begins with an anchor. Without the file's opening anchor, the entries of an
+		// exported tape keep their ids.
 		in.repeated++
 		return nil
 	default:
@@ -205,7 +205,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	d := repo.Draft{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
 	if line := item.Line; line != nil {
 		if (*workspace.Store)(in.store).Redacts(line) {
-			// Redaction changes the content, which makes the key: store the key in the meta.
+			// The key is made from the content, which redaction changes: store the key in meta.
 			keyed := item.Entry
 			keyed.Meta = record.WithKeys(keyed.Meta, in.info.Format, item.Keys)
 			line = jsonl.AppendLine(nil, 1, keyed)
@@ -213,7 +213,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 		var err error
 		d, err = layout.StoredLine(line)
 		in.fail(err)
-	} else if in.format.Keys == nil { // with Keys, the content must not change, because keys are made from it
+	} else if in.format.Keys == nil { // otherwise keys are made from the content, so it must not change
 		var err error
 		d, err = in.attach(ctx, d)
 		in.fail(err)

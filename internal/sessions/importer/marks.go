@@ -23,7 +23,7 @@ import (
 // marks says which files were imported completely, so that they need not be read again. It is a cache:
 // without a mark, the file is compared with the tape. A mark is valid while the file's stat is the same
 // and the tape has the commit. Marks of other versions of the program are ignored, because this version
-// may make more of the same file.
+// may read more from the same file.
 type marks struct {
 	s       *workspace.Store
 	header  string
@@ -43,7 +43,7 @@ type mark struct {
 
 const (
 	marksFile = "imports" // in .git/tape
-	// minAge is how old a file has to be: a younger one may change and keep its time.
+	// minAge is how old a file must be to get a mark: a younger one may change without a new time.
 	minAge = 2 * time.Second
 )
 
@@ -72,8 +72,8 @@ func loadMarks(s *workspace.Store, version string) *marks {
 	return m
 }
 
-// stamp returns the key of a file's mark, and the mark without the tape's facts. Standard input has none.
-func stamp(name string, o Options) (key string, k mark) {
+// newMark returns a mark with only the file's stat, and its key; "" if the file cannot have one.
+func newMark(name string, o Options) (key string, k mark) {
 	path, err := filepath.Abs(name)
 	st, serr := os.Stat(name)
 	if name == "-" || err != nil || serr != nil || time.Since(st.ModTime()) < minAge {
@@ -83,7 +83,7 @@ func stamp(name string, o Options) (key string, k mark) {
 	return fmt.Sprintf("%x", sum[:16]), mark{stat: gitindex.Stat(st)}
 }
 
-// valid returns the mark of an earlier import of a file, if it is still valid.
+// valid returns the mark of an earlier import of a file, and whether it is still valid.
 func (m *marks) valid(key string, now mark) (mark, bool) {
 	k, ok := m.byKey[key]
 	if !ok || k.stat != now.stat {
@@ -115,7 +115,7 @@ func (m *marks) put(key string, k mark) {
 	m.changed = true
 }
 
-// save writes the marks of tapes that exist. A failure costs time and nothing else.
+// save writes the marks of tapes that exist. If it fails, the next import only takes longer.
 func (m *marks) save(ctx context.Context) {
 	if !m.changed || ctx.Err() != nil || m.list() != nil {
 		return

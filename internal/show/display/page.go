@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// Seen are the unsafe characters that pages and documents keep: newlines, tabs, and the
-// joiners, which emoji and several scripts need.
-const Seen = "\n\t\u200c\u200d"
+// KeptInPages are the characters that Page keeps, though they are not shown: newlines, tabs, and
+// the joiners, which emoji and several scripts need.
+const KeptInPages = "\n\t\u200c\u200d"
 
 // Page makes text safe to show in a page or a document.
-func Page(s string) string { return Safe(s, Seen) }
+func Page(s string) string { return Safe(s, KeptInPages) }
 
 // Title makes one line of text for a page, of at most so many bytes.
 func Title(s string, most int) string {

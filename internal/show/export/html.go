@@ -29,17 +29,17 @@ const (
 
 // page writes HTML. w keeps the error of a failed write.
 type page struct {
-	w      *output
-	said   func(text string, lines int) string
-	zone   string
-	inside bool // a section is open
+	w           *output
+	renderProse func(text string, lines int) string // see Source.Prose
+	zone        string
+	inside      bool // a section is open
 }
 
 func writeHTML(ctx context.Context, w *output, src Source) error {
 	if src.Prose == nil {
 		return errors.New("export to HTML: Source.Prose is missing")
 	}
-	return render(ctx, w, src, &page{w: w, said: src.Prose})
+	return render(ctx, w, src, &page{w: w, renderProse: src.Prose})
 }
 
 // markup is HTML that is trusted; recorded text never becomes markup.
@@ -139,7 +139,7 @@ func (p *page) open(c class, title string, e repo.Entry) {
 
 func (p *page) close(class) { p.put("</article>\n") }
 
-// away is the class of entries that are not in the context.
+// away is the HTML class of entries that are not in the context.
 func away(e repo.Entry) markup {
 	if conversation.Hidden(e) {
 		return " away"
@@ -263,7 +263,7 @@ func (p *page) prose(text string, c class, _ repo.Entry) {
 		lines = systemLines
 	}
 	p.put("<div class=\"text\" dir=\"auto\"{}>\n", language(text))
-	p.put("{}", markup(p.said(text, lines)))
+	p.put("{}", markup(p.renderProse(text, lines)))
 	p.put("</div>\n")
 }
 

@@ -164,7 +164,7 @@ func TestHTMLIsInert(t *testing.T) {
 				t.Errorf("seed %d: %q is not there: %q", seed, want, s)
 			}
 		}
-		if i, _, shown := display.Unsafe(page, display.Seen); i < len(page) {
+		if i, _, shown := display.Unsafe(page, display.KeptInPages); i < len(page) {
 			t.Errorf("seed %d: %s is on the page", seed, shown)
 		}
 		if t.Failed() {

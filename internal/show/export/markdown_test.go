@@ -23,7 +23,7 @@ func TestMarkdownIsInert(t *testing.T) {
 	for seed := range uint64(150) {
 		src, _ := hostileTape(t, rand.New(rand.NewPCG(seed, 2)))
 		doc := write(t, Markdown, src)
-		if i, _, shown := display.Unsafe(doc, display.Seen); i < len(doc) {
+		if i, _, shown := display.Unsafe(doc, display.KeptInPages); i < len(doc) {
 			t.Errorf("seed %d: %s is in the document", seed, shown)
 		}
 		fence := ""

@@ -29,11 +29,11 @@ import (
 )
 
 const (
-	mostBytes = 64 << 10 // longer text is not parsed as Markdown
-	nameMost  = 60       // bytes of a language's or file's name, on which all patterns are tried
-	depthMost = 40       // nesting of Markdown
-	linksMost = 1000     // beginnings of links, of which each is searched for its end
-	codeMost  = 32 << 10 // bytes of code that are coloured
+	maxMarkdown = 64 << 10 // bytes; longer text is not parsed as Markdown
+	maxName     = 60       // bytes of a language's or file's name: each lexer's patterns are tried on it
+	maxDepth    = 40       // nesting of Markdown
+	maxLinks    = 1000     // beginnings of links: the parser searches the end of each
+	maxCode     = 32 << 10 // bytes of code that are coloured
 )
 
 // Renderer shows Markdown and code.
@@ -62,11 +62,11 @@ func (r *Renderer) HTML(text string) template.HTML {
 	return template.HTML(r.Folded(text, 0)) //nolint:gosec // goldmark escapes, raw HTML is shown as text
 }
 
-// Folded is the HTML of a text, folded behind its first lines; 0 folds nothing.
+// Folded returns the HTML of a text, with everything after the first lines folded; 0 folds nothing.
 func (r *Renderer) Folded(text string, lines int) string {
 	text = display.Page(text)
 	var b bytes.Buffer
-	if len(text) > mostBytes || costly(text) || !r.markdown(&b, []byte(text), lines) {
+	if len(text) > maxMarkdown || costly(text) || !r.markdown(&b, []byte(text), lines) {
 		return plain(text, lines)
 	}
 	return b.String()
@@ -80,7 +80,7 @@ func (r *Renderer) markdown(b *bytes.Buffer, src []byte, lines int) bool {
 	}
 	folded := false
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
-		if rest := src[start(n):]; lines > 0 && !folded && behind(src, rest, lines) {
+		if rest := src[start(n):]; lines > 0 && !folded && foldable(src, rest, lines) {
 			folded = true
 			more(b, string(rest))
 		}
@@ -104,8 +104,8 @@ func start(n ast.Node) int {
 	return 0
 }
 
-// behind reports whether the rest begins behind the first lines, and is long enough to be folded.
-func behind(src, rest []byte, lines int) bool {
+// foldable reports whether the rest begins after the first lines, and is long enough to be folded.
+func foldable(src, rest []byte, lines int) bool {
 	newline := []byte("\n")
 	return bytes.Count(src[:len(src)-len(rest)], newline) >= lines && bytes.Count(rest, newline) >= lines/4
 }
@@ -132,20 +132,20 @@ func more(b *bytes.Buffer, rest string) {
 
 // costly reports whether parsing a text as Markdown might take seconds.
 func costly(text string) bool {
-	if strings.Count(text, "](") > linksMost {
+	if strings.Count(text, "](") > maxLinks {
 		return true
 	}
 	for line := range strings.Lines(text) {
 		markers := line[:len(line)-len(strings.TrimLeft(line, "> \t-+*.)0123456789"))]
 		if strings.Count(markers, ">")+strings.Count(markers, "- ")+strings.Count(markers, "+ ")+strings.Count(markers, "* ")+
-			strings.Count(markers, ". ")+strings.Count(markers, ") ") > depthMost {
+			strings.Count(markers, ". ")+strings.Count(markers, ") ") > maxDepth {
 			return true
 		}
 	}
 	return false
 }
 
-// deep reports whether elements are nested so deep that a browser might take seconds to lay
+// deep reports whether elements are nested so deeply that a browser might take seconds to lay
 // them out.
 func deep(doc ast.Node) bool {
 	depth, most := 0, 0
@@ -158,7 +158,7 @@ func deep(doc ast.Node) bool {
 		}
 		return ast.WalkContinue, nil
 	})
-	return most > depthMost
+	return most > maxDepth
 }
 
 // Escape is text for HTML, safe to show.
@@ -172,7 +172,7 @@ func (r *Renderer) Code(text, language string) template.HTML {
 
 func (r *Renderer) tokens(text, language string) string {
 	plain := template.HTMLEscapeString(text)
-	if language == "." || len(language) > nameMost || len(text) > codeMost { // path.Base of nothing is a dot
+	if language == "." || len(language) > maxName || len(text) > maxCode { // path.Base of nothing is a dot
 		return plain
 	}
 	l := lexers.Get(language)

@@ -56,8 +56,8 @@ func refusedName(ref, why string) error {
 	return layout.Refused("rename or delete it there", "the remote's ref %.200q has a name that is not used here: %s", ref, why)
 }
 
-// canonicalSlug refuses a text that is not the slug of any name. Whether a hash at the end is that of
-// the name, only the commit says.
+// canonicalSlug refuses a text that is not the slug of any name. It cannot check a hash at the end:
+// only the commit has the name.
 func canonicalSlug(s string) error {
 	switch {
 	case !utf8.ValidString(s) || s != layout.Slugify(s, layout.SlugLimit) || s == "":
@@ -74,7 +74,7 @@ func canonicalSlug(s string) error {
 	return fmt.Errorf("%.100q would be another name on some file systems, and has no hash at its end", s)
 }
 
-// isStamp reports whether an archive may have a stamp: a time in seconds or microseconds.
+// isStamp reports whether s is the stamp of an archive: a time in seconds or microseconds.
 func isStamp(s string) bool {
 	return slices.ContainsFunc([]string{"20060102T150405Z", "20060102T150405.000000Z"}, func(form string) bool {
 		at, err := time.Parse(form, s)
@@ -82,9 +82,9 @@ func isStamp(s string) bool {
 	})
 }
 
-// CheckNames returns, for refs of a remote that cannot be used because of their names, the reason:
-// names that this program does not make, and names that a file system could take for each other
-// because it folds case, width or accents.
+// CheckNames returns which refs of a remote cannot be used because of their names, and why: this
+// program does not make such a name, or a file system that folds case, width or accents could take
+// two names for the same.
 func CheckNames(refs []string) map[string]error {
 	out := map[string]error{}
 	same := map[string][]string{}
@@ -106,8 +106,8 @@ func CheckNames(refs []string) map[string]error {
 	return out
 }
 
-// foldName makes names equal that some file system takes for the same: it normalizes, folds width
-// and case, and drops invisible characters.
+// foldName returns the same text for names that some file system takes for the same: it normalizes,
+// folds width and case, and drops invisible characters.
 func foldName(name string) string {
 	fold := func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector) {

@@ -172,7 +172,7 @@ func (v *verifier) verifyTape(ctx context.Context, t *workspace.Tape) (failed er
 			return v.findLost(ctx, t)
 		}
 		if lock, err := writer.LockFile(ctx, t); err == nil { // wait until the writer has finished
-			if try == tries-1 { // the last look is at a tape that nobody writes to
+			if try == tries-1 { // keep the lock, so that nobody writes during the last try
 				defer func() { failed = errors.Join(failed, lock.Unlock()) }()
 			} else if err := lock.Unlock(); err != nil {
 				return err
@@ -182,11 +182,11 @@ func (v *verifier) verifyTape(ctx context.Context, t *workspace.Tape) (failed er
 	}
 }
 
-// findLost records which entries are lost.
+// findLost reports which entries are lost.
 func (v *verifier) findLost(ctx context.Context, t *workspace.Tape) error {
 	d, err := repair.Find(ctx, t)
 	if err != nil || d == nil {
-		return ctx.Err() // the damage is in git, and recorded already
+		return ctx.Err() // the damage is in git, and already reported
 	}
 	v.report.Damage = append(v.report.Damage, d)
 	for _, lost := range d.LostTexts() {
@@ -195,7 +195,7 @@ func (v *verifier) findLost(ctx context.Context, t *workspace.Tape) error {
 	return nil
 }
 
-// repaired notes an entry that a repair has made, in one note with those right before it.
+// repaired adds a note for an entry that a repair has made. Entries in a row share a note.
 func (v *verifier) repaired(tape, where string, id int64) {
 	first, notes := id, &v.report.Notes
 	if n := len(*notes); n > 0 && (*notes)[n-1].last == id-1 && (*notes)[n-1].Tape == tape && (*notes)[n-1].File == v.short(where) {
@@ -287,9 +287,9 @@ func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 		case err != nil:
 			v.problem(t.Name(), violation(ref.Name, "%v", err))
 		case tag.Object != want && (note.Undo != nil || !v.has(head, tag.Object)):
-			v.note(t.Name(), ref.Name, "the tag names %s, the phase came with %s; a repair moves it", short(tag.Object), short(want))
+			v.note(t.Name(), ref.Name, "the tag names %s, but the phase came with %s; a repair moves the tag", short(tag.Object), short(want))
 		case tag.Object != want:
-			v.problem(t.Name(), violation(ref.Name, "the tag names %s, the phase came with %s", short(tag.Object), short(want)))
+			v.problem(t.Name(), violation(ref.Name, "the tag names %s, but the phase came with %s", short(tag.Object), short(want)))
 		}
 	}
 	for _, folder := range slices.Sorted(maps.Keys(opened)) {
@@ -303,7 +303,7 @@ func (v *verifier) has(head, h gitstore.Hash) bool {
 	return err == nil && has
 }
 
-// opened maps the folders of a tape's own phases to the commits that they came with.
+// opened maps the folders of a tape's own phases to the commits that added them.
 func (v *verifier) opened(ctx context.Context, t *workspace.Tape, head gitstore.Hash) (map[string]gitstore.Hash, error) {
 	chain, err := lineage.FirstParents(ctx, v.s, head)
 	if err != nil {
@@ -321,8 +321,8 @@ func (v *verifier) opened(ctx context.Context, t *workspace.Tape, head gitstore.
 	return out, nil
 }
 
-// isAhead reports whether a commit is a remote's that the tape does not have yet: git fetches tags
-// together with what it fetches.
+// isAhead reports whether a remote has a commit that the tape does not have yet: git fetches the tags
+// of commits together with them.
 func (v *verifier) isAhead(t *workspace.Tape, head, h gitstore.Hash) bool {
 	if has, err := lineage.Contains(v.s, head, h); err != nil || has {
 		return false

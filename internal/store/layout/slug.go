@@ -65,8 +65,8 @@ func ParseFolder(folder string) (seq int, slug string, ok bool) {
 }
 
 // TapeSlug returns the name of a tape in refs and folders. Two names never have the same slug, not even
-// on a file system that folds case: a slug that differs from the name, has upper case, or looks as if
-// it ended in a hash, ends in a hash of the name.
+// on a file system that folds case: a hash of the name is added if the slug differs from the name, has
+// upper case, or already ends in something like a hash.
 func TapeSlug(name string) string {
 	plain := Slugify(name, SlugLimit)
 	if plain == name && IsPlainSlug(plain) {
@@ -90,7 +90,7 @@ func IsPlainSlug(s string) bool {
 			return false
 		}
 		if r > unicode.MaxASCII && !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
-			// Letters that can be encoded in two ways, which some file systems take for the same.
+			// Some of these can be encoded in two ways, which some file systems treat as the same name.
 			return false
 		}
 	}
@@ -113,7 +113,7 @@ func IsDeviceName(s string) bool {
 	return len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt"))
 }
 
-// CheckNewName is CheckName for a new name, and refuses invisible ones too. Stored names may be invisible.
+// CheckNewName is CheckName for a new name, which must also have a visible character. Names of existing tapes may have none.
 func CheckNewName(what, name string) error {
 	err := CheckName(what, name)
 	if err == nil && strings.IndexFunc(name, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) < 0 {

@@ -35,8 +35,8 @@ func Relate(s *workspace.Store, ours, theirs gitstore.Hash) (Relation, error) {
 	case common == ours:
 		return Behind, nil
 	}
-	// By first parents each has something of its own. If theirs has merged ours, theirs counts as ahead. If ours
-	// has merged theirs, they have still diverged: theirs has to come first.
+	// By first parents, each has commits that the other lacks. If theirs has merged ours, theirs counts as ahead.
+	// If ours has merged theirs, they have still diverged: the entries of theirs must come first.
 	if has, err := Contains(s, theirs, ours); err != nil || has {
 		return Behind, err
 	}

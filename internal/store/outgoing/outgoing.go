@@ -11,9 +11,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// CheckSecrets searches what git is about to push for secrets. It relies only on what the remote says
-// now that it has, for what was fetched earlier may be outdated. The error is a *SecretsError if there
-// are any.
+// CheckSecrets searches what git is about to push for secrets. Only the refs that the remote lists now
+// count as already there, because what was fetched earlier may be outdated. The error is a *SecretsError
+// if there are any.
 func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs []layout.Incoming) error {
 	defer s.Git().KeepObjects()()
 	scan := NewSecretScan(s)

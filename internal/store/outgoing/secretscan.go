@@ -56,8 +56,8 @@ func (f SecretFinding) where() string {
 // Is makes every SecretsError an ErrConflict.
 func (e *SecretsError) Is(target error) bool { return target == layout.ErrConflict }
 
-// Hints are the ways out. They do not name the entry by its number, which is the one in the commit where
-// it was found, and may be another entry's by now.
+// Hints are the ways out. They do not give the entry's number, because the secret was found in a commit,
+// and another entry may have that number by now.
 func (e *SecretsError) Hints() []layout.Hint {
 	if len(e.Findings) == 0 {
 		return nil
@@ -107,7 +107,7 @@ func (c *SecretScan) AddKnown(list ...gitstore.Hash) {
 // Search searches everything reachable from tips that is neither known nor searched yet: the lines that
 // files gained over the same file in the first parent, and the messages of commits and tags. A secret
 // is reported once for each entry, and for a message only if no entry has it. Allowed fingerprints are
-// skipped. What cannot be read is an error.
+// skipped. If anything cannot be read, that is an error.
 func (c *SecretScan) Search(ctx context.Context, tape string, tips []gitstore.Hash) ([]SecretFinding, error) {
 	o := &outgoing{SecretScan: c, trees: map[[2]gitstore.Hash]bool{}, blobs: map[gitstore.Hash]int{}, jobs: make(chan scanJob, 2*runtime.GOMAXPROCS(0))}
 	scanner := c.s.Config().Scanner()

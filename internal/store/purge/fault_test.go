@@ -58,8 +58,8 @@ func TestSoakPurgeFaults(t *testing.T) {
 	storetest.Healthy(t, dir)
 	done := storetest.AllLines(t, s)
 
-	for _, gap := range []int{0, 1, storetest.Forgets} {
-		if gap == storetest.Forgets && !testkit.Forgets {
+	for _, gap := range []int{0, 1, storetest.PowerCut} {
+		if gap == storetest.PowerCut && !testkit.HasLossyDisk {
 			continue
 		}
 		step := testkit.Size(400, 9) // each begins elsewhere
@@ -76,7 +76,7 @@ func TestSoakPurgeFaults(t *testing.T) {
 
 func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) error, dir string, n, gap int, old, done map[string][]string) (over bool) {
 	f := &storetest.Faulty{N: n, Gap: gap}
-	if gap == storetest.Forgets {
+	if gap == storetest.PowerCut {
 		f.Gap, f.Lossy = 1, testkit.NewLossyDisk(t, dir)
 		defer f.Lossy.Close()
 	}

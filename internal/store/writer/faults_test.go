@@ -140,13 +140,13 @@ func TestSoakFaults(t *testing.T) {
 
 // An artifact that a failed call left is not taken for durable by the next call that refers to it.
 func TestReferAfterFault(t *testing.T) {
-	if !testkit.Forgets {
+	if !testkit.HasLossyDisk {
 		t.Skip("it needs a disk that forgets")
 	}
 	cases := faultCases()
 	tm := cases[slices.IndexFunc(cases, func(c storetest.FaultCase) bool { return c.Name == "artifact/refer-to-older" })].Template(t)
 	for n, over := 1, false; !over && !t.Failed(); n++ {
-		over = tm.Interrupted(t, n, storetest.ForgetsLater)
+		over = tm.Interrupted(t, n, storetest.LatePowerCut)
 	}
 }
 

@@ -19,19 +19,19 @@ import (
 func TestSoakFaultsInit(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
-	for _, gap := range []int{0, 1, storetest.Forgets} {
-		if gap == storetest.Forgets && !testkit.Forgets {
+	for _, gap := range []int{0, 1, storetest.PowerCut} {
+		if gap == storetest.PowerCut && !testkit.HasLossyDisk {
 			continue
 		}
 		step := testkit.Size(4, 1)
-		if gap == storetest.Forgets {
+		if gap == storetest.PowerCut {
 			step = testkit.Size(20, 1)
 		}
 		for n := 1 + rng.IntN(step); ; n += step {
 			f := &storetest.Faulty{N: n, Gap: gap}
 			root := t.TempDir()
 			dir := filepath.Join(root, "ws")
-			if gap == storetest.Forgets {
+			if gap == storetest.PowerCut {
 				f.Gap, f.Lossy = 1, testkit.NewLossyDisk(t, root)
 			}
 			_, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock, Fs: &disk.FS{Fault: f.Fault}}})
@@ -69,7 +69,7 @@ func TestSoakFaultsInit(t *testing.T) {
 // TestSoakFaultsClone has the disk fail for good during a clone, and then lose what was never synced. A reported clone
 // is complete; otherwise another one can be made. The same holds for a setting.
 func TestSoakFaultsClone(t *testing.T) {
-	if !testkit.Forgets {
+	if !testkit.HasLossyDisk {
 		t.Skip("a disk cannot be made to forget here")
 	}
 	t.Parallel()

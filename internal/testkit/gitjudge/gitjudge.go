@@ -79,7 +79,7 @@ func (j *Judge) TryGit(dir string, args ...string) (string, error) {
 // Ann is an author.
 var Ann = gitobject.Signature{Name: "Ann", Email: "ann@example.org", When: time.Now().Truncate(time.Second).In(time.FixedZone("", 2*3600))}
 
-// Leave makes a lock file an hour old, as a git that was killed leaves it.
+// Leave makes a lock file that is an hour old, like one left by a killed git.
 func (j *Judge) Leave(name, content string) string {
 	j.Helper()
 	path := filepath.Join(j.GitDir, filepath.FromSlash(name))
@@ -173,8 +173,8 @@ func failingAt(n int64) (fsys *disk.FS, failed func() bool) {
 	return fsys, func() bool { return count.Load() >= n }
 }
 
-// EveryFault runs body again and again, with the process killed at, or an error in, each of its disk
-// operations in turn, until a run has no fault.
+// EveryFault repeats body with a fault at each of its disk operations in turn, until a run ends before
+// the fault. The fault is either an error, or the end of the process.
 func EveryFault(t *testing.T, body func(t *testing.T, fsys *disk.FS)) {
 	for name, make := range map[string]func(int64) (*disk.FS, func() bool){"killed": KilledAt, "error": failingAt} {
 		t.Run(name, func(t *testing.T) {

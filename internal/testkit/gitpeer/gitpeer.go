@@ -81,8 +81,8 @@ func HTTP(t testing.TB, root, user, pass string) string {
 	return strings.Replace(server.URL, "http://", "http://"+url.UserPassword(user, pass).String()+"@", 1)
 }
 
-// buffer reads the body of a request and sets its length: CGI needs it to know where the body ends, and
-// Go's does not end a program that waits for the rest.
+// buffer reads the body of a request and sets its length. A CGI program needs the length to know where
+// the body ends, and Go's CGI handler does not end a program that waits for more.
 func buffer(req *http.Request) error {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -108,8 +108,7 @@ const (
 )
 
 // Cut puts a proxy before an http server and returns its address. After a number of bytes in one
-// direction, in all connections together, it closes all of them and accepts no other, as if a line was
-// cut.
+// direction, counted over all connections, it closes them and accepts no other, as if the line was cut.
 func Cut(t testing.TB, address string, after int64, direction Direction) string {
 	t.Helper()
 	u, err := url.Parse(address)

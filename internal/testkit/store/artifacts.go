@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// AddArtifact adds a content, and returns what refers to it.
+// AddArtifact adds an artifact with a content, and returns it for ReferTo.
 func AddArtifact(t testing.TB, tp *repo.Tape, name, content string) repo.Artifact {
 	t.Helper()
 	a, err := tp.AddArtifact(t.Context(), repo.Artifact{MIMEType: "text/plain", Name: name}, strings.NewReader(content))
@@ -17,7 +17,7 @@ func AddArtifact(t testing.TB, tp *repo.Tape, name, content string) repo.Artifac
 	return a
 }
 
-// ReferTo is an entry that refers to artifacts.
+// ReferTo returns a message that refers to artifacts.
 func ReferTo(text string, refs ...repo.Artifact) repo.Draft {
 	parts := fmt.Appendf(nil, `{"role":"user","content":[{"type":"text","text":%q}`, text)
 	for _, a := range refs {
@@ -26,7 +26,7 @@ func ReferTo(text string, refs ...repo.Artifact) repo.Draft {
 	return repo.Draft{Kind: repo.KindMessage, Payload: append(parts, "]}"...)}
 }
 
-// WantArtifact fails the test unless a tape has a content.
+// WantArtifact fails the test unless a tape has the artifact, with this content.
 func WantArtifact(t testing.TB, tp *repo.Tape, a repo.Artifact, content string) {
 	t.Helper()
 	got, r, err := tp.OpenArtifact(t.Context(), a.ID)
@@ -44,13 +44,13 @@ func WantArtifact(t testing.TB, tp *repo.Tape, a repo.Artifact, content string) 
 	}
 }
 
-// ArtifactNamed is what AddArtifact gives for a content.
+// ArtifactNamed returns the artifact that AddArtifact returns for a content.
 func ArtifactNamed(name, content string) repo.Artifact {
 	id := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
 	return repo.Artifact{ID: id, MIMEType: "text/plain", Name: name, Size: int64(len(content)), SHA256: id}
 }
 
-// LateContent is the content of the artifact that WithArtifact and AppendArtifact's callers share.
+// LateContent is the content of the artifact that WithArtifact adds.
 const LateContent = "what is in the file"
 
 // WithArtifact makes a tape with an artifact that is not committed.

@@ -29,7 +29,7 @@ type Faulty struct {
 	Log  []string
 	// warned are the store's warnings.
 	warned string
-	// Lossy, if set, is told of what succeeds.
+	// Lossy, if set, sees the operations that succeed.
 	Lossy *testkit.LossyDisk
 }
 
@@ -62,15 +62,15 @@ type FaultCase struct {
 	Name  string
 	Setup func(t *testing.T, s *repo.Store)
 	Run   func(ctx context.Context, s *repo.Store) error
-	// Between: there is a state between before and after that is good in itself.
+	// Between makes a state between before and after that is valid, too; nil if there is none.
 	Between func(ctx context.Context, s *repo.Store) error
-	// Extra: more of the same. Fewer operations are tried, but in the long runs.
+	// Extra: the case resembles another one, so fewer operations are tried.
 	Extra bool
-	// Late: the entry may be stored without the commit that belongs to it. The next entry then makes it.
+	// Late: the entry may be stored without its commit, which the next entry then makes.
 	Late bool
-	// Merging: git has stopped in a merge, which verify tells of until the change is made.
+	// Merging: git has stopped in a merge, which verify reports until the change is made.
 	Merging bool
-	// Unseen: nobody can tell it from what the workspace shows.
+	// Unseen: readers see the same before and after the change.
 	Unseen bool
 }
 
@@ -94,7 +94,7 @@ type Template struct {
 	half outcome // half: after Between, if that is set
 }
 
-// outcome is all that a reader can learn of a workspace, and what git has of it.
+// outcome is what readers see of a workspace (picture), and its refs in git (history).
 type outcome struct{ picture, history string }
 
 // outcomeOf reads the outcome of a change.
@@ -104,7 +104,7 @@ func outcomeOf(t *testing.T, s *repo.Store) outcome {
 	return outcome{forkPicture(t, s), refs}
 }
 
-// forkPicture is all that a reader can learn of tapes and forks.
+// forkPicture is what readers see of tapes and forks.
 func forkPicture(t *testing.T, s *repo.Store) string {
 	t.Helper()
 	out := Picture(t, s)
@@ -145,8 +145,8 @@ func (c FaultCase) Template(t *testing.T) *Template {
 	return tm
 }
 
-// putBack makes the workspace what it was before the change. Its .git folder stays the same one,
-// by which it is known as the user's own.
+// putBack restores the workspace as it was before the change. It keeps the .git folder itself,
+// by which the workspace is known as the user's own.
 func (tm *Template) putBack(t *testing.T) {
 	t.Helper()
 	git := filepath.Join(tm.dir, layout.GitDirName)
@@ -174,14 +174,15 @@ func OpenFaulty(t *testing.T, dir string, f *Faulty) *repo.Store {
 	return s
 }
 
-// Pace says which faults are tried: one in so many, beginning anywhere.
+// Pace says how many faults are tried: one operation in so many, beginning anywhere.
 type Pace struct {
-	Alone  int // of an operation that fails alone
-	Others int // of a disk that fails for good, and of extra changes
-	GoOn   int // after every so many tried faults, more is recorded
+	Alone  int // where a single operation fails
+	Others int // where the disk fails for good, and for extra cases
+	GoOn   int // after so many faults, entries are recorded on the recovered workspace
 }
 
-// TryFaults interrupts each change until it is over before the fault.
+// TryFaults repeats each change with faults at later and later operations, until it ends before the
+// fault.
 func TryFaults(t *testing.T, cases []FaultCase, p Pace) {
 	seed := testkit.Random(t).Uint64()
 	for _, c := range cases {
@@ -190,9 +191,9 @@ func TryFaults(t *testing.T, cases []FaultCase, p Pace) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			tm := c.Template(t)
 			tried := 0
-			for _, longest := range []int{0, 1, Forgets, ForgetsLater, 12} {
-				// Nothing is recorded before a merge of git's is over.
-				if longest < 0 && !testkit.Forgets || longest == ForgetsLater && c.Merging {
+			for _, longest := range []int{0, 1, PowerCut, LatePowerCut, 12} {
+				// Nothing can be recorded while git has stopped in a merge.
+				if longest < 0 && !testkit.HasLossyDisk || longest == LatePowerCut && c.Merging {
 					continue
 				}
 				step := p.Alone
@@ -212,7 +213,7 @@ func TryFaults(t *testing.T, cases []FaultCase, p Pace) {
 						break
 					}
 					if tried++; tried%p.GoOn == 0 {
-						tm.goesOn(t)
+						tm.recordMore(t)
 					}
 				}
 			}
@@ -220,11 +221,11 @@ func TryFaults(t *testing.T, cases []FaultCase, p Pace) {
 	}
 }
 
-// Gaps that end in a power cut, after which only synced data is left. With Forgets the disk fails for
-// good first. With ForgetsLater one operation fails, and more is recorded before the power goes.
+// Gaps that end in a power cut, after which only synced data is left. With PowerCut the disk fails for
+// good first. With LatePowerCut one operation fails, and more is recorded before the power cut.
 const (
-	Forgets      = -1
-	ForgetsLater = -2
+	PowerCut     = -1
+	LatePowerCut = -2
 )
 
 // Interrupted runs the change with a fault at the n-th operation. It reports whether
@@ -233,15 +234,15 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 	tm.putBack(t)
 	f := &Faulty{N: n, Gap: gap}
 	if gap < 0 {
-		f.Gap, f.Lossy = gap-ForgetsLater, testkit.NewLossyDisk(t, tm.dir)
+		f.Gap, f.Lossy = gap-LatePowerCut, testkit.NewLossyDisk(t, tm.dir)
 		defer f.Lossy.Close()
 	}
 	err := tm.Run(t.Context(), OpenFaulty(t, tm.dir, f))
-	if f.Hit() && gap == ForgetsLater {
-		tm.goesOnThenForgets(t, f, err)
+	if f.Hit() && gap == LatePowerCut {
+		tm.recordMoreThenCutPower(t, f, err)
 		return false
 	}
-	if f.Hit() && gap == Forgets {
+	if f.Hit() && gap == PowerCut {
 		f.Lossy.Restart(t)
 	}
 	if !f.Hit() {
@@ -256,7 +257,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 		}
 	}()
 
-	// A reader that never heard of the fault.
+	// A new reader, which knows nothing of the fault.
 	s := OpenFaulty(t, tm.dir, nil)
 	before := forkPicture(t, s)
 	switch {
@@ -268,7 +269,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 	case err != nil && !errors.Is(err, ErrFault):
 		t.Errorf("the error hides its cause: %v", err)
 	}
-	// The next writer puts right what is left to do, and no reader notices.
+	// The next writer completes what was interrupted, and readers see no difference.
 	if !tm.Merging || before != tm.old.picture {
 		Recovered(t, tm.dir)
 	}
@@ -277,7 +278,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 		t.Errorf("it changed when it was repaired, from\n%.2000s\nto\n%.2000s", before, after.picture)
 	}
 	if after.picture == tm.new.picture && !tm.Late && tm.old.picture != tm.new.picture {
-		got, want := withoutLeft(after.history), tm.new.history
+		got, want := withoutForkTags(after.history), tm.new.history
 		if err != nil || f.warned != "" {
 			// A restored archive whose ref could not be removed does no harm.
 			got, want = withoutRefs(got, layout.ArchivePrefix), withoutRefs(want, layout.ArchivePrefix)
@@ -297,16 +298,16 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 		if got.picture != tm.new.picture {
 			t.Errorf("the next call made\n%.2000s\nwant\n%.2000s", got.picture, tm.new.picture)
 		}
-		if got.history = withoutLeft(got.history); got.history != tm.new.history {
+		if got.history = withoutForkTags(got.history); got.history != tm.new.history {
 			t.Errorf("the next call made of git's side\n%s\nwant:\n%s", got.history, tm.new.history)
 		}
 	}
 	return false
 }
 
-// withoutLeft drops the tags of the fork if its branch is gone: closing it may have been interrupted
-// between the two, and nobody reads them.
-func withoutLeft(refs string) string {
+// withoutForkTags drops the tags of the fork if its branch is gone: closing the fork may have been
+// interrupted between the two, and nobody reads the tags.
+func withoutForkTags(refs string) string {
 	if strings.Contains(refs, "refs/heads/fork/main/x ") {
 		return refs
 	}
@@ -318,8 +319,8 @@ func withoutRefs(refs, prefix string) string {
 	return strings.Join(slices.DeleteFunc(all, func(ref string) bool { return strings.HasPrefix(ref, prefix) }), "\n")
 }
 
-// goesOn records more on every tape and fork.
-func (tm *Template) goesOn(t *testing.T) {
+// recordMore appends to every tape and fork.
+func (tm *Template) recordMore(t *testing.T) {
 	t.Helper()
 	s := OpenFaulty(t, tm.dir, nil)
 	for _, tp := range TapesAndForks(t, s) {
@@ -328,9 +329,9 @@ func (tm *Template) goesOn(t *testing.T) {
 	Healthy(t, tm.dir)
 }
 
-// goesOnThenForgets records more on every tape and fork after a fault, then cuts the power. Each
+// recordMoreThenCutPower appends to every tape and fork after a fault, then cuts the power. Each
 // acknowledged entry must be there, once.
-func (tm *Template) goesOnThenForgets(t *testing.T, f *Faulty, err error) {
+func (tm *Template) recordMoreThenCutPower(t *testing.T, f *Faulty, err error) {
 	t.Helper()
 	defer func() {
 		if t.Failed() {
@@ -358,7 +359,7 @@ func (tm *Template) goesOnThenForgets(t *testing.T, f *Faulty, err error) {
 			t.Errorf("of %s there is\n%s\nwant\n%s", name, strings.Join(got[name], "\n"), strings.Join(want[name], "\n"))
 		}
 	}
-	// A fork may be back whose removal was never acknowledged.
+	// A fork whose removal was never acknowledged may be back.
 	if len(got) != len(want) && err == nil {
 		t.Errorf("there are %d tapes and forks, %d were written to", len(got), len(want))
 	}

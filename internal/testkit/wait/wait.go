@@ -21,7 +21,7 @@ func Eventually(is func() bool) bool {
 	return true
 }
 
-// Until is Eventually for a test that fails otherwise.
+// Until is Eventually, and fails the test if it returns false.
 func Until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	if !Eventually(is) {
@@ -29,8 +29,8 @@ func Until(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// Pause is the only sleep of the tests outside of synctest. It is for what other processes do
-// without telling: to look again, or to kill one in the middle of its work.
+// Pause is the only sleep in tests outside of synctest. It is for other processes: to poll one, or to
+// kill one in the middle of its work.
 func Pause(d time.Duration) { time.Sleep(d) }
 
 // AtSomeTime pauses for less than most, so that a kill hits a process at a random point.

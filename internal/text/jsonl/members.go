@@ -55,7 +55,7 @@ func (m *members) appendTo(dst []byte) []byte {
 	return appendStripped(dst, m.val, m.spaced)
 }
 
-// separator moves over the brace or comma to the next key. It reports false behind the
+// separator moves over the brace or comma to the next key. It reports false after the
 // last member, and sets err if anything follows the object.
 func (m *members) separator() bool {
 	want, c := "',' or '}'", byte(',')

@@ -126,7 +126,7 @@ func (m *matcher) find(u *unit, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// unitAt reports whether the whole unit is at i, where its first piece is, and its end.
+// unitAt reports whether the whole unit is at i, where its first piece was found, and where it ends.
 func (m *matcher) unitAt(u *unit, i int) (end int, ok bool) {
 	buf := m.f.Buf
 	for k := range u.pieces {

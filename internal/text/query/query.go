@@ -1,5 +1,5 @@
-// Package query is the query language of searches: it parses a query, makes a question to
-// an index of terms from it, and matches texts. Queries are folded like texts, and their
+// Package query is the query language of searches: it parses a query, turns it into an
+// expression for an index of terms, and matches texts. Queries are folded like texts, and their
 // terms are made by the tokenizer that filled the index, so the index never misses a text
 // that [Query.Match] accepts.
 package query
@@ -33,7 +33,7 @@ const (
 	Not              // those of the first kid without those of the others
 )
 
-// Expr is a question to an index of terms.
+// Expr selects entries by the terms that an index has of them.
 type Expr struct {
 	Op   Op
 	Term string
@@ -43,8 +43,8 @@ type Expr struct {
 // Empty reports whether the query has no words; such a query matches every text.
 func (q *Query) Empty() bool { return len(q.groups) == 0 }
 
-// Index returns the question to an index of terms. The answer has every entry that
-// Match accepts and, if sure, no other.
+// Index returns the expression for an index of terms. It selects every entry that Match
+// accepts and, if sure, no other.
 func (q *Query) Index() (e Expr, sure bool) {
 	if q.Empty() {
 		return Expr{Op: All}, true
@@ -76,7 +76,7 @@ func indexGroup(units []unit) (e Expr, sure bool) {
 		case u.not && u.sure:
 			not.Kids = append(not.Kids, u.expr)
 		case u.not || u.expr.Op == All:
-			// The answer may have too many entries, so it cannot be subtracted.
+			// The expression may select too many entries, so it cannot be subtracted.
 		case u.expr.Op == And:
 			and.Kids = append(and.Kids, u.expr.Kids...)
 		default:
@@ -112,7 +112,7 @@ func (q *Query) Words() []string {
 	return words
 }
 
-// With returns the query with the plain word old, as Words returns it, replaced.
+// With returns the query with new in place of the plain word old, as Words returns it.
 func (q *Query) With(old, new string) *Query {
 	r := &Query{options: q.options}
 	for _, units := range q.groups {

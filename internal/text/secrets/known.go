@@ -78,12 +78,12 @@ func NewTextFinder(list []Secret) *TextFinder {
 // trigger stops at the beginning of a spelling, and compares the rest.
 func (s Secret) trigger(text string) trigger {
 	const head = 16 // bytes
-	look := func(w *walker, in []byte, start, _ int) {
+	check := func(w *walker, in []byte, start, _ int) {
 		if bytes.HasPrefix(in[start:], []byte(text)) && !inMark(in, start) {
 			w.hits = append(w.hits, hit{from: start, to: start + len(text), rule: s.Rule, fingerprint: s.Fingerprint})
 		}
 	}
-	return trigger{literal: text[:min(len(text), head)], look: look}
+	return trigger{literal: text[:min(len(text), head)], check: check}
 }
 
 // Mask does what [Scanner.Mask] does, for these secrets.

@@ -58,8 +58,8 @@ func Rules() []Rule {
 // trigger is a literal at which the automaton stops, and the check to run there.
 type trigger struct {
 	literal string
-	shape   *shape // nil: look
-	look    func(w *walker, text []byte, start, end int)
+	shape   *shape // nil: use check
+	check   func(w *walker, text []byte, start, end int)
 }
 
 // allTriggers are the literals that shapes begin with, and those of the other rules.
@@ -72,21 +72,21 @@ func allTriggers(alphabets map[byte]*set) []trigger {
 		}
 	}
 	out = append(out,
-		trigger{literal: "-----begin", look: (*walker).privateKey},
-		trigger{literal: "eyj", look: (*walker).jwt},
-		trigger{literal: "://", look: (*walker).url},
-		trigger{literal: "basic ", look: (*walker).basic},
-		trigger{literal: ":aa", look: (*walker).telegram},
-		trigger{literal: "q~", look: (*walker).azureClient},
-		trigger{literal: "sig=", look: (*walker).azureSignature},
-		trigger{literal: "-us", look: (*walker).mailchimp},
-		trigger{literal: ".atlasv1.", look: (*walker).terraform},
-		trigger{literal: "discord", look: (*walker).discord},
-		trigger{literal: "curl", look: (*walker).curl},
-		trigger{literal: "sshpass", look: (*walker).sshpass},
+		trigger{literal: "-----begin", check: (*walker).privateKey},
+		trigger{literal: "eyj", check: (*walker).jwt},
+		trigger{literal: "://", check: (*walker).url},
+		trigger{literal: "basic ", check: (*walker).basic},
+		trigger{literal: ":aa", check: (*walker).telegram},
+		trigger{literal: "q~", check: (*walker).azureClient},
+		trigger{literal: "sig=", check: (*walker).azureSignature},
+		trigger{literal: "-us", check: (*walker).mailchimp},
+		trigger{literal: ".atlasv1.", check: (*walker).terraform},
+		trigger{literal: "discord", check: (*walker).discord},
+		trigger{literal: "curl", check: (*walker).curl},
+		trigger{literal: "sshpass", check: (*walker).sshpass},
 	)
 	for _, word := range []string{"pass", "pwd", "secret", "token", "key", "auth", "bearer", "credential"} {
-		out = append(out, trigger{literal: word, look: (*walker).word})
+		out = append(out, trigger{literal: word, check: (*walker).word})
 	}
 	return out
 }

@@ -24,7 +24,7 @@ func setOf(ranges ...string) *set {
 	return &s
 }
 
-// alphabets are those of shapes, by the letter that they have there.
+// alphabets returns the alphabets of runs in shapes, by the letter that stands for each.
 func alphabets() map[byte]*set {
 	return map[byte]*set{
 		'd': setOf("0-9"),
@@ -121,8 +121,8 @@ func isAlnum(c byte) bool  { return isLetter(c) || isDigit(c) }
 
 func isWord(c byte) bool { return isAlnum(c) || c == '_' }
 
-// startsToken reports whether a token can begin at i: not behind a word, unless that is an
-// escape (\n, %3D).
+// startsToken reports whether a token can begin at i: not directly after a word, unless that is
+// the end of an escape (\n, %3D).
 func startsToken(b []byte, i int) bool {
 	if i == 0 || !isWord(b[i-1]) {
 		return true

@@ -267,8 +267,8 @@ func withoutColours(text []byte) []byte {
 // found runs the check of a trigger whose literal ends at end.
 func (w *walker) found(text []byte, t *trigger, end int) {
 	start := end - len(t.literal)
-	if t.look != nil {
-		t.look(w, text, start, end)
+	if t.check != nil {
+		t.check(w, text, start, end)
 		return
 	}
 	if string(text[start:end]) == t.literal && startsToken(text, start) {

@@ -83,7 +83,7 @@ type Channel struct {
 	saving  sync.Mutex // held while the state is saved
 	mu      sync.Mutex
 	state   state
-	typings map[string]*typing
+	typings map[string]*indicator
 
 	// Owned by the goroutine that listens.
 	bot     user
@@ -102,7 +102,7 @@ func New(o Options, h hooks.Handler) (*Channel, error) {
 		// A redirect would send the token to another server.
 		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
-	return &Channel{o: o, api: a, log: o.Log.With("channel", name), handle: h, typings: map[string]*typing{}, refused: map[int64]bool{}}, nil
+	return &Channel{o: o, api: a, log: o.Log.With("channel", name), handle: h, typings: map[string]*indicator{}, refused: map[int64]bool{}}, nil
 }
 
 func isToken(s string) bool {

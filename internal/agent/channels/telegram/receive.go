@@ -11,8 +11,8 @@ import (
 	"tape/hooks"
 )
 
-// receive hands a message over if it is meant for the bot and its sender is admitted. An edited
-// message keeps its id, so that the host can replace it if it still waits, and else ignores it.
+// receive hands a message to the host if it is meant for the bot and its sender is admitted. An
+// edited message keeps its id: the host replaces the message if it still waits, or ignores the edit.
 func (c *Channel) receive(ctx context.Context, u update) error {
 	m := u.Message
 	if m == nil {
@@ -41,7 +41,7 @@ func (c *Channel) receive(ctx context.Context, u update) error {
 		e[hooks.KeyEdited] = true
 	}
 	if err := c.handle(ctx, e); err != nil {
-		return fmt.Errorf("a message cannot be kept: %w", err)
+		return fmt.Errorf("store a message: %w", err)
 	}
 	if u.Edited == nil {
 		c.typing(ctx, e.Text(hooks.KeyChat), typeFirst)
@@ -176,7 +176,7 @@ func (c *Channel) envelope(m *message, text string, media []hooks.Media) hooks.E
 			about["reply_to"] = text
 		}
 	}
-	var links []string // whose text does not show them
+	var links []string // addresses that the message's text does not show
 	_, entities := m.content()
 	for _, e := range entities {
 		if e.URL != "" {

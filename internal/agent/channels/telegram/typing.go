@@ -7,15 +7,17 @@ import (
 	"tape/hooks"
 )
 
-// Telegram shows for 5 s that the bot is typing. It is repeated for a while after a message came in,
-// and for longer after each event of the turn: a tool may run for minutes.
+// Telegram shows for 5 s that the bot is typing. The indicator is repeated every typeEvery seconds:
+// for a while after a message came in, and for longer after each event of the turn, because a tool
+// may run for minutes.
 const (
 	typeEvery = 4
 	typeFirst = 30
 	typeEvent = 300
 )
 
-type typing struct {
+// indicator says in a chat that the bot is typing.
+type indicator struct {
 	until time.Time
 	stop  context.CancelFunc
 }
@@ -46,7 +48,7 @@ func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
-	t := &typing{until: until, stop: stop}
+	t := &indicator{until: until, stop: stop}
 	c.typings[place] = t
 	go func() {
 		defer c.ended(place, t)
@@ -65,8 +67,8 @@ func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 	}()
 }
 
-// ended removes a chat's typing.
-func (c *Channel) ended(place string, t *typing) {
+// ended stops a chat's indicator and forgets it.
+func (c *Channel) ended(place string, t *indicator) {
 	t.stop()
 	c.mu.Lock()
 	if c.typings[place] == t {
@@ -75,7 +77,7 @@ func (c *Channel) ended(place string, t *typing) {
 	c.mu.Unlock()
 }
 
-// idle ends the typing in a chat.
+// idle stops the indicator of a chat, if there is one.
 func (c *Channel) idle(place string) {
 	c.mu.Lock()
 	t := c.typings[place]

@@ -12,12 +12,12 @@ type NewEntry struct {
 	Date    string          `json:"date,omitempty"`
 }
 
-// AppendRequest are entries to append in one transaction.
+// AppendRequest has the entries to append in one transaction.
 type AppendRequest struct {
 	Entries []NewEntry `json:"entries"`
 }
 
-// Appended says what a request has written.
+// Appended says which entries a request has written.
 type Appended struct {
 	FirstSeq int64 `json:"first_seq"`
 	LastSeq  int64 `json:"last_seq"`
@@ -31,7 +31,7 @@ type HandoffRequest struct {
 	State   json.RawMessage `json:"state,omitempty"`
 }
 
-// HandoffAnswer is the anchor.
+// HandoffAnswer describes the anchor.
 type HandoffAnswer struct {
 	Name     string `json:"name"`
 	Seq      int64  `json:"seq"`
@@ -46,14 +46,14 @@ type ForkRequest struct {
 
 // ForkAnswer describes an open fork.
 type ForkAnswer struct {
-	Tape     string `json:"tape" jsonschema:"its name as a conversation"`
+	Tape     string `json:"tape" jsonschema:"the fork's name as a conversation"`
 	Base     int64  `json:"base_seq"`
 	Repeated bool   `json:"repeated"`
 }
 
 // CloseRequest closes a fork.
 type CloseRequest struct {
-	Fork string `json:"fork" jsonschema:"its name without that of its tape"`
+	Fork string `json:"fork" jsonschema:"the fork's name, without the name of its tape"`
 }
 
 // CloseAnswer describes a closed fork.

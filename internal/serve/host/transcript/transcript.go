@@ -12,13 +12,13 @@ import (
 	"tape/repo"
 )
 
-// The results of runs about tools, which are recorded as events.
+// The types of results that runs report about tools. They are recorded as events.
 const (
 	toolStarted   = "tool.call.started"
 	toolCompleted = "tool.call.completed"
 )
 
-// Types returns the types of entries in a transcript, by their kinds there.
+// Types maps each kind in a transcript to the kinds of entries and names of events that it comprises.
 func Types() map[string][]string {
 	return map[string][]string{repo.KindMessage: {repo.KindMessage}, repo.KindSystem: {repo.KindSystem}, repo.KindAnchor: {repo.KindAnchor},
 		repo.KindToolCall: {repo.KindToolCall, toolStarted}, repo.KindToolResult: {repo.KindToolResult, toolCompleted}}

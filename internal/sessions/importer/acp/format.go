@@ -11,6 +11,6 @@ var Format = record.Format{
 	Record: func(m record.Members) record.Likeness {
 		return record.Surely.If(m.Has("from") && jsonl.IsObject(m["acp"]))
 	},
-	// As tape acp names them.
+	// The names that tape acp gives them.
 	Events: []record.HookEvent{{Name: "SessionStart", Is: record.Start}, {Name: "Stop", Is: record.TurnEnd}, {Name: "SessionEnd", Is: record.End}},
 }

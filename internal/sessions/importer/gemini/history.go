@@ -5,14 +5,14 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// contextTag begins the message in which the program tells the model where it is.
+// contextTag begins the message in which the program describes its environment to the model.
 const contextTag = "<session_context>"
 
-// history is what came so far, so that a repeated history adds only what is new. It compares the parts
-// of messages, because ids of messages and their division into parts change.
+// history remembers the messages so far, so that a repeated history adds only what is new. It compares
+// parts, because the ids of messages, and how they are divided into parts, change.
 type history struct {
 	seen      record.Counter
-	repeating map[record.Sum]int // counts in the history that is being repeated; nil: none is
+	repeating map[record.Sum]int // counts in the history that is being repeated; nil if none is
 }
 
 func sumOf(kind string, raw []byte) record.Sum {
@@ -31,8 +31,8 @@ func (h *history) hasID(kind, id string) bool {
 	return h.seen.Count(sumOf(kind, []byte(id))) > 0
 }
 
-// fresh notes a part, and reports whether it is new. Outside of a repeated history everything is new:
-// people say things twice.
+// fresh notes a part, and reports whether it is new. Outside of a repeated history everything is new,
+// because people say things twice.
 func (h *history) fresh(typ string, part []byte) bool {
 	if text := jsonl.Get(part, "text"); text != nil {
 		part = text
@@ -48,9 +48,9 @@ func (h *history) fresh(typ string, part []byte) bool {
 	return true
 }
 
-// news returns what is new in a message's content: what somebody says, or nil, and the calls and
+// newParts returns what is new in a message's content: what somebody says, or nil, and the calls and
 // results.
-func (h *history) news(typ string, content []byte) (said []byte, other [][]byte) {
+func (h *history) newParts(typ string, content []byte) (said []byte, other [][]byte) {
 	if len(content) == 0 || content[0] != '[' {
 		if content != nil && !h.fresh(typ, content) {
 			return nil, nil
@@ -72,7 +72,7 @@ func (h *history) news(typ string, content []byte) (said []byte, other [][]byte)
 		case call != nil || answer != nil:
 			all = false
 		case h.repeating != nil && string(jsonl.Get(part, "thought")) == "true":
-			all = false // a record has it among its thoughts
+			all = false // it is in the thoughts of a record
 		case h.fresh(typ, part):
 			parts = append(parts, part)
 		default:

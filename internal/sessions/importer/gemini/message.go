@@ -60,7 +60,7 @@ func isContext(text []byte) bool { return bytes.HasPrefix(text, []byte(`"`+conte
 // content emits what a message says, and the calls and results that are only in its content.
 func (m *message) content(calls []byte) {
 	content := jsonl.Get(m.raw, "content")
-	rest, other := m.news(m.typ, content)
+	rest, other := m.newParts(m.typ, content)
 	p := m.said(content, rest)
 	silent := p.Kind == record.KindMessage && p.Extra == nil && (rest == nil || record.Blank(rest))
 	if bare := m.typ == "gemini" && len(calls) <= 2 && jsonl.Get(m.raw, "tokens") == nil && jsonl.Get(m.raw, "model") == nil; !silent || bare && len(other) == 0 && rest != nil {

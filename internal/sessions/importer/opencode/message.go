@@ -17,7 +17,7 @@ type message struct {
 	tools   [][]byte // parallel calls with their results
 }
 
-// person emits what a person, or the program instead of one, says in one message.
+// person emits a user's message, written by a person or by the program.
 func (m *message) person(parts [][]byte) {
 	var keys []string
 	var blocks [][]byte
