@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
@@ -16,8 +17,9 @@ import (
 // datedTape is a tape with the dates of its entries.
 type datedTape struct {
 	about.Tape
-	tape *repo.Tape
-	base int64 // a fork's last entry from its parent
+	tape      *repo.Tape
+	workspace string
+	base      int64 // a fork's last entry from its parent
 }
 
 // entries yields the selected entries of the tape itself; a fork's do not include its parent's.
@@ -27,6 +29,7 @@ func (t datedTape) entries(ctx context.Context, q repo.Query) iter.Seq2[repo.Ent
 			if errors.Is(err, repo.ErrNotFound) {
 				return // it was removed meanwhile
 			}
+			e.Workspace = t.workspace
 			if (err != nil || e.ID > t.base) && !yield(e, err) {
 				return
 			}
@@ -39,25 +42,37 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	if o.tapeName != "" {
 		return usagef("--tape and --all-tapes exclude each other")
 	}
-	store, err := o.openStore(ctx)
+	if err := o.known(ctx, func() ([]*repo.Tape, error) { return o.App.allTapes(ctx) }, q); err != nil {
+		return err
+	}
+	lists, err := inStores(ctx, o.App, func(ctx context.Context, store *repo.Store) ([]datedTape, error) { return o.dated(ctx, store, q) })
 	if err != nil {
 		return err
 	}
+	tapes := slices.Concat(lists...)
+	titles := map[string]string{}
+	for _, t := range tapes {
+		titles[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.tape.Name()})] = display.Line(cmp.Or(t.Title, t.tape.Name()))
+	}
+	if !o.JSON && !o.oneline {
+		q = o.joining(q)
+	}
+	entries := o.bounded(q, func(q repo.Query) iter.Seq2[repo.Entry, error] { return byTime(ctx, tapes, q) }, o.entryView)
+	return o.showEntries(ctx, nil, entries, o.entryView, func(e repo.Entry) string { return titles[sessionOf(e)] })
+}
+
+// dated returns the tapes and forks of a workspace that may have entries of a query.
+func (o *logOptions) dated(ctx context.Context, store *repo.Store, q repo.Query) (tapes []datedTape, err error) {
 	all, err := catalog.All(ctx, store)
 	if err != nil {
-		return err
-	}
-	if err := o.known(ctx, these(all...), q); err != nil {
-		return err
+		return nil, err
 	}
 	facts, err := o.about(ctx, store, all)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	titles := map[string]string{}
-	var tapes []datedTape
 	for _, t := range all {
-		d := datedTape{Tape: facts[t.Branch()], tape: t}
+		d := datedTape{Tape: facts[t.Branch()], tape: t, workspace: o.workspaceOf(store)}
 		// The title does not change the date of the tape's last entry.
 		late := !q.Since.IsZero() && d.Updated.Before(q.Since) && d.Given == "" && d.Called == ""
 		if late || !q.Until.IsZero() && d.Started.After(q.Until) {
@@ -66,18 +81,13 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 		if t.IsFork() {
 			base, err := t.Base(ctx)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			d.base = base.Entry
 		}
-		titles[t.Name()] = display.Line(cmp.Or(d.Title, t.Name()))
 		tapes = append(tapes, d)
 	}
-	if !o.JSON && !o.oneline {
-		q = o.joining(q)
-	}
-	entries := o.bounded(q, func(q repo.Query) iter.Seq2[repo.Entry, error] { return byTime(ctx, tapes, q) }, o.entryView)
-	return o.showEntries(ctx, nil, entries, o.entryView, func(tape string) string { return titles[tape] })
+	return tapes, nil
 }
 
 // byTime selects entries of several tapes.

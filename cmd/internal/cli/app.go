@@ -37,6 +37,8 @@ type App struct {
 	workspace string
 	tapeName  string
 
+	everywhere bool // --all-workspaces, see allworkspaces.go
+
 	reads      bool // the command only reads, see findTape
 	takesOver  bool // the command itself asks about settings of a former version
 	toldFormer bool // the user was told about those settings
@@ -133,6 +135,9 @@ func (a *App) wantedTape() string { return cmp.Or(a.tapeName, a.Getenv(envTape))
 // openTape opens the tape that the flag or the environment names, or the current one. Only the
 // flag may be a short name, since programs set the environment.
 func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
+	if a.everywhere {
+		return a.openEverywhere(ctx)
+	}
 	store, err := a.openStore(ctx)
 	if err != nil {
 		return nil, err

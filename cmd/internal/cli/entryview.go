@@ -59,7 +59,10 @@ func (a *App) conversation(v entryView) *console.Screen {
 
 // showEntries shows entries of a tape as v says, by default as a conversation. If t is nil, they
 // are of several tapes, which title names. In a pipe nothing is shortened.
-func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, title func(tape string) string) error {
+func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, title func(repo.Entry) string) error {
+	if t != nil && a.everywhere {
+		entries = inWorkspace(t.Store().Dir(), entries)
+	}
 	screen := a.conversation(v)
 	if screen == nil {
 		if !a.JSON && a.Width() == 0 {
@@ -76,8 +79,11 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 		screen.Dir = jsonl.GetString(start.Payload, "state", "cwd")
 	}
 	screen.More = func(e repo.Entry) string {
-		if title == nil && a.wantedTape() == "" {
+		if title == nil && a.wantedTape() == "" && !a.everywhere {
 			return fmt.Sprintf("tape show @%d", e.ID)
+		}
+		if e.Workspace != "" {
+			return fmt.Sprintf("tape show -A %s@%d", shellWord(e.Tape), e.ID)
 		}
 		return fmt.Sprintf("tape --tape %s show @%d", shellWord(e.Tape), e.ID)
 	}
@@ -96,7 +102,7 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 func (a *App) withTexts(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
 	return view.Each(ctx, t, entries, func(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
 		if t == nil && len(layout.Artifacts(e.Payload)) > 0 {
-			store, err := a.openStore(ctx)
+			store, err := a.storeOf(ctx, e)
 			if err == nil {
 				t, err = store.Tape(ctx, e.Tape)
 			}
@@ -187,14 +193,14 @@ func reversed(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error]
 	}
 }
 
-func (a *App) showLines(entries iter.Seq2[repo.Entry, error], title func(tape string) string) error {
+func (a *App) showLines(entries iter.Seq2[repo.Entry, error], title func(repo.Entry) string) error {
 	show := func(e repo.Entry) error { return a.WriteLine(e.JSON()) }
 	if !a.JSON {
 		a.Page()
 		show = func(e repo.Entry) error {
 			of := ""
 			if title != nil {
-				of = a.Fit(title(e.Tape), rows.TitleCells) + " "
+				of = a.Fit(title(e), rows.TitleCells) + " "
 			}
 			rows.Brief(&a.Streams, of, e)
 			return a.Written()

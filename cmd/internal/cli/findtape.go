@@ -63,7 +63,7 @@ func onlyReads(cmd *cobra.Command) bool {
 func (a *App) fullName(ctx context.Context, store *repo.Store, short string) (string, error) {
 	parts := strings.Split(short, "/")
 	if n, err := strconv.Atoi(parts[0]); err == nil && n > 0 && strconv.Itoa(n) == parts[0] {
-		list, err := a.listTapes(ctx, store)
+		list, err := a.listTapes(ctx)
 		if err != nil {
 			return "", err
 		}

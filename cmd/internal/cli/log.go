@@ -36,7 +36,7 @@ func newLogCmd(a *App) *cobra.Command { return newLogCmdFor(&logOptions{App: a})
 
 func newLogCmdFor(o *logOptions) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:        "log [flags]",
+		Use:        "log [TAPE] [flags]",
 		SuggestFor: []string{"view", "history", "cat"},
 		Short:      "Show the conversation of the open phase, or of any part of the tape",
 		Long: `Show the entries of the open phase, oldest first, beginning with its anchor. With --all, or
@@ -50,7 +50,8 @@ is left out or shortened.
 ` + datesHelp + `
 
 Anchors are named as tape anchors shows them: by name, by number (002), or as latest.
-With --all-tapes, the entries of all tapes are shown in the order of their dates.
+With --all-tapes, the entries of all tapes are shown in the order of their dates; with -A, those
+of all workspaces, unless a tape is named.
 
 With --commit, show what led to a commit of the project, on all tapes: everything from a
 person's request to the commit. In the project, COMMIT is anything that git accepts, such as an
@@ -59,11 +60,17 @@ id, a branch or HEAD; elsewhere it is the id or its beginning. See tape blame.`,
   tape log --all -n 20
   tape log --since yesterday --role user
   tape log --all-tapes --since 2h
+  tape log -A --since monday --role user   # of all projects
   tape log --after implement --kind message --oneline
   tape log --since "last week" --until 2026-11-20 --json
   tape log --commit HEAD`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:              takes(0, "TAPE"),
+		ValidArgsFunction: upTo(1, o.completeTapes()),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o.cmd = cmd
+			if err := o.nameTape(first(args)); err != nil {
+				return err
+			}
 			return o.run(cmd.Context())
 		},
 	}
@@ -73,6 +80,7 @@ id, a branch or HEAD; elsewhere it is the id or its beginning. See tape blame.`,
 	f.StringVar(&o.after, "after", "", "show everything after the `ANCHOR`")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "show all tapes of the workspace")
 	f.StringVar(&o.commit, "commit", "", "show what led to the `COMMIT` of the project")
+	o.addAllWorkspaces(cmd)
 	o.addFlags(cmd)
 	return cmd
 }
@@ -99,6 +107,7 @@ func (o *logOptions) run(ctx context.Context) error {
 	if o.commit != "" {
 		return o.runCommit(ctx)
 	}
+	o.allTapes = o.allTapes || o.everywhere && o.tapeName == ""
 	q, err := o.query()
 	if err != nil {
 		return err

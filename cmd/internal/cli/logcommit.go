@@ -72,7 +72,7 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit pro
 		titles[t.Tape] = display.Line(cmp.Or(t.Title, t.Tape))
 	}
 	o.partial = true
-	return o.showEntries(ctx, nil, turnEntries(ctx, f.Store, turns), o.entryView, func(tape string) string { return titles[tape] })
+	return o.showEntries(ctx, nil, turnEntries(ctx, f.Store, turns), o.entryView, func(e repo.Entry) string { return titles[e.Tape] })
 }
 
 // turnEntries yields the entries of turns, one turn after the other.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/everywhere"
 	"tape/index"
-	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/repo"
 )
@@ -77,7 +77,7 @@ For text artifacts, the first 256 KiB are searched with the entries that refer t
 			s, err = o.search(strings.Join(args, " "), cmd.Flags().Changed)
 			return err
 		},
-		RunE: a.inStore(func(ctx context.Context, store *repo.Store, _ []string) error { return o.run(ctx, store, s) }),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
 	}
 	o.addFlags(cmd)
 	completeFlag(cmd, "sort", completeWords(filter.Relevance, filter.Newest))
@@ -90,6 +90,7 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.anchor, "anchor", "", "search the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "search the entries after the `ANCHOR`")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "search all tapes of the workspace")
+	o.addAllWorkspaces(cmd)
 	f.IntVarP(&o.limit, "limit", "n", defaultHits, "show at most `N` hits")
 	f.StringVar(&o.sort, "sort", filter.Relevance, "the `ORDER`: relevance or newest")
 	f.IntVarP(&o.context, "context", "C", 0, "show `N` entries before and after each hit, too")
@@ -141,11 +142,12 @@ func (o *searchOptions) search(text string, changed func(flag string) bool) (s i
 	return s, nil
 }
 
-func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Search) (err error) {
+func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
 	if o.allTapes && o.tapeName != "" {
 		return usagef("--tape and --all-tapes exclude each other")
 	}
-	tapes := func() ([]*repo.Tape, error) { return catalog.All(ctx, store) }
+	o.allTapes = o.allTapes || o.everywhere && o.tapeName == ""
+	tapes := func() ([]*repo.Tape, error) { return o.App.allTapes(ctx) }
 	if !o.allTapes {
 		t, err := o.openTape(ctx)
 		if err != nil {
@@ -160,12 +162,27 @@ func (o *searchOptions) run(ctx context.Context, store *repo.Store, s index.Sear
 	// A search is short. With thousands of tapes, the garbage collector would otherwise run twice in it.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	var res *index.Result
-	err = o.withIndex(store, func(x *index.Index) (err error) {
-		res, err = x.Search(ctx, s)
-		return err
-	})
+	if o.allTapes {
+		res, err = everywhere.Search(s, func(s index.Search) ([]*index.Result, error) { return inStores(ctx, o.App, o.searchIn(s)) })
+	} else {
+		res, err = o.searchIn(s)(ctx, o.store)
+	}
 	if err != nil {
 		return err
 	}
 	return o.show(ctx, s, res)
+}
+
+// searchIn searches a workspace.
+func (o *searchOptions) searchIn(s index.Search) func(context.Context, *repo.Store) (*index.Result, error) {
+	return func(ctx context.Context, store *repo.Store) (res *index.Result, err error) {
+		err = o.withIndex(store, func(x *index.Index) error {
+			res, err = x.Search(ctx, s)
+			return err
+		})
+		if err == nil && o.everywhere {
+			everywhere.Mark(res, store.Dir())
+		}
+		return res, err
+	}
 }

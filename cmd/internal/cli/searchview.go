@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
+	"tape/repo"
 )
 
 func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Result) error {
@@ -56,7 +56,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		if o.allTapes {
 			of = cmp.Or(names[h.Tape], h.Tape)
 		}
-		rows.Hit(&o.Streams, h, of, titles[h.Tape])
+		rows.Hit(&o.Streams, h, of, titles[sessionOf(h.Entry)])
 		if err := o.Written(); err != nil {
 			return err
 		}
@@ -80,12 +80,14 @@ func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[st
 	if !o.allTapes || !o.Screen().Out {
 		return nil, nil, nil
 	}
-	facts, err := o.about(ctx, o.store, nil)
 	titles = map[string]string{}
-	for _, f := range facts {
-		titles[f.Name] = f.Title
+	var all []string
+	lists, err := inStores(ctx, o.App, o.tapesOf)
+	for _, t := range slices.Concat(lists...) {
+		all = append(all, t.Name)
+		titles[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.Name})] = t.Title
 	}
-	return catalog.ShortNames(slices.Collect(maps.Keys(titles))), titles, err
+	return catalog.ShortNames(all), titles, err
 }
 
 // others reports whether the workspace has tapes besides the one that was searched.
@@ -112,19 +114,23 @@ func (o *searchOptions) more(res *index.Result) string {
 func (o *searchOptions) showFiles(ctx context.Context, res *index.Result) error {
 	dirs := map[string]string{}
 	for _, h := range res.Hits {
-		if _, ok := dirs[h.Tape]; ok {
+		if _, ok := dirs[sessionOf(h.Entry)]; ok {
 			continue
 		}
-		dirs[h.Tape] = ""
-		if t, err := o.store.Tape(ctx, h.Tape); err == nil {
-			dirs[h.Tape] = t.WorkTree()
+		dirs[sessionOf(h.Entry)] = ""
+		store, err := o.storeOf(ctx, h.Entry)
+		if err != nil {
+			return err
+		}
+		if t, err := store.Tape(ctx, h.Tape); err == nil {
+			dirs[sessionOf(h.Entry)] = t.WorkTree()
 		}
 	}
-	type file struct{ tape, name string }
+	type file struct{ tape, workspace, name string }
 	var files []file
 	matches := map[file]int{}
 	for _, h := range res.Hits {
-		f := file{h.Tape, filepath.Join(dirs[h.Tape], "anchors", h.At.Folder, h.At.File)}
+		f := file{h.Tape, h.Workspace, filepath.Join(dirs[sessionOf(h.Entry)], "anchors", h.At.Folder, h.At.File)}
 		if matches[f]++; matches[f] == 1 {
 			files = append(files, f)
 		}
@@ -132,7 +138,7 @@ func (o *searchOptions) showFiles(ctx context.Context, res *index.Result) error 
 	for _, f := range files {
 		if !o.JSON {
 			o.Line(display.Line(f.name) + o.Style(stdio.Dim, fmt.Sprintf(":%d", matches[f])))
-		} else if err := o.Emit(object{{"file", f.name}, {"tape", f.tape}, {"matches", matches[f]}}.With("instead", res.Instead)); err != nil {
+		} else if err := o.Emit(append(object{{"file", f.name}, {"tape", f.tape}}.With("workspace", f.workspace), member{"matches", matches[f]}).With("instead", res.Instead)); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"tape/repo"
+	"tape/internal/sessions/catalog"
 )
 
 func newShowCmd(a *App) *cobra.Command {
@@ -16,23 +15,33 @@ func newShowCmd(a *App) *cobra.Command {
 		SuggestFor: []string{"view", "cat"},
 		Short:      "Show a phase, an entry, a tag or a commit",
 		Long: `Show TARGET: a phase with its anchor (its name, its number such as 002, or latest), an entry
-(@17), or the entries that a tag or commit added. An entry is shown in full; other targets are
+(@17, or TAPE@17), or the entries that a tag or commit added. An entry is shown in full; other targets are
 shown as in tape log.`,
 		Example: `  tape show latest
   tape show 002
   tape show @17
   tape show @17 --json
+  tape show -A 0cde@17   # wherever that session is
   tape show anchor/main/002_implement`,
 		Args:              takes(1, "TARGET"),
 		ValidArgsFunction: upTo(1, a.completeAnchors()),
-		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tape, target := catalog.Entry(args[0])
+			if err := a.nameTape(tape); err != nil {
+				return err
+			}
+			t, err := a.openTape(cmd.Context())
+			if err != nil {
+				return err
+			}
 			view.partial = true
-			if strings.HasPrefix(args[0], "@") {
+			if strings.HasPrefix(target, "@") {
 				view.full, view.events = true, true
 			}
-			return a.showEntries(ctx, t, t.Show(ctx, args[0]), view, nil)
-		}),
+			return a.showEntries(cmd.Context(), t, t.Show(cmd.Context(), target), view, nil)
+		},
 	}
+	a.addAllWorkspaces(cmd)
 	view.addFlags(cmd)
 	return cmd
 }

@@ -16,13 +16,31 @@ import (
 // listedTape is a tape in a list.
 type listedTape struct {
 	about.Tape
-	number  int // from 1, in the list of all tapes
-	current bool
-	remotes []repo.Distance
+	workspace string // its folder, if tapes of several are listed
+	number    int    // from 1, in the list of all tapes
+	current   bool
+	remotes   []repo.Distance
 }
 
-// listTapes lists the tapes of the workspace, the newest first.
-func (a *App) listTapes(ctx context.Context, store *repo.Store) ([]listedTape, error) {
+// listTapes lists the tapes of the selected workspace, or of all, the newest first.
+func (a *App) listTapes(ctx context.Context) ([]listedTape, error) {
+	lists, err := inStores(ctx, a, a.tapesOf)
+	if err != nil {
+		return nil, err
+	}
+	list := slices.Concat(lists...)
+	slices.SortFunc(list, func(a, b listedTape) int {
+		return cmp.Or(cmp.Compare(b2i(a.empty()), b2i(b.empty())), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name),
+			strings.Compare(a.workspace, b.workspace))
+	})
+	for i := range list {
+		list[i].number = i + 1
+	}
+	return list, nil
+}
+
+// tapesOf returns the tapes of a workspace.
+func (a *App) tapesOf(ctx context.Context, store *repo.Store) ([]listedTape, error) {
 	facts, err := a.about(ctx, store, nil)
 	if err != nil {
 		return nil, err
@@ -37,8 +55,8 @@ func (a *App) listTapes(ctx context.Context, store *repo.Store) ([]listedTape, e
 		if !strings.HasPrefix(branch, "tape/") {
 			continue // a fork
 		}
-		item := listedTape{Tape: known, current: known.Name == current}
-		if len(remotes) > 0 {
+		item := listedTape{Tape: known, workspace: a.workspaceOf(store), current: known.Name == current}
+		if len(remotes) > 0 && (a.JSON || !a.everywhere) { // a list of all workspaces has no columns for their remotes
 			t, err := store.ByBranch(ctx, branch)
 			if errors.Is(err, repo.ErrNotFound) {
 				continue // removed meanwhile
@@ -51,12 +69,6 @@ func (a *App) listTapes(ctx context.Context, store *repo.Store) ([]listedTape, e
 			}
 		}
 		list = append(list, item)
-	}
-	slices.SortFunc(list, func(a, b listedTape) int {
-		return cmp.Or(cmp.Compare(b2i(a.empty()), b2i(b.empty())), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name))
-	})
-	for i := range list {
-		list[i].number = i + 1
 	}
 	return list, nil
 }
@@ -114,7 +126,7 @@ func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
 }
 
 func (t listedTape) object() object {
-	return append(append(object{{"tape", t.Name}}, aboutMembers(t.Tape)...), object{
+	return append(append(object{{"tape", t.Name}}.With("workspace", t.workspace), aboutMembers(t.Tape)...), object{
 		{"entries", t.Entries}, {"messages", t.Messages}, {"tool_calls", t.ToolCalls}, {"tokens", t.Tokens},
 		{"anchors", t.Anchors}, {"last_anchor", t.LastAnchor}, {"current", t.current}}...).
 		With("remotes", objects(t.remotes, describeDistance))

@@ -14,7 +14,6 @@ import (
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
-	"tape/repo"
 )
 
 type tapesOptions struct {
@@ -27,7 +26,7 @@ type tapesOptions struct {
 func newTapesCmd(a *App) *cobra.Command {
 	o := &tapesOptions{App: a, limit: -1}
 	cmd := &cobra.Command{
-		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--until DATE] [--grep TEXT]",
+		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--until DATE] [--grep TEXT] [-A]",
 		Aliases: []string{"ls"},
 		Short:   "List the tapes of the workspace, the newest first",
 		Long: `List the tapes of the workspace: those with the newest entries first, empty ones last.
@@ -44,6 +43,7 @@ fetch or pull.`,
 		Example: `  tape tapes -n 10
   tape ls --project shop --since yesterday
   tape ls --grep retry
+  tape ls -A --since monday   # of all projects
   tape log --tape 2`,
 		SuggestFor: []string{"list", "sessions"},
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +53,7 @@ fetch or pull.`,
 			_, err := filter.Count("--limit", &o.limit)
 			return err
 		},
-		RunE: a.inStore(o.run),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
 	f.IntVarP(&o.limit, "limit", "n", -1, "show the newest `N` tapes")
@@ -62,11 +62,12 @@ fetch or pull.`,
 	f.StringVar(&o.since, "since", "", "show tapes with entries of `DATE` or later")
 	f.StringVar(&o.until, "until", "", "show tapes that were begun on `DATE` or earlier")
 	f.StringVar(&o.grep, "grep", "", "show tapes whose title, name, project or branch contains `TEXT`, in any case")
+	a.addAllWorkspaces(cmd)
 	f.Lookup("limit").DefValue = "0"
 	return cmd
 }
 
-func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
+func (o *tapesOptions) run(ctx context.Context) error {
 	dates, err := filter.Params{Since: o.since, Until: o.until}.Query(filter.AsFlag, o.Now())
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 			project = dir
 		}
 	}
-	all, err := o.listTapes(ctx, store)
+	all, err := o.listTapes(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,10 +103,13 @@ func (o *tapesOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 		add(cells...)
 	}
 	err = l.Show(&o.Streams, list, nil)
-	if name := store.CurrentTape(); err == nil && !o.JSON && isFork(ctx, store, name) {
+	if err != nil || o.JSON || o.everywhere {
+		return err
+	}
+	if name := o.store.CurrentTape(); isFork(ctx, o.store, name) {
 		o.PrintUnlessQuiet("the current one is the fork %s", quoted(name)) // forks are not in the list
 	}
-	return err
+	return nil
 }
 
 // has reports whether a text contains a part, ignoring case.
@@ -131,7 +135,9 @@ type tapeColumn struct {
 func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) []tapeColumn {
 	const enough, plenty = 20, 32 // cells of a title
 	columns := []tapeColumn{
-		{">", func(t listedTape) string { return strconv.Itoa(t.number) + display.Pad(currentMark(t.current), 1) }},
+		{">", func(t listedTape) string {
+			return strconv.Itoa(t.number) + display.Pad(currentMark(t.current && !o.everywhere), 1)
+		}},
 		{"~TITLE", func(t listedTape) string {
 			if t.Title == "" {
 				return t.Name

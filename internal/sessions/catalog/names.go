@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -33,6 +34,18 @@ func Find(ctx context.Context, store *repo.Store, name string) (*repo.Tape, erro
 	return store.Tape(ctx, full)
 }
 
+// Entry splits TAPE@17 into the tape's name and @17. The tape is "" if what names something else.
+func Entry(what string) (tape, rest string) {
+	at := strings.LastIndexByte(what, '@')
+	if at <= 0 {
+		return "", what
+	}
+	if n, err := strconv.ParseInt(what[at+1:], 10, 64); err != nil || n < 1 {
+		return "", what
+	}
+	return what[:at], what[at:]
+}
+
 // Names returns the names of tapes; nil for nil.
 func Names(tapes []*repo.Tape) []string {
 	if tapes == nil {
@@ -48,6 +61,23 @@ func Names(tapes []*repo.Tape) []string {
 // FullName returns the name whose parts, between slashes, begin with the given ones; "" if there is none,
 // an error if there are several. An exact part wins.
 func FullName(names []string, parts []string) (string, error) {
+	found := Meant(names, parts)
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	const most = 8
+	hint := strings.Join(found[:min(len(found), most)], "\n")
+	if n := len(found) - most; n > 0 {
+		hint += fmt.Sprintf("\nand %d more", n)
+	}
+	return "", layout.Invalid(hint, "the names of %d tapes begin with %q; give more of it", len(found), strings.Join(parts, "/"))
+}
+
+// Meant returns the names whose parts, between slashes, begin with the given ones. An exact part wins.
+func Meant(names []string, parts []string) []string {
 	var left [][]string
 	for _, full := range names {
 		if name := strings.Split(full, "/"); len(name) == len(parts) {
@@ -65,18 +95,7 @@ func FullName(names []string, parts []string) (string, error) {
 	for i, name := range left {
 		found[i] = strings.Join(name, "/")
 	}
-	switch len(found) {
-	case 0:
-		return "", nil
-	case 1:
-		return found[0], nil
-	}
-	const most = 8
-	hint := strings.Join(found[:min(len(found), most)], "\n")
-	if n := len(found) - most; n > 0 {
-		hint += fmt.Sprintf("\nand %d more", n)
-	}
-	return "", layout.Invalid(hint, "the names of %d tapes begin with %q; give more of it", len(found), strings.Join(parts, "/"))
+	return found
 }
 
 // ShortNames returns short forms of tapes' names, by name: of each part, the shortest beginning that is

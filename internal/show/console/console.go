@@ -40,8 +40,8 @@ type Screen struct {
 	Zone *time.Location
 	// Dir is the directory of the session. Paths are shown relative to it.
 	Dir string
-	// Title is the heading of a tape, if the entries are of several tapes; otherwise nil.
-	Title func(tape string) string
+	// Title is the heading of an entry's tape, if the entries are of several tapes; otherwise nil.
+	Title func(repo.Entry) string
 	// More is the command that shows all of an entry.
 	More func(repo.Entry) string
 }
@@ -179,9 +179,9 @@ func (t *printer) phase(it *conversation.Item) {
 	title := fmt.Sprintf("%03d %s", e.AnchorSeq, display.Line(e.Anchor))
 	date := ""
 	if t.Title != nil && e.Kind == repo.KindAnchor {
-		title = t.Title(e.Tape) + " · " + title
+		title = t.Title(e) + " · " + title
 	} else if t.Title != nil {
-		if title = t.Title(e.Tape); title != e.Tape {
+		if title = t.Title(e); title != e.Tape {
 			date = display.Line(e.Tape)
 		}
 	}

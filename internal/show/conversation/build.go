@@ -22,12 +22,13 @@ const (
 type builder struct {
 	use func(*Item) error
 
-	tape  string
-	seq   int
-	held  []*Item
-	bytes int
-	last  *Item            // the latest with calls, for results that name none
-	calls map[string]*Call // by id, those without a result
+	workspace string
+	tape      string
+	seq       int
+	held      []*Item
+	bytes     int
+	last      *Item            // the latest with calls, for results that name none
+	calls     map[string]*Call // by id, those without a result
 }
 
 // Each passes the items of a conversation to use, in the order of their first entries. An item is
@@ -49,18 +50,18 @@ func Each(ctx context.Context, entries iter.Seq2[repo.Entry, error], use func(*I
 }
 
 func (b *builder) add(e repo.Entry) error {
-	if e.Tape != b.tape { // results belong to calls of the same tape
+	if e.Tape != b.tape || e.Workspace != b.workspace { // results belong to calls of the same tape
 		if err := b.flush(); err != nil {
 			return err
 		}
 		b.last = nil
 		clear(b.calls)
 	}
-	if e.AnchorSeq != b.seq || e.Tape != b.tape {
+	if e.AnchorSeq != b.seq || e.Tape != b.tape || e.Workspace != b.workspace {
 		if err := b.flush(); err != nil {
 			return err
 		}
-		b.tape, b.seq = e.Tape, e.AnchorSeq
+		b.workspace, b.tape, b.seq = e.Workspace, e.Tape, e.AnchorSeq
 		if err := b.pass(&Item{Kind: Phase, Entry: e}); err != nil || e.Kind == repo.KindAnchor {
 			return err
 		}

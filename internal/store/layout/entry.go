@@ -18,6 +18,7 @@ type Entry struct {
 	Date    string          // as stored; RFC 3339 if tape wrote it
 
 	Raw       []byte // the stored line without its newline
+	Workspace string // the folder of the tape's workspace, if entries of several are shown together
 	Tape      string // the tape's name
 	Anchor    string // the name of the anchor whose phase the entry belongs to
 	AnchorSeq int    // that phase's number, from 1
@@ -207,13 +208,16 @@ func excerpt(raw []byte) string {
 	return fmt.Sprintf("%.40q", raw)
 }
 
-// JSON returns the entry for other programs: the stored line with "tape", "anchor" and "anchor_seq"
-// added at its end.
+// JSON returns the entry for other programs: the stored line with "tape", "workspace" unless it is "",
+// "anchor" and "anchor_seq" added at its end.
 func (e Entry) JSON() []byte {
 	end := bytes.LastIndexByte(e.Raw, '}')
-	out := make([]byte, 0, len(e.Raw)+len(e.Tape)+len(e.Anchor)+64)
+	out := make([]byte, 0, len(e.Raw)+len(e.Tape)+len(e.Workspace)+len(e.Anchor)+80)
 	out = append(out, e.Raw[:end]...)
 	out = jsonl.AppendString(append(out, `,"tape":`...), e.Tape)
+	if e.Workspace != "" {
+		out = jsonl.AppendString(append(out, `,"workspace":`...), e.Workspace)
+	}
 	out = jsonl.AppendString(append(out, `,"anchor":`...), e.Anchor)
 	return fmt.Appendf(out, `,"anchor_seq":%d}`, e.AnchorSeq)
 }

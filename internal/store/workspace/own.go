@@ -28,6 +28,7 @@ const ownDir = "own"
 type note struct {
 	Dir      string   `json:"dir"`            // its path, for people
 	Own      bool     `json:"own"`            // the user's own
+	Gone     bool     `json:"gone,omitempty"` // the user was told that it is not in Dir any more
 	Reported []string `json:"told,omitempty"` // ignored settings that the user was told of
 }
 
@@ -64,9 +65,15 @@ func folderIdentity(dir string) (string, error) {
 func readNote(gitDir string) (n note) {
 	noteOlder()
 	if path, err := notePath(gitDir); err == nil {
-		if raw, err := os.ReadFile(path); err == nil {
-			_ = json.Unmarshal(raw, &n)
-		}
+		n = noteIn(path)
+	}
+	return n
+}
+
+// noteIn reads a note; without the file, it is empty.
+func noteIn(path string) (n note) {
+	if raw, err := os.ReadFile(path); err == nil {
+		_ = json.Unmarshal(raw, &n)
 	}
 	return n
 }
@@ -77,11 +84,15 @@ func writeNote(gitDir string, n note) error {
 	if err != nil {
 		return err
 	}
+	n.Dir = folderAround(gitDir)
+	return keepNote(path, n)
+}
+
+func keepNote(path string, n note) error {
 	d := (*disk.FS)(nil).Deferred() // not synced: what a crash loses can be noted again
 	if err := d.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
-	n.Dir = folderAround(gitDir)
 	raw, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -134,6 +145,62 @@ func noteOlder() {
 		}
 	}
 	_ = os.Rename(tmp, dir) // fails if another process was first
+}
+
+// LeftOut is a workspace that cannot be read with the user's own: it is somebody else's, or gone.
+type LeftOut struct {
+	Dir  string
+	Gone bool
+}
+
+// OwnWorkspaces returns the folders of the user's own workspaces: those below Home, and all others that
+// have a note. That one is gone is said only once.
+func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
+	below, err := Workspaces()
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := map[string]bool{}
+	for _, dir := range below {
+		gitDir := filepath.Join(dir, layout.GitDirName)
+		if isOwn(gitDir) {
+			dirs = append(dirs, dir)
+		} else {
+			others = append(others, LeftOut{Dir: dir})
+		}
+		if name, err := folderIdentity(gitDir); err == nil {
+			seen[name] = true
+		}
+	}
+	home, err := Home()
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := DirNames(filepath.Join(home, ownDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, layout.Wrap(err, "list your workspaces")
+	}
+	for _, name := range names {
+		path := filepath.Join(home, ownDir, name)
+		n := noteIn(path)
+		if seen[name] || !n.Own {
+			continue
+		}
+		is, err := folderIdentity(filepath.Join(n.Dir, layout.GitDirName))
+		there := err == nil && is == name
+		switch {
+		case there:
+			dirs = append(dirs, n.Dir)
+		case !n.Gone:
+			others = append(others, LeftOut{Dir: n.Dir, Gone: true})
+		}
+		if n.Gone == there {
+			n.Gone = !there
+			_ = keepNote(path, n) // if that fails, it is said again
+		}
+	}
+	slices.Sort(dirs)
+	return dirs, others, nil
 }
 
 // IsOwn reports whether a workspace is the user's own: created by the user's tape, or trusted.

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tape/cmd/internal/everywhere"
+	"tape/internal/sessions/catalog"
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// addAllWorkspaces adds -A to a command that reads its workspaces with [inStores]. If the command also
+// takes the name of a tape, openTape finds it in any of them.
+func (a *App) addAllWorkspaces(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&a.everywhere, "all-workspaces", "A", false, "read the sessions of all your workspaces")
+}
+
+// inStores calls f with the selected workspace, or, with -A, with each of the user's own, several at once.
+func inStores[T any](ctx context.Context, a *App, f func(context.Context, *repo.Store) (T, error)) ([]T, error) {
+	if !a.everywhere {
+		store, err := a.openStore(ctx)
+		if err != nil {
+			return nil, err
+		}
+		one, err := f(ctx, store)
+		return []T{one}, err
+	}
+	if a.workspace != "" {
+		return nil, usagef("--workspace and --all-workspaces exclude each other")
+	}
+	return everywhere.Each(ctx, a.storeOptions(), a.Warn, f)
+}
+
+// nameTape is --tape as an argument.
+func (a *App) nameTape(name string) error {
+	if name != "" && a.tapeName != "" && a.tapeName != name {
+		return usagef("name one tape: %s, or --tape %s", quoted(name), shellWord(a.tapeName))
+	}
+	a.tapeName = cmp.Or(name, a.tapeName)
+	return nil
+}
+
+// workspaceOf is what "workspace" is in the JSON about a tape: "" if only one workspace is read.
+func (a *App) workspaceOf(store *repo.Store) string {
+	if !a.everywhere {
+		return ""
+	}
+	return store.Dir()
+}
+
+// allTapes returns the tapes and forks of the selected workspace, or of all.
+func (a *App) allTapes(ctx context.Context) ([]*repo.Tape, error) {
+	lists, err := inStores(ctx, a, catalog.All)
+	return slices.Concat(lists...), err
+}
+
+// openEverywhere opens the tape that --tape names in one of the user's workspaces, and this workspace. The
+// name may be short, or a number of tape tapes -A.
+func (a *App) openEverywhere(ctx context.Context) (*repo.Tape, error) {
+	if a.tapeName == "" {
+		return nil, usagef("with --all-workspaces, name the session: --tape NAME, or NAME@ID")
+	}
+	found, err := inStores(ctx, a, func(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
+		t, err := store.Tape(ctx, a.tapeName)
+		return []*repo.Tape{t}, err
+	})
+	parts := strings.Split(a.tapeName, "/")
+	n, notNumber := strconv.Atoi(parts[0])
+	var workspace string
+	if err != nil && notNumber == nil {
+		list, err := a.listTapes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 && n <= len(list) {
+			workspace, parts = list[n-1].workspace, append(strings.Split(list[n-1].Name, "/"), parts[1:]...)
+		}
+	}
+	if err != nil {
+		all, listErr := a.allTapes(ctx)
+		if listErr != nil {
+			return nil, listErr
+		}
+		meant := catalog.Meant(catalog.Names(all), parts)
+		found = [][]*repo.Tape{slices.DeleteFunc(all, func(t *repo.Tape) bool {
+			return !slices.Contains(meant, t.Name()) || workspace != "" && t.Store().Dir() != workspace
+		})}
+	}
+	switch tapes := slices.Concat(found...); len(tapes) {
+	case 0:
+		return nil, layout.NotFound("tape tapes -A lists them", "no session in your workspaces is named %s", quoted(a.tapeName))
+	case 1:
+		a.store, a.tapeName = tapes[0].Store(), tapes[0].Name()
+		return tapes[0], nil
+	default:
+		var names []string
+		for _, t := range tapes {
+			names = append(names, "--workspace "+shellWord(t.Store().Dir())+" --tape "+shellWord(t.Name()))
+		}
+		const most = 20
+		if len(names) > most {
+			names = append(names[:most], "and "+strconv.Itoa(len(tapes)-most)+" more")
+		}
+		return nil, layout.Invalid("in place of -A, say which:\n"+strings.Join(names, "\n"), "%d sessions are named %s", len(tapes), quoted(a.tapeName))
+	}
+}
+
+// storeOf returns the workspace of an entry.
+func (a *App) storeOf(ctx context.Context, e repo.Entry) (*repo.Store, error) {
+	if e.Workspace == "" || a.store != nil && a.store.Dir() == e.Workspace {
+		return a.openStore(ctx)
+	}
+	return repo.Open(ctx, e.Workspace, a.storeOptions())
+}
+
+// inWorkspace says of entries which workspace they are of.
+func inWorkspace(dir string, entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range entries {
+			if e.Workspace = dir; !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// sessionOf is the same for all entries of a session, and for no others.
+func sessionOf(e repo.Entry) string { return e.Workspace + "\x00" + e.Tape }

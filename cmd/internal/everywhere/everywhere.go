@@ -1,0 +1,79 @@
+// Package everywhere reads all of the user's workspaces together.
+package everywhere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"tape/internal/show/display"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/repo"
+)
+
+// Each calls f with each of the user's own workspaces, with several at once, and returns the results in the
+// order of the workspaces' folders. A workspace that is not the user's own, is gone, or cannot be read is
+// left out, and warn says so. One without what f looks for (ErrNotFound) is left out silently. The error is
+// that of the first workspace if all fail, or ErrInvalid as soon as one returns that: then the user's input
+// is wrong.
+func Each[T any](ctx context.Context, o *repo.Options, warn func(text string), f func(context.Context, *repo.Store) (T, error)) ([]T, error) {
+	dirs, others, err := workspace.OwnWorkspaces()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range others {
+		warn(reason(w))
+	}
+	if len(dirs) == 0 {
+		return nil, layout.NotFound("tape init creates one; tape import --all imports the sessions of all projects", "you have no workspaces")
+	}
+	results, errs := make([]T, len(dirs)), make([]error, len(dirs))
+	var wait sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, dir := range dirs {
+		free <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-free }()
+			store, err := repo.Open(ctx, dir, o)
+			if err == nil {
+				results[i], err = f(ctx, store)
+			}
+			errs[i] = err
+		})
+	}
+	wait.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var done []T
+	var first error
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			done = append(done, results[i])
+			continue
+		case errors.Is(err, repo.ErrInvalid):
+			return nil, err
+		case !errors.Is(err, repo.ErrNotFound):
+			warn(fmt.Sprintf("the workspace %s is left out: %v", display.Line(dirs[i]), err))
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if len(done) == 0 {
+		return nil, first
+	}
+	return done, nil
+}
+
+func reason(w workspace.LeftOut) string {
+	dir := display.Line(w.Dir)
+	if w.Gone {
+		return "the workspace " + dir + " is gone; if you have moved it, trust it in its new place: tape workspaces trust DIR"
+	}
+	return "the workspace " + dir + " is left out, because it did not come from your own tape; if it is yours: tape workspaces trust " + layout.ShellWord(w.Dir)
+}
