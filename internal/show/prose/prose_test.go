@@ -70,8 +70,8 @@ func TestFolded(t *testing.T) {
 	if got := r.Folded(text, 60); strings.Contains(got, fold) {
 		t.Error("folded, though all of it is to be shown")
 	}
-	for _, text := range []string{strings.Repeat("**x** y\n", mostBytes/8+1), strings.Repeat("> ", depthMost+1) + "a **deep** one",
-		strings.Repeat("1. - ", depthMost) + "a **deep** one", strings.Repeat("[a](", linksMost+1) + "**b**"} {
+	for _, text := range []string{strings.Repeat("**x** y\n", maxMarkdown/8+1), strings.Repeat("> ", maxDepth+1) + "a **deep** one",
+		strings.Repeat("1. - ", maxDepth) + "a **deep** one", strings.Repeat("[a](", maxLinks+1) + "**b**"} {
 		got := r.Folded(text, 20)
 		if strings.Contains(got, "<strong>") || !strings.HasPrefix(got, "<pre") || strings.Count(got, "**") != strings.Count(text, "**") {
 			t.Errorf("%.200s", got)
@@ -82,13 +82,13 @@ func TestFolded(t *testing.T) {
 // Code is text in a language's colours, and only text where it is too long or of no known language.
 func TestCode(t *testing.T) {
 	r := New()
-	for language, colours := range map[string]bool{"go": true, "/a/b/main.go": true, "": false, "no such": false, strings.Repeat("x", nameMost+1): false} {
+	for language, colours := range map[string]bool{"go": true, "/a/b/main.go": true, "": false, "no such": false, strings.Repeat("x", maxName+1): false} {
 		got := string(r.Code("func a() { return \"<b>\u202e\" }\n", language))
 		if strings.Contains(got, "<span") != colours || strings.Contains(got, "<b>") || strings.Contains(got, "\u202e") {
 			t.Errorf("%q: %s", language, got)
 		}
 	}
-	if got := string(r.Code(strings.Repeat("func\n", codeMost/5+1), "go")); strings.Contains(got, "<span") {
+	if got := string(r.Code(strings.Repeat("func\n", maxCode/5+1), "go")); strings.Contains(got, "<span") {
 		t.Error("what is too long is in colours")
 	}
 	if got, want := Escape("<a>\x1b\u202e"), `&lt;a&gt;\x1b&lt;U+202E&gt;`; got != want {
