@@ -122,7 +122,7 @@ func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
 // and for a fork that is stored in full.
 type origin struct {
 	TapeRow
-	mark snapshot.Mark
+	mark snapshot.ReadMark
 	open Phase // at the base
 }
 
@@ -142,10 +142,10 @@ func (d *DB) fits(ctx context.Context, t *Target, k TapeRow) (bool, error) {
 }
 
 // Begins is snapshot.Begins. A branch that has nothing in common with its parent is not treated as its fork.
-func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m snapshot.Mark, ok bool, err error) {
+func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m snapshot.ReadMark, ok bool, err error) {
 	from, m, ok, err := snapshot.Begins(ctx, (*workspace.Tape)(t))
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrConflict) {
-		return nil, snapshot.Mark{}, false, nil
+		return nil, snapshot.ReadMark{}, false, nil
 	}
 	return (*repo.Tape)(from), m, ok, err
 }
@@ -184,7 +184,7 @@ func (d *DB) originOf(ctx context.Context, t *Target, a *addition) (origin, erro
 }
 
 // originAt describes the place after an entry of a tape.
-func (d *DB) originAt(no int64, m snapshot.Mark) (origin, error) {
+func (d *DB) originAt(no int64, m snapshot.ReadMark) (origin, error) {
 	o := origin{TapeRow: TapeRow{Parent: no, Base: m.LastID, Entries: m.LastID}, mark: m}
 	for hi := m.LastID; no != 0; {
 		r, err := d.LinkOf(no)

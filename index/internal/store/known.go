@@ -133,7 +133,7 @@ func (k *TapeRow) check() error {
 var errReplaced = fmt.Errorf("%w: a tape has been replaced", ErrStrange)
 
 // markOf is the mark up to which the index has a tape.
-func (d *DB) markOf(k TapeRow) (m snapshot.Mark, err error) {
+func (d *DB) markOf(k TapeRow) (m snapshot.ReadMark, err error) {
 	if k.No == 0 {
 		return m, nil
 	}
@@ -156,12 +156,12 @@ func (d *DB) markOf(k TapeRow) (m snapshot.Mark, err error) {
 
 // encodeMark encodes a mark, with a checksum in front. Reading on from a damaged mark would make the tape
 // look damaged.
-func encodeMark(m snapshot.Mark) (string, error) {
+func encodeMark(m snapshot.ReadMark) (string, error) {
 	raw, err := json.Marshal(m)
 	return fmt.Sprintf("%08x %s", crc32.ChecksumIEEE(raw), raw), err
 }
 
-func decodeMark(text string) (m snapshot.Mark, err error) {
+func decodeMark(text string) (m snapshot.ReadMark, err error) {
 	sum, raw, _ := strings.Cut(text, " ")
 	if sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(raw))) {
 		return m, errors.New("the checksum is wrong")

@@ -200,7 +200,7 @@ func (d *DB) missing(ctx context.Context, t *Target, k TapeRow, a *addition) (s 
 		return nil, nil, err
 	}
 	if fits {
-		var mark snapshot.Mark
+		var mark snapshot.ReadMark
 		if mark, err = d.markOf(k); err != nil {
 			return nil, nil, err
 		}

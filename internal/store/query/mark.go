@@ -15,7 +15,7 @@ import (
 
 // Unchanged reports whether the tape still ends where the mark does, with a few file system calls
 // and no reading. False may also mean that it cannot tell this way.
-func Unchanged(t *workspace.Tape, m snapshot.Mark) bool {
+func Unchanged(t *workspace.Tape, m snapshot.ReadMark) bool {
 	before, noteErr := journal.PeekOf(t)
 	head, err := t.Head()
 	if noteErr != nil || err != nil || before.Undo != nil || head.String() != m.Head {
@@ -75,14 +75,14 @@ func endsAt(v *snapshot.Snapshot, p layout.Phase, c layout.Class, end snapshot.E
 type Suffix struct {
 	tape  *workspace.Tape
 	v     *snapshot.Snapshot
-	from  snapshot.Mark
-	end   snapshot.Mark
+	from  snapshot.ReadMark
+	end   snapshot.ReadMark
 	ended bool
 }
 
 // Since returns what follows a mark on the tape. If the tape no longer begins with what the mark
 // stands for, after a reset, restore or rewind, that is the whole tape, see Suffix.Whole.
-func Since(ctx context.Context, t *workspace.Tape, m snapshot.Mark) (s *Suffix, err error) {
+func Since(ctx context.Context, t *workspace.Tape, m snapshot.ReadMark) (s *Suffix, err error) {
 	defer wrapRead(t, &err)
 	v, err := snapshot.Take(ctx, t)
 	if err != nil {
@@ -90,7 +90,7 @@ func Since(ctx context.Context, t *workspace.Tape, m snapshot.Mark) (s *Suffix, 
 	}
 	s = &Suffix{tape: t, v: v, from: m}
 	if begins, err := s.beginsWith(m); err != nil || !begins {
-		s.from = snapshot.Mark{}
+		s.from = snapshot.ReadMark{}
 		return s, err
 	}
 	return s, nil
@@ -100,7 +100,7 @@ func Since(ctx context.Context, t *workspace.Tape, m snapshot.Mark) (s *Suffix, 
 func (s *Suffix) Whole() bool { return s.from.Seq == 0 }
 
 // beginsWith reports whether the tape still begins with what a mark stands for.
-func (s *Suffix) beginsWith(m snapshot.Mark) (bool, error) {
+func (s *Suffix) beginsWith(m snapshot.ReadMark) (bool, error) {
 	p, ok := s.v.Phase(m.Seq, m.Folder)
 	if !ok {
 		return false, nil
@@ -153,7 +153,7 @@ func (s *Suffix) Entries(ctx context.Context) iter.Seq2[layout.Entry, error] {
 }
 
 // Mark returns the mark at the end of the tape; false until Entries has read to there.
-func (s *Suffix) Mark() (snapshot.Mark, bool) { return s.end, s.ended }
+func (s *Suffix) Mark() (snapshot.ReadMark, bool) { return s.end, s.ended }
 
 // wrapRead adds to an error that a tape was being read.
 func wrapRead(t *workspace.Tape, err *error) {

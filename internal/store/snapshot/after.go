@@ -101,7 +101,7 @@ func (v *Snapshot) hasArtifactsOf(was, now []gitstore.TreeEntry) (bool, error) {
 // Begins returns the parent of a fork, and a mark at the end of the entries that both share. ok is false for
 // a tape, and for a fork whose parent is gone or does not have these entries any more: then all entries are
 // the fork's own.
-func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m Mark, ok bool, err error) {
+func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m ReadMark, ok bool, err error) {
 	if !t.IsFork() {
 		return nil, m, false, nil
 	}
@@ -138,7 +138,7 @@ func Begins(ctx context.Context, t *workspace.Tape) (parent *workspace.Tape, m M
 }
 
 // Mark returns a mark of the snapshot's end.
-func (v *Snapshot) Mark() (Mark, error) {
+func (v *Snapshot) Mark() (ReadMark, error) {
 	m, _, err := EndOf(v, v.LastPhase())
 	return m, err
 }

@@ -334,7 +334,7 @@ func LastID(v *Snapshot, p layout.Phase) (int64, error) {
 }
 
 // EndOf returns a mark of a phase's end, and the last entry's line, nil if that is the anchor.
-func EndOf(v *Snapshot, p layout.Phase) (m Mark, line []byte, err error) {
+func EndOf(v *Snapshot, p layout.Phase) (m ReadMark, line []byte, err error) {
 	anchor, err := ReadAnchor(v, p, "")
 	if err != nil {
 		return m, nil, err
@@ -343,7 +343,7 @@ func EndOf(v *Snapshot, p layout.Phase) (m Mark, line []byte, err error) {
 	if err != nil {
 		return m, nil, err
 	}
-	m = Mark{Head: v.Commit.String(), LastID: anchor.ID, Seq: p.Seq, Folder: p.Folder, Disk: v.Dir != ""}
+	m = ReadMark{Head: v.Commit.String(), LastID: anchor.ID, Seq: p.Seq, Folder: p.Folder, Disk: v.Dir != ""}
 	for c, files := range segments {
 		// The last file may have nothing but an unfinished line.
 		for i := len(files) - 1; i >= 0; i-- {

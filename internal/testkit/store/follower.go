@@ -10,7 +10,7 @@ import (
 
 // Follower reads a tape from mark to mark.
 type Follower struct {
-	Mark    snapshot.Mark
+	Mark    snapshot.ReadMark
 	Entries []repo.Entry
 }
 

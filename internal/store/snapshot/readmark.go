@@ -7,10 +7,10 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Mark says how far somebody has read a tape, and lets them go on there: the branch's commit, and where the
+// ReadMark says how far somebody has read a tape, and lets them go on there: the branch's commit, and where the
 // files end after it. Whether the tape still begins with what was read depends on these alone, never on
-// times or counts. The zero Mark is the beginning.
-type Mark struct {
+// times or counts. The zero ReadMark is the beginning.
+type ReadMark struct {
 	Head   string                 `json:"head"`    // the branch's commit
 	LastID int64                  `json:"last_id"` // the last entry read
 	Seq    int                    `json:"seq"`     // its phase
@@ -35,7 +35,7 @@ const EndSample = 1 << 10
 func SumOf(read []byte) uint32 { return Checksum(0, read[max(0, len(read)-EndSample):]) }
 
 // Place returns the place right after the mark.
-func (m Mark) Place() Place { return Place{ID: m.LastID + 1, ends: &m.Ends} }
+func (m ReadMark) Place() Place { return Place{ID: m.LastID + 1, ends: &m.Ends} }
 
 // Without reports whether a commit has nothing of the change that begins at u, so that the change can be
 // undone.
