@@ -104,7 +104,7 @@ func (b *box) compaction() {
 	b.goOn("go on now")
 	b.proved()
 	for _, e := range b.model.Exchanges() {
-		if len(e.Said) == 1 && e.Said[0].Text == b.model.Summary {
+		if len(e.Reply) == 1 && e.Reply[0].Text == b.model.Summary {
 			return
 		}
 	}

@@ -76,7 +76,7 @@ func (b *box) conversation(cut bool) []model.Item {
 		if e.Side || e.Prompt == "" {
 			continue
 		}
-		for _, item := range e.Told {
+		for _, item := range e.History {
 			if item.Kind == model.Result && !known[item.ID] {
 				known[item.ID] = true
 				out = append(out, item)
@@ -86,7 +86,7 @@ func (b *box) conversation(cut bool) []model.Item {
 			out = append(out, model.Item{Kind: model.User, Text: e.Prompt})
 		}
 		if e.Done || cut {
-			out = append(out, e.Said...)
+			out = append(out, e.Reply...)
 		}
 	}
 	return out

@@ -18,8 +18,8 @@ type input func(p []byte) (int, error)
 // Read implements io.Reader. After the context has ended, the buffer must not be used.
 func (in input) Read(p []byte) (int, error) { return in(p) }
 
-// NewInput returns an input, and a function that ends its goroutine as soon as that does not
-// wait for a read.
+// NewInput returns an input, and a function that ends its goroutine once a pending read has
+// returned.
 func NewInput(ctx context.Context, r io.Reader) (in input, end func()) {
 	type result struct {
 		n   int

@@ -20,7 +20,7 @@ func (s *server) errorText(err error) string {
 	return display.Text(strings.Join(lines, "\n"))
 }
 
-// hint words a hint with the names of tools, if there is one for it.
+// hint returns the words of a hint, with the names of tools for the kinds that have one.
 func (s *server) hint(h repo.Hint) string {
 	switch h.Kind {
 	case "":

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	maxInline   = 16 << 10 // bytes: a text that is longer becomes an artifact
-	previewEach = 1000     // characters of its beginning, and of its end, that the entry keeps
-	pictureDeep = 8        // levels of a payload in which pictures are found
+	maxInline       = 16 << 10 // bytes; a longer text becomes an artifact
+	previewEach     = 1000     // characters of its beginning, and of its end, that the entry keeps
+	maxPictureDepth = 8        // pictures nested deeper in a payload are not found
 )
 
 // attachments makes artifacts of an entry's large results and pictures. The outcome depends on the entry
@@ -40,7 +40,7 @@ func (in *intake) attach(ctx context.Context, d repo.Draft) (repo.Draft, error) 
 		return d, err
 	}
 	a := &attachments{tx: in.tx}
-	d.Payload, d.Meta = a.pictures(ctx, safe.Payload, pictureDeep), safe.Meta
+	d.Payload, d.Meta = a.pictures(ctx, safe.Payload, maxPictureDepth), safe.Meta
 	if large {
 		d.Payload = a.results(ctx, d.Payload)
 	}
@@ -109,7 +109,7 @@ func (a *attachments) result(ctx context.Context, v []byte) []byte {
 		raw = jsonl.Get(v, "text")
 	}
 	text, ok := jsonl.String(raw)
-	// Only the entry can keep half a surrogate pair, which is no character.
+	// An artifact in UTF-8 cannot keep half a surrogate pair, so such a text stays in the entry.
 	if !ok || len(text) <= maxInline || strings.ContainsRune(text, utf8.RuneError) || jsonl.Get(v, "artifact") != nil {
 		return v
 	}

@@ -37,8 +37,8 @@ func (w *Writer) awaitGit(ctx context.Context) error {
 	}
 }
 
-// stillThere reports whether path still names an open file, and the file has a line at an offset. It does not
-// open the file anew: an error of that would say nothing about the line.
+// stillThere reports whether path still names the open file f, and f has the line at an offset. It does not open
+// the file again, because an error in opening it would say nothing about the line.
 func stillThere(f *os.File, path string, line []byte, offset int64) (bool, error) {
 	named, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

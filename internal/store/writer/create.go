@@ -16,7 +16,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// HumanState is the state of the first anchor by default.
+// HumanState is the default state of the first anchor.
 const HumanState = `{"owner":"human"}`
 
 // CreateTape creates an empty tape with the anchor session/start. Errors: ErrConflict if the name is taken.
@@ -56,8 +56,8 @@ func (w *Writer) create(ctx context.Context, first layout.Anchor) error {
 	return w.MoveTo(ctx, next, w.Head)
 }
 
-// checkNew checks that the tape can be created, and finds a working tree that waits for its branch, as in a new
-// workspace.
+// checkNew checks that the tape can be created. It finds the working tree of a branch that does not exist yet, as
+// in a new workspace.
 func (w *Writer) checkNew(ctx context.Context) (err error) {
 	if !w.Head.IsZero() {
 		return layout.Conflict("", "there is a tape %q already", w.T.Name()).Try(layout.SwitchTo, w.T.Name())
@@ -145,7 +145,7 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, first layout.A
 	return out, b, err
 }
 
-// foreignReadme reports whether somebody put a README.md into the working tree. It is kept; then the tape has
+// foreignReadme reports whether the working tree has a README.md of somebody else. It stays, and the tape gets
 // none.
 func (w *Writer) foreignReadme() bool {
 	if w.Wt.Dir == "" {
@@ -177,7 +177,7 @@ type Plan struct {
 // the working tree if there is one. Once the branch has moved, the next writer completes an interrupted move.
 func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error {
 	defer next.Objects.Discard()
-	// The note about the files is valid until the branch has moved.
+	// The record of the files is valid until the branch has moved.
 	before := w.rec
 	if before.Branch == "" {
 		before = journal.Record{Branch: w.T.Ref(), Head: old.String()}

@@ -28,7 +28,7 @@ func (w *Writer) rollback(u journal.Undo) error {
 	folder := filepath.Join(w.AnchorsPath(), u.Folder)
 	names, err := workspace.DirNames(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return d.SyncDir(w.AnchorsPath()) // somebody has reset the branch to before it
+		return d.SyncDir(w.AnchorsPath()) // somebody has reset the branch to a commit before the phase
 	}
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (w *Writer) rollback(u journal.Undo) error {
 	return errors.Join(d.SyncDir(folder), d.SyncDir(w.AnchorsPath()))
 }
 
-// undo undoes what a Tx wrote because of an error, cause, which it returns.
+// undo takes back what a Tx wrote, because of the error cause. It returns cause, with what went wrong in undoing.
 func (tx *Tx) undo(cause error) error {
 	w := tx.w
 	_ = tx.syncing.Wait()

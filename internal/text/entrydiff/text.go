@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// longText is the length in bytes from which the changes within a text are found.
+	// longText is the least length in bytes of a text in which changes are looked for.
 	longText = 40
 	// maxRunes bounds both sides of a change that is compared by characters, not words.
 	maxRunes = 400

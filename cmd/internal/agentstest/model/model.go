@@ -61,13 +61,13 @@ const (
 
 // An Exchange is one request with its answer.
 type Exchange struct {
-	Path   string
-	Prompt string // of the script; empty for side requests, and if none was found
-	First  bool   // the prompt has no answer yet
-	Side   bool   // for a title or a summary: no turn of the conversation
-	Told   []Item // the history that the agent sent
-	Said   []Item
-	Done   bool // the answer was sent to its end
+	Path    string
+	Prompt  string // of the script; empty for side requests, and if none was found
+	First   bool   // the prompt has no answer yet
+	Side    bool   // for a title or a summary: no turn of the conversation
+	History []Item // the history that the agent sent
+	Reply   []Item // the answer
+	Done    bool   // the answer was sent to its end
 }
 
 // find returns the last prompt in a history and the number of answers to it.

@@ -77,7 +77,7 @@ func TestDialects(t *testing.T) {
 			if e[0].Prompt != "say hello" || !e[0].First || e[1].First || !e[0].Done || !e[1].Done {
 				t.Errorf("kept: %+v", e)
 			}
-			if last := e[1].Told[len(e[1].Told)-1]; last.Kind != Result || last.ID != "call_001_0" || !strings.Contains(last.Text, "hi") {
+			if last := e[1].History[len(e[1].History)-1]; last.Kind != Result || last.ID != "call_001_0" || !strings.Contains(last.Text, "hi") {
 				t.Errorf("told last: %+v", last)
 			}
 		})

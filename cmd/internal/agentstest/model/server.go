@@ -142,7 +142,7 @@ func (s *Server) open(r *http.Request, d dialect) (*Exchange, answer) {
 	history, tools := d.history()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := &Exchange{Path: r.URL.Path, Told: history}
+	e := &Exchange{Path: r.URL.Path, History: history}
 	s.exchanges = append(s.exchanges, e)
 	a := answer{id: fmt.Sprintf("%03d", len(s.exchanges))}
 	switch {
@@ -155,7 +155,7 @@ func (s *Server) open(r *http.Request, d dialect) (*Exchange, answer) {
 		e.Prompt, n, a.step = s.script.step(history, s.Summary)
 		e.First = n == 0
 	}
-	e.Said, a.calls = s.translate(a, history)
+	e.Reply, a.calls = s.translate(a, history)
 	return e, a
 }
 
