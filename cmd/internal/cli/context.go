@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/show/brief"
 	"tape/internal/show/display"
 	"tape/repo"
 	"tape/repo/view"
@@ -20,6 +21,7 @@ type contextOptions struct {
 	format string
 	tail   int
 	system bool
+	brief  bool
 }
 
 func newContextCmd(a *App) *cobra.Command { return newContextCmdFor(&contextOptions{App: a}) }
@@ -55,11 +57,14 @@ an image or file 1,600.
 
 The same tape gives the same bytes. Appending only adds messages at the end, except that a
 result replaces the placeholder of its call. With a limit, only whole turns at the beginning
-are left out.`,
+are left out.
+
+--brief writes a page for people and other agents instead, to paste as a first prompt.`,
 		Example: `  tape context
   tape context --from plan --max-tokens 100000
   tape context --format anthropic | jq '{model: "…", max_tokens: 1024, messages: .}'
-  tape context --format anthropic --system`,
+  tape context --format anthropic --system
+  tape context --brief --tape 3`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return o.check(cmd.Flags().Changed) },
 		RunE:    o.onTape(o.run),
 	}
@@ -72,6 +77,7 @@ are left out.`,
 	f.IntVar(&o.view.MaxBytes, "max-bytes", 0, "leave out the oldest turns until the array has at most `N` bytes")
 	f.IntVar(&o.tail, "tail", 0, "keep the last `N` turns")
 	f.BoolVar(&o.system, "system", false, "write the value of the parameter system instead of the messages (anthropic)")
+	f.BoolVar(&o.brief, "brief", false, "write a page to paste into another agent")
 	completeFlag(cmd, "format", completeWords(contextFormats()...))
 	return cmd
 }
@@ -83,6 +89,11 @@ func contextFormats() []string {
 // check completes the options of the view, and refuses those that contradict each other.
 func (o *contextOptions) check(changed func(flag string) bool) error {
 	o.view.Format = view.Format(o.format)
+	for _, name := range []string{"from", "no-anchor", "format", "raw", "max-tokens", "max-bytes", "tail", "system"} {
+		if o.brief && changed(name) {
+			return usagef("--brief and --%s exclude each other", name)
+		}
+	}
 	switch {
 	case changed("max-tokens") && o.view.MaxTokens < 1:
 		return usagef("--max-tokens must be at least 1")
@@ -101,6 +112,9 @@ func (o *contextOptions) check(changed func(flag string) bool) error {
 }
 
 func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
+	if o.brief {
+		return o.page(ctx, t)
+	}
 	c, err := view.Build(ctx, t, o.view)
 	if err != nil {
 		return err
@@ -126,6 +140,21 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 		o.Warn("the array has no system messages; --system writes them")
 	}
 	return o.writeArray(c.JSON())
+}
+
+// page writes what an agent needs to go on with the session.
+func (o *contextOptions) page(ctx context.Context, t *repo.Tape) error {
+	facts, err := o.aboutTape(ctx, t)
+	if err != nil {
+		return err
+	}
+	text, err := brief.Write(ctx, t, facts)
+	if err != nil {
+		return err
+	}
+	o.Page()
+	o.Printf("%s", text)
+	return o.Written()
 }
 
 // writeArray writes JSON: unchanged for programs, indented and safe to show for people.

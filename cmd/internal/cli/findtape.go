@@ -56,7 +56,7 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 func onlyReads(cmd *cobra.Command) bool {
 	path := strings.Fields(cmd.CommandPath())
 	return len(path) > 1 && slices.Contains([]string{"anchors", "archives", "between", "blame", "context", "diff", "export", "forks", "info", "log",
-		"search", "show", cobra.ShellCompRequestCmd}, path[1])
+		"resume", "search", "show", cobra.ShellCompRequestCmd}, path[1])
 }
 
 // fullName returns the name for a number or the beginning of a name; "" if there is none.

@@ -42,6 +42,7 @@ func commands() []command {
 		{"blame", groupCore, newBlameCmd},
 		{"between", groupCore, newBetweenCmd},
 		{"context", groupCore, newContextCmd},
+		{"resume", groupCore, newResumeCmd},
 		{"info", groupCore, newInfoCmd},
 		{"tapes", groupTapes, newTapesCmd},
 		{"switch", groupTapes, newSwitchCmd},

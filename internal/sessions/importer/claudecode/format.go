@@ -34,6 +34,10 @@ var Format = record.Format{
 		},
 		SubagentPrefix: subagentPrefix, NoteSuffix: ".meta.json", // beside a subagent's transcript
 	},
+	Resume: &record.Resume{
+		Program: "claude", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
+		IsFile: func(stem, id string) bool { return stem == id },
+	},
 	Events: []record.HookEvent{
 		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "UserPromptSubmit", Timeout: timeout},
 		{Name: "Stop", Is: record.TurnEnd, Timeout: timeout}, {Name: "StopFailure", Is: record.TurnEnd, Timeout: timeout},

@@ -26,9 +26,14 @@ var Format = record.Format{
 	},
 	Files: record.Files{
 		Folders: func(user record.Where) []string {
-			return []string{filepath.Join(folder(user), "sessions"), filepath.Join(folder(user), "archived_sessions")}
+			return []string{filepath.Join(folder(user), "sessions"), filepath.Join(folder(user), archived)}
 		},
 		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "payload", "cwd") },
+	},
+	Resume: &record.Resume{
+		Program: "codex", Args: []string{"resume"}, IsID: record.IsUUID, Entry: "session_meta", Member: "id",
+		IsFile:   func(stem, id string) bool { return strings.HasSuffix(stem, "-"+id) },
+		Archived: archived,
 	},
 	Events: []record.HookEvent{
 		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "UserPromptSubmit", Timeout: timeout},
@@ -57,7 +62,10 @@ var Format = record.Format{
 	},
 }
 
-const settings = "config.toml"
+const (
+	settings = "config.toml"
+	archived = "archived_sessions" // codex unarchive takes them out again
+)
 
 func folder(w record.Where) string { return w.Folder(".codex", "CODEX_HOME") }
 

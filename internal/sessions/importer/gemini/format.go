@@ -32,6 +32,10 @@ var Format = record.Format{
 		},
 		Subagents: func(path, session string) string { return filepath.Join(filepath.Dir(path), session) },
 	},
+	Resume: &record.Resume{
+		Program: "gemini", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session", Member: "sessionId",
+		IsFile: func(stem, id string) bool { return strings.HasSuffix(stem, "-"+id[:8]) },
+	},
 	Events: []record.HookEvent{ // without PreCompress, which comes before every request
 		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "BeforeAgent", Timeout: timeout},
 		{Name: "AfterAgent", Is: record.TurnEnd, Timeout: timeout}, {Name: "SessionEnd", Is: record.End, Timeout: timeout},

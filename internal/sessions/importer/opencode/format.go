@@ -6,6 +6,8 @@ import (
 	_ "embed"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -25,6 +27,9 @@ var Format = record.Format{
 	Head: func(head []byte) record.Likeness {
 		return record.Surely.If(bytes.HasPrefix(bytes.TrimLeft(head[1:], " \t\r\n"), []byte(`"info"`)))
 	},
+	Resume: &record.Resume{
+		Program: "opencode", Args: []string{"--session"}, IsID: isID, Entry: "session", Member: "id", Has: has,
+	},
 	// As the plugin names them.
 	Events: []record.HookEvent{{Name: "Stop", Is: record.TurnEnd}, {Name: "SessionEnd", Is: record.End}},
 	Agent: &record.Agent{
@@ -38,6 +43,43 @@ var Format = record.Format{
 			}{"local", []string{program, "mcp"}, true}
 		},
 	},
+}
+
+// isID reports whether a text is the id of a session.
+func isID(id string) bool {
+	rest, ok := strings.CutPrefix(id, "ses_")
+	return ok && rest != "" && len(rest) < 64 && !strings.ContainsFunc(rest, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+// has reports whether opencode's database has a session, by looking for the id among its bytes: opencode
+// itself would need two seconds, and run the plugins of the directory that it is started in.
+func has(user record.Where, id string) bool {
+	data := cmp.Or(user.Getenv("XDG_DATA_HOME"), filepath.Join(user.Home, ".local", "share"))
+	files, _ := filepath.Glob(filepath.Join(data, "opencode", "opencode*.db*"))
+	return slices.ContainsFunc(files, func(file string) bool { return contains(file, []byte(id)) })
+}
+
+// contains reports whether a file has a text.
+func contains(file string, text []byte) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	buf, kept := make([]byte, 1<<20), 0
+	for {
+		n, err := f.Read(buf[kept:])
+		have := buf[:kept+n]
+		if bytes.Contains(have, text) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		kept = copy(buf, have[max(0, len(have)-len(text)+1):])
+	}
 }
 
 func folder(w record.Where) string {

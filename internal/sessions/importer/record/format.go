@@ -5,6 +5,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tape/internal/text/jsonl"
 )
@@ -31,6 +32,7 @@ type Format struct {
 	HasFirst func(ctx context.Context, src Source, first string) (has, own bool)
 
 	Files  Files
+	Resume *Resume     // how a session goes on; nil if it cannot
 	Events []HookEvent // events with hooks
 	Agent  *Agent      // what tape record install changes; nil if nothing
 }
@@ -51,6 +53,31 @@ type Files struct {
 	// SubagentPrefix begins the names of those files. NoteSuffix ends the names of files beside
 	// transcripts that are none.
 	SubagentPrefix, NoteSuffix string
+}
+
+// Resume says how a session goes on in the program that made it. The program's name and its options
+// are written here: nothing recorded chooses them.
+type Resume struct {
+	Program string   // looked up in PATH
+	Args    []string // the session's id follows them
+	// IsID reports whether a text is the id of a session, and so safe as an argument.
+	IsID func(string) bool
+	// Entry is the name of the anchor or event that has the id of the session, Member the member of
+	// its state or data. Usually the tape has that name, too.
+	Entry, Member string
+	// IsFile reports whether a transcript of that name, without extension, may be the session's.
+	IsFile func(stem, id string) bool
+	// Archived is the name of a folder with sessions that do not go on, "" if there is none.
+	Archived string
+	// Has reports whether the program has the session, if it does not keep transcripts in files.
+	Has func(user Where, id string) bool
+}
+
+// IsUUID reports whether a text is a UUID.
+func IsUUID(id string) bool {
+	parts := strings.Split(strings.ToLower(id), "-")
+	return len(id) == 36 && len(parts) == 5 && len(parts[0]) == 8 && len(parts[1]) == 4 && len(parts[2]) == 4 && len(parts[3]) == 4 &&
+		strings.Trim(strings.Join(parts, ""), "0123456789abcdef") == ""
 }
 
 // Likeness says how much content looks like a format.

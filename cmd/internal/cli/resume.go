@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tape/cmd/internal/handover"
+	"tape/repo"
+)
+
+func newResumeCmd(a *App) *cobra.Command {
+	show := false
+	cmd := &cobra.Command{
+		Use:   "resume [TAPE] [--print]",
+		Short: "Go on with a session in the agent that made it",
+		Long: `Start the agent that a session belongs to, in its directory, where it goes on: claude --resume,
+codex resume, gemini --resume or opencode --session. Without TAPE, it is the current tape or, if
+that is empty, the newest session.
+
+If that is not possible, because the agent is not installed or does not have the session on this
+machine, tape resume writes a page to paste into another agent instead: the state at the last
+handoff, the last requests and the last answer, and where it stopped.
+
+A tape chooses neither the program nor its options nor the directory, so those that you pulled are
+safe: the directory is the one that the agent itself has noted on this machine (for opencode, which
+goes to it by itself, the current one), and a program in the current directory is not run.
+
+With --json nothing is started: the result has tape, agent, command, dir and session; or, with an
+empty command, the reason in why and the page in brief.`,
+		Example: `  tape resume
+  tape resume 3          # in the list of tape tapes
+  tape resume --print    # only show the command
+  tape context --brief   # only the page`,
+		Args:              takes(0, "TAPE"),
+		ValidArgsFunction: upTo(1, a.completeTapes()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			t, err := a.sessionToResume(ctx, args)
+			if err != nil {
+				return err
+			}
+			facts, err := a.aboutTape(ctx, t)
+			if err != nil {
+				return err
+			}
+			user, err := a.userSettings()
+			if err != nil {
+				return err
+			}
+			code, err := handover.Resume(ctx, &a.Streams, t, facts, user, show)
+			if err != nil {
+				return err
+			}
+			return exited(code)
+		},
+	}
+	cmd.Flags().BoolVar(&show, "print", false, "show the command, and start nothing")
+	a.addAllWorkspaces(cmd)
+	return cmd
+}
+
+// sessionToResume opens the tape that an argument or a flag names. Without one it is the current tape or, if
+// that is empty, the newest.
+func (a *App) sessionToResume(ctx context.Context, args []string) (*repo.Tape, error) {
+	if len(args) > 0 {
+		if err := a.nameTape(args[0]); err != nil {
+			return nil, err
+		}
+	}
+	t, err := a.openTape(ctx)
+	if err != nil || a.wantedTape() != "" {
+		return t, err
+	}
+	list, err := a.listTapes(ctx)
+	if err != nil || len(list) == 0 || list[0].empty() {
+		return t, err
+	}
+	for _, l := range list {
+		if l.Name == t.Name() && l.empty() {
+			return t.Store().Tape(ctx, list[0].Name)
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,67 @@
+// Package handover goes on with a session: it starts the agent in the place of this program, or shows the
+// page that another agent goes on with.
+package handover
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/resume"
+	"tape/internal/show/brief"
+	"tape/internal/show/display"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// Resume goes on with the session on a tape. With show, or as JSON, it only says how. code is the exit code of
+// the agent.
+func Resume(ctx context.Context, s *stdio.Streams, t *repo.Tape, facts about.Tape, user record.Where, show bool) (code int, err error) {
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return 0, err
+	}
+	p, err := resume.Of(ctx, t, user, here)
+	if err != nil {
+		return 0, err
+	}
+	page := ""
+	if p.Why != "" {
+		if page, err = brief.Write(ctx, t, facts); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case s.JSON:
+		out := stdio.Object{{"tape", t.Name()}, {"agent", stdio.OrNull(p.Agent)}, {"command", p.Command}, {"dir", stdio.OrNull(p.Dir)},
+			{"session", stdio.OrNull(p.Session)}, {"lost", []string(nil)}}
+		return 0, s.Emit(out.With("why", p.Why).With("brief", page))
+	case p.Why != "":
+		s.StderrUnlessQuiet("the session cannot go on here: %s; this page is for another agent:", display.Line(p.Why))
+		s.Page()
+		s.Printf("%s", page)
+		return 0, s.Written()
+	case show:
+		s.PrintUnlessQuiet("%s", Command(p))
+		return 0, nil
+	}
+	s.StderrUnlessQuiet("%s", Command(p))
+	if err := s.Flush(); err != nil {
+		return 0, err
+	}
+	if err := os.Chdir(p.Dir); err != nil {
+		return 0, layout.NotFound("tape context --brief writes a page for another agent", "%v", err)
+	}
+	env := append(os.Environ(), "PWD="+p.Dir)
+	code, err = stdio.RunInstead(p.Program, p.Command, env)
+	return code, layout.Wrap(err, "run %s", p.Program)
+}
+
+// Command returns the command of a plan for a shell.
+func Command(p resume.Plan) string {
+	return "cd " + display.ShellWord(p.Dir) + " && " + strings.Join(p.Command, " ") // its words are plain, see record.Resume
+}

@@ -1,0 +1,181 @@
+// Package resume finds out how a recorded session goes on in the agent that made it.
+//
+// A tape may be a stranger's, so it chooses nothing that runs: the program and its options come from
+// the format, the directory from the agent's own transcript on this machine, never from the tape. Of
+// the tape only the session's id is used. It has to look like one, and the agent has to have the
+// session here, so that at worst a tape leads to another session of the user's own.
+package resume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// Plan says how a session goes on.
+type Plan struct {
+	Agent   string   // the format of the session, "" if no agent's
+	Session string   // its id; "" if it is not known
+	Dir     string   // where to start the program
+	Program string   // the path of it
+	Command []string // its name and arguments
+	Why     string   // why the session cannot go on: the rest of a sentence; "" if it can
+}
+
+// Of returns how the session on a tape goes on. user says where the agents keep their sessions. here is
+// the current directory.
+func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan, error) {
+	f, ids, err := recorded(ctx, t)
+	if err != nil {
+		return Plan{}, err
+	}
+	var p Plan
+	if f != nil {
+		p.Agent = f.Name
+	}
+	switch {
+	case f == nil:
+		p.Why = "no agent is known that goes on with it"
+		return p, nil
+	case f.Resume == nil:
+		p.Why = "sessions of " + f.Name + " do not go on"
+		return p, nil
+	case t.IsFork():
+		p.Why = "it is a fork, which the agent does not have"
+		return p, nil
+	case len(ids) == 0:
+		p.Why = "the id that " + title(f) + " gave it is not known"
+		return p, nil
+	}
+	for _, id := range ids {
+		if p.Dir, p.Why, err = locate(ctx, f, id, user, here); err != nil {
+			return p, fmt.Errorf("search the transcripts of %s: %w", title(f), err)
+		}
+		if p.Session = id; p.Dir != "" || p.Why != "" {
+			break
+		}
+	}
+	if p.Dir == "" {
+		p.Why = cmp.Or(p.Why, title(f)+" does not have it on this machine, or has deleted it")
+		return p, nil
+	}
+	p.Program, err = exec.LookPath(f.Resume.Program)
+	switch {
+	case errors.Is(err, exec.ErrDot):
+		p.Why = f.Resume.Program + " is found only in the current directory, and is not run from there"
+	case err != nil:
+		p.Why = f.Resume.Program + " is not installed here"
+	default:
+		p.Command = append(append([]string{f.Resume.Program}, f.Resume.Args...), p.Session)
+	}
+	return p, nil
+}
+
+func title(f *record.Format) string {
+	if f.Agent != nil {
+		return f.Agent.Title
+	}
+	return f.Name
+}
+
+// opening is how many entries are searched for the format and the id of a session.
+const opening = 50
+
+// recorded returns the format of the session on a tape, nil if there is none, and the ids that it may
+// have: the tape's name, unless it was renamed, and the one that is recorded.
+func recorded(ctx context.Context, t *repo.Tape) (f *record.Format, ids []string, err error) {
+	var entries []repo.Entry
+	for e, err := range t.Entries(ctx, repo.Query{Limit: repo.N(opening)}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		entries = append(entries, e)
+		if f == nil {
+			f = importer.All().Find(jsonl.GetString(e.Meta, "source", "format"))
+		}
+	}
+	if f == nil || f.Resume == nil {
+		return f, nil, nil
+	}
+	found := []string{t.Name()}
+	for _, e := range entries {
+		if e.Kind == repo.KindAnchor && jsonl.GetString(e.Payload, "state", "owner") == "agent" {
+			return f, nil, nil // a subagent's: its id is that of the whole session
+		}
+		if jsonl.GetString(e.Payload, "name") == f.Resume.Entry {
+			found = append(found, jsonl.GetString(e.Payload, "state", f.Resume.Member), jsonl.GetString(e.Payload, "data", f.Resume.Member))
+		}
+	}
+	return f, slices.DeleteFunc(found, func(id string) bool { return !f.Resume.IsID(id) }), nil
+}
+
+// locate returns where a session goes on, or why it cannot; neither if the agent does not have it. Without
+// a transcript that names a directory it is the current one, where the user would start the agent.
+func locate(ctx context.Context, f *record.Format, id string, user record.Where, here string) (dir, why string, err error) {
+	if f.Resume.Has != nil {
+		if f.Resume.Has(user, id) {
+			dir = here
+		}
+		return dir, "", nil
+	}
+	for _, folder := range f.Files.Folders(user.User()) {
+		path, info, err := transcript(ctx, f, folder, id)
+		if err != nil {
+			return "", "", err
+		}
+		if path == "" {
+			continue
+		}
+		dir := jsonl.GetString(info.State, "cwd")
+		st, err := os.Stat(dir)
+		switch {
+		case filepath.Base(folder) == f.Resume.Archived:
+			return "", title(f) + " has archived it: " + path, nil
+		case !filepath.IsAbs(dir):
+			return "", "its transcript does not name its directory: " + path, nil
+		case err != nil || !st.IsDir():
+			return "", "its directory is gone: " + dir, nil
+		}
+		return dir, "", nil
+	}
+	return "", "", nil
+}
+
+// transcript finds the transcript of a session in a folder. path is "" if there is none.
+func transcript(ctx context.Context, f *record.Format, folder, id string) (path string, info record.Info, err error) {
+	err = filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
+		stem := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".jsonl"), ".json")
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && file == folder:
+			return filepath.SkipAll
+		case err != nil:
+			return ctx.Err() // of a folder that cannot be read
+		case !d.Type().IsRegular() || !f.Resume.IsFile(stem, id):
+			return ctx.Err()
+		}
+		src, closer, err := importer.OpenSource(file, nil)
+		if err != nil {
+			return nil
+		}
+		defer closer.Close()
+		found, err := importer.Describe(ctx, f, src)
+		if err == nil && found.Session == id && found.Agent == "" {
+			path, info = file, found
+			return filepath.SkipAll
+		}
+		return ctx.Err()
+	})
+	return path, info, err
+}
