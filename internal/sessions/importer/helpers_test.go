@@ -3,7 +3,13 @@ package importer
 import (
 	"testing"
 
+	"tape/internal/sessions/importer/bub"
+	"tape/internal/sessions/importer/claudecode"
+	"tape/internal/sessions/importer/codex"
 	"tape/internal/sessions/importer/formattest"
+	"tape/internal/sessions/importer/gemini"
+	"tape/internal/sessions/importer/openai"
+	"tape/internal/sessions/importer/opencode"
 	"tape/internal/testkit"
 )
 
@@ -12,14 +18,14 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 // fixtures is where transcripts of real sessions are, beside the project.
 const fixtures = "../../../../shared/fixtures"
 
-// The formats, by their names.
-const (
-	Bub        = "bub"
-	ClaudeCode = "claude-code"
-	Codex      = "codex"
-	Gemini     = "gemini"
-	OpenAI     = "openai"
-	OpenCode   = "opencode"
+// The names of some formats.
+var (
+	Bub        = bub.Format.Name
+	ClaudeCode = claudecode.Format.Name
+	Codex      = codex.Format.Name
+	Gemini     = gemini.Format.Name
+	OpenAI     = openai.Format.Name
+	OpenCode   = opencode.Format.Name
 )
 
 // What the tests of the formats share.

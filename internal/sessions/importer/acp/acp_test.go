@@ -11,6 +11,8 @@ import (
 	"tape/internal/sessions/importer/formattest"
 )
 
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
 // acpLines are lines as tape acp keeps them: each begins with who says it.
 func acpLines(ls ...string) []byte {
 	for i, l := range ls {

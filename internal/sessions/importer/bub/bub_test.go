@@ -9,6 +9,8 @@ import (
 	"tape/internal/sessions/importer/formattest"
 )
 
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
 var bubSample = []string{
 	`{"id": 1, "kind": "anchor", "payload": {"name": "session/start", "state": {"owner": "human"}}, "meta": {}, "date": "2026-01-01T00:00:00+00:00"}`,
 	`{"id": 2, "kind": "message", "payload": {"role": "user", "content": "你好"}, "meta": {"run_id": "r"}, "timestamp": 1767225600.25}`,

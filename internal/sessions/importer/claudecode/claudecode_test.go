@@ -13,6 +13,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
 func callBlock(id string) string {
 	return `{"type":"tool_use","id":"` + id + `","name":"Bash","input":{"command":"do ` + id + `"}}`
 }

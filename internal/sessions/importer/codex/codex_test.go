@@ -9,6 +9,8 @@ import (
 	"tape/internal/sessions/importer/formattest"
 )
 
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
 var codexSample = []string{`{"timestamp":"2026-02-01T08:00:00.000Z","type":"session_meta","payload":{"id":"0199-aa","timestamp":"2026-02-01T08:00:00Z","cwd":"/w","originator":"codex_cli","cli_version":"0.50.0","instructions":null}}`,
 	`{"timestamp":"2026-02-01T08:00:01.000Z","type":"turn_context","payload":{"turn_id":"1","cwd":"/w","model":"gpt-x"}}`,
 	`{"timestamp":"2026-02-01T08:00:02.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"list files"}]}}`,

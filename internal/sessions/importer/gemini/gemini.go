@@ -99,7 +99,8 @@ func (g *reader) mark(at record.Span, raw []byte) {
 }
 
 func isRecord(raw []byte) bool {
-	return jsonl.Get(raw, "timestamp") != nil && jsonl.Get(raw, "type") != nil
+	has := record.MembersOf(raw).Has
+	return has("timestamp", "type") || has("$set") || has("$rewindTo") || has("sessionId", "projectHash")
 }
 
 // survey is the first pass, which finds what the user took back.

@@ -10,6 +10,8 @@ import (
 	"tape/internal/sessions/importer/gemini"
 )
 
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
 var geminiSample = []string{
 	`{"sessionId":"g-1","projectHash":"ff","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","kind":"main"}`,
 	`{"id":"1","timestamp":"2026-01-01T00:00:01.000Z","type":"user","content":[{"text":"read a"}]}`,

@@ -4,10 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/openai"
 	"tape/internal/sessions/importer/record"
 )
+
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
 
 var openAISample = []string{
 	`{"role":"system","content":"be brief"}`,

@@ -9,6 +9,8 @@ import (
 	"tape/internal/sessions/importer/opencode"
 )
 
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
 // openCodeSample are the messages of an export.
 var openCodeSample = []string{
 	`{"info":{"id":"m1","role":"user","time":{"created":1795337226161}},"parts":[{"id":"p1","type":"text","text":"list"},{"id":"p2","type":"file","url":"file:///a"}]}`,

@@ -168,26 +168,28 @@ const blanks = " \t\r\n"
 
 func isBlank(b []byte) bool { return len(bytes.TrimLeft(b, blanks)) == 0 }
 
-// maxResync bounds the search for another record in a damaged line.
+// maxResync bounds how many objects that do not end are tried in a damaged line.
 const maxResync = 16
 
 // nextRecord returns the last record of a damaged line, or nil. It must end with the line: a complete
 // write may follow one that was cut off.
 func nextRecord(line []byte, isRecord func([]byte) bool, tries *int) []byte {
+	line = line[1:]
 	for {
-		next := -1
-		for _, start := range []string{`{"parentUuid":`, `{"type":`, `{"timestamp":`, `{"id":`} {
-			if j := bytes.Index(line[1:], []byte(start)); j >= 0 && (next < 0 || j < next) {
-				next = j
-			}
-		}
-		if *tries++; next < 0 || *tries > maxResync {
+		next := bytes.Index(line, []byte(`{"`))
+		if next < 0 || *tries == maxResync {
 			return nil
 		}
-		line = line[1+next:]
-		if n, err := jsonl.Prefix(line); err == nil && isBlank(line[n:]) && isRecord(line[:n]) {
+		line = line[next:]
+		n, err := jsonl.Prefix(line)
+		switch {
+		case err != nil:
+			*tries++
+			n = 1
+		case isBlank(line[n:]) && isRecord(line[:n]):
 			return line
 		}
+		line = line[n:]
 	}
 }
 
