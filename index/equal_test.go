@@ -22,11 +22,19 @@ func logical(t testing.TB, path string) []string {
 		`SELECT 'line', t.name, l.doc & 0xffffffff, l.created, l.sign FROM lines l JOIN tapes t ON t.no = l.doc >> 32 ORDER BY 2, 3`,
 		`SELECT 'phase', t.name, p.seq, p.name, p.folder, p.first_id FROM phases p JOIN tapes t ON t.no = p.tape ORDER BY 2, 3`,
 		`SELECT 'dates', t.name, (d.block << 10 & 0xffffffff), d.low, d.high, d.undated, d.bytes FROM dates d JOIN tapes t ON t.no = d.block >> 22 ORDER BY 2, 3`,
-		`SELECT 'tape', t.name, t.branch, p.name, t.base, t.base_bytes, t.entries, t.bytes, t.newest, t.mark, t.about
+		`SELECT 'work', t.name, w.hour, w.model, w.person, w.turns, w.active, w.input, w.output, w.cache_read, w.cache_write, w.calls, w.failed
+			FROM work w JOIN tapes t ON t.no = w.tape ORDER BY 2, 3, 4, 5`,
+		`SELECT 'tool', t.name, w.hour, w.name, w.calls, w.failed, w.active FROM tools w JOIN tapes t ON t.no = w.tape ORDER BY 2, 3, 4`,
+		`SELECT 'touch', t.name, o.doc & 0xffffffff, p.path, p.base, o.at, o.reads, o.writes, o.added, o.removed
+			FROM touches o JOIN paths p ON p.no = o.path JOIN tapes t ON t.no = o.doc >> 32 ORDER BY 2, 3, 4`,
+		`SELECT 'tape', t.name, t.branch, p.name, t.base, t.base_bytes, t.entries, t.bytes, t.newest, t.mark, t.about, t.project, t.agent, t.session, t.activity
 			FROM tapes t LEFT JOIN tapes p ON p.no = t.parent ORDER BY t.branch`,
 		`SELECT 'strange rows', (SELECT count(*) FROM lines WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM files WHERE tape NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM phases WHERE tape NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM work WHERE tape NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM tools WHERE tape NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM touches WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM lines) - (SELECT count(*) FROM entries),
 			(SELECT count(*) FROM tapes WHERE parent != 0 AND parent NOT IN (SELECT no FROM tapes))`,
 	} {

@@ -6,15 +6,22 @@ import (
 	"strings"
 
 	"tape/internal/store/about"
+	"tape/internal/store/activity"
 )
 
-// about reads what the index has saved of what a tape is about, to continue from.
-func (d *DB) about(no int64) (out about.Tape, err error) {
-	var raw string
-	if _, err = d.row("SELECT about FROM tapes WHERE no = ?", []any{no}, &raw); err != nil {
-		return out, err
+// saved reads what the index has saved of a tape, to continue from: what it is about, and what was done.
+func (d *DB) saved(no int64) (facts about.Tape, done activity.Session, err error) {
+	var rawFacts, rawDone string
+	if _, err = d.row("SELECT about, activity FROM tapes WHERE no = ?", []any{no}, &rawFacts, &rawDone); err != nil {
+		return facts, done, err
 	}
-	return decodeAbout(raw)
+	if facts, err = decodeAbout(rawFacts); err != nil {
+		return facts, done, err
+	}
+	if err = json.Unmarshal([]byte(rawDone), &done); err != nil {
+		err = fmt.Errorf("%w: what was done in a tape: %w", ErrStrange, err)
+	}
+	return facts, done, err
 }
 
 func decodeAbout(raw string) (out about.Tape, err error) {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"tape/index/internal/fts5"
+	"tape/internal/store/activity"
 	"tape/internal/text"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -27,6 +28,7 @@ const OftenTimes = 3
 type wordCollector struct {
 	builder *fts5.Builder
 	tape    int64 // the last tape added, see filler
+	notes   bool  // also read what was done
 	words   text.Tokenizer
 	text    []byte
 	term    []byte
@@ -66,6 +68,9 @@ func (w *wordCollector) add(tape int64, e repo.Entry) Line {
 	}
 	if e.Kind == repo.KindAnchor {
 		l.anchor = e.Anchor
+	}
+	if w.notes {
+		l.note = activity.Read(e)
 	}
 	return l
 }

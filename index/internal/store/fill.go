@@ -48,6 +48,7 @@ type filler struct {
 	// Waiting words, with ascending documents in each: of tapes that the index had, and of new ones.
 	waiting [2]*wordCollector
 	old     int64 // the highest number of a tape that the index had
+	notes   bool  // also read what was done
 }
 
 // fill reads a suffix, and calls read and row for every entry in order. This goroutine calls row.
@@ -85,7 +86,7 @@ func (f *filler) collector(tape int64) (*wordCollector, error) {
 		w.tape = tape
 		return w, nil
 	}
-	f.waiting[i] = &wordCollector{builder: fts5.NewBuilder(), tape: tape}
+	f.waiting[i] = &wordCollector{builder: fts5.NewBuilder(), tape: tape, notes: f.notes}
 	if w == nil {
 		return f.waiting[i], nil
 	}
@@ -112,7 +113,7 @@ func (f *filler) fillParallel(ctx context.Context, first *batch, source func() (
 	g.Go(func() error { return readBatches(ctx, first, source, in) })
 	collectors, collecting := errgroup.WithContext(ctx)
 	for range workers {
-		collectors.Go(func() error { return collectWords(collecting, tape, show, builderBytes/workers, in, out) })
+		collectors.Go(func() error { return f.collectWords(collecting, tape, show, builderBytes/workers, in, out) })
 	}
 	g.Go(func() error {
 		defer close(out)
@@ -164,8 +165,8 @@ func readBatch(next func() (repo.Entry, error, bool), read func(repo.Entry)) (*b
 }
 
 // collectWords handles batches until there are no more.
-func collectWords(ctx context.Context, tape int64, show func(repo.Entry) repo.Entry, limit int, in <-chan *batch, out chan<- *batch) error {
-	w := &wordCollector{builder: fts5.NewBuilder()}
+func (f *filler) collectWords(ctx context.Context, tape int64, show func(repo.Entry) repo.Entry, limit int, in <-chan *batch, out chan<- *batch) error {
+	w := &wordCollector{builder: fts5.NewBuilder(), notes: f.notes}
 	for b := range in {
 		b.lines = make([]Line, len(b.entries))
 		for i, e := range b.entries {

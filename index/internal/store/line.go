@@ -3,6 +3,8 @@ package store
 import (
 	"database/sql"
 	"fmt"
+
+	"tape/internal/store/activity"
 	"tape/internal/store/layout"
 )
 
@@ -19,6 +21,7 @@ type Line struct {
 	summary string
 	dated   bool
 	anchor  string // the name of an anchor
+	note    *activity.Note
 }
 
 // Line reads the row of a document.

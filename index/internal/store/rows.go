@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/store/activity"
 	"tape/repo"
 )
 
@@ -19,6 +20,7 @@ type rowWriter struct {
 	bytes    int64
 	newest   sql.NullInt64
 	dates    dateRange
+	session  activity.Session
 	progress func(int64)
 }
 
@@ -55,6 +57,7 @@ func (w *rowWriter) add(l Line) error {
 	if err != nil {
 		return err
 	}
+	w.session.Add(l.Created, l.note)
 	doc := DocOf(w.tape, l.id)
 	if err := w.date(doc, l); err != nil {
 		return err

@@ -20,7 +20,11 @@ CREATE TABLE tapes (
 	head TEXT NOT NULL, -- the branch's commit
 	in_tree INTEGER NOT NULL, -- 1: read from a working tree, which may have more than that
 	mark TEXT NOT NULL,
-	about TEXT NOT NULL
+	about TEXT NOT NULL,
+	project TEXT NOT NULL DEFAULT '', -- as in about
+	agent TEXT NOT NULL DEFAULT '',
+	session INTEGER NOT NULL DEFAULT 0, -- a hash, for forks and sessions of subagents that of the session they belong to
+	activity TEXT NOT NULL DEFAULT '{}' -- what the sums of the tables below go on from
 );
 CREATE INDEX tapes_name ON tapes (name);
 CREATE INDEX known ON tapes (branch, head, in_tree, name, parent, base, base_bytes, entries, bytes, newest);
@@ -64,6 +68,52 @@ CREATE TABLE dates (
 	undated INTEGER NOT NULL,
 	bytes INTEGER NOT NULL
 );
+
+-- What was done in sessions: by hour (since 1970, UTC), model and person ('' is the tape's owner).
+CREATE TABLE work (
+	tape INTEGER NOT NULL,
+	hour INTEGER NOT NULL,
+	model TEXT NOT NULL,
+	person TEXT NOT NULL,
+	turns INTEGER NOT NULL,
+	active INTEGER NOT NULL, -- microseconds
+	input INTEGER NOT NULL, -- tokens
+	output INTEGER NOT NULL,
+	cache_read INTEGER NOT NULL,
+	cache_write INTEGER NOT NULL,
+	calls INTEGER NOT NULL,
+	failed INTEGER NOT NULL,
+	PRIMARY KEY (tape, hour, model, person)
+) WITHOUT ROWID;
+CREATE TABLE tools (
+	tape INTEGER NOT NULL,
+	hour INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	calls INTEGER NOT NULL,
+	failed INTEGER NOT NULL,
+	active INTEGER NOT NULL,
+	PRIMARY KEY (tape, hour, name)
+) WITHOUT ROWID;
+
+-- Which entries read and wrote which files of projects. base is the last part of a path.
+CREATE TABLE paths (
+	no INTEGER PRIMARY KEY,
+	path TEXT NOT NULL UNIQUE,
+	base TEXT NOT NULL
+);
+CREATE INDEX paths_base ON paths (base);
+CREATE TABLE touches (
+	path INTEGER NOT NULL,
+	doc INTEGER NOT NULL,
+	at INTEGER, -- microseconds since 1970
+	reads INTEGER NOT NULL,
+	writes INTEGER NOT NULL,
+	added INTEGER NOT NULL, -- lines
+	removed INTEGER NOT NULL,
+	PRIMARY KEY (path, doc)
+) WITHOUT ROWID;
+CREATE INDEX touches_doc ON touches (doc);
+
 CREATE VIEW entries AS SELECT
 	lines.doc & 0xffffffff AS id,
 	lines.kind AS kind,

@@ -116,7 +116,7 @@ func (d *DB) addTapes(ctx context.Context, tapes []*Target, has Has, progress fu
 	if err != nil {
 		return 0, err
 	}
-	a := &addition{x: x, progress: progress, filler: filler{words: &wordWriter{x: x, dir: d.scratch}}}
+	a := &addition{x: x, progress: progress, filler: filler{words: &wordWriter{x: x, dir: d.scratch}, notes: d.View.Plain()}}
 	if _, err := d.row("SELECT coalesce(max(no), 0) FROM tapes", nil, &a.old); err != nil {
 		return 0, err
 	}
@@ -164,13 +164,13 @@ func (d *DB) addTape(ctx context.Context, t *Target, a *addition) error {
 }
 
 func (d *DB) addEntries(ctx context.Context, t *repo.Tape, k TapeRow, s *query.Suffix, a *addition) error {
-	facts, err := d.about(k.No)
+	facts, done, err := d.saved(k.No)
 	if err != nil {
 		return err
 	}
-	w := &rowWriter{db: d, tape: k.No, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), before: a.added, progress: a.progress}
+	w := &rowWriter{db: d, tape: k.No, session: done, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), before: a.added, progress: a.progress}
 	if err = a.fill(ctx, s, k.No, func(e repo.Entry) repo.Entry { return d.View.Entry(t, e) }, facts.Add, w.add); err == nil {
-		err = w.flush()
+		err = errors.Join(w.flush(), d.addSums(k.No, w.session.Take()))
 	}
 	if err != nil {
 		return err
@@ -184,12 +184,15 @@ func (d *DB) addEntries(ctx context.Context, t *repo.Tape, k TapeRow, s *query.S
 	if err != nil {
 		return err
 	}
-	saved, err := json.Marshal(facts)
-	if err != nil {
+	about, err1 := json.Marshal(facts)
+	activity, err2 := json.Marshal(w.session)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	return d.exec("UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, head = ?, in_tree = ?, mark = ?, about = ? WHERE no = ?",
-		t.Name(), mark.LastID, k.Bytes+w.bytes, later(k.Newest, w.newest), mark.Head, mark.Disk, raw, string(saved), k.No)
+	return d.exec(`UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, head = ?, in_tree = ?, mark = ?,
+		about = ?, project = ?, agent = ?, session = ?, activity = ? WHERE no = ?`,
+		t.Name(), mark.LastID, k.Bytes+w.bytes, later(k.Newest, w.newest), mark.Head, mark.Disk, raw,
+		string(about), facts.Project, facts.Agent, sessionOf(t, w.session.Helper), string(activity), k.No)
 }
 
 // missing returns what the index does not have of a tape. If anew is not nil, the tape's rows must be
@@ -252,6 +255,9 @@ func (d *DB) dropTape(no int64) error {
 		d.exec("DELETE FROM dates WHERE block BETWEEN ? AND ?", first>>BlockShift, last>>BlockShift),
 		d.exec("DELETE FROM files WHERE tape = ?", no),
 		d.exec("DELETE FROM phases WHERE tape = ?", no),
+		d.exec("DELETE FROM work WHERE tape = ?", no),
+		d.exec("DELETE FROM tools WHERE tape = ?", no),
+		d.exec("DELETE FROM touches WHERE doc BETWEEN ? AND ?", first, last),
 		d.exec("DELETE FROM tapes WHERE no = ?", no),
 	)
 }

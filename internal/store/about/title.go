@@ -26,7 +26,13 @@ func (t *Tape) ask(e layout.Entry) {
 
 // Prompt returns what a person asked in an entry, as a title: one line, cut to length. It is "" if
 // the entry is not a person's message.
-func Prompt(e layout.Entry) (title string) {
+func Prompt(e layout.Entry) (title string) { return headline(request(e)) }
+
+// IsPrompt reports whether an entry is a person's message, which takes less time than Prompt.
+func IsPrompt(e layout.Entry) bool { return request(e) != "" }
+
+// request returns what a person asked in an entry.
+func request(e layout.Entry) (said string) {
 	if e.Role() != "user" || string(jsonl.Get(e.Meta, "source", "extra", "isMeta")) == "true" {
 		return ""
 	}
@@ -39,11 +45,11 @@ func Prompt(e layout.Entry) (title string) {
 			continue
 		}
 		text, _ := jsonl.String(jsonl.Get(part, "text"))
-		if title = asked(text); title != "" {
+		if said = asked(text); said != "" {
 			break
 		}
 	}
-	return title
+	return said
 }
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -85,15 +91,15 @@ var programTexts = []string{
 	"Continue if you have next steps, or stop and ask for clarification", // opencode
 }
 
-// request is the heading that an editor puts between the list of open files and the question.
-const request = "## My request for Codex:"
+// heading is what an editor puts between the list of open files and the question.
+const heading = "## My request for Codex:"
 
 // ByPerson reports whether a user's message was written by a person, and not by a program.
 func ByPerson(text string) bool { return asked(text) != "" }
 
-// asked returns what a person asked in a text, as a title; "" if a program wrote all of it.
+// asked returns what a person asked in a text; "" if a program wrote all of it.
 func asked(text string) string {
-	if _, after, ok := strings.Cut(text, request); ok {
+	if _, after, ok := strings.Cut(text, heading); ok {
 		text = after
 	}
 	for {
@@ -116,7 +122,7 @@ func asked(text string) string {
 	if slash(text) {
 		return ""
 	}
-	return headline(text)
+	return text
 }
 
 // squeeze puts the beginning of a text on one line, cut at the end of a word.

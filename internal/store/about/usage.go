@@ -12,6 +12,9 @@ import (
 type Usage struct {
 	TotalTokens  *int64
 	CacheHitRate *float64 // share of the input that came from the cache, 0 to 1
+
+	// Input is what neither came from the cache nor was written to it. Output has the reasoning in it.
+	Input, Output, CacheRead, CacheWrite int64
 }
 
 // UsageOf returns what a run event says about tokens; false for any other entry.
@@ -20,12 +23,12 @@ func UsageOf(e layout.Entry) (Usage, bool) {
 	if e.Kind != layout.KindEvent || jsonl.GetString(e.Payload, "name") != "run" || !jsonl.IsObject(usage) {
 		return Usage{}, false
 	}
-	return readUsage(usage), true
+	return readUsage(usage, jsonl.GetString(e.Meta, "source", "format")), true
 }
 
 // readUsage understands the usage objects of the common providers. Anthropic's input count leaves
 // cached tokens out, so they are added.
-func readUsage(usage json.RawMessage) Usage {
+func readUsage(usage json.RawMessage, format string) Usage {
 	number := func(path ...string) (int64, bool) {
 		n, err := strconv.ParseFloat(string(jsonl.Get(usage, path...)), 64)
 		return int64(n), err == nil
@@ -40,14 +43,24 @@ func readUsage(usage json.RawMessage) Usage {
 	}
 	input, hasInput := first([]string{"input_tokens"}, []string{"prompt_tokens"})
 	output, _ := first([]string{"output_tokens"}, []string{"completion_tokens"})
+	reasoning, _ := number("reasoning_output_tokens")
 	cached, hasCached := first([]string{"cache_read_input_tokens"}, []string{"cached_input_tokens"}, []string{"cached_tokens"},
 		[]string{"prompt_tokens_details", "cached_tokens"}, []string{"input_tokens_details", "cached_tokens"})
-	if read, ok := number("cache_read_input_tokens"); ok {
-		created, _ := number("cache_creation_input_tokens")
-		input += read + created
+	written, _ := first([]string{"cache_creation_input_tokens"}, []string{"cache_write_input_tokens"})
+	total, hasTotal := number("total_tokens")
+	_, apart := number("cache_read_input_tokens")
+	fresh := input // without the cache
+	switch {
+	case apart, format == "opencode", hasTotal && cached+written > 0 && total >= input+cached+written+output:
+		input += cached + written
+	default:
+		fresh = max(0, input-cached-written)
 	}
-	var out Usage
-	if total, ok := number("total_tokens"); ok {
+	if format == "opencode" || format == "gemini" || hasTotal && reasoning > 0 && total >= input+output+reasoning {
+		output += reasoning
+	}
+	out := Usage{Input: fresh, Output: output, CacheRead: cached, CacheWrite: written}
+	if hasTotal {
 		out.TotalTokens = &total
 	} else if hasInput {
 		total = input + output

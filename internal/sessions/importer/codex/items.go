@@ -184,7 +184,7 @@ func (c *reader) tokens(it item, key string) {
 	if used != nil {
 		name = record.EventRun
 		data.Raw("model", c.model)
-		data.Raw("usage", pick(used, "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"))
+		data.Raw("usage", pick(used, "input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"))
 	}
 	data.Rest(info, "last_token_usage")
 	data.Rest(pick(it.payload, "rate_limits"))

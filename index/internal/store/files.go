@@ -1,0 +1,95 @@
+package store
+
+import (
+	"database/sql"
+	"time"
+)
+
+// FileFilter chooses files that sessions read and wrote.
+type FileFilter struct {
+	Tapes []string               // names; nil: all
+	Base  string                 // the last part of the path; "" for any
+	Match func(path string) bool // nil: all
+	Since time.Time              // the zero value is no bound
+	Until time.Time
+}
+
+// FileUse says how a session used a file.
+type FileUse struct {
+	Tape, Path     string
+	Reads, Writes  int64
+	Added, Removed int64     // lines
+	First, Last    time.Time // zero if the entries have no dates
+}
+
+// Touch is an entry that read or wrote a file.
+type Touch struct {
+	Tape, Path     string
+	Entry          int64
+	At             time.Time // zero if the entry has no date
+	Reads, Writes  int64
+	Added, Removed int64 // lines
+}
+
+// FileUses sums how sessions used files, by the tapes' numbers and the paths.
+func (d *DB) FileUses(f FileFilter) (out []FileUse, err error) {
+	var u FileUse
+	var first, last sql.NullInt64
+	err = d.files(f, `t.name, p.path, sum(o.reads), sum(o.writes), sum(o.added), sum(o.removed), min(o.at), max(o.at)`, "t.no, p.no", "t.no, p.path",
+		[]any{&u.Tape, &u.Path, &u.Reads, &u.Writes, &u.Added, &u.Removed, &first, &last}, &u.Path, func() {
+			u.First, u.Last = dateOf(first), dateOf(last)
+			out = append(out, u)
+		})
+	return out, err
+}
+
+// Touches returns the entries that used files, in the order of the tapes' numbers and of their ids.
+func (d *DB) Touches(f FileFilter) (out []Touch, err error) {
+	var u Touch
+	var doc int64
+	var at sql.NullInt64
+	err = d.files(f, `t.name, p.path, o.doc, o.reads, o.writes, o.added, o.removed, o.at`, "", "o.doc, p.path",
+		[]any{&u.Tape, &u.Path, &doc, &u.Reads, &u.Writes, &u.Added, &u.Removed, &at}, &u.Path, func() {
+			u.Entry, u.At = IDOf(doc), dateOf(at)
+			out = append(out, u)
+		})
+	return out, err
+}
+
+func dateOf(micro sql.NullInt64) time.Time {
+	if !micro.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(micro.Int64).UTC()
+}
+
+func (d *DB) files(f FileFilter, columns, group, order string, dest []any, path *string, use func()) error {
+	c := &condition{}
+	if f.Base != "" {
+		c.add("p.base = ?", f.Base)
+	}
+	if f.Tapes != nil {
+		c.in("t.name", f.Tapes)
+	}
+	if !f.Since.IsZero() {
+		c.add("o.at >= ?", f.Since.UnixMicro())
+	}
+	if !f.Until.IsZero() {
+		c.add("o.at <= ?", f.Until.UnixMicro())
+	}
+	// The range says the same as the shift, and lets touches_doc be used.
+	from := `touches o JOIN tapes t ON t.no = o.doc >> 32 JOIN paths p ON p.no = o.path`
+	if f.Base == "" && f.Tapes != nil {
+		from = `tapes t JOIN touches o ON o.doc BETWEEN t.no << 32 AND (t.no << 32) + 0xffffffff JOIN paths p ON p.no = o.path`
+	}
+	query := "SELECT " + columns + " FROM " + from + c.String()
+	if group != "" {
+		query += " GROUP BY " + group
+	}
+	return d.rows(query+" ORDER BY "+order, c.args, dest, func() error {
+		if f.Match == nil || f.Match(*path) {
+			use()
+		}
+		return nil
+	})
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"database/sql"
+	"hash/fnv"
+	"path"
+	"strings"
+
+	"tape/internal/store/activity"
+	"tape/repo"
+)
+
+// sessionOf is a number for the session that a tape belongs to: forks and subagents belong to that of their parent.
+func sessionOf(t *repo.Tape, helper bool) int64 {
+	name := t.Name()
+	if t.IsFork() {
+		name = t.Parent()
+	}
+	if helper || t.IsFork() {
+		name, _, _ = strings.Cut(name, "/agent-")
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return int64(h.Sum64()) //nolint:gosec // any number will do
+}
+
+// addSums adds to what the index has of what was done in a tape.
+func (d *DB) addSums(tape int64, s activity.Sums) error {
+	if s.Model != "" {
+		if err := d.exec("UPDATE work SET model = ? WHERE tape = ? AND model = ''", s.Model, tape); err != nil {
+			return err
+		}
+	}
+	for _, w := range s.Work {
+		if err := d.exec(`INSERT INTO work VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET turns = turns + excluded.turns, active = active + excluded.active,
+				input = input + excluded.input, output = output + excluded.output,
+				cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write,
+				calls = calls + excluded.calls, failed = failed + excluded.failed`,
+			tape, w.Hour, w.Model, w.Person, w.Turns, w.Active, w.Input, w.Output, w.CacheRead, w.CacheWrite, w.Calls, w.Failed); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.Tools {
+		if err := d.exec(`INSERT INTO tools VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, failed = failed + excluded.failed, active = active + excluded.active`,
+			tape, t.Hour, t.Name, t.Calls, t.Failed, t.Active); err != nil {
+			return err
+		}
+	}
+	return d.addTouches(tape, s.Touches)
+}
+
+func (d *DB) addTouches(tape int64, list []activity.Touch) error {
+	paths := map[string]int64{}
+	for _, t := range list {
+		no := paths[t.Path]
+		if no == 0 {
+			found, err := d.row("SELECT no FROM paths WHERE path = ?", []any{t.Path}, &no)
+			if err == nil && !found {
+				base := path.Base(strings.ReplaceAll(t.Path, `\`, "/"))
+				_, err = d.row("INSERT INTO paths (path, base) VALUES (?, ?) RETURNING no", []any{t.Path, base}, &no)
+			}
+			if err != nil {
+				return err
+			}
+			paths[t.Path] = no
+		}
+		at := sql.NullInt64{Int64: t.At, Valid: t.At != 0}
+		if err := d.exec(`INSERT INTO touches VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET reads = reads + excluded.reads, writes = writes + excluded.writes,
+				added = added + excluded.added, removed = removed + excluded.removed`,
+			no, DocOf(tape, t.Entry), at, t.Reads, t.Writes, t.Added, t.Removed); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package index
+
+import (
+	"context"
+
+	"tape/index/internal/store"
+	"tape/internal/store/activity"
+	"tape/repo"
+)
+
+type (
+	// By is what sums of work are grouped by.
+	By = store.By
+	// WorkFilter chooses what is summed.
+	WorkFilter = store.WorkFilter
+	// Work is a sum of what was done: sessions, turns, active time, tokens, calls.
+	Work = store.Work
+	// FileFilter chooses files that sessions read and wrote.
+	FileFilter = store.FileFilter
+	// FileUse says how a session used a file.
+	FileUse = store.FileUse
+	// Touch is an entry that read or wrote a file.
+	Touch = store.Touch
+	// Tokens counts tokens. Input is without what came from the cache or was written to it.
+	Tokens = activity.Tokens
+)
+
+// What sums of work are grouped by.
+const (
+	ByNothing = store.ByNothing
+	ByDay     = store.ByDay
+	ByProject = store.ByProject
+	ByAgent   = store.ByAgent
+	ByModel   = store.ByModel
+	ByTool    = store.ByTool
+	ByPerson  = store.ByPerson
+)
+
+// Work sums what was done in the sessions of a workspace, with their forks. It first brings the index up to date.
+func (x *Index) Work(ctx context.Context, by By, f WorkFilter) (out []*Work, err error) {
+	err = x.ask(ctx, func() error {
+		out, err = x.db.Work(by, f)
+		return err
+	})
+	return out, err
+}
+
+// Files returns which sessions read and wrote files: one for each session and path. It first brings the index up
+// to date.
+func (x *Index) Files(ctx context.Context, f FileFilter) (out []FileUse, err error) {
+	err = x.ask(ctx, func() error {
+		out, err = x.db.FileUses(f)
+		return err
+	})
+	return out, err
+}
+
+// Touches returns the entries that read or wrote files: the calls of tools, and events that say what a program
+// changed. It first brings the index up to date.
+func (x *Index) Touches(ctx context.Context, f FileFilter) (out []Touch, err error) {
+	err = x.ask(ctx, func() error {
+		out, err = x.db.Touches(f)
+		return err
+	})
+	return out, err
+}
+
+func (x *Index) ask(ctx context.Context, f func() error) error {
+	return x.retryGone(ctx, nil, func(tapes []*repo.Tape) error {
+		return x.inIndex(ctx, tapes, func([]*store.Target, store.Has) error { return f() })
+	})
+}

@@ -1,0 +1,132 @@
+package index
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+func drafts(lines ...string) []repo.Draft {
+	var out []repo.Draft
+	for _, l := range lines {
+		f := strings.Split(l, " | ")
+		d := repo.Draft{Date: f[0], Kind: f[1], Payload: json.RawMessage(f[2])}
+		if len(f) > 3 {
+			d.Meta = json.RawMessage(f[3])
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// worked is a session of two turns, before and after midnight in Berlin, which is 22:00 UTC.
+var worked = drafts(
+	`2026-10-24T21:50:00Z | event | {"name":"environment","data":{"cwd":"/shop","model":"opus"}} | {"source":{"format":"claude-code"}}`,
+	`2026-10-24T21:50:00Z | message | {"role":"user","content":"why is it slow?"}`,
+	`2026-10-24T21:51:00Z | tool_call | {"calls":[{"id":"1","function":{"name":"Read","arguments":{"file_path":"/shop/a.go"}}}]}`,
+	`2026-10-24T21:52:00Z | tool_result | {"results":["x"]} | {"call_ids":["1"]}`,
+	`2026-10-24T21:52:00Z | event | {"name":"run","data":{"model":"opus","usage":{"input_tokens":10,"cache_read_input_tokens":100,"output_tokens":2}}}`,
+	`2026-10-24T22:10:00Z | message | {"role":"user","content":"fix it"} | {"author":"Bob <b@x>"}`,
+	`2026-10-24T22:11:00Z | tool_call | {"calls":[{"id":"2","function":{"name":"Write","arguments":{"file_path":"/shop/a.go","content":"1\n2\n"}}}]}`,
+	`2026-10-24T22:12:00Z | tool_result | {"results":["x"]} | {"call_ids":["2"]}`,
+	`2026-10-24T22:13:00Z | event | {"name":"run","data":{"model":"haiku","usage":{"input_tokens":5,"output_tokens":1}}}`)
+
+// TestWork: sums and files are the same whether the index catches up between any two entries or is made anew,
+// and when a tape is replaced, what was done in it is gone.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	main := openTape(t, s, "")
+	x := testIndex(t, s)
+	for _, d := range worked {
+		mustAppend(t, main, d)
+		mustSync(t, x)
+	}
+	wantEqual(t, "after each entry", s.IndexFile(), rebuilt(t, s))
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Skip(err)
+	}
+	says := func(what string, by By, f WorkFilter, want string) {
+		t.Helper()
+		list, err := x.Work(t.Context(), by, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]string, len(list))
+		for i, w := range list {
+			got[i] = fmt.Sprint(w.Key, " ", w.Sessions, w.Turns, w.Active, w.Tokens, w.Calls, w.Failed)
+		}
+		if is := strings.Join(got, "; "); is != want {
+			t.Errorf("%s: got %s, want %s", what, is, want)
+		}
+	}
+	says("all", ByNothing, WorkFilter{}, " 1 2 5m0s map[haiku:{5 1 0 0} opus:{10 2 100 0}] 2 0")
+	says("by day", ByDay, WorkFilter{Zone: berlin}, "2026-10-24 1 1 2m0s map[opus:{10 2 100 0}] 1 0; 2026-10-25 1 1 3m0s map[haiku:{5 1 0 0} opus:{0 0 0 0}] 1 0")
+	says("by tool", ByTool, WorkFilter{}, "Read 1 0 1m0s map[] 1 0; Write 1 0 1m0s map[] 1 0")
+	says("by project", ByProject, WorkFilter{Since: time.Date(2026, 10, 24, 22, 30, 0, 0, time.UTC)}, "/shop 1 1 3m0s map[haiku:{5 1 0 0} opus:{0 0 0 0}] 1 0")
+	says("by person", ByPerson, WorkFilter{Until: time.Date(2026, 10, 24, 21, 0, 0, 0, time.UTC)}, " 1 1 2m0s map[opus:{10 2 100 0}] 1 0")
+	says("another project", ByAgent, WorkFilter{Project: func(dir string) bool { return dir == "/else" }}, "")
+	says("its agent", ByAgent, WorkFilter{Agent: func(a string) bool { return a == "claude-code" }, Tapes: []string{main.Name()}},
+		"claude-code 1 2 5m0s map[haiku:{5 1 0 0} opus:{10 2 100 0}] 2 0")
+	files := func(f FileFilter) string {
+		t.Helper()
+		list, err := x.Files(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		each, err := x.Touches(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(list, each)
+	}
+	const want = "[{main /shop/a.go 1 1 2 0 2026-10-24 21:51:00 +0000 UTC 2026-10-24 22:11:00 +0000 UTC}] " +
+		"[{main /shop/a.go 4 2026-10-24 21:51:00 +0000 UTC 1 0 0 0} {main /shop/a.go 8 2026-10-24 22:11:00 +0000 UTC 0 1 2 0}]"
+	for what, f := range map[string]FileFilter{"all": {}, "by name": {Base: "a.go"}, "of the tape": {Tapes: []string{"main"}}} {
+		if got := files(f); got != strings.ReplaceAll(want, "] [", "][") && got != want {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	for what, f := range map[string]FileFilter{"another name": {Base: "b.go"}, "another tape": {Tapes: []string{"x"}}, "no match": {Match: func(string) bool { return false }}} {
+		if got := files(f); got != "[] []" && got != "[][]" {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	if _, err := main.Reset(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	mustSync(t, x)
+	wantEqual(t, "after a reset", s.IndexFile(), rebuilt(t, s))
+	if got := files(FileFilter{}); got != "[] []" && got != "[][]" {
+		t.Errorf("after a reset: %s", got)
+	}
+}
+
+// TestWorkOfSubagents: the work of a subagent's session counts for the session that it belongs to.
+func TestWorkOfSubagents(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	for _, name := range []string{"s1", "s1/agent-x"} {
+		tp, err := s.CreateTape(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "s1/agent-x" {
+			state := json.RawMessage(`{"owner":"agent","parent":"s1"}`)
+			if _, err := tp.Handoff(t.Context(), repo.Anchor{Name: layout.FirstAnchor, State: state}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustAppend(t, tp, worked...)
+	}
+	list, err := testIndex(t, s).Work(t.Context(), ByNothing, WorkFilter{})
+	if err != nil || len(list) != 1 || list[0].Sessions != 1 || list[0].Turns != 2 || list[0].Calls != 4 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}

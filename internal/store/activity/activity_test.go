@@ -1,0 +1,243 @@
+package activity
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/store/layout"
+)
+
+// entries makes entries of lines: the second, the kind, the payload and the meta.
+func entries(lines ...string) []layout.Entry {
+	var out []layout.Entry
+	start := time.Date(2026, 11, 20, 9, 59, 0, 0, time.UTC)
+	for i, l := range lines {
+		f := strings.SplitN(l, " | ", 4)
+		var second int
+		_, _ = fmt.Sscan(f[0], &second)
+		e := layout.Entry{ID: int64(i + 1), Kind: f[1], Payload: json.RawMessage(f[2]), Meta: json.RawMessage(`{}`),
+			Date: start.Add(time.Duration(second) * time.Second).Format(time.RFC3339Nano)}
+		if len(f) > 3 {
+			e.Meta = json.RawMessage(f[3])
+		}
+		if e.Kind == layout.KindAnchor {
+			e.Anchor = layout.FirstAnchor
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func add(s *Session, list []layout.Entry) {
+	for _, e := range list {
+		at, _ := e.Time()
+		s.Add(at.UnixMicro(), Read(e))
+	}
+}
+
+// told writes sums as lines.
+func told(s Sums) (out []string) {
+	for _, w := range s.Work {
+		out = append(out, fmt.Sprintf("work %d %s %q turns %d active %d in %d out %d cache %d+%d calls %d failed %d", w.Hour%24, w.Model, w.Person,
+			w.Turns, w.Active/1e6, w.Input, w.Output, w.CacheRead, w.CacheWrite, w.Calls, w.Failed))
+	}
+	for _, t := range s.Tools {
+		out = append(out, fmt.Sprintf("tool %d %s calls %d failed %d active %d", t.Hour%24, t.Name, t.Calls, t.Failed, t.Active/1e6))
+	}
+	for _, t := range s.Touches {
+		out = append(out, fmt.Sprintf("file %s @%d reads %d writes %d +%d -%d", t.Path, t.Entry, t.Reads, t.Writes, t.Added, t.Removed))
+	}
+	return out
+}
+
+func calling(name, args string) string {
+	raw, _ := json.Marshal(args)
+	return `{"calls":[{"id":"c-` + name + `","type":"function","function":{"name":"` + name + `","arguments":` + string(raw) + `}}]}`
+}
+
+// session is one as the importer of Claude Code makes it.
+var session = entries(
+	`0 | anchor | {"name":"session/start","state":{"owner":"human","cwd":"/shop","model":"opus"}}`,
+	`0 | message | {"role":"user","content":"rename the flag"}`,
+	`10 | tool_call | `+calling("Edit", `{"file_path":"/shop/a.go","old_string":"x\ny","new_string":"x\nz\nw"}`),
+	`10 | event | {"name":"run","data":{"model":"opus","message_id":"m1","usage":{"input_tokens":5,"cache_read_input_tokens":100,"cache_creation_input_tokens":7,"output_tokens":3}}}`,
+	`11 | event | {"name":"run","data":{"model":"opus","message_id":"m1","usage":{"input_tokens":5,"cache_read_input_tokens":100,"cache_creation_input_tokens":7,"output_tokens":9}}}`,
+	`20 | tool_result | {"results":["done"]} | {"call_ids":["c-Edit"]}`,
+	`20 | event | {"name":"tool.detail","data":{"call_id":"c-Edit","structuredPatch":[{"lines":[" x","-y","+z","+w","+v"]}]}}`,
+	`30 | tool_call | `+calling("Bash", `{"command":"cd sub && cat b.go > c.txt; go test ./... 2>/dev/null|tail -3"}`),
+	`50 | tool_result | {"results":["Exit code 1\nFAIL"]} | {"call_ids":["c-Bash"],"is_error":["c-Bash"]}`,
+	`55 | tool_call | `+calling("Write", `{"file_path":"/shop/new.txt","content":"1\n2\n"}`),
+	`85 | tool_result | {"results":["The user doesn't want to proceed with this tool use. The tool use was rejected"]} | {"call_ids":["c-Write"],"is_error":["c-Write"]}`,
+	`600 | message | {"role":"user","content":"go on"} | {"author":"Bob <b@x>"}`,
+	`605 | message | {"role":"assistant","content":"done"}`,
+)
+
+// TestSession adds up a session: the wait of 30 seconds for the person and the pause of eight minutes are no
+// work, the rejected call has not failed, the message that is in two runs counts once.
+func TestSession(t *testing.T) {
+	var s Session
+	add(&s, session)
+	want := []string{
+		`work 9 opus "" turns 1 active 55 in 5 out 9 cache 100+7 calls 3 failed 1`,
+		`work 10 opus "Bob <b@x>" turns 1 active 5 in 0 out 0 cache 0+0 calls 0 failed 0`,
+		`tool 9 Edit calls 1 failed 0 active 9`,
+		`tool 9 Bash calls 1 failed 1 active 20`,
+		`tool 9 Write calls 1 failed 0 active 0`,
+		`file /shop/a.go @3 reads 0 writes 1 +3 -1`,
+		`file /shop/sub/b.go @8 reads 1 writes 0 +0 -0`,
+		`file /shop/sub/c.txt @8 reads 0 writes 1 +0 -0`,
+	}
+	if got := told(s.Take()); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := told(s.Take()); got != nil {
+		t.Errorf("taken twice: %v", got)
+	}
+}
+
+// TestContinues saves the session after each entry and goes on from there. The sums are the same.
+func TestContinues(t *testing.T) {
+	sum := func(parts ...Sums) map[string]int64 {
+		out := map[string]int64{}
+		for _, p := range parts {
+			for _, w := range p.Work {
+				for i, n := range []int64{w.Turns, w.Active, w.Input, w.Output, w.CacheRead, w.CacheWrite, w.Calls, w.Failed} {
+					out[fmt.Sprint("work", w.Hour, w.Person, i)] += n
+				}
+			}
+			for _, w := range p.Tools {
+				out[fmt.Sprint("tool", w.Hour, w.Name)] += 1000*w.Calls + 100*w.Failed + w.Active
+			}
+			for _, f := range p.Touches {
+				for i, n := range []int64{f.Reads, f.Writes, f.Added, f.Removed} {
+					out[fmt.Sprint("file", f.Path, f.Entry, i)] += n
+				}
+			}
+		}
+		for k, n := range out {
+			if n == 0 {
+				delete(out, k)
+			}
+		}
+		return out
+	}
+	var whole Session
+	add(&whole, session)
+	want := sum(whole.Take())
+	for n := range session {
+		var a, b Session
+		add(&a, session[:n])
+		first := a.Take()
+		raw, err := json.Marshal(a)
+		if err == nil {
+			err = json.Unmarshal(raw, &b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(&b, session[n:])
+		if got := sum(first, b.Take()); !reflect.DeepEqual(got, want) {
+			t.Errorf("after %d entries: %v, want %v", n, got, want)
+		}
+	}
+}
+
+// TestAgents reads the calls of each agent: which file, how many lines, whether it failed.
+func TestAgents(t *testing.T) {
+	patch := `{"input":"*** Begin Patch\n*** Update File: a.go\n@@\n-two\n+zwei\n+drei\n*** Add File: b.go\n+one\n*** End Patch"}`
+	for name, c := range map[string]struct {
+		call, result, detail, meta string
+		want                       []string
+	}{
+		"codex": {calling("apply_patch", patch), `Exit code: 0\nSuccess`, `{"call_id":"c-apply_patch"}`, ``,
+			[]string{"file /p/a.go @2 reads 0 writes 1 +2 -1", "file /p/b.go @2 reads 0 writes 1 +1 -0"}},
+		"codex refused": {calling("apply_patch", patch), `patch rejected by user`, `{}`, ``, nil},
+		"codex shell": {calling("exec_command", `{"cmd":"sed -i s/a/b/ x.go && ./run.sh","workdir":"/q"}`), `Chunk ID: 1\nProcess exited with code 2\nOutput:`, `{}`, ``,
+			[]string{"failed exec_command", "file /q/x.go @2 reads 0 writes 1 +0 -0", "file /q/run.sh @2 reads 1 writes 0 +0 -0"}},
+		"gemini": {calling("replace", `{"file_path":"/p/n.txt","old_string":"a","new_string":"b"}`), `ok`,
+			`{"call_id":"c-replace","resultDisplay":{"diffStat":{"model_added_lines":4,"model_removed_lines":2}}}`, ``,
+			[]string{"file /p/n.txt @2 reads 0 writes 1 +4 -2"}},
+		"gemini shell": {calling("run_shell_command", `{"command":"false"}`), `<untrusted_context>\nOutput: \nExit Code: 1\n</untrusted_context>`, `{}`, ``,
+			[]string{"failed run_shell_command"}},
+		"opencode": {calling("edit", `{"filePath":"/p/n.txt","oldString":"a","newString":"b"}`), `ok`,
+			`{"call_id":"c-edit","metadata":{"filediff":{"additions":1,"deletions":1}}}`, ``, []string{"file /p/n.txt @2 reads 0 writes 1 +1 -1"}},
+		"opencode shell":  {calling("bash", `{"command":"false"}`), `no`, `{"call_id":"c-bash","metadata":{"exit":3}}`, ``, []string{"failed bash"}},
+		"claude notebook": {calling("NotebookEdit", `{"notebook_path":"/p/n.ipynb","new_source":"1\n2"}`), `ok`, `{}`, ``, []string{"file /p/n.ipynb @2 reads 0 writes 1 +2 -0"}},
+		"claude edits": {calling("MultiEdit", `{"file_path":"/p/n","edits":[{"old_string":"a","new_string":"b\nc"},{"old_string":"d","new_string":""}]}`), `ok`, `{}`, ``,
+			[]string{"file /p/n @2 reads 0 writes 1 +2 -2"}},
+		"claude failed": {calling("Edit", `{"file_path":"/p/n","old_string":"a","new_string":"b"}`), `String to replace not found`, `{}`, `,"is_error":["c-Edit"]`, []string{"failed Edit"}},
+		"bub":           {calling("fs.write", `{"path":"n.txt","content":"a\nb\nc"}`), `ok`, `{}`, ``, []string{"file /p/n.txt @2 reads 0 writes 1 +3 -0"}},
+		"unknown":       {calling("mcp__linear__get", `{"path":"a/b.c"}`), `ok`, `{}`, ``, nil},
+	} {
+		var s Session
+		add(&s, entries(`0 | anchor | {"state":{"cwd":"/p"}}`, `1 | tool_call | `+c.call,
+			`2 | tool_result | {"results":["`+c.result+`"]} | {"call_ids":["`+strings.Split(c.call, `"`)[5]+`"]`+c.meta+`}`,
+			`2 | event | {"name":"tool.detail","data":`+c.detail+`}`))
+		sums := s.Take()
+		var got []string
+		for _, tool := range sums.Tools {
+			if tool.Failed > 0 {
+				got = append(got, "failed "+tool.Name)
+			}
+		}
+		if got = append(got, told(Sums{Touches: sums.Touches})...); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestProgramsOfCodex: Codex says in events what a program of its model changed, repeats usages, and says when a
+// command began, which is after a person allowed it.
+func TestProgramsOfCodex(t *testing.T) {
+	usage := `{"name":"run","data":{"model":"gpt","usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2,"reasoning_output_tokens":1,"total_tokens":12},"total_token_usage":{"total_tokens":12}}}`
+	var s Session
+	add(&s, entries(
+		`0 | message | {"role":"user","content":"why?"}`,
+		`0 | event | `+usage, `1 | event | `+usage,
+		`2 | event | {"name":"tool.run","data":{"item":"FileChange","status":"completed","changes":{"/p/n.txt":{"type":"update","unified_diff":"@@ -1 +1,2 @@\n-a\n+b\n+c\n"}}}}`,
+		`3 | tool_call | `+calling("exec_command", `{"cmd":"make"}`),
+		`63 | tool_result | {"results":["Chunk ID: 1\nProcess exited with code 0\n"]} | {"call_ids":["c-exec_command"]}`,
+		`63 | event | {"name":"tool.detail","data":{"call_id":"c-exec_command","started_at_ms":1795168798000,"completed_at_ms":1795168802000}}`))
+	// 09:59:58 to 10:00:02, four seconds after almost a minute of waiting.
+	want := []string{`work 9 gpt "" turns 1 active 3 in 6 out 2 cache 4+0 calls 1 failed 0`, `work 10 gpt "" turns 0 active 4 in 0 out 0 cache 0+0 calls 0 failed 0`,
+		`tool 9 exec_command calls 1 failed 0 active 0`, `tool 10 exec_command calls 0 failed 0 active 4`,
+		`file /p/n.txt @4 reads 0 writes 1 +2 -1`}
+	if got := told(s.Take()); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestHelper: what a subagent was asked is no turn, but its calls and tokens count, those of its own model.
+func TestHelper(t *testing.T) {
+	var s Session
+	add(&s, entries(`0 | anchor | {"name":"session/start","state":{"owner":"agent","cwd":"/p"}}`, `0 | message | {"role":"user","content":"count"}`,
+		`1 | event | {"name":"run","data":{"model":"small","usage":{"prompt_tokens":3,"completion_tokens":1}}} | {"context":false}`))
+	got := told(s.Take())
+	if want := []string{`work 9  "" turns 0 active 1 in 0 out 0 cache 0+0 calls 0 failed 0`, `work 9 small "" turns 0 active 0 in 3 out 1 cache 0+0 calls 0 failed 0`}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestHostile: texts from transcripts are of any kind.
+func TestHostile(t *testing.T) {
+	huge := strings.Repeat("a/b.c ", 20_000)
+	var s Session
+	add(&s, entries(`0 | tool_call | `+calling("bash", `{"command":"cat `+huge+`"}`), `0 | tool_result | {"results":["x"]}`,
+		`1 | tool_call | {"calls":[{"id":7,"function":{"name":["x"],"arguments":{"path":3}}},null,"x"]}`, `1 | tool_result | {"results":[null,{},[]]} | {"call_ids":"x","is_error":{}}`,
+		`1 | event | {"name":"run","data":{"usage":{"input_tokens":-5,"output_tokens":"x"}}}`, `1 | message | {"role":"tool","tool_call_id":"none"}`,
+		`2 | tool_call | `+calling("Read", `{"file_path":"/`+huge+`"}`), `2 | tool_result | {"results":["x"]}`))
+	got := s.Take()
+	if len(got.Touches) > maxTouches {
+		t.Errorf("%d files of one command", len(got.Touches))
+	}
+	for _, l := range told(got) {
+		if len(l) > 200 {
+			t.Errorf("%d bytes: %.100s", len(l), l)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package activity
+
+import (
+	"bytes"
+	"strings"
+
+	"tape/internal/text/jsonl"
+)
+
+// What a tool does with the files that its arguments name.
+type effect int
+
+const (
+	nothing effect = iota
+	reads
+	writes
+	edits   // it depends on the command in the arguments
+	patches // the arguments have a patch of several files
+	shell
+)
+
+// effects are those of the tools, by their names in small letters without dots and underscores.
+var effects = map[string]effect{
+	"read": reads, "readfile": reads, "readmanyfiles": reads, "notebookread": reads, "view": reads, "viewimage": reads,
+	"fsread": reads, "openfile": reads,
+	"edit": writes, "multiedit": writes, "write": writes, "notebookedit": writes, "writefile": writes, "writetofile": writes,
+	"replace": writes, "replaceinfile": writes, "createfile": writes, "editfile": writes, "fswrite": writes, "fsedit": writes,
+	"deletefile": writes, "searchreplace": writes,
+	"strreplaceeditor": edits, "strreplacebasededittool": edits, "texteditor": edits, "editor": edits,
+	"applypatch": patches, "patch": patches,
+	"bash": shell, "shell": shell, "execcommand": shell, "runshellcommand": shell, "localshell": shell, "localshellcall": shell,
+	"runterminalcmd": shell, "executecommand": shell, "execute": shell, "command": shell,
+}
+
+func effectOf(tool string) effect {
+	if what, ok := effects[tool]; ok {
+		return what
+	}
+	plain := strings.Map(func(r rune) rune {
+		if r == '.' || r == '_' || r == '-' {
+			return -1
+		}
+		return r
+	}, strings.ToLower(tool))
+	return effects[strings.TrimPrefix(plain, "functions")]
+}
+
+// touchesOf returns what a call does with files, as its arguments say.
+func touchesOf(what effect, args []byte) (out []Touch) {
+	if what == shell {
+		command, dir := commandOf(args)
+		out = shellTouches(command)
+		for i := range out {
+			out[i].Path = inDir(dir, out[i].Path)
+		}
+		return out
+	}
+	if what == patches || bytes.Contains(args[:min(len(args), 200)], []byte("*** Begin Patch")) {
+		for _, name := range [...]string{"input", "patch", "patchText", "command"} {
+			if text := jsonl.GetString(args, name); text != "" {
+				return patchTouches(text)
+			}
+		}
+		return nil
+	}
+	if what == edits {
+		what = writes
+		if jsonl.GetString(args, "command") == "view" {
+			what = reads
+		}
+	}
+	for _, path := range pathsOf(args) {
+		t := Touch{Path: path}
+		if what == reads {
+			t.Reads = 1
+		} else {
+			t.Writes = 1
+			t.Added, t.Removed = changedLines(args)
+		}
+		if out = append(out, t); len(out) == maxTouches {
+			break
+		}
+	}
+	return out
+}
+
+// pathsOf returns the files that arguments name.
+func pathsOf(args []byte) (out []string) {
+	for key, v := range jsonl.Fields(args) {
+		switch key {
+		case "file_path", "filePath", "filepath", "path", "notebook_path", "absolute_path", "target_file", "filename":
+			if s, _ := jsonl.String(v); s != "" && short(s) != "" {
+				return []string{s}
+			}
+		case "paths", "file_paths":
+			for _, s := range jsonl.Strings(v) {
+				if s != "" && short(s) != "" && !strings.ContainsAny(s, "*?") {
+					out = append(out, s)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// changedLines counts the lines that an edit replaces, as its arguments say.
+func changedLines(args []byte) (added, removed int64) {
+	if list := jsonl.Get(args, "edits"); list != nil {
+		for edit := range jsonl.Elements(list) {
+			a, r := changedLines(edit)
+			added, removed = added+a, removed+r
+		}
+		return added, removed
+	}
+	var before, after string
+	for key, v := range jsonl.Fields(args) {
+		switch key {
+		case "old_string", "oldString", "old_str", "oldText", "old":
+			before, _ = jsonl.String(v)
+		case "new_string", "newString", "new_str", "newText", "new", "content", "file_text", "new_source", "insert_text":
+			after, _ = jsonl.String(v)
+		}
+	}
+	return differ(lines(before), lines(after))
+}
+
+func lines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+}
+
+// differ counts the lines between the common beginning and the common end.
+func differ(before, after []string) (added, removed int64) {
+	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
+		before, after = before[1:], after[1:]
+	}
+	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
+	return int64(len(after)), int64(len(before))
+}
+
+// patchTouches reads a patch in the format of Codex.
+func patchTouches(text string) (out []Touch) {
+	_, text, _ = strings.Cut(text, "*** Begin Patch")
+	var t *Touch
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		op, path, header := cutHeader(line)
+		switch {
+		case header && op == "Move to":
+			if t != nil { // the file has a new name, and both are touched
+				out = append(out, Touch{Path: path, Writes: 1})
+			}
+		case header:
+			if short(path) == "" || len(out) >= maxTouches {
+				return out
+			}
+			out = append(out, Touch{Path: path, Writes: 1})
+			t = &out[len(out)-1]
+		case line == "*** End Patch":
+			return out
+		case t != nil && strings.HasPrefix(line, "+"):
+			t.Added++
+		case t != nil && strings.HasPrefix(line, "-"):
+			t.Removed++
+		}
+	}
+	return out
+}
+
+func cutHeader(line string) (op, path string, ok bool) {
+	rest, ok := strings.CutPrefix(line, "*** ")
+	if !ok {
+		return "", "", false
+	}
+	op, path, ok = strings.Cut(rest, ": ")
+	switch op {
+	case "Add File", "Update File", "Delete File", "Move to":
+		return op, strings.TrimSpace(path), ok
+	}
+	return "", "", false
+}
+
+// countDiff counts the changed lines of a unified diff.
+func countDiff(text string) (added, removed int64) {
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):
+		case strings.HasPrefix(line, "+"):
+			added++
+		case strings.HasPrefix(line, "-"):
+			removed++
+		}
+	}
+	return added, removed
+}

@@ -1,0 +1,301 @@
+package activity
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
+)
+
+// Note is what an entry says about what was done. The zero value says nothing.
+type Note struct {
+	turn    bool // a person asked something
+	helper  bool // the session is that of a subagent
+	aside   bool // its date is not one of the session
+	author  string
+	model   string
+	dir     string // the working directory from here on
+	calls   []call
+	results []result
+	details []detail
+	usage   *run
+	touches []Touch // of an event that says by itself which files were changed
+}
+
+// call is a call of a tool.
+type call struct {
+	ID, Tool string
+	Touches  []Touch `json:",omitempty"`
+	Shell    bool    `json:",omitempty"` // it may have done something although it failed
+}
+
+// result is the result of a call.
+type result struct {
+	id       string // "": of the next call
+	failed   bool
+	rejected bool // by a person or the settings: the call was not run
+}
+
+// detail is what an agent says about a call after its result.
+type detail struct {
+	id             string
+	failed         bool // a command's exit code says so
+	known          bool // added and removed are known
+	added, removed int64
+	began, ended   int64 // microseconds since 1970; 0 if unknown
+}
+
+// run is what a call of the model used.
+type run struct {
+	ID    string `json:",omitempty"` // of the message, if the agent says it
+	Model string `json:"-"`
+	Total int64  `json:"-"` // tokens of the session so far, if the agent says it
+	Used  Tokens
+}
+
+// Tokens counts tokens. Input is without what came from the cache or was written to it.
+type Tokens struct{ Input, Output, CacheRead, CacheWrite int64 }
+
+func (t *Tokens) add(o Tokens) {
+	t.Input += o.Input
+	t.Output += o.Output
+	t.CacheRead += o.CacheRead
+	t.CacheWrite += o.CacheWrite
+}
+
+// Touch says what was done with a file.
+type Touch struct {
+	Path           string // absolute if the working directory is known
+	Entry          int64  `json:",omitempty"` // of the call, or of the event that says it
+	At             int64  `json:",omitempty"` // microseconds since 1970; 0 if unknown
+	Reads, Writes  int64  `json:",omitempty"`
+	Added, Removed int64  `json:",omitempty"` // lines
+}
+
+// Limits for what one entry may say.
+const (
+	maxTouches = 64
+	longest    = 4 << 10 // bytes of a path or a name
+)
+
+// Read finds out what an entry says; nil if that is nothing. It is called for every entry, so that it looks for
+// what matters before it reads JSON.
+func Read(e layout.Entry) *Note {
+	n := read(e)
+	if len(e.Meta) > len("{}") && bytes.Contains(e.Meta, []byte(`"author"`)) {
+		if author := short(e.Author()); author != "" {
+			if n == nil {
+				n = &Note{}
+			}
+			n.author = author
+		}
+	}
+	return n
+}
+
+func read(e layout.Entry) *Note {
+	switch e.Kind {
+	case layout.KindMessage:
+		return readMessage(e)
+	case layout.KindToolCall:
+		n := &Note{}
+		n.readCalls(e, jsonl.Get(e.Payload, "calls"))
+		return n
+	case layout.KindToolResult:
+		return readResults(e)
+	case layout.KindAnchor:
+		n := &Note{}
+		state := jsonl.Get(e.Payload, "state")
+		n.aside = e.Anchor == layout.FirstAnchor
+		n.helper = n.aside && jsonl.GetString(state, "owner") == "agent"
+		n.readSession(state)
+		return n
+	case layout.KindEvent:
+		return readEvent(e)
+	}
+	return nil
+}
+
+func readMessage(e layout.Entry) *Note {
+	if e.Role() == "user" {
+		if string(jsonl.Get(e.Meta, "context")) == "false" || !about.IsPrompt(e) {
+			return nil
+		}
+		return &Note{turn: true}
+	}
+	n := &Note{}
+	n.readCalls(e, jsonl.Get(e.Payload, "tool_calls"))
+	if id := jsonl.GetString(e.Payload, "tool_call_id"); id != "" {
+		n.results = []result{{id: id}}
+	}
+	if n.calls == nil && n.results == nil {
+		return nil
+	}
+	return n
+}
+
+func short(s string) string {
+	if len(s) > longest {
+		return ""
+	}
+	return s
+}
+
+func (n *Note) readCalls(e layout.Entry, list []byte) {
+	for raw := range jsonl.Elements(list) {
+		c := call{ID: jsonl.GetString(raw, "id")}
+		function := jsonl.Get(raw, "function")
+		if function == nil {
+			function = raw
+		}
+		c.Tool = cmp.Or(short(jsonl.GetString(function, "name")), "call")
+		if what := effectOf(c.Tool); what != nothing {
+			args := jsonl.Get(function, "arguments")
+			if args == nil {
+				args = jsonl.Get(function, "input")
+			}
+			if text, ok := jsonl.String(args); ok {
+				args = []byte(text)
+			}
+			c.Touches, c.Shell = touchesOf(what, args), what == shell
+		}
+		for i := range c.Touches {
+			c.Touches[i].Entry = e.ID
+		}
+		n.calls = append(n.calls, c)
+	}
+}
+
+// readEvent reads the events that say something. The name is usually the first member, so that the data of
+// others, which may be long, is not searched.
+func readEvent(e layout.Entry) *Note {
+	name := ""
+	for key, v := range jsonl.Fields(e.Payload) {
+		if key == "name" {
+			name, _ = jsonl.String(v)
+			break
+		}
+	}
+	n := &Note{}
+	switch name {
+	case "run":
+		n.readRun(e, jsonl.Get(e.Payload, "data"))
+	case "tool.detail":
+		n.readDetail(jsonl.Get(e.Payload, "data"))
+	case "tool.run":
+		n.readToolRun(e, jsonl.Get(e.Payload, "data"))
+	case "session_meta", "turn_context", "environment":
+		if string(jsonl.Get(e.Meta, "context")) != "false" {
+			n.readSession(jsonl.Get(e.Payload, "data"))
+		}
+	case about.TitleEvent:
+		n.aside = true
+	default:
+		return nil
+	}
+	return n
+}
+
+// readSession reads the facts of a session that change how its entries are read.
+func (n *Note) readSession(facts []byte) {
+	for key, v := range jsonl.Fields(facts) {
+		switch key {
+		case "cwd":
+			s, _ := jsonl.String(v)
+			n.dir = short(s)
+		case "model":
+			s, _ := jsonl.String(v)
+			n.model = short(s)
+		}
+	}
+}
+
+func (n *Note) readRun(e layout.Entry, data []byte) {
+	model := short(jsonl.GetString(data, "model"))
+	if string(jsonl.Get(e.Meta, "context")) != "false" { // not a subagent's
+		n.model = model
+	}
+	u, ok := about.UsageOf(e)
+	if !ok {
+		return
+	}
+	n.usage = &run{ID: short(jsonl.GetString(data, "message_id")), Model: model, Total: number(jsonl.Get(data, "total_token_usage", "total_tokens")),
+		Used: Tokens{u.Input, u.Output, u.CacheRead, u.CacheWrite}}
+}
+
+// readResults reads which calls failed, and which were rejected.
+func readResults(e layout.Entry) *Note {
+	var ids, wrong []string
+	if len(e.Meta) > len("{}") {
+		ids, wrong = jsonl.Strings(jsonl.Get(e.Meta, "call_ids")), jsonl.Strings(jsonl.Get(e.Meta, "is_error"))
+	}
+	n := &Note{}
+	for raw := range jsonl.Elements(jsonl.Get(e.Payload, "results")) {
+		var r result
+		if i := len(n.results); i < len(ids) {
+			r.id = ids[i]
+		}
+		r.failed = r.id != "" && slices.Contains(wrong, r.id)
+		r.rejected = Rejected(raw, r.failed)
+		r.failed = !r.rejected && (r.failed || exitedBadly(raw))
+		n.results = append(n.results, r)
+	}
+	return n
+}
+
+// headBytes of a result say whether the call was run.
+const headBytes = 240
+
+// rejections are what agents write as results of calls that a person or the settings did not allow.
+var rejections = [...]string{
+	"The user doesn't want to", "User rejected tool use", "[Request interrupted by user", "was rejected by the user",
+	"The user rejected permission", "User denied execution", "Operation cancelled by user", "rejected by user", "aborted by user",
+	"Permission to use ", "has been denied", "The user has specified a rule which prevents",
+}
+
+// Rejected reports whether the result of a call, as JSON, says that the call was not allowed. Results that are
+// not marked as errors are texts of any kind, so that of these only the beginning counts.
+func Rejected(result []byte, marked bool) bool {
+	head := result[:min(len(result), headBytes)]
+	if marked {
+		return slices.ContainsFunc(rejections[:], func(s string) bool { return bytes.Contains(head, []byte(s)) })
+	}
+	head = bytes.TrimPrefix(head, []byte(`"`))
+	if rest, ok := bytes.CutPrefix(head, []byte("Wall time: ")); ok { // Codex
+		_, head, _ = bytes.Cut(rest, []byte(`\n`))
+	}
+	return slices.ContainsFunc(refusals[:], func(s string) bool { return bytes.HasPrefix(head, []byte(s)) })
+}
+
+// refusals are the beginnings of results that are not marked as errors.
+var refusals = [...]string{"aborted by user", "exec command rejected by user", "patch rejected by user", "[Operation Cancelled]"}
+
+// exitedBadly reports whether a result says the exit code of a command that failed: Codex writes it at the
+// beginning, Gemini at the end.
+func exitedBadly(raw []byte) bool {
+	starts := func(s string) bool { return bytes.HasPrefix(raw, []byte(s)) }
+	head, tail := raw[:min(len(raw), headBytes)], raw[max(0, len(raw)-headBytes):]
+	var code []byte
+	switch {
+	case starts(`"Chunk ID: `), starts(`"Wall time: `):
+		_, code, _ = bytes.Cut(head, []byte("Process exited with code "))
+	case starts(`"Exit code: `):
+		code = raw[len(`"Exit code: `):]
+	case starts(`"<untrusted_context>`), starts(`"Command: `):
+		_, code, _ = bytes.Cut(tail, []byte(`\nExit Code: `))
+	}
+	return len(code) > 0 && code[0] >= '1' && code[0] <= '9'
+}
+
+func number(raw []byte) (n int64) {
+	for _, c := range raw {
+		if c < '0' || c > '9' || n > 1<<58 {
+			return 0
+		}
+		n = 10*n + int64(c-'0')
+	}
+	return n
+}

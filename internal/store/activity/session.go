@@ -1,0 +1,295 @@
+package activity
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Session adds up what the entries of a session say. The exported fields are what Add needs to go on; Take
+// returns the sums.
+type Session struct {
+	Helper  bool   `json:",omitempty"` // it is a subagent's: nobody asked
+	Model   string `json:",omitempty"` // the last one used
+	Person  string `json:",omitempty"` // who asked last; "": the tape's owner
+	Dir     string `json:",omitempty"`
+	Last    int64  `json:",omitempty"` // the latest date, in microseconds since 1970
+	Total   int64  `json:",omitempty"` // tokens so far, as the agent says
+	Runs    []run  `json:",omitempty"` // the last ones that have an id
+	Pending []open `json:",omitempty"` // calls without a result
+	Done    []open `json:",omitempty"` // calls of the last results, which details may follow
+	Credit  int64  `json:",omitempty"` // active time up to the last results, in microseconds
+
+	sums Sums
+}
+
+// open is a call that was begun.
+type open struct {
+	call
+	At     int64 `json:",omitempty"`
+	Failed bool  `json:",omitempty"`
+}
+
+// Limits of what is kept for later.
+const (
+	maxPending = 64
+	maxRuns    = 3
+)
+
+// nearby is how many of the last rows are looked at for one of the same key. Others with that key may follow,
+// because rows add up.
+const nearby = 32
+
+// pause is how long nothing may be written, in microseconds, until it counts as a pause.
+const pause = 5 * 60 * 1e6
+
+// Work is what was done in an hour with a model and for a person.
+type Work struct {
+	Hour          int64 // since 1970; 0 if the date is unknown
+	Model, Person string
+	Turns, Active int64 // Active in microseconds
+	Tokens
+	Calls, Failed int64
+}
+
+// Tool is what a tool did in an hour.
+type Tool struct {
+	Hour          int64
+	Name          string
+	Calls, Failed int64
+	Active        int64 // microseconds
+}
+
+// Sums is what entries have added. Rows of the same key add up with what was taken before.
+type Sums struct {
+	Model   string // not "": what was done before without a known model was done with this one
+	Work    []Work
+	Tools   []Tool
+	Touches []Touch
+}
+
+// Take returns what was added since the last call.
+func (s *Session) Take() Sums {
+	out := s.sums
+	s.sums = Sums{}
+	return out
+}
+
+// Add takes the next entry into account: its date in microseconds since 1970, 0 if it has none, and its Note,
+// which may be nil.
+func (s *Session) Add(at int64, n *Note) {
+	if n == nil {
+		s.pass(at, true)
+		return
+	}
+	s.know(n)
+	if n.aside {
+		return
+	}
+	active := s.pass(at, !s.waited(n))
+	if n.turn && !s.Helper {
+		s.work(at, s.Model).Turns++
+	}
+	if n.usage != nil {
+		s.work(at, cmp.Or(n.usage.Model, s.Model)).Tokens.add(s.used(*n.usage))
+	}
+	if len(n.calls) > 0 {
+		s.work(at, s.Model).Calls += int64(len(n.calls))
+	}
+	if len(n.calls) > 0 || n.turn {
+		s.Done = nil
+	}
+	for _, c := range n.calls {
+		s.tool(at, c.Tool).Calls++
+		if len(s.Pending) == maxPending {
+			s.Pending = s.Pending[1:]
+		}
+		s.Pending = append(s.Pending, open{call: c, At: at})
+	}
+	if len(n.results) > 0 {
+		s.end(at, n.results, active)
+	}
+	for _, d := range n.details {
+		s.detail(at, d)
+	}
+	for _, t := range n.touches {
+		s.touch(t, at)
+	}
+}
+
+// know takes over what holds from this entry on.
+func (s *Session) know(n *Note) {
+	s.Helper = s.Helper || n.helper
+	s.Dir = cmp.Or(n.dir, s.Dir)
+	if n.model != "" {
+		if s.Model == "" {
+			s.sums.Model = n.model
+			for i := range s.sums.Work {
+				s.sums.Work[i].Model = cmp.Or(s.sums.Work[i].Model, n.model)
+			}
+		}
+		s.Model = n.model
+	}
+	if n.turn || n.author != "" {
+		s.Person = n.author
+	}
+}
+
+// waiting are the tools whose result is a person's answer.
+var waiting = map[string]bool{"AskUserQuestion": true, "ExitPlanMode": true, "exit_plan_mode": true, "request_user_input": true, "ask_user": true, "question": true}
+
+// waited reports whether the time before the entry was a wait for a person.
+func (s *Session) waited(n *Note) bool {
+	for _, r := range n.results {
+		if i := s.find(r.id); r.rejected || i >= 0 && waiting[s.Pending[i].Tool] {
+			return true
+		}
+	}
+	return false
+}
+
+// pass adds the time since the last entry to the active time, unless there was a pause or it was a wait.
+func (s *Session) pass(at int64, work bool) (active int64) {
+	if at == 0 || at <= s.Last {
+		return 0
+	}
+	if s.Last > 0 && at-s.Last <= pause && work {
+		active = at - s.Last
+		s.work(at, s.Model).Active += active
+	}
+	s.Last = at
+	return active
+}
+
+func (s *Session) hour(at int64) int64 { return cmp.Or(at, s.Last) / 3_600_000_000 }
+
+func (s *Session) work(at int64, model string) *Work {
+	hour := s.hour(at)
+	for i := len(s.sums.Work) - 1; i >= max(0, len(s.sums.Work)-nearby); i-- {
+		if w := &s.sums.Work[i]; w.Hour == hour && w.Model == model && w.Person == s.Person {
+			return w
+		}
+	}
+	s.sums.Work = append(s.sums.Work, Work{Hour: hour, Model: model, Person: s.Person})
+	return &s.sums.Work[len(s.sums.Work)-1]
+}
+
+func (s *Session) tool(at int64, name string) *Tool {
+	hour := s.hour(at)
+	for i := len(s.sums.Tools) - 1; i >= max(0, len(s.sums.Tools)-nearby); i-- {
+		if t := &s.sums.Tools[i]; t.Hour == hour && t.Name == name {
+			return t
+		}
+	}
+	s.sums.Tools = append(s.sums.Tools, Tool{Hour: hour, Name: name})
+	return &s.sums.Tools[len(s.sums.Tools)-1]
+}
+
+// used returns what a run adds. Codex says the usage of a request again at the next one, with the same total;
+// a message of Claude Code may be in several runs, of which each later one has more.
+func (s *Session) used(r run) Tokens {
+	if r.Total > 0 {
+		if r.Total == s.Total {
+			return Tokens{}
+		}
+		s.Total = r.Total
+	}
+	if r.ID == "" {
+		return r.Used
+	}
+	for i := range s.Runs {
+		if old := &s.Runs[i]; old.ID == r.ID {
+			more := Tokens{max(0, r.Used.Input-old.Used.Input), max(0, r.Used.Output-old.Used.Output),
+				max(0, r.Used.CacheRead-old.Used.CacheRead), max(0, r.Used.CacheWrite-old.Used.CacheWrite)}
+			old.Used.add(more)
+			return more
+		}
+	}
+	if len(s.Runs) == maxRuns {
+		s.Runs = s.Runs[1:]
+	}
+	s.Runs = append(s.Runs, r)
+	return r.Used
+}
+
+// find returns the place of a call without a result: that of an id, or the first if there is none; -1 if it is
+// not known.
+func (s *Session) find(id string) int {
+	if id == "" {
+		return min(len(s.Pending), 1) - 1
+	}
+	return slices.IndexFunc(s.Pending, func(o open) bool { return o.ID == id })
+}
+
+// end takes the results of calls into account.
+func (s *Session) end(at int64, results []result, active int64) {
+	s.Done, s.Credit = nil, active
+	for _, r := range results {
+		i := s.find(r.id)
+		if i < 0 {
+			continue
+		}
+		c := s.Pending[i]
+		s.Pending = slices.Delete(s.Pending, i, i+1)
+		if active > 0 { // of the first call, for they ran at the same time
+			s.tool(at, c.Tool).Active += active
+			active = 0
+		}
+		if c.Failed = r.failed; c.Failed {
+			s.fail(at, c.Tool)
+		}
+		if !r.rejected && (!r.failed || c.Shell) {
+			for i := range c.Touches {
+				c.Touches[i].Path = inDir(s.Dir, c.Touches[i].Path)
+				s.touch(c.Touches[i], c.At)
+			}
+			s.Done = append(s.Done, c)
+		}
+	}
+	if len(s.Pending) == 0 {
+		s.Pending = nil
+	}
+}
+
+func (s *Session) fail(at int64, tool string) {
+	s.tool(at, tool).Failed++
+	s.work(at, s.Model).Failed++
+}
+
+// detail corrects what was assumed of a call: what it changed, and how long it ran.
+func (s *Session) detail(at int64, d detail) {
+	i := slices.IndexFunc(s.Done, func(o open) bool { return o.ID == d.id })
+	if i < 0 {
+		return
+	}
+	c := &s.Done[i]
+	if d.failed && !c.Failed {
+		c.Failed = true
+		s.fail(at, c.Tool)
+	}
+	if d.known && len(c.Touches) == 1 && c.Touches[0].Writes > 0 {
+		t := c.Touches[0]
+		s.touch(Touch{Path: t.Path, Entry: t.Entry, Added: d.added - t.Added, Removed: d.removed - t.Removed}, c.At)
+		c.Touches[0].Added, c.Touches[0].Removed = d.added, d.removed
+	}
+	// Before a call begins, a person may have to allow it.
+	if ran := min(d.ended-d.began, pause); d.ended > 0 && c.At > 0 && len(s.Done) == 1 && d.began-c.At > 2e6 && ran != s.Credit {
+		s.work(at, s.Model).Active += ran - s.Credit
+		s.tool(at, c.Tool).Active += ran - s.Credit
+		s.Credit = ran
+	}
+}
+
+func (s *Session) touch(t Touch, at int64) {
+	t.Path, t.At = inDir(s.Dir, t.Path), at
+	for i := range slices.Backward(s.sums.Touches) {
+		o := &s.sums.Touches[i]
+		if o.Entry != t.Entry {
+			break
+		}
+		if o.Path == t.Path {
+			o.Reads, o.Writes, o.Added, o.Removed = o.Reads+t.Reads, o.Writes+t.Writes, o.Added+t.Added, o.Removed+t.Removed
+			return
+		}
+	}
+	s.sums.Touches = append(s.sums.Touches, t)
+}
