@@ -252,3 +252,11 @@ func TestUsage(t *testing.T) {
 		}
 	}
 }
+
+// TestLongGivenTitle: a title that an agent gave is as short as others.
+func TestLongGivenTitle(t *testing.T) {
+	got := of(entries(said("why?"), [3]string{"event", `{"name":"ai-title","data":{"aiTitle":"` + strings.Repeat("long ", 100) + `\nmore"}}`, `{"source":{"format":"claude-code"}}`}))
+	if len(got.Title) > 110 || !strings.HasPrefix(got.Title, "long long") {
+		t.Errorf("%q", got.Title)
+	}
+}

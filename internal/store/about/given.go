@@ -46,7 +46,7 @@ func (t *Tape) titled(e layout.Entry, name string) bool {
 	if !ok || hidden(e) || jsonl.Get(e.Meta, "origin", "fork") != nil {
 		return false
 	}
-	if title := asked(jsonl.GetString(e.Payload, "data", by.member)); title != "" {
+	if title := headline(asked(jsonl.GetString(e.Payload, "data", by.member))); title != "" {
 		if by.byPerson {
 			t.Renamed = title
 		} else {
@@ -62,7 +62,7 @@ func (t *Tape) titled(e layout.Entry, name string) bool {
 func (t *Tape) formerTitle(e layout.Entry) {
 	state := jsonl.Get(e.Payload, "state")
 	if t.Messages > 0 && !hidden(e) && jsonl.Get(state, "leaf") != nil && jsonl.Get(e.Meta, "source") != nil {
-		if title := asked(jsonl.GetString(state, "summary")); title != "" {
+		if title := headline(asked(jsonl.GetString(state, "summary"))); title != "" {
 			t.Called = title
 			t.choose()
 		}
@@ -79,7 +79,7 @@ type leafTitle struct {
 // wait keeps a title until its leaf comes. Only the last few are kept.
 func (t *Tape) wait(data []byte) {
 	const most, longest = 4, 100
-	leaf, title := jsonl.GetString(data, "leafUuid"), asked(jsonl.GetString(data, "summary"))
+	leaf, title := jsonl.GetString(data, "leafUuid"), headline(asked(jsonl.GetString(data, "summary")))
 	if leaf == "" || len(leaf) > longest || title == "" {
 		return
 	}
