@@ -43,8 +43,8 @@ a session and importing it later give the same tape.`,
 func newRecordSyncCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync [--no-wait]",
-		Short: "Read now what the transcripts of recorded sessions have got",
-		Long: `Read new entries from the transcripts of recorded sessions now, and wait until that is done.
+		Short: "Import new transcript entries now",
+		Long: `Import the new entries of recorded sessions' transcripts now, and wait until that is done.
 
 With --no-wait, read only sessions that hooks have reported since, and leave them to another
 such process if one is running. Hooks run this in the background.`,

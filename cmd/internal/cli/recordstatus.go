@@ -19,7 +19,7 @@ func newRecordStatusCmd(a *App) *cobra.Command {
 		Short: "Show what is recorded, and what is wrong",
 		Long: `Show for each agent whether its sessions are recorded: which settings have the hooks, what
 prevents the agent from calling them, when it last called one, how far its transcripts were
-read, and what failed. With --json, state is one of
+read, and what failed. Status reflects hook calls that were received. With --json, state is one of
 ` + strings.Join(status.Words(), ", ") + `.`,
 		Example: `  tape record status
   tape record status --json`,

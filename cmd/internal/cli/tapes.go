@@ -90,7 +90,7 @@ func (o *tapesOptions) run(ctx context.Context) error {
 	if o.limit >= 0 {
 		list = list[:min(o.limit, len(list))]
 	}
-	l := listing[listedTape]{None: "no tape matches", Paged: true, Object: listedTape.object}
+	l := listing[listedTape]{None: "No matching sessions.", Paged: true, Object: listedTape.object}
 	columns := o.tapeColumns(list, catalog.ShortNames(namesOf(all, func(t listedTape) string { return t.Name })))
 	for _, c := range columns {
 		l.Head = append(l.Head, c.head)

@@ -108,7 +108,7 @@ func (t *printer) wantedResults(it *conversation.Item) {
 func (t *printer) results(e repo.Entry, results []conversation.Result) {
 	id := entryID(e)
 	for _, r := range results {
-		what := " of a call that is not here"
+		what := " (its call is before this range)"
 		switch {
 		case r.Of != nil:
 			what = fmt.Sprintf(" of %s @%d", display.Line(r.Of.Name), r.Of.Entry)

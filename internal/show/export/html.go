@@ -197,7 +197,7 @@ func (p *page) late(of *conversation.Call, e repo.Entry) {
 	if of != nil {
 		p.put(`result of <code>{}</code> <a href="#e{}">@{}</a>`, display.Title(of.Name, nameMost), of.Entry, of.Entry)
 	} else {
-		p.put("result of a call that is not here")
+		p.put("result (its call is before this range)")
 	}
 	p.stamp(e)
 	p.put("</summary>\n")

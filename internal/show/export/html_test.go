@@ -222,7 +222,7 @@ func TestHTMLCallWithResult(t *testing.T) {
 	checkPage(t, page)
 	order(t, page, "tool-c1", fmt.Sprintf(`id="e%d"`, result), "first answer", "tool-c2", "second answer", "tick", "while it runs",
 		"tool-c3", "third", "tool-c4", "failed", "fourth", "tool-c5", "no result here", "later",
-		"result of <code>tool-c5</code> <a href=\"#e8\">@8</a>", fmt.Sprintf(`href="#e%d"`, late), "fifth", "a call that is not here", "nobody asked")
+		"result of <code>tool-c5</code> <a href=\"#e8\">@8</a>", fmt.Sprintf(`href="#e%d"`, late), "fifth", "result (its call is before this range)", "nobody asked")
 	if !strings.Contains(page, fmt.Sprintf(`id="e%d"`, call)) {
 		t.Error("no link to the call")
 	}

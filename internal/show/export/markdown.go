@@ -77,11 +77,11 @@ func (d *document) call(c *conversation.Call, e repo.Entry) {
 }
 
 func (d *document) late(of *conversation.Call, _ repo.Entry) {
-	what := "a call that is not here"
+	what := "(its call is before this range)"
 	if of != nil {
-		what = fmt.Sprintf("%s @%d", codeSpan(display.Title(of.Name, 120)), of.Entry)
+		what = fmt.Sprintf("of %s @%d", codeSpan(display.Title(of.Name, 120)), of.Entry)
 	}
-	d.w.printf("\n### result of %s\n", what)
+	d.w.printf("\n### result %s\n", what)
 }
 
 func (d *document) endCall() {}
