@@ -11,11 +11,11 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Tape is what the entries of a tape say about it, as far as they were added. It can be saved as
-// JSON and continued from there. The zero value is that of a tape without entries.
+// Tape is what the entries added so far say about their tape. It can be saved as JSON and
+// continued from there. The zero value is that of a tape without entries.
 type Tape struct {
 	Name         string    `json:"-"`               // of the tape
-	Title        string    `json:"title,omitempty"` // the best of the titles below
+	Title        string    `json:"title,omitempty"` // the one of the titles below that counts most
 	Agent        string    `json:"agent,omitempty"` // the recorded program, such as claude-code
 	AgentVersion string    `json:"agent_version,omitempty"`
 	Model        string    `json:"model,omitempty"`   // the last one used
@@ -41,7 +41,7 @@ type Tape struct {
 }
 
 // TitleEvent is the name of the event that gives a tape its title, data.title. An empty title
-// takes the last one back. In an imported entry the title is the agent's.
+// removes the last one. In an imported entry the title is the agent's.
 const TitleEvent = "tape.title"
 
 // Lists keep a Tape for every tape, so its size is bounded.

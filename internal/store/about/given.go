@@ -24,10 +24,11 @@ var agentTitles = map[string]struct {
 	"session.update":      {"summary", false},    // Gemini CLI
 }
 
-// titled takes an event's title into account, and reports whether the event is there for nothing else.
+// titled takes an event's title into account, and reports whether the event has no other purpose.
 func (t *Tape) titled(e layout.Entry, name string) bool {
 	if name == TitleEvent {
-		// A title that came with a merged fork is the fork's, one of an abandoned branch the branch's.
+		// A title that came with a merged fork is the fork's, and one on an abandoned branch is that
+		// branch's.
 		if jsonl.Get(e.Meta, "origin", "fork") == nil && !hidden(e) {
 			title := squeeze(jsonl.GetString(e.Payload, "data", "title"))
 			if jsonl.Get(e.Meta, "source") != nil {
@@ -69,8 +70,8 @@ func (t *Tape) formerTitle(e layout.Entry) {
 	}
 }
 
-// leafTitle is a title that Claude Code has written into a session's file, of the conversation up to a
-// line with an id, the leaf. The session is called that if it has the line.
+// leafTitle is a title that Claude Code has written into a session's file. It belongs to the
+// conversation that ends with the line leaf, so the session gets it only if it has that line.
 type leafTitle struct {
 	Leaf  string `json:"leaf"`
 	Title string `json:"title"`
@@ -87,7 +88,7 @@ func (t *Tape) wait(data []byte) {
 	t.Unclaimed = t.Unclaimed[max(0, len(t.Unclaimed)-most):]
 }
 
-// claim takes the title whose leaf the entry was made from.
+// claim takes the waiting title whose leaf the entry was made from.
 func (t *Tape) claim(e layout.Entry) {
 	for i, u := range t.Unclaimed {
 		if bytes.Contains(e.Meta, []byte(u.Leaf)) && !hidden(e) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// introductions are first lines that say nothing about the request itself, without "please" and such,
-// punctuation and the marks of a heading.
+// introductions are first lines that say nothing about the request itself, in the form that essence
+// returns.
 var introductions = []string{
 	"implement the following", "implement the following plan", "implement the plan", "implement this plan", "implement this",
 	"execute the following plan", "execute the plan", "execute this plan", "follow this plan", "carry out the following plan",

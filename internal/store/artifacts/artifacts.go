@@ -101,7 +101,7 @@ func (a *Staged) Place(phase string) error {
 	if err := d.MkdirAll(dir); err != nil {
 		return err
 	}
-	// Whoever made the repository may have put a link to another folder there.
+	// The repository's author may have put a link to another folder there.
 	if st, err := os.Lstat(dir); err != nil {
 		return err
 	} else if !st.IsDir() {
@@ -122,14 +122,14 @@ func (a *Staged) Place(phase string) error {
 	return Sync(d, phase)
 }
 
-// Sync makes the names of a phase's artifacts durable. An existing one may need it too: the process that
-// placed it may have been killed before it could.
+// Sync makes the names of a phase's artifacts durable. An existing one may need it, too: the process that placed
+// it may have been killed before its sync.
 func Sync(d *disk.FS, phase string) error {
 	return errors.Join(d.SyncDir(filepath.Join(phase, layout.ArtifactsDir)), d.SyncDir(phase))
 }
 
 // errDamaged says that an artifact's content does not match its name.
-var errDamaged = errors.New("the content is not what the name says")
+var errDamaged = errors.New("the content does not match the name")
 
 // readChecked reads an artifact's file and checks its content.
 func readChecked(path string) ([]byte, error) {
@@ -163,7 +163,7 @@ func NameOf(data []byte) string {
 
 // Bring makes sure that the open phase has an artifact that a new entry refers to, as a file or in git. The
 // artifact may have been added in an earlier phase, or belong to one. Bring looks for it in the snapshots in,
-// the first of which is the tape's, newest phases first, and copies it. Errors: ErrInvalid if it is missing.
+// newest phases first, and copies it. The first snapshot is the tape's. Errors: ErrInvalid if it is missing.
 func Bring(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open layout.Phase, in ...*snapshot.Snapshot) error {
 	for i, v := range in {
 		p, _, err := v.FindArtifact(ref.SHA256)

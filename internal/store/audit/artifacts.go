@@ -73,7 +73,7 @@ func (g *growth) artifacts() error {
 			return err
 		}
 		if !artifacts.Matches(e.Name, data) {
-			return violation(where, "the content is not what the name says")
+			return violation(where, "the content does not match the name")
 		}
 	}
 	for _, ref := range g.refs {
@@ -90,7 +90,8 @@ type reference struct {
 	name string
 }
 
-// referencesOf are the references of an entry, without those to artifacts that did not come with it.
+// referencesOf returns the references of an entry, without those to artifacts that its meta lists as
+// missing.
 func referencesOf(id int64, kind string, payload, meta []byte) []reference {
 	if kind == layout.KindAnchor || !bytes.Contains(payload, []byte(layout.ArtifactKey)) {
 		return nil
@@ -141,7 +142,7 @@ func (v *verifier) artifactsOnDisk(tape string, snap *snapshot.Snapshot, p layou
 			data, err = os.ReadFile(path)
 		}
 		if err == nil && !artifacts.Matches(name, data) {
-			err = &layout.CorruptError{File: path, Msg: "the content is not what the name says"}
+			err = &layout.CorruptError{File: path, Msg: "the content does not match the name"}
 		}
 		v.problem(tape, err)
 	}

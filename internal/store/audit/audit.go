@@ -14,7 +14,7 @@ import (
 
 // An audit decides whether histories keep the promises of the format. It walks along first parents,
 // the oldest commit first, and compares each commit with the state before it, reading only what
-// changed. What a merge brought is walked before the merge.
+// changed. The commits that a merge brought in are walked before the merge.
 
 // policy says how far a source is trusted, and what to do about a violation.
 type policy struct {
@@ -29,7 +29,7 @@ type policy struct {
 	repaired func(where string, id int64)
 }
 
-// audit checks each commit once, so show it tapes before their forks.
+// audit checks each commit once, so tapes have to be checked before their forks.
 type audit struct {
 	policy
 	s       *workspace.Store
@@ -74,8 +74,8 @@ func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head g
 }
 
 // chain lists the unknown commits from head down by first parents, the newest first, and returns the
-// valid commit before them, zero if there is none. Merges by git that nobody completed are listed
-// even if they are known. If old is not zero, it was accepted before and must be on the way.
+// valid commit before them, zero if there is none. Incomplete merges by git are listed even if they
+// are known. If old is not zero, it was accepted before and must be in the chain.
 func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []gitstore.Hash, at gitstore.Hash, err error) {
 	for at = head; at != old && !a.Known[at]; {
 		c, err := a.Commit(at)
@@ -139,7 +139,7 @@ type FirstChain struct {
 }
 
 // NewFirstChain returns the chain of a commit. If own is a fork, the chain ends where the fork begins;
-// nil is for the whole chain.
+// if it is nil, it has no such end.
 func NewFirstChain(head gitstore.Hash, own *workspace.Tape) *FirstChain {
 	return &FirstChain{next: head, own: own, seen: map[gitstore.Hash]bool{}}
 }

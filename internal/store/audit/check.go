@@ -77,7 +77,7 @@ func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 	return nil
 }
 
-// addOwner makes the chain of a tag's branch known to the check of incoming refs.
+// addOwner adds the chain of a tag's branch to the check of incoming refs.
 func (c *updateCheck) addOwner(slug string, tag gitstore.Hash) {
 	if c.incoming.tapes[slug] != nil {
 		return
@@ -143,8 +143,8 @@ func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitsto
 	return nil
 }
 
-// purged returns what purges made of a commit of a tape. It repeats them for the newest commit that
-// moves, which gives the answer for all earlier ones, too.
+// purged returns the commit that purges made from a commit of a tape. It repeats them for the newest
+// commit that moves, which gives the answer for all earlier ones, too.
 func (c *updateCheck) purged(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) (gitstore.Hash, bool, error) {
 	if _, known := c.purges[t.Slug()]; !known {
 		newest, name := old, ""

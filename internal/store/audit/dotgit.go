@@ -3,7 +3,7 @@ package audit
 import "strings"
 
 // isDotGit reports names that a file system may take for ".git". HFS+ ignores invisible characters;
-// NTFS ignores dots and spaces at the end and everything behind a colon, and has short names. Where
+// NTFS ignores dots and spaces at the end and everything after a colon, and has short names. Where
 // a file system folds more than case, fold the name first.
 func isDotGit(name string) bool {
 	name, _, _ = strings.Cut(strings.Map(visible, name), ":")

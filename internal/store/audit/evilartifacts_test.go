@@ -39,7 +39,7 @@ func artifactCases() []evilCase {
 		one("out of the folder", file, "..", plain),
 		one("in upper case", file, strings.ToUpper(name), plain),
 		one("a name that is too short", file, name[:63], plain),
-		one("the name of another content", file, strings.Repeat("0", 64), "the content is not what the name says"),
+		one("the name of another content", file, strings.Repeat("0", 64), "the content does not match the name"),
 		with("a large one", "the limit", func(c *tip) []entry {
 			return []entry{{file, name, c.blob(strings.Repeat("x", 65<<20))}}
 		}),

@@ -13,7 +13,7 @@ import (
 )
 
 // fsck lets git check its own structures, if git is installed. While somebody commits, git fsck may
-// report objects that it did not see when it listed them, so only what it says twice counts.
+// report objects that it did not see when it listed them, so only what two runs report counts.
 func (v *verifier) fsck(ctx context.Context) error {
 	var refused *gitstore.UnsupportedError
 	switch err := gitrun.Runnable(ctx, v.s.Git()); {

@@ -14,7 +14,7 @@ import (
 )
 
 // IncomingCheck checks the refs of a remote: tapes first, then forks, then tags, the unchanged ones
-// included. That order makes known what the later ones refer to.
+// included. In that order, what later ones refer to is known.
 type IncomingCheck struct {
 	*audit
 	tapes map[string]*FirstChain // of tapes and forks, by slug; own is nil until needed

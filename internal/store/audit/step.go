@@ -13,7 +13,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// state is the state after a commit, as far as the next commit is compared with it.
+// state is what the audit remembers of a commit, to compare the next one with.
 type state struct {
 	opened  []string      // the phases that came with the commit
 	name    string        // of the tape, in tape.json
@@ -82,7 +82,7 @@ func (a *audit) load(h gitstore.Hash, before *state) (*state, error) {
 }
 
 // step checks that a commit's tree only adds to the state before it, nil for the first commit, and
-// that what it adds can be read. Messages put the text where in front of paths.
+// that what it adds can be read. In messages, where comes before paths.
 func (a *audit) step(tree gitstore.Hash, before *state, where string) (*state, error) {
 	now := &state{}
 	if before != nil {
@@ -211,7 +211,7 @@ func (a *audit) grow(now *state, tree gitstore.Hash, where string) error {
 	return g.numbers()
 }
 
-// closedChanged describes what a commit changed in a closed phase.
+// closedChanged returns an error that describes what a commit changed in a closed phase.
 func (a *audit) closedChanged(old, next gitstore.Hash, where string) error {
 	const msg = "the phase is closed, but the commit changed it"
 	was, err1 := a.entries(old, where, isPhaseFile)
@@ -227,7 +227,7 @@ func (a *audit) closedChanged(old, next gitstore.Hash, where string) error {
 	return violation(where, msg)
 }
 
-// fileChanged describes from which line on a file differs.
+// fileChanged returns an error that names the first line in which a file differs.
 func (a *audit) fileChanged(old, next gitstore.Hash, where, msg string) error {
 	out := &layout.CorruptError{File: where, Msg: msg}
 	was, err1 := a.file(old, where, a.largeFile())

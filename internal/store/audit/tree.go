@@ -18,7 +18,7 @@ const (
 	largeTree   = 16 << 20 // a folder: some hundred thousand phases
 )
 
-// takeOut is the advice for what does not belong in a tape.
+// takeOut is the hint for files that do not belong in a tape.
 const takeOut = "it has to be removed there, with its history"
 
 func (a *audit) maxLine() int { return a.s.Config().MaxLine }
@@ -156,7 +156,7 @@ func isPhaseFile(e gitstore.TreeEntry) bool {
 	return (ok || e.Name == layout.AnchorFile) && e.Mode == gitstore.ModeFile || isArtifactsDir(e)
 }
 
-// folderOf is the name of a folder in messages, given what stands before the names of its files.
+// folderOf returns the name of a folder in messages, given the text before the names of its files.
 func folderOf(where string) string {
 	return cmp.Or(strings.TrimSuffix(where, ":"), "the commit")
 }
@@ -190,7 +190,7 @@ func foreign(where string, e gitstore.TreeEntry) error {
 }
 
 // shape refuses a tree with names, modes or sizes that no tape has. It is for merges of a hostile
-// source, whose files [audit.step] does not read. What before has is known to be valid.
+// source, whose files [audit.step] does not read. Everything that before has is known to be valid.
 func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *state) error {
 	if a.shaped[tree] {
 		return nil
@@ -240,7 +240,7 @@ func (a *audit) shape(ctx context.Context, h, tree gitstore.Hash, before *state)
 // phaseDiff is how the phases of a commit differ from those of an earlier state.
 type phaseDiff struct {
 	list    []gitstore.TreeEntry // all phases of the commit
-	changed []gitstore.TreeEntry // those with the same name and another content
+	changed []gitstore.TreeEntry // those with the same name and different content
 	was     []gitstore.TreeEntry // the former content of the changed ones
 	added   []gitstore.TreeEntry
 	removed string // the name of one that is gone

@@ -147,9 +147,9 @@ func (v *verifier) verifyTape(ctx context.Context, t *workspace.Tape) (failed er
 	// Problems found while somebody writes to the tape count only if they are found again.
 	const tries = 10
 	for try := 1; ; try++ {
-		before, noteErr := journal.PeekOf(t)
+		before, recErr := journal.PeekOf(t)
 		head, err := t.Head()
-		if err = errors.Join(noteErr, err); err != nil {
+		if err = errors.Join(recErr, err); err != nil {
 			v.problem(t.Name(), err)
 			return ctx.Err()
 		}
@@ -163,9 +163,9 @@ func (v *verifier) verifyTape(ctx context.Context, t *workspace.Tape) (failed er
 		}
 		was := *v.report
 		err = v.checkAt(ctx, t, head)
-		after, noteErr := journal.PeekOf(t)
+		after, recErr := journal.PeekOf(t)
 		found := len(v.report.Problems)+len(v.report.Notes) > len(was.Problems)+len(was.Notes)
-		if err = errors.Join(err, noteErr); err != nil || !found {
+		if err = errors.Join(err, recErr); err != nil || !found {
 			return err
 		}
 		if after.Gen == before.Gen && after.Undo == nil || try == tries {
@@ -262,7 +262,7 @@ func (v *verifier) count(snap *snapshot.Snapshot, from int) {
 // tags checks that each handoff has its annotated tag, and that there are no others. A missing tag is
 // only a note, because the next command makes it again.
 func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
-	note, _ := journal.PeekOf(t)
+	rec, _ := journal.PeekOf(t)
 	opened, err := v.opened(ctx, t, head)
 	if err != nil {
 		return ctx.Err() // the audit has reported what is missing
@@ -280,13 +280,13 @@ func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 		tag, err := v.audit.readTag(ref.Name, ref.Hash)
 		switch {
 		case !ok && err == nil && v.isAhead(t, head, tag.Object):
-		case !ok && note.Undo != nil:
+		case !ok && rec.Undo != nil:
 			v.note(t.Name(), ref.Name, "an interrupted command has left this tag; the next one that writes removes it")
 		case !ok:
 			v.problem(t.Name(), violation(ref.Name, "the tape has no such phase"))
 		case err != nil:
 			v.problem(t.Name(), violation(ref.Name, "%v", err))
-		case tag.Object != want && (note.Undo != nil || !v.has(head, tag.Object)):
+		case tag.Object != want && (rec.Undo != nil || !v.has(head, tag.Object)):
 			v.note(t.Name(), ref.Name, "the tag names %s, but the phase came with %s; a repair moves the tag", short(tag.Object), short(want))
 		case tag.Object != want:
 			v.problem(t.Name(), violation(ref.Name, "the tag names %s, but the phase came with %s", short(tag.Object), short(want)))

@@ -16,8 +16,8 @@ import (
 // deepestMerge limits the nesting of merges, which are checked by recursion.
 const deepestMerge = 200
 
-// longestByGit limits the commits on top of a merge that git made and nobody completed. Their result
-// is computed anew for each.
+// longestByGit limits the commits on top of an incomplete merge by git, because the result is computed
+// for each of them.
 const longestByGit = 100
 
 // auditWalk checks the commits of a tape or fork, the oldest first.
@@ -220,7 +220,7 @@ func (w *auditWalk) checkSummary(ctx context.Context, h gitstore.Hash, c gitstor
 	return nil
 }
 
-// checkMessage checks what a commit's message says about it. Commits made with git alone say nothing.
+// checkMessage checks the trailers of a commit's message. Commits made with git alone have none.
 func (w *auditWalk) checkMessage(h gitstore.Hash, c gitstore.Commit, now *state) error {
 	tape := w.t.Name()
 	named := w.named
@@ -245,7 +245,7 @@ func (w *auditWalk) checkMessage(h gitstore.Hash, c gitstore.Commit, now *state)
 }
 
 // related reports whether name is the tape itself, a fork of it (git fast-forwards to a fork's commits
-// if there is nothing to merge), or something that it is a fork of.
+// if there is nothing to merge), or one of its ancestors.
 func related(name, tape string) bool {
 	return name == tape || strings.HasPrefix(name, tape+"/") || strings.HasPrefix(tape, name+"/")
 }

@@ -14,8 +14,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// RebuildIndex writes git's index of a working tree from its branch's commit. Files that a sparse one, a
-// fork's, lacks are marked skip-worktree.
+// RebuildIndex writes git's index of a working tree from its branch's commit. Files that a fork's sparse
+// working tree lacks are marked skip-worktree.
 func RebuildIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree) error {
 	h, err := s.Git().Ref(wt.Branch)
 	if err != nil {

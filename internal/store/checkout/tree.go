@@ -23,11 +23,12 @@ type Tree struct {
 
 func (w Tree) anchors() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
 
-// Write makes the working tree that of a snapshot. from is the commit that it equals now, or "": then only
-// different files are written. Each is written completely, so that an interrupted Write can be repeated.
+// Write makes the working tree equal to a snapshot. from is the commit that the working tree equals now;
+// "" if that is unknown: then all files are compared. Each file is written completely, so that an
+// interrupted Write can be repeated.
 func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 	d, was := w.T.Store().FS(), &snapshot.Snapshot{}
-	if _, err := os.Lstat(w.anchors()); err == nil && from != "" && !w.T.IsFork() { // for a fork's, which is small, it does not pay
+	if _, err := os.Lstat(w.anchors()); err == nil && from != "" && !w.T.IsFork() { // not worth it for a fork's, which is small
 		if h, err := gitstore.ParseHash(from); err == nil {
 			if current, err := snapshot.AtCommit(w.T.Store(), h); err == nil {
 				was = current

@@ -93,7 +93,7 @@ func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at stri
 	})
 }
 
-// entryAt returns the last entry of the tape that a fork begun there shares with it; 0 for all.
+// entryAt returns the last entry that a fork begun there shares with the tape; 0 means all.
 func entryAt(ctx context.Context, t *workspace.Tape, at string) (int64, error) {
 	if at == "" {
 		return 0, nil

@@ -17,9 +17,9 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Discard deletes a fork with all its entries. All that remains is two lines in the reflog of its
-// parent's branch, by which git keeps the commits for a while. ErrConflict if the fork has forks,
-// or somebody has it checked out.
+// Discard deletes a fork with all its entries. Only two lines in the reflog of its parent's branch
+// remain. They make git keep the commits for a while. ErrConflict if the fork has forks, or somebody
+// has it checked out.
 func Discard(ctx context.Context, t *workspace.Tape) error {
 	if !t.IsFork() {
 		return layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.ResetInstead)
@@ -122,8 +122,8 @@ func Ancestors(ctx context.Context, t *workspace.Tape) iter.Seq2[*workspace.Tape
 	}
 }
 
-// noteInAncestors records a fork's last commit in the reflog of its parent. The reflog of a parent
-// that is a fork itself goes when that is closed, so its parent gets a note, too.
+// noteInAncestors records a fork's last commit in the reflog of its parent. If the parent is a fork
+// itself, its reflog goes when it is closed, so its parent gets a note, too.
 func noteInAncestors(ctx context.Context, t *workspace.Tape, head gitstore.Hash, message string) error {
 	_, who, err := t.Store().Git().Identity(t.Store().Now())
 	if err != nil {
@@ -133,7 +133,8 @@ func noteInAncestors(ctx context.Context, t *workspace.Tape, head gitstore.Hash,
 		if err != nil {
 			return err
 		}
-		// To the commit and back, in one write without the lock: no handoff may come between the two.
+		// Two lines, to the commit and back, are written at once without the lock, so that no handoff
+		// comes between them.
 		err = t.Store().Git().LogRef(ctx, up.Ref(),
 			gitstore.ReflogEntry{New: head, Who: who, Message: message},
 			gitstore.ReflogEntry{Old: head, Who: who, Message: "tape: back to " + layout.OneLine(up.Name())})

@@ -1,2 +1,3 @@
-// Package forks begins, lists and closes forks, and tells the history of a tape with them.
+// Package forks begins, lists and closes forks, and lists the commits of a tape and its
+// forks.
 package forks

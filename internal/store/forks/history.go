@@ -27,7 +27,7 @@ type Commit struct {
 }
 
 // History yields the commits of the tape, its open forks and the forks that were merged, each before
-// its parents and otherwise the newest first. Commits of one tape or fork are kept together where
+// its parents and otherwise newest first. Commits of one tape or fork are kept together where
 // possible. It ends after an error.
 func History(ctx context.Context, t *workspace.Tape) iter.Seq2[Commit, error] {
 	return layout.Seq(func(yield func(Commit) bool) error {

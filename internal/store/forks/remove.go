@@ -14,7 +14,7 @@ import (
 )
 
 // Remove removes a tape with its working tree, branch and tags. With archive, a ref keeps its
-// history; its name is returned, and writer.Restore brings the tape back. Without, the tape's
+// history; its name is returned, and writer.Restore brings the tape back. Without it, the tape's
 // archives are deleted, too. ErrConflict if it has open forks, is the current tape, or somebody has
 // it checked out.
 func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
@@ -32,7 +32,8 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 		} else if err := dropArchives(ctx, t); err != nil {
 			return err
 		}
-		// Before the branch: if this is interrupted, the next writer makes the tags again.
+		// The tags go before the branch: if this is interrupted, the next writer creates them
+		// again.
 		if err := tags.Prune(ctx, t, nil); err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 	"tape/internal/text/threeway"
 )
 
-// TxFork is a fork that is begun, filled and merged within one Tx. It has commits, but no branch
-// and no working tree. Imports keep the work of subagents in such forks.
+// TxFork is a fork that is begun, written and merged within one Tx. It has commits, but no branch and
+// no working tree. Imports keep the work of subagents in such forks.
 type TxFork struct {
 	tx      *writer.Tx
 	t       *workspace.Tape

@@ -20,7 +20,8 @@ import (
 )
 
 // ContinueMerge finishes a merge in the tape's working tree that git stopped at a conflict. The files
-// that git left do not matter: uncommitted entries are committed, then the other side's appended.
+// that git left do not matter: uncommitted entries are committed, then the other side's entries are
+// appended.
 func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 	out := Result{Into: t.Name()}
 	err := writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {

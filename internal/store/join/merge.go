@@ -83,8 +83,8 @@ func closeInto(ctx context.Context, w *writer.Writer, into gitstore.Hash) error 
 }
 
 // Target is what a fork is merged into: its parent, or the ancestor that the parent was merged
-// into. A parent may have continued differently here than where it was merged; then only the
-// ancestor knows the base of the fork.
+// into. The parent may have other entries here than where it was merged; then only the ancestor
+// contains the base of the fork.
 func Target(ctx context.Context, t *workspace.Tape) (*workspace.Tape, error) {
 	if !t.IsFork() {
 		return nil, layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.NameFork)

@@ -91,7 +91,7 @@ func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOpt
 }
 
 // ontoByTx appends the lines of a merge in a transaction. A plan gives the same commit, but moving to
-// it reads the whole open phase and makes git's index anew. In a phase of 100,000 entries, to fork,
+// it reads the whole open phase and rebuilds git's index. In a phase of 100,000 entries, to fork,
 // append ten entries and merge took 0.03 s this way and 0.6 s with a plan; the cost of a merge must
 // not depend on the length of the tape.
 func ontoByTx(ctx context.Context, w *writer.Writer, m *resolve.Inputs, lines [][]byte, summary string) (Result, error) {
@@ -148,7 +148,7 @@ func uncommittedArtifacts(w *writer.Writer, batch *gitstore.Batch, lines [][]byt
 	return out, err
 }
 
-// gained is how many committed entries ours has that theirs did not have.
+// gained returns how many committed entries ours has that theirs does not have.
 func gained(m *resolve.Inputs) (int, error) {
 	last, err1 := m.Ours.LastID()
 	shared, err2 := m.Base.LastID()

@@ -26,7 +26,7 @@ import (
 //  2. The tape has everything that the remote has: nothing to do.
 //  3. The remote continues the tape: the branch is fast-forwarded.
 //  4. Both have entries of their own: one commit with two parents. Published entries come first and
-//     keep their ids; those that are only here follow, renumbered, with their phases and tags.
+//     keep their ids; entries that are only here follow with new ids, phases and tags.
 //  5. The two have nothing in common: the remote's tape is taken if ours contains only its first
 //     anchor; otherwise it is refused.
 //
@@ -97,12 +97,12 @@ func (p *pull) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	note, err := journal.PeekOf(p.t)
+	rec, err := journal.PeekOf(p.t)
 	if err != nil {
 		return err
 	}
 	// Taking the lock completes a pull that was interrupted after it moved the branch.
-	if !journal.CheckingOut(note, head) && (rel == lineage.Equal || rel == lineage.Ahead) {
+	if !journal.CheckingOut(rec, head) && (rel == lineage.Equal || rel == lineage.Ahead) {
 		return adoptTags(ctx, p.t, p.remote, head)
 	}
 	return writer.Locked(ctx, p.t, func(w *writer.Writer) error { return p.join(ctx, w) })
@@ -142,7 +142,7 @@ func (p *pull) create(ctx context.Context) error {
 	return err
 }
 
-// join is the rest of the cases, with the tape locked.
+// join handles the other cases, with the tape locked.
 func (p *pull) join(ctx context.Context, w *writer.Writer) error {
 	s := p.s
 	rel, err := lineage.Relate(s, w.Head, p.theirs)
@@ -247,8 +247,8 @@ func moveToPulled(ctx context.Context, w *writer.Writer, next writer.Plan, remot
 	return w.MoveTo(ctx, next, w.Head)
 }
 
-// adoptTags sets the tags of a tape's phases as the remote has them: published tags never move, ours
-// may have been made anew.
+// adoptTags sets the tags of a tape's phases as the remote has them: published tags never move, but ours
+// may have been created again.
 func adoptTags(ctx context.Context, t *workspace.Tape, remote string, head gitstore.Hash) error {
 	v, err := snapshot.AtCommit(t.Store(), head)
 	if err != nil {

@@ -23,18 +23,18 @@ func (st Record) open(head gitstore.Hash) int64 {
 
 // CheckHome returns an error if the tape has uncommitted entries in another working tree, or if another tape
 // has some in this one. dir is the working tree, or "". Errors: ErrConflict, ErrCorrupt.
-func CheckHome(t *workspace.Tape, note Record, head gitstore.Hash, dir string) error {
+func CheckHome(t *workspace.Tape, rec Record, head gitstore.Hash, dir string) error {
 	s := t.Store()
-	if dir != "" && note.Home == s.RelDir(dir) {
+	if dir != "" && rec.Home == s.RelDir(dir) {
 		return nil
 	}
-	if n := note.open(head); n > 0 && note.Home != "" {
-		home := s.AbsDir(note.Home)
+	if n := rec.open(head); n > 0 && rec.Home != "" {
+		home := s.AbsDir(rec.Home)
 		if _, err := os.Stat(filepath.Join(home, layout.AnchorsDir)); err == nil {
 			return layout.Conflict("check it out there again: git -C "+layout.ShellWord(home)+" checkout "+layout.ShellWord(t.Branch()),
 				"%s not committed, in %s, where git has something else checked out now", AreEntries(n), home)
 		}
-		return &layout.CorruptError{File: home, Msg: "the folder is gone, and with it " + layout.Entries(note.Committed+1, note.LastID) + ", acknowledged but not committed"}
+		return &layout.CorruptError{File: home, Msg: "the folder is gone, and with it " + layout.Entries(rec.Committed+1, rec.LastID) + ", acknowledged but not committed"}
 	}
 	if dir == "" {
 		return nil
@@ -43,7 +43,7 @@ func CheckHome(t *workspace.Tape, note Record, head gitstore.Hash, dir string) e
 }
 
 // CommittedOnly reads once which tapes have a working tree or an unfinished change, and returns a function
-// that reports whether a tape has neither, so that its branch is all there is of it.
+// that reports whether a tape has neither, so that everything is on its branch.
 func CommittedOnly(s *workspace.Store) (func(t *workspace.Tape, head gitstore.Hash) bool, error) {
 	locks := map[string]bool{}
 	names, err := workspace.DirNames(s.PrivatePath(locksDir))
@@ -64,8 +64,8 @@ func CommittedOnly(s *workspace.Store) (func(t *workspace.Tape, head gitstore.Ha
 		if !locks[t.Slug()] {
 			return true
 		}
-		note, ok, err := Peek(LockPath(t)) // whoever reads the tape reports an error
-		return err == nil && ok && note.Undo == nil && note.open(head) == 0
+		rec, ok, err := Peek(LockPath(t)) // whoever reads the tape reports an error
+		return err == nil && ok && rec.Undo == nil && rec.open(head) == 0
 	}, nil
 }
 
@@ -88,19 +88,19 @@ func checkOthers(t *workspace.Tape, dir string) error {
 		if slug == t.Slug() {
 			continue
 		}
-		note, _, err := Peek(s.PrivatePath(locksDir, slug))
+		rec, _, err := Peek(s.PrivatePath(locksDir, slug))
 		if err != nil {
 			return err
 		}
-		if note.Home != s.RelDir(dir) || note.Branch == t.Ref() {
+		if rec.Home != s.RelDir(dir) || rec.Branch == t.Ref() {
 			continue
 		}
-		head, err := s.Git().Ref(note.Branch)
+		head, err := s.Git().Ref(rec.Branch)
 		if err != nil {
 			continue
 		}
-		if n := note.open(head); n > 0 {
-			branch := strings.TrimPrefix(note.Branch, "refs/heads/")
+		if n := rec.open(head); n > 0 {
+			branch := strings.TrimPrefix(rec.Branch, "refs/heads/")
 			return layout.Conflict("", "in %s, %s not committed that belong to the tape on branch %s", dir, AreEntries(n), branch).Try(layout.CheckOutAndCommit, dir, branch)
 		}
 	}

@@ -16,19 +16,19 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Record is what the last writer of a tape noted in the tape's lock file.
+// Record is what the last writer of a tape left in the tape's lock file.
 //
 // Most of it is a cache: where the open phase ended, so that the next writer need not read the phase again.
 // It counts only while the branch and the files' sizes and times are the same; otherwise everything is
 // read.
 //
-// Undo is not a cache. It is written and synced before a change of more than one line, and says how the
-// tape was. Until it is cleared, readers see the old state. The next writer undoes an interrupted change,
-// or completes it if the branch has moved to Next.
+// Undo is not a cache. It is written and synced before a change of more than one line, and has the former
+// state of the tape. Until it is cleared, readers see the old state. The next writer undoes an interrupted
+// change, or completes it if the branch has moved to Next.
 //
 // The file has two slots. Each holds one line that begins with a checksum, and the newer valid line counts.
-// The slot of the last synced record is never written to, so whatever a crash does to a record that is
-// being written, the one before stays.
+// The slot of the last synced record is never written to, so the previous record survives a crash during a
+// write.
 type Record struct {
 	Version   int                     `json:"v"`
 	Count     uint64                  `json:"n"`      // grows with each record; odd ones go into the second slot
@@ -49,8 +49,8 @@ type Record struct {
 	IndexTime int64                   `json:"index_time"` // of git's index of the working tree, ns
 	Undo      *Undo                   `json:"undo,omitempty"`
 
-	// UnsyncedClear: this record was not synced, and clears an Undo that was. After a power cut the Undo
-	// could come back and undo what was appended meanwhile.
+	// UnsyncedClear: this record was not synced, and clears an Undo that was. After a power cut, the Undo
+	// could be on disk again, and undo what was appended since.
 	UnsyncedClear bool `json:"-"`
 }
 

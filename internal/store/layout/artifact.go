@@ -14,7 +14,7 @@ import (
 // refuse much larger files.
 const ArtifactLimit = 64 << 20
 
-// MetaAbsent is the key in an entry's meta that lists the artifacts which are missing.
+// MetaAbsent is the key in an entry's meta that lists its missing artifacts.
 const MetaAbsent = "absent"
 
 // ArtifactKey is the key of a reference to an artifact, in quotes.
@@ -23,14 +23,14 @@ const ArtifactKey = `"artifact"`
 // AnyType is the MIME type of an artifact of unknown type.
 const AnyType = "application/octet-stream"
 
-// artifactDepth is how deep in a payload references are searched.
+// artifactDepth is how deep in a payload references are found.
 const artifactDepth = 8
 
 // Artifact is a file of a phase, which entries refer to by the SHA-256 of its content.
 type Artifact struct {
 	ID       string `json:"id"` // the same as SHA256
 	MIMEType string `json:"mime_type"`
-	Name     string `json:"name"` // what people call it; "" if nothing
+	Name     string `json:"name"` // for people; may be ""
 	Size     int64  `json:"size_bytes"`
 	SHA256   string `json:"sha256"` // 64 lower-case hex digits
 }

@@ -15,8 +15,8 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// The classes of errors. Every error that a caller can do something about is one of them, by errors.Is;
-// exit codes follow from them.
+// The classes of errors. Every error that a caller can handle is one of them, by errors.Is; exit codes
+// follow from them.
 var (
 	// ErrNotFound: a workspace, tape, anchor, entry, tag or archive does not exist.
 	ErrNotFound = errors.New("not found")

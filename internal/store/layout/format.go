@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The versions of the on-disk format. A newer one is refused.
+// The versions of the on-disk format. Newer versions are refused.
 const (
 	FormatVersion  = 1 // in tape.json, and in the Tape-Format trailer of a tape without artifacts
 	ArtifactFormat = 2 // in the trailer of a commit whose tree has artifacts
@@ -34,7 +34,7 @@ const SealSize = 256 << 10
 const (
 	TapeFile   = "tape.json"
 	ReadmeFile = "README.md"
-	ConfigFile = "config.json" // settings; only in PrivateDir is it ours
+	ConfigFile = "config.json" // settings, in PrivateDir; elsewhere it is git's or the user's
 	AnchorsDir = "anchors"
 	AnchorFile = "anchor.json"
 	// ArtifactsDir is the folder in a phase whose files are named after the SHA-256 of their content.
@@ -63,9 +63,9 @@ const (
 	TrailerEntries = "Tape-Entries"
 	TrailerFormat  = "Tape-Format"
 	TrailerBase    = "Tape-Base"      // of a fork's first commit: its parent's last entry
-	TrailerBegan   = "Tape-Began"     // of that commit: when; tells forks of the same name apart
+	TrailerBegan   = "Tape-Began"     // of that commit: the time, which tells forks of the same name apart
 	TrailerFork    = "Tape-Fork"      // of a merge commit: the merged fork
-	TrailerMerge   = "Tape-Merge"     // of a merge commit: MergeSummary if not the fork's entries
+	TrailerMerge   = "Tape-Merge"     // of a merge commit: MergeSummary if a summary stands for the fork's entries
 	TrailerDone    = "Tape-Completes" // of the commit that completes a merge by git
 
 	TrailerPurged   = "Tape-Purged"   // of the commit that records a purge: the purged entries, as 3,5-9

@@ -77,7 +77,7 @@ func SamePrefix(a, b []byte) int {
 	return n
 }
 
-// SetEntry puts an entry into a tree, and replaces one of its name.
+// SetEntry puts an entry into a tree. It replaces one with the same name.
 func SetEntry(entries *[]gitstore.TreeEntry, e gitstore.TreeEntry) {
 	if i := slices.IndexFunc(*entries, func(old gitstore.TreeEntry) bool { return old.Name == e.Name }); i >= 0 {
 		(*entries)[i] = e

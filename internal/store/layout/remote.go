@@ -33,8 +33,8 @@ type RefStatus struct {
 }
 
 // FetchedRefs returns the prefix of refs that hold what was fetched from a remote. Only what was checked
-// moves on to AcceptedRefs and is used. So, however a fetch ended, the difference of the two is still
-// to be checked.
+// moves on to AcceptedRefs and is used. So the difference between the two is what has to be checked,
+// even after an interrupted fetch.
 func FetchedRefs(remote string) string { return gitstore.FetchedRefs(remote) }
 
 // AcceptedRefs returns the prefix of refs that hold what was fetched, checked and accepted.
@@ -58,11 +58,11 @@ func RemoteRefs() []string {
 	return []string{"refs/remotes/", strings.TrimSuffix(AcceptedRefs(""), "/"), strings.TrimSuffix(FetchedRefs(""), "/")}
 }
 
-// What a remote has is not trusted. Its refs come into a namespace of their own, and are checked there
-// before they become a tape: names, trees, sizes, history, and every new line. That never needs more
-// memory than for a few files, whatever the remote sends.
+// Remotes are not trusted. Their refs are fetched into a namespace of their own, and checked before they
+// become tapes: names, trees, sizes, history, and every new line. Whatever a remote sends, the check
+// needs memory for a few files only.
 
-// ErrRefused is the class of errors that say why something of a remote is not used. The workspace was
+// ErrRefused is the class of errors that say why something from a remote is not used. The workspace was
 // not changed.
 var ErrRefused = errors.New("refused")
 

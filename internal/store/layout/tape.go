@@ -87,7 +87,7 @@ func BranchOf(name, like string) string {
 	return ForkPrefix + TapeSlug(parent) + "/" + TapeSlug(fork)
 }
 
-// FindEntry returns the entry of a tree with a name.
+// FindEntry returns the entry of a tree that has a name.
 func FindEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, bool) {
 	for _, e := range entries {
 		if e.Name == name {

@@ -1,2 +1,3 @@
-// Package lineage walks the history of commits: first parents, ancestors, where two histories part.
+// Package lineage walks the history of commits: first parents, ancestors, where two histories
+// diverge.
 package lineage

@@ -71,7 +71,7 @@ func (e *SecretsError) Hints() []layout.Hint {
 type SecretScan struct {
 	s     *workspace.Store
 	known map[gitstore.Hash]bool // commits and tags that the remote is known to have
-	open  []gitstore.Hash        // those whose ancestors are not in known yet
+	open  []gitstore.Hash        // known ones whose ancestors are not in known yet
 	seen  map[gitstore.Hash]bool // commits and tags that were searched
 	Allow []string               // fingerprints allowed in addition to those of the settings
 	Long  []LongEntry            // entries over the default size limit

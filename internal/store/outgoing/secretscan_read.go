@@ -67,7 +67,7 @@ func (o *outgoing) tag(ctx context.Context, h gitstore.Hash) (gitstore.Hash, err
 			return gitstore.ZeroHash, o.send(ctx, scanJob{commit: h, file: "blob", text: raw})
 		}
 		o.seen[h] = true
-		if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: peoplesText(raw)}); err != nil {
+		if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: authoredText(raw)}); err != nil {
 			return h, err
 		}
 		t, err := gitstore.DecodeTag(raw)
@@ -142,7 +142,7 @@ func (o *outgoing) commit(ctx context.Context, h gitstore.Hash) error {
 	if err != nil {
 		return err
 	}
-	if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: peoplesText(raw)}); err != nil {
+	if err := o.send(ctx, scanJob{commit: h, file: "message", message: true, text: authoredText(raw)}); err != nil {
 		return err
 	}
 	var before gitstore.Hash
@@ -156,9 +156,9 @@ func (o *outgoing) commit(ctx context.Context, h gitstore.Hash) error {
 	return o.tree(ctx, h, "", c.Tree, before)
 }
 
-// peoplesText is what people wrote into a commit or tag: the message, names, and header lines other than
+// authoredText is what people wrote into a commit or tag: the message, names, and header lines other than
 // git's own.
-func peoplesText(raw []byte) []byte {
+func authoredText(raw []byte) []byte {
 	head, message, _ := bytes.Cut(raw, []byte("\n\n"))
 	text := bytes.Clone(message)
 	signature := false
@@ -181,7 +181,7 @@ func peoplesText(raw []byte) []byte {
 	return text
 }
 
-// tree queues what a tree has and another one, which may be zero, does not.
+// tree queues what a tree has in addition to another one, which may be zero.
 func (o *outgoing) tree(ctx context.Context, commit gitstore.Hash, path string, now, before gitstore.Hash) error {
 	if now == before || o.trees[[2]gitstore.Hash{now, before}] {
 		return nil
@@ -225,7 +225,7 @@ func (o *outgoing) tree(ctx context.Context, commit gitstore.Hash, path string, 
 	return nil
 }
 
-// blob queues what a file has and another one, which may be zero, does not.
+// blob queues what a file has in addition to another one, which may be zero.
 func (o *outgoing) blob(ctx context.Context, commit gitstore.Hash, path string, now, before gitstore.Hash) error {
 	from, known := o.blobs[now]
 	if known && from == 0 {

@@ -46,7 +46,7 @@ func (p *purge) choose(ctx context.Context) error {
 }
 
 // learn finds the texts of what is masked. It reads the whole history once before rewriting it, because
-// a secret may stand undetected before it stands where the scanner detects it. The secrets of named
+// a secret may occur undetected before the place where the scanner detects it. The secrets of named
 // entries are known already.
 func (p *purge) learn(ctx context.Context) error {
 	p.mask.Learning = true

@@ -45,8 +45,8 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	return p.reportUsed(gone)
 }
 
-// collect runs git gc while nobody else writes, for objects are stored before anything refers to them,
-// and would be dropped. Objects that git stores for somebody else at the same time are kept.
+// collect runs git gc while nobody else writes: objects are stored before anything refers to them, so gc
+// would drop them. Objects that git stores for somebody else at the same time are kept.
 func (p *purge) collect(ctx context.Context) (err error) {
 	locks, err := p.lockOthers(ctx)
 	defer func() {
@@ -81,7 +81,8 @@ func (p *purge) syncRemoved() error {
 	return errors.Join(err, p.s.FS().SyncDir(filepath.Dir(p.s.IndexFile())))
 }
 
-// lockOthers locks all tapes and forks that are not purged, parents first, and the making of new ones.
+// lockOthers locks all tapes and forks that are not purged, parents first, and takes the lock for creating
+// new ones.
 func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error) {
 	all, err := p.s.TapesAndForks(ctx)
 	if err != nil {

@@ -77,7 +77,7 @@ func (p *purge) searchOther(ctx context.Context, t *workspace.Tape, known *secre
 }
 
 // has reports whether a line contains known secrets, and which of them the scanner detects there. A
-// short one counts only if it is detected; otherwise it may stand there by chance.
+// short one counts only if it is detected; otherwise it may occur there by chance.
 func (p *purge) has(known *secrets.TextFinder, line []byte) (has bool, detected []string) {
 	_, found := known.Mask(line)
 	if len(found) == 0 {

@@ -16,10 +16,10 @@ import (
 )
 
 // A purge is the one change that rewrites history: it takes out a secret. The tape and its forks are
-// locked, and their history is made anew with the secret masked (see rewrite.Rewriter). From then on
-// the purge is carried out, if necessary by the next command after a kill (see unfinished). Each
-// branch moves from the old history to the new one in one step, with an entry on top that records the
-// purge; all other refs, reflogs and files are cleared of the old commits; git removes those.
+// locked, and their history is rewritten with the secret masked (see rewrite.Rewriter). From then on the
+// purge is carried out, if necessary by the next command after a kill (see unfinished). Each branch
+// moves from the old history to the new one in one step, with an entry on top that records the purge;
+// all other refs, reflogs and files are cleared of the old commits; git removes those.
 
 // AllRules means every rule in PurgeOptions.
 const AllRules = "all"
@@ -36,8 +36,8 @@ type PurgeOptions struct {
 	Rules, Fingerprints []string
 	// DryRun changes nothing: the result says what would be done.
 	DryRun bool
-	// Derived makes anew what was derived from the old history: the index. It is called when the tape
-	// has its new history. The purge is not finished until it has succeeded.
+	// Derived rebuilds what is derived from the history: the index. It is called when the tape has its
+	// new history. The purge is not finished until it has succeeded.
 	Derived func(ctx context.Context) error
 	// Step, if set, is called when a step begins, with a few words about it.
 	Step func(what string)
@@ -48,7 +48,7 @@ type PurgeOptions struct {
 // Purged is what a purge did.
 type Purged struct {
 	Tapes        []PurgedTape // tapes and forks with changed entries
-	Commits      int          // commits that were made anew
+	Commits      int          // rewritten commits
 	Tags         int          // tags with masked messages
 	Archives     int          // archives with rewritten history
 	Signatures   int          // signatures dropped from rewritten commits and tags
@@ -116,8 +116,8 @@ type purge struct {
 }
 
 // Purge takes secrets out of a tape, its forks and its archives as if they had never been recorded, and
-// records that. A secret is masked wherever its text stands, unless it is so short, or so much a word,
-// that it may stand there by chance; the result says so. History is rewritten from the first entry
+// records that. A secret is masked wherever its text stands, unless it is so short, or so ordinary a
+// word, that it may occur there by chance; the result says so. History is rewritten from the first entry
 // with a secret: whoever has fetched it still has the secret, and must fetch again. Names of tapes and
 // forks stay, and so do other tapes; the result lists those that contain the secret. An interrupted
 // purge is finished first. Needs the git program, except for a dry run.

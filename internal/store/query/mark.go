@@ -16,9 +16,9 @@ import (
 // Unchanged reports whether the tape still ends where the mark does, with a few file system calls
 // and no reading. False may also mean that it cannot tell this way.
 func Unchanged(t *workspace.Tape, m snapshot.ReadMark) bool {
-	before, noteErr := journal.PeekOf(t)
+	before, recErr := journal.PeekOf(t)
 	head, err := t.Head()
-	if noteErr != nil || err != nil || before.Undo != nil || head.String() != m.Head {
+	if recErr != nil || err != nil || before.Undo != nil || head.String() != m.Head {
 		return false
 	}
 	if before.Head == m.Head && before.LastID > m.LastID {

@@ -37,11 +37,11 @@ func NewReader(ctx context.Context, t *workspace.Tape) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	note, err := journal.PeekOf(t)
+	rec, err := journal.PeekOf(t)
 	if err != nil {
 		return nil, err
 	}
-	wt, inTree, err := snapshot.TreeOf(t, note, head)
+	wt, inTree, err := snapshot.TreeOf(t, rec, head)
 	if err != nil {
 		return nil, layout.Classify(err)
 	}

@@ -68,7 +68,7 @@ func revisionNow(ctx context.Context, t *workspace.Tape) (r *Revision, err error
 	if r.Commit, err = snapshot.AtCommit(r.store, r.V.Commit); err != nil {
 		return nil, err
 	}
-	if last, ok := r.V.NotedLast(); ok {
+	if last, ok := r.V.RecordedLast(); ok {
 		r.last = last
 		return r, nil
 	}

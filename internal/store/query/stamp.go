@@ -13,10 +13,10 @@ import (
 
 // StampOf returns a text that does not change while nothing is written to the tape, with a few file
 // system calls. It also returns the id of the last entry that tape wrote; other programs may have
-// appended more. The stamp is "" while a change is under way, and if the last writer left no note of
+// appended more. The stamp is "" while a change is under way, and if the last writer left no record of
 // the tape's files.
 func StampOf(t *workspace.Tape) (stamp string, last int64, err error) {
-	note, err := journal.PeekOf(t)
+	rec, err := journal.PeekOf(t)
 	if err != nil {
 		return "", 0, err
 	}
@@ -24,18 +24,18 @@ func StampOf(t *workspace.Tape) (stamp string, last int64, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	if note.Home == "" || note.Undo != nil || note.UnsyncedClear || note.Head != head.String() || note.LastID == 0 {
+	if rec.Home == "" || rec.Undo != nil || rec.UnsyncedClear || rec.Head != head.String() || rec.LastID == 0 {
 		return "", 0, nil
 	}
-	anchors := filepath.Join(t.Store().AbsDir(note.Home), layout.AnchorsDir)
-	phase := filepath.Join(anchors, note.Folder)
+	anchors := filepath.Join(t.Store().AbsDir(rec.Home), layout.AnchorsDir)
+	phase := filepath.Join(anchors, rec.Folder)
 	paths := []string{anchors, phase}
-	for c, tail := range note.Tails {
+	for c, tail := range rec.Tails {
 		if tail.Seg > 0 {
 			paths = append(paths, filepath.Join(phase, layout.SegmentName(layout.Class(c), tail.Seg)))
 		}
 	}
-	out := fmt.Appendf(nil, "%+v", note)
+	out := fmt.Appendf(nil, "%+v", rec)
 	for _, path := range paths {
 		st, err := os.Lstat(path)
 		if err != nil {
@@ -44,5 +44,5 @@ func StampOf(t *workspace.Tape) (stamp string, last int64, err error) {
 		out = strconv.AppendInt(append(out, ' '), st.Size(), 10)
 		out = strconv.AppendInt(append(out, ' '), st.ModTime().UnixNano(), 10)
 	}
-	return string(out), note.LastID, nil
+	return string(out), rec.LastID, nil
 }

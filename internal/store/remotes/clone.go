@@ -356,7 +356,7 @@ func (c *clone) choose(ctx context.Context, s *workspace.Store, head string) (*w
 		return nil, err
 	}
 	if head == "" && len(tapes) > 1 {
-		// Fetching does not tell the remote's HEAD.
+		// A fetch does not report the remote's HEAD.
 		if _, head, err = transport.LsRemote(ctx, s.Git(), c.o.Remote, nil, transport.Options{Progress: c.o.Progress}); err != nil {
 			return nil, err
 		}

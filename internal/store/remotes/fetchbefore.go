@@ -16,9 +16,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// before is the commit that a ref must continue: what it was when it was last seen, with two
-// exceptions. A fork that was merged meanwhile may have been pushed again by somebody who had less of
-// it, with other tags. And a tape may have been purged, with a record of it in its history.
+// before is the commit that a ref must continue: what it was when it was last seen, with two exceptions.
+// A fork that was merged meanwhile may have been pushed again by somebody who had fewer of its entries,
+// with other tags. And a tape may have been purged, with a record of it in its history.
 func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.Hash, error) {
 	isTag, isFork := strings.HasPrefix(in.Ref, layout.TagPrefix), strings.HasPrefix(in.Ref, layout.ForkPrefix)
 	if in.Old.IsZero() || !isTag && !isFork && !strings.HasPrefix(in.Ref, layout.BranchPrefix) {

@@ -205,11 +205,11 @@ func (p *push) checkHome(t *workspace.Tape) error {
 	if _, _, err := t.Worktree(); !errors.Is(err, gitstore.ErrNotFound) {
 		return err
 	}
-	note, err := journal.PeekOf(t)
+	rec, err := journal.PeekOf(t)
 	if err != nil {
 		return err
 	}
-	if err := journal.CheckHome(t, note, p.listed(t.Ref()), ""); err != nil {
+	if err := journal.CheckHome(t, rec, p.listed(t.Ref()), ""); err != nil {
 		p.away[t.Name()] = err
 	}
 	return nil

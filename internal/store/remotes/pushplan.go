@@ -17,8 +17,8 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// planAll decides what to send, and searches it for secrets. Tape by tape, so that what was read for the
-// one is still cached for the other.
+// planAll decides what to send, and searches it for secrets. It does both for one tape after the other,
+// so that what the plan has read is still cached for the search.
 func (p *push) planAll(ctx context.Context, tapes []*workspace.Tape) error {
 	for _, fingerprint := range p.o.Allow {
 		if !secrets.IsFingerprint(fingerprint) {

@@ -24,8 +24,8 @@ type Damage struct {
 	// which line, so they stay as they are.
 	Changed []string
 
-	note   bool // the journal record does not match the files
-	sealed []sealedFile
+	mismatch bool // the journal record does not match the files
+	sealed   []sealedFile
 }
 
 // File is a file that the repair changes.
@@ -50,13 +50,13 @@ type sealedFile struct {
 }
 
 func (d *Damage) empty() bool {
-	return len(d.Files) == 0 && len(d.Lost) == 0 && len(d.Changed) == 0 && !d.note
+	return len(d.Files) == 0 && len(d.Lost) == 0 && len(d.Changed) == 0 && !d.mismatch
 }
 
 // Find looks for damage without a lock, and changes nothing. It returns nil if there is none, or if the
 // tape was changed meanwhile.
 func Find(ctx context.Context, t *workspace.Tape) (*Damage, error) {
-	note, err := journal.PeekOf(t)
+	rec, err := journal.PeekOf(t)
 	if err != nil {
 		return nil, err
 	}
@@ -64,15 +64,15 @@ func Find(ctx context.Context, t *workspace.Tape) (*Damage, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := findUnlocked(ctx, t, head, note)
-	after, noteErr := journal.PeekOf(t)
-	if again, headErr := t.Head(); noteErr != nil || headErr != nil || again != head || after.Gen != note.Gen {
-		return nil, errors.Join(noteErr, headErr)
+	d, err := findUnlocked(ctx, t, head, rec)
+	after, recErr := journal.PeekOf(t)
+	if again, headErr := t.Head(); recErr != nil || headErr != nil || again != head || after.Gen != rec.Gen {
+		return nil, errors.Join(recErr, headErr)
 	}
 	return d, err
 }
 
-func findUnlocked(ctx context.Context, t *workspace.Tape, head gitstore.Hash, note journal.Record) (*Damage, error) {
+func findUnlocked(ctx context.Context, t *workspace.Tape, head gitstore.Hash, rec journal.Record) (*Damage, error) {
 	wt, _, err := t.Worktree()
 	if errors.Is(err, gitstore.ErrNotFound) {
 		err = nil
@@ -80,16 +80,16 @@ func findUnlocked(ctx context.Context, t *workspace.Tape, head gitstore.Hash, no
 	if err != nil || t.Merging(wt) {
 		return nil, err
 	}
-	if err := journal.CheckHome(t, note, head, wt.Dir); errors.Is(err, layout.ErrConflict) {
+	if err := journal.CheckHome(t, rec, head, wt.Dir); errors.Is(err, layout.ErrConflict) {
 		return nil, err // its files are somewhere else
 	}
-	if u := note.Undo; u != nil && (!u.Checkout || u.Head != u.Next) {
+	if u := rec.Undo; u != nil && (!u.Checkout || u.Head != u.Next) {
 		return nil, nil // a change is under way, or must be undone first
 	}
-	if journal.CheckingOut(note, head) {
+	if journal.CheckingOut(rec, head) {
 		wt.Dir = "" // the next writer writes the working tree from the commit
 	}
-	d, err := find(ctx, t, wt.Dir, head, note)
+	d, err := find(ctx, t, wt.Dir, head, rec)
 	if err != nil || d.empty() {
 		return nil, err
 	}
@@ -102,21 +102,21 @@ type scan struct {
 	t         *workspace.Tape
 	dir       string // "": there is no working tree
 	committed *snapshot.Snapshot
-	note      journal.Record
-	fits      bool // the note is about this commit, so what it says about files counts
+	rec       journal.Record
+	fits      bool // the record is about this commit, so what it says about files counts
 }
 
-func find(ctx context.Context, t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record) (*Damage, error) {
+func find(ctx context.Context, t *workspace.Tape, dir string, head gitstore.Hash, rec journal.Record) (*Damage, error) {
 	committed, err := snapshot.AtCommit(t.Store(), head)
 	if err != nil {
 		return nil, err
 	}
-	s := &scan{Damage: &Damage{Tape: t.Name()}, t: t, dir: dir, committed: committed, note: note}
+	s := &scan{Damage: &Damage{Tape: t.Name()}, t: t, dir: dir, committed: committed, rec: rec}
 	open := committed.LastPhase()
-	s.fits = note.Head == head.String() && note.Seq == open.Seq && note.Folder == open.Folder
-	if note.Head != head.String() && note.LastID > 0 {
-		if has, err := lineage.Descends(t.Store(), head, note.Head); err != nil || !has {
-			s.note = journal.Record{} // it is about another history
+	s.fits = rec.Head == head.String() && rec.Seq == open.Seq && rec.Folder == open.Folder
+	if rec.Head != head.String() && rec.LastID > 0 {
+		if has, err := lineage.Descends(t.Store(), head, rec.Head); err != nil || !has {
+			s.rec = journal.Record{} // it is about another history
 		}
 	}
 	if dir != "" {

@@ -12,7 +12,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// widestGap limits how many entries before a line may be missing if there is no note. An id further
+// widestGap limits how many entries before a line may be missing if there is no record. An id further
 // away was changed.
 const widestGap = 10_000
 
@@ -34,7 +34,7 @@ type class struct {
 	n       int    // its number, 0 if none is committed
 	disk    map[int][]byte
 	rows    []row
-	trusted bool // the checksum in the last writer's note matches
+	trusted bool // the checksum in the last writer's record matches
 }
 
 // readClass reads the files of a class. Committed full files are compared with git.
@@ -137,9 +137,9 @@ func (c *class) keepAscending() {
 	}
 }
 
-// vouched reports whether the note's checksum matches the file.
+// vouched reports whether the record's checksum matches the file.
 func (s *scan) vouched(c *class) bool {
-	tail := s.note.Tails[c.of]
+	tail := s.rec.Tails[c.of]
 	if !s.fits || tail.Seg == 0 {
 		return false
 	}
@@ -169,7 +169,7 @@ func (s *scan) openPhase() error {
 	return s.rebuild(all, end, damagedRows)
 }
 
-// accept decides which ids count. Those of files that the note vouches for come first. It returns the
+// accept decides which ids count. Those of files that the record vouches for come first. It returns the
 // last id that was assigned.
 func (s *scan) accept(all []*class, last int64) (end int64, has map[int64]bool) {
 	has = map[int64]bool{}
@@ -192,12 +192,12 @@ func (s *scan) accept(all []*class, last int64) (end int64, has map[int64]bool) 
 	}
 	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.id, b.id) })
 	gap := int64(1)
-	if s.note.LastID == 0 {
+	if s.rec.LastID == 0 {
 		gap = widestGap
 	}
-	end = max(last, s.note.LastID)
+	end = max(last, s.rec.LastID)
 	for _, r := range rows {
-		if r.id > end+gap || r.id > s.note.LastID && s.predatesNote(r) {
+		if r.id > end+gap || r.id > s.rec.LastID && s.predatesRecord(r) {
 			delete(has, r.id)
 			r.id = 0
 			continue
@@ -205,13 +205,13 @@ func (s *scan) accept(all []*class, last int64) (end int64, has map[int64]bool) 
 		end = max(end, r.id)
 	}
 	// A complete line after the last entry of a file may be an entry that was acknowledged after the
-	// note was written, if it begins like one or if there is no note.
+	// record was written, if it begins like one or if there is no record.
 	for _, c := range all {
 		for _, r := range slices.Backward(c.rows) {
 			if r.id > 0 {
 				break
 			}
-			if id, err := jsonl.ParseID(r.raw); !s.predatesNote(&r) && bytes.HasSuffix(r.raw, []byte("\n")) && (err == nil && id == end+1 || s.note.LastID == 0) {
+			if id, err := jsonl.ParseID(r.raw); !s.predatesRecord(&r) && bytes.HasSuffix(r.raw, []byte("\n")) && (err == nil && id == end+1 || s.rec.LastID == 0) {
 				end++
 			}
 		}
@@ -219,10 +219,10 @@ func (s *scan) accept(all []*class, last int64) (end int64, has map[int64]bool) 
 	return end, has
 }
 
-// predatesNote reports whether a line was already there when the note was written. Then its id is not
-// higher than the note's.
-func (s *scan) predatesNote(r *row) bool {
-	tail := s.note.Tails[r.of]
+// predatesRecord reports whether a line was already there when the record was written. Then its id is not
+// higher than the record's.
+func (s *scan) predatesRecord(r *row) bool {
+	tail := s.rec.Tails[r.of]
 	return s.fits && (r.n < tail.Seg || r.n == tail.Seg && int64(r.at) < tail.Size)
 }
 

@@ -83,8 +83,8 @@ func tapes(s *workspace.Store) (out []*workspace.Tape) {
 // mend sets the damaged files aside, and writes new ones from git and the complete lines. If it is
 // killed, the next repair finds the rest of the damage.
 func (m *Mended) mend(ctx context.Context, t *workspace.Tape) error {
-	return writer.Mend(ctx, t, func(w *writer.Writer, note journal.Record) error {
-		d, err := find(ctx, t, w.Wt.Dir, w.Head, note)
+	return writer.Mend(ctx, t, func(w *writer.Writer, rec journal.Record) error {
+		d, err := find(ctx, t, w.Wt.Dir, w.Head, rec)
 		if err != nil {
 			return err
 		}
@@ -206,8 +206,8 @@ func (d *Damage) Texts() (out []string) {
 	for _, file := range d.Changed {
 		out = append(out, fmt.Sprintf("a line of %s that is not committed was changed; which one cannot be told", file))
 	}
-	if len(out) == 0 && d.note {
-		out = append(out, "the files are not as the last writer noted")
+	if len(out) == 0 && d.mismatch {
+		out = append(out, "the files differ from the last writer's record")
 	}
 	return out
 }

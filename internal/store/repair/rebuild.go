@@ -27,8 +27,8 @@ func (s *scan) rebuild(all []*class, end int64, damaged [layout.ClassCount]bool)
 	built := make([]map[int][]byte, len(all))
 	for of, c := range all {
 		built[of] = c.files(nil)
-		file := s.mismatch(c, built[of])
-		s.Damage.note = s.Damage.note || file != ""
+		file := s.mismatchedFile(c, built[of])
+		s.mismatch = s.mismatch || file != ""
 		reported := slices.ContainsFunc(c.rows, func(r row) bool { return bytes.Contains(r.raw, []byte(`{"name":"repair.`)) })
 		if file != "" && !damaged[of] && !reported && len(s.Lost) == 0 {
 			s.Changed = append(s.Changed, file)
@@ -104,8 +104,8 @@ func (c *class) files(added []row) map[int][]byte {
 	return out
 }
 
-// mismatch names a file that is not as the last writer noted, "" if all are.
-func (s *scan) mismatch(c *class, built map[int][]byte) string {
+// mismatchedFile names a file that differs from the last writer's record, "" if none does.
+func (s *scan) mismatchedFile(c *class, built map[int][]byte) string {
 	if !s.fits || s.dir == "" {
 		return ""
 	}
@@ -116,7 +116,7 @@ func (s *scan) mismatch(c *class, built map[int][]byte) string {
 			return name
 		}
 	}
-	tail := s.note.Tails[c.of]
+	tail := s.rec.Tails[c.of]
 	if tail.Seg == 0 || int64(len(built[tail.Seg])) >= tail.Size && snapshot.Checksum(0, built[tail.Seg][:tail.Size]) == tail.Sum {
 		return ""
 	}

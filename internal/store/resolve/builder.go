@@ -120,7 +120,7 @@ func (b *Builder) AddLine(line []byte) error {
 	return err
 }
 
-// Refer adds an artifact that a line refers to to the open phase. It may be missing everywhere: the artifact
+// Refer adds to the open phase an artifact that a line refers to. It may be missing everywhere: the artifact
 // of a line that was stored elsewhere need not have come with it.
 func (b *Builder) Refer(name string) error {
 	if _, ok := layout.FindEntry(b.Artifacts, name); ok {

@@ -13,8 +13,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Rewriter makes a history anew with some texts masked. The result follows from the old history and
-// the masked texts alone: whoever rewrites the same gets the same commits. A commit keeps its author,
+// Rewriter rewrites a history with some texts masked. The result follows from the old history and the
+// masked texts alone: whoever rewrites the same gets the same commits. A commit keeps its author,
 // dates, message and number of parents. It keeps its id if neither it nor its ancestors contain a
 // masked text, and trees and files without one are reused.
 type Rewriter struct {

@@ -20,7 +20,7 @@ type Finder interface {
 	Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret
 }
 
-// Masker decides what is masked: the secrets that match, wherever their texts stand, and all texts of
+// Masker decides what is masked: the secrets that match, wherever their texts occur, and all texts of
 // some entries. Entries are identified by content, not id, so that copies made by merges are masked in
 // the same way.
 type Masker struct {
@@ -118,7 +118,7 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 		case !whole || is.key || !strings.HasPrefix(is.path, "payload.") || is.raw == `""` || keptWhole(e.Kind, is.path):
 			return is.raw
 		}
-		const least = 24 // bytes: a shorter text may stand elsewhere by chance
+		const least = 24 // bytes: a shorter text may occur elsewhere by chance
 		if text := was.text(); len(text) >= least {
 			m.removed[text] = true
 		}

@@ -27,7 +27,7 @@ func ArtifactsOf(git *gitstore.Repo, phase []gitstore.TreeEntry) ([]gitstore.Tre
 }
 
 // Format returns the commit's format: layout.ArtifactFormat if the tape has artifacts. A commit made by hand
-// does not say it; then the trees are searched.
+// does not have it; then the trees are searched.
 func (v *Snapshot) Format() (int, error) {
 	if v.format > 0 {
 		return v.format, nil

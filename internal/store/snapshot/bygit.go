@@ -18,8 +18,8 @@ func CheckMergeComplete(t *workspace.Tape, head gitstore.Hash) error {
 	return err
 }
 
-// OwnMerge reports whether tape made a merge: its trailers say so, and match, for a message may have been
-// copied from another commit.
+// OwnMerge reports whether tape made a merge: its trailers say so and are correct. (The message may have
+// been copied from another commit.)
 func OwnMerge(s *workspace.Store, h gitstore.Hash, c gitstore.Commit) bool {
 	if c.Trailer(layout.TrailerFormat) == "" || c.Trailer(layout.TrailerFork) == "" {
 		return false

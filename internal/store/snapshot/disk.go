@@ -17,12 +17,12 @@ func (v *Snapshot) inGit(p layout.Phase, err error) bool {
 }
 
 // gone returns a phase from the commit if the working tree was removed meanwhile, by a gc, a reset, or
-// because the fork was closed: the commit has what it had.
+// because the fork was closed. The commit has the same files.
 func (v *Snapshot) gone(p layout.Phase, err error) (c *Snapshot, was layout.Phase, ok bool) {
 	if !errors.Is(err, fs.ErrNotExist) || v.head == nil {
 		return nil, was, false
 	}
-	if st, _, err := journal.Peek(v.notePath); err != nil || st.Undo == nil || !st.Undo.Checkout {
+	if st, _, err := journal.Peek(v.recPath); err != nil || st.Undo == nil || !st.Undo.Checkout {
 		if _, err := os.Lstat(filepath.Join(v.Dir, layout.AnchorsDir)); err == nil {
 			return nil, was, false
 		}

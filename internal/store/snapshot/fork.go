@@ -111,10 +111,10 @@ func LastOf(s *workspace.Store, h gitstore.Hash) (int64, error) {
 // LastID returns the id of the last entry.
 func (v *Snapshot) LastID() (int64, error) { return LastID(v, v.LastPhase()) }
 
-// NotedLast returns the id of the last entry from the journal, without reading files. ok is false if the files
-// of the open phase do not have the noted sizes.
-func (v *Snapshot) NotedLast() (id int64, ok bool) {
-	n := v.note
+// RecordedLast returns the id of the last entry from the journal, without reading files. ok is false if the files
+// of the open phase do not have the recorded sizes.
+func (v *Snapshot) RecordedLast() (id int64, ok bool) {
+	n := v.rec
 	if v.Dir == "" || n.LastID == 0 || n.Undo != nil || n.Seq != len(v.List) || n.Folder != v.LastPhase().Folder {
 		return 0, false
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // How to tell a changed file from one that was only appended to: what is committed has its hash in git. For
-// what is not, the last writer's note has a checksum of each open file up to the size that it had then, and
+// what is not, the last writer's record has a checksum of each open file up to the size that it had then, and
 // the list of sealed files has one of each sealed file.
 
 // Checksum continues a checksum, from 0, with more bytes.
@@ -26,8 +26,8 @@ func Checksum(sum uint32, data []byte) uint32 {
 
 // check refuses the content of a file that does not begin with what was recorded.
 func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
-	tail, noted := v.noted(p, file, len(data))
-	if noted && Checksum(0, data[:tail.Size]) == tail.Sum {
+	tail, recorded := v.recorded(p, file, len(data))
+	if recorded && Checksum(0, data[:tail.Size]) == tail.Sum {
 		return nil
 	}
 	blob, err := v.committedBlob(p, file, data)
@@ -38,26 +38,26 @@ func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
 		return &layout.CorruptError{File: v.Path(p, file), Line: layout.FirstDifference(data, blob),
 			Msg: "the line is not the one that was recorded"}
 	}
-	if c, n, ok := layout.ParseSegment(file); blob == nil && !noted && ok && v.Sealed != nil && n < len(v.Last[c]) {
+	if c, n, ok := layout.ParseSegment(file); blob == nil && !recorded && ok && v.Sealed != nil && n < len(v.Last[c]) {
 		return CheckSealed(v.Sealed(), v.Path(p, file), data)
 	}
-	if noted {
+	if recorded {
 		return &layout.CorruptError{File: v.Path(p, file), Line: bytes.Count(blob, []byte("\n")) + 1,
 			Msg: "this line, or a later one, is not the one that was recorded"}
 	}
 	return nil
 }
 
-// noted returns the note about a file, if it covers no more than size bytes.
-func (v *Snapshot) noted(p layout.Phase, file string, size int) (journal.Tail, bool) {
-	if v.note.Seq != p.Seq || v.note.Folder != p.Folder {
+// recorded returns what the record says about a file, if that covers no more than size bytes.
+func (v *Snapshot) recorded(p layout.Phase, file string, size int) (journal.Tail, bool) {
+	if v.rec.Seq != p.Seq || v.rec.Folder != p.Folder {
 		return journal.Tail{}, false
 	}
 	c, n, ok := layout.ParseSegment(file)
-	if !ok || v.note.Tails[c].Seg != n || v.note.Tails[c].Size > int64(size) {
+	if !ok || v.rec.Tails[c].Seg != n || v.rec.Tails[c].Size > int64(size) {
 		return journal.Tail{}, false
 	}
-	return v.note.Tails[c], true
+	return v.rec.Tails[c], true
 }
 
 // committedBlob returns the committed content of a file, data itself if the hashes are equal, and nil if the
@@ -92,7 +92,7 @@ func (v *Snapshot) committedBlob(p layout.Phase, file string, data []byte) ([]by
 	return blob, err
 }
 
-// A file that is sealed but not committed is covered neither by git nor by the note, which has only open
+// A file that is sealed but not committed is covered neither by git nor by the record, which has only open
 // files. So a list has a line for each: file, size and checksum. It is not synced: without a line a file is
 // not checked, and torn lines are skipped. If a file has several lines, the last counts.
 

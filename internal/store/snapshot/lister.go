@@ -55,8 +55,8 @@ func (l *Lister) Tree(tree gitstore.Hash, prefix string) error {
 }
 
 // KnownTrees returns the trees of phases by hash, built from the git index of a fork's parent. The fork shares
-// most of them, and reading each from git would take as long as its tape is. A wrong index does no harm, for
-// then the hashes do not match.
+// most of them, and reading each from git would take time in proportion to the tape's length. A wrong index
+// does no harm, because then the hashes do not match.
 func KnownTrees(s *workspace.Store, fork string) map[gitstore.Hash][]gitstore.TreeEntry {
 	slug, _, _ := strings.Cut(strings.TrimPrefix(fork, layout.ForkPrefix), "/")
 	wt, err := s.Git().WorktreeOf(layout.BranchPrefix + slug)

@@ -14,8 +14,8 @@ import (
 // CheckMoved checks a branch that has moved since the last write. Errors: *IncompleteMergeError if git has merged into it;
 // ErrCorrupt, with the way back, if git has renamed it, or if commits made by hand remove what was committed,
 // as git revert does.
-func CheckMoved(t *workspace.Tape, note journal.Record, head gitstore.Hash) error {
-	if !note.Moved(head) {
+func CheckMoved(t *workspace.Tape, rec journal.Record, head gitstore.Hash) error {
+	if !rec.Moved(head) {
 		return nil
 	}
 	if err := CheckMergeComplete(t, head); err != nil {
@@ -24,7 +24,7 @@ func CheckMoved(t *workspace.Tape, note journal.Record, head gitstore.Hash) erro
 	if err := checkRenamed(t, head); err != nil {
 		return err
 	}
-	return checkKept(t, note, head)
+	return checkKept(t, rec, head)
 }
 
 func checkRenamed(t *workspace.Tape, head gitstore.Hash) error {
@@ -36,14 +36,14 @@ func checkRenamed(t *workspace.Tape, head gitstore.Hash) error {
 }
 
 // checkKept checks the commits down to the newest that the last writer knew, or that tape made.
-func checkKept(t *workspace.Tape, note journal.Record, head gitstore.Hash) error {
+func checkKept(t *workspace.Tape, rec journal.Record, head gitstore.Hash) error {
 	var lost *layout.CorruptError
 	var good gitstore.Hash
 	for c, err := range t.Store().ByFirstParents(head) {
 		if err != nil {
 			return err
 		}
-		if c.Hash.String() == note.Head || len(c.Parents) != 1 || c.Trailer(layout.TrailerFormat) != "" {
+		if c.Hash.String() == rec.Head || len(c.Parents) != 1 || c.Trailer(layout.TrailerFormat) != "" {
 			break
 		}
 		before, err := t.Store().Git().Commit(c.Parents[0])
@@ -110,8 +110,8 @@ func removedFile(git *gitstore.Repo, before, after gitstore.Hash, path string) (
 	return "", nil
 }
 
-// WithStash changes the hint of an error about lost entries to git stash pop, if git has stashed them: they
-// would otherwise be given up.
+// WithStash changes the hint of an error about lost entries to git stash pop, if git has stashed them: otherwise they
+// would be given up for lost.
 func WithStash(v *Snapshot, head gitstore.Hash, err error) error {
 	var lost *layout.CorruptError
 	if errors.As(err, &lost) && Stashed(v.Git, head) {

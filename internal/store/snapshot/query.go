@@ -212,8 +212,8 @@ func EachEntry(ctx context.Context, t *workspace.Tape, q Query, yield func(layou
 }
 
 // Reread repeats a read if files changed under it, by a reset, because a torn line was set aside, or because a
-// working tree was removed. After it has delivered entries it goes on behind them, if the tape is still at
-// the same commit.
+// working tree was removed. If it has already delivered entries, it continues after them, provided that the
+// tape is still at the same commit.
 func Reread(t *workspace.Tape, yield func(layout.Entry) bool, read func(yield func(layout.Entry) bool) error) error {
 	const tries = 5
 	was, err := t.Head()
@@ -240,9 +240,9 @@ func Reread(t *workspace.Tape, yield func(layout.Entry) bool, read func(yield fu
 		if !errors.Is(err, layout.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		after, noteErr := journal.PeekOf(t)
+		after, recErr := journal.PeekOf(t)
 		now, headErr := t.Head()
-		if try == tries || noteErr != nil || after.Count == before.Count || last > 0 && (headErr != nil || now != was) {
+		if try == tries || recErr != nil || after.Count == before.Count || last > 0 && (headErr != nil || now != was) {
 			return orGone(t, was, err)
 		}
 	}

@@ -34,14 +34,14 @@ type Snapshot struct {
 	Dir string // the working tree; "" for a commit
 	// Last has the files of the last phase, with the sizes that they had.
 	Last [layout.ClassCount][]layout.Segment
-	// Under is the commit, if a sparse working tree, a fork's, leaves files in git; else nil.
+	// Under is the commit, if a fork's sparse working tree leaves files in git; otherwise nil.
 	Under       *Snapshot
 	closedInGit bool // read closed phases from Under
 
-	head     func() (*Snapshot, error) // the branch's commit, read on first use
-	note     journal.Record            // the last writer's, if it is for the same commit
-	notePath string
-	Sealed   func() map[string]string // see Seals
+	head    func() (*Snapshot, error) // the branch's commit, read on first use
+	rec     journal.Record            // the last writer's, if it is for the same commit
+	recPath string
+	Sealed  func() map[string]string // see Seals
 }
 
 // open reports whether the phase may still grow.

@@ -49,8 +49,8 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 			return AtCommit(t.Store(), head)
 		}
 		if err := journal.CheckTapeFile(wt.Dir, before.Undo); err != nil {
-			after, noteErr := journal.PeekOf(t)
-			if again, headErr := t.Head(); noteErr == nil && changing(before, after) || headErr != nil || again != head {
+			after, recErr := journal.PeekOf(t)
+			if again, headErr := t.Head(); recErr == nil && changing(before, after) || headErr != nil || again != head {
 				continue // the working tree is being removed
 			}
 			return nil, layout.Classify(err)
@@ -59,9 +59,9 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 			return duringMerge(ctx, t, wt, before, head)
 		}
 		v, err := ReadTree(t, wt.Dir, head, before)
-		after, noteErr := journal.PeekOf(t)
-		if noteErr != nil {
-			return nil, noteErr
+		after, recErr := journal.PeekOf(t)
+		if recErr != nil {
+			return nil, recErr
 		}
 		if again, err := t.Head(); changing(before, after) || err != nil || again != head {
 			continue
@@ -81,7 +81,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if err := v.CheckPhases(); err != nil {
 			return nil, err
 		}
-		// Use the note from before: appends go on, and a later one may include more.
+		// Use the record from before: appends go on, and a later one may include more.
 		if before.Head != head.String() {
 			return v, cmp.Or(checkNotLost(t, v), CheckEnd(t, v, before))
 		}
@@ -90,39 +90,39 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 	return nil, ctx.Err()
 }
 
-// changing reports whether a change of several steps began or ended between two notes.
+// changing reports whether a change of several steps began or ended between two records.
 func changing(before, after journal.Record) bool {
 	return after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil)
 }
 
 // TreeOf returns the tape's working tree, and whether its files are the tape's state. They are not while a
 // checkout is unfinished; then, as without a working tree, the branch's commit is.
-func TreeOf(t *workspace.Tape, note journal.Record, head gitstore.Hash) (wt gitstore.Worktree, inTree bool, err error) {
+func TreeOf(t *workspace.Tape, rec journal.Record, head gitstore.Hash) (wt gitstore.Worktree, inTree bool, err error) {
 	wt, _, err = t.Worktree()
 	if errors.Is(err, gitstore.ErrNotFound) {
 		return wt, false, nil
 	}
-	return wt, err == nil && !journal.CheckingOut(note, head), err
+	return wt, err == nil && !journal.CheckingOut(rec, head), err
 }
 
-// worktreeView starts a snapshot of a working tree. The note must be older than the reading of the files:
+// worktreeView starts a snapshot of a working tree. The record must be older than the reading of the files:
 // appends go on, and a later one may include more.
-func worktreeView(t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record) *Snapshot {
-	v := &Snapshot{Git: t.Store().Git(), Commit: head, Dir: dir, notePath: journal.LockPath(t)}
+func worktreeView(t *workspace.Tape, dir string, head gitstore.Hash, rec journal.Record) *Snapshot {
+	v := &Snapshot{Git: t.Store().Git(), Commit: head, Dir: dir, recPath: journal.LockPath(t)}
 	v.Sealed = sync.OnceValue(func() map[string]string { return Seals(t) })
-	if note.Head == head.String() {
-		v.note = note
+	if rec.Head == head.String() {
+		v.rec = rec
 	}
 	return v
 }
 
 // ReadTree reads the sizes of a working tree until two readings are equal.
-func ReadTree(t *workspace.Tape, dir string, head gitstore.Hash, note journal.Record) (*Snapshot, error) {
+func ReadTree(t *workspace.Tape, dir string, head gitstore.Hash, rec journal.Record) (*Snapshot, error) {
 	list, err := ListPhases(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	v := worktreeView(t, dir, head, note)
+	v := worktreeView(t, dir, head, rec)
 	v.List = list
 	if t.IsFork() {
 		if v.Under, err = AtCommit(t.Store(), head); err != nil {
@@ -150,7 +150,7 @@ func headView(t *workspace.Tape, head gitstore.Hash) func() (*Snapshot, error) {
 
 // duringMerge returns the tape while git has an unfinished merge in its working tree and may have changed any
 // file: what is committed, and what was recorded after that, if git did not touch those files.
-func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, note journal.Record, head gitstore.Hash) (*Snapshot, error) {
+func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, rec journal.Record, head gitstore.Hash) (*Snapshot, error) {
 	committed, err := AtCommit(t.Store(), head)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, n
 	if ok, err := untouched(t, wt, committed, open); err != nil || !ok {
 		return committed, err
 	}
-	v := worktreeView(t, wt.Dir, head, note)
+	v := worktreeView(t, wt.Dir, head, rec)
 	v.List, v.Under, v.closedInGit = committed.List, committed, true
 	if v.Last, err = v.Ends(open); err != nil {
 		return committed, nil
@@ -290,7 +290,7 @@ func CheckEnd(t *workspace.Tape, v *Snapshot, st journal.Record) error {
 }
 
 // checkNotLost returns an error if the working tree lacks a phase of the commit, or the end of the last one. It
-// is for a tape without a valid note.
+// is for a tape without a valid record.
 func checkNotLost(t *workspace.Tape, v *Snapshot) error {
 	committed, err := AtCommit(t.Store(), v.Commit)
 	if err != nil {
@@ -380,7 +380,7 @@ func (v *Snapshot) extendsFile(p layout.Phase, s layout.Segment, e gitstore.Tree
 	return len(data) == len(blob), nil
 }
 
-// truncatedError is the error for a file that got shorter. Its line is the first incomplete one.
+// truncatedError is the error for a file that has become shorter. Its line is the first incomplete one.
 func truncatedError(v *Snapshot, p layout.Phase, name string, size, was int64) error {
 	line := 0
 	if data, err := os.ReadFile(v.Path(p, name)); err == nil {

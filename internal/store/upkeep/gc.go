@@ -33,7 +33,7 @@ type GCOptions struct {
 	Step func(what string)
 }
 
-// idleDefault is how long an unused working tree is kept. Keeping it costs little, making it anew as
+// idleDefault is how long an unused working tree is kept. Keeping it costs little; making it again costs as
 // much as a checkout.
 const idleDefault = 24 * time.Hour
 

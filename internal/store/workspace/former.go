@@ -87,9 +87,9 @@ func (s *Store) currentConfig(used bool) (Config, error) {
 	return old.config, s.moveFormer(old)
 }
 
-// readFormer reads a former version's config.json; nil if the file is missing. A file that is not one
-// gives default settings: former versions always wrote three members, and never committed the file, so
-// one that git tracks came from somebody else.
+// readFormer reads a former version's config.json; nil if the file is missing. If the file was not
+// written by a former version, the settings are the defaults: former versions always wrote three members,
+// and never committed the file, so one that git tracks came from somebody else.
 func (s *Store) readFormer(used bool) (*formerSettings, error) {
 	path := s.formerPath()
 	st, err := os.Lstat(path)
@@ -141,8 +141,8 @@ func (s *Store) committed(name string) bool {
 	return err == nil && slices.ContainsFunc(tree, func(e gitstore.TreeEntry) bool { return e.Name == name })
 }
 
-// moveFormer writes former settings to their new places. The old file is removed last, so that nothing
-// is lost if this is cut off.
+// moveFormer writes former settings to their new places. The old file is removed last, so that nothing is
+// lost if this is interrupted.
 func (s *Store) moveFormer(old *formerSettings) error {
 	if s.underHome() && IsOwn(s.dir) {
 		if err := s.addUserSettings(old.agent, false); err != nil {

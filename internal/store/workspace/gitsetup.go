@@ -33,21 +33,20 @@ func (s *Store) FirstGitSetup(ctx context.Context) {
 	}
 }
 
-// gitTextconv is the command that git runs through sh, with the file's name behind it.
+// gitTextconv is the command that git runs through sh, with the file's name as its argument.
 //
 // Git gives up on a diff if the command fails. So without a tape, or with an older one that does not know
-// textconv, the raw file is shown. The file comes through standard input: so its name is never taken
-// for an option, and another program called tape, which takes arguments for files, gets nothing
-// recorded.
+// textconv, the raw file is shown. The file comes through standard input: so its name is never taken for an
+// option, and another program called tape, which may take arguments for files, does not read it.
 //
-// Its output must not be cached (diff.tape.cachetextconv): git would go on showing what an older version,
-// or the lack of one, has shown, and would keep recorded text in refs that a reset or discard does not
-// reach.
+// Its output must not be cached (diff.tape.cachetextconv): git would keep showing the output of an older
+// version, or of a machine without tape, and would keep recorded text in refs that a reset or discard does
+// not reach.
 const gitTextconv = `f() { tape textconv - <"$1" 2>/dev/null || cat <"$1"; }; f`
 
 // gitMerge is the command that git runs to merge one file: base, ours (where the result goes), theirs, and
-// the file's path. Without tape it fails, and git reports a conflict: nothing else keeps what an
-// append-only file promises.
+// the file's path. Without tape it fails, and git reports a conflict: nothing else keeps the file
+// append-only.
 const gitMerge = `f() { tape merge-driver "$1" "$2" "$3" "$4"; }; f %O %A %B %P`
 
 // GitDrivers returns git's settings and attributes for files of phases.

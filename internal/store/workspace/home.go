@@ -11,7 +11,8 @@ import (
 
 // Git knows where a tape's working tree is. But git lets a user check out another branch although there
 // are uncommitted entries, in files that git may not know yet. Such entries must neither be forgotten nor
-// taken for those of the tape that is checked out now. The last writer's note in the journal tells.
+// be taken for entries of the tape that is checked out now. The last writer's record in the journal says
+// whose they are.
 
 // Worktree returns where the tape is checked out. It also finds one that was moved or copied along with
 // the workspace; stale says that git's links to it need a repair. Errors: gitstore.ErrNotFound.
@@ -36,8 +37,8 @@ func (t *Tape) TreeDir() string {
 	return filepath.Join(t.store.dir, layout.TapesDir, t.slug)
 }
 
-// RelDir returns the path of a working tree as it is noted: relative to the workspace, which may be
-// moved, or absolute outside of it.
+// RelDir returns the path of a working tree as the journal has it: relative to the workspace, which may
+// be moved, or absolute outside of it.
 func (s *Store) RelDir(dir string) string {
 	if rel, err := filepath.Rel(s.dir, dir); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)

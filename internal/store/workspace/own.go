@@ -154,7 +154,7 @@ type LeftOut struct {
 }
 
 // OwnWorkspaces returns the folders of the user's own workspaces: those below Home, and all others that
-// have a note. That one is gone is said only once.
+// have a note. A workspace that is gone is reported only once.
 func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
 	below, err := Workspaces()
 	if err != nil {
@@ -196,7 +196,7 @@ func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
 		}
 		if n.Gone == there {
 			n.Gone = !there
-			_ = keepNote(path, n) // if that fails, it is said again
+			_ = keepNote(path, n) // if that fails, it is reported again
 		}
 	}
 	slices.Sort(dirs)
@@ -261,7 +261,7 @@ func OpenGit(gitDir string) (*gitstore.Repo, error) {
 func options(warn func(string)) *gitstore.Options {
 	return &gitstore.Options{Own: isOwn, PassedOver: func(gitDir string, names []string) {
 		n := readNote(gitDir)
-		// What is ignored depends on the command; each name is told once.
+		// Which settings are ignored depends on the command; each is reported once.
 		all := slices.Concat(n.Reported, names)
 		slices.Sort(all)
 		if all = slices.Compact(all); len(all) == len(n.Reported) {

@@ -16,7 +16,7 @@ import (
 // IndexFile is the path of the workspace's derived index.
 func (s *Store) IndexFile() string { return filepath.Join(s.dir, indexFile) }
 
-// excluded returns the patterns of files beside those of the tapes that git must not commit.
+// excluded returns the patterns of files that lie beside those of the tapes, and that git must not commit.
 func excluded() []string {
 	return []string{"/" + indexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"}
 }

@@ -76,7 +76,8 @@ func Workspaces() ([]string, error) {
 }
 
 // MovedHere returns the workspaces of projects whose directory is gone and may have moved to dir: those
-// with the same git remote, sure if that is one, else those with the same directory name.
+// with the same git remote (sure is true if there is exactly one), otherwise those with the same
+// directory name.
 func MovedHere(dir string) (found []string, sure bool, err error) {
 	all, err := Workspaces()
 	if err != nil {

@@ -137,7 +137,7 @@ const configLock = "config.lock"
 
 func (s *Store) configPath() string { return s.PrivatePath(layout.ConfigFile) }
 
-// changeConfig reads the settings anew, for another process may have changed them, and changes them.
+// changeConfig reads the settings again, because another process may have changed them, and changes them.
 func (s *Store) changeConfig(change func(c *Config) error) error {
 	unlock, err := s.LockPrivate(context.Background(), configLock)
 	if err != nil {
@@ -236,7 +236,7 @@ func Home() (string, error) {
 	return filepath.Join(home, ".tape"), nil
 }
 
-// WorkspaceFor returns the folder of a project directory's workspace: under Home, named after the
+// WorkspaceFor returns the folder of a project directory's workspace under Home. It is named after the
 // directory and a hash of its path.
 func WorkspaceFor(project string) (string, error) {
 	home, err := Home()

@@ -43,7 +43,7 @@ func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, e
 		return layout.Entry{}, err
 	}
 	if !intact {
-		// Git has rewritten the file meanwhile: append again, to what it has now.
+		// Git has rewritten the file meanwhile: append again, to the new content.
 		if err := w.Begin(ctx); err != nil {
 			return layout.Entry{}, err
 		}
@@ -52,8 +52,8 @@ func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, e
 	tail.Size += int64(len(line))
 	tail.Sum = snapshot.Checksum(tail.Sum, line)
 	w.rec.Tails[c], w.rec.LastID = tail, id
-	w.note()
-	// The entry is safe; without the note the next writer reads the files.
+	w.updateRecord()
+	// The entry is safe; without the record the next writer reads the files.
 	_ = w.save(false)
 	if sealed != "" {
 		w.writeAhead(sealed)
@@ -95,7 +95,7 @@ func (w *Writer) writeLine(ctx context.Context, path string, line []byte, offset
 	}
 	defer func() {
 		if err != nil {
-			// If this fails too, the next writer sets the rest aside.
+			// If this fails, too, the next writer sets the incomplete line aside.
 			_ = f.Truncate(offset)
 			if offset == 0 {
 				_ = d.Remove(path)

@@ -24,8 +24,8 @@ func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, stag
 		if err := staged.Place(w.phasePath()); err != nil {
 			return err
 		}
-		// The folder may be new; without the note the next writer reads the files.
-		w.note()
+		// The folder may be new; without the record the next writer reads the files.
+		w.updateRecord()
 		_ = w.save(false)
 		return nil
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 // Git reads the files of a working tree, and later writes those that a merge or checkout changes, without
-// reading them again. What is appended in between is lost. Git holds index.lock all the time.
+// reading them again. An append in between is lost. Git holds index.lock during all of that.
 
 // gitPatience is the age up to which index.lock is waited for. One that a killed git left must not block
 // recording forever.

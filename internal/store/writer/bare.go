@@ -49,7 +49,7 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 	if err := errors.Join(journal.CheckHome(w.T, w.rec, w.Head, ""), w.checkNotElsewhere()); err != nil {
 		return nil, err
 	}
-	// An earlier missing tag would not be found behind those of this change.
+	// Once this change has its tags, an earlier missing one would not be found.
 	if _, err := tags.Ensure(ctx, w.T, w.Head, false); err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 }
 
 // checkNotElsewhere refuses to make a working tree for a tape if git is about to return to its branch in
-// another one, or if its place has another branch checked out.
+// another working tree, or if the folder has another branch checked out.
 func (w *Writer) checkNotElsewhere() error {
 	all, err := w.T.Store().Git().Worktrees()
 	if err != nil {
@@ -84,8 +84,8 @@ func (w *Writer) checkNotElsewhere() error {
 	return nil
 }
 
-// keepStray moves away what is at the place of a new working tree and unknown to git: it may have uncommitted
-// entries.
+// keepStray moves away a folder that git does not know at the place of a new working tree: it may have
+// uncommitted entries.
 func (w *Writer) keepStray(dir string, interrupted bool) error {
 	if _, err := os.Lstat(dir); interrupted || err != nil {
 		return nil

@@ -30,7 +30,7 @@ func CommitsOn(t *workspace.Tape, v *snapshot.Snapshot, batch *gitstore.Batch) (
 	return Continue(t, batch, b, Plan{Hash: v.Commit, Subject: "back to " + layout.OneLine(t.Name())}, last), err
 }
 
-// Continue starts with a commit that has a builder's tree.
+// Continue starts with a commit whose tree a builder has made.
 func Continue(t *workspace.Tape, batch *gitstore.Batch, b *resolve.Builder, from Plan, last int64) *Commits {
 	from.Objects = batch
 	return &Commits{Plan: from, Last: last, t: t, batch: batch, b: b}

@@ -36,7 +36,7 @@ func WriteTree(ctx context.Context, t *workspace.Tape) error {
 	})
 }
 
-// recover finds out where the tape ends without the last writer's note. It completes or undoes an interrupted
+// recover finds out where the tape ends without the last writer's record. It completes or undoes an interrupted
 // change, and reads the open phase. Damage is an error.
 func (w *Writer) recover(ctx context.Context) error {
 	before := w.rec
@@ -87,13 +87,13 @@ func (w *Writer) recover(ctx context.Context) error {
 		}
 	}
 	w.T.Store().Git().SweepTemp(w.T.Store().Now())
-	w.note()
+	w.updateRecord()
 	return w.save(recorded)
 }
 
 // syncRefs syncs the branch, the tag and the worktree's admin folder: the process that changed them was
-// interrupted, and its record is about to be cleared. Those of an import have no record, and are written to
-// for the first time now.
+// interrupted, and its record is about to be cleared. A tape from an import has no record, and is written to for
+// the first time now.
 func (w *Writer) syncRefs() error {
 	git := w.T.Store().Git()
 	for _, ref := range []string{w.T.Ref(), w.T.TagRef(w.rec.Folder)} {
@@ -114,11 +114,11 @@ func (w *Writer) syncRefs() error {
 // findEnd reads where the tape ends, syncs that, and returns the committed snapshot. The record from before counts
 // if nothing was interrupted.
 func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.Snapshot, error) {
-	var note journal.Record
+	var rec journal.Record
 	if before.Undo == nil {
-		note = before
+		rec = before
 	}
-	v, err := snapshot.ReadTree(w.T, w.Wt.Dir, w.Head, note)
+	v, err := snapshot.ReadTree(w.T, w.Wt.Dir, w.Head, rec)
 	if err != nil {
 		return nil, err
 	}
@@ -296,14 +296,14 @@ func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, bef
 	return snapshot.WithStash(v, w.Head, cmp.Or(err, snapshot.CheckEnd(w.T, v, before)))
 }
 
-// Mend calls f to repair the files of a tape, and takes what is there afterwards for the tape. note is the last
+// Mend calls f to repair the files of a tape, and accepts their content afterwards as the tape. rec is the last
 // writer's record, as far as it is valid. An interrupted change is completed or undone first.
-func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, note journal.Record) error) error {
+func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, rec journal.Record) error) error {
 	return LockedAsIs(ctx, t, func(w *Writer) error {
 		if err := w.checkMerging(); err != nil {
 			return err
 		}
-		note, u := w.rec, w.rec.Undo
+		rec, u := w.rec, w.rec.Undo
 		switch {
 		case w.Wt.Dir == "" || journal.CheckingOut(w.rec, w.Head):
 			if err := w.checkout(ctx, u); err != nil {
@@ -313,10 +313,10 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, note journal
 			if err := w.undoInterrupted(*u); err != nil {
 				return err
 			}
-			note = journal.Record{} // it is about the change
+			rec = journal.Record{} // it is about the change
 		}
-		note.Undo = nil
-		if err := f(w, note); err != nil {
+		rec.Undo = nil
+		if err := f(w, rec); err != nil {
 			return err
 		}
 		w.rec = journal.Record{Gen: w.rec.Gen, UnsyncedClear: true}

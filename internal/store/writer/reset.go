@@ -9,8 +9,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Reset empties a tape down to its first anchor, or a fork down to its base. With archive a ref, whose name is
-// returned, keeps the history; without, only git's reflog does.
+// Reset empties a tape down to its first anchor, or a fork down to its base. With archive, a ref keeps the
+// history, and its name is returned; without it, only git's reflog does.
 func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
 	err = Write(ctx, t, func(w *Writer) error {
 		if archive {

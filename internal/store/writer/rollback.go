@@ -82,7 +82,7 @@ func (tx *Tx) undo(cause error) error {
 	}
 	was.Gen = w.rec.Gen
 	w.rec = was
-	w.note()
+	w.updateRecord()
 	if err := w.save(true); err != nil {
 		return fmt.Errorf("%w (and %w)", cause, err)
 	}

@@ -308,7 +308,7 @@ func (tx *Tx) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	w.note()
+	w.updateRecord()
 	if tx.incomplete {
 		return nil // the record stays, and makes the next writer complete the change
 	}

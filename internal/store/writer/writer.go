@@ -22,7 +22,7 @@ type Writer struct {
 	Wt   gitstore.Worktree // Dir is "" without a working tree
 
 	lock    *disk.Lock
-	rec     journal.Record // the note for the next writer
+	rec     journal.Record // the record for the next writer
 	removed bool           // the tape was removed: remove its lock file too
 }
 
@@ -100,7 +100,7 @@ func LockFile(ctx context.Context, t *workspace.Tape) (*disk.Lock, error) {
 	return lock, err
 }
 
-// readState reads the last writer's note, the branch, and where it is checked out. stale is that of
+// readState reads the last writer's record, the branch, and where it is checked out. stale is that of
 // Tape.Worktree.
 func (w *Writer) readState() (stale bool, err error) {
 	if w.rec, _, err = journal.Read(w.lock.File); err != nil {
@@ -115,7 +115,7 @@ func (w *Writer) readState() (stale bool, err error) {
 	return stale, err
 }
 
-// Begin finds out where the tape ends: from the last writer's note if nothing has changed since, otherwise by
+// Begin finds out where the tape ends: from the last writer's record if nothing has changed since, otherwise by
 // reading the files.
 func (w *Writer) Begin(ctx context.Context) error {
 	stale, err := w.readState()
@@ -155,7 +155,7 @@ func (w *Writer) phasePath(elem ...string) string {
 	return filepath.Join(append([]string{w.AnchorsPath(), w.rec.Folder}, elem...)...)
 }
 
-// unchanged reports whether the files match the note.
+// unchanged reports whether the files match the record.
 func (w *Writer) unchanged() bool {
 	if w.indexIsOld(w.rec) || modTime(w.AnchorsPath()) != w.rec.DirTime || modTime(w.phasePath()) != w.rec.PhaseTime {
 		return false
@@ -172,10 +172,10 @@ func (w *Writer) unchanged() bool {
 	return true
 }
 
-// indexIsOld reports whether git's index is older than the note says: its name is not synced before the note, and
-// a power cut may bring back the former one. A younger one was written by git.
-func (w *Writer) indexIsOld(note journal.Record) bool {
-	return modTime(w.Wt.IndexPath()) < note.IndexTime
+// indexIsOld reports whether git's index is older than the record says: its name is not synced before the record, so
+// a power cut may bring back the former index. A younger index was written by git.
+func (w *Writer) indexIsOld(rec journal.Record) bool {
+	return modTime(w.Wt.IndexPath()) < rec.IndexTime
 }
 
 // modTime returns a file's modification time in ns, 0 if it is missing.
@@ -187,8 +187,8 @@ func modTime(path string) int64 {
 	return st.ModTime().UnixNano()
 }
 
-// note updates the note in memory; save writes it.
-func (w *Writer) note() {
+// updateRecord updates the record in memory; save writes it.
+func (w *Writer) updateRecord() {
 	w.rec.Branch, w.rec.Head, w.rec.Home = w.T.Ref(), w.Head.String(), w.T.Store().RelDir(w.Wt.Dir)
 	w.rec.DirTime, w.rec.PhaseTime, w.rec.IndexTime = modTime(w.AnchorsPath()), modTime(w.phasePath()), modTime(w.Wt.IndexPath())
 	for c := range w.rec.Tails {
@@ -198,7 +198,7 @@ func (w *Writer) note() {
 	}
 }
 
-// save writes the note. Unless it has or clears an Undo it is only a cache.
+// save writes the record. Unless it has or clears an Undo it is only a cache.
 func (w *Writer) save(sync bool) error { return journal.Save(w.lock.File, w.rec, sync) }
 
 // recordUndo records the present state, durably, before a change of several steps.
@@ -234,5 +234,5 @@ func (w *Writer) Checkpoint(ctx context.Context) error {
 // MarkRemoved says that the tape was removed, so that Unlock removes its lock file.
 func (w *Writer) MarkRemoved() { w.removed = true }
 
-// Scrub writes the note and erases all older ones.
+// Scrub writes the record and erases all older ones.
 func (w *Writer) Scrub() error { return journal.Scrub(w.lock.File, w.rec) }
