@@ -2,9 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +20,7 @@ import (
 type exportOptions struct {
 	*App
 	format   string
+	as       export.Format
 	from, to string
 	kinds    []string
 	output   string
@@ -31,18 +32,17 @@ type exportOptions struct {
 
 func newExportCmd(a *App) *cobra.Command {
 	o := &exportOptions{App: a}
+	var formats strings.Builder
+	for _, f := range export.Formats() {
+		fmt.Fprintf(&formats, "  %-9s %s\n", f.Name, f.Help)
+	}
+	names := strings.Join(export.Names(), ", ")
 	cmd := &cobra.Command{
 		Use:   "export [--format FORMAT] [--from ANCHOR] [--to ANCHOR] [--kind KIND]… [-o FILE]",
 		Short: "Write the tape, or part of it, to standard output",
 		Long: `Write the tape in one of these formats:
 
-  jsonl     the entries as they are stored, one a line, byte for byte
-  openai    the messages of a chat as one JSON array, as tape context makes them
-  markdown  a document to read and to review
-  html      a page to read, in a single file
-  training  one JSON object a phase: the messages, the state that it began with, and
-            the anchor that it ended with
-
+` + formats.String() + `
 --from and --to select phases: the export begins with the phase of the first anchor and ends
 with that of the second. --kind keeps only entries of these kinds; the phases stay.
 
@@ -67,13 +67,14 @@ state of the next anchor. In the open phase, commit and outcome are null.`,
   tape export --format html -o session.html
   tape export --format training --kind message`,
 		PreRunE: func(*cobra.Command, []string) error {
-			if !slices.Contains(export.Formats(), export.Format(o.format)) {
-				return layout.Invalid("the formats are: "+exportFormats(), "there is no format %s", quoted(o.format))
+			ok := false
+			if o.as, ok = export.Find(o.format); !ok {
+				return layout.Invalid("the formats are: "+names, "there is no format %s", quoted(o.format))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if export.Format(o.format) != export.HTML {
+			if !o.as.Prose {
 				return a.onTape(o.run)(cmd, args)
 			}
 			return a.hosted(func(_ context.Context, host Host) error {
@@ -83,19 +84,15 @@ state of the next anchor. In the open phase, commit and outcome are null.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", string(export.JSONL), "the `FORMAT`: "+exportFormats())
+	f.StringVar(&o.format, "format", export.Names()[0], "the `FORMAT`: "+names)
 	f.StringVar(&o.from, "from", "", "begin with the phase of this `ANCHOR`")
 	f.StringVar(&o.to, "to", "", "end with the phase of this `ANCHOR`")
 	f.StringArrayVar(&o.kinds, "kind", nil, "write entries of this `KIND` only; can be repeated")
 	f.StringVar(&o.files, "artifacts", "", "write the artifacts to the `FOLDER`, which is made if need be")
 	f.BoolVar(&o.inline, "inline", false, "write the content of artifacts into the entries that refer to them")
 	f.StringVarP(&o.output, "output", "o", "", "write to `FILE`, which is replaced only when everything has been written")
-	completeFlag(cmd, "format", completeWords(strings.Split(exportFormats(), ", ")...))
+	completeFlag(cmd, "format", completeWords(export.Names()...))
 	return cmd
-}
-
-func exportFormats() string {
-	return strings.Join(namesOf(export.Formats(), func(f export.Format) string { return string(f) }), ", ")
 }
 
 func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
@@ -116,7 +113,7 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 		}
 	}
 	write := func(w io.Writer) error {
-		return export.Write(ctx, stdio.Results{Writer: w}, export.Format(o.format), src)
+		return o.as.Write(ctx, stdio.Results{Writer: w}, src)
 	}
 	if o.output == "" || o.output == "-" {
 		return write(o.Out)
@@ -131,15 +128,14 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 // source returns what to export: the phases from --from through --to.
 func (o *exportOptions) source(ctx context.Context, t *repo.Tape) (export.Source, error) {
 	src := export.Source{Tape: t.Name(), Kinds: o.kinds, Entries: o.entries(ctx, t), Prose: o.prose}
-	switch f := export.Format(o.format); {
-	case o.inline:
-		src.Entries = view.Each(ctx, t, src.Entries, view.Inlined)
-	case f == export.OpenAI || f == export.Training:
-		src.Entries = view.Each(ctx, t, src.Entries, view.WithArtifacts)
-	case f == export.HTML:
-		src.Entries = view.Each(ctx, t, src.Entries, view.WithPictures)
+	artifacts := o.as.Artifacts
+	if o.inline {
+		artifacts = view.Inlined
 	}
-	if f := export.Format(o.format); f == export.JSONL || f == export.OpenAI {
+	if artifacts != nil {
+		src.Entries = view.Each(ctx, t, src.Entries, artifacts)
+	}
+	if !o.as.Phases {
 		return src, nil
 	}
 	var err error

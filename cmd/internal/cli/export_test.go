@@ -36,8 +36,8 @@ func TestExportHelp(t *testing.T) {
 		t.Fatal(code)
 	}
 	for _, f := range export.Formats() {
-		if !strings.Contains(out.String(), "\n  "+string(f)+" ") {
-			t.Errorf("nothing about %s", f)
+		if !strings.Contains(out.String(), "\n  "+f.Name+" ") {
+			t.Errorf("nothing about %s", f.Name)
 		}
 	}
 }

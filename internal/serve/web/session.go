@@ -35,6 +35,7 @@ type sessionPage struct {
 	Target       int64 // the entry of the link; 0: none
 	TargetAnchor string
 	Live, Fork   bool
+	Exports      []export.Format
 	More         int // phases that are not shown
 }
 
@@ -56,7 +57,7 @@ func (s *View) session(r *request) error {
 	if err != nil {
 		return err
 	}
-	d := sessionPage{Tape: t.Name(), Fork: t.IsFork()}
+	d := sessionPage{Tape: t.Name(), Fork: t.IsFork(), Exports: export.Formats()}
 	if d.Info, err = t.Info(r.Context()); err != nil {
 		return err
 	}
@@ -287,10 +288,9 @@ func (s *View) export(r *request) error {
 	if err != nil {
 		return err
 	}
-	format := export.Format(r.PathValue("format"))
-	types := map[export.Format]string{export.HTML: "text/html", export.Markdown: "text/plain", export.JSONL: "application/jsonl"}
-	if types[format] == "" {
-		return fmt.Errorf("%w: there is no format %q", repo.ErrNotFound, format)
+	f, ok := export.Find(r.PathValue("format"))
+	if !ok {
+		return fmt.Errorf("%w: there is no format %q", repo.ErrNotFound, r.PathValue("format"))
 	}
 	src := export.Source{Tape: t.Name(), Phases: phases, Prose: s.md.Folded}
 	if id := r.URL.Query().Get("id"); id != "" { // one entry
@@ -306,12 +306,14 @@ func (s *View) export(r *request) error {
 			}
 		}
 	}
-	r.w.Header().Set("Content-Type", types[format]+"; charset=utf-8")
-	if format == export.HTML { // its style is inline
-		r.w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox")
-		src.Entries = view.Each(r.Context(), t, src.Entries, view.WithPictures)
+	if f.Artifacts != nil {
+		src.Entries = view.Each(r.Context(), t, src.Entries, f.Artifacts)
 	}
-	return export.Write(r.Context(), r.w, format, src)
+	r.w.Header().Set("Content-Type", f.Media+"; charset=utf-8")
+	if f.Media == "text/html" { // its style is inline
+		r.w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox")
+	}
+	return f.Write(r.Context(), r.w, src)
 }
 
 // artifact sends an artifact: a picture to be shown, anything else to be saved.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/show/export"
 	"tape/merge"
 	"tape/repo"
 )
@@ -54,6 +55,10 @@ func TestPages(t *testing.T) {
 	s.shows("/t/main/-/figures", "Bash", "/home/ada/shop/retry.go", "1234")
 	s.shows("/t/main/-/forks", "try-wal", "with main", "graph")
 	s.shows("/diff?tape=main&a=main&b=main%2Ftry-wal", "<del>green</del>", "<ins>red</ins>")
+	for _, f := range export.Formats() {
+		s.shows("/t/main", "/t/main/-/export/"+f.Name)
+		s.shows("/t/main/-/export/"+f.Name, "Why does")
+	}
 	s.shows("/t/main/-/export/jsonl", `"id":1,`)
 	s.shows("/t/main/-/export/markdown?id=3", "Look at")
 	s.shows("/t/main/-/export/html", "<!DOCTYPE html>")

@@ -108,7 +108,7 @@ func TestOpenAIStretches(t *testing.T) {
 
 // A tape without messages is an empty array.
 func TestOpenAIEmpty(t *testing.T) {
-	if got := write(t, OpenAI, Source{Entries: all(nil)}); got != "[]\n" {
+	if got := write(t, "openai", Source{Entries: all(nil)}); got != "[]\n" {
 		t.Errorf("%q", got)
 	}
 }
@@ -137,11 +137,11 @@ func TestTraining(t *testing.T) {
 			`"messages":[{"role":"user","content":"go on"}],"ids":[9]}`,
 	}
 	src := r.source()
-	if got := write(t, Training, src); got != strings.Join(want, "\n")+"\n" {
+	if got := write(t, "training", src); got != strings.Join(want, "\n")+"\n" {
 		t.Errorf("%s\nnot\n%s", got, strings.Join(want, "\n"))
 	}
 	src.First, src.Last, src.Entries = 2, 2, all(r.entries[6:7])
-	if got := write(t, Training, src); got != want[1]+"\n" {
+	if got := write(t, "training", src); got != want[1]+"\n" {
 		t.Errorf("%s\nnot\n%s", got, want[1])
 	}
 }
@@ -153,7 +153,7 @@ func TestJSONL(t *testing.T) {
 	for _, e := range r.entries {
 		want.Write(append(e.Raw, '\n'))
 	}
-	if got := write(t, JSONL, r.source()); got != want.String() {
+	if got := write(t, "jsonl", r.source()); got != want.String() {
 		t.Errorf("%s", got)
 	}
 }
@@ -177,8 +177,8 @@ func TestErrors(t *testing.T) {
 			}
 			yield(repo.Entry{}, errDisk)
 		}
-		if err := Write(t.Context(), &bytes.Buffer{}, f, broken); !errors.Is(err, errDisk) {
-			t.Errorf("%s: reading: %v", f, err)
+		if err := f.Write(t.Context(), &bytes.Buffer{}, broken); !errors.Is(err, errDisk) {
+			t.Errorf("%s: reading: %v", f.Name, err)
 		}
 		endless := r.source()
 		endless.Entries = func(yield func(repo.Entry, error) bool) {
@@ -190,11 +190,11 @@ func TestErrors(t *testing.T) {
 				}
 			}
 		}
-		if err := Write(t.Context(), brokenWriter{}, f, endless); !errors.Is(err, errDisk) {
-			t.Errorf("%s: writing: %v", f, err)
+		if err := f.Write(t.Context(), brokenWriter{}, endless); !errors.Is(err, errDisk) {
+			t.Errorf("%s: writing: %v", f.Name, err)
 		}
 	}
-	if err := Write(t.Context(), &bytes.Buffer{}, "pdf", Source{}); err == nil {
+	if _, ok := Find("pdf"); ok {
 		t.Error("there is no such format")
 	}
 }

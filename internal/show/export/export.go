@@ -1,13 +1,13 @@
 // Package export writes a tape, or phases of it, for use elsewhere.
 //
-// [JSONL] is the record itself, byte for byte. [OpenAI] and [Training] are for models:
-// the messages that package view makes of the entries. [Markdown] and [HTML] are for
-// people: what was said and done, in the order of the tape, with details folded.
+// jsonl is the record itself, byte for byte. openai and training are for models: the
+// messages that package view makes of the entries. markdown and html are for people: what
+// was said and done, in the order of the tape, with details folded.
 //
 // Recorded text is hostile, and stays text. Pages render its Markdown only as elements
 // that load and run nothing, and as links to the web. It cannot make headings or fences of
 // a document, and invisible and reordering characters become visible. Documents for people
-// leave out meta and the spelling of JSON; only JSONL has everything.
+// leave out meta and the spelling of JSON; only jsonl has everything.
 //
 // Entries are written as they are read. At most some megabytes of them are held back:
 // calls that wait for their results, and the entries between.
@@ -15,7 +15,6 @@ package export
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -25,25 +24,58 @@ import (
 	"tape/repo/view"
 )
 
-// Format is the name of a format.
-type Format string
+// Format is a way to write a tape. To add one, write its function and its line in [Formats].
+type Format struct {
+	Name  string // as users write it
+	Title string // the words of a link
+	Media string // the media type that a browser is told
+	Help  string // what it is, on one line
 
-// The formats.
-const (
-	JSONL    Format = "jsonl"    // the stored lines
-	OpenAI   Format = "openai"   // one JSON array of chat messages
-	Markdown Format = "markdown" // a document
-	HTML     Format = "html"     // one page that needs no other file
-	Training Format = "training" // one JSON object a phase, see [Write]
-)
+	Phases    bool                                                              // needs Source.Phases
+	Prose     bool                                                              // needs Source.Prose
+	Artifacts func(context.Context, *repo.Tape, repo.Entry) (repo.Entry, error) // puts into an entry what is shown of artifacts; may be nil
 
-// Formats returns the names of all formats, JSONL first.
-func Formats() []Format { return []Format{JSONL, OpenAI, Markdown, HTML, Training} }
+	write func(context.Context, *output, Source) error
+}
+
+// Formats returns all formats, first the one that is usual.
+func Formats() []Format {
+	return []Format{
+		{Name: "jsonl", Title: "JSON", Media: "application/jsonl", write: writeJSONL,
+			Help: "the entries as they are stored, one a line, byte for byte"},
+		{Name: "openai", Title: "Messages", Media: "application/json", write: writeOpenAI, Artifacts: view.WithArtifacts,
+			Help: "the messages of a chat as one JSON array, as tape context makes them"},
+		{Name: "markdown", Title: "Markdown", Media: "text/plain", write: writeMarkdown, Phases: true,
+			Help: "a document to read and to review"},
+		{Name: "html", Title: "HTML", Media: "text/html", write: writeHTML, Phases: true, Prose: true, Artifacts: view.WithPictures,
+			Help: "a page to read, in a single file"},
+		{Name: "training", Title: "Training", Media: "application/jsonl", write: writeTraining, Phases: true, Artifacts: view.WithArtifacts,
+			Help: "one JSON object a phase: messages, first state, and the anchor at its end"},
+	}
+}
+
+// Names returns the names of all formats.
+func Names() (names []string) {
+	for _, f := range Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Find returns the format with a name.
+func Find(name string) (f Format, ok bool) {
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return f, false
+}
 
 // Source is the input of an export.
 type Source struct {
 	Tape string
-	// Phases are all phases of the tape, from number 1 on. JSONL and OpenAI do not need them.
+	// Phases are all phases of the tape, from number 1 on.
 	Phases []repo.Phase
 	// First and Last are the numbers of the phases to export; 0 is no bound.
 	First, Last int
@@ -51,11 +83,11 @@ type Source struct {
 	Kinds []string
 	// Entries are those to export, in the order of the tape. They are read once.
 	Entries iter.Seq2[repo.Entry, error]
-	// Whole are all entries of the tape. Markdown and HTML read them first, for the title
+	// Whole are all entries of the tape. Documents for people read them first, for the title
 	// and the list of prompts.
 	Whole iter.Seq2[repo.Entry, error]
-	// Prose renders Markdown as HTML, folded behind the first lines. Only HTML needs it. It is
-	// a parameter because package prose would slow down the start of tape.
+	// Prose renders Markdown as HTML, folded behind the first lines. It is a parameter because
+	// package prose would slow down the start of tape.
 	Prose func(text string, lines int) string
 }
 
@@ -70,34 +102,11 @@ func (s Source) selected() []repo.Phase {
 	})
 }
 
-// Write writes the source in a format. It returns errors of the source and of w
-// unchanged. After an error, the output is incomplete.
-//
-// A line of Training is one phase, in this shape:
-//
-//	{"tape":"main","anchor":"implement","anchor_seq":2,
-//	 "entries":{"first_id":17,"last_id":45},
-//	 "commit":"…",
-//	 "state":{…},
-//	 "outcome":{"anchor":"review","anchor_seq":3,"summary":"…","state":{…}},
-//	 "messages":[{"role":"user","content":"…"},…],
-//	 "ids":[18,19,21]}
-//
-// state is that of the anchor that opens the phase, outcome describes the anchor that
-// closes it, and commit contains the closed phase. If the phase is open, the last two are
-// null. entries are the first and the last of the phase, ids those that the messages were
-// made of. Each phase stands for itself, as in tape context: a call whose result is in the
-// next phase gets a placeholder for it.
-func Write(ctx context.Context, w io.Writer, f Format, src Source) error {
-	writers := map[Format]func(context.Context, *output, Source) error{
-		JSONL: writeJSONL, OpenAI: writeOpenAI, Markdown: writeMarkdown, HTML: writeHTML, Training: writeTraining,
-	}
-	write, ok := writers[f]
-	if !ok {
-		return fmt.Errorf("there is no format %q", f)
-	}
+// Write writes the source in the format. It returns errors of the source and of w unchanged.
+// After an error, the output is incomplete.
+func (f Format) Write(ctx context.Context, w io.Writer, src Source) error {
 	out := newOutput(w)
-	if err := write(ctx, out, src); err != nil {
+	if err := f.write(ctx, out, src); err != nil {
 		return err
 	}
 	return out.w.Flush()

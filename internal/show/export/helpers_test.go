@@ -100,10 +100,14 @@ func all(entries []repo.Entry) iter.Seq2[repo.Entry, error] {
 	}
 }
 
-func write(t *testing.T, f Format, src Source) string {
+func write(t *testing.T, format string, src Source) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(t.Context(), &b, f, src); err != nil {
+	f, ok := Find(format)
+	if !ok {
+		t.Fatalf("there is no format %q", format)
+	}
+	if err := f.Write(t.Context(), &b, src); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

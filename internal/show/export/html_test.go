@@ -157,7 +157,7 @@ func words(s string) string {
 func TestHTMLIsInert(t *testing.T) {
 	for seed := range uint64(100) {
 		src, texts := hostileTape(t, rand.New(rand.NewPCG(seed, 1)))
-		page := write(t, HTML, src)
+		page := write(t, "html", src)
 		text := words(checkPage(t, page))
 		for _, s := range texts {
 			if want := words(display.Page(strings.TrimRight(s, "\r\n"))); !strings.Contains(text, want) {
@@ -177,7 +177,7 @@ func TestHTMLIsInert(t *testing.T) {
 func TestHTMLIsSelfContained(t *testing.T) {
 	r := record(t)
 	r.say("user", "hello")
-	page := write(t, HTML, r.source())
+	page := write(t, "html", r.source())
 	checkPage(t, page)
 	if !strings.Contains(page, `content="default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'sha256-`) {
 		t.Error("no policy")
@@ -196,7 +196,7 @@ func TestHTMLPictures(t *testing.T) {
 		return fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`, data)
 	}
 	r.add("message", `{"role":"user","content":[`+png("UE5H")+`,`+png(`" onerror="x`)+`,{"type":"image","mimeType":"image/svg+xml","data":"PHN2Zz4="}]}`, `{}`)
-	page := write(t, HTML, r.source())
+	page := write(t, "html", r.source())
 	checkPage(t, page)
 	order(t, page, `<img alt="image/png, 3 bytes" src="data:image/png;base64,UE5H">`, "onerror=", "image/svg+xml")
 	if n := strings.Count(page, "<img"); n != 1 {
@@ -218,7 +218,7 @@ func TestHTMLCallWithResult(t *testing.T) {
 	r.anchor("later", `{"summary":"next"}`)
 	late := r.results(`{"call_ids":["c5"]}`, "fifth")
 	r.results(`{}`, "nobody asked")
-	page := write(t, HTML, r.source())
+	page := write(t, "html", r.source())
 	checkPage(t, page)
 	order(t, page, "tool-c1", fmt.Sprintf(`id="e%d"`, result), "first answer", "tool-c2", "second answer", "tick", "while it runs",
 		"tool-c3", "third", "tool-c4", "failed", "fourth", "tool-c5", "no result here", "later",
@@ -250,7 +250,7 @@ func TestHTMLLongResult(t *testing.T) {
 	r.call("c1")
 	r.results(`{}`, long.String())
 	r.say("assistant", "```\n"+long.String()+"```\n"+strings.Repeat("\nbehind **it**\n", 30))
-	page := write(t, HTML, r.source())
+	page := write(t, "html", r.source())
 	text := checkPage(t, page)
 	if n := strings.Count(bare(text), bare(long.String())); n != 2 {
 		t.Errorf("the text is there %d times", n)
@@ -278,7 +278,7 @@ func TestHTMLPhasesAndEvents(t *testing.T) {
 	r.anchor("last", `{}`)
 	r.say("user", "the only message")
 	src := r.source()
-	page := write(t, HTML, src)
+	page := write(t, "html", src)
 	text := checkPage(t, page)
 	for i := range 300 {
 		if !strings.Contains(text, fmt.Sprintf("number-%d.", i)) {
@@ -288,13 +288,13 @@ func TestHTMLPhasesAndEvents(t *testing.T) {
 	order(t, page, "256 events", "tick ×256", "44 events", `id="p2"`, `id="p3"`, "the only message")
 
 	src.Kinds, src.Entries = []string{"message"}, all(r.entries[len(r.entries)-1:])
-	page = write(t, HTML, src)
+	page = write(t, "html", src)
 	checkPage(t, page)
 	order(t, page, "only entries of kind message", `id="p1"`, "No entries of the kinds", `id="p2"`, "No entries of the kinds", `id="p3"`, "the only message")
 
 	src = r.source()
 	src.First, src.Last, src.Entries = 2, 2, all(r.entries[301:302])
-	page = write(t, HTML, src)
+	page = write(t, "html", src)
 	checkPage(t, page)
 	order(t, page, "1 phase of 3", "<span class=\"seq\">002</span>")
 	if strings.Contains(page, "001") || strings.Contains(page, "003") {
@@ -313,7 +313,7 @@ func TestHTMLHoldsLittleBack(t *testing.T) {
 		r.say("user", fmt.Sprintf("message %d.", i))
 	}
 	r.results(`{}`, "at last")
-	page := write(t, HTML, r.source())
+	page := write(t, "html", r.source())
 	checkPage(t, page)
 	order(t, page, "I look", "tool-c1", "no result here", "message 0.", fmt.Sprintf("message %d.", 2*held-1), `result of <code>tool-c1</code> <a href="#e2">@2</a>`, "at last")
 	if n := strings.Count(page, "tool-c1"); n != 2 || strings.Contains(page, "no calls") {

@@ -22,7 +22,7 @@ func TestMarkdownIsInert(t *testing.T) {
 		`<details><summary>[^<>]*</summary>|</details>|No entries of the kinds that were asked for\.)$`)
 	for seed := range uint64(150) {
 		src, _ := hostileTape(t, rand.New(rand.NewPCG(seed, 2)))
-		doc := write(t, Markdown, src)
+		doc := write(t, "markdown", src)
 		if i, _, shown := display.Unsafe(doc, display.KeptInPages); i < len(doc) {
 			t.Errorf("seed %d: %s is in the document", seed, shown)
 		}
@@ -57,7 +57,7 @@ func TestMarkdownRendered(t *testing.T) {
 	}
 	for seed := range uint64(50) {
 		src, _ := hostileTape(t, rand.New(rand.NewPCG(seed, 3)))
-		doc := write(t, Markdown, src)
+		doc := write(t, "markdown", src)
 		page := rendered(t, program, doc)
 		counts := map[string]int{}
 		inspect(t, page, counts)
@@ -139,7 +139,7 @@ func TestMarkdownProse(t *testing.T) {
 	} {
 		r := record(t)
 		r.say("user", c.in)
-		doc := write(t, Markdown, r.source())
+		doc := write(t, "markdown", r.source())
 		_, got, _ := strings.Cut(doc, "### user · @2 · 2026-11-20 09:30\n\n")
 		if got != c.out+"\n" {
 			t.Errorf("%q:\n%s\nnot\n%s", c.in, got, c.out)
@@ -158,7 +158,7 @@ func TestMarkdownDocument(t *testing.T) {
 	r.add("message", `{"role":"assistant","content":"dropped"}`, `{"context":false}`)
 	r.add("error", `{"kind":"net","message":"no route","details":{"tries":3}}`, `{}`)
 	r.anchor("review", `{"summary":"Endpoint added.","files":["a.go"]}`)
-	doc := write(t, Markdown, r.source())
+	doc := write(t, "markdown", r.source())
 	order(t, doc, "# please\n\ntape main · 2 phases · 8 entries · 2026-11-20 09:30 to 09:30 · times are UTC\n",
 		"\n## 001 session/start\n\n7 entries · @1 to @7 · 2026-11-20 09:00 · tag anchor/main/session/start · commit c0ffeec0ff\n",
 		"\nstate:\n\n```\nowner: human\n```\n", "\n> please\n",
@@ -176,7 +176,7 @@ func TestMarkdownShortens(t *testing.T) {
 	r := record(t)
 	r.call("c1")
 	r.results(`{}`, strings.Repeat("x", 10<<20))
-	doc := write(t, Markdown, r.source())
+	doc := write(t, "markdown", r.source())
 	if len(doc) > 6000 {
 		t.Errorf("%d bytes", len(doc))
 	}

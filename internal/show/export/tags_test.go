@@ -11,7 +11,7 @@ func TestLocalCommandsInDocuments(t *testing.T) {
 	r.say("user", "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>")
 	r.say("user", "<local-command-stdout>Set model to opus</local-command-stdout>")
 	r.say("user", "a question about <command-name>")
-	for _, f := range []Format{Markdown, HTML} {
+	for _, f := range []string{"markdown", "html"} {
 		got := write(t, f, r.source())
 		for _, want := range []string{"/model opus", "Set model to opus", "a question about"} {
 			if !strings.Contains(got, want) {

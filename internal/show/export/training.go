@@ -14,7 +14,7 @@ import (
 	"tape/repo/view"
 )
 
-// example is the beginning of a line of Training; see [Write].
+// example is the beginning of a line; see writeTraining.
 type example struct {
 	Tape      string `json:"tape"`
 	Anchor    string `json:"anchor"`
@@ -46,6 +46,21 @@ type trainingWriter struct {
 	seq      int
 }
 
+// writeTraining writes a line for each phase, in this shape:
+//
+//	{"tape":"main","anchor":"implement","anchor_seq":2,
+//	 "entries":{"first_id":17,"last_id":45},
+//	 "commit":"…",
+//	 "state":{…},
+//	 "outcome":{"anchor":"review","anchor_seq":3,"summary":"…","state":{…}},
+//	 "messages":[{"role":"user","content":"…"},…],
+//	 "ids":[18,19,21]}
+//
+// state is that of the anchor that opens the phase, outcome describes the anchor that
+// closes it, and commit contains the closed phase. If the phase is open, the last two are
+// null. entries are the first and the last of the phase, ids those that the messages were
+// made of. Each phase stands for itself, as in tape context: a call whose result is in the
+// next phase gets a placeholder for it.
 func writeTraining(ctx context.Context, w *output, src Source) error {
 	t := &trainingWriter{w: w, src: src, todo: src.selected()}
 	if err := each(ctx, src.Entries, t.add); err != nil {
