@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// deferred holds the paths that an FS has still to sync.
+// deferred holds the paths that an FS still has to sync.
 type deferred struct {
 	mu          sync.Mutex
 	files, dirs map[string]bool
@@ -30,8 +30,8 @@ func (d *FS) Deferred() *FS {
 	return out
 }
 
-// SyncAll makes durable what a [FS.Deferred] put off, and skips what was removed since. On any
-// other FS it does nothing.
+// SyncAll syncs what a [FS.Deferred] put off, and skips what was removed since. On any other FS it does
+// nothing.
 func (d *FS) SyncAll() error {
 	if d == nil || d.later == nil {
 		return nil

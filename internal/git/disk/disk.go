@@ -1,8 +1,8 @@
 // Package disk is the one place where the program changes files.
 //
-// Every write, fsync, rename, truncate and removal goes through an [FS], so that
-// a test can make the N-th of them fail and see that nothing acknowledged is lost.
-// Production code uses the zero FS (or nil), which calls the operating system.
+// Every write, fsync, rename, truncate and removal goes through an [FS], so that a test can make
+// the N-th of them fail and check that nothing acknowledged is lost. Production code uses the
+// zero FS (or nil), which calls the operating system.
 //
 // Nothing is durable by itself: the content of a file needs [File.Sync]; a new, renamed or
 // removed name needs [FS.SyncDir] of its folder. [FS.Deferred] puts both off.
@@ -108,7 +108,7 @@ func (d *FS) OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
 	}
 	out := &File{File: f, fs: d}
 	if flag&os.O_CREATE != 0 && perm&0o200 != 0 && d.mode(perm) != perm {
-		_ = out.Chmod(perm) // fails on an existing file of another user, rightly
+		_ = out.Chmod(perm) // fails on an existing file of another user, which is right
 	}
 	return out, nil
 }
@@ -237,7 +237,7 @@ func (d *FS) MkdirAll(path string) error {
 		return err
 	}
 	if err := d.SyncDir(parent); err != nil {
-		_ = d.Remove(path) // whoever finds it there takes its name for durable
+		_ = d.Remove(path) // others assume that the name of an existing folder is durable
 		return err
 	}
 	return nil

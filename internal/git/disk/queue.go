@@ -13,8 +13,8 @@ import (
 
 // Queue lets processes take turns in the order in which they came. Each creates a numbered file,
 // its ticket, in the folder dir, locks it, and waits for all tickets with lower numbers. When a
-// process ends, however it ends, the system drops its lock. Nothing is synced, for no ticket has
-// to survive a power cut.
+// process ends, however it ends, the system drops its lock. Nothing is synced, because no ticket
+// has to survive a power cut.
 //
 // Before it waits, Queue calls waiting once, if that is not nil, with the process whose turn it
 // is (0: not known). With nowait it returns ErrLocked instead of waiting. leave ends the turn.
@@ -102,7 +102,7 @@ func await(ctx context.Context, path string, nowait bool, waiting func(pid int))
 		err = waitLock(ctx, f, time.Now().Add(forever))
 	}
 	if err == nil {
-		_ = os.Remove(path) // its holder was killed before it could
+		_ = os.Remove(path) // its holder was killed before it could remove it
 	}
 	return err
 }

@@ -1,5 +1,5 @@
-// Package gitconfig reads git's configuration as git does, says who commits, and sets up how
-// git treats some files, without a change to what the user has set.
+// Package gitconfig reads git's configuration as git does, says who commits, and sets up how git
+// treats some files, without changing the user's settings.
 package gitconfig
 
 import (
@@ -18,13 +18,13 @@ import (
 	"tape/internal/git/gitlock"
 )
 
-// Config is the configuration of a repository. What it was when it was first asked for is
-// remembered. Its methods may be called from several goroutines.
+// Config is the configuration of a repository, as it was at its first use. Its methods may be
+// called from several goroutines.
 type Config struct {
 	gitDir string
 	locks  gitlock.Locks
-	own    func(gitDir string) bool // whether all settings of the repository count; nil: they do not
-	passed func(names []string)     // is told which do not; may be nil
+	own    func(gitDir string) bool // whether all settings of the repository count; nil: no
+	passed func(names []string)     // gets the names of settings that do not count; may be nil
 
 	once    sync.Once
 	entries []Entry
@@ -38,15 +38,15 @@ func (c *Config) PassedOver() []string {
 	return slices.Clone(c.left)
 }
 
-// New is the configuration of the repository whose .git folder is gitDir. own says whether that
-// is the user's own, and is asked where it matters; nil: it is not. passed is told which of the
-// repository's settings do not count; nil drops it.
+// New returns the configuration of the repository whose .git folder is gitDir. own says whether
+// that is the user's own, and is called only when that matters; nil means no. passed gets the
+// names of the repository's settings that do not count; it may be nil.
 func New(gitDir string, locks gitlock.Locks, own func(gitDir string) bool, passed func(names []string)) *Config {
 	return &Config{gitDir: gitDir, locks: locks, own: own, passed: passed}
 }
 
-// Entry is one line of configuration. Section and key are in lower case, as
-// git compares them; a subsection's case counts.
+// Entry is one line of configuration. Section and key are in lower case, because git ignores
+// their case; a subsection is as written.
 type Entry struct {
 	Section, Subsection, Key string
 	Value                    string // "true" for a key without "="
@@ -56,15 +56,15 @@ type Entry struct {
 // maxIncludes bounds the depth of include.path, as git does.
 const maxIncludes = 10
 
-// maxFiles bounds what is included altogether: files may include each other.
+// maxFiles bounds the number of included files: files may include each other.
 const maxFiles = 100
 
-// Value returns the value that git's configuration gives to
-// section.subsection.key (subsection may be empty). The last one wins, in git's order: system,
-// user, repository, worktree of the main working tree, GIT_CONFIG_COUNT. In a repository that is
-// not the user's own, only what is harmless of its own settings counts ([Judge]). The files
-// are read once. A file that cannot be read or parsed leaves its values out here;
-// [Config.Load] and [Config.Identity] report it.
+// Value returns the value that git's configuration gives to section.subsection.key (subsection
+// may be empty). The last one wins, in git's order: system, user, repository, worktree of the
+// main working tree, GIT_CONFIG_COUNT. In a repository that is not the user's own, only the
+// harmless ones of its own settings count ([Judge]). The files are read once. The values of a
+// file that cannot be read or parsed are missing here; [Config.Load] and [Config.Identity]
+// report the file.
 //
 // include.path and includeIf with gitdir: and gitdir/i: are followed; other
 // conditions (onbranch:, hasconfig:) count as not met.
@@ -89,7 +89,7 @@ func (c *Config) ForUser(section, subsection, key string) (string, bool) {
 	return lookup(l.entries, strings.ToLower(section), subsection, strings.ToLower(key))
 }
 
-// Bool reads a boolean; what is absent or not a boolean is false.
+// Bool reads a boolean; a missing or invalid value is false.
 func (c *Config) Bool(section, subsection, key string) bool {
 	v, _ := c.Value(section, subsection, key)
 	return configTrue(v)
@@ -104,7 +104,7 @@ func configTrue(v string) bool {
 	return err == nil && n != 0
 }
 
-// Load returns what is wrong with the configuration, with all of it that can be read.
+// Load returns all of the configuration that can be read, and an error about the rest.
 func (c *Config) Load() ([]Entry, error) {
 	c.once.Do(func() {
 		l := configLoader{gitDir: c.gitDir, home: HomeDir(), owner: c.Own}
@@ -117,7 +117,7 @@ func (c *Config) Load() ([]Entry, error) {
 	return c.entries, c.err
 }
 
-// HomeDir is the user's home, or "". Git obeys HOME on every system.
+// HomeDir is the user's home, or "". Like git, it uses HOME on every system.
 func HomeDir() string {
 	home, _ := os.UserHomeDir() // "" with an error
 	return cmp.Or(os.Getenv("HOME"), home)
@@ -186,7 +186,7 @@ func (l *configLoader) environment() {
 	}
 }
 
-// file adds what one file says. It may be missing, or not be readable in a sandbox.
+// file adds the settings of one file, which may be missing, or unreadable in a sandbox.
 func (l *configLoader) file(name string, depth int) {
 	if name == "" {
 		return
@@ -272,7 +272,7 @@ func (l *configLoader) conditionMet(name, condition string) bool {
 	})
 }
 
-// matchPath matches a path with a pattern by parts; "**" stands for any number of them.
+// matchPath matches a path with a pattern part by part; "**" stands for any number of parts.
 func matchPath(pattern, parts []string) bool {
 	switch {
 	case len(pattern) == 0:

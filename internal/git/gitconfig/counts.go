@@ -10,22 +10,22 @@ import (
 	"tape/internal/git/gitlock"
 )
 
-// A repository's own configuration may have come with the repository, from anybody. Some of
-// its settings name programs that git runs, and places that it sends something to. In a
-// repository that is not the user's own, these do not count.
+// A repository's own configuration may have come with the repository, from anybody. Some of its
+// settings name programs that git runs, or places where git sends something. In a repository
+// that is not the user's own, these do not count.
 
-// Verdict says what becomes of a setting of a repository that is not the user's own.
+// Verdict says how a setting of a repository that is not the user's own is treated.
 type Verdict int
 
-// The verdicts. The list of what is harmless is complete for the commands that this program
-// runs; it is of no use for others, such as git diff or git commit.
+// The verdicts. The list of harmless settings is right for the commands that this program runs,
+// but not for others, such as git diff or git commit.
 const (
-	Refused    Verdict = iota // git is not run there: nobody knows what the setting does, or it cannot be overridden
+	Refused    Verdict = iota // git is not run there: the setting is unknown, or cannot be overridden
 	PassedOver                // overridden, see [Config.Overrides]
 	Harmless                  // counts
 )
 
-// Judge says what becomes of a setting. It looks at the entry alone.
+// Judge says how a setting is treated. It depends on the entry alone.
 func Judge(e Entry) Verdict {
 	name := e.Section + "." + e.Key
 	switch {
@@ -50,13 +50,14 @@ var (
 	signs      = []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"}
 	passedOver = []string{"core.fsmonitor", "core.hookspath", "core.sshcommand", "core.askpass", "core.alternaterefscommand",
 		"push.gpgsign", "user.signingkey"}
-	// No command that is run here obeys a setting of these.
+	// No command that is run here uses a setting of these sections.
 	harmlessSections = []string{"add", "advice", "am", "apply", "author", "blame", "branch", "checkout", "clean", "color", "column", "commit",
 		"committer", "diff", "difftool", "feature", "filter", "format", "grep", "gui", "i18n", "index", "init", "interactive", "log", "merge",
 		"mergetool", "notes", "pack", "pretty", "pull", "rebase", "rerere", "sequence", "stash", "status", "submodule", "tag", "user", "versionsort"}
 )
 
-// harmlessKeys are the keys of a section that are harmless. (A map would be made at each start.)
+// harmlessKeys are the keys of a section that are harmless. (A map would be built at each
+// start.)
 func harmlessKeys(section string) []string {
 	switch section {
 	case "core":
@@ -95,7 +96,8 @@ func harmlessKeys(section string) []string {
 	return nil
 }
 
-// isOurInclude reports the one include that is followed in any repository: of our own file.
+// isOurInclude reports whether the entry includes our own file. Only this include is followed in
+// every repository.
 func (e Entry) isOurInclude() bool {
 	return e.Section == includeEntry.Section && e.Subsection == includeEntry.Subsection && e.Key == includeEntry.Key && e.Value == includeEntry.Value
 }
@@ -106,12 +108,12 @@ func (e Entry) Name() string { return e.name() }
 // Own reports whether the repository is the user's own, so that all of its settings count.
 func (c *Config) Own() bool { return c.own != nil && c.own(c.gitDir) }
 
-// without takes out the repository's own settings that do not count, and names those that are
-// passed over: with the others git is not run.
+// without removes the repository's own settings that do not count. It names those that are
+// passed over; if there are others, git is not run.
 func without(entries []Entry) (kept []Entry, names []string) {
 	for _, e := range entries {
 		verdict := Harmless
-		if e.Local && e.Section+"."+e.Key != "remote.promisor" { // which only makes us refuse
+		if e.Local && e.Section+"."+e.Key != "remote.promisor" { // which can only make us refuse
 			verdict = Judge(e)
 		}
 		if verdict == Harmless {
@@ -123,10 +125,10 @@ func without(entries []Entry) (kept []Entry, names []string) {
 	return kept, names
 }
 
-// Overrides are settings, as git takes them behind -c, with which git passes over those of a
-// repository that is not the user's own. local is what the repository has set.
+// Overrides returns settings, in the form of git's option -c, that override those of a
+// repository that is not the user's own. local has the repository's settings.
 func (c *Config) Overrides(local []Entry) []string {
-	users, _ := c.Load() // none of the repository's is among them that matters here
+	users, _ := c.Load() // they have none of the repository's settings that matter here
 	value := func(section, key, otherwise string) string {
 		if v, ok := lookup(users, section, "", key); ok {
 			return v
@@ -154,10 +156,10 @@ func (c *Config) Overrides(local []Entry) []string {
 			helpers = true
 		}
 	}
-	if signs { // a push is the one thing that git itself signs here
+	if signs { // a push is the only thing that git itself signs here
 		out = append(out, "push.gpgSign=false")
 	}
-	if helpers { // an empty one takes back those before it
+	if helpers { // an empty one clears those before it
 		out = append(out, "credential.helper=")
 		for _, e := range users {
 			if e.Section == "credential" && e.Key == "helper" {
@@ -168,10 +170,11 @@ func (c *Config) Overrides(local []Entry) []string {
 	return out
 }
 
-// maxFile is how long a small file of a repository may be.
+// maxFile is the limit, in bytes, for a small file of a repository.
 const maxFile = 4 << 20
 
-// ReadFile reads a small file of a repository: no device, no pipe, nothing huge.
+// ReadFile reads a small regular file of a repository. It refuses devices, pipes and large
+// files.
 func ReadFile(name string) ([]byte, error) {
 	st, err := os.Stat(name)
 	if err != nil {
@@ -183,13 +186,13 @@ func ReadFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// errNul says that a file has a byte that git reads in another way than we do.
+// errNul says that a file has a NUL byte, which git reads in another way than we do.
 var errNul = errors.New("there is a NUL byte in it")
 
-// IsInclude reports that a setting makes git read another file.
+// IsInclude reports whether a setting makes git read another file.
 func (e Entry) IsInclude() bool { return e.Section == "include" || e.Section == "includeif" }
 
-// EntryOf is a setting as git lists it: its name, section.subsection.key, and its value.
+// EntryOf parses a setting as git lists it: its name, section.subsection.key, and its value.
 func EntryOf(name, value string) Entry {
 	e := Setting{name, value}.entry()
 	e.Local = true

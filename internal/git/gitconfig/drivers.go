@@ -12,9 +12,9 @@ import (
 	"tape/internal/git/gitlock"
 )
 
-// Initial is the configuration of a new repository. What a user set globally
-// and would break the format is overruled: line endings, index versions that only
-// git can read, collections that start by themselves beside our writers.
+// Initial is the configuration of a new repository. It overrides global settings that would
+// break the format: line endings, index versions that only git can read, and automatic gc,
+// which would start while we write.
 func Initial() string {
 	lines := []string{
 		"[core]",
@@ -41,29 +41,29 @@ func Initial() string {
 // of them or merge them (gitattributes(5), "Performing text diffs of binary files" and
 // "Defining a custom merge driver"), and through plain settings.
 type Drivers struct {
-	// Settings come in groups: where the first of a group is the user's own, the others
-	// mean nothing and are left out.
+	// Settings come in groups: if the user has set the first of a group, the others have no
+	// meaning, and are left out.
 	Settings   [][]Setting
 	Attributes []string // as in diff=name, of the files
 	Patterns   []string // of the files, as attributes name them
 	Samples    []string // paths of such files: attributes that match one concern them all
-	Mark       string   // stands in a comment at what was written
+	Mark       string   // a comment that identifies what was written
 }
 
 // Setting is one value of git's configuration: section.key, or section.subsection.key.
 type Setting struct{ Name, Value string }
 
-// DriverSetup names what of the drivers is in effect: settings and patterns.
+// DriverSetup names the settings and patterns of the drivers that are in effect.
 type DriverSetup struct {
 	Installed []string
-	Kept      []string // the user's own, which were found and go before ours
+	Kept      []string // the user's own, which take precedence over ours
 }
 
 // InstallDrivers writes settings into a file of ours that the repository's configuration
-// includes, and patterns into .git/info/attributes, where worktrees find them, too. What the
-// user has set himself, in any of git's files of configuration or for these files in
-// info/attributes, is kept. All other bytes of both files stay. What is in place is not
-// written again, and what an older version wrote under the same mark is replaced.
+// includes, and patterns into .git/info/attributes, where worktrees find them, too. The
+// user's own settings stay, in any of git's configuration files, or for these files in
+// info/attributes. All other bytes of both files stay. What is in place is not written again,
+// and what an older version wrote under the same mark is replaced.
 func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, error) {
 	var out, attributes DriverSetup
 	err := c.locks.Edit(ctx, c.Guard(), c.OwnPath(), func([]byte) (content []byte, err error) {
@@ -95,7 +95,8 @@ func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, er
 	return out, nil
 }
 
-// RemoveDrivers takes away what InstallDrivers wrote, nothing else, and names it.
+// RemoveDrivers removes what InstallDrivers wrote, and nothing else, and returns what it
+// removed.
 func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string, err error) {
 	var patterns []string
 	err = c.locks.Edit(ctx, c.Guard(), c.AttributesPath(), func(old []byte) (rest []byte, err error) {
@@ -125,40 +126,40 @@ func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string
 	return append(removed, patterns...), nil
 }
 
-// HasFormerDrivers reports settings that the former version wrote, line by line, into the
-// repository's own file of configuration.
+// HasFormerDrivers reports whether the repository's own configuration file has settings that
+// a former version wrote there line by line.
 func (c *Config) HasFormerDrivers(d Drivers) bool {
 	raw, _ := os.ReadFile(c.Path())
 	_, former := d.withoutFormer(raw)
 	return len(former) > 0
 }
 
-// Guard is held by whoever changes the configuration, or the attributes.
+// Guard is the lock that must be held to change the configuration or the attributes.
 func (c *Config) Guard() string { return filepath.Join(c.gitDir, gitlock.OwnDir, "config.lock") }
 
-// Path is the repository's own file of configuration.
+// Path is the repository's own configuration file.
 func (c *Config) Path() string { return filepath.Join(c.gitDir, "config") }
 
-// AttributesPath is the file of attributes that git shares with nobody.
+// AttributesPath is the file of attributes that no clone gets.
 func (c *Config) AttributesPath() string { return filepath.Join(c.gitDir, "info", "attributes") }
 
-// ownFile is in our folder.
+// ownFile is the name of our file of settings, in our folder.
 const ownFile = "gitconfig"
 
 // OwnPath is the file of our settings, which the repository's own file includes.
 func (c *Config) OwnPath() string { return filepath.Join(c.gitDir, gitlock.OwnDir, ownFile) }
 
-// Fresh is all configuration as it is now.
+// Fresh reads all configuration as it is now.
 func (c *Config) Fresh() []Entry { return c.fresh(nil) }
 
-// fresh is all configuration, with own instead of the repository's own file unless it is nil.
+// fresh reads all configuration. Unless own is nil, it stands for the repository's own file.
 func (c *Config) fresh(own []byte) []Entry {
 	l := configLoader{gitDir: c.gitDir, home: HomeDir(), own: own, owner: c.Own}
 	l.load()
 	return l.entries
 }
 
-// Edit changes the repository's own file of configuration. edit may run more than once.
+// Edit changes the repository's own configuration file. edit may run more than once.
 func (c *Config) Edit(ctx context.Context, edit func(old []byte) ([]byte, error)) error {
 	return c.locks.Edit(ctx, c.Guard(), c.Path(), edit)
 }

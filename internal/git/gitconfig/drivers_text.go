@@ -11,23 +11,23 @@ import (
 	"tape/internal/git/gitlock"
 )
 
-// What drivers are in git's files: pure functions from the old bytes to the new.
+// How drivers are written in git's files: pure functions from the old bytes to the new.
 //
 // Their settings are in a file of ours. The repository's own file includes it at its
-// beginning: of two values for a key git takes the later one, and that is to be the user's.
+// beginning: of two values for a key git uses the later one, which must be the user's.
 //
-// In the attributes they are a block at the beginning, for the same reason.
+// In the attributes, the drivers are a block at the beginning, for the same reason.
 
-// includeLines are what is added to the repository's own file. The section is not a plain
-// include, but one whose condition always holds: `git config include.path FILE` is how users
-// add a file of theirs, and it would replace our line, or give up at two of them.
+// includeLines are added to the repository's own file. The section is not a plain include,
+// but one whose condition is always true: users add files with `git config include.path
+// FILE`, which would replace our line, or fail if there are two.
 const includeLines = "[includeIf \"gitdir:**\"]\n\tpath = " + gitlock.OwnDir + "/" + ownFile + "\n"
 
-// bom is passed over by git at the beginning of a file only.
+// bom is ignored by git, but only at the beginning of a file.
 const bom = "\ufeff"
 
-// entry is the setting as git's configuration has it: the parts of its name, those
-// without a meaning of case in lower case.
+// entry returns the setting as an entry of git's configuration: the parts of its name, in
+// lower case where case does not matter.
 func (s Setting) entry() Entry {
 	first, last := strings.IndexByte(s.Name, '.'), strings.LastIndexByte(s.Name, '.')
 	e := Entry{Section: strings.ToLower(s.Name[:first]), Key: strings.ToLower(s.Name[last+1:]), Value: s.Value}
@@ -51,8 +51,8 @@ func (e Entry) header() string {
 	return "[" + e.Section + ` "` + e.Subsection + `"]`
 }
 
-// concernsEntry reports whether a line of configuration is about something that the
-// drivers set: any setting of a driver of the same name, or the very same plain one.
+// concernsEntry reports whether a line of configuration is about something that the drivers
+// set: any setting of a driver with the same name, or exactly the same plain setting.
 func (d Drivers) concernsEntry(e Entry) bool {
 	for _, group := range d.Settings {
 		for _, s := range group {
@@ -65,7 +65,7 @@ func (d Drivers) concernsEntry(e Entry) bool {
 	return false
 }
 
-// settings gives the content of our file beside the settings of the user.
+// settings returns the content of our file, given the user's settings.
 func (d Drivers) settings(users []Entry) (content []byte, out DriverSetup) {
 	for _, e := range users {
 		if d.concernsEntry(e) && !slices.Contains(out.Kept, e.name()) {
@@ -87,7 +87,8 @@ func (d Drivers) settings(users []Entry) (content []byte, out DriverSetup) {
 	return content, out
 }
 
-// wanted is what is set beside the user's own settings: of a group only with its first.
+// wanted returns the settings that the user has not made. If the user has made the first of
+// a group, the whole group is left out.
 func (d Drivers) wanted(own []string) (out []Entry) {
 	has := func(s Setting) bool { return slices.Contains(own, s.entry().name()) }
 	for _, group := range d.Settings {
@@ -103,8 +104,8 @@ func (d Drivers) wanted(own []string) (out []Entry) {
 	return out
 }
 
-// include puts the include at the beginning of the repository's own file, or takes it away
-// where it is not wanted, and takes away what the former version wrote.
+// include adds the include at the beginning of the repository's own file, or removes it if
+// it is not wanted. It also removes what the former version wrote.
 func (d Drivers) include(old []byte, wanted bool) ([]byte, error) {
 	rest, _ := d.withoutFormer(old)
 	before, err := Entries(rest)
@@ -123,8 +124,8 @@ func (d Drivers) include(old []byte, wanted bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Keys before the first section would become ours, and those that were added to our
-	// section would be left without one.
+	// Keys before the first section would become part of ours, and keys that were added to
+	// our section would lose it.
 	if isOurs := func(e Entry) bool { return e == includeEntry }; !slices.Equal(slices.DeleteFunc(before, isOurs), slices.DeleteFunc(after, isOurs)) {
 		if wanted {
 			return nil, errors.New("tape cannot edit this configuration; do it with git config")
@@ -146,14 +147,14 @@ func Entries(raw []byte) (out []Entry, err error) {
 	return out, nil
 }
 
-// Quote writes a value so that git reads it back whatever is in it.
+// Quote returns a value in a form from which git reads the same value, whatever it contains.
 func Quote(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }
 
-// withoutFormer cuts out what the former version wrote into the repository's own file:
-// sections whose header and lines end in a comment with the mark. What was added to such a
-// section stays, below a header without the mark.
+// withoutFormer removes what the former version wrote into the repository's own file:
+// sections whose header and lines end in a comment with the mark. Lines that somebody added
+// to such a section stay, below a header without the mark.
 func (d Drivers) withoutFormer(old []byte) (rest, former []byte) {
 	comment := " # " + d.Mark
 	inside, header := false, ""
@@ -201,8 +202,8 @@ func (d Drivers) addPatterns(old []byte) ([]byte, DriverSetup) {
 	return append(next, rest...), out
 }
 
-// patternOf returns which of the drivers' patterns a line of ours is for: one of now, or
-// one with fewer attributes that an older version wrote.
+// patternOf returns the drivers' pattern that a line of ours is for: a present line, or one
+// with fewer attributes that an older version wrote.
 func (d Drivers) patternOf(line string) (pattern string, ok bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 2 || !slices.Contains(d.Patterns, fields[0]) {
@@ -216,7 +217,7 @@ func (d Drivers) patternOf(line string) (pattern string, ok bool) {
 	return fields[0], true
 }
 
-// withoutPatterns cuts the block out, and names the patterns that were in it. Lines that
+// withoutPatterns removes the block, and returns the patterns that were in it. Lines that
 // somebody put into the block stay.
 func (d Drivers) withoutPatterns(old []byte) (rest []byte, patterns []string) {
 	inside := false
@@ -241,7 +242,7 @@ func (d Drivers) withoutPatterns(old []byte) (rest []byte, patterns []string) {
 	return rest, patterns
 }
 
-// concerns reports whether a line of attributes says how a file of the drivers' is treated.
+// concerns reports whether a line of attributes applies to files of the drivers.
 func (d Drivers) concerns(line string) bool {
 	fields := strings.Fields(line)
 	if len(fields) < 2 || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "[attr]") {

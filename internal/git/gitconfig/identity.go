@@ -16,16 +16,16 @@ import (
 // and that none is configured.
 var ErrNoIdentity = errors.New("git has no name and mail address for you")
 
-// AuthorEnv names the environment variable that, as "Name <mail>", beats everything
-// git has configured for the author.
+// AuthorEnv is the environment variable, "Name <mail>", that overrides git's configuration for
+// the author.
 const AuthorEnv = "TAPE_AUTHOR"
 
-// Identity says who the author and the committer of a commit made at now are: as git
-// would (environment, then configuration), with two differences. TAPE_AUTHOR beats
-// all that for the author, and serves as committer where git has nothing explicit.
-// And where git would give up, because the machine's user has no real name, the
-// login name is taken: a session must be recordable on a machine where git was
-// never set up. The error is ErrNoIdentity, or about unreadable configuration.
+// Identity says who the author and the committer of a commit made at now are: as git would
+// (environment, then configuration), with two differences. TAPE_AUTHOR overrides all that for
+// the author, and is the committer if git has nothing explicit. And where git would give up,
+// because the machine's user has no real name, the login name is used: sessions must be
+// recorded on machines where git was never set up, too. The error is ErrNoIdentity, or about
+// unreadable configuration.
 func (c *Config) Identity(now time.Time) (author, committer gitobject.Signature, err error) {
 	if _, err := c.Load(); err != nil {
 		return author, committer, err
@@ -46,8 +46,8 @@ func (c *Config) Identity(now time.Time) (author, committer gitobject.Signature,
 	return author, committer, nil
 }
 
-// Author is who writes, as environment and configuration say. Nothing is guessed: parts may be
-// missing.
+// Author returns the author according to environment and configuration. Nothing is guessed:
+// parts may be missing.
 func (c *Config) Author() (gitobject.Signature, error) {
 	if v := os.Getenv(AuthorEnv); v != "" {
 		return parseAuthor(v)
@@ -56,7 +56,7 @@ func (c *Config) Author() (gitobject.Signature, error) {
 	return c.explicitIdentity("author"), err
 }
 
-// explicitIdentity is what environment and configuration say; parts may be missing.
+// explicitIdentity returns what environment and configuration say; parts may be missing.
 func (c *Config) explicitIdentity(role string) gitobject.Signature {
 	pick := func(env, key string) string {
 		if v := CleanIdentity(os.Getenv(env)); v != "" {
@@ -124,7 +124,7 @@ func parseAuthor(v string) (gitobject.Signature, error) {
 	return s, nil
 }
 
-// CleanIdentity takes away what would break the line it ends up in, as git does:
+// CleanIdentity removes characters that would break the line of a commit, as git does:
 // punctuation and control characters at the ends, and <, >, newline and NUL anywhere.
 func CleanIdentity(s string) string {
 	crud := func(c rune) bool { return c <= ' ' || strings.ContainsRune(",:;<>\"\\'", c) }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// parse reads git's configuration syntax (git-config(1), "Syntax") and calls
-// emit for each value in order. It is our own because the order between an include
-// and its neighbours matters, and because a command that only wants to know a name
-// should not pay for a parser generator's start-up.
+// parse reads git's configuration syntax (git-config(1), "Syntax") and calls emit for
+// each value in order. It is our own because the order of an include and its neighbours
+// matters, and because a parser with generated tables would slow the start of each
+// command.
 func parse(raw []byte, emit func(Entry)) error {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	if bytes.IndexByte(raw, 0) >= 0 {
@@ -33,7 +33,7 @@ func parse(raw []byte, emit func(Entry)) error {
 			if err != nil {
 				return p.at(err)
 			}
-			if e.Section != "" { // git passes over keys before any section
+			if e.Section != "" { // git ignores keys before any section
 				emit(e)
 			}
 		default:
@@ -79,7 +79,7 @@ func (p *configParser) skipLine() {
 	}
 }
 
-// take moves over what is in a class of characters.
+// take returns the characters of a class at the cursor, and moves past them.
 func (p *configParser) take(class func(c byte) bool) string {
 	start := p.pos
 	for class(p.peek()) {
@@ -190,7 +190,7 @@ func (p *configParser) value() (string, error) {
 	}
 }
 
-// Header reads the header of a section. ok is false where a line begins none.
+// Header reads the header of a section; ok is false if the line is none.
 func Header(line string) (section, subsection string, ok bool) {
 	text, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "[")
 	if !ok {

@@ -16,7 +16,7 @@ import (
 
 // The index format is gitformat-index(5): a header of 12 bytes, entries sorted by path
 // and stage, extensions, and a SHA-1 over it all. Entries are found by their offsets and
-// moved as bytes, never decoded, so that what stays is copied as it is.
+// copied as bytes, never decoded, so that unchanged ones stay as they are.
 const (
 	indexHeader   = 12
 	entryFixed    = 62 // up to the path; two bytes more with extended flags
@@ -102,8 +102,9 @@ func (x *indexFile) pathOffset(off int) int {
 	return entryFixed
 }
 
-// checkExtensions refuses what would have to be understood. Optional ones, whose names
-// begin with a capital, are caches that a changed index makes wrong: they are dropped.
+// checkExtensions refuses extensions that a reader must understand. Optional ones, whose
+// names begin with a capital, are caches that a changed index makes wrong, so they are
+// dropped.
 func (x *indexFile) checkExtensions() error {
 	rest := x.raw[x.at[x.len()]:]
 	for len(rest) > 0 {
@@ -151,7 +152,7 @@ func (x *indexFile) hash(i int) gitstore.Hash { return gitstore.Hash(x.bytes(i)[
 
 func (x *indexFile) stage(i int) int { return int(x.flags(i)&flagStage) >> 12 }
 
-// skipped reports an entry whose file git does not look at.
+// skipped reports whether git does not look at the file of an entry.
 func (x *indexFile) skipped(i int) bool {
 	return x.flags(i)&(flagValid|flagStage) != 0 || x.extended(i)&(extSkip|extIntent) != 0
 }
@@ -179,7 +180,7 @@ func (x *indexFile) stat(i int) indexStat {
 	return indexStat{u(b), u(b[4:]), u(b[8:]), u(b[12:]), u(b[16:]), u(b[20:]), u(b[28:]), u(b[32:]), u(b[36:])}
 }
 
-// smudged is entry i with the size 0.
+// smudged returns entry i with the size 0.
 func (x *indexFile) smudged(i int) []byte {
 	b := slices.Clone(x.bytes(i))
 	clear(b[36:40])
@@ -191,7 +192,7 @@ func (x *indexFile) entry(i int) Entry {
 		Stage: x.stage(i), SkipWorktree: x.extended(i)&extSkip != 0}
 }
 
-// encodeIndexEntry makes an entry without conflict, its only flag that of a skipped one.
+// encodeIndexEntry encodes an entry without a conflict. Its only flag is skip-worktree.
 func encodeIndexEntry(c Change, s indexStat) []byte {
 	fixed, flags := entryFixed, uint16(min(len(c.Path), flagNameLen))
 	if c.Skip {
@@ -236,8 +237,8 @@ func (x *indexFile) splice(edits []indexEdit) []byte {
 	return append(out, sum[:]...)
 }
 
-// versionFor tells the version of an index after edits: 2, which everybody reads, unless
-// an entry has extended flags.
+// versionFor returns the version of an index after edits: 2, which every git reads,
+// unless an entry has extended flags.
 func (x *indexFile) versionFor(edits []indexEdit) uint32 {
 	for _, e := range edits {
 		if e.add > 0 && binary.BigEndian.Uint16(e.data[entryFlags:])&flagExtended != 0 {
@@ -255,7 +256,7 @@ func (x *indexFile) versionFor(edits []indexEdit) uint32 {
 	return 2
 }
 
-// kept yields the entries that edits, in their order, leave.
+// kept yields the entries that edits leave unchanged, in order.
 func (x *indexFile) kept(edits []indexEdit) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		next := 0

@@ -21,7 +21,7 @@ import (
 // edited here (version 4, split, sparse). [Rebuild] replaces it.
 var ErrUnreadable = errors.New("unreadable git index")
 
-// Entry is one file that the index knows.
+// Entry is one file in the index.
 type Entry struct {
 	Path  string
 	Hash  gitstore.Hash
@@ -31,15 +31,15 @@ type Entry struct {
 	SkipWorktree bool
 }
 
-// Change is what the index shall say about one path.
+// Change is the new state of one path in the index.
 type Change struct {
 	Path   string // with slashes, relative to the worktree's root
 	Hash   gitstore.Hash
 	Mode   uint32
-	Size   int64 // the blob's size in bytes; a file that is longer by now shows as modified
+	Size   int64 // the blob's size in bytes; a file that has become longer shows as modified
 	Remove bool
-	// Skip leaves the file out of the working tree: git takes it for unchanged, be it
-	// there or not (git-update-index(1), "Skip-worktree bit"). It is not looked at.
+	// Skip leaves the file out of the working tree: git takes it for unchanged, whether it
+	// exists or not (git-update-index(1), "Skip-worktree bit").
 	Skip bool
 }
 
@@ -56,10 +56,10 @@ func Read(r *gitstore.Repo, w gitstore.Worktree) ([]Entry, error) {
 	return out, nil
 }
 
-// Update changes some entries of a worktree's index and leaves all others byte for
-// byte as they are. For each path it looks at the file on disk, so that git status need
-// not. A path with a conflict is resolved by it, and one that was skipped is skipped no
-// more unless the change says so. Without an index it begins one.
+// Update changes some entries of a worktree's index and leaves all others byte for byte as
+// they are. For each path it looks at the file on disk, so that git status need not. This
+// resolves a path with a conflict. A path that was skipped is no longer skipped, unless the
+// change says so. If there is no index, one is created.
 //
 // The index is derived from history and working tree. It is replaced atomically and
 // its content is synced, but not its name: after a power cut the old one may be back, which
@@ -132,7 +132,7 @@ func readIndexFile(path string) (*indexFile, error) {
 	return x, nil
 }
 
-// indexEdit replaces the entries from..to of an index with data, which holds add entries.
+// indexEdit replaces the entries from..to of an index with data, which has add entries.
 type indexEdit struct {
 	from, to int
 	data     []byte
@@ -172,8 +172,8 @@ func (x *indexFile) edits(root string, changes []Change) ([]indexEdit, error) {
 	return dropCovered(edits), nil
 }
 
-// displaced gives the edits that remove what cannot be there beside path: files where
-// it has folders, and files below it.
+// displaced returns the edits that remove what cannot exist beside path: files at the place
+// of its folders, and files below it.
 func (x *indexFile) displaced(path string) []indexEdit {
 	var out []indexEdit
 	for i := range len(path) {
@@ -196,7 +196,7 @@ func (x *indexFile) displaced(path string) []indexEdit {
 	return out
 }
 
-// dropCovered sorts edits by place and removes plain removals of what another edit
+// dropCovered sorts edits by place, and drops removals of entries that another edit
 // replaces or removes anyway.
 func dropCovered(edits []indexEdit) []indexEdit {
 	sortEdits(edits)
@@ -233,9 +233,10 @@ func checkIndexPath(path string) error {
 	return nil
 }
 
-// statEntry takes the stat data of a file for its entry. The size is the blob's, not
-// the file's: a file that grew after its blob was hashed then differs from its entry,
-// and git sees that it is modified. A missing file gives zeros; git sees it is deleted.
+// statEntry returns the stat data of a file for its entry. The size is the blob's, not the
+// file's: a file that grew after its blob was hashed then differs from its entry, and git
+// sees that it is modified. For a missing file it returns zeros; git sees that the file is
+// deleted.
 func statEntry(root string, c Change) (indexStat, error) {
 	if c.Skip {
 		return indexStat{}, nil
@@ -258,12 +259,12 @@ const (
 	maxSmudgeBytes  = 8 << 20
 )
 
-// smudges continues git's care for "racily clean" entries. Git takes a file for
-// unchanged when its stat data are those of the entry, unless the file is as new as the
-// index itself: then a change of equal size, made in the same tick of the clock, would not
-// show, and git compares the content. A new index is younger and would hide such entries.
-// So those among the entries that stay are compared now. One whose file has changed, or
-// that is beyond the bounds, gets the size 0, which makes git compare at its next look.
+// smudges handles "racily clean" entries as git does. Git takes a file for unchanged if its
+// stat data equal the entry's, unless the file is as new as the index itself: then a change
+// of equal size in the same tick of the clock would not show, so git compares the content.
+// A new index is younger and would hide such entries. So unchanged entries of this kind are
+// compared now. If a file has changed, or is beyond the bounds, its entry gets the size 0,
+// which makes git compare the next time.
 //
 // Whole seconds count: most gits are built to ignore the rest.
 func (x *indexFile) smudges(root string, edits []indexEdit) []indexEdit {
@@ -281,7 +282,7 @@ func (x *indexFile) smudges(root string, edits []indexEdit) []indexEdit {
 		path := filepath.Join(root, filepath.FromSlash(string(x.path(i))))
 		st, err := os.Lstat(path)
 		if err != nil || !st.Mode().IsRegular() || st.Size() != int64(s.size) || systemStat(st).mtimeSec != s.mtimeSec {
-			continue // it shows as modified anyhow
+			continue // it shows as modified anyway
 		}
 		checks, size = checks+1, size+st.Size()
 		if size > maxSmudgeBytes || !x.sameContent(i, path) {
@@ -296,8 +297,8 @@ func (x *indexFile) sameContent(i int, path string) bool {
 	return err == nil && gitstore.HashObject(gitstore.KindBlob, data) == x.hash(i)
 }
 
-// Stat is what a system tells of a file that differs after a change: its size, its times and
-// its number, as far as there are such.
+// Stat returns the properties of a file that differ after a change: its size, its times and
+// its inode number, as far as the system has them.
 func Stat(st fs.FileInfo) string {
 	s := systemStat(st)
 	return fmt.Sprintf("%d/%d/%d.%d/%d", st.Size(), st.ModTime().UnixNano(), s.ctimeSec, s.ctimeNano, s.ino)

@@ -77,7 +77,8 @@ func PauseForGC(ctx context.Context, pid int) error {
 	}
 }
 
-// IsGitAlive reports whether a process exists and is a git: by now its number may be another's.
+// IsGitAlive reports whether a process exists and is a git: by now another process may have its
+// id.
 func IsGitAlive(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"tape/internal/git/disk"
 )
 
-// Perm is the mode of our lock files. By it we know a dead one of ours, which may be removed.
+// Perm is the mode of our lock files. It tells us which locks are dead ones of ours, and may be
+// removed.
 //
 // Git locks a file F by creating F.lock with O_EXCL, writes the new content there
 // and renames it over F. We do the same, so git and we exclude each other. What git

@@ -2,7 +2,7 @@ package gitobject
 
 import "sync"
 
-// cacheBytes is how much a cache holds at most.
+// cacheBytes is the most that a cache holds.
 const cacheBytes = 32 << 20
 
 // Cache holds recently read objects, as long as it has users.

@@ -18,9 +18,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// DB reads objects, loose and in packs. The list of packs and their indexes are read when they
-// are first needed. Of go-git it uses only the reader of indexes: go-git's storage would add a
-// third of a millisecond to every start of the program.
+// DB reads objects, loose and in packs. The list of packs and their indexes are read when they are
+// first needed. It uses only go-git's reader of indexes: go-git's storage would add a third of a
+// millisecond to every start of the program.
 type DB struct {
 	mu     sync.Mutex
 	dirs   []string // object folders: the repository's, then its alternates

@@ -17,8 +17,7 @@ import (
 // Command returns a git command for a repository. All commands on a repository are made here. If
 // the repository is not the user's own, it cannot choose what git runs or where git sends
 // something: its hooks are ignored, and its settings of that kind overridden. Errors: an
-// *UnsupportedError of gitstore where a setting cannot be overridden, or is not known to be
-// harmless.
+// *UnsupportedError of gitstore if a setting cannot be overridden, or is not known to be harmless.
 func Command(ctx context.Context, r *gitstore.Repo, args ...string) (*exec.Cmd, error) {
 	return CommandIn(ctx, r, r.GitDir(), args...)
 }
@@ -78,8 +77,8 @@ func untrusted(gitDir, why string) error {
 }
 
 // LocalConfig returns what a repository's own files set, as git itself reads them: if we parsed
-// odd files in another way, we could miss what git sees. Git lists each file alone, and obeys
-// none of them.
+// odd files differently, we could miss what git sees. Git lists each file alone, and uses none of
+// the settings.
 func LocalConfig(ctx context.Context, gitDir string) (all []gitconfig.Entry, err error) {
 	for _, name := range []string{"config", "config.worktree", gitconfig.OwnFile} {
 		path := filepath.Join(gitDir, filepath.FromSlash(name))

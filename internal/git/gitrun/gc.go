@@ -20,10 +20,10 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// How git packs a store. A tape is thousands of versions of files that share a few names and
-// grow. With git's window of 10, versions of other tapes' files hide the one that a file grew
-// from, and packs get three times as large as they need be. Where histories are short, as after
-// an import, a larger window takes time and finds nothing.
+// How git packs a store. A tape is thousands of versions of files that share a few names and grow.
+// With git's window of 10, versions of other tapes' files hide the one that a file grew from, and
+// packs become three times as large as necessary. Where histories are short, as after an import, a
+// larger window takes time and finds nothing.
 const (
 	leastWindow = 10  // as git gc
 	packWindow  = 250 // as git gc --aggressive
@@ -54,7 +54,7 @@ func GC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	return gitstore.Wrap(err, "git gc of %s", r.GitDir())
 }
 
-// guard is the lock of whoever runs gc.
+// guard is the lock that must be held to run gc.
 func guard(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), gitlock.OwnDir, "gc.lock") }
 
 // ObjectsDir returns the folder of a repository's objects.
@@ -142,7 +142,7 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 }
 
 // windowFor returns how many objects git compares each with: about as many as the longest history
-// has commits. It stops at so many commits that more would make no difference.
+// has commits. It stops counting when more commits would make no difference.
 func windowFor(ctx context.Context, r *gitstore.Repo) (int, error) {
 	refs, err := r.Refs("refs/heads/")
 	if err != nil {
@@ -303,7 +303,8 @@ func Sweep(r *gitstore.Repo, started time.Time) error {
 // eachEmptyLock calls fn for the locks that some git has created and not yet written to. A git
 // that is asked to end in that moment leaves one behind, and only then: it removes the locks it
 // knows of, and a living git has the file open until it has written it. So an empty lock that
-// nobody has open is nobody's. Where the system does not tell what is open, fn is not called.
+// nobody has open belongs to nobody. Where the system does not tell what is open, fn is not
+// called.
 func eachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	if len(OpenFiles()) == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 // manyPacks is the number of packs above which reads get slow; git gc --auto uses the same.
 const manyPacks = 50
 
-// Tidy packs the small packs into one if there are many, in a time that depends on those alone.
+// Tidy packs the small packs into one if there are many. The time depends only on their size.
 // Nothing is deleted. If a gc is running, it does nothing.
 //
 // Errors: ErrNoGit; the context's error, after temporary files are removed.

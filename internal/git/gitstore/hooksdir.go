@@ -11,9 +11,9 @@ import (
 
 // HooksDir returns the folder in which git looks for hooks: core.hooksPath if set, else hooks in the
 // git folder. A relative core.hooksPath starts at the root of the main working tree, or at a bare
-// repository's folder, as git runs hooks there. dir is "" where the setting is empty, by which users
-// turn hooks off. own reports whether the folder, existing or not, is inside the repository's git
-// folder, so that only this repository's hooks are in it.
+// repository's folder, as git runs hooks there. dir is "" if the setting is empty, which turns hooks
+// off. own reports whether the folder, existing or not, is inside the repository's git folder, so that
+// only this repository's hooks are in it.
 func (r *Repo) HooksDir() (dir string, own bool) {
 	dir = filepath.Join(r.gitDir, "hooks")
 	if set, ok := r.config.ForUser("core", "", "hooksPath"); ok {

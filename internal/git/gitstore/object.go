@@ -2,7 +2,7 @@ package gitstore
 
 import "tape/internal/git/gitobject"
 
-// What users of a repository need of its objects; see [gitobject].
+// The types of [gitobject] that users of a repository need.
 type (
 	// Hash is the id of an object.
 	Hash = gitobject.Hash

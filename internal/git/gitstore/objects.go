@@ -11,8 +11,8 @@ import (
 	"tape/internal/git/gitobject"
 )
 
-// objects returns the object database. With fresh it is opened anew: git gc replaces packs, and their
-// list is read once.
+// objects returns the object database. With fresh it is opened again: git gc replaces packs, and
+// their list is read only once.
 func (r *Repo) objects(fresh bool) *gitobject.DB {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -26,7 +26,7 @@ func (r *Repo) objects(fresh bool) *gitobject.DB {
 	return r.odb
 }
 
-// Refresh makes the next read list the packs anew.
+// Refresh makes the next read list the packs again.
 func (r *Repo) Refresh() { _ = r.objects(true) }
 
 // maxLookups is how often packs are listed while git replaces them.

@@ -209,7 +209,7 @@ func parsePacked(line []byte) (name string, h Hash, ok bool) {
 }
 
 // removePacked removes one ref from packed-refs. Its lock must be held; the new content goes through
-// another file, for the lock is still needed afterwards.
+// another file, because the lock is still needed afterwards.
 func (r *Repo) removePacked(name string) error {
 	if _, err := r.packedRef(name); err != nil {
 		if errors.Is(err, ErrNotFound) {

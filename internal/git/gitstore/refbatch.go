@@ -13,7 +13,7 @@ import (
 	"tape/internal/git/gitlock"
 )
 
-// FewRefs is up to how many refs are written as files of their own.
+// FewRefs is the largest number of refs that are written as files of their own.
 const FewRefs = 64
 
 // UpdateRefs changes refs, each if it still has its Old value, durably. Up to FewRefs are changed one
@@ -46,8 +46,8 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 }
 
 // AssumeAlone says that nobody else knows of the repository yet: it is being created, and useless if
-// that is cut off. Then UpdateRefs does not lock refs and puts all into packed-refs. As in git clone,
-// only the branch of HEAD gets a reflog.
+// that is interrupted. Then UpdateRefs does not lock refs and puts all into packed-refs. As in git
+// clone, only the branch of HEAD gets a reflog.
 func (r *Repo) AssumeAlone() { r.alone = true }
 
 // UpdateRefsAtOnce is UpdateRefs through one new packed-refs, however few they are. A crash leaves the
@@ -89,7 +89,7 @@ func sortUpdates(updates []RefUpdate) {
 type refBatch struct {
 	r       *Repo
 	updates []RefUpdate // sorted by name
-	locks   []string    // lock files, "" for none; closed, for there may be more than a process may open
+	locks   []string    // lock files, "" for none; closed, because there may be more than a process may have open
 	loose   []bool      // has a file of its own
 	head    string      // the branch that HEAD names
 }

@@ -151,8 +151,8 @@ func Open(gitDir string, o *Options) (*Repo, error) {
 	return r, nil
 }
 
-// checkFormat refuses repositories that we would misread. Most have no [extensions] section; then one
-// small file is all that is read.
+// checkFormat refuses repositories that we would misread. Most have no [extensions] section, so that
+// reading one small file is enough.
 func (r *Repo) checkFormat() error {
 	if st, err := os.Stat(filepath.Join(r.gitDir, "shallow")); err == nil && st.Size() > 0 {
 		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a shallow clone: the beginning of its history is missing",

@@ -11,7 +11,7 @@ import (
 const maxWorktreeID = 100
 
 // WorktreeID returns the preferred name of the admin folder for a branch. It is a valid part of a ref
-// name, for git makes refs like worktrees/<id>/HEAD of it.
+// name, because git has refs like worktrees/<id>/HEAD.
 func WorktreeID(branch string) string {
 	name := strings.TrimPrefix(branch, "refs/heads/")
 	id := strings.Map(func(c rune) rune {

@@ -103,8 +103,8 @@ func checkDir(r *gitstore.Repo, dir string) error {
 	return nil
 }
 
-// pruneFor removes the admin folders of worktrees whose folder is gone, where they stand in the
-// way of the new one.
+// pruneFor removes the admin folders of worktrees whose folder is gone, if they are in the way of
+// the new one.
 func pruneFor(r *gitstore.Repo, branch, dir string) error {
 	for _, admin := range r.HeadDirs()[1:] {
 		old, err := gitstore.ReadAdmin(admin)

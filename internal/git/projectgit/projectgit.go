@@ -2,8 +2,8 @@
 // commits lines come, what a commit is, which files it changed. It changes nothing there.
 //
 // Such a repository may be anybody's, and a transcript may name any directory. So git runs
-// without pager and hooks, asks nobody for anything, fetches nothing, and runs none of the
-// programs that the repository's settings name for monitors, filters, diffs or signatures.
+// without pager and hooks, without prompts and fetches, and runs none of the programs that the
+// repository's settings name for monitors, filters, diffs or signatures.
 package projectgit
 
 import (

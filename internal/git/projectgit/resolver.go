@@ -18,8 +18,9 @@ const MaxFiles = 1000
 // answerLimit is how long git may take to answer about one commit.
 const answerLimit = 10 * time.Second
 
-// Resolver asks the gits of one project after another about commits. It starts at most two
-// processes for a project, which answer all questions about it. Close it when done.
+// Resolver asks the git repositories of projects about commits, one project after another. It
+// starts at most two processes for a project, which answer all questions about it. Close it when
+// done.
 type Resolver struct {
 	dir        string
 	ids, trees *process

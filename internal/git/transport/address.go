@@ -12,8 +12,8 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// CheckRemoteName returns what is wrong with the name of a remote, by git's rules for refs, of
-// whose names it becomes part.
+// CheckRemoteName returns what is wrong with the name of a remote, by git's rules for refs,
+// because it becomes part of their names.
 func CheckRemoteName(name string) error {
 	err := gitstore.CheckRefName("refs/remotes/" + name)
 	switch {

@@ -20,10 +20,10 @@ type Fetched struct {
 	Head    string      // the branch that the remote's HEAD names; "" if unknown
 }
 
-// Fetch fetches the refs of a remote (a name, or an address) that match specs, with their
-// objects. The refs here that they map to become equal to them: forced, and those that are gone
-// there are deleted. Only fetches may write to these names. Refs are set when their history is
-// complete.
+// Fetch fetches the refs of a remote (a name, or an address) that match specs, with their objects.
+// The refs here that they map to become equal to them, even if that is no fast-forward, and refs
+// that are gone there are deleted. Only fetches may write to these names. Refs are set when their
+// history is complete.
 //
 // Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound if no remote has that name;
 // ErrConflict and ErrBusy if another fetch updates the same refs; the context's error. After an
@@ -114,8 +114,8 @@ func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	return head, gitFetch(ctx, r, m, specs, o, fetchSettings(packed))
 }
 
-// fetchSettings returns the settings of a git that fetches: check objects, for they are a
-// stranger's, keep them packed, for they may be many, and sync refs if asked.
+// fetchSettings returns the settings of a git that fetches: it checks objects, because they are a
+// stranger's, keeps them packed, because they may be many, and syncs refs if asked.
 func fetchSettings(syncRefs bool) []string {
 	sync := "core.fsync=objects,derived-metadata,index"
 	if syncRefs {

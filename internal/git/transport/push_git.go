@@ -22,8 +22,8 @@ func answersPushes(address string) bool {
 	return local || scp || strings.Contains(scheme, "ssh")
 }
 
-// gitPushRefs lists a remote's refs by git-receive-pack. Unlike upload-pack that does not read each
-// tag to find its commit, which takes long for tens of thousands.
+// gitPushRefs lists a remote's refs by git-receive-pack. Unlike upload-pack, it does not read each tag
+// to find its commit, which takes long for tens of thousands of tags.
 func gitPushRefs(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (refs []gitstore.Ref, err error) {
 	program := "git-receive-pack"
 	if own, ok := r.Config().Value("remote", m.Name, "receivepack"); ok && own != "" {
