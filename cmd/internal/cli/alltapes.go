@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -52,7 +51,7 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	tapes := slices.Concat(lists...)
 	titles := map[string]string{}
 	for _, t := range tapes {
-		titles[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.tape.Name()})] = display.Line(cmp.Or(t.Title, t.tape.Name()))
+		titles[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.tape.Name()})] = display.Line(t.Label())
 	}
 	if !o.JSON && !o.oneline {
 		q = o.joining(q)

@@ -85,7 +85,7 @@ func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[st
 	lists, err := inStores(ctx, o.App, o.tapesOf)
 	for _, t := range slices.Concat(lists...) {
 		all = append(all, t.Name)
-		titles[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.Name})] = t.Title
+		titles[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.Name})] = t.Title + t.Suffix()
 	}
 	return catalog.ShortNames(all), titles, err
 }

@@ -33,8 +33,12 @@ func (a *App) listTapes(ctx context.Context) ([]listedTape, error) {
 		return cmp.Or(cmp.Compare(b2i(a.empty()), b2i(b.empty())), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name),
 			strings.Compare(a.workspace, b.workspace))
 	})
+	facts := make([]*about.Tape, len(list))
 	for i := range list {
-		list[i].number = i + 1
+		list[i].number, facts[i] = i+1, &list[i].Tape
+	}
+	if a.everywhere {
+		catalog.TellApart(facts)
 	}
 	return list, nil
 }
@@ -52,8 +56,8 @@ func (a *App) tapesOf(ctx context.Context, store *repo.Store) ([]listedTape, err
 	current := store.CurrentTape()
 	list := make([]listedTape, 0, len(facts))
 	for branch, known := range facts {
-		if !strings.HasPrefix(branch, "tape/") {
-			continue // a fork
+		if !strings.HasPrefix(branch, "tape/") || !catalog.Listed(known) {
+			continue
 		}
 		item := listedTape{Tape: known, workspace: a.workspaceOf(store), current: known.Name == current}
 		if len(remotes) > 0 && (a.JSON || !a.everywhere) { // a list of all workspaces has no columns for their remotes

@@ -14,6 +14,7 @@ import (
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
+	"tape/repo"
 )
 
 type tapesOptions struct {
@@ -90,7 +91,11 @@ func (o *tapesOptions) run(ctx context.Context) error {
 	if o.limit >= 0 {
 		list = list[:min(o.limit, len(list))]
 	}
-	l := listing[listedTape]{None: "No matching sessions.", Paged: true, Object: listedTape.object}
+	none := "No matching sessions."
+	if len(all) == 0 {
+		none = "No sessions yet: tape import reads those of your agents, tape record install AGENT records new ones."
+	}
+	l := listing[listedTape]{None: none, Paged: true, Object: listedTape.object}
 	columns := o.tapeColumns(list, catalog.ShortNames(namesOf(all, func(t listedTape) string { return t.Name })))
 	for _, c := range columns {
 		l.Head = append(l.Head, c.head)
@@ -106,8 +111,13 @@ func (o *tapesOptions) run(ctx context.Context) error {
 	if err != nil || o.JSON || o.everywhere {
 		return err
 	}
-	if name := o.store.CurrentTape(); isFork(ctx, o.store, name) {
-		o.PrintUnlessQuiet("the current one is the fork %s", quoted(name)) // forks are not in the list
+	name := o.store.CurrentTape()
+	switch listed := slices.ContainsFunc(all, func(t listedTape) bool { return t.Name == name }); {
+	case listed:
+	case isFork(ctx, o.store, name): // forks are not in the list
+		o.PrintUnlessQuiet("the current one is the fork %s", quoted(name))
+	case name == repo.DefaultTape:
+		o.PrintUnlessQuiet("the current tape is %s, which is empty", quoted(name))
 	}
 	return nil
 }
@@ -134,16 +144,12 @@ type tapeColumn struct {
 // tapeColumns returns the columns that the screen has room for; in a pipe, all.
 func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) []tapeColumn {
 	const enough, plenty = 20, 32 // cells of a title
+	left := o.Width()
 	columns := []tapeColumn{
 		{">", func(t listedTape) string {
 			return strconv.Itoa(t.number) + display.Pad(currentMark(t.current && !o.everywhere), 1)
 		}},
-		{"~TITLE", func(t listedTape) string {
-			if t.Title == "" {
-				return t.Name
-			}
-			return t.Title
-		}},
+		{"~TITLE", func(t listedTape) string { return fitLabel(t.Tape, left) }},
 		{"UPDATED", func(t listedTape) string { return o.briefly(t.Updated) }},
 		{"AGENT", func(t listedTape) string {
 			if w := o.Width(); w > 0 && w < 80 {
@@ -176,7 +182,6 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 	columns = slices.DeleteFunc(columns, func(c tapeColumn) bool { // where no agent is known
 		return c.head == "AGENT" && !slices.ContainsFunc(list, func(t listedTape) bool { return t.Agent != "" })
 	})
-	left := o.Width()
 	for _, c := range columns {
 		if c.head != "~TITLE" {
 			left -= cellsOf(c, list) + len("  ")
@@ -193,6 +198,15 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 		}
 	}
 	return columns
+}
+
+// fitLabel returns the label of a tape. The end that tells it apart is never cut.
+func fitLabel(t about.Tape, cells int) string {
+	const least = 12
+	if cells <= 0 || t.Title == "" || t.Apart == "" {
+		return t.Label()
+	}
+	return display.Truncate(display.Line(t.Title), max(least, cells-display.Width(t.Suffix()))) + t.Suffix()
 }
 
 // cellsOf returns the width of a column.

@@ -57,7 +57,7 @@ func (s *server) listSessions(ctx context.Context, c call, at cursor, limit int)
 	var list []about.Tape
 	var names []string
 	for branch, t := range facts {
-		if strings.HasPrefix(branch, "tape/") { // not a fork
+		if strings.HasPrefix(branch, "tape/") && catalog.Listed(t) { // not a fork
 			list, names = append(list, t), append(names, t.Name)
 		}
 	}
@@ -102,7 +102,7 @@ func sessionLine(t about.Tape, short string, current bool) string {
 	if current {
 		more = append(more, "current")
 	}
-	return fmt.Sprintf("%s %s [%s] %s\n", minute(t.Started), title(cmp.Or(t.Title, t.Name)), line(short, 100), strings.Join(more, ", "))
+	return fmt.Sprintf("%s %s [%s] %s\n", minute(t.Started), title(t), line(short, 100), strings.Join(more, ", "))
 }
 
 // listAnchors lists anchors, the newest first, since that is where work continues.

@@ -13,6 +13,7 @@ import (
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -153,7 +154,7 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 	}
 	shown := 0
 	for _, h := range res.Hits {
-		text := fmt.Sprintf("%s %s [%s] @%d %s: %s\n", when(h.Entry), title(titles[h.Tape]), line(cmp.Or(names[h.Tape], h.Tape), 100),
+		text := fmt.Sprintf("%s %s [%s] @%d %s: %s\n", when(h.Entry), titles[h.Tape], line(cmp.Or(names[h.Tape], h.Tape), 100),
 			h.ID, who(h.Entry), line(h.Snippet, excerptChars))
 		if !out.add(text) {
 			break
@@ -182,7 +183,7 @@ func (f *searchRun) titles(ctx context.Context, hits []index.Hit) (map[string]st
 		if _, ok := titles[h.Tape]; ok {
 			continue
 		}
-		titles[h.Tape] = h.Tape
+		titles[h.Tape] = title(about.Tape{Name: h.Tape})
 		t, err := f.store.Tape(ctx, h.Tape)
 		if errors.Is(err, repo.ErrNotFound) {
 			continue // removed meanwhile
@@ -194,7 +195,7 @@ func (f *searchRun) titles(ctx context.Context, hits []index.Hit) (map[string]st
 	}
 	facts, _, err := catalog.About(ctx, f.x, f.store, tapes)
 	for _, t := range facts {
-		titles[t.Name] = cmp.Or(t.Title, t.Name)
+		titles[t.Name] = title(t)
 	}
 	return titles, err
 }

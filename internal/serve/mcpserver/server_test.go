@@ -328,10 +328,15 @@ func TestNoWorkspaceThenOne(t *testing.T) {
 	if list, err := p.ListResources(t.Context(), nil); err != nil || len(list.Resources) != 0 {
 		t.Error(list, err)
 	}
-	if _, _, err := repo.Init(t.Context(), dir, nil); err != nil {
+	store, _, err := repo.Init(t.Context(), dir, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, p.ok("tape_list", args{}), "1 tape in the workspace", "[main]")
+	contains(t, p.ok("tape_list", args{}), "0 tapes in the workspace") // it has an empty one
+	if _, err := store.CreateTape(t.Context(), "work"); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, p.ok("tape_list", args{}), "1 tape in the workspace", "[work]")
 }
 
 // A damaged tape is reported, and the others are still searched.
@@ -438,5 +443,5 @@ func TestCancellation(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("the server goes on with what was cancelled")
 	}
-	contains(t, p.ok("tape_list", args{}), "[main]")
+	contains(t, p.ok("tape_list", args{}), "0 tapes in the workspace")
 }

@@ -10,6 +10,7 @@ import (
 
 	"tape/internal/show/display"
 	"tape/internal/show/plain"
+	"tape/internal/store/about"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -80,8 +81,8 @@ func clip(text string, chars int) string {
 func line(text string, chars int) string { return clip(display.Line(clip(text, 4*chars)), chars) }
 
 // title is the title of a tape in quotes, since it may look like the text around it.
-func title(text string) string {
-	return `"` + strings.ReplaceAll(line(text, titleChars), `"`, "'") + `"`
+func title(t about.Tape) string {
+	return `"` + strings.ReplaceAll(line(cmp.Or(t.Title, t.Name), titleChars)+line(t.Suffix(), titleChars), `"`, "'") + `"`
 }
 
 // entryText shows an entry: its id in the first column, where no recorded text begins, and up to

@@ -91,7 +91,7 @@ func (s *View) search(r *request) error {
 func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 	for _, h := range hits {
 		at, _ := h.Time() // zero: no date is shown
-		d.Hits = append(d.Hits, hitView{Tape: h.Tape, Title: cmp.Or(facts[h.Tape].Title, h.Tape), Kind: h.Kind, Anchor: h.Anchor, ID: h.ID, Date: at,
+		d.Hits = append(d.Hits, hitView{Tape: h.Tape, Title: cmp.Or(facts[h.Tape].Label(), h.Tape), Kind: h.Kind, Anchor: h.Anchor, ID: h.ID, Date: at,
 			Snippet: marked(h.Snippet, h.Spans), Similar: h.Similar})
 	}
 }

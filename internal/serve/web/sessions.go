@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/store/about"
 )
@@ -44,6 +45,9 @@ func (s *View) sessions(r *request) error {
 	agents, projects := map[string]bool{}, map[string]bool{}
 	for _, branch := range slices.Sorted(maps.Keys(facts)) {
 		a := facts[branch]
+		if !catalog.Listed(a) {
+			continue
+		}
 		agents[a.Agent], projects[a.ProjectName()] = true, true
 		if d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || a.Updated.Before(since) ||
 			!slices.ContainsFunc([]string{a.Title, a.Name, a.Project, a.Branch}, func(s string) bool { return has(s, d.Grep) }) {

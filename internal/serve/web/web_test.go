@@ -32,7 +32,7 @@ func TestPages(t *testing.T) {
 	s.shows("/", "Why does **checkout** fail?", "growing now", "claude-code", "other%20place", "/t/main%2Ftry-wal")
 	s.shows("/?agent=claude-code&since=2h", "Why does")
 	s.shows("/?agent=nobody", "No matching sessions")
-	s.shows("/w/other%20place/", "Sessions", `href="/w/other%20place/t/main"`)
+	s.shows("/w/other%20place/", "Sessions", "No sessions yet")
 	s.shows("/w/other%20place/t/main", "session/start")
 	page := s.shows("/t/main", "<strong>checkout</strong>", `<span class="kd">func</span>`, "<table>", `href="https://example.com"`,
 		"I should read the file first", "<code>Bash</code>", "go test ./...", "failed", "<ins>", "/-/image/8/0", "The cause is <em>known</em>", "more</a>")

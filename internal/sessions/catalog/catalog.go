@@ -21,9 +21,17 @@ func All(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
 	return append(tapes, forks...), err
 }
 
-// About returns what tapes are about, by branch, from the index; tapes == nil means all. A damaged
-// tape does not hide the others: it gets only its name, and its error is in damaged.
+// About returns what tapes are about, by branch, from the index; tapes == nil means all. Tapes with equal
+// titles are told apart. A damaged tape does not hide the others: it gets only its name, and its error is in
+// damaged.
 func About(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, damaged []error, err error) {
+	if facts, damaged, err = aboutEach(ctx, x, store, tapes); err == nil {
+		apart(facts)
+	}
+	return facts, damaged, err
+}
+
+func aboutEach(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, damaged []error, err error) {
 	if facts, err = x.About(ctx, tapes); !errors.Is(err, repo.ErrCorrupt) {
 		return facts, nil, err
 	}

@@ -38,6 +38,25 @@ type Tape struct {
 	Given   string `json:"given,omitempty"`   // by a person, to the tape
 
 	Unclaimed []leafTitle `json:"unclaimed,omitempty"`
+
+	// Apart tells the tape from others with its title. A list sets it.
+	Apart string `json:"-"`
+}
+
+// Label is what a list calls the tape: the title with what tells it apart, or the name.
+func (t Tape) Label() string {
+	if t.Title == "" {
+		return t.Name
+	}
+	return t.Title + t.Suffix()
+}
+
+// Suffix is the end of a label that must not be cut.
+func (t Tape) Suffix() string {
+	if t.Apart == "" {
+		return ""
+	}
+	return " · " + t.Apart
 }
 
 // TitleEvent is the name of the event that gives a tape its title, data.title. An empty title

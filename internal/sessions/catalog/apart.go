@@ -1,0 +1,91 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/internal/store/about"
+	"tape/repo"
+)
+
+// TellApart sets Apart of the tapes that share a title with others: the git branch, the day and the time at
+// which they began, as far as they differ, or else the name.
+func TellApart(tapes []*about.Tape) {
+	same := map[string][]*about.Tape{}
+	for _, t := range tapes {
+		if t.Apart = ""; t.Title != "" {
+			same[t.Title] = append(same[t.Title], t)
+		}
+	}
+	for _, group := range same {
+		tellApart(group, differences)
+	}
+}
+
+// differences are what may tell tapes with the same title apart; the first that does is enough.
+var differences = []func(*about.Tape) string{
+	func(t *about.Tape) string { return t.Branch },
+	func(t *about.Tape) string { return began(t, time.DateOnly) },
+	func(t *about.Tape) string { return began(t, "15:04") },
+}
+
+func began(t *about.Tape, format string) string {
+	if t.Started.IsZero() {
+		return ""
+	}
+	return t.Started.Local().Format(format)
+}
+
+func tellApart(group []*about.Tape, by []func(*about.Tape) string) {
+	if len(group) == 1 {
+		return
+	}
+	if len(by) == 0 {
+		names := make([]string, len(group))
+		for i, t := range group {
+			names[i] = t.Name
+		}
+		for name, short := range ShortNames(names) {
+			note(group[slices.Index(names, name)], short)
+		}
+		return
+	}
+	values := map[string][]*about.Tape{}
+	for _, t := range group {
+		values[by[0](t)] = append(values[by[0](t)], t)
+	}
+	for value, some := range values {
+		for _, t := range some {
+			if len(values) > 1 {
+				note(t, value)
+			}
+		}
+		tellApart(some, by[1:])
+	}
+}
+
+func note(t *about.Tape, value string) { t.Apart = strings.TrimSpace(t.Apart + " " + value) }
+
+// apart is TellApart for tapes by branch.
+func apart(facts map[string]about.Tape) {
+	titles := make(map[string]int, len(facts))
+	for _, t := range facts {
+		titles[t.Title]++
+	}
+	twins := map[string]*about.Tape{}
+	for branch, t := range facts {
+		if titles[t.Title] > 1 {
+			twins[branch] = &t
+		}
+	}
+	TellApart(slices.Collect(maps.Values(twins)))
+	for branch, t := range twins {
+		facts[branch] = *t
+	}
+}
+
+// Listed reports whether lists show a tape: the one that comes with a workspace only when something is on
+// it.
+func Listed(t about.Tape) bool { return t.Name != repo.DefaultTape || t.Entries != 1 }
