@@ -34,7 +34,7 @@ const (
 )
 
 // GC packs the objects of a repository with git gc, while readers and writers go on. Objects that
-// no ref, reflog or index leads to are kept for at least two weeks, for an object is written
+// no ref, reflog or index leads to are kept for at least two weeks, because an object is written
 // before the ref that will name it. With prune, a date in the format of git gc --prune, those
 // older than that are deleted. GC packs refs and expires reflogs itself, so that git gc takes no
 // lock on a ref that it could leave behind when it is killed.

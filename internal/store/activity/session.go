@@ -230,7 +230,7 @@ func (s *Session) end(at int64, results []result, active int64) {
 		}
 		c := s.Pending[i]
 		s.Pending = slices.Delete(s.Pending, i, i+1)
-		if active > 0 { // of the first call, for they ran at the same time
+		if active > 0 { // of the first call, because they ran at the same time
 			s.tool(at, c.Tool).Active += active
 			active = 0
 		}
