@@ -36,7 +36,7 @@ var worked = drafts(
 	`2026-10-24T22:12:00Z | tool_result | {"results":["x"]} | {"call_ids":["2"]}`,
 	`2026-10-24T22:13:00Z | event | {"name":"run","data":{"model":"haiku","usage":{"input_tokens":5,"output_tokens":1}}}`)
 
-// TestWork: sums and files are the same whether the index catches up between any two entries or is made anew,
+// TestWork: sums and files are the same whether the index catches up between any two entries or is rebuilt,
 // and when a tape is replaced, what was done in it is gone.
 func TestWork(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ import (
 // A page has one window of entries; page.js keeps at most four.
 const (
 	windowSize = 100
-	around     = 40 // entries read before and behind a window, for calls with results beyond it
+	around     = 40 // entries read before and after a window, for calls with results beyond it
 	promptsMax = 300
 )
 
@@ -137,7 +137,7 @@ func (s *View) entries(r *request, t *repo.Tape, first, last int64) ([]entryView
 	return v.out, err
 }
 
-// until ends a sequence behind the entry with an id.
+// until ends a sequence after the entry with an id.
 func until(seq iter.Seq2[repo.Entry, error], last int64) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range seq {

@@ -113,7 +113,7 @@ func FetchFrom(t testing.TB, m, theirs *repo.Tape) gitstore.Hash {
 	return h
 }
 
-// ForgedHistory makes a history anew with each of its own commits changed, the oldest first.
+// ForgedHistory rewrites a history with each of its own commits changed, the oldest first.
 func ForgedHistory(t *testing.T, s *repo.Store, tip gitstore.Hash, change func(n int, c *gitstore.Commit)) gitstore.Hash {
 	t.Helper()
 	chain, err := lineage.FirstParents(t.Context(), Inner(s), tip)

@@ -28,7 +28,7 @@ type shape struct {
 	idAt, idEnd int
 	meta, date  jsonl.Member // absent ones have KeyAt -1
 	last        int          // end of the last member's value
-	metaLast    int          // the same in meta; behind its brace if it is empty
+	metaLast    int          // the same in meta; after its brace if it is empty
 	metaMembers int
 	origin      jsonl.Member // the last one
 	origins     int
