@@ -173,7 +173,7 @@ func (s *View) window(r *request) error {
 	return s.pages.ExecuteTemplate(r.w, "window", w)
 }
 
-// newer are the entries behind an id, and those with a result behind it.
+// newer returns the entries after an id, and those with a result after it.
 func newer(list []entryView, after int64) []entryView {
 	var out []entryView
 	for _, e := range list {
@@ -207,7 +207,7 @@ func (s *View) entry(r *request) error {
 		return err
 	}
 	v := viewer{View: s, base: r.base, tape: t.Name(), first: e.ID, last: e.ID, whole: true}
-	// The entries behind it may have the results of its calls.
+	// Later entries may have the results of its calls.
 	if err := conversation.Each(r.Context(), until(rev.Entries(r.Context(), e.ID), e.ID+around), v.item); err != nil {
 		return err
 	}

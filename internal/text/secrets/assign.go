@@ -178,8 +178,8 @@ func (s *Scanner) assignment(text []byte, from, i int) (assignment, bool) {
 
 // isFirst reports whether a name is the first argument of a call, in quotes, by the text
 // before and after it: define('NAME', in PHP, or setenv(
-func isFirst(before, behind []byte) bool {
-	quote := bytes.Trim(behind, `\`)
+func isFirst(before, after []byte) bool {
+	quote := bytes.Trim(after, `\`)
 	if len(quote) != 1 || !isQuote(quote[0]) || !bytes.HasSuffix(before, quote) {
 		return false
 	}

@@ -13,7 +13,7 @@ import (
 // known.
 var errShape = errors.New("its members cannot be found")
 
-// removal returns the range of bytes to remove with a member so that its object stays
+// removal returns the range of bytes without which a member is gone and its object stays
 // valid: exactly what renumber inserts.
 func removal(m jsonl.Member) (fromTo [2]int) {
 	if m.Next >= 0 {

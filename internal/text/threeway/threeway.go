@@ -24,8 +24,8 @@ type Origin struct {
 	Tape, Fork string
 }
 
-// Input has the lines of both sides behind the base, without newlines. Their ids count
-// up from After + 1.
+// Input has the lines that both sides have after the base, without newlines. Their ids
+// count up from After + 1.
 type Input struct {
 	Ours, Theirs [][]byte
 	After        int64 // the last entry of the base; 0: the lines are whole tapes
