@@ -15,7 +15,7 @@ type logOptions struct {
 	entryFilter
 	all, allTapes bool
 	anchor, after string
-	commit        string // of the project
+	commit, file  string // of the project
 
 	cmd *cobra.Command
 }
@@ -55,7 +55,10 @@ of all workspaces, unless a tape is named.
 
 With --commit, show what led to a commit of the project, on all tapes: everything from a
 person's request to the commit. In the project, COMMIT is anything that git accepts, such as an
-id, a branch or HEAD; elsewhere it is the id or its beginning. See tape blame.`,
+id, a branch or HEAD; elsewhere it is the id or its beginning. See tape blame.
+
+With --file, show what was done with a file, on all tapes or that of --tape: the calls that read or
+wrote it, with what the person had asked. See tape files.`,
 		Example: `  tape log
   tape log --all -n 20
   tape log --since yesterday --role user
@@ -63,7 +66,8 @@ id, a branch or HEAD; elsewhere it is the id or its beginning. See tape blame.`,
   tape log -A --since monday --role user   # of all projects
   tape log --after implement --kind message --oneline
   tape log --since "last week" --until 2026-11-20 --json
-  tape log --commit HEAD`,
+  tape log --commit HEAD
+  tape log --file cmd/shop/main.go`,
 		Args:              takes(0, "TAPE"),
 		ValidArgsFunction: upTo(1, o.completeTapes()),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,6 +84,7 @@ id, a branch or HEAD; elsewhere it is the id or its beginning. See tape blame.`,
 	f.StringVar(&o.after, "after", "", "show everything after the `ANCHOR`")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "show all tapes of the workspace")
 	f.StringVar(&o.commit, "commit", "", "show what led to the `COMMIT` of the project")
+	f.StringVar(&o.file, "file", "", "show what was done with the file or folder `PATH`")
 	o.addAllWorkspaces(cmd)
 	o.addFlags(cmd)
 	return cmd
@@ -104,8 +109,11 @@ func (o *logOptions) query() (repo.Query, error) {
 }
 
 func (o *logOptions) run(ctx context.Context) error {
-	if o.commit != "" {
+	switch {
+	case o.commit != "":
 		return o.runCommit(ctx)
+	case o.file != "":
+		return o.runFile(ctx)
 	}
 	o.allTapes = o.allTapes || o.everywhere && o.tapeName == ""
 	q, err := o.query()

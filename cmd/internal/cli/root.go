@@ -40,6 +40,7 @@ func commands() []command {
 		{"artifact", groupCore, newArtifactCmd},
 		{"search", groupCore, newSearchCmd},
 		{"blame", groupCore, newBlameCmd},
+		{"files", groupCore, newFilesCmd},
 		{"between", groupCore, newBetweenCmd},
 		{"context", groupCore, newContextCmd},
 		{"resume", groupCore, newResumeCmd},

@@ -101,7 +101,7 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.noFold, "no-fold", false, "show nearly identical entries one by one")
 	f.BoolVar(&o.searches, "searches", false, "include entries that search tools wrote")
 	f.BoolVar(&o.count, "count", false, "print how many entries match")
-	f.BoolVar(&o.files, "files", false, "print the files that have matches")
+	f.BoolVar(&o.files, "files", false, "print the sessions that have matches, and which entries")
 }
 
 func (o *searchOptions) search(text string, changed func(flag string) bool) (s index.Search, err error) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -24,7 +23,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	case o.count:
 		return o.Result(object{{"count", res.Matches}}.With("instead", res.Instead), "%d", res.Matches)
 	case o.files:
-		return o.showFiles(ctx, res)
+		return o.showSessions(ctx, res)
 	case o.JSON:
 		for _, h := range res.Hits {
 			if err := o.WriteLine(rows.HitJSON(h, res.Instead)); err != nil {
@@ -111,36 +110,40 @@ func (o *searchOptions) more(res *index.Result) string {
 	return fmt.Sprintf("%d of %s matches; -n shows more", shown, of)
 }
 
-func (o *searchOptions) showFiles(ctx context.Context, res *index.Result) error {
-	dirs := map[string]string{}
+// showSessions shows the sessions with matches, each with the entries that match.
+func (o *searchOptions) showSessions(ctx context.Context, res *index.Result) error {
+	names, titles, err := o.tapesOnScreen(ctx)
+	if err != nil {
+		return err
+	}
+	type session struct {
+		repo.Entry
+		ids []int64
+	}
+	var list []*session
+	at := map[string]*session{}
 	for _, h := range res.Hits {
-		if _, ok := dirs[sessionOf(h.Entry)]; ok {
+		s := at[sessionOf(h.Entry)]
+		if s == nil {
+			s = &session{Entry: h.Entry}
+			at[sessionOf(h.Entry)], list = s, append(list, s)
+		}
+		s.ids = append(s.ids, h.ID)
+	}
+	for _, s := range list {
+		slices.Sort(s.ids)
+		if o.JSON {
+			if err := o.Emit(append(object{{"tape", s.Tape}}.With("workspace", s.Workspace), object{{"matches", len(s.ids)}, {"entries", s.ids}}...).With("instead", res.Instead)); err != nil {
+				return err
+			}
 			continue
 		}
-		dirs[sessionOf(h.Entry)] = ""
-		store, err := o.storeOf(ctx, h.Entry)
-		if err != nil {
-			return err
+		name := display.Line(cmp.Or(names[s.Tape], s.Tape))
+		where := o.Style(stdio.Bold+";"+stdio.Yellow, name) + "  " + display.Entries(len(s.ids)) + "  " + display.IDs(s.ids)
+		if title := titles[sessionOf(s.Entry)]; title != "" {
+			where = o.Style(stdio.Bold+";"+stdio.Yellow, name) + "  " + display.Line(title) + "\n  " + o.Fit(display.Entries(len(s.ids))+"  "+display.IDs(s.ids), o.Width()-2)
 		}
-		if t, err := store.Tape(ctx, h.Tape); err == nil {
-			dirs[sessionOf(h.Entry)] = t.WorkTree()
-		}
-	}
-	type file struct{ tape, workspace, name string }
-	var files []file
-	matches := map[file]int{}
-	for _, h := range res.Hits {
-		f := file{h.Tape, h.Workspace, filepath.Join(dirs[sessionOf(h.Entry)], "anchors", h.At.Folder, h.At.File)}
-		if matches[f]++; matches[f] == 1 {
-			files = append(files, f)
-		}
-	}
-	for _, f := range files {
-		if !o.JSON {
-			o.Line(display.Line(f.name) + o.Style(stdio.Dim, fmt.Sprintf(":%d", matches[f])))
-		} else if err := o.Emit(append(object{{"file", f.name}, {"tape", f.tape}}.With("workspace", f.workspace), member{"matches", matches[f]}).With("instead", res.Instead)); err != nil {
-			return err
-		}
+		o.Line(where)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 // FileFilter chooses files that sessions read and wrote.
 type FileFilter struct {
 	Tapes []string               // names; nil: all
-	Base  string                 // the last part of the path; "" for any
+	Bases []string               // last parts of paths; nil: any
 	Match func(path string) bool // nil: all
 	Since time.Time              // the zero value is no bound
 	Until time.Time
@@ -65,8 +65,8 @@ func dateOf(micro sql.NullInt64) time.Time {
 
 func (d *DB) files(f FileFilter, columns, group, order string, dest []any, path *string, use func()) error {
 	c := &condition{}
-	if f.Base != "" {
-		c.add("p.base = ?", f.Base)
+	if f.Bases != nil {
+		c.in("p.base", f.Bases)
 	}
 	if f.Tapes != nil {
 		c.in("t.name", f.Tapes)
@@ -79,7 +79,7 @@ func (d *DB) files(f FileFilter, columns, group, order string, dest []any, path 
 	}
 	// The range says the same as the shift, and lets touches_doc be used.
 	from := `touches o JOIN tapes t ON t.no = o.doc >> 32 JOIN paths p ON p.no = o.path`
-	if f.Base == "" && f.Tapes != nil {
+	if f.Bases == nil && f.Tapes != nil {
 		from = `tapes t JOIN touches o ON o.doc BETWEEN t.no << 32 AND (t.no << 32) + 0xffffffff JOIN paths p ON p.no = o.path`
 	}
 	query := "SELECT " + columns + " FROM " + from + c.String()

@@ -81,7 +81,7 @@ func Variable(provider, what string) string {
 	}, provider)) + "_" + what
 }
 
-// A key of less than shortestKey bytes is a placeholder for a server that needs none.
+// shortestKey is the length under which a key is a placeholder, for a server that wants none.
 const shortestKey = 12
 
 // CleanEnv returns an environment for a program that needs no keys: without the variables whose

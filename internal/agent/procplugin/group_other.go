@@ -4,7 +4,7 @@ package procplugin
 
 import "os/exec"
 
-func detach(*exec.Cmd) {}
+func apart(*exec.Cmd) {}
 
 // kill ends a process; one that has ended already stays so.
 func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

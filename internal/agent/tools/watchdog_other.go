@@ -7,7 +7,9 @@ import "os/exec"
 // groups reports whether processes have groups.
 const groups = false
 
-func detach(*exec.Cmd) {}
+func apart(*exec.Cmd) {}
+
+// A process that has ended needs no signal.
 
 func terminate(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 

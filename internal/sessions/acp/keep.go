@@ -104,7 +104,7 @@ func (k *keeper) fail(err error) {
 	}
 }
 
-// peers maps each side to the side that answers it.
+// peers has who answers.
 var peers = map[string]string{client: agent, agent: client}
 
 // handle finds out to which session a line belongs, and writes it there.

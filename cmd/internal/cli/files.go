@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tape/cmd/internal/filelist"
+	"tape/index"
+	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/touched"
+	"tape/repo"
+)
+
+func newFilesCmd(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "files [PATH] [--tape NAME] [-A]",
+		Short: "Show which sessions read and wrote a file",
+		Long: `Show which sessions read and wrote a file, the latest first. Without PATH, show the files that a
+session read and wrote: that of --tape, or the current one.
+
+It is known from the agents' calls: of tools that read and edit files, of patches, and of the
+common shell commands (cat, sed -i, output to a file). A call that failed or was rejected does not
+count. Lines are those that edits added and removed.
+
+PATH may be a folder, and the file need not exist any more. It is the same file in all git
+worktrees of the project, and under the names that it had in earlier commits.`,
+		Example: `  tape files cmd/shop/main.go
+  tape files internal/upload/   # of a folder
+  tape files --tape 2           # what a session read and wrote
+  tape log --file cmd/shop/main.go
+  tape blame cmd/shop/main.go   # line by line`,
+		SuggestFor: []string{"touched", "file"},
+		Args:       takes(0, "PATH"),
+		RunE:       func(cmd *cobra.Command, args []string) error { return a.showFiles(cmd.Context(), first(args)) },
+	}
+	a.addAllWorkspaces(cmd)
+	return cmd
+}
+
+func (a *App) showFiles(ctx context.Context, path string) (err error) {
+	var file *touched.File
+	if path != "" {
+		if file, err = touched.Find(ctx, path); err != nil {
+			return err
+		}
+	}
+	lists, err := inSessions(ctx, a, path == "" && !a.everywhere, func(ctx context.Context, store *repo.Store, tapes []string) (rows []filelist.Row, err error) {
+		err = a.withIndex(store, func(x *index.Index) error {
+			rows, err = filelist.Rows(ctx, x, store, file, tapes)
+			return err
+		})
+		for i := range rows {
+			rows[i].Workspace = a.workspaceOf(store)
+		}
+		return rows, err
+	})
+	if err != nil {
+		return err
+	}
+	names, err := a.shortNames(ctx)
+	if err != nil {
+		return err
+	}
+	return filelist.Show(&a.Streams, slices.Concat(lists...), path == "", names)
+}
+
+// inSessions calls f with workspaces and the names of the tapes that are asked for, nil for all: those of the session
+// that --tape names, or, with current, of the current one, its forks and subagents included.
+func inSessions[T any](ctx context.Context, a *App, current bool, f func(context.Context, *repo.Store, []string) (T, error)) ([]T, error) {
+	if a.tapeName == "" && !current {
+		return inStores(ctx, a, func(ctx context.Context, store *repo.Store) (T, error) { return f(ctx, store, nil) })
+	}
+	t, err := a.openTape(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := catalog.All(ctx, t.Store())
+	if err != nil {
+		return nil, err
+	}
+	names := []string{t.Name()}
+	for _, other := range catalog.Names(all) {
+		if strings.HasPrefix(other, t.Name()+"/") {
+			names = append(names, other)
+		}
+	}
+	one, err := f(ctx, t.Store(), names)
+	return []T{one}, err
+}
+
+// shortNames returns short names of all tapes for a screen; in a pipe none.
+func (a *App) shortNames(ctx context.Context) (map[string]string, error) {
+	if !a.Screen().Out {
+		return nil, nil
+	}
+	all, err := a.allTapes(ctx)
+	return catalog.ShortNames(catalog.Names(all)), err
+}

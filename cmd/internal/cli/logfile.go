@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"tape/cmd/internal/filelist"
+	"tape/index"
+	"tape/internal/sessions/filter"
+	"tape/internal/sessions/touched"
+	"tape/internal/show/display"
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// runFile shows what sessions did with a file of the project.
+func (o *logOptions) runFile(ctx context.Context) error {
+	if flag := o.besides("file", "oneline", "full", "events", "since", "until", "all-workspaces", "all-tapes"); flag != "" {
+		return usagef("--file goes without --%s", flag)
+	}
+	dates, err := o.Query(filter.AsFlag, o.Now())
+	if err != nil {
+		return err
+	}
+	file, err := touched.Find(ctx, o.file)
+	if err != nil {
+		return err
+	}
+	titles := map[string]string{}
+	type session struct {
+		store   *repo.Store
+		touches []index.Touch
+	}
+	lists, err := inSessions(ctx, o.App, false, func(ctx context.Context, store *repo.Store, tapes []string) (s session, err error) {
+		s.store = store
+		f := filelist.Filter(file, tapes)
+		f.Since, f.Until = dates.Since, dates.Until
+		err = o.withIndex(store, func(x *index.Index) error {
+			s.touches, err = x.Touches(ctx, f)
+			return err
+		})
+		return s, err
+	})
+	if err != nil {
+		return err
+	}
+	var parts []iter.Seq2[repo.Entry, error]
+	for _, s := range lists {
+		byStart(s.touches)
+		facts, err := o.about(ctx, s.store, nil)
+		if err != nil {
+			return err
+		}
+		for _, t := range facts {
+			titles[sessionOf(repo.Entry{Workspace: o.workspaceOf(s.store), Tape: t.Name})] = display.Line(cmp.Or(t.Title, t.Name))
+		}
+		if len(s.touches) > 0 {
+			parts = append(parts, inWorkspace(o.workspaceOf(s.store), touched.Entries(ctx, s.store, s.touches)))
+		}
+	}
+	if len(parts) == 0 {
+		return layout.NotFound("tape search finds where it was spoken of", "no session read or wrote %s", quoted(o.file))
+	}
+	o.partial = true
+	return o.showEntries(ctx, nil, concat(parts), o.entryView, func(e repo.Entry) string { return titles[sessionOf(e)] })
+}
+
+// byStart sorts touches by the first one of their sessions.
+func byStart(touches []index.Touch) {
+	first := map[string]index.Touch{}
+	for _, t := range touches {
+		if old, ok := first[t.Tape]; !ok || t.At.Before(old.At) {
+			first[t.Tape] = t
+		}
+	}
+	slices.SortStableFunc(touches, func(a, b index.Touch) int {
+		return cmp.Or(first[a.Tape].At.Compare(first[b.Tape].At), strings.Compare(a.Tape, b.Tape), cmp.Compare(a.Entry, b.Entry))
+	})
+}
+
+func concat[T any](parts []iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, part := range parts {
+			for v, err := range part {
+				if !yield(v, err) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,155 @@
+// Package filelist shows which sessions read and wrote a file, and which files a session read and wrote.
+package filelist
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tape/cmd/internal/stdio"
+	"tape/index"
+	"tape/internal/sessions/touched"
+	"tape/internal/show/display"
+	"tape/repo"
+)
+
+// Row says how a session used a file.
+type Row struct {
+	index.FileUse
+	Workspace string // "" if only one is read
+	Title     string
+	Project   string // the session's directory
+}
+
+// Filter returns the uses that are asked for: those of a file, nil for any, by some tapes, nil for all.
+func Filter(file *touched.File, tapes []string) index.FileFilter {
+	f := index.FileFilter{Tapes: tapes}
+	if file != nil {
+		f.Bases, f.Match = file.Bases(), file.Is
+	}
+	return f
+}
+
+// Rows returns the uses of files in a workspace. If file is one file, and no folder, each session has one row.
+func Rows(ctx context.Context, x *index.Index, store *repo.Store, file *touched.File, tapes []string) ([]Row, error) {
+	uses, err := x.Files(ctx, Filter(file, tapes))
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	opened := map[string]*repo.Tape{}
+	one := file != nil && file.Bases() != nil
+	for _, u := range uses {
+		if opened[u.Tape] == nil {
+			t, err := store.Tape(ctx, u.Tape)
+			if errors.Is(err, repo.ErrNotFound) {
+				continue // gone since the index was read
+			}
+			if err != nil {
+				return nil, err
+			}
+			opened[u.Tape] = t
+		}
+		if n := len(rows); one && n > 0 && rows[n-1].Tape == u.Tape {
+			rows[n-1].add(u)
+			continue
+		}
+		rows = append(rows, Row{FileUse: u})
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	known, err := x.About(ctx, slices.Collect(maps.Values(opened)))
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		about := known[opened[rows[i].Tape].Branch()]
+		rows[i].Title, rows[i].Project = about.Title, about.Project
+	}
+	return rows, nil
+}
+
+// add adds the use of the same file in another worktree, or under another name. The path is the latest one.
+func (r *Row) add(u index.FileUse) {
+	if u.Last.After(r.Last) {
+		r.Path, r.Last = u.Path, u.Last
+	}
+	if r.First.IsZero() || u.First.Before(r.First) && !u.First.IsZero() {
+		r.First = u.First
+	}
+	r.Reads, r.Writes, r.Added, r.Removed = r.Reads+u.Reads, r.Writes+u.Writes, r.Added+u.Added, r.Removed+u.Removed
+}
+
+// Show shows rows, the latest use first: by session, or, with byFile, by file. names are short names of tapes.
+func Show(s *stdio.Streams, rows []Row, byFile bool, names map[string]string) error {
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Tape, b.Tape), cmp.Compare(a.Path, b.Path))
+	})
+	l := stdio.Listing[Row]{None: "no session read or wrote it", Paged: true, Object: Row.object, Head: []string{"~SESSION", "TAPE"}}
+	lead := func(r Row) []any { return []any{cmp.Or(r.Title, r.Tape), cmp.Or(names[r.Tape], r.Tape)} }
+	if byFile {
+		const others = len("  12 months ago  READ  WRITTEN  +1000 -1000")
+		left := 0
+		if s.Width() > 0 {
+			left = max(20, s.Width()-others)
+		}
+		l.None, l.Head = "the session read and wrote no file", []string{"~FILE"}
+		lead = func(r Row) []any { return []any{fitEnd(touched.InProject(r.Project, r.Path), left)} }
+	}
+	narrow := s.Width() > 0 && s.Width() < 70
+	if l.Head = append(l.Head, "LAST"); !narrow {
+		l.Head = append(l.Head, ">READ")
+	}
+	l.Head = append(l.Head, ">WRITTEN", ">LINES")
+	l.Row = func(r Row, add func(cells ...any)) {
+		cells := append(lead(r), display.Briefly(s.Now(), r.Last))
+		if !narrow {
+			cells = append(cells, count(r.Reads))
+		}
+		add(append(cells, count(r.Writes), r.lines())...)
+	}
+	return l.Show(s, rows, nil)
+}
+
+// fitEnd shortens a path to a number of cells, 0 for any number, and keeps its end.
+func fitEnd(path string, cells int) string {
+	path = display.Line(path)
+	if cells == 0 || display.Width(path) <= cells {
+		return path
+	}
+	runes := []rune(path)
+	for len(runes) > 1 && display.Width(string(runes)) >= cells {
+		runes = runes[1:]
+	}
+	return "…" + string(runes)
+}
+
+func count(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func (r Row) lines() string {
+	var out []string
+	if r.Added > 0 {
+		out = append(out, fmt.Sprintf("+%d", r.Added))
+	}
+	if r.Removed > 0 {
+		out = append(out, fmt.Sprintf("-%d", r.Removed))
+	}
+	return strings.Join(out, " ")
+}
+
+func (r Row) object() stdio.Object {
+	return append(stdio.Object{{"tape", r.Tape}}.With("workspace", r.Workspace), stdio.Object{{"title", stdio.OrNull(r.Title)}, {"path", r.Path},
+		{"reads", r.Reads}, {"writes", r.Writes}, {"added", r.Added}, {"removed", r.Removed},
+		{"first", stdio.DateOrNull(r.First)}, {"last", stdio.DateOrNull(r.Last)}}...)
+}

@@ -1,0 +1,158 @@
+// Package touched finds out which recorded paths are a file of a project: in any of its worktrees, under any of the
+// names that it had.
+package touched
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/git/gitrun"
+	"tape/internal/git/projectgit"
+)
+
+// File is a file, or a folder with its files. It need not exist.
+type File struct {
+	Name  string   // in the project, with slashes; absolute without a project; "." is the project itself
+	Names []string // Name, and former names of the file
+
+	folder  bool
+	top     string // the project's directory, "" without one
+	main    string // that of the repository's main working tree
+	trees   []string
+	project map[string]bool // whether directories are the project, or a worktree of it
+}
+
+// Find finds out what a path means that a person gave.
+func Find(ctx context.Context, name string) (*File, error) {
+	full, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	st, err := os.Stat(full)
+	f := &File{folder: err == nil && st.IsDir() || strings.HasSuffix(name, string(filepath.Separator)), project: map[string]bool{}}
+	dir := existing(full)
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	inside, err := filepath.Rel(dir, full)
+	if err != nil {
+		return nil, err
+	}
+	full = filepath.Join(real, inside)
+	f.Name = filepath.ToSlash(full)
+	repo, err := projectgit.Open(ctx, real)
+	switch {
+	case errors.Is(err, projectgit.ErrNoRepository), errors.Is(err, gitrun.ErrNoGit):
+		f.Names = []string{f.Name}
+		return f, nil
+	case err != nil:
+		return nil, err
+	}
+	return f, f.inProject(ctx, repo, full)
+}
+
+// existing is the folder itself, or the nearest one above that exists.
+func existing(dir string) string {
+	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
+		if st, err := os.Stat(dir); err == nil && st.IsDir() || dir == filepath.Dir(dir) {
+			return dir
+		}
+	}
+}
+
+func (f *File) inProject(ctx context.Context, repo projectgit.Repo, full string) error {
+	name, err := filepath.Rel(filepath.FromSlash(repo.Top), full)
+	if err != nil {
+		return err
+	}
+	f.top, f.Name = repo.Top, filepath.ToSlash(name)
+	f.Names = []string{f.Name}
+	if f.trees, err = repo.WorkTrees(ctx); err != nil {
+		return err
+	}
+	if f.main = f.trees[0]; f.folder {
+		return nil
+	}
+	former, err := repo.FormerNames(ctx, f.Name)
+	f.Names = append(f.Names, former...)
+	return err
+}
+
+// Bases are the last parts of the names; nil for a folder.
+func (f *File) Bases() (out []string) {
+	for _, name := range f.Names {
+		if base := path.Base(name); !f.folder && !slices.Contains(out, base) {
+			out = append(out, base)
+		}
+	}
+	return out
+}
+
+// Is reports whether a recorded path is the file, or in the folder.
+func (f *File) Is(recorded string) bool {
+	recorded = strings.ReplaceAll(recorded, `\`, "/")
+	if f.top == "" {
+		return recorded == f.Name || f.folder && strings.HasPrefix(recorded, strings.TrimSuffix(f.Name, "/")+"/")
+	}
+	if f.folder {
+		return f.inFolder(recorded)
+	}
+	for _, name := range f.Names {
+		// A path that is not absolute is of a session whose directory is not known.
+		if dir, ok := strings.CutSuffix(recorded, "/"+name); recorded == name || ok && f.isProject(dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *File) inFolder(recorded string) bool {
+	for dir := path.Dir(recorded); dir != "/" && dir != "."; dir = path.Dir(dir) {
+		if f.isProject(dir) {
+			return f.Name == "." || strings.HasPrefix(recorded, dir+"/"+f.Name+"/")
+		}
+	}
+	return false
+}
+
+// isProject reports whether a directory is the project or a worktree of it. One that is not on this machine may have
+// been either, there or here, which only its path tells.
+func (f *File) isProject(dir string) bool {
+	is, known := f.project[dir]
+	if known {
+		return is
+	}
+	real, err := filepath.EvalSymlinks(filepath.FromSlash(dir))
+	if err == nil {
+		is = slices.Contains(f.trees, real)
+	} else {
+		is = slices.Contains(f.trees, filepath.FromSlash(dir)) || f.wasProject(strings.Split(dir, "/"))
+	}
+	f.project[dir] = is
+	return is
+}
+
+// wasProject reports whether the parts of a path end with the project's name, or go on in a folder of worktrees.
+func (f *File) wasProject(parts []string) bool {
+	at := slices.Index(parts, filepath.Base(f.main))
+	if at < 0 || at == len(parts)-1 {
+		return at >= 0
+	}
+	return slices.ContainsFunc(parts[at+1:len(parts)-1], func(p string) bool {
+		return strings.HasPrefix(p, ".") || strings.Contains(p, "worktree")
+	})
+}
+
+// InProject is a recorded path as it is called in the project; the path itself if it is elsewhere.
+func InProject(dir, recorded string) string {
+	if rest, ok := strings.CutPrefix(recorded, strings.TrimSuffix(dir, "/")+"/"); ok && dir != "" {
+		return rest
+	}
+	return recorded
+}
