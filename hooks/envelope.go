@@ -19,7 +19,7 @@ const (
 	KeyActive        = "is_active"      // whether the message was meant for the agent
 	KeyContext       = "context"        // what the channel says about the message: sender, time, …
 	KeyStage         = "stage"          // with KindError: the stage of Plugin.OnError; unless it is StageTurn, the turn goes on
-	KeyNoModel       = "no_model"       // true: the content is the prompt, for no model has run
+	KeyNoModel       = "no_model"       // true: the content is the prompt, because no model has run
 	KeyOutputChannel = "output_channel" // where the answer goes, if not to channel
 	KeyEdited        = "edited"         // true: the sender edited the message; it replaces the one with the same id if that still waits
 )

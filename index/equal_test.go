@@ -27,6 +27,7 @@ func logical(t testing.TB, path string) []string {
 		`SELECT 'tool', t.name, w.hour, w.name, w.calls, w.failed, w.active FROM tools w JOIN tapes t ON t.no = w.tape ORDER BY 2, 3, 4`,
 		`SELECT 'touch', t.name, o.doc & 0xffffffff, p.path, p.base, o.at, o.reads, o.writes, o.added, o.removed
 			FROM touches o JOIN paths p ON p.no = o.path JOIN tapes t ON t.no = o.doc >> 32 ORDER BY 2, 3, 4`,
+		`SELECT 'said', t.name, s.doc & 0xffffffff, s.at, s.is_commit, s.text FROM said s JOIN tapes t ON t.no = s.doc >> 32 ORDER BY 2, 3`,
 		`SELECT 'tape', t.name, t.branch, p.name, t.base, t.base_bytes, t.entries, t.bytes, t.newest, t.mark, t.about, t.project, t.agent, t.session, t.activity
 			FROM tapes t LEFT JOIN tapes p ON p.no = t.parent ORDER BY t.branch`,
 		`SELECT 'strange rows', (SELECT count(*) FROM lines WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
@@ -35,6 +36,7 @@ func logical(t testing.TB, path string) []string {
 			(SELECT count(*) FROM work WHERE tape NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM tools WHERE tape NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM touches WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM said WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM lines) - (SELECT count(*) FROM entries),
 			(SELECT count(*) FROM tapes WHERE parent != 0 AND parent NOT IN (SELECT no FROM tapes))`,
 	} {

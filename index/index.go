@@ -96,7 +96,7 @@ func (x *Index) Sync(ctx context.Context) (Synced, error) {
 	return x.synced(added)
 }
 
-// Rebuild makes the index anew from the history and working trees of all tapes and open forks.
+// Rebuild rebuilds the index from the history and working trees of all tapes and open forks.
 func (x *Index) Rebuild(ctx context.Context) (Synced, error) {
 	tapes, err := store.All(ctx, x.store, nil)
 	if err != nil {

@@ -21,6 +21,10 @@ type (
 	FileUse = store.FileUse
 	// Touch is an entry that read or wrote a file.
 	Touch = store.Touch
+	// Digest is what was done in a session in a range of time.
+	Digest = store.Digest
+	// Said is what a person asked, or a commit that an agent made.
+	Said = store.Said
 	// Tokens counts tokens. Input is without what came from the cache or was written to it.
 	Tokens = activity.Tokens
 )
@@ -60,6 +64,15 @@ func (x *Index) Files(ctx context.Context, f FileFilter) (out []FileUse, err err
 func (x *Index) Touches(ctx context.Context, f FileFilter) (out []Touch, err error) {
 	err = x.ask(ctx, func() error {
 		out, err = x.db.Touches(f)
+		return err
+	})
+	return out, err
+}
+
+// Digests returns what was done in sessions in a range of time, in no order. It first brings the index up to date.
+func (x *Index) Digests(ctx context.Context, f WorkFilter) (out []*Digest, err error) {
+	err = x.ask(ctx, func() error {
+		out, err = x.db.Digests(f)
 		return err
 	})
 	return out, err

@@ -36,7 +36,7 @@ var worked = drafts(
 	`2026-10-24T22:12:00Z | tool_result | {"results":["x"]} | {"call_ids":["2"]}`,
 	`2026-10-24T22:13:00Z | event | {"name":"run","data":{"model":"haiku","usage":{"input_tokens":5,"output_tokens":1}}}`)
 
-// TestWork: sums and files are the same whether the index catches up between any two entries or is made anew,
+// TestWork: sums and files are the same whether the index catches up between any two entries or is rebuilt,
 // and when a tape is replaced, what was done in it is gone.
 func TestWork(t *testing.T) {
 	t.Parallel()
@@ -128,5 +128,44 @@ func TestWorkOfSubagents(t *testing.T) {
 	list, err := testIndex(t, s).Work(t.Context(), ByNothing, WorkFilter{})
 	if err != nil || len(list) != 1 || list[0].Sessions != 1 || list[0].Turns != 2 || list[0].Calls != 4 {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestDigests: what was asked, committed and changed in a range of time, by session, with its subagents.
+func TestDigests(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	for _, name := range []string{"s1", "s1/agent-x", "s2"} {
+		tp, err := s.CreateTape(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "s1/agent-x" {
+			if _, err := tp.Handoff(t.Context(), repo.Anchor{Name: layout.FirstAnchor, State: json.RawMessage(`{"owner":"agent","parent":"s1"}`)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name == "s2" {
+			mustAppend(t, tp, drafts(`2026-10-20T10:00:00Z | message | {"role":"user","content":"long ago"}`)...)
+			continue
+		}
+		mustAppend(t, tp, worked...)
+		mustAppend(t, tp, drafts(
+			`2026-10-24T22:14:00Z | event | {"name":"project.commit","data":{"id":"1a2b3c4","subject":"fix it"}}`,
+			`2026-10-24T22:15:00Z | message | {"role":"assistant","content":"Done."}`)...)
+	}
+	list, err := testIndex(t, s).Digests(t.Context(), WorkFilter{Since: time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC), Until: time.Date(2026, 10, 24, 23, 0, 0, 0, time.UTC)})
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	g := list[0]
+	got := fmt.Sprint(g.About.Name, " ", g.About.Title, g.Last.Minute(), g.Prompts, g.Commits, g.Ending, g.Answer)
+	for _, f := range g.Files {
+		got += fmt.Sprint(" ", f.Path, f.Writes, f.Added)
+	}
+	const want = "s1 why is it slow?14 [{s1 7 2026-10-24 22:10:00 +0000 UTC fix it}] " +
+		"[{s1 11 2026-10-24 22:14:00 +0000 UTC 1a2b3c4 fix it} {s1/agent-x 12 2026-10-24 22:14:00 +0000 UTC 1a2b3c4 fix it}]answeredDone. /shop/a.go2 4"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -67,7 +67,7 @@ func TestSoakMarks(t *testing.T) {
 func (x *simulation) markStep() string {
 	t, dir := x.t, x.s.Dir()
 	switch x.rng.IntN(14) {
-	case 0: // back behind the newest commit
+	case 0: // git goes back to the commit before the newest
 		storetest.Checkpoint(t, x.tp)
 		if exec.Command("git", "-C", dir, "rev-parse", "--verify", "-q", "HEAD~1").Run() != nil {
 			return "nothing"

@@ -169,7 +169,7 @@ func (s *Store) Damage(ctx context.Context) ([]*repair.Damage, error) {
 	return repair.All(ctx, s.in())
 }
 
-// Repair sets damaged files of working trees aside, and writes them anew from git and the complete lines.
+// Repair sets damaged files of working trees aside, and writes them again from git and the complete lines.
 // An event repair.lost takes the id of each lost entry. It also completes what was interrupted.
 func (s *Store) Repair(ctx context.Context) ([]repair.Mended, error) {
 	return repair.Repair(ctx, s.in())

@@ -17,7 +17,7 @@
 // it has recorded and goes on from there:
 //
 //   - A turn that had ended is not run again: its answer or its error is returned once more. A turn
-//     that was cancelled goes on, for the message was sent again to get an answer.
+//     that was cancelled goes on, because the message was sent again to get an answer.
 //   - A call without a result gets an error as its result, which says that it was interrupted. It is
 //     never run again: nobody can tell how far it had come, and the model can check. The fork of a
 //     subagent that had not ended is discarded.

@@ -59,7 +59,7 @@ func (l *LossyDisk) Close() {
 func (l *LossyDisk) Before(op disk.Op, path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.settle()
+	l.noteCreated()
 	switch op {
 	case disk.OpOpen, disk.OpMkdir:
 		if _, err := os.Lstat(path); err != nil {
@@ -73,8 +73,8 @@ func (l *LossyDisk) Before(op disk.Op, path string) {
 	}
 }
 
-// settle notes the files and folders that were created since the last call.
-func (l *LossyDisk) settle() {
+// noteCreated notes the files and folders that were created since the last call.
+func (l *LossyDisk) noteCreated() {
 	for path := range l.made {
 		if l.begin(path) {
 			delete(l.made, path)
@@ -136,7 +136,7 @@ func readNode(path string, st fs.FileInfo) lossyNode {
 // Restart replaces the folder by its durable state.
 func (l *LossyDisk) Restart(t testing.TB) {
 	t.Helper()
-	l.settle()
+	l.noteCreated()
 	nodes := l.afterRestart()
 	st, err := os.Lstat(l.root)
 	if err == nil {

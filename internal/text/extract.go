@@ -70,7 +70,7 @@ func (x *extractor) separate() {
 	}
 }
 
-// value appends the value at i and returns the position behind it, never i itself.
+// value appends the value at i and returns the position after it, never i itself.
 func (x *extractor) value(i int) int {
 	if i >= len(x.src) {
 		return i
@@ -136,7 +136,7 @@ func (x *extractor) member(key []byte, i int, omit string) int {
 	return x.value(i)
 }
 
-// skip returns the position behind the value at i.
+// skip returns the position after the value at i.
 func (x *extractor) skip(i int) int {
 	n := len(x.dst)
 	i = x.value(i)

@@ -84,7 +84,7 @@ func hasText(b []byte) bool {
 
 type snippetWriter struct {
 	text  []byte
-	spans []Span // those that end behind what is written
+	spans []Span // those that end after what is written
 	width int
 
 	out  []byte

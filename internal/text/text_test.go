@@ -103,8 +103,8 @@ func TestFoldTwice(t *testing.T) {
 	}
 }
 
-// A character that is not seen changes nothing, which lets what it stands
-// behind be looked up.
+// A character that is ignored changes nothing, so the one before it can be
+// looked up.
 func TestIgnoredChangeNothing(t *testing.T) {
 	var f, g Folder
 	for r := rune(0x20); r < 0x20000; r += 1 + r>>12 {

@@ -1,4 +1,4 @@
-// Package view derives from a tape what a model sees: the messages of its next call. They are made anew each time
+// Package view derives from a tape what a model sees: the messages of its next call. They are built again each time
 // and never stored.
 //
 // # The mapping

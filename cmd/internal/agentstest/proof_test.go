@@ -92,7 +92,7 @@ func (b *box) conversation(cut bool) []model.Item {
 	return out
 }
 
-// compare looks for each part of the conversation: it has to be there once, and behind
+// compare looks for each part of the conversation: it has to be there once, and after
 // what came before it on the same tape. What an agent that was killed has not written may
 // be missing, and a prompt may be there that never came to the model.
 func (b *box) compare(killed bool) {

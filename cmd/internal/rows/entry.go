@@ -48,7 +48,7 @@ func columns(s *stdio.Streams, e repo.Entry) string {
 		s.Style(colour, display.Pad(s.Fit(display.Line(kind), kindCells), kindCells))
 }
 
-// showText shows the text of an entry behind its columns. A sign, unless it is "", is before
+// showText shows the text of an entry after its columns. A sign, unless it is "", is before
 // each line, so that no line can look like another entry.
 func showText(s *stdio.Streams, columns, sign, colour string, lines []string) error {
 	lead, leadCells := "", 0

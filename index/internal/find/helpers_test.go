@@ -41,7 +41,7 @@ func testIndex(t testing.TB, s *repo.Store) *index.Index {
 	return x
 }
 
-// anew is an index built in a copy of the workspace.
+// anew is a new index built in a copy of the workspace.
 func anew(t testing.TB, s *repo.Store) *index.Index {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")

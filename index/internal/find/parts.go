@@ -55,7 +55,7 @@ func (ps parts) part(id int64) part {
 
 // share removes overlaps between the parts of several tapes, so that no entry comes twice. An entry stays
 // with the tape that it was written to, if that is searched, otherwise with the tape with the shortest
-// name, for a fork's is longer than its parent's. It reports which tapes lost something.
+// name, because a fork's is longer than its parent's. It reports which tapes lost something.
 func share(tapes []selection, all []parts) []bool {
 	lost := make([]bool, len(all))
 	if !slices.ContainsFunc(tapes, func(t selection) bool { return t.IsFork() }) {

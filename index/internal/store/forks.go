@@ -19,7 +19,7 @@ import (
 
 // How forks are stored. A fork has rows and words for its own entries; up to its base it shares those of its
 // parent. That holds while the parent keeps its number: a tape whose history changed gets a new number, and
-// its forks are stored anew. A fork whose parent is gone, or no longer begins with the base, is stored in
+// its forks are stored again. A fork whose parent is gone, or no longer begins with the base, is stored in
 // full.
 
 // Target is a tape for the index to have, with a fork's parent, nil if that is gone.

@@ -57,7 +57,7 @@ func (w *rowWriter) add(l Line) error {
 	if err != nil {
 		return err
 	}
-	w.session.Add(l.Created, l.note)
+	w.session.Add(l.id, l.Created, l.note)
 	doc := DocOf(w.tape, l.id)
 	if err := w.date(doc, l); err != nil {
 		return err

@@ -114,6 +114,15 @@ CREATE TABLE touches (
 ) WITHOUT ROWID;
 CREATE INDEX touches_doc ON touches (doc);
 
+-- What people asked, and the commits that agents made, in a line each.
+CREATE TABLE said (
+	doc INTEGER PRIMARY KEY,
+	at INTEGER, -- microseconds since 1970
+	is_commit INTEGER NOT NULL,
+	text TEXT NOT NULL
+);
+CREATE INDEX said_at ON said (at);
+
 CREATE VIEW entries AS SELECT
 	lines.doc & 0xffffffff AS id,
 	lines.kind AS kind,

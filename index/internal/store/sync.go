@@ -258,6 +258,7 @@ func (d *DB) dropTape(no int64) error {
 		d.exec("DELETE FROM work WHERE tape = ?", no),
 		d.exec("DELETE FROM tools WHERE tape = ?", no),
 		d.exec("DELETE FROM touches WHERE doc BETWEEN ? AND ?", first, last),
+		d.exec("DELETE FROM said WHERE doc BETWEEN ? AND ?", first, last),
 		d.exec("DELETE FROM tapes WHERE no = ?", no),
 	)
 }

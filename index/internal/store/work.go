@@ -180,7 +180,7 @@ func (d *DB) keyOf(by By, zone *time.Location) (string, error) {
 	return "", fmt.Errorf("sums of work by %q", by)
 }
 
-// dayOf returns SQL for the day of an hour in a zone: that of the middle of the hour, for some zones differ from
+// dayOf returns SQL for the day of an hour in a zone: that of the middle of the hour, because some zones differ from
 // UTC by half an hour. It has the zone's offsets in the range of hours.
 func dayOf(first, last int64, zone *time.Location) string {
 	if zone == nil {

@@ -81,7 +81,7 @@ func Variable(provider, what string) string {
 	}, provider)) + "_" + what
 }
 
-// shortestKey is the length under which a key is a placeholder, for a server that wants none.
+// A key of less than shortestKey bytes is a placeholder for a server that needs none.
 const shortestKey = 12
 
 // CleanEnv returns an environment for a program that needs no keys: without the variables whose

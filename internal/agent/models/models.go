@@ -2,7 +2,7 @@
 // programs and providers offer, and Anthropic's messages.
 //
 // A model is named provider:model. A [Client] returns the answer as a stream of events, and
-// tells a context that is too long from other failures. A key is sent to its provider only.
+// distinguishes a context that is too long from other failures. A key is sent to its provider only.
 package models
 
 import (

@@ -130,7 +130,7 @@ func promptOf(raw json.RawMessage) (*hooks.Prompt, error) {
 	return &hooks.Prompt{Parts: *parts}, nil
 }
 
-// toolDecision reads the value of before_tool_call. An unknown member is an error, for it might be
+// toolDecision reads the value of before_tool_call. An unknown member is an error, because it might be
 // a decision.
 func toolDecision(raw json.RawMessage) (*hooks.ToolDecision, error) {
 	members, err := strictObject(raw, "action", "arguments", "result", "message")

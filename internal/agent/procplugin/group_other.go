@@ -4,7 +4,7 @@ package procplugin
 
 import "os/exec"
 
-func apart(*exec.Cmd) {}
+func detach(*exec.Cmd) {}
 
 // kill ends a process; one that has ended already stays so.
 func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// apart gives a process its own session and group, so that Ctrl-C in the terminal reaches the host only.
-func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// detach gives a process its own session and group, so that Ctrl-C in the terminal reaches the host only.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 // kill ends a process and what it has started; one that has ended already needs no signal.
 func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

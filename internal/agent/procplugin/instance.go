@@ -50,7 +50,7 @@ func start(ctx context.Context, c Config, o Options, serve server) (*instance, e
 		calls: map[int]*call{}, late: map[int]bool{}, requests: map[string]*pluginRequest{},
 	}
 	in.cmd.Dir, in.cmd.Env = cmp.Or(o.Dir, o.Project), keys.CleanEnv(os.Environ(), c.Env, o.Keys...)
-	apart(in.cmd)
+	detach(in.cmd)
 	stdin, err := in.cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (in *instance) handleRequest(ctx context.Context, m *received, c *call, wit
 	in.mu.Unlock()
 	switch {
 	case id == "":
-		return false // a request needs an id, as its answer says whether it was done
+		return false // a request needs an id: only its answer says whether it was done
 	case twice:
 		in.answer(m.ID, nil, errors.New("a request of this id runs"), false)
 	case many:

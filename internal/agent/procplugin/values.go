@@ -104,6 +104,5 @@ func errorText(err error) any {
 	return err.Error()
 }
 
-// sessionOf is the session in a turn's state, if the agent has put it there.
 // sessionOf returns the session in a turn's state, if the agent has put it there.
 func sessionOf(s hooks.State) string { return hooks.Envelope(s).Text(hooks.KeySession) }

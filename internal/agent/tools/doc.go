@@ -13,7 +13,7 @@
 // bash is the user's own shell: it reaches what the user reaches, but its environment has no keys
 // of providers, hosts or clouds, unless Options.CommandEnv names them. To give an agent to others,
 // deny bash by a hook: then only the project's files are left. web.fetch connects to public
-// addresses only, unless Options.PrivateWeb allows others, for a page could name a service of the
+// addresses only, unless Options.PrivateWeb allows others, because a page could name a service of the
 // local network, or of the cloud that the host runs in. What a shell has started ends with the
 // turn, and in the background with the host, even if the host is killed. Only processes that enter
 // a session of their own, as daemons do, go on.

@@ -11,9 +11,9 @@ import (
 	"tape/internal/agent/keys"
 )
 
-// watchdog starts commands such that everything they start ends with them. A small shell beside the
-// host knows the running process groups, and kills them when the host is gone, for whatever reason:
-// it reads from a pipe whose other end only the host has.
+// watchdog starts commands so that everything they start ends with them. A small shell beside the host
+// knows the running process groups, and kills them when the host is gone, for whatever reason: it reads
+// from a pipe whose other end only the host has.
 type watchdog struct {
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -34,12 +34,13 @@ while read -r op group; do
 done
 for g in $live; do kill -s KILL -- "-$g"; done`
 
-// gated starts a command once its group is on the list, and not at all if the host ends before.
+// gated starts a command once its group is on the list. If the host ends before that, the command is not
+// started.
 const gated = `read -r _ <&3 && exec "$@" 3<&-`
 
 // start starts a command as the leader of a process group.
 func (g *watchdog) start(cmd *exec.Cmd) error {
-	apart(cmd)
+	detach(cmd)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if groups && g.cmd == nil {
@@ -72,7 +73,7 @@ func (g *watchdog) begin() error {
 		return err
 	}
 	g.cmd = &exec.Cmd{Path: sh, Args: []string{"sh", "-c", watchdogScript}, Env: []string{}}
-	apart(g.cmd)
+	detach(g.cmd)
 	if g.in, err = g.cmd.StdinPipe(); err == nil {
 		err = g.cmd.Start()
 	}

@@ -7,9 +7,7 @@ import "os/exec"
 // groups reports whether processes have groups.
 const groups = false
 
-func apart(*exec.Cmd) {}
-
-// A process that has ended needs no signal.
+func detach(*exec.Cmd) {}
 
 func terminate(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 

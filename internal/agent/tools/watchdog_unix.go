@@ -10,8 +10,8 @@ import (
 // groups reports whether processes have groups.
 const groups = true
 
-// apart gives a command its own session and group: it has no terminal to ask on.
-func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// detach gives a command its own session and group: it has no terminal to ask on.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 // A group that has ended needs no signal.
 

@@ -61,7 +61,7 @@ func TestStrangeFiles(t *testing.T) {
 			t.Errorf("%s: it took %s", what, took)
 		}
 	}
-	j.OK(os.WriteFile(path, []byte("# \x00\n[core]\n fsmonitor = evil\n"), 0o600)) // git reads on behind it
+	j.OK(os.WriteFile(path, []byte("# \x00\n[core]\n fsmonitor = evil\n"), 0o600)) // git reads on after it
 	load("a NUL byte")
 	j.OK(os.WriteFile(path, []byte("[a]\nb = c"+strings.Repeat(" ", 3<<20)+"\\q\n"), 0o600))
 	load("three million spaces")

@@ -234,7 +234,7 @@ func (o *DB) WithPrefix(prefix string) ([]Hash, error) {
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// Close closes the packs. A later read opens them anew.
+// Close closes the packs. A later read opens them again.
 func (o *DB) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

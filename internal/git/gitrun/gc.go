@@ -30,11 +30,11 @@ const (
 	packDepth   = 50
 	packMemory  = "256m" // per thread: a large window of large files
 	gcGrace     = "2.weeks.ago"
-	gcSlack     = 10 // percent of the packs' size that may come from others before it is packed anew
+	gcSlack     = 10 // percent of the packs' size that may come from others before it is packed again
 )
 
 // GC packs the objects of a repository with git gc, while readers and writers go on. Objects that
-// no ref, reflog or index leads to are kept for at least two weeks, for an object is written
+// no ref, reflog or index leads to are kept for at least two weeks, because an object is written
 // before the ref that will name it. With prune, a date in the format of git gc --prune, those
 // older than that are deleted. GC packs refs and expires reflogs itself, so that git gc takes no
 // lock on a ref that it could leave behind when it is killed.
@@ -77,7 +77,7 @@ func eachObjectFile(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) erro
 }
 
 // gitGC runs git gc. Git reuses the deltas that it finds in packs, so what a server or a plain git
-// gc has packed badly would stay large: if there is much of that, all deltas are computed anew,
+// gc has packed badly would stay large: if there is much of that, all deltas are computed again,
 // which takes longer. With prune somebody waits for the deletion, and the next gc does that.
 func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	args := []string{"-c", "gc.packRefs=false", "-c", "gc.reflogExpire=never", "-c", "gc.reflogExpireUnreachable=never"}

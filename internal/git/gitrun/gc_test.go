@@ -109,7 +109,7 @@ func TestGCIsAsSmallAsAggressive(t *testing.T) {
 		}
 		j.Fsck()
 	}
-	// What a plain git gc packed is larger, and gets packed anew.
+	// What a plain git gc packed is larger, and gets packed again.
 	plain := copyOf(j, j.GitDir)
 	j.GitIn(plain, "--git-dir=.", "gc", "-q")
 	check("loose")

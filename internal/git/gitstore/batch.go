@@ -193,7 +193,7 @@ func (r *Repo) SweepTemp(now time.Time) {
 }
 
 // publish gives an object its final name, if that does not exist, and keeps the second one. It
-// retries, for git may be removing the empty folder.
+// retries, because git may be removing the empty folder.
 func (b *Batch) publish(f *looseFile) (made bool, err error) {
 	const tries = 50
 	for try := 0; f.tmp != ""; try++ {

@@ -157,7 +157,7 @@ func (b *refBatch) lock(ctx context.Context, name string) error {
 	return err
 }
 
-// mkdir makes a folder for locks. Its name is not synced, for no ref will be in it.
+// mkdir makes a folder for locks. Its name is not synced, because no ref will be in it.
 func (b *refBatch) mkdir(dir string) error {
 	err := b.r.fs.Mkdir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

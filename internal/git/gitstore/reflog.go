@@ -259,7 +259,7 @@ func NoFileAt(path string) bool {
 	return err != nil && IsAbsent(err) || err == nil && st.IsDir()
 }
 
-// createReflog creates a log. It retries, for git may be removing the empty folder.
+// createReflog creates a log. It retries, because git may be removing the empty folder.
 func (r *Repo) createReflog(path string) (f *disk.File, err error) {
 	for range 10 {
 		if err = r.clearEmptyDir(path); err != nil {

@@ -103,7 +103,7 @@ func (r *Repo) readRef(name string) (h Hash, target string, err error) {
 	return h, target, err
 }
 
-// looseRef reads the file of a ref. A damaged one that mirrors a remote counts as missing, for it can
+// looseRef reads the file of a ref. A damaged one that mirrors a remote counts as missing, because it can
 // be fetched again.
 func (r *Repo) looseRef(name string) (h Hash, target string, err error) {
 	h, target, err = readLoose(r.RefPath(name))

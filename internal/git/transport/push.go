@@ -73,7 +73,7 @@ func Push(ctx context.Context, r *gitstore.Repo, remote string, groups [][]PushR
 	return p.all(), nil
 }
 
-// maxPushRefs limits the refs of one push, for the remote locks all of them at the same time. Smaller
+// maxPushRefs limits the refs of one push, because the remote locks all of them at the same time. Smaller
 // pushes would take longer: with each the remote reads all its refs.
 const maxPushRefs = 20_000
 

@@ -45,7 +45,7 @@ func (s *Server) answer(c *request, status int, body any) {
 		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the answer cannot be written as JSON","retryable":false,"details":{}}}`)
 	}
 	written, ok := s.limits.Answer(len(data))
-	c.release() // never both for what it read and for its answer
+	c.release() // never hold memory for what it read and for its answer together
 	if !ok {
 		s.fail(c, admission.Busy())
 		return
@@ -77,7 +77,6 @@ var errHeavy = errors.New("a long entry")
 
 // checkMemory refuses a long entry until the request reads alone: several copies of it are in memory
 // before it is answered.
-// entry is there several times until it is shown.
 func (c *request) checkMemory(e repo.Entry) error {
 	if len(e.Raw) <= admission.HeavyEntry || c.alone || c.route.Method != http.MethodGet {
 		return nil

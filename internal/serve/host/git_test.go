@@ -19,7 +19,7 @@ import (
 	"tape/repo"
 )
 
-// git runs in the workspace without hooks; failures are logged, for the server writes at the same time.
+// git runs in the workspace without hooks; failures are logged, because the server writes at the same time.
 func (p *peer) git(args ...string) {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), "git", append([]string{"-C", p.s.Store.Dir(), "-c", "core.hooksPath=/dev/null", "-c", "user.name=A", "-c", "user.email=a@example.org"}, args...)...)

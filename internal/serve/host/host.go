@@ -1,5 +1,5 @@
 // Package host serves a workspace to agents that manage their own context, over HTTP and JSON: it
-// keeps the facts, and each agent decides what its model sees. The server and its OpenAPI document
+// stores what happens, and each agent decides what its model sees. The server and its OpenAPI document
 // are both made from one table, in routes.go.
 package host
 

@@ -120,7 +120,7 @@ func count(n *int) int64 {
 	return int64(min(max(0, *n), 100))
 }
 
-// show shows entries until the answer is full. The cursor continues behind them, also with
+// show shows entries until the answer is full. The cursor continues after them, also with
 // entries that are appended later.
 func (r *entryPage) show(ctx context.Context, c call, t *repo.Tape, last int64) (string, error) {
 	rev, err := t.Store().Revision(ctx, t, "")

@@ -129,7 +129,7 @@ func (v *viewer) item(it *conversation.Item) error {
 var itemClasses = [...]string{conversation.Phase: "phase", conversation.Message: "message", conversation.Calls: "calls",
 	conversation.Results: "results", conversation.Events: "events", conversation.Failure: "error"}
 
-// parts are the texts of an item behind its summary, without pictures and artifacts.
+// parts are the texts of an item after its summary, without pictures and artifacts.
 func (v *viewer) parts(it *conversation.Item, look conversation.Speaker) []bodyView {
 	var out []bodyView
 	add := func(name, text string) {

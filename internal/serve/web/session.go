@@ -22,7 +22,7 @@ import (
 // A page has one window of entries; page.js keeps at most four.
 const (
 	windowSize = 100
-	around     = 40 // entries read before and behind a window, for calls with results beyond it
+	around     = 40 // entries read before and after a window, for calls with results beyond it
 	promptsMax = 300
 )
 
@@ -137,7 +137,7 @@ func (s *View) entries(r *request, t *repo.Tape, first, last int64) ([]entryView
 	return v.out, err
 }
 
-// until ends a sequence behind the entry with an id.
+// until ends a sequence after the entry with an id.
 func until(seq iter.Seq2[repo.Entry, error], last int64) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range seq {
@@ -173,7 +173,7 @@ func (s *View) window(r *request) error {
 	return s.pages.ExecuteTemplate(r.w, "window", w)
 }
 
-// newer are the entries behind an id, and those with a result behind it.
+// newer returns the entries after an id, and those with a result after it.
 func newer(list []entryView, after int64) []entryView {
 	var out []entryView
 	for _, e := range list {
@@ -207,7 +207,7 @@ func (s *View) entry(r *request) error {
 		return err
 	}
 	v := viewer{View: s, base: r.base, tape: t.Name(), first: e.ID, last: e.ID, whole: true}
-	// The entries behind it may have the results of its calls.
+	// Later entries may have the results of its calls.
 	if err := conversation.Each(r.Context(), until(rev.Entries(r.Context(), e.ID), e.ID+around), v.item); err != nil {
 		return err
 	}

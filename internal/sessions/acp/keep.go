@@ -104,7 +104,7 @@ func (k *keeper) fail(err error) {
 	}
 }
 
-// peers has who answers.
+// peers maps each side to the side that answers it.
 var peers = map[string]string{client: agent, agent: client}
 
 // handle finds out to which session a line belongs, and writes it there.

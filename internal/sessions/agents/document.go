@@ -140,7 +140,7 @@ func (d *document) add(in *hujson.Value, name string, value any) error {
 	last := list[len(list)-1]
 	// Comments stay where they are.
 	at := end - len(rest) + len(strings.TrimRight(string(rest), " \t\r\n"))
-	if last.AfterExtra != nil { // there is a comma behind it
+	if last.AfterExtra != nil { // there is a comma after it
 		text += ","
 	}
 	if oneLine {
@@ -172,7 +172,7 @@ func render(name string, value any, indent, unit, nl string, oneLine bool) strin
 	return strings.ReplaceAll(strings.TrimSuffix(out.String(), "\n"), "\n", nl)
 }
 
-// remove takes a child out of an object or array: what add has made is gone again, byte for byte.
+// remove removes a child of an object or array. It undoes add byte for byte.
 func (d *document) remove(in *hujson.Value, i int) error {
 	list, begin, before, rest := children(in)
 	space := string(before[i])

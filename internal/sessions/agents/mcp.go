@@ -17,7 +17,7 @@ const server = "tape"
 func (d *document) addMCP(a *record.Agent, program string) error {
 	member, value := a.MCP(program)
 	if d.get(member, server) != nil {
-		return nil // whoever wrote it wants it so
+		return nil // somebody wrote it so on purpose
 	}
 	in := d.get(member)
 	if in == nil {

@@ -203,7 +203,7 @@ func TestSettingsChangedSince(t *testing.T) {
 	}
 }
 
-// TestSettingsMoved: a program that lies elsewhere now is named anew, and nothing is doubled.
+// TestSettingsMoved: a program that lies elsewhere now is named again, and nothing is doubled.
 func TestSettingsMoved(t *testing.T) {
 	w := settings(t, claude, corpus["comments"].text)
 	for _, program := range []string{"/opt/a/tape", "/opt/b/tape"} {

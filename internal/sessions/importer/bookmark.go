@@ -68,7 +68,7 @@ func before(r io.ReaderAt, off int64) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// saveBookmark saves where to continue. A failure costs time and nothing else.
+// saveBookmark saves where to continue. If that fails, the next import only takes longer.
 func saveBookmark(s *workspace.Store, path string, src record.Source, b bookmark, at *record.Restart) {
 	var err error
 	if b.Before, err = before(src.R, at.Off); err != nil {

@@ -43,7 +43,7 @@ var committing = map[string][]string{
 	},
 }
 
-// A commit that the agent made is an event right behind the tool's result, with what the git of
+// A commit that the agent made is an event right after the tool's result, with what the git of
 // the project knows if it is there; where the file is imported again, the project may be gone.
 func TestCommits(t *testing.T) {
 	project := t.TempDir()

@@ -3,7 +3,7 @@
 // A hook leaves a note in the spool and starts a process that calls [Recorder.Run]. One such process
 // works at a time. It reads what is new in the transcripts, for all workspaces side by side, until
 // nothing is left to do. Notes only say that there is something new; the content comes from the
-// transcript. So a lost note costs time, and nothing else.
+// transcript. So if a note is lost, entries only come later.
 package recorder
 
 import (

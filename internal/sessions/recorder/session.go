@@ -44,7 +44,7 @@ type File struct {
 	Agent bool      `json:"agent,omitempty"` // a subagent's
 	Tape  string    `json:"tape,omitempty"`
 	Bytes int64     `json:"bytes"`          // its size when it was read
-	Want  string    `json:"want,omitempty"` // the message that it has to have by the last hook, as JSON spells it
+	Want  string    `json:"want,omitempty"` // the message that it must have according to the last hook, as JSON
 	Until time.Time `json:"until,omitzero"` // how long to wait for that
 	Idle  bool      `json:"idle,omitempty"` // it was read at the end of a turn
 	Over  bool      `json:"over,omitempty"` // it was read to its end

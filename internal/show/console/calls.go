@@ -36,7 +36,7 @@ func (t *printer) calls(it *conversation.Item) {
 	}
 }
 
-// short takes the session's directory off the paths in a text.
+// short makes the paths in a text relative to the session's directory.
 func (t *printer) short(text string) string {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "*** Begin Patch")
 	if len(t.dir) < 2 || len(text) > lineMost {

@@ -17,8 +17,8 @@ const (
 	maxEarlier   = 4096 // calls that are remembered after they were passed on
 )
 
-// builder makes items of entries. It holds back a call, and the items behind it, until the
-// call's results come.
+// builder makes items of entries. It holds back a call, and the items after it, until the call's
+// results come.
 type builder struct {
 	use func(*Item) error
 

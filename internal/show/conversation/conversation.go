@@ -2,9 +2,9 @@
 // call with its results, and the events between them. The terminal, the web view, exports and
 // MCP render it.
 //
-// It is built while the entries are read, so a tape may have any length: only calls that wait for
-// their results are held back, with the items behind them, up to some megabytes. The text of an
-// item is as it was recorded: callers make it safe to show.
+// It is built while the entries are read, so a tape may have any length: only calls that wait for their
+// results are held back, with the items after them, up to some megabytes. The text of an item is as it was
+// recorded: callers make it safe to show.
 package conversation
 
 import (

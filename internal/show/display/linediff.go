@@ -138,7 +138,7 @@ func (d *lineDiff) flush() {
 	d.olds, d.news = nil, nil
 }
 
-// context drops common lines, except n before and behind each change.
+// context drops common lines, except n before and after each change.
 func (d *lineDiff) context(n int) []TextLine {
 	var out []TextLine
 	skipped := false

@@ -86,7 +86,7 @@ type Source struct {
 	// Whole are all entries of the tape. Documents for people read them first, for the title
 	// and the list of prompts.
 	Whole iter.Seq2[repo.Entry, error]
-	// Prose renders Markdown as HTML, folded behind the first lines. It is a parameter because
+	// Prose renders Markdown as HTML, folded after the first lines. It is a parameter because
 	// package prose would slow down the start of tape.
 	Prose func(text string, lines int) string
 }

@@ -129,7 +129,7 @@ func escapeInline(s string) string {
 	return b.String()
 }
 
-// isCode reports whether all parsers treat a code span, behind the text before it, as one;
+// isCode reports whether all parsers treat a code span, after the text before it, as one;
 // or whether its content is harmless as text, too. Parsers disagree about a bar in it, which
 // may end a table's cell, and about an address before it, which may include the backtick.
 func isCode(before, span string) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
@@ -13,8 +14,12 @@ import (
 // Note is what an entry says about what was done. The zero value says nothing.
 type Note struct {
 	turn    bool // a person asked something
-	helper  bool // the session is that of a subagent
-	aside   bool // its date is not one of the session
+	asked   string
+	commit  string // the id and the subject of a commit that the agent made
+	ending  Ending // how the session ended, if nothing follows
+	answer  string // the beginning of the model's answer
+	helper  bool   // the session is that of a subagent
+	aside   bool   // its date is not one of the session
 	author  string
 	model   string
 	dir     string // the working directory from here on
@@ -103,7 +108,12 @@ func read(e layout.Entry) *Note {
 	case layout.KindToolCall:
 		n := &Note{}
 		n.readCalls(e, jsonl.Get(e.Payload, "calls"))
+		if string(jsonl.Get(e.Meta, "context")) != "false" {
+			n.ending = Working
+		}
 		return n
+	case layout.KindError:
+		return &Note{ending: Failed, answer: jsonl.GetString(e.Payload, "message")}
 	case layout.KindToolResult:
 		return readResults(e)
 	case layout.KindAnchor:
@@ -120,18 +130,32 @@ func read(e layout.Entry) *Note {
 }
 
 func readMessage(e layout.Entry) *Note {
+	hidden := string(jsonl.Get(e.Meta, "context")) == "false"
 	if e.Role() == "user" {
-		if string(jsonl.Get(e.Meta, "context")) == "false" || !about.IsPrompt(e) {
+		switch {
+		case hidden:
 			return nil
+		case about.IsPrompt(e):
+			return &Note{turn: true, asked: about.Prompt(e), ending: Asked}
+		case about.IsInterruption(e):
+			return &Note{ending: Interrupted}
 		}
-		return &Note{turn: true}
+		return nil
 	}
 	n := &Note{}
+	if !hidden && e.Role() == "assistant" {
+		if n.answer = about.Opening(e); n.answer != "" {
+			n.ending = Answered
+		}
+	}
 	n.readCalls(e, jsonl.Get(e.Payload, "tool_calls"))
 	if id := jsonl.GetString(e.Payload, "tool_call_id"); id != "" {
 		n.results = []result{{id: id}}
 	}
-	if n.calls == nil && n.results == nil {
+	if n.calls != nil && !hidden {
+		n.ending = Working
+	}
+	if n.calls == nil && n.results == nil && n.ending == "" {
 		return nil
 	}
 	return n
@@ -193,6 +217,8 @@ func readEvent(e layout.Entry) *Note {
 		}
 	case about.TitleEvent:
 		n.aside = true
+	case "project.commit":
+		n.commit = strings.TrimSpace(short(jsonl.GetString(e.Payload, "data", "id")) + " " + short(jsonl.GetString(e.Payload, "data", "subject")))
 	default:
 		return nil
 	}

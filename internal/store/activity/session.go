@@ -18,6 +18,8 @@ type Session struct {
 	Pending []open `json:",omitempty"` // calls without a result
 	Done    []open `json:",omitempty"` // calls of the last results, which details may follow
 	Credit  int64  `json:",omitempty"` // active time up to the last results, in microseconds
+	Ending  Ending `json:",omitempty"`
+	Answer  string `json:",omitempty"` // the beginning of the last answer, or of the error
 
 	sums Sums
 }
@@ -65,7 +67,27 @@ type Sums struct {
 	Work    []Work
 	Tools   []Tool
 	Touches []Touch
+	Said    []Said
 }
+
+// Said is what a person asked, or a commit that the agent made.
+type Said struct {
+	Entry, At int64
+	Commit    bool
+	Text      string // a line; of a commit its id and its subject
+}
+
+// Ending says how a session ended.
+type Ending string
+
+// The endings.
+const (
+	Asked       Ending = "asked"    // and not answered
+	Working     Ending = "working"  // after a call of a tool
+	Answered    Ending = "answered" // see Session.Answer
+	Interrupted Ending = "interrupted"
+	Failed      Ending = "failed" // with an error
+)
 
 // Take returns what was added since the last call.
 func (s *Session) Take() Sums {
@@ -74,9 +96,9 @@ func (s *Session) Take() Sums {
 	return out
 }
 
-// Add takes the next entry into account: its date in microseconds since 1970, 0 if it has none, and its Note,
+// Add takes the next entry into account: its id, its date in microseconds since 1970, 0 if it has none, and its Note,
 // which may be nil.
-func (s *Session) Add(at int64, n *Note) {
+func (s *Session) Add(id, at int64, n *Note) {
 	if n == nil {
 		s.pass(at, true)
 		return
@@ -88,6 +110,11 @@ func (s *Session) Add(at int64, n *Note) {
 	active := s.pass(at, !s.waited(n))
 	if n.turn && !s.Helper {
 		s.work(at, s.Model).Turns++
+		s.say(Said{Entry: id, At: at, Text: n.asked})
+	}
+	s.say(Said{Entry: id, At: at, Commit: true, Text: n.commit})
+	if n.ending != "" {
+		s.Ending, s.Answer = n.ending, n.answer
 	}
 	if n.usage != nil {
 		s.work(at, cmp.Or(n.usage.Model, s.Model)).Tokens.add(s.used(*n.usage))
@@ -113,6 +140,12 @@ func (s *Session) Add(at int64, n *Note) {
 	}
 	for _, t := range n.touches {
 		s.touch(t, at)
+	}
+}
+
+func (s *Session) say(said Said) {
+	if said.Text != "" {
+		s.sums.Said = append(s.sums.Said, said)
 	}
 }
 
@@ -230,7 +263,7 @@ func (s *Session) end(at int64, results []result, active int64) {
 		}
 		c := s.Pending[i]
 		s.Pending = slices.Delete(s.Pending, i, i+1)
-		if active > 0 { // of the first call, for they ran at the same time
+		if active > 0 { // of the first call, because they ran at the same time
 			s.tool(at, c.Tool).Active += active
 			active = 0
 		}

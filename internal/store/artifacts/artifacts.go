@@ -31,7 +31,7 @@ type Staged struct {
 	path string
 }
 
-// Receive stages an artifact of a tape. It takes no lock, for the content may arrive slowly.
+// Receive stages an artifact of a tape. It takes no lock, because the content may arrive slowly.
 func Receive(ctx context.Context, t *workspace.Tape, a layout.Artifact, r io.Reader) (*Staged, error) {
 	if !utf8.ValidString(a.MIMEType) || !utf8.ValidString(a.Name) {
 		return nil, layout.Invalid("", "the type or name of the artifact is not valid UTF-8")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A power cut can bring back git's index from before the last commit, for its name is not synced. Any command that
+// A power cut can bring back git's index from before the last commit, because its name is not synced. Any command that
 // writes to the tape makes git status correct again.
 func TestOldIndexAfterPowerCut(t *testing.T) {
 	writes := map[string]func(tp *repo.Tape){

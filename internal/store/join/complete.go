@@ -101,7 +101,7 @@ func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolut
 }
 
 // uncommittedLines are the entries that were not committed when git merged. Git's index says what
-// is checked out, for somebody may have moved only the branch.
+// is checked out, because somebody may have moved only the branch.
 func uncommittedLines(w *writer.Writer, good *snapshot.Snapshot) ([][]byte, error) {
 	if w.Wt.Dir == "" {
 		return nil, nil

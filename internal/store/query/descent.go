@@ -158,7 +158,7 @@ func (d *descent) merge(ctx context.Context, at step, brought span) error {
 	return d.match(ctx, at, brought, lines)
 }
 
-// match finds entries of other lines by their content, for they have other ids here.
+// match finds entries of other lines by their content, because they have other ids here.
 func (d *descent) match(ctx context.Context, at step, brought span, lines []uncoveredSpans) error {
 	rest := map[string]bool{}
 	for i, other := range lines {

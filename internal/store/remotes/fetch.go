@@ -255,7 +255,7 @@ func (a *acceptance) acceptRef(ctx context.Context, ref string) error {
 	in := layout.Incoming{Ref: ref, Old: a.accepted[ref], New: a.fetched[ref]}
 	err := a.bad[ref]
 	if err == nil {
-		if a.isOfRefused(in) { // not mentioned, for it may be what was purged
+		if a.isOfRefused(in) { // not mentioned, because it may be what was purged
 			a.drop(in)
 			return nil
 		}

@@ -60,7 +60,7 @@ type push struct {
 	chains map[string]*audit.FirstChain    // by name of the tape or fork
 	scans  map[string]*outgoing.SecretScan // by name of the tape or fork
 	found  []outgoing.SecretFinding
-	away   map[string]error // by name: why a tape's entries cannot be committed, for they are in another folder
+	away   map[string]error // by name: why a tape's entries cannot be committed, because they are in another folder
 }
 
 // send is what is sent completely or not at all: a branch with its tags.

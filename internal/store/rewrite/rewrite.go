@@ -62,7 +62,7 @@ func (r *Rewriter) To(h gitstore.Hash) gitstore.Hash {
 func (r *Rewriter) Changed(h gitstore.Hash) bool { return r.To(h) != h }
 
 // History rewrites a commit and its ancestors. With followersOnly, it rewrites only descendants of
-// commits that were rewritten, for the others belong to other tapes.
+// commits that were rewritten, because the others belong to other tapes.
 func (r *Rewriter) History(ctx context.Context, head gitstore.Hash, followersOnly bool) error {
 	for stack := []gitstore.Hash{head}; len(stack) > 0; {
 		if err := ctx.Err(); err != nil {

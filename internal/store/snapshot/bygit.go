@@ -34,7 +34,7 @@ func OwnMerge(s *workspace.Store, h gitstore.Hash, c gitstore.Commit) bool {
 }
 
 // ByGit returns the newest commits that tape did not make, by first parents, and the one before them. If no
-// merge is among them it returns none, for they need no completion.
+// merge is among them it returns none, because they need no completion.
 func ByGit(s *workspace.Store, head gitstore.Hash) (stretch []gitstore.Hash, before gitstore.Hash, err error) {
 	merges := 0
 	for c, err := range s.ByFirstParents(head) {

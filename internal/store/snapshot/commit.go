@@ -7,7 +7,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// AtCommit returns the snapshot of a commit. The last few are cached, for one call needs the same ones
+// AtCommit returns the snapshot of a commit. The last few are cached, because one call needs the same ones
 // several times.
 func AtCommit(s *workspace.Store, h gitstore.Hash) (*Snapshot, error) {
 	if v, ok := s.Memo(h).(*Snapshot); ok {

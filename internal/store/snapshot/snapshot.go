@@ -24,7 +24,7 @@ type Snapshot struct {
 	Root     []gitstore.TreeEntry
 	format   int // from the commit's trailer; 0: not given
 
-	// The last trees that were read, for a phase's files are read one after another.
+	// The last trees that were read, because a phase's files are read one after another.
 	mu         sync.Mutex
 	lastTree   gitstore.Hash
 	entries    []gitstore.TreeEntry

@@ -199,7 +199,7 @@ func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	return line, tx.add(ctx, d.Kind, line)
 }
 
-// AppendLine adds an entry from a line of NDJSON, see ParseDraft. It is fast for many entries, for it parses the
+// AppendLine adds an entry from a line of NDJSON, see ParseDraft. It is fast for many entries, because it parses the
 // line once. The workspace's commit policy applies.
 func (tx *Tx) AppendLine(ctx context.Context, line []byte) error {
 	d, err := layout.ParseLine(line)

@@ -215,7 +215,7 @@ func purge(w *world) step {
 	}
 }
 
-// reset archives the history of a tape, and starts the tape anew.
+// reset archives the history of a tape, and starts the tape again.
 func reset(w *world) step {
 	return step{
 		args:  []string{"reset", "--tape", "old", "--archive", "--yes"},

@@ -20,7 +20,7 @@ func HealthyAtEnd(t testing.TB, dir string) {
 	t.Cleanup(func() { Healthy(t, dir) })
 }
 
-// Healthy fails the test unless tape verify and git fsck find nothing to complain of.
+// Healthy fails the test unless tape verify and git fsck find no problem.
 func Healthy(t testing.TB, dir string) {
 	t.Helper()
 	Verified(t, dir)
@@ -30,7 +30,7 @@ func Healthy(t testing.TB, dir string) {
 	}
 }
 
-// Verified fails the test unless Verify, which has git look too, finds no problem.
+// Verified fails the test unless Verify finds no problem, including what git checks.
 func Verified(t testing.TB, dir string) {
 	t.Helper()
 	s, err := repo.Open(context.Background(), dir, nil)
@@ -99,7 +99,7 @@ func WantTags(t testing.TB, tp *repo.Tape) {
 	}
 }
 
-// Must ends the test at an error.
+// Must ends the test if there is an error.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -131,8 +131,8 @@ func Hash(t testing.TB, hex string) gitstore.Hash {
 	return h
 }
 
-// HandLine appends a line with an editor to the newest file of messages, or begins one.
-// It returns the path, relative to the working tree.
+// HandLine appends a line to the newest file of messages, as with an editor, or begins
+// one. It returns the path, relative to the working tree.
 func HandLine(t testing.TB, dir string, id int, text string) string {
 	t.Helper()
 	list, err := snapshot.ListPhases(dir)

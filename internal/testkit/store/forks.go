@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Fork forks a tape at a point, the empty one being its end.
+// Fork forks a tape at an anchor or entry; "" is its end.
 func Fork(t testing.TB, tp *repo.Tape, name, at string) *repo.Tape {
 	t.Helper()
 	f, err := tp.ForkAt(t.Context(), name, at)
@@ -49,7 +49,7 @@ func WantTexts(t testing.TB, tp *repo.Tape, want string) {
 	}
 }
 
-// TwoSides makes a fork x of main, and goes on in both.
+// TwoSides makes a fork x of main, and appends to both.
 func TwoSides(t *testing.T, s *repo.Store) {
 	m := Tape(t, s, "main")
 	Append(t, m, repo.Message("user", "one"))
@@ -68,7 +68,7 @@ func CommittedSides(t *testing.T, s *repo.Store) {
 	Checkpoint(t, Tape(t, s, "main/x"))
 }
 
-// MergeWithGit merges fork/main/x into main as git or a host does, in one of several ways.
+// MergeWithGit merges fork/main/x into main in one of the ways of git and of hosts.
 func MergeWithGit(t *testing.T, dir, how string) {
 	commit := func(tree string) {
 		out := Git(t, dir, "-c", "user.name=Host", "-c", "user.email=host@example.org", "commit-tree", tree, "-p", "tape/main", "-p", "fork/main/x", "-m", "Merge branch 'fork/main/x'")

@@ -34,7 +34,7 @@ func Print(rule, secret string) string {
 
 var leakPattern = regexp.MustCompile(`LEAK-[0-9]{16}`)
 
-// Mask replaces each with a mark.
+// Mask replaces each secret by a mark.
 func (l LeakFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding) {
 	pattern := leakPattern
 	if l.Pattern != nil {
@@ -52,7 +52,7 @@ func (l LeakFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte,
 	return out, found
 }
 
-// Secrets are their texts.
+// Secrets returns the secrets in a text.
 func (l LeakFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
 	return TextsOf(l, value, skip)
 }
@@ -113,7 +113,7 @@ func FetchFrom(t testing.TB, m, theirs *repo.Tape) gitstore.Hash {
 	return h
 }
 
-// ForgedHistory makes a history anew with each of its own commits changed, the oldest first.
+// ForgedHistory rewrites a history with each of its own commits changed, the oldest first.
 func ForgedHistory(t *testing.T, s *repo.Store, tip gitstore.Hash, change func(n int, c *gitstore.Commit)) gitstore.Hash {
 	t.Helper()
 	chain, err := lineage.FirstParents(t.Context(), Inner(s), tip)
@@ -133,7 +133,7 @@ func ForgedHistory(t *testing.T, s *repo.Store, tip gitstore.Hash, change func(n
 	return last
 }
 
-// IsPurging reports whether a purge was begun that is not over.
+// IsPurging reports whether a purge was begun and has not ended.
 func IsPurging(t *testing.T, s *repo.Store) bool {
 	t.Helper()
 	is, err := purge.IsPurging(Inner(s))

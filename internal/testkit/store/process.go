@@ -31,7 +31,7 @@ type Process struct {
 	Errs  strings.Builder
 }
 
-// Start starts a helper on a workspace; it ends after its share of steps, with 0 never.
+// Start starts a helper on a workspace, which ends after so many steps; with 0 never.
 func Start(t testing.TB, dir, mode string, share int) *Process {
 	t.Helper()
 	self, err := os.Executable()
@@ -69,7 +69,7 @@ func Start(t testing.TB, dir, mode string, share int) *Process {
 	return p
 }
 
-// End waits for a process that goes by itself.
+// End waits until a process ends by itself.
 func (p *Process) End(t testing.TB) {
 	t.Helper()
 	<-p.Done
@@ -78,7 +78,7 @@ func (p *Process) End(t testing.TB) {
 	}
 }
 
-// TextOf gives an entry as the helpers acknowledge it.
+// TextOf returns an entry as the helpers acknowledge it.
 func TextOf(e repo.Entry) string {
 	if e.Kind == repo.KindAnchor {
 		return "anchor " + e.Anchor

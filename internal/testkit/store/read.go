@@ -50,7 +50,7 @@ func IDs(entries []repo.Entry) []int64 {
 	return out
 }
 
-// Picture is all that a reader can learn of a workspace, as text.
+// Picture is everything that readers see of a workspace, as text.
 func Picture(t testing.TB, s *repo.Store) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -33,8 +33,9 @@ func HealthyRemote(t testing.TB) string {
 	return dir
 }
 
-// Published makes a remote with a tape that somebody else has gone on with, and fetches
-// it. With both, the tape has gone on here, too: with a phase, and what is not committed.
+// Published makes a remote with a tape to which somebody else has appended, and fetches
+// it. With both, the tape here has more, too: a phase, and entries that are not
+// committed.
 func Published(t *testing.T, s *repo.Store, both bool) (remote string) {
 	t.Helper()
 	m := Tape(t, s, "main")

@@ -41,7 +41,7 @@ func New(t testing.TB, o *repo.InitOptions) *repo.Store {
 	return s
 }
 
-// Reopen gives a second Store on the same workspace.
+// Reopen returns a second Store of the same workspace.
 func Reopen(t testing.TB, dir string) *repo.Store {
 	t.Helper()
 	s, err := repo.Open(t.Context(), dir, nil)

@@ -96,7 +96,7 @@ func last(obj []byte, name string) (val []byte) {
 
 // Items calls value for each value in the object or array that begins at i, with the range
 // of its key between the quotes (in an array, an empty one) and its own position. value
-// returns the position behind the value, and Items the one behind the closing bracket. b
+// returns the position after the value, and Items the one after the closing bracket. b
 // has to be valid JSON; otherwise some values are skipped.
 func Items(b []byte, i int, value func(key, keyEnd, at int) (end int)) int {
 	object := b[i] == '{'
@@ -205,7 +205,7 @@ func (w *walk) named(name string) bool {
 	return string(w.key) == name
 }
 
-// skipValue returns the position behind the valid value that starts at i. It
+// skipValue returns the position after the valid value that starts at i. It
 // returns -1 if the value has no end, and i if there is no value.
 func skipValue(b []byte, i int) int {
 	if i >= len(b) {
@@ -228,7 +228,7 @@ func endsScalar(c byte) bool {
 	return c <= ' ' || c == ',' || c == '}' || c == ']' || c == ':' || c == '"'
 }
 
-// skipContainer returns the position behind the object or array that starts at
+// skipContainer returns the position after the object or array that starts at
 // i, or -1. Brackets are counted, not matched: the input is valid.
 func skipContainer(b []byte, i int) int {
 	depth := 0
@@ -251,7 +251,7 @@ func skipContainer(b []byte, i int) int {
 	return -1
 }
 
-// skipString returns the position behind the string that starts at i, the
+// skipString returns the position after the string that starts at i, the
 // opening quote excluded, or -1 when it has no end. It looks for quotes only:
 // what is escaped besides them does not slow it down.
 func skipString(b []byte, i int) int {
@@ -275,7 +275,7 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// trimSpace is the position of the first byte at or behind i that is not whitespace.
+// trimSpace is the position of the first byte at or after i that is not whitespace.
 func trimSpace(b []byte, i int) int {
 	for i < len(b) && b[i] <= ' ' && isSpace(b[i]) {
 		i++

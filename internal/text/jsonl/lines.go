@@ -50,7 +50,7 @@ func NewScanner(r io.Reader, maxLine int) *Scanner {
 // last line may lack its newline. The line is valid until the following call.
 //
 // Next returns io.EOF at the end, a *TooLongError for a line over the limit,
-// behind which the following call continues, or the reader's error. What was
+// after which the following call continues, or the reader's error. What was
 // read of a line before the reader failed is dropped.
 func (s *Scanner) Next() ([]byte, error) {
 	if s.err != nil {

@@ -31,7 +31,7 @@ func Prefix(raw []byte) (n int, err error) {
 }
 
 // scan validates JSON. Its methods accept a token or value at a position and
-// return the position behind it, or set err and return -1.
+// return the position after it, or set err and return -1.
 type scan struct {
 	b       []byte
 	spaced  bool // there was whitespace between tokens; callers may reset it
@@ -80,7 +80,7 @@ func (s *scan) value(i, depth int) int {
 	return s.unexpected(i, "a value")
 }
 
-// items accepts the rest of an object or an array behind its opening bracket; end is the
+// items accepts the rest of an object or an array after its opening bracket; end is the
 // closing one. depth includes this container.
 func (s *scan) items(i, depth int, end byte) int {
 	if depth > MaxDepth {
@@ -112,7 +112,7 @@ func (s *scan) items(i, depth int, end byte) int {
 	}
 }
 
-// key accepts a member's name and the colon behind it, whose position it returns.
+// key accepts a member's name and the colon after it, whose position it returns.
 func (s *scan) key(i int) int {
 	if i >= len(s.b) || s.b[i] != '"' {
 		return s.unexpected(i, "a key")
@@ -175,7 +175,7 @@ func (s *scan) digits(i int) int {
 	return i
 }
 
-// str accepts the rest of a string behind its opening quote.
+// str accepts the rest of a string after its opening quote.
 func (s *scan) str(i int) int {
 	b := s.b
 	for {

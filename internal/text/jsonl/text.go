@@ -106,7 +106,7 @@ func hex4(b []byte) (u rune, ok bool) {
 	return u, true
 }
 
-// StringEnd returns the position behind the closing quote of the string whose inside
+// StringEnd returns the position after the closing quote of the string whose inside
 // begins at i, and whether it has any backslash. An unclosed string ends with b.
 func StringEnd(b []byte, i int) (end int, escaped bool) {
 	if end = skipString(b, i); end < 0 {

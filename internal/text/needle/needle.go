@@ -14,7 +14,7 @@ type Needle struct {
 	fold  bool // ASCII in any case
 	at    int  // the offset of the rarest byte
 	c     byte // the rarest byte
-	ascii bool // s and the digit behind it have to escape printable ASCII
+	ascii bool // s and the digit after it have to escape printable ASCII
 }
 
 // Append appends the needles that find s, which is not empty: with fold, one for each case
@@ -89,7 +89,7 @@ func (f *Finder) Reset(needles []Needle, text []byte) {
 	}
 }
 
-// Next returns the first offset of a needle at or behind from, and the needle's index. If
+// Next returns the first offset of a needle at or after from, and the needle's index. If
 // there is none, it returns the length of the text.
 func (f *Finder) Next(from int) (at, which int) {
 	at = len(f.text)

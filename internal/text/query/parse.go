@@ -211,7 +211,7 @@ func group(tokens []token) [][]unit {
 	return groups
 }
 
-// orderGroup puts negated units behind the others.
+// orderGroup puts negated units after the others.
 func orderGroup(units []unit) []unit {
 	yes := slices.DeleteFunc(slices.Clone(units), func(u unit) bool { return u.not })
 	return append(yes, slices.DeleteFunc(units, func(u unit) bool { return !u.not })...)

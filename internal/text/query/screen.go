@@ -36,7 +36,7 @@ func (s *screen) has(u *unit) bool {
 	return false
 }
 
-// forward reports whether the probe and the pieces behind it stand at i.
+// forward reports whether the probe and the pieces after it are at i.
 func (s *screen) forward(u *unit, i int) bool {
 	for k := u.probe; ; k++ {
 		lit := u.pieces[k].lit

@@ -20,8 +20,8 @@ type unit struct {
 	pieces  []piece         // in this order, with white space between them
 	runs    int             // in all pieces
 	id      string          // equal for units that find the same
-	expr    Expr            // the question to an index
-	sure    bool            // expr gives no entry without the unit
+	expr    Expr            // for an index of terms
+	sure    bool            // expr selects no entry without the unit
 	probe   int             // the piece that is looked for first
 	needles []needle.Needle // those of that piece
 }

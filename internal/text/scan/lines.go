@@ -36,7 +36,7 @@ func (l *Lines) Reset(file []byte) {
 	l.Finder.Reset(l.first, file)
 }
 
-// Next returns the first offset at or behind from at which a line may match, or
+// Next returns the first offset at or after from at which a line may match, or
 // the length of the file. The lines that it skips do not match.
 func (l *Lines) Next(from int) int {
 	for len(l.needles) > 0 {

@@ -177,9 +177,9 @@ func (s *Scanner) assignment(text []byte, from, i int) (assignment, bool) {
 }
 
 // isFirst reports whether a name is the first argument of a call, in quotes, by the text
-// before and behind it: define('NAME', in PHP, or setenv(
-func isFirst(before, behind []byte) bool {
-	quote := bytes.Trim(behind, `\`)
+// before and after it: define('NAME', in PHP, or setenv(
+func isFirst(before, after []byte) bool {
+	quote := bytes.Trim(after, `\`)
 	if len(quote) != 1 || !isQuote(quote[0]) || !bytes.HasSuffix(before, quote) {
 		return false
 	}
@@ -336,7 +336,7 @@ func isIdentifier(v []byte) bool {
 		"sha1-", "sha256-", "sha384-", "sha512-", "sha256:", "SHA256:", "h1:", "AAAA", "MII", "iVBOR", "data:", "urn:", "MCowBQYDK2V", "MFkwEwYH")
 }
 
-// randomBeside finds a random string behind a word for secrets, on the same line.
+// randomBeside finds a random string after a word for secrets, on the same line.
 func (w *walker) randomBeside(text []byte, i int, name []byte) {
 	const reach = 40 // bytes
 	base := w.s.random

@@ -163,7 +163,7 @@ func (s *Scanner) isLogin(value []byte) bool {
 	return !isPlaceholder(password, s.dummies)
 }
 
-// bearer finds the token behind the word Bearer.
+// bearer finds the token after the word Bearer.
 func (w *walker) bearer(text []byte, i int) {
 	from := skipBlanks(text, i)
 	to := runEnd(w.s.bearer, text, from, longestValue+1)
@@ -226,7 +226,7 @@ func (w *walker) terraform(text []byte, start, end int) {
 	}
 }
 
-// discord finds a bot's token behind the word discord: a number in base64, the time, a signature.
+// discord finds a bot's token after the word discord: a number in base64, the time, a signature.
 func (w *walker) discord(text []byte, _, end int) {
 	const reach = 120 // bytes
 	for i := end; i < min(len(text), end+reach); i++ {

@@ -45,7 +45,7 @@ func (w *walker) curl(text []byte, start, end int) {
 }
 
 // endsCommand reports whether a shell command ends at i: at the end of a line that is not
-// continued, also if it is written \n, or at an operator with a blank behind it.
+// continued, also if it is written \n, or at an operator with a blank after it.
 func endsCommand(text []byte, i int) bool {
 	switch text[i] {
 	case '\n':
@@ -122,7 +122,7 @@ func (w *walker) sshpass(text []byte, start, end int) {
 	}
 }
 
-// netrc checks the text behind the word password at text[from:to], and reports whether the
+// netrc checks the text after the word password at text[from:to], and reports whether the
 // word belongs to a netrc file: before it, on any line, are machine and a host, or default,
 // and the user's name.
 func (w *walker) netrc(text []byte, from, to int) bool {

@@ -86,7 +86,7 @@ func (w *walker) masked(value []byte, skip func(Finding) bool, mark func(Finding
 	return append(out, value[done:]...), found
 }
 
-// value scans the valid JSON value at i and returns the position behind it. assigned is its
+// value scans the valid JSON value at i and returns the position after it. assigned is its
 // key, if it has one; level counts the strings that it is inside of.
 func (w *walker) value(b []byte, i int, assigned []byte, level int) int {
 	for i < len(b) && b[i] <= ' ' {
@@ -187,7 +187,7 @@ func isContainer(text []byte) bool {
 	return first == '{' && last == '}' || first == '[' && last == ']'
 }
 
-// rawOffset returns the place of the n-th decoded byte behind at in a JSON string, and the number of bytes
+// rawOffset returns the place of the n-th decoded byte after at in a JSON string, and the number of bytes
 // decoded up to there: more than n inside a character.
 func rawOffset(body []byte, at, n int) (end, decoded int) {
 	var unit [12]byte
@@ -245,7 +245,7 @@ func (w *walker) text(text, assigned []byte) {
 const esc = 0x1b
 
 // withoutColours replaces terminal escape sequences with spaces. Otherwise their last
-// letter would count as part of the word behind it.
+// letter would count as part of the word after it.
 func withoutColours(text []byte) []byte {
 	out := bytes.Clone(text)
 	for i := 0; i < len(out); i++ {

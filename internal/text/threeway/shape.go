@@ -13,7 +13,7 @@ import (
 // known.
 var errShape = errors.New("its members cannot be found")
 
-// removal returns the range of bytes to remove with a member so that its object stays
+// removal returns the range of bytes without which a member is gone and its object stays
 // valid: exactly what renumber inserts.
 func removal(m jsonl.Member) (fromTo [2]int) {
 	if m.Next >= 0 {
@@ -28,7 +28,7 @@ type shape struct {
 	idAt, idEnd int
 	meta, date  jsonl.Member // absent ones have KeyAt -1
 	last        int          // end of the last member's value
-	metaLast    int          // the same in meta; behind its brace if it is empty
+	metaLast    int          // the same in meta; after its brace if it is empty
 	metaMembers int
 	origin      jsonl.Member // the last one
 	origins     int

@@ -24,14 +24,14 @@ type Origin struct {
 	Tape, Fork string
 }
 
-// Input has the lines of both sides behind the base, without newlines. Their ids count
-// up from After + 1.
+// Input has the lines that both sides have after the base, without newlines. Their ids
+// count up from After + 1.
 type Input struct {
 	Ours, Theirs [][]byte
 	After        int64 // the last entry of the base; 0: the lines are whole tapes
 
 	// TheirsAfter is the last entry of theirs that was merged before. If it is more
-	// than After, their lines begin behind it.
+	// than After, their lines begin after it.
 	TheirsAfter int64
 
 	OursOrigin, TheirsOrigin Origin
@@ -51,7 +51,7 @@ func lineError(theirs bool, id int64, err error) error {
 }
 
 // Merge returns the lines to append to our side so that it has the entries of both.
-// Equal lines at the same position directly behind the base are common, unless Apart.
+// Equal lines at the same position directly after the base are common, unless Apart.
 // The result does not alias the input. It is an error if a line is not the expected
 // entry, or After leaves no ids.
 //

@@ -107,7 +107,7 @@ func outgoing(m hooks.Envelope) ([]hooks.Media, string, error) {
 }
 
 // sendFile sends a picture as a photo, other files as documents. A picture that Telegram refuses as
-// a photo, for its proportions say, is sent as a document, too.
+// a photo, because its proportions say, is sent as a document, too.
 func (c *Channel) sendFile(ctx context.Context, to *target, f hooks.Media) error {
 	if f.Name == "" {
 		f.Name = "file"

@@ -151,7 +151,7 @@ func Body(w http.ResponseWriter, r *http.Request) io.ReadCloser {
 		return r.Body
 	}
 	out := http.NewResponseController(w)
-	_ = out.SetReadDeadline(time.Now().Add(bodyTime)) // not supported only in tests without a connection
+	_ = out.SetReadDeadline(time.Now().Add(bodyTime)) // fails only in tests, without a connection
 	return &body{r.Body, out}
 }
 

@@ -94,7 +94,7 @@ func (s Signer) ReadPosition(query, cursor string) (p Position, err error) {
 }
 
 // Moved says that a cursor's entry has another number now. A pull renumbers entries that were not
-// published, behind those that it brings: a page from the old number would miss some and repeat others.
+// published, after those that it brings: a page from the old number would miss some and repeat others.
 func Moved(p Position) error {
 	return api.Conflict("the entry %d of the cursor has moved or changed, as when a pull renumbers: go on from the cursor of an earlier entry, or begin anew; metadata.origin has the former numbers", p.ID)
 }

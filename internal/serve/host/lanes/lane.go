@@ -61,7 +61,7 @@ type Job struct {
 	Drafts  []repo.Draft
 	Key     string // with the run's id; "" if the request has none
 	Request string
-	Ready   func() error // if set, is asked before the job is written
+	Ready   func() error // if set, called before the job is written
 	Alone   bool         // the answer of Ready depends on what other jobs write
 	done    chan struct{}
 	Out     Written

@@ -51,7 +51,7 @@ func TestVoidTokensAreRefused(t *testing.T) {
 		}
 	}
 	r := New(Record{Status: Running, Deadline: at(2)}, at(0))
-	for minute := 50; minute < 120; minute += 50 { // each call counts anew
+	for minute := 50; minute < 120; minute += 50 { // each call counts again
 		if err := r.CheckToken(at(0).Add(time.Duration(minute)*time.Minute), false); err != nil {
 			t.Errorf("minute %d: %v", minute, err)
 		}

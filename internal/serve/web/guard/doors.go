@@ -15,8 +15,8 @@ const (
 	mostSessions = 100 // the oldest end when there are more
 )
 
-// Doors are the ways in: a link that works once and for a minute, and the sessions of the browsers
-// that came by one. They end with the server, since nothing of them is kept.
+// Doors admits browsers: with a link, which works once and for a minute, a browser gets a session.
+// Links and sessions end with the server, because they are not stored.
 type Doors struct {
 	Now func() time.Time
 
@@ -39,7 +39,7 @@ func Code() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Link makes the code of a new link, in the place of the one before.
+// Link returns the code of a new link, which replaces the one before.
 func (d *Doors) Link() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ func (d *Doors) newLink() string {
 	return code
 }
 
-// LinkIfNone makes a new link if the one before was used or is over, and is "" otherwise.
+// LinkIfNone is Link if the link before was used or has expired; otherwise it returns "".
 func (d *Doors) LinkIfNone() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,8 +62,8 @@ func (d *Doors) LinkIfNone() string {
 	return d.newLink()
 }
 
-// Open uses up a link, and begins a session. What comes back is for its cookie; "" if the code is
-// not that of a link that still works.
+// Open uses up a link, and begins a session. It returns the value for the session's cookie, "" if
+// the code is not that of a link that still works.
 func (d *Doors) Open(code string) string {
 	hash := sha256.Sum256([]byte(code))
 	d.mu.Lock()
@@ -92,8 +92,8 @@ func (d *Doors) Open(code string) string {
 	return value
 }
 
-// Session is the context of a session, which ends with it; nil if the cookie is not one of a
-// session.
+// Session returns the context of a cookie's session, which ends with the session; nil if there is
+// none.
 func (d *Doors) Session(cookie string) context.Context {
 	hash := sha256.Sum256([]byte(cookie))
 	d.mu.Lock()

@@ -36,12 +36,13 @@ func Allowed(r *http.Request, hosts ...string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host == r.Host
 }
 
-// Derive makes a token for one purpose of another, which does not follow from it.
+// Derive makes a token for one purpose from another token, which cannot be computed from
+// it.
 func Derive(token, purpose string) string {
 	m := hmac.New(sha256.New, []byte(token))
 	m.Write([]byte(purpose))
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// Same compares tokens in the same time whatever they are.
+// Same compares tokens in constant time.
 func Same(a, b string) bool { return a != "" && hmac.Equal([]byte(a), []byte(b)) }

@@ -86,7 +86,7 @@ func (c *reader) request(date, method string, params []byte) {
 	}
 }
 
-// peers has who answers.
+// peers maps each side to the side that answers it.
 var peers = map[string]string{"client": "agent", "agent": "client"}
 
 // response emits a request with its response. The response to a prompt ends the turn; the prompt itself

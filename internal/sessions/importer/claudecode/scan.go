@@ -109,7 +109,7 @@ func (c *scan) hash(raw []byte) uint64 {
 // Enough is false: the first line may depend on the last one.
 func (c *scan) Enough() bool { return false }
 
-// isRecord tells records from the messages inside of them, which have no session.
+// isRecord distinguishes records from the messages inside of them, which have no session.
 func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "sessionId") != nil || jsonl.Get(raw, "leafUuid") != nil || jsonl.Get(raw, "snapshot") != nil
 }
@@ -142,7 +142,7 @@ func (c *scan) Record(at record.Span, raw []byte) {
 // Damaged keeps the place of a line that is no record.
 func (c *scan) Damaged(at record.Span, reason string) {
 	c.reasons[int32(len(c.recs))] = reason
-	// A line may be longer than a rec can say.
+	// A line may be longer than a rec can express.
 	c.recs = append(c.recs, rec{
 		off: at.Off, size: int32(min(at.Size, 1<<31-1)), line: int32(at.Line),
 		tape: c.home, kind: kindDamaged, flags: flagNoID,

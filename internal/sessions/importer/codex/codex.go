@@ -134,7 +134,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	}
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open || r.Idle {
-		c.settle()
+		c.releaseAll()
 	}
 	if !r.Open {
 		c.putDetails()

@@ -47,7 +47,7 @@ func (c *reader) Record(at record.Span, raw []byte) {
 	case it.typ == "response_item":
 		it.repeats(c.itemSays)
 	case it.bounds() || len(c.queue) >= maxQueue:
-		c.settle()
+		c.releaseAll()
 	case it.repeating():
 		q.repeated, q.waits = c.itemSaid(it)
 	}
@@ -112,8 +112,8 @@ func (c *reader) itemSaid(it item) (repeated, waits bool) {
 	return repeated, waits
 }
 
-// settle releases all records that wait.
-func (c *reader) settle() {
+// releaseAll releases all records that wait.
+func (c *reader) releaseAll() {
 	for i := range c.queue {
 		c.queue[i].waits = false
 	}
@@ -133,7 +133,7 @@ func (c *reader) drain() {
 
 // Damaged handles a line that cannot be read.
 func (c *reader) Damaged(at record.Span, reason string) {
-	c.settle()
+	c.releaseAll()
 	c.Conversation.Damaged(at, reason)
 }
 

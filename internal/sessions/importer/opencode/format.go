@@ -30,7 +30,7 @@ var Format = record.Format{
 	Resume: &record.Resume{
 		Program: "opencode", Args: []string{"--session"}, IsID: isID, Entry: "session", Member: "id", Has: has,
 	},
-	// As the plugin names them.
+	// The names that the plugin gives them.
 	Events: []record.HookEvent{{Name: "Stop", Is: record.TurnEnd}, {Name: "SessionEnd", Is: record.End}},
 	Agent: &record.Agent{
 		Title: "opencode", Folder: folder, Hooks: "plugin/tape.js", MCPFile: settings,

@@ -50,7 +50,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-// isRecord tells messages from objects inside of them.
+// isRecord distinguishes messages from objects inside of them.
 func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "info") != nil && jsonl.Get(raw, "parts") != nil
 }

@@ -39,7 +39,7 @@ func formatDate(t time.Time) string {
 	return t.Format(dateLayout)
 }
 
-// epochDate reads a time since 1970, whose size tells the unit.
+// epochDate reads a time since 1970, whose size shows the unit.
 func epochDate(s string) string {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v <= 0 {

@@ -50,8 +50,8 @@ type Files struct {
 	MadeIn func(head []byte, dir string) bool
 	// Subagents returns the folder with the files of a session's subagents; nil if they have none.
 	Subagents func(path, session string) string
-	// SubagentPrefix begins the names of those files. NoteSuffix ends the names of files beside
-	// transcripts that are none.
+	// SubagentPrefix begins the names of those files. NoteSuffix ends the names of files that are
+	// beside transcripts, but are not transcripts.
 	SubagentPrefix, NoteSuffix string
 }
 

@@ -104,7 +104,7 @@ type Writer struct {
 	w       *bufio.Writer
 	size    int // of a stretch, in bytes
 	options view.Options
-	between string // text before each message, behind the comma
+	between string // text before each message, after the comma
 
 	stretch stretch
 	system  map[string]bool // contents of the system messages that were written

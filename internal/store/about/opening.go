@@ -1,0 +1,44 @@
+package about
+
+import (
+	"strings"
+
+	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
+)
+
+// Opening returns the beginning of a message as a line, cut to length, without the marks of Markdown before
+// it; "" if the message has no text.
+func Opening(e layout.Entry) string {
+	content := jsonl.Get(e.Payload, "content")
+	if text, ok := jsonl.String(content); ok {
+		return opening(text)
+	}
+	for part := range jsonl.Elements(content) {
+		text, _ := jsonl.String(jsonl.Get(part, "text"))
+		if line := opening(text); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+func opening(text string) string {
+	return strings.ReplaceAll(squeeze(strings.TrimLeft(text, "#>*-_` \t\r\n")), "**", "")
+}
+
+// IsInterruption reports whether an agent has noted in an entry that a person interrupted it.
+func IsInterruption(e layout.Entry) bool {
+	const note = "[Request interrupted"
+	content := jsonl.Get(e.Payload, "content")
+	if e.Role() != "user" || len(content) > 1<<10 {
+		return false
+	}
+	text, ok := jsonl.String(content)
+	if !ok {
+		for part := range jsonl.Elements(content) {
+			text, _ = jsonl.String(jsonl.Get(part, "text"))
+		}
+	}
+	return strings.HasPrefix(text, note)
+}
