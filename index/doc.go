@@ -6,9 +6,9 @@
 //
 // # Catching up
 //
-// For each tape the index has a mark: the commit and the ends of the files up to which it was read. A
-// search first compares that with the tape, which takes a few file system calls, and reads what was added
-// since. A tape that no longer begins with what the mark stands for is read again. Whoever writes to the
+// For each tape the index has a read mark: the commit and the ends of the files up to which it was read.
+// A search first compares that with the tape, which takes a few file system calls, and reads what was
+// added since. A tape that no longer begins with what was read then is read again. Whoever writes to the
 // index holds Store.LockIndex; readers wait for one transaction at most. A new index is built beside the
 // old one and then replaces it.
 //

@@ -257,7 +257,7 @@ func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) 
 	}
 	x.db.Most = x.many
 	added, err := x.db.CatchUp(ctx, tapes, x.progress)
-	if errors.Is(err, store.ErrMany) {
+	if errors.Is(err, store.ErrTooMany) {
 		var more int64
 		more, err = x.build(ctx, tapes, true)
 		added += more

@@ -33,7 +33,7 @@ func TestReplacedWithItsFork(t *testing.T) {
 		mustAppend(t, main, repo.Message("user", text))
 	}
 	cut("two")
-	mustSearch(t, w.x, Search{Text: "two", Tapes: named(main)}) // its number is behind the fork's now
+	mustSearch(t, w.x, Search{Text: "two", Tapes: named(main)}) // its number is now after the fork's
 	cut("three")
 	mustAppend(t, fork, repo.Message("user", "more in the fork"))
 	w.compare(5)

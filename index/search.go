@@ -220,7 +220,7 @@ func (x *Index) targets(ctx context.Context, tapes []*repo.Tape, has store.Has) 
 // recover handles an index that contradicts a tape. The tape may just have been reset, so the first time
 // the index is only read again; the second time it is rebuilt.
 func (x *Index) recover(ctx context.Context, tapes []*repo.Tape, why error, again bool) error {
-	if !again && errors.Is(why, store.ErrStrange) {
+	if !again && errors.Is(why, store.ErrInconsistent) {
 		return nil
 	}
 	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index was damaged, and is rebuilt: %v", why))

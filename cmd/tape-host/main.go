@@ -1,5 +1,5 @@
-// Command tape-host is the part of tape that keeps running or needs much to start. The program
-// tape starts it, for the commands that it is for; so tape itself links what starts at once.
+// Command tape-host runs those commands of tape that keep running or are slow to start. The
+// program tape starts it for them, so that tape itself starts at once.
 package main
 
 import (

@@ -76,7 +76,7 @@ func (r *recorder) answer() (id int64, ok bool) {
 }
 
 // A writer that waits for each answer gets it; while it is silent, others append, hand off and
-// fork; and what it writes then goes behind that.
+// fork; and what it writes then goes after that.
 func TestEachWaits(t *testing.T) {
 	ws := filepath.Join(t.TempDir(), "ws")
 	mustTape(t, ws, "init", ws)

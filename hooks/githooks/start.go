@@ -42,7 +42,7 @@ func Detached(dir, program string, args ...string) error {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
 	cmd.Env = gitrun.Environment()
-	cmd.SysProcAttr = apart()
+	cmd.SysProcAttr = detach()
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -4,5 +4,5 @@ package githooks
 
 import "syscall"
 
-// apart gives a process its own session, so that it outlives git and its terminal.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+// detach gives a process its own session, so that it outlives git and its terminal.
+func detach() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -63,7 +63,7 @@ func (s *Streams) Style(sgr, text string) string {
 }
 
 // Marked colours a line: marked ranges in one style, the rest in another. The marks are ranges
-// of a text, in which the line begins at an offset.
+// of a longer text, in which the line begins at the offset at.
 func (s *Streams) Marked(line string, at int, marks [][2]int, rest, mark string) string {
 	var out strings.Builder
 	end := 0

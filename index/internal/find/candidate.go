@@ -103,11 +103,11 @@ func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err err
 	}
 	c.At.Folder, c.At.File = phase.Folder, name
 	if e, err = r.Entry(c.At, phase.Name, c.Seq); err != nil {
-		return e, fmt.Errorf("%w: %w", store.ErrStrange, err)
+		return e, fmt.Errorf("%w: %w", store.ErrInconsistent, err)
 	}
 	e = r.Attach(e)
 	if id := store.IDOf(c.doc); e.ID != id || e.Kind != c.Kind {
-		return e, fmt.Errorf("%w: %s/%s:%d is not entry %d", store.ErrStrange, c.At.Folder, c.At.File, c.At.Line+1, id)
+		return e, fmt.Errorf("%w: %s/%s:%d is not entry %d", store.ErrInconsistent, c.At.Folder, c.At.File, c.At.Line+1, id)
 	}
 	e.Tape = f.eval.tapes[c.rank].tape.Name()
 	return e, nil

@@ -85,7 +85,7 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 		return &Result{Exact: true}, nil
 	}
 	if x.Segments() == 0 {
-		return nil, fmt.Errorf("%w: there are entries, and no words", store.ErrStrange)
+		return nil, fmt.Errorf("%w: there are entries, and no words", store.ErrInconsistent)
 	}
 	f.eval = &evaluator{placement: places, x: x, terms: map[string]*termSet{}}
 	f.query = query.Parse(f.s.Text, query.Options{Exact: f.s.Exact})
@@ -145,7 +145,7 @@ func (f *finder) partsOf(k store.TapeRow) (parts, error) {
 	for hi := k.Entries; k.No != 0; {
 		of := f.byBranch[k.Branch]
 		if of == nil || k.Entries < hi {
-			return nil, fmt.Errorf("%w: tape %d, of which there are forks, is %s, and has %d entries", store.ErrStrange, k.No, k.Branch, k.Entries)
+			return nil, fmt.Errorf("%w: tape %d, of which there are forks, is %s, and has %d entries", store.ErrInconsistent, k.No, k.Branch, k.Entries)
 		}
 		out = append(out, part{of: of, no: k.No, lo: k.Base + 1, hi: hi})
 		if k.Parent == 0 {
@@ -153,7 +153,7 @@ func (f *finder) partsOf(k store.TapeRow) (parts, error) {
 		}
 		parent, ok := f.byNo[k.Parent]
 		if !ok {
-			return nil, fmt.Errorf("%w: there is no tape %d, of which %s is a fork", store.ErrStrange, k.Parent, k.Branch)
+			return nil, fmt.Errorf("%w: there is no tape %d, of which %s is a fork", store.ErrInconsistent, k.Parent, k.Branch)
 		}
 		hi, k = min(hi, k.Base), parent
 	}

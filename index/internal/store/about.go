@@ -19,14 +19,14 @@ func (d *DB) saved(no int64) (facts about.Tape, done activity.Session, err error
 		return facts, done, err
 	}
 	if err = json.Unmarshal([]byte(rawDone), &done); err != nil {
-		err = fmt.Errorf("%w: what was done in a tape: %w", ErrStrange, err)
+		err = fmt.Errorf("%w: what was done in a tape: %w", ErrInconsistent, err)
 	}
 	return facts, done, err
 }
 
 func decodeAbout(raw string) (out about.Tape, err error) {
 	if err = json.Unmarshal([]byte(raw), &out); err != nil {
-		err = fmt.Errorf("%w: what a tape is about: %w", ErrStrange, err)
+		err = fmt.Errorf("%w: what a tape is about: %w", ErrInconsistent, err)
 	}
 	return out, err
 }

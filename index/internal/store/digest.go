@@ -53,7 +53,7 @@ func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 			g.About.Name = name
 			var done activity.Session
 			if err := json.Unmarshal([]byte(rawDone), &done); err != nil {
-				return fmt.Errorf("%w: what was done in a tape: %w", ErrStrange, err)
+				return fmt.Errorf("%w: what was done in a tape: %w", ErrInconsistent, err)
 			}
 			g.Ending, g.Answer = done.Ending, done.Answer
 			return nil

@@ -14,18 +14,18 @@ import (
 	"tape/internal/store/layout"
 )
 
-// ErrStrange means that the index contradicts the tape, or itself.
-var ErrStrange = errors.New("the index does not fit the tape")
+// ErrInconsistent means that the index contradicts the tape, or itself.
+var ErrInconsistent = errors.New("the index contradicts the tape")
 
-// ErrMany means that there is more to add than DB.Most.
-var ErrMany = errors.New("too many entries for one transaction")
+// ErrTooMany means that there is more to add than DB.Most.
+var ErrTooMany = errors.New("too many entries for one transaction")
 
 // BusyWait is how long a statement waits for another process's transaction.
 const BusyWait = 10 * time.Second
 
 // IsDamage reports whether an error means that the database is damaged.
 func IsDamage(err error) bool {
-	return errors.Is(err, fts5.ErrDamaged) || errors.Is(err, ErrStrange) || hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB,
+	return errors.Is(err, fts5.ErrDamaged) || errors.Is(err, ErrInconsistent) || hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB,
 		sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT)
 }
 
@@ -49,5 +49,5 @@ func unreadable(err error) error {
 	if err == nil || hasCode(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrStrange, err)
+	return fmt.Errorf("%w: %w", ErrInconsistent, err)
 }

@@ -208,7 +208,7 @@ func (d *DB) originAt(no int64, m snapshot.ReadMark) (origin, error) {
 	}
 	o.Bytes = o.BaseBytes
 	if o.open.Folder != m.Folder {
-		return o, fmt.Errorf("%w: phase %d is %s, not %s", ErrStrange, m.Seq, o.open.Folder, m.Folder)
+		return o, fmt.Errorf("%w: phase %d is %s, not %s", ErrInconsistent, m.Seq, o.open.Folder, m.Folder)
 	}
 	return o, nil
 }
@@ -238,7 +238,7 @@ func (d *DB) LinkOf(no int64) (Link, error) {
 	var l Link
 	ok, err := d.row("SELECT branch, parent, base, entries FROM tapes WHERE no = ?", []any{no}, &l.Branch, &l.Parent, &l.Base, &l.Entries)
 	if err == nil && (!ok || l.Parent >= no) {
-		err = fmt.Errorf("%w: there is no tape %d, or it is its own fork", ErrStrange, no)
+		err = fmt.Errorf("%w: there is no tape %d, or it is its own fork", ErrInconsistent, no)
 	}
 	return l, err
 }

@@ -113,7 +113,7 @@ func parseRow(row string) (k TapeRow, err error) {
 			}
 		}
 		if err != nil {
-			return k, fmt.Errorf("%w: column %d of %s: %w", ErrStrange, i, k.Branch, err)
+			return k, fmt.Errorf("%w: column %d of %s: %w", ErrInconsistent, i, k.Branch, err)
 		}
 	}
 	return k, nil
@@ -122,17 +122,17 @@ func parseRow(row string) (k TapeRow, err error) {
 func (k *TapeRow) check() error {
 	switch {
 	case k.Entries < 0 || k.Entries >= 1<<tapeShift:
-		return fmt.Errorf("%w: %s has %d entries", ErrStrange, k.Branch, k.Entries)
+		return fmt.Errorf("%w: %s has %d entries", ErrInconsistent, k.Branch, k.Entries)
 	case k.Base < 0 || k.Base > k.Entries || k.Parent < 0 || k.Parent >= k.No || (k.Base == 0) != (k.Parent == 0):
-		return fmt.Errorf("%w: %s begins after entry %d of tape %d", ErrStrange, k.Branch, k.Base, k.Parent)
+		return fmt.Errorf("%w: %s begins after entry %d of tape %d", ErrInconsistent, k.Branch, k.Base, k.Parent)
 	}
 	return nil
 }
 
 // errReplaced means that the tape of a branch was replaced in the index.
-var errReplaced = fmt.Errorf("%w: a tape has been replaced", ErrStrange)
+var errReplaced = fmt.Errorf("%w: a tape has been replaced", ErrInconsistent)
 
-// markOf is the mark up to which the index has a tape.
+// markOf returns the read mark of a tape: how much of it the index has.
 func (d *DB) markOf(k TapeRow) (m snapshot.ReadMark, err error) {
 	if k.No == 0 {
 		return m, nil
@@ -146,16 +146,16 @@ func (d *DB) markOf(k TapeRow) (m snapshot.ReadMark, err error) {
 		return m, fmt.Errorf("%w: %s", errReplaced, k.Branch)
 	}
 	if m, err = decodeMark(mark); err != nil {
-		return m, fmt.Errorf("%w: mark of %s: %w", ErrStrange, k.Branch, err)
+		return m, fmt.Errorf("%w: mark of %s: %w", ErrInconsistent, k.Branch, err)
 	}
 	if k.Entries != m.LastID || k.head != m.Head || (k.inTree != 0) != m.Disk {
-		return m, fmt.Errorf("%w: %s has %d entries at %s, and ends with entry %d at %s", ErrStrange, k.Branch, k.Entries, k.head, m.LastID, m.Head)
+		return m, fmt.Errorf("%w: %s has %d entries at %s, and ends with entry %d at %s", ErrInconsistent, k.Branch, k.Entries, k.head, m.LastID, m.Head)
 	}
 	return m, nil
 }
 
-// encodeMark encodes a mark, with a checksum in front. Reading on from a damaged mark would make the tape
-// look damaged.
+// encodeMark encodes a read mark, with a checksum before it. Reading on from a damaged mark would make
+// the tape look damaged.
 func encodeMark(m snapshot.ReadMark) (string, error) {
 	raw, err := json.Marshal(m)
 	return fmt.Sprintf("%08x %s", crc32.ChecksumIEEE(raw), raw), err

@@ -31,7 +31,7 @@ func (d *DB) Line(doc int64) (Line, error) {
 	ok, err := d.row("SELECT kind, created, seq, file, line, offset, length, sign FROM lines WHERE doc = ?", []any{doc},
 		&l.Kind, &created, &l.Seq, &l.File, &l.At.Line, &l.At.Offset, &l.At.Length, &l.Sign)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: there is no line %d", ErrStrange, IDOf(doc))
+		err = fmt.Errorf("%w: there is no line %d", ErrInconsistent, IDOf(doc))
 	}
 	l.Created = created.Int64
 	return l, err

@@ -71,7 +71,7 @@ func (w *rowWriter) add(l Line) error {
 	}
 	w.args = append(w.args, doc, l.Kind, summary, created, createdAt, l.Seq, file, l.At.Line, l.At.Offset, l.At.Length, l.Sign)
 	if w.added++; w.db.Most > 0 && w.before+w.added > w.db.Most {
-		return ErrMany
+		return ErrTooMany
 	}
 	w.bytes += int64(l.At.Length)
 	if len(w.args) < rowsAtOnce*lineColumns {

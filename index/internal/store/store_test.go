@@ -126,7 +126,7 @@ func TestLines(t *testing.T) {
 			t.Errorf("of @%d: the phase %+v, the file %s, %v %v", e.ID, p, file, err, err2)
 		}
 	}
-	if l, err := d.Line(store.DocOf(k.No, 99)); !errors.Is(err, store.ErrStrange) {
+	if l, err := d.Line(store.DocOf(k.No, 99)); !errors.Is(err, store.ErrInconsistent) {
 		t.Errorf("of nothing: %+v, %v", l, err)
 	}
 	micro := func(day int) int64 { return time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC).UnixMicro() }

@@ -70,7 +70,7 @@ func (d *DB) CatchUp(ctx context.Context, tapes []*Target, progress func(entries
 	tapes = slices.Clone(tapes)
 	slices.SortStableFunc(tapes, func(a, b *Target) int { return cmp.Compare(number(a), number(b)) })
 	added, err = d.catchUp(ctx, tapes, has, len(tapes), progress)
-	if err == nil || d.scratch != "" || len(tapes) == 1 || errors.Is(err, ErrMany) || IsDamage(err) || IsUnwritable(err) || IsBusy(err) || ctx.Err() != nil {
+	if err == nil || d.scratch != "" || len(tapes) == 1 || errors.Is(err, ErrTooMany) || IsDamage(err) || IsUnwritable(err) || IsBusy(err) || ctx.Err() != nil {
 		return added, err
 	}
 	return d.catchUp(ctx, tapes, has, 1, progress)
@@ -151,7 +151,7 @@ func (d *DB) addTape(ctx context.Context, t *Target, a *addition) error {
 	if anew != nil {
 		dropped, had := k.No, k.Own()
 		if d.Most > 0 && had > d.Most {
-			return ErrMany
+			return ErrTooMany
 		}
 		if k, err = d.replaceTape(t.Tape, k.No, *anew); err != nil {
 			return err
@@ -178,7 +178,7 @@ func (d *DB) addEntries(ctx context.Context, t *repo.Tape, k TapeRow, s *query.S
 	a.added += w.added
 	mark, ok := s.Mark()
 	if !ok {
-		return fmt.Errorf("%w: tape %q was not read to its end", ErrStrange, t.Name())
+		return fmt.Errorf("%w: tape %q was not read to its end", ErrInconsistent, t.Name())
 	}
 	raw, err := encodeMark(mark)
 	if err != nil {

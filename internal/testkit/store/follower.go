@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Follower reads a tape from mark to mark.
+// Follower reads a tape from one read mark to the next.
 type Follower struct {
 	Mark    snapshot.ReadMark
 	Entries []repo.Entry
