@@ -56,6 +56,7 @@ type callView struct {
 	Took         time.Duration
 	Size         int
 	Failed, None bool
+	Outcome      string
 	IDs          []int64 // of the results
 	Body         []bodyView
 	Images       []string
@@ -191,7 +192,7 @@ func (v *viewer) cut(text string) (string, int) {
 }
 
 func (v *viewer) prose(text string, id int64) bodyView {
-	text, rest := v.cut(text)
+	text, rest := v.cut(display.SkipBlankLines(text))
 	return bodyView{HTML: v.md.HTML(text), Rest: rest, ID: id, Link: v.link(id)}
 }
 
@@ -202,7 +203,7 @@ func (v *viewer) data(name, text string, id int64) bodyView {
 
 // call is the view of a call with its results. A long body is loaded when it is opened.
 func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
-	out := callView{Name: display.Line(c.Name), Brief: display.Title(c.Brief(), briefMost), Took: c.Took(), Failed: c.Failed(), None: len(c.Results) == 0, ID: from.ID}
+	out := callView{Name: display.Line(c.Name), Brief: display.Title(c.Brief(), briefMost), Took: c.Took(), Failed: c.Failed(), Outcome: c.Outcome(), None: len(c.Results) == 0, ID: from.ID}
 	for _, r := range c.Results {
 		if r.Entry.ID != from.ID {
 			out.IDs = append(out.IDs, r.Entry.ID)

@@ -157,7 +157,7 @@ func (p *page) add(it *conversation.Item, answered map[string]bool) {
 			if len(p.requests) < requests {
 				p.requests = append(p.requests, request{it.Entry.ID, conversation.WithoutContext(text)})
 			}
-		case it.Who == "user" && last && strings.HasPrefix(text, "[Request interrupted"):
+		case it.Entry.Role() == "user" && last && strings.HasPrefix(text, "[Request interrupted"):
 			p.stopped = true
 		case it.Speaker() == conversation.Assistant && text != "" && p.answer == nil:
 			p.answer = it

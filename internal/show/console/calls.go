@@ -53,9 +53,12 @@ func (t *printer) outcome(c *conversation.Call) (Style, string) {
 	} else if len(c.Results) == 0 {
 		return StyleQuiet, "no result"
 	}
-	style, out := StyleQuiet, "ok"
+	if c.Rejected() {
+		return StyleQuiet, c.Outcome()
+	}
+	style, out := StyleQuiet, c.Outcome()
 	if c.Failed() {
-		style, out = StyleBad, "failed"
+		style = StyleBad
 	}
 	if took := c.Took(); took > 0 {
 		out += " " + display.Took(took)
@@ -85,6 +88,10 @@ func lineCount(results []conversation.Result) string {
 // result shows the result of a call if the screen is Whole; otherwise only why it failed.
 func (t *printer) result(r conversation.Result) {
 	for _, p := range r.Parts {
+		if reason := r.Reason(); reason != "" && !t.Whole {
+			t.line("", StyleQuiet, "  "+t.cut(reason, 2))
+			return
+		}
 		if r.Failed && !t.Whole {
 			t.line("", StyleBad, "  "+t.cut(p.Text, 2))
 			return

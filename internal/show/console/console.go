@@ -262,9 +262,9 @@ func (t *printer) message(it *conversation.Item) {
 		switch {
 		case p.Kind != "":
 			t.part(it.Entry, p)
-		case it.Who == "user" && !t.Whole && !about.ByPerson(p.Text):
+		case !t.Whole && it.Entry.Role() == "user" && (it.Who != "user" || !about.ByPerson(p.Text)):
 			t.injected(it.Entry, p)
-		case it.Who == "user" && !t.Whole:
+		case !t.Whole && it.Who == "user":
 			t.text(it.Entry, StylePlain, conversation.WithoutContext(p.Text), most)
 		default:
 			t.text(it.Entry, StylePlain, p.Text, most)
@@ -297,7 +297,7 @@ func onlyResults(parts []conversation.ContentPart) bool {
 
 // text shows the text of a message, wrapped.
 func (t *printer) text(e repo.Entry, style Style, text string, most int) {
-	head, rest := strings.TrimRight(text, " \t\r\n"), ""
+	head, rest := display.SkipBlankLines(strings.TrimRight(text, " \t\r\n")), ""
 	if !t.Whole {
 		head, rest = display.Cut(head, most, talkBytes*most/talkLines)
 	}

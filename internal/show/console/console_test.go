@@ -124,3 +124,18 @@ func randomSession(rng *rand.Rand) (iter.Seq2[repo.Entry, error], map[int64]stri
 		}
 	}, said
 }
+
+// An answer begins with its first line of words, whose indent stays.
+func TestLeadingBlankLines(t *testing.T) {
+	e := repo.Entry{ID: 2, Kind: repo.KindMessage, Payload: []byte(`{"role":"assistant","content":"\n \n\n  indented\n\nmore"}`), Meta: []byte(`{}`), AnchorSeq: 1, Tape: "main"}
+	for _, whole := range []bool{false, true} {
+		var out strings.Builder
+		screen := &Screen{Whole: whole, Zone: time.UTC, Style: func(_ Style, text string) string { return text }, More: func(repo.Entry) string { return "" }}
+		if _, err := Show(t.Context(), &out, screen, func(yield func(repo.Entry, error) bool) { yield(e, nil) }); err != nil {
+			t.Fatal(err)
+		}
+		if want := "    @2    indented\n\n        more\n"; !strings.HasSuffix(out.String(), "assistant  \n"+want) {
+			t.Errorf("%q", out.String())
+		}
+	}
+}

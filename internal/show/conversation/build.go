@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"tape/internal/store/activity"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -136,6 +137,7 @@ func (b *builder) remember(c *Call) {
 }
 
 func (b *builder) addEvent(e repo.Entry) {
+	b.addDetail(Event{Entry: e})
 	if n := len(b.held); n > 0 {
 		it := b.held[n-1]
 		if it.Kind == Events && len(it.Events) < maxRun {
@@ -145,6 +147,26 @@ func (b *builder) addEvent(e repo.Entry) {
 		}
 	}
 	b.hold(&Item{Kind: Events, Entry: e, Events: []Event{{Entry: e}}})
+}
+
+// addDetail adds what the agent says about a call after its result: how long it ran.
+func (b *builder) addDetail(ev Event) {
+	if ev.Name() != "tool.detail" {
+		return
+	}
+	data := jsonl.Get(ev.Entry.Payload, "data")
+	ran, ok := ranFor(data)
+	if !ok {
+		return
+	}
+	id := jsonl.GetString(data, "call_id")
+	for _, it := range b.held {
+		for _, c := range it.Calls {
+			if c.ID == id {
+				c.ran = &ran
+			}
+		}
+	}
 }
 
 // addResults adds the results of an entry to their calls: by the ids in meta.call_ids, which
@@ -166,6 +188,9 @@ func (b *builder) addResults(e repo.Entry) {
 			r.Of, id = open[i], open[i].ID
 		}
 		r.Failed = id != "" && slices.Contains(wrong, id)
+		if r.Rejected = activity.Rejected(r.raw, r.Failed); r.Rejected {
+			r.Failed = false
+		}
 		b.addResult(r, id)
 	}
 	if len(results) == 0 {
@@ -204,15 +229,19 @@ func (b *builder) addResult(r Result, id string) {
 	b.hold(&Item{Kind: Results, Entry: r.Entry, Results: []Result{r}})
 }
 
-// release passes on the items to which nothing can be added any more.
+// release passes on the items to which nothing can be added any more. Details of a call follow its result.
 func (b *builder) release() error {
 	if len(b.held) > maxHeld || b.bytes > maxHeldBytes {
 		return b.flush()
 	}
+	last := len(b.held) - 1 // an item of events, or the item before it
+	for last > 0 && b.held[last].Kind == Events {
+		last--
+	}
 	n := 0
 	for ; n < len(b.held); n++ {
 		it := b.held[n]
-		if it.waiting > 0 || n == len(b.held)-1 && it.Kind == Events && len(it.Events) < maxRun {
+		if it.waiting > 0 || n == last && len(it.Calls) > 0 || n == len(b.held)-1 && it.Kind == Events && len(it.Events) < maxRun {
 			break
 		}
 		if err := b.pass(it); err != nil {

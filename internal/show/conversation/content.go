@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"tape/internal/show/display"
 	"tape/internal/text/jsonl"
@@ -146,13 +148,32 @@ func (c *Call) Brief() string { return cmp.Or(mainArgument([]byte(c.Arguments)),
 func readResults(e repo.Entry) []Result {
 	var out []Result
 	for raw := range jsonl.Elements(jsonl.Get(e.Payload, "results")) {
-		r := Result{Entry: e, Index: len(out), Parts: contentParts(raw)}
+		r := Result{Entry: e, Index: len(out), Parts: contentParts(raw), raw: raw}
 		if r.Index == 0 {
 			r.Parts = append(r.Parts, moreParts(e.Payload, "results")...)
 		}
 		out = append(out, r)
 	}
 	return out
+}
+
+// ranFor is how long a call ran, as its detail says; false if it does not.
+func ranFor(detail []byte) (time.Duration, bool) {
+	number := func(name string) (int64, bool) {
+		n, err := strconv.ParseInt(string(jsonl.Get(detail, name)), 10, 64)
+		return n, err == nil && n >= 0
+	}
+	began, begun := number("started_at_ms") // Codex
+	ended, known := number("completed_at_ms")
+	if begun && known && ended >= began {
+		return time.Duration(ended-began) * time.Millisecond, true
+	}
+	for _, name := range []string{"durationMs", "totalDurationMs"} { // Claude Code
+		if ran, ok := number(name); ok {
+			return time.Duration(ran) * time.Millisecond, true
+		}
+	}
+	return 0, false
 }
 
 // values returns the values of readable arguments, without their names.

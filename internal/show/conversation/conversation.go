@@ -35,7 +35,7 @@ const (
 type Item struct {
 	Kind  Kind
 	Entry repo.Entry // the first one
-	Who   string     // a message's role, or the entry's kind
+	Who   string     // who speaks: a message's role, or one of the names below; else the entry's kind
 
 	Parts   []ContentPart // the content of a message; of other kinds, what the fields below do not have
 	Name    string        // of a phase
@@ -83,6 +83,7 @@ type Call struct {
 
 	raw      []byte
 	began    time.Time
+	ran      *time.Duration // as the agent says; nil: unknown
 	answered bool
 }
 
@@ -91,9 +92,31 @@ func (c *Call) Failed() bool {
 	return slices.ContainsFunc(c.Results, func(r Result) bool { return r.Failed })
 }
 
-// Took is the time up to the last result; 0 if it is unknown.
+// Rejected reports whether a person or the settings did not allow the call.
+func (c *Call) Rejected() bool {
+	return slices.ContainsFunc(c.Results, func(r Result) bool { return r.Rejected })
+}
+
+// Outcome says in a word how the call ended.
+func (c *Call) Outcome() string {
+	switch {
+	case len(c.Results) == 0:
+		return "no result"
+	case c.Rejected():
+		return "rejected"
+	case c.Failed():
+		return "failed"
+	}
+	return "ok"
+}
+
+// Took is how long the call ran: what the agent says, which leaves out the time in which it waited for a
+// person, or else the time up to the last result. It is 0 if that is unknown, or the call never ran.
 func (c *Call) Took() time.Duration {
-	if len(c.Results) == 0 || c.began.IsZero() {
+	if c.ran != nil {
+		return *c.ran
+	}
+	if len(c.Results) == 0 || c.began.IsZero() || c.Rejected() {
 		return 0
 	}
 	ended, ok := c.Results[len(c.Results)-1].Entry.Time()
@@ -109,15 +132,33 @@ type Result struct {
 	Of     *Call // nil if it is unknown
 	Index  int   // among the results of its entry
 	Failed bool
-	Parts  []ContentPart
+	// Rejected says that the call was not allowed; then it has not failed.
+	Rejected bool
+	Parts    []ContentPart
+
+	raw []byte
 }
 
 // Title is the heading of a result.
 func (r Result) Title() string {
-	if r.Failed {
+	switch {
+	case r.Rejected:
+		return "result, rejected"
+	case r.Failed:
 		return "result, failed"
 	}
 	return "result"
+}
+
+// Reason returns what a person said when they rejected the call, "" if nothing.
+func (r Result) Reason() string {
+	const said = "the user said:" // Claude Code
+	for _, p := range r.Parts {
+		if _, reason, ok := strings.Cut(p.Text, said); ok && r.Rejected {
+			return strings.TrimSpace(reason)
+		}
+	}
+	return ""
 }
 
 // Event is an entry that is not part of what was said.
@@ -137,20 +178,40 @@ func Fork(e repo.Entry) string { return jsonl.GetString(e.Meta, "origin", "fork"
 // note that was not for the model.
 func Hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
+// Who speaks in messages of the role user that are not what a person said.
+const (
+	aCommand = "command" // for the agent's program, typed by a person
+	aProgram = "program" // the agent's program: the text of a skill, the output of a hook or command
+)
+
 // Speaker returns the kind of the message's author.
 func (it *Item) Speaker() Speaker {
 	switch it.Who {
 	case "user":
-		if Asked(it.Entry) == "" { // a program wrote it
-			return System
-		}
 		return User
 	case "assistant":
 		return Assistant
-	case repo.KindSystem, "developer":
+	case repo.KindSystem, "developer", aCommand, aProgram:
 		return System
 	}
 	return Other
+}
+
+// speaker finds out who speaks in a message of the role user.
+func (it *Item) speaker() string {
+	if about.IsPrompt(it.Entry) {
+		return "user"
+	}
+	who := "user" // of a message without a text, such as a picture
+	for _, p := range it.Parts {
+		switch {
+		case p.Command != nil && p.Command.Typed != "", p.Kind == "" && about.IsCommand(p.Text):
+			return aCommand
+		case p.Kind == "" && strings.TrimSpace(p.Text) != "":
+			who = aProgram
+		}
+	}
+	return who
 }
 
 // Text is the text of a message.
@@ -201,6 +262,9 @@ func (it *Item) fill() {
 			if p.Kind == "" {
 				it.Parts[i].Command = readCommand(p.Text)
 			}
+		}
+		if it.Who == "user" {
+			it.Who = it.speaker()
 		}
 	case Calls:
 		it.Parts = moreParts(e.Payload, "calls")

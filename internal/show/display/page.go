@@ -24,6 +24,17 @@ func Title(s string, most int) string {
 	return s
 }
 
+// SkipBlankLines returns a text from its first line with words on.
+func SkipBlankLines(text string) string {
+	for {
+		line, rest, more := strings.Cut(text, "\n")
+		if !more || strings.TrimSpace(line) != "" {
+			return text
+		}
+		text = rest
+	}
+}
+
 // Cut splits text so that head has at most so many lines and bytes. Text that is only a
 // little longer stays whole.
 func Cut(text string, lines, bytes int) (head, rest string) {

@@ -180,6 +180,8 @@ func (p *page) call(c *conversation.Call, e repo.Entry) {
 	p.put(`<details class="call"><summary><code>{}</code> <span class="brief" dir="auto">{}</span>`,
 		display.Title(c.Name, nameMost), display.Title(c.Brief(), briefCut))
 	switch {
+	case c.Rejected():
+		p.put(` <span class="badge">rejected</span>`)
 	case c.Failed():
 		p.put(` <span class="badge bad">failed</span>`)
 	case len(c.Results) == 0:
@@ -258,6 +260,7 @@ func (p *page) events(events []conversation.Event) {
 }
 
 func (p *page) prose(text string, c class, _ repo.Entry) {
+	text = display.SkipBlankLines(text)
 	lines := proseLines
 	if c == classSystem || c == classFailure {
 		lines = systemLines

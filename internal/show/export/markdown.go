@@ -105,7 +105,7 @@ func (d *document) stamp(what string, e repo.Entry) string {
 }
 
 func (d *document) prose(text string, _ class, e repo.Entry) {
-	text = strings.TrimRight(text, " \t\r\n")
+	text = display.SkipBlankLines(strings.TrimRight(text, " \t\r\n"))
 	if text == "" {
 		return
 	}

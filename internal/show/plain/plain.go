@@ -75,7 +75,7 @@ func lines(e repo.Entry, most amount) []string {
 	if len(out) == 0 {
 		out = []string{display.Shorten(string(e.Payload), most.data)}
 	}
-	return strings.Split(strings.TrimRight(display.Text(strings.Join(out, "\n")), "\n"), "\n")
+	return strings.Split(strings.TrimRight(display.SkipBlankLines(display.Text(strings.Join(out, "\n"))), "\n"), "\n")
 }
 
 func (most amount) phase(it *conversation.Item) string {

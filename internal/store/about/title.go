@@ -97,6 +97,9 @@ const heading = "## My request for Codex:"
 // ByPerson reports whether a user's message was written by a person, and not by a program.
 func ByPerson(text string) bool { return asked(text) != "" }
 
+// IsCommand reports whether a text is a command for the agent's program, such as /review the branch.
+func IsCommand(text string) bool { return slash(strings.TrimSpace(text)) }
+
 // asked returns what a person asked in a text; "" if a program wrote all of it.
 func asked(text string) string {
 	if _, after, ok := strings.Cut(text, heading); ok {
