@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/internal/show/display"
 	"tape/repo"
 )
@@ -58,5 +59,5 @@ func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
 	if err != nil {
 		return err
 	}
-	return rejected(done.Rejected)
+	return rows.Rejected(done.Rejected)
 }

@@ -72,11 +72,12 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 	}
 	a.Page()
 	if screen.Title = title; t != nil && screen.Width > 0 {
-		start, err := firstOf(ctx, t, repo.Query{Limit: repo.N(1)})
-		if err != nil {
-			return err
+		for start, err := range t.Entries(ctx, repo.Query{Limit: repo.N(1)}) {
+			if err != nil {
+				return err
+			}
+			screen.Dir = jsonl.GetString(start.Payload, "state", "cwd")
 		}
-		screen.Dir = jsonl.GetString(start.Payload, "state", "cwd")
 	}
 	screen.More = func(e repo.Entry) string {
 		if title == nil && a.wantedTape() == "" && !a.everywhere {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/internal/store/remotes"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -49,7 +50,7 @@ func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string
 			return err
 		}
 	}
-	err = o.showStatuses(done, refWords{repo.RefNew: "new there", repo.RefFastForward: "fetched", repo.RefDeleted: "closed there"}, true)
+	err = rows.Statuses(&o.Streams, done, rows.RefWords{repo.RefNew: "new there", repo.RefFastForward: "fetched", repo.RefDeleted: "closed there"}, true)
 	if !o.JSON && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
 		o.PrintUnlessQuiet("tape pull brings it into your tapes")
 	}

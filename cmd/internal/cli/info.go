@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/index"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
@@ -97,7 +98,7 @@ func (o overview) object() object {
 		{"last_token_cache_hit_rate", o.Usage.CacheHitRate}, {"workspace", store.Dir()}, {"branch", o.Branch}, {"dir", orNull(o.Dir)},
 		{"commit", o.Commit}, {"uncommitted", o.Uncommitted}, {"size", o.Size}, {"archives", o.archives},
 		{"forks", o.forks}, {"merged_forks", o.merged}, {"parent", orNull(o.tape.Parent())}, {"base", base}, {"index", o.index}, {"current", o.Name == store.CurrentTape()},
-		{"remotes", objects(o.remotes, describeDistance)}, {"tape", o.Name}, {"messages", o.about.Messages},
+		{"remotes", objects(o.remotes, rows.Distance)}, {"tape", o.Name}, {"messages", o.about.Messages},
 		{"tool_calls", o.about.ToolCalls}, {"tokens", o.about.Tokens}}, aboutMembers(o.about)...)
 }
 
@@ -135,7 +136,7 @@ func (a *App) showOverview(o overview) {
 		"forks", fmt.Sprintf("%d open, %d merged", o.forks, o.merged),
 		"index", o.index)
 	for _, d := range o.remotes {
-		pairs = append(pairs, display.Truncate(d.Remote, 30), distanceText(d))
+		pairs = append(pairs, display.Truncate(d.Remote, 30), rows.DistanceText(d))
 	}
 	pairs = append(pairs, "workspace", store.Dir(), "branch", o.Branch, "commit", o.Commit)
 	if o.Dir != "" && o.Dir != store.Dir() {

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +13,6 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/hooks/githooks"
 	"tape/internal/store/layout"
-	"tape/internal/text/jsonl"
 	"tape/merge"
 	"tape/repo"
 )
@@ -68,7 +65,7 @@ func (a *App) runMergeDriver(ctx context.Context, versions []string, path string
 	}
 	merged, err := merge.File(sides[0], sides[1], sides[2])
 	if errors.Is(err, repo.ErrConflict) {
-		return rewritten(path, sides[0], sides[1], sides[2])
+		return rows.MergeConflict(path, sides[0], sides[1], sides[2])
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -77,35 +74,4 @@ func (a *App) runMergeDriver(ctx context.Context, versions []string, path string
 		_, err := w.Write(merged)
 		return err
 	})
-}
-
-// rewritten is the conflict of a side that has not only added entries. It shows the entries of the
-// base that the side has changed or removed.
-func rewritten(path string, base, ours, theirs []byte) error {
-	side, name := ours, "our side"
-	if bytes.HasPrefix(ours, base) {
-		side, name = theirs, "their side"
-	}
-	kept := map[int64][]byte{}
-	for line := range bytes.Lines(side) {
-		id, _ := jsonl.ParseID(line) // 0 if it is not an entry
-		kept[id] = bytes.TrimSuffix(line, []byte("\n"))
-	}
-	lines := []string{path + ": " + name + " has changed what was recorded before; entries are only added"}
-	const most = 5
-	n := 0
-	for was := range bytes.Lines(base) {
-		was = bytes.TrimSuffix(was, []byte("\n"))
-		id, _ := jsonl.ParseID(was)
-		is, ok := kept[id]
-		if ok && bytes.Equal(was, is) {
-			continue
-		}
-		if n++; n > most {
-			lines = append(lines, "  and more")
-			break
-		}
-		lines = append(lines, rows.ChangeLines(id, was, is)...)
-	}
-	return layout.Conflict("git merge --abort undoes the merge; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/merge"
 	"tape/repo"
 )
@@ -55,7 +56,7 @@ func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string)
 		return explainRemote(err)
 	}
 	tidy(ctx, store)
-	err = o.showStatuses(done, refWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with local entries",
+	err = rows.Statuses(&o.Streams, done, rows.RefWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with local entries",
 		repo.RefDeleted: "closed, because it was merged"}, false)
 	if now := store.CurrentTape(); now != before && !o.JSON {
 		o.PrintUnlessQuiet("the current tape is %s again", quoted(now))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/internal/show/display"
 	"tape/internal/store/query"
 	"tape/internal/store/workspace"
@@ -79,11 +80,11 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if !o.JSON && !o.All && len(o.Tapes) == 0 {
 		done = slices.DeleteFunc(done, func(s repo.RefStatus) bool { return s.Status == repo.RefUpToDate })
 	}
-	words := refWords{repo.RefNew: "pushed, new there", repo.RefFastForward: "pushed", repo.RefDeleted: "closed there, because it was merged"}
+	words := rows.RefWords{repo.RefNew: "pushed, new there", repo.RefFastForward: "pushed", repo.RefDeleted: "closed there, because it was merged"}
 	if o.DryRun {
-		words = refWords{repo.RefNew: "would be pushed, new there", repo.RefFastForward: "would be pushed", repo.RefDeleted: "would be closed there, because it was merged"}
+		words = rows.RefWords{repo.RefNew: "would be pushed, new there", repo.RefFastForward: "would be pushed", repo.RefDeleted: "would be closed there, because it was merged"}
 	}
-	return o.showStatuses(done, words, o.All)
+	return rows.Statuses(&o.Streams, done, words, o.All)
 }
 
 // askFirst lists what a first push would send, and asks if there is a terminal: some tapes of a

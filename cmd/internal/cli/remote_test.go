@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/cmd/internal/rows"
 	"tape/internal/store/outgoing"
 
 	"tape/internal/git/transport"
@@ -63,7 +64,7 @@ func TestRejected(t *testing.T) {
 		{Tape: "a", Ref: "refs/heads/tape/a", Status: repo.RefNew},
 		{Tape: "b", Ref: "refs/heads/tape/b", Status: repo.RefRejected, Err: hinted},
 	}
-	if err := rejected(list[:1]); err != nil {
+	if err := rows.Rejected(list[:1]); err != nil {
 		t.Error(err)
 	}
 	for range 30 {
@@ -71,7 +72,7 @@ func TestRejected(t *testing.T) {
 	}
 	for _, n := range []int{2, 3, len(list)} {
 		a, _, errs := testApp(testkit.Clock())
-		if code := a.report(nil, rejected(list[:n]), false); code != exitConflict {
+		if code := a.report(nil, rows.Rejected(list[:n]), false); code != exitConflict {
 			t.Errorf("%d: exit code %d", n, code)
 		}
 		if said := errs.String(); !strings.Contains(said, "hint: pull\n") || strings.Count(said, "hint:") != 1 || strings.Contains(said, "\x1b") {
@@ -79,7 +80,7 @@ func TestRejected(t *testing.T) {
 		}
 	}
 	a, _, errs := testApp(testkit.Clock())
-	a.report(nil, rejected(list), false)
+	a.report(nil, rows.Rejected(list), false)
 	if lines := strings.Count(errs.String(), "\n"); lines != 20+1+1 || !strings.Contains(errs.String(), "and 11 others") {
 		t.Errorf("%d lines:\n%s", lines, errs)
 	}

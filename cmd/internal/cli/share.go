@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/internal/show/display"
 	"tape/repo"
 )
@@ -52,7 +53,7 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 	if err != nil {
 		return explainRemote(err)
 	}
-	if err := rejected(done); err != nil {
+	if err := rows.Rejected(done); err != nil {
 		return err
 	}
 	status := repo.RefStatus{Status: repo.RefUpToDate}

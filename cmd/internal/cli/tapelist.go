@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/cmd/internal/rows"
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/store/about"
@@ -133,7 +134,7 @@ func (t listedTape) object() object {
 	return append(append(object{{"tape", t.Name}}.With("workspace", t.workspace), aboutMembers(t.Tape)...), object{
 		{"entries", t.Entries}, {"messages", t.Messages}, {"tool_calls", t.ToolCalls}, {"tokens", t.Tokens},
 		{"anchors", t.Anchors}, {"last_anchor", t.LastAnchor}, {"current", t.current}}...).
-		With("remotes", objects(t.remotes, describeDistance))
+		With("remotes", objects(t.remotes, rows.Distance))
 }
 
 // aboutMembers are the members of JSON objects that say what a tape is about. All commands use the

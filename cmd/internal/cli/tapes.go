@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
@@ -176,7 +177,7 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 	}
 	if len(list) > 0 {
 		for i, d := range list[0].remotes {
-			more = append(more, tapeColumn{strings.ToUpper(d.Remote), func(t listedTape) string { return distanceText(t.remotes[i]) }})
+			more = append(more, tapeColumn{strings.ToUpper(d.Remote), func(t listedTape) string { return rows.DistanceText(t.remotes[i]) }})
 		}
 	}
 	columns = slices.DeleteFunc(columns, func(c tapeColumn) bool { // where no agent is known

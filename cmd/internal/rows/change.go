@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/show/plain"
+	"tape/internal/store/layout"
 	"tape/internal/store/query"
 	"tape/internal/text/entrydiff"
 	"tape/internal/text/jsonl"
@@ -93,8 +95,8 @@ func describeDifference(p entrydiff.Difference) stdio.Object {
 	return out
 }
 
-// ChangeLines describes the change of an entry in a few lines. is == nil means that it was removed.
-func ChangeLines(id int64, was, is []byte) []string {
+// changeLines describes the change of an entry in a few lines. is == nil means that it was removed.
+func changeLines(id int64, was, is []byte) []string {
 	if is == nil {
 		return []string{fmt.Sprintf("  @%d removed", id)}
 	}
@@ -110,4 +112,35 @@ func ChangeLines(id int64, was, is []byte) []string {
 		out = append(out, "    "+differenceName(p)+": "+value(p.Old, p.HasOld)+" became "+value(p.New, p.HasNew))
 	}
 	return out
+}
+
+// MergeConflict is the error for a file of a phase to which a side has not only added entries. It
+// shows the entries of the base that the side has changed or removed.
+func MergeConflict(path string, base, ours, theirs []byte) error {
+	side, name := ours, "our side"
+	if bytes.HasPrefix(ours, base) {
+		side, name = theirs, "their side"
+	}
+	kept := map[int64][]byte{}
+	for line := range bytes.Lines(side) {
+		id, _ := jsonl.ParseID(line) // 0 if it is not an entry
+		kept[id] = bytes.TrimSuffix(line, []byte("\n"))
+	}
+	lines := []string{path + ": " + name + " has changed what was recorded before; entries are only added"}
+	const most = 5
+	n := 0
+	for was := range bytes.Lines(base) {
+		was = bytes.TrimSuffix(was, []byte("\n"))
+		id, _ := jsonl.ParseID(was)
+		is, ok := kept[id]
+		if ok && bytes.Equal(was, is) {
+			continue
+		}
+		if n++; n > most {
+			lines = append(lines, "  and more")
+			break
+		}
+		lines = append(lines, changeLines(id, was, is)...)
+	}
+	return layout.Conflict("git merge --abort undoes the merge; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
 }

@@ -73,7 +73,7 @@ func TestChanges(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("%s\nnot\n%s", out, want)
 	}
-	if got := strings.Join(ChangeLines(1, said(1, "was").Raw, said(1, "is").Raw), "\n"); got != "  @1 edited\n    payload.content: \"was\" became \"is\"" {
+	if got := strings.Join(changeLines(1, said(1, "was").Raw, said(1, "is").Raw), "\n"); got != "  @1 edited\n    payload.content: \"was\" became \"is\"" {
 		t.Error(got)
 	}
 }

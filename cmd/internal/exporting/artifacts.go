@@ -1,4 +1,4 @@
-package cli
+package exporting
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 
 // writeArtifacts writes the artifacts of the exported entries to a folder. Artifacts that are not
 // in the workspace are left out.
-func (o *exportOptions) writeArtifacts(ctx context.Context, t *repo.Tape) error {
-	if err := os.MkdirAll(o.files, 0o700); err != nil {
+func (o *Options) writeArtifacts(ctx context.Context, s *stdio.Streams, t *repo.Tape) error {
+	if err := os.MkdirAll(o.Artifacts, 0o700); err != nil {
 		return err
 	}
 	written, missing := map[string]bool{}, 0
@@ -35,17 +35,17 @@ func (o *exportOptions) writeArtifacts(ctx context.Context, t *repo.Tape) error 
 			}
 		}
 	}
-	o.StderrIfVerbose("wrote %d artifacts to %s", len(written)-missing, o.files)
+	s.StderrIfVerbose("wrote %d artifacts to %s", len(written)-missing, o.Artifacts)
 	return nil
 }
 
-func (o *exportOptions) writeArtifact(ctx context.Context, t *repo.Tape, id string) error {
+func (o *Options) writeArtifact(ctx context.Context, t *repo.Tape, id string) error {
 	r, err := t.Artifact(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	return stdio.ReplaceFile(nil, filepath.Join(o.files, id), func(w io.Writer) error {
+	return stdio.ReplaceFile(nil, filepath.Join(o.Artifacts, id), func(w io.Writer) error {
 		_, err := io.Copy(w, r)
 		return err
 	})

@@ -1,4 +1,4 @@
-package cli
+package rows
 
 import (
 	"cmp"
@@ -14,54 +14,54 @@ import (
 	"tape/repo"
 )
 
-func describeStatus(s repo.RefStatus) object {
-	out := object{{"tape", s.Tape}, {"ref", s.Ref}, {"status", s.Status}, {"entries", s.Entries}}
+func describeStatus(s repo.RefStatus) stdio.Object {
+	out := stdio.Object{{"tape", s.Tape}, {"ref", s.Ref}, {"status", s.Status}, {"entries", s.Entries}}
 	if s.Err != nil {
 		out = out.With("reason", s.Err.Error())
 	}
 	return out
 }
 
-// refWords are the words for a branch's status that differ from those in JSON.
-type refWords map[string]string
+// RefWords are the words for a branch's status that differ from those in JSON.
+type RefWords map[string]string
 
-func (w refWords) of(s repo.RefStatus) string {
+func (w RefWords) of(s repo.RefStatus) string {
 	return cmp.Or(w[s.Status], strings.ReplaceAll(s.Status, "_", " "))
 }
 
-// showStatuses shows the result for each tape, and returns an error if one was rejected. Tapes that
+// Statuses shows the result for each tape, and returns an error if one was rejected. Tapes that
 // are up to date are only counted, unless all are to be listed.
-func (a *App) showStatuses(list []repo.RefStatus, w refWords, all bool) error {
-	if a.JSON {
-		return cmp.Or(listing[repo.RefStatus]{Object: describeStatus}.Show(&a.Streams, list, nil), rejected(list))
+func Statuses(s *stdio.Streams, list []repo.RefStatus, w RefWords, all bool) error {
+	if s.JSON {
+		return cmp.Or(stdio.Listing[repo.RefStatus]{Object: describeStatus}.Show(s, list, nil), Rejected(list))
 	}
-	if a.Quiet {
-		return rejected(list)
+	if s.Quiet {
+		return Rejected(list)
 	}
 	var same []repo.RefStatus
 	table := stdio.NewTable("", ">", "")
-	for _, s := range list {
-		if s.Status == repo.RefUpToDate && !all {
-			same = append(same, s)
+	for _, r := range list {
+		if r.Status == repo.RefUpToDate && !all {
+			same = append(same, r)
 			continue
 		}
 		n := ""
-		if s.Status == repo.RefNew || s.Status == repo.RefFastForward || s.Status == repo.RefMerged {
-			n = display.Entries(s.Entries)
+		if r.Status == repo.RefNew || r.Status == repo.RefFastForward || r.Status == repo.RefMerged {
+			n = display.Entries(r.Entries)
 		}
-		table.Add(refName(s), n, w.of(s))
+		table.Add(refName(r), n, w.of(r))
 	}
 	if len(same) == 1 {
 		table.Add(refName(same[0]), "", w.of(same[0]))
 	}
-	table.Write(&a.Streams)
+	table.Write(s)
 	switch {
 	case len(list) == 0:
-		a.PrintUnlessQuiet("everything is up to date")
+		s.PrintUnlessQuiet("everything is up to date")
 	case len(same) > 1:
-		a.PrintUnlessQuiet("%s up to date", tapesText(same))
+		s.PrintUnlessQuiet("%s up to date", tapesText(same))
 	}
-	return rejected(list)
+	return Rejected(list)
 }
 
 func refName(s repo.RefStatus) string {
@@ -81,9 +81,9 @@ func tapesText(list []repo.RefStatus) string {
 	return strings.Join(append(display.Some(len(list)-forks, "tape", "tapes"), display.Some(forks, "fork", "forks")...), " and ")
 }
 
-// rejected returns an error with the rejected tapes and the reasons; nil if there is none. If there
+// Rejected returns an error with the rejected tapes and the reasons; nil if there is none. If there
 // is one, its cause shows how the history differs.
-func rejected(list []repo.RefStatus) error {
+func Rejected(list []repo.RefStatus) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(s repo.RefStatus) bool { return s.Status != repo.RefRejected })
 	if len(list) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func rejected(list []repo.RefStatus) error {
 	const most = 20
 	var lines, ways []string
 	for _, s := range list[:min(len(list), most)] {
-		lines = append(lines, quoted(refName(s))+" was rejected: "+s.Err.Error())
+		lines = append(lines, display.Quoted(refName(s))+" was rejected: "+s.Err.Error())
 		if hint := hints.Of(s.Err); hint != "" && !slices.Contains(ways, hint) {
 			ways = append(ways, hint)
 		}
@@ -99,20 +99,21 @@ func rejected(list []repo.RefStatus) error {
 	if n := len(list) - most; n > 0 {
 		lines = append(lines, "and "+display.Count(n, "other", "others"))
 	}
-	out := &cliError{class: repo.ErrConflict, msg: strings.Join(lines, "\n"), hint: strings.Join(ways, "\n")}
+	out := layout.Conflict(strings.Join(ways, "\n"), "%s", strings.Join(lines, "\n"))
 	var rewritten *repo.RewrittenError
 	if len(list) == 1 && errors.As(list[0].Err, &rewritten) {
-		out.cause = rewritten
+		out.Cause = rewritten
 	}
 	return out
 }
 
-// describeDistance describes how many entries a tape and a remote do not share.
-func describeDistance(d repo.Distance) object {
-	return object{{"remote", d.Remote}, {"ahead", d.Ahead}, {"behind", d.Behind}, {"shared", d.Shared}}
+// Distance describes how many entries a tape and a remote do not share.
+func Distance(d repo.Distance) stdio.Object {
+	return stdio.Object{{"remote", d.Remote}, {"ahead", d.Ahead}, {"behind", d.Behind}, {"shared", d.Shared}}
 }
 
-func distanceText(d repo.Distance) string {
+// DistanceText says for people how many entries a tape and a remote do not share.
+func DistanceText(d repo.Distance) string {
 	switch {
 	case !d.Shared:
 		return "not there"

@@ -1,0 +1,142 @@
+// Package exporting writes a tape, or some of its phases, in one of the formats of package export.
+package exporting
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/show/export"
+	"tape/repo"
+	"tape/repo/view"
+)
+
+// Options say what to export, and where to.
+type Options struct {
+	As        export.Format
+	From, To  string // anchors: the first phase and the last; "": the tape's
+	Kinds     []string
+	Output    string // a file; "" or "-" is standard output
+	Artifacts string // the folder for artifacts; "": they are not written
+	Inline    bool   // artifacts in place of the references to them
+
+	Prose func(text string, lines int) string // see export.Source
+}
+
+// Write writes the export of a tape.
+func (o *Options) Write(ctx context.Context, s *stdio.Streams, t *repo.Tape) error {
+	src, err := o.source(ctx, t)
+	if err != nil {
+		return err
+	}
+	if o.Artifacts != "" {
+		if err := o.writeArtifacts(ctx, s, t); err != nil {
+			return err
+		}
+	}
+	write := func(w io.Writer) error {
+		return o.As.Write(ctx, stdio.Results{Writer: w}, src)
+	}
+	if o.Output == "" || o.Output == "-" {
+		return write(s.Out)
+	}
+	if err := stdio.ReplaceFile(nil, o.Output, write); err != nil {
+		return err
+	}
+	s.StderrIfVerbose("wrote %s", o.Output)
+	return nil
+}
+
+// source returns what to export: the phases from --from through --to.
+func (o *Options) source(ctx context.Context, t *repo.Tape) (export.Source, error) {
+	src := export.Source{Tape: t.Name(), Kinds: o.Kinds, Entries: o.entries(ctx, t), Prose: o.Prose}
+	artifacts := o.As.Artifacts
+	if o.Inline {
+		artifacts = view.Inlined
+	}
+	if artifacts != nil {
+		src.Entries = view.Each(ctx, t, src.Entries, artifacts)
+	}
+	if !o.As.Phases {
+		return src, nil
+	}
+	var err error
+	if src.Phases, err = t.Phases(ctx); err != nil {
+		return src, err
+	}
+	if o.From != "" || o.To != "" {
+		if src.Last, err = o.lastPhase(ctx, t); err != nil {
+			return src, err
+		}
+	}
+	if o.From != "" {
+		q := o.bounds()
+		q.Limit = repo.N(1)
+		first, err := firstOf(ctx, t, q)
+		if err != nil {
+			return src, err
+		}
+		src.First = first.AnchorSeq
+	}
+	// Entries that are appended from now on are not in the phases.
+	end := src.Phases[len(src.Phases)-1].LastID
+	upToEnd := func(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+		return until(entries, func(e repo.Entry) bool { return e.ID > end })
+	}
+	src.Entries, src.Whole = upToEnd(src.Entries), upToEnd(t.Entries(ctx, repo.Query{}))
+	return src, nil
+}
+
+// until yields the entries before the first one for which behind is true.
+func until(entries iter.Seq2[repo.Entry, error], behind func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil && behind(e) || !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// bounds returns a query for the phases from --from through --to; without --from, only for the last
+// of them.
+func (o *Options) bounds() repo.Query {
+	switch {
+	case o.From == o.To || o.From == "":
+		return repo.Query{Phase: o.To}
+	case o.To == "":
+		return repo.Query{From: o.From, To: repo.Latest, Inclusive: true}
+	}
+	return repo.Query{From: o.From, To: o.To, Inclusive: true}
+}
+
+func (o *Options) entries(ctx context.Context, t *repo.Tape) iter.Seq2[repo.Entry, error] {
+	q := o.bounds()
+	q.Kinds = o.Kinds
+	if o.From != "" || o.To == "" {
+		return t.Entries(ctx, q)
+	}
+	return func(yield func(repo.Entry, error) bool) {
+		last, err := o.lastPhase(ctx, t)
+		if err != nil {
+			yield(repo.Entry{}, err)
+			return
+		}
+		until(t.Entries(ctx, repo.Query{Kinds: o.Kinds}), func(e repo.Entry) bool { return e.AnchorSeq > last })(yield)
+	}
+}
+
+func (o *Options) lastPhase(ctx context.Context, t *repo.Tape) (int, error) {
+	q := o.bounds()
+	q.Tail = repo.N(1)
+	last, err := firstOf(ctx, t, q)
+	return last.AnchorSeq, err
+}
+
+func firstOf(ctx context.Context, t *repo.Tape, q repo.Query) (repo.Entry, error) {
+	for e, err := range t.Entries(ctx, q) {
+		return e, err
+	}
+	return repo.Entry{}, nil
+}
