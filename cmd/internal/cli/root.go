@@ -41,6 +41,7 @@ func commands() []command {
 		{"search", groupCore, newSearchCmd},
 		{"blame", groupCore, newBlameCmd},
 		{"files", groupCore, newFilesCmd},
+		{"digest", groupCore, newDigestCmd},
 		{"between", groupCore, newBetweenCmd},
 		{"context", groupCore, newContextCmd},
 		{"resume", groupCore, newResumeCmd},

@@ -74,12 +74,7 @@ func (o *tapesOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	project := o.project
-	if project == "." || strings.ContainsRune(project, filepath.Separator) {
-		if dir, err := filepath.Abs(project); err == nil {
-			project = dir
-		}
-	}
+	project := projectNamed(o.project)
 	all, err := o.listTapes(ctx)
 	if err != nil {
 		return err

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tape/cmd/internal/digest"
+	"tape/index"
+	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/filter"
+	"tape/internal/store/about"
+	"tape/repo"
+)
+
+type digestOptions struct {
+	*App
+	since, until, project, format string
+}
+
+func newDigestCmd(a *App) *cobra.Command {
+	o := &digestOptions{App: a}
+	cmd := &cobra.Command{
+		Use:   "digest [--since DATE] [--until DATE] [--project DIR] [--format FORMAT] [-A]",
+		Short: "Show what was done in the last days",
+		Long: `Show what was done in the last seven days (of which --until is the last), or since a date: by day and project, each session with
+its title, what else was asked in it, the files that it changed, its commits, and how it ended.
+
+A session stands at the day of the last request in the range. What a subagent did counts for the
+session that started it. If there are many sessions, only the first requests of each are shown;
+--json has all.`,
+		Example: `  tape digest
+  tape digest --since monday -A   # of all projects
+  tape digest --since "last week" --until "last week"
+  tape digest --since 2026-11-01 --format markdown >november.md`,
+		SuggestFor: []string{"summary", "week", "report", "standup"},
+		RunE:       func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.since, "since", "", "show what was asked on `DATE` or later (default: the last seven days)")
+	f.StringVar(&o.until, "until", "", "show what was asked on `DATE` or earlier")
+	f.StringVar(&o.project, "project", "", "show sessions of projects in `DIR`, or whose name contains it")
+	f.StringVar(&o.format, "format", digest.Formats[0], "the `FORMAT`: "+strings.Join(digest.Formats[:], " or "))
+	completeFlag(cmd, "format", completeWords(digest.Formats[:]...))
+	a.addAllWorkspaces(cmd)
+	return cmd
+}
+
+func (o *digestOptions) run(ctx context.Context) error {
+	if !slices.Contains(digest.Formats[:], o.format) {
+		return usagef("--format is %s, not %q", strings.Join(digest.Formats[:], " or "), o.format)
+	}
+	q, err := filter.Params{Since: o.since, Until: o.until}.Query(filter.AsFlag, o.Now())
+	if err != nil {
+		return err
+	}
+	if o.since == "" {
+		last := o.Now()
+		if !q.Until.IsZero() && q.Until.Before(last) {
+			last = q.Until
+		}
+		year, month, day := last.Date()
+		q.Since = time.Date(year, month, day-6, 0, 0, 0, 0, last.Location())
+	}
+	project := projectNamed(o.project)
+	f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.Now().Location(), Project: func(dir string) bool { return within(about.Tape{Project: dir}, project) }}
+	lists, err := inStores(ctx, o.App, func(ctx context.Context, store *repo.Store) (list []digest.Session, err error) {
+		var found []*index.Digest
+		err = o.withIndex(store, func(x *index.Index) error {
+			found, err = x.Digests(ctx, f)
+			return err
+		})
+		for _, g := range found {
+			list = append(list, digest.Session{Digest: g, Workspace: o.workspaceOf(store)})
+		}
+		return list, err
+	})
+	if err != nil {
+		return err
+	}
+	list := slices.Concat(lists...)
+	if o.Screen().Out && len(list) > 0 {
+		all, err := o.allTapes(ctx)
+		if err != nil {
+			return err
+		}
+		names := catalog.ShortNames(catalog.Names(all))
+		for i := range list {
+			list[i].Short = names[list[i].About.Name]
+		}
+	}
+	return digest.Show(&o.Streams, list, o.format)
+}
+
+// projectNamed is --project with a directory made absolute.
+func projectNamed(project string) string {
+	if project == "." || strings.ContainsRune(project, filepath.Separator) {
+		dir, err := filepath.Abs(project)
+		if err == nil {
+			return dir
+		}
+	}
+	return project
+}

@@ -1,0 +1,235 @@
+// Package digest shows what was done in a range of time: by day and project, each session with what was
+// asked, what was changed and committed, and how it ended.
+package digest
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/cmd/internal/stdio"
+	"tape/index"
+	"tape/internal/show/display"
+	"tape/internal/store/activity"
+)
+
+// Session is a session of a digest.
+type Session struct {
+	*index.Digest
+	Workspace string // its folder, if sessions of several are shown
+	Short     string // a short name of the tape, for people
+}
+
+// Formats are the formats for people.
+var Formats = [...]string{"text", "markdown"}
+
+// Show shows sessions in the order of their days.
+func Show(s *stdio.Streams, list []Session, format string) error {
+	zone := s.Now().Location()
+	day := func(g Session) string { return g.Last.In(zone).Format(time.DateOnly) }
+	slices.SortFunc(list, func(a, b Session) int {
+		return cmp.Or(strings.Compare(day(a), day(b)), strings.Compare(a.project(), b.project()), a.Last.Compare(b.Last), strings.Compare(a.About.Name, b.About.Name))
+	})
+	if s.JSON {
+		for _, g := range list {
+			if err := s.Emit(g.object(day(g))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		s.PrintUnlessQuiet("No matching sessions.")
+		return nil
+	}
+	s.Page()
+	p := &printer{Streams: s, markdown: format == "markdown", prompts: promptsOf(len(list))}
+	last, project := "", ""
+	for _, g := range list {
+		if d := day(g); d != last {
+			p.day(g.Last.In(zone), last == "")
+			last, project = d, "\x00"
+		}
+		if name := g.project(); name != project {
+			p.project(cmp.Or(name, "no project"))
+			project = name
+		}
+		p.session(g)
+		if err := s.Written(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// promptsOf is how many prompts of each session are shown, so that a week fits on a screen or two.
+func promptsOf(sessions int) int {
+	switch {
+	case sessions <= 5:
+		return 8
+	case sessions <= 15:
+		return 4
+	}
+	return 2
+}
+
+func (g Session) project() string { return g.About.ProjectName() }
+
+func (g Session) object(day string) stdio.Object {
+	var prompts, files []string
+	for _, said := range g.Prompts {
+		prompts = append(prompts, said.Text)
+	}
+	for _, f := range g.Files {
+		files = append(files, g.path(f.Path))
+	}
+	commits := stdio.Objects(g.commits(), func(text string) stdio.Object {
+		id, subject, _ := strings.Cut(text, " ")
+		return stdio.Object{{"id", id}, {"subject", subject}}
+	})
+	return stdio.Object{{"day", day}, {"project", stdio.OrNull(g.About.Project)}, {"tape", g.About.Name}, {"title", stdio.OrNull(g.About.Title)},
+		{"prompts", prompts}, {"files", files}, {"commits", commits}, {"end", g.end()}}.With("workspace", g.Workspace)
+}
+
+// commits are the commits of a session, each once: a subagent's may be on two tapes.
+func (g Session) commits() (out []string) {
+	for _, c := range g.Commits {
+		if !slices.Contains(out, c.Text) {
+			out = append(out, c.Text)
+		}
+	}
+	return out
+}
+
+// path is a path in the session's project without the directory of that.
+func (g Session) path(path string) string {
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(g.About.Project, "/")+"/"); ok && g.About.Project != "" {
+		return rest
+	}
+	return path
+}
+
+// end says how the session ended.
+func (g Session) end() string {
+	switch g.Ending {
+	case activity.Answered:
+		return g.Answer
+	case activity.Interrupted:
+		return "interrupted"
+	case activity.Failed:
+		return strings.TrimSuffix("ended with an error: "+g.Answer, ": ")
+	}
+	return "the last request has no answer"
+}
+
+type printer struct {
+	*stdio.Streams
+	markdown bool
+	prompts  int
+}
+
+func (p *printer) day(at time.Time, first bool) {
+	if p.markdown {
+		if !first {
+			p.Line("")
+		}
+		p.Line("## " + at.Format("Monday, 2006-01-02"))
+		return
+	}
+	if !first {
+		p.Line("")
+	}
+	p.Line(p.Style(stdio.Bold+";"+stdio.Yellow, at.Format("Monday 2006-01-02")))
+}
+
+func (p *printer) project(name string) {
+	name = display.Line(name)
+	if p.markdown {
+		p.Line("\n### " + escape(name) + "\n")
+		return
+	}
+	p.Line(p.Style(stdio.Bold, p.fit("  "+name)))
+}
+
+func (p *printer) session(g Session) {
+	title := cmp.Or(display.Line(g.About.Title), display.Line(g.About.Name))
+	if g.About.Apart != "" {
+		title += " · " + display.Line(g.About.Apart)
+	}
+	p.title(title, display.Line(cmp.Or(g.Short, g.About.Name)))
+	shown := 0
+	for _, said := range g.Prompts {
+		if strings.HasPrefix(g.About.Title, said.Text) { // the title says it
+			continue
+		}
+		if shown++; shown <= p.prompts {
+			p.item(stdio.Green, "> ", "asked: ", said.Text)
+		}
+	}
+	if n := shown - p.prompts; n > 0 {
+		p.item(stdio.Dim, "  ", "", "… and "+display.Count(n, "more request", "more requests"))
+	}
+	if n := len(g.Files); n > 0 {
+		var added, removed int64
+		names := make([]string, n)
+		for i, f := range g.Files {
+			added, removed, names[i] = added+f.Added, removed+f.Removed, g.path(f.Path)
+		}
+		if p.Width() > 0 {
+			for i := range names {
+				names[i] = filepath.Base(names[i])
+			}
+		}
+		p.item("", "± ", "changed: ", fmt.Sprintf("%s +%d -%d  %s", display.Count(n, "file", "files"), added, removed, strings.Join(names, ", ")))
+	}
+	const most = 3
+	commits := g.commits()
+	for _, c := range commits[:min(most, len(commits))] {
+		p.item(stdio.Cyan, "* ", "committed: ", c)
+	}
+	if n := len(commits) - most; n > 0 {
+		p.item(stdio.Dim, "  ", "", "… and "+display.Count(n, "more commit", "more commits"))
+	}
+	p.item(stdio.Dim, "= ", "ended: ", g.end())
+}
+
+// title shows a session's title, and on a screen its name at the end of the line.
+func (p *printer) title(title, name string) {
+	if p.markdown {
+		p.Line("- **" + escape(title) + "** · `" + strings.ReplaceAll(name, "`", "'") + "`")
+		return
+	}
+	room := p.Width() - len("    ") - display.Width(name) - 2
+	if p.Width() == 0 {
+		p.Line("    " + title + "  " + name)
+		return
+	}
+	p.Line("    " + display.Pad(display.Truncate(title, room), room) + "  " + p.Style(stdio.Dim, name))
+}
+
+// item shows a fact about a session in a line.
+func (p *printer) item(style, sign, label, text string) {
+	if text = display.Line(text); text == "" {
+		return
+	}
+	if p.markdown {
+		p.Line("  - " + label + escape(text))
+		return
+	}
+	p.Line(p.Style(style, p.fit("      "+sign+text)))
+}
+
+func (p *printer) fit(line string) string {
+	if p.Width() == 0 {
+		return line
+	}
+	return display.Truncate(line, p.Width())
+}
+
+// escape keeps recorded text from being Markdown.
+func escape(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`, "]", `\]`, "#", `\#`).Replace(text)
+}
