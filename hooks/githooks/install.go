@@ -85,7 +85,7 @@ func onServer(ctx context.Context, dir string, do action) (Report, error) {
 	}
 	i, err := newInstaller(gitDir, serverHooks())
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s is no git repository: %w", dir, repo.ErrNotFound)
+		err = fmt.Errorf("%s is not a git repository: %w", dir, repo.ErrNotFound)
 	}
 	if err != nil {
 		return Report{}, err

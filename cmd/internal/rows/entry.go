@@ -83,8 +83,8 @@ func showText(s *stdio.Streams, columns, sign, colour string, lines []string) er
 	return s.Written()
 }
 
-// Brief shows an entry on one line, after the text of.
-func Brief(s *stdio.Streams, of string, e repo.Entry) {
+// Brief shows an entry on one line, after a text.
+func Brief(s *stdio.Streams, before string, e repo.Entry) {
 	kind, colour := Label(e)
 	id, body := fmt.Sprintf("@%d", e.ID), plain.Whole(e)
 	kind = s.Fit(display.Line(kind), kindCells)
@@ -92,8 +92,8 @@ func Brief(s *stdio.Streams, of string, e repo.Entry) {
 		body = plain.Short(e)
 	}
 	text := strings.Join(strings.Fields(strings.Join(body, " ")), " ")
-	text = s.Fit(text, max(20, s.Width()-len(id)-display.Width(of+kind)-2))
-	s.Line(s.Style(stdio.Dim, of) + s.Style(stdio.Yellow, id) + " " + s.Style(colour, kind) + " " + text)
+	text = s.Fit(text, max(20, s.Width()-len(id)-display.Width(before+kind)-2))
+	s.Line(s.Style(stdio.Dim, before) + s.Style(stdio.Yellow, id) + " " + s.Style(colour, kind) + " " + text)
 }
 
 // Label returns an entry's kind, with the role of a message, and its colour.

@@ -120,7 +120,7 @@ func (p *Process) admit(ctx context.Context, session string, m hooks.Envelope, t
 		func(raw json.RawMessage) (*hooks.Admission, error) {
 			a, err := as[hooks.Admission](raw)
 			if err == nil && !slices.Contains([]hooks.Admission{hooks.Admit, hooks.Drop, hooks.FollowUp, hooks.Steer}, *a) {
-				err = errors.New("it is no admission")
+				err = errors.New("it is not an admission")
 			}
 			return a, err
 		}))

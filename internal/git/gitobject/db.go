@@ -151,7 +151,7 @@ func readLooseObject(f *os.File, content bool) (Kind, int64, []byte, error) {
 	kind, digits, ok := strings.Cut(string(head), " ")
 	size, err := strconv.ParseInt(digits, 10, 64)
 	if !found || !ok || err != nil || size < 0 {
-		return "", 0, nil, fmt.Errorf("this is no object, for it begins with %.40q", head)
+		return "", 0, nil, fmt.Errorf("this is not an object: it begins with %.40q", head)
 	}
 	if size > MaxObject {
 		return "", size, nil, errTooLarge(size)

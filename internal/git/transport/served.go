@@ -25,7 +25,7 @@ func checkServed(ctx context.Context, r *gitstore.Repo, address string, push boo
 		return nil
 	}
 	strict := push && !r.Config().Own()
-	hint := "use an address that is no path, or clone it anew without --filter"
+	hint := "use an address that is not a path, or clone it again without --filter"
 	if strict {
 		hint = "if both are yours: " + gitstore.TrustCommand(r.GitDir())
 		if strings.HasPrefix(address, "~") && !filepath.IsAbs(dir) {

@@ -18,8 +18,8 @@ import (
 // The _meta of a request helps. Codex names its session (sessionId, and for a subagent threadId),
 // which is the name of its tape. Claude Code names the call (claudecode/toolUseId), which is on
 // its tape as soon as that has been recorded. Until then, and for other agents, the session is any
-// tape of that agent that has grown since the server started. Calls distinguish two sessions
-// of the same agent.
+// tape of that agent that has grown since the server started. The ids of calls tell two sessions
+// of the same agent apart.
 type caller struct {
 	mu    sync.Mutex
 	calls [][]byte // ids of the last calls

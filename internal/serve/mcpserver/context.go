@@ -37,7 +37,7 @@ func (s *server) context(ctx context.Context, _ call, a contextArgs) (string, er
 }
 
 func contextOf(ctx context.Context, t *repo.Tape, a contextArgs) (string, error) {
-	o := view.Options{From: a.From, MaxTokens: filter.Capped(a.MaxTokens, 8_000, 20_000), MaxBytes: mostChars - 4*cutNote}
+	o := view.Options{From: a.From, MaxTokens: filter.Capped(a.MaxTokens, 8_000, 20_000), MaxBytes: maxChars - 4*cutNote}
 	c, err := build(ctx, t, o)
 	if err != nil {
 		return "", err
@@ -47,7 +47,7 @@ func contextOf(ctx context.Context, t *repo.Tape, a contextArgs) (string, error)
 	if n := c.LeftOut.Turns; n > 0 {
 		head += fmt.Sprintf("; older ones are left out (%s): tape_read shows them", display.Count(n, "turn", "turns"))
 	}
-	out := newAnswer(mostChars, "%s", head)
+	out := newAnswer(maxChars, "%s", head)
 	for _, m := range c.Messages {
 		if !out.add(escaped(string(m)) + "\n") { // escapes made it longer than build counted
 			out.end("the rest does not fit")

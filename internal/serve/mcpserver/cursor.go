@@ -32,7 +32,7 @@ func parseCursor(text, of string) (c cursor, err error) {
 		err = json.Unmarshal(data, &c)
 	}
 	if err != nil || c.Of != of {
-		return c, layout.Invalid("give next_cursor as "+of+" gave it, or none to begin anew", "the cursor is none of %s", of)
+		return c, layout.Invalid("give next_cursor as "+of+" gave it, or none to begin again", "the cursor is not one of %s", of)
 	}
 	return c, nil
 }

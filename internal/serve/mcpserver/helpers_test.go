@@ -85,7 +85,7 @@ func (p *peer) ask(want bool, tool string, a args, meta ...mcp.Meta) string {
 	if res.IsError == want || len(res.Content) != 1 || res.StructuredContent != nil {
 		p.t.Fatalf("%s %v: error %v:\n%s", tool, a, res.IsError, text)
 	}
-	if n := utf8.RuneCountInString(text); n > mostChars {
+	if n := utf8.RuneCountInString(text); n > maxChars {
 		p.t.Errorf("%s %v: %d characters", tool, a, n)
 	}
 	return text

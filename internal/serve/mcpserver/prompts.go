@@ -18,7 +18,7 @@ func (s *server) addPrompts(out *mcp.Server) {
 					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.errorText(err)}
 				}
 				return &mcp.GetPromptResult{Description: description,
-					Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: clip(said, mostChars)}}}}, nil
+					Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: clip(said, maxChars)}}}}, nil
 			})
 	}
 	add("resume", "Go on where a recorded session ended", "tape", "the session, default the current tape", false, s.resumePrompt)

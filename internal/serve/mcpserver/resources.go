@@ -66,7 +66,7 @@ func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.errorText(err)}
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: "text/plain", Text: clip(text, mostChars)}}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: "text/plain", Text: clip(text, maxChars)}}}, nil
 }
 
 // resource is the text of a path: TAPE, TAPE/anchors/N or TAPE/entries/ID.
@@ -98,7 +98,7 @@ func anchorResource(ctx context.Context, t *repo.Tape, n string) (string, error)
 	if seq, err := strconv.Atoi(n); err == nil {
 		n = fmt.Sprintf("%03d", seq)
 	}
-	out := newAnswer(mostChars, "tape %s, phase of anchor %s", line(t.Name(), 100), line(n, 100))
+	out := newAnswer(maxChars, "tape %s, phase of anchor %s", line(t.Name(), 100), line(n, 100))
 	for e, err := range t.Entries(ctx, repo.Query{Phase: n}) {
 		if err != nil {
 			return "", err
@@ -120,8 +120,8 @@ func entryResource(ctx context.Context, t *repo.Tape, id string) (string, error)
 		if err != nil {
 			return "", err
 		}
-		out := newAnswer(mostChars, "tape %s", line(t.Name(), 100))
-		text, err := entryText(ctx, t, e, mostChars-5*cutNote)
+		out := newAnswer(maxChars, "tape %s", line(t.Name(), 100))
+		text, err := entryText(ctx, t, e, maxChars-5*cutNote)
 		out.add(text)
 		return out.String(), err
 	}

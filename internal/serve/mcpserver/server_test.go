@@ -187,7 +187,7 @@ func TestRead(t *testing.T) {
 	p.fails("tape_read", args{"from": 1, "around": 2}, "exclude each other")
 	p.fails("tape_read", args{"before": 1}, "before and after are about an entry")
 	p.fails("tape_read", args{"after_anchor": "nowhere"}, "hint: tape_list with tape lists its anchors")
-	p.fails("tape_read", args{"cursor": "x"}, "the cursor is none of tape_read", "hint: ")
+	p.fails("tape_read", args{"cursor": "x"}, "the cursor is not one of tape_read", "hint: ")
 }
 
 // A client that pages sees each entry once, whatever comes meanwhile.
@@ -288,8 +288,8 @@ func TestSizes(t *testing.T) {
 	for i := range 400 {
 		p.say("talk", fmt.Sprintf("%d %s", i, strings.Repeat("word ", 60)))
 	}
-	chars("tape_context", args{"tape": "talk"}, 25_000, mostChars)
-	chars("tape_context", args{"tape": "talk", "max_tokens": 1_000_000}, 25_000, mostChars)
+	chars("tape_context", args{"tape": "talk"}, 25_000, maxChars)
+	chars("tape_context", args{"tape": "talk", "max_tokens": 1_000_000}, 25_000, maxChars)
 	chars("tape_context", args{"tape": "talk", "max_tokens": 500}, 500, 4_000)
 }
 

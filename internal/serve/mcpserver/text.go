@@ -18,7 +18,7 @@ import (
 // Limits of answers, in characters.
 const (
 	usualChars = 8_000  // unless more was asked for
-	mostChars  = 30_000 // clients cut longer answers, or do not show them
+	maxChars   = 30_000 // clients cut longer answers, or do not show them
 	titleChars = 60
 	cutNote    = 200 // room for notes about what was cut off
 

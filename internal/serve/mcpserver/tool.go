@@ -59,7 +59,7 @@ func (s *server) handler(t tool) mcp.ToolHandler {
 		if err != nil {
 			text = s.errorText(err)
 		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: clip(text, mostChars)}}, IsError: err != nil}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: clip(text, maxChars)}}, IsError: err != nil}, nil
 	}
 }
 

@@ -108,7 +108,7 @@ func (s *View) refuse(w http.ResponseWriter, r *http.Request) {
 
 // leave ends a session, if the form comes from one of its pages.
 func (s *View) leave(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, formMost)
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if r.Method != http.MethodPost || !guard.Same(r.PostFormValue("token"), formToken(r)) {
 		s.plain(w, http.StatusForbidden, plainPage{Title: "Not shown", Text: "Log out with the button of a page."})
 		return

@@ -27,7 +27,7 @@ type commitView struct {
 type graphLine struct{ Lane, X1, Y1, X2, Y2 int }
 
 const (
-	mostLanes = 15
+	maxLanes  = 15
 	laneWidth = 18
 )
 
@@ -106,13 +106,13 @@ func lanesOf(list []repo.Commit, row map[string]int, own string) map[string]int 
 			reach(c.Tape, to)
 		}
 	}
-	lanes, free := map[string]int{own: 0}, [mostLanes + 1]int{} // free: from which row on
+	lanes, free := map[string]int{own: 0}, [maxLanes + 1]int{} // free: from which row on
 	for _, tape := range tapes {
 		if tape == own {
 			continue
 		}
 		lane := 1
-		for lane < mostLanes && free[lane] > begin[tape] {
+		for lane < maxLanes && free[lane] > begin[tape] {
 			lane++
 		}
 		lanes[tape], free[lane] = lane, end[tape]+1

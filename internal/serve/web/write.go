@@ -12,14 +12,14 @@ import (
 	"tape/repo"
 )
 
-const formMost = 1 << 20
+const maxForm = 1 << 20
 
 // do makes the change that a form asks for.
 func (s *View) do(r *request) error {
 	if !s.Write {
 		return fmt.Errorf("%w: this view is for reading; with --write the server changes something, too", errForbidden)
 	}
-	r.Body = http.MaxBytesReader(r.w, r.Body, formMost)
+	r.Body = http.MaxBytesReader(r.w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		return fmt.Errorf("%w: %w", repo.ErrInvalid, err)
 	}

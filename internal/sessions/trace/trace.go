@@ -37,7 +37,7 @@ const (
 const (
 	sameTime = 10 * time.Minute // at most, between a commit and its event
 	open     = time.Hour        // a session counts as open so long after its last entry
-	mostOpen = 3                // sessions that were open at once are returned
+	maxOpen  = 3                // sessions that were open at once are returned
 )
 
 // Turn is the part of a tape that led to a commit.
@@ -261,8 +261,8 @@ func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out
 			}
 		}
 		slices.SortFunc(out[c.ID], func(a, b Turn) int { return b.Date.Compare(a.Date) })
-		if n := len(out[c.ID]); n > mostOpen {
-			out[c.ID] = out[c.ID][:mostOpen]
+		if n := len(out[c.ID]); n > maxOpen {
+			out[c.ID] = out[c.ID][:maxOpen]
 		}
 	}
 	return nil

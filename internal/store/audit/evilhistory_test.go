@@ -273,7 +273,7 @@ func forkCases() []evilCase {
 	}
 	const ref = "refs/heads/fork/main/evil"
 	return []evilCase{
-		fork("of another tape", "refs/heads/fork/other/evil", "is no fork", func(c *tip) string { return began(c, "other/evil", c.last()) }),
+		fork("of another tape", "refs/heads/fork/other/evil", "is not a fork", func(c *tip) string { return began(c, "other/evil", c.last()) }),
 		fork("under another name", ref, "have other branches", func(c *tip) string { return began(c, "other/evil", c.last()) }),
 		fork("with a lying base", ref, "begins after entry", func(c *tip) string { return began(c, "main/evil", c.last()+7) }),
 		fork("with a base of no number", ref, "", func(c *tip) string {

@@ -153,7 +153,7 @@ func (c *IncomingCheck) identify(n incomingName, head gitstore.Hash) (*workspace
 	}
 	f := c.s.ForkHandle(name)
 	if f == nil || !strings.HasPrefix(name, info.Name+"/") {
-		return nil, layout.Refused("", "%s%s names the tape %.200q, of which %.200q is no fork", where, layout.TapeFile, info.Name, name)
+		return nil, layout.Refused("", "%s%s names the tape %.200q, and %.200q is not a fork of it", where, layout.TapeFile, info.Name, name)
 	}
 	return f, nil
 }

@@ -85,15 +85,15 @@ func (st Record) Moved(head gitstore.Hash) bool {
 const (
 	stateVersion = 6
 	slotSize     = 8 << 10 // bytes
-	noteName     = 512     // bytes; longer names of anchors and people are left out
+	maxName      = 512     // bytes; longer names of anchors and people are left out
 )
 
 func encode(st Record) ([]byte, error) {
 	st.Version = stateVersion
-	if len(st.Anchor) > noteName {
+	if len(st.Anchor) > maxName {
 		st.Anchor = ""
 	}
-	if len(st.Owner) > noteName {
+	if len(st.Owner) > maxName {
 		st.Owner = ""
 	}
 	raw, err := json.Marshal(st)

@@ -207,8 +207,8 @@ func commonInPhase(a, b *snapshot.Snapshot, pa, pb layout.Phase) (int64, error) 
 		for n < min(len(filesA[c]), len(filesB[c])) && filesA[c][n].Hash == filesB[c][n].Hash {
 			n++
 		}
-		restA, err1 := readRest(a, pa, filesA[c], n)
-		restB, err2 := readRest(b, pb, filesB[c], n)
+		restA, err1 := nthFile(a, pa, filesA[c], n)
+		restB, err2 := nthFile(b, pb, filesB[c], n)
 		if err := errors.Join(err1, err2); err != nil {
 			return 0, err
 		}
@@ -217,8 +217,8 @@ func commonInPhase(a, b *snapshot.Snapshot, pa, pb layout.Phase) (int64, error) 
 	return common, nil
 }
 
-// readRest returns a class's n-th file, nil if it has none.
-func readRest(v *snapshot.Snapshot, p layout.Phase, files []layout.Segment, n int) ([]byte, error) {
+// nthFile returns the content of a class's n-th file, nil if it has none.
+func nthFile(v *snapshot.Snapshot, p layout.Phase, files []layout.Segment, n int) ([]byte, error) {
 	if n >= len(files) {
 		return nil, nil
 	}

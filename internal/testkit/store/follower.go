@@ -28,7 +28,7 @@ func (f *Follower) CatchUp(t testing.TB, tp *repo.Tape) (whole bool) {
 	}
 	mark, ok := s.Mark()
 	if !ok {
-		t.Fatal("there is no mark behind the last entry")
+		t.Fatal("there is no read mark after the last entry")
 	}
 	f.Mark = mark
 	return s.Whole()

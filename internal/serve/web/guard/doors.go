@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	linkTime     = time.Minute
-	sessionTime  = 7 * 24 * time.Hour
-	mostSessions = 100 // the oldest end when there are more
+	linkTime    = time.Minute
+	sessionTime = 7 * 24 * time.Hour
+	maxSessions = 100 // the oldest end when there are more
 )
 
 // Doors admits browsers: with a link, which works once and for a minute, a browser gets a session.
@@ -81,7 +81,7 @@ func (d *Doors) Open(code string) string {
 			oldest = h
 		}
 	}
-	if len(d.sessions) >= mostSessions {
+	if len(d.sessions) >= maxSessions {
 		d.sessions[oldest].end()
 		delete(d.sessions, oldest)
 	}

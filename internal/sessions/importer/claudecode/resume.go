@@ -12,7 +12,7 @@ import (
 type resume struct {
 	first  int32                 // the first record of the conversation, or -1
 	prompt int32                 // the last prompt, or -1
-	values [len(envelope)][]byte // now
+	values [len(envelope)][]byte // of the envelope, so far
 	before [len(envelope)][]byte // before the prompt
 	lost   map[int32]bool        // records whose parent is missing so far
 }

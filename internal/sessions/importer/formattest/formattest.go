@@ -211,7 +211,7 @@ func KeysOf(items []record.Item) []string {
 	return keys
 }
 
-// Grows checks that a file that is read again while it grows gives the same as when it is read once.
+// Grows checks that reading a file again while it grows gives the same as reading it once.
 func (x Importer) Grows(t *testing.T, format string, ls []string, every int) {
 	t.Helper()
 	whole := Lines(ls...)
@@ -230,7 +230,7 @@ func (x Importer) Grows(t *testing.T, format string, ls []string, every int) {
 	}
 }
 
-// findsAfterCut has each line of the sample follow a part of itself that has no newline.
+// findsAfterCut checks that a line is found although the write before it was cut off, without a newline.
 func (x Importer) findsAfterCut(t testing.TB, format string, sample []string) {
 	t.Helper()
 	whole, stats := x.Items(t, format, "x.jsonl", Lines(sample...), Seen{})
@@ -258,8 +258,8 @@ func Minus(a, b []string) []string {
 	return out
 }
 
-// Fuzz checks that any input gives valid drafts and no key twice, and nothing the second time. Before, it
-// checks that a write that was cut off within a line of the sample does not hide the next.
+// Fuzz checks that any input gives valid drafts and no key twice, and that reading it again gives nothing.
+// First it calls findsAfterCut.
 func (x Importer) Fuzz(f *testing.F, format string, sample []string) {
 	x.findsAfterCut(f, format, sample)
 	f.Add(Lines(sample...))

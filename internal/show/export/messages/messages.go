@@ -18,7 +18,7 @@ import (
 // becomes one without a call.
 const (
 	StretchBytes = 8 << 20
-	stretchMost  = 8 // times that
+	maxStretch   = 8 // times that
 )
 
 // stretch is a part of a tape whose messages are made together.
@@ -39,7 +39,7 @@ func (s *stretch) ends(e repo.Entry, size int) bool {
 	case e.Kind != repo.KindAnchor && e.Kind != repo.KindMessage || e.Role() == "tool":
 		return false
 	}
-	return len(s.latest) == 0 && (len(s.open) == 0 || s.bytes > stretchMost*size)
+	return len(s.latest) == 0 && (len(s.open) == 0 || s.bytes > maxStretch*size)
 }
 
 func (s *stretch) add(e repo.Entry) {
