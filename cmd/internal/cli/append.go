@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/appending"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -78,11 +79,12 @@ Settings are read once, at the beginning.`,
 		Args:    takes(0, "-"),
 		PreRunE: o.check,
 		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
+			stream := appending.Options{Anchor: o.anchor, Partial: o.partial, Describe: describeError, Class: func(err error) error { return codeOf(err).class }}
 			switch {
 			case o.each:
-				return o.runEach(ctx, t)
+				return appending.Each(ctx, &o.Streams, t, stream)
 			case o.stdin:
-				return o.runStream(ctx, t)
+				return appending.Stream(ctx, &o.Streams, t, stream)
 			}
 			return o.run(ctx, t)
 		}),
@@ -203,11 +205,11 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	}
 	d := o.draft(payload)
 	if o.artifact != "" {
-		a, err := o.addArtifact(ctx, t)
+		a, err := appending.Artifact(ctx, t, o.artifact, o.mimeType)
 		if err != nil {
 			return err
 		}
-		d = refers(d, a)
+		d = appending.Refer(d, a)
 	}
 	done, err := t.Append(ctx, &repo.AppendOptions{Anchor: o.anchor, Author: true}, d)
 	if err != nil {

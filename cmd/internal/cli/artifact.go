@@ -1,17 +1,13 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/appending"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -133,66 +129,10 @@ func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error
 	if err != nil {
 		return err
 	}
-	if typeOf(data) != plainText {
+	if appending.TypeOf(data) != appending.PlainText {
 		return layout.Invalid("write it to a file: tape artifact cat ID >FILE", "the artifact is no text, and standard output is a terminal")
 	}
 	o.Page()
 	o.Line(display.Text(string(data)))
 	return nil
-}
-
-const plainText = "text/plain; charset=utf-8"
-
-// typeOf guesses the type of a content.
-func typeOf(data []byte) string {
-	has := func(prefix string) bool { return bytes.HasPrefix(data, []byte(prefix)) }
-	switch {
-	case has("\x89PNG\r\n\x1a\n"):
-		return "image/png"
-	case has("\xff\xd8\xff"):
-		return "image/jpeg"
-	case has("GIF87a"), has("GIF89a"):
-		return "image/gif"
-	case has("%PDF-"):
-		return "application/pdf"
-	case utf8.Valid(data) && bytes.IndexByte(data, 0) < 0:
-		return plainText
-	}
-	return layout.AnyType
-}
-
-// addArtifact adds the file of --artifact to the tape.
-func (o *appendOptions) addArtifact(ctx context.Context, t *repo.Tape) (repo.Artifact, error) {
-	f, err := os.Open(o.artifact)
-	if err != nil {
-		return repo.Artifact{}, layout.Invalid("", "--artifact: %v", err)
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || st.IsDir() {
-		return repo.Artifact{}, layout.Invalid("", "--artifact: %s is a folder", o.artifact)
-	}
-	// All of it is read to guess the type: a text may have its first invalid byte at its end.
-	data, err := io.ReadAll(io.LimitReader(f, repo.ArtifactLimit+1))
-	if err != nil {
-		return repo.Artifact{}, err
-	}
-	a := repo.Artifact{MIMEType: o.mimeType, Name: filepath.Base(o.artifact)}
-	if a.MIMEType == "" {
-		a.MIMEType = typeOf(data)
-	}
-	if !utf8.ValidString(a.Name) {
-		a.Name = ""
-	}
-	return t.AddArtifact(ctx, a, bytes.NewReader(data))
-}
-
-// refers adds the reference to a draft's payload. Append refuses a payload that is not an object.
-func refers(d repo.Draft, a repo.Artifact) repo.Draft {
-	if body, ok := bytes.CutSuffix(bytes.TrimSpace(d.Payload), []byte("}")); ok {
-		if body = bytes.TrimSpace(body); !bytes.HasSuffix(body, []byte("{")) {
-			body = append(body, ',')
-		}
-		d.Payload = slices.Concat(body, []byte(`"artifact":`), a.Reference(), []byte("}"))
-	}
-	return d
 }

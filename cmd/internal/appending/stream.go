@@ -1,4 +1,5 @@
-package cli
+// Package appending appends what commands read: a stream of entries, and the content of artifacts.
+package appending
 
 import (
 	"bytes"
@@ -16,29 +17,40 @@ import (
 	"tape/repo"
 )
 
+// Options are those of a stream of entries.
+type Options struct {
+	Anchor  string // append only if its phase is open; "": any
+	Partial bool   // keep the valid lines, and report the others
+	// Describe returns an error as JSON, and Class the class that decides about the exit code.
+	Describe func(error) stdio.Object
+	Class    func(error) error
+}
+
 // maxRejected is how many bad lines are listed; the others are only counted.
 const maxRejected = 1000
 
 // stream appends the lines of standard input in one transaction.
 type stream struct {
-	o        *appendOptions
+	*stdio.Streams
+	Options
+	t        *repo.Tape
 	lines    *jsonl.Scanner
 	first    []byte // the first line, read before the tape was locked
 	firstErr error
-	rejected []object // lines that were left out
-	messages []string // the same for people
+	rejected []stdio.Object // lines that were left out
+	messages []string       // the same for people
 	bad      int64
 	refused  error // without --partial: the error of the bad line that ended the stream
 }
 
-func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
-	in, end := stdio.NewInput(ctx, o.Stdin)
+// Stream appends the entries on standard input in one transaction.
+func Stream(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o Options) error {
+	s, end := newStream(ctx, streams, t, o)
 	defer end()
-	s := &stream{o: o, lines: jsonl.NewScanner(in, (*workspace.Store)(t.Store()).Config().MaxLine)}
 	// Wait for the first line before the tape is locked.
 	s.first, s.firstErr = s.next()
 	done, err := t.Update(ctx, func(tx *repo.Tx) error {
-		if err := tx.Assert(&repo.AppendOptions{Anchor: o.anchor}); err != nil {
+		if err := tx.Assert(&repo.AppendOptions{Anchor: o.Anchor}); err != nil {
 			return err
 		}
 		return s.feed(ctx, tx)
@@ -51,6 +63,13 @@ func (o *appendOptions) runStream(ctx context.Context, t *repo.Tape) error {
 	}
 	return s.report(done)
 }
+
+func newStream(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o Options) (*stream, func()) {
+	in, end := stdio.NewInput(ctx, streams.Stdin)
+	return &stream{Streams: streams, Options: o, t: t, lines: jsonl.NewScanner(in, maxLine(t))}, end
+}
+
+func maxLine(t *repo.Tape) int { return (*workspace.Store)(t.Store()).Config().MaxLine }
 
 func (s *stream) feed(ctx context.Context, tx *repo.Tx) error {
 	line, err := s.first, s.firstErr
@@ -76,7 +95,7 @@ func (s *stream) next() ([]byte, error) {
 	switch {
 	case errors.Is(err, jsonl.ErrTooLong):
 		return nil, layout.Invalid("", "the line is longer than max_line allows, which is %d bytes",
-			(*workspace.Store)(s.o.store).Config().MaxLine).Try(layout.RaiseMaxLine)
+			maxLine(s.t)).Try(layout.RaiseMaxLine)
 	case errors.Is(err, io.EOF):
 		return nil, err
 	case err != nil:
@@ -89,7 +108,7 @@ func (s *stream) next() ([]byte, error) {
 
 // reject notes a bad line; without --partial, it returns the error that ends the stream.
 func (s *stream) reject(line int64, err error) error {
-	if !s.o.partial {
+	if !s.Partial {
 		hint := hints.Of(err)
 		if hint == "" {
 			hint = "nothing was appended; --partial keeps the good lines"
@@ -98,24 +117,24 @@ func (s *stream) reject(line int64, err error) error {
 		return s.refused
 	}
 	if s.bad++; s.bad <= maxRejected {
-		s.rejected = append(s.rejected, object{{"line", line}, {"error", err.Error()}})
+		s.rejected = append(s.rejected, stdio.Object{{"line", line}, {"error", err.Error()}})
 		s.messages = append(s.messages, fmt.Sprintf("line %d: %v", line, err))
 	}
 	return nil
 }
 
 func (s *stream) report(done repo.TxResult) error {
-	result := object{{"appended", done.Appended}, {"first_id", done.FirstID}, {"last_id", done.LastID}}.With("rejected", s.rejected)
+	result := stdio.Object{{"appended", done.Appended}, {"first_id", done.FirstID}, {"last_id", done.LastID}}.With("rejected", s.rejected)
 	text := fmt.Sprintf("appended %s, @%d to @%d", display.Entries(done.Appended), done.FirstID, done.LastID)
 	if done.Appended == 0 {
 		text = "appended nothing"
 	}
-	if err := s.o.Result(result, "%s", text); err != nil || s.bad == 0 {
+	if err := s.Result(result, "%s", text); err != nil || s.bad == 0 {
 		return err
 	}
-	if !s.o.JSON {
+	if !s.JSON {
 		for _, m := range s.messages {
-			s.o.Message("error", m)
+			s.Message("error", m)
 		}
 	}
 	return layout.Invalid("", "%s rejected", display.Count(s.bad, "line was", "lines were"))

@@ -1,4 +1,4 @@
-package cli
+package appending
 
 import (
 	"cmp"
@@ -11,15 +11,13 @@ import (
 	"tape/cmd/internal/hints"
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
-	"tape/internal/store/workspace"
-	"tape/internal/text/jsonl"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
 // each appends the lines of standard input one by one, and reports the result of each.
 type each struct {
-	stream
-	t       *repo.Tape
+	*stream
 	assert  *repo.AppendOptions
 	answers []answer // of lines that are stored together, until they are durable
 	failed  int64
@@ -32,11 +30,11 @@ type answer struct {
 	err  error
 }
 
-func (o *appendOptions) runEach(ctx context.Context, t *repo.Tape) error {
-	in, end := stdio.NewInput(ctx, o.Stdin)
+// Each appends the lines of standard input one by one, for as long as it is open, and answers each.
+func Each(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o Options) error {
+	s, end := newStream(ctx, streams, t, o)
 	defer end()
-	e := &each{t: t, assert: &repo.AppendOptions{Anchor: o.anchor},
-		stream: stream{o: o, lines: jsonl.NewScanner(in, (*workspace.Store)(t.Store()).Config().MaxLine)}}
+	e := &each{stream: s, assert: &repo.AppendOptions{Anchor: o.Anchor}}
 	for {
 		line, err := e.next() // nothing is locked while the stream is idle
 		if err == nil && line != nil || errors.Is(err, repo.ErrInvalid) {
@@ -44,7 +42,7 @@ func (o *appendOptions) runEach(ctx context.Context, t *repo.Tape) error {
 		}
 		switch {
 		case errors.Is(err, io.EOF) && e.failed > 0:
-			return &cliError{class: e.class, msg: display.Count(e.failed, "line was", "lines were") + " not appended"}
+			return &layout.Error{Class: e.class, Msg: display.Count(e.failed, "line was", "lines were") + " not appended"}
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
@@ -81,7 +79,7 @@ func (e *each) append(ctx context.Context, line []byte, bad error) error {
 			return err
 		}
 	}
-	return e.o.Flush()
+	return e.Flush()
 }
 
 // alone appends one line: one write, one sync.
@@ -125,22 +123,22 @@ func (e *each) together(ctx context.Context, tx *repo.Tx, line []byte, err error
 // answer reports the result of a line.
 func (e *each) answer(line int, id int64, err error) error {
 	switch {
-	case err == nil && e.o.JSON:
-		return e.o.Emit(object{{"id", id}})
+	case err == nil && e.JSON:
+		return e.Emit(stdio.Object{{"id", id}})
 	case err == nil:
-		e.o.PrintUnlessQuiet("@%d", id)
-		return e.o.Written()
+		e.PrintUnlessQuiet("@%d", id)
+		return e.Written()
 	}
 	err = fmt.Errorf("line %d: %w", line, err)
 	if e.failed++; e.failed == 1 {
-		e.class = codeOf(err).class
+		e.class = e.Class(err)
 	}
-	if e.o.JSON {
-		return e.o.Emit(object{{"error", describeError(err)}})
+	if e.JSON {
+		return e.Emit(stdio.Object{{"error", e.Describe(err)}})
 	}
-	e.o.Message("error", err.Error())
+	e.Message("error", err.Error())
 	if hint := hints.Of(err); hint != "" {
-		e.o.Message("hint", hint)
+		e.Message("hint", hint)
 	}
 	return nil
 }

@@ -1,0 +1,71 @@
+package appending
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// PlainText is the type of texts.
+const PlainText = "text/plain; charset=utf-8"
+
+// TypeOf guesses the type of a content.
+func TypeOf(data []byte) string {
+	has := func(prefix string) bool { return bytes.HasPrefix(data, []byte(prefix)) }
+	switch {
+	case has("\x89PNG\r\n\x1a\n"):
+		return "image/png"
+	case has("\xff\xd8\xff"):
+		return "image/jpeg"
+	case has("GIF87a"), has("GIF89a"):
+		return "image/gif"
+	case has("%PDF-"):
+		return "application/pdf"
+	case utf8.Valid(data) && bytes.IndexByte(data, 0) < 0:
+		return PlainText
+	}
+	return layout.AnyType
+}
+
+// Artifact adds the content of a file to the tape. Without a type, that is guessed.
+func Artifact(ctx context.Context, t *repo.Tape, file, mimeType string) (repo.Artifact, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return repo.Artifact{}, layout.Invalid("", "--artifact: %v", err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || st.IsDir() {
+		return repo.Artifact{}, layout.Invalid("", "--artifact: %s is a folder", file)
+	}
+	// All of it is read to guess the type: a text may have its first invalid byte at its end.
+	data, err := io.ReadAll(io.LimitReader(f, repo.ArtifactLimit+1))
+	if err != nil {
+		return repo.Artifact{}, err
+	}
+	a := repo.Artifact{MIMEType: mimeType, Name: filepath.Base(file)}
+	if a.MIMEType == "" {
+		a.MIMEType = TypeOf(data)
+	}
+	if !utf8.ValidString(a.Name) {
+		a.Name = ""
+	}
+	return t.AddArtifact(ctx, a, bytes.NewReader(data))
+}
+
+// Refer adds the reference to a draft's payload. Append refuses a payload that is not an object.
+func Refer(d repo.Draft, a repo.Artifact) repo.Draft {
+	if body, ok := bytes.CutSuffix(bytes.TrimSpace(d.Payload), []byte("}")); ok {
+		if body = bytes.TrimSpace(body); !bytes.HasSuffix(body, []byte("{")) {
+			body = append(body, ',')
+		}
+		d.Payload = slices.Concat(body, []byte(`"artifact":`), a.Reference(), []byte("}"))
+	}
+	return d
+}
