@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/gitside"
 	"tape/cmd/internal/rows"
 	"tape/internal/show/display"
 	"tape/repo"
@@ -49,7 +50,7 @@ func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
 	if err != nil {
 		return explainRemote(err)
 	}
-	o.installHooks(ctx, store)
+	gitside.InstallHooks(ctx, &o.Streams, store)
 	o.noteProject(store)
 	text := "cloned " + display.Count(done.Tapes, "tape", "tapes") + " into " + display.Line(store.Dir())
 	if done.Tapes == 0 {

@@ -2,13 +2,12 @@ package cli
 
 import (
 	"context"
-	"os/exec"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/gitside"
+	"tape/cmd/internal/stdio"
 	"tape/hooks/githooks"
-	"tape/internal/show/display"
-	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -60,7 +59,7 @@ pushes to tapes and forks that are forced or not append-only.`,
   tape git install --server /srv/git/sessions.git`,
 	}
 	server := cmd.Flags().String("server", "", "put the hook that checks pushes into the bare repository `DIR`")
-	cmd.RunE = a.onServerOr(server, githooks.InstallServer, "pushes to the tapes in %s have to be append-only", a.gitInstall)
+	cmd.RunE = a.onServerOr(server, githooks.InstallServer, "pushes to the tapes in %s have to be append-only", gitside.Install)
 	return cmd
 }
 
@@ -77,83 +76,22 @@ With --server, the hook pre-receive is removed from the bare repository DIR.`,
   tape git uninstall --server /srv/git/sessions.git`,
 	}
 	server := cmd.Flags().String("server", "", "remove the hook that checks pushes from the bare repository `DIR`")
-	cmd.RunE = a.onServerOr(server, githooks.UninstallServer, "pushes to %s are not checked", a.gitUninstall)
+	cmd.RunE = a.onServerOr(server, githooks.UninstallServer, "pushes to %s are not checked", gitside.Uninstall)
 	return cmd
 }
 
 // onServerOr runs a command on the repository that --server names, else on the workspace.
 func (a *App) onServerOr(server *string, call func(context.Context, string) (githooks.Report, error), done string,
-	workspace func(context.Context, *repo.Store, []string) error) runFunc {
+	workspace func(context.Context, *stdio.Streams, *repo.Store) error) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
 		if !cmd.Flags().Changed("server") {
-			return a.inStore(workspace)(cmd, args)
+			return a.inStore(func(ctx context.Context, store *repo.Store, _ []string) error {
+				return workspace(ctx, &a.Streams, store)
+			})(cmd, args)
 		}
 		if *server == "" {
 			return usagef("--server is empty")
 		}
-		report, err := call(cmd.Context(), *server)
-		if err != nil {
-			return err
-		}
-		a.tellOutside(report)
-		return a.Result(object{{"repository", *server}, {"installed", hookNames(report.Installed)}, {"kept", hookNames(report.Own)},
-			{"changed", hookNames(report.Changed)}}, done, display.Line(*server))
+		return gitside.Server(cmd.Context(), &a.Streams, *server, call, done)
 	}
-}
-
-func (a *App) tellOutside(r githooks.Report) {
-	for _, line := range outsideLines(r) {
-		a.StderrUnlessQuiet("%s", display.Line(line))
-	}
-}
-
-func (a *App) gitInstall(ctx context.Context, store *repo.Store, _ []string) error {
-	done, err := (*workspace.Store)(store).InstallGit(ctx)
-	if err != nil {
-		return err
-	}
-	report, err := githooks.Install(ctx, store)
-	if err != nil {
-		return err
-	}
-	installed, kept := append(done.Installed, hookNames(report.Installed)...), append(done.Kept, hookNames(report.Own)...)
-	if report.Outside {
-		kept = append(kept, "core.hooksPath")
-	}
-	if a.JSON {
-		return a.Emit(object{{"workspace", store.Dir()}, {"installed", installed}, {"kept", kept}})
-	}
-	a.tellOutside(report)
-	for _, name := range installed {
-		a.StderrIfVerbose("in place: %s", name)
-	}
-	for _, name := range kept {
-		a.PrintUnlessQuiet("kept your own: %s", display.Line(name))
-	}
-	also := ""
-	if len(done.Kept) > 0 {
-		also = "otherwise, "
-	}
-	a.PrintUnlessQuiet("%sgit diff, git log -p and git show print readable entries of %s; git merge merges them, and hooks check commits and pushes", also, display.Line(store.Dir()))
-	if _, err := exec.LookPath("tape"); err != nil {
-		a.Warn("the program tape is not in your PATH; until it is, git shows raw lines and checks nothing")
-	}
-	return nil
-}
-
-func (a *App) gitUninstall(ctx context.Context, store *repo.Store, _ []string) error {
-	removed, err := (*workspace.Store)(store).UninstallGit(ctx)
-	if err != nil {
-		return err
-	}
-	report, err := githooks.Uninstall(ctx, store)
-	if err != nil {
-		return err
-	}
-	removed = append(removed, hookNames(report.Changed)...)
-	text := "git shows the entries of %s as raw lines"
-	if len(removed) == 0 {
-		text = "nothing of tape git install is in %s"
-	}
-	return a.Result(object{{"workspace", store.Dir()}, {"removed", removed}}, text, display.Line(store.Dir()))
 }

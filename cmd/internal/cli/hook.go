@@ -1,26 +1,13 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/hints"
-	"tape/hooks/githooks"
-	"tape/index"
+	"tape/cmd/internal/gitside"
 	"tape/internal/sessions/importer"
-	"tape/internal/show/display"
-	"tape/internal/store/join"
-	"tape/internal/store/layout"
-	"tape/internal/store/workspace"
-	"tape/repo"
 )
 
 func newHookCmd(a *App) *cobra.Command {
@@ -73,172 +60,23 @@ Exit code 4 refuses. Other exit codes should not stop git, so write in a hook of
 	return cmd
 }
 
-// hookWait is how long a hook keeps git waiting while another process writes to the tape. After
-// that, the next command does the hook's work.
-const hookWait = 2 * time.Second
-
 func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	switch name {
 	case "pre-receive":
-		return a.hookReceive(ctx, a.Stdin)
+		return gitside.Receive(ctx, a.Stdin)
 	case "update":
 		if len(args) != 3 {
 			return usagef("tape hook update takes REF, OLD and NEW")
 		}
-		return a.hookReceive(ctx, strings.NewReader(args[1]+" "+args[2]+" "+args[0]))
+		return gitside.Receive(ctx, strings.NewReader(args[1]+" "+args[2]+" "+args[0]))
 	case "sync":
-		return a.hookSync(ctx)
+		store, err := a.openStore(ctx)
+		if err != nil {
+			return err
+		}
+		return gitside.Sync(ctx, store)
 	case "pre-commit", "pre-push", "post-merge", "post-checkout", "post-commit", "post-rewrite":
-	default:
-		return usagef("there is no hook %s", quoted(name))
+		return gitside.Hook(ctx, name, first(args), a.Stdin, *a.storeOptions())
 	}
-	at, err := locate("")
-	if err != nil {
-		return err
-	}
-	if name == "pre-push" {
-		store, err := a.hookStore(ctx, at)
-		if err != nil { // what cannot be checked is not sent
-			return layout.Conflict(hints.Of(err), "not pushed: %v", err)
-		}
-		return at.PrePush(ctx, store, cmp.Or(first(args), "the remote"), a.Stdin)
-	}
-	branch, err := at.Branch()
-	if err != nil {
-		return err
-	}
-	if name == "pre-commit" && !githooks.IsTapeBranch(branch) {
-		return nil
-	}
-	a.lockWait = hookWait
-	store, err := a.hookStore(ctx, at)
-	if err != nil || store == nil {
-		return err
-	}
-	if name == "pre-commit" {
-		return at.PreCommit(ctx, store)
-	}
-	return a.hookAfter(ctx, at, store, name, branch)
-}
-
-func locate(hint string) (githooks.Repository, error) {
-	at, err := githooks.Locate()
-	if errors.Is(err, fs.ErrNotExist) {
-		err = layout.NotFound(hint, "this is no git repository")
-	}
-	return at, err
-}
-
-// hookStore opens the workspace in whose repository git runs. It is nil in other repositories: a
-// user may have installed the hooks for all.
-func (a *App) hookStore(ctx context.Context, at githooks.Repository) (*repo.Store, error) {
-	if at.Dir == "" {
-		return nil, nil
-	}
-	store, err := repo.Open(ctx, at.Dir, a.storeOptions())
-	if errors.Is(err, repo.ErrNotFound) {
-		return nil, nil
-	}
-	return store, err
-}
-
-// hookAfter does the work of the hooks that git runs after a change.
-func (a *App) hookAfter(ctx context.Context, at githooks.Repository, store *repo.Store, name, branch string) error {
-	var err error
-	if githooks.IsTapeBranch(branch) && name != "post-checkout" {
-		err = a.lookAt(ctx, at, store, branch)
-	}
-	program, pathErr := os.Executable()
-	if pathErr != nil {
-		return errors.Join(err, pathErr)
-	}
-	return errors.Join(err, githooks.Start(store, program, "hook", "--quiet", "--workspace", store.Dir(), "sync"))
-}
-
-// lookAt checks a commit that git has made on the branch of a tape: it completes a merge, and
-// reports a commit that no hook could refuse.
-func (a *App) lookAt(ctx context.Context, at githooks.Repository, store *repo.Store, branch string) error {
-	merged, err := at.PostCommit(ctx, store)
-	if err != nil || !merged {
-		return err
-	}
-	t, err := store.ByBranch(ctx, branch)
-	if errors.Is(err, repo.ErrNotFound) {
-		return nil
-	}
-	if err == nil {
-		err = join.Complete(ctx, (*workspace.Tape)(t))
-	}
-	if errors.Is(err, repo.ErrBusy) {
-		return nil // the process that holds the tape does it
-	}
-	return err
-}
-
-// hookSync updates the index. Another hookSync that starts meanwhile leaves the work to this one,
-// so this one checks again before it ends.
-func (a *App) hookSync(ctx context.Context) error {
-	store, err := a.openStore(ctx)
-	if err != nil {
-		return err
-	}
-	const rounds = 3
-	for range rounds {
-		unlock, ok, err := githooks.Background(store)
-		if err != nil || !ok {
-			return err
-		}
-		x := index.New(store, nil)
-		_, err = x.Sync(ctx)
-		if err := errors.Join(err, x.Close(), unlock()); err != nil {
-			return err
-		}
-		st, err := index.New(store, nil).Status(ctx)
-		if err != nil || st.Fresh() {
-			return err
-		}
-	}
-	return nil
-}
-
-// hookReceive checks a push on the receiving side, which need not be a workspace.
-func (a *App) hookReceive(ctx context.Context, in io.Reader) error {
-	at, err := locate("git sets GIT_DIR for its hooks")
-	if err != nil {
-		return err
-	}
-	return githooks.PreReceive(ctx, at.CommonDir, in)
-}
-
-// installHooks installs git's hooks in a new workspace. It works without them, so a failure only
-// warns.
-func (a *App) installHooks(ctx context.Context, store *repo.Store) {
-	report, err := githooks.Install(ctx, store)
-	if err != nil {
-		a.Warn("git commits and pushes are not checked until tape git install has been run: " + err.Error())
-		return
-	}
-	for _, line := range outsideLines(report) {
-		a.StderrIfVerbose("%s", line)
-	}
-}
-
-func hookNames(names []string) []string {
-	return namesOf(names, func(name string) string { return "hooks/" + name })
-}
-
-// outsideLines say which lines to add to hooks that we must not write to.
-func outsideLines(r githooks.Report) []string {
-	if !r.Outside {
-		return nil
-	}
-	if r.Dir == "" {
-		return []string{"core.hooksPath is empty, so git runs no hooks: none were written"}
-	}
-	out := []string{"core.hooksPath is " + r.Dir + ", which is not the workspace's own: nothing was written there",
-		"for the same effect, each hook in it needs a line:"}
-	for _, l := range r.Lines {
-		out = append(out, "  "+display.Pad(l.Hook, 14)+l.Line)
-	}
-	return out
+	return usagef("there is no hook %s", quoted(name))
 }

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"tape/hooks/githooks"
 )
 
 // What git gives to a hook is never an option, and a folder that is no repository is not
@@ -60,19 +58,6 @@ func TestHookPushLines(t *testing.T) {
 		if code != c.code || !strings.Contains(errs, c.says) {
 			t.Errorf("%q: exit %d %q", c.line, code, errs)
 		}
-	}
-}
-
-func TestOutsideLines(t *testing.T) {
-	if got := outsideLines(githooks.Report{Dir: "x"}); got != nil {
-		t.Error(got)
-	}
-	if got := outsideLines(githooks.Report{Outside: true}); len(got) != 1 || !strings.Contains(got[0], "runs no hooks") {
-		t.Error(got)
-	}
-	got := outsideLines(githooks.Report{Outside: true, Dir: "x", Lines: []githooks.Line{{Hook: "pre-commit", Line: "a"}, {Hook: "post-checkout", Line: "b"}}})
-	if len(got) != 4 || strings.Index(got[2], "a") != strings.Index(got[3], "b") && !strings.HasSuffix(got[3], " b") {
-		t.Errorf("%q", got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/gitside"
 	"tape/internal/show/display"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -46,7 +47,7 @@ func (a *App) runInit(ctx context.Context, dir string) error {
 	a.noteProject(store)
 	// Hooks that were removed from a workspace stay removed.
 	if (*workspace.Store)(store).First() {
-		a.installHooks(ctx, store)
+		gitside.InstallHooks(ctx, &a.Streams, store)
 	}
 	name := store.CurrentTape()
 	text := "workspace %s exists; its current tape is %s"

@@ -2,15 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/gitside"
 	"tape/internal/show/textconv"
-	"tape/internal/store/layout"
 )
 
 func newTextconvCmd(a *App) *cobra.Command {
@@ -32,25 +28,11 @@ shows changes in what is not shown. A line that is not an entry is shown as it i
 }
 
 func (a *App) runTextconv(ctx context.Context, name string) error {
-	raw, err := a.readFile(ctx, name)
+	raw, err := gitside.ReadFile(ctx, &a.Streams, name)
 	if err != nil {
 		return err
 	}
 	// Write it all at once: if this fails, git shows the raw file, and must not have half of it before.
 	_, _ = a.Out.Write(textconv.File(raw))
 	return a.Written()
-}
-
-func (a *App) readFile(ctx context.Context, name string) ([]byte, error) {
-	if name == "-" {
-		return a.ReadAll(ctx, 0)
-	}
-	raw, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, layout.NotFound("", "there is no file %s", name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the file: %w", err)
-	}
-	return raw, nil
 }
