@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/show/brief"
 	"tape/internal/show/display"
 	"tape/repo"
 	"tape/repo/view"
@@ -21,7 +20,7 @@ type contextOptions struct {
 	format string
 	tail   int
 	system bool
-	brief  bool
+	asPage bool
 }
 
 func newContextCmd(a *App) *cobra.Command { return newContextCmdFor(&contextOptions{App: a}) }
@@ -77,7 +76,7 @@ are left out.
 	f.IntVar(&o.view.MaxBytes, "max-bytes", 0, "leave out the oldest turns until the array has at most `N` bytes")
 	f.IntVar(&o.tail, "tail", 0, "keep the last `N` turns")
 	f.BoolVar(&o.system, "system", false, "write the value of the parameter system instead of the messages (anthropic)")
-	f.BoolVar(&o.brief, "brief", false, "write a page to paste into another agent")
+	f.BoolVar(&o.asPage, "brief", false, "write a page to paste into another agent")
 	completeFlag(cmd, "format", completeWords(contextFormats()...))
 	return cmd
 }
@@ -90,7 +89,7 @@ func contextFormats() []string {
 func (o *contextOptions) check(changed func(flag string) bool) error {
 	o.view.Format = view.Format(o.format)
 	for _, name := range []string{"from", "no-anchor", "format", "raw", "max-tokens", "max-bytes", "tail", "system"} {
-		if o.brief && changed(name) {
+		if o.asPage && changed(name) {
 			return usagef("--brief and --%s exclude each other", name)
 		}
 	}
@@ -112,7 +111,7 @@ func (o *contextOptions) check(changed func(flag string) bool) error {
 }
 
 func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
-	if o.brief {
+	if o.asPage {
 		return o.page(ctx, t)
 	}
 	c, err := view.Build(ctx, t, o.view)
@@ -144,11 +143,7 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 
 // page writes what an agent needs to go on with the session.
 func (o *contextOptions) page(ctx context.Context, t *repo.Tape) error {
-	facts, err := o.aboutTape(ctx, t)
-	if err != nil {
-		return err
-	}
-	text, err := brief.Write(ctx, t, facts)
+	text, err := o.brief(ctx, t)
 	if err != nil {
 		return err
 	}

@@ -77,18 +77,24 @@ func inSessions[T any](ctx context.Context, a *App, current bool, f func(context
 	if err != nil {
 		return nil, err
 	}
-	all, err := catalog.All(ctx, t.Store())
+	names, err := sessionTapes(ctx, t)
 	if err != nil {
 		return nil, err
 	}
+	one, err := f(ctx, t.Store(), names)
+	return []T{one}, err
+}
+
+// sessionTapes returns the names of a session's tape, its forks and subagents.
+func sessionTapes(ctx context.Context, t *repo.Tape) ([]string, error) {
+	all, err := catalog.All(ctx, t.Store())
 	names := []string{t.Name()}
 	for _, other := range catalog.Names(all) {
 		if strings.HasPrefix(other, t.Name()+"/") {
 			names = append(names, other)
 		}
 	}
-	one, err := f(ctx, t.Store(), names)
-	return []T{one}, err
+	return names, err
 }
 
 // shortNames returns short names of all tapes for a screen; in a pipe none.

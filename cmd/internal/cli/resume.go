@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/handover"
+	"tape/index"
+	"tape/internal/show/brief"
 	"tape/repo"
 )
 
@@ -40,15 +43,11 @@ empty command, the reason in why and the page in brief.`,
 			if err != nil {
 				return err
 			}
-			facts, err := a.aboutTape(ctx, t)
-			if err != nil {
-				return err
-			}
 			user, err := a.userSettings()
 			if err != nil {
 				return err
 			}
-			code, err := handover.Resume(ctx, &a.Streams, t, facts, user, show)
+			code, err := handover.Resume(ctx, &a.Streams, t, user, show, a.brief)
 			if err != nil {
 				return err
 			}
@@ -73,13 +72,30 @@ func (a *App) sessionToResume(ctx context.Context, args []string) (*repo.Tape, e
 		return t, err
 	}
 	list, err := a.listTapes(ctx)
-	if err != nil || len(list) == 0 || list[0].empty() {
+	used := func(l listedTape) bool { return l.Name == t.Name() && !l.empty() }
+	if err != nil || len(list) == 0 || t.IsFork() || slices.ContainsFunc(list, used) {
 		return t, err
 	}
-	for _, l := range list {
-		if l.Name == t.Name() && l.empty() {
-			return t.Store().Tape(ctx, list[0].Name)
-		}
+	return t.Store().Tape(ctx, list[0].Name)
+}
+
+// brief writes what another agent needs to go on with a session.
+func (a *App) brief(ctx context.Context, t *repo.Tape) (text string, err error) {
+	facts, err := a.aboutTape(ctx, t)
+	if err != nil {
+		return "", err
 	}
-	return t, nil
+	names, err := sessionTapes(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	err = a.withIndex(t.Store(), func(x *index.Index) error {
+		files, err := x.Files(ctx, index.FileFilter{Tapes: names})
+		if err != nil {
+			return err
+		}
+		text, err = brief.Write(ctx, t, facts, files)
+		return err
+	})
+	return text, err
 }

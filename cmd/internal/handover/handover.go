@@ -11,16 +11,14 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/resume"
-	"tape/internal/show/brief"
 	"tape/internal/show/display"
-	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
 
-// Resume goes on with the session on a tape. With show, or as JSON, it only says how. code is the exit code of
-// the agent.
-func Resume(ctx context.Context, s *stdio.Streams, t *repo.Tape, facts about.Tape, user record.Where, show bool) (code int, err error) {
+// Resume goes on with the session on a tape. With show, or as JSON, it only says how. brief writes the page for
+// another agent. code is the exit code of the agent.
+func Resume(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where, show bool, brief func(context.Context, *repo.Tape) (string, error)) (code int, err error) {
 	here, err := filepath.Abs(".")
 	if err != nil {
 		return 0, err
@@ -31,7 +29,7 @@ func Resume(ctx context.Context, s *stdio.Streams, t *repo.Tape, facts about.Tap
 	}
 	page := ""
 	if p.Why != "" {
-		if page, err = brief.Write(ctx, t, facts); err != nil {
+		if page, err = brief(ctx, t); err != nil {
 			return 0, err
 		}
 	}

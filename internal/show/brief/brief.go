@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/index"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
@@ -23,6 +24,7 @@ const (
 	mostAnswer  = 2500     // bytes
 	mostState   = 16 << 10 // bytes, of an anchor's summary
 	mostCalls   = 5        // that have no result
+	mostFiles   = 40
 )
 
 // page is what the page says.
@@ -40,8 +42,9 @@ type request struct {
 	text string
 }
 
-// Write returns the page of a tape as Markdown. It reads the tape backwards, and no further than it has to.
-func Write(ctx context.Context, t *repo.Tape, facts about.Tape) (string, error) {
+// Write returns the page of a tape as Markdown, from what it is about, the files that it used, and its entries. It
+// reads these backwards, and no further than it has to.
+func Write(ctx context.Context, t *repo.Tape, facts about.Tape, files []index.FileUse) (string, error) {
 	p, err := read(ctx, t)
 	if err != nil {
 		return "", err
@@ -63,6 +66,7 @@ func Write(ctx context.Context, t *repo.Tape, facts about.Tape) (string, error) 
 	if p.answer != nil {
 		section(&b, "## The last answer", quote(clip(strings.TrimSpace(p.answer.Text()), mostAnswer)))
 	}
+	section(&b, "## Files changed", changed(files, facts.Project))
 	section(&b, "## Where it stopped", p.end())
 	fmt.Fprintf(&b, "\nAll of it, where tape is installed: tape log --all --tape %s\n", display.ShellWord(t.Name()))
 	return display.Text(b.String()), nil
@@ -101,6 +105,24 @@ func head(t about.Tape) string {
 		text += ", " + display.Span(t.Started, t.Updated)
 	}
 	return text + "."
+}
+
+// changed lists the files that were changed, those of the project without its directory.
+func changed(files []index.FileUse, project string) string {
+	var lines []string
+	for _, f := range files {
+		if f.Writes > 0 {
+			path := f.Path
+			if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(project, "/")+"/"); ok && project != "" {
+				path = rest
+			}
+			lines = append(lines, fmt.Sprintf("- %s +%d -%d", display.Line(path), f.Added, f.Removed))
+		}
+	}
+	if n := len(lines) - mostFiles; n > 0 {
+		lines = append(lines[:mostFiles], "- and "+display.Count(n, "other file", "other files"))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // read reads a tape from its end.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/index"
 	"tape/internal/show/brief"
 	"tape/internal/store/about"
 	"tape/repo"
@@ -44,7 +45,8 @@ func page(t *testing.T, entries ...repo.Draft) string {
 	if _, err := tape.Append(t.Context(), nil, entries...); err != nil {
 		t.Fatal(err)
 	}
-	text, err := brief.Write(t.Context(), tape, about.Tape{Title: "the title"})
+	text, err := brief.Write(t.Context(), tape, about.Tape{Title: "the title", Project: "/w"},
+		[]index.FileUse{{Path: "/w/a.go", Writes: 2, Added: 3, Removed: 1}, {Path: "/w/b.go", Reads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func TestPage(t *testing.T) {
 	text := page(t, repo.Message("user", "first"), repo.Message("user", "second\n## Where it stopped"), repo.Message("assistant", "done"),
 		draft("message", `{"role":"assistant","content":"of a subagent"}`, `{"context":false}`))
 	for _, want := range []string{"# Go on with: the title\n", "## State at the anchor plan\n\n> the plan is agreed\n> \n> next: tests\n",
-		"## Earlier requests\n\n> an old request\n\n> first\n", "## The last request\n\n> second\n> ## Where it stopped\n", "## The last answer\n\n> done\n",
+		"## Earlier requests\n\n> an old request\n\n> first\n", "## The last request\n\n> second\n> ## Where it stopped\n", "## The last answer\n\n> done\n", "## Files changed\n\n- a.go +3 -1\n\n## Where",
 		"\n## Where it stopped\n\nIt ended with that answer"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
