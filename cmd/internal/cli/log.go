@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tape/cmd/internal/stdio"
+	"tape/internal/show/display"
 	"tape/repo"
 )
 
@@ -39,8 +42,9 @@ func newLogCmdFor(o *logOptions) *cobra.Command {
 		Use:        "log [TAPE] [flags]",
 		SuggestFor: []string{"view", "history", "cat"},
 		Short:      "Show the conversation of the open phase, or of any part of the tape",
-		Long: `Show the entries of the open phase, oldest first, beginning with its anchor. With --all, or
-with any of --since, --until, --kind, --role, --author and --all-tapes, show the whole tape.
+		Long: `Show the entries of the open phase, oldest first, beginning with its anchor; if there are earlier
+phases, the first line says so. With --all, or with any of --since, --until, --kind, --role,
+--author and --all-tapes, show the whole tape.
 
 On a terminal, the output is a conversation: messages in full, each tool call with its result
 on one line, and the model's thinking on one line. Events are left out, and very long messages
@@ -130,5 +134,23 @@ func (o *logOptions) run(ctx context.Context) error {
 	if err := o.known(ctx, these(t), q); err != nil {
 		return err
 	}
+	if q.Phase == repo.Latest && o.anchor == "" && o.conversation(o.entryView) != nil {
+		if err := o.sayEarlier(ctx, t); err != nil {
+			return err
+		}
+	}
 	return o.showTape(ctx, t, q, o.entryView)
+}
+
+// sayEarlier says that the tape has phases before the open one.
+func (o *logOptions) sayEarlier(ctx context.Context, t *repo.Tape) error {
+	for first, err := range t.Entries(ctx, repo.Query{Phase: repo.Latest, Limit: repo.N(1)}) {
+		if err != nil || first.AnchorSeq < 2 {
+			return err
+		}
+		o.Page()
+		before := fmt.Sprintf("phase %d of %d; %s before it: --all", first.AnchorSeq, first.AnchorSeq, display.Entries(first.ID-1))
+		o.PrintUnlessQuiet("%s\n", o.Style(stdio.Dim, before))
+	}
+	return nil
 }
