@@ -270,10 +270,12 @@ func importFailure(failed []error, files int) error {
 
 // report shows the result of a file's import.
 func (o *importOptions) report(res importer.Result) error {
-	if !slices.Contains(o.tapes, res.Tape) {
+	if !slices.Contains(o.tapes, res.Tape) && !res.Forgotten {
 		o.tapes = append(o.tapes, res.Tape)
 	}
-	o.sums.Add(res)
+	if o.sums.Add(res); res.Forgotten {
+		return o.reportForgotten(res)
+	}
 	text := importText("", res, "tape "+quoted(res.Tape))
 	err := o.Result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Known + res.LeftOut},
 		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.With("subagents", res.Subagents), "%s: %s", o.shortPath(res.File, o.Width()-display.Width(": "+text)), text)
@@ -288,6 +290,12 @@ func (o *importOptions) report(res importer.Result) error {
 		o.Warn(where + ": " + p.Msg)
 	}
 	return nil
+}
+
+// reportForgotten shows that a file was left out.
+func (o *importOptions) reportForgotten(res importer.Result) error {
+	return o.Result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", 0}, {"skipped", 0}, {"damaged", 0}, {"anchors", 0},
+		{"forgotten", true}}, "%s: left out, the session %s was forgotten; tape new %s begins it again", o.shortPath(res.File, 60), quoted(res.Tape), shellWord(res.Tape))
 }
 
 // shortPath returns a path with ~ for the home directory; on a screen, cut at the beginning to so many
