@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +23,7 @@ import (
 // entryView says how commands show entries to people.
 type entryView struct {
 	oneline, full, events bool
+	asOnTerminal          bool // also in a pipe
 	newestFirst           bool
 
 	partial bool                  // the tape may have more, see console.Screen
@@ -43,7 +46,8 @@ func (v *entryView) joining(q repo.Query) repo.Query {
 func (v *entryView) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&v.oneline, "oneline", false, "show each entry on one line")
-	f.BoolVar(&v.full, "full", false, "show messages, arguments and results in full")
+	f.BoolVar(&v.full, "full", false, "show messages, arguments, results and the texts of artifacts in full")
+	f.BoolVar(&v.asOnTerminal, "conversation", false, "show the conversation in a pipe as on a terminal")
 	f.BoolVar(&v.events, "events", false, "show events, too")
 }
 
@@ -53,19 +57,24 @@ func (a *App) conversation(v entryView) *console.Screen {
 		return nil
 	}
 	screen := a.Screen()
-	return &console.Screen{Width: screen.Width, Whole: v.full || !screen.Out, Events: v.events || !screen.Out,
+	width, whole := screen.Width, !screen.Out && !v.asOnTerminal
+	if width == 0 && v.asOnTerminal {
+		width, _ = strconv.Atoi(a.Getenv("COLUMNS"))
+		width = cmp.Or(max(0, width), 80)
+	}
+	return &console.Screen{Width: width, Whole: v.full || whole, Events: v.events || whole,
 		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Style: rows.Style(&a.Streams)}
 }
 
 // showEntries shows entries of a tape as v says, by default as a conversation. If t is nil, they
-// are of several tapes, which title names. In a pipe nothing is shortened.
+// are of several tapes, which title names. In a pipe nothing is shortened, but texts in artifacts are only named.
 func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, title func(repo.Entry) string) error {
 	if t != nil && a.everywhere {
 		entries = inWorkspace(t.Store().Dir(), entries)
 	}
 	screen := a.conversation(v)
 	if screen == nil {
-		if !a.JSON && a.Width() == 0 {
+		if !a.JSON && v.full {
 			entries = a.withTexts(ctx, t, entries)
 		}
 		return a.showLines(entries, title)
@@ -88,7 +97,7 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 		}
 		return fmt.Sprintf("tape --tape %s show @%d", shellWord(e.Tape), e.ID)
 	}
-	if screen.Whole {
+	if v.full {
 		entries = a.withTexts(ctx, t, entries)
 	}
 	left, err := console.Show(ctx, stdio.Results{Writer: a.Out}, screen, entries)

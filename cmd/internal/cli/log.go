@@ -49,7 +49,8 @@ phases, the first line says so. With --all, or with any of --since, --until, --k
 On a terminal, the output is a conversation: messages in full, each tool call with its result
 on one line, and the model's thinking on one line. Events are left out, and very long messages
 are shortened; --events and --full show them. Long output is paged. In a pipe or file, nothing
-is left out or shortened.
+is left out or shortened, but of a large result, which is an artifact, only the beginning and the
+end are shown: --full shows all of it. --conversation gives a pipe what a terminal shows.
 
 ` + datesHelp + `
 
