@@ -109,7 +109,7 @@ func TestErrorMessages(t *testing.T) {
 			r, sent := quiet(), []string{}
 			register(t, r, hooks.ErrorMessages(r), &hooks.Plugin{Name: "out", DispatchOutbound: func(_ context.Context, m hooks.Envelope) (bool, error) {
 				sent = append(sent, describe(m))
-				return true, errBroken // which is told to nobody: that would never end
+				return true, errBroken // nobody is told: that would never end
 			}})
 			r.NotifyError(t.Context(), c.stage, c.err, hooks.Envelope{"channel": "tg", "chat_id": 7, "output_channel": "log", "kind": "normal"})
 			r.NotifyError(t.Context(), c.stage, c.err, nil)

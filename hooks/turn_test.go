@@ -75,7 +75,7 @@ func play(t *testing.T, c rule) (seen []string) {
 	return seen
 }
 
-// describe shows a message: its content, then the other keys in order, but a session's.
+// describe shows a message: its content, then the other keys in order, without the session's.
 func describe(m hooks.Envelope) string {
 	text := m.Text(hooks.KeyContent)
 	for _, key := range []string{hooks.KeyChannel, hooks.KeyChat, hooks.KeyOutputChannel, hooks.KeyKind} {

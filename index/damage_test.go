@@ -236,9 +236,9 @@ func TestResetBehindTheIndex(t *testing.T) {
 	}
 }
 
-// TestStrangeIndex has an index whose marks say that it is fresh, and whose lines are another tape's:
-// the contradiction is noticed, reported and repaired.
-func TestStrangeIndex(t *testing.T) {
+// TestInconsistentIndex has an index whose read marks say that it is fresh, and whose lines are
+// another tape's: the contradiction is noticed, reported and repaired.
+func TestInconsistentIndex(t *testing.T) {
 	t.Parallel()
 	s, want := damageStore(t, testkit.Random(t))
 	for i, change := range []string{

@@ -232,7 +232,7 @@ func (w *world) cutBack(tp *repo.Tape) string {
 	runGit(w.t, dir, "restore", "--", "anchors")
 	runGit(w.t, dir, "clean", "-q", "-f", "-d", "anchors")
 	if _, err := collect(w.t.Context(), tp, repo.Query{}); err != nil {
-		// The tape knows what it lost. A commit by git does not settle that, a repair does.
+		// The tape knows what it lost. A commit by git does not clear that, but a repair does.
 		if _, gotten := w.x.Sync(w.t.Context()); !errors.Is(gotten, repo.ErrCorrupt) {
 			w.t.Errorf("reading the tape says %v, the index says %v", err, gotten)
 		}

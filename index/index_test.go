@@ -204,7 +204,7 @@ func TestMissingAnchors(t *testing.T) {
 			}
 			return len(res.Hits), nil
 		}
-		// Nothing is after the anchor yet; that it is missing elsewhere is no error.
+		// Nothing is after the anchor yet; that another tape lacks it is not an error.
 		if n, err := ask(both, "here"); n != 0 || err != nil {
 			t.Errorf("one tape has the anchor: %d hits, %v", n, err)
 		}

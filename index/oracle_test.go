@@ -125,7 +125,7 @@ func acceptor(t testing.TB, s Search) func([]byte) bool {
 	q := query.Parse(s.Text, query.Options{Exact: s.Exact})
 	return func(body []byte) bool {
 		_, ok := q.Match(body)
-		return ok && !q.Empty() // nothing to look for is nowhere
+		return ok && !q.Empty() // an empty query finds nothing
 	}
 }
 

@@ -29,8 +29,8 @@ type harm struct {
 	// changed is a line that is as valid as before, but has another text; 0: none.
 	changed int
 	passed  bool // commands go on, and nothing has to be repaired
-	made    int  // ids that a repair gives to lines of which nobody can tell whether they were entries
-	closed  bool // in what a fork's working tree has not
+	made    int  // ids that a repair gives to lines that may not have been entries
+	closed  bool // in phases that a fork's working tree does not have
 }
 
 func lines(f func(all []string) []string) func(string) string {
@@ -74,7 +74,7 @@ func gone(name string) func(t *testing.T, ws, dir string) {
 	}
 }
 
-// lockFiles has the notes of the last writers.
+// lockFiles replaces the records of the last writers, or with "" removes them.
 func lockFiles(content string) func(t *testing.T, ws, dir string) {
 	return func(t *testing.T, ws, _ string) {
 		locks, err := filepath.Glob(filepath.Join(ws, ".git/tape/locks/*"))

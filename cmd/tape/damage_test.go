@@ -16,8 +16,8 @@ import (
 	"tape/internal/testkit"
 )
 
-// TestDamage damages a tape in its files, runs commands, follows the hints that they give as a
-// shell does, and looks whether any entry is lost that was whole.
+// TestDamage damages a tape in its files, runs commands, follows the hints that they give as a shell
+// does, and checks that no undamaged entry is lost.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "whole")
@@ -32,7 +32,7 @@ func TestDamage(t *testing.T) {
 	for _, tape := range []string{"main", "other", "base/f"} {
 		for i, h := range harms() {
 			if tape == "base/f" && h.closed || tape != "main" && i%testkit.Size(4, 1) != 0 {
-				continue // what a working tree is of makes no difference to most
+				continue // for most harms it makes no difference whose working tree it is
 			}
 			t.Run(tape+"/"+h.name, func(t *testing.T) {
 				t.Parallel()
@@ -55,7 +55,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// fill gives a tape the entries that it is to have.
+// fill appends the entries to a tape.
 func fill(t *testing.T, ws, tape string) {
 	t.Helper()
 	in := func(args ...string) { mustTape(t, ws, append([]string{"--tape", tape}, args...)...) }
@@ -105,7 +105,7 @@ type damagedTape struct {
 	harm     harm
 }
 
-// run is a command on the tape: what it says, and its exit code.
+// run runs a command on the tape, and returns what it prints and its exit code.
 func (d *damagedTape) run(args ...string) (out, said string, code int) {
 	cmd := tapeIn(d.ws, append([]string{"--tape", d.tape}, args...)...)
 	var o, e bytes.Buffer
@@ -124,7 +124,7 @@ func (d *damagedTape) verify() (string, int) {
 	return out + said, code
 }
 
-// hashOf is of the names and contents of all files.
+// hashOf returns a hash of the names and contents of all files.
 func hashOf(t *testing.T, dir string) [32]byte {
 	t.Helper()
 	var all bytes.Buffer
@@ -206,8 +206,8 @@ func (d *damagedTape) treeDir() string {
 	return all[0]
 }
 
-// refused: readers and writers stop, or give what is there, and verify says what is missing, however
-// often.
+// refused checks that readers and writers stop, or return what is left, and that verify reports what
+// is missing, each time.
 func (d *damagedTape) refused() {
 	t := d.t
 	t.Helper()
@@ -248,7 +248,7 @@ func (d *damagedTape) refused() {
 	}
 }
 
-// names reports whether a text tells that an entry is gone.
+// names reports whether a text says that an entry is gone.
 func names(text string, id int) bool {
 	for _, m := range regexp.MustCompile(`entr(?:y|ies) (\d+)(?: to (\d+))?, acknowledged`).FindAllStringSubmatch(text, -1) {
 		var first, last int
@@ -296,7 +296,8 @@ func (d *damagedTape) entries() []string {
 	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 }
 
-// holds: all that was whole is there as it was, and ids go on without gap or repeat.
+// holds checks that all undamaged entries are there, unchanged, and that ids have no gaps or
+// repeats.
 func (d *damagedTape) holds(before []string, more int) {
 	t := d.t
 	t.Helper()

@@ -102,7 +102,7 @@ func TestEachWaits(t *testing.T) {
 	mustTape(t, ws, "verify")
 }
 
-// However a stream ends, what was answered is there, and nothing is half written.
+// However a stream ends, each acknowledged entry is stored, and none in part.
 func TestEachEnds(t *testing.T) {
 	for name, end := range map[string]func(r *recorder) error{
 		"killed":      func(r *recorder) error { return r.cmd.Process.Kill() },
@@ -123,7 +123,7 @@ func TestEachEnds(t *testing.T) {
 				}
 			}()
 			var last int64
-			// A program catches signals when it has run for some moments.
+			// A program catches signals only some time after its start.
 			for began := time.Now(); last < 1000 || time.Since(began) < time.Second; {
 				id, ok := r.answer()
 				if !ok || id != max(last, 1)+1 {
@@ -146,7 +146,7 @@ func TestEachEnds(t *testing.T) {
 	}
 }
 
-// A program that reads its answers no more ends the stream without a word.
+// If a program stops reading the answers, the stream ends without a message.
 func TestEachUnread(t *testing.T) {
 	ws := filepath.Join(t.TempDir(), "ws")
 	mustTape(t, ws, "init", ws)

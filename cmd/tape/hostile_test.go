@@ -39,8 +39,8 @@ var hostileArgs = map[string]string{
 // untilStopped are commands that run until somebody stops them.
 var untilStopped = map[string]bool{"gateway": true, "serve": true, "chat": true, "mcp": true, "watch": true, "record sync": true}
 
-// hostile makes repositories of a stranger's. All programs that they name make a file below ran;
-// all addresses are of a server that fails the test.
+// hostile makes repositories of a stranger. All programs that they name make a file below ran; all
+// addresses in them are of a server that fails the test.
 type hostile struct {
 	t                 *testing.T
 	top, ran, address string
@@ -163,7 +163,7 @@ func (h *hostile) kinds() []string {
 	for name, more := range map[string]bool{"handed": false, "handed-more": true} {
 		h.settings(copied("made", at(name)), more)
 	}
-	// The stranger's programs may have run here, as the stranger's own.
+	// While the stranger made the repositories, these programs may have run.
 	if err := os.RemoveAll(h.ran); err != nil {
 		h.t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestHostile(t *testing.T) {
 	if err != nil || len(ran) > 0 || len(asked) > 0 {
 		t.Errorf("%v; ran: %v; asked: %q\n%s", err, ran, asked, strings.Join(said, ""))
 	}
-	// That shows something only if the commands did what they do.
+	// This proves something only if the commands did their work.
 	all := strings.Join(said, "")
 	for _, want := range []string{"handed$ tape verify : 0", "handed$ tape gc : 0", "handed$ tape handoff h: 0", "handed$ tape fetch : 0", "clone$ tape pull : 0", "handed-more$ tape gc : 1"} {
 		if !strings.Contains(all, want) {
@@ -256,7 +256,7 @@ func TestHostile(t *testing.T) {
 // run runs a command in a copy of a repository, and tells how it ended.
 func (h *hostile) run(kind, id, name, line string) string {
 	dir := filepath.Join(h.top, "work", id)
-	if kind == "former" { // it was unpacked where the user's own are
+	if kind == "former" { // it was unpacked among the user's own
 		dir = filepath.Join(h.top, "tapes", "stranger-"+id)
 	}
 	scratch := filepath.Join(h.top, "scratch", id)

@@ -38,8 +38,8 @@ func callTool(t *testing.T, session *mcp.ClientSession, tool string, args map[st
 	return res.Content[0].(*mcp.TextContent).Text, res.IsError
 }
 
-// The whole way: tape starts tape-host, which serves until its input ends, and sees what others
-// append meanwhile.
+// Both programs together: tape starts tape-host, which serves until its input ends, and sees
+// what others append meanwhile.
 func TestMCP(t *testing.T) {
 	ws := filepath.Join(t.TempDir(), "ws")
 	session := mcpClient(t, tapeIn(ws, "mcp", "--write"))
@@ -65,7 +65,7 @@ func TestMCP(t *testing.T) {
 	mustTape(t, ws, "verify")
 }
 
-// It ends with its input, on a signal, and with an error where the input is no JSON.
+// tape mcp ends with its input, on a signal, and with an error if the input is not JSON.
 func TestMCPEnds(t *testing.T) {
 	ws := filepath.Join(t.TempDir(), "ws")
 	mustTape(t, ws, "init", ws)

@@ -9,8 +9,8 @@ import (
 	"tape/internal/testkit/gitpeer"
 )
 
-// A tape that was purged is pushed in one step with its tags, of which one has another name
-// now, to a server that lets only pushes in that append. Nothing else comes in with it.
+// A purged tape is pushed in one step with its tags, one of which has a new name, to a
+// server that accepts only pushes that append. Nothing else is accepted with it.
 func TestPushPurge(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell")

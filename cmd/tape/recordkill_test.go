@@ -15,7 +15,7 @@ import (
 )
 
 // TestRecordKilled: hooks and the process that catches up are killed at random moments. The next event
-// brings what they left, once.
+// records what they did not, once.
 func TestRecordKilled(t *testing.T) {
 	home := t.TempDir()
 	file := filepath.Join(home, "s.jsonl")

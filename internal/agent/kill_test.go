@@ -140,7 +140,7 @@ func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, t
 			t.Errorf("moment %d: the answer is %q", i, r.Output)
 		}
 		h.mustTurn("m", text)
-		if steered { // the channel, which does not know whether it was heard, brings it again
+		if steered { // the channel sends it again, because it does not know whether it was read
 			h.mustTurn("s1", "hurry")
 			h.mustTurn("s1", "hurry")
 		}

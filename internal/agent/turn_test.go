@@ -149,7 +149,8 @@ func TestCancelled(t *testing.T) {
 	if len(h.sent) != 0 {
 		t.Errorf("sent: %v", h.sent)
 	}
-	// Who hands it in again wants an answer. Half of one is not the last that the model sees.
+	// A message that is sent again is answered, and the model sees it again after the partial
+	// answer.
 	h.mustTurn("m", "work")
 	h.wantTape(append(tape, "user: work", "assistant: here I am", "run ok", "loop.step ok")...)
 }
@@ -199,7 +200,7 @@ func TestSteering(t *testing.T) {
 	want := []string{"anchor session/start", "system", "user: work", "call c1", "result seen", "run ok", "loop.step continue", "user: not there",
 		"assistant: done", "run ok", "loop.step continue", "user: and hurry", "assistant: done quickly", "run ok", "loop.step ok"}
 	h.wantTape(want...)
-	// One that comes again, since nobody knew that it was heard, is not heard twice.
+	// A steering message that is sent again is not read twice.
 	h.mustTurn("s1", "not there")
 	h.wantTape(want...)
 }
@@ -286,8 +287,8 @@ func TestHandoffByTool(t *testing.T) {
 	}
 }
 
-// The built-in handoff is made at the end of the step: the new phase has no result without its
-// call, and says that it was begun.
+// The built-in handoff is made at the end of the step, so that the new phase has no result
+// without its call. The phase begins with a note that says so.
 func TestHandoffOfTheLoop(t *testing.T) {
 	store := newStore(t)
 	set := tools.New(tools.Options{Dir: t.TempDir(), Tape: func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return TapeOf(ctx) }})

@@ -33,8 +33,8 @@ type agent struct {
 
 type args = map[string]any
 
-// agents are all that are recorded, each with what it takes to talk to the scripted
-// model alone: no other host, no update, no question.
+// agents returns all agents that tape records, each with the settings that make it talk to the scripted model only: no
+// other hosts, no updates, no questions.
 func agents() []agent { return []agent{claudeCode(), codex(), gemini(), opencode()} }
 
 func claudeCode() agent {
@@ -197,7 +197,7 @@ func opencode() agent {
 	}
 }
 
-// helper is a session that sends a subagent; between and last differ.
+// helper is a session that sends a subagent. Agents differ in how they wait for it, and in its last step.
 func helper(wait []model.Step, last model.Step) model.Script {
 	steps := []model.Step{{Text: "A helper will count.", Calls: []model.Call{{Tool: model.Agent, Arg: "count the files here"}}}}
 	steps = append(append(steps, wait...), model.Step{Text: "The helper counted."})
@@ -229,11 +229,11 @@ func agentID(told []model.Item) string {
 	return ""
 }
 
-// found leaves it to tape to find the transcripts.
+// found names no files: tape finds the transcripts by itself.
 func found(*box) []string { return nil }
 
-// exported has opencode write its sessions, which it keeps in a database, into files. Its
-// list leaves out those of subagents, which are named in their parents'.
+// exported makes opencode write its sessions from its database to files. Its list leaves out the sessions of subagents,
+// whose ids are in their parents' sessions.
 func exported(b *box) []string {
 	b.t.Helper()
 	dir := b.t.TempDir()
@@ -255,7 +255,7 @@ func exported(b *box) []string {
 	return []string{dir}
 }
 
-// sessionIDs are those in a text; a result may have some that are cut.
+// sessionIDs returns the session ids in a text, without those that are cut off, as in a result.
 func sessionIDs(text string) []string {
 	return regexp.MustCompile(`\bses_[0-9A-Za-z]{26}\b`).FindAllString(text, -1)
 }

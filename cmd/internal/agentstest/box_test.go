@@ -68,8 +68,8 @@ func (b *box) provide() {
 	}
 }
 
-// install has the agent's sessions recorded, and lets what it leaves running end before the
-// box is removed.
+// install turns on recording of the agent's sessions. Before the box is removed, it waits
+// for the processes that this left running.
 func (b *box) install(flags ...string) {
 	b.t.Helper()
 	b.tape("", append([]string{"record", "install", b.agent.name}, flags...)...)
@@ -114,7 +114,7 @@ func (b *box) start(out *bytes.Buffer, name string, arg ...string) *exec.Cmd {
 	return cmd
 }
 
-// command runs one that has to succeed, and returns what it prints.
+// command runs a command that must succeed, and returns what it prints.
 func (b *box) command(name string, arg ...string) string {
 	b.t.Helper()
 	var out bytes.Buffer
@@ -142,7 +142,7 @@ func (b *box) begin(prompt string) *exec.Cmd {
 	return b.start(new(bytes.Buffer), b.agent.path(), b.agent.run(prompt, false)...)
 }
 
-// kill ends a command and all that it started, as nothing can prevent.
+// kill kills a command and everything that it started.
 func (b *box) kill(cmd *exec.Cmd) {
 	b.t.Helper()
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) { // it may have ended

@@ -41,7 +41,7 @@ func trials() []trial {
 
 func shell(command string) model.Call { return model.Call{Tool: model.Shell, Arg: command} }
 
-// talk has calls one after the other, and side by side.
+// talk has calls one after the other, and in parallel.
 func talk(agent) model.Script {
 	return model.Script{
 		"say hello": {
@@ -135,10 +135,11 @@ func (b *box) askTape() {
 	b.fatalf("tape_search did not find it: %+v", b.conversation(false))
 }
 
-// uninstall leaves the settings as they were, and records nothing any more.
+// uninstall checks that the settings are as before, and that nothing is recorded any
+// more.
 func (b *box) uninstall() {
 	before := b.agent.settings(b)
-	b.install() // twice is once
+	b.install() // installing twice changes nothing
 	b.ask("say hello")
 	b.proved()
 	b.tape("", "record", "uninstall", b.agent.name)

@@ -32,9 +32,9 @@ func slow(agent) model.Script {
 // kills is how often a case kills something.
 const kills = 4
 
-// killedAgent kills it at random moments, and goes on with the last session. Nobody is told
-// that the others have ended: it shows later, when another session starts. What an agent
-// had not written yet is lost to everybody, what it had is on the tape.
+// killedAgent kills the agent at random moments, and goes on with the last session. No hook
+// says that the other sessions have ended: tape finds out when another session starts. What
+// an agent had written is on the tape; what it had not is lost.
 func (b *box) killedAgent() {
 	for range kills {
 		cmd := b.begin("take your time")
@@ -50,7 +50,7 @@ func (b *box) killedAgent() {
 	b.compare(true)
 }
 
-// later makes all that agents and tape have written about sessions two hours older.
+// later makes all files that agents and tape have written about sessions two hours older.
 func (b *box) later() {
 	b.t.Helper()
 	for _, dir := range []string{".claude/projects", ".codex/sessions", ".gemini/tmp", ".tape/.recording"} {
@@ -126,7 +126,7 @@ func (b *box) missing() {
 	b.proved()
 }
 
-// fullDisk has all that tape keeps on a disk that is full for one prompt.
+// fullDisk puts everything that tape stores on a disk that is full during one prompt.
 func (b *box) fullDisk() {
 	if os.Getuid() != 0 {
 		b.skip("mounting a small disk takes root")
@@ -145,7 +145,7 @@ func (b *box) fullDisk() {
 	if !strings.Contains(said, "All three are done.") {
 		b.fatalf("with a full disk the agent says: %s", said)
 	}
-	wait.Pause(3 * time.Second) // who catches up fails, too
+	wait.Pause(3 * time.Second) // the process that catches up fails, too
 	status := b.status()
 	b.must(os.Remove(filler))
 	b.goOn("go on now")
@@ -164,7 +164,7 @@ func fill(path string) {
 	f.Close()
 }
 
-// status is what tape record status says, also when it says it by failing.
+// status is what tape record status prints, even if it fails.
 func (b *box) status() string {
 	b.t.Helper()
 	var out bytes.Buffer

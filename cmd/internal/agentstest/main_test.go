@@ -13,7 +13,7 @@ import (
 // programs is the folder in which npm has put the agents; test.sh does that.
 func programs() string { return os.Getenv("TAPE_AGENTS") }
 
-// tapeProgram is the tape that is tried.
+// tapeProgram is the program that is tested.
 func tapeProgram() string { return os.Getenv("TAPE_PROGRAM") }
 
 // outcomes are the rows of the table: what was seen of each case.
@@ -54,7 +54,7 @@ func (b *box) tell() {
 	outcomes = append(outcomes, strings.NewReplacer("/", "\t", "_", " ").Replace(name)+"\t"+b.seen())
 }
 
-// seen is the case's word in the table.
+// seen is the case's outcome in the table.
 func (b *box) seen() string {
 	reason, _, _ := strings.Cut(b.reason, "\n")
 	switch {

@@ -13,8 +13,8 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// proved says whether the tapes are what they have to be: those of an import, and what
-// the model was told and said.
+// proved checks that the tapes equal those of an import, and have everything that the
+// model was told and said.
 func (b *box) proved() {
 	b.t.Helper()
 	b.same()
@@ -55,7 +55,7 @@ func difference(got, want string) string {
 	return "nothing"
 }
 
-// around is what a line has near a place.
+// around returns the part of a line near an offset.
 func around(line string, at int) string {
 	return fmt.Sprintf("…%q…", line[max(0, at-80):min(len(line), at+200)])
 }
@@ -154,7 +154,7 @@ func (e entry) has(item model.Item) bool {
 	return false
 }
 
-// told is what a result says that an API wraps into an object.
+// told returns the text of a result, without the object in which some APIs wrap it.
 func told(raw string) string {
 	var wrapped struct{ Output *string }
 	if json.Unmarshal([]byte(raw), &wrapped) == nil && wrapped.Output != nil {

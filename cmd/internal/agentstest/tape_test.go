@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// An entry is what tape log --json says of one.
+// An entry is as tape log --json prints it.
 type entry struct {
 	ID      int
 	Kind    string
@@ -30,7 +30,8 @@ type entry struct {
 	}
 }
 
-// tape runs it in the project. With a workspace that is used, else the project's own.
+// tape runs tape in the project, with a workspace, or with the project's own if that is
+// "".
 func (b *box) tape(workspace string, arg ...string) string {
 	b.t.Helper()
 	if workspace != "" {
@@ -72,7 +73,7 @@ func (b *box) log(workspace, tape string) string {
 	return b.tape(workspace, "--tape", tape, "log", "--all", "--json")
 }
 
-// dump is all that two workspaces with the same sessions have in common.
+// dump returns everything that must be equal in two workspaces with the same sessions.
 func (b *box) dump(workspace string) string {
 	b.t.Helper()
 	var out strings.Builder

@@ -55,7 +55,7 @@ func (s *screen) say(line string) {
 	s.tmux("send-keys", "Enter")
 }
 
-// review approves of the hooks as a person does, without which Codex passes over them.
+// review approves the hooks as a person does. Without that, Codex does not run them.
 func (b *box) review() {
 	if b.agent.name != "codex" {
 		b.skip("only Codex asks")

@@ -12,7 +12,8 @@ import (
 	"tape/internal/sessions/trace"
 )
 
-// What led to a commit stands below the first lines of it, with how that is known; then how to see more.
+// Below the first lines of a commit is what led to it, and how that is known; at the end, how to see
+// more.
 func TestShow(t *testing.T) {
 	out := &bytes.Buffer{}
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -11,7 +11,7 @@ import (
 	"tape/internal/sessions/spool"
 )
 
-// Of several things that are wrong, the state is the one that has to be put right first, and each is named.
+// If several things are wrong, the state is the one to repair first, and all are named.
 func TestWords(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	said := spool.Kept{Note: spool.Note{Agent: "codex", At: now.Add(-time.Hour)}}

@@ -69,8 +69,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// A write that fails leaves the file that was there, and nothing beside it. One that does not
-// is durable, with its name.
+// A failed write leaves the old file, and nothing else. A successful one is durable, with its name.
 func TestReplaceFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "f")

@@ -41,8 +41,8 @@ func testIndex(t testing.TB, s *repo.Store) *index.Index {
 	return x
 }
 
-// anew is a new index built in a copy of the workspace.
-func anew(t testing.TB, s *repo.Store) *index.Index {
+// newIndex returns a new index, built in a copy of the workspace.
+func newIndex(t testing.TB, s *repo.Store) *index.Index {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
 	storetest.CopyTree(t, s.Dir(), dir)

@@ -113,7 +113,7 @@ func TestNearestWord(t *testing.T) {
 		if got := mustSearch(t, x, q).Instead; got != want {
 			t.Errorf("%s: %s is taken for %q, want %q", what, text, got, want)
 		}
-		if got := mustSearch(t, anew(t, s), q).Instead; got != want {
+		if got := mustSearch(t, newIndex(t, s), q).Instead; got != want {
 			t.Errorf("%s, built anew: %s is taken for %q, want %q", what, text, got, want)
 		}
 	}

@@ -124,7 +124,7 @@ func (r *rig) wantSent(want ...string) {
 	r.until(fmt.Sprintf("%q is sent", want), func() bool { return slices.Equal(r.wire.texts(), want) })
 }
 
-// echo answers with its prompt, after what wait says.
+// echo answers with its prompt after wait has returned.
 func echo(wait func(text string)) *hooks.Plugin {
 	return &hooks.Plugin{RunModel: func(ctx context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
 		over := make(chan struct{})
@@ -272,7 +272,7 @@ func TestAdmission(t *testing.T) {
 		r.until("it is decided", func() bool { r.m.mu.Lock(); defer r.m.mu.Unlock(); return !r.m.sessions["s"].deciding })
 	}
 	close(release)
-	// What nobody heard of the steering comes first.
+	// What the steered turn did not read comes first.
 	r.wantSent("Error: admit_message: plugin \"test\": admit_message: no idea", "re: first", "re: steer e", "re: process a", "re: follow_up c\nfollow_up d", "re: fail f")
 	r.until("nothing waits", func() bool { return notesIn(t, r.m.o.Dir) == 0 })
 }

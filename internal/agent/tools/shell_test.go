@@ -34,7 +34,7 @@ func TestBash(t *testing.T) {
 	e.fails("bash", `{"cmd":"kill -9 $$"}`, "signal: killed")
 	e.fails("bash", `{"cmd":"ls","cwd":"nowhere"}`, "nowhere")
 	e.fails("bash", obj("cmd", "echo a\x00b"), "NUL")
-	// Nobody is there to answer.
+	// Commands get no input: nobody could answer.
 	if out := e.must("bash", `{"cmd":"cat; (read x </dev/tty) 2>/dev/null || echo no terminal"}`); out != "no terminal" {
 		t.Errorf("%q", out)
 	}
@@ -255,7 +255,7 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s is there", gone)
 		}
 	}
-	// What a command reads elsewhere goes nowhere either.
+	// A key that a command reads from a file is masked, too.
 	if text, _ := e.Keep(t.Context(), hooks.ToolContext{}, "bash", `a file: "very-secret-key-42"`); strings.Contains(text, "very-secret") || !strings.Contains(text, "[redacted:") {
 		t.Error(text)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A link to a file of the user's is not written through.
+// Writing does not follow a link to a file of the user.
 func TestLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need rights there")

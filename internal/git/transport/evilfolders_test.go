@@ -19,7 +19,7 @@ type evilFolder struct {
 }
 
 // evilFolders are repositories that do harm only to those who open them as a folder: something
-// that should be a file does not end, or is not a file. It must be checked before it is read.
+// that should be a file is endless, or is not a file. It must be checked before it is read.
 func evilFolders() []evilFolder {
 	var out []evilFolder
 	put := func(name, file string, make func(t testing.TB, path string)) {
@@ -79,7 +79,7 @@ func evilFolders() []evilFolder {
 	return out
 }
 
-// socket leaves one that nobody listens to. Its path may have 100 bytes.
+// socket leaves a socket to which nobody listens. Its path may have 100 bytes.
 func socket(t testing.TB, path string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")

@@ -14,9 +14,9 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// sshPeer runs openssh's sshd on the loopback with keys of its own, for the user who runs the
-// test. It returns the address of the folder root there, and variables for the environment of a
-// client. Without the programs the test is skipped.
+// sshPeer runs OpenSSH's sshd on a local address with keys of its own, for the user who runs
+// the test. It returns the address of the folder root there, and variables for the environment
+// of a client. Without the programs the test is skipped.
 func sshPeer(t testing.TB, root string) (address string, env []string) {
 	t.Helper()
 	sshd := findSSHD()

@@ -122,7 +122,7 @@ func TestLongEntries(t *testing.T) {
 		all.Go(func() { read(p, "/events/stream?conversation_id=c") })
 	}
 	all.Wait()
-	for range 4 { // as many as there is room for answers
+	for range 4 { // as many answers as fit into the memory
 		all.Go(func() { read(r, "/events") })
 	}
 	all.Wait()

@@ -94,7 +94,8 @@ func TestGitMeanwhile(t *testing.T) {
 	}
 	p.say("main", "word of main first")
 	checkpoint := func() {
-		// A reset may have taken entries that were acknowledged: nobody writes until that is settled.
+		// A reset may have taken entries that were acknowledged: nobody can write until a repair has
+		// recorded that.
 		if _, err := store.Repair(ctx); err != nil {
 			t.Error(err)
 		}

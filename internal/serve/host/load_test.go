@@ -149,7 +149,7 @@ func TestReadersThatNeverRead(t *testing.T) {
 		defer conn.Close()
 		fmt.Fprintf(conn, "GET /v1/events/stream?conversation_id=c0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", p.token)
 	}
-	const most = readers * 8 // MiB; all that there is would be 10 for each, in several forms
+	const most = readers * 8 // MiB; everything would be 10 for each, several times
 	var held uint64
 	wait.Eventually(func() bool { // all of them wait for their readers
 		held = heap()

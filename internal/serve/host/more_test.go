@@ -258,7 +258,7 @@ func TestCheckpoint(t *testing.T) {
 	if again := keyed(); !again.Repeated || again.FirstSeq != first.FirstSeq {
 		t.Errorf("repeated: %+v, first %+v", again, first)
 	}
-	// Believed, it says that nothing was ever set before its end.
+	// If it were believed, nothing would have been set before its end.
 	if err := os.WriteFile(path, regexp.MustCompile(`"state":\[[0-9,]*\]`).ReplaceAll(was, []byte(`"state":[]`)), 0o600); err != nil {
 		t.Fatal(err)
 	}

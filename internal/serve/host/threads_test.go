@@ -70,7 +70,7 @@ func TestThreadsKeepApart(t *testing.T) {
 	again.want(201, "POST", "/tapes/c/fork", `{"name":"try"}`, &f)
 	a.want(200, "POST", "/tapes/c%2Ftry/discard", `{"fork":"deep"}`, nil)
 	a.want(200, "POST", "/tapes/c/merge", `{"fork":"try"}`, nil)
-	p.want(201, "POST", "/tapes/c/fork", `{"name":"try"}`, nil) // of nobody, in the place of that of one
+	p.want(201, "POST", "/tapes/c/fork", `{"name":"try"}`, nil) // nobody's, instead of a thread's
 	a.fails(404, "not_found", "GET", "/history?conversation_id=c/try", nil)
 	a.fails(404, "not_found", "POST", "/tapes/c/discard", `{"fork":"try"}`)
 	all.want(200, "POST", "/tapes/c/discard", `{"fork":"try"}`, nil)
@@ -123,7 +123,8 @@ func TestArtifactsOfThreads(t *testing.T) {
 	ref := func(a api.ArtifactAnswer) string {
 		return fmt.Sprintf(`{"artifact":{"id":%[1]q,"mime_type":"text/html","name":"mine","size_bytes":%[2]d,"sha256":%[1]q}}`, a.ID, a.Size)
 	}
-	// name tries all ways to refer to an artifact. One that is not seen gets the answer of none.
+	// name tries all ways to refer to an artifact. For one that is not seen, the answers are as if it
+	// did not exist.
 	name := func(p *peer, run, tape string, of api.ArtifactAnswer) {
 		t.Helper()
 		none := of

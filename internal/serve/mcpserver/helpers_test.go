@@ -70,7 +70,7 @@ func connect(t *testing.T, store *repo.Store, o Options) *peer {
 
 type args = map[string]any
 
-// ask calls a tool that has to succeed, or, where want is false, to fail.
+// ask calls a tool that must succeed or, if want is false, fail.
 func (p *peer) ask(want bool, tool string, a args, meta ...mcp.Meta) string {
 	p.t.Helper()
 	params := &mcp.CallToolParams{Name: tool, Arguments: a}

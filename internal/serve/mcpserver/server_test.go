@@ -125,7 +125,7 @@ func TestSessionThatAsks(t *testing.T) {
 	contains(t, p.ok("tape_search", args{"query": "zebra", "tape": codex}, meta), "1 hits")
 	contains(t, p.ok("tape_search", args{"query": "zebra"}, mcp.Meta{"sessionId": "not-recorded"}), "2 hits")
 
-	// Two sessions of Claude Code at once: without a call that is known both are left out.
+	// Two sessions of Claude Code at once: if no call is known, both are left out.
 	for _, name := range []string{"claude-1", "claude-2"} {
 		draft := repo.Draft{Kind: repo.KindEvent, Payload: json.RawMessage(`{"name":"x","data":{}}`), Meta: json.RawMessage(`{"source":{"format":"claude-code"}}`)}
 		call := repo.Draft{Kind: repo.KindToolCall, Payload: json.RawMessage(`{"calls":[{"id":"toolu_` + name + `","type":"function","function":{"name":"zebra","arguments":"{}"}}]}`),
@@ -140,7 +140,7 @@ func TestSessionThatAsks(t *testing.T) {
 	contains(t, got, "3 hits", "[claude-1]", "left out: this session (claude-2)")
 }
 
-// TestReadArtifact: a result that is an artifact is read as if it stood in its entry.
+// TestReadArtifact: a result that is an artifact is read as if it were in its entry.
 func TestReadArtifact(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{})
@@ -259,7 +259,7 @@ func TestListAnchors(t *testing.T) {
 	}
 }
 
-// What is asked for is bounded, whatever is recorded.
+// Answers are bounded, whatever is asked for and recorded.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{})

@@ -52,7 +52,7 @@ func (s *site) run(ctx context.Context, actions ...chromedp.Action) {
 	}
 }
 
-// until waits for a condition in the page, or in the one that comes in its place.
+// until waits for a condition in the page, or in the page that replaces it.
 func (s *site) until(ctx context.Context, condition string) {
 	s.Helper()
 	var err error
@@ -84,7 +84,7 @@ func (s *site) picture(ctx context.Context, name string) {
 	must(s.T, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 }
 
-// press is a key that types nothing where the page takes it for itself.
+// press presses a key. If the page handles the key, nothing is typed.
 func (s *site) press(ctx context.Context, key string) {
 	s.Helper()
 	s.run(ctx, input.DispatchKeyEvent(input.KeyRawDown).WithKey(key), input.DispatchKeyEvent(input.KeyUp).WithKey(key))
@@ -158,7 +158,7 @@ func TestFollow(t *testing.T) {
 	s.until(one, `!document.querySelector("#e142 ~ .next")`)
 }
 
-// TestManyEntries: of 100,000 entries few are in the page, wherever one goes.
+// TestManyEntries: of 100,000 entries, only few are in the page at any place.
 func TestManyEntries(t *testing.T) {
 	s := newSite(t, false)
 	s.long(100_000)

@@ -22,8 +22,8 @@ func formToken(page string) string {
 	return ""
 }
 
-// TestDoors: a link works once and for a minute; its cookie is for the pages of this server alone,
-// and ends when one logs out.
+// TestDoors: a link works once and for a minute; its cookie is only for the pages of this server,
+// and ends at the logout.
 func TestDoors(t *testing.T) {
 	s, now := newSite(t, false), time.Now()
 	s.session()
@@ -84,7 +84,7 @@ func TestDoors(t *testing.T) {
 	}
 	wants(200, "/assets/style.css")
 	cookie = got
-	wants(401, "/t/main") // pages are below the path alone
+	wants(401, "/t/main") // pages are only below the path
 	if known != 0 {
 		t.Error("a request without a session is known")
 	}

@@ -91,7 +91,7 @@ type object = map[string]any
 
 var picture = base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n"))
 
-// session writes one of each that a session has.
+// session writes a session with one entry of each kind.
 func (s *site) session() *repo.Tape {
 	s.Helper()
 	t, err := s.store.Tape(s.Context(), "")

@@ -55,7 +55,7 @@ func TestCopy(t *testing.T) {
 	s.until(ctx, `document.activeElement.id === "e8"`)
 }
 
-// TestPrint: on paper folded texts can be read, and nothing is there that one could click.
+// TestPrint: on paper, folded texts can be read, and there is nothing to click.
 func TestPrint(t *testing.T) {
 	s := newSite(t, true)
 	s.session()

@@ -90,7 +90,7 @@ func TestFacets(t *testing.T) {
 	s.shows("/search?q=says", "3000 found", "+</a>")
 }
 
-// TestForkGraph: a line leads from each commit to what it continues, merges or begins behind.
+// TestForkGraph: a line leads from each commit to what it continues, merges or begins after.
 func TestForkGraph(t *testing.T) {
 	s := newSite(t, true)
 	tape := s.session()
@@ -206,7 +206,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestGuard: who has no session, and other sites, see nothing.
+// TestGuard: without a session, or from another site, nothing is shown.
 func TestGuard(t *testing.T) {
 	s := newSite(t, false)
 	ask := func(change func(*http.Request)) *http.Response {
@@ -289,7 +289,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// TestExportedPictures: a page that is exported has the pictures in itself, and may show them.
+// TestExportedPictures: an exported page contains the pictures, and may show them.
 func TestExportedPictures(t *testing.T) {
 	s := newSite(t, false)
 	tape, err := s.store.CreateTape(t.Context(), "drawn")

@@ -52,7 +52,7 @@ var answers = map[string][]string{
 	},
 }
 
-// run runs the agent of a mode, which is told all of in, and returns what the client got.
+// run runs the agent in a mode with in as its input, and returns what the client got.
 func run(ctx context.Context, t *testing.T, mode string, in io.Reader, o Options) (out, stderr string, status int, err error) {
 	t.Helper()
 	var errout bytes.Buffer
@@ -72,7 +72,7 @@ func run(ctx context.Context, t *testing.T, mode string, in io.Reader, o Options
 	return stdout.String(), errout.String(), status, err
 }
 
-// asker is a client that waits for the answer before it says the next thing.
+// asker is a client that waits for each answer before it sends the next message.
 type asker struct {
 	say      []string
 	answered chan struct{}
@@ -110,7 +110,7 @@ func (w *heardOut) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// TestEveryByte sends what is no message at all through, and lines that are too long to be kept.
+// TestEveryByte passes through what is not a message, and lines that are too long to store.
 func TestEveryByte(t *testing.T) {
 	in := "no JSON\n{\"a\":1}\n\x00\xff\n" + strings.Repeat("x", maxLine+1) + "\n\n{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\"}}\nno end of a line"
 	out, stderr, status, err := run(t.Context(), t, "echo", strings.NewReader(in), Options{Dir: t.TempDir()})
@@ -163,7 +163,7 @@ func TestSessionIsKept(t *testing.T) {
 	}
 }
 
-// TestWithoutDisk goes on when nothing can be kept.
+// TestWithoutDisk goes on if nothing can be stored.
 func TestWithoutDisk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -182,7 +182,7 @@ func TestEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	in, w := io.Pipe() // the client says nothing, and stays
+	in, w := io.Pipe() // the client sends nothing, and does not hang up
 	defer w.Close()
 	if _, _, status, err := run(ctx, t, "agent", in, Options{Dir: t.TempDir()}); status != 128+15 || err != nil {
 		t.Error(status, err)

@@ -19,7 +19,8 @@ func program(t *testing.T, name string) string {
 	return file
 }
 
-// TestInspectProgram: a program that was moved is missed, unless PATH has another one.
+// TestInspectProgram: a program that was moved is reported as missing, unless PATH has
+// another one.
 func TestInspectProgram(t *testing.T) {
 	for _, agent := range []*record.Format{claude, codexFormat, geminiFormat, openCodeFormat} {
 		w := settings(t, agent, "")
@@ -74,7 +75,7 @@ func TestInspectOff(t *testing.T) {
 	}
 }
 
-// TestTrust: what Codex keeps of a review counts for the hooks that stand in its file.
+// TestTrust: what Codex stores of a review counts for the hooks in its file.
 func TestTrust(t *testing.T) {
 	w := settings(t, codexFormat, "")
 	list, err := Install(codexFormat, w, Options{Program: "/opt/tape"})

@@ -23,7 +23,7 @@ var (
 	openCodeFormat = &opencode.Format
 )
 
-// corpus are settings that people have, and what of them is refused.
+// corpus has settings like those of users, and why some are refused.
 var corpus = map[string]struct{ text, refused string }{
 	"none":            {},
 	"empty object":    {text: "{}\n"},
@@ -93,7 +93,8 @@ func content(t *testing.T, file string) string {
 	return string(raw)
 }
 
-// lines are the lines of a text without commas, of which one more member needs one.
+// lines returns the lines of a text without commas, because a new member adds a comma to the
+// line before it.
 func lines(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -102,8 +103,9 @@ func lines(text string) []string {
 	return out
 }
 
-// TestSettings: whatever settings a person has, installing adds hooks and changes nothing else,
-// twice is once, and uninstalling gives the bytes back, also without the receipt.
+// TestSettings: whatever settings a user has, installing adds hooks and changes nothing else,
+// installing again changes nothing, and uninstalling restores the bytes, even without the
+// receipt.
 func TestSettings(t *testing.T) {
 	o := Options{Program: "/opt/it's/tape", MCP: true}
 	for name, c := range corpus {
@@ -148,7 +150,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// checkInstalled: the hooks are there, in the style of the file, and all that was there is.
+// checkInstalled checks that the hooks are there, in the style of the file, and that nothing is
+// missing.
 func checkInstalled(t *testing.T, agent *record.Format, before, after string, o Options) {
 	t.Helper()
 	d, err := readDocument([]byte(after))
@@ -203,7 +206,7 @@ func TestSettingsChangedSince(t *testing.T) {
 	}
 }
 
-// TestSettingsMoved: a program that lies elsewhere now is named again, and nothing is doubled.
+// TestSettingsMoved: if the program was moved, its new path is set, and nothing is there twice.
 func TestSettingsMoved(t *testing.T) {
 	w := settings(t, claude, corpus["comments"].text)
 	for _, program := range []string{"/opt/a/tape", "/opt/b/tape"} {
@@ -257,7 +260,7 @@ func TestSettingsFiles(t *testing.T) {
 	}
 }
 
-// TestTOML: Codex's servers are a block at the end, which goes as it came.
+// TestTOML: Codex's servers are a block at the end, which is removed without a trace.
 func TestTOML(t *testing.T) {
 	for _, text := range []string{"", "model = \"x\"\n", "model = \"x\"", "[a]\r\nb = 1 # c\r\n", "# only\n\n"} {
 		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"tape/internal/store/about"
 )
 
-// TestTellApart: of equal titles a list says what differs, and no more than that.
+// TestTellApart: for equal titles, a list says what differs, and no more.
 func TestTellApart(t *testing.T) {
 	at := func(day, hour int) time.Time { return time.Date(2026, 11, day, hour, 30, 0, 0, time.Local) }
 	want := map[*about.Tape]string{
@@ -32,7 +32,7 @@ func TestTellApart(t *testing.T) {
 	}
 }
 
-// TestListed: the tape that came with the workspace is listed once it has an entry, and where it is damaged.
+// TestListed: the tape that came with the workspace is listed once it has an entry, and if it is damaged.
 func TestListed(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -15,8 +15,8 @@ import (
 
 func now() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 3600)) }
 
-// TestQuery: every filter ends up in the query as it was meant, and one that cannot be read is
-// refused by the name that the surface gives it.
+// TestQuery: every filter ends up in the query as it was meant, and an invalid one is refused
+// under the name that it has in the command line or the API.
 func TestQuery(t *testing.T) {
 	t.Parallel()
 	day := func(d int) time.Time { return time.Date(2026, 11, d, 0, 0, 0, 0, now().Location()) }
@@ -59,7 +59,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestNames: each surface calls a parameter as its users do.
+// TestNames: each interface has its own names of parameters.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for named, want := range map[string]filter.Named{"--kind --since": filter.AsFlag, "kind since": filter.InURL, "kinds since": filter.InJSON} {

@@ -45,7 +45,7 @@ func enlarged(ls []string) []string {
 	return out
 }
 
-// longStrings are the long strings of a tape, with those that are artifacts.
+// longStrings returns the long strings of a tape, including those in artifacts.
 func longStrings(t *testing.T, s *repo.Store, name string) (out []string, artifacts int) {
 	t.Helper()
 	tape, err := s.Tape(t.Context(), name)
@@ -100,7 +100,8 @@ func longStrings(t *testing.T, s *repo.Store, name string) (out []string, artifa
 	return out, artifacts
 }
 
-// TestAttach: a tape with artifacts says the same as one without, whether imported live or at once.
+// TestAttach: a tape with artifacts says the same as one without, whether it was recorded live or
+// imported at once.
 func TestAttach(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

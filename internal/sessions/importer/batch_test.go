@@ -48,8 +48,8 @@ func writeOld(t *testing.T, path string, ls ...string) {
 	}
 }
 
-// importBatch imports files in one batch. It returns what was told, in order, and which files
-// were opened.
+// importBatch imports files in one batch. It returns the results, in order, and which files were
+// opened.
 func importBatch(t *testing.T, s *repo.Store, files ...string) (told []Result, opened []string) {
 	t.Helper()
 	return importBatchBy(t, s, "1.0", files...)
@@ -197,7 +197,7 @@ func TestKnownFiles(t *testing.T) {
 		t.Errorf("a file that has grown: %+v", told)
 	}
 	known("nothing is new")
-	// As long and as old as it was, and another file.
+	// Another file with the same size and time.
 	was, err := os.Stat(files[2])
 	next := files[2] + ".next"
 	writeOld(t, next, sessionOf("s-2", userLn("u2", "a1", `"mere"`))...)

@@ -13,8 +13,8 @@ import (
 	"tape/repo"
 )
 
-// Each format has a session in which the agent commits once in the project: the word DIR stands
-// for that, ID for the id.
+// Each format has a session in which the agent commits once in the project: DIR stands for its
+// folder, ID for the commit's id.
 var committing = map[string][]string{
 	ClaudeCode: {
 		`{"type":"user","uuid":"u","parentUuid":null,"sessionId":"s","cwd":"DIR","timestamp":"2026-03-01T10:00:00Z","message":{"role":"user","content":"commit it"}}`,
@@ -88,7 +88,7 @@ func TestCommits(t *testing.T) {
 	}
 }
 
-// A session that is followed while it goes on has the same events as one that is imported later.
+// A session recorded live has the same events as one that is imported later.
 func TestCommitsFollowed(t *testing.T) {
 	project := t.TempDir()
 	made := exec.Command("sh", "-c", `git init -q; echo x >f; git add .; git -c user.name=a -c user.email=a@b commit -qm "the subject"; git rev-parse --short HEAD`)
@@ -106,7 +106,7 @@ func TestCommitsFollowed(t *testing.T) {
 	}
 }
 
-// commitsOf are the payloads of a tape's events of commits, each of which is behind a result.
+// commitsOf returns the payloads of a tape's events of commits, each of which follows a result.
 func commitsOf(t *testing.T, s *repo.Store, name string) string {
 	t.Helper()
 	tape, err := s.Tape(t.Context(), name)

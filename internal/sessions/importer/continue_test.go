@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// stage is what a file is at some time, and what is known then.
+// stage is the content of a file at some time, and what is known then.
 type stage struct {
 	b []byte
 	Live

@@ -150,7 +150,7 @@ func TestImportFixtures(t *testing.T) {
 	s := testStore(t)
 	for _, f := range files {
 		res := mustImport(t, s, f, Options{Format: Auto})
-		if res.Imported == 0 || res.Damaged != 0 { // records run together are no damage
+		if res.Imported == 0 || res.Damaged != 0 { // two records on a line are not damage
 			t.Errorf("%s: %+v", f, res)
 		}
 		identities(t, s, res.Tape)
@@ -268,7 +268,7 @@ const bubTape = `{"id": 1, "kind": "anchor", "payload": {"name": "session/start"
 {"id": 4, "kind": "event", "payload": {"name": "run", "data": {"usage": {"prompt_tokens": 100, "total_tokens": 130, "prompt_tokens_details": {"cached_tokens": 75}}}}, "meta": {}, "date": "2026-01-01T00:00:03.000000+00:00"}
 `
 
-// TestImportBub: Bub's files are in our format, and come out as they went in.
+// TestImportBub: Bub's files are in our format, and are stored unchanged.
 func TestImportBub(t *testing.T) {
 	s := testStore(t)
 	file := filepath.Join(t.TempDir(), "0a1b__my%2Ftape.jsonl")
@@ -302,7 +302,7 @@ func TestImportBub(t *testing.T) {
 }
 
 // TestSoakImportKilled kills a process in the middle of an import, again and again; the
-// next import completes the work and doubles nothing.
+// next import completes the work, and repeats no entry.
 func TestSoakImportKilled(t *testing.T) {
 	if os.Getenv("TAPE_IMPORT_INTO") != "" {
 		importForever(t)
@@ -343,7 +343,7 @@ func importForever(t *testing.T) {
 	}
 }
 
-// killed starts that process and kills it at a moment that moves from round to round.
+// killed starts that process and kills it at a random moment.
 func killed(t *testing.T, dir string, round int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSoakImportKilled$")
@@ -365,8 +365,8 @@ func killed(t *testing.T, dir string, round int) {
 	_ = cmd.Wait()
 }
 
-// TestImportIntoDamagedTape: what is there already cannot be told from a tape that
-// cannot be read, so nothing is added to it.
+// TestImportIntoDamagedTape: if a tape cannot be read, it is unknown which entries it
+// has, so nothing is added to it.
 func TestImportIntoDamagedTape(t *testing.T) {
 	s := testStore(t)
 	all, err := os.ReadFile(sampleSession)

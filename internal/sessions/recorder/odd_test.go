@@ -12,7 +12,7 @@ import (
 	"tape/repo"
 )
 
-// TestOddPayloads: nothing that a hook is given keeps others from being recorded.
+// TestOddPayloads: no input of a hook prevents others from being recorded.
 func TestOddPayloads(t *testing.T) {
 	w := newWorld(t)
 	for _, raw := range []string{"", "{}", "[]", `"x"`, "{", `{"session_id":5}`, `{"session_id":"../../x","transcript_path":"../x","cwd":"/","hook_event_name":"Stop"}`,
@@ -32,7 +32,7 @@ func TestOddPayloads(t *testing.T) {
 	}
 }
 
-// TestPush: a session that ends is pushed where that was asked for, and what was refused is kept.
+// TestPush: a session that ends is pushed if the settings say so, and a refusal is kept.
 func TestPush(t *testing.T) {
 	w := newWorld(t)
 	s := w.session("one", "shop")

@@ -38,7 +38,7 @@ func chat(session, cwd string, turns int) string {
 	return out.String()
 }
 
-// session is one of Claude Code's in a project of the world.
+// session is a session of Claude Code in a project of the world.
 type session struct {
 	w                 *world
 	id, project, file string
@@ -116,8 +116,8 @@ func (w *world) workspaces(want int) []string {
 	return all
 }
 
-// TestKilled: killed at whichever operation of the disk, catching up goes on with the next event,
-// and nothing is lost or doubled.
+// TestKilled: if catching up is killed at any disk operation, the next event continues it, and nothing
+// is lost or recorded twice.
 func TestKilled(t *testing.T) {
 	for n := 0; ; n += 3 {
 		w := newWorld(t)
@@ -149,7 +149,7 @@ func TestKilled(t *testing.T) {
 			s.has(3)
 			return
 		}
-		// What a dead process leaves is what is there; this one has let go of its locks, as that would.
+		// This is the state that a killed process leaves: its locks are released, too.
 		s.say("Stop")
 		w.run()
 		s.has(3)
@@ -162,7 +162,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: of ten that catch up at once one does, and what is said meanwhile is read, too.
+// TestManyAtOnce: of ten processes that want to catch up, one does, and also reads what is written
+// meanwhile.
 func TestManyAtOnce(t *testing.T) {
 	w := newWorld(t)
 	var list []*session
@@ -192,8 +193,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestLocked: a workspace that is locked by a long import holds up no other, and gets its
-// sessions when it is free.
+// TestLocked: a workspace that is locked by a long import delays no other, and gets its sessions when
+// it is free.
 func TestLocked(t *testing.T) {
 	w := newWorld(t)
 	slow, quick := w.session("slow", "shop"), w.session("quick", "other")
@@ -240,7 +241,7 @@ func TestLocked(t *testing.T) {
 	quick.has(2)
 }
 
-// TestFullDisk: what cannot be kept or imported is told of, and the next event brings it.
+// TestFullDisk: what cannot be stored or imported is reported, and the next event brings it.
 func TestFullDisk(t *testing.T) {
 	w := newWorld(t)
 	s := w.session("one", "shop")
@@ -305,7 +306,7 @@ func TestMoved(t *testing.T) {
 	s.say("Stop")
 	w.run()
 	s.has(3)
-	// An agent that works elsewhere by now is the same session, too.
+	// An agent that now works elsewhere still has the same session.
 	s.project = filepath.Join(w.home, "elsewhere")
 	s.write(4)
 	s.say("Stop")
@@ -326,7 +327,7 @@ func TestUnannounced(t *testing.T) {
 	next.say("SessionStart")
 	w.run()
 	killed.has(2)
-	// Who does not want to wait for another session says so.
+	// A command reads it at once, without another session.
 	killed.write(3)
 	if err := w.Run(context.Background(), true); err != nil {
 		t.Error(err)
@@ -334,7 +335,7 @@ func TestUnannounced(t *testing.T) {
 	killed.has(3)
 }
 
-// TestForgotten: not every hook reads what is known of all sessions that ever were.
+// TestForgotten: hooks do not read what is known of all former sessions.
 func TestForgotten(t *testing.T) {
 	w := newWorld(t)
 	old, last := w.session("old", "shop"), w.session("last", "shop")
@@ -355,7 +356,7 @@ func TestForgotten(t *testing.T) {
 	old.has(2)
 }
 
-// TestTranscripts: what is not there is told of only where it should be.
+// TestTranscripts: a missing transcript is reported only if it should exist.
 func TestTranscripts(t *testing.T) {
 	w := newWorld(t)
 	s := w.session("one", "shop")

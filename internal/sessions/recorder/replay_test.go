@@ -67,7 +67,7 @@ func events(t *testing.T, path string) (out []event) {
 type world struct {
 	t     *testing.T
 	home  string
-	later time.Duration // how much later it is than it is
+	later time.Duration // how far its clock is ahead
 	*recorder.Recorder
 }
 
@@ -102,7 +102,7 @@ func open(ctx context.Context, dir, project string) (*repo.Store, error) {
 
 func (w *world) say(agent string, payload []byte) {
 	w.t.Helper()
-	// Most of the time that a message is waited for is over.
+	// Most of the time for which a message is awaited has passed.
 	at := time.Now().Add(-1800 * time.Millisecond)
 	if err := spool.Add(w.FS, w.Places, spool.Note{Agent: agent, At: at, Payload: payload}); err != nil {
 		w.t.Fatal(err)
@@ -184,7 +184,7 @@ func (w *world) replay(agent, run string) (files []string) {
 			continue
 		}
 		w.say(agent, bytes.ReplaceAll(e.Stdin, []byte("/home/dev"), []byte(w.home)))
-		// What was there at the next hook comes while this one is caught up with.
+		// What came before the next hook is written while this one is handled.
 		late := make(chan struct{})
 		go func() {
 			defer close(late)
@@ -202,7 +202,8 @@ func (w *world) replay(agent, run string) (files []string) {
 			files = append(files, path)
 		}
 	}
-	// What came after the last hook is found at the start of the next session, and that the agent was killed.
+	// At the start of the next session, what came after the last hook is found, and that the agent was
+	// killed.
 	w.later = time.Hour
 	w.say(agent, fmt.Appendf(nil, `{"session_id":"next","cwd":%q,"hook_event_name":"SessionStart"}`, filepath.Join(w.home, "shop")))
 	w.run()
@@ -285,7 +286,7 @@ func TestLiveIsImport(t *testing.T) {
 	}
 }
 
-// imported is a workspace with transcripts as one import brings them in.
+// imported is a workspace into which the transcripts were imported at once.
 func imported(t *testing.T, files []string) string {
 	t.Helper()
 	ctx := context.Background()

@@ -17,7 +17,7 @@ import (
 
 const own = "11111111-1111-4111-8111-111111111111"
 
-// home makes a home directory in which Claude Code has one session, of a project in it, and in which every
+// home makes a home directory in which Claude Code has one session of a project in it, and in which every
 // agent is installed.
 func home(t *testing.T) (user record.Where, project string) {
 	t.Helper()

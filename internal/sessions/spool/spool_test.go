@@ -35,7 +35,7 @@ func all(t *testing.T, places []string) []Kept {
 	return list
 }
 
-// TestManyAtOnce: none waits for another one, and none is lost.
+// TestManyAtOnce: notes are added at the same time without waiting, and none is lost.
 func TestManyAtOnce(t *testing.T) {
 	dirs := places(t)
 	var group sync.WaitGroup
@@ -61,7 +61,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestSameMoment: a clock may tell two the same time.
+// TestSameMoment: two notes may have the same time.
 func TestSameMoment(t *testing.T) {
 	dirs := places(t)
 	var group sync.WaitGroup
@@ -78,8 +78,8 @@ func TestSameMoment(t *testing.T) {
 	}
 }
 
-// TestFaults: at whichever operation the disk gives up, once or for good, a note is kept whole or was not
-// acknowledged, and the other place is used if the first one cannot be.
+// TestFaults: whichever disk operation fails, once or for good, a note is kept completely or was not
+// acknowledged, and if the first place cannot be used, the other one is.
 func TestFaults(t *testing.T) {
 	for _, good := range []bool{true, false} {
 		for n := 0; ; n++ {
@@ -97,7 +97,7 @@ func TestFaults(t *testing.T) {
 			}}
 			err := Add(d, dirs, note(2))
 			list := all(t, dirs)
-			// If it cannot even be removed, it is there twice, which does no harm.
+			// If it cannot be removed either, it is there twice, which does no harm.
 			last := list[len(list)-1]
 			if err != nil || len(list) < 2 || len(list) > 3 || string(list[1].Payload) != string(last.Payload) || string(last.Payload) != string(note(2).Payload) {
 				t.Errorf("fault %d: %v, %d notes", n, err, len(list))
@@ -124,7 +124,7 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// TestTorn: a note that was cut off by a kill is told apart from one that is being written.
+// TestTorn: a note that was cut off by a kill is not taken for one that is being written.
 func TestTorn(t *testing.T) {
 	dirs := places(t)
 	if err := Add(nil, dirs, note(1)); err != nil {
@@ -152,7 +152,7 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestPrivate: a place in a folder for everybody that others can write to is not used.
+// TestPrivate: a place that others can write to, in a shared folder, is not used.
 func TestPrivate(t *testing.T) {
 	dirs := places(t)
 	if err := os.MkdirAll(dirs[0], 0o700); err != nil {

@@ -40,7 +40,7 @@ func workspace(t *testing.T) *tapes {
 	return w
 }
 
-// add appends to a tape, which is made where there is none. Each entry is a minute after noon
+// add appends to a tape, which is created if necessary. Each entry is a minute after noon
 // later than the one before; a text that begins with a brace is an event of a commit.
 func (w *tapes) add(name string, minute int, meta string, texts ...string) {
 	w.Helper()
@@ -99,7 +99,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// What a subagent was told, and what a program wrote in the place of a person, is no question.
+// What a subagent was told, and what a program wrote in the user's name, is not a question.
 func TestQuestionIsAPersons(t *testing.T) {
 	w := workspace(t)
 	sub := `{"context":false,"origin":{"tape":"a","fork":"agent-1","id":2}}`
@@ -150,7 +150,7 @@ func TestProbable(t *testing.T) {
 	}
 }
 
-// Of sessions that were open at once, those are told that somebody spoke in last.
+// Of sessions that were open at once, those with the latest messages are returned.
 func TestOpen(t *testing.T) {
 	w := workspace(t)
 	for i := range 5 {
@@ -182,7 +182,7 @@ func TestOpen(t *testing.T) {
 }
 
 // However many commits there are, in whatever order, and however long their ids were when they
-// were recorded, each is found where it is, and no other.
+// were recorded, each is found in its place, and no other.
 func TestManyCommits(t *testing.T) {
 	w := workspace(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -210,7 +210,7 @@ func TestManyCommits(t *testing.T) {
 	}
 }
 
-// Whatever a subject has, its event is found by it.
+// An event is found by the commit's subject, whatever characters that has.
 func TestOddSubjects(t *testing.T) {
 	w := workspace(t)
 	subjects := []string{"don't panic!", "feat(api)!: x→y", "🎉", "a", "v1.2.3-rc.1", `Revert "x"`, "NOT", "--", "日本", "e\u0301té", "#123", "OR", `"`, "a*b *c", "-x -y",

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// watched is a watch of some folders, and what it has told of.
+// watched is a watch of some folders, and what it has reported.
 type watched struct {
 	t    *testing.T
 	told chan string
@@ -45,7 +45,7 @@ func start(t *testing.T, o Options) *watched {
 	return w
 }
 
-// want waits until a file is told of; what was told of before does not count.
+// want waits until a file is reported; earlier reports do not count.
 func (w *watched) want(name string) {
 	w.t.Helper()
 	for deadline := time.After(30 * time.Second); ; {
@@ -109,7 +109,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestAgain tells of a file once more, as nobody says that a session is over.
+// TestAgain: a file is reported once more later, because nobody says that a session is
+// over.
 func TestAgain(t *testing.T) {
 	dir := t.TempDir()
 	w := start(t, Options{Dirs: []Dir{{Path: dir}}, Again: 200 * time.Millisecond})

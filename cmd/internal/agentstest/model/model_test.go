@@ -139,7 +139,8 @@ func post(t *testing.T, url, body string) string {
 	return string(out)
 }
 
-// exchanges waits until as many are done: an answer is noted as such after its last byte.
+// exchanges waits until n exchanges are done, and returns them. One is done after the
+// last byte of its answer.
 func exchanges(s *Server, n int) []Exchange {
 	wait.Eventually(func() bool {
 		e := s.Exchanges()

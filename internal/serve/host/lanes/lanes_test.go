@@ -44,8 +44,8 @@ func job(t *testing.T, key string, texts ...string) *Job {
 	return j
 }
 
-// Of what many clients write at once, all is there, each request's entries together, and an entry
-// that cannot be written spoils no other request.
+// Everything that many clients write at once is stored, each request's entries together, and an
+// entry that cannot be written affects no other request.
 func TestWritesTogether(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -119,7 +119,7 @@ func TestKeys(t *testing.T) {
 	if got := status(lanes.Append(t.Context(), tp, job(t, "k", "another"))); got != http.StatusConflict {
 		t.Errorf("the key of another request: %d", got)
 	}
-	// Where the tape starts over, nothing of that counts.
+	// After a reset of the tape, nothing of that counts.
 	_, err := tp.Reset(t.Context(), true)
 	storetest.Must(t, err)
 	if j := job(t, "k", "one", "two"); lanes.Append(t.Context(), tp, j) != nil || j.Again || j.Out.First != 2 {

@@ -105,7 +105,7 @@ func TestSessionKey(t *testing.T) {
 	}
 }
 
-// A run gets no variable with a secret, wherever in it that is.
+// A run gets no variable that contains a secret.
 func TestPublic(t *testing.T) {
 	key := "sk-ant-" + "api03-" + strings.Repeat("Ab3", 30) + "AA"
 	got := Public(map[string]json.RawMessage{

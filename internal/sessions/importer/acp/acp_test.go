@@ -13,7 +13,7 @@ import (
 
 var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
 
-// acpLines are lines as tape acp keeps them: each begins with who says it.
+// acpLines are lines as tape acp stores them: each begins with its sender.
 func acpLines(ls ...string) []byte {
 	for i, l := range ls {
 		from, msg, _ := strings.Cut(l, " ")
@@ -89,7 +89,7 @@ func TestACP(t *testing.T) {
 	}
 }
 
-// TestACPLoaded has an agent tell a session again, and then go on.
+// TestACPLoaded: an agent sends a loaded session again, and then goes on.
 func TestACPLoaded(t *testing.T) {
 	load := []string{`client {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s-1","cwd":"/w"}}`}
 	loaded := `agent {"jsonrpc":"2.0","id":1,"result":null}`
@@ -109,7 +109,7 @@ func TestACPLoaded(t *testing.T) {
 	}
 	formattest.Want(t, items, append(acpEntries, more...)...)
 
-	// Of a session that began elsewhere, what is told again is all there is.
+	// A session that began elsewhere is known only from what is sent again.
 	items, _ = imp.Items(t, acp.Format.Name, "s-1.jsonl", acpLines(append(again, loaded)...), formattest.Seen{})
 	formattest.Want(t, items, append(acpEntries[2:12:12], more[0])...)
 }

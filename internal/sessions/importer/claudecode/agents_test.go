@@ -32,8 +32,8 @@ func saidBy(agent, text string) string {
 	return `agent-` + agent + `message {"role":"user","content":"` + text + `"}`
 }
 
-// TestClaudeAgents: several subagents side by side begin at their calls, and end with
-// the last thing that is told of their results.
+// TestClaudeAgents: several subagents in parallel begin at their calls, and end with the
+// last record about their results.
 func TestClaudeAgents(t *testing.T) {
 	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
@@ -82,8 +82,8 @@ func TestClaudeAgentAgain(t *testing.T) {
 	)
 }
 
-// TestClaudeSideChains: lines of side chains find their call by the result, and where
-// they name no agent, by the prompt.
+// TestClaudeSideChains: lines of side chains find their call by the result or, if they
+// name no agent, by the prompt.
 func TestClaudeSideChains(t *testing.T) {
 	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
@@ -110,7 +110,7 @@ func TestClaudeSideChains(t *testing.T) {
 	)
 }
 
-// TestClaudeNestedAgent: a subagent of a subagent begins and ends where that calls it.
+// TestClaudeNestedAgent: a subagent of a subagent begins and ends at its call there.
 func TestClaudeNestedAgent(t *testing.T) {
 	inner := func(typ, uuid, message string) string {
 		return `{"type":"` + typ + `","message":{"role":"` + typ + `",` + message + `},"uuid":"` + uuid + `","timestamp":"2026-03-01T10:00:01Z"}`
@@ -132,8 +132,8 @@ func TestClaudeNestedAgent(t *testing.T) {
 	)
 }
 
-// TestClaudeAgentPhases: what a subagent's compaction leaves is no anchor of the session,
-// whose phase goes on.
+// TestClaudeAgentPhases: a subagent's compaction makes no anchor in the session, whose
+// phase goes on.
 func TestClaudeAgentPhases(t *testing.T) {
 	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
@@ -149,7 +149,8 @@ func TestClaudeAgentPhases(t *testing.T) {
 	)
 }
 
-// TestClaudeProgressOfMembers: what is told beside a message is kept for every line of it.
+// TestClaudeProgressOfMembers: what is recorded beside a message is kept for each of its
+// lines.
 func TestClaudeProgressOfMembers(t *testing.T) {
 	part := func(uuid, text string) string {
 		l := formattest.ClaudeRelay(uuid, "u1", "x", "c1", `{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"`+text+`"}]},"uuid":"in-`+uuid+`","timestamp":"2026-03-01T10:00:01Z"}`)
@@ -164,8 +165,8 @@ func TestClaudeProgressOfMembers(t *testing.T) {
 	}
 }
 
-// TestClaudeAgentFile: the file that a subagent has for itself is a session of its own, or
-// tells the rest of what its session's file tells.
+// TestClaudeAgentFile: a subagent's own file is a session of its own, or adds to what its
+// session's file has.
 func TestClaudeAgentFile(t *testing.T) {
 	own := formattest.Lines(
 		formattest.ClaudeSide("x1", formattest.ClaudeUser("i1", "", `"go"`)),

@@ -64,7 +64,7 @@ func bench(b *testing.B, data []byte) {
 	}
 }
 
-// TestMemory: what a read holds does not grow with the length of the lines.
+// TestMemory: the memory of a read does not grow with the length of the lines.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")

@@ -144,7 +144,7 @@ func TestClaudeAbandoned(t *testing.T) {
 	)
 }
 
-// TestClaudeLostParent: a line that was lost to damage abandons nothing.
+// TestClaudeLostParent: if a line is lost to damage, the lines after it still count.
 func TestClaudeLostParent(t *testing.T) {
 	items, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"hi"`),
@@ -206,7 +206,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestUnfinished: a last line without its end waits until it is whole, and is no damage.
+// TestUnfinished: an unfinished last line waits until it is complete, and is not damage.
 func TestUnfinished(t *testing.T) {
 	first, last := formattest.ClaudeUser("u1", "", `"a"`)+"\n", formattest.ClaudeUser("u2", "u1", `"b"`)
 	seen := formattest.Seen{}
@@ -222,7 +222,7 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what is larger than an entry may be is kept in part.
+// TestTooLarge: what is larger than an entry may be is stored in part.
 func TestTooLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -246,7 +246,7 @@ func TestTooLarge(t *testing.T) {
 		}
 		kinds = append(kinds, kind)
 	}
-	// The second line is out of the reach of what opens the session.
+	// The second line is too far from the beginning to describe the session.
 	const wants = "import.damaged environment import.damaged run tool_call run tool_result tool_result"
 	if got := strings.Join(kinds, " "); got != wants || stats.Damaged != 1 || len(stats.Problems) != 2 {
 		t.Errorf("%s, want %s; %+v", got, wants, stats)
@@ -256,8 +256,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestDeepRecord: a record as deep as may be does not make an entry that is
-// deeper.
+// TestDeepRecord: a record of the greatest depth does not become an entry that is too
+// deep.
 func TestDeepRecord(t *testing.T) {
 	for n := jsonl.MaxDepth - 8; n < jsonl.MaxDepth; n++ {
 		deep := strings.Repeat("[", n) + strings.Repeat("]", n)

@@ -60,7 +60,7 @@ func TestClaudeLosesNothing(t *testing.T) {
 			for dec.More() {
 				var rec map[string]any
 				if err := dec.Decode(&rec); err != nil {
-					t.Fatal(err) // two records on a line are no trouble for this
+					t.Fatal(err) // two records on a line are not an error here
 				}
 				records++
 				want.message(rec)
@@ -124,9 +124,9 @@ func within(texts map[string]bool, s string) bool {
 	return false
 }
 
-// TestDetailTellsTheRest: what a program knows of a result beyond what it told
-// the model is kept, and what it told is not kept twice.
-func TestDetailTellsTheRest(t *testing.T) {
+// TestDetailHasTheRest: what a program records of a result beyond what it sent to the
+// model is stored, and what it sent is not stored twice.
+func TestDetailHasTheRest(t *testing.T) {
 	for name, b := range formattest.Fixture(t, "claude-code") {
 		items, _ := imp.Items(t, claudecode.Format.Name, name, b, formattest.Seen{})
 		all := map[string]bool{}

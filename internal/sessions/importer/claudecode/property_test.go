@@ -40,7 +40,7 @@ func TestClaudeShuffled(t *testing.T) {
 		rng.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
 		got, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(mixed...), formattest.Seen{})
 		noEnv := func(keys []string) []string {
-			// What the environment changed from depends on the order of lines.
+			// The order of lines decides from what the environment changed.
 			return slices.DeleteFunc(keys, func(k string) bool { return strings.HasSuffix(k, "/env") })
 		}
 		if w, g := noEnv(formattest.KeysOf(want)), noEnv(formattest.KeysOf(got)); !slices.Equal(w, g) {

@@ -7,7 +7,7 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// TestReview: what Codex keeps of a review holds for the words of the hook that was reviewed. The
+// TestReview: what Codex stores of a review counts only for the text of the reviewed hook. The
 // hashes are those that Codex 0.169 has given for these hooks.
 func TestReview(t *testing.T) {
 	const file = "/home/me/.codex/hooks.json"

@@ -24,7 +24,7 @@ var geminiSample = []string{
 	`{"id":"5","timestamp":"2026-01-01T00:00:07.000Z","type":"info","content":"a note"}`,
 }
 
-// TestGeminiWorkspace finds the directory, which only the model is told.
+// TestGeminiWorkspace finds the directory, which is only in a message to the model.
 func TestGeminiWorkspace(t *testing.T) {
 	b := formattest.Lines(geminiSample[0], `{"$set":{"messages":[{"type":"user","content":[{"text":"<session_context>\n- **Workspace Directories:**\n  - /home/dev/shop\n- **Directory Structure:**\n"}]}]}}`)
 	info, err := importer.Describe(context.Background(), &gemini.Format, formattest.Source("/x/session-1.jsonl", b))

@@ -22,7 +22,7 @@ var openCodeSample = []string{
 
 func FuzzOpenCode(f *testing.F) { imp.Fuzz(f, opencode.Format.Name, openCodeSample) }
 
-// An export is one document; what is in it is read as it stands there.
+// An export is one JSON document; its texts are imported byte for byte.
 func TestExport(t *testing.T) {
 	doc := `{"info":{"id":"ses_1","directory":"/w","title":"x"},"messages":[` + strings.Join(openCodeSample, ",") + `]}`
 	if got, ok := imp.Detect("x.json", []byte(doc)); !ok || got != opencode.Format.Name {

@@ -56,7 +56,7 @@ func TestCommitsIn(t *testing.T) {
 	}
 }
 
-// Whatever stands around them, all lines of git are found, in their order, and no others.
+// Whatever is around them, all lines of git are found, in their order, and no others.
 func TestCommitsAmongOtherLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	other := []string{"", "ok", "[main] x", "[1a2b3c4] x", "] [main 1a2b3c4", "+[main 1a2b3c4] x", " 1 file changed", "[x 12345] y"}
@@ -79,7 +79,7 @@ func TestCommitsAmongOtherLines(t *testing.T) {
 	}
 }
 
-// A result cannot make any number of entries.
+// The number of entries that a result makes is limited.
 func TestCommitsAreBounded(t *testing.T) {
 	text := strings.Repeat("[main 1a2b3c4] x\n", 10*maxCommits) + "[main 1a2b3c4] " + strings.Repeat("x", longestSubject)
 	if got := commitsIn([]byte(`{"command":"git commit"}`), Quote(text)); len(got) != maxCommits {

@@ -49,7 +49,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestMoment: an event that a format does not know, and any of an unknown format, is of no moment.
+// TestMoment: an event that a format does not know, and any of an unknown format, means nothing.
 func TestMoment(t *testing.T) {
 	f := &Format{Events: []HookEvent{{Name: "Began", Is: Start}, {Name: "Done", Is: TurnEnd}, {Name: "Gone", Is: End}, {Name: "Asked"}}}
 	for event, want := range map[string]Moment{"Began": Start, "Done": TurnEnd, "Gone": End, "Asked": Meanwhile, "Stop": Meanwhile} {
