@@ -15,8 +15,9 @@ import (
 	"tape/repo/view"
 )
 
-// A context has all that no anchor's writer had seen, and nothing that one had: over random
-// forks, forks of forks, merges, merges by git and pulls, for every clone with equal bytes.
+// A context has everything that no anchor's writer had seen, and nothing that one had, and is
+// equal in every clone: in random histories of forks, forks of forks, merges, merges by git
+// and pulls.
 func TestSoakContexts(t *testing.T) {
 	x := &contextSim{cloneSim: newCloneSim(t, testkit.Random(t)), seen: map[string][]string{}}
 	for n := range testkit.Size(40, 500) {
@@ -53,7 +54,7 @@ func (x *contextSim) names(t *repo.Tape) (all []string) {
 	return all
 }
 
-// wants is what the context of a tape has, by what is on it.
+// wants returns what the context of a tape must have.
 func (x *contextSim) wants(t *repo.Tape) []string {
 	all, last := x.names(t), 0
 	covered := map[string]bool{}

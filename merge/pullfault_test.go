@@ -205,9 +205,9 @@ func TestPullCut(t *testing.T) {
 func wantRemoteError(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
-		return // it was through before
+		return // it had ended before the cut
 	}
-	// Git takes a line that is cut in its second request for an answer to its password.
+	// Git takes a connection that is cut in its second request for a refused password.
 	if !errors.Is(err, repo.ErrRemote) && !errors.Is(err, repo.ErrAuth) {
 		t.Errorf("not an error of the remote: %v", err)
 	}
@@ -364,7 +364,7 @@ func fill(t *testing.T, disk string) (room func()) {
 	return func() { _ = os.Remove(path) }
 }
 
-// babbled is how long one text of babble is.
+// babbled is the length of one text of babble.
 const babbled = 1 << 17
 
 // babble is text of so many bytes that looks like words and does not compress.

@@ -31,7 +31,7 @@ func TestPushForkOfMerged(t *testing.T) {
 		}
 	}
 
-	// Once both are joined, it goes, and whoever has gone on with its parent can merge it.
+	// Once both are merged, it is pushed, and whoever has continued its parent can merge it.
 	bob.says("main/x", "bob's x")
 	ann.pulls("main merged", false)
 	ann.pushes("main fast_forward, main/x deleted, main/x/y new, main/x/y/z new", forks)

@@ -180,7 +180,7 @@ func script(words string) []caseEntry {
 	return out
 }
 
-// TestQueries are the same promises, in cases of the project.
+// TestQueries tests the same promises with cases of this project.
 func TestQueries(t *testing.T) {
 	const day = "call@2026-05-01T23:59:59.999999Z"
 	phases := "hello #plan think decide #build code"

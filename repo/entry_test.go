@@ -68,7 +68,7 @@ func TestBytesSurvive(t *testing.T) {
 		}
 	}
 
-	// And a line that is taken over as it is, unknown members and odd order included.
+	// The same for a line that is stored as it is, with unknown members and in an odd order.
 	again := storetest.Tape(t, storetest.New(t, nil), "")
 	odd := `{"kind":"message","x":1.0,"id":2,"payload":{"role":"user","content":"\u00e9"},"date":"2026-01-01T00:00:00Z"}`
 	d, err := layout.StoredLine([]byte(odd))

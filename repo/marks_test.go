@@ -24,7 +24,7 @@ func TestSoakMarks(t *testing.T) {
 	wholes, parts := 0, 0
 	rare := func() bool { return wholes == 0 || parts < wholes }
 	for round := 0; round < testkit.Size(1, 40) || round < 20 && rare(); round++ {
-		// What git does by hand here leaves tags behind, which Verify does not like.
+		// The changes by git leave tags behind, which Verify reports.
 		s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func (x *simulation) markStep() string {
 	}
 	what, err := x.step()
 	if err != nil && !strings.HasPrefix(what, "checkpoint") && what != "restore" && what != "handoff" && !strings.HasPrefix(what, "restore") {
-		// The model does not know of what git did, the tape does.
+		// The model does not know what git did, but the tape does.
 		t.Fatalf("%s: %v", what, err)
 	}
 	return what

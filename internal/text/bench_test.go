@@ -195,7 +195,7 @@ func BenchmarkLines(b *testing.B) {
 	}
 }
 
-// benchScan takes the lines that are candidates one after the other.
+// benchScan reads the candidate lines one after the other.
 func benchScan(b *testing.B, name string, file []byte, s *scan.Scanner) {
 	b.Run(name, func(b *testing.B) {
 		b.SetBytes(int64(len(file)))

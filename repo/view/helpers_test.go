@@ -38,7 +38,7 @@ func mustMessages(t testing.TB, entries []repo.Entry, o Options) *Context {
 	return c
 }
 
-// message is any message, as a reader of the array sees it.
+// message is any message of the array, as a provider reads it.
 type message struct {
 	Role       string
 	Content    json.RawMessage

@@ -18,7 +18,7 @@ import (
 	"tape/repo/view"
 )
 
-// agentSession is a session with two subagents side by side.
+// agentSession is a session with two parallel subagents.
 var agentSession = []string{
 	userLn("u1", "", `"hi"`),
 	answerLn("a1", "u1", "m1", taskBlock("c1", "for c1")),
@@ -304,7 +304,7 @@ func TestImportLongAgent(t *testing.T) {
 	}
 }
 
-// importWith imports with an intake that is changed before.
+// importWith imports with an intake that change has changed.
 func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) *Result {
 	t.Helper()
 	src, closer, err := OpenSource(path, nil)

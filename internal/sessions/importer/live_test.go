@@ -14,7 +14,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// live is where sessions of today's programs are, with what their hooks were told.
+// live is the folder of sessions of current versions of the programs, with the inputs of their
+// hooks.
 const live = fixtures + "/live"
 
 // liveFiles are the session files below a folder of live, by their names below it.
@@ -37,9 +38,9 @@ func liveFiles(t testing.TB, agent string) map[string][]byte {
 	return files
 }
 
-// shape is a conversation in letters: u what a person asked, x what the program put in a
-// person's place, s a system message, a the model, c and r calls and results with their
-// number, A an anchor, and ! for what is abandoned. Events have none.
+// shape is a conversation in letters: u what a person asked, x what the program wrote in the
+// user's name, s a system message, a the model, c and r calls and results with their number, A an
+// anchor, and ! what was abandoned. Events have no letter.
 func shape(t testing.TB, items []record.Item) string {
 	t.Helper()
 	var b strings.Builder
@@ -79,7 +80,7 @@ func count(payload []byte, member string) (n int) {
 }
 
 // shapes checks the conversations that are read from the sessions of an agent, by scenario; each
-// file has to be known by its content.
+// file must be recognised by its content.
 func shapes(t *testing.T, format string, want map[string]string) {
 	got := map[string][]string{}
 	for name, b := range liveFiles(t, format) {
@@ -105,9 +106,8 @@ func shapes(t *testing.T, format string, want map[string]string) {
 }
 
 // TestLiveGemini: calls are written twice, the history again on each resume, and after a
-// cancelled tool once more under other ids (terminal); a result is there a second time as a
-// user's record; a compression is an anchor; a resume in another minute leaves a file of which
-// nothing comes.
+// cancelled tool once more under other ids (terminal); a result is there again as a user's
+// record; a compression is an anchor; a resume in another minute leaves a file that adds nothing.
 func TestLiveGemini(t *testing.T) {
 	shapes(t, Gemini, map[string]string{
 		"tools":        "xuac1r1auc1r1c1r1c1r1axuac3r3a",
@@ -122,9 +122,9 @@ func TestLiveGemini(t *testing.T) {
 	})
 }
 
-// TestLiveCodex: what the screen was told is no second message (tools); a subagent's file repeats
-// its parent's history, of which nothing comes (code_mode); what one agent says to another is a
-// message; a fork begins with what is its own.
+// TestLiveCodex: what was only shown on the screen is not a second message (tools); a subagent's
+// file repeats its parent's history, which adds nothing (code_mode); what one agent says to
+// another is a message; a fork begins with its own entries.
 func TestLiveCodex(t *testing.T) {
 	shapes(t, Codex, map[string]string{
 		"tools":        "sxuac1r1auc1r1c1r1c1r1auac3r3a",
@@ -156,9 +156,9 @@ func TestLiveOpenCode(t *testing.T) {
 	})
 }
 
-// TestLiveClaude: a subagent has a file of its own; one in the background comes back with a
-// note (subagents); a compaction within a turn is an anchor between call and answer
-// (auto_compact); what a person runs in the shell is no prompt (terminal).
+// TestLiveClaude: a subagent has a file of its own; one in the background comes back with a note
+// (subagents); a compaction within a turn is an anchor between call and answer (auto_compact);
+// what a person runs in the shell is not a prompt (terminal).
 func TestLiveClaude(t *testing.T) {
 	shapes(t, ClaudeCode, map[string]string{
 		"tools":         "uac1r1auc1r1c1r1c1r1auac3r3a",
@@ -178,7 +178,7 @@ func TestLiveClaude(t *testing.T) {
 }
 
 // TestLiveTapes: each session is a tape, a subagent's below that of its session, and a fork says
-// what it was forked from. What is imported again adds nothing.
+// what it was forked from. Importing again adds nothing.
 func TestLiveTapes(t *testing.T) {
 	s := testStore(t)
 	for _, format := range []string{ClaudeCode, Codex, Gemini, OpenCode} {

@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// resumed is a session of Claude Code that was resumed, with the titles that the program had found.
+// resumed is a session of Claude Code that was resumed, with the titles that the program had made.
 var resumed = []string{
 	`{"type":"summary","summary":"Of another session","leafUuid":"elsewhere"}`,
 	userLn("u1", "", `"add retries"`),
@@ -37,7 +37,7 @@ func aboutTape(t *testing.T, s *repo.Store, name string) (a about.Tape) {
 }
 
 // TestTitleIsNoAnchor: a title of Claude Code is not a boundary of the context, and names the session.
-// The session's own titles are told from those of others, live as well.
+// Titles of other sessions in its file do not count, also while it is recorded live.
 func TestTitleIsNoAnchor(t *testing.T) {
 	var stages []stage
 	for n := range resumed {

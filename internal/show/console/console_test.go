@@ -45,7 +45,7 @@ func TestConversationFits(t *testing.T) {
 	}
 }
 
-// What a person typed for the program, and what it printed, is shown without the tags.
+// What a person typed for the program, and what that printed, is shown without the tags.
 func TestLocalCommands(t *testing.T) {
 	const clear = "<command-name>/clear</command-name>\n   <command-message>clear</command-message>\n   <command-args></command-args>"
 	for text, want := range map[string]string{
@@ -125,7 +125,7 @@ func randomSession(rng *rand.Rand) (iter.Seq2[repo.Entry, error], map[int64]stri
 	}, said
 }
 
-// An answer begins with its first line of words, whose indent stays.
+// Blank lines at the beginning of an answer are left out; the indent of its first line stays.
 func TestLeadingBlankLines(t *testing.T) {
 	e := repo.Entry{ID: 2, Kind: repo.KindMessage, Payload: []byte(`{"role":"assistant","content":"\n \n\n  indented\n\nmore"}`), Meta: []byte(`{}`), AnchorSeq: 1, Tape: "main"}
 	for _, whole := range []bool{false, true} {

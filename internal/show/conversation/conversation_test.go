@@ -165,7 +165,7 @@ func TestConversation(t *testing.T) {
 }
 
 // Whatever was recorded, in any order: each entry is in the conversation exactly once, items come
-// in the order of their first entries, and a result is with the call that it says it is of.
+// in the order of their first entries, and a result is with the call that it names.
 func TestEveryEntryOnce(t *testing.T) {
 	rng := testkit.Random(t)
 	for range 300 {
@@ -270,7 +270,8 @@ func randomTape(rng *rand.Rand) []repo.Entry {
 	return r.entries
 }
 
-// A call without a result holds little back: what follows is passed on, and its result comes alone.
+// A call without a result holds little back: what follows is passed on, and a later result is an
+// item of its own.
 func TestLittleIsHeldBack(t *testing.T) {
 	r := &tape{}
 	r.add("anchor", `{"name":"start"}`, `{}`)
@@ -305,7 +306,7 @@ func TestLittleIsHeldBack(t *testing.T) {
 	}
 }
 
-// An error of reading, or of who uses the items, ends it.
+// An error of reading or of the function that gets the items ends it.
 func TestErrorsEndIt(t *testing.T) {
 	broken := errors.New("broken")
 	r := &tape{}

@@ -8,8 +8,8 @@ import (
 	"tape/repo"
 )
 
-// TestOutcome: a call that a person rejected has not failed, and took no time; of one that they allowed,
-// the time in which it waited for them does not count where the agent says how long it ran.
+// TestOutcome: a call that a person rejected has not failed, and took no time. For one that they
+// allowed, the time until then does not count if the agent says how long it ran.
 func TestOutcome(t *testing.T) {
 	const rejection = `"The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse make"`
 	for name, c := range map[string]struct {

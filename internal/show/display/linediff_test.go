@@ -59,8 +59,8 @@ func TestDiffLines(t *testing.T) {
 	}
 }
 
-// The lines that are shown without a + and those without a - are lines of both texts, in
-// their order.
+// Without the lines with a +, the shown lines are lines of the old text in order;
+// without those with a -, of the new one.
 func TestDiffLinesAreOfBoth(t *testing.T) {
 	rnd := testkit.Random(t)
 	words := []string{"a", "b\n", "\n", "c d ", "世\n界"}
@@ -100,7 +100,7 @@ func TestDiffLinesAreOfBoth(t *testing.T) {
 	}
 }
 
-// Of a line without end, what changed is shown.
+// Of a very long line, what changed is shown.
 func TestLongLine(t *testing.T) {
 	l := TextLine{Sign: '-'}
 	l.add(strings.Repeat("世", 5000), false)

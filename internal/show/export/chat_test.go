@@ -17,8 +17,8 @@ import (
 )
 
 // randomPhases records phases with calls, noise and system messages. Results come by
-// position, by id or as messages, some of them in the next phase. With late, some come
-// after others were called, and answered, too.
+// position, by id or as messages, some of them in the next phase. With late, some
+// results come after later calls and their results.
 func randomPhases(t *testing.T, rnd *rand.Rand, late bool) *recorder {
 	r := record(t)
 	var open, older []string
@@ -69,13 +69,13 @@ func randomPhases(t *testing.T, rnd *rand.Rand, late bool) *recorder {
 	return r
 }
 
-// Made a stretch at a time, the messages are those of the whole.
+// Made in stretches, the messages are the same as made at once.
 func TestOpenAIStretches(t *testing.T) {
 	for seed := range uint64(300) {
 		late := seed%2 == 1
 		size := 1
 		if late {
-			size = 1500 // so that no stretch has to end with calls open
+			size = 1500 // so that no stretch must end with open calls
 		}
 		r := randomPhases(t, rand.New(rand.NewPCG(seed, 4)), late)
 		c, err := view.Messages(r.entries, view.Options{})
@@ -113,8 +113,8 @@ func TestOpenAIEmpty(t *testing.T) {
 	}
 }
 
-// A line of the training format has the messages of its phase, what it began with and
-// what it came to.
+// A line of the training format has the messages of its phase, the state at its
+// beginning and the state at its end.
 func TestTraining(t *testing.T) {
 	r := record(t)
 	r.say("user", "build it <now>")

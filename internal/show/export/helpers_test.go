@@ -113,7 +113,8 @@ func write(t *testing.T, format string, src Source) string {
 	return b.String()
 }
 
-// hostile makes text of pieces that mean something to a parser or to an eye.
+// hostile makes text of pieces that mean something to a parser, or could mislead a
+// reader.
 func hostile(rnd *rand.Rand) string {
 	pieces := []string{
 		"</script>", "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!--", "-->", "]]>", "<![CDATA[", "</pre>", "</details>",

@@ -17,7 +17,7 @@ import (
 	"tape/internal/show/display"
 )
 
-// attributes are those that the page has, by element, with what they may be.
+// attributes has the attributes that the page may have, by element, with their possible values.
 func attributes() map[string]map[string]*regexp.Regexp {
 	const class, entry, lang = `[a-z0-9 ]+`, `e\d+`, `|zh|ja|ko`
 	out := map[string]map[string]*regexp.Regexp{}
@@ -41,9 +41,9 @@ func attributes() map[string]map[string]*regexp.Regexp {
 	return out
 }
 
-// checkPage parses a page as a browser does. It reports elements and attributes that
-// are not the page's own, markup that a parser has to mend, ids that are there twice
-// and links that lead nowhere. It returns the text, the summaries of folds left out.
+// checkPage parses a page as a browser does. It reports elements and attributes that are not the
+// page's own, markup that a parser must correct, repeated ids and links that lead nowhere. It
+// returns the text, the summaries of folds left out.
 func checkPage(t *testing.T, page string) string {
 	t.Helper()
 	balanced(t, page)
@@ -139,10 +139,10 @@ func balanced(t *testing.T, page string) {
 	}
 }
 
-// bare is text without white space, which is shown in other places and amounts.
+// bare is text without white space, which may differ from what was recorded.
 func bare(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// words is text without the signs and numbers that Markdown is made of, and without its entities.
+// words is text without the characters and entities of Markdown's syntax.
 func words(s string) string {
 	s = html.UnescapeString(s)
 	return strings.Map(func(r rune) rune {
@@ -302,8 +302,8 @@ func TestHTMLPhasesAndEvents(t *testing.T) {
 	}
 }
 
-// A call does not hold back the tape: past a bound it is shown, and its result says
-// later whose it is. What was recorded as part of a message and once more is one call.
+// A call does not hold back the tape: past a limit it is shown, and its later result says to
+// which call it belongs. A call that was recorded in a message and again in an entry is one call.
 func TestHTMLHoldsLittleBack(t *testing.T) {
 	const held = 512 // more than the conversation holds back
 	r := record(t)

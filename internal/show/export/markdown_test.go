@@ -15,8 +15,8 @@ import (
 	"tape/internal/show/display"
 )
 
-// Recorded text stays in its quotes and fences: every line of a document is one that
-// the document itself writes, or is inside of them.
+// Recorded text stays in its quotes and fences: every line of a document is written by the
+// document itself, or is inside of them.
 func TestMarkdownIsInert(t *testing.T) {
 	own := regexp.MustCompile(`^(|#{1,3} .*|> ?.*|\S.* · .*|.*:|\*[0-9,]+ .*: ` + "`tape show @[0-9]+ --json`" + `\*|` +
 		`<details><summary>[^<>]*</summary>|</details>|No entries of the kinds that were asked for\.)$`)
@@ -48,8 +48,8 @@ func TestMarkdownIsInert(t *testing.T) {
 	}
 }
 
-// Where there is cmark-gfm, which hosts use to show Markdown, it makes no element of
-// recorded text that can do harm, even when told to let HTML through.
+// If cmark-gfm is installed, which git hosts use to show Markdown: it makes no harmful
+// element of recorded text, even if HTML is allowed.
 func TestMarkdownRendered(t *testing.T) {
 	program, err := exec.LookPath("cmark-gfm")
 	if err != nil {
@@ -114,7 +114,7 @@ func inspect(t *testing.T, n *html.Node, counts map[string]int) {
 	}
 }
 
-// What Markdown a message has still reads as such.
+// Markdown in a message is still Markdown.
 func TestMarkdownProse(t *testing.T) {
 	for _, c := range []struct{ in, out string }{
 		{"plain", "> plain"},

@@ -35,7 +35,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// HTML stays text, and nothing leads anywhere but to the web and to mail programs.
+// HTML stays text, and links lead only to the web and to mail programs.
 func TestNothingIsLetThrough(t *testing.T) {
 	r := New()
 	for in, out := range map[string]string{
@@ -56,8 +56,8 @@ func TestNothingIsLetThrough(t *testing.T) {
 	}
 }
 
-// What is behind the first lines is folded between two blocks; a text that is too long for Markdown,
-// too deep for a browser, or would take seconds to read, is shown as it is.
+// What comes after the first lines is folded, between two blocks. A text that is too long for
+// Markdown, too deep for a browser, or would take seconds to parse, is shown as it is.
 func TestFolded(t *testing.T) {
 	r := New()
 	text := strings.Repeat("a *word*\n\n", 30)
@@ -79,7 +79,8 @@ func TestFolded(t *testing.T) {
 	}
 }
 
-// Code is text in a language's colours, and only text where it is too long or of no known language.
+// Code has the colours of its language; without colours if it is too long or its language is
+// unknown.
 func TestCode(t *testing.T) {
 	r := New()
 	for language, colours := range map[string]bool{"go": true, "/a/b/main.go": true, "": false, "no such": false, strings.Repeat("x", maxName+1): false} {

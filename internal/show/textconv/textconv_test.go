@@ -13,7 +13,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// randomLines makes a file of entries and of what else may get into one.
+// randomLines makes a file of entries and of other lines that may be in one.
 func randomLines(r *rand.Rand) []byte {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
 	text := func() string {
@@ -57,8 +57,8 @@ func randomLines(r *rand.Rand) []byte {
 	return out
 }
 
-// The rendering of lines that follow others is added to theirs, whatever they are: so
-// what git shows of a file that has grown is what was added.
+// Lines added to a file only add to its rendering, whatever they are: so git shows what
+// was added to a file.
 func TestTextconvAppends(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -79,9 +79,9 @@ func TestTextconvAppends(t *testing.T) {
 	}
 }
 
-// checkRendered checks what holds for each file: nothing in the rendering can trouble a
-// terminal, every entry has its own line above it, no text looks like one, and what was
-// wrapped has been wrapped at the width.
+// checkRendered checks what holds for each file: nothing in the rendering can disturb a
+// terminal, every entry has a heading, no text looks like a heading, and lines are
+// wrapped at the width.
 func checkRendered(t *testing.T, raw []byte) {
 	t.Helper()
 	shown := string(File(raw))

@@ -78,7 +78,7 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-// TestFirstAsked: the title skips what no person asked.
+// TestFirstAsked: the title is not taken from what no person asked.
 func TestFirstAsked(t *testing.T) {
 	got := of(entries(
 		[3]string{"system", `{"content":"be brief"}`, `{}`},
@@ -116,7 +116,7 @@ func called(event, data, meta string) [3]string {
 	return [3]string{"event", `{"name":"` + event + `","data":` + data + `}`, meta}
 }
 
-// TestAgentTitles: a title that a person set counts more than the agent's, and that more than the request.
+// TestAgentTitles: a person's title comes before the agent's, and that before the first request.
 func TestAgentTitles(t *testing.T) {
 	const imported = `{"source":{"format":"x","ids":["1"]}}`
 	for want, list := range map[string][][3]string{
@@ -147,7 +147,7 @@ func TestTitleBeforeLeaf(t *testing.T) {
 	}
 }
 
-// sessions are sessions as each importer records them.
+// sessions has a session of each importer.
 var sessions = map[string][]layout.Entry{
 	"claude-code 2.1 opus /shop dev": entries(
 		[3]string{"anchor", `{"name":"session/start","state":{"owner":"human","cwd":"/shop","version":"2.1","gitBranch":"main","model":"haiku"}}`, `{}`},

@@ -77,7 +77,7 @@ var session = entries(
 	`605 | message | {"role":"assistant","content":"done"}`,
 )
 
-// TestSession adds up a session: the wait of 30 seconds for the person and the pause of eight minutes are no
+// TestSession adds up a session: the wait of 30 seconds for the person and the pause of eight minutes are not
 // work, the rejected call has not failed, the message that is in two runs counts once.
 func TestSession(t *testing.T) {
 	var s Session
@@ -212,7 +212,8 @@ func TestProgramsOfCodex(t *testing.T) {
 	}
 }
 
-// TestHelper: what a subagent was asked is no turn, but its calls and tokens count, those of its own model.
+// TestHelper: what a subagent was asked is not a turn, but its calls and tokens count, the tokens for its own
+// model.
 func TestHelper(t *testing.T) {
 	var s Session
 	add(&s, entries(`0 | anchor | {"name":"session/start","state":{"owner":"agent","cwd":"/p"}}`, `0 | message | {"role":"user","content":"count"}`,
@@ -223,7 +224,7 @@ func TestHelper(t *testing.T) {
 	}
 }
 
-// TestHostile: texts from transcripts are of any kind.
+// TestHostile: values from transcripts may be anything.
 func TestHostile(t *testing.T) {
 	huge := strings.Repeat("a/b.c ", 20_000)
 	var s Session

@@ -185,7 +185,7 @@ func (r bare) commit(tree, message string, parents ...string) string {
 	return r.object("commit", []byte(b.String()))
 }
 
-// tip is the newest commit of the tape, taken apart.
+// tip is the newest commit of the tape, in parts.
 type tip struct {
 	bare
 	ref                  string

@@ -47,7 +47,7 @@ func deflated(t testing.TB, head []byte, x byte, n int64) []byte {
 	return binary.BigEndian.AppendUint32(out.Bytes(), adlerBehind(head, x, n))
 }
 
-// adlerBehind is the Adler-32 of head followed by n times x.
+// adler is the Adler-32 of head followed by n times x.
 func adlerBehind(head []byte, x byte, n int64) uint32 {
 	const mod = 65521
 	sum := adler32.Checksum(head)

@@ -27,7 +27,7 @@ func TestDiscardBesideHandoffs(t *testing.T) {
 	y := storetest.Fork(t, above[1], "y", "")
 	storetest.Append(t, y, repo.Message("user", "y1"))
 	storetest.Checkpoint(t, y)
-	// Only making the lock file asks for a fault: it is taken away whenever it was made.
+	// Only the creation of the lock file is noticed here, so the file is removed each time.
 	guard, handoffs := filepath.Join(s.Dir(), ".git", "tape", "refs.lock"), 0
 	quicker := &disk.FS{Fault: func(_ disk.Op, path string) error {
 		if path == guard {

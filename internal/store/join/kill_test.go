@@ -84,7 +84,7 @@ func killed(t *testing.T, rng *rand.Rand, dir, mode string) map[int64]string {
 	wait.Pause(time.Duration(rng.ExpFloat64() * float64(6*time.Millisecond)))
 	_ = p.Cmd.Process.Kill()
 	<-p.Done
-	_ = p.Cmd.Wait() // says that it was killed
+	_ = p.Cmd.Wait() // the error is that it was killed
 	if p.Fault != "" {
 		t.Fatal(p.Fault)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // A merge that git made after an interrupted change is completed all the same.
-func TestMergeBehindAnInterruptedChange(t *testing.T) {
+func TestMergeAfterAnInterruptedChange(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
 	f := storetest.Fork(t, m, "x", "")
@@ -32,7 +32,7 @@ func TestAbortKeepsWhatWasRecorded(t *testing.T) {
 	storetest.WantTexts(t, m, "session/start ours loose")
 }
 
-// A new fork with the name of a former one must not take over what was made from that.
+// A new fork with the name of a former one must not get that one's forks.
 func TestNameUsedAgain(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -43,7 +43,7 @@ func TestNameUsedAgain(t *testing.T) {
 	storetest.Merge(t, x, join.Options{})
 	again, err := m.Fork(t.Context(), "x")
 	if errors.Is(err, repo.ErrConflict) {
-		return // refused is good as well
+		return // a refusal is right, too
 	}
 	if err != nil {
 		t.Fatal(err)

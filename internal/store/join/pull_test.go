@@ -122,7 +122,7 @@ func TestPullThenMergeFork(t *testing.T) {
 			t.Errorf("the tape has %q", got)
 		}
 	}
-	// Both have merged it: that is once.
+	// Both have merged it: its entries are there once.
 	storetest.Push(t, other, &repo.PushOptions{Forks: true})
 	_, err := s.Fetch(t.Context(), "origin", nil)
 	storetest.Must(t, err)

@@ -340,7 +340,7 @@ func TestSoakForks(t *testing.T) {
 	}
 }
 
-// TestForksThatFailed: a host merged into a tape into which git had merged.
+// TestForksThatFailed runs a history that once failed: a host merged into a tape into which git had merged.
 func TestForksThatFailed(t *testing.T) {
 	t.Parallel()
 	simulateForks(t, rand.New(rand.NewPCG(1795381906210368886, 0)), 40)

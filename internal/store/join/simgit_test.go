@@ -25,7 +25,7 @@ func (x *forkSim) byHand(ctx context.Context) (string, error) {
 	if dir == "" {
 		return x.append(ctx)
 	}
-	// What a killed process has left is no concern of this.
+	// This does not test what a killed process leaves.
 	if err := join.WithMergesCompleted(ctx, func() error {
 		return writer.Write(ctx, storetest.InnerTape(tp), func(*writer.Writer) error { return nil })
 	}); err != nil {
@@ -134,7 +134,7 @@ func (w forkWorld) mergedByGit(into, f *simTape) {
 	if w.merge(into, f, f.committed, "") == 0 {
 		into.took(f, f.committed, repo.ForkMerged)
 		into.entries = append(into.entries, loose...)
-		into.committed = -1 // they are, where what git made of the files had to be completed
+		into.committed = -1 // they are committed if the files that git made had to be completed
 		return
 	}
 	for i, e := range loose {
@@ -276,8 +276,8 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 		return what, x.adopt(ctx, t, arg, len(p.Acked)-1)
 	}
 	candidates = append(candidates, old)
-	// A branch that is deleted loses its reflog first, as git has it. Where the branch
-	// is still there, what was discarded from it is forgotten.
+	// Like git, we delete the reflog of a branch before the branch. If the branch is still there, it has
+	// forgotten what was discarded from it.
 	if tp, err := x.s.Tape(ctx, t.name); err == nil && isFork(t) {
 		log, err := storetest.Inner(x.s).Git().Reflog(storetest.InnerTape(tp).Ref())
 		if err != nil {
@@ -311,7 +311,7 @@ func (x *forkSim) adopt(ctx context.Context, t *simTape, text string, acked int)
 	return nil
 }
 
-// settle finds out which of several states the workspace is in.
+// findState finds out which of several states the workspace is in.
 func (x *forkSim) settle(ctx context.Context, candidates []forkWorld) error {
 	var all error
 	for _, w := range candidates {

@@ -24,7 +24,7 @@ type simTape struct {
 	parent int // number of the parent; 0 for a tape
 	base   []*simEntry
 	simHistory
-	committed int // entries that a commit has, -1: look
+	committed int // entries that a commit has, -1: unknown
 	archives  []simHistory
 	discards  []int        // numbers of forks that were discarded
 	unsure    map[int]bool // forks whose discarding was cut off

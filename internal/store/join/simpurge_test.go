@@ -44,7 +44,7 @@ func (f simFinder) Secrets([]byte, func(secrets.Finding) bool) []secrets.Secret 
 var commitName = regexp.MustCompile(`"commit":"[0-9a-f]{40}"`)
 
 // TestPurgeRandom purges random histories of tapes, forks, merges of all kinds, resets and archives: what is not
-// masked keeps its bytes, nothing is left of what is, everything verifies, and the forks still merge.
+// masked keeps its bytes, nothing is left of the secrets, everything verifies, and the forks still merge.
 func TestPurgeRandom(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(1, 60) {
@@ -73,7 +73,7 @@ func TestPurgeRandom(t *testing.T) {
 		for i := 1; i <= x.n; i++ {
 			if i%find.every == 0 {
 				storetest.WantNowhere(t, s.Dir(), fmt.Sprintf(`"entry %d"`, i))
-				break // each takes its time, and they went together
+				break // one purge did all of them
 			}
 		}
 		mergeAll(t, s)

@@ -30,8 +30,8 @@ func randomName(rng *rand.Rand) string {
 	return name
 }
 
-// fold returns what a name becomes on file systems that ignore case and encoding. More names become equal under it
-// than on any real one.
+// fold returns what a name becomes on file systems that ignore case and encoding. It makes more names equal than
+// any real file system.
 func fold(s string) string {
 	s = strings.NewReplacer("e\u0301", "e", "E\u0301", "e", "é", "e", "É", "e", "ß", "ss", "ẞ", "ss", "ﬁ", "fi", "ſ", "s", "K", "k", "Ω", "ω", "ς", "σ", "ı", "i", "i̇", "i").Replace(strings.ToLower(s))
 	return strings.ToLower(strings.ToUpper(s))

@@ -140,7 +140,7 @@ func TestScanWhatIsNoTape(t *testing.T) {
 	four := commit("fourth", map[string]string{"notes.txt": "see " + storetest.Secret("1") + " and " + storetest.Secret("4") + " still"})
 	wantFound(t, mustScan(t, s, []gitstore.Hash{four}, []gitstore.Hash{three}))
 
-	// Fails closed.
+	// If an object cannot be read, the scan fails.
 	blob := storetest.Git(t, dir, "rev-parse", "HEAD:notes.txt")
 	storetest.Must(t, storetest.Inner(s).FS().Remove(filepath.Join(dir, ".git", "objects", blob[:2], blob[2:])))
 	c := outgoing.NewSecretScan(storetest.Inner(s))
@@ -193,7 +193,7 @@ func TestScanIsComplete(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("found in %v, want %v", got, want)
 	}
-	// The parts between two commits are together the whole.
+	// The findings between each two commits add up to those of the whole history.
 	n := 0
 	known := []gitstore.Hash{}
 	for _, h := range append(heads, last) {

@@ -1,6 +1,6 @@
 //go:build !race
 
-// One thing after another, thousands of times: the race detector has nothing to find here, and takes long.
+// Thousands of steps, one after another: slow, and nothing for the race detector to find.
 
 package purge_test
 
@@ -50,7 +50,7 @@ func TestSoakPurgeFaults(t *testing.T) {
 		_, err := storetest.Tape(t, s, "main").Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: storetest.LeakFinder{}})
 		return err
 	}
-	dir, kept := purgeFaultStore(t), filepath.Join(t.TempDir(), "ws") // put back in its place: linked trees name that
+	dir, kept := purgeFaultStore(t), filepath.Join(t.TempDir(), "ws") // restored at the same path, which linked trees name
 	storetest.CopyTree(t, dir, kept)
 	s := storetest.OpenFaulty(t, dir, nil)
 	old := storetest.AllLines(t, s)
@@ -104,7 +104,7 @@ func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) erro
 		}
 	}
 	if rng.IntN(3) == 0 {
-		// Somebody goes on before it is finished.
+		// Somebody appends before it is finished.
 		storetest.Append(t, storetest.Tape(t, s, "main/x"), repo.Message("user", "meanwhile"))
 		storetest.Checkpoint(t, storetest.Tape(t, s, "main/x"))
 	}
@@ -136,8 +136,8 @@ func withoutIDs(want, like []string) []string {
 }
 
 // TestSoakPurgeCutOffThenAppend makes all disk operations of a purge fail from the N-th on, as if it was killed.
-// Then somebody continues, also with the same secret, and purges again. No entry is lost or doubled, and nothing
-// is left of the secret, even where only its text gives it away.
+// Then somebody appends, also the same secret, and purges again. No entry is lost or doubled, and nothing is left
+// of the secret, even where only its text gives it away.
 func TestSoakPurgeCutOffThenAppend(t *testing.T) {
 	rng := testkit.Random(t)
 	dir := filepath.Join(t.TempDir(), "ws")
@@ -173,7 +173,7 @@ func purgeContinued(t *testing.T, template string, n int, again bool) (over bool
 			t.Logf("operation %d failed, leaked again: %v; the call returned %v", n, again, err)
 		}
 	}()
-	if n%2 == 0 { // what is noted keeps what is needed to go on; locks that were left may be in the way
+	if n%2 == 0 { // the purge's record protects what it needs to continue; locks that were left may be in the way
 		_ = exec.Command("git", "-C", dir, "gc", "-q", "--prune=now").Run()
 	}
 	s := storetest.OpenFaulty(t, dir, nil)

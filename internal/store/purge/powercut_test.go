@@ -1,6 +1,6 @@
 //go:build !race
 
-// One thing after another, thousands of times: the race detector has nothing to find here, and takes long.
+// Thousands of steps, one after another: slow, and nothing for the race detector to find.
 
 package purge_test
 
@@ -27,7 +27,7 @@ type forgetful struct {
 	t     *testing.T
 	dir   string
 	store string                     // a link to each file that may come back
-	names map[string]map[string]bool // of a folder, relative to dir: what a cut would leave in it; true: a folder
+	names map[string]map[string]bool // by folder, relative to dir: what a cut would leave in it; true for a folder
 	each  func()                     // called before each operation of ours
 }
 
@@ -75,7 +75,7 @@ func (d *forgetful) sync(path string) {
 		}
 	}
 	d.names[rel] = names
-	maps.DeleteFunc(d.names, func(folder string, _ map[string]bool) bool { // one of that name is another one
+	maps.DeleteFunc(d.names, func(folder string, _ map[string]bool) bool { // a later folder of that name is another one
 		return filepath.Dir(folder) == rel && folder != rel && !names[filepath.Base(folder)]
 	})
 }

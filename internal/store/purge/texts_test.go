@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// keyFinder finds what leak makes only where it is called a key.
+// keyFinder finds what Leak makes only after the word key.
 type keyFinder struct{}
 
 var keyPattern = regexp.MustCompile(`key=(LEAK-[0-9]{16})`)
@@ -238,7 +238,7 @@ func TestPurgeOthers(t *testing.T) {
 			t.Errorf("others: %s, want %s", got, want)
 		}
 	}
-	// What it says helps.
+	// The commands that it names work.
 	purgeKeys(t, storetest.Tape(t, s, "told"), repo.PurgeOptions{Fingerprints: []string{storetest.Print("key", storetest.Leak(1))}})
 	purgeKeys(t, storetest.Tape(t, s, "not told"), repo.PurgeOptions{IDs: []int64{3}, Whole: true})
 	purgeKeys(t, storetest.Tape(t, s, "forked/x"), repo.PurgeOptions{IDs: []int64{3}, Whole: true})

@@ -55,8 +55,8 @@ func TestMarkWithoutWorkTree(t *testing.T) {
 	f.Compare(t, tp)
 }
 
-// TestMarkSeesCutBack cuts a tape back by hand to exactly where a mark is, although the writer's note
-// has more entries: that is damage, not a tape without news.
+// TestMarkSeesCutBack cuts a tape back by hand to exactly where a mark is, although the writer's
+// record has more entries: that is damage, and not a tape without new entries.
 func TestMarkSeesCutBack(t *testing.T) {
 	t.Parallel()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)

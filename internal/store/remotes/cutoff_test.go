@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// What is done with remotes, cut off at any step.
+// Operations with remotes, cut off at any step.
 
 // TestSoakPullCutOff makes all disk operations of a pull fail from the N-th on, as if it was killed: of a tape and a fork
 // that are new here, one that is fast-forwarded and one that has diverged. Nothing is broken before the next pull, which
@@ -48,7 +48,7 @@ func TestSoakPullCutOff(t *testing.T) {
 	_, err := bob.Fetch(t.Context(), "origin", nil)
 	storetest.Must(t, err)
 
-	dir, kept := bob.Dir(), filepath.Join(t.TempDir(), "ws") // put back in its place: linked trees name that
+	dir, kept := bob.Dir(), filepath.Join(t.TempDir(), "ws") // restored at the same path, which linked trees name
 	storetest.CopyTree(t, dir, kept)
 	var want string
 	step := testkit.Size(11, 1)
@@ -96,7 +96,7 @@ func TestSoakCloneCutOff(t *testing.T) {
 	for n := whole.Seen; n > max(0, whole.Seen-testkit.Size(15, 1000)); n-- { // it is moved in at the end
 		dir, f, err := clone(n)
 		if err == nil || workspace.IsWorkspace(dir) {
-			continue // whole
+			continue // the clone was complete
 		}
 		if _, _, err := repo.Clone(t.Context(), remote, dir, nil); err != nil {
 			t.Errorf("operation %d (%s) failed, and the next clone says %v", n, f.Log[0], err)

@@ -36,7 +36,7 @@ func TestSoakRemoteFaults(t *testing.T) {
 			if err := sent(s.Push(ctx, "origin", &repo.PushOptions{Forks: true})); err != nil {
 				return err
 			}
-			return sent(s.Fetch(ctx, "origin", nil)) // what was sent, but not noted
+			return sent(s.Fetch(ctx, "origin", nil)) // what was sent, but not recorded
 		}},
 		{Name: "fetch", Setup: func(t *testing.T, s *repo.Store) {
 			remote := sharedInside(t, s)

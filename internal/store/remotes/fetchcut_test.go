@@ -45,10 +45,10 @@ func TestFetchedRefsDamaged(t *testing.T) {
 		for first, command := range commands {
 			for _, prefix := range []string{layout.FetchedRefs("origin"), layout.AcceptedRefs("origin")} {
 				if prefix == layout.AcceptedRefs("origin") && content == missing {
-					continue // what is there was found good
+					continue // the refs are valid
 				}
 				if n++; n%testkit.Size(4, 1) != 0 {
-					continue // another time: the order is another one in each run
+					continue // another run tests it: the order is random
 				}
 				t.Run(filepath.Join(name, first, prefix), func(t *testing.T) {
 					t.Parallel()

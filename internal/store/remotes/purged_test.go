@@ -54,7 +54,7 @@ func TestPullPurged(t *testing.T) {
 		t.Error("it names no remote that has it still")
 	}
 	storetest.WantNowhere(t, ada.Dir(), secret)
-	// As long as the remote has it, it does not come back.
+	// While the remote still has it, it does not come back.
 	statuses, err := ada.Fetch(ctx, "origin", nil)
 	storetest.Must(t, err)
 	for _, ref := range []string{"refs/heads/tape/main", stamp} {
@@ -165,7 +165,7 @@ func TestSoakPullPurgeCutOff(t *testing.T) {
 	storetest.Must(t, err)
 	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
 
-	// It is put back in its place: the working tree of a fork names that.
+	// It is restored at the same path, which the working tree of a fork names.
 	dir, kept := bob.Dir(), filepath.Join(t.TempDir(), "ws")
 	storetest.CopyTree(t, dir, kept)
 	storetest.Must(t, pullPurge(t, bob, true))
@@ -194,7 +194,7 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	s := storetest.OpenFaulty(t, dir, nil)
 	began := storetest.IsPurging(t, s)
 	if !began {
-		storetest.Verified(t, dir) // what the next pull completes is no problem
+		storetest.Verified(t, dir) // what the next pull completes is not a problem
 	}
 	defer func() {
 		if t.Failed() {

@@ -19,8 +19,7 @@ import (
 	"testing"
 )
 
-// A secret is reported once, for the tape that it came with, however many forks have it. What the remote has already is
-// skipped.
+// A secret is reported once, for its tape, however many forks have it. What the remote has already is skipped.
 func TestPushTellsSecretsOnce(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.Remote(t, s)
@@ -58,7 +57,7 @@ func TestPushTellsSecretsOnce(t *testing.T) {
 	if got, want := found(), []string{"main @2", "main/f1 @4"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
-	// The tape was published by git alone, and has gone on.
+	// The tape was published by git alone, and has new entries since.
 	storetest.Git(t, s.Dir(), "push", "-q", "--no-verify", "origin", "tape/main")
 	storetest.Append(t, m, repo.Message("user", "more"))
 	if got, want := found(), []string{"main/f1 @4"}; !slices.Equal(got, want) {
@@ -122,7 +121,7 @@ func rewriteTip(t *testing.T, s *repo.Store, ref string) {
 	t.Cleanup(func() { storetest.Git(t, s.Dir(), "update-ref", ref, head) })
 }
 
-// A push finds the same in a sorted list of refs as by reading each.
+// A sorted list of refs gives a push the same as reading each ref.
 func TestRefsUnder(t *testing.T) {
 	var refs []gitstore.Ref
 	for i, name := range []string{"refs/a", "refs/a/b", "refs/a/b/c", "refs/a/bc", "refs/ab", "refs/b/a", "refs/b/b"} {
@@ -175,7 +174,7 @@ func TestPushToShared(t *testing.T) {
 	}
 	for _, c := range []struct {
 		shared                   string
-		inFolder, inFile, nobody fs.FileMode // what group and others may do with all, and what not
+		inFolder, inFile, nobody fs.FileMode // what group and others may do with folders and files, and what nobody may
 	}{
 		{"all", 0o075, 0o044, 0o002},
 		{"group", 0o070, 0o040, 0o002},

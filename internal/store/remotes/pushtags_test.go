@@ -62,8 +62,8 @@ func tagsIn(t *testing.T, dir, tape string) []string {
 	return strings.Fields(storetest.Git(t, dir, "for-each-ref", "--format=%(refname)=%(objectname)", layout.TagPrefix+tape+"/"))
 }
 
-// TestTagsMissingAtRemote removes tags at a remote, which a push by git alone does not bring either: whoever pulls or clones
-// has the same tags all the same, and verify makes them again.
+// TestTagsMissingAtRemote removes tags at a remote, which a push by git alone does not send either: whoever pulls or
+// clones has the tags nevertheless, and verify makes them again.
 func TestTagsMissingAtRemote(t *testing.T) {
 	t.Parallel()
 	ada := storetest.New(t, nil)
@@ -86,7 +86,7 @@ func TestTagsMissingAtRemote(t *testing.T) {
 	for _, slug := range []string{"main", "a", "b", storetest.InnerTape(f).Slug()} {
 		want[slug] = tagsIn(t, ada.Dir(), slug)
 		for i, tag := range want[slug] {
-			if slug != "b" || i > 0 { // of b the first is there
+			if slug != "b" || i > 0 { // the first tag of b stays
 				name, _, _ := strings.Cut(tag, "=")
 				storetest.Git(t, remote, "update-ref", "-d", name)
 			}
@@ -109,7 +109,7 @@ func TestTagsMissingAtRemote(t *testing.T) {
 	}
 	same("who pulled", bob)
 
-	for _, tag := range want["a"] { // as one who pulled with an earlier version
+	for _, tag := range want["a"] { // as after a pull with an earlier version
 		name, _, _ := strings.Cut(tag, "=")
 		storetest.Git(t, bob.Dir(), "update-ref", "-d", name)
 	}

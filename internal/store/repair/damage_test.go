@@ -167,7 +167,7 @@ func TestDamage(t *testing.T) {
 	} {
 		for _, memory := range []string{"", ", notes lost"} {
 			if memory != "" && strings.Contains(name, "not committed") || strings.Contains(name, "ends the tape") && memory != "" {
-				continue // then nothing tells of what is gone
+				continue // then nothing says what is gone
 			}
 			t.Run(name+memory, func(t *testing.T) {
 				t.Parallel()

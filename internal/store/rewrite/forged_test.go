@@ -34,7 +34,7 @@ func TestCheckPurgedElse(t *testing.T) {
 	head := storetest.Head(t, m)
 	trees := func(change func(lines []string) []string) func(n int, c *gitstore.Commit) {
 		return func(n int, c *gitstore.Commit) {
-			if n == 1 { // the handoff; what is behind it has another tree, which does not matter
+			if n == 1 { // the handoff; later commits have other trees, which does not matter
 				c.Tree = changedTree(t, s, c.Tree, change)
 			}
 		}

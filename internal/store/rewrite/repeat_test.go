@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A recorded purge is told from any other change of history.
+// A recorded purge is distinguished from any other change of history.
 func TestCheckPurged(t *testing.T) {
 	m, theirs, next := storetest.PurgedCopy(t, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	check := func(what string, old, next gitstore.Hash, want []int64, wantOK bool) {
@@ -82,7 +82,7 @@ func TestCheckPurgedForged(t *testing.T) {
 		if _, ok, err := rewrite.CheckPurged(t.Context(), storetest.Inner(m.Store()), nil, storetest.Head(t, m), r.To(next)); err != nil || ok {
 			t.Errorf("%s: %v %v", name, ok, err)
 		}
-		// Where the old commits are known, verify tells.
+		// If the old commits are known, verify reports it.
 		problems, err := audit.Problems(t.Context(), storetest.Inner(m.Store()), storetest.InnerTape(m), r.To(next), true)
 		storetest.Must(t, err)
 		if len(problems) != 1 || !strings.Contains(problems[0].Message, "history was rewritten") {

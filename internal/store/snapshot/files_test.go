@@ -108,7 +108,8 @@ func TestFilesAndRange(t *testing.T) {
 	}
 }
 
-// A line without its end does not count yet; one that is no entry is an error that says where.
+// A line without its end does not count yet; one that is not an entry is an error that says
+// where.
 func TestFilesAndTornLine(t *testing.T) {
 	t.Parallel()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)

@@ -21,7 +21,7 @@ func TestWritersBesidePrune(t *testing.T) {
 	main := storetest.Tape(t, s, "main")
 	runs := 0
 	stop := storetest.Background(func() error {
-		// It stumbles over a working tree that is just taken away.
+		// It fails if a working tree is removed at that moment.
 		if exec.Command("git", "-C", s.Dir(), "gc", "-q", "--prune=now").Run() == nil {
 			runs++
 		}

@@ -80,7 +80,7 @@ func gcNames(list []upkeep.GCWorktree) []string {
 func TestGCKeeps(t *testing.T) {
 	for name, c := range map[string]struct {
 		do     func(t *testing.T, s *repo.Store, other *repo.Tape, dir string)
-		reason string // "" where nothing is to be told
+		reason string // "" if nothing is reported
 		undo   func(t *testing.T, s *repo.Store, dir string)
 	}{
 		"an entry that is not committed": {do: func(t *testing.T, _ *repo.Store, other *repo.Tape, _ string) {
@@ -229,7 +229,7 @@ func TestGCAgainAndAgain(t *testing.T) {
 				added.Add(1)
 				_, _, err = other.Checkpoint(context.Background())
 			}
-			wait.Pause(time.Millisecond) // in which it is clean
+			wait.Pause(time.Millisecond) // for which it is clean
 		}
 		done <- err
 	}()

@@ -91,7 +91,7 @@ func TestFormerSettings(t *testing.T) {
 	}
 }
 
-// A folder that somebody else made does not become the user's own by being unpacked below Home.
+// A folder that somebody else made does not become the user's own if it is unpacked below Home.
 func TestFormerSettingsUnpackedBelowHome(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())
 	dir, err := WorkspaceFor(t.TempDir())

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Without a readable HEAD nobody takes a checked-out tape for one without files, and pushes, shows or continues it
+// If HEAD cannot be read, a checked-out tape is not taken for one without files, nor pushed, shown or continued
 // without its uncommitted entries.
 func TestUnreadableHead(t *testing.T) {
 	t.Parallel()

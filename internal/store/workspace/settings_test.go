@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// With two stores open, what one sets the other does not undo.
+// Of two open stores, neither undoes what the other sets.
 func TestSettingsTwice(t *testing.T) {
 	s := storetest.New(t, nil)
 	other := storetest.Reopen(t, s.Dir())

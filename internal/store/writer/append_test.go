@@ -27,7 +27,7 @@ func TestBusy(t *testing.T) {
 	storetest.Append(t, storetest.Tape(t, impatient, ""), repo.Message("user", "x"))
 }
 
-// Commits are made where the setting says.
+// Commits are made when the setting says.
 func TestCommitPolicy(t *testing.T) {
 	for policy, want := range map[string]string{
 		"handoff": "start: main",
@@ -50,7 +50,7 @@ func TestCommitPolicy(t *testing.T) {
 	}
 }
 
-// A name too long for the writer's note has no other effect.
+// A name that is too long for the writer's record has no other effect.
 func TestLongAnchorNames(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "")
@@ -66,7 +66,7 @@ func TestLongAnchorNames(t *testing.T) {
 		if _, err := tx.Handoff(t.Context(), repo.Anchor{Name: name}); err != nil {
 			return err
 		}
-		// Nobody sees what a crash would leave.
+		// Readers do not see what a crash would leave.
 		if got := len(storetest.Entries(t, storetest.Tape(t, storetest.Reopen(t, s.Dir()), ""), repo.Query{})); got != 5 {
 			t.Errorf("a reader sees %d entries of a change half done, want 5", got)
 		}

@@ -138,7 +138,7 @@ func TestSoakFaults(t *testing.T) {
 	storetest.TryFaults(t, faultCases(), storetest.Pace{Alone: testkit.Size(10, 1), Others: testkit.Size(40, 1), GoOn: testkit.Size(8, 1)})
 }
 
-// An artifact that a failed call left is not taken for durable by the next call that refers to it.
+// A call that refers to an artifact of a failed call does not take that for durable.
 func TestReferAfterFault(t *testing.T) {
 	if !testkit.HasLossyDisk {
 		t.Skip("it needs a disk that forgets")

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestSoakFaultsInit does the same with the creation of a workspace: afterwards it does not exist, or a second Init
-// completes it.
+// TestSoakFaultsInit makes the disk fail at each step of creating a workspace: afterwards it does not exist, or a
+// second Init completes it.
 func TestSoakFaultsInit(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -66,8 +66,8 @@ func TestSoakFaultsInit(t *testing.T) {
 	}
 }
 
-// TestSoakFaultsClone has the disk fail for good during a clone, and then lose what was never synced. A reported clone
-// is complete; otherwise another one can be made. The same holds for a setting.
+// TestSoakFaultsClone makes the disk fail for good during a clone, and then lose what was never synced. A reported
+// clone is complete; otherwise another one can be made. The same holds for a setting.
 func TestSoakFaultsClone(t *testing.T) {
 	if !testkit.HasLossyDisk {
 		t.Skip("a disk cannot be made to forget here")

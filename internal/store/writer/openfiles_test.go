@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestOpenFiles appends while the process repeatedly cannot open more files. What was acknowledged is there once, what
-// failed at most once.
+// TestOpenFiles appends while the process repeatedly cannot open more files. Acknowledged entries are there once,
+// failed ones at most once.
 func TestOpenFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no such limit")
@@ -71,7 +71,7 @@ func runScarce() {
 	}
 }
 
-// takeFiles opens all files that the process may open but a few, and now and then those too.
+// takeFiles opens almost as many files as the process may open, and now and then as many.
 func takeFiles() {
 	const few = 4
 	for taken := []*os.File{}; ; {

@@ -73,7 +73,7 @@ func TestMaskedTextIsNeverWritten(t *testing.T) {
 	storetest.Must(t, err)
 	unkeyed := secrets.New().Text([]byte(secret))[0].Fingerprint
 	print := secrets.Keyed(key, unkeyed)
-	storetest.WantNowhere(t, s.Dir(), unkeyed) // with it anybody could find out the secret by trying
+	storetest.WantNowhere(t, s.Dir(), unkeyed) // with it, anybody could find out the secret by trying
 	masked := 0
 	for _, e := range storetest.Entries(t, tp, repo.Query{}) {
 		if bytes.Contains(e.Raw, []byte("[redacted:github-token:"+print+"]")) {

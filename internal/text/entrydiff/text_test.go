@@ -91,7 +91,7 @@ func TestTextProperty(t *testing.T) {
 	}
 }
 
-// Characters that begin or end with the same bytes are not cut.
+// Differences do not cut characters, even if these begin or end with the same bytes.
 func TestTextWholeCharacters(t *testing.T) {
 	for _, c := range [][2]string{{"é", "è"}, {"é", "ũ"}, {"库", "床"}, {"😀", "😁"}, {"a", "e\u0301"}} {
 		old, new := strings.Repeat("x", 50)+c[0]+strings.Repeat("y", 50), strings.Repeat("x", 50)+c[1]+strings.Repeat("y", 50)
@@ -137,7 +137,7 @@ func TestTextOneLine(t *testing.T) {
 	}
 }
 
-// Texts that have nothing in common, or everything again and again, take bounded
+// Texts with nothing in common, or with the same words again and again, take limited
 // time however long they are.
 func TestTextBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -58,7 +58,7 @@ func sample(n int) [][]byte {
 	return lines
 }
 
-// each runs f over the sample's lines, as throughput of their bytes.
+// each benchmarks f on the sample's lines, in bytes per second.
 func each(b *testing.B, f func(line []byte)) {
 	lines := sample(2000)
 	total := 0

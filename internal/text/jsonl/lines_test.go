@@ -38,7 +38,7 @@ func scanned(t *testing.T, r io.Reader, limit int) []string {
 	}
 }
 
-// modelled is scanned, the slow and simple way.
+// modelled returns the same as scanned, in a slow and simple way.
 func modelled(src []byte, limit int) (want []string) {
 	offset := 0
 	for i, line := range bytes.SplitAfter(src, []byte{'\n'}) {

@@ -138,7 +138,7 @@ func TestDepth(t *testing.T) {
 		}
 		Unescape(nil, []byte(src))
 	}
-	// The first bracket too many ends it: nothing after that is read.
+	// Parsing ends at the first bracket that is too deep.
 	var syntax *SyntaxError
 	err := Valid([]byte(strings.Repeat("[", 100_000)))
 	if !errors.As(err, &syntax) || syntax.Offset != MaxDepth || err.Error() != "nested deeper than 512" {

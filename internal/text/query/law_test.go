@@ -26,7 +26,7 @@ var alphabet = strings.Fields("a b c K s SetReference setref HTTPServer E42 100m
 	"_ - . / @ : , ; ( ) \" ' * ** -- -> OR AND NOT \\ % # + … 「 」 ， 。 \u0301 \ufe0f \u200d \u00ad \ufffd \xff \ue000 \x00 \x1e " +
 	"ABC Abc aB 1 2 42 1a ǅ K ſ क ि ्")
 
-// randomText strings together what makes trouble.
+// randomText joins difficult pieces of text.
 func randomText(rng *rand.Rand, n int) string {
 	var b strings.Builder
 	for range rng.IntN(n) + 1 {
@@ -115,7 +115,7 @@ func checkLaw(t *testing.T, query, body string, o Options) {
 	}
 }
 
-// checkString checks that a query that is shown is the query that it was.
+// checkString checks that the text of a parsed query means the same query.
 func checkString(t *testing.T, query string, o Options) {
 	t.Helper()
 	q := Parse(query, o)
@@ -160,7 +160,7 @@ func TestIndexNeverMisses(t *testing.T) {
 	}
 }
 
-// Every word of a text finds it, as do the runs in it and the substrings of
+// Every word of a text finds it, and so do the runs in the word, and substrings in
 // scripts without spaces.
 func TestEveryWordFindsItsText(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

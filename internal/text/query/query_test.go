@@ -9,7 +9,7 @@ import (
 	"tape/internal/text"
 )
 
-// found returns what of a text a query marks, and whether it matches.
+// found returns a text with the matches of a query marked, and whether there are any.
 func found(query, text string, o Options) (string, bool) {
 	m, ok := Parse(query, o).Match([]byte(text))
 	var parts []string
@@ -243,7 +243,7 @@ func TestMatchCounts(t *testing.T) {
 	}
 }
 
-// Input that is meant to take long must not.
+// Input that was made to be slow is not slow.
 func TestHugeQuery(t *testing.T) {
 	const size = 1 << 17
 	for _, s := range []string{"a ", "a.", `"`, `""x `, "-", "x", "aB1", "数", "( ", "OR ", "NOT ", "e\u0301", "\xff", "\x00", "a*", `-"`, "😀"} {
@@ -301,8 +301,8 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// TestExactQuotes: under Exact a quote is a character like others, unless a phrase of
-// several words stands in quotes.
+// TestExactQuotes: with Exact, a quote is a character like others, unless it encloses a
+// phrase of several words.
 func TestExactQuotes(t *testing.T) {
 	for query, texts := range map[string]map[string]bool{
 		`"E"`:      {`say "E" now`: true, `say E now`: false},

@@ -10,7 +10,7 @@ import (
 	"tape/internal/text"
 )
 
-// checkScreen checks that a text which is ruled out in a hurry would not match.
+// checkScreen checks that a text that the screen rules out does not match.
 func checkScreen(t *testing.T, query, body string, o Options) {
 	t.Helper()
 	q := Parse(query, o)
@@ -24,8 +24,8 @@ func checkScreen(t *testing.T, query, body string, o Options) {
 	}
 }
 
-// The screen works on a text that is only folded in part. Queries are taken
-// from the text, where they are near to matching, and changed a little.
+// The screen works on a text that is only folded in part. Queries are taken from the
+// text and changed a little, so that they almost match.
 func TestScreenRulesOutNoMatch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 4_000 {
@@ -55,8 +55,8 @@ func TestScreenRulesOutNoMatch(t *testing.T) {
 	}
 }
 
-// The reduced text and the folded one differ in the case of ASCII and in what
-// white space is spelt as.
+// The reduced text and the folded one differ only in the case of ASCII and in the kind
+// of white space.
 func checkReduced(t *testing.T, body string) {
 	t.Helper()
 	var r text.Reducer

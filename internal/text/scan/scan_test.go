@@ -12,8 +12,7 @@ import (
 	"tape/internal/text"
 )
 
-// encode spells a string as JSON, with escapes where they may and where they
-// must stand.
+// encode spells a string as JSON, with the necessary escapes and some others.
 func encode(rng *rand.Rand, s string, often int) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -13,7 +13,7 @@ import (
 )
 
 // sample returns lines like those of a session: talk, code with many escapes, arguments
-// that are JSON in a string, results, and words that secrets are called by.
+// that are JSON in a string, results, and words that are names of secrets.
 func sample(n int) [][]byte {
 	rng := rand.New(rand.NewPCG(3, 4))
 	words := strings.Fields("the store opens its branch and reads every phase before an anchor is written so that nothing is lost when the token ends " +

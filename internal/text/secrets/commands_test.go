@@ -9,8 +9,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// TestPlacesOfPasswords: of a command or a file that has a password at a place of its own,
-// that is masked alone, and it has the same fingerprint however it is written there.
+// TestPlacesOfPasswords: in a command or file with a place for a password, only the
+// password is masked, and it has the same fingerprint however it is written there.
 func TestPlacesOfPasswords(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	word := "Tr0ub4dor&" + made(rng, digits, 2) + "q"
@@ -43,7 +43,7 @@ func TestPlacesOfPasswords(t *testing.T) {
 	if len(of) != 4 {
 		t.Errorf("%d secrets, want one of a command, a netrc file, a header and an assignment each", len(of))
 	}
-	// A token with a shape is that, wherever it stands.
+	// A token with a shape is found by its shape, wherever it is.
 	token := "ghp_" + made(rng, alnums, 36)
 	for _, text := range []string{"curl -u jonas:" + token, "sshpass -p " + token, "machine a login b password " + token, "define('TOKEN', '" + token + "')"} {
 		if found := rulesOf(s.Text([]byte(text))); strings.Join(found, " ") != "github-token" {

@@ -38,7 +38,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestExpressions: what a program, a shell or a template fills in is no password.
+// TestExpressions: what a program, a shell or a template fills in is not a password.
 func TestExpressions(t *testing.T) {
 	s := New()
 	names := []string{"DB_PASSWORD=%s", "`PASSWORD=%s`", "password: %s", "  password: %s,\n", "password = %s", "password=%s", "self.password = %s", "Password: %s,", "**SECRET_KEY=%s**"}
@@ -53,7 +53,7 @@ func TestExpressions(t *testing.T) {
 			}
 		}
 	}
-	// A half of a line is no reason to fail.
+	// Half a line does not make it fail.
 	for _, text := range []string{`password: "`, "password:", "password: ", "PASSWORD=`", "PASSWORD=*", "**PASSWORD=**", "`PASSWORD=`", "password: (", "password=)"} {
 		if found := rulesOf(s.Text([]byte(text))); !slices.Equal(found, nil) {
 			t.Errorf("found %q in %q", found, text)

@@ -31,7 +31,7 @@ func TestKnownSpellings(t *testing.T) {
 			{`{"` + once + `": [1,"` + once + `"]}`, `{"` + mark + `": [1,"` + mark + `"]}`},
 			{`cut off: {"a": "` + once, `cut off: {"a": "` + mark},
 			{"postgres://" + url.PathEscape(secret.Text) + "@host", "postgres://" + mark + "@host"},
-			{"[redacted:" + secret.Text, "[redacted:" + secret.Text}, // what a mark stands for is left alone
+			{"[redacted:" + secret.Text, "[redacted:" + secret.Text}, // the text of a mark is left alone
 			{strings.ToLower(secret.Text), strings.ToLower(secret.Text)},
 		} {
 			for range 20 {
@@ -77,8 +77,8 @@ func TestKnownKeyLines(t *testing.T) {
 	}
 }
 
-// TestKnown: of many secrets in random JSON nothing is left but those that overlap others, and
-// what the scanner tells of them is how they stand there.
+// TestKnown: of many secrets in random JSON, nothing is left but those that overlap others,
+// and the scanner returns them as they are written there.
 func TestKnown(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	for range testkit.Size(3, 300) {
@@ -105,7 +105,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// Many secrets at once are found as one is.
+// Many secrets at once are found like a single one.
 func TestKnownMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var list []Secret

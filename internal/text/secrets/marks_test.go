@@ -9,7 +9,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// What an entry's meta lists of its secrets is not taken for one itself.
+// The list of findings in an entry's meta is not taken for a secret.
 func TestListedFindingsAreNoSecrets(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	for _, r := range Rules() {

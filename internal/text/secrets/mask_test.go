@@ -12,7 +12,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// masks is what stands for secrets, in any text.
+// masks matches the marks of secrets in any text.
 var masks = regexp.MustCompile(`\[redacted:[a-z0-9-]+:[0-9a-f]{16}\]`)
 
 // checkMask fails the test unless the laws of Mask hold for a value, and returns the masked
@@ -35,7 +35,7 @@ func checkMask(t *testing.T, s *Scanner, value []byte) []byte {
 	if err != nil || len(after) > 0 {
 		t.Fatalf("after masking %+v, %v\nof %s\nin %s", after, err, value, out)
 	}
-	// What is not masked is there in its order, to the byte.
+	// What is not masked is there in order, byte for byte.
 	rest := value
 	for i, kept := range masks.Split(string(out), -1) {
 		at := bytes.Index(rest, []byte(kept))
@@ -50,8 +50,8 @@ func checkMask(t *testing.T, s *Scanner, value []byte) []byte {
 	return out
 }
 
-// value makes random JSON in which secrets of all kinds are, escaped in all ways, some in
-// JSON that is a string.
+// value makes random JSON with secrets of all kinds, escaped in all ways, some in JSON
+// within a string.
 func value(rng *rand.Rand, texts []string, depth int) string {
 	switch n := rng.IntN(10); {
 	case depth > 0 && n < 3:
@@ -119,7 +119,7 @@ func texts(rng *rand.Rand) []string {
 	return out
 }
 
-// TestMask: what comes out is JSON, differs in nothing but the secrets, and has none.
+// TestMask: the result is JSON, has no secrets, and is unchanged otherwise.
 func TestMask(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	masked := 0
@@ -169,8 +169,8 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// TestManyCandidates: text made to be slow, or to be found everywhere, takes no more than
-// other text.
+// TestManyCandidates: text that was made to be slow, or has candidates everywhere, takes no
+// longer than other text.
 func TestManyCandidates(t *testing.T) {
 	s := New()
 	for _, unit := range []string{"key ", "token=", "eyJ.", "-----BEGIN PRIVATE KEY-----", "https://a:b", "sk-ant-", "password\"", "[redacted:", "Basic QUJD", "secret_", "discord MTAA",
@@ -187,7 +187,7 @@ func TestManyCandidates(t *testing.T) {
 	}
 }
 
-// TestMaskLimited: a value with more secrets than one wants to mask is not masked at all.
+// TestMaskLimited: a value with more secrets than the limit is not masked at all.
 func TestMaskLimited(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	secret := func() string { return "ghp_" + made(rng, alnums, 36) }

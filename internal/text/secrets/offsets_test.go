@@ -8,13 +8,13 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// TestPlacesInStrings: places of a text, in any order, become those in the string in which it is written.
+// TestPlacesInStrings: offsets in a text, in any order, become offsets in the JSON string of that text.
 func TestPlacesInStrings(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test repeats
 	parts := []string{"a", "bc", `\n`, `\\`, `\"`, `\u00e9`, `\ud83d\ude00`, `\ud83d`, "é", "😀"}
 	for range 500 {
 		var body []byte
-		ends := map[int]int{0: 0} // of parts: in the text, and in the string
+		ends := map[int]int{0: 0} // of parts: offset in the text, and in the string
 		decoded := 0
 		for range rnd.IntN(30) {
 			part := parts[rnd.IntN(len(parts))]
@@ -42,8 +42,8 @@ func TestPlacesInStrings(t *testing.T) {
 	}
 }
 
-// TestManySecrets: a text of very many secrets is masked in a walk or two. With a walk for each of them
-// this test would take minutes.
+// TestManySecrets: a text with very many secrets is masked in one or two passes. With a pass for each
+// secret, this test would take minutes.
 func TestManySecrets(t *testing.T) {
 	const n = 100_000
 	text := strings.Repeat("password=Tr0ub4dor99\n", n)

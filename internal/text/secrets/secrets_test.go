@@ -42,7 +42,7 @@ func made(rng *rand.Rand, alphabet string, n int) string {
 	}
 }
 
-// key is a value that is random by all measures.
+// key returns a value that passes every check for randomness.
 func key(rng *rand.Rand, n int) string {
 	for {
 		if v := made(rng, alnums, n); isDense([]byte(v)) || n < 24 && isRandom([]byte(v)) {
@@ -72,8 +72,7 @@ func rulesOf(found []Finding) []string {
 	return out
 }
 
-// TestShapes: what a shape describes is found in whatever text, and what is close to it is
-// not.
+// TestShapes: what has the shape is found in any text, and what is only similar is not.
 func TestShapes(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	for _, r := range table() {
@@ -123,7 +122,7 @@ func example(rng *rand.Rand, parts []part, longest bool) string {
 	return b.String()
 }
 
-// nearMisses are texts that lack one thing of a shape.
+// nearMisses are texts that lack one property of a shape.
 func nearMisses(rng *rand.Rand, parts []part) []string {
 	good := example(rng, parts, false)
 	head := parts[0].literal
@@ -144,8 +143,8 @@ func nearMisses(rng *rand.Rand, parts []part) []string {
 	return misses
 }
 
-// case of a rule that is more than a shape: texts in which it finds one secret, and texts
-// in which nothing is found.
+// ruleCase is a case of a rule that is more than a shape: texts in which it finds one
+// secret, and texts in which nothing is found.
 type ruleCase struct {
 	rule      string
 	yes, none []string
@@ -247,7 +246,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Every rule is tried above, and none is there twice.
+// Every rule is tested above, and none twice.
 func TestRulesAreListed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Rules() {

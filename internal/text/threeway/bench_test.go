@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A fork of ten entries comes back to a tape of a million, of which the last half
-// is behind the base; all of it in one memory, and copied.
+// A fork of ten entries is merged into a tape of a million, half of which are after the
+// base: with all lines in one buffer, and copied.
 func BenchmarkMergeSmallFork(b *testing.B) {
 	const n = 1 << 20
 	text := strings.Repeat("what was said, \\\"quoted\\\"\\n", 12)
@@ -36,7 +36,7 @@ func BenchmarkMergeSmallFork(b *testing.B) {
 	}
 }
 
-// A hundred thousand entries come at once, and then once more.
+// A hundred thousand entries are merged at once, and then again.
 func BenchmarkMergeMany(b *testing.B) {
 	const n = 100_000
 	in := Input{OursOrigin: tapeMain, TheirsOrigin: forkX}

@@ -11,7 +11,7 @@ import (
 
 var tapeMain = Origin{Tape: "main"}
 
-// event is a line of a test: id and a number to know it by.
+// event is a line with an id and a number to recognise it.
 func event(id, n int) string {
 	return fmt.Sprintf(`{"id":%d,"kind":"event","payload":{"name":"e","data":%d},"meta":{},"date":"d"}`, id, n)
 }
@@ -63,14 +63,14 @@ func TestMerge(t *testing.T) {
 		merged(10, 3, `{"tape":"main","fork":"x","id":9}`),
 		merged(11, 4, `{"tape":"main","fork":"x","id":10}`))
 
-	// The fork goes on, and so does the tape.
+	// Both the fork and the tape get more entries.
 	in.Ours = append(append(in.Ours, r...), lines(event(12, 5))...)
 	wantLines(t, mustMerge(t, in))
 	in.Theirs = append(in.Theirs, lines(event(11, 6))...)
 	wantLines(t, mustMerge(t, in), merged(13, 6, `{"tape":"main","fork":"x","id":11}`))
 }
 
-// The copy is on the side that is merged, and the entry itself on ours.
+// The side that is merged has a copy of an entry of ours.
 func TestMergeCopyComesHome(t *testing.T) {
 	in := Input{
 		Ours:       lines(event(1, 1), event(2, 2)),
@@ -94,7 +94,8 @@ func TestMergeForgedOrigin(t *testing.T) {
 	wantLines(t, mustMerge(t, in))
 }
 
-// What others keep under the name stays, and is merged once all the same.
+// Other programs' values under meta.origin stay, and their entries are merged once,
+// too.
 func TestMergeOriginsOfOthers(t *testing.T) {
 	for _, origin := range []string{
 		`"cli"`, `null`, `{}`, `{"tape":"main"}`, `{"tape":"main","fork":"x","id":0}`,
@@ -112,7 +113,7 @@ func TestMergeOriginsOfOthers(t *testing.T) {
 	}
 }
 
-// Of equal entries as many are taken as ours lacks.
+// Of equal entries, as many are merged as ours lacks.
 func TestMergeCounts(t *testing.T) {
 	in := Input{
 		Ours:       lines(merged(1, 2, `"cli"`)),
@@ -123,7 +124,7 @@ func TestMergeCounts(t *testing.T) {
 		merged(2, 9, `{"tape":"main","fork":"x","id":1}`), merged(3, 2, `"cli"`), merged(4, 2, `"cli"`))
 }
 
-// Entries that say the same at one place are others where the place is another's.
+// Entries with the same text and id are different if they come from different tapes.
 func TestMergeNotAtHome(t *testing.T) {
 	const here, there = `{"tape":"main","id":2}`, `{"tape":"other","id":2}`
 	for _, c := range []struct{ ours, theirs string }{
@@ -162,8 +163,8 @@ func TestMergeOfEquals(t *testing.T) {
 	wantLines(t, mustMerge(t, Input{}))
 }
 
-// One side without anything new: the other's entries come as they are, but for
-// where they are from, or nothing happens.
+// If one side has nothing new, the other's entries are added with their origin, or
+// nothing happens.
 func TestMergeOneSide(t *testing.T) {
 	in := Input{Ours: lines(event(1, 1)), Theirs: lines(event(1, 1), event(2, 2)), TheirsOrigin: forkX}
 	wantLines(t, mustMerge(t, in), merged(2, 2, `{"tape":"main","fork":"x","id":2}`))
@@ -213,7 +214,7 @@ func TestMergeBadLines(t *testing.T) {
 	}
 }
 
-// Nothing of the result moves when the input's memory is used again.
+// The result does not change when the input's memory is reused.
 func TestMergeKeepsNothing(t *testing.T) {
 	in := Input{Theirs: lines(event(1, 1), event(2, 2)), TheirsOrigin: forkX}
 	r := mustMerge(t, in)

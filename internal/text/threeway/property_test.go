@@ -12,7 +12,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// branch is a tape or a fork, all its lines.
+// branch is a tape or a fork with all its lines.
 type branch struct {
 	name   string // "", "x", "x/y"
 	lines  [][]byte
@@ -26,8 +26,8 @@ func (b *branch) fork(name string, at int) *branch {
 	return &branch{name: strings.TrimPrefix(b.name+"/"+name, "/"), lines: slices.Clone(b.lines[:at]), parent: b, base: at}
 }
 
-// into is the merge of a fork into one that it comes from. Past its parent, it brings what
-// it has behind what it began with.
+// into is the merge of a fork into its parent or another ancestor. For the latter, its
+// base is what it shares with that ancestor.
 func (b *branch) into(to *branch) Input {
 	in := Input{OursOrigin: to.origin(), TheirsOrigin: b.origin(), Apart: true}
 	if b.parent == to {
@@ -79,7 +79,8 @@ func (w *writer) append(b *branch) {
 	b.lines = append(b.lines, []byte(line))
 }
 
-// numbers are what the lines are known by, the first one of which has the id after + 1.
+// numbers returns the numbers of lines, and checks their ids, the first of which is after
+// + 1.
 func numbers(t *testing.T, lines [][]byte, after int64) []string {
 	t.Helper()
 	var all []string
@@ -93,7 +94,7 @@ func numbers(t *testing.T, lines [][]byte, after int64) []string {
 	return all
 }
 
-// checkMerge merges and holds the result against both sides.
+// checkMerge merges, and compares the result with both sides.
 func checkMerge(t *testing.T, in Input) [][]byte {
 	t.Helper()
 	r := mustMerge(t, in)
@@ -112,7 +113,7 @@ func checkMerge(t *testing.T, in Input) [][]byte {
 			t.Fatalf("entry %s is lost: %v and %v gave %v", n, ours, theirs, got)
 		}
 	}
-	// What was added are entries of theirs, in their order, byte for byte.
+	// The added entries are theirs, in order, byte for byte.
 	at := 0
 	for i, line := range r {
 		n := got[len(ours)+i]
@@ -134,7 +135,7 @@ func checkMerge(t *testing.T, in Input) [][]byte {
 	return all
 }
 
-// A family of forks grows and merges, to parents and past them, again and again.
+// A family of forks grows and merges, into parents and other ancestors, again and again.
 func TestMergeFamily(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(30, 20000) {
@@ -210,7 +211,7 @@ func TestMergePulls(t *testing.T) {
 			for n < len(c.lines) && n < len(published.lines) && bytes.Equal(c.lines[n], published.lines[n]) {
 				n++
 			}
-			cut := rng.IntN(n + 1) // what is common may be left out
+			cut := rng.IntN(n + 1) // lines that all have in common may be left out
 			c.lines = slices.Concat(published.lines[:cut], checkTail(t, Input{
 				Ours: published.lines[cut:], Theirs: c.lines[cut:], After: int64(cut),
 				OursOrigin: tapeMain, TheirsOrigin: tapeMain,

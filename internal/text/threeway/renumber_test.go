@@ -13,8 +13,8 @@ import (
 
 var forkX = Origin{Tape: "main", Fork: "x"}
 
-// written are lines as they are stored and as people write them, each with what
-// becomes of it under the id 40 in a merge of fork x.
+// written has lines as programs and as people write them, each with the same line as
+// entry 40 after a merge of fork x.
 var written = []struct{ name, line, want string }{
 	{"as stored",
 		`{"id":12,"kind":"message","payload":{"role":"user","content":"hi"},"meta":{},"date":"2026-11-20"}`,
@@ -88,8 +88,8 @@ func TestRenumberRefuses(t *testing.T) {
 	}
 }
 
-// checkRenumber holds Renumber against encoding/json, and checks that nothing but
-// the id's digits and one insertion differs.
+// checkRenumber compares Renumber with encoding/json, and checks that nothing but the
+// id's digits and one insertion differs.
 func checkRenumber(t *testing.T, line []byte) {
 	t.Helper()
 	e, err := jsonl.Parse(line)
@@ -141,7 +141,7 @@ func checkRenumber(t *testing.T, line []byte) {
 	}
 }
 
-// takenOut reports whether long is short with something put in at one place.
+// isInserted reports whether long is short with an insertion at one place.
 func takenOut(long, short string) bool {
 	n := 0
 	for n < len(short) && long[n] == short[n] {
