@@ -61,7 +61,7 @@ type helper struct {
 	ctx   context.Context
 	s     *repo.Store
 	label string
-	x     *Index // of one that keeps it open
+	x     *Index // if it is kept open
 }
 
 func (h *helper) step(mode string, i int) error {

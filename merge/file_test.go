@@ -34,7 +34,7 @@ func TestFileRewritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		ours, theirs string
 		side, was    string
-		is           string // "" where it is gone
+		is           string // "" if it is gone
 	}{
 		"changed": {"1\nX\n3\n", base, "ours", "2", "X"},
 		"cut off": {base, "1\n2\n", "theirs", "3", ""},

@@ -62,7 +62,7 @@ func runHelper(mode string) {
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when its output has ended
-	said []string      // valid then
+	said []string      // complete once done is closed
 }
 
 func helper(t *testing.T, dir, mode string) *process {

@@ -44,11 +44,11 @@ func deflated(t testing.TB, head []byte, x byte, n int64) []byte {
 		out.Write(one.Bytes())
 	}
 	out.Write([]byte{0x03, 0x00}) // an empty last block
-	return binary.BigEndian.AppendUint32(out.Bytes(), adlerBehind(head, x, n))
+	return binary.BigEndian.AppendUint32(out.Bytes(), adler(head, x, n))
 }
 
 // adler is the Adler-32 of head followed by n times x.
-func adlerBehind(head []byte, x byte, n int64) uint32 {
+func adler(head []byte, x byte, n int64) uint32 {
 	const mod = 65521
 	sum := adler32.Checksum(head)
 	a, b := int64(sum&0xffff), int64(sum>>16)

@@ -289,7 +289,7 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 			}
 		}
 	}
-	return what, x.settle(ctx, candidates)
+	return what, x.findState(ctx, candidates)
 }
 
 // adopt takes over into the model what a killed process appended, at least what it acknowledged.
@@ -312,7 +312,7 @@ func (x *forkSim) adopt(ctx context.Context, t *simTape, text string, acked int)
 }
 
 // findState finds out which of several states the workspace is in.
-func (x *forkSim) settle(ctx context.Context, candidates []forkWorld) error {
+func (x *forkSim) findState(ctx context.Context, candidates []forkWorld) error {
 	var all error
 	for _, w := range candidates {
 		for _, t := range w.tapes {

@@ -15,7 +15,7 @@ import (
 // forkWorld is what a workspace should hold, kept as plain slices.
 type forkWorld struct {
 	tapes  map[string]*simTape // tapes and open forks
-	closed map[int]*simTape    // forks that are no more, by their number
+	closed map[int]*simTape    // closed forks, by their number
 }
 
 type simTape struct {
@@ -27,7 +27,7 @@ type simTape struct {
 	committed int // entries that a commit has, -1: unknown
 	archives  []simHistory
 	discards  []int        // numbers of forks that were discarded
-	unsure    map[int]bool // forks whose discarding was cut off
+	unsure    map[int]bool // forks whose discard was cut off
 }
 
 // simHistory is what a reset removes and a restore brings back.

@@ -128,7 +128,7 @@ func checkRenumber(t *testing.T, line []byte) {
 	if err != nil || had != nil && !bytes.Equal(again, line) {
 		t.Fatalf("%q cannot be taken back from %q: %q, %v", line, got, again, err)
 	}
-	if had == nil && !takenOut(string(again), string(line)) {
+	if had == nil && !isInserted(string(again), string(line)) {
 		t.Fatalf("%q differs from %q in more than the id and one insertion", again, line)
 	}
 	s, err := parseShape(line)
@@ -142,7 +142,7 @@ func checkRenumber(t *testing.T, line []byte) {
 }
 
 // isInserted reports whether long is short with an insertion at one place.
-func takenOut(long, short string) bool {
+func isInserted(long, short string) bool {
 	n := 0
 	for n < len(short) && long[n] == short[n] {
 		n++

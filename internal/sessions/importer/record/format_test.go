@@ -12,7 +12,7 @@ func TestMayHave(t *testing.T) {
 		`[{"text":"hi"}]`:              false,
 		`[{"text":"hi"},{"role":"x"}]`: true,
 		`[]`:                           false,
-		`[{"text":"cut o`:              true, // nothing is whole
+		`[{"text":"cut o`:              true, // no message is complete
 		`[{"text":"hi"},{"te`:          false,
 	} {
 		if got := mayHave([]byte(list), "role"); got != want {
