@@ -82,7 +82,7 @@ func TestDamagedIndex(t *testing.T) {
 		{"half of it", func() error { return os.WriteFile(path, good[:len(good)/2], 0o600) }, "damaged", "damaged", false},
 		{"one page", func() error { return os.WriteFile(path, good[:store.PageSize], 0o600) }, "damaged", "damaged", false},
 		{"the header", func() error { return os.WriteFile(path, good[:100], 0o600) }, "damaged", "damaged", false},
-		{"zeros behind the header", func() error {
+		{"zeros after the header", func() error {
 			return os.WriteFile(path, append(bytes.Clone(good[:100]), make([]byte, len(good)-100)...), 0o600)
 		}, "damaged", "damaged", false},
 		{"a journal without a database", func() error { return os.WriteFile(path+"-journal", bytes.Repeat([]byte("x"), 5000), 0o600) }, "absent", "", false},

@@ -217,7 +217,7 @@ func TestMissingAnchors(t *testing.T) {
 	mustAppend(t, tp, repo.Message("user", "needle"))
 	res := mustSearch(t, x, Search{Text: "needle", Tapes: named(both...), Query: repo.Query{After: "here"}})
 	if got := keysOf(hitEntries(res)); !slices.Equal(got, []string{"main@000004"}) {
-		t.Errorf("behind the anchor: %v", got)
+		t.Errorf("after the anchor: %v", got)
 	}
 }
 

@@ -195,13 +195,13 @@ func TestQueries(t *testing.T) {
 		"which can be left out":                     {phases, caseQuery{SkipBootstrap: true}, "hello #plan think decide #build code"},
 		"only the first anchor is left out":         {"#session", caseQuery{SkipBootstrap: true}, "#session"},
 		"kinds can leave it out too":                {phases, caseQuery{Kinds: []string{"message"}}, "hello think decide code"},
-		"behind the last anchor":                    {phases, caseQuery{AfterLast: true}, "code"},
-		"behind the last anchor is nothing":         {"hello #plan", caseQuery{AfterLast: true}, ""},
-		"behind the last anchor of a new tape":      {"hello", caseQuery{AfterLast: true}, "hello"},
+		"after the last anchor":                     {phases, caseQuery{AfterLast: true}, "code"},
+		"after the last anchor is nothing":          {"hello #plan", caseQuery{AfterLast: true}, ""},
+		"after the last anchor of a new tape":       {"hello", caseQuery{AfterLast: true}, "hello"},
 		"behind an anchor, itself left out":         {phases, caseQuery{After: "plan"}, "think decide #build code"},
-		"behind the first anchor":                   {phases, caseQuery{After: "session/start"}, "hello #plan think decide #build code"},
-		"behind the latest of a name":               {repeated, caseQuery{After: "a"}, "m3 #b/2 m4"},
-		"behind an anchor that is not there":        {phases, caseQuery{After: "ship"}, "!not_found"},
+		"after the first anchor":                    {phases, caseQuery{After: "session/start"}, "hello #plan think decide #build code"},
+		"after the latest of a name":                {repeated, caseQuery{After: "a"}, "m3 #b/2 m4"},
+		"after an anchor that is not there":         {phases, caseQuery{After: "ship"}, "!not_found"},
 		"names are compared whole":                  {phases, caseQuery{After: "pla"}, "!not_found"},
 		"names are compared with case":              {phases, caseQuery{After: "Plan"}, "!not_found"},
 		"between two anchors":                       {phases, caseQuery{Between: []string{"plan", "build"}}, "think decide"},
@@ -229,7 +229,7 @@ func TestQueries(t *testing.T) {
 		"dates the wrong way round":                 {dated, caseQuery{Since: "2026-05-03", Until: "2026-05-01"}, "!usage"},
 		"a start that is no date":                   {dated, caseQuery{Since: "soon"}, "!usage"},
 		"an end that is no date":                    {dated, caseQuery{Until: "2026-02-30"}, "!usage"},
-		"dates work behind an anchor":               {"a1 #p " + day + " m@2026-05-02T10:00:00Z", caseQuery{After: "p", Since: "2026-05-02", Until: "2026-05-02"}, "m"},
+		"dates work after an anchor":                {"a1 #p " + day + " m@2026-05-02T10:00:00Z", caseQuery{After: "p", Since: "2026-05-02", Until: "2026-05-02"}, "m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

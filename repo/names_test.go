@@ -34,7 +34,7 @@ func TestAwkwardNames(t *testing.T) {
 				t.Fatalf("handoff to %.60q: %v", name, err)
 			}
 			if got := storetest.Entries(t, tp, repo.Query{After: name}); len(got) != 0 {
-				t.Errorf("%d entries behind %.60q", len(got), name)
+				t.Errorf("%d entries after %.60q", len(got), name)
 			}
 			if got := storetest.Entries(t, storetest.Tape(t, s, name), repo.Query{Phase: name}); len(got) != 1 || got[0].Anchor != name || got[0].ID != h.Entry {
 				t.Errorf("the phase %.60q reads %q", name, storetest.Lines(got))

@@ -127,7 +127,7 @@ func TestEachEnds(t *testing.T) {
 			for began := time.Now(); last < 1000 || time.Since(began) < time.Second; {
 				id, ok := r.answer()
 				if !ok || id != max(last, 1)+1 {
-					t.Fatalf("the answer behind %d is %d", last, id)
+					t.Fatalf("the answer after %d is %d", last, id)
 				}
 				last = id
 			}

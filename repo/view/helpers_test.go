@@ -115,7 +115,7 @@ func breaksAnthropic(messages []message) []string {
 				seen[b.ID] = true
 			case "tool_result":
 				if results = append(results, b.ToolUseID); last != "" && last != b.Type {
-					out = append(out, fmt.Sprintf("message %d has a result behind a %s", i, last))
+					out = append(out, fmt.Sprintf("message %d has a result after a %s", i, last))
 				}
 			case "text":
 				if strings.TrimSpace(b.Text) == "" {

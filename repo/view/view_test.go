@@ -55,7 +55,7 @@ func TestMapping(t *testing.T) {
 			`[{"role":"system","content":"s"},{"role":"user","content":"hello"},{"role":"system","content":"s2"}]`,
 		},
 		{
-			"a result that comes late stands behind its call", []string{callsF, hello, results(`["late"]`) + "\t" + `{"call_ids":["c1"]}`}, Options{},
+			"a late result is placed after its call", []string{callsF, hello, results(`["late"]`) + "\t" + `{"call_ids":["c1"]}`}, Options{},
 			`[` + toldF + `,{"role":"tool","content":"late","tool_call_id":"c1"},{"role":"user","content":"hello"}]`,
 		},
 		{

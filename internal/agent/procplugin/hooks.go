@@ -158,7 +158,7 @@ func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session strin
 			if e, result, err = c.next(ctx); e == nil && err == nil {
 				var raw json.RawMessage
 				if raw, err = hookValue("run_model_stream", result); raw != nil {
-					err = valueError("run_model_stream", raw, errors.New("it comes behind events"))
+					err = valueError("run_model_stream", raw, errors.New("it comes after events"))
 				}
 			}
 			if err != nil {

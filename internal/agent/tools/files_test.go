@@ -173,7 +173,7 @@ func TestWrite(t *testing.T) {
 	}
 	files, err := os.ReadDir(filepath.Join(e.dir, "deep/er"))
 	if err != nil || len(files) != 1 {
-		t.Errorf("something stays behind: %v %v", files, err)
+		t.Errorf("something is left: %v %v", files, err)
 	}
 }
 

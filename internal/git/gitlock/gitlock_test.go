@@ -71,7 +71,7 @@ func TestEdit(t *testing.T) {
 		st, err := os.Lstat(path)
 		j.OK(err)
 		if to, err := os.Readlink(link); to != path || err != nil || content(path) != "two" || st.Mode().Perm() != 0o640 {
-			t.Errorf("%q behind %q, mode %v, %v", content(path), to, st.Mode(), err)
+			t.Errorf("%q at %q, mode %v, %v", content(path), to, st.Mode(), err)
 		}
 		// A process that was killed right after its rename left the mode of a lock.
 		j.OK(os.Chmod(path, gitlock.Perm))

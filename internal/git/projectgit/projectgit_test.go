@@ -86,7 +86,7 @@ func TestBlame(t *testing.T) {
 		}
 	}
 	if _, err := Blame(ctx, file, 7, 8); !errors.Is(err, ErrNoLine) {
-		t.Errorf("behind the end: %v", err)
+		t.Errorf("after the end: %v", err)
 	}
 	if _, err := Blame(ctx, write(t, dir, "untracked", "x"), 0, 0); !errors.Is(err, ErrNotInGit) {
 		t.Errorf("a file that is not in git: %v", err)

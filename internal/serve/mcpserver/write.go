@@ -157,5 +157,5 @@ func (s *server) fork(ctx context.Context, _ call, a forkArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("fork %s begins behind @%d; append to it with tape", line(f.Name(), 200), base.Entry), nil
+	return fmt.Sprintf("fork %s begins after @%d; append to it with tape", line(f.Name(), 200), base.Entry), nil
 }

@@ -22,7 +22,7 @@ func TestWrite(t *testing.T) {
 		contains(t, p.ok("tape_handoff", args{"name": "next", "summary": "s", "state": args{"todo": "x"}, "idempotency_key": "k2"}), "anchor 002 next at @4")
 	}
 	p.fails("tape_handoff", args{"name": "other", "idempotency_key": "k2"}, "is that of @4")
-	contains(t, p.ok("tape_fork", args{"name": "try"}), "fork main/try begins behind @4")
+	contains(t, p.ok("tape_fork", args{"name": "try"}), "fork main/try begins after @4")
 	contains(t, p.ok("tape_append", args{"tape": "main/try", "text": "tried"}), "@5 on tape main/try")
 	contains(t, p.ok("tape_merge", args{"fork": "try"}), "merged 1 entry into main: @5 to @5")
 	contains(t, p.ok("tape_merge", args{"fork": "try"}), "the fork main/try is merged already")

@@ -121,7 +121,7 @@ func commitsOf(t *testing.T, s *repo.Store, name string) string {
 		}
 		if jsonl.GetString(e.Payload, "name") == "project.commit" {
 			if found = append(found, string(e.Payload)); before != repo.KindToolResult {
-				t.Errorf("%s: the event is behind a %s", name, before)
+				t.Errorf("%s: the event is after a %s", name, before)
 			}
 		}
 		before = e.Kind

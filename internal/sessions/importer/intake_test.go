@@ -171,7 +171,7 @@ func TestImportAgentFile(t *testing.T) {
 	own := []string{
 		sideLn("x", userLn("in-p1", "", `"p1"`)), sideLn("x", userLn("in-p3", "in-p1", `"p3"`)), sideLn("x", userLn("in-p5", "in-p3", `"p5"`)),
 	}
-	t.Run("behind its session", func(t *testing.T) {
+	t.Run("after its session", func(t *testing.T) {
 		s := testStore(t)
 		mustImport(t, s, fileOf(t, "s.jsonl", agentSession...), Options{})
 		before := outline(t, s, "s-1")

@@ -156,6 +156,6 @@ func TestFormatOfTapesWithArtifacts(t *testing.T) {
 	storetest.Handoff(t, m, "third")
 	storetest.Handoff(t, m, "fourth")
 	if got := format("HEAD"); got != "2" {
-		t.Errorf("behind artifacts the format is %s", got)
+		t.Errorf("with artifacts, the format is %s", got)
 	}
 }

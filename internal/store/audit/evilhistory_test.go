@@ -41,7 +41,7 @@ func entryCases() []evilCase {
 			return strings.Replace(line(id, "a"), `"a"`, deep, 1)
 		}).want("messages.jsonl:"),
 		after("a line over the limit", "the limit is", func(id int) string { return line(id, strings.Repeat("x", 17<<20)) }),
-		after("lines behind a sealed file's end", "after it was sealed", func(id int) string {
+		after("lines after a sealed file's end", "after it was sealed", func(id int) string {
 			return line(id, strings.Repeat("x", 300<<10)) + line(id+1, "more")
 		}),
 		messages("a changed line", "changed what was recorded", func(c *tip, _ string) string { return line(c.last(), "another") }),

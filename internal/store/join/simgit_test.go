@@ -300,7 +300,7 @@ func (x *forkSim) adopt(ctx context.Context, t *simTape, text string, acked int)
 	}
 	x.touched = append(x.touched, t.name)
 	if len(got) < len(t.entries)+acked {
-		return fmt.Errorf("%d entries were acknowledged, and there are %d behind %d", acked, len(got)-len(t.entries), len(t.entries))
+		return fmt.Errorf("%d entries were acknowledged, and there are %d after %d", acked, len(got)-len(t.entries), len(t.entries))
 	}
 	for i, e := range got[len(t.entries):] {
 		if have, want := simulated(e), fmt.Sprintf("%s #%d", text, i); have.text != want {

@@ -73,7 +73,7 @@ func TestPurgeRandom(t *testing.T) {
 		for i := 1; i <= x.n; i++ {
 			if i%find.every == 0 {
 				storetest.WantNowhere(t, s.Dir(), fmt.Sprintf(`"entry %d"`, i))
-				break // one purge did all of them
+				break // checking one is enough: they were purged together
 			}
 		}
 		mergeAll(t, s)

@@ -36,7 +36,7 @@ func TestStamp(t *testing.T) {
 		{"an entry of somebody else", func() { storetest.Append(t, other, repo.Message("user", "two")) }, true},
 		{"several of another kind", func() { storetest.Append(t, other, repo.Event("a", nil), repo.Event("b", nil)) }, true},
 		{"a handoff", func() { storetest.Handoff(t, other, "next") }, true},
-		{"an entry behind it", func() { storetest.Append(t, tp, repo.Message("user", "three")) }, true},
+		{"an entry after it", func() { storetest.Append(t, tp, repo.Message("user", "three")) }, true},
 		{"a line by hand, of which no note tells", func() {
 			file := filepath.Join(tp.WorkTree(), "anchors", "002_next", "messages.jsonl")
 			data, err := os.ReadFile(file)

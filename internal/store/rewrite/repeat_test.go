@@ -35,7 +35,7 @@ func TestCheckPurged(t *testing.T) {
 	storetest.Append(t, theirs, repo.Message("user", "after the purge, "+storetest.Leak(3)))
 	storetest.Handoff(t, theirs, "more")
 	next = storetest.FetchFrom(t, m, theirs)
-	check("what came behind", head, next, []int64{3, 4, 5}, true)
+	check("what came after it", head, next, []int64{3, 4, 5}, true)
 	storetest.Purge(t, theirs, repo.PurgeOptions{Fingerprints: []string{storetest.LeakPrint(storetest.Leak(3))}})
 	next = storetest.FetchFrom(t, m, theirs)
 	check("two purges", head, next, []int64{3, 4, 5}, true)

@@ -23,7 +23,7 @@ func scanned(t *testing.T, r io.Reader, limit int) []string {
 		switch {
 		case errors.Is(err, io.EOF):
 			if _, err := s.Next(); !errors.Is(err, io.EOF) {
-				t.Fatalf("behind the end: %v", err)
+				t.Fatalf("after the end: %v", err)
 			}
 			return got
 		case errors.As(err, &long):

@@ -38,7 +38,7 @@ func mustMerge(t *testing.T, in Input) [][]byte {
 	last := in.After + int64(len(in.Ours))
 	for i, line := range r {
 		if id, err := jsonl.ParseID(line); err != nil || id != last+int64(i)+1 {
-			t.Fatalf("line %d of what goes behind %d: %s, %v", i, last, line, err)
+			t.Fatalf("line %d of those after %d: %s, %v", i, last, line, err)
 		}
 	}
 	return r
@@ -209,7 +209,7 @@ func TestMergeBadLines(t *testing.T) {
 	}
 	for _, after := range []int64{-1, 9223372036854775806} {
 		if _, err := Merge(Input{After: after, Ours: good, Theirs: good}); err == nil {
-			t.Errorf("ids behind %d", after)
+			t.Errorf("ids after %d", after)
 		}
 	}
 }

@@ -26,8 +26,8 @@ func (b *branch) fork(name string, at int) *branch {
 	return &branch{name: strings.TrimPrefix(b.name+"/"+name, "/"), lines: slices.Clone(b.lines[:at]), parent: b, base: at}
 }
 
-// into is the merge of a fork into its parent or another ancestor. For the latter, its
-// base is what it shares with that ancestor.
+// into is the merge of a fork into its parent or another ancestor. It brings the entries
+// after the fork's base.
 func (b *branch) into(to *branch) Input {
 	in := Input{OursOrigin: to.origin(), TheirsOrigin: b.origin(), Apart: true}
 	if b.parent == to {
@@ -87,7 +87,7 @@ func numbers(t *testing.T, lines [][]byte, after int64) []string {
 	for i, line := range lines {
 		e, err := jsonl.Parse(line)
 		if err != nil || e.ID != after+int64(i)+1 {
-			t.Fatalf("line %d behind %d is %s: %v", i+1, after, line, err)
+			t.Fatalf("line %d after %d is %s: %v", i+1, after, line, err)
 		}
 		all = append(all, string(jsonl.Get(e.Payload, "n")))
 	}

@@ -19,7 +19,7 @@ var written = []struct{ name, line, want string }{
 	{"as stored",
 		`{"id":12,"kind":"message","payload":{"role":"user","content":"hi"},"meta":{},"date":"2026-11-20"}`,
 		`{"id":40,"kind":"message","payload":{"role":"user","content":"hi"},"meta":{"origin":{"tape":"main","fork":"x","id":12}},"date":"2026-11-20"}`},
-	{"behind other meta, unknown members and odd numbers stay",
+	{"after other meta, unknown members and odd numbers stay",
 		`{"id":12,"kind":"event","payload":{"n":[1.0,1e400,-0]},"meta":{"run_id":"r","n":1E+2},"date":"d","x":{"id":3},"x":{"id":4}}`,
 		`{"id":40,"kind":"event","payload":{"n":[1.0,1e400,-0]},"meta":{"run_id":"r","n":1E+2,"origin":{"tape":"main","fork":"x","id":12}},"date":"d","x":{"id":3},"x":{"id":4}}`},
 	{"no meta, a date",

@@ -60,7 +60,7 @@ func (s Signer) Read(query, cursor string) (string, error) {
 			return position, nil
 		}
 	}
-	return "", api.Invalid("the cursor does not belong to this query: use it with the same parameters, or begin anew")
+	return "", api.Invalid("the cursor does not belong to this query: use it with the same parameters, or begin again")
 }
 
 // Position is the entry next to which a page begins; 0 is the tape's end or its beginning.
@@ -96,7 +96,7 @@ func (s Signer) ReadPosition(query, cursor string) (p Position, err error) {
 // Moved says that a cursor's entry has another number now. A pull renumbers entries that were not
 // published, after those that it brings: a page from the old number would miss some and repeat others.
 func Moved(p Position) error {
-	return api.Conflict("the entry %d of the cursor has moved or changed, as when a pull renumbers: go on from the cursor of an earlier entry, or begin anew; metadata.origin has the former numbers", p.ID)
+	return api.Conflict("the entry %d of the cursor has moved or changed, as when a pull renumbers: go on from the cursor of an earlier entry, or begin again; metadata.origin has the former numbers", p.ID)
 }
 
 // Query returns the text of a query, to which its cursors are bound.

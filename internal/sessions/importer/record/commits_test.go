@@ -22,7 +22,7 @@ func TestCommitsIn(t *testing.T) {
 		{"the first commit", byGit, `"[main (root-commit) 1a2b3c4] add a check"`, one},
 		{"no branch", byGit, `"[detached HEAD 1a2b3c4] add a check"`, one},
 		{"another language", byGit, `"[losgelöster HEAD 1a2b3c4] add a check"`, one},
-		{"behind a hook's output", byGit, `"lint: ok\nAuto-merging\n[main 1a2b3c4] add a check\r\n"`, one},
+		{"after a hook's output", byGit, `"lint: ok\nAuto-merging\n[main 1a2b3c4] add a check\r\n"`, one},
 		{"two", byGit, `"[main 1a2b3c4] add a check` + counted + `\n[main 99887766] [x] and] more\n"`, []commit{one[0], {"99887766", "[x] and] more"}}},
 		{"blocks", byGit, `[{"type":"text","text":"[main 1a2b3c4] add a check"}]`, one},
 		{"an object in a text", byGit, `"{\"output\":\"[main 1a2b3c4] add a check\\n\",\"metadata\":{\"exit_code\":0}}"`, one},

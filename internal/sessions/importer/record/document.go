@@ -23,7 +23,7 @@ var (
 	errLongValue = errors.New("larger than an entry may be")
 	errCutOff    = errors.New("the file ends inside of it")
 	errNoJSON    = errors.New("not JSON")
-	errBehind    = errors.New("text behind the end of the document")
+	errBehind    = errors.New("text after the end of the document")
 )
 
 // next reads a byte, and adds it to the value that is being read.
