@@ -52,6 +52,7 @@ func TestPages(t *testing.T) {
 	s.shows("/t/main/-/find?q=RETRY.go", "[3")
 	s.shows("/search?q=checkout", "<mark>checkout</mark>", "/t/main/@3", "kind=message")
 	s.shows("/search?q=checkout&author=nobody", "0 found", `name="author" value="nobody"`)
+	s.shows("/search?q=checkout&role=user&kind=message&kind=event&until=today", `name="role" value="user"`, `name="kind" value="message"`, `name="kind" value="event"`, `name="until" value="today"`)
 	s.shows("/t/main/-/figures", "Bash", "/home/ada/shop/retry.go", "1234")
 	s.shows("/t/main/-/forks", "try-wal", "with main", "graph")
 	s.shows("/diff?tape=main&a=main&b=main%2Ftry-wal", "<del>green</del>", "<ins>red</ins>")

@@ -1,6 +1,7 @@
 package filter_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/url"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"tape/internal/sessions/filter"
+	"tape/internal/store/snapshot"
 	"tape/repo"
 )
 
@@ -74,6 +76,40 @@ func TestFromURL(t *testing.T) {
 	v, err := url.ParseQuery("kind=message&kind=event&role=&author=ada&since=2d&until=")
 	if p := filter.FromURL(v); err != nil || !slices.Equal(p.Kinds, []string{"message", "event"}) || len(p.Roles) > 0 || !slices.Equal(p.Authors, []string{"ada"}) || p.Since != "2d" || p.Until != "" {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestFields: every filter is read from JSON, URLs and, by its pointer, flags; it is in the query, and, unless it is a
+// date, a property of entries.
+func TestFields(t *testing.T) {
+	t.Parallel()
+	lists := 0
+	for _, f := range filter.Fields() {
+		value, given := `"2026-11-20"`, "2026-11-20"
+		if f.List != nil {
+			lists++
+			value, given = `["x"]`, "x"
+		}
+		var fromJSON, fromFlags filter.Params
+		if err := json.Unmarshal([]byte(`{"`+f.Name+`":`+value+`}`), &fromJSON); err != nil {
+			t.Fatal(err)
+		}
+		if f.List != nil {
+			*f.List(&fromFlags) = []string{given}
+		} else {
+			*f.Date(&fromFlags) = given
+		}
+		fromURL := filter.FromURL(url.Values{filter.InURL(f.Name): {given}})
+		q, err := fromJSON.Query(filter.InJSON, now())
+		if !reflect.DeepEqual(fromJSON, fromURL) || !reflect.DeepEqual(fromJSON, fromFlags) || !fromJSON.Any() || err != nil || reflect.DeepEqual(q, repo.Query{}) {
+			t.Errorf("%s: %+v, %+v, %+v; the query %+v, %v", f.Name, fromJSON, fromURL, fromFlags, q, err)
+		}
+		if !json.Valid([]byte("{" + filter.Schema(filter.InJSON, f.Name) + "}")) {
+			t.Errorf("the schema of %s: %s", f.Name, filter.Schema(filter.InJSON, f.Name))
+		}
+	}
+	if lists != len(snapshot.Properties) {
+		t.Errorf("%d filters by name, %d properties of entries", lists, len(snapshot.Properties))
 	}
 }
 
