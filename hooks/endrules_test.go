@@ -131,7 +131,7 @@ var errorRules = []rule{
 		want: []string{`on_error turn: plugin "bad": load_state: panic: oops`, `ended by plugin "bad": load_state: panic: oops`},
 	}, {
 		name: "an observer that panics stops no other",
-		plugins: []*hooks.Plugin{failing, {OnError: func(context.Context, string, error, hooks.Envelope) {
+		plugins: []*hooks.Plugin{failing, {OnError: func(context.Context, string, error, hooks.Envelope) error {
 			panic("oops")
 		}}},
 		want: []string{`save "", the model failed: plugin "ai": run_model: broken`,

@@ -83,20 +83,15 @@ func (s *hookSet) add(key hookKey) bool {
 // or the caller's own), even if ctx has ended. m may be nil.
 func (r *Runtime) NotifyError(ctx context.Context, stage string, err error, m Envelope) {
 	ctx = context.WithoutCancel(ctx)
-	for _, p := range r.implementing("on_error") {
-		_, failed := ask(ctx, r, p, "on_error", func(p *Plugin) (any, error) { p.OnError(ctx, stage, err, m); return nil, nil })
-		if failed != nil {
-			r.log.Warn("an observer failed and is skipped", "error", failed)
-		}
-	}
+	tell(ctx, r, "on_error", func(p *Plugin) error { return p.OnError(ctx, stage, err, m) })
 }
 
 // ErrorMessages is the observer that sends an error, as a message of [KindError], to the chat that
 // the turn came from. It sends none for a cancelled turn: the person who cancelled it knows.
 func ErrorMessages(r *Runtime) *Plugin {
-	return &Plugin{Name: "error-messages", OnError: func(ctx context.Context, stage string, err error, m Envelope) {
+	return &Plugin{Name: "error-messages", OnError: func(ctx context.Context, stage string, err error, m Envelope) error {
 		if m == nil || errors.Is(err, context.Canceled) {
-			return
+			return nil
 		}
 		prefix := stage + ": "
 		for hook := (*hookError)(nil); errors.Is(err, ErrNoModel) && errors.As(err, &hook); {
@@ -111,7 +106,8 @@ func ErrorMessages(r *Runtime) *Plugin {
 			out[KeyNoModel] = true
 		}
 		if _, err := r.Dispatch(ctx, out); err != nil {
-			r.log.Error("an error message was not sent", "error", err)
+			return fmt.Errorf("send an error message: %w", err)
 		}
+		return nil
 	}}
 }

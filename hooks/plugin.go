@@ -53,7 +53,7 @@ type Plugin struct {
 	// OnError is told of errors. stage is [StageTurn] for an error that ended a turn, [StageModel]
 	// if the turn goes on without the model's answer, and the hook's name if a hook around a call
 	// failed; m may be nil.
-	OnError func(ctx context.Context, stage string, err error, m Envelope) `hook:"on_error"`
+	OnError func(ctx context.Context, stage string, err error, m Envelope) error `hook:"on_error"`
 
 	// Around calls: each plugin sees the call as the one before it changed it.
 

@@ -112,8 +112,9 @@ func TestFailuresAroundCallsAreReported(t *testing.T) {
 	r := quiet()
 	var told []string
 	register(t, r, &hooks.Plugin{Name: "witness",
-		OnError: func(_ context.Context, stage string, err error, m hooks.Envelope) {
+		OnError: func(_ context.Context, stage string, err error, m hooks.Envelope) error {
 			told = append(told, m.Text(hooks.KeyContent)+" "+stage+": "+err.Error())
+			return nil
 		},
 		RunModel: func(ctx context.Context, _ hooks.Prompt, _ string, s hooks.State) (*string, error) {
 			for range 3 {
@@ -142,8 +143,9 @@ func TestFailuresAroundCallsAreReported(t *testing.T) {
 func TestStreamErrorsAreReportedAsTheyCome(t *testing.T) {
 	r := quiet()
 	var seen []string
-	register(t, r, &hooks.Plugin{Name: "witness", OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) {
+	register(t, r, &hooks.Plugin{Name: "witness", OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) error {
 		seen = append(seen, stage+" "+err.Error())
+		return nil
 	}}, streaming(errBroken, hooks.Event{Kind: hooks.EventError, Data: map[string]any{"message": "overloaded"}}, hooks.Text("b")))
 	_, err := r.Process(t.Context(), hooks.Envelope{}, hooks.Options{OnEvent: func(_ context.Context, _ hooks.Envelope, e hooks.Event) { seen = append(seen, e.Kind) }})
 	if err == nil || len(seen) != 4 || strings.Join(seen[:3], ", ") != "run_model overloaded, error, text" {

@@ -150,6 +150,16 @@ func many[T any](ctx context.Context, r *Runtime, hook string, f func(*Plugin) (
 	return answers, nil
 }
 
+// tell calls all plugins, for hooks that have no answer. One that fails is skipped.
+func tell(ctx context.Context, r *Runtime, hook string, f func(*Plugin) error) {
+	for _, p := range r.implementing(hook) {
+		_, err := ask(ctx, r, p, hook, func(p *Plugin) (any, error) { return nil, f(p) })
+		if err != nil {
+			r.log.Warn("an observer failed and is skipped", "error", err)
+		}
+	}
+}
+
 // hookError says which plugin's hook failed.
 type hookError struct {
 	plugin, hook string

@@ -107,7 +107,10 @@ func TestCancellingATurn(t *testing.T) {
 				d.note("sent %s", m.Text("content"))
 				return true, nil
 			},
-			OnError: func(ctx context.Context, stage string, _ error, _ hooks.Envelope) { d.note("%s, %v", stage, ctx.Err()) },
+			OnError: func(ctx context.Context, stage string, _ error, _ hooks.Envelope) error {
+				d.note("%s, %v", stage, ctx.Err())
+				return nil
+			},
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error)

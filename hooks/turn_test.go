@@ -42,7 +42,10 @@ func play(t *testing.T, c rule) (seen []string) {
 	see := func(format string, args ...any) { seen = append(seen, fmt.Sprintf(format, args...)) }
 	witness := &hooks.Plugin{
 		Name: "witness", Priority: -1000,
-		OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) { see("on_error %s: %v", stage, err) },
+		OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) error {
+			see("on_error %s: %v", stage, err)
+			return errBroken // which is skipped
+		},
 		SaveState: func(ctx context.Context, session string, _ hooks.State, _ hooks.Envelope, output string) error {
 			if err := hooks.ModelError(ctx); err != nil {
 				see("save %q, the model failed: %v", output, err)

@@ -137,12 +137,18 @@ func (r *turn) guarded(ctx context.Context, c hooks.ToolCall) (hooks.ToolCall, *
 
 // commandTool runs the tool of a comma command, with the same hooks as a model's call.
 func (r *turn) commandTool(ctx context.Context, tool string, arguments json.RawMessage) (string, error) {
+	var plan handoffPlan
+	ctx = plan.withPlan(ctx)
 	c, decided := r.guarded(ctx, hooks.ToolCall{ID: r.id, Tool: tool, Arguments: arguments})
 	if decided == nil {
 		f := r.runTool(ctx, c, r.toolContext(r.id))
 		decided = &f.result
 	}
 	res := r.agent.Runtime.AfterToolCall(ctx, c, *decided, r.state)
+	if plan.anchor != nil && res.Err == nil {
+		d := r.drafts()
+		res.Err = errors.Join(r.handOff(d, *plan.anchor), d.save(ctx))
+	}
 	return res.Content, res.Err
 }
 

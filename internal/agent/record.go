@@ -85,12 +85,6 @@ func encoded(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(out.Bytes()), err
 }
 
-// anchor makes an anchor with the turn's meta.
-func (r *turn) anchor(name string, state json.RawMessage) (*repo.Anchor, error) {
-	d, err := r.entry(repo.KindAnchor, state, meta{})
-	return &repo.Anchor{Name: name, State: d.Payload, Meta: d.Meta}, err
-}
-
 // drafts collects entries for one transaction.
 type drafts struct {
 	r      *turn
@@ -158,7 +152,7 @@ func (d *drafts) step(status, problem string) {
 // save stores the drafts in one transaction, even if the turn was cancelled: what has happened is
 // recorded.
 func (d *drafts) save(ctx context.Context) error {
-	if d.err != nil || len(d.list) == 0 {
+	if d.err != nil || len(d.list) == 0 && d.anchor == nil {
 		return d.err
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -182,7 +176,9 @@ func (d *drafts) save(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("record the turn on %s: %w", d.r.tape.Name(), err)
 	}
-	d.r.end = placeOf(entries[len(entries)-1])
+	if len(entries) > 0 {
+		d.r.end = placeOf(entries[len(entries)-1])
+	}
 	return nil
 }
 

@@ -133,7 +133,7 @@ func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 	case r.past.handedOff:
 		return false, r.fail(ctx, kindContext, err, nil)
 	}
-	return true, r.handOff(ctx, err)
+	return true, r.handOffFor(ctx, err)
 }
 
 // endWithAnswer records an answer without calls. The turn goes on only if messages came in meanwhile.
@@ -194,21 +194,4 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	d.run(status, usage)
 	d.step(statusError, err.Error())
 	return errors.Join(err, d.save(ctx))
-}
-
-// handOff begins a new phase with the same prompt, because the context was too long.
-func (r *turn) handOff(ctx context.Context, problem error) error {
-	r.past.handedOff = true
-	d := r.drafts()
-	state, err := encoded(map[string]any{"reason": kindContext, "error": problem.Error()})
-	if err != nil {
-		return err
-	}
-	if r.forked { // an anchor would begin a new phase of the session
-		d.event(eventPhase, map[string]any{"name": autoHandoff, "state": state})
-	} else if d.anchor, err = r.anchor(autoHandoff, state); err != nil {
-		return err
-	}
-	d.step(statusAutoHandoff, problem.Error())
-	return r.savePrompt(ctx, d, true)
 }

@@ -10,6 +10,7 @@ import (
 	"tape/hooks"
 	"tape/internal/agent/models"
 	"tape/internal/agent/tools"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -72,8 +73,16 @@ func TestWork(t *testing.T) {
 		",tape.handoff name=phase-1 summary='done'": "anchor added: phase-1", ",fs.read path=sum.sh": "expr 40", ",sh -c 'exit 3'": "error: ",
 		",tape.search limit=x y": "error: ",
 	} {
-		if r := h.mustTurn("", command); !strings.Contains(r.Output, want) {
+		if r := h.mustTurn(command, command); !strings.Contains(r.Output, want) {
 			t.Errorf("%s: %s", command, r.Output)
 		}
+	}
+	// The anchor of a command has the meta of the loop's anchors.
+	found := false
+	for _, e := range h.entries() {
+		found = found || e.Kind == repo.KindAnchor && strings.Contains(string(e.Raw), `"phase-1"`) && strings.Contains(string(e.Raw), `"summary":"done"`) && jsonl.GetString(e.Meta, "message_id") != ""
+	}
+	if !found {
+		t.Error("the handoff of a command is not recorded")
 	}
 }

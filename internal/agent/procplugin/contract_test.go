@@ -166,8 +166,9 @@ func (c turn) run(t *testing.T) {
 	file := temp(t, "seen")
 	var sent, observed, events []string
 	register(t, rt, "observer", 0, &hooks.Plugin{
-		OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) {
+		OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) error {
 			observed = append(observed, stage+": "+err.Error())
+			return nil
 		},
 		DispatchOutbound: func(_ context.Context, m hooks.Envelope) (bool, error) {
 			sent = append(sent, m.Text("content"))

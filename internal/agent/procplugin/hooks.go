@@ -51,11 +51,9 @@ func (p *Process) Plugin() *hooks.Plugin {
 		DispatchOutbound: func(ctx context.Context, m hooks.Envelope) (bool, error) {
 			return value(answer(ctx, p, "dispatch_outbound", args{"message": plain(m)}, m.Text(hooks.KeySession), nil, as[bool]))
 		},
-		OnError: func(ctx context.Context, stage string, failed error, m hooks.Envelope) {
+		OnError: func(ctx context.Context, stage string, failed error, m hooks.Envelope) error {
 			_, err := answer(ctx, p, "on_error", args{"stage": stage, "error": errorText(failed), "message": plain(m)}, m.Text(hooks.KeySession), nil, noValue)
-			if err != nil {
-				panic(err) // the hook returns nothing; the runtime makes an error of it
-			}
+			return err
 		},
 		OnboardConfig: func(ctx context.Context, current map[string]any) (map[string]any, error) {
 			return value(answer(ctx, p, "onboard_config", args{"config": plain(current)}, "", nil, as[map[string]any]))

@@ -164,7 +164,7 @@ type handoffArgs struct {
 
 type laterKey struct{}
 
-// HandOffLater makes tape.handoff pass its anchor to fn, which writes it at the end of the step, so
+// HandOffLater makes tape.handoff pass its anchor to fn, which writes it after the call, so
 // that the results of calls are in the phase of their calls. The tool fails with fn's error.
 func HandOffLater(ctx context.Context, fn func(repo.Anchor) error) context.Context {
 	return context.WithValue(ctx, laterKey{}, fn)

@@ -10,6 +10,40 @@ import (
 	"tape/repo"
 )
 
+// handOff makes the drafts begin a new phase. Each handoff of the agent goes through here.
+func (r *turn) handOff(d *drafts, a repo.Anchor) error {
+	if a.State == nil {
+		a.State = json.RawMessage("{}")
+	}
+	if r.forked { // an anchor would begin a new phase of the session
+		d.event(eventPhase, map[string]any{"name": a.Name, "state": a.State})
+		return nil
+	}
+	e, err := r.entry(repo.KindAnchor, a.State, meta{})
+	a.State, a.Meta = e.Payload, e.Meta
+	if r.agent.masked != nil {
+		summary, _ := r.agent.masked.Mask([]byte(a.Summary))
+		a.Summary = string(summary)
+	}
+	d.anchor, d.at = &a, len(d.list)
+	return err
+}
+
+// handOffFor begins a new phase with the same prompt, because the context was too long.
+func (r *turn) handOffFor(ctx context.Context, problem error) error {
+	r.past.handedOff = true
+	d := r.drafts()
+	state, err := encoded(map[string]any{"reason": kindContext, "error": problem.Error()})
+	if err == nil {
+		err = r.handOff(d, repo.Anchor{Name: autoHandoff, State: state})
+	}
+	if err != nil {
+		return err
+	}
+	d.step(statusAutoHandoff, problem.Error())
+	return r.savePrompt(ctx, d, true)
+}
+
 // textNewPhase comes before the turn's prompt in a phase that a tool has begun.
 const textNewPhase = "The handoff is made: this is the new context, and what came before is not in it. What the anchor says is done need not be done again. The request was:"
 
@@ -54,18 +88,8 @@ func (r *turn) endCallStep(ctx context.Context, reply *reply, p *handoffPlan) (m
 		return true, r.endStep(ctx, d, true, reply)
 	}
 	show := r.addResult(ctx, d, *p.result)
-	state := p.anchor.State
-	if state == nil {
-		state = json.RawMessage("{}")
-	}
-	a, err := r.anchor(p.anchor.Name, state)
-	if err != nil {
+	if err := r.handOff(d, *p.anchor); err != nil {
 		return false, err
-	}
-	a.Summary, d.anchor = p.anchor.Summary, a
-	if r.agent.masked != nil {
-		summary, _ := r.agent.masked.Mask([]byte(a.Summary))
-		a.Summary = string(summary)
 	}
 	after := r.drafts()
 	after.message("user", textNewPhase, meta{Step: r.step})
