@@ -66,9 +66,7 @@ func (a *App) newRecorder(places []string) *recorder.Recorder {
 	version, commit := a.build()
 	return &recorder.Recorder{Places: places, Now: a.Now, Version: version + " " + commit, Open: a.openRecording, Push: a.pushRecording,
 		Imported: func(ctx context.Context, store *repo.Store, tape string) error {
-			_, err := leaveEmpty(ctx, store, []string{tape})
-			tidy(ctx, store)
-			return err
+			return imported(ctx, store, []string{tape})
 		}}
 }
 

@@ -4,22 +4,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/importing"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
-	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -29,21 +27,24 @@ type importOptions struct {
 	files  []string
 	alone  bool // without subagents
 	inline bool // without artifacts
-	tapes  []string
-	sums   importer.Result // of all files
+
+	everything bool
 }
 
 func newImportCmd(a *App) *cobra.Command {
 	o := &importOptions{App: a}
 	formats := append(importer.All().Names(), importer.Auto)
 	cmd := &cobra.Command{
-		Use:   "import [FORMAT] [FILE…]",
+		Use:   "import [FORMAT] [FILE… | --all]",
 		Short: "Import transcripts of other programs",
 		Long: `Import transcripts. FORMAT is one of ` + strings.Join(formats, ", ") + `; without
 it, the format of each file is recognized.
 
 Without FILE, import looks for the transcripts of this project where ` + strings.Join(importer.All().WithFolders().Names(), ", ") + `
-keep them: sessions in this directory and below.
+keep them: sessions in this directory and below. With --all, it imports those of all projects,
+each into the workspace of its project; tape tapes -A lists them. All worktrees and clones of a
+git repository are one project, and so are directories of the same name that are gone. A
+session that is in another workspace already stays there.
 
 Of a folder, every .jsonl and .json file in it and below is imported; - is standard input. Each
 file becomes a tape named after its session, unless --tape gives a name. If another Bub
@@ -71,6 +72,7 @@ end of the tape, because the calls are already there.
 
 If the current directory has no workspace yet, import creates one, as tape init does.`,
 		Example: `  tape import
+  tape import --all
   tape import session.jsonl
   tape import --no-subagents session.jsonl
   tape import ~/.claude/projects
@@ -84,9 +86,13 @@ If the current directory has no workspace yet, import creates one, as tape init 
 			} else if len(args) > 1 && !isFile(args[0]) {
 				return layout.Invalid("the formats are: "+strings.Join(formats, ", "), "there is no format and no file %s", quoted(args[0]))
 			}
+			if o.everything && (len(o.files) > 0 || o.tapeName != "") {
+				return usagef("--all imports the sessions of all projects: leave out FILE and --tape")
+			}
 			return o.run(cmd.Context())
 		},
 	}
+	cmd.Flags().BoolVar(&o.everything, "all", false, "import the sessions of all projects")
 	cmd.Flags().BoolVar(&o.alone, "no-subagents", false, "leave out subagents")
 	cmd.Flags().BoolVar(&o.inline, "inline", false, "leave large results and images in their entries")
 	return cmd
@@ -99,6 +105,13 @@ func (o *importOptions) run(ctx context.Context) error {
 	// the heap grow far beyond what is in use.
 	const softLimit = 128 << 20 // bytes
 	debug.SetMemoryLimit(softLimit)
+	version, commit := o.build()
+	m := &importing.Import{Streams: &o.Streams, Version: version + " " + commit, Source: o.open(ctx),
+		Options: importer.Options{Format: o.format, Tape: o.wantedTape(), NoSubagents: o.alone, Inline: o.inline}}
+	if o.everything {
+		err := m.Everything(ctx, importing.Everything{Agents: o.agents(), Workspace: o.workspaceDir(), Open: o.openRecording, Imported: imported})
+		return cmp.Or(err, m.Failure())
+	}
 	if len(o.files) == 0 {
 		if err := o.discover(ctx); err != nil {
 			return err
@@ -108,63 +121,10 @@ func (o *importOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.all(ctx, store)
-}
-
-// all imports the named files, and those in named folders.
-func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
-	var list []importer.File
-	var failed []error
-	for _, name := range o.files {
-		found, err := importer.Files(name)
-		if err != nil {
-			failed = append(failed, err)
-		}
-		list = append(list, found...)
-	}
-	files, total := len(list)+len(failed), int64(0)
-	for i, err := range failed {
-		if failed[i] = err; files > 1 {
-			o.Message("error", err.Error())
-		}
-	}
-	label := fmt.Sprintf("importing %d files", files)
-	for _, t := range list {
-		if total += t.Size; files == 1 {
-			label = o.shortPath(t.Name, stdio.LabelCells)
-		}
-	}
-	bar := o.Progress(label)
-	defer bar.Clear()
-	version, commit := o.build()
-	batch := importer.NewBatch(store, version+" "+commit, o.open(ctx), func(res importer.Result, err error) error {
-		bar.Clear()
-		if err != nil {
-			if failed = append(failed, importError(err)); files > 1 {
-				o.Message("error", err.Error())
-			}
-			return nil
-		}
-		return o.report(res)
-	})
-	defer batch.Close()
-	done := int64(0)
-	for _, t := range list {
-		start := done
-		err := batch.File(ctx, t.Name, importer.Options{Format: o.format, Tape: o.wantedTape(), Fallback: t.Fallback, NoSubagents: o.alone, Inline: o.inline,
-			Progress: func(read, _ int64) { bar.Part(start+read, total) }})
-		if err != nil {
-			return err
-		}
-		done += t.Size
-	}
-	if err := batch.Flush(ctx); err != nil {
+	if err := m.Files(ctx, store, o.files); err != nil {
 		return err
 	}
-	if files > 1 && !o.JSON {
-		o.PrintUnlessQuiet("%s", importText(display.Count(files, "file", "files")+": ", o.sums, display.Count(len(o.tapes), "session", "sessions")))
-	}
-	name, err := leaveEmpty(ctx, store, o.tapes)
+	name, err := importing.LeaveEmpty(ctx, store, m.Tapes)
 	if err != nil {
 		return err
 	}
@@ -172,40 +132,14 @@ func (o *importOptions) all(ctx context.Context, store *repo.Store) error {
 		o.PrintUnlessQuiet("the current tape is %s, the newest", quoted(name))
 	}
 	tidy(ctx, store)
-	return importFailure(failed, files)
+	return m.Failure()
 }
 
-// leaveEmpty makes the newest of some sessions the current tape if the current one is the empty tape
-// that was made with the workspace. It returns the new name, or "" if nothing changed.
-func leaveEmpty(ctx context.Context, store *repo.Store, tapes []string) (string, error) {
-	t, err := store.Tape(ctx, "")
-	if err != nil || len(tapes) == 0 {
-		return "", nil //nolint:nilerr // it is not there: then nobody expects it to be left
-	}
-	if now, err := t.Summary(ctx); err != nil || now.Entries > 1 {
-		return "", err
-	}
-	var newest string
-	var last time.Time
-	for _, name := range tapes {
-		t, err := store.Tape(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		s, err := t.Summary(ctx)
-		if err != nil {
-			return "", err
-		}
-		if at, ok := display.ParseStored(s.Updated); ok && s.Entries > 1 && !at.Before(last) {
-			newest, last = name, at
-		}
-	}
-	if newest == "" {
-		return "", nil
-	}
-	// Its files are written when somebody writes to it.
-	_, err = (*workspace.Store)(store).Switch(ctx, newest)
-	return newest, err
+// imported does in a workspace what comes after an import without a person.
+func imported(ctx context.Context, store *repo.Store, tapes []string) error {
+	_, err := importing.LeaveEmpty(ctx, store, tapes)
+	tidy(ctx, store)
+	return err
 }
 
 // open opens files, and standard input.
@@ -218,17 +152,6 @@ func (o *importOptions) open(ctx context.Context) importer.Opener {
 		defer end()
 		return importer.OpenSource(name, in)
 	}
-}
-
-// importError adds the way out.
-func importError(err error) error {
-	switch {
-	case errors.Is(err, importer.ErrUnknownFormat):
-		return layout.Invalid("name the format: "+strings.Join(importer.All().Names(), ", "), "%v", err)
-	case errors.Is(err, importer.ErrNoName):
-		return layout.Invalid("name the tape: --tape NAME", "%v", err)
-	}
-	return err
 }
 
 // ensureStore opens the workspace. If none was named and the current directory has none, it creates
@@ -251,74 +174,4 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 		o.PrintUnlessQuiet("created workspace %s", display.Line(dir))
 	}
 	return store, nil
-}
-
-// importFailure returns the only file's error, or a count, in the class that all failures share.
-func importFailure(failed []error, files int) error {
-	if len(failed) == 0 {
-		return nil
-	}
-	if files == 1 {
-		return failed[0]
-	}
-	class := codeOf(failed[0])
-	if slices.ContainsFunc(failed, func(err error) bool { return codeOf(err).code != class.code }) {
-		class.class = nil
-	}
-	return &cliError{class: class.class, msg: fmt.Sprintf("%d of %d files could not be imported", len(failed), files)}
-}
-
-// report shows the result of a file's import.
-func (o *importOptions) report(res importer.Result) error {
-	if !slices.Contains(o.tapes, res.Tape) && !res.Forgotten {
-		o.tapes = append(o.tapes, res.Tape)
-	}
-	if o.sums.Add(res); res.Forgotten {
-		return o.reportForgotten(res)
-	}
-	text := importText("", res, "tape "+quoted(res.Tape))
-	err := o.Result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", res.Imported}, {"skipped", res.Known + res.LeftOut},
-		{"damaged", res.Damaged}, {"anchors", res.Anchors}}.With("subagents", res.Subagents), "%s: %s", o.shortPath(res.File, o.Width()-display.Width(": "+text)), text)
-	if err = cmp.Or(err, o.Flush()); err != nil {
-		return err
-	}
-	for _, p := range res.Problems {
-		where := res.File
-		if p.Line > 0 {
-			where = fmt.Sprintf("%s:%d", res.File, p.Line)
-		}
-		o.Warn(where + ": " + p.Msg)
-	}
-	return nil
-}
-
-// reportForgotten shows that a file was left out.
-func (o *importOptions) reportForgotten(res importer.Result) error {
-	return o.Result(object{{"file", res.File}, {"tape", res.Tape}, {"format", res.Format}, {"imported", 0}, {"skipped", 0}, {"damaged", 0}, {"anchors", 0},
-		{"forgotten", true}}, "%s: left out, the session %s was forgotten; tape new %s begins it again", o.shortPath(res.File, 60), quoted(res.Tape), shellWord(res.Tape))
-}
-
-// shortPath returns a path with ~ for the home directory; on a screen, cut at the beginning to so many
-// cells.
-func (a *App) shortPath(path string, cells int) string {
-	const least = 24
-	text := display.Line(path)
-	if home := a.Getenv("HOME"); home != "" && strings.HasPrefix(text, home+"/") {
-		text = "~" + strings.TrimPrefix(text, home)
-	}
-	if cells = max(least, cells); a.Width() == 0 || display.Width(text) <= cells {
-		return text
-	}
-	for display.Width(text) >= cells {
-		_, n := utf8.DecodeRuneInString(text)
-		text = text[n:]
-	}
-	return "…" + text
-}
-
-func importText(what string, res importer.Result, into string) string {
-	text := fmt.Sprintf("%s%s into %s", what, display.Entries(res.Imported), into)
-	parts := append([]string{text}, display.Some(len(res.Subagents), "fork of a subagent", "forks of subagents")...)
-	return strings.Join(slices.Concat([]string{strings.Join(parts, " and ")}, display.Some(res.Anchors, "anchor", "anchors"), display.Some(res.Known, "known", "known"), display.Some(res.LeftOut, "left out", "left out"),
-		display.Some(res.Damaged, "damaged line", "damaged lines")), ", ")
 }

@@ -18,16 +18,21 @@ func isFile(name string) bool {
 	return err == nil || name == "-"
 }
 
+// agents are those whose transcripts are looked for.
+func (o *importOptions) agents() importer.Formats {
+	if o.format != importer.Auto {
+		return importer.Formats{importer.All().Find(o.format)}
+	}
+	return importer.All().WithFolders()
+}
+
 // discover finds the transcripts of this project, and lists them.
 func (o *importOptions) discover(ctx context.Context) error {
 	project, err := o.project()
 	if err != nil {
 		return err
 	}
-	agents := importer.All().WithFolders()
-	if o.format != importer.Auto {
-		agents = importer.Formats{importer.All().Find(o.format)}
-	}
+	agents := o.agents()
 	var found []string
 	for _, agent := range agents {
 		files, err := importer.Discover(ctx, agent, project, o.Getenv)

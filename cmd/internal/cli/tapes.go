@@ -156,15 +156,15 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 		}},
 	}
 	more := []tapeColumn{
-		{"PROJECT", func(t listedTape) string { return display.Truncate(t.ProjectName(), enough) }},
+		{"PROJECT", func(t listedTape) string { return display.Truncate(t.ProjectBranch(), enough) }},
 		{"TAPE", func(t listedTape) string { return names[t.Name] }},
 		{">MESSAGES", func(t listedTape) string { return strconv.Itoa(t.Messages) }},
 	}
 	projects := map[string]bool{"": true}
 	for _, t := range list {
-		projects[t.Project] = true
+		projects[t.ProjectBranch()] = true
 	}
-	if len(projects) <= 2 { // one, or none
+	if len(projects) <= 2 && !o.everywhere { // one, or none
 		more = more[1:]
 	}
 	if o.Width() == 0 {

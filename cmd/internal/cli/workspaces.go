@@ -212,9 +212,14 @@ func (a *App) takeAlong(cause error) (string, error) {
 				hint: "if the project was moved here: tape workspaces link " + shellWord(workspace.ProjectOf(found[0]).Dir) + " .\n" + hints.Of(cause)}
 		}
 		if at == filepath.Dir(at) {
-			return "", cause
+			break
 		}
 	}
+	if dir := workspace.WithSameRemote(here); dir != "" {
+		a.StderrIfVerbose("this clone is of the project in %s, which has the same git remote", workspace.ProjectOf(dir).Dir)
+		return dir, nil
+	}
+	return "", cause
 }
 
 // noteProject records the current directory as the workspace's project, if it is.

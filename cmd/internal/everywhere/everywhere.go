@@ -26,6 +26,7 @@ func Each[T any](ctx context.Context, o *repo.Options, warn func(text string), f
 	}
 	for _, w := range others {
 		warn(reason(w))
+		w.Told()
 	}
 	if len(dirs) == 0 {
 		return nil, layout.NotFound("tape init creates one; tape import --all imports the sessions of all projects", "you have no workspaces")

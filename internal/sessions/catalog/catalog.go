@@ -8,6 +8,7 @@ import (
 
 	"tape/index"
 	"tape/internal/store/about"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -33,6 +34,7 @@ func About(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo
 
 func aboutEach(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, damaged []error, err error) {
 	if facts, err = x.About(ctx, tapes); !errors.Is(err, repo.ErrCorrupt) {
+		nameProjects(store, facts)
 		return facts, nil, err
 	}
 	if tapes == nil {
@@ -51,5 +53,20 @@ func aboutEach(ctx context.Context, x *index.Index, store *repo.Store, tapes []*
 			damaged = append(damaged, err)
 		}
 	}
+	nameProjects(store, facts)
 	return facts, damaged, nil
+}
+
+// nameProjects names the projects of tapes: that of a tape without a directory is the workspace's.
+func nameProjects(store *repo.Store, facts map[string]about.Tape) {
+	names := map[string]string{}
+	for branch, t := range facts {
+		name, ok := names[t.Project]
+		if !ok {
+			name = workspace.ProjectNameIn(store.Dir(), t.Project)
+			names[t.Project] = name
+		}
+		t.Of = name
+		facts[branch] = t
+	}
 }

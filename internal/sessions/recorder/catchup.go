@@ -100,9 +100,7 @@ func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live imp
 	if err != nil {
 		return err
 	}
-	if f.Tape = res.Tape; res.Forgotten {
-		f.Tape = ""
-	}
+	f.Tape = res.Tape
 	return nil
 }
 
@@ -129,43 +127,15 @@ func (r *Recorder) findAgents(s *Session) {
 
 // workspace is the folder of a session's workspace. It stays the same if the project is moved, or the
 // agent works in another directory later.
-func (r *Recorder) workspace(ctx context.Context, s *Session) string {
+func (r *run) workspace(s *Session) string {
 	if s.Workspace != "" && workspace.IsWorkspace(s.Workspace) {
 		return s.Workspace
 	}
-	if dir, ok := r.moved(ctx, s); ok {
-		return dir
-	}
-	if dir, err := workspace.Find(s.Project); err == nil {
-		return dir
-	}
-	if found, sure, err := workspace.MovedHere(s.Project); err == nil && sure {
-		if dir, err := workspace.Link(found[0], s.Project); err == nil {
-			return dir
-		}
-	}
-	dir, err := workspace.WorkspaceFor(s.Project)
+	dir, _, err := r.places.Of(append(s.tapes(), s.ID)[0], s.Project, "")
 	if err != nil {
 		return s.Workspace
 	}
 	return dir
-}
-
-// moved finds the workspace that has the session's tape, after it was renamed with its project.
-func (r *Recorder) moved(ctx context.Context, s *Session) (string, bool) {
-	tapes := s.tapes()
-	all, err := workspace.Workspaces()
-	if s.Workspace == "" || len(tapes) == 0 || err != nil {
-		return "", false
-	}
-	for _, dir := range all {
-		if store, err := repo.Open(ctx, dir, nil); err == nil {
-			if _, err := store.Tape(ctx, tapes[0]); err == nil {
-				return dir, true
-			}
-		}
-	}
-	return "", false
 }
 
 // keepTranscript writes a transcript that an agent's plugin sends because the agent writes none.

@@ -14,6 +14,7 @@ import (
 	"tape/internal/sessions/agents"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -103,6 +104,11 @@ func TestInventedFormat(t *testing.T) {
 	}
 	if err := batch.Flush(t.Context()); err != nil || got.Format != "scribe" || got.Tape != "note-1" || got.Imported != 2 {
 		t.Errorf("the import says %+v, %v", got, err)
+	}
+
+	// The recording has its own: a session stays in the user's workspace that has it.
+	if err := workspace.Trust(store.Dir(), false); err != nil {
+		t.Fatal(err)
 	}
 
 	w.installScribe()

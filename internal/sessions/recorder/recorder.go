@@ -90,7 +90,8 @@ type run struct {
 	*Recorder
 	known   map[string]*Session // by the names of their files
 	due     map[string]bool     // the sessions to read, by the same names
-	busy    map[string]bool     // workspaces with a worker, and pushes that are under way
+	places  Places
+	busy    map[string]bool // workspaces with a worker, and pushes that are under way
 	results chan func() error
 }
 
@@ -154,7 +155,7 @@ func (r *run) absorb(ctx context.Context) (some bool, err error) {
 		if transcript := jsonl.Get(n.Payload, "transcript"); transcript != nil {
 			err = errors.Join(err, r.keepTranscript(s, transcript))
 		}
-		s.Workspace = r.workspace(ctx, s)
+		s.Workspace = r.workspace(s)
 		r.known[name], r.due[name], changed[name] = s, true, true
 		if is == record.Start {
 			r.lookAgain(s, changed)

@@ -21,6 +21,7 @@ type Tape struct {
 	Model        string    `json:"model,omitempty"`   // the last one used
 	Project      string    `json:"project,omitempty"` // the directory in which the session began
 	Branch       string    `json:"branch,omitempty"`  // the git branch of that directory
+	Of           string    `json:"-"`                 // the project's name, if it is known better than from its path
 	Started      time.Time `json:"started,omitzero"`
 	Updated      time.Time `json:"updated,omitzero"`
 	Entries      int64     `json:"entries"`
@@ -77,10 +78,20 @@ func fact(s string) string {
 	return s
 }
 
-// ProjectName is the last part of the project's directory, "" if the directory is unknown.
+// ProjectName is the name of the project, "" if its directory is unknown. A worktree has that of its
+// repository.
 func (t Tape) ProjectName() string {
-	dir := strings.TrimRight(strings.ReplaceAll(t.Project, `\`, "/"), "/")
-	return dir[strings.LastIndexByte(dir, '/')+1:]
+	dir := strings.TrimRight(strings.ReplaceAll(layout.ProjectPath(t.Project), `\`, "/"), "/")
+	return cmp.Or(t.Of, dir[strings.LastIndexByte(dir, '/')+1:])
+}
+
+// ProjectBranch is the name of the project with its branch, unless that is the usual one.
+func (t Tape) ProjectBranch() string {
+	name := t.ProjectName()
+	if name == "" || t.Branch == "" || t.Branch == "main" || t.Branch == "master" || t.Branch == "HEAD" {
+		return name
+	}
+	return name + " (" + t.Branch + ")"
 }
 
 // Add takes the next entry into account. Entries must come in the order of their ids.

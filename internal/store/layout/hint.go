@@ -37,9 +37,7 @@ const (
 	FetchAll           HintKind = "fetch-all"
 	FinishMerge        HintKind = "finish-merge"
 	HandOffInstead     HintKind = "hand-off-instead"
-	BeginAgain         HintKind = "begin-again"     // tape
-	ForgetOrShare      HintKind = "forget-or-share" // tape, folder of the workspace, remote, ref
-	InitAt             HintKind = "init-at"         // folder
+	InitAt             HintKind = "init-at" // folder
 	InitHere           HintKind = "init-here"
 	InstallGit         HintKind = "install-git"
 	ListAll            HintKind = "list-all"

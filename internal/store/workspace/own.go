@@ -151,10 +151,19 @@ func noteOlder() {
 type LeftOut struct {
 	Dir  string
 	Gone bool
+	note string // the path of the note about one that is gone
+}
+
+// Told notes that the user was told of a workspace that is gone; OwnWorkspaces does not return it again.
+func (w LeftOut) Told() {
+	if n := noteIn(w.note); w.Gone && n.Own {
+		n.Gone = true
+		_ = keepNote(w.note, n) // if that fails, it is told again
+	}
 }
 
 // OwnWorkspaces returns the folders of the user's own workspaces: those below Home, and all others that
-// have a note. A workspace that is gone is reported only once.
+// have a note.
 func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
 	below, err := Workspaces()
 	if err != nil {
@@ -192,11 +201,11 @@ func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
 		case there:
 			dirs = append(dirs, n.Dir)
 		case !n.Gone:
-			others = append(others, LeftOut{Dir: n.Dir, Gone: true})
+			others = append(others, LeftOut{Dir: n.Dir, Gone: true, note: path})
 		}
-		if n.Gone == there {
-			n.Gone = !there
-			_ = keepNote(path, n) // if that fails, it is reported again
+		if n.Gone && there { // it is back
+			n.Gone = false
+			_ = keepNote(path, n)
 		}
 	}
 	slices.Sort(dirs)

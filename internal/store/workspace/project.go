@@ -24,13 +24,19 @@ func projectPath(workspace string) string {
 	return filepath.Join(workspace, layout.GitDirName, layout.PrivateDir, "project")
 }
 
-// NoteProject notes the project directory of a workspace under Home. It ignores a directory that the
-// workspace does not belong to.
+// NoteProject notes the project directory of a workspace under Home, dir or that of its repository. It
+// ignores a directory that the workspace does not belong to.
 func (s *Store) NoteProject(dir string) error {
-	if own, err := WorkspaceFor(dir); err != nil || own != s.dir {
-		return err
+	for _, dir := range []string{dir, ProjectDir(dir)} {
+		own, err := WorkspaceFor(dir)
+		if err != nil {
+			return err
+		}
+		if own == s.dir {
+			return noteProject(s.fs, s.dir, dir)
+		}
 	}
-	return noteProject(s.fs, s.dir, dir)
+	return nil
 }
 
 func noteProject(d *disk.FS, workspace, dir string) error {

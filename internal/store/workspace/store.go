@@ -277,16 +277,23 @@ func Find(dir string) (string, error) {
 	return "", layout.NotFound("", "no workspace for %s or a folder above it", start).Try(layout.InitHere)
 }
 
-// workspaceAt returns the workspace that a folder is, has under Home, or is a worktree of; "" if none.
+// workspaceAt returns the workspace that a folder is, has under Home, or is a worktree of, or that the
+// project has under Home whose worktree it is; "" if none.
 func workspaceAt(dir string) string {
 	if IsWorkspace(dir) {
 		return dir
 	}
-	if workspace, ok := workspaceOfWorktree(dir); ok {
-		return workspace
+	folders := []string{dir}
+	if main, ok := mainWorktree(dir); ok {
+		if IsWorkspace(main) {
+			return main
+		}
+		folders = append(folders, main)
 	}
-	if candidate, err := WorkspaceFor(dir); err == nil && IsWorkspace(candidate) {
-		return candidate
+	for _, folder := range folders {
+		if candidate, err := WorkspaceFor(folder); err == nil && IsWorkspace(candidate) {
+			return candidate
+		}
 	}
 	return ""
 }
@@ -303,22 +310,6 @@ func ProjectRoot(workspace, dir string) string {
 			return dir
 		}
 	}
-}
-
-// workspaceOfWorktree returns the workspace of a linked worktree. The workspace has to know the worktree:
-// otherwise a folder from somebody else could name any workspace and use its settings.
-func workspaceOfWorktree(dir string) (string, bool) {
-	file := filepath.Join(dir, layout.GitDirName)
-	admin, err := gitstore.ReadPath(file)
-	if err != nil || filepath.Base(filepath.Dir(admin)) != "worktrees" {
-		return "", false
-	}
-	workspace := filepath.Dir(filepath.Dir(filepath.Dir(admin)))
-	back, err := gitstore.ReadPath(filepath.Join(admin, "gitdir"))
-	if err != nil || !gitstore.SameFile(back, file) && !gitstore.IsInside(dir, workspace) {
-		return "", false
-	}
-	return workspace, IsWorkspace(workspace)
 }
 
 // PrivatePath returns a path in tape's own folder inside .git.

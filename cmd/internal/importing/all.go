@@ -1,0 +1,120 @@
+package importing
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/recorder"
+	"tape/internal/show/display"
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// Everything says how to import the sessions of all projects.
+type Everything struct {
+	Agents importer.Formats
+	// Workspace is for all sessions; "" takes that of each project.
+	Workspace string
+	// Open opens the workspace of a folder, or makes it, for a project.
+	Open func(ctx context.Context, dir, project string) (*repo.Store, error)
+	// Imported is called with the tapes that got something, and their workspace.
+	Imported func(ctx context.Context, store *repo.Store, tapes []string) error
+}
+
+// Everything imports the sessions that agents keep.
+func (m *Import) Everything(ctx context.Context, all Everything) error {
+	m.bar = m.Progress("importing")
+	defer m.bar.Clear()
+	found, err := Find(ctx, all.Agents, m.Getenv, func(files int) { m.bar.Step(fmt.Sprintf("looking for sessions: %d", files)) })
+	m.bar.Clear()
+	if err != nil {
+		return err
+	}
+	if m.Failed = found.Unread; found.Files+len(m.Failed) == 0 {
+		return layout.NotFound("name the files: tape import FILE…", "no sessions of %s", strings.Join(all.Agents.Names(), ", "))
+	}
+	m.files, m.brief = found.Files+len(m.Failed), true
+	for _, err := range m.Failed {
+		m.tell(err)
+	}
+	if all.Workspace != "" {
+		one := Project{Dir: all.Workspace, Sessions: found.Homeless}
+		for _, p := range found.Projects {
+			one.Sessions = append(one.Sessions, p.Sessions...)
+		}
+		found.Projects, found.Homeless = []Project{one}, nil
+	}
+	for _, p := range found.Projects {
+		for _, s := range p.Sessions {
+			m.total += s.Size
+		}
+	}
+	m.StderrUnlessQuiet("found %s of %s, in %s", display.Count(found.Files, "transcript", "transcripts"), strings.Join(found.Agents, ", "),
+		display.Count(len(found.Projects), "directory", "directories"))
+	in := map[string]bool{}
+	sums, places := importer.Result{}, recorder.Places{}
+	for _, p := range found.Projects {
+		m.sums = importer.Result{}
+		before := m.sessions
+		if err = m.project(ctx, p, all, &places, in); err != nil {
+			break
+		}
+		if m.sums.Imported > 0 && !m.JSON {
+			m.PrintUnlessQuiet("%s", m.text(ShortPath(m.Streams, p.Dir, m.Width()/2)+": ", m.sums, display.Count(m.sessions-before, "session", "sessions")))
+			err = m.Flush()
+		}
+		sums.Add(m.sums)
+	}
+	m.bar.Clear()
+	for _, s := range found.Homeless {
+		m.Warn(m.homely(s.Name) + " does not say which project it is of; tape import FILE imports it into the workspace of the current directory")
+	}
+	if !m.JSON {
+		m.PrintUnlessQuiet("%s", m.text(display.Count(m.files, "file", "files")+": ", sums,
+			display.Count(m.sessions, "session", "sessions")+" of "+display.Count(len(in), "project", "projects")))
+	}
+	return err
+}
+
+// project imports the sessions of a directory.
+func (m *Import) project(ctx context.Context, p Project, all Everything, places *recorder.Places, in map[string]bool) error {
+	type target struct{ workspace, project string }
+	var targets []target
+	files := map[target][]importer.File{}
+	for _, s := range p.Sessions {
+		to := target{all.Workspace, p.Dir}
+		if to.workspace == "" {
+			var err error
+			if to.workspace, to.project, err = places.Of(s.Tape, p.Dir, p.Remote); err != nil {
+				return err
+			}
+		}
+		if files[to] == nil {
+			targets = append(targets, to)
+		}
+		files[to] = append(files[to], s.File)
+	}
+	for _, to := range targets {
+		store, err := all.Open(ctx, to.workspace, to.project)
+		if err != nil && ctx.Err() == nil { // the others are still imported
+			for range files[to] {
+				m.Failed = append(m.Failed, err)
+			}
+			m.tell(fmt.Errorf("%s of %s: %w", display.Count(len(files[to]), "session", "sessions"), p.Dir, err))
+			continue
+		}
+		m.in, in[to.workspace] = to.workspace, true
+		if err == nil {
+			err = m.into(ctx, store, files[to])
+		}
+		if err == nil {
+			err = all.Imported(ctx, store, m.Tapes)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package importing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
+)
+
+// Session is a transcript of an agent.
+type Session struct {
+	importer.File
+	Tape   string // the name of its tape; of a subagent's file, that of the session's
+	format *record.Format
+	place  place
+}
+
+// Project is a directory with sessions that began there.
+type Project struct {
+	Dir, Remote string // Remote is the address of its git remote as the agent has noted it, or ""
+	Sessions    []Session
+}
+
+// Found is what the agents have.
+type Found struct {
+	Projects []Project // those that exist first, and of these the inner ones first
+	Agents   []string  // those that have sessions
+	Files    int       // their sessions
+	Homeless []Session // sessions that do not say what their project is
+	Unread   []error   // what cannot be read
+}
+
+// place is what the sessions of a project have in common.
+type place struct{ dir, remote string }
+
+type finder struct {
+	Found
+	projects map[place]*Project
+	sessions map[string]place // by the names of their tapes
+	agents   []Session        // subagents' own files
+}
+
+// Find returns the sessions of agents. step is called for each file.
+func Find(ctx context.Context, agents importer.Formats, getenv func(string) string, step func(files int)) (*Found, error) {
+	f := &finder{projects: map[place]*Project{}, sessions: map[string]place{}}
+	for _, agent := range agents {
+		before := f.Files
+		for _, folder := range importer.Folders(agent, getenv) {
+			if err := f.walk(ctx, agent, folder, step); err != nil {
+				return nil, err
+			}
+		}
+		if f.Files > before {
+			f.Agents = append(f.Agents, agent.Name)
+		}
+	}
+	for _, s := range f.agents { // with their sessions
+		at, ok := f.sessions[s.Tape]
+		if !ok {
+			at = s.place
+		}
+		f.add(s, at)
+	}
+	f.placeHomeless()
+	for _, p := range f.projects {
+		f.Projects = append(f.Projects, *p)
+	}
+	slices.SortFunc(f.Projects, func(a, b Project) int {
+		return cmp.Or(gone(a.Dir)-gone(b.Dir), depth(b.Dir)-depth(a.Dir), strings.Compare(a.Dir, b.Dir), strings.Compare(a.Remote, b.Remote))
+	})
+	return &f.Found, nil
+}
+
+func depth(dir string) int { return strings.Count(dir, string(filepath.Separator)) }
+
+func gone(dir string) int {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return 1
+	}
+	return 0
+}
+
+// walk finds the sessions in a folder of an agent.
+func (f *finder) walk(ctx context.Context, agent *record.Format, folder string, step func(int)) error {
+	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			f.Unread = append(f.Unread, err)
+			return nil
+		case !d.Type().IsRegular() || !(importer.Formats{agent}).IsTranscript(path):
+			return nil
+		}
+		if err := f.file(ctx, agent, path, d); err != nil && ctx.Err() == nil {
+			f.Unread = append(f.Unread, err)
+		}
+		step(f.Files)
+		return nil
+	})
+}
+
+// file adds a file, unless it is something else than a transcript.
+func (f *finder) file(ctx context.Context, agent *record.Format, path string, d fs.DirEntry) error {
+	info, err := importer.Identify(ctx, path)
+	if errors.Is(err, importer.ErrUnknownFormat) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	st, err := d.Info()
+	if err != nil {
+		return err
+	}
+	s := Session{File: importer.File{Name: path, Size: st.Size()}, Tape: info.Session, format: agent,
+		place: place{jsonl.GetString(info.State, "cwd"), jsonl.GetString(info.State, "git", "repository_url")}}
+	f.Files++
+	if info.Agent != "" {
+		f.agents = append(f.agents, s)
+		return nil
+	}
+	f.sessions[s.Tape] = s.place
+	f.add(s, s.place)
+	return nil
+}
+
+func (f *finder) add(s Session, at place) {
+	if !filepath.IsAbs(at.dir) {
+		f.Homeless = append(f.Homeless, s)
+		return
+	}
+	if f.projects[at] == nil {
+		f.projects[at] = &Project{Dir: at.dir, Remote: at.remote}
+	}
+	f.projects[at].Sessions = append(f.projects[at].Sessions, s)
+}
+
+// placeHomeless finds the projects of sessions that do not name them, among those of other sessions and
+// those that have a workspace.
+func (f *finder) placeHomeless() {
+	var places []place
+	for at := range f.projects {
+		places = append(places, at)
+	}
+	all, _ := workspace.Workspaces()
+	for _, dir := range all {
+		if p := workspace.ProjectOf(dir); p.Dir != "" {
+			places = append(places, place{dir: p.Dir})
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(len(b.dir), len(a.dir)) })
+	left := f.Homeless
+	f.Homeless = nil
+	for _, s := range left {
+		i := slices.IndexFunc(places, func(at place) bool { return s.isOf(at.dir) })
+		if i < 0 {
+			f.Homeless = append(f.Homeless, s)
+			continue
+		}
+		f.add(s, places[i])
+	}
+}
+
+// isOf reports whether a session's file, or the name of its folder, shows that the session was in a directory.
+func (s Session) isOf(dir string) bool {
+	if holds := s.format.Files.Holds; holds != nil {
+		folder := filepath.Base(filepath.Dir(s.Name))
+		return utf8.RuneCountInString(dir) == len(folder) && holds(folder, dir)
+	}
+	if s.format.Files.MadeIn == nil {
+		return false
+	}
+	src, closer, err := importer.OpenSource(s.Name, nil)
+	if err != nil {
+		return false
+	}
+	head := make([]byte, 4<<10)
+	n, _ := src.R.ReadAt(head, 0)
+	return closer.Close() == nil && s.format.Files.MadeIn(head[:n], dir)
+}

@@ -1,0 +1,227 @@
+// Package importing imports transcripts: files that somebody names, or the sessions of all agents in all
+// projects.
+package importing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/importer"
+	"tape/internal/show/display"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/repo"
+)
+
+// Import is one run of imports.
+type Import struct {
+	*stdio.Streams
+	Options importer.Options
+	Version string // of the program
+	Source  importer.Opener
+
+	Tapes  []string // what was imported, in this workspace
+	Failed []error
+
+	sums     importer.Result
+	sessions int // of all workspaces
+	files    int // to import
+	bar      *stdio.Progress
+	done     int64 // bytes
+	total    int64
+	brief    bool   // no line for each file
+	in       string // the workspace, in JSON, if there are several
+}
+
+// Files imports files that somebody named, and those in named folders.
+func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) error {
+	var list []importer.File
+	for _, name := range names {
+		found, err := importer.Files(name)
+		if err != nil {
+			m.Failed = append(m.Failed, err)
+		}
+		list = append(list, found...)
+	}
+	m.files = len(list) + len(m.Failed)
+	for _, err := range m.Failed {
+		m.tell(err)
+	}
+	label := fmt.Sprintf("importing %d files", m.files)
+	for _, t := range list {
+		if m.total += t.Size; m.files == 1 {
+			label = ShortPath(m.Streams, t.Name, stdio.LabelCells)
+		}
+	}
+	m.bar = m.Progress(label)
+	defer m.bar.Clear()
+	if err := m.into(ctx, store, list); err != nil {
+		return err
+	}
+	if m.files > 1 && !m.JSON {
+		m.PrintUnlessQuiet("%s", m.text(display.Count(m.files, "file", "files")+": ", m.sums, display.Count(len(m.Tapes), "session", "sessions")))
+	}
+	return nil
+}
+
+// into imports files into a workspace. If it is interrupted, it keeps what it has read.
+func (m *Import) into(ctx context.Context, store *repo.Store, list []importer.File) error {
+	m.Tapes = nil
+	batch := importer.NewBatch(store, m.Version, m.Source, func(res importer.Result, err error) error {
+		m.bar.Clear()
+		if err != nil {
+			m.Failed = append(m.Failed, wayOut(err))
+			m.tell(err)
+			return nil
+		}
+		return m.report(res)
+	})
+	defer batch.Close()
+	for _, t := range list {
+		start, o := m.done, m.Options
+		o.Fallback = t.Fallback
+		o.Progress = func(read, _ int64) { m.bar.Part(start+read, m.total) }
+		if err := batch.File(ctx, t.Name, o); err != nil {
+			if ctx.Err() == nil {
+				return err
+			}
+			return errors.Join(err, batch.Flush(context.WithoutCancel(ctx)))
+		}
+		m.done += t.Size
+	}
+	return batch.Flush(context.WithoutCancel(ctx))
+}
+
+// tell reports an error. That of the only file is the program's.
+func (m *Import) tell(err error) {
+	if m.files > 1 {
+		m.Message("error", m.homely(err.Error()))
+	}
+}
+
+// wayOut adds the way out to an error.
+func wayOut(err error) error {
+	switch {
+	case errors.Is(err, importer.ErrUnknownFormat):
+		return layout.Invalid("name the format: "+strings.Join(importer.All().Names(), ", "), "%v", err)
+	case errors.Is(err, importer.ErrNoName):
+		return layout.Invalid("name the tape: --tape NAME", "%v", err)
+	}
+	return err
+}
+
+// Failure returns the only file's error, or a count in the class that all failures share.
+func (m *Import) Failure() error {
+	if len(m.Failed) == 0 {
+		return nil
+	}
+	if m.files == 1 {
+		return m.Failed[0]
+	}
+	text := fmt.Sprintf("%d of %d files could not be imported", len(m.Failed), m.files)
+	for _, class := range []error{repo.ErrNotFound, repo.ErrInvalid, repo.ErrConflict, repo.ErrBusy, repo.ErrCorrupt} {
+		if !slices.ContainsFunc(m.Failed, func(err error) bool { return !errors.Is(err, class) }) {
+			return &layout.Error{Class: class, Msg: text}
+		}
+	}
+	return errors.New(text)
+}
+
+// report shows the result of a file's import.
+func (m *Import) report(res importer.Result) error {
+	if !slices.Contains(m.Tapes, res.Tape) {
+		m.Tapes = append(m.Tapes, res.Tape)
+		m.sessions++
+	}
+	m.sums.Add(res)
+	text := m.text("", res, "tape "+display.Quoted(res.Tape))
+	if m.JSON || !m.brief {
+		err := m.Result(append(stdio.Object{{"file", res.File}, {"tape", res.Tape}}.With("workspace", m.in), stdio.Object{{"format", res.Format}, {"imported", res.Imported},
+			{"skipped", res.Known + res.LeftOut}, {"damaged", res.Damaged}, {"anchors", res.Anchors}}...).With("subagents", res.Subagents),
+			"%s: %s", ShortPath(m.Streams, res.File, m.Width()-display.Width(": "+text)), text)
+		if err = cmp.Or(err, m.Flush()); err != nil {
+			return err
+		}
+	}
+	for _, p := range res.Problems {
+		where := res.File
+		if p.Line > 0 {
+			where = fmt.Sprintf("%s:%d", res.File, p.Line)
+		}
+		m.Warn(m.homely(where) + ": " + p.Msg)
+	}
+	return nil
+}
+
+// homely writes the home directory in a text as ~.
+func (m *Import) homely(text string) string {
+	if home := m.Getenv("HOME"); home != "" && !m.JSON {
+		return strings.ReplaceAll(text, home+"/", "~/")
+	}
+	return text
+}
+
+// ShortPath returns a path with ~ for the home directory; on a screen, cut at the beginning to so many
+// cells.
+func ShortPath(s *stdio.Streams, path string, cells int) string {
+	const least = 24
+	text := display.Line(path)
+	if home := s.Getenv("HOME"); home != "" && (text == home || strings.HasPrefix(text, home+"/")) {
+		text = "~" + strings.TrimPrefix(text, home)
+	}
+	if cells = max(least, cells); s.Width() == 0 || display.Width(text) <= cells {
+		return text
+	}
+	for display.Width(text) >= cells {
+		_, n := utf8.DecodeRuneInString(text)
+		text = text[n:]
+	}
+	return "…" + text
+}
+
+func (m *Import) text(what string, res importer.Result, into string) string {
+	text := fmt.Sprintf("%s%s into %s", what, display.Entries(res.Imported), into)
+	parts := append([]string{text}, display.Some(len(res.Subagents), "fork of a subagent", "forks of subagents")...)
+	return strings.Join(slices.Concat([]string{strings.Join(parts, " and ")}, display.Some(res.Anchors, "anchor", "anchors"), display.Some(res.Known, "known", "known"), display.Some(res.LeftOut, "left out", "left out"),
+		display.Some(res.Damaged, "damaged line", "damaged lines")), ", ")
+}
+
+// LeaveEmpty makes the newest of some sessions the current tape if the current one is the empty tape that
+// was made with the workspace. It returns the new name, or "" if nothing changed.
+func LeaveEmpty(ctx context.Context, store *repo.Store, tapes []string) (string, error) {
+	t, err := store.Tape(ctx, "")
+	if err != nil || len(tapes) == 0 {
+		return "", nil //nolint:nilerr // it is not there: then nobody expects it to be left
+	}
+	if now, err := t.Summary(ctx); err != nil || now.Entries > 1 {
+		return "", err
+	}
+	var newest string
+	var last time.Time
+	for _, name := range tapes {
+		t, err := store.Tape(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		s, err := t.Summary(ctx)
+		if err != nil {
+			return "", err
+		}
+		if at, ok := display.ParseStored(s.Updated); ok && s.Entries > 1 && !at.Before(last) {
+			newest, last = name, at
+		}
+	}
+	if newest == "" {
+		return "", nil
+	}
+	// Its files are written when somebody writes to it.
+	_, err = (*workspace.Store)(store).Switch(ctx, newest)
+	return newest, err
+}

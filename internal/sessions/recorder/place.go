@@ -1,0 +1,29 @@
+package recorder
+
+import (
+	"strings"
+
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// Places decides which workspaces sessions belong to, for the recorder and for imports of all sessions. A
+// value lasts for one run.
+type Places struct {
+	holders map[string]string // workspaces by the branches of their tapes
+}
+
+// Of returns the workspace of a session, which need not exist yet, and its project's directory. A session
+// that one of the user's workspaces has stays there; any other is with its project, see
+// [workspace.ForSession].
+func (p *Places) Of(tape, dir, remote string) (in, project string, err error) {
+	if p.holders == nil {
+		p.holders = workspace.Holders()
+	}
+	tape, _, _ = strings.Cut(tape, "/") // a subagent's is with its session's
+	if in := p.holders[layout.BranchPrefix+layout.TapeSlug(tape)]; in != "" {
+		return in, workspace.ProjectDir(dir), nil
+	}
+	in, project, err = workspace.ForSession(dir, remote)
+	return in, project, err
+}
