@@ -290,21 +290,24 @@ func readOnce(ctx context.Context, t *workspace.Tape, q Query, yield func(layout
 }
 
 // Entry returns the entry with an id. Errors: ErrNotFound.
-func Entry(ctx context.Context, t *workspace.Tape, id int64) (layout.Entry, error) {
-	v, err := Take(ctx, t)
-	if err != nil {
-		return layout.Entry{}, err
-	}
-	i, err := PhaseOf(v, id)
-	if err != nil {
-		return layout.Entry{}, err
-	}
-	found, err := selection{v: v, tape: t.Name()}.window(ctx, i, id, id)
-	if err == nil && (len(found) == 0 || found[0].ID != id) {
-		err = layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.ShowEntryCount)
-	}
-	if err != nil {
-		return layout.Entry{}, err
-	}
-	return found[0], nil
+func Entry(ctx context.Context, t *workspace.Tape, id int64) (found layout.Entry, err error) {
+	err = Reread(t, func(e layout.Entry) bool { found = e; return true }, func(yield func(layout.Entry) bool) error {
+		v, err := Take(ctx, t)
+		if err != nil {
+			return err
+		}
+		i, err := PhaseOf(v, id)
+		if err != nil {
+			return err
+		}
+		list, err := selection{v: v, tape: t.Name()}.window(ctx, i, id, id)
+		if err == nil && (len(list) == 0 || list[0].ID != id) {
+			err = layout.NotFound("", "tape %q has no entry @%d", t.Name(), id).Try(layout.ShowEntryCount)
+		}
+		if err == nil {
+			yield(list[0])
+		}
+		return err
+	})
+	return found, err
 }

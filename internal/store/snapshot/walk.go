@@ -51,13 +51,17 @@ func (w *Walk) Read(ctx context.Context, yield func(layout.Entry) bool) error {
 }
 
 // checkNext checks that the next phase begins where this one ends.
-func (w *Walk) checkNext(i int) error {
-	if i+1 >= len(w.V.List) {
+func (w *Walk) checkNext(i int) error { return w.V.checkEnd(i, w.R.Last, w.Tape) }
+
+// checkEnd checks that a phase, by its index, ends with an id: that the next one, if any, begins after it. If
+// files of the phase are missing, for example because its working tree is being removed, it does not.
+func (v *Snapshot) checkEnd(i int, last int64, tape string) error {
+	if i+1 >= len(v.List) {
 		return nil
 	}
-	next, err := ReadAnchor(w.V, w.V.List[i+1], w.Tape)
-	if err == nil && next.ID != w.R.Last+1 {
-		err = &layout.CorruptError{File: w.V.Where(w.V.List[i], ""), Msg: fmt.Sprintf("the phase ends at id %d, but the next one begins at id %d", w.R.Last, next.ID)}
+	next, err := ReadAnchor(v, v.List[i+1], tape)
+	if err == nil && next.ID != last+1 {
+		err = &layout.CorruptError{File: v.Where(v.List[i], ""), Msg: fmt.Sprintf("the phase ends at id %d, but the next one begins at id %d", last, next.ID)}
 	}
 	return err
 }
@@ -82,15 +86,20 @@ func (s selection) forward(ctx context.Context, yield func(layout.Entry) bool) e
 // backward reads windows of ids from the end, so that a small limit reads little of a long phase.
 func (s selection) backward(ctx context.Context, yield func(layout.Entry) bool) error {
 	const first, largest = 64, 16 << 10 // ids
+	before := int64(0)                  // where the phase ends, as the anchor after it says, once that was read
 	for i := s.span.Last; i >= s.span.First; i-- {
 		anchor, err := ReadAnchor(s.v, s.v.List[i], s.tape)
 		if err != nil {
 			return err
 		}
 		high, err := LastID(s.v, s.v.List[i])
+		if err == nil && high != before {
+			err = s.v.checkEnd(i, high, s.tape)
+		}
 		if err != nil {
 			return err
 		}
+		before = anchor.ID - 1
 		for size := int64(first); high >= anchor.ID; size = min(size*4, largest) {
 			low := max(anchor.ID, high-size+1)
 			batch, err := s.window(ctx, i, low, high)
@@ -112,12 +121,17 @@ func (s selection) backward(ctx context.Context, yield func(layout.Entry) bool) 
 func (s selection) window(ctx context.Context, i int, low, high int64) ([]layout.Entry, error) {
 	var batch []layout.Entry
 	w := &Walk{V: s.v, Tape: s.tape, First: i, Last: i, From: Place{ID: low}}
+	last := low - 1
 	err := w.Read(ctx, func(e layout.Entry) bool {
+		last = e.ID
 		if s.keeps(e) {
 			batch = append(batch, e)
 		}
 		return e.ID < high
 	})
+	if err == nil && last < high && i+1 < len(s.v.List) {
+		err = s.v.checkEnd(i, last, s.tape)
+	}
 	return batch, err
 }
 
