@@ -36,9 +36,9 @@
 //
 // # Anthropic
 //
-// Content is always an array of blocks. Consecutive items of one side become one message of several blocks;
-// results come first in theirs. Anchors are messages of the user, because the user must begin; if no message of
-// the user's does, a short note is put in front. System messages go to Context.System.
+// Content is always an array of blocks. Consecutive items of one side become one message of several blocks, in
+// which results come first. Anchors are messages of the user, because the user must begin; if no message of the
+// user's does, a short note is put in front. System messages go to Context.System.
 //
 // # Bounds
 //

@@ -88,11 +88,11 @@ func (o *Options) source(ctx context.Context, t *repo.Tape) (export.Source, erro
 	return src, nil
 }
 
-// until yields the entries before the first one for which behind is true.
-func until(entries iter.Seq2[repo.Entry, error], behind func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
+// until yields the entries before the first one for which after is true.
+func until(entries iter.Seq2[repo.Entry, error], after func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range entries {
-			if err == nil && behind(e) || !yield(e, err) {
+			if err == nil && after(e) || !yield(e, err) {
 				return
 			}
 		}

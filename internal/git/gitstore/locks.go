@@ -9,10 +9,9 @@ import (
 
 func (r *Repo) refGuard() string { return filepath.Join(r.gitDir, gitlock.OwnDir, "refs.lock") }
 
-// RecoverLocks removes the locks that killed processes of ours left on refs, the indexes of worktrees
-// and the configuration, calls RecoverMirrors, and returns the removed paths. A writer removes the
-// locks in its own way; this is for housekeeping, so that git is not stopped by a lock on something
-// that we do not write again.
+// RecoverLocks removes the locks that killed processes of ours left on refs, the indexes of worktrees and the
+// configuration, calls RecoverMirrors, and returns the removed paths. A writer removes the locks that it meets;
+// this is for housekeeping, so that git is not stopped by a lock on something that we never write again.
 func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	removed, err := r.RecoverMirrors(ctx)
 	if err != nil {

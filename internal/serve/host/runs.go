@@ -33,8 +33,8 @@ func random(bytes int) []byte {
 // NewToken returns 256 random bits.
 func NewToken() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
 
-// startRun starts a run. A repeated request with the same key gets a new token for the same run, as
-// nobody has the old one.
+// startRun starts a run. A repeated request with the same key gets a new token for the same run,
+// because nobody may have got the old one.
 func startRun(c *request) (any, error) {
 	var q api.RunRequest
 	data, err := c.body(&q)

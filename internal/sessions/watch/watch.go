@@ -1,5 +1,5 @@
-// Package watch reports the files in folders that were written to: by events of the system, or, if that
-// watches no more folders, by scanning them again and again.
+// Package watch reports the files in folders that were written to: by events of the system or, if the
+// system cannot watch all folders, by scanning them again and again.
 package watch
 
 import (
@@ -32,7 +32,7 @@ type Options struct {
 	Once bool
 }
 
-// A file is reported when nobody has written to it for a while, or at last after maxWait.
+// Files are reported when nobody has written to one for a while, at the latest after maxWait.
 const (
 	quiet   = 50 * time.Millisecond
 	maxWait = 400 * time.Millisecond

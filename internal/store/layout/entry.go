@@ -42,7 +42,8 @@ func (e Entry) Time() (time.Time, bool) {
 	return t, err == nil
 }
 
-// Author returns who wrote the entry, if that is noted, not who created the tape.
+// Author returns the author that the entry names; "" if it names none, because it is by the tape's
+// owner or a program.
 func (e Entry) Author() string { return jsonl.GetString(e.Meta, "author") }
 
 // Role returns a message's role, "system" for a system prompt, else "".

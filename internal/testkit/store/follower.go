@@ -43,7 +43,7 @@ func (f *Follower) Compare(t testing.TB, tp *repo.Tape) {
 	}
 	for i := range want {
 		got := f.Entries[i]
-		got.Attached = nil // for the index alone: the text of its artifacts
+		got.Attached = nil // only the index needs the text of artifacts
 		if !reflect.DeepEqual(got, want[i]) {
 			t.Fatalf("entry %d is\n%+v, want\n%+v", i+1, got, want[i])
 		}

@@ -99,14 +99,15 @@ func Interrupt(t *testing.T, tp *repo.Tape) {
 			t.Fatal(err)
 		}
 	}
-	// As it is until the change is complete: it says that nothing of it counts.
+	// Restore the record from before the commit, by which the next writer undoes the
+	// batch.
 	path := journal.LockPath(InnerTape(tp))
-	note, err := os.ReadFile(path)
+	record, err := os.ReadFile(path)
 	Must(t, err)
 	if _, err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	Must(t, os.WriteFile(path, note, 0o600))
+	Must(t, os.WriteFile(path, record, 0o600))
 }
 
 // AwkwardNames are names that are hard to keep apart, or to keep inside a folder.

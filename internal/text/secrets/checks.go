@@ -94,7 +94,7 @@ func (w *walker) jwt(text []byte, start, end int) {
 	}
 	claims, _ := base64.RawURLEncoding.DecodeString(string(parts[1]))
 	if bytes.Contains(claims, []byte("John Doe")) && bytes.Contains(claims, []byte("1234567890")) {
-		return // the example of every introduction
+		return // the example of most tutorials
 	}
 	w.hit(text, start, at-1, ruleJWT)
 }
