@@ -158,6 +158,7 @@ func (x *clones) read(r *follower) {
 // TestCursors pages both ways while others append, merge and pull: what was there at the beginning
 // is seen once and in order, or the cursor is refused.
 func TestCursors(t *testing.T) {
+	t.Parallel()
 	x := newClones(t)
 	readers := []*follower{{}, {}, {forward: true}, {forward: true}}
 	for range testkit.Size(40, 2000) {
@@ -178,6 +179,7 @@ func TestCursors(t *testing.T) {
 // A cursor whose entry a pull has renumbered is refused, by streams as well; an earlier one still
 // works.
 func TestCursorAfterPull(t *testing.T) {
+	t.Parallel()
 	x := newClones(t)
 	var before, after api.EventPage
 	x.want(200, "GET", "/events?conversation_id=chat&limit=1", nil, &before)

@@ -74,6 +74,7 @@ func TestStreamsEndAtTheDeadline(t *testing.T) {
 // TestStreamsTellTheEnd: a run's stream says that the run has expired, and is complete, although there is no
 // time left.
 func TestStreamsTellTheEnd(t *testing.T) {
+	t.Parallel()
 	p, move := clocked(t)
 	run := p.run(api.RunRequest{Conversation: "c", DeadlineS: 60})
 	move(58 * time.Second)

@@ -75,6 +75,7 @@ func (p *peer) checkAnswer(path, others string, code int, body []byte, seen *syn
 // TestGitMeanwhile changes the workspace with git, in good ways and bad, while the server reads and
 // writes it.
 func TestGitMeanwhile(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t)
 	ctx, store, seen := t.Context(), p.s.Store, &sync.Map{}
 	p.run(api.RunRequest{Conversation: "other"})

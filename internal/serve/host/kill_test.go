@@ -90,6 +90,7 @@ func post(url, key string, body any) int {
 // TestKill kills a server under load, several times. Each client repeats what was not
 // acknowledged, with its key; in the end each entry is there once.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ws")
 	store, _, err := repo.Init(t.Context(), dir, nil)
 	if err != nil {

@@ -263,6 +263,7 @@ var changing = regexp.MustCompile(`"[a-z_]*cursor":"[^"]*"|"(created_at|date)":"
 // TestMaskedRunLearnsNothing: whatever a masked run asks, it gets the answers of a workspace that
 // never had the secrets.
 func TestMaskedRunLearnsNothing(t *testing.T) {
+	t.Parallel()
 	x := newTwins(t)
 	x.fill()
 	found := 0

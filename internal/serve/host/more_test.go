@@ -91,6 +91,7 @@ func TestArtifactsAreMasked(t *testing.T) {
 }
 
 func TestArtifacts(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t)
 	a := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "one"}).Token)
 	b := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "two"}).Token)
