@@ -162,7 +162,7 @@ func extends(r rune) bool {
 // maxEntry is how many characters an entry holds: … becomes three.
 const maxEntry = 3
 
-// entry is the result of folding a character that stands alone.
+// entry is the result of folding a single character.
 type entry struct {
 	n       uint8 // how many characters; 0 if it is dropped
 	general bool  // the result does not fit in here: use Folder.general

@@ -18,7 +18,7 @@ type Span struct{ Start, End int }
 // a term that is found in the index is found in the text.
 type Tokenizer struct {
 	Term       []byte // folded; valid until the next call
-	Start, End int    // where it stands in the text
+	Start, End int    // where it is in the text
 
 	f     Folder
 	head  int // start of the unused part of f.Buf

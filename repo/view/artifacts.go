@@ -43,7 +43,7 @@ func WithPictures(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, 
 	return (&expander{pictures: true}).entry(ctx, t, e)
 }
 
-// WithTexts puts into an entry the texts that it refers to, each up to so many bytes; 0 is all of it.
+// WithTexts puts into an entry the texts that it refers to, each up to most bytes; 0 means all.
 func WithTexts(ctx context.Context, t *repo.Tape, e repo.Entry, most int64) (repo.Entry, error) {
 	return (&expander{texts: cmp.Or(most, layout.ArtifactLimit), alone: true}).entry(ctx, t, e)
 }

@@ -115,8 +115,8 @@ func (b *Builder) Add(term []byte) {
 	}
 }
 
-// Often adds another term, prefix and term together, for each term that a document contains so many times, 2
-// to 255. It applies to documents begun afterwards; 0 turns it off.
+// Often adds another term, prefix and term together, for each term that a document contains at least times
+// times (2 to 255). It applies to documents begun afterwards; 0 turns it off.
 func (b *Builder) Often(prefix string, times int) {
 	b.drain()
 	b.often, b.times = append(b.often[:0], prefix...), uint8(times)
@@ -287,7 +287,7 @@ func (b *Builder) grow(p *posting) bool {
 	return true
 }
 
-// chunkSize is the size of the next chunk of a list with so many bytes.
+// chunkSize is the size of the next chunk of a list of size bytes.
 func chunkSize(size int) int { return min(max(minChunk, size/2), maxChunk) }
 
 // gather appends the list of a term, without its first document, to dst.

@@ -49,10 +49,10 @@ type limits struct {
 	logged     int           // lines of standard error in a minute
 }
 
-// The limits of the protocol. At most so many restarts in a window.
+// The limits of the protocol.
 const (
 	window   = time.Minute
-	restarts = 3
+	restarts = 3  // within window
 	requests = 64 // of a plugin, at the same time
 )
 

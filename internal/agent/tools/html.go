@@ -46,7 +46,7 @@ func isHidden(a atom.Atom) bool {
 	return false
 }
 
-// breaks returns how many newlines stand around an element.
+// breaks returns how many newlines are around an element.
 func breaks(a atom.Atom) int {
 	switch a {
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.P, atom.Pre, atom.Ul, atom.Ol, atom.Table, atom.Blockquote, atom.Section,

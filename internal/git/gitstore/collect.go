@@ -91,7 +91,7 @@ func (r *Repo) expireReflog(ctx context.Context, path, ref string, before time.T
 	})
 }
 
-// expired returns the content of a log, and what of it is not older than before.
+// expired returns the content of a log, and the part that is not older than before.
 func expired(path string, before time.Time) (log, kept string) {
 	raw, _ := os.ReadFile(path)
 	var recent []byte

@@ -57,7 +57,7 @@ func Blame(ctx context.Context, file string, first, last int) ([]Run, error) {
 }
 
 // parseBlame reads the output of git blame --incremental: for each run the commit and the line
-// numbers, then, the first time, the commit's details, and at last a line that begins with
+// numbers, then, the first time, the commit's details, and at the end a line that begins with
 // "filename".
 func parseBlame(out []byte) (runs []Run, err error) {
 	commits := map[string]*Commit{}

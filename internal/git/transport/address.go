@@ -144,8 +144,8 @@ func MaskURL(address string) string {
 // masked replaces a secret.
 const masked = "***"
 
-// maskUser masks the secret before an @. Over http a token may stand in place of the name,
-// followed by nothing or by a placeholder.
+// maskUser masks the secret before an @. Over http a token may replace the name, followed by
+// nothing or by a placeholder.
 func maskUser(user string, http bool) string {
 	name, pass, secret := strings.Cut(user, ":")
 	switch {

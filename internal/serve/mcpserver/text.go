@@ -77,7 +77,7 @@ func clip(text string, chars int) string {
 	return text
 }
 
-// line makes a safe line of recorded text, with at most so many characters.
+// line makes a safe line of recorded text, with a limit of characters.
 func line(text string, chars int) string { return clip(display.Line(clip(text, 4*chars)), chars) }
 
 // title is the title of a tape in quotes, since it may look like the text around it.
@@ -86,7 +86,7 @@ func title(t about.Tape) string {
 }
 
 // entryText shows an entry: its id in the first column, where no recorded text begins, and up to
-// so many characters of its text, including those of its artifacts.
+// chars characters of its text, including those of its artifacts.
 func entryText(ctx context.Context, t *repo.Tape, e repo.Entry, chars int) (string, error) {
 	e, err := view.WithTexts(ctx, t, e, textBytes)
 	body := strings.Join(plain.Whole(e), "\n  ")

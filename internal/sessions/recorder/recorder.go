@@ -57,7 +57,7 @@ func Lock(d *disk.FS, places []string) (unlock func() error, ok bool, err error)
 	return nil, false, err
 }
 
-// Run reads the sessions that notes tell of, or, with every, all that may have something new. If another
+// Run reads the sessions that notes name or, with every, all that may have something new. If another
 // process is at work, Run waits for it with every, and otherwise leaves the notes to it: each looks for
 // notes once more after it has released the lock.
 func (r *Recorder) Run(ctx context.Context, every bool) error {
@@ -95,8 +95,8 @@ type run struct {
 	results chan func() error
 }
 
-// all works until there are no notes and no workers. Each workspace has its own worker, so that one
-// that is locked by a long import holds up no other.
+// all works until there are no notes and no workers. Each workspace has its own worker, so that one that
+// is locked by a long import delays no other.
 func (r *Recorder) all(ctx context.Context, every bool) error {
 	list, err := Sessions(r.Places)
 	run := &run{Recorder: r, known: map[string]*Session{}, due: map[string]bool{}, busy: map[string]bool{}, results: make(chan func() error)}

@@ -38,7 +38,7 @@ const (
 	maxWait = 400 * time.Millisecond
 )
 
-// share bounds the time for scans: one part in so many.
+// share bounds the time for scans to 1/share of the whole.
 const share = 50
 
 // Dir is a folder with everything below it. It need not exist yet.

@@ -26,8 +26,8 @@ const AllRules = "all"
 
 // PurgeOptions say what to take out of a tape. At least one thing must be named.
 type PurgeOptions struct {
-	// IDs are entries of the tape. Their secrets are masked wherever they stand in the history of
-	// the tape, its forks and archives.
+	// IDs are entries of the tape. Their secrets are masked everywhere in the history of the tape, its
+	// forks and archives.
 	IDs []int64
 	// Whole takes all text out of the named entries.
 	Whole bool
@@ -116,11 +116,11 @@ type purge struct {
 }
 
 // Purge takes secrets out of a tape, its forks and its archives as if they had never been recorded, and
-// records that. A secret is masked wherever its text stands, unless it is so short, or so ordinary a
-// word, that it may occur there by chance; the result says so. History is rewritten from the first entry
-// with a secret: whoever has fetched it still has the secret, and must fetch again. Names of tapes and
-// forks stay, and so do other tapes; the result lists those that contain the secret. An interrupted
-// purge is finished first. Needs the git program, except for a dry run.
+// records that. A secret is masked wherever its text is, unless it is so short, or so ordinary a word,
+// that it may occur there by chance; the result says so. History is rewritten from the first entry with
+// a secret: whoever has fetched it still has the secret, and must fetch again. Names of tapes and forks
+// stay, and so do other tapes; the result lists those that contain the secret. An interrupted purge is
+// finished first. Needs the git program, except for a dry run.
 //
 // Errors: ErrInvalid if nothing is named; ErrNotFound if there is no such entry or nothing to take out;
 // ErrBusy; ErrConflict if git is in the middle of something.

@@ -14,7 +14,7 @@ import (
 // An anchor covers what its writer had seen: the earlier entries of the line that it was written
 // on. A line is a commit with its ancestors by first parents. A tape only grows along its line, so
 // an anchor written on the tape itself covers everything before it. An anchor that came with a
-// merge or pull covers the history of the commit that it was written in, but may stand after
+// merge or pull covers the history of the commit that it was written in, but may come after
 // entries that are not part of that history.
 //
 // Merges renumber entries, so this is decided by commits, not by ids. Commits are read from the

@@ -91,7 +91,7 @@ func (r *Reader) head() error {
 }
 
 // Entry reads the entry at a position. The anchor and seq are those of its phase. After a reset
-// another entry may stand there. ErrCorrupt if none does.
+// another entry may be there. ErrCorrupt if none does.
 func (r *Reader) Entry(at layout.Position, anchor string, seq int) (layout.Entry, error) {
 	line, err := r.read(at)
 	if err != nil {

@@ -29,7 +29,7 @@ type note struct {
 	Dir      string   `json:"dir"`            // its path, for people
 	Own      bool     `json:"own"`            // the user's own
 	Gone     bool     `json:"gone,omitempty"` // the user was told that it is not in Dir any more
-	Reported []string `json:"told,omitempty"` // ignored settings that the user was told of
+	Reported []string `json:"told,omitempty"` // ignored settings that the user was warned of
 }
 
 // notePath returns the path of the note about a .git folder.

@@ -68,8 +68,8 @@ func (tx *Tx) undo(cause error) error {
 		return fmt.Errorf("the branch has moved, the next command completes the change: %w", errors.Join(cause, err))
 	}
 	if tx.cleared {
-		// The record on disk may have no Undo any more. If it cannot be written again, the change
-		// stands, and is complete.
+		// The record on disk may have no Undo any more. If it cannot be written again, the change remains, and is
+		// complete.
 		gen := w.rec.Gen
 		w.rec = was
 		w.rec.Gen, w.rec.Undo = gen, &u

@@ -238,7 +238,7 @@ func (tx *Tx) AppendAlone(ctx context.Context, line []byte) error {
 	return tx.commitEvery(ctx)
 }
 
-// commitEvery commits if the policy is to commit after so many entries.
+// commitEvery commits if the commit policy is a number of entries, and there are as many.
 func (tx *Tx) commitEvery(ctx context.Context) error {
 	if every := tx.w.T.Store().Config().Commit.Every; tx.policy && every > 0 && tx.w.Uncommitted() >= int64(every) {
 		return tx.Checkpoint(ctx)

@@ -174,11 +174,11 @@ func OpenFaulty(t *testing.T, dir string, f *Faulty) *repo.Store {
 	return s
 }
 
-// Pace says how many faults are tried: one operation in so many, beginning anywhere.
+// Pace says how many faults are tried: 10 means every tenth operation, beginning anywhere.
 type Pace struct {
 	Alone  int // where a single operation fails
 	Others int // where the disk fails for good, and for extra cases
-	GoOn   int // after so many faults, entries are recorded on the recovered workspace
+	GoOn   int // how often entries are recorded on the recovered workspace: 10 is after every tenth fault
 }
 
 // TryFaults repeats each change with faults at later and later operations, until it ends before the

@@ -31,7 +31,7 @@ type Process struct {
 	Errs  strings.Builder
 }
 
-// Start starts a helper on a workspace, which ends after so many steps; with 0 never.
+// Start starts a helper on a workspace. It ends after share steps; if that is 0, never.
 func Start(t testing.TB, dir, mode string, share int) *Process {
 	t.Helper()
 	self, err := os.Executable()

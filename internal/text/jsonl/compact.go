@@ -12,7 +12,7 @@ func Compact(dst, src []byte) ([]byte, error) {
 	return compactAt(dst, src, 0)
 }
 
-// compactAt is Compact for a value that will stand inside depth containers.
+// compactAt is Compact for a value that will be inside depth containers.
 func compactAt(dst, src []byte, depth int) ([]byte, error) {
 	s := scan{b: src}
 	start, end := s.single(depth)

@@ -17,7 +17,7 @@ type members struct {
 	opened bool
 	closed bool
 	key    []byte // decoded
-	rawKey []byte // with its quotes, as it stands
+	rawKey []byte // with its quotes, as written
 	val    []byte
 }
 

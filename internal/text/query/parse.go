@@ -21,7 +21,7 @@ type token struct {
 
 // Options changes how a query is read.
 type Options struct {
-	// Exact makes punctuation at the ends of words count. Syntax that has no meaning where it stands, and
+	// Exact makes punctuation at the ends of words count. Syntax that has no meaning in its place, and
 	// quotes around a single word, are then searched as text. Case still does not matter.
 	Exact bool
 }
@@ -34,8 +34,8 @@ type Options struct {
 //	a b OR c        both a and b, or c
 //	pre*            any word that begins so
 //
-// AND may stand between words. Invalid syntax (operators without operands, an unclosed
-// quote) is searched as words. At most 64 words and operators count. No input fails.
+// AND may be between words. Invalid syntax (operators without operands, an unclosed quote) is searched as
+// words. At most 64 words and operators count. No input fails.
 func Parse(q string, o Options) *Query {
 	q = string([]rune(q)) // each invalid byte becomes U+FFFD
 	query := &Query{options: o, literal: foldPieces(o.trimmed(q))}

@@ -56,7 +56,7 @@ func (s *screen) forward(u *unit, i int) bool {
 	}
 }
 
-// backward reports whether the pieces before the probe stand before i.
+// backward reports whether the pieces before the probe are before i.
 func (s *screen) backward(u *unit, i int) bool {
 	for k := u.probe - 1; k >= 0; k-- {
 		gap := i
@@ -75,8 +75,8 @@ func (s *screen) backward(u *unit, i int) bool {
 	return true
 }
 
-// pieceAt reports whether piece k of the unit may stand at i. It checks the borders
-// first, so that a long word is not compared at every place of a longer one.
+// pieceAt reports whether piece k of the unit may be at i. It checks the borders first,
+// so that a long word is not compared at every place of a longer one.
 func (s *screen) pieceAt(u *unit, k int, i int) bool {
 	lit := u.pieces[k].lit
 	return len(s.reduced)-i >= len(lit) && s.borders(u, k, i) && bytes.EqualFold(s.reduced[i:i+len(lit)], lit)

@@ -131,12 +131,13 @@ func (s *Scanner) MaskAs(value []byte, skip func(Finding) bool, mark func(Findin
 	return value, distinct(all)
 }
 
-// MaskLimited is MaskAs for a value with at most so many secrets, to bound memory and time. It
-// returns how many it replaced. If there are more, it returns nil and a number over most.
-func (s *Scanner) MaskLimited(value []byte, most int, mark func(Finding) string) (out []byte, found int) {
-	out, over := s.rounds(value, most+1, nil, mark, func(list []spot) { found += len(list) })
-	if over || found > most {
-		return nil, most + 1
+// MaskLimited is MaskAs with a limit for the number of secrets, to bound memory and time. It
+// returns how many it replaced. If there are more than the limit, it returns nil and a number
+// above the limit.
+func (s *Scanner) MaskLimited(value []byte, limit int, mark func(Finding) string) (out []byte, found int) {
+	out, over := s.rounds(value, limit+1, nil, mark, func(list []spot) { found += len(list) })
+	if over || found > limit {
+		return nil, limit + 1
 	}
 	return out, found
 }
