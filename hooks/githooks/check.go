@@ -175,7 +175,7 @@ func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
 	}
 	var updates []layout.Incoming
 	for _, f := range lines {
-		if isGuarded(f[2]) {
+		if isGuarded(f[2]) || strings.HasPrefix(f[2], layout.ForgottenPrefix) {
 			ref, err := layout.ParseIncoming(f[2], f[0], f[1])
 			if err != nil {
 				return fmt.Errorf("read what is pushed: %w", err)

@@ -34,11 +34,14 @@ func (a *App) withZone(date string) string {
 // addFilters adds the flags of filters. verb says in their help what the command does with entries.
 func addFilters(cmd *cobra.Command, p *filter.Params, verb string) {
 	f := cmd.Flags()
-	f.StringArrayVar(&p.Kinds, "kind", nil, verb+" entries of this `KIND` only; can be repeated")
-	f.StringArrayVar(&p.Roles, "role", nil, verb+" messages of this `ROLE` only; can be repeated")
-	f.StringArrayVar(&p.Authors, "author", nil, verb+" only entries of authors whose `NAME` or mail contains this; can be repeated")
-	f.StringVar(&p.Since, "since", "", verb+" entries of `DATE` or later, such as 3d or yesterday")
-	f.StringVar(&p.Until, "until", "", verb+" entries of `DATE` or earlier")
+	for _, field := range filter.Fields() {
+		name, help := strings.TrimPrefix(filter.AsFlag(field.Name), "--"), verb+" "+field.Help
+		if field.List != nil {
+			f.StringArrayVar(field.List(p), name, nil, help+"; can be repeated")
+		} else {
+			f.StringVar(field.Date(p), name, "", help)
+		}
+	}
 }
 
 // entryFilter has the flags of commands that show selected entries.

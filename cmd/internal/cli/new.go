@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -12,11 +13,15 @@ func newNewCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "new NAME",
 		Short: "Create a tape",
-		Long:  `Create a tape, opened by the anchor session/start. The current tape stays the same.`,
+		Long: `Create a tape, opened by the anchor session/start. The current tape stays the same. If a session
+of that name was forgotten (tape rm --forget), imports and pulls take it again.`,
 		Example: `  tape new review
   tape new -- -odd-name`,
 		Args: takes(1, "NAME"),
 		RunE: a.inStore(func(ctx context.Context, store *repo.Store, args []string) error {
+			if err := (*workspace.Store)(store).Remember(ctx, args[0]); err != nil {
+				return err
+			}
 			t, err := store.CreateTape(ctx, args[0])
 			if err != nil {
 				return err

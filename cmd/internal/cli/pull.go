@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/forgetting"
 	"tape/cmd/internal/rows"
 	"tape/merge"
 	"tape/repo"
@@ -33,7 +34,10 @@ Uncommitted entries are committed first.
 A tape is rejected (exit code 4) if its history was changed on one side, if both sides have
 nothing in common, or if the remote's data does not pass the checks (see tape fetch). A
 rejected tape does not change, and the others are pulled. A tape from which a secret was purged
-at the remote is also rejected, until --purge makes the same purge here.` + byGit,
+at the remote is also rejected, until --purge makes the same purge here.
+
+A session that you have forgotten (tape rm --forget) is left out. If somebody has forgotten one
+at the remote, pull asks whether to forget it here, too; without a terminal it stays.` + byGit,
 		Example: `  tape pull
   tape pull origin --tape main
   tape pull --purge
@@ -58,6 +62,9 @@ func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string)
 	tidy(ctx, store)
 	err = rows.Statuses(&o.Streams, done, rows.RefWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with local entries",
 		repo.RefDeleted: "closed, because it was merged"}, false)
+	if forgetErr := forgetting.AfterPull(ctx, remote, o.forgetting(store)); err == nil {
+		err = forgetErr
+	}
 	if now := store.CurrentTape(); now != before && !o.JSON {
 		o.PrintUnlessQuiet("the current tape is %s again", quoted(now))
 	}

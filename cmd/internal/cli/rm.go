@@ -1,24 +1,29 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/forgetting"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
 type rmOptions struct {
 	*App
-	purgeArchive, yes bool
+	purgeArchive, yes           bool
+	forget, remote, transcripts bool
 }
 
 func newRmCmd(a *App) *cobra.Command {
 	o := &rmOptions{App: a}
 	cmd := &cobra.Command{
-		Use:        "rm NAME [--purge-archive] [--yes]",
+		Use:        "rm NAME [--purge-archive] [--forget [--remote] [--transcripts]] [--yes]",
 		SuggestFor: []string{"remove", "delete"},
 		Short:      "Remove a tape",
 		Long: `Remove a tape with its files, branch and tags. Its history becomes an archive, and tape restore
@@ -27,26 +32,46 @@ removed, too. The command asks on a terminal, and needs --yes elsewhere. It refu
 open forks, and the current tape. With --purge-archive and --yes, NAME must be the whole name.
 
 A remote keeps what was pushed to it: the next tape pull brings that back. To take a secret
-out of the history, use tape purge.`,
+out of the history, use tape purge.
+
+With --forget the tape goes for good, with its forks and archives, out of git's objects and the
+index, and stays away: imports, recordings and pulls leave the session out, until tape new NAME
+begins it again. The command names the files in which the agent itself still has the text, and
+asks whether to delete them, too; --transcripts deletes them without asking. --remote also
+deletes the tape at all remotes; others are asked at their next pull. An interrupted --forget is
+finished by the same command.`,
 		Example: `  tape rm review
-  tape restore latest --tape review   # brings it back`,
+  tape restore latest --tape review   # brings it back
+  tape rm 2 --forget --remote`,
 		Args:              takes(1, "NAME"),
 		ValidArgsFunction: upTo(1, a.completeTapes()),
 		RunE:              a.inStore(o.run),
 	}
 	cmd.Flags().BoolVar(&o.purgeArchive, "purge-archive", false, "keep no archive, and remove the former ones")
+	cmd.Flags().BoolVar(&o.forget, "forget", false, "remove it for good, and keep it away")
+	cmd.Flags().BoolVar(&o.remote, "remote", false, "with --forget: delete it at the remotes, too")
+	cmd.Flags().BoolVar(&o.transcripts, "transcripts", false, "with --forget: delete the agent's own files of the session, too")
+	cmd.MarkFlagsMutuallyExclusive("forget", "purge-archive")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
 func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) error {
+	if (o.remote || o.transcripts) && !o.forget {
+		return usagef("--remote and --transcripts go with --forget")
+	}
 	t, err := o.findTape(ctx, store, args[0])
+	if known, listErr := (*workspace.Store)(store).Forgotten(); o.forget && errors.Is(err, repo.ErrNotFound) && known.Has(args[0]) {
+		return cmp.Or(listErr, o.runForget(ctx, store, args[0])) // again
+	}
 	if err != nil {
 		return err
 	}
-	if o.yes && o.purgeArchive && t.Name() != args[0] {
-		return layout.Invalid("tape rm --purge-archive --yes "+shellWord(t.Name()),
-			"%s is short for tape %s: --purge-archive with --yes needs the whole name", quoted(args[0]), quoted(t.Name()))
+	if o.yes && (o.purgeArchive || o.forget) && t.Name() != args[0] {
+		return layout.Invalid("name it whole: "+shellWord(t.Name()), "%s is short for tape %s: --yes needs the whole name here", quoted(args[0]), quoted(t.Name()))
+	}
+	if o.forget {
+		return o.runForget(ctx, store, t.Name())
 	}
 	facts, err := o.aboutTape(ctx, t)
 	if err != nil {
@@ -77,4 +102,18 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 		text += "; tape restore latest --tape " + shellWord(t.Name()) + " brings it back"
 	}
 	return o.Result(object{{"removed", t.Name()}, {"entries", facts.Entries}, {"archived", orNull(ref)}}, "%s", text)
+}
+
+func (o *rmOptions) runForget(ctx context.Context, store *repo.Store, name string) error {
+	f := o.forgetting(store)
+	f.Name, f.Yes, f.AtRemotes, f.Transcripts = name, o.yes, o.remote, o.transcripts
+	return f.Run(ctx)
+}
+
+// forgetting returns what all commands that forget sessions share.
+func (a *App) forgetting(store *repo.Store) forgetting.Forgetting {
+	f := forgetting.Forgetting{Streams: &a.Streams, Store: store, Derived: a.rebuildIndex}
+	f.Where.Recorder, _ = a.places() // without a home directory there are no transcripts
+	f.Where.User, _ = a.userSettings()
+	return f
 }

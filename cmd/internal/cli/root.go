@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tape/internal/sessions/filter"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -205,12 +206,13 @@ func flagError(cmd *cobra.Command, err error) error {
 // everything.
 func refuseEmpty(cmd *cobra.Command) error {
 	var empty string
+	selects := []string{"workspace", "tape", "at", "anchor", "after", "commit", "from", "to", "date", "output", "remote", "allow-secret"}
+	for _, name := range filter.Names() {
+		selects = append(selects, strings.TrimPrefix(filter.AsFlag(name), "--"))
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "workspace", "tape", "at", "anchor", "after", "commit", "from", "to", "date", "since", "until", "kind", "role", "author", "output", "remote", "allow-secret":
-			if value := f.Value.String(); value == "" || value == "[]" || value == `[""]` {
-				empty = f.Name
-			}
+		if value := f.Value.String(); slices.Contains(selects, f.Name) && (value == "" || value == "[]" || value == `[""]`) {
+			empty = f.Name
 		}
 	})
 	if empty != "" {

@@ -161,16 +161,25 @@ func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
 	}
 	// A search is short. With thousands of tapes, the garbage collector would otherwise run twice in it.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	var res *index.Result
-	if o.allTapes {
-		res, err = everywhere.Search(s, func(s index.Search) ([]*index.Result, error) { return inStores(ctx, o.App, o.searchIn(s)) })
-	} else {
-		res, err = o.searchIn(s)(ctx, o.store)
+	res, err := o.find(ctx, s)
+	if err == nil {
+		err = o.show(ctx, s, res)
 	}
-	if err != nil {
+	if err != nil || res.Matches > 0 || len(s.Query.Authors) == 0 || o.JSON || o.Quiet {
 		return err
 	}
-	return o.show(ctx, s, res)
+	s.Query.Authors = nil
+	if res, err = o.find(ctx, s); err == nil && res.Matches > 0 {
+		o.StderrUnlessQuiet("without --author, %d entries match", res.Matches)
+	}
+	return err
+}
+
+func (o *searchOptions) find(ctx context.Context, s index.Search) (*index.Result, error) {
+	if o.allTapes {
+		return everywhere.Search(s, func(s index.Search) ([]*index.Result, error) { return inStores(ctx, o.App, o.searchIn(s)) })
+	}
+	return o.searchIn(s)(ctx, o.store)
 }
 
 // searchIn searches a workspace.

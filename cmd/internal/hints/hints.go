@@ -123,6 +123,8 @@ func words() map[layout.HintKind]string {
 		layout.ShowMerged:     "git -C {1} log --graph --oneline shows what is merged",
 		layout.ShowOpenPhase:  "tape anchors lists them; the last one is open",
 		layout.ShowRemote:     "tape remote list shows its address; give the new one another name, or remove that one: tape remote remove {1}",
+		layout.BeginAgain:     "tape new {1} begins it again; then it can be pulled or imported",
+		layout.ForgetOrShare:  "tape rm {1} --forget forgets it here, too; to share it all the same: git -C {2} push {3} :{4}",
 		layout.SwitchAway:     "first make another one current: tape switch NAME; or tape reset --archive starts this one over",
 		layout.SwitchTo:       "tape switch {1} makes it the current one",
 		layout.UndoChange: "entries can only be added: undo the change that git diff HEAD shows, or, if nothing was appended since " +

@@ -71,6 +71,9 @@ func (m *Import) Everything(ctx context.Context, all Everything) error {
 	for _, s := range found.Homeless {
 		m.Warn(m.homely(s.Name) + " does not say which project it is of; tape import FILE imports it into the workspace of the current directory")
 	}
+	if m.forgotten > 0 {
+		m.StderrUnlessQuiet("%s left out; tape rm --forget removed them", display.Count(m.forgotten, "session is", "sessions are"))
+	}
 	if !m.JSON {
 		m.PrintUnlessQuiet("%s", m.text(display.Count(m.files, "file", "files")+": ", sums,
 			display.Count(m.sessions, "session", "sessions")+" of "+display.Count(len(in), "project", "projects")))

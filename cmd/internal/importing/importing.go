@@ -30,14 +30,15 @@ type Import struct {
 	Tapes  []string // what was imported, in this workspace
 	Failed []error
 
-	sums     importer.Result
-	sessions int // of all workspaces
-	files    int // to import
-	bar      *stdio.Progress
-	done     int64 // bytes
-	total    int64
-	brief    bool   // no line for each file
-	in       string // the workspace, in JSON, if there are several
+	sums      importer.Result
+	sessions  int // of all workspaces
+	forgotten int // sessions that are left out
+	files     int // to import
+	bar       *stdio.Progress
+	done      int64 // bytes
+	total     int64
+	brief     bool   // no line for each file
+	in        string // the workspace, in JSON, if there are several
 }
 
 // Files imports files that somebody named, and those in named folders.
@@ -136,6 +137,14 @@ func (m *Import) Failure() error {
 
 // report shows the result of a file's import.
 func (m *Import) report(res importer.Result) error {
+	if res.Forgotten {
+		if m.forgotten++; m.brief && !m.JSON {
+			return nil
+		}
+		return m.Result(append(stdio.Object{{"file", res.File}, {"tape", res.Tape}}.With("workspace", m.in), stdio.Object{{"format", res.Format}, {"imported", 0}, {"skipped", 0},
+			{"damaged", 0}, {"anchors", 0}, {"forgotten", true}}...), "%s: left out, the session %s was forgotten; tape new %s begins it again",
+			ShortPath(m.Streams, res.File, 60), display.Quoted(res.Tape), display.ShellWord(res.Tape))
+	}
 	if !slices.Contains(m.Tapes, res.Tape) {
 		m.Tapes = append(m.Tapes, res.Tape)
 		m.sessions++

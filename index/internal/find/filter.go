@@ -2,7 +2,6 @@ package find
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"tape/index/internal/store"
@@ -12,20 +11,6 @@ import (
 
 // filter applies the filters that are not about words.
 func (f *finder) filter(found set) (set, error) {
-	keep := func(mark string, values []string) error {
-		if len(values) == 0 {
-			return nil
-		}
-		terms := make([]string, len(values))
-		for i, v := range values {
-			terms[i] = mark + v
-		}
-		has, err := f.eval.with(terms...)
-		if err == nil {
-			found.and(has)
-		}
-		return err
-	}
 	if len(f.s.Types) > 0 {
 		var terms []string
 		for _, name := range f.s.Types {
@@ -37,11 +22,10 @@ func (f *finder) filter(found set) (set, error) {
 		}
 		found.and(has)
 	}
-	if err := errors.Join(keep(store.MarkKind, f.s.Query.Kinds), keep(store.MarkRole, f.s.Query.Roles)); err != nil {
-		return nil, err
-	}
-	if err := f.keepAuthors(found); err != nil {
-		return nil, err
+	for i := range snapshot.Properties {
+		if err := f.keep(found, &snapshot.Properties[i]); err != nil {
+			return nil, err
+		}
 	}
 	if !f.s.Searches {
 		own, err := f.eval.with(store.MarkSearch)
@@ -56,40 +40,48 @@ func (f *finder) filter(found set) (set, error) {
 	return found, f.dropByDate(found)
 }
 
-// keepAuthors keeps the entries of the given authors. A caller who sees entries masked does not learn
-// who began a tape.
-func (f *finder) keepAuthors(found set) error {
-	q := f.s.Query
-	if len(q.Authors) == 0 {
+// keep keeps the entries that have what is asked of a property.
+func (f *finder) keep(found set, p *snapshot.Property) error {
+	asked := p.Asked(&f.s.Query)
+	if len(asked) == 0 {
 		return nil
 	}
 	var terms []string
-	err := f.eval.x.Terms([]byte(store.MarkAuthor), func(term []byte) {
-		if q.Wrote(string(term[len(store.MarkAuthor):])) {
+	mark := store.Mark + p.Mark
+	err := f.eval.x.Terms([]byte(mark), func(term []byte) {
+		if p.Fits(asked, string(term[len(mark):])) {
 			terms = append(terms, string(term))
 		}
 	})
 	if err != nil {
 		return err
 	}
-	wrote, err := f.eval.with(terms...)
+	kept, err := f.eval.with(terms...)
+	if err == nil && p.Owned {
+		err = f.addOwned(kept, mark, func(owner string) bool { return p.Fits(asked, owner) })
+	}
+	if err == nil {
+		found.and(kept)
+	}
+	return err
+}
+
+// addOwned adds the entries that have no term with a prefix, if they are in the tape of an owner who is asked. A
+// caller who sees entries masked does not learn who began a tape.
+func (f *finder) addOwned(kept set, prefix string, asked func(owner string) bool) error {
+	noted, err := f.eval.withPrefix(prefix)
 	if err != nil {
 		return err
 	}
-	noted, err := f.eval.withPrefix(store.MarkAuthor)
-	if err != nil {
-		return err
-	}
-	kept := f.eval.all()
-	kept.without(noted)
-	for _, sc := range f.eval.scopes { // entries without an author are by whoever began the tape
+	owned := f.eval.all()
+	owned.without(noted)
+	for _, sc := range f.eval.scopes {
 		t := (*workspace.Tape)(f.eval.tapes[sc.rank].tape)
-		if head, err := t.Head(); err != nil || !f.db.View.Plain() || !q.Wrote(snapshot.Owner(t, head)) {
-			f.eval.dropRange(kept, sc, sc.lo, sc.hi)
+		if head, err := t.Head(); err != nil || !f.db.View.Plain() || !asked(snapshot.Owner(t, head)) {
+			f.eval.dropRange(owned, sc, sc.lo, sc.hi)
 		}
 	}
-	kept.or(wrote)
-	found.and(kept)
+	kept.or(owned)
 	return nil
 }
 

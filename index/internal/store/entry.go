@@ -7,19 +7,20 @@ import (
 
 	"tape/index/internal/fts5"
 	"tape/internal/store/activity"
+	"tape/internal/store/snapshot"
 	"tape/internal/text"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
-// Marks are terms that no text contains: a private character, and a letter for the meaning.
+// Marks are terms that no text contains: a private character, and a letter for the meaning. Other letters
+// are those of [snapshot.Properties].
 const (
-	MarkKind   = "\ue000k" // the entry's kind
-	MarkRole   = "\ue000r" // a message's role
-	MarkName   = "\ue000n" // an event's name
-	MarkAuthor = "\ue000a" // the recorded author
-	MarkSearch = "\ue000s" // written by a search tool: meta.search
-	MarkOften  = "\ue000o" // a word that the entry contains OftenTimes
+	Mark       = "\ue000"
+	MarkKind   = Mark + "k" // the entry's kind, which is a property, too
+	MarkName   = Mark + "n" // an event's name
+	MarkSearch = Mark + "s" // written by a search tool: meta.search
+	MarkOften  = Mark + "o" // a word that the entry contains OftenTimes
 )
 
 // OftenTimes is how often an entry must contain a word to be a candidate although newer ones contain it.
@@ -49,15 +50,17 @@ func (w *wordCollector) add(tape int64, e repo.Entry) Line {
 	for w.words.Next() {
 		w.builder.Add(w.words.Term)
 	}
-	w.mark(MarkKind, e.Kind)
-	if HasRole(e) {
-		w.mark(MarkRole, e.Role())
+	for i := range snapshot.Properties {
+		p := &snapshot.Properties[i]
+		for _, value := range p.Of(e) {
+			const longest = 200 // bytes
+			if value != "" {
+				w.mark(Mark+p.Mark, strings.ToValidUTF8(value[:min(len(value), longest)], ""))
+			}
+		}
 	}
 	if name := NameOf(e); name != "" {
 		w.mark(MarkName, name)
-	}
-	if author := AuthorOf(e); author != "" {
-		w.mark(MarkAuthor, author)
 	}
 	if IsSearch(e) {
 		w.mark(MarkSearch, "")
@@ -102,9 +105,6 @@ func SignOf(kind string, body []byte) uint64 {
 	return text.Signature(body)
 }
 
-// HasRole reports whether an entry has a role to filter by.
-func HasRole(e repo.Entry) bool { return e.Kind == repo.KindMessage || e.Kind == repo.KindSystem }
-
 // NameOf is the name by which an event is found; "" if it has none or a very long one.
 func NameOf(e repo.Entry) string {
 	const longest = 200 // bytes
@@ -115,16 +115,6 @@ func NameOf(e repo.Entry) string {
 		return name
 	}
 	return ""
-}
-
-// AuthorOf is the recorded author of an entry; "" if there is none.
-func AuthorOf(e repo.Entry) string {
-	const longest = 200 // bytes
-	author := ""
-	if len(e.Meta) > 2 {
-		author = e.Author()
-	}
-	return strings.ToValidUTF8(author[:min(len(author), longest)], "")
 }
 
 // IsSearch reports whether a search tool wrote the entry.

@@ -33,7 +33,7 @@ func (a View) Entry(t *repo.Tape, e repo.Entry) repo.Entry {
 // schema is the user_version of the file.
 func (a View) schema() uint32 {
 	if a.Plain() {
-		return SchemaVersion
+		return uint32(SchemaVersion)
 	}
 	return crc32.ChecksumIEEE(fmt.Append(nil, SchemaVersion, " ", a.version)) & math.MaxInt32
 }

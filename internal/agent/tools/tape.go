@@ -41,13 +41,10 @@ func tapeTools(o Options) []hooks.Tool {
 	}
 	return []hooks.Tool{
 		tapeTool(o, "tape.info", "Say how long this session's tape is, and what its last anchor and token usage are.", "", nil, tapeInfo),
-		tapeTool(o, "tape.search", "Search this session's tape, also what is no longer in the context.",
+		tapeTool(o, "tape.search", "Search this session's tape, also what is no longer in the context. Without kinds, messages and results of calls.",
 			`"query":{"type":"string","minLength":1,"description":"words, \"a phrase\", -not, OR, prefix*"},`+
 				`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"default 20"},`+
-				`"start":{"type":"string","description":"2026-11-20, 3d, yesterday"},"end":{"type":"string"},`+
-				`"kinds":{"type":"array","items":{"type":"string"},"description":"default message, tool_result; also tool_call, anchor, event, error, system"},`+
-				`"roles":{"type":"array","items":{"type":"string"},"description":"user, assistant, system"},`+
-				`"authors":{"type":"array","items":{"type":"string"},"description":"parts of names or mails"}`,
+				filter.Schema(argumentName),
 			[]string{"query"}, tapeSearch),
 		tapeTool(o, "tape.anchors", "List the anchors of this session's tape, with their summaries.", "", nil, tapeAnchors),
 		tapeTool(o, "tape.handoff", "End a phase: write an anchor. The context then begins with it, so its summary and state say all that is needed to go on.",

@@ -157,16 +157,25 @@ func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 	return nil
 }
 
+// TempObjects is the pattern of the temporary files of objects, TempPacks that of packs.
+const (
+	TempObjects = "object-*"
+	TempPacks   = "pack-*"
+)
+
 // create opens a temporary file in our own folder: in git's folders of objects git prune removes
 // files that it does not know.
 func (b *Batch) create() (*disk.File, error) {
-	dir := b.tmpDir()
-	f, err := b.r.fs.CreateTemp(dir, "object-*")
+	dir, pattern := b.tmpDir(), TempObjects
+	if b.packed {
+		pattern = TempPacks
+	}
+	f, err := b.r.fs.CreateTemp(dir, pattern)
 	if errors.Is(err, os.ErrNotExist) {
 		if err := b.r.fs.MkdirAll(dir); err != nil {
 			return nil, err
 		}
-		f, err = b.r.fs.CreateTemp(dir, "object-*")
+		f, err = b.r.fs.CreateTemp(dir, pattern)
 	}
 	return f, err
 }

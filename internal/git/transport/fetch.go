@@ -94,7 +94,7 @@ func changes(before, after map[string]gitstore.Hash) (out []RefChange) {
 
 // fetchByGit fetches with the git program. head is "" if git does not tell it.
 func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, before map[string]gitstore.Hash) (head string, err error) {
-	if r.IsAlone() {
+	if r.IsAlone() && len(o.Without) == 0 {
 		head, done, err := firstFetch(ctx, r, m, specs, o)
 		if err != nil || done {
 			return head, err
@@ -137,12 +137,18 @@ func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, 
 		for _, s := range specs {
 			args = append(args, "+"+s.Src+":"+s.Dst)
 		}
+		for _, pattern := range o.Without {
+			args = append(args, "^"+pattern)
+		}
 		return args
 	}
 	_, err := runGit(ctx, r, fetchRun(r, m, o), args("--no-write-fetch-head")...) // of git 2.29
 	var failed *gitError
 	if errors.As(err, &failed) && failed.code == unknownOption {
 		_, err = runGit(ctx, r, fetchRun(r, m, o), args()...)
+	}
+	if errors.As(err, &failed) && strings.Contains(failed.stderr, "invalid refspec '^") {
+		return &gitstore.UnsupportedError{Dir: r.GitDir(), What: "sessions were forgotten here, and this git cannot leave them out of a fetch", Hint: "use git 2.29 or later"}
 	}
 	if errors.As(err, &failed) && movedRef().MatchString(failed.stderr) {
 		return fmt.Errorf("%w: %w", gitstore.ErrConflict, err)

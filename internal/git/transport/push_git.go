@@ -42,6 +42,9 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 	if atomic {
 		args = append(args, "--atomic")
 	}
+	if o.NoHook {
+		args = append(args, "--no-verify")
+	}
 	for _, ref := range refs {
 		if ref.New.IsZero() {
 			args = append(args, "--force-with-lease="+ref.Name+":"+ref.Old.String())

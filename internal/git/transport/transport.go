@@ -32,6 +32,10 @@ var (
 // Options change how git talks to a remote; the zero value means the defaults.
 type Options struct {
 	Progress io.Writer // a terminal for git's progress; nil: none, and git asks nothing
+	// Without has patterns of refs that a fetch leaves out: full names, or such that end in "/*". Needs git 2.29.
+	Without []string
+	// NoHook leaves out the pre-push hook: what is pushed was decided by a person.
+	NoHook bool
 	// Idle is how long a remote may be silent, in whole seconds; 0: DefaultIdle.
 	Idle time.Duration
 }
@@ -79,6 +83,30 @@ func below(refs []gitstore.Ref, prefixes []string) []gitstore.Ref {
 	return slices.DeleteFunc(refs, func(ref gitstore.Ref) bool {
 		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(ref.Name, p) })
 	})
+}
+
+// LeaveHead makes the HEAD of a remote that is a path name another branch than one that is about to be
+// deleted, which a repository refuses for the branch of its HEAD: next, which need not exist.
+func LeaveHead(ctx context.Context, r *gitstore.Repo, remote, branch, next string) error {
+	m, err := findRemote(r, remote)
+	if err != nil {
+		return err
+	}
+	dir, ok := localDir(r, m.pushTo())
+	if !ok {
+		return nil
+	}
+	other, err := openLocal(dir)
+	if err != nil {
+		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
+	}
+	if _, checkedOut := other.MainDir(); checkedOut {
+		return nil
+	}
+	if named, _, err := other.Head(other.GitDir()); err != nil || named != branch {
+		return err
+	}
+	return other.SetHead(ctx, other.GitDir(), next)
 }
 
 // label returns the name of a remote for messages.

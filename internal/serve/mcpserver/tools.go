@@ -1,17 +1,18 @@
 package mcpserver
 
-import "github.com/modelcontextprotocol/go-sdk/mcp"
+import (
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tape/internal/sessions/filter"
+)
 
 // The schemas are written by hand: models read them with each request, so each word costs.
 const (
 	propTape   = `"tape":{"type":"string","description":"name or its beginning"}`
-	propKinds  = `"kinds":{"type":"array","items":{"type":"string"},"description":"message, tool_call, tool_result, anchor, event, error"}`
 	propCursor = `"cursor":{"type":"string","description":"next_cursor of the page before"}`
 
 	searchProps = `"query":{"type":"string","description":"words, \"a phrase\", -not, OR, prefix*"},` +
-		`"tape":{"type":"string","description":"search this tape only"},"all_tapes":{"type":"boolean","default":true},` + propKinds +
-		`,"roles":{"type":"array","items":{"type":"string"},"description":"user, assistant, system"},"authors":{"type":"array","items":{"type":"string"},"description":"parts of names or mails"},` +
-		`"since":{"type":"string","description":"2026-11-20, 3d, yesterday"},"until":{"type":"string"},` +
+		`"tape":{"type":"string","description":"search this tape only"},"all_tapes":{"type":"boolean","default":true},` +
 		`"limit":{"type":"integer","default":10,"maximum":30},` +
 		`"include_current":{"type":"boolean","default":false,"description":"also the session that asks"}`
 
@@ -19,8 +20,8 @@ const (
 
 	readProps = propTape + `,"around":{"type":"string","description":"entry, as @17"},` +
 		`"after_anchor":{"type":"string","description":"anchor name, 002 or latest"},"from":{"type":"string","description":"entry, as @17"},` +
-		`"before":{"type":"integer","default":5,"description":"entries before around"},"after":{"type":"integer","default":5},` + propKinds +
-		`,"limit":{"type":"integer","default":20,"maximum":100},` +
+		`"before":{"type":"integer","default":5,"description":"entries before around"},"after":{"type":"integer","default":5},` +
+		`"limit":{"type":"integer","default":20,"maximum":100},` +
 		`"max_chars":{"type":"integer","default":2000,"maximum":20000,"description":"of an entry"},` + propCursor
 
 	contextProps = propTape + `,"from":{"type":"string","description":"anchor, default the last"},` +
@@ -40,9 +41,9 @@ const (
 // tools are those that the server offers.
 func (s *server) tools() []tool {
 	out := []tool{
-		define("tape_search", "Search all recorded sessions. Gives date, title [tape] @id, excerpt.", searchProps, "query", s.search),
+		define("tape_search", "Search all recorded sessions. Gives date, title [tape] @id, excerpt.", searchProps+","+filter.Schema(filter.InJSON), "query", s.search),
 		define("tape_list", "List sessions, newest first, or the anchors of one.", listProps, "", s.list),
-		define("tape_read", "Show entries of a tape in full: around one, after an anchor, from one on; default the newest.", readProps, "", s.read),
+		define("tape_read", "Show entries of a tape in full: around one, after an anchor, from one on; default the newest.", readProps+","+filter.Schema(filter.InJSON, "kinds"), "", s.read),
 		define("tape_context", "The messages of a tape since its last anchor.", contextProps, "", s.context),
 		define("tape_info", "Counts, last anchor and its state.", propTape, "", s.info),
 	}

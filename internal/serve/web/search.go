@@ -37,10 +37,12 @@ type hitView struct {
 	Similar                   int
 }
 
+type filterView struct{ Label, Name, Value, Example string }
+
 type searchPage struct {
-	Q, Tape, Instead, Note  string
-	Agent, Project, Kind    string
-	Since, Author           string
+	Q, Tape, Instead        string
+	Agent, Project          string
+	Filters                 []filterView
 	Hits                    []hitView
 	Matches                 int
 	Exact                   bool
@@ -50,11 +52,19 @@ type searchPage struct {
 // search answers with the query language of tape search.
 func (s *View) search(r *request) error {
 	v := r.URL.Query()
-	d := searchPage{Q: v.Get("q"), Tape: v.Get("tape"), Agent: v.Get("agent"), Project: v.Get("project"), Kind: v.Get("kind"), Since: v.Get("since"), Author: v.Get("author")}
+	d := searchPage{Q: v.Get("q"), Tape: v.Get("tape"), Agent: v.Get("agent"), Project: v.Get("project")}
+	params := filter.FromURL(v)
+	for _, f := range filter.Fields() {
+		name := filter.InURL(f.Name)
+		label := strings.ToUpper(name[:1]) + name[1:]
+		for _, value := range append(f.Given(&params), "")[:max(1, len(f.Given(&params)))] { // one input, or one a value
+			d.Filters = append(d.Filters, filterView{label, name, value, f.Values})
+		}
+	}
 	if strings.TrimSpace(d.Q) == "" {
 		return s.show(r, "search", "Search", d)
 	}
-	query, err := filter.FromURL(v).Query(filter.InURL, s.Now())
+	query, err := params.Query(filter.InURL, s.Now())
 	if err != nil {
 		return err
 	}

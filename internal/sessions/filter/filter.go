@@ -1,6 +1,7 @@
 // Package filter parses filters of entries. Every surface passes on what it was given, as flags, in a URL
-// or as JSON, and gets the same query. A new filter is a field of Params, a line in Query, and for each
-// surface a flag or a property of a schema.
+// or as JSON, and gets the same query. [Fields] is the list of all filters, of which the command line makes
+// its flags, MCP and the agent their schemas, and the web view its form. To add one, add it to [Params] and
+// to the list; what it means for an entry is a property of package snapshot.
 package filter
 
 import (
@@ -24,12 +25,75 @@ type Params struct {
 	Until   string   `json:"until"`
 }
 
-// FromURL reads the parameters of a URL. An empty field of a form is no filter.
-func FromURL(v url.Values) Params {
-	list := func(param string) []string {
-		return slices.DeleteFunc(slices.Clone(v[InURL(param)]), func(s string) bool { return s == "" })
+// Field is a filter: a list of names, or a date.
+type Field struct {
+	Name   string // in JSON; flags and URLs have it in the singular
+	Help   string // what a flag's help says after the verb
+	Values string // what a schema or a form says of its values
+
+	List    func(*Params) *[]string // nil for a date
+	names   func(*repo.Query) *[]string
+	similar func(string) string // the known name that is meant by a typo, or ""; nil: all names may be meant
+
+	Date  func(*Params) *string
+	at    func(*repo.Query) *time.Time
+	parse func(text string, now time.Time) (time.Time, error)
+}
+
+// Fields returns all filters.
+func Fields() []Field {
+	return []Field{
+		{Name: "kinds", Help: "entries of this `KIND` only", Values: "message, tool_call, tool_result, anchor, event, error",
+			List: func(p *Params) *[]string { return &p.Kinds }, names: func(q *repo.Query) *[]string { return &q.Kinds }, similar: layout.SimilarKind},
+		{Name: "roles", Help: "messages of this `ROLE` only", Values: "user, assistant, system",
+			List: func(p *Params) *[]string { return &p.Roles }, names: func(q *repo.Query) *[]string { return &q.Roles }, similar: layout.SimilarRole},
+		{Name: "authors", Help: "only entries of authors whose `NAME` or mail contains this", Values: "parts of names or mails",
+			List: func(p *Params) *[]string { return &p.Authors }, names: func(q *repo.Query) *[]string { return &q.Authors }},
+		{Name: "since", Help: "entries of `DATE` or later, such as 3d or yesterday", Values: "2026-11-20, 3d, yesterday",
+			Date: func(p *Params) *string { return &p.Since }, at: func(q *repo.Query) *time.Time { return &q.Since }, parse: layout.ParseSince},
+		{Name: "until", Help: "entries of `DATE` or earlier",
+			Date: func(p *Params) *string { return &p.Until }, at: func(q *repo.Query) *time.Time { return &q.Until }, parse: layout.ParseUntil},
 	}
-	return Params{Kinds: list("kinds"), Roles: list("roles"), Authors: list("authors"), Since: v.Get("since"), Until: v.Get("until")}
+}
+
+// Names returns the names of all filters in JSON.
+func Names() (names []string) {
+	for _, f := range Fields() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Schema returns the members of a JSON schema's properties for the filters with these names, without names
+// for all.
+func Schema(named Named, names ...string) string {
+	var out []string
+	for _, f := range Fields() {
+		if len(names) > 0 && !slices.Contains(names, f.Name) {
+			continue
+		}
+		is := `"type":"string"`
+		if f.List != nil {
+			is = `"type":"array","items":{"type":"string"}`
+		}
+		if f.Values != "" {
+			is += `,"description":` + strconv.Quote(f.Values)
+		}
+		out = append(out, strconv.Quote(named(f.Name))+":{"+is+"}")
+	}
+	return strings.Join(out, ",")
+}
+
+// FromURL reads the parameters of a URL. An empty field of a form is no filter.
+func FromURL(v url.Values) (p Params) {
+	for _, f := range Fields() {
+		if f.List == nil {
+			*f.Date(&p) = v.Get(InURL(f.Name))
+			continue
+		}
+		*f.List(&p) = slices.DeleteFunc(slices.Clone(v[InURL(f.Name)]), func(s string) bool { return s == "" })
+	}
+	return p
 }
 
 // Named returns the surface's name of a parameter, for errors.
@@ -46,40 +110,46 @@ func InJSON(param string) string { return param }
 
 func singular(param string) string { return strings.TrimSuffix(param, "s") }
 
+// Given returns what was given for a filter.
+func (f Field) Given(p *Params) []string {
+	if f.List != nil {
+		return *f.List(p)
+	}
+	return slices.DeleteFunc([]string{*f.Date(p)}, func(s string) bool { return s == "" })
+}
+
 // Any reports whether there is a filter.
 func (p Params) Any() bool {
-	return len(p.Kinds) > 0 || len(p.Roles) > 0 || len(p.Authors) > 0 || p.Since != "" || p.Until != ""
+	return slices.ContainsFunc(Fields(), func(f Field) bool { return len(f.Given(&p)) > 0 })
 }
 
 // Query parses the filters. Dates without a zone are in the zone of now.
 func (p Params) Query(named Named, now time.Time) (q repo.Query, err error) {
-	if q.Kinds, err = names("kind", named("kinds"), p.Kinds, layout.SimilarKind); err != nil {
-		return q, err
-	}
-	if q.Roles, err = names("role", named("roles"), p.Roles, layout.SimilarRole); err != nil {
-		return q, err
-	}
-	if q.Authors, err = names("author", named("authors"), p.Authors, func(string) string { return "" }); err != nil {
-		return q, err
-	}
-	if q.Since, err = Since(named("since"), p.Since, now); err != nil {
-		return q, err
-	}
-	if q.Until, err = date(named("until"), p.Until, now, layout.ParseUntil); err != nil {
-		return q, err
+	for _, f := range Fields() {
+		if f.List != nil {
+			*f.names(&q), err = f.check(named(f.Name), *f.List(&p))
+		} else {
+			*f.at(&q), err = date(named(f.Name), *f.Date(&p), now, f.parse)
+		}
+		if err != nil {
+			return q, err
+		}
 	}
 	return q, layout.Wrap(q.Check(), "%s and %s", named("since"), named("until"))
 }
 
-// names refuses an empty name, and a known name with a typo: finding nothing would mislead. Other names
+// check refuses an empty name, and a known name with a typo: finding nothing would mislead. Other names
 // may come from a user's own program.
-func names(what, param string, list []string, meant func(string) string) ([]string, error) {
+func (f Field) check(param string, list []string) ([]string, error) {
 	for _, name := range list {
 		if name == "" {
 			return nil, layout.Invalid("", "%s: a name is empty", param)
 		}
-		if m := meant(name); m != "" {
-			return nil, layout.Invalid(fmt.Sprintf("did you mean %q?", m), "%s: there is no %s %s", param, what, strconv.Quote(name))
+		if f.similar == nil {
+			continue
+		}
+		if m := f.similar(name); m != "" {
+			return nil, layout.Invalid(fmt.Sprintf("did you mean %q?", m), "%s: there is no %s %s", param, singular(f.Name), strconv.Quote(name))
 		}
 	}
 	return list, nil

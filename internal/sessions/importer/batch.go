@@ -152,6 +152,10 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 		}
 	}
+	if out.res.Forgotten, err = b.isForgotten(out.res.Tape, info.Session); out.res.Forgotten || err != nil {
+		out.key, out.inBulk = "", false
+		return 0, err
+	}
 	// The next steps ask the store for the tape.
 	if err := b.flushFor(ctx, out.res.Tape); err != nil {
 		return 0, err
@@ -170,6 +174,13 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 		err = b.into(ctx, f, src, info, out)
 	}
 	return src.Size, err
+}
+
+// isForgotten reports whether a session was forgotten: then it is left out. It looks each time, for somebody
+// may forget one during an import.
+func (b *Batch) isForgotten(names ...string) (bool, error) {
+	list, err := (*workspace.Store)(b.store).Forgotten()
+	return slices.ContainsFunc(names, list.Has), err
 }
 
 // notOfHost refuses tapes that belong to tape serve: the name comes from the transcript.

@@ -8,10 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/store/workspace"
+	"tape/repo"
 )
 
 // bookmark says where to continue reading a transcript that is being written, if nothing in it has
@@ -88,6 +91,39 @@ func saveBookmark(s *workspace.Store, path string, src record.Source, b bookmark
 		dropBookmarks(s, filepath.Dir(name))
 	}
 	_ = s.FS().WriteFile(name, raw)
+}
+
+// Forget removes the notes about the transcripts of a tape: bookmarks have parts of them.
+func Forget(store *repo.Store, tape string) error {
+	s := (*workspace.Store)(store)
+	of := func(name string) bool { return name == tape || strings.HasPrefix(name, tape+"/") }
+	list, _ := os.ReadDir(s.PrivatePath(bookmarks)) // usually there is none
+	for _, e := range list {
+		path := s.PrivatePath(bookmarks, e.Name())
+		var b bookmark
+		if raw, err := os.ReadFile(path); err != nil || json.Unmarshal(raw, &b) == nil && !of(b.Tape) {
+			continue
+		}
+		if err := s.FS().Remove(path); err != nil {
+			return err
+		}
+	}
+	raw, err := os.ReadFile(s.PrivatePath(marksFile))
+	if err != nil {
+		return nil //nolint:nilerr // there is none
+	}
+	var out []byte
+	for line := range bytes.Lines(raw) {
+		fields := strings.SplitN(strings.TrimSuffix(string(line), "\n"), "\t", 7)
+		if name, err := strconv.Unquote(fields[len(fields)-1]); len(fields) == 7 && err == nil && of(name) {
+			continue
+		}
+		out = append(out, line...)
+	}
+	if len(out) == len(raw) {
+		return nil
+	}
+	return s.FS().WriteFile(s.PrivatePath(marksFile), out)
 }
 
 // dropBookmarks removes the bookmarks that were not used for a month.

@@ -44,6 +44,7 @@ type Result struct {
 	Imported  int      // entries, those of subagents included
 	Anchors   int      // of the entries, how many are anchors
 	Known     int      // entries of the file that the tape had
+	Forgotten bool     // the session was forgotten, and is left out
 	LeftOut   int      // entries of subagents that NoSubagents left out
 	record.Stats
 }

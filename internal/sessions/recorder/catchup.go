@@ -100,7 +100,9 @@ func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live imp
 	if err != nil {
 		return err
 	}
-	f.Tape = res.Tape
+	if f.Tape = res.Tape; res.Forgotten {
+		f.Tape = ""
+	}
 	return nil
 }
 

@@ -169,6 +169,26 @@ func (r *Recorder) forget(name string) {
 	}
 }
 
+// Forget removes what is known about the sessions that went to a tape, or that have one of some ids.
+func Forget(places []string, tape string, ids []string) error {
+	known, err := Sessions(places)
+	if err != nil {
+		return err
+	}
+	for _, s := range known {
+		if !slices.Contains(s.tapes(), tape) && !slices.Contains(ids, s.ID) {
+			continue
+		}
+		for _, place := range places {
+			err := os.Remove(filepath.Join(place, sessionsDir, sessionFile(s.Agent, s.ID)))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // save writes a session in the first place that can be written.
 func (s *Session) save(d *disk.FS, places []string, now time.Time) error {
 	s.Saved = now

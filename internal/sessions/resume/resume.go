@@ -90,6 +90,12 @@ func title(f *record.Format) string {
 	return f.Name
 }
 
+// IDs returns the ids that the agent may have given to the session on a tape.
+func IDs(ctx context.Context, t *repo.Tape) ([]string, error) {
+	_, ids, err := recorded(ctx, t)
+	return ids, err
+}
+
 // opening is how many entries are searched for the format and the id of a session.
 const opening = 50
 

@@ -46,10 +46,32 @@ type updateCheck struct {
 	purges   map[string]rewrite.RepeatedPurge // those already computed, by slug
 }
 
+// forgets reports whether a commit or tag is of a tape, or of a fork of one, that is forgotten with the same
+// push.
+func (c *updateCheck) forgets(h gitstore.Hash) bool {
+	at, err := c.s.Git().Peel(h)
+	if err != nil {
+		return false
+	}
+	name, err := c.s.NameAt(at)
+	for err == nil && name != "" {
+		if _, ok := c.heads[layout.ForgottenPrefix+layout.ForgottenID(layout.TapeSlug(name))]; ok {
+			return true
+		}
+		name, _, _ = layout.CutFork(name)
+	}
+	return false
+}
+
 func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 	ref, from, to := u.Ref, u.Old, u.New
 	switch {
-	case from == to:
+	case from == to, to.IsZero() && c.forgets(from):
+		return nil
+	case strings.HasPrefix(ref, layout.ForgottenPrefix):
+		if mark, _ := layout.ForgottenMark(); to != mark && !to.IsZero() {
+			return layout.Conflict("", "%s does not say that a session was forgotten", ref)
+		}
 		return nil
 	case strings.HasPrefix(ref, layout.TagPrefix) && from.IsZero():
 		n, err := parseIncoming(ref)

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
@@ -83,11 +84,11 @@ func Close(ctx context.Context, w *writer.Writer, message string) error {
 			return err
 		}
 	}
-	return drop(ctx, w, "tape: close")
+	return Drop(ctx, w, "tape: close")
 }
 
-// drop removes the working tree, then the branch, then the tags.
-func drop(ctx context.Context, w *writer.Writer, message string) error {
+// Drop removes the working tree, then the branch, then the tags.
+func Drop(ctx context.Context, w *writer.Writer, message string) error {
 	t, s := w.T, w.T.Store()
 	if w.Wt.Dir != "" && !w.InMainTree() {
 		if err := moveForeignFiles(w); err != nil {
@@ -147,22 +148,12 @@ func noteInAncestors(ctx context.Context, t *workspace.Tape, head gitstore.Hash,
 
 // moveForeignFiles moves files that are not the tape's out of the working tree.
 func moveForeignFiles(w *writer.Writer) error {
-	ours := map[string]bool{layout.GitDirName: true, layout.TapeFile: true, layout.AnchorsDir: true}
-	if v, err := snapshot.AtCommit(w.T.Store(), w.Head); err == nil {
-		_, ours[layout.ReadmeFile] = layout.FindEntry(v.Root, layout.ReadmeFile)
-	}
-	names, err := workspace.DirNames(w.Wt.Dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+	names, err := ForeignFiles(w)
 	if err != nil {
 		return err
 	}
 	d := w.T.Store().FS()
 	for _, name := range names {
-		if ours[name] {
-			continue
-		}
 		dir := w.T.Store().PrivatePath(layout.TornDirName, w.T.Slug()+"~"+w.T.Store().Now().UTC().Format("20060102T150405.000000000Z"))
 		if err := d.MkdirAll(dir); err != nil {
 			return err
@@ -173,6 +164,19 @@ func moveForeignFiles(w *writer.Writer) error {
 		w.T.Store().Warn(fmt.Sprintf("%s did not belong to the tape; it is now in %s", name, dir))
 	}
 	return nil
+}
+
+// ForeignFiles lists what stands in the working tree and is not the tape's.
+func ForeignFiles(w *writer.Writer) ([]string, error) {
+	ours := map[string]bool{layout.GitDirName: true, layout.TapeFile: true, layout.AnchorsDir: true}
+	if v, err := snapshot.AtCommit(w.T.Store(), w.Head); err == nil {
+		_, ours[layout.ReadmeFile] = layout.FindEntry(v.Root, layout.ReadmeFile)
+	}
+	names, err := workspace.DirNames(w.Wt.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return ours[name] }), err
 }
 
 // States of a fork.

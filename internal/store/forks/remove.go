@@ -37,7 +37,7 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 		if err := tags.Prune(ctx, t, nil); err != nil {
 			return err
 		}
-		return drop(context.WithoutCancel(ctx), w, "tape: remove")
+		return Drop(context.WithoutCancel(ctx), w, "tape: remove")
 	})
 	return ref, layout.Wrap(err, "remove tape %q", t.Name())
 }

@@ -118,6 +118,9 @@ func (p *pull) create(ctx context.Context) error {
 	} else if err := writer.CheckNoFork(t); err != nil {
 		return err
 	}
+	if err := writer.CheckNotForgotten(t); err != nil {
+		return err
+	}
 	if owner, err := snapshot.TapeAt(p.s, t.Ref(), p.theirs); err != nil || owner.Name() != t.Name() {
 		return errors.Join(err, layout.Conflict("give one of them another name", "the branch %s is of another tape there", t.Branch()))
 	}

@@ -37,7 +37,9 @@ const (
 	FetchAll           HintKind = "fetch-all"
 	FinishMerge        HintKind = "finish-merge"
 	HandOffInstead     HintKind = "hand-off-instead"
-	InitAt             HintKind = "init-at" // folder
+	BeginAgain         HintKind = "begin-again"     // tape
+	ForgetOrShare      HintKind = "forget-or-share" // tape, folder of the workspace, remote, ref
+	InitAt             HintKind = "init-at"         // folder
 	InitHere           HintKind = "init-here"
 	InstallGit         HintKind = "install-git"
 	ListAll            HintKind = "list-all"

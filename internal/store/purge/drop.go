@@ -39,15 +39,16 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	if err := p.setPurgeRef(ctx, purgeMoving, gitstore.ZeroHash); err != nil {
 		return false, err
 	}
-	if err := p.collect(ctx); err != nil {
+	if err := p.collect(ctx, func() error { return nil }); err != nil {
 		return false, err
 	}
 	return p.reportUsed(gone)
 }
 
 // collect runs git gc while nobody else writes: objects are stored before anything refers to them, so gc
-// would drop them. Objects that git stores for somebody else at the same time are kept.
-func (p *purge) collect(ctx context.Context) (err error) {
+// would drop them. Objects that git stores for somebody else at the same time are kept. first is called
+// before, with all locks held.
+func (p *purge) collect(ctx context.Context, first func() error) (err error) {
 	locks, err := p.lockOthers(ctx)
 	defer func() {
 		for _, unlock := range slices.Backward(locks) {
@@ -55,6 +56,9 @@ func (p *purge) collect(ctx context.Context) (err error) {
 		}
 	}()
 	if err != nil {
+		return err
+	}
+	if err := first(); err != nil {
 		return err
 	}
 	// Caches with ids of commits; git makes them again.

@@ -273,8 +273,8 @@ func (c *clone) makeBranches(ctx context.Context, s *workspace.Store, statuses [
 	for ref, h := range known {
 		if strings.HasPrefix(ref, layout.BranchPrefix) {
 			c.out.Tapes++
-		} else if strings.HasPrefix(ref, layout.ArchivePrefix) {
-			continue // fetched on request only
+		} else if strings.HasPrefix(ref, layout.ArchivePrefix) || strings.HasPrefix(ref, layout.ForgottenPrefix) {
+			continue // fetched on request only, or no tape
 		}
 		updates = append(updates, gitstore.RefUpdate{Name: ref, New: h, Message: "tape: clone", Who: who})
 	}

@@ -74,11 +74,15 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	if err != nil {
 		return nil, "", err
 	}
-	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, transport.Options{Progress: o.Progress})
+	with := transport.Options{Progress: o.Progress}
+	if with.Without, err = forgottenRefs(ctx, s, remote, o.Tapes, with); err != nil {
+		return nil, "", err
+	}
+	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, with)
 	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
 		// Something named does not exist, or not any more: fetch everything to find out.
 		if specs, err = fetchSpecs(s, remote, nil); err == nil {
-			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, transport.Options{Progress: o.Progress})
+			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, with)
 		}
 	}
 	for _, name := range o.Tapes {
@@ -87,7 +91,7 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 		}
 	}
 	if err == nil && !o.clone { // before refs are removed: the connection may have been lost
-		err = warnNoTapes(ctx, s, remote, transport.Options{Progress: o.Progress})
+		err = warnNoTapes(ctx, s, remote, with)
 	}
 	if err == nil {
 		out, err = accept(ctx, s, remote, o)
@@ -160,6 +164,7 @@ func fetchSpecs(s *workspace.Store, remote string, tapes []string) ([]transport.
 		t := s.Handle(name)
 		sources = append(sources, t.Ref(), layout.TagPrefix+t.Slug()+"/*", layout.ForkPrefix+t.Slug()+"/*", layout.ArchivePrefix+t.Slug()+"/*")
 	}
+	sources = append(sources, layout.ForgottenPrefix+"*")
 	slices.Sort(sources)
 	sources = slices.Compact(sources)
 	specs := make([]transport.RefSpec, len(sources))
@@ -202,7 +207,9 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if fetched[ref] != accepted[ref] {
+		if strings.HasPrefix(ref, layout.ForgottenPrefix) {
+			a.acceptForgotten(ref)
+		} else if fetched[ref] != accepted[ref] {
 			err = a.acceptRef(ctx, ref)
 		} else if strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix) { // others are checked against it
 			err = a.check.Check(ctx, layout.Incoming{Ref: ref, Old: accepted[ref], New: fetched[ref]})

@@ -42,8 +42,8 @@ func Published(ctx context.Context, s *workspace.Store, remote string, names []s
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		if _, ok := fetched[ref]; !ok || strings.HasPrefix(ref, layout.ArchivePrefix) {
-			continue // gone, or pulled on request only
+		if _, ok := fetched[ref]; !ok || strings.HasPrefix(ref, layout.ArchivePrefix) || strings.HasPrefix(ref, layout.ForgottenPrefix) {
+			continue // gone, pulled on request only, or no tape
 		}
 		status := layout.RefStatus{Tape: snapshot.RemoteName(s, layout.Incoming{Ref: ref, New: accepted[ref]}), Ref: ref, Status: layout.RefUpToDate}
 		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return goTogether(s, status.Tape, name) }) {

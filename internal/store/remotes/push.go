@@ -286,7 +286,7 @@ func refusal(group []transport.PushResult) string {
 
 // askRemote asks the remote which refs it has.
 func (p *push) askRemote(ctx context.Context) (transport.Target, map[string]gitstore.Hash, error) {
-	there, err := transport.FindTarget(ctx, p.s.Git(), p.remote, layout.SharedPrefixes(), transport.Options{Progress: p.o.Progress})
+	there, err := transport.FindTarget(ctx, p.s.Git(), p.remote, append(layout.SharedPrefixes(), layout.ForgottenPrefix), transport.Options{Progress: p.o.Progress})
 	has := make(map[string]gitstore.Hash, len(there.Refs))
 	for _, ref := range there.Refs {
 		has[ref.Name] = ref.Hash

@@ -106,6 +106,11 @@ func (p *push) plan(ctx context.Context, t *workspace.Tape) error {
 	if err := p.away[t.Name()]; err != nil {
 		return reject(err)
 	}
+	note := layout.ForgottenPrefix + layout.ForgottenID(layout.TapeSlug(snapshot.RootName(t)))
+	if old := p.has[t.Ref()]; old.IsZero() && !p.has[note].IsZero() {
+		return reject(layout.Conflict("", "%q was forgotten at %s", snapshot.RootName(t), p.remote).
+			Try(layout.ForgetOrShare, snapshot.RootName(t), p.s.Dir(), p.remote, note))
+	}
 	old := p.has[t.Ref()]
 	published, err := p.published(t, old, head)
 	if err != nil {

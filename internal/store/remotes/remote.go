@@ -75,7 +75,7 @@ func KnownRefs(s *workspace.Store, prefix string) (map[string]gitstore.Hash, err
 	for _, ref := range refs {
 		name := strings.TrimPrefix(ref.Name, prefix)
 		full := "refs/tape/" + name
-		if !strings.HasPrefix(full, layout.ArchivePrefix) {
+		if !strings.HasPrefix(full, layout.ArchivePrefix) && !strings.HasPrefix(full, layout.ForgottenPrefix) {
 			full = "refs/" + name
 		}
 		out[full] = ref.Hash

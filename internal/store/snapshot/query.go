@@ -1,14 +1,12 @@
 package snapshot
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -21,7 +19,7 @@ const Latest = "latest"
 
 // Query selects entries of one tape. The zero Query selects all.
 //
-// The steps are, in this order: slice by anchors, dates, kinds, limit. An anchor is given by name (the latest
+// The steps are, in this order: slice by anchors, dates, [Properties], limit. An anchor is given by name (the latest
 // of that name), by the number of its phase (002), by its folder (002_phase-1) or as Latest. Errors:
 // ErrNotFound for a missing one.
 type Query struct {
@@ -41,7 +39,7 @@ type Query struct {
 
 	// Kinds keeps entries of these kinds; empty keeps all.
 	Kinds []string
-	// Roles keeps messages of these roles, see Entry.Role; empty keeps all entries.
+	// Roles keeps entries of these roles, see Entry.Role; empty keeps all.
 	Roles []string
 	// Authors keeps entries whose author, as Name <mail>, contains one of these, ignoring case. An entry
 	// without author counts as the tape's owner's. See Of.
@@ -88,13 +86,7 @@ func (q Query) Of(t *workspace.Tape) Query {
 	return q
 }
 
-// Wrote reports whether an author matches Authors.
-func (q Query) Wrote(author string) bool {
-	author = strings.ToLower(author)
-	return slices.ContainsFunc(q.Authors, func(a string) bool { return strings.Contains(author, strings.ToLower(a)) })
-}
-
-// Keep reports whether an entry passes SkipFirst, dates, kinds, roles and authors.
+// Keep reports whether an entry passes SkipFirst, dates and Properties.
 func (q Query) Keep(e layout.Entry) bool {
 	if q.SkipFirst && e.ID == 1 && e.Kind == layout.KindAnchor {
 		return false
@@ -105,10 +97,12 @@ func (q Query) Keep(e layout.Entry) bool {
 			return false
 		}
 	}
-	if len(q.Roles) > 0 && !slices.Contains(q.Roles, e.Role()) || len(q.Authors) > 0 && !q.Wrote(cmp.Or(e.Author(), q.owner)) {
-		return false
+	for i := range Properties {
+		if !Properties[i].keeps(&q, e) {
+			return false
+		}
 	}
-	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, e.Kind)
+	return true
 }
 
 // span is a range of phases, and whether the first one's anchor is left out.

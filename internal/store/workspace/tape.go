@@ -102,6 +102,14 @@ func (s *Store) currentTape() (string, error) {
 // PreviousTape is the name of the tape that was current before, or "".
 func (s *Store) PreviousTape() string { return s.config.previous }
 
+// ForgetPrevious forgets which tape was current before.
+func (s *Store) ForgetPrevious() error {
+	return s.changeConfig(func(c *Config) error {
+		c.previous = ""
+		return nil
+	})
+}
+
 // Head returns the tape's newest commit. Errors: ErrNotFound.
 func (t *Tape) Head() (gitstore.Hash, error) {
 	h, err := t.store.git.Ref(t.branch)

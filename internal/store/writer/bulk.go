@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"tape/internal/git/gitstore"
 	"tape/internal/store/journal"
@@ -90,16 +91,28 @@ func (k *Bulk) add(ctx context.Context, tx *Tx) error {
 	return layout.Wrap(err, "write tape %q", tx.w.T.Name())
 }
 
-// Commit makes the tapes visible, and returns the names of those that somebody else has created meanwhile, which
-// it leaves alone. After an error some may exist. The Bulk can be used again.
+// Commit makes the tapes visible, and returns the names of those that somebody else has created or forgotten
+// meanwhile, which it leaves alone. After an error some may exist. The Bulk can be used again.
 func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 	batch, ready := k.batch, k.ready
 	k.batch, k.ready = k.s.Git().NewPack(), nil
 	defer batch.Discard()
+	var forgotten []string
 	if len(ready) == 0 {
 		return nil, nil
 	}
 	err = WithNewLock(ctx, k.s, func() error {
+		list, err := k.s.Forgotten()
+		if err != nil {
+			return err
+		}
+		ready = slices.DeleteFunc(ready, func(p planned) bool {
+			gone := list.Has(p.t.Name()) // meanwhile
+			if gone {
+				forgotten = append(forgotten, p.t.Name())
+			}
+			return gone
+		})
 		if err := batch.Flush(ctx); err != nil {
 			return err
 		}
@@ -108,7 +121,7 @@ func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 		}
 		return batch.Finish(context.WithoutCancel(ctx))
 	})
-	return lost, err
+	return append(lost, forgotten...), err
 }
 
 // Discard drops what was not committed.

@@ -49,6 +49,9 @@ func (w *Writer) create(ctx context.Context, first layout.Anchor) error {
 	if err := w.checkNew(ctx); err != nil {
 		return err
 	}
+	if err := CheckNotForgotten(w.T); err != nil {
+		return err
+	}
 	next, err := w.putRoot(ctx, first)
 	if err != nil {
 		return err
@@ -67,6 +70,15 @@ func (w *Writer) checkNew(ctx context.Context) (err error) {
 	}
 	if w.Wt, err = w.T.Store().Git().WorktreeOf(w.T.Ref()); errors.Is(err, gitstore.ErrNotFound) {
 		return nil
+	}
+	return err
+}
+
+// CheckNotForgotten refuses to make a tape that was forgotten. Forgetting one holds the same locks.
+func CheckNotForgotten(t *workspace.Tape) error {
+	list, err := t.Store().Forgotten()
+	if err == nil && list.Has(t.Name()) {
+		err = layout.Conflict("", "the session %q was forgotten here", t.Name()).Try(layout.BeginAgain, t.Name())
 	}
 	return err
 }

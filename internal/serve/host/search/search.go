@@ -25,13 +25,18 @@ type Filters struct {
 	IncludeArtifacts *bool    `json:"include_artifacts"`
 }
 
+// Shape says what the JSON of filters is.
+func Shape() string {
+	return "a JSON object of " + strings.Join(append(filter.Names(), "event_types", "conversation_id", "include_artifacts"), ", ")
+}
+
 // FiltersOf reads the filters from a query, and from its parameter filters.
 func FiltersOf(q url.Values) (f Filters, err error) {
 	if text := q.Get("filters"); text != "" {
 		d := json.NewDecoder(strings.NewReader(text))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&f); err != nil {
-			return f, api.Invalid("filters is not a JSON object of kinds, roles, authors, since, until, event_types, conversation_id and include_artifacts: %v", err)
+			return f, api.Invalid("filters is not %s: %v", Shape(), err)
 		}
 	}
 	own := q.Get("conversation_id")

@@ -1,0 +1,208 @@
+// Package forgetting removes a session for good: here, at remotes, and among the agent's own files.
+package forgetting
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/transcripts"
+	"tape/internal/show/display"
+	"tape/internal/store/layout"
+	"tape/internal/store/purge"
+	"tape/internal/store/remotes"
+	"tape/internal/store/workspace"
+	"tape/repo"
+)
+
+// Forgetting says what to forget.
+type Forgetting struct {
+	*stdio.Streams
+	Store *repo.Store
+	Name  string
+	Where transcripts.Where
+
+	Yes         bool // do not ask whether to remove it
+	AtRemotes   bool // delete it at the remotes, too
+	Transcripts bool // delete the agent's files, too
+
+	Derived func(ctx context.Context) error // as in purge.ForgetOptions
+}
+
+// Run asks, removes the session, and shows what was done.
+func (o *Forgetting) Run(ctx context.Context) error {
+	s := (*workspace.Store)(o.Store)
+	session, err := transcripts.SessionOf(ctx, o.Store, o.Name)
+	if err != nil {
+		return err
+	}
+	found, err := transcripts.Find(ctx, session, o.Where)
+	if err != nil {
+		return err
+	}
+	at, err := o.remotes(ctx)
+	if err != nil {
+		return err
+	}
+	if !o.Yes {
+		if err := o.ask(ctx, found.Files, at); err != nil {
+			return err
+		}
+	}
+	steps := o.Progress("")
+	defer steps.Clear()
+	done, err := purge.Forget(ctx, s, o.Name, purge.ForgetOptions{Also: session.IDs[1:], Derived: o.Derived, Step: steps.Step})
+	if err != nil {
+		return err
+	}
+	if err := transcripts.Forget(o.Store, session, found, o.Where); err != nil {
+		return err
+	}
+	var deleted []string
+	if o.Transcripts {
+		steps.Step("deleting transcripts")
+		deleted, found.Files = found.Files, nil
+		for _, path := range deleted {
+			if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	steps.Clear()
+	var gone []string
+	for _, remote := range at {
+		was, err := remotes.Forget(ctx, s, remote, o.Name, remotes.ForgetOptions{Progress: o.Watched(), Slugs: done.Slugs})
+		if err != nil {
+			return layout.Wrap(err, "the session is forgotten here; delete it at %s", remote)
+		}
+		if was {
+			gone = append(gone, remote)
+		}
+	}
+	still := slices.DeleteFunc(done.Remotes, func(remote string) bool { return slices.Contains(at, remote) })
+	return o.report(found, deleted, gone, still)
+}
+
+// remotes are the names of those at which it is deleted.
+func (o *Forgetting) remotes(ctx context.Context) (names []string, err error) {
+	if !o.AtRemotes {
+		return nil, nil
+	}
+	all, err := o.Store.Remotes(ctx)
+	for _, r := range all {
+		names = append(names, r.Name)
+	}
+	if err == nil && len(names) == 0 {
+		err = layout.Invalid("leave out --remote", "this workspace has no remote")
+	}
+	return names, err
+}
+
+// ask asks about everything before anything is done.
+func (o *Forgetting) ask(ctx context.Context, files, at []string) error {
+	if !o.CanAsk() {
+		return layout.Invalid("tape rm "+display.ShellWord(o.Name)+" --forget --yes does it without asking",
+			"rm asks before it forgets a session, and there is no terminal to ask on")
+	}
+	entries := "what is left of it"
+	if t, err := o.Store.Tape(ctx, o.Name); err == nil {
+		sum, err := t.Summary(ctx)
+		if err != nil {
+			return err
+		}
+		entries = display.Entries(sum.Entries)
+	}
+	if err := o.Confirm(ctx, "The session %s (%s) will be removed for good, with its forks and archives. Forget it?", display.Quoted(o.Name), entries); err != nil {
+		return err
+	}
+	if len(files) > 0 && !o.Transcripts {
+		for _, path := range files {
+			o.StderrUnlessQuiet("  %s", o.home(path))
+		}
+		yes, err := o.yes(ctx, "%s the agent's own text of it. Delete them, too?", display.Count(len(files), "file has", "files have"))
+		if err != nil {
+			return err
+		}
+		o.Transcripts = yes
+	}
+	if len(at) > 0 {
+		return o.Confirm(ctx, "It will be deleted at %s, and others are asked at their next pull whether to forget it. Delete it there?", strings.Join(at, ", "))
+	}
+	return nil
+}
+
+// yes is Confirm for a question whose answer may be no.
+func (o *Forgetting) yes(ctx context.Context, format string, args ...any) (bool, error) {
+	err := o.Confirm(ctx, format, args...)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	return err == nil, nil
+}
+
+func (o *Forgetting) report(found transcripts.Found, deleted, gone, still []string) error {
+	if o.JSON {
+		list := func(names []string) []string { return append([]string{}, names...) }
+		return o.Emit(stdio.Object{{"tape", o.Name}, {"forgotten", true}, {"transcripts", list(found.Files)}, {"deleted", list(deleted)},
+			{"remotes", list(gone)}, {"remaining", list(still)}})
+	}
+	name := display.ShellWord(o.Name)
+	o.PrintUnlessQuiet("forgot the session %s; imports and pulls leave it out from now on", display.Quoted(o.Name))
+	for _, path := range deleted {
+		o.PrintUnlessQuiet("deleted %s", o.home(path))
+	}
+	for _, remote := range gone {
+		o.PrintUnlessQuiet("deleted at %s, which may keep the commits until its own git gc", display.Line(remote))
+	}
+	for _, path := range found.Files {
+		o.PrintUnlessQuiet("%s still has the text; to delete it: rm %s", o.home(path), display.ShellWord(path))
+	}
+	for _, program := range found.Programs {
+		o.PrintUnlessQuiet("%s still has it in its database: delete the session there", program)
+	}
+	for _, remote := range still {
+		o.PrintUnlessQuiet("%s still has it; to delete it there: tape rm %s --forget --remote", display.Line(remote), name)
+	}
+	return nil
+}
+
+// home returns a path with ~ for the home directory.
+func (o *Forgetting) home(path string) string {
+	if rest, ok := strings.CutPrefix(path, o.Where.User.Home+"/"); ok && o.Where.User.Home != "" {
+		path = "~/" + rest
+	}
+	return display.Line(path)
+}
+
+// AfterPull asks about the sessions that somebody has forgotten at a remote. Without a terminal they stay.
+func AfterPull(ctx context.Context, remote string, with Forgetting) error {
+	s := (*workspace.Store)(with.Store)
+	names, err := remotes.ForgottenAt(ctx, s, remote)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		o := with
+		o.Name, o.Yes = name, true
+		if !o.CanAsk() {
+			o.Warn(display.Quoted(name) + " was forgotten at " + remote + ", and stays here; tape rm " + display.ShellWord(name) + " --forget forgets it here, too")
+			continue
+		}
+		yes, err := o.yes(ctx, "The session %s was forgotten at %s. Forget it here, too?", display.Quoted(name), display.Line(remote))
+		if err != nil {
+			return err
+		}
+		if !yes {
+			err = s.KeepForgotten(ctx, name)
+		} else {
+			err = o.Run(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package importer
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/workspace"
+)
+
+const forgettable = `{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s-1","cwd":"/x","version":"2.0","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"one"}}` + "\n"
+
+// A session that was forgotten is left out, by whatever name; also if that happens between the reading of its
+// file and the writing of its tape. Others are imported with it.
+func TestForgottenSessionsAreLeftOut(t *testing.T) {
+	s := testStore(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "s-1.jsonl")
+	if err := os.WriteFile(file, []byte(forgettable), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var told []Result
+	b := NewBatch(s, "1.0", func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {
+		told = append(told, r)
+		return err
+	})
+	defer b.Close()
+	if err := b.File(t.Context(), file, Options{Format: Auto}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.File(t.Context(), file, Options{Format: Auto, Tape: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := (*workspace.Store)(s).NoteForgotten(t.Context(), "s-1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 2 || !told[0].Forgotten || told[1].Forgotten || told[1].Imported == 0 {
+		t.Errorf("the import says %+v", told)
+	}
+	for _, o := range []Options{{}, {Tape: "third"}} {
+		if res := mustImport(t, s, file, o); !res.Forgotten || res.Imported > 0 {
+			t.Errorf("later: %+v", res)
+		}
+	}
+	res, err := Continue(t.Context(), s, file, Live{Formats: All(), Version: "1.0"})
+	if err != nil || !res.Forgotten {
+		t.Errorf("while it goes on: %+v, %v", res, err)
+	}
+	if _, err := s.CreateTape(t.Context(), "s-1"); err == nil {
+		t.Error("it was made all the same")
+	}
+	if err := (*workspace.Store)(s).Remember(t.Context(), "s-1"); err != nil {
+		t.Fatal(err)
+	}
+	if res := mustImport(t, s, file, Options{}); res.Imported == 0 {
+		t.Errorf("it cannot begin again: %+v", res)
+	}
+	if _, err := s.Tape(t.Context(), "s-1"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,155 @@
+// Package transcripts finds the files in which agents, and the recorder, keep the session of a tape.
+package transcripts
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/recorder"
+	"tape/internal/sessions/resume"
+	"tape/repo"
+)
+
+// Where says whose files are searched.
+type Where struct {
+	User     record.Where
+	Recorder []string // as spool.Places
+}
+
+// Session is the session of a tape.
+type Session struct {
+	Tape string
+	IDs  []string // the names that an import may give it: the tape's, and those that the agent gave it
+}
+
+// SessionOf returns the session of a tape. If the tape is gone, only its name is known.
+func SessionOf(ctx context.Context, s *repo.Store, name string) (Session, error) {
+	out := Session{Tape: name, IDs: []string{name}}
+	t, err := s.Tape(ctx, name)
+	if errors.Is(err, repo.ErrNotFound) {
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	ids, err := resume.IDs(ctx, t)
+	for _, id := range ids {
+		if !slices.Contains(out.IDs, id) {
+			out.IDs = append(out.IDs, id)
+		}
+	}
+	return out, err
+}
+
+// Found is what has the text of a session.
+type Found struct {
+	Files    []string // of an agent
+	Own      []string // of tape's recorder
+	Programs []string // agents that keep it elsewhere than in files
+}
+
+// Find finds what has the text of a session.
+func Find(ctx context.Context, s Session, at Where) (out Found, err error) {
+	known, err := recorder.Sessions(at.Recorder)
+	if err != nil {
+		return out, err
+	}
+	for _, r := range known {
+		for _, f := range r.Files {
+			// What a hook has named is a transcript only if its content says so.
+			info, err := importer.Identify(ctx, f.Path)
+			if err == nil && (slices.Contains(s.IDs, info.Session) || slices.Contains(s.IDs, info.Full)) {
+				out.add(f.Path, at)
+			}
+		}
+	}
+	for _, f := range importer.All() {
+		if r := f.Resume; r != nil && r.Has != nil && slices.ContainsFunc(s.IDs, func(id string) bool { return r.IsID(id) && r.Has(at.User, id) }) {
+			out.Programs = append(out.Programs, f.Name)
+		}
+		if f.Files.Folders == nil {
+			continue
+		}
+		for _, folder := range f.Files.Folders(at.User.User()) {
+			if err := out.search(ctx, f, folder, s, at); err != nil {
+				return out, err
+			}
+		}
+	}
+	slices.Sort(out.Files)
+	return out, nil
+}
+
+// search adds the transcripts of a session below a folder, and those of its subagents.
+func (out *Found) search(ctx context.Context, f *record.Format, folder string, s Session, at Where) error {
+	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && path == folder:
+			return filepath.SkipAll
+		case err != nil, !d.Type().IsRegular(), !(importer.Formats{f}).IsTranscript(path):
+			return ctx.Err() // also of a folder that cannot be read
+		}
+		if !mayBe(f, path, s) {
+			return ctx.Err()
+		}
+		info, err := importer.Identify(ctx, path)
+		if err != nil || !slices.Contains(s.IDs, info.Session) && !slices.Contains(s.IDs, info.Full) {
+			return ctx.Err() // what cannot be read is no transcript
+		}
+		out.add(path, at)
+		if f.Files.Subagents == nil {
+			return ctx.Err()
+		}
+		dir := f.Files.Subagents(path, info.Session)
+		list, _ := os.ReadDir(dir) // usually there is none
+		for _, e := range list {
+			if e.Type().IsRegular() {
+				out.add(filepath.Join(dir, e.Name()), at)
+			}
+		}
+		return ctx.Err()
+	})
+}
+
+// mayBe reports whether a file may be a session's by its name, so that not all have to be read.
+func mayBe(f *record.Format, path string, s Session) bool {
+	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	if f.Resume == nil || f.Resume.IsFile == nil || f.Files.SubagentPrefix != "" && strings.HasPrefix(stem, f.Files.SubagentPrefix) {
+		return true
+	}
+	return slices.ContainsFunc(s.IDs, func(id string) bool { return f.Resume.IsFile(stem, id) })
+}
+
+func (out *Found) add(path string, at Where) {
+	if _, err := os.Lstat(path); err != nil {
+		return
+	}
+	list := &out.Files
+	if slices.ContainsFunc(at.Recorder, func(dir string) bool { return strings.HasPrefix(path, dir+string(filepath.Separator)) }) {
+		list = &out.Own
+	}
+	if !slices.Contains(*list, path) {
+		*list = append(*list, path)
+	}
+}
+
+// Forget removes what tape itself keeps of a session beside its workspace: the recorder's notes and its own
+// transcripts, and the workspace's notes about imports.
+func Forget(s *repo.Store, session Session, found Found, at Where) error {
+	for _, path := range found.Own {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := recorder.Forget(at.Recorder, session.Tape, session.IDs); err != nil {
+		return err
+	}
+	return importer.Forget(s, session.Tape)
+}

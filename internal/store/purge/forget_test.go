@@ -1,0 +1,108 @@
+package purge_test
+
+import (
+	"os"
+	"path/filepath"
+	"tape/internal/store/join"
+	"tape/internal/store/purge"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+)
+
+// aTapeToForget is a workspace with a tape whose word stands in everything that a tape can have.
+func aTapeToForget(t *testing.T) (s *repo.Store, remote string) {
+	t.Helper()
+	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
+	storetest.Must(t, err)
+	storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "stays"))
+	m, err := s.CreateTape(t.Context(), "Gone")
+	storetest.Must(t, err)
+	storetest.Append(t, m, repo.Message("user", theWord))
+	storetest.Handoff(t, m, "second "+theWord)
+	storetest.AppendArtifact(t, m, theWord)
+	_, err = m.Reset(t.Context(), true)
+	storetest.Must(t, err)
+	storetest.Append(t, m, repo.Message("user", "again "+theWord))
+	x := storetest.Fork(t, m, "x", "")
+	storetest.Append(t, x, repo.Message("user", "x "+theWord))
+	storetest.Handoff(t, x, "in the fork "+theWord)
+	storetest.Append(t, storetest.Fork(t, x, "y", ""), repo.Message("user", "y "+theWord))
+	storetest.Merge(t, x, join.Options{Keep: true})
+	remote = storetest.Remote(t, s)
+	storetest.Push(t, s, &repo.PushOptions{All: true})
+	storetest.Append(t, m, repo.Message("user", "not committed "+theWord))
+	return s, remote
+}
+
+const theWord = "xylophone-7391"
+
+// A forgotten tape is nowhere any more: not in files, names, messages or git's objects. The other tapes stay.
+func TestForget(t *testing.T) {
+	s, remote := aTapeToForget(t)
+	got, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
+	storetest.Must(t, err)
+	storetest.WantNowhere(t, s.Dir(), theWord)
+	storetest.WantNowhere(t, s.Dir(), "Gone")
+	storetest.WantNowhere(t, s.Dir(), "gone-")
+	storetest.WantTexts(t, storetest.Tape(t, s, "main"), "session/start stays")
+	if len(got.Remotes) != 1 || got.Remotes[0] != "origin" {
+		t.Errorf("the remotes that had it are %v", got.Remotes)
+	}
+	if out, _ := storetest.PlainGit(t, remote, "for-each-ref", "refs/heads/tape"); out == "" {
+		t.Error("it is gone at the remote, which nobody wanted")
+	}
+	storetest.Healthy(t, s.Dir())
+}
+
+// What a branch of the user leads to is named, and the next call finds that nothing is left.
+func TestForgetNamesWhatKeepsTheTape(t *testing.T) {
+	s, _ := aTapeToForget(t)
+	storetest.Git(t, s.Dir(), "branch", "mine", storetest.Tape(t, s, "Gone").Branch())
+	_, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
+	storetest.WantIs(t, err, repo.ErrConflict)
+	storetest.Git(t, s.Dir(), "branch", "-D", "mine")
+	_, err = purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
+	storetest.Must(t, err)
+	storetest.WantNowhere(t, s.Dir(), theWord)
+	storetest.Healthy(t, s.Dir())
+}
+
+// What would lose something of the user is refused before anything is changed.
+func TestForgetRefuses(t *testing.T) {
+	s, _ := aTapeToForget(t)
+	m := storetest.Tape(t, s, "Gone")
+	forget := func() error {
+		_, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
+		return err
+	}
+	before := storetest.Picture(t, s)
+	note := filepath.Join(m.WorkTree(), "notes.txt")
+	storetest.WriteFile(t, note, []byte("mine"))
+	storetest.WantIs(t, forget(), repo.ErrConflict)
+	storetest.Must(t, os.Remove(note))
+	_, err := s.Switch(t.Context(), "Gone")
+	storetest.Must(t, err)
+	storetest.WantIs(t, forget(), repo.ErrConflict)
+	if storetest.Picture(t, s) != before {
+		t.Error("it changed something")
+	}
+	_, err = purge.Forget(t.Context(), storetest.Inner(s), "never", purge.ForgetOptions{})
+	storetest.WantIs(t, err, repo.ErrNotFound)
+}
+
+// The tape that is checked out in the workspace's folder goes like any other.
+func TestForgetInTheMainTree(t *testing.T) {
+	s, _ := aTapeToForget(t)
+	storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "late xenon-1"))
+	_, err := s.CreateTape(t.Context(), "other")
+	storetest.Must(t, err)
+	_, err = s.Switch(t.Context(), "other")
+	storetest.Must(t, err)
+	_, err = purge.Forget(t.Context(), storetest.Inner(s), "main", purge.ForgetOptions{})
+	storetest.Must(t, err)
+	storetest.WantNowhere(t, s.Dir(), "xenon-1")
+	storetest.WantNowhere(t, s.Dir(), "stays")
+	storetest.Healthy(t, s.Dir())
+}

@@ -1,0 +1,159 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+)
+
+// find finds all refs of the tape and its forks, also those that say what remotes have, and the commits
+// that they lead to.
+func (f *forget) find(ctx context.Context) error {
+	f.slugs, f.gone, f.logs, f.refs = map[string]bool{layout.TapeSlug(f.root): true}, map[gitstore.Hash]bool{}, map[string]bool{}, nil
+	for _, slug := range f.note.Slugs {
+		f.slugs[slug] = true
+	}
+	all, err := f.s.Git().Refs("refs/")
+	if err != nil {
+		return err
+	}
+	for more := true; more; {
+		more = false
+		for _, ref := range all {
+			remote, shared := sharedName(ref.Name)
+			if f.logs[ref.Name] || !f.isOf(shared) {
+				continue
+			}
+			f.logs[ref.Name] = true
+			f.refs = append(f.refs, ref)
+			if remote != "" && !slices.Contains(f.note.Remotes, remote) {
+				f.note.Remotes = append(f.note.Remotes, remote)
+			}
+			more = f.addFork(shared, ref.Hash) || more // whose own forks and tags are named after it
+		}
+	}
+	for _, ref := range f.refs {
+		h, err := f.s.Git().Peel(ref.Hash)
+		if err == nil {
+			err = f.addHistory(ctx, h)
+		}
+		if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+			return layout.Classify(err)
+		}
+	}
+	return eachReflog(f.s, func(ref, _, log string) error {
+		if !f.logs[ref] {
+			return nil
+		}
+		for line := range strings.Lines(log) {
+			for _, h := range loggedCommits(line) {
+				if err := f.addHistory(ctx, h); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// isOf reports whether a ref, as it is called where it is shared, is of the tape or one of its forks.
+func (f *forget) isOf(ref string) bool {
+	prefix, rest := layout.CutRef(ref)
+	switch prefix {
+	case layout.BranchPrefix:
+		return rest == layout.TapeSlug(f.root)
+	case layout.ForkPrefix, layout.TagPrefix, layout.ArchivePrefix:
+		slug, _, _ := strings.Cut(rest, "/")
+		return f.slugs[slug]
+	}
+	return false
+}
+
+// addFork adds the slug of a fork.
+func (f *forget) addFork(ref string, h gitstore.Hash) (added bool) {
+	if !strings.HasPrefix(ref, layout.ForkPrefix) {
+		return false
+	}
+	name, err := f.s.NameOfFork(ref, h)
+	if err != nil {
+		return false // a damaged one: its tags are left to tape gc
+	}
+	slug := layout.TapeSlug(name)
+	added = !f.slugs[slug]
+	f.slugs[slug] = true
+	return added
+}
+
+// addHistory adds a commit and its ancestors, as far as they say that they were made on the tape or one of
+// its forks: a tape that somebody made of this one with git begins with its commits.
+func (f *forget) addHistory(ctx context.Context, h gitstore.Hash) error {
+	for todo := []gitstore.Hash{h}; len(todo) > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if f.gone[h] {
+			continue
+		}
+		c, err := f.s.Git().Commit(h)
+		if errors.Is(err, gitstore.ErrNotFound) {
+			continue // dropped by now
+		}
+		if err != nil {
+			return layout.CorruptObject(h, err)
+		}
+		name := layout.DecodeTrailer(c.Trailer(layout.TrailerName))
+		if name != "" && name != f.root && !strings.HasPrefix(name, f.root+"/") {
+			continue
+		}
+		f.gone[h] = true
+		todo = append(todo, c.Parents...)
+	}
+	return nil
+}
+
+// leads reports whether a commit is one of some commits, or descends from one.
+func (f *forget) leads(h gitstore.Hash, to []gitstore.Hash) bool {
+	seen := map[gitstore.Hash]bool{}
+	for todo := []gitstore.Hash{h}; len(todo) > 0; {
+		h := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[h] {
+			continue
+		}
+		seen[h] = true
+		if _, found := slices.BinarySearchFunc(to, h, func(a, b gitstore.Hash) int { return strings.Compare(a.String(), b.String()) }); found {
+			return true
+		}
+		if c, err := f.s.Git().Commit(h); err == nil {
+			todo = append(todo, c.Parents...)
+		}
+	}
+	return false
+}
+
+// sharedName returns the name that a ref has where it is shared, and for one that says what a remote has,
+// that remote.
+func sharedName(ref string) (remote, shared string) {
+	for _, prefix := range layout.RemoteRefs() {
+		rest, ok := strings.CutPrefix(ref, strings.TrimSuffix(prefix, "/")+"/")
+		if !ok {
+			continue
+		}
+		for _, shared := range layout.SharedPrefixes() {
+			inner := layout.InnerRef(shared)
+			if prefix == "refs/remotes/" { // git's own: branches without heads/
+				inner = strings.TrimPrefix(shared, "refs/heads/")
+			}
+			if i := strings.Index(rest, "/"+inner); i > 0 {
+				return rest[:i], shared + rest[i+1+len(inner):]
+			}
+		}
+		return "", ""
+	}
+	return "", ref
+}

@@ -1,0 +1,98 @@
+package remotes_test
+
+import (
+	"strings"
+	"testing"
+
+	"tape/hooks/githooks"
+	"tape/internal/store/layout"
+	"tape/internal/store/purge"
+	"tape/internal/store/remotes"
+	storetest "tape/internal/testkit/store"
+	"tape/merge"
+	"tape/repo"
+)
+
+const forgottenWord = "xylophone-7391"
+
+// forgettable is a store with a pushed tape, whose name is not its slug, with forks of forks.
+func forgettable(t *testing.T) (s *repo.Store, remote string) {
+	t.Helper()
+	s = storetest.New(t, nil)
+	m, err := s.CreateTape(t.Context(), "Gone")
+	storetest.Must(t, err)
+	storetest.Append(t, m, repo.Message("user", forgottenWord))
+	x := storetest.Fork(t, m, "X y", "")
+	storetest.Append(t, x, repo.Message("user", "x "+forgottenWord))
+	storetest.Handoff(t, x, "in the fork")
+	y := storetest.Fork(t, x, "z", "")
+	storetest.Append(t, y, repo.Message("user", "z "+forgottenWord))
+	storetest.Handoff(t, y, "in its fork")
+	remote = storetest.Remote(t, s)
+	storetest.Push(t, s, &repo.PushOptions{All: true})
+	return s, remote
+}
+
+// What was forgotten here is not even fetched, however it is called there.
+func TestFetchLeavesOutWhatWasForgotten(t *testing.T) {
+	s, remote := forgettable(t)
+	_, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
+	storetest.Must(t, err)
+	other := storetest.Clone(t, remote)
+	storetest.Append(t, storetest.Tape(t, other, "main"), repo.Message("user", "news"))
+	storetest.Append(t, storetest.Tape(t, other, "Gone"), repo.Message("user", "more "+forgottenWord))
+	storetest.Push(t, other, &repo.PushOptions{All: true})
+	_, err = merge.Pull(t.Context(), s, "origin", &merge.PullOptions{Archives: true})
+	storetest.Must(t, err)
+	storetest.WantTexts(t, storetest.Tape(t, s, "main"), "session/start news")
+	storetest.WantNowhere(t, s.Dir(), forgottenWord)
+	_, err = s.Fetch(t.Context(), "origin", &repo.FetchOptions{Tapes: []string{"Gone/X y"}})
+	storetest.WantIs(t, err, repo.ErrConflict)
+}
+
+// A tape goes at a remote with all that belongs to it, also where hooks guard tapes, and others learn of it.
+func TestForgetAtARemote(t *testing.T) {
+	s, remote := forgettable(t)
+	other := storetest.Clone(t, remote)
+	deletions := func(more string) error {
+		const zero = "0000000000000000000000000000000000000000 "
+		lines := storetest.Git(t, remote, "for-each-ref", "--format=%(objectname) "+zero+"%(refname)", "refs/heads/tape/Gone*", "refs/heads/fork", "refs/tags/anchor/Gone*")
+		return githooks.PreReceive(t.Context(), remote, strings.NewReader(lines+"\n"+more))
+	}
+	mark, _ := layout.ForgottenMark()
+	storetest.WantIs(t, deletions(""), repo.ErrConflict)
+	storetest.Must(t, deletions("0000000000000000000000000000000000000000 "+mark.String()+" "+layout.ForgottenPrefix+layout.ForgottenID(layout.TapeSlug("Gone"))+"\n"))
+	done, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
+	storetest.Must(t, err)
+	for i, want := range []bool{true, false} {
+		was, err := remotes.Forget(t.Context(), storetest.Inner(s), "origin", "Gone", remotes.ForgetOptions{Slugs: done.Slugs})
+		storetest.Must(t, err)
+		if was != want {
+			t.Errorf("call %d: %v", i, was)
+		}
+	}
+	for ref := range strings.Lines(storetest.Git(t, remote, "for-each-ref", "--format=%(refname)")) {
+		if !strings.Contains(ref, "/main") && !strings.HasPrefix(ref, "refs/tape/forgotten/") {
+			t.Errorf("it still has %s", ref)
+		}
+	}
+	_, err = merge.Pull(t.Context(), other, "origin", nil)
+	storetest.Must(t, err)
+	names, err := remotes.ForgottenAt(t.Context(), storetest.Inner(other), "origin")
+	storetest.Must(t, err)
+	if len(names) != 1 || names[0] != "Gone" {
+		t.Errorf("others learn of %q", names)
+	}
+	statuses, err := other.Push(t.Context(), "origin", &repo.PushOptions{All: true})
+	storetest.Must(t, err)
+	for _, status := range statuses {
+		if strings.HasPrefix(status.Tape, "Gone") && status.Status != repo.RefRejected {
+			t.Errorf("%s came back: %s", status.Tape, status.Status)
+		}
+	}
+	storetest.Must(t, storetest.Inner(other).KeepForgotten(t.Context(), "Gone"))
+	if names, err = remotes.ForgottenAt(t.Context(), storetest.Inner(other), "origin"); err != nil || len(names) > 0 {
+		t.Errorf("they are asked again: %q, %v", names, err)
+	}
+	storetest.Healthy(t, other.Dir())
+}
