@@ -25,7 +25,7 @@ latest. A name takes precedence over a number.`,
 func (a *App) runAnchors(ctx context.Context, t *repo.Tape, _ []string) error {
 	phases, err := t.Phases(ctx)
 	return listing[repo.Phase]{
-		Head:  []string{"SEQ", "NAME", ">ENTRIES", "DATE", "COMMIT", "TAG", "SUMMARY"},
+		Head:  []string{"SEQ", "~NAME", ">ENTRIES", "DATE", "?COMMIT", "??TAG", "SUMMARY"},
 		Paged: true,
 		Object: func(p repo.Phase) object {
 			return object{{"anchor_seq", p.Seq}, {"name", p.Name}, {"state", p.State}, {"entries", p.Entries}, {"first_id", p.FirstID},

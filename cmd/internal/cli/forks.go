@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
 
@@ -66,21 +67,39 @@ func (o *forksOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 			}
 		}
 	}
-	return o.listing(ctx, store).Show(&o.Streams, list, nil)
+	names, err := o.forkNames(ctx, store, list)
+	if err != nil {
+		return err
+	}
+	return o.listing(ctx, store, names).Show(&o.Streams, list, nil)
 }
 
-func (o *forksOptions) listing(ctx context.Context, store *repo.Store) listing[repo.ForkInfo] {
+// forkNames returns the names of forks as a list shows them: on a screen, with short names of their parents.
+func (o *forksOptions) forkNames(ctx context.Context, store *repo.Store, list []repo.ForkInfo) (func(repo.ForkInfo) string, error) {
+	if o.Width() == 0 {
+		return func(f repo.ForkInfo) string { return f.Name }, nil
+	}
+	all, err := catalog.All(ctx, store)
+	names := catalog.Names(all)
+	for _, f := range list {
+		names = append(names, f.Name)
+	}
+	short := catalog.ShortNames(names)
+	return func(f repo.ForkInfo) string { return path.Join(path.Dir(short[f.Name]), path.Base(f.Name)) }, err
+}
+
+func (o *forksOptions) listing(ctx context.Context, store *repo.Store, name func(repo.ForkInfo) string) listing[repo.ForkInfo] {
 	of, current := o.tapeInHand(ctx, store), store.CurrentTape()
 	out := listing[repo.ForkInfo]{None: quoted(of) + " has no open forks", Paged: true, Object: describeFork,
-		Head: []string{"", "FORK", ">ENTRIES", "BASE", "BEGUN", "UPDATED", "BRANCH"},
+		Head: []string{"", "~FORK", ">ENTRIES", "BASE", "?BEGUN", "UPDATED", "??BRANCH"},
 		Row: func(f repo.ForkInfo, add func(cells ...any)) {
-			add(currentMark(f.Name == current), f.Name, f.Entries, baseText(f.Base), o.ago(f.Base.Date), o.ago(f.Updated), f.Branch)
+			add(currentMark(f.Name == current), name(f), f.Entries, baseText(f.Base), o.ago(f.Base.Date), o.ago(f.Updated), f.Branch)
 		}}
 	if o.closed {
 		out.None = "no fork of " + quoted(of) + " was closed yet"
-		out.Head = []string{"FORK", "STATUS", ">ENTRIES", "BASE", "CLOSED", "COMMIT", "INTO"}
+		out.Head = []string{"~FORK", "STATUS", ">ENTRIES", "BASE", "CLOSED", "?COMMIT", "??INTO"}
 		out.Row = func(f repo.ForkInfo, add func(cells ...any)) {
-			add(f.Name, f.Status, f.Entries, baseText(f.Base), o.ago(f.Updated), shortID(f.Commit), shortID(f.Into))
+			add(name(f), f.Status, f.Entries, baseText(f.Base), o.ago(f.Updated), shortID(f.Commit), shortID(f.Into))
 		}
 	}
 	switch {

@@ -137,9 +137,10 @@ type tapeColumn struct {
 	cell func(listedTape) string
 }
 
-// tapeColumns returns the columns that the screen has room for; in a pipe, all.
+// tapeColumns returns the columns that the screen has room for beside the titles; in a pipe, all. A column that says
+// the same in each row comes only if no title is cut for it.
 func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) []tapeColumn {
-	const enough, plenty = 20, 32 // cells of a title
+	const enough, plenty = 28, 48 // cells of a title
 	left := o.Width()
 	columns := []tapeColumn{
 		{">", func(t listedTape) string {
@@ -147,14 +148,15 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 		}},
 		{"~TITLE", func(t listedTape) string { return fitLabel(t.Tape, left) }},
 		{"UPDATED", func(t listedTape) string { return o.briefly(t.Updated) }},
-		{"AGENT", func(t listedTape) string {
-			if w := o.Width(); w > 0 && w < 80 {
-				first, _, _ := strings.Cut(t.Agent, "-")
-				return first
-			}
-			return t.Agent
-		}},
 	}
+	agent := tapeColumn{"AGENT", func(t listedTape) string {
+		if w := o.Width(); w > 0 && w < 100 {
+			first, _, _ := strings.Cut(t.Agent, "-")
+			return first
+		}
+		return t.Agent
+	}}
+	label := tapeColumn{"", func(t listedTape) string { return t.Label() }}
 	more := []tapeColumn{
 		{"PROJECT", func(t listedTape) string { return display.Truncate(t.ProjectBranch(), enough) }},
 		{"TAPE", func(t listedTape) string { return names[t.Name] }},
@@ -175,20 +177,28 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 			more = append(more, tapeColumn{strings.ToUpper(d.Remote), func(t listedTape) string { return rows.DistanceText(t.remotes[i]) }})
 		}
 	}
-	columns = slices.DeleteFunc(columns, func(c tapeColumn) bool { // where no agent is known
-		return c.head == "AGENT" && !slices.ContainsFunc(list, func(t listedTape) bool { return t.Agent != "" })
-	})
+	if slices.ContainsFunc(list, func(t listedTape) bool { return t.Agent != "" }) {
+		more = slices.Insert(more, 0, agent)
+	}
 	for _, c := range columns {
 		if c.head != "~TITLE" {
 			left -= cellsOf(c, list) + len("  ")
 		}
 	}
+	constant := func(c tapeColumn) bool {
+		return o.Width() > 0 && !slices.ContainsFunc(list, func(t listedTape) bool { return c.cell(t) != c.cell(list[0]) })
+	}
+	slices.SortStableFunc(more, func(x, y tapeColumn) int { return b2i(constant(x)) - b2i(constant(y)) })
+	longest := cellsOf(label, list)
 	for _, c := range more {
 		title := plenty
-		if c.head == "PROJECT" {
+		if c.head == "PROJECT" || c.head == "AGENT" {
 			title = enough
 		}
-		if cells := cellsOf(c, list) + len("  "); o.Width() == 0 || left-cells >= title {
+		if constant(c) {
+			title = stdio.MaxCell // all that a column gets
+		}
+		if cells := cellsOf(c, list) + len("  "); o.Width() == 0 || left-cells >= min(title, longest) {
 			columns = append(columns, c)
 			left -= cells
 		}

@@ -58,6 +58,25 @@ func TestListing(t *testing.T) {
 	}
 }
 
+// On a narrow screen, a table leaves out what is marked so, and what is left has room.
+func TestNarrow(t *testing.T) {
+	for cells, want := range map[int]string{
+		0:  "NAME  N  DATE        COMMIT      TAG                             SUMMARY\nplan  7  2026-11-20  3ba9fb1971  anchor/a-long-name/002_compact  what was agreed on yesterday\n",
+		90: "NAME  N  DATE        COMMIT      TAG                             SUMMARY\nplan  7  2026-11-20  3ba9fb1971  anchor/a-long-name/002_compact  what was agreed on yeste…\n",
+		80: "NAME  N  DATE        COMMIT      SUMMARY\nplan  7  2026-11-20  3ba9fb1971  what was agreed on yesterday\n",
+		50: "NAME  N  DATE        SUMMARY\nplan  7  2026-11-20  what was agreed on yesterday\n",
+		40: "NAME  N  DATE        SUMMARY\nplan  7  2026-11-20  what was agreed on…\n",
+	} {
+		s, out := streams(cells)
+		table := NewTable("~NAME", ">N", "DATE", "?COMMIT", "??TAG", "SUMMARY")
+		table.Add("plan", 7, "2026-11-20", "3ba9fb1971", "anchor/a-long-name/002_compact", "what was agreed on yesterday")
+		table.Write(s)
+		if err := s.Flush(); err != nil || out.String() != want {
+			t.Errorf("%d cells: %v\n%s\nnot\n%s", cells, err, out, want)
+		}
+	}
+}
+
 // Any answer but yes stops the command.
 func TestConfirm(t *testing.T) {
 	for answer, yes := range map[string]bool{"y\n": true, " Yes \n": true, "n\n": false, "\n": false, "": false, "yes": true} {

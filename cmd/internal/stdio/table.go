@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tape/internal/show/display"
@@ -48,15 +49,18 @@ func (l Listing[T]) Show(s *Streams, items []T, err error) error {
 type Table struct {
 	head  []string
 	right []bool // columns of numbers
+	spare []int  // more than 0: left out on a narrow screen, the highest first
 	wide  int    // the column that gets the remaining width; -1: none
 	rows  [][]string
 }
 
-// NewTable makes a table with these headings. "~" before a heading marks the wide column, ">"
-// a column of numbers.
+// NewTable makes a table with these headings. "~" before a heading marks the wide column, ">" a column of numbers.
+// A column with "?" before that is left out if the screen is too narrow, those with "??" before them first.
 func NewTable(head ...string) *Table {
-	t := &Table{right: make([]bool, len(head)), wide: -1}
+	t := &Table{right: make([]bool, len(head)), spare: make([]int, len(head)), wide: -1}
 	for i, h := range head {
+		rest := strings.TrimLeft(h, "?")
+		t.spare[i], h = len(h)-len(rest), rest
 		if strings.HasPrefix(h, "~") {
 			t.wide, h = i, h[1:]
 		}
@@ -94,13 +98,14 @@ func (t *Table) Write(s *Streams) {
 			width[i] = max(width[i], cells)
 		}
 	}
+	if s.Width() > 0 {
+		width = t.narrow(width, s.Width())
+		last = len(t.head) - 1
+	}
 	if t.wide >= 0 && s.Width() > 0 {
 		const least = 12
-		left := s.Width() + width[t.wide]
-		for _, cells := range width {
-			left -= cells
-		}
-		width[t.wide] = min(width[t.wide], max(least, left-len("  ")*last))
+		left := s.Width() - t.least(width) + min(width[t.wide], enough)
+		width[t.wide] = min(width[t.wide], max(least, left))
 	}
 	line := func(row []string) string {
 		cells := make([]string, len(row))
@@ -122,6 +127,44 @@ func (t *Table) Write(s *Streams) {
 	for _, row := range t.rows {
 		s.Line(line(row))
 	}
+}
+
+// enough is what the wide and the last column get before others are left out, in cells.
+const enough = 24
+
+// least is the width of a table in which the wide and the last column have no more than enough.
+func (t *Table) least(width []int) int {
+	sum := len("  ") * (len(width) - 1)
+	for i, cells := range width {
+		if i == t.wide || i == len(width)-1 {
+			cells = min(cells, enough)
+		}
+		sum += cells
+	}
+	return sum
+}
+
+// narrow leaves out spare columns until the table fits, and returns the widths of the others.
+func (t *Table) narrow(width []int, most int) []int {
+	for t.least(width) > most {
+		i := 0
+		for j, spare := range t.spare {
+			if spare >= t.spare[i] {
+				i = j
+			}
+		}
+		if t.spare[i] == 0 {
+			break
+		}
+		t.head, t.right, t.spare, width = slices.Delete(t.head, i, i+1), slices.Delete(t.right, i, i+1), slices.Delete(t.spare, i, i+1), slices.Delete(width, i, i+1)
+		for j, row := range t.rows {
+			t.rows[j] = slices.Delete(row, i, i+1)
+		}
+		if t.wide > i {
+			t.wide--
+		}
+	}
+	return width
 }
 
 // Fields writes pairs of a name and a value, one per line.
