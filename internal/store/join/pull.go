@@ -197,7 +197,7 @@ func (p *pull) checkUnrelated(ctx context.Context, w *writer.Writer) error {
 	if len(forks) > 0 {
 		out = out.Try(layout.CloseForks)
 	}
-	return out.Try(layout.PutBehindTheirs, p.t.Name(), p.t.Slug()+".jsonl")
+	return out.Try(layout.PutAfterTheirs, p.t.Name(), p.t.Slug()+".jsonl")
 }
 
 // fastForward moves the tape to what the remote has (case 3); entries after the given id are new.

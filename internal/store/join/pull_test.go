@@ -88,7 +88,7 @@ func TestPullStrange(t *testing.T) {
 	storetest.Append(t, m, repo.Message("user", "mine"))
 	status, err := join.Join(t.Context(), storetest.Inner(two), "origin", "main")
 	storetest.Must(t, err)
-	if status.Status != repo.RefRejected || !errors.Is(status.Err, repo.ErrConflict) || !strings.Contains(fmt.Sprint(repo.Hints(status.Err)), "{put-behind-theirs [main main.jsonl]") {
+	if status.Status != repo.RefRejected || !errors.Is(status.Err, repo.ErrConflict) || !strings.Contains(fmt.Sprint(repo.Hints(status.Err)), "{put-after-theirs [main main.jsonl]") {
 		t.Fatalf("it says %+v", status)
 	}
 	if got := storetest.Said(t, m); !slices.Equal(got, []string{"[session/start]", "mine"}) {

@@ -66,7 +66,7 @@ const (
 	PurgeInClone       HintKind = "purge-in-clone" // folder of the workspace, remote, tape, entries to purge whole, fingerprints
 	PurgeOrAllow       HintKind = "purge-or-allow" // fingerprint, tape or "", tape without secrets or ""
 	PurgeWhole         HintKind = "purge-whole"
-	PutBehindTheirs    HintKind = "put-behind-theirs" // tape, file
+	PutAfterTheirs     HintKind = "put-after-theirs" // tape, file
 	RaiseMaxLine       HintKind = "raise-max-line"
 	RenameOrAllow      HintKind = "rename-or-allow" // fingerprint
 	RenameTag          HintKind = "rename-tag"
