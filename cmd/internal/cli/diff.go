@@ -2,10 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/comparison"
 	"tape/cmd/internal/rows"
+	"tape/index"
+	"tape/internal/sessions/catalog"
 	"tape/internal/store/query"
 	"tape/repo"
 )
@@ -19,7 +24,7 @@ func newDiffCmd(a *App) *cobra.Command {
 	o := &diffOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "diff A [B] [--stat]",
-		Short: "Compare two points of a tape, or two tapes",
+		Short: "Compare two points of a tape, or two sessions",
 		Long: `Show the entries that only B has (+), those that only A has (-), and the changes in edited
 ones (~). Without B, A is compared with the tape as it is now.
 
@@ -28,12 +33,19 @@ to there; tapes and forks, which mean all their entries, committed or not; or ta
 and commits, where HEAD is the tape's newest commit. For two forks of one tape, each fork's own
 entries are shown.
 
+Of two tapes that have nothing in common, as two sessions, show the prompts that only one has,
+the answers that differ, and the files that they changed; --json has the entries.
+
+TAPE@17 is an entry of another tape. Tapes may be given as everywhere: by the beginning of their
+names, or, if there are two, by their numbers in the list (2; a phase is 002).
+
 With --stat, show numbers instead: entries of each kind, tokens from run events, and calls of
 each tool.`,
 		Example: `  tape diff implement
   tape diff HEAD
   tape diff 002 003 --stat
   tape diff main main/try-wal
+  tape diff 1 2
   tape diff @17 latest --json`,
 		Args:              takes(1, "A", "B"),
 		ValidArgsFunction: upTo(2, a.completePoints),
@@ -50,16 +62,21 @@ func (a *App) completePoints(cmd *cobra.Command, args []string, prefix string) (
 }
 
 func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) error {
-	from, err := t.Store().Revision(ctx, t, args[0])
+	from, err := o.revision(ctx, t, args[0], len(args) > 1)
 	if err != nil {
 		return err
 	}
-	to, err := t.Store().Revision(ctx, t, first(args[1:]))
+	to, err := o.revision(ctx, t, first(args[1:]), true)
 	if err != nil {
 		return err
 	}
 	if o.stat {
 		return rows.Stat(ctx, &o.Streams, from, to)
+	}
+	if shared, err := from.SharedWith(ctx, to); err != nil {
+		return err
+	} else if shared == 0 && from.Tape() != to.Tape() && !o.JSON {
+		return o.sessions(ctx, t.Store(), from, to)
 	}
 	show := (&rows.Changes{Streams: &o.Streams, From: from.Name(), To: to.Name()}).Show
 	some := false
@@ -69,6 +86,56 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 	})
 	if err == nil && !some {
 		o.StderrUnlessQuiet("no entry differs")
+	}
+	return err
+}
+
+// revision finds one of the two sides. With numbers, a number is that of a tape in the list.
+func (o *diffOptions) revision(ctx context.Context, t *repo.Tape, target string, numbers bool) (*query.Revision, error) {
+	name, at := catalog.Entry(target)
+	n, err := strconv.Atoi(target)
+	if name == "" && !(numbers && err == nil && strconv.Itoa(n) == target) {
+		r, err := t.Store().Revision(ctx, t, target)
+		if !errors.Is(err, repo.ErrNotFound) || target == "" {
+			return r, err
+		}
+		if other, findErr := o.findTape(ctx, t.Store(), target); findErr == nil {
+			return other.Store().Revision(ctx, other, "")
+		}
+		return nil, err
+	}
+	if name == "" {
+		name, at = target, ""
+	}
+	other, err := o.findTape(ctx, t.Store(), name)
+	if err != nil {
+		return nil, err
+	}
+	return other.Store().Revision(ctx, other, at)
+}
+
+// sessions shows how two sessions differ.
+func (o *diffOptions) sessions(ctx context.Context, store *repo.Store, from, to *query.Revision) error {
+	sides := [2]comparison.Side{{Revision: from}, {Revision: to}}
+	for i := range sides {
+		t, err := store.Tape(ctx, sides[i].Revision.Tape())
+		if err != nil {
+			return err
+		}
+		if sides[i].Facts, err = o.aboutTape(ctx, t); err != nil {
+			return err
+		}
+		err = o.withIndex(store, func(x *index.Index) error {
+			sides[i].Touches, err = x.Touches(ctx, index.FileFilter{Tapes: []string{t.Name()}})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	differ, err := comparison.Show(ctx, &o.Streams, sides[0], sides[1])
+	if err == nil && !differ {
+		o.StderrUnlessQuiet("no prompt, answer or file differs")
 	}
 	return err
 }

@@ -141,6 +141,9 @@ func nameAt(t *workspace.Tape, c gitstore.Commit) string {
 // Name is what headings call the revision.
 func (r *Revision) Name() string { return r.name }
 
+// Tape is the name of the tape.
+func (r *Revision) Tape() string { return r.tape }
+
 // Last is the id of the last entry.
 func (r *Revision) Last() int64 { return r.last }
 
