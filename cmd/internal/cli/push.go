@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/choosing"
 	"tape/cmd/internal/rows"
-	"tape/internal/show/display"
 	"tape/internal/store/query"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -26,7 +26,7 @@ func newPushCmd(a *App) *cobra.Command {
 		Long: `Send the history of tapes to a remote, with the tags of their anchors: all tapes with new
 entries, or those that --tape names. Uncommitted entries are committed first. If you push a
 fork, its tape is pushed, too. On a terminal, the first push of several tapes to a remote lists
-them and asks, unless you use --all or --tape. The tapes that tape serve keeps for itself
+them and asks which to push, unless you use --all or --tape. The tapes that tape serve keeps for itself
 (host, audit) are pushed only if --tape names them.
 
 A push is never forced. If somebody else has pushed to a tape meanwhile, that tape is rejected
@@ -94,41 +94,35 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 	if o.All || o.DryRun || len(o.Tapes) > 0 || !o.CanAsk() {
 		return nil
 	}
-	tapes, err := store.Tapes(ctx)
+	tapes, err := o.listTapes(ctx)
 	if err != nil {
 		return err
 	}
-	var list []string
+	var list []choosing.Session
 	for _, t := range tapes {
-		own, err := query.OfHost(ctx, (*workspace.Tape)(t))
+		at := slices.IndexFunc(t.remotes, func(d repo.Distance) bool { return d.Remote == remote })
+		own, err := o.ofHost(ctx, store, t.Name)
 		if err != nil {
 			return err
 		}
-		if own {
-			continue
-		}
-		distances, err := t.Distances(ctx)
-		if err != nil {
-			return err
-		}
-		at := slices.IndexFunc(distances, func(d repo.Distance) bool { return d.Remote == remote })
-		if at >= 0 && !distances[at].Shared {
-			list = append(list, "  "+display.Line(t.Name())+"  "+display.Entries(distances[at].Ahead))
+		if at >= 0 && !t.remotes[at].Shared && !own {
+			list = append(list, choosing.Session{Tape: t.Tape, New: t.remotes[at].Ahead})
 		}
 	}
 	if shared := len(tapes) - len(list); len(list) < 2 || shared > 1 {
 		return nil
 	}
-	const most = 20
-	o.StderrUnlessQuiet("%s would be pushed to %s for the first time:", display.Count(len(list), "tape", "tapes"), display.Line(remote))
-	for _, l := range list[:min(most, len(list))] {
-		o.StderrUnlessQuiet("%s", l)
-	}
-	if len(list) > most {
-		o.StderrUnlessQuiet("  … and %d more", len(list)-most)
-	}
-	if err := o.Confirm(ctx, "Push all of them?"); err != nil {
+	if o.Tapes, err = choosing.Ask(ctx, &o.Streams, remote, list); err != nil && len(repo.Hints(err)) == 0 {
 		return &cliError{msg: err.Error(), cause: err, hint: "tape push --tape NAME pushes one of them, --all all of them without asking"}
 	}
-	return nil
+	return err
+}
+
+// ofHost reports whether a tape belongs to tape serve.
+func (o *pushOptions) ofHost(ctx context.Context, store *repo.Store, name string) (bool, error) {
+	t, err := store.Tape(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	return query.OfHost(ctx, (*workspace.Tape)(t))
 }

@@ -75,19 +75,28 @@ func (s *Streams) CanAsk() bool { return IsTerminal(s.Stdin) && IsTerminal(s.Std
 
 // Confirm asks on the terminal, and returns an error unless the answer is yes.
 func (s *Streams) Confirm(ctx context.Context, format string, args ...any) error {
-	fmt.Fprintf(s.Stderr, format+" [y/N] ", args...)
+	answer, err := s.Ask(ctx, format+" [y/N] ", args...)
+	if err != nil {
+		return err
+	}
+	switch strings.ToLower(answer) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was changed")
+}
+
+// Ask asks on the terminal, and returns the line that is answered; "" at the end of the input.
+func (s *Streams) Ask(ctx context.Context, format string, args ...any) (string, error) {
+	fmt.Fprintf(s.Stderr, format, args...)
 	in, end := NewInput(ctx, s.Stdin)
 	defer end()
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
+		return "", ctx.Err()
 	}
 	if err != nil {
 		fmt.Fprintln(s.Stderr)
 	}
-	return errors.New("nothing was changed")
+	return strings.TrimSpace(answer), nil
 }
