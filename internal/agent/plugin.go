@@ -171,24 +171,24 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 		r.work = r.command
 		return r.stream(ctx), nil
 	}
-	if _, err := a.form(r.model); err != nil {
+	if err := a.checkModel(r.model); err != nil {
 		return nil, errors.Join(err, r.noModel(ctx, err))
 	}
 	r.work = r.run
 	return r.stream(ctx), nil
 }
 
-// form returns the format of messages for a model. If none is configured, the error wraps
+// checkModel refuses a model that cannot be called. If none is configured, the error wraps
 // hooks.ErrNoModel and says how to set one.
-func (a *agent) form(model string) (view.Format, error) {
+func (a *agent) checkModel(model string) error {
 	if a.Model == nil {
-		return "", hooks.ErrNoModel
+		return hooks.ErrNoModel
 	}
-	form, err := a.Model.Form(model)
+	_, err := a.Model.Form(model)
 	if errors.Is(err, models.ErrNoModel) && !errors.Is(err, hooks.ErrNoModel) {
 		err = fmt.Errorf("%w: %w", hooks.ErrNoModel, err)
 	}
-	return form, err
+	return err
 }
 
 // noModel records a message that no model can answer.

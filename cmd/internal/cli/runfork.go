@@ -204,8 +204,7 @@ func cannotRun(name string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		out.exit = 127
 	}
-	var inner *exec.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*exec.Error](err); ok {
 		err = inner.Err
 	}
 	out.msg = "cannot run " + quoted(name) + ": " + err.Error()

@@ -63,8 +63,8 @@ func decodeStructure(b []byte) (st structure, err error) {
 	if !r.ok || uint64(len(seen)) != total {
 		return st, damaged("the list of segments does not decode")
 	}
-	for i := len(lists) - 1; i >= 0; i-- { // older segments are on higher levels
-		st.segs = append(st.segs, lists[i]...)
+	for _, list := range slices.Backward(lists) { // older segments are on higher levels
+		st.segs = append(st.segs, list...)
 	}
 	return st, nil
 }

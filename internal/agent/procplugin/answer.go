@@ -54,11 +54,11 @@ func (p *Process) hook(ctx context.Context, name string, a args, session string,
 	if err != nil {
 		return nil, p.ignoreOff(err)
 	}
-	return hookValue(name, result)
+	return hookValue(result)
 }
 
 // hookValue returns the value in a hook's result, which is {"value": x} and nothing else.
-func hookValue(name string, result json.RawMessage) (json.RawMessage, error) {
+func hookValue(result json.RawMessage) (json.RawMessage, error) {
 	if len(result) == 0 {
 		return nil, errors.New(`the answer has neither a result nor an error`)
 	}

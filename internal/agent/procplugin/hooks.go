@@ -137,7 +137,7 @@ func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session strin
 		return nil, p.ignoreOff(err)
 	}
 	if e == nil {
-		raw, err := hookValue("run_model_stream", result)
+		raw, err := hookValue(result)
 		if raw == nil || err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session strin
 			}
 			if e, result, err = c.next(ctx); e == nil && err == nil {
 				var raw json.RawMessage
-				if raw, err = hookValue("run_model_stream", result); raw != nil {
+				if raw, err = hookValue(result); raw != nil {
 					err = valueError("run_model_stream", raw, errors.New("it comes after events"))
 				}
 			}

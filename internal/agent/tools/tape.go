@@ -61,13 +61,7 @@ func tapeInfo(ctx context.Context, t *repo.Tape, _ noArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	last, usage, cached := "-", "-", "-"
-	for e, err := range t.Entries(ctx, repo.Query{Phase: repo.Latest, Limit: repo.N(1)}) {
-		if err != nil {
-			return "", err
-		}
-		last = display.Line(e.Anchor)
-	}
+	usage, cached := "-", "-"
 	if info.Usage.TotalTokens != nil {
 		usage = fmt.Sprint(*info.Usage.TotalTokens)
 	}
@@ -75,7 +69,7 @@ func tapeInfo(ctx context.Context, t *repo.Tape, _ noArgs) (string, error) {
 		cached = fmt.Sprintf("%.2f%%", 100**info.Usage.CacheHitRate)
 	}
 	return fmt.Sprintf("name: %s\nentries: %d\nanchors: %d\nlast_anchor: %s\nentries_since_last_anchor: %d\nlast_token_usage: %s\nlast_token_cache_hit_rate: %s",
-		t.Name(), info.Entries, info.Anchors, last, info.EntriesSinceLastAnchor, usage, cached), nil
+		t.Name(), info.Entries, info.Anchors, display.Line(info.LastAnchor), info.EntriesSinceLastAnchor, usage, cached), nil
 }
 
 type searchArgs struct {

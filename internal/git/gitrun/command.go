@@ -113,8 +113,7 @@ func list(ctx context.Context, path string) (entries []gitconfig.Entry, err erro
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %.500s", err, strings.TrimSpace(string(exit.Stderr)))
 		}
 		return nil, err

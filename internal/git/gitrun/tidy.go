@@ -35,8 +35,7 @@ func Tidy(ctx context.Context, r *gitstore.Repo) error {
 func repack(ctx context.Context, r *gitstore.Repo) error {
 	started := time.Now()
 	cmd, err := Command(ctx, r, "-c", "repack.updateServerInfo=false", "repack", "-q", "-d", "-l", "--geometric=2")
-	var refused *gitstore.UnsupportedError
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[*gitstore.UnsupportedError](err); ok {
 		return nil // tape gc reports it
 	}
 	if err != nil {

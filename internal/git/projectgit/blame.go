@@ -41,8 +41,7 @@ func Blame(ctx context.Context, file string, first, last int) ([]Run, error) {
 		args = append(args, fmt.Sprintf("-L%d,%d", first, last))
 	}
 	out, err := run(ctx, dir, settings, append(args, "--", name)...)
-	var failed *gitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*gitError](err); ok {
 		switch {
 		case strings.Contains(failed.stderr, "no such path"), strings.Contains(failed.stderr, "no such ref: HEAD"):
 			err = ErrNotInGit

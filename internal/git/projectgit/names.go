@@ -31,8 +31,7 @@ func (r Repo) WorkTrees(ctx context.Context) ([]string, error) {
 func (r Repo) FormerNames(ctx context.Context, name string) ([]string, error) {
 	out, err := run(ctx, r.Top, nil, "log", "--follow", "--no-show-signature", "--no-textconv", "--no-ext-diff", "--format=", "--name-status", "-z",
 		"--diff-filter=R", "-M", "--", name)
-	var failed *gitError
-	if errors.As(err, &failed) { // there is no commit
+	if _, ok := errors.AsType[*gitError](err); ok { // there is no commit
 		return nil, nil
 	}
 	var names []string

@@ -46,8 +46,7 @@ type Commit struct {
 // Open finds the repository that a directory is in.
 func Open(ctx context.Context, dir string) (Repo, error) {
 	out, err := run(ctx, dir, nil, "rev-parse", "--is-shallow-repository", "--show-toplevel")
-	var failed *gitError
-	if errors.As(err, &failed) && (strings.Contains(failed.stderr, "not a git repository") || strings.Contains(failed.stderr, "must be run in a work tree")) {
+	if failed, ok := errors.AsType[*gitError](err); ok && (strings.Contains(failed.stderr, "not a git repository") || strings.Contains(failed.stderr, "must be run in a work tree")) {
 		return Repo{}, fmt.Errorf("%s: %w", dir, ErrNoRepository)
 	}
 	shallow, top, _ := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
@@ -58,8 +57,7 @@ func Open(ctx context.Context, dir string) (Repo, error) {
 func (r Repo) Commit(ctx context.Context, revision string) (c Commit, ok bool, err error) {
 	out, err := run(ctx, r.Top, nil, "log", "-1", "--no-walk", "--no-show-signature", "--encoding=UTF-8",
 		"--format=%H%x00%at%x00%an%x00%s", "--end-of-options", revision+"^{commit}", "--")
-	var failed *gitError
-	if errors.As(err, &failed) {
+	if _, ok := errors.AsType[*gitError](err); ok {
 		return c, false, nil
 	}
 	f := strings.SplitN(strings.TrimSuffix(string(out), "\n"), "\x00", 4)

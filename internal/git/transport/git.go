@@ -118,8 +118,7 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 		return nil, errors.Join(fmt.Errorf("%w: it was silent for %s", ErrRemote, idle.limit), swept)
 	}
 	failed := &gitError{stderr: stderr.String(), err: err}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		failed.code = exit.ExitCode()
 	}
 	err = failed

@@ -169,8 +169,8 @@ func parsePush(out, said string) (results []PushResult) {
 // reason returns why a ref was rejected, from git's summary "[rejected] (why)" and what the remote said.
 func reason(summary, said string) string {
 	why := summary
-	if open := strings.IndexByte(summary, '('); open >= 0 {
-		why = strings.TrimSuffix(summary[open+1:], ")")
+	if _, after, ok := strings.Cut(summary, "("); ok {
+		why = strings.TrimSuffix(after, ")")
 	}
 	switch {
 	case strings.Contains(why, "atomic"):

@@ -36,7 +36,7 @@ func (m Remote) pushTo() string { return cmp.Or(m.PushURL, m.URL) }
 var transportWho = gitstore.Signature{Name: "tape", Email: "tape@localhost"}
 
 // Remotes returns the remotes that git's configuration names, sorted by name.
-func Remotes(r *gitstore.Repo) ([]Remote, error) {
+func Remotes(r *gitstore.Repo) []Remote {
 	var out []Remote
 	for _, e := range r.Config().Fresh() {
 		if e.Section != "remote" || e.Subsection == "" || CheckRemoteName(e.Subsection) != nil {
@@ -56,7 +56,7 @@ func Remotes(r *gitstore.Repo) ([]Remote, error) {
 	}
 	out = slices.DeleteFunc(out, func(m Remote) bool { return m.URL == "" })
 	slices.SortFunc(out, func(a, b Remote) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
+	return out
 }
 
 // AddRemote adds a remote to git's configuration, so that a plain git fetch works too. A path is made
@@ -176,10 +176,7 @@ func withoutRemote(old []byte, name string) ([]byte, error) {
 
 // findRemote finds a remote by name. Anything else is taken for an address.
 func findRemote(r *gitstore.Repo, name string) (Remote, error) {
-	all, err := Remotes(r)
-	if err != nil {
-		return Remote{}, err
-	}
+	all := Remotes(r)
 	if i := slices.IndexFunc(all, func(m Remote) bool { return m.Name == name }); i >= 0 {
 		return all[i], nil
 	}
@@ -189,6 +186,7 @@ func findRemote(r *gitstore.Repo, name string) (Remote, error) {
 	if err := CheckURL(name); err != nil {
 		return Remote{}, err
 	}
+	var err error
 	if isLocalPath(name) {
 		name, err = filepath.Abs(name)
 	}

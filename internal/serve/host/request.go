@@ -192,7 +192,7 @@ func (c *request) admit() error {
 		c.cleanup = append(c.cleanup, leave)
 		if left := c.run.Deadline.Sub(c.s.Now()); left > 0 {
 			c.w.Until = time.Now().Add(left)
-			admission.Shorten(c.w, c.r, c.w.Until)
+			admission.Shorten(c.r, c.w.Until)
 			if stream {
 				c.w.Until = c.w.Until.Add(lastWords) // it reports how the run ended
 			} else {

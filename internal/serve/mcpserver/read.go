@@ -127,10 +127,7 @@ func (r *entryPage) show(ctx context.Context, c call, t *repo.Tape, last int64) 
 	if err != nil {
 		return "", err
 	}
-	room := usualChars
-	if r.chars+2*cutNote > room {
-		room = r.chars + 2*cutNote
-	}
+	room := max(r.chars+2*cutNote, usualChars)
 	out := newAnswer(room, "tape %s: entries @%d to @%d of %d", line(t.Name(), 100), min(r.from, last), r.to, last)
 	next, shown, tell := r.from, 0, c.progress(ctx, "reading")
 	for e, err := range rev.Entries(ctx, r.from) {

@@ -74,8 +74,7 @@ func decode(raw json.RawMessage, into any, properties string) error {
 	if err == nil || errors.Is(err, repo.ErrInvalid) {
 		return err
 	}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return layout.Invalid("", "%s cannot be a JSON %s", wrong.Field, wrong.Value)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {

@@ -120,8 +120,7 @@ func (v *verifier) problem(tape string, err error) {
 		return
 	}
 	p := Problem{Tape: tape, Message: err.Error()}
-	var c *layout.CorruptError
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*layout.CorruptError](err); ok {
 		p.File, p.Line, p.Message, p.Fix = v.short(c.File), c.Line, c.Msg, c.Fix
 	}
 	if !slices.Contains(v.report.Problems, p) {
@@ -153,8 +152,7 @@ func (v *verifier) verifyTape(ctx context.Context, t *workspace.Tape) (failed er
 			v.problem(t.Name(), err)
 			return ctx.Err()
 		}
-		var incomplete *workspace.IncompleteMergeError
-		if errors.As(snapshot.CheckMergeComplete(t, head), &incomplete) {
+		if _, ok := errors.AsType[*workspace.IncompleteMergeError](snapshot.CheckMergeComplete(t, head)); ok {
 			v.note(t.Name(), "", "git has made a merge, which the next command that reads the tape completes")
 			return nil
 		}

@@ -82,13 +82,13 @@ func (c *closedForks) discarded(t *workspace.Tape) error {
 	if err != nil {
 		return layout.Classify(err)
 	}
-	for i := len(log) - 1; i >= 0; i-- {
-		if !strings.HasPrefix(log[i].Message, discardMessage) {
+	for _, l := range slices.Backward(log) {
+		if !strings.HasPrefix(l.Message, discardMessage) {
 			continue
 		}
-		name, err := c.s.NameAt(log[i].New)
+		name, err := c.s.NameAt(l.New)
 		if up, _, ok := layout.CutFork(name); err == nil && ok && up == t.Name() {
-			err = c.add(t, name, log[i].New, ForkInfo{Status: ForkDiscarded, Updated: layout.FormatDate(log[i].Who.When)})
+			err = c.add(t, name, l.New, ForkInfo{Status: ForkDiscarded, Updated: layout.FormatDate(l.Who.When)})
 		}
 		if err != nil && !errors.Is(err, layout.ErrCorrupt) {
 			return err // but not for a commit that git has pruned

@@ -100,17 +100,17 @@ func encode(st Record) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.ChecksumIEEE(raw), raw), err
 }
 
-// decode parses a record; ok is false unless it is complete and of this version.
-func decode(raw []byte) (st Record, ok bool) {
+// decode parses a record. The Count is 0 unless the record is complete and of this version.
+func decode(raw []byte) (st Record) {
 	line, _, ended := bytes.Cut(raw, []byte("\n"))
 	sum, body, ok := bytes.Cut(line, []byte(" "))
 	if !ok || !ended || string(sum) != fmt.Sprintf("%08x", crc32.ChecksumIEEE(body)) {
-		return Record{}, false
+		return Record{}
 	}
 	if json.Unmarshal(body, &st) != nil || st.Version != stateVersion {
-		return Record{}, false
+		return Record{}
 	}
-	return st, true
+	return st
 }
 
 // slots returns the newer record and the other one; the Count of a missing one is 0.
@@ -120,8 +120,8 @@ func slots(f io.ReaderAt) (newer, older Record, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return newer, older, err
 	}
-	newer, _ = decode(buf[:min(n, slotSize)])
-	older, _ = decode(buf[min(n, slotSize):n])
+	newer = decode(buf[:min(n, slotSize)])
+	older = decode(buf[min(n, slotSize):n])
 	if older.Count > newer.Count {
 		newer, older = older, newer
 	}

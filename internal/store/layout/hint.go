@@ -100,8 +100,7 @@ func Hints(err error) []Hint {
 	if errors.As(err, &h) {
 		return h.Hints()
 	}
-	var unsupported *gitstore.UnsupportedError
-	if errors.As(err, &unsupported) {
+	if unsupported, ok := errors.AsType[*gitstore.UnsupportedError](err); ok {
 		return Words(unsupported.Hint)
 	}
 	return nil

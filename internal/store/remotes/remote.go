@@ -23,11 +23,11 @@ func Remotes(ctx context.Context, s *workspace.Store) ([]Remote, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	all, err := transport.Remotes(s.Git())
+	all := transport.Remotes(s.Git())
 	for i, r := range all {
 		all[i].URL, all[i].PushURL = transport.MaskURL(r.URL), transport.MaskURL(r.PushURL)
 	}
-	return all, layout.Classify(err)
+	return all, nil
 }
 
 // AddRemote gives another repository a name. ErrConflict if the name is taken.
@@ -58,9 +58,8 @@ func RemoveRemote(ctx context.Context, s *workspace.Store, name string) error {
 
 // checkRemote refuses a name that no remote has.
 func checkRemote(s *workspace.Store, name string) error {
-	all, err := transport.Remotes(s.Git())
-	if err != nil || slices.ContainsFunc(all, func(r transport.Remote) bool { return r.Name == name }) {
-		return layout.Classify(err)
+	if slices.ContainsFunc(transport.Remotes(s.Git()), func(r transport.Remote) bool { return r.Name == name }) {
+		return nil
 	}
 	return layout.NotFound("", "there is no remote %q", name).Try(layout.AddRemote, name)
 }
@@ -93,9 +92,9 @@ type Distance struct {
 
 // Distances compares a tape with what was last fetched from each remote. It asks none.
 func Distances(ctx context.Context, t *workspace.Tape) ([]Distance, error) {
-	remotes, err := transport.Remotes(t.Store().Git())
-	if err != nil || len(remotes) == 0 {
-		return nil, layout.Classify(err)
+	remotes := transport.Remotes(t.Store().Git())
+	if len(remotes) == 0 {
+		return nil, nil
 	}
 	sum, err := query.SummaryOf(ctx, t)
 	if err != nil {

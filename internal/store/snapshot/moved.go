@@ -113,8 +113,7 @@ func removedFile(git *gitstore.Repo, before, after gitstore.Hash, path string) (
 // WithStash changes the hint of an error about lost entries to git stash pop, if git has stashed them: otherwise they
 // would be given up for lost.
 func WithStash(v *Snapshot, head gitstore.Hash, err error) error {
-	var lost *layout.CorruptError
-	if errors.As(err, &lost) && Stashed(v.Git, head) {
+	if lost, ok := errors.AsType[*layout.CorruptError](err); ok && Stashed(v.Git, head) {
 		lost.Fix = "git has stashed the uncommitted entries; restore them with: git -C " + layout.ShellWord(v.Dir) + " stash pop"
 	}
 	return err

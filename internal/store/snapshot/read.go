@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sort"
 	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
@@ -346,15 +347,15 @@ func EndOf(v *Snapshot, p layout.Phase) (m ReadMark, line []byte, err error) {
 	m = ReadMark{Head: v.Commit.String(), LastID: anchor.ID, Seq: p.Seq, Folder: p.Folder, Disk: v.Dir != ""}
 	for c, files := range segments {
 		// The last file may have nothing but an unfinished line.
-		for i := len(files) - 1; i >= 0; i-- {
-			data, err := v.Content(p, files[i])
+		for i, file := range slices.Backward(files) {
+			data, err := v.Content(p, file)
 			if err != nil {
 				return m, nil, err
 			}
 			data = data[:bytes.LastIndexByte(data, '\n')+1]
 			lines := bytes.Count(data, []byte("\n"))
 			if i == len(files)-1 {
-				m.Ends[c] = End{File: files[i].N, Size: int64(len(data)), Lines: lines, Sum: SumOf(data)}
+				m.Ends[c] = End{File: file.N, Size: int64(len(data)), Lines: lines, Sum: SumOf(data)}
 			}
 			last := LastLine(data)
 			if last == nil {
@@ -362,7 +363,7 @@ func EndOf(v *Snapshot, p layout.Phase) (m ReadMark, line []byte, err error) {
 			}
 			id, err := jsonl.ParseID(last)
 			if err != nil {
-				return m, nil, &layout.CorruptError{File: v.Where(p, files[i].Name()), Line: lines, Msg: err.Error()}
+				return m, nil, &layout.CorruptError{File: v.Where(p, file.Name()), Line: lines, Msg: err.Error()}
 			}
 			if id > m.LastID {
 				m.LastID, line = id, last

@@ -72,11 +72,11 @@ type Exchange struct {
 
 // find returns the last prompt in a history and the number of answers to it.
 func (s Script) find(history []Item) (prompt string, step int) {
-	for i := len(history) - 1; i >= 0; i-- {
-		if history[i].Kind != User {
+	for i, h := range slices.Backward(history) {
+		if h.Kind != User {
 			continue
 		}
-		if prompt = s.promptIn(history[i].Text); prompt != "" {
+		if prompt = s.promptIn(h.Text); prompt != "" {
 			return prompt, answers(history[i+1:])
 		}
 	}

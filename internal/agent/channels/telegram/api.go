@@ -123,8 +123,7 @@ var errTooLarge = errors.New("it is larger than the limit")
 
 // hide removes the URL, and with it the token, from an error of net/http.
 func (a *api) hide(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	if text := err.Error(); a.hideText(text) != text {

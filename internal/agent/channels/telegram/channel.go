@@ -124,8 +124,7 @@ func (c *Channel) Start(ctx context.Context) error {
 		c.log.Warn(`nobody may write to the bot: send it a message, take your id from this log, and put it into the setting telegram: {"allow_users":["123456789"]}`)
 	}
 	err := c.who(ctx)
-	var refused *refusal
-	if errors.As(err, &refused) && (refused.code == http.StatusUnauthorized || refused.code == http.StatusNotFound) {
+	if refused, ok := errors.AsType[*refusal](err); ok && (refused.code == http.StatusUnauthorized || refused.code == http.StatusNotFound) {
 		return fmt.Errorf("%w: the token is not that of a bot, or no longer; @BotFather shows it with /token", err)
 	}
 	if err != nil && ctx.Err() != nil {
@@ -188,8 +187,7 @@ func (c *Channel) listen(ctx context.Context) {
 
 // trouble returns how long to wait after an error, and the text to log.
 func (c *Channel) trouble(err error, failures int) (time.Duration, string) {
-	var refused *refusal
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*refusal](err); ok {
 		switch {
 		case refused.retryAfter > 0:
 			return time.Duration(refused.retryAfter) * c.api.unit, err.Error()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"mime/multipart"
 	"strconv"
 	"strings"
@@ -130,8 +131,7 @@ type upload struct {
 // deliver calls a method for a chat, and once more if the chat has become a supergroup.
 func (c *Channel) deliver(ctx context.Context, to *target, method string, params map[string]any, f *upload) error {
 	err := c.send(ctx, *to, method, params, f)
-	var refused *refusal
-	if errors.As(err, &refused) && refused.migrateTo != 0 {
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.migrateTo != 0 {
 		if err := c.moved(strconv.FormatInt(to.chat, 10), refused.migrateTo); err != nil {
 			return err
 		}
@@ -147,9 +147,7 @@ func (c *Channel) send(ctx context.Context, to target, method string, params map
 		all["message_thread_id"] = to.thread
 	}
 	if f == nil {
-		for k, v := range params {
-			all[k] = v
-		}
+		maps.Copy(all, params)
 		return c.api.retry(ctx, func(ctx context.Context) error { return c.api.call(ctx, method, all, nil) })
 	}
 	var body bytes.Buffer

@@ -156,7 +156,7 @@ func Body(w http.ResponseWriter, r *http.Request) io.ReadCloser {
 }
 
 // Shorten limits the time for the rest of a body.
-func Shorten(w http.ResponseWriter, r *http.Request, until time.Time) {
+func Shorten(r *http.Request, until time.Time) {
 	if b, ok := r.Body.(*body); ok {
 		if limit := time.Now().Add(bodyTime); until.After(limit) {
 			until = limit
@@ -170,7 +170,7 @@ func Refuse(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength > maxRest || r.Header.Get("Expect") != "" {
 		w.Header().Set("Connection", "close") // the body is not read at all
 	}
-	Shorten(w, r, time.Now().Add(restTime))
+	Shorten(r, time.Now().Add(restTime))
 }
 
 type body struct {

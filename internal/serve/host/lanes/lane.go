@@ -284,9 +284,7 @@ func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[st
 	if key != "" {
 		m[metaKey], m[metaRequest] = key, request
 	}
-	for k, v := range more {
-		m[k] = v
-	}
+	maps.Copy(m, more)
 	return json.Marshal(m)
 }
 

@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"context"
+	"slices"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -141,8 +142,8 @@ func (c *reader) finalRecords(order []int32) int {
 
 // lastTurn returns where the last turn begins.
 func (c *reader) lastTurn(order []int32) int {
-	for n := len(order) - 1; n >= 0; n-- {
-		if r := &c.recs[order[n]]; r.is(flagPrompt) && r.tape == c.home {
+	for n, o := range slices.Backward(order) {
+		if r := &c.recs[o]; r.is(flagPrompt) && r.tape == c.home {
 			return n
 		}
 	}

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,9 +107,7 @@ type Members map[string][]byte
 // MembersOf returns the members of an object.
 func MembersOf(raw []byte) Members {
 	m := Members{}
-	for name, v := range jsonl.Fields(raw) {
-		m[name] = v
-	}
+	maps.Insert(m, jsonl.Fields(raw))
 	return m
 }
 
