@@ -24,12 +24,6 @@ digits are enough if no other artifact of the tape begins with them.`,
 		Example: `  tape append --artifact build.log --text "why does it fail?"
   tape artifact list
   tape artifact cat 3f1c --length 4096`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("tape artifact has no command %s: it is list, show or cat", quoted(args[0]))
-			}
-			return nil
-		},
 		RunE: a.onTape(a.runArtifacts),
 	}
 	o := &catOptions{App: a}
@@ -45,7 +39,7 @@ digits are enough if no other artifact of the tape begins with them.`,
 	}
 	cat.Flags().Int64Var(&o.offset, "offset", 0, "begin behind this many `BYTES`")
 	cat.Flags().Int64Var(&o.length, "length", -1, "write at most this many `BYTES` (default all)")
-	addCommands(cmd, &cobra.Command{
+	addSubcommands(cmd, &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the artifacts of the tape",

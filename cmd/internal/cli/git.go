@@ -20,12 +20,8 @@ entries instead of lines of JSON, git merge merges tapes, and git commit and git
 changes that are not append-only.`,
 		Example: `  tape git install
   tape git uninstall`,
-		Args: takes(1, "COMMAND"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return usagef("tape git has no command %s: it is install or uninstall", quoted(args[0]))
-		},
 	}
-	addCommands(cmd, newGitInstallCmd(a), newGitUninstallCmd(a))
+	addSubcommands(cmd, newGitInstallCmd(a), newGitUninstallCmd(a))
 	return cmd
 }
 

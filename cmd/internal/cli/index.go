@@ -26,12 +26,8 @@ You can query it with sqlite3, too; docs/format.md describes its tables.`,
 		Example: `  tape index status
   tape index rebuild
   sqlite3 "$(tape index status --json | jq -r .file)" 'SELECT kind, count(*) FROM entries GROUP BY kind'`,
-		Args: takes(1, "COMMAND"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return usagef("tape index has no command %s: it is status, sync or rebuild", quoted(args[0]))
-		},
 	}
-	addCommands(cmd, &cobra.Command{
+	addSubcommands(cmd, &cobra.Command{
 		Use:   "status",
 		Short: "Check whether the index is up to date",
 		Long: `Show the state of the index: fresh, stale (a search will update it), or absent, damaged,

@@ -31,12 +31,8 @@ background reads the session's transcript into the workspace of the agent's proj
 a session and importing it later give the same tape.`,
 		Example: `  tape record install claude-code
   tape record status`,
-		Args: takes(1, "COMMAND"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return usagef("tape record has no command %s: it is install, status, uninstall, sync or plugin", quoted(args[0]))
-		},
 	}
-	addCommands(cmd, newRecordInstallCmd(a), newRecordStatusCmd(a), newRecordUninstallCmd(a), newRecordSyncCmd(a), newRecordPluginCmd(a))
+	addSubcommands(cmd, newRecordInstallCmd(a), newRecordStatusCmd(a), newRecordUninstallCmd(a), newRecordSyncCmd(a), newRecordPluginCmd(a))
 	return cmd
 }
 

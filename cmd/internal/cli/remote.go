@@ -22,15 +22,9 @@ name and the local record of the remote; your tapes and the repository itself st
 the remotes, without the passwords in their addresses.`,
 		Example: `  tape remote add origin git@example.org:ada/sessions.git
   tape remote list`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("tape remote has no command %s: it is add, remove or list", quoted(args[0]))
-			}
-			return nil
-		},
 		RunE: a.inStore(a.runRemotes),
 	}
-	addCommands(cmd, &cobra.Command{
+	addSubcommands(cmd, &cobra.Command{
 		Use:   "add NAME URL",
 		Short: "Add a remote",
 		Long: `Give a repository a name, in .git/config. URL is a path, user@host:path, or an address that

@@ -186,6 +186,22 @@ func addCommands(cmd *cobra.Command, list ...*cobra.Command) {
 	}
 }
 
+// addSubcommands adds the commands of a command that takes no other arguments.
+func addSubcommands(cmd *cobra.Command, list ...*cobra.Command) {
+	addCommands(cmd, list...)
+	names := namesOf(list, (*cobra.Command).Name)
+	last := len(names) - 1
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef("tape %s has no command %s: it is %s or %s", cmd.Name(), quoted(args[0]), strings.Join(names[:last], ", "), names[last])
+		}
+		return nil
+	}
+	if cmd.RunE == nil {
+		cmd.RunE = func(*cobra.Command, []string) error { return usagef("COMMAND is missing") }
+	}
+}
+
 // flagError turns an error of the library into a usage error, without the names of Go's functions.
 // For an argument that looks like a flag, it says how to write it.
 func flagError(cmd *cobra.Command, err error) error {

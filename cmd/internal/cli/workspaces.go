@@ -37,7 +37,7 @@ git settings do not count until you run tape workspaces trust.`,
   tape workspaces trust ./copy        # its git settings and hooks count from now on`,
 		RunE: a.runWorkspaces,
 	}
-	addCommands(cmd, &cobra.Command{
+	addSubcommands(cmd, &cobra.Command{
 		Use:     "list",
 		Short:   "List the workspaces of all projects",
 		Long:    `List the workspaces of all projects, those with the newest entries first.`,
