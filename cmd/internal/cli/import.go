@@ -29,6 +29,7 @@ type importOptions struct {
 	inline bool // without artifacts
 
 	everything bool
+	again      string // the tape to make anew
 }
 
 func newImportCmd(a *App) *cobra.Command {
@@ -70,11 +71,17 @@ otherwise it becomes a tape, TAPE/agent-ID, with its own context.
 With --no-subagents, subagents are left out. If you import them later, they are added at the
 end of the tape, because the calls are already there.
 
+With --again, a tape is made anew from its transcript, as this version of tape reads it, where the
+transcript is still there. The former history becomes an archive, and tape restore brings it
+back. The title that you gave the tape stays; other entries that were not imported are only in
+the archive. A tape that has open forks, or that a remote has, is refused.
+
 If the current directory has no workspace yet, import creates one, as tape init does.`,
 		Example: `  tape import
   tape import --all
   tape import session.jsonl
   tape import --no-subagents session.jsonl
+  tape import --again 2b0f
   tape import ~/.claude/projects
   tape --tape review import openai - <chat.json`,
 		Args:              takes(0, "FORMAT", "FILE…"),
@@ -94,6 +101,8 @@ If the current directory has no workspace yet, import creates one, as tape init 
 	}
 	cmd.Flags().BoolVar(&o.everything, "all", false, "import the sessions of all projects")
 	cmd.Flags().BoolVar(&o.alone, "no-subagents", false, "leave out subagents")
+	cmd.Flags().StringVar(&o.again, "again", "", "make the `TAPE` anew from its transcript")
+	completeFlag(cmd, "again", a.completeTapes())
 	cmd.Flags().BoolVar(&o.inline, "inline", false, "leave large results and images in their entries")
 	return cmd
 }
@@ -108,6 +117,9 @@ func (o *importOptions) run(ctx context.Context) error {
 	version, commit := o.build()
 	m := &importing.Import{Streams: &o.Streams, Version: version + " " + commit, Source: o.open(ctx),
 		Options: importer.Options{Format: o.format, Tape: o.wantedTape(), NoSubagents: o.alone, Inline: o.inline}}
+	if o.again != "" {
+		return o.runAgain(ctx, m)
+	}
 	if o.everything {
 		err := m.Everything(ctx, importing.Everything{Agents: o.agents(), Workspace: o.workspaceDir(), Open: o.openRecording, Imported: imported})
 		return cmp.Or(err, m.Failure())

@@ -153,7 +153,7 @@ func (m *Import) report(res importer.Result) error {
 	text := m.text("", res, "tape "+display.Quoted(res.Tape))
 	if m.JSON || !m.brief {
 		err := m.Result(append(stdio.Object{{"file", res.File}, {"tape", res.Tape}}.With("workspace", m.in), stdio.Object{{"format", res.Format}, {"imported", res.Imported},
-			{"skipped", res.Known + res.LeftOut}, {"damaged", res.Damaged}, {"anchors", res.Anchors}}...).With("subagents", res.Subagents),
+			{"skipped", res.Known + res.LeftOut}, {"damaged", res.Damaged}, {"anchors", res.Anchors}}...).With("subagents", res.Subagents).With("archived", res.Archived),
 			"%s: %s", ShortPath(m.Streams, res.File, m.Width()-display.Width(": "+text)), text)
 		if err = cmp.Or(err, m.Flush()); err != nil {
 			return err

@@ -42,6 +42,7 @@ type outcome struct {
 	err    error
 	inBulk bool
 	o      Options
+	whole  bool   // the file is the tape's transcript, and not one of a part
 	key    string // of its mark
 	mark   mark
 
@@ -125,6 +126,9 @@ func (b *Batch) Flush(ctx context.Context) error {
 			out.mark.entries, out.mark.leftOut, out.mark.format, out.mark.tape = out.res.Imported+out.res.Known, out.res.LeftOut, out.res.Format, out.res.Tape
 			b.marks.put(out.key, out.mark)
 		}
+		if out.err == nil && out.whole {
+			b.marks.note(out.res.Tape, out.res.File)
+		}
 		if err := b.report(out.res, out.err); err != nil {
 			return err
 		}
@@ -163,6 +167,9 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	if err := placeAgent(ctx, b.store, &src, &info, out.o, &out.res); err != nil {
 		return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 	}
+	if err := out.o.again.fits(src, &out.res); err != nil {
+		return 0, err
+	}
 	if err := b.flushFor(ctx, out.res.Tape); err != nil {
 		return 0, err
 	}
@@ -173,6 +180,7 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	if errors.Is(err, errRaced) {
 		err = b.into(ctx, f, src, info, out)
 	}
+	out.whole = !src.Within
 	return src.Size, err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/about"
 	"tape/internal/store/forks"
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
@@ -31,6 +32,7 @@ type intake struct {
 	live   bool // the session goes on
 
 	inline bool // large results and pictures stay in their entries
+	again  *again
 
 	tx      *repo.Tx              // nil while the tape does not exist
 	have    map[[16]byte]int      // numbers of the tape's entries, by key
@@ -60,7 +62,7 @@ type openFork struct {
 const maxForks = 16 << 20 // bytes
 
 func newIntake(store *repo.Store, bulk *writer.Bulk, f *record.Format, info record.Info, o Options, res *Result) *intake {
-	return &intake{store: store, bulk: bulk, format: f, info: info, res: res, alone: o.NoSubagents, live: o.live, inline: o.Inline, limit: maxForks,
+	return &intake{store: store, bulk: bulk, format: f, info: info, res: res, alone: o.NoSubagents, live: o.live, inline: o.Inline, again: o.again, limit: maxForks,
 		have: map[[16]byte]int{}, matched: map[int]struct{}{}, out: map[[16]byte]struct{}{}, names: map[string]string{}}
 }
 
@@ -79,9 +81,10 @@ func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading,
 // open begins to change the tape if it exists.
 func (in *intake) open(ctx context.Context) {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
-	if err == nil {
+	switch {
+	case err == nil && in.again == nil:
 		in.begin(ctx, tape)
-	} else if !errors.Is(err, repo.ErrNotFound) {
+	case !errors.Is(err, repo.ErrNotFound):
 		in.fail(err)
 	}
 }
@@ -306,6 +309,12 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 			return false
 		}
 	}
+	if in.again != nil {
+		var err error
+		in.tx, err = writer.BeginAnew(ctx, (*workspace.Tape)(in.again.tape), first)
+		in.fail(err)
+		return opens && err == nil
+	}
 	before := len(in.have)
 	var err error
 	in.tx, err = in.bulk.Create(ctx, in.res.Tape, first)
@@ -363,12 +372,17 @@ func (in *intake) finish(ctx context.Context, cause error) error {
 		return in.err
 	}
 	in.merge(ctx, func(*openFork) bool { return true })
+	if in.err == nil && in.again != nil && in.again.title != "" {
+		_, err := in.tx.Append(ctx, repo.Event(about.TitleEvent, record.NewObject(64).Str("title", in.again.title).Done()))
+		in.fail(err)
+	}
 	if in.err == nil {
 		in.fail(in.tx.Checkpoint(ctx))
 	}
 	if in.err != nil {
 		return errors.Join(in.err, in.tx.Rollback())
 	}
-	_, err := in.tx.Commit(ctx)
+	done, err := in.tx.Commit(ctx)
+	in.res.Archived = done.Archived
 	return err
 }

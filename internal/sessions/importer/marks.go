@@ -28,6 +28,7 @@ type marks struct {
 	s       *workspace.Store
 	header  string
 	byKey   map[string]mark
+	paths   map[string]string        // of transcripts, by tape; valid for all versions
 	heads   map[string]gitstore.Hash // of the tapes' branches
 	changed bool
 }
@@ -43,21 +44,26 @@ type mark struct {
 
 const (
 	marksFile = "imports" // in .git/tape
+	pathLine  = "path"    // first field of a line with the path of a tape's transcript
 	// minAge is how old a file must be to get a mark: a younger one may change without a new time.
 	minAge = 2 * time.Second
 )
 
 func loadMarks(s *workspace.Store, version string) *marks {
-	m := &marks{s: s, header: fmt.Sprintf("tape imports 2 %q\n", version), byKey: map[string]mark{}}
+	m := &marks{s: s, header: fmt.Sprintf("tape imports 2 %q\n", version), byKey: map[string]mark{}, paths: map[string]string{}}
 	raw, _ := os.ReadFile(s.PrivatePath(marksFile)) // usually there is none
-	lines, ok := strings.CutPrefix(string(raw), m.header)
-	if !ok {
-		return m
-	}
-	for line := range strings.Lines(lines) {
+	same := strings.HasPrefix(string(raw), m.header)
+	for line := range strings.Lines(string(raw)) {
 		var k mark
 		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 7)
-		if len(f) < 7 {
+		if len(f) == 7 && f[0] == pathLine {
+			path, err := strconv.Unquote(f[1])
+			if tape, tapeErr := strconv.Unquote(f[6]); err == nil && tapeErr == nil {
+				m.paths[tape] = path
+			}
+			continue
+		}
+		if len(f) < 7 || !same {
 			continue
 		}
 		var errs [4]error
@@ -109,6 +115,16 @@ func (m *marks) list() error {
 	return err
 }
 
+// note keeps the path of a tape's transcript.
+func (m *marks) note(tape, file string) {
+	path, err := filepath.Abs(file)
+	if file == "-" || err != nil || m.paths[tape] == path {
+		return
+	}
+	m.paths[tape] = path
+	m.changed = true
+}
+
 // put adds a mark, which gets its head when the marks are saved.
 func (m *marks) put(key string, k mark) {
 	m.byKey[key] = k
@@ -135,6 +151,11 @@ func (m *marks) save(ctx context.Context) {
 			m.byKey[key] = k
 		}
 		fmt.Fprintf(&out, "%s\t%s\t%s\t%d\t%d\t%s\t%q\n", key, k.stat, k.head, k.entries, k.leftOut, k.format, k.tape)
+	}
+	for _, tape := range slices.Sorted(maps.Keys(m.paths)) {
+		if _, ok := m.heads[layout.BranchPrefix+layout.TapeSlug(tape)]; ok {
+			fmt.Fprintf(&out, "%s\t%q\t\t\t\t\t%q\n", pathLine, m.paths[tape], tape)
+		}
 	}
 	_ = m.s.FS().WriteFile(m.s.PrivatePath(marksFile), out.Bytes())
 }

@@ -32,7 +32,8 @@ type Options struct {
 	// Progress gets the bytes that were read so far, from several goroutines. It may be nil.
 	Progress func(read, size int64)
 
-	live bool // the session goes on, see [Continue]
+	live  bool // the session goes on, see [Continue]
+	again *again
 }
 
 // Result is what the import of a file did.
@@ -46,6 +47,8 @@ type Result struct {
 	Known     int      // entries of the file that the tape had
 	Forgotten bool     // the session was forgotten, and is left out
 	LeftOut   int      // entries of subagents that NoSubagents left out
+	Archived  string   // by Again: the ref of the former history
+	Own       int      // by Again: entries of the former history that were not imported
 	record.Stats
 }
 

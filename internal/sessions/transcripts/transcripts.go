@@ -2,6 +2,7 @@
 package transcripts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/resume"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -46,6 +48,36 @@ func SessionOf(ctx context.Context, s *repo.Store, name string) (Session, error)
 		}
 	}
 	return out, err
+}
+
+// Of returns the transcript from which a tape was imported or recorded.
+func Of(ctx context.Context, s *repo.Store, t *repo.Tape, at Where) (string, error) {
+	const elsewhere = "if you have it elsewhere: tape import --again TAPE FILE"
+	noted := importer.Transcript(s, t.Name())
+	if _, err := os.Stat(noted); err == nil {
+		return noted, nil
+	}
+	if imported, err := importer.HasImported(ctx, t); err != nil || !imported && noted == "" {
+		return "", cmp.Or(err, error(layout.Invalid("", "tape %q was not imported: it has no transcript", t.Name())))
+	}
+	session, err := SessionOf(ctx, s, t.Name())
+	if err != nil {
+		return "", err
+	}
+	found, err := Find(ctx, session, at)
+	if err != nil {
+		return "", err
+	}
+	for _, path := range slices.Concat(found.Files, found.Own) {
+		info, err := importer.Identify(ctx, path)
+		if err == nil && (info.Agent == "" || t.Name() == info.Session+"/"+info.Agent) {
+			return path, nil
+		}
+	}
+	if noted != "" {
+		return "", layout.NotFound(elsewhere, "the transcript of tape %q is gone: %s", t.Name(), noted)
+	}
+	return "", layout.NotFound(elsewhere, "no transcript of tape %q is known", t.Name())
 }
 
 // Found is what has the text of a session.

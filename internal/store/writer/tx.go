@@ -33,13 +33,14 @@ type Tx struct {
 
 	wanted map[string]bool // if set, the only artifacts that are committed
 
-	line       []byte // buffer
-	bare       bool   // without working tree
-	bulk       *Bulk  // the Bulk of a bare Tx, if any
-	policy     bool   // the workspace's commit policy applies
-	turned     bool   // the turn before this batch was committed
-	cleared    bool   // the record was written without its Undo, or may have been
-	incomplete bool   // the branch has moved, but a tag or the index is not up to date
+	line       []byte  // buffer
+	bare       bool    // without working tree
+	bulk       *Bulk   // the Bulk of a bare Tx, if any
+	former     *Writer // of the history that a Tx of BeginAnew replaces
+	policy     bool    // the workspace's commit policy applies
+	turned     bool    // the turn before this batch was committed
+	cleared    bool    // the record was written without its Undo, or may have been
+	incomplete bool    // the branch has moved, but a tag or the index is not up to date
 }
 
 // TxResult says what a Tx did.
@@ -48,6 +49,7 @@ type TxResult struct {
 	Appended        int
 	Handoffs        []Handoff
 	Commit          string // the last commit made, "" if none
+	Archived        string // the ref of the history that was replaced, see BeginAnew
 }
 
 // Update changes the tape by f, all or nothing. Other writers wait; readers see the old state until Update
@@ -79,6 +81,10 @@ func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 func (tx *Tx) Commit(ctx context.Context) (TxResult, error) {
 	if tx.bulk != nil {
 		return tx.result, tx.bulk.add(ctx, tx)
+	}
+	if tx.former != nil {
+		err := tx.release(tx.finishAnew(ctx))
+		return tx.result, err
 	}
 	if tx.bare {
 		return tx.result, tx.release(tx.finishBare(ctx))

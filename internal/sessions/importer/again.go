@@ -1,0 +1,122 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/show/display"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// again is a tape that is made anew.
+type again struct {
+	tape  *repo.Tape
+	title string // that a person gave it
+}
+
+// Again makes a tape anew from its transcript. Its former history is archived, see [Result.Archived]; what a
+// person called the tape stays. Entries that were not imported, [Result.Own], are only in the archive.
+func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version string, o Options) (res Result, err error) {
+	info, first, err := identify(ctx, path)
+	if err != nil {
+		return res, err
+	}
+	var facts about.Tape
+	own, ours := 0, false
+	keys := keysOf(All().Find(info.Format))
+	for e, err := range t.Entries(ctx, repo.Query{}) {
+		if err != nil {
+			return res, err
+		}
+		has, err := keys(e)
+		if err != nil {
+			return res, err
+		}
+		facts.Add(e)
+		if ours = ours || slices.ContainsFunc(has, func(key string) bool { return first[key] }); len(has) == 0 && e.ID > 1 && jsonl.GetString(e.Payload, "name") != about.TitleEvent {
+			own++
+		}
+	}
+	if !ours {
+		return res, layout.Invalid("", "%s is not the transcript of tape %q", display.Quoted(path), t.Name())
+	}
+	var failed error
+	batch := NewBatch(s, version, func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {
+		res, failed = r, err
+		return nil
+	})
+	defer batch.Close()
+	o.again = &again{t, facts.Given}
+	o.Tape = strings.TrimSuffix(t.Name(), "/"+info.Agent)
+	if err := batch.add(ctx, outcome{o: o, res: Result{File: path, Format: o.Format}}); err != nil {
+		return res, err
+	}
+	if err := errors.Join(batch.Flush(ctx), failed); err != nil {
+		return res, err
+	}
+	if res.Archived == "" {
+		return res, layout.Invalid("", "the transcript %s has no entries; tape %q stays as it is", display.Quoted(path), t.Name())
+	}
+	res.Own = own
+	return res, nil
+}
+
+// identify finds out what a transcript is, and the keys of its first entries.
+func identify(ctx context.Context, path string) (info record.Info, first map[string]bool, err error) {
+	const most = 100 // entries: not all have to be on the tape
+	src, closer, err := OpenSource(path, nil)
+	if err != nil {
+		return info, nil, err
+	}
+	defer func() { err = errors.Join(err, closer.Close()) }()
+	f, info, err := describe(ctx, &src, Options{}, &Result{File: path})
+	if err != nil {
+		return info, nil, err
+	}
+	first = map[string]bool{}
+	enough := errors.New("enough")
+	_, err = Read(ctx, f, src, func(string, string) bool { return false }, func(item record.Item) error {
+		for _, key := range item.Keys {
+			first[key] = true
+		}
+		if len(first) >= most {
+			return enough
+		}
+		return nil
+	})
+	if errors.Is(err, enough) {
+		err = nil
+	}
+	return info, first, err
+}
+
+// fits refuses a transcript that would go to another tape, or to a part of this one.
+func (a *again) fits(src record.Source, res *Result) error {
+	if a == nil || !src.Within && res.Tape == a.tape.Name() {
+		return nil
+	}
+	return layout.Invalid("name the session's own transcript", "%s is the transcript of a subagent", display.Quoted(res.File))
+}
+
+// HasImported reports whether a tape has entries that were imported.
+func HasImported(ctx context.Context, t *repo.Tape) (bool, error) {
+	for e, err := range t.Entries(ctx, repo.Query{}) {
+		if err != nil || Keys(e.Meta) != nil {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// Transcript returns the file that a tape was imported from, as far as that was noted; "" if not.
+func Transcript(s *repo.Store, tape string) string {
+	return loadMarks((*workspace.Store)(s), "").paths[tape]
+}

@@ -1,0 +1,120 @@
+package importer
+
+import (
+	"errors"
+
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/store/about"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+// sessionOnTape is a tape that was imported from a file and then written to by a person.
+func sessionOnTape(t *testing.T, s *repo.Store, dir string) (tape *repo.Tape, path string) {
+	t.Helper()
+	path = filepath.Join(dir, "s.jsonl")
+	storetest.Must(t, os.WriteFile(path, lines(resumed...), 0o644))
+	mustImport(t, s, path, Options{})
+	tape, err := s.Tape(t.Context(), "s-1")
+	storetest.Must(t, err)
+	_, err = tape.Handoff(t.Context(), repo.Anchor{Name: "a title of a former version"})
+	storetest.Must(t, err)
+	_, err = tape.Append(t.Context(), nil, repo.Message("user", "a note"), repo.Event(about.TitleEvent, []byte(`{"title":"Mine"}`)))
+	storetest.Must(t, err)
+	return tape, path
+}
+
+// TestAgain: a tape that is made anew has what its transcript has, and the title that a person gave it; the
+// former history is an archive.
+func TestAgain(t *testing.T) {
+	s, once := testStore(t), testStore(t)
+	tape, path := sessionOnTape(t, s, t.TempDir())
+	former := tapeLines(t, s, "s-1")
+	if noted := Transcript(s, "s-1"); noted != path {
+		t.Errorf("the noted transcript is %q", noted)
+	}
+	res, err := Again(t.Context(), s, tape, path, "1.0", Options{})
+	storetest.Must(t, err)
+	mustImport(t, once, path, Options{})
+	want := tapeLines(t, once, "s-1")
+	got := tapeLines(t, s, "s-1")
+	if len(got) != len(want)+1 || !slices.Equal(got[:len(want)], want) || aboutTape(t, s, "s-1").Title != "Mine" {
+		t.Errorf("got %s", strings.Join(got, ""))
+	}
+	if res.Own != 2 || res.Imported != len(want)-1 {
+		t.Errorf("%+v", res)
+	}
+	if res = mustImport(t, s, path, Options{}); res.Imported != 0 {
+		t.Errorf("another import adds %d entries", res.Imported)
+	}
+	_, _, err = tape.Restore(t.Context(), repo.Latest)
+	storetest.Must(t, err)
+	if got := tapeLines(t, s, "s-1"); !slices.Equal(got, former) {
+		t.Errorf("restored: %s", strings.Join(got, ""))
+	}
+}
+
+// TestAgainRefuses: what is no transcript of the tape leaves the tape as it is.
+func TestAgainRefuses(t *testing.T) {
+	s := testStore(t)
+	tape, path := sessionOnTape(t, s, t.TempDir())
+	former := tapeLines(t, s, "s-1")
+	storetest.Must(t, os.WriteFile(path, lines(userLn("other", "", `"another session"`)), 0o644))
+	if _, err := Again(t.Context(), s, tape, path, "1.0", Options{}); !errors.Is(err, repo.ErrInvalid) {
+		t.Errorf("another session's transcript: %v", err)
+	}
+	storetest.Must(t, os.Remove(path))
+	if _, err := Again(t.Context(), s, tape, path, "1.0", Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no transcript: %v", err)
+	}
+	if got := tapeLines(t, s, "s-1"); !slices.Equal(got, former) {
+		t.Errorf("it became %s", strings.Join(got, ""))
+	}
+}
+
+// TestAgainInterrupted makes the N-th disk operation fail, as if the process was killed: the tape has its
+// former history or the new one with the former as an archive, and the same call completes it.
+func TestAgainInterrupted(t *testing.T) {
+	t.Setenv("TAPE_AUTHOR", "Test <test@example.org>")
+	dir, kept := filepath.Join(t.TempDir(), "ws"), filepath.Join(t.TempDir(), "kept")
+	s, _, err := repo.Init(t.Context(), dir, nil)
+	storetest.Must(t, err)
+	_, path := sessionOnTape(t, s, t.TempDir())
+	former := tapeLines(t, s, "s-1")
+	storetest.CopyTree(t, dir, kept)
+	again := func(s *repo.Store) error {
+		tape, err := s.Tape(t.Context(), "s-1")
+		if err == nil {
+			_, err = Again(t.Context(), s, tape, path, "1.0", Options{})
+		}
+		return err
+	}
+	rng := testkit.Random(t)
+	for n := 1 + rng.IntN(3); ; n += testkit.Size(5, 1) {
+		storetest.Must(t, os.RemoveAll(dir))
+		storetest.CopyTree(t, kept, dir)
+		f := &storetest.Faulty{N: n, Gap: 1}
+		err := again(storetest.OpenFaulty(t, dir, f))
+		s := storetest.OpenFaulty(t, dir, nil)
+		tape, findErr := s.Tape(t.Context(), "s-1")
+		storetest.Must(t, findErr)
+		archives, archiveErr := tape.Archives(t.Context())
+		storetest.Must(t, archiveErr)
+		got := tapeLines(t, s, "s-1")
+		if isFormer := slices.Equal(got, former); !isFormer && (len(archives) != 1 || len(got) != len(former)-2) {
+			t.Fatalf("operation %d: %v; the tape has %d entries, and %d archives", n, err, len(got), len(archives))
+		}
+		if !f.Hit() {
+			storetest.Must(t, err)
+			break
+		}
+		storetest.Must(t, again(s))
+	}
+	storetest.Healthy(t, dir)
+}

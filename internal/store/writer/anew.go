@@ -1,0 +1,45 @@
+package writer
+
+import (
+	"context"
+	"errors"
+
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// BeginAnew begins another history of a tape, with a first anchor. The Tx's Commit archives the former history and
+// puts this one in its place; until then nothing has changed. It holds the tape's lock until it ends.
+func BeginAnew(ctx context.Context, t *workspace.Tape, first layout.Anchor) (*Tx, error) {
+	w, err := Lock(ctx, t)
+	if err != nil {
+		return nil, layout.Wrap(err, "write tape %q", t.Name())
+	}
+	batch := t.Store().Git().NewBatch()
+	plan, b, err := w.root(ctx, batch, first)
+	if err != nil {
+		batch.Discard()
+		return nil, layout.Wrap(errors.Join(err, w.Unlock()), "write tape %q", t.Name())
+	}
+	next := Holding(t, w.lock)
+	tx := next.bareTx(batch, b, plan, 1)
+	tx.former = w
+	return tx, nil
+}
+
+// finishAnew archives the former history, then moves the branch to the new one.
+func (tx *Tx) finishAnew(ctx context.Context) (err error) {
+	defer tx.batch.Discard()
+	if err := tx.Checkpoint(ctx); err != nil {
+		return err
+	}
+	if err := tx.batch.Flush(ctx); err != nil {
+		return err
+	}
+	if tx.result.Archived, err = tx.former.Archive(ctx); err != nil {
+		return err
+	}
+	plan := tx.commits.Plan
+	plan.Subject, plan.Objects = "anew: "+layout.OneLine(tx.w.T.Name()), tx.batch
+	return tx.former.MoveTo(ctx, plan, tx.former.Head)
+}
