@@ -47,7 +47,11 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		return err
 	}
 	o.Page()
-	for i, h := range res.Hits {
+	hits, last := res.Hits, ""
+	if o.allTapes {
+		hits = bySession(hits)
+	}
+	for i, h := range hits {
 		if i > 0 {
 			o.Line("")
 		}
@@ -55,7 +59,11 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		if o.allTapes {
 			of = cmp.Or(names[h.Tape], h.Tape)
 		}
-		rows.Hit(&o.Streams, h, of, titles[sessionOf(h.Entry)])
+		if session := sessionOf(h.Entry); session != last && titles[session] != "" {
+			rows.Session(&o.Streams, titles[session])
+			last = session
+		}
+		rows.Hit(&o.Streams, h, of)
 		if err := o.Written(); err != nil {
 			return err
 		}
@@ -71,6 +79,19 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	err = o.Flush()
 	o.StderrUnlessQuiet("%s", more)
 	return err
+}
+
+// bySession puts the hits of a session together, in the order of their first ones.
+func bySession(hits []index.Hit) []index.Hit {
+	first := map[string]int{}
+	for i, h := range hits {
+		if _, known := first[sessionOf(h.Entry)]; !known {
+			first[sessionOf(h.Entry)] = i
+		}
+	}
+	hits = slices.Clone(hits)
+	slices.SortStableFunc(hits, func(a, b index.Hit) int { return first[sessionOf(a.Entry)] - first[sessionOf(b.Entry)] })
+	return hits
 }
 
 // tapesOnScreen returns short names and titles of all tapes, by their names, if hits of several

@@ -13,26 +13,29 @@ import (
 	"tape/repo"
 )
 
-// Hit shows a search hit; tape and title are "" if only one tape was searched.
-func Hit(s *stdio.Streams, h index.Hit, tape, title string) {
+// Session shows the title of a session, in full, above its hits.
+func Session(s *stdio.Streams, title string) {
+	for _, line := range display.Wrap(display.Line(title), s.Width()) {
+		s.Line(s.Style(stdio.Bold, line))
+	}
+}
+
+// Hit shows a search hit; tape is "" if only one tape was searched.
+func Hit(s *stdio.Streams, h index.Hit, tape string) {
 	for _, e := range h.Before {
 		Brief(s, "", e)
 	}
 	kind, colour := Label(h.Entry)
 	id := fmt.Sprintf("@%d", h.ID)
 	if tape != "" {
-		id = s.Fit(display.Line(tape), stdio.MaxCell) + " " + id
+		id = s.Fit(display.Line(tape), stdio.MaxCell) + id // as commands take it
 	}
 	kind = s.Fit(display.Line(kind), kindCells)
 	rest := display.Ago(s.Now(), h.Date, display.Minute) + "  " + s.Fit(display.Line(h.Anchor), stdio.MaxCell)
 	if h.Similar > 0 {
 		rest += fmt.Sprintf("  and %d like it", h.Similar)
 	}
-	if title != "" {
-		left := s.Width() - display.Width(id+kind+rest) - 3*len("  ")
-		title = display.Truncate(display.Line(title), max(TitleCells/2, left)) + "  "
-	}
-	head := s.Style(stdio.Bold+";"+stdio.Yellow, id) + "  " + title + s.Style(colour, kind) + "  " + s.Style(stdio.Dim, rest)
+	head := s.Style(stdio.Bold+";"+stdio.Yellow, id) + "  " + s.Style(colour, kind) + "  " + s.Style(stdio.Dim, rest)
 	s.Line(head)
 	showSnippet(s, h)
 	for _, e := range h.After {

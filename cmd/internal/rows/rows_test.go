@@ -28,16 +28,18 @@ func said(id int64, text string) repo.Entry {
 func TestHit(t *testing.T) {
 	s, out := streams()
 	h := index.Hit{Entry: said(7, "a needle"), Snippet: "a needle\x1b", Spans: [][2]int{{2, 8}}, Similar: 3, Before: []repo.Entry{said(6, "before")}}
-	Hit(s, h, "", "")
-	Hit(s, h, "main", "A title")
+	Hit(s, h, "")
+	Session(s, "A title\x1b")
+	Hit(s, h, "main")
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	const want = `@6 message/user before
 @7  message/user  1 hour ago  plan  and 3 like it
   a needle\x1b
+A title\x1b
 @6 message/user before
-main @7  A title  message/user  1 hour ago  plan  and 3 like it
+main@7  message/user  1 hour ago  plan  and 3 like it
   a needle\x1b
 `
 	if out.String() != want {
