@@ -2,9 +2,13 @@ package index
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"tape/index/internal/store"
 	"tape/internal/store/activity"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -46,7 +50,34 @@ func (x *Index) Work(ctx context.Context, by By, f WorkFilter) (out []*Work, err
 		out, err = x.db.Work(by, f)
 		return err
 	})
+	if by == ByPerson && err == nil {
+		out, err = x.byOwner(ctx, out)
+	}
 	return out, err
+}
+
+// byOwner replaces tapes by their owners.
+func (x *Index) byOwner(ctx context.Context, list []*Work) (out []*Work, err error) {
+	at := map[string]*Work{}
+	for _, w := range list {
+		if name, ok := strings.CutPrefix(w.Key, store.OwnerOf); ok {
+			t, err := x.store.Tape(ctx, name)
+			if errors.Is(err, repo.ErrNotFound) {
+				continue // gone since the index was read
+			}
+			head, err2 := (*workspace.Tape)(t).Head()
+			if err = errors.Join(err, err2); err != nil {
+				return nil, err
+			}
+			w.Key = snapshot.Owner((*workspace.Tape)(t), head)
+		}
+		if at[w.Key] == nil {
+			at[w.Key], out = w, append(out, w)
+			continue
+		}
+		at[w.Key].Add(w)
+	}
+	return out, nil
 }
 
 // Files returns which sessions read and wrote files: one for each session and path. It first brings the index up

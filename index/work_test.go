@@ -66,14 +66,14 @@ func TestWork(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", what, is, want)
 		}
 	}
-	says("all", ByNothing, WorkFilter{}, " 1 2 5m0s map[haiku:{5 1 0 0} opus:{10 2 100 0}] 2 0")
-	says("by day", ByDay, WorkFilter{Zone: berlin}, "2026-10-24 1 1 2m0s map[opus:{10 2 100 0}] 1 0; 2026-10-25 1 1 3m0s map[haiku:{5 1 0 0} opus:{0 0 0 0}] 1 0")
-	says("by tool", ByTool, WorkFilter{}, "Read 1 0 1m0s map[] 1 0; Write 1 0 1m0s map[] 1 0")
-	says("by project", ByProject, WorkFilter{Since: time.Date(2026, 10, 24, 22, 30, 0, 0, time.UTC)}, "/shop 1 1 3m0s map[haiku:{5 1 0 0} opus:{0 0 0 0}] 1 0")
-	says("by person", ByPerson, WorkFilter{Until: time.Date(2026, 10, 24, 21, 0, 0, 0, time.UTC)}, " 1 1 2m0s map[opus:{10 2 100 0}] 1 0")
+	says("all", ByNothing, WorkFilter{}, " 1 2 3m0s map[haiku:{5 1 0 0} opus:{10 2 100 0}] 2 0")
+	says("by day", ByDay, WorkFilter{Zone: berlin}, "2026-10-24 1 1 1m0s map[opus:{10 2 100 0}] 1 0; 2026-10-25 1 1 2m0s map[haiku:{5 1 0 0} opus:{0 0 0 0}] 1 0")
+	says("by tool", ByTool, WorkFilter{}, "Read 1 0 0s map[] 1 0; Write 1 0 0s map[] 1 0")
+	says("by project", ByProject, WorkFilter{Since: time.Date(2026, 10, 24, 22, 30, 0, 0, time.UTC)}, "/shop 1 1 2m0s map[haiku:{5 1 0 0} opus:{0 0 0 0}] 1 0")
+	says("by person", ByPerson, WorkFilter{Until: time.Date(2026, 10, 24, 21, 0, 0, 0, time.UTC)}, "Test <test@example.org> 1 1 1m0s map[opus:{10 2 100 0}] 1 0")
 	says("another project", ByAgent, WorkFilter{Project: func(dir string) bool { return dir == "/else" }}, "")
 	says("its agent", ByAgent, WorkFilter{Agent: func(a string) bool { return a == "claude-code" }, Tapes: []string{main.Name()}},
-		"claude-code 1 2 5m0s map[haiku:{5 1 0 0} opus:{10 2 100 0}] 2 0")
+		"claude-code 1 2 3m0s map[haiku:{5 1 0 0} opus:{10 2 100 0}] 2 0")
 	files := func(f FileFilter) string {
 		t.Helper()
 		list, err := x.Files(t.Context(), f)

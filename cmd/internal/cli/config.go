@@ -35,8 +35,8 @@ These settings describe the data of this workspace, and are in its .git/tape/con
   allow_secret  comma-separated fingerprints of false positives: texts that look like a secret;
                 push --allow-secret adds one, config replaces the list, and '' clears it
 
-The others run programs or say where something is sent. They are yours: nothing in a repository
-sets them. Those for this workspace are in $TAPE_HOME/settings. Those for all workspaces, which
+The others run programs, say where something is sent, or are prices. They are yours: nothing in a
+repository sets them. Those for this workspace are in $TAPE_HOME/settings. Those for all workspaces, which
 --global shows and changes, are in $TAPE_HOME/config.json. A setting for this workspace takes
 precedence; '' removes one.
 
@@ -49,6 +49,9 @@ precedence; '' removes one.
   plugins          programs that are plugins, a JSON list
   mcp_servers      MCP servers whose tools the agent may use, a JSON object by name
   telegram         the Telegram channel, a JSON object
+  prices           what models cost, in dollars per million tokens: a JSON object by the name of
+                   a model or its beginning, each with input, output, cache_read, cache_write;
+                   tape stats uses it
 
 Earlier versions kept all settings in a file config.json of the workspace. In a workspace
 outside $TAPE_HOME, those that run or send something are not used until you agree: --take-over

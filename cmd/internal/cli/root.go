@@ -43,6 +43,7 @@ func commands() []command {
 		{"blame", groupCore, newBlameCmd},
 		{"files", groupCore, newFilesCmd},
 		{"digest", groupCore, newDigestCmd},
+		{"stats", groupCore, newStatsCmd},
 		{"between", groupCore, newBetweenCmd},
 		{"context", groupCore, newContextCmd},
 		{"resume", groupCore, newResumeCmd},

@@ -19,8 +19,11 @@ const (
 	ByAgent   By = "agent"
 	ByModel   By = "model"
 	ByTool    By = "tool"
-	ByPerson  By = "person" // "" is the tapes' owners
+	ByPerson  By = "person"
 )
+
+// OwnerOf begins a key of ByPerson that is the name of a tape, and stands for its owner.
+const OwnerOf = "\x1f"
 
 // WorkFilter chooses what is summed. Work is kept by the hour, so that whole hours count.
 type WorkFilter struct {
@@ -37,6 +40,16 @@ type Work struct {
 	Sessions, Turns, Calls, Failed int64
 	Active                         time.Duration
 	Tokens                         map[string]activity.Tokens // by model
+}
+
+// Add adds another sum.
+func (w *Work) Add(o *Work) {
+	w.Sessions, w.Turns, w.Active = w.Sessions+o.Sessions, w.Turns+o.Turns, w.Active+o.Active
+	w.Calls, w.Failed = w.Calls+o.Calls, w.Failed+o.Failed
+	for model, t := range o.Tokens {
+		t.Add(w.Tokens[model])
+		w.Tokens[model] = t
+	}
 }
 
 // condition is what a filter means in SQL.
@@ -153,7 +166,27 @@ func (d *DB) Work(by By, f WorkFilter) ([]*Work, error) {
 			w.Tokens[model] = used
 			return nil
 		})
+	if by == ByPerson && err == nil {
+		err = d.nameOwners(out)
+	}
 	return out, err
+}
+
+// nameOwners replaces the numbers of sessions in keys by names of tapes: forks and subagents come after the session
+// that they belong to.
+func (d *DB) nameOwners(list []*Work) error {
+	names := map[string]string{}
+	var session, name string
+	err := d.rows("SELECT CAST(session AS TEXT), min(name) FROM tapes GROUP BY session", nil, []any{&session, &name}, func() error {
+		names[OwnerOf+session] = OwnerOf + name
+		return nil
+	})
+	for _, w := range list {
+		if name, ok := names[w.Key]; ok {
+			w.Key = name
+		}
+	}
+	return err
 }
 
 func (d *DB) keyOf(by By, zone *time.Location) (string, error) {
@@ -175,7 +208,7 @@ func (d *DB) keyOf(by By, zone *time.Location) (string, error) {
 	case ByTool:
 		return "w.name", nil
 	case ByPerson:
-		return "w.person", nil
+		return "CASE w.person WHEN '' THEN '" + OwnerOf + "' || t.session ELSE w.person END", nil
 	}
 	return "", fmt.Errorf("sums of work by %q", by)
 }

@@ -77,15 +77,15 @@ var session = entries(
 	`605 | message | {"role":"assistant","content":"done"}`,
 )
 
-// TestSession adds up a session: the wait of 30 seconds for the person and the pause of eight minutes are not
-// work, the rejected call has not failed, the message that is in two runs counts once.
+// TestSession adds up a session: the waits for the person (nine seconds for an edit, thirty for a call that was
+// rejected) and the pause of eight minutes are no work, the rejected call has not failed, the message that is in two runs counts once.
 func TestSession(t *testing.T) {
 	var s Session
 	add(&s, session)
 	want := []string{
-		`work 9 opus "" turns 1 active 55 in 5 out 9 cache 100+7 calls 3 failed 1`,
+		`work 9 opus "" turns 1 active 46 in 5 out 9 cache 100+7 calls 3 failed 1`,
 		`work 10 opus "Bob <b@x>" turns 1 active 5 in 0 out 0 cache 0+0 calls 0 failed 0`,
-		`tool 9 Edit calls 1 failed 0 active 9`,
+		`tool 9 Edit calls 1 failed 0 active 0`,
 		`tool 9 Bash calls 1 failed 1 active 20`,
 		`tool 9 Write calls 1 failed 0 active 0`,
 		`file /shop/a.go @3 reads 0 writes 1 +3 -1`,

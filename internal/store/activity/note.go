@@ -64,7 +64,8 @@ type run struct {
 // Tokens counts tokens. Input is without what came from the cache or was written to it.
 type Tokens struct{ Input, Output, CacheRead, CacheWrite int64 }
 
-func (t *Tokens) add(o Tokens) {
+// Add adds others.
+func (t *Tokens) Add(o Tokens) {
 	t.Input += o.Input
 	t.Output += o.Output
 	t.CacheRead += o.CacheRead

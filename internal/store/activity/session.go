@@ -107,7 +107,7 @@ func (s *Session) Add(id, at int64, n *Note) {
 	if n.aside {
 		return
 	}
-	active := s.pass(at, !s.waited(n))
+	active := s.pass(at, !s.waited(at, n))
 	if n.turn && !s.Helper {
 		s.work(at, s.Model).Turns++
 		s.say(Said{Entry: id, At: at, Text: n.asked})
@@ -117,7 +117,7 @@ func (s *Session) Add(id, at int64, n *Note) {
 		s.Ending, s.Answer = n.ending, n.answer
 	}
 	if n.usage != nil {
-		s.work(at, cmp.Or(n.usage.Model, s.Model)).Tokens.add(s.used(*n.usage))
+		s.work(at, cmp.Or(n.usage.Model, s.Model)).Tokens.Add(s.used(*n.usage))
 	}
 	if len(n.calls) > 0 {
 		s.work(at, s.Model).Calls += int64(len(n.calls))
@@ -170,14 +170,28 @@ func (s *Session) know(n *Note) {
 // waiting are the tools whose result is a person's answer.
 var waiting = map[string]bool{"AskUserQuestion": true, "ExitPlanMode": true, "exit_plan_mode": true, "request_user_input": true, "ask_user": true, "question": true}
 
+// atOnce is how long tools that read or edit a file take at most, in microseconds. More is a wait for permission.
+const atOnce = 5e6
+
 // waited reports whether the time before the entry was a wait for a person.
-func (s *Session) waited(n *Note) bool {
+func (s *Session) waited(at int64, n *Note) bool {
+	edited := false
 	for _, r := range n.results {
-		if i := s.find(r.id); r.rejected || i >= 0 && waiting[s.Pending[i].Tool] {
+		i := s.find(r.id)
+		if r.rejected || i >= 0 && waiting[s.Pending[i].Tool] {
 			return true
 		}
+		if i < 0 {
+			return false
+		}
+		switch effectOf(s.Pending[i].Tool) {
+		case reads, writes, edits, patches:
+			edited = true
+		default:
+			return false
+		}
 	}
-	return false
+	return edited && at-s.Last > atOnce
 }
 
 // pass adds the time since the last entry to the active time, unless there was a pause or it was a wait.
@@ -233,7 +247,7 @@ func (s *Session) used(r run) Tokens {
 		if old := &s.Runs[i]; old.ID == r.ID {
 			more := Tokens{max(0, r.Used.Input-old.Used.Input), max(0, r.Used.Output-old.Used.Output),
 				max(0, r.Used.CacheRead-old.Used.CacheRead), max(0, r.Used.CacheWrite-old.Used.CacheWrite)}
-			old.Used.add(more)
+			old.Used.Add(more)
 			return more
 		}
 	}

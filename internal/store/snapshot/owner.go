@@ -19,10 +19,19 @@ func Owner(t *workspace.Tape, head gitstore.Hash) string {
 	return Identity(c.Author)
 }
 
-// firstCommit returns the first commit of a history. The tag of the first phase leads there at once; without it,
-// all commits are read.
+// firstCommit returns the first commit of a history. That of a short one is near; else the tag of the first phase
+// leads there at once; without it, all commits are read.
 func firstCommit(t *workspace.Tape, head gitstore.Hash) (gitstore.Commit, bool) {
 	git := t.Store().Git()
+	near := 4
+	for c, err := range t.Store().ByFirstParents(head) {
+		if near--; err != nil || near < 0 {
+			break
+		}
+		if len(c.Parents) == 0 {
+			return c.Commit, true
+		}
+	}
 	if v, err := AtCommit(t.Store(), head); err == nil {
 		if info, err := v.TapeInfo(); err == nil {
 			h, err := git.Ref(layout.TagPrefix + layout.TapeSlug(info.Name) + "/" + v.List[0].Folder)

@@ -15,7 +15,7 @@ const maxSteps = 10000
 
 // agentJSON reports whether a setting of the agent is JSON. The packages that use it know its members.
 func agentJSON(key string) bool {
-	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram"
+	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram" || key == keyPrices
 }
 
 // agentText returns the text of a setting from its value in a file.
@@ -90,6 +90,9 @@ func checkAgentJSON(key string, raw []byte) error {
 		into = &[]map[string]any{}
 	case "telegram":
 		into = &map[string]any{}
+	case keyPrices:
+		_, err := ParsePrices(string(raw))
+		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil || string(raw) == "null" {
 		return layout.Invalid(agentExample(key), "%s does not have the right shape", key)
@@ -110,6 +113,8 @@ func agentExample(key string) string {
 		example = `{"openai":"http://localhost:11434/v1"}`
 	case "plugins":
 		example = `[{"name":"x","command":["python3","x.py"]}]`
+	case keyPrices:
+		example = `{"claude-opus-4":{"input":5,"output":25,"cache_read":0.5,"cache_write":6.25}}`
 	case "telegram":
 		example = `{"allow_users":["123"]}`
 	}

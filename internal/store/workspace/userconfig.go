@@ -15,12 +15,12 @@ import (
 )
 
 // Settings that run a program, or say where something is sent, are not kept in the workspace, which may
-// have come from somebody else. They are in the user's own folder: in one file for all workspaces, and
-// in one for each workspace with settings of its own, named by its path. They are read when they are
-// needed, so that other commands do not open these files.
+// have come from somebody else; nor are prices. They are in the user's own folder: in one file for all
+// workspaces, and in one for each workspace with settings of its own, named by its path. They are read when
+// they are needed, so that other commands do not open these files.
 
 // userKeys are the names of these settings.
-var userKeys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram"}
+var userKeys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram", keyPrices}
 
 // settingsDir is the folder, below Home, of the files for single workspaces.
 const settingsDir = "settings"

@@ -1,0 +1,242 @@
+package stats
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tape/cmd/internal/stdio"
+	"tape/index"
+	"tape/internal/show/display"
+)
+
+// column is a column of the table. Those that do not fit are left out, the least important first.
+type column struct {
+	head string
+	rank int // 1 is the most important
+	cell func(Row) string
+}
+
+// Show shows rows: a table with bars, or without groups a line for each sum.
+func Show(s *stdio.Streams, rows []Row, by index.By) error {
+	if by == index.ByNothing {
+		return showOne(s, rows)
+	}
+	l := stdio.Listing[Row]{None: "no matching sessions", Paged: true, Object: Row.object, Head: []string{strings.ToUpper(string(by))}}
+	columns := fitting(columnsOf(rows, by), rows, s.Width())
+	for _, c := range columns {
+		l.Head = append(l.Head, ">"+c.head)
+	}
+	measure, of := measureOf(rows, by)
+	room := s.Width() - widthOf(columns, rows) - len("  ")
+	bars := room >= len(of)
+	if bars {
+		l.Head = append(l.Head, of)
+	}
+	l.Row = func(r Row, add func(cells ...any)) {
+		cells := []any{keyText(r)}
+		for _, c := range columns {
+			cells = append(cells, c.cell(r))
+		}
+		if bars {
+			cells = append(cells, bar(measure(r), slices.Max(measures(rows, measure)), min(room, 40)))
+		}
+		add(cells...)
+	}
+	if err := l.Show(s, rows, nil); err != nil || s.JSON {
+		return err
+	}
+	sayUnpriced(s, rows)
+	return nil
+}
+
+func keyText(r Row) string {
+	if r.Key == "" {
+		return "(unknown)"
+	}
+	return r.Key
+}
+
+const widestKey = 28 // cells
+
+func columnsOf(rows []Row, by index.By) []column {
+	number := func(n int64) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.FormatInt(n, 10)
+	}
+	all := []column{
+		{"SESSIONS", 1, func(r Row) string { return number(r.Sessions) }},
+		{"TURNS", 4, func(r Row) string { return number(r.Turns) }},
+		{"ACTIVE", 2, func(r Row) string { return span(r.Active) }},
+		{"INPUT", 6, func(r Row) string { return short(r.tokens().Input) }},
+		{"CACHED", 8, func(r Row) string { return short(r.tokens().CacheRead + r.tokens().CacheWrite) }},
+		{"OUTPUT", 5, func(r Row) string { return short(r.tokens().Output) }},
+		{"COST", 2, cost},
+		{"CALLS", 6, func(r Row) string { return number(r.Calls) }},
+		{"FAILED", 7, func(r Row) string { return number(r.Failed) }},
+	}
+	if by == index.ByTool {
+		for i := range all {
+			all[i].rank = min(all[i].rank, 2) // they are few
+		}
+	}
+	return slices.DeleteFunc(all, func(c column) bool {
+		return !slices.ContainsFunc(rows, func(r Row) bool { return c.cell(r) != "" })
+	})
+}
+
+// fitting returns the columns that a screen has room for; in a pipe all.
+func fitting(columns []column, rows []Row, width int) []column {
+	for width > 0 && len(columns) > 1 && widthOf(columns, rows) > width {
+		last := 0
+		for i, c := range columns {
+			if c.rank >= columns[last].rank {
+				last = i
+			}
+		}
+		columns = slices.Delete(columns, last, last+1)
+	}
+	return columns
+}
+
+func widthOf(columns []column, rows []Row) int {
+	key := 0
+	for _, r := range rows {
+		key = max(key, display.Width(display.Line(keyText(r))))
+	}
+	cells := max(min(key, stdio.MaxCell), len("PROJECT"))
+	for _, c := range columns {
+		widest := len(c.head)
+		for _, r := range rows {
+			widest = max(widest, display.Width(c.cell(r)))
+		}
+		cells += len("  ") + widest
+	}
+	return cells
+}
+
+// measureOf returns what bars show: the cost if it is known, else the active time; of tools the calls.
+func measureOf(rows []Row, by index.By) (func(Row) float64, string) {
+	switch {
+	case by == index.ByTool:
+		return func(r Row) float64 { return float64(r.Calls) }, "CALLS"
+	case slices.ContainsFunc(rows, func(r Row) bool { return r.Cost > 0 }):
+		return func(r Row) float64 { return r.Cost }, "COST"
+	}
+	return func(r Row) float64 { return float64(r.Active) }, "ACTIVE"
+}
+
+func measures(rows []Row, of func(Row) float64) []float64 {
+	out := make([]float64, len(rows))
+	for i, r := range rows {
+		out[i] = of(r)
+	}
+	return out
+}
+
+// bar is a share of a number of cells, drawn in eighths of a cell.
+func bar(n, most float64, cells int) string {
+	if most <= 0 || n <= 0 {
+		return ""
+	}
+	eighths := max(1, int(n/most*float64(cells)*8+0.5))
+	out := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		out += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return out
+}
+
+func cost(r Row) string {
+	if !r.Priced {
+		return ""
+	}
+	more := ""
+	if len(r.Unpriced) > 0 {
+		more = "+"
+	}
+	return fmt.Sprintf("$%.2f%s", r.Cost, more)
+}
+
+// span is a time of work in a few cells.
+func span(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()+0.5))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()+0.5))
+	}
+	minutes := int(d.Minutes() + 0.5)
+	return fmt.Sprintf("%dh%02dm", minutes/60, minutes%60)
+}
+
+// short is a number with three digits, in thousands, millions or more.
+func short(n int64) string {
+	switch {
+	case n == 0:
+		return ""
+	case n < 1000:
+		return strconv.FormatInt(n, 10)
+	}
+	value, unit := float64(n), ""
+	for _, u := range []string{"k", "M", "G", "T"} {
+		if value /= 1000; value < 999.5 || u == "T" {
+			unit = u
+			break
+		}
+	}
+	digits := 0
+	switch {
+	case value < 9.995:
+		digits = 2
+	case value < 99.95:
+		digits = 1
+	}
+	return strconv.FormatFloat(value, 'f', digits, 64) + unit
+}
+
+// showOne shows the sums of all.
+func showOne(s *stdio.Streams, rows []Row) error {
+	if len(rows) == 0 {
+		rows = []Row{{}}
+	}
+	r := rows[0]
+	if s.JSON {
+		return s.Emit(r.object())
+	}
+	t := r.tokens()
+	number := func(n int64) string {
+		if n < 10_000 {
+			return strconv.FormatInt(n, 10)
+		}
+		return short(n)
+	}
+	calls := number(r.Calls)
+	if r.Failed > 0 {
+		calls += ", of which " + number(r.Failed) + " failed"
+	}
+	active := span(r.Active)
+	if active == "" {
+		active = "none"
+	}
+	pairs := []any{"sessions", number(r.Sessions), "turns", number(r.Turns), "active", active, "calls of tools", calls,
+		"input tokens", number(t.Input), "from the cache", number(t.CacheRead), "to the cache", number(t.CacheWrite), "output tokens", number(t.Output)}
+	if r.Priced {
+		pairs = append(pairs, "cost", cost(r))
+	}
+	s.Fields(pairs...)
+	sayUnpriced(s, rows)
+	return nil
+}
+
+func sayUnpriced(s *stdio.Streams, rows []Row) {
+	if names := unpriced(rows); names != "" {
+		s.StderrUnlessQuiet("without the cost of %s, for which no price is set", display.Truncate(display.Line(names), 100))
+	}
+}
