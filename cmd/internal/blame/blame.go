@@ -4,6 +4,7 @@ package blame
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,24 +15,31 @@ import (
 	"tape/internal/show/display"
 )
 
-// Show shows runs of lines of a file, each with the turns that led to its commit.
+// Show shows runs of lines of a file, each with the turns that led to it: those of the edits that wrote the lines, else
+// those that led to the commit.
 func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projectgit.Repo, file string, runs []projectgit.Run) error {
 	o := &view{s, file}
+	list, err := credited(ctx, f, project, file, runs, s.Now())
+	if err != nil {
+		return err
+	}
 	var commits []projectgit.Commit
-	for _, r := range runs {
-		if r.Committed() && !slices.ContainsFunc(commits, func(c projectgit.Commit) bool { return c.ID == r.Commit.ID }) {
-			commits = append(commits, *r.Commit)
+	for _, b := range list {
+		if b.turns == nil && b.Committed() && !slices.ContainsFunc(commits, func(c projectgit.Commit) bool { return c.ID == b.Commit.ID }) {
+			commits = append(commits, *b.Commit)
 		}
 	}
 	turns, err := f.Turns(ctx, commits)
 	if err != nil {
 		return err
 	}
-	list := make([]blamed, len(runs))
-	for i, r := range runs {
-		list[i] = blamed{Run: r, turns: turns[r.Commit.ID]}
-		if list[i].turns == nil || r.Boundary && project.Shallow {
-			if list[i].unknown, err = whyUnknown(ctx, s, f, project, r); err != nil {
+	for i := range list {
+		b := &list[i]
+		if b.turns == nil {
+			b.turns = turns[b.Commit.ID]
+		}
+		if b.turns == nil || b.Boundary && project.Shallow {
+			if b.unknown, err = whyUnknown(ctx, s, f, project, b.Run); err != nil {
 				return err
 			}
 		}
@@ -109,8 +117,10 @@ func Mark(t trace.Turn, c projectgit.Commit) string {
 	switch t.How {
 	case trace.Probably:
 		return "probably: the commit was rebased or amended since"
+	case trace.LastEdit:
+		return "the last edit of the file before the commit; no edit has these lines"
 	case trace.Open:
-		return "not recorded: committed by " + display.Truncate(display.Line(c.Author), 30) + " while this session was open, or shortly after"
+		return "about that time: committed by " + display.Truncate(display.Line(c.Author), 30) + " while this session was open, or shortly after"
 	}
 	return ""
 }
@@ -130,26 +140,72 @@ func (o *view) show(list []blamed) error {
 		wide = max(wide, len(lines[i]))
 	}
 	o.Page()
+	missing := map[string]int{}
 	shown := map[string]bool{}
+	keys := map[string]map[string]bool{} // by commit
+	for _, b := range list {
+		if keys[b.Commit.ID] == nil {
+			keys[b.Commit.ID] = map[string]bool{}
+		}
+		keys[b.Commit.ID][b.key()] = true
+	}
 	for i, b := range list {
-		head := o.Style(stdio.Bold+";"+stdio.Yellow, display.Pad(lines[i], wide))
-		if !b.Committed() {
-			o.Line(head + "  " + b.unknown.Text)
+		if len(b.turns) == 0 && len(list) > 1 {
+			missing[b.unknown.Text] += b.Last - b.First + 1
 			continue
 		}
-		day := b.Commit.Authored.In(o.Now().Location()).Format("2006-01-02")
-		left := max(12, o.Width()-wide-len("  123456789012  2006-01-02  "))
-		o.Line(head + "  " + display.ShortID(b.Commit.ID) + "  " + o.Style(stdio.Dim, day) + "  " + o.Fit(display.Line(b.Commit.Subject), left))
-		if !shown[b.Commit.ID] {
-			shown[b.Commit.ID] = true
-			o.showTurns(b, display.Pad("", wide+2))
+		head := o.Style(stdio.Bold+";"+stdio.Yellow, display.Pad(lines[i], wide))
+		if !b.Committed() {
+			o.Line(head + "  not committed yet")
+			b.unknown.Text = ""
+		} else {
+			day := b.Commit.Authored.In(o.Now().Location()).Format("2006-01-02")
+			left := max(12, o.Width()-wide-len("  123456789012  2006-01-02  "))
+			o.Line(head + "  " + display.ShortID(b.Commit.ID) + "  " + o.Style(stdio.Dim, day) + "  " + o.Fit(display.Line(b.Commit.Subject), left))
+		}
+		switch indent := display.Pad("", wide+2); {
+		case !shown[b.key()]:
+			shown[b.key()] = true
+			o.showTurns(b, indent)
+		case len(keys[b.Commit.ID]) > 1 && b.turns[0].Prompt != "": // which of them
+			o.Line(indent + o.Fit("> "+display.Line(b.turns[0].Prompt), o.Width()-len(indent)))
 		}
 		if err := o.Written(); err != nil {
 			return err
 		}
 	}
+	o.showMissing(missing, wide)
 	o.showMore(list)
 	return nil
+}
+
+// key is the same for runs of a commit with the same turns, which are shown in full once.
+func (b blamed) key() string {
+	var out strings.Builder
+	for _, t := range b.turns {
+		fmt.Fprintf(&out, "%s %d %s ", t.Tape, t.First, t.How)
+	}
+	return out.String() + b.Commit.ID
+}
+
+// showMissing says how many lines have no session, and why.
+func (o *view) showMissing(missing map[string]int, wide int) {
+	if len(missing) == 0 {
+		return
+	}
+	total := 0
+	var why []string
+	for _, reason := range slices.Sorted(maps.Keys(missing)) {
+		total += missing[reason]
+		if len(missing) > 1 {
+			reason = fmt.Sprintf("%d %s", missing[reason], reason)
+		}
+		why = append(why, reason)
+	}
+	text := display.Count(total, "line", "lines") + " without a session: " + strings.Join(why, "; ")
+	for i, part := range display.Wrap(text, o.Width()-2) {
+		o.Line(o.Style(stdio.Dim, strings.Repeat("  ", min(i, 1))+part))
+	}
 }
 
 func (o *view) showTurns(b blamed, indent string) {

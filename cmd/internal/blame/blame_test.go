@@ -35,8 +35,8 @@ func TestShow(t *testing.T) {
      > do it
      tape main  @2 to @5  A title
      probably: the commit was rebased or amended since
-3    not committed yet
 10   abababababab  2026-11-20  add it
+1 line without a session: not committed yet
 tape log --commit abababababab shows all that was said before the commit
 `
 	if out.String() != want {

@@ -85,6 +85,10 @@ func parseBlame(out []byte) (runs []Run, err error) {
 			current.Commit.Author = value
 		case "author-time":
 			current.Commit.Authored = seconds(value)
+		case "committer-time":
+			current.Commit.Committed = seconds(value)
+		case "previous":
+			current.Commit.Previous, _, _ = strings.Cut(value, " ")
 		case "summary":
 			current.Commit.Subject = value
 		case "boundary":

@@ -41,6 +41,10 @@ type Commit struct {
 	Subject  string
 	Author   string    // name only
 	Authored time.Time // a rebase or amendment keeps it
+
+	// Only Blame knows these:
+	Committed time.Time
+	Previous  string // the commit that had changed the file before; "" if there is none
 }
 
 // Open finds the repository that a directory is in.

@@ -25,6 +25,10 @@ type How string
 
 // The ways to know it.
 const (
+	// Edited: an edit of the turn has the line.
+	Edited How = "edited"
+	// LastEdit: an edit of the turn was the last one of the file before the commit.
+	LastEdit How = "last_edit"
 	// Recorded: the tape has the event of the commit, because the agent made it.
 	Recorded How = "recorded"
 	// Probably: the tape has the event of a commit with the same subject and author date. It was rebased
@@ -159,12 +163,29 @@ func (f *Finder) turn(ctx context.Context, e repo.Entry, how How) (Turn, error) 
 		case p.id > e.ID:
 		case dated && p.date.After(at):
 			t.Last = min(t.Last, p.id-1)
+		case t.Prompt != "" && saysLittle(p.title):
+			t.Last = e.ID // what was asked before says more
 		default:
 			t.First, t.Last, t.Prompt, t.Date = p.id, e.ID, p.title, p.date
 		}
 	}
 	t.Title, err = f.title(ctx, e.Tape)
 	return t, err
+}
+
+// little are words of requests that only agree, or only ask for a commit.
+const little = " a again agreed ahead all also amend and approved awesome can change changes commit commits committed" +
+	" continue cool create do does done everything excellent fine for go good great i in is it just keep" +
+	" let lets lgtm looks make me merge message nice no now of ok okay on open perfect please pr proceed" +
+	" pull push request right run ship sounds stage sure thank thanks that the them then these thing this" +
+	" to try understood up we well with work works y yea yeah yep yes you your ja gut bitte weiter danke" +
+	" mach genau einverstanden oui si 好 好的 是 是的 可以 继续 提交 谢谢 对 行 "
+
+// saysLittle reports whether a request says no more than "yes" or "commit this".
+func saysLittle(prompt string) bool {
+	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(prompt, "'", "")), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+	const most = 8
+	return len(words) <= most && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(little, " "+w+" ") })
 }
 
 // prompt is what a person asked on a tape.
@@ -255,6 +276,10 @@ func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out
 				last := t.Entries
 				if i+1 < len(prompts) {
 					last = prompts[i+1].id - 1
+				}
+				for i > 0 && saysLittle(p.title) {
+					i--
+					p = prompts[i]
 				}
 				out[c.ID] = append(out[c.ID], Turn{Tape: t.Name, Title: t.Title, First: p.id, Last: last, Prompt: p.title, Date: p.date, How: Open})
 				break

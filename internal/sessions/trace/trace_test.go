@@ -82,10 +82,10 @@ const id = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d"
 
 func TestRecorded(t *testing.T) {
 	w := workspace(t)
-	w.add("a", 0, "{}", "begin", "commit it", `{"id":"1a2b3c4","subject":"x"}`, "go on")
-	w.add("copy", 9, "{}", "commit it", `{"id":"`+id+`","subject":"x"}`, `{"id":"`+id+`","subject":"x"}`)
+	w.add("a", 0, "{}", "begin", "fix the upload", `{"id":"1a2b3c4","subject":"x"}`, "go on")
+	w.add("copy", 9, "{}", "fix the upload", `{"id":"`+id+`","subject":"x"}`, `{"id":"`+id+`","subject":"x"}`)
 	w.add("other", 20, "{}", "commit "+id, `{"id":"1a2b3c5","subject":"x"}`, `{"id":"1a2b3c4d6","subject":"x"}`, `{"id":"","subject":"1a2b3c4"}`)
-	want := "recorded a 3-4 commit it, recorded copy 2-3 commit it"
+	want := "recorded a 3-4 fix the upload, recorded copy 2-3 fix the upload"
 	for _, name := range []string{id, id[:20]} {
 		if got := w.found(projectgit.Commit{ID: name}); got != want {
 			t.Errorf("%s: %s", name, got)
@@ -116,10 +116,10 @@ func TestQuestionIsAPersons(t *testing.T) {
 // An event that came with a later import belongs to the turn of its date.
 func TestLateEvent(t *testing.T) {
 	w := workspace(t)
-	w.add("a", 0, "{}", "begin", "commit it")
+	w.add("a", 0, "{}", "begin", "fix the upload")
 	w.add("a", 10, "{}", "go on", "and on")
 	w.add("a", 5, "{}", `{"id":"1a2b3c4","subject":"x"}`)
-	if got := w.found(projectgit.Commit{ID: id}); got != "recorded a 3-3 commit it" {
+	if got := w.found(projectgit.Commit{ID: id}); got != "recorded a 3-3 fix the upload" {
 		t.Error(got)
 	}
 }
@@ -129,7 +129,7 @@ func TestProbable(t *testing.T) {
 	const subject = `fix: "a b" OR -c* (#12), 数据库`
 	quoted, _ := json.Marshal(subject)
 	w.add("a", 0, "{}", "fix it", `{"id":"9999999","subject":`+string(quoted)+`}`)
-	w.add("a", 60, "{}", "again", `{"id":"8888888","subject":`+string(quoted)+`}`)
+	w.add("a", 60, "{}", "fix the test", `{"id":"8888888","subject":`+string(quoted)+`}`)
 	for _, c := range []struct {
 		minute  int
 		subject string
@@ -137,7 +137,7 @@ func TestProbable(t *testing.T) {
 	}{
 		{1, subject, "probably a 2-3 fix it"},
 		{10, subject, "probably a 2-3 fix it"},
-		{61, subject, "probably a 4-5 again"},
+		{61, subject, "probably a 4-5 fix the test"},
 		{30, subject, "open a 2-3 fix it"},
 		{1, "fix:", "open a 2-3 fix it"},
 		{1, "", "open a 2-3 fix it"},

@@ -19,21 +19,9 @@ const (
 	shell
 )
 
-// effects are those of the tools, by their names in small letters without dots and underscores.
-var effects = map[string]effect{
-	"read": reads, "readfile": reads, "readmanyfiles": reads, "notebookread": reads, "view": reads, "viewimage": reads,
-	"fsread": reads, "openfile": reads,
-	"edit": writes, "multiedit": writes, "write": writes, "notebookedit": writes, "writefile": writes, "writetofile": writes,
-	"replace": writes, "replaceinfile": writes, "createfile": writes, "editfile": writes, "fswrite": writes, "fsedit": writes,
-	"deletefile": writes, "searchreplace": writes,
-	"strreplaceeditor": edits, "strreplacebasededittool": edits, "texteditor": edits, "editor": edits,
-	"applypatch": patches, "patch": patches,
-	"bash": shell, "shell": shell, "execcommand": shell, "runshellcommand": shell, "localshell": shell, "localshellcall": shell,
-	"runterminalcmd": shell, "executecommand": shell, "execute": shell, "command": shell,
-}
-
+// effectOf returns what a tool does. Programs write its name in different ways: fs.read, read_file, ReadFile.
 func effectOf(tool string) effect {
-	if what, ok := effects[tool]; ok {
+	if what := effectOfPlain(tool); what != nothing {
 		return what
 	}
 	plain := strings.Map(func(r rune) rune {
@@ -42,7 +30,25 @@ func effectOf(tool string) effect {
 		}
 		return r
 	}, strings.ToLower(tool))
-	return effects[strings.TrimPrefix(plain, "functions")]
+	return effectOfPlain(strings.TrimPrefix(plain, "functions"))
+}
+
+func effectOfPlain(tool string) effect {
+	switch tool {
+	case "Read", "read", "readfile", "readmanyfiles", "notebookread", "view", "viewimage", "fsread", "openfile":
+		return reads
+	case "Edit", "Write", "edit", "multiedit", "write", "notebookedit", "writefile", "writetofile", "replace", "replaceinfile",
+		"createfile", "editfile", "fswrite", "fsedit", "deletefile", "searchreplace":
+		return writes
+	case "strreplaceeditor", "strreplacebasededittool", "texteditor", "editor":
+		return edits
+	case "applypatch", "patch":
+		return patches
+	case "Bash", "bash", "shell", "execcommand", "runshellcommand", "localshell", "localshellcall", "runterminalcmd",
+		"executecommand", "execute", "command":
+		return shell
+	}
+	return nothing
 }
 
 // touchesOf returns what a call does with files, as its arguments say.
@@ -55,13 +61,8 @@ func touchesOf(what effect, args []byte) (out []Touch) {
 		}
 		return out
 	}
-	if what == patches || bytes.Contains(args[:min(len(args), 200)], []byte("*** Begin Patch")) {
-		for _, name := range [...]string{"input", "patch", "patchText", "command"} {
-			if text := jsonl.GetString(args, name); text != "" {
-				return patchTouches(text)
-			}
-		}
-		return nil
+	if patch := patchOf(args); what == patches || patch != "" {
+		return patchTouches(patch)
 	}
 	if what == edits {
 		what = writes
@@ -82,6 +83,18 @@ func touchesOf(what effect, args []byte) (out []Touch) {
 		}
 	}
 	return out
+}
+
+// patchOf returns the patch in arguments, in the format of Codex; "" if there is none.
+func patchOf(args []byte) string {
+	if bytes.Contains(args, []byte("*** Begin Patch")) {
+		for _, name := range [...]string{"input", "patch", "patchText", "command"} {
+			if text := jsonl.GetString(args, name); strings.Contains(text, "*** Begin Patch") {
+				return text
+			}
+		}
+	}
+	return ""
 }
 
 // pathsOf returns the files that arguments name.
@@ -112,7 +125,12 @@ func changedLines(args []byte) (added, removed int64) {
 		}
 		return added, removed
 	}
-	var before, after string
+	before, after := replaced(args)
+	return differ(lines(before), lines(after))
+}
+
+// replaced returns the text that an edit replaces, and the new one.
+func replaced(args []byte) (before, after string) {
 	for key, v := range jsonl.Fields(args) {
 		switch key {
 		case "old_string", "oldString", "old_str", "oldText", "old":
@@ -121,7 +139,7 @@ func changedLines(args []byte) (added, removed int64) {
 			after, _ = jsonl.String(v)
 		}
 	}
-	return differ(lines(before), lines(after))
+	return before, after
 }
 
 func lines(s string) []string {

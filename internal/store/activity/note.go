@@ -172,19 +172,9 @@ func short(s string) string {
 func (n *Note) readCalls(e layout.Entry, list []byte) {
 	for raw := range jsonl.Elements(list) {
 		c := call{ID: jsonl.GetString(raw, "id")}
-		function := jsonl.Get(raw, "function")
-		if function == nil {
-			function = raw
-		}
-		c.Tool = cmp.Or(short(jsonl.GetString(function, "name")), "call")
+		tool, args := functionOf(raw)
+		c.Tool = cmp.Or(tool, "call")
 		if what := effectOf(c.Tool); what != nothing {
-			args := jsonl.Get(function, "arguments")
-			if args == nil {
-				args = jsonl.Get(function, "input")
-			}
-			if text, ok := jsonl.String(args); ok {
-				args = []byte(text)
-			}
 			c.Touches, c.Shell = touchesOf(what, args), what == shell
 		}
 		for i := range c.Touches {

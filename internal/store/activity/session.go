@@ -167,8 +167,14 @@ func (s *Session) know(n *Note) {
 	}
 }
 
-// waiting are the tools whose result is a person's answer.
-var waiting = map[string]bool{"AskUserQuestion": true, "ExitPlanMode": true, "exit_plan_mode": true, "request_user_input": true, "ask_user": true, "question": true}
+// asks reports whether the result of a tool is a person's answer.
+func asks(tool string) bool {
+	switch tool {
+	case "AskUserQuestion", "ExitPlanMode", "exit_plan_mode", "request_user_input", "ask_user", "question":
+		return true
+	}
+	return false
+}
 
 // atOnce is how long tools that read or edit a file take at most, in microseconds. More is a wait for permission.
 const atOnce = 5e6
@@ -178,7 +184,7 @@ func (s *Session) waited(at int64, n *Note) bool {
 	edited := false
 	for _, r := range n.results {
 		i := s.find(r.id)
-		if r.rejected || i >= 0 && waiting[s.Pending[i].Tool] {
+		if r.rejected || i >= 0 && asks(s.Pending[i].Tool) {
 			return true
 		}
 		if i < 0 {

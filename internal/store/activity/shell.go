@@ -39,15 +39,18 @@ func inDir(dir, name string) string {
 
 func isWindows(name string) bool { return len(name) > 2 && name[1] == ':' }
 
-// programs are those whose arguments are names of files, and what they do with them. Other programs are not
+// effectOfProgram returns what a program does with the files that its arguments name. Other programs are not
 // looked at: most words of a command are no files.
-var programs = map[string]effect{
-	"cat": reads, "head": reads, "tail": reads, "less": reads, "more": reads, "nl": reads, "bat": reads, "wc": reads,
-	"grep": reads, "egrep": reads, "rg": reads, "awk": reads, "sed": reads, "diff": reads, "cmp": reads, "jq": reads,
-	"sort": reads, "uniq": reads, "cut": reads, "xxd": reads, "od": reads, "file": reads, "source": reads,
-	"sh": reads, "bash": reads, "zsh": reads, "python": reads, "python3": reads, "node": reads, "ruby": reads, "perl": reads,
-	"php": reads, "deno": reads, "bun": reads, "tsx": reads,
-	"tee": writes, "touch": writes, "rm": writes, "mv": writes, "cp": writes, "truncate": writes, "gofmt": reads,
+func effectOfProgram(name string) effect {
+	switch name {
+	case "cat", "head", "tail", "less", "more", "nl", "bat", "wc", "grep", "egrep", "rg", "awk", "sed", "diff", "cmp", "jq",
+		"sort", "uniq", "cut", "xxd", "od", "file", "source", "gofmt",
+		"sh", "bash", "zsh", "python", "python3", "node", "ruby", "perl", "php", "deno", "bun", "tsx":
+		return reads
+	case "tee", "touch", "rm", "mv", "cp", "truncate":
+		return writes
+	}
+	return nothing
 }
 
 // longestCommand is how much of a command is looked at, in bytes.
@@ -94,7 +97,7 @@ func shellTouches(command string) (out []Touch) {
 			}
 		case first && (strings.Contains(word, "=") || word == "sudo" || word == "time" || word == "env"):
 		case first:
-			first, program, what = false, path.Base(word), programs[path.Base(word)]
+			first, program, what = false, path.Base(word), effectOfProgram(path.Base(word))
 			if strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") {
 				touch(word, reads) // a script
 			}

@@ -1,0 +1,144 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"tape/index"
+	"tape/internal/sessions/touched"
+	"tape/internal/store/activity"
+	"tape/repo"
+)
+
+// Edits are what sessions wrote into a file, the earliest first.
+type Edits struct {
+	finder *Finder
+	list   []edit
+	turns  map[int]Turn
+}
+
+type edit struct {
+	index.Touch
+	lines map[string]bool // as essence returns them
+}
+
+// Edits returns the edits of a file.
+func (f *Finder) Edits(ctx context.Context, file *touched.File) (*Edits, error) {
+	touches, err := f.Index.Touches(ctx, index.FileFilter{Tapes: f.Tapes, Bases: file.Bases(), Match: file.Is})
+	if err != nil {
+		return nil, err
+	}
+	touches = slices.DeleteFunc(touches, func(t index.Touch) bool { return t.Writes == 0 || t.At.IsZero() })
+	out := &Edits{finder: f, turns: map[int]Turn{}}
+	for len(touches) > 0 { // those of a tape come together, in the order of its entries
+		n := slices.IndexFunc(touches, func(t index.Touch) bool { return t.Tape != touches[0].Tape })
+		if n < 0 {
+			n = len(touches)
+		}
+		if err := out.read(ctx, touches[:n]); err != nil && !errors.Is(err, repo.ErrNotFound) {
+			return nil, err
+		}
+		touches = touches[n:]
+	}
+	slices.SortStableFunc(out.list, func(a, b edit) int { return a.At.Compare(b.At) })
+	return out, nil
+}
+
+// read reads what entries of a tape wrote.
+func (e *Edits) read(ctx context.Context, touches []index.Touch) error {
+	t, err := e.finder.Store.Tape(ctx, touches[0].Tape)
+	if err != nil {
+		return err
+	}
+	for entry, err := range t.Entries(ctx, repo.Query{Kinds: []string{repo.KindToolCall, repo.KindEvent, repo.KindMessage}}) {
+		if err != nil {
+			return err
+		}
+		for len(touches) > 0 && touches[0].Entry < entry.ID {
+			touches = touches[1:]
+		}
+		if len(touches) == 0 {
+			break
+		}
+		for _, touch := range touches {
+			if touch.Entry != entry.ID {
+				break
+			}
+			one := edit{touch, map[string]bool{}}
+			for _, line := range activity.Written(entry, path.Base(strings.ReplaceAll(touch.Path, `\`, "/"))) {
+				one.lines[essence(line)] = true
+			}
+			e.list = append(e.list, one)
+		}
+	}
+	return nil
+}
+
+// essence is a line without the white space around it.
+func essence(line string) string { return strings.TrimSpace(line) }
+
+// Telling reports whether a line says enough to tell who wrote it; a bracket does not.
+func Telling(line string) bool { return telling(line, 4) }
+
+// telling reports whether a line has so many letters and digits that few other lines are the same.
+func telling(line string, least int) bool {
+	n := 0
+	for _, r := range line {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) {
+			if n++; n >= least || r > 0x2e80 && 3*n >= least { // a Chinese character says more than a letter
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Of returns the edit that wrote a line, -1 if none is known: the last one until a time whose text has the line. One
+// before since wrote it into an earlier commit, if that line can be told from others.
+func (e *Edits) Of(line string, since, until time.Time) int {
+	const many = 16 // letters and digits
+	if line = essence(line); !Telling(line) {
+		return -1
+	}
+	for i, one := range slices.Backward(e.list) {
+		if !one.At.After(until) && one.lines[line] {
+			if one.At.Before(since) && !telling(line, many) {
+				return -1
+			}
+			return i
+		}
+	}
+	return -1
+}
+
+// Last returns the last edit between two times, -1 if there is none.
+func (e *Edits) Last(since, until time.Time) int {
+	for i, one := range slices.Backward(e.list) {
+		if one.At.Before(since) {
+			break
+		}
+		if !one.At.After(until) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Turn returns the turn of an edit.
+func (e *Edits) Turn(ctx context.Context, i int, how How) (Turn, error) {
+	if t, ok := e.turns[i]; ok {
+		t.How = how
+		return t, nil
+	}
+	one := e.list[i]
+	t, err := e.finder.turn(ctx, repo.Entry{Tape: one.Tape, ID: one.Entry, Date: repo.FormatDate(one.At)}, how)
+	if err == nil {
+		e.turns[i] = t
+	}
+	return t, err
+}

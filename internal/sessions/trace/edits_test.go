@@ -1,0 +1,93 @@
+package trace
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"tape/internal/git/projectgit"
+	"tape/internal/sessions/touched"
+	"tape/repo"
+)
+
+// TestSaysLittle: a request that only agrees, or asks for a commit, is not what a turn is about.
+func TestSaysLittle(t *testing.T) {
+	w := workspace(t)
+	w.add("a", 0, "{}", "add a retry", "yes, please", "commit this and push it", `{"id":"1a2b3c4","subject":"x"}`)
+	if got := w.found(projectgit.Commit{ID: id}); got != "recorded a 2-5 add a retry" {
+		t.Error(got)
+	}
+	for text, want := range map[string]bool{"Yes": true, "LGTM, commit!": true, "let's go on": true, "提交": true, "继续": true,
+		"commit the parser": false, "yes, but rename it": false, "why?": false, "go on with the upload": false} {
+		if saysLittle(text) != want {
+			t.Errorf("%q says little: %v", text, !want)
+		}
+	}
+}
+
+// edit appends an edit of a file, with its result.
+func (w *tapes) edit(tape string, minute int, text string) {
+	w.Helper()
+	call := repo.Draft{Kind: repo.KindToolCall, Payload: fmt.Appendf(nil, `{"calls":[{"id":"c%d","function":{"name":"Edit","arguments":{"file_path":"/p/f.go","old_string":"old()","new_string":%q}}}]}`, minute, text)}
+	result := repo.Draft{Kind: repo.KindToolResult, Payload: []byte(`{"results":["ok"]}`), Meta: fmt.Appendf(nil, `{"call_ids":["c%d"]}`, minute)}
+	t, err := w.store.Tape(w.Context(), tape)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, d := range []repo.Draft{call, result} {
+		d.Date = repo.FormatDate(noon.Add(time.Duration(minute) * time.Minute))
+		if _, err := t.Append(w.Context(), nil, d); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// TestEdits: a line is credited to the last edit before the commit that has it; a line that says little, or that nobody
+// wrote, to none.
+func TestEdits(t *testing.T) {
+	w := workspace(t)
+	w.add("a", 0, "{}", "add a retry")
+	w.edit("a", 1, "\tretry(upload, 3)\n}")
+	w.add("b", 10, "{}", "retry more often")
+	w.edit("b", 11, "retry(upload, 5)\nlog(err)")
+	w.edit("a", 20, "retry(upload, 3)")
+	file, err := touched.Find(t.Context(), "/p/f.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edits, err := w.Edits(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
+	for _, c := range []struct {
+		line         string
+		since, until int
+		want         string
+	}{
+		{"    retry(upload, 3)", 0, 5, "a 2-3 add a retry"},
+		{"retry(upload, 5)", 0, 15, "b 2-3 retry more often"},
+		{"retry(upload, 5)", 0, 5, ""},
+		{"retry(upload, 3)", 0, 15, "a 2-3 add a retry"},
+		{"retry(upload, 3)", 0, 25, "a 2-5 add a retry"},
+		{"}", 0, 25, ""},
+		{"old()", 0, 25, ""},
+		{"by hand()", 0, 25, ""},
+		{"log(err)", 12, 25, ""}, // it was in an earlier commit, and is nothing special
+	} {
+		got := ""
+		if i := edits.Of(c.line, at(c.since), at(c.until)); i >= 0 {
+			turn, err := edits.Turn(t.Context(), i, Edited)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = fmt.Sprintf("%s %d-%d %s", turn.Tape, turn.First, turn.Last, turn.Prompt)
+		}
+		if got != c.want {
+			t.Errorf("%q from %d to %d: %q, not %q", c.line, c.since, c.until, got, c.want)
+		}
+	}
+	if i, j := edits.Last(at(5), at(15)), edits.Last(at(12), at(15)); i != 1 || j != -1 {
+		t.Errorf("the last edits are %d and %d", i, j)
+	}
+}
