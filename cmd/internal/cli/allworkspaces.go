@@ -4,15 +4,20 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/everywhere"
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -110,6 +115,25 @@ func (a *App) openEverywhere(ctx context.Context) (*repo.Tape, error) {
 		}
 		return nil, layout.Invalid("in place of -A, say which:\n"+strings.Join(names, "\n"), "%d sessions are named %s", len(tapes), quoted(a.tapeName))
 	}
+}
+
+// openNewest opens the workspace that was used last, for a directory without one. If there is none, it
+// returns cause.
+func (a *App) openNewest(ctx context.Context, cause error) (*repo.Store, error) {
+	dirs, _, err := workspace.OwnWorkspaces()
+	if err != nil || len(dirs) == 0 {
+		return nil, cause
+	}
+	used := func(dir string) time.Time {
+		st, err := os.Stat(filepath.Join(dir, layout.GitDirName, layout.PrivateDir))
+		if err != nil {
+			return time.Time{}
+		}
+		return st.ModTime()
+	}
+	dir := slices.MaxFunc(dirs, func(x, y string) int { return used(x).Compare(used(y)) })
+	a.StderrUnlessQuiet("the current directory has no workspace; the API serves %s", display.Line(dir))
+	return repo.Open(ctx, dir, a.storeOptions())
 }
 
 // storeOf returns the workspace of an entry.

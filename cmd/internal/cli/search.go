@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/everywhere"
 	"tape/index"
+	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/repo"
 )
@@ -177,7 +177,7 @@ func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
 
 func (o *searchOptions) find(ctx context.Context, s index.Search) (*index.Result, error) {
 	if o.allTapes {
-		return everywhere.Search(s, func(s index.Search) ([]*index.Result, error) { return inStores(ctx, o.App, o.searchIn(s)) })
+		return catalog.SearchAll(s, func(s index.Search) ([]*index.Result, error) { return inStores(ctx, o.App, o.searchIn(s)) })
 	}
 	return o.searchIn(s)(ctx, o.store)
 }
@@ -190,7 +190,7 @@ func (o *searchOptions) searchIn(s index.Search) func(context.Context, *repo.Sto
 			return err
 		})
 		if err == nil && o.everywhere {
-			everywhere.Mark(res, store.Dir())
+			catalog.Mark(res, store.Dir())
 		}
 		return res, err
 	}

@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -15,7 +15,7 @@ type ServeOptions struct {
 	Store   *repo.Store
 	Listen  string // an address of this machine
 	Socket  string // "" is none
-	Home    string // the folder of all workspaces, which the pages show side by side
+	All     bool   // the pages show all of the user's workspaces together
 	Write   bool   // pages have forms that write
 	Open    bool   // open the page in a browser
 	Token   string // the admin's; "": a new one is made
@@ -32,8 +32,9 @@ func newServeCmd(a *App) *cobra.Command {
 	var o ServeOptions
 	cmd := &cobra.Command{
 		Use:   "serve [--listen ADDRESS] [--socket PATH] [--open] [--write]",
-		Short: "Serve the workspace to a browser, and over HTTP to agents in any language",
-		Long: `Serve the workspace as web pages, and as an HTTP API below /v1 for an orchestrator and the
+		Short: "Serve sessions to a browser, and over HTTP to agents in any language",
+		Long: `Serve the sessions of all your workspaces as web pages, or, with --workspace, those of one. Serve
+the current directory's workspace, or that one, as an HTTP API below /v1 for an orchestrator and the
 agents that it runs: runs with their own tokens, history by pages, search, events as they are
 appended, artifacts, state. GET /v1/openapi.json describes the API. The pages are read-only
 unless --write is given; the API's admin can always write.
@@ -50,10 +51,10 @@ TAPE_SERVE_TOKEN has one of at least 32 characters.`,
   tape serve --socket ~/.tape/serve.sock`,
 		RunE: a.hosted(func(ctx context.Context, host Host) error {
 			store, err := a.openStore(ctx)
-			if err != nil {
-				return err
+			if o.All = a.workspaceDir() == ""; o.All && errors.Is(err, repo.ErrNotFound) {
+				store, err = a.openNewest(ctx, err)
 			}
-			if o.Home, err = workspace.Home(); err != nil {
+			if err != nil {
 				return err
 			}
 			o.Store, o.Token, o.Warn = store, a.Getenv(envServeToken), a.Warn

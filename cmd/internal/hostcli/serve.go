@@ -38,7 +38,7 @@ func (Host) Serve(ctx context.Context, o cli.ServeOptions) error {
 		return err
 	}
 	url := "http://" + listeners[0].Addr().String()
-	pages := web.New(ctx, web.Options{Home: o.Home, Store: o.Store, Write: o.Write, Path: "/v/" + s.Secret("the web view"), Note: s.Note, KeepConn: s.KeepConn,
+	pages := web.New(ctx, web.Options{All: o.All, Store: o.Store, Write: o.Write, Path: "/v/" + s.Secret("the web view"), Note: s.Note, KeepConn: s.KeepConn,
 		NewLink: func(code string) { o.Link(url + web.LinkPath(code)) }})
 	defer pages.Wait()
 	s.Handler = pages

@@ -27,16 +27,22 @@ type site struct {
 func newSite(t *testing.T, write bool) *site {
 	t.Helper()
 	home := t.TempDir()
+	t.Setenv(repo.EnvHome, home)
 	store, _, err := repo.Init(t.Context(), filepath.Join(home, "shop"), nil)
 	must(t, err)
 	_, _, err = repo.Init(t.Context(), filepath.Join(home, "other place"), nil)
 	must(t, err)
-	view := web.New(t.Context(), web.Options{Home: home, Store: store, Write: write})
+	return newSiteOf(t, web.Options{All: true, Store: store, Write: write})
+}
+
+func newSiteOf(t *testing.T, o web.Options) *site {
+	t.Helper()
+	view := web.New(t.Context(), o)
 	srv := httptest.NewServer(view)
 	t.Cleanup(func() { srv.Close(); view.Wait() })
 	jar, err := cookiejar.New(nil)
 	must(t, err)
-	s := &site{T: t, url: srv.URL, client: &http.Client{Jar: jar}, store: store, view: view}
+	s := &site{T: t, url: srv.URL, client: &http.Client{Jar: jar}, store: o.Store, view: view}
 	if code, _ := s.get(view.Link()); code != http.StatusOK {
 		t.Fatalf("the first link answers %d", code)
 	}

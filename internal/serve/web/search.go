@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"html/template"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"tape/index"
+	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/prose"
 	"tape/internal/store/about"
@@ -30,11 +32,11 @@ type facet struct {
 }
 
 type hitView struct {
-	Tape, Title, Kind, Anchor string
-	ID                        int64
-	Date                      time.Time
-	Snippet                   template.HTML
-	Similar                   int
+	Base, Tape, Title, Kind, Anchor string // Base is the prefix of its links
+	ID                              int64
+	Date                            time.Time
+	Snippet                         template.HTML
+	Similar                         int
 }
 
 type filterView struct{ Label, Name, Value, Example string }
@@ -68,40 +70,60 @@ func (s *View) search(r *request) error {
 	if err != nil {
 		return err
 	}
-	facts, err := r.space.about(r.Context(), nil)
-	if err != nil {
-		return err
-	}
-	byName := make(map[string]about.Tape, len(facts))
-	for _, a := range facts {
-		byName[a.Name] = a
-	}
-	var tapes []string // nil: all
-	if d.Agent != "" || d.Project != "" || d.Tape != "" {
-		tapes = slices.DeleteFunc(slices.AppendSeq([]string{}, maps.Keys(byName)), func(name string) bool {
-			a := byName[name]
-			return d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || d.Tape != "" && name != d.Tape
-		})
-	}
 	query.Limit = repo.N(hitsCounted)
-	q := index.Search{Text: d.Q, Tapes: tapes, Query: query}
-	if tapes != nil && len(tapes) == 0 {
-		return s.show(r, "search", "Search", d)
-	}
-	found, err := r.space.search(r.Context(), q)
+	facts := map[string]about.Tape{} // by link
+	spaces := s.together(r)
+	found, err := catalog.SearchAll(index.Search{Text: d.Q, Query: query}, func(q index.Search) (results []*index.Result, err error) {
+		for _, w := range spaces {
+			res, err := d.in(r.Context(), w, q, facts)
+			if err != nil && len(spaces) == 1 {
+				return nil, err
+			}
+			if err == nil {
+				results = append(results, res)
+			}
+		}
+		return results, nil
+	})
 	if err != nil {
 		return err
 	}
 	d.Instead, d.Matches, d.Exact = found.Instead, found.Matches, found.Exact
-	d.count(found.Hits, byName, v)
-	d.addHits(found.Hits[:min(len(found.Hits), hitsShown)], byName)
+	d.count(found.Hits, facts, v)
+	d.addHits(found.Hits[:min(len(found.Hits), hitsShown)], facts)
 	return s.show(r, "search", "Search: "+d.Q, d)
+}
+
+// in searches a workspace, and adds what its tapes are about to facts.
+func (d *searchPage) in(ctx context.Context, w *space, q index.Search, facts map[string]about.Tape) (*index.Result, error) {
+	all, err := w.about(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	chosen := d.Agent != "" || d.Project != "" || d.Tape != ""
+	if chosen {
+		q.Tapes = []string{}
+	}
+	for _, a := range all {
+		facts[w.base+"/t/"+a.Name] = a
+		if chosen && (d.Agent == "" || a.Agent == d.Agent) && (d.Project == "" || a.ProjectName() == d.Project) && (d.Tape == "" || a.Name == d.Tape) {
+			q.Tapes = append(q.Tapes, a.Name)
+		}
+	}
+	if chosen && len(q.Tapes) == 0 {
+		return &index.Result{Exact: true}, nil
+	}
+	res, err := w.search(ctx, q)
+	if err == nil {
+		catalog.Mark(res, w.base)
+	}
+	return res, err
 }
 
 func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 	for _, h := range hits {
 		at, _ := h.Time() // zero: no date is shown
-		d.Hits = append(d.Hits, hitView{Tape: h.Tape, Title: cmp.Or(facts[h.Tape].Label(), h.Tape), Kind: h.Kind, Anchor: h.Anchor, ID: h.ID, Date: at,
+		d.Hits = append(d.Hits, hitView{Base: h.Workspace, Tape: h.Tape, Title: cmp.Or(facts[h.Workspace+"/t/"+h.Tape].Label(), h.Tape), Kind: h.Kind, Anchor: h.Anchor, ID: h.ID, Date: at,
 			Snippet: marked(h.Snippet, h.Spans), Similar: h.Similar})
 	}
 }
@@ -111,7 +133,7 @@ func (d *searchPage) count(hits []index.Hit, facts map[string]about.Tape, v url.
 	agents, projects, kinds, all := map[string]int{}, map[string]int{}, map[string]int{}, 0
 	for _, h := range hits {
 		n := 1 + h.Similar
-		a := facts[h.Tape]
+		a := facts[h.Workspace+"/t/"+h.Tape]
 		agents[a.Agent] += n
 		projects[a.ProjectName()] += n
 		kinds[h.Kind] += n

@@ -19,6 +19,7 @@ const (
 
 type listedTape struct {
 	about.Tape
+	Base       string // the prefix of its links
 	Live, Fork bool
 	By         string
 }
@@ -30,12 +31,8 @@ type sessionList struct {
 	Agent, Project, Since, Grep string
 }
 
-// sessions lists the tapes of a workspace, as the command tape tapes does.
+// sessions lists the tapes of a workspace, or of all, as the command tape tapes does.
 func (s *View) sessions(r *request) error {
-	facts, err := r.space.about(r.Context(), nil)
-	if err != nil {
-		return err
-	}
 	v := r.URL.Query()
 	d := sessionList{Agent: v.Get("agent"), Project: v.Get("project"), Since: v.Get("since"), Grep: v.Get("grep")}
 	since, err := filter.Since("since", d.Since, s.Now())
@@ -43,18 +40,25 @@ func (s *View) sessions(r *request) error {
 		return err
 	}
 	agents, projects := map[string]bool{}, map[string]bool{}
-	for _, branch := range slices.Sorted(maps.Keys(facts)) {
-		a := facts[branch]
-		if !catalog.Listed(a) {
-			continue
+	spaces := s.together(r)
+	for _, w := range spaces {
+		facts, err := w.about(r.Context(), nil)
+		if err != nil && len(spaces) == 1 {
+			return err
 		}
-		agents[a.Agent], projects[a.ProjectName()] = true, true
-		if d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || a.Updated.Before(since) ||
-			!slices.ContainsFunc([]string{a.Title, a.Name, a.Project, a.Branch}, func(s string) bool { return has(s, d.Grep) }) {
-			continue
+		for _, branch := range slices.Sorted(maps.Keys(facts)) {
+			a := facts[branch]
+			if !catalog.Listed(a) {
+				continue
+			}
+			agents[a.Agent], projects[a.ProjectName()] = true, true
+			if d.Agent != "" && a.Agent != d.Agent || d.Project != "" && a.ProjectName() != d.Project || a.Updated.Before(since) ||
+				!slices.ContainsFunc([]string{a.Title, a.Name, a.Project, a.Branch}, func(s string) bool { return has(s, d.Grep) }) {
+				continue
+			}
+			live := !a.Updated.IsZero() && s.Now().Sub(a.Updated) < growing
+			d.Tapes = append(d.Tapes, &listedTape{Tape: a, Base: w.base, Live: live, Fork: strings.HasPrefix(branch, "fork/"), By: strings.Join(a.Authors, ", ")})
 		}
-		live := !a.Updated.IsZero() && s.Now().Sub(a.Updated) < growing
-		d.Tapes = append(d.Tapes, &listedTape{Tape: a, Live: live, Fork: strings.HasPrefix(branch, "fork/"), By: strings.Join(a.Authors, ", ")})
 	}
 	delete(agents, "")
 	delete(projects, "")

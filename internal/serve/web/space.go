@@ -1,50 +1,79 @@
 package web
 
 import (
+	"cmp"
 	"context"
-	"os"
+	"fmt"
+	"maps"
+	"net/url"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/store/about"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
 // space is an open workspace. mu guards the index, which is for one goroutine at a time.
 type space struct {
-	name  string
+	dir   string
+	name  string // the project's
+	base  string // the prefix of links to its pages
 	store *repo.Store
 	mu    sync.Mutex
 	index *index.Index
 }
 
-// names are the workspaces in Home.
-func (s *View) names() []string {
-	var out []string
-	if s.Home == "" {
+// others are the folders of the user's own workspaces by their names in addresses; nil if only Store is
+// shown.
+func (s *View) others() map[string]string {
+	if !s.All {
 		return nil
 	}
-	entries, _ := os.ReadDir(s.Home) // if it cannot be read, no workspace is shown
-	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(s.Home, e.Name(), ".git")); err == nil && e.IsDir() {
-			out = append(out, e.Name())
+	out := map[string]string{}
+	dirs, _, _ := workspace.OwnWorkspaces() // if they cannot be listed, none is shown
+	for _, dir := range dirs {
+		name := filepath.Base(dir)
+		for n := 2; out[name] != ""; n++ {
+			name = fmt.Sprintf("%s-%d", filepath.Base(dir), n)
+		}
+		out[name] = dir
+	}
+	return out
+}
+
+// together are the workspaces that the pages of Store show: all of them, unless only Store is shown. One that
+// cannot be opened is left out.
+func (s *View) together(r *request) []*space {
+	if r.alone {
+		return []*space{r.space}
+	}
+	out := []*space{r.space}
+	others := s.others()
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		if others[name] == r.space.dir {
+			continue
+		}
+		if w, err := s.open(r.Context(), name, others[name]); err == nil {
+			out = append(out, w)
 		}
 	}
 	return out
 }
 
-// open opens a workspace by name; "" is Store.
-func (s *View) open(ctx context.Context, name string) (*space, error) {
-	dir := s.Store.Dir()
-	if name != "" {
-		dir = filepath.Join(s.Home, name)
+// open opens a workspace by its name and folder; "" is Store.
+func (s *View) open(ctx context.Context, name, dir string) (*space, error) {
+	base := s.Path + "/w/" + url.PathEscape(name)
+	if name == "" {
+		dir, base = s.Store.Dir(), s.Path
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.spaces[dir]; w != nil {
+	if w := s.spaces[base]; w != nil {
 		return w, nil
 	}
 	store := s.Store
@@ -54,8 +83,8 @@ func (s *View) open(ctx context.Context, name string) (*space, error) {
 			return nil, err
 		}
 	}
-	w := &space{name: filepath.Base(dir), store: store, index: index.New(store, nil)}
-	s.spaces[dir] = w
+	w := &space{dir: dir, name: cmp.Or(workspace.ProjectNameIn(dir, ""), filepath.Base(dir)), base: base, store: store, index: index.New(store, nil)}
+	s.spaces[base] = w
 	return w, nil
 }
 

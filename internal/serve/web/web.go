@@ -7,10 +7,12 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,13 +23,14 @@ import (
 	"tape/internal/serve/web/guard"
 	"tape/internal/show/display"
 	"tape/internal/show/prose"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
 // Options say what is shown, and to whom.
 type Options struct {
-	Home  string      // the folder of all workspaces; "": only Store
-	Store *repo.Store // the workspace that is shown first
+	Store *repo.Store // a workspace
+	All   bool        // show the user's other workspaces together with it
 	Write bool        // offer forms that hand off, fork, merge and rename
 	Path  string      // the prefix of all pages, which cannot be guessed
 	Hosts []string    // names of this server besides localhost and loopback addresses
@@ -58,7 +61,7 @@ type View struct {
 	pages   *template.Template
 	md      *prose.Renderer
 	mu      sync.Mutex
-	spaces  map[string]*space // by folder
+	spaces  map[string]*space // by prefix
 	later   func(func(context.Context))
 }
 
@@ -113,6 +116,7 @@ type request struct {
 	w     http.ResponseWriter
 	space *space
 	base  string // the prefix of links
+	alone bool   // only this workspace is shown
 }
 
 // tape is the tape that the path names.
@@ -125,7 +129,7 @@ type spaceKey struct{}
 // inSpace serves a page of a workspace other than Store.
 func (s *View) inSpace(w http.ResponseWriter, r *http.Request, in http.Handler) {
 	name := r.PathValue("space")
-	if !slices.Contains(s.names(), name) {
+	if s.others()[name] == "" {
 		http.NotFound(w, r)
 		return
 	}
@@ -145,10 +149,8 @@ func (s *View) page(f func(*request) error) http.HandlerFunc {
 		name, _ := r.Context().Value(spaceKey{}).(string)
 		q := &request{Request: r, w: w, base: s.Path}
 		var err error
-		if q.space, err = s.open(r.Context(), name); err == nil {
-			if name != "" {
-				q.base = s.Path + "/w/" + url.PathEscape(name)
-			}
+		if q.space, err = s.open(r.Context(), name, s.others()[name]); err == nil {
+			q.base, q.alone = q.space.base, name != "" || !s.All
 			err = f(q)
 		}
 		if err == nil || r.Context().Err() != nil {
@@ -170,10 +172,13 @@ func (s *View) page(f func(*request) error) http.HandlerFunc {
 	}
 }
 
+// place is a workspace in the menu.
+type place struct{ Address, Name string }
+
 // frame is the data of the frame around every page.
 type frame struct {
 	Title, Root, Base, Space, Query string
-	Spaces                          []string
+	Spaces                          []place
 	Write                           bool
 	FormToken                       string
 	Data                            any
@@ -182,7 +187,13 @@ type frame struct {
 // show writes a page. After an error, it is incomplete.
 func (s *View) show(r *request, name, title string, data any) error {
 	f := frame{Title: title, Root: s.Path, Base: r.base, FormToken: formToken(r.Request), Space: r.space.name, Query: r.URL.Query().Get("q"), Write: s.Write, Data: data}
-	f.Spaces = s.names()
+	if s.All && !r.alone {
+		f.Space = "All projects"
+	}
+	others := s.others()
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		f.Spaces = append(f.Spaces, place{name, cmp.Or(workspace.ProjectNameIn(others[name], ""), name)})
+	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	return s.pages.ExecuteTemplate(r.w, name+".html", f)
 }

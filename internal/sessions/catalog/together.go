@@ -1,4 +1,4 @@
-package everywhere
+package catalog
 
 import (
 	"slices"
@@ -21,9 +21,9 @@ func Mark(res *index.Result, dir string) {
 	}
 }
 
-// Search makes one result of a search in several workspaces. Similar words count only if none of them has a
+// SearchAll makes one result of a search in several workspaces. Similar words count only if none of them has a
 // match.
-func Search(s index.Search, in func(index.Search) ([]*index.Result, error)) (*index.Result, error) {
+func SearchAll(s index.Search, in func(index.Search) ([]*index.Result, error)) (*index.Result, error) {
 	asSpelt := s
 	asSpelt.AsSpelt = true
 	results, err := in(asSpelt)
