@@ -25,13 +25,13 @@ import (
 var hostileArgs = map[string]string{
 	"acp": "-- true", "anchors": "", "append": "--text x", "archives": "", "artifact list": "", "artifact show": "x", "artifact cat": "x",
 	"artifact": "list", "between": "1 2", "blame": "README", "chat": "", "clone": ". {T}/clone", "commit": "", "completion bash": "", "completion fish": "",
-	"completion zsh": "", "completion powershell": "", "completion": "", "config": "\nplugins\ncommit turn", "context": "", "diff": "@1 @2",
-	"discard": "f --yes", "export": "", "fetch": "", "fork": "g", "forks": "", "gateway": "", "gc": "", "git": "install", "git install": "", "git uninstall": "",
+	"completion zsh": "", "completion powershell": "", "completion": "", "config": "\nplugins\ncommit turn", "context": "\n--brief", "diff": "@1 @2", "digest": "\n--since 2000-01-01",
+	"discard": "f --yes", "export": "", "fetch": "", "files": "README", "fork": "g", "forks": "", "gateway": "", "gc": "", "git": "install", "git install": "", "git uninstall": "",
 	"handoff": "h", "help": "", "hook": "pre-commit\npost-merge\npost-commit", "hooks": "", "import": "", "index": "sync", "index sync": "", "index rebuild": "",
 	"index status": "", "index drop": "", "info": "", "init": "\n.", "log": "", "mcp": "", "merge": "f", "merge-driver": "README README README anchors/x", "new": "n",
 	"onboard": "", "pull": "", "purge": "@2 --yes", "push": "", "record": "status", "record install": "claude --user", "record uninstall": "claude --user",
 	"record plugin": "{T}/plugin", "record status": "", "record sync": "", "remote": "", "remote list": "", "remote add": "more {T}/more",
-	"remote remove": "origin", "rename": "--title t", "reset": "--archive --yes", "restore": "1", "rm": "main --yes", "run": "hello\n,help", "run-fork": "r -- true",
+	"remote remove": "origin", "rename": "--title t", "reset": "--archive --yes", "restore": "1", "resume": "\n--print", "rm": "main --yes", "run": "hello\n,help", "run-fork": "r -- true",
 	"search": "one", "serve": "--socket {T}/s", "share": "main", "show": "2", "switch": "main", "tapes": "", "textconv": "README", "verify": "",
 	"version": "", "watch": "--once {T}", "workspaces": "", "workspaces list": "", "workspaces link": ". {T}", "workspaces trust": ".",
 }
