@@ -13,7 +13,7 @@ func newArchivesCmd(a *App) *cobra.Command {
 		Use:   "archives",
 		Short: "List the archives of the tape",
 		Long: `List the archives of the tape: the earlier histories that tape reset --archive and tape rm have
-kept. If the tape was removed, name it with --tape.`,
+kept. If the session was removed, name it with --tape.`,
 		Example: `  tape archives --tape review`,
 		RunE:    opened(a.openTapeOrRemoved, a.runArchives),
 	}

@@ -17,7 +17,7 @@ func newArtifactCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "artifact list | show ID | cat ID",
 		Short: "List and read the files that entries refer to",
-		Long: `Artifacts are files of a tape, such as large results and images, which are stored outside the entries.
+		Long: `Artifacts are files of a session, such as large results and images, which are stored outside the entries.
 tape append --artifact FILE adds one, with an entry that refers to it. The file is committed with
 the phase, as anchors/NNN_name/artifacts/ID. The ID is the SHA-256 of the content; its first
 digits are enough if no other artifact of the tape begins with them.`,

@@ -36,12 +36,12 @@ func newBlameCmd(a *App) *cobra.Command {
 		Long: `For each group of consecutive lines of a project file, show the commit that they come from (as
 in git blame) and what led to that commit: a person's request, and its tape.
 
-An agent's git commit is recorded on the tape of its session. A commit that was rebased or
+An agent's git commit is recorded in its session. A commit that was rebased or
 amended later is recognized by its subject and author date, and marked as probable. For a
 person's commit, the sessions of the project that were open then, or had ended within the hour
 before, are shown and marked as such.
 
-All tapes of the workspace are examined; --tape selects one. The project is the git repository
+All sessions of the workspace are examined; --tape selects one. The project is the git repository
 that contains the file.
 
 With --json, each group of lines is an object with file, first_line, last_line, commit, author,

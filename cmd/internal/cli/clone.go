@@ -21,14 +21,14 @@ func newCloneCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clone URL [DIR] [--tape NAME] [--remote NAME]",
 		Short: "Clone a remote into a new workspace",
-		Long: `Clone a remote into the workspace of the current directory, with all of its tapes, their forks
+		Long: `Clone a remote into the workspace of the current directory, with all of its sessions, their forks
 and anchors. As with tape init, the workspace lives below $TAPE_HOME (~/.tape), and nothing is
 written into the project. With DIR, that directory itself becomes the workspace; it must be
 empty or not exist.
 
 One tape is checked out and becomes the current one: the one that --tape names, or the one in
 the remote's HEAD, or main. The others get a folder when somebody first writes to them. Cloning
-an empty remote gives a workspace with a first tape, ready to be pushed. URL may also be a
+an empty remote gives a workspace with a first session, ready to be pushed. URL may also be a
 workspace: a folder of your own, or of another user.` + byGit,
 		Example: `  tape clone git@example.org:ada/sessions.git
   tape clone https://example.org/ada/sessions.git ./sessions --tape review

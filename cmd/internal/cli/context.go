@@ -54,7 +54,7 @@ error says how much was left out. If the last turn alone is too large, that is a
 are estimated: 4 bytes of ASCII are one token, any other character is one, each message adds 4,
 an image or file 1,600.
 
-The same tape gives the same bytes. Appending only adds messages at the end, except that a
+The same session gives the same bytes. Appending only adds messages at the end, except that a
 result replaces the placeholder of its call. With a limit, only whole turns at the beginning
 are left out.
 

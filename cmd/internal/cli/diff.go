@@ -24,19 +24,19 @@ func newDiffCmd(a *App) *cobra.Command {
 	o := &diffOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "diff A [B] [--stat]",
-		Short: "Compare two points of a tape, or two sessions",
+		Short: "Compare two points of a session, or two sessions",
 		Long: `Show the entries that only B has (+), those that only A has (-), and the changes in edited
-ones (~). Without B, A is compared with the tape as it is now.
+ones (~). Without B, A is compared with the session as it is now.
 
 A and B can be anchors as tape anchors shows them, or entries (@17), which mean everything up
-to there; tapes and forks, which mean all their entries, committed or not; or tags, branches
-and commits, where HEAD is the tape's newest commit. For two forks of one tape, each fork's own
+to there; sessions and forks, which mean all their entries, committed or not; or tags, branches
+and commits, where HEAD is the session's newest commit. For two forks of one session, each fork's own
 entries are shown.
 
-Of two tapes that have nothing in common, as two sessions, show the prompts that only one has,
+Of two sessions that have nothing in common, show the prompts that only one has,
 the answers that differ, and the files that they changed; --json has the entries.
 
-TAPE@17 is an entry of another tape. Tapes may be given as everywhere: by the beginning of their
+TAPE@17 is an entry of another session. Sessions may be given as everywhere: by the beginning of their
 names, or, if there are two, by their numbers in the list (2; a phase is 002).
 
 With --stat, show numbers instead: entries of each kind, tokens from run events, and calls of

@@ -29,8 +29,8 @@ func newExportCmd(a *App) *cobra.Command {
 	names := strings.Join(export.Names(), ", ")
 	cmd := &cobra.Command{
 		Use:   "export [--format FORMAT] [--from ANCHOR] [--to ANCHOR] [--kind KIND]… [-o FILE]",
-		Short: "Write the tape, or part of it, to standard output",
-		Long: `Write the tape in one of these formats:
+		Short: "Write the session, or part of it, to standard output",
+		Long: `Write the session in one of these formats:
 
 ` + formats.String() + `
 --from and --to select phases: the export begins with the phase of the first anchor and ends

@@ -21,8 +21,8 @@ func newFetchCmd(a *App) *cobra.Command {
 	o := &fetchOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "fetch [REMOTE] [--tape NAME]…",
-		Short: "Download from a remote without changing your tapes",
-		Long: `Download from a remote into the workspace without changing your tapes. Afterwards, tape info
+		Short: "Download from a remote without changing your sessions",
+		Long: `Download from a remote into the workspace without changing your sessions. Afterwards, tape info
 and tape tapes show offline how many entries are only here or only there, and tape pull merges
 them. Pull also does a fetch.
 
@@ -34,7 +34,7 @@ grows. A branch that fails the checks is rejected (exit code 4).` + byGit,
 		ValidArgsFunction: upTo(1, a.completeRemotes()),
 		RunE:              a.withRemote(&o.Tapes, o.run),
 	}
-	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "fetch the tape `NAME` with its forks; can be repeated (default: all tapes)")
+	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "fetch the session `NAME` with its forks; can be repeated (default: all sessions)")
 	return cmd
 }
 

@@ -22,12 +22,12 @@ func newForkCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork NAME [--at ANCHOR|@ID] [--switch]",
 		Short: "Create a fork of the tape",
-		Long: `Begin a fork: a branch of the tape that you read and write like any tape, and later merge back
-or discard. It begins at the tape's end or, with --at, after an earlier anchor (its name,
+		Long: `Begin a fork: a branch of the session that you read and write like any session, and later merge back
+or discard. It begins at the session's end or, with --at, after an earlier anchor (its name,
 number, folder or tag) or entry (@17).
 
-A fork's full name is PARENT/NAME. Use it wherever a tape's name is accepted: with --tape for
-one command, in TAPE_NAME for a shell. --switch makes the fork the current tape. To fork a
+A fork's full name is PARENT/NAME. Use it wherever a session's name is accepted: with --tape for
+one command, in TAPE_NAME for a shell. --switch makes the fork the current session. To fork a
 fork, name it with --tape.`,
 		Example: `  tape fork try-redis
   tape --tape main/try-redis append --role assistant --text "redis it is"
@@ -38,7 +38,7 @@ fork, name it with --tape.`,
 		RunE:              a.onTape(o.run),
 	}
 	cmd.Flags().StringVar(&o.at, "at", "", "begin after this `ANCHOR` or entry (@ID)")
-	cmd.Flags().BoolVar(&o.move, "switch", false, "make the fork the current tape")
+	cmd.Flags().BoolVar(&o.move, "switch", false, "make the fork the current session")
 	return cmd
 }
 

@@ -34,7 +34,7 @@ discarded forks after a while, like everything that only a reflog keeps.`,
 		RunE: a.inStore(o.run),
 	}
 	cmd.Flags().BoolVar(&o.closed, "closed", false, "list those that were merged or discarded")
-	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "list the forks of all tapes")
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "list the forks of all sessions")
 	return cmd
 }
 

@@ -19,8 +19,8 @@ func newIndexCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "index COMMAND",
 		Short: "Manage the search index",
-		Long: `Manage index.db, the search index. It is built from the tapes, and can be deleted at any time.
-Each search updates it for the tapes that it searches.
+		Long: `Manage index.db, the search index. It is built from the sessions, and can be deleted at any time.
+Each search updates it for the sessions that it searches.
 
 You can query it with sqlite3, too; docs/format.md describes its tables.`,
 		Example: `  tape index status
@@ -37,7 +37,7 @@ foreign or outdated (a search will build it).`,
 		RunE: a.inStore(a.indexStatus),
 	}, &cobra.Command{
 		Use:     "sync",
-		Short:   "Bring the index up to date with all tapes",
+		Short:   "Bring the index up to date with all sessions",
 		Long:    "Bring the index up to date with all tapes of the workspace, and drop the rows of removed tapes.",
 		Example: `  tape index sync`,
 		RunE:    a.inStore(a.indexed((*index.Index).Sync)),

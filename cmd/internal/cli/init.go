@@ -18,9 +18,9 @@ func newInitCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Create the workspace of the current directory",
-		Long: `Create the workspace that holds the tapes of the current directory. It lives below $TAPE_HOME
+		Long: `Create the workspace that holds the sessions of the current directory. It lives below $TAPE_HOME
 (~/.tape): nothing is written into the project. With DIR, that directory itself becomes the
-workspace. The first tape is called main, unless --tape gives another name.
+workspace. The first session is called main, unless --tape gives another name.
 
 If there is a workspace already, init says so and changes nothing.`,
 		Example: `  tape init

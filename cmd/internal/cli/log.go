@@ -44,7 +44,7 @@ func newLogCmdFor(o *logOptions) *cobra.Command {
 		Short:      "Show the conversation of the open phase, or of any part of the tape",
 		Long: `Show the entries of the open phase, oldest first, beginning with its anchor; if there are earlier
 phases, the first line says so. With --all, or with any of --since, --until, --kind, --role,
---author and --all-tapes, show the whole tape.
+--author and --all-tapes, show the whole session.
 
 On a terminal, the output is a conversation: messages in full, each tool call with its result
 on one line, and the model's thinking on one line. Events are left out, and very long messages
@@ -84,10 +84,10 @@ wrote it, with what the person had asked. See tape files.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "show the whole tape")
+	f.BoolVar(&o.all, "all", false, "show the whole session")
 	f.StringVar(&o.anchor, "anchor", "", "show the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "show everything after the `ANCHOR`")
-	f.BoolVar(&o.allTapes, "all-tapes", false, "show all tapes of the workspace")
+	f.BoolVar(&o.allTapes, "all-tapes", false, "show all sessions of the workspace")
 	f.StringVar(&o.commit, "commit", "", "show what led to the `COMMIT` of the project")
 	f.StringVar(&o.file, "file", "", "show what was done with the file or folder `PATH`")
 	o.addAllWorkspaces(cmd)

@@ -31,14 +31,14 @@ func newMCPCmd(a *App) *cobra.Command {
 standard input and output. The agent starts this command, which ends when its standard input
 ends.
 
-  tape_search    searches the entries of all tapes
-  tape_list      lists tapes, or the anchors of one
+  tape_search    searches the entries of all sessions
+  tape_list      lists sessions, or the anchors of one
   tape_read      shows entries
-  tape_context   shows the messages of a tape since its last anchor
-  tape_info      shows an overview of a tape
+  tape_context   shows the messages of a session since its last anchor
+  tape_info      shows an overview of a session
 
 These only read. With --write there are also tape_append, tape_handoff, tape_fork,
-tape_merge and tape_discard. Nothing deletes or resets a tape.
+tape_merge and tape_discard. Nothing deletes or resets a session.
 
 The workspace is that of the current directory. It may be created later.`,
 		Example: `  tape mcp

@@ -35,7 +35,7 @@ fork. The parent's entries do not change. The fork's entries follow under new nu
 with its previous one in meta.origin, and its anchors become phases of the parent. Uncommitted
 entries of both sides are committed first.
 
-FORK is the name of a fork of the current tape (x), or the full name of any fork (main/x).
+FORK is the name of a fork of the current session (x), or the full name of any fork (main/x).
 
 With --keep the fork stays open. You can continue it and merge it again, which adds its new
 entries. With --summary only that text is recorded, as a message; the fork's entries stay
@@ -45,7 +45,7 @@ There are no conflicts to resolve. If somebody has changed entries that both sid
 common, nothing is merged: the first different entry is shown, and the exit code is 4.
 
 After tape git install, git merge of a fork's branch has the same result. If git has stopped at
-a conflict in the tape's working tree, --continue finishes the merge, whatever the files
+a conflict in the session's working tree, --continue finishes the merge, whatever the files
 contain, and --abort undoes it, so that the fork stays open.`,
 		Example: `  tape merge try-redis
   tape merge try-redis --summary "redis is slower here: 40 ms against 12 ms"

@@ -12,8 +12,8 @@ import (
 func newNewCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "new NAME",
-		Short: "Create a tape",
-		Long: `Create a tape, opened by the anchor session/start. The current tape stays the same. If a session
+		Short: "Create a session",
+		Long: `Create a session, opened by the anchor session/start. The current session stays the same. If a session
 of that name was forgotten (tape rm --forget), imports and pulls take it again.`,
 		Example: `  tape new review
   tape new -- -odd-name`,

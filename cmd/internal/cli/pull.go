@@ -20,9 +20,9 @@ func newPullCmd(a *App) *cobra.Command {
 	o := &pullOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "pull [REMOTE] [--tape NAME]… [--archives] [--purge]",
-		Short: "Fetch from a remote and merge into your tapes",
-		Long: `Fetch from a remote, and merge its entries into your tapes and forks: all of them, or those
-that --tape names. Tapes and forks that are new here are created; they get a folder when
+		Short: "Fetch from a remote and merge into your sessions",
+		Long: `Fetch from a remote, and merge its entries into your sessions and forks: all of them, or those
+that --tape names. Sessions and forks that are new here are created; they get a folder when
 somebody first writes to them.
 
 If both sides have appended, you do not have to resolve anything. Published entries keep their
@@ -31,9 +31,9 @@ number in meta.origin. One commit has both sides as parents. Forks that begin af
 entries can be merged as before. A fork that somebody else has merged is closed here, too.
 Uncommitted entries are committed first.
 
-A tape is rejected (exit code 4) if its history was changed on one side, if both sides have
+A session is rejected (exit code 4) if its history was changed on one side, if both sides have
 nothing in common, or if the remote's data does not pass the checks (see tape fetch). A
-rejected tape does not change, and the others are pulled. A tape from which a secret was purged
+rejected session does not change, and the others are pulled. A session from which a secret was purged
 at the remote is also rejected, until --purge makes the same purge here.
 
 A session that you have forgotten (tape rm --forget) is left out. If somebody has forgotten one
@@ -46,7 +46,7 @@ at the remote, pull asks whether to forget it here, too; without a terminal it s
 		ValidArgsFunction: upTo(1, a.completeRemotes()),
 		RunE:              a.withRemote(&o.Tapes, o.run),
 	}
-	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "pull the tape `NAME` with its forks; can be repeated (default: all tapes)")
+	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "pull the session `NAME` with its forks; can be repeated (default: all sessions)")
 	cmd.Flags().BoolVar(&o.Archives, "archives", false, "pull archives, too")
 	cmd.Flags().BoolVar(&o.Purges, "purge", false, "purge secrets here that were purged at the remote")
 	return cmd

@@ -26,8 +26,8 @@ func newPurgeCmd(a *App) *cobra.Command {
 	o := &purgeOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "purge [@ID…] [--rule RULE]… [--fingerprint FINGERPRINT]… [--whole] [--dry-run] [--yes]",
-		Short: "Remove a secret from the tape's history",
-		Long: `Remove a secret from a tape as if it had never been recorded. This is the only command that
+		Short: "Remove a secret from the session's history",
+		Long: `Remove a secret from a session as if it had never been recorded. This is the only command that
 rewrites history. It cannot be undone.
 
 @ID masks the secrets of that entry. With --whole the entry loses all its text, except its kind
@@ -35,10 +35,10 @@ and the link to its call; use this for a secret that the scanner does not recogn
 RULE masks all secrets of one kind, --rule all those of every kind that you have not allowed.
 --fingerprint masks one secret, by the fingerprint that tape push shows.
 
-A secret is removed everywhere in the tape, its forks and its archives: in earlier and later
+A secret is removed everywhere in the session, its forks and its archives: in earlier and later
 entries, in names of anchors, in messages of commits and tags. A short secret, or one that is a
 common word, is masked only where the context shows that it is a secret; purge says so. Names
-of tapes and forks do not change, and neither do other tapes: purge names those that have the
+of sessions and forks do not change, and neither do other sessions: purge names those that have the
 secret, with the command for each.
 
 Everything from the first affected entry on is rewritten: commits, tags, forks, archives and
@@ -46,8 +46,8 @@ reflogs. Entries keep their ids, and a final entry, tape.purged, records the pur
 old commits are removed, and the index is rebuilt. If a purge is interrupted, run it again to
 finish it.
 
-Remotes, and everybody who has fetched the tape, still have the secret. Purge names the known
-remotes, and prints how to replace the tape there. Revoke the secret in any case.
+Remotes, and everybody who has fetched the session, still have the secret. Purge names the known
+remotes, and prints how to replace the session there. Revoke the secret in any case.
 
 Purge needs the git program. It asks on a terminal, and needs --yes elsewhere. --dry-run shows
 the changes without making them.`,

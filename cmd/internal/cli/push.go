@@ -22,21 +22,21 @@ func newPushCmd(a *App) *cobra.Command {
 	o := &pushOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "push [REMOTE] [--tape NAME]… [--all] [--forks] [--archives] [--dry-run] [--allow-secret FINGERPRINT]…",
-		Short: "Send tapes to a remote",
-		Long: `Send the history of tapes to a remote, with the tags of their anchors: all tapes with new
+		Short: "Send sessions to a remote",
+		Long: `Send the history of sessions to a remote, with the tags of their anchors: all sessions with new
 entries, or those that --tape names. Uncommitted entries are committed first. If you push a
-fork, its tape is pushed, too. On a terminal, the first push of several tapes to a remote lists
-them and asks which to push, unless you use --all or --tape. The tapes that tape serve keeps for itself
+fork, its session is pushed, too. On a terminal, the first push of several sessions to a remote lists
+them and asks which to push, unless you use --all or --tape. The sessions that tape serve keeps for itself
 (host, audit) are pushed only if --tape names them.
 
-A push is never forced. If somebody else has pushed to a tape meanwhile, that tape is rejected
+A push is never forced. If somebody else has pushed to a session meanwhile, that session is rejected
 (exit code 4), and the others are pushed; run tape pull, which merges both sides, then push
 again.
 
 Before anything is sent, all of it is searched for secrets: tokens, keys, passwords. If one is
 found, nothing is pushed, and each is shown masked, with its fingerprint. If it is not a
 secret, --allow-secret FINGERPRINT allows it, and the workspace's settings remember that. If it
-is one, revoke it; tape purge removes it from the tape.
+is one, revoke it; tape purge removes it from the session.
 
 Push warns about an entry that is larger than other workspaces accept by default (16 MiB).
 ` + byGit,
@@ -48,10 +48,10 @@ Push warns about an entry that is larger than other workspaces accept by default
 		ValidArgsFunction: upTo(1, a.completeRemotes()),
 		RunE:              a.withRemote(&o.Tapes, o.run),
 	}
-	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "push the tape `NAME`, or fork TAPE/NAME; can be repeated (default: all tapes)")
+	cmd.Flags().StringArrayVar(&o.Tapes, "tape", nil, "push the session `NAME`, or fork TAPE/NAME; can be repeated (default: all sessions)")
 	cmd.Flags().BoolVarP(&o.All, "all", "a", false, "push forks and archives, too, and list what is up to date")
-	cmd.Flags().BoolVar(&o.Forks, "forks", false, "push the forks of the tapes, too, and close forks at the remote that were merged here")
-	cmd.Flags().BoolVar(&o.Archives, "archives", false, "push the archives of the tapes, too")
+	cmd.Flags().BoolVar(&o.Forks, "forks", false, "push the forks of the sessions, too, and close forks at the remote that were merged here")
+	cmd.Flags().BoolVar(&o.Archives, "archives", false, "push the archives of the sessions, too")
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "do everything except sending")
 	allowFlag(cmd, &o.Allow)
 	return cmd

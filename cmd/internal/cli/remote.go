@@ -12,13 +12,13 @@ import (
 func newRemoteCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remote [list] | add NAME URL | remove NAME",
-		Short: "Manage the repositories that you share tapes with",
-		Long: `Manage the git repositories that tapes are pushed to and pulled from. Any repository can be a
+		Short: "Manage the repositories that you share sessions with",
+		Long: `Manage the git repositories that sessions are pushed to and pulled from. Any repository can be a
 remote: one on a git host, or a bare one on a server or a disk (git init --bare). The default
 remote is origin, or the only one.
 
 add stores the address under a name in .git/config, without contacting it. remove deletes the
-name and the local record of the remote; your tapes and the repository itself stay. list shows
+name and the local record of the remote; your sessions and the repository itself stay. list shows
 the remotes, without the passwords in their addresses.`,
 		Example: `  tape remote add origin git@example.org:ada/sessions.git
   tape remote list`,
@@ -37,7 +37,7 @@ begins with ssh://, https:// or file://. The repository is not contacted.`,
 		Use:               "remove NAME",
 		Aliases:           []string{"rm"},
 		Short:             "Remove a remote",
-		Long:              `Remove a remote, and the local record of what it has. Your tapes and the repository itself stay.`,
+		Long:              `Remove a remote, and the local record of what it has. Your sessions and the repository itself stay.`,
 		Example:           `  tape remote remove backup`,
 		Args:              takes(1, "NAME"),
 		ValidArgsFunction: upTo(1, a.completeRemotes()),

@@ -20,11 +20,11 @@ func newRenameCmd(a *App) *cobra.Command {
 	o := &renameOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "rename [NAME] --title TITLE",
-		Short: "Change the title of a tape",
-		Long: `Set the title that lists show for a tape. An empty title restores the default: the one that the
+		Short: "Change the title of a session",
+		Long: `Set the title that lists show for a session. An empty title restores the default: the one that the
 agent gave, or the first thing that a person asked. The title is an entry of the tape, so it is pushed to remotes, too.
 
-The name of a tape cannot change, because it is in each of its commits, which others may have.`,
+The name of a session cannot change, because it is in each of its commits, which others may have.`,
 		Example: `  tape rename --title "Retries for the upload"
   tape rename 3 --title "Login is slow"
   tape rename --title ""`,

@@ -23,14 +23,14 @@ func newResetCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "reset [--archive] [--yes]",
 		SuggestFor: []string{"remove", "delete"},
-		Short:      "Start the tape over",
-		Long: `Start the tape over, with only its first anchor. With --archive the old history becomes an
+		Short:      "Start the session over",
+		Long: `Start the session over, with only its first anchor. With --archive the old history becomes an
 archive, and tape restore brings it back; without it, only git's reflog keeps the history.
-It asks on a terminal, and needs --yes elsewhere. A tape with open forks is refused: merge or
+It asks on a terminal, and needs --yes elsewhere. A session with open forks is refused: merge or
 discard them first.
 
 A remote keeps what was pushed to it: the next tape pull brings that back. If you share the
-tape and want a fresh start, create another tape instead (tape new).`,
+session and want a fresh start, create another session instead (tape new).`,
 		Example: `  tape reset --archive`,
 		RunE:    a.onTape(o.run),
 	}

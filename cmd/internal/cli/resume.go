@@ -18,14 +18,14 @@ func newResumeCmd(a *App) *cobra.Command {
 		Use:   "resume [TAPE] [--print]",
 		Short: "Go on with a session in the agent that made it",
 		Long: `Start the agent that a session belongs to, in its directory, where it goes on: claude --resume,
-codex resume, gemini --resume or opencode --session. Without TAPE, it is the current tape or, if
+codex resume, gemini --resume or opencode --session. Without TAPE, it is the current session or, if
 that is empty, the newest session.
 
 If that is not possible, because the agent is not installed or does not have the session on this
 machine, tape resume writes a page to paste into another agent instead: the state at the last
 handoff, the last requests and the last answer, and where it stopped.
 
-A tape chooses neither the program nor its options nor the directory, so those that you pulled are
+A session chooses neither the program nor its options nor the directory, so those that you pulled are
 safe: the directory is the one that the agent itself has noted on this machine (for opencode, which
 goes to it by itself, the current one), and a program in the current directory is not run.
 

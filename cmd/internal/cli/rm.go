@@ -25,20 +25,20 @@ func newRmCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "rm NAME [--purge-archive] [--forget [--remote] [--transcripts]] [--yes]",
 		SuggestFor: []string{"remove", "delete"},
-		Short:      "Remove a tape",
-		Long: `Remove a tape with its files, branch and tags. Its history becomes an archive, and tape restore
-brings it back. With --purge-archive no archive is made, and the tape's earlier archives are
-removed, too. The command asks on a terminal, and needs --yes elsewhere. It refuses a tape with
-open forks, and the current tape. With --purge-archive and --yes, NAME must be the whole name.
+		Short:      "Remove a session",
+		Long: `Remove a session with its files, branch and tags. Its history becomes an archive, and tape restore
+brings it back. With --purge-archive no archive is made, and the session's earlier archives are
+removed, too. The command asks on a terminal, and needs --yes elsewhere. It refuses a session with
+open forks, and the current session. With --purge-archive and --yes, NAME must be the whole name.
 
 A remote keeps what was pushed to it: the next tape pull brings that back. To take a secret
 out of the history, use tape purge.
 
-With --forget the tape goes for good, with its forks and archives, out of git's objects and the
+With --forget the session goes for good, with its forks and archives, out of git's objects and the
 index, and stays away: imports, recordings and pulls leave the session out, until tape new NAME
 begins it again. The command names the files in which the agent itself still has the text, and
 asks whether to delete them, too; --transcripts deletes them without asking. --remote also
-deletes the tape at all remotes; others are asked at their next pull. An interrupted --forget is
+deletes the session at all remotes; others are asked at their next pull. An interrupted --forget is
 finished by the same command.`,
 		Example: `  tape rm review
   tape restore latest --tape review   # brings it back

@@ -14,7 +14,7 @@ import (
 
 const (
 	groupCore      = "Record and read:"
-	groupTapes     = "Tapes:"
+	groupTapes     = "Sessions:"
 	groupForks     = "Forks:"
 	groupRemotes   = "Share with others:"
 	groupExchange  = "Import and export:"

@@ -89,7 +89,7 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	addFilters(cmd, &o.Params, "find")
 	f.StringVar(&o.anchor, "anchor", "", "search the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "search the entries after the `ANCHOR`")
-	f.BoolVar(&o.allTapes, "all-tapes", false, "search all tapes of the workspace")
+	f.BoolVar(&o.allTapes, "all-tapes", false, "search all sessions of the workspace")
 	o.addAllWorkspaces(cmd)
 	f.IntVarP(&o.limit, "limit", "n", defaultHits, "show at most `N` hits")
 	f.StringVar(&o.sort, "sort", filter.Relevance, "the `ORDER`: relevance or newest")

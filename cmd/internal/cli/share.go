@@ -23,8 +23,8 @@ func newShareCmd(a *App) *cobra.Command {
 	o := &shareOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "share TAPE [--remote REMOTE] [--forks] [--allow-secret FINGERPRINT]…",
-		Short: "Push one tape and print the commands to open it",
-		Long: `Push one tape or fork to a remote, and print the commands with which someone else can open it:
+		Short: "Push one session and print the commands to open it",
+		Long: `Push one session or fork to a remote, and print the commands with which someone else can open it:
 with tape, with tape in an existing workspace, and with git alone. Secrets are searched as in
 tape push, and passwords in the remote's address are left out.`,
 		Example: `  tape share main

@@ -20,11 +20,11 @@ func newSwitchCmd(a *App) *cobra.Command {
 	o := &switchOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "switch NAME [--create]",
-		Short: "Make a tape the current one",
-		Long: `Make a tape the current one, which commands use by default in this workspace, and show where
-its files are. Files of other tapes do not move.
+		Short: "Make a session the current one",
+		Long: `Make a session the current one, which commands use by default in this workspace, and show where
+its files are. Files of other sessions do not move.
 
-Use --tape to select another tape for a single command, and TAPE_NAME for a shell.`,
+Use --tape to select another session for a single command, and TAPE_NAME for a shell.`,
 		Example: `  tape switch telegram:123
   tape switch 2            # in the list of tape tapes
   tape switch -            # the tape before
@@ -33,7 +33,7 @@ Use --tape to select another tape for a single command, and TAPE_NAME for a shel
 		ValidArgsFunction: upTo(1, a.completeTapes()),
 		RunE:              a.inStore(o.run),
 	}
-	cmd.Flags().BoolVarP(&o.create, "create", "c", false, "create the tape if there is none of that name")
+	cmd.Flags().BoolVarP(&o.create, "create", "c", false, "create the session if there is none of that name")
 	return cmd
 }
 

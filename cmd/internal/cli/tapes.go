@@ -30,13 +30,13 @@ func newTapesCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--until DATE] [--grep TEXT] [-A]",
 		Aliases: []string{"ls"},
-		Short:   "List the tapes of the workspace, the newest first",
-		Long: `List the tapes of the workspace: those with the newest entries first, empty ones last.
+		Short:   "List the sessions of the workspace, the newest first",
+		Long: `List the sessions of the workspace: those with the newest entries first, empty ones last.
 tape ls is the same.
 
-A tape's title is the one that you set, the one that its agent gave, or the first thing that a
-person asked. In place of a tape's name you can use the number in front (until the order changes), the beginning of the
-name (if no other name begins so), or - for the previous tape. The current tape is marked with
+A session's title is the one that you set, the one that its agent gave, or the first thing that a
+person asked. In place of a session's name you can use the number in front (until the order changes), the beginning of the
+name (if no other name begins so), or - for the previous session. The current session is marked with
 *.
 
 If there is room, the list shows the project, the name, the number of messages, and for each
@@ -58,12 +58,12 @@ fetch or pull.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.IntVarP(&o.limit, "limit", "n", -1, "show the newest `N` tapes")
-	f.StringVar(&o.project, "project", "", "show tapes of projects in `DIR`, or whose name contains it")
-	f.StringVar(&o.agent, "agent", "", "show tapes of agents whose name contains `NAME`")
-	f.StringVar(&o.since, "since", "", "show tapes with entries of `DATE` or later")
-	f.StringVar(&o.until, "until", "", "show tapes that were begun on `DATE` or earlier")
-	f.StringVar(&o.grep, "grep", "", "show tapes whose title, name, project or branch contains `TEXT`, in any case")
+	f.IntVarP(&o.limit, "limit", "n", -1, "show the newest `N` sessions")
+	f.StringVar(&o.project, "project", "", "show sessions of projects in `DIR`, or whose name contains it")
+	f.StringVar(&o.agent, "agent", "", "show sessions of agents whose name contains `NAME`")
+	f.StringVar(&o.since, "since", "", "show sessions with entries of `DATE` or later")
+	f.StringVar(&o.until, "until", "", "show sessions that were begun on `DATE` or earlier")
+	f.StringVar(&o.grep, "grep", "", "show sessions whose title, name, project or branch contains `TEXT`, in any case")
 	a.addAllWorkspaces(cmd)
 	f.Lookup("limit").DefValue = "0"
 	return cmd
