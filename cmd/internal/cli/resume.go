@@ -94,7 +94,7 @@ func (a *App) brief(ctx context.Context, t *repo.Tape) (text string, err error) 
 		if err != nil {
 			return err
 		}
-		text, err = brief.Write(ctx, t, facts, files)
+		text, err = brief.Write(ctx, t, facts, files, "tape log --all --tape "+shellWord(t.Name()))
 		return err
 	})
 	return text, err

@@ -43,8 +43,8 @@ type request struct {
 }
 
 // Write returns the page of a tape as Markdown, from what it is about, the files that it used, and its entries. It
-// reads these backwards, and no further than it has to.
-func Write(ctx context.Context, t *repo.Tape, facts about.Tape, files []index.FileUse) (string, error) {
+// reads these backwards, and no further than it has to. more is the command that shows all of it.
+func Write(ctx context.Context, t *repo.Tape, facts about.Tape, files []index.FileUse, more string) (string, error) {
 	p, err := read(ctx, t)
 	if err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func Write(ctx context.Context, t *repo.Tape, facts about.Tape, files []index.Fi
 	}
 	section(&b, "## Files changed", changed(files, facts.Project))
 	section(&b, "## Where it stopped", p.end())
-	fmt.Fprintf(&b, "\nAll of it, where tape is installed: tape log --all --tape %s\n", display.ShellWord(t.Name()))
+	fmt.Fprintf(&b, "\nAll of it, where tape is installed: %s\n", more)
 	return display.Text(b.String()), nil
 }
 

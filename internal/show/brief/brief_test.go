@@ -46,7 +46,7 @@ func page(t *testing.T, entries ...repo.Draft) string {
 		t.Fatal(err)
 	}
 	text, err := brief.Write(t.Context(), tape, about.Tape{Title: "the title", Project: "/w"},
-		[]index.FileUse{{Path: "/w/a.go", Writes: 2, Added: 3, Removed: 1}, {Path: "/w/b.go", Reads: 1}})
+		[]index.FileUse{{Path: "/w/a.go", Writes: 2, Added: 3, Removed: 1}, {Path: "/w/b.go", Reads: 1}}, "the command")
 	if err != nil {
 		t.Fatal(err)
 	}
