@@ -34,20 +34,26 @@ func newBlameCmd(a *App) *cobra.Command {
 		SuggestFor: []string{"annotate", "why"},
 		Short:      "Show which request led to the lines of a file",
 		Long: `For each group of consecutive lines of a project file, show the commit that they come from (as
-in git blame) and what led to that commit: a person's request, and its tape.
+in git blame) and what led to it: a person's request, and its session. Requests that only agree or
+ask for a commit are not quoted, but the one before them.
 
-An agent's git commit is recorded in its session. A commit that was rebased or
-amended later is recognized by its subject and author date, and marked as probable. For a
-person's commit, the sessions of the project that were open then, or had ended within the hour
-before, are shown and marked as such.
+A line is credited to the session that wrote it: to the last edit before the commit that has the
+line, whoever made the commit. If no edit has it, it is credited to the last edit of the file since
+the commit before, and marked. Lines that are not committed yet are credited, too.
+
+If no session edited the file, the commit tells: an agent's git commit is recorded in its session.
+A commit that was rebased or amended later is recognized by its subject and author date,
+and marked as probable. For a person's commit, the sessions of the project that were open about
+that time, or had ended within the hour before, are shown and marked as such. Lines of which no
+session is known are counted at the end.
 
 All sessions of the workspace are examined; --tape selects one. The project is the git repository
 that contains the file.
 
 With --json, each group of lines is an object with file, first_line, last_line, commit, author,
-date, subject and turns. A turn has tape, title, first_id, last_id, prompt, date and how:
-recorded, probably, or open. If nothing is known, unknown gives the reason: not_committed,
-no_sessions, before_sessions, nothing_recorded, or shallow.`,
+date, subject and turns. A turn has tape, title, first_id, last_id, prompt, date and how: edited,
+last_edit, recorded, probably, or open. If nothing is known, unknown gives the reason:
+not_committed, no_sessions, before_sessions, nothing_recorded, or shallow.`,
 		Example: `  tape blame cmd/shop/main.go
   tape blame cmd/shop/main.go:42
   tape blame cmd/shop/main.go:42-60 --json

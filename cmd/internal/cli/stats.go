@@ -76,16 +76,16 @@ func (o *statsOptions) run(ctx context.Context) error {
 		return err
 	}
 	f := index.WorkFilter{Since: dates.Since, Until: dates.Until, Zone: o.Now().Location()}
-	if o.project != "" {
-		project := projectNamed(o.project)
-		f.Project = func(dir string) bool { return within(about.Tape{Project: dir}, project) }
-	}
 	if o.agent != "" {
 		f.Agent = func(name string) bool { return has(name, o.agent) }
 	}
 	lists, err := inSessions(ctx, o.App, false, func(ctx context.Context, store *repo.Store, tapes []string) (sums []*index.Work, err error) {
 		f := f
 		f.Tapes = tapes
+		name := func(dir string) string { return workspace.ProjectNameIn(store.Dir(), dir) }
+		if o.project != "" {
+			f.Project = func(dir string) bool { return within(about.Tape{Project: dir, Of: name(dir)}, projectNamed(o.project)) }
+		}
 		if err = o.withIndex(store, func(x *index.Index) error {
 			sums, err = x.Work(ctx, by, f)
 			return err
@@ -94,7 +94,7 @@ func (o *statsOptions) run(ctx context.Context) error {
 		}
 		return stats.Merge([][]*index.Work{sums}, func(key string) string {
 			if by == index.ByProject {
-				return about.Tape{Project: key}.ProjectName()
+				return name(key)
 			}
 			return key
 		}), nil
