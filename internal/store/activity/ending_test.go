@@ -20,11 +20,11 @@ func TestEnding(t *testing.T) {
 	said := ""
 	for i, want := range []string{"asked ", "working ", "working ", "working ", "answered Done. It is renamed.", "answered Done. It is renamed.", "interrupted ", "failed overloaded"} {
 		add(&s, list[i:i+1])
-		if got := fmt.Sprint(s.Ending, " ", s.Answer); got != want {
-			t.Errorf("after entry %d: %q, not %q", i+1, got, want)
-		}
 		for _, one := range s.Take().Said {
 			said += fmt.Sprintln(one.Entry, one.Commit, one.Text)
+		}
+		if got := fmt.Sprint(s.Ending, " ", s.Answer); got != want {
+			t.Errorf("after entry %d: %q, not %q", i+1, got, want)
 		}
 	}
 	if want := "1 false rename the flag\n3 true 1a2b3c4 rename the flag\n"; said != want {

@@ -17,7 +17,8 @@ type Note struct {
 	asked   string
 	commit  string // the id and the subject of a commit that the agent made
 	ending  Ending // how the session ended, if nothing follows
-	answer  string // the beginning of the model's answer
+	answer  string // the beginning of an error, or of the model's answer
+	reply   []byte // the payload of an answer, of which the beginning is read only if nothing follows
 	helper  bool   // the session is that of a subagent
 	aside   bool   // its date is not one of the session
 	author  string
@@ -132,22 +133,22 @@ func read(e layout.Entry) *Note {
 
 func readMessage(e layout.Entry) *Note {
 	hidden := string(jsonl.Get(e.Meta, "context")) == "false"
-	if e.Role() == "user" {
-		switch {
-		case hidden:
+	role := e.Role()
+	if role == "user" {
+		if hidden {
 			return nil
-		case about.IsPrompt(e):
-			return &Note{turn: true, asked: about.Prompt(e), ending: Asked}
-		case about.IsInterruption(e):
+		}
+		if asked := about.Prompt(e); asked != "" {
+			return &Note{turn: true, asked: asked, ending: Asked}
+		}
+		if about.IsInterruption(e) {
 			return &Note{ending: Interrupted}
 		}
 		return nil
 	}
 	n := &Note{}
-	if !hidden && e.Role() == "assistant" {
-		if n.answer = about.Opening(e); n.answer != "" {
-			n.ending = Answered
-		}
+	if !hidden && role == "assistant" && hasText(jsonl.Get(e.Payload, "content")) {
+		n.ending, n.reply = Answered, e.Payload
 	}
 	n.readCalls(e, jsonl.Get(e.Payload, "tool_calls"))
 	if id := jsonl.GetString(e.Payload, "tool_call_id"); id != "" {
@@ -160,6 +161,19 @@ func readMessage(e layout.Entry) *Note {
 		return nil
 	}
 	return n
+}
+
+// hasText reports whether the content of a message has any text.
+func hasText(content []byte) bool {
+	if len(content) > 2 && content[0] == '"' {
+		return true
+	}
+	for part := range jsonl.Elements(content) {
+		if jsonl.GetString(part, "text") != "" {
+			return true
+		}
+	}
+	return false
 }
 
 func short(s string) string {

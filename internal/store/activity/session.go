@@ -3,6 +3,9 @@ package activity
 import (
 	"cmp"
 	"slices"
+
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
 )
 
 // Session adds up what the entries of a session say. The exported fields are what Add needs to go on; Take
@@ -21,7 +24,8 @@ type Session struct {
 	Ending  Ending `json:",omitempty"`
 	Answer  string `json:",omitempty"` // the beginning of the last answer, or of the error
 
-	sums Sums
+	reply []byte // of the last answer, see Note
+	sums  Sums
 }
 
 // open is a call that was begun.
@@ -91,6 +95,9 @@ const (
 
 // Take returns what was added since the last call.
 func (s *Session) Take() Sums {
+	if s.reply != nil {
+		s.Answer, s.reply = about.Opening(layout.Entry{Payload: s.reply}), nil
+	}
 	out := s.sums
 	s.sums = Sums{}
 	return out
@@ -114,7 +121,7 @@ func (s *Session) Add(id, at int64, n *Note) {
 	}
 	s.say(Said{Entry: id, At: at, Commit: true, Text: n.commit})
 	if n.ending != "" {
-		s.Ending, s.Answer = n.ending, n.answer
+		s.Ending, s.Answer, s.reply = n.ending, n.answer, n.reply
 	}
 	if n.usage != nil {
 		s.work(at, cmp.Or(n.usage.Model, s.Model)).Tokens.Add(s.used(*n.usage))
