@@ -147,8 +147,16 @@ func readMessage(e layout.Entry) *Note {
 		return nil
 	}
 	n := &Note{}
-	if !hidden && role == "assistant" && hasText(jsonl.Get(e.Payload, "content")) {
+	content := jsonl.Get(e.Payload, "content")
+	if !hidden && role == "assistant" && hasText(content) {
 		n.ending, n.reply = Answered, e.Payload
+	}
+	const bare = 40 // bytes of a payload that has nothing but the role and the content
+	if len(e.Payload)-len(content) <= bare {
+		if n.ending == "" {
+			return nil
+		}
+		return n
 	}
 	n.readCalls(e, jsonl.Get(e.Payload, "tool_calls"))
 	if id := jsonl.GetString(e.Payload, "tool_call_id"); id != "" {
