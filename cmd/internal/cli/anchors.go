@@ -14,8 +14,8 @@ import (
 func newAnchorsCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "anchors",
-		Short: "List the phases of the tape",
-		Long: `List the phases of the tape. Wherever a command takes an anchor, you can give its name (which
+		Short: "List the phases of the session",
+		Long: `List the phases of the session. Wherever a command takes an anchor, you can give its name (which
 means the latest anchor of that name), its number (002, or 2), its folder (002_plan), or
 latest. A name takes precedence over a number.`,
 		RunE: a.onTape(a.runAnchors),

@@ -11,8 +11,8 @@ import (
 func newArchivesCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "archives",
-		Short: "List the archives of the tape",
-		Long: `List the archives of the tape: the earlier histories that tape reset --archive and tape rm have
+		Short: "List the archives of the session",
+		Long: `List the archives of the session: the earlier histories that tape reset --archive and tape rm have
 kept. If the session was removed, name it with --tape.`,
 		Example: `  tape archives --tape review`,
 		RunE:    opened(a.openTapeOrRemoved, a.runArchives),

@@ -20,7 +20,7 @@ func newArtifactCmd(a *App) *cobra.Command {
 		Long: `Artifacts are files of a session, such as large results and images, which are stored outside the entries.
 tape append --artifact FILE adds one, with an entry that refers to it. The file is committed with
 the phase, as anchors/NNN_name/artifacts/ID. The ID is the SHA-256 of the content; its first
-digits are enough if no other artifact of the tape begins with them.`,
+digits are enough if no other artifact of the session begins with them.`,
 		Example: `  tape append --artifact build.log --text "why does it fail?"
   tape artifact list
   tape artifact cat 3f1c --length 4096`,
@@ -42,8 +42,8 @@ digits are enough if no other artifact of the tape begins with them.`,
 	addSubcommands(cmd, &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List the artifacts of the tape",
-		Long:    `List the artifacts of the tape, ordered by the phase in which they first appear, with the entries that refer to them.`,
+		Short:   "List the artifacts of the session",
+		Long:    `List the artifacts of the session, ordered by the phase in which they first appear, with the entries that refer to them.`,
 		Example: `  tape artifact list --json`,
 		Args:    takes(0),
 		RunE:    a.onTape(a.runArtifacts),

@@ -33,7 +33,7 @@ func newContextCmdFor(o *contextOptions) *cobra.Command {
 then the entries after it.
 
 An anchor covers the entries that its writer had seen. A merge or pull can bring in other
-entries from before the anchor. They come right after the anchor, in the order of the tape,
+entries from before the anchor. They come right after the anchor, in the order of the session,
 until a later handoff covers them. With --from, the context is the given anchor and everything
 after it.
 

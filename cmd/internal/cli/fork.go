@@ -21,7 +21,7 @@ func newForkCmd(a *App) *cobra.Command {
 	o := &forkOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "fork NAME [--at ANCHOR|@ID] [--switch]",
-		Short: "Create a fork of the tape",
+		Short: "Create a fork of the session",
 		Long: `Begin a fork: a branch of the session that you read and write like any session, and later merge back
 or discard. It begins at the session's end or, with --at, after an earlier anchor (its name,
 number, folder or tag) or entry (@17).

@@ -21,8 +21,8 @@ func newForksCmd(a *App) *cobra.Command {
 	o := &forksOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "forks [--closed] [--all]",
-		Short: "List the forks of the tape",
-		Long: `List the open forks of the tape and their forks: where they begin, how many entries of their
+		Short: "List the forks of the session",
+		Long: `List the open forks of the session and their forks: where they begin, how many entries of their
 own they have, and when they were last written to.
 
 With --closed, list the forks that were merged, summarized or discarded, the newest first, with

@@ -20,8 +20,8 @@ func newInfoCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:        "info",
 		SuggestFor: []string{"status", "stat"},
-		Short:      "Show an overview of the tape",
-		Long: `Show an overview of the tape: entries and phases, the open phase, the tokens of the last run,
+		Short:      "Show an overview of the session",
+		Long: `Show an overview of the session: entries and phases, the open phase, the tokens of the last run,
 uncommitted entries, open and merged forks, the state of the index, and the folder. For a fork, show where it
 begins. For each remote, show how many entries are only here (ahead) or only there (behind), as
 of the last push, fetch or pull.`,

@@ -41,7 +41,7 @@ func newLogCmdFor(o *logOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "log [TAPE] [flags]",
 		SuggestFor: []string{"view", "history", "cat"},
-		Short:      "Show the conversation of the open phase, or of any part of the tape",
+		Short:      "Show the conversation of the open phase, or of any part of the session",
 		Long: `Show the entries of the open phase, oldest first, beginning with its anchor; if there are earlier
 phases, the first line says so. With --all, or with any of --since, --until, --kind, --role,
 --author and --all-tapes, show the whole session.

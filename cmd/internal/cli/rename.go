@@ -22,7 +22,7 @@ func newRenameCmd(a *App) *cobra.Command {
 		Use:   "rename [NAME] --title TITLE",
 		Short: "Change the title of a session",
 		Long: `Set the title that lists show for a session. An empty title restores the default: the one that the
-agent gave, or the first thing that a person asked. The title is an entry of the tape, so it is pushed to remotes, too.
+agent gave, or the first thing that a person asked. The title is an entry of the session, so it is pushed to remotes, too.
 
 The name of a session cannot change, because it is in each of its commits, which others may have.`,
 		Example: `  tape rename --title "Retries for the upload"

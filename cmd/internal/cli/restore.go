@@ -13,7 +13,7 @@ import (
 func newRestoreCmd(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore STAMP",
-		Short: "Restore an archive of the tape",
+		Short: "Restore an archive of the session",
 		Long: `Make an archive the session's history again. The current history is archived first. STAMP is as
 tape archives shows it, any unique beginning of it, or latest. This also brings back a session
 that was removed; name it with --tape.`,

@@ -131,10 +131,10 @@ A session is a tape: messages, tool calls, results and events, in the order in w
 they happened. Anchors divide it into phases. A workspace is a git repository; a phase is
 a folder of JSON lines; a handoff is a tagged commit. Look at it with tape, or with ls,
 cat, git log and git diff.`,
-		Example: `  tape init
-  tape append --text "add a retry to the upload" --role user
-  tape handoff implement --summary "the plan is agreed"
-  tape log`,
+		Example: `  tape import
+  tape tapes
+  tape log 1
+  tape search timeout --all-tapes`,
 		Args:              cobra.ArbitraryArgs,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

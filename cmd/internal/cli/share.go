@@ -34,7 +34,7 @@ tape push, and passwords in the remote's address are left out.`,
 		RunE:              a.inStore(o.run),
 	}
 	cmd.Flags().StringVar(&o.remote, "remote", "", "push to `REMOTE` (default: origin, or the only one)")
-	cmd.Flags().BoolVar(&o.forks, "forks", false, "share the forks of the tape, too")
+	cmd.Flags().BoolVar(&o.forks, "forks", false, "share the forks of the session, too")
 	allowFlag(cmd, &o.allow)
 	completeFlag(cmd, "remote", a.completeRemotes())
 	return cmd
