@@ -52,6 +52,18 @@ func (a *App) nameTape(name string) error {
 	return nil
 }
 
+// nameEntries selects the tape of targets that are entries with their tape, as TAPE@17, and leaves @17.
+func (a *App) nameEntries(targets ...*string) error {
+	for _, target := range targets {
+		tape, rest := catalog.Entry(*target)
+		if err := a.nameTape(tape); err != nil {
+			return err
+		}
+		*target = rest
+	}
+	return nil
+}
+
 // workspaceOf is what "workspace" is in the JSON about a tape: "" if only one workspace is read.
 func (a *App) workspaceOf(store *repo.Store) string {
 	if !a.everywhere {

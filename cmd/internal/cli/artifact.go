@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,8 @@ func newArtifactCmd(a *App) *cobra.Command {
 		Long: `Artifacts are files of a session, such as large results and images, which are stored outside the entries.
 tape append --artifact FILE adds one, with an entry that refers to it. The file is committed with
 the phase, as anchors/NNN_name/artifacts/ID. The ID is the SHA-256 of the content; its first
-digits are enough if no other artifact of the session begins with them.`,
+digits are enough if no other artifact of the session begins with them. An entry
+(@17, or TAPE@17) stands for its artifact.`,
 		Example: `  tape append --artifact build.log --text "why does it fail?"
   tape artifact list
   tape artifact cat 3f1c --length 4096`,
@@ -35,7 +37,7 @@ digits are enough if no other artifact of the session begins with them.`,
 		Example: `  tape artifact cat 3f1c >build.log
   tape artifact cat 3f1c --offset 4096 --length 4096`,
 		Args: takes(1, "ID"),
-		RunE: a.onTape(o.run),
+		RunE: a.onArtifact(o.run),
 	}
 	cat.Flags().Int64Var(&o.offset, "offset", 0, "begin behind this many `BYTES`")
 	cat.Flags().Int64Var(&o.length, "length", -1, "write at most this many `BYTES` (default all)")
@@ -53,7 +55,7 @@ digits are enough if no other artifact of the session begins with them.`,
 		Long:    `Show the type, name and size of an artifact, the phase that has it, and the entries there that refer to it.`,
 		Example: `  tape artifact show 3f1c`,
 		Args:    takes(1, "ID"),
-		RunE:    a.onTape(a.showArtifact),
+		RunE:    a.onArtifact(a.showArtifact),
 	}, cat)
 	return cmd
 }
@@ -73,6 +75,33 @@ func (a *App) runArtifacts(ctx context.Context, t *repo.Tape, _ []string) error 
 			add(x.ID[:12], x.Size, x.MIMEType, x.Anchor, display.IDs(x.Entries), x.Name)
 		},
 	}.Show(&a.Streams, list, err)
+}
+
+// onArtifact opens the tape and passes on an artifact's id: the given one, or that of an entry (@17, TAPE@17).
+func (a *App) onArtifact(run func(ctx context.Context, t *repo.Tape, args []string) error) runFunc {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := a.nameEntries(&args[0]); err != nil {
+			return err
+		}
+		t, err := a.openTape(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(args[0], "@") {
+			return run(cmd.Context(), t, args)
+		}
+		var ids []string
+		for e, err := range t.Show(cmd.Context(), args[0]) {
+			if err != nil {
+				return err
+			}
+			ids = append(ids, namesOf(repo.References(e), func(x repo.Artifact) string { return x.ID })...)
+		}
+		if len(ids) != 1 {
+			return layout.NotFound("tape artifact list shows which entries have one", "%s of %s has %s", args[0], quoted(t.Name()), display.Count(len(ids), "artifact", "artifacts"))
+		}
+		return run(cmd.Context(), t, ids)
+	}
 }
 
 func (a *App) showArtifact(ctx context.Context, t *repo.Tape, args []string) error {

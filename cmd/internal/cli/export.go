@@ -34,7 +34,7 @@ func newExportCmd(a *App) *cobra.Command {
 
 ` + formats.String() + `
 --from and --to select phases: the export begins with the phase of the first anchor and ends
-with that of the second. --kind keeps only entries of these kinds; the phases stay.
+with that of the second. With entries (@17, or TAPE@17) it begins and ends there. --kind keeps only entries of these kinds; the phases stay.
 
 markdown and html begin with an overview of the tape; times are in your time zone, which they
 name. html has a list of the prompts, renders Markdown, and contains its pictures. It loads
@@ -57,6 +57,9 @@ state of the next anchor. In the open phase, commit and outcome are null.`,
   tape export --format html -o session.html
   tape export --format training --kind message`,
 		PreRunE: func(*cobra.Command, []string) error {
+			if err := a.nameEntries(&o.From, &o.To); err != nil {
+				return err
+			}
 			ok := false
 			if o.As, ok = export.Find(o.format); !ok {
 				return layout.Invalid("the formats are: "+names, "there is no format %s", quoted(o.format))
@@ -75,8 +78,8 @@ state of the next anchor. In the open phase, commit and outcome are null.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", export.Names()[0], "the `FORMAT`: "+names)
-	f.StringVar(&o.From, "from", "", "begin with the phase of this `ANCHOR`")
-	f.StringVar(&o.To, "to", "", "end with the phase of this `ANCHOR`")
+	f.StringVar(&o.From, "from", "", "begin with the phase of this `ANCHOR`, or with an entry (@ID)")
+	f.StringVar(&o.To, "to", "", "end with the phase of this `ANCHOR`, or with an entry (@ID)")
 	f.StringArrayVar(&o.Kinds, "kind", nil, "write entries of this `KIND` only; can be repeated")
 	f.StringVar(&o.Artifacts, "artifacts", "", "write the artifacts to the `FOLDER`, which is made if need be")
 	f.BoolVar(&o.Inline, "inline", false, "write the content of artifacts into the entries that refer to them")

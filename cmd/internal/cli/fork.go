@@ -24,7 +24,7 @@ func newForkCmd(a *App) *cobra.Command {
 		Short: "Create a fork of the session",
 		Long: `Begin a fork: a branch of the session that you read and write like any session, and later merge back
 or discard. It begins at the session's end or, with --at, after an earlier anchor (its name,
-number, folder or tag) or entry (@17).
+number, folder or tag) or entry (@17, or TAPE@17).
 
 A fork's full name is PARENT/NAME. Use it wherever a session's name is accepted: with --tape for
 one command, in TAPE_NAME for a shell. --switch makes the fork the current session. To fork a
@@ -35,6 +35,7 @@ fork, name it with --tape.`,
   tape --tape main/try-redis fork cluster`,
 		Args:              takes(1, "NAME"),
 		ValidArgsFunction: completeWords(),
+		PreRunE:           func(*cobra.Command, []string) error { return a.nameEntries(&o.at) },
 		RunE:              a.onTape(o.run),
 	}
 	cmd.Flags().StringVar(&o.at, "at", "", "begin after this `ANCHOR` or entry (@ID)")

@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
 	"tape/repo"
 )
@@ -17,6 +21,7 @@ type logOptions struct {
 	*App
 	entryFilter
 	all, allTapes bool
+	from          string // an entry
 	anchor, after string
 	commit, file  string // of the project
 
@@ -77,7 +82,12 @@ wrote it, with what the person had asked. See tape files.`,
 		ValidArgsFunction: upTo(1, o.completeTapes()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.cmd = cmd
-			if err := o.nameTape(first(args)); err != nil {
+			tape, at := catalog.Entry(first(args))
+			if tape == "" {
+				tape, at = at, ""
+			}
+			o.from = cmp.Or(o.from, at)
+			if err := cmp.Or(o.nameEntries(&o.from), o.nameTape(tape)); err != nil {
 				return err
 			}
 			return o.run(cmd.Context())
@@ -86,6 +96,7 @@ wrote it, with what the person had asked. See tape files.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "show the whole session")
 	f.StringVar(&o.anchor, "anchor", "", "show the phase of the anchor `NAME`")
+	f.StringVar(&o.from, "from", "", "begin with the `ENTRY` (@ID, or TAPE@ID)")
 	f.StringVar(&o.after, "after", "", "show everything after the `ANCHOR`")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "show all sessions of the workspace")
 	f.StringVar(&o.commit, "commit", "", "show what led to the `COMMIT` of the project")
@@ -101,6 +112,17 @@ func (o *logOptions) query() (repo.Query, error) {
 		return q, err
 	}
 	q.Phase, q.After = o.anchor, o.after
+	if o.from != "" {
+		id, err := strconv.ParseInt(strings.TrimPrefix(o.from, "@"), 10, 64)
+		switch {
+		case err != nil || id < 1 || o.from[0] != '@':
+			return q, usagef("--from %s is not an entry: entries are named @1, @2 …", quoted(o.from))
+		case o.allTapes || q.Phase+q.After != "":
+			return q, usagef("--from excludes --anchor, --after and --all-tapes")
+		}
+		q.FirstID = id
+		return q, nil
+	}
 	all, anchor, after := o.changed("all"), o.changed("anchor"), o.changed("after")
 	switch {
 	case all && anchor, all && after, anchor && after:

@@ -69,6 +69,9 @@ the changes without making them.`,
 
 func (o *purgeOptions) takeIDs(_ *cobra.Command, args []string) error {
 	for _, arg := range args {
+		if err := o.nameEntries(&arg); err != nil {
+			return err
+		}
 		id, err := strconv.ParseInt(strings.TrimPrefix(arg, "@"), 10, 64)
 		if err != nil || id < 1 || !strings.HasPrefix(arg, "@") {
 			return usagef("%q is not an entry: entries are named @1, @2 …", arg)

@@ -47,7 +47,12 @@ the fork cannot be merged or discarded, the exit code is that of the failure.`,
 		Args:              runForkArgs,
 		ValidArgsFunction: before(1, completeWords(), cobra.ShellCompDirectiveDefault),
 		PreRunE:           o.check,
-		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1:]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.nameEntries(&o.at); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), args[0], args[1:])
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.at, "at", "", "begin the fork after this `ANCHOR` or entry (@ID)")

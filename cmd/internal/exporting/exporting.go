@@ -3,8 +3,10 @@ package exporting
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/export"
@@ -15,17 +17,22 @@ import (
 // Options say what to export, and where to.
 type Options struct {
 	As        export.Format
-	From, To  string // anchors: the first phase and the last; "": the tape's
+	From, To  string // anchors: the first phase and the last; or entries, as @17; "": the tape's
 	Kinds     []string
 	Output    string // a file; "" or "-" is standard output
 	Artifacts string // the folder for artifacts; "": they are not written
 	Inline    bool   // artifacts in place of the references to them
+
+	first, last int64 // of From and To that are entries
 
 	Prose func(text string, lines int) string // see export.Source
 }
 
 // Write writes the export of a tape.
 func (o *Options) Write(ctx context.Context, s *stdio.Streams, t *repo.Tape) error {
+	if err := o.findEntries(ctx, t); err != nil {
+		return err
+	}
 	src, err := o.source(ctx, t)
 	if err != nil {
 		return err
@@ -45,6 +52,26 @@ func (o *Options) Write(ctx context.Context, s *stdio.Streams, t *repo.Tape) err
 		return err
 	}
 	s.StderrIfVerbose("wrote %s", o.Output)
+	return nil
+}
+
+// findEntries lets --from and --to be entries (@17): they bound the entries, and their phases the phases.
+func (o *Options) findEntries(ctx context.Context, t *repo.Tape) error {
+	for _, end := range []struct {
+		target *string
+		id     *int64
+	}{{&o.From, &o.first}, {&o.To, &o.last}} {
+		if !strings.HasPrefix(*end.target, "@") {
+			continue
+		}
+		for e, err := range t.Show(ctx, *end.target) {
+			if err != nil {
+				return err
+			}
+			*end.target, *end.id = fmt.Sprintf("%03d", e.AnchorSeq), e.ID
+			break
+		}
+	}
 	return nil
 }
 
@@ -113,7 +140,7 @@ func (o *Options) bounds() repo.Query {
 
 func (o *Options) entries(ctx context.Context, t *repo.Tape) iter.Seq2[repo.Entry, error] {
 	q := o.bounds()
-	q.Kinds = o.Kinds
+	q.Kinds, q.FirstID, q.LastID = o.Kinds, o.first, o.last
 	if o.From != "" || o.To == "" {
 		return t.Entries(ctx, q)
 	}
@@ -123,7 +150,7 @@ func (o *Options) entries(ctx context.Context, t *repo.Tape) iter.Seq2[repo.Entr
 			yield(repo.Entry{}, err)
 			return
 		}
-		until(t.Entries(ctx, repo.Query{Kinds: o.Kinds}), func(e repo.Entry) bool { return e.AnchorSeq > last })(yield)
+		until(t.Entries(ctx, repo.Query{Kinds: o.Kinds, LastID: o.last}), func(e repo.Entry) bool { return e.AnchorSeq > last })(yield)
 	}
 }
 

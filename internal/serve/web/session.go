@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	"tape/internal/sessions/catalog"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/show/export"
@@ -54,6 +57,9 @@ type windowView struct {
 // session shows a tape, beginning at the entry or anchor in the path.
 func (s *View) session(r *request) error {
 	t, err := r.tape()
+	if errors.Is(err, repo.ErrNotFound) {
+		return s.toWhole(r, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -83,6 +89,37 @@ func (s *View) session(r *request) error {
 		return err
 	}
 	return s.show(r, "session", cmp.Or(d.About.Title, t.Name()), d)
+}
+
+// toWhole sends the browser on from a short address to the whole one: a tape's number in the list, the beginning
+// of its name, or TAPE@17.
+func (s *View) toWhole(r *request, missing error) error {
+	name, place := catalog.Entry(r.PathValue("tape"))
+	if name == "" {
+		name, place = place, r.PathValue("place")
+	}
+	if n, err := strconv.Atoi(name); err == nil && n > 0 {
+		facts, err := r.space.about(r.Context(), nil)
+		if err != nil {
+			return err
+		}
+		if list := catalog.InOrder(facts); n <= len(list) {
+			name = list[n-1].Name
+		}
+	}
+	t, err := catalog.Find(r.Context(), r.space.store, name)
+	if errors.Is(err, repo.ErrNotFound) {
+		return missing
+	}
+	if err != nil {
+		return err
+	}
+	to := r.base + "/t/" + url.PathEscape(t.Name())
+	if place != "" {
+		to += "/" + url.PathEscape(place)
+	}
+	http.Redirect(r.w, r.Request, to, http.StatusFound)
+	return nil
 }
 
 // placeOf returns the entry for @17, latest, end, or the name, number or folder of an anchor.

@@ -3,8 +3,11 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"tape/index"
 	"tape/internal/store/about"
@@ -69,4 +72,25 @@ func nameProjects(store *repo.Store, facts map[string]about.Tape) {
 		t.Of = name
 		facts[branch] = t
 	}
+}
+
+// InOrder returns the tapes of a workspace, without forks, in the order of their numbers in lists: the newest
+// first, empty ones last. The facts are by branch.
+func InOrder(facts map[string]about.Tape) []about.Tape {
+	var list []about.Tape
+	for branch, t := range facts {
+		if strings.HasPrefix(branch, "tape/") && Listed(t) {
+			list = append(list, t)
+		}
+	}
+	empty := func(t about.Tape) int {
+		if t.Entries <= 1 {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(list, func(a, b about.Tape) int {
+		return cmp.Or(cmp.Compare(empty(a), empty(b)), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name))
+	})
+	return list
 }

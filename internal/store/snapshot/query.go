@@ -31,6 +31,8 @@ type Query struct {
 	Inclusive bool
 	// Phase selects one phase, its anchor included.
 	Phase string
+	// FirstID and LastID keep entries from one to another; 0 is no bound.
+	FirstID, LastID int64
 	// SkipFirst leaves out the tape's first anchor.
 	SkipFirst bool
 
@@ -88,6 +90,9 @@ func (q Query) Of(t *workspace.Tape) Query {
 
 // Keep reports whether an entry passes SkipFirst, dates and Properties.
 func (q Query) Keep(e layout.Entry) bool {
+	if e.ID < q.FirstID || q.LastID > 0 && e.ID > q.LastID {
+		return false
+	}
 	if q.SkipFirst && e.ID == 1 && e.Kind == layout.KindAnchor {
 		return false
 	}
@@ -143,6 +148,9 @@ func Select(ctx context.Context, t *workspace.Tape, q Query) (v *Snapshot, s spa
 		}
 	default:
 		s.Last = last
+		if q.FirstID > 0 {
+			s.First, err = PhaseOf(v, q.FirstID)
+		}
 	}
 	return v, s, err
 }
