@@ -11,6 +11,7 @@ import (
 
 	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/transcripts"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -47,7 +48,9 @@ old commits are removed, and the index is rebuilt. If a purge is interrupted, ru
 finish it.
 
 Remotes, and everybody who has fetched the session, still have the secret. Purge names the known
-remotes, and prints how to replace the session there. Revoke the secret in any case.
+remotes, and prints how to replace the session there. It also names the files in which the agent
+itself still has the secret; importing them again does not bring it back. Revoke the secret in
+any case.
 
 Purge needs the git program. It asks on a terminal, and needs --yes elsewhere. --dry-run shows
 the changes without making them.`,
@@ -96,6 +99,9 @@ func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 		return err
 	}
 	shown := &rows.Purge{Streams: &o.Streams, Asked: o.PurgeOptions}
+	if shown.Transcripts, err = transcripts.With(ctx, t, o.forgetting(t.Store()).Where, done.Has); err != nil {
+		o.Warn("could not find out whether transcripts have it: " + err.Error())
+	}
 	if o.JSON {
 		return o.Emit(shown.Object(done))
 	}

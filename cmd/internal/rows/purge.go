@@ -14,6 +14,8 @@ import (
 type Purge struct {
 	*stdio.Streams
 	Asked repo.PurgeOptions
+	// Transcripts are the agent's own files that have it.
+	Transcripts []string
 }
 
 // Object is the result as JSON.
@@ -30,7 +32,7 @@ func (o *Purge) Object(p repo.Purged) stdio.Object {
 		{"others", stdio.Objects(p.Others, func(other purge.PurgedOther) stdio.Object {
 			return stdio.Object{{"tape", other.Tape}, {"entries", other.Entries}, {"fingerprints", other.Fingerprints}}
 		})},
-		{"removed", p.Removed}, {"left", p.Left}, {"finished", p.Finished}}
+		{"removed", p.Removed}, {"left", p.Left}, {"transcripts", append([]string{}, o.Transcripts...)}, {"finished", p.Finished}}
 }
 
 // Summary says what was done or, in a dry run, would be done.
@@ -102,6 +104,9 @@ func (o *Purge) Report(t *repo.Tape, p repo.Purged) {
 			break
 		}
 		o.Printf("%s still has it: %s at %.7s\n", display.Line(r.Remote), display.Line(r.Ref), r.Commit)
+	}
+	for _, path := range o.Transcripts {
+		o.Printf("the agent's own file %s still has it: edit or delete it\n", display.Line(path))
 	}
 	o.tellReplace(t, p)
 	if len(p.Tapes) > 0 {

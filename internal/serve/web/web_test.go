@@ -44,6 +44,12 @@ func TestPages(t *testing.T) {
 	s.shows("/t/main/-/entry/6", "a line of the log")
 	s.shows("/t/main/-/entry/11?part", "a line of the log")
 	s.shows("/t/main/@3", `data-target="3"`)
+	s.shows("/t/mai@3", `data-target="3"`)
+	s.shows("/t/1/@3", `data-target="3"`)
+	s.shows("/t/1", "Why does")
+	if code, _ := s.get("/t/nothing@3"); code != http.StatusNotFound {
+		t.Errorf("a tape that is not there answers %d", code)
+	}
 	s.shows("/t/main/implement", `data-target="9"`)
 	s.shows("/t/main/session%2Fstart", `data-target="1"`)
 	s.shows("/t/main/-/raw/3", `"role":"user"`)

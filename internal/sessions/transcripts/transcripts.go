@@ -2,9 +2,11 @@
 package transcripts
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -184,4 +186,53 @@ func Forget(s *repo.Store, session Session, found Found, at Where) error {
 		return err
 	}
 	return importer.Forget(s, session.Tape)
+}
+
+// With returns the files of the agent for the session of a tape that have a line for which has is true; nil
+// means all of them.
+func With(ctx context.Context, t *repo.Tape, at Where, has func(line []byte) bool) ([]string, error) {
+	name := t.Name()
+	if t.IsFork() {
+		name, _, _ = strings.Cut(name, "/")
+	}
+	session, err := SessionOf(ctx, t.Store(), name)
+	if err != nil {
+		return nil, err
+	}
+	found, err := Find(ctx, session, at)
+	if err != nil || has == nil {
+		return found.Files, err
+	}
+	var out []string
+	for _, path := range append(found.Files, found.Own...) {
+		any, err := anyLine(ctx, path, has)
+		if err != nil {
+			return nil, err
+		}
+		if any {
+			out = append(out, path)
+		}
+	}
+	return out, nil
+}
+
+func anyLine(ctx context.Context, path string, is func(line []byte) bool) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	for r := bufio.NewReaderSize(f, 64<<10); ctx.Err() == nil; {
+		line, err := r.ReadBytes('\n')
+		if len(line) > 0 && is(line) {
+			return true, nil
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return false, err
+		}
+	}
+	return false, ctx.Err()
 }

@@ -24,6 +24,10 @@ func (p *purge) findOthers(ctx context.Context) error {
 		return err
 	}
 	known := secrets.NewTextFinder(slices.Collect(maps.Keys(p.mask.Texts)))
+	p.out.Has = func(line []byte) bool {
+		has, _ := p.has(known, line)
+		return has
+	}
 	done := map[string]bool{p.root: true} // tapes, with their forks
 	for _, t := range all {
 		if done[snapshot.RootName(t)] {

@@ -58,7 +58,9 @@ type Purged struct {
 	Others       []PurgedOther
 	Removed      []string // files and refs that contained masked text and were removed
 	Left         []string // what could not be cleared, a sentence each
-	Finished     bool     // an interrupted purge was finished first
+	// Has reports whether a line of something else has what was taken out; nil if its text is not known.
+	Has      func(line []byte) bool
+	Finished bool // an interrupted purge was finished first
 }
 
 // PurgedTape is a tape or fork whose history was rewritten.
