@@ -55,7 +55,7 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 // onlyReads reports whether a command neither changes nor sends tapes.
 func onlyReads(cmd *cobra.Command) bool {
 	path := strings.Fields(cmd.CommandPath())
-	return len(path) > 1 && slices.Contains([]string{"anchors", "archives", "between", "blame", "context", "diff", "export", "forks", "info", "log",
+	return len(path) > 1 && slices.Contains([]string{"anchors", "archives", "artifact", "between", "blame", "context", "diff", "export", "forks", "info", "log",
 		"resume", "search", "show", cobra.ShellCompRequestCmd}, path[1])
 }
 
