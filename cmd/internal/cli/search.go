@@ -177,7 +177,14 @@ func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
 
 func (o *searchOptions) find(ctx context.Context, s index.Search) (*index.Result, error) {
 	if o.allTapes {
-		return catalog.SearchAll(s, func(s index.Search) ([]*index.Result, error) { return inStores(ctx, o.App, o.searchIn(s)) })
+		return catalog.SearchAll(s, func(s index.Search, only func(dir string) bool) ([]*index.Result, error) {
+			return inStores(ctx, o.App, func(ctx context.Context, store *repo.Store) (*index.Result, error) {
+				if !only(o.workspaceOf(store)) {
+					return &index.Result{Exact: true}, nil
+				}
+				return o.searchIn(s)(ctx, store)
+			})
+		})
 	}
 	return o.searchIn(s)(ctx, o.store)
 }

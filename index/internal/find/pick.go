@@ -57,7 +57,17 @@ const (
 	newCandidates   = 80
 	// leastRead is how many of the best are read at least; twice the limit if that is more.
 	leastRead = 40
+	// A brief search divides all of these.
+	briefly = 4
 )
+
+// fewer is n, or less in a brief search.
+func (p *picker) fewer(n int) int {
+	if p.s.Brief {
+		return n / briefly
+	}
+	return n
+}
 
 func newPicker(f *finder, found set, sure bool) (*picker, error) {
 	p := &picker{finder: f, even: !f.db.View.Plain(), found: found, total: found.count(), sure: sure, early: sure && !f.s.looksAtDigits(), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
@@ -89,7 +99,7 @@ func (p *picker) idf(df int) float64 {
 func (p *picker) run(ctx context.Context) error {
 	step, wanted := 1, math.MaxInt // documents to judge at a time, and hits to read
 	if !p.s.Newest {
-		step, wanted = 64, max(leastRead, 2*min(p.s.limit(), math.MaxInt/2))
+		step, wanted = 64, max(p.fewer(leastRead), 2*min(p.s.limit(), math.MaxInt/2))
 		if err := p.judgeChosen(ctx); err != nil {
 			return err
 		}
@@ -133,7 +143,7 @@ func (p *picker) judgeChosen(ctx context.Context) error {
 		}
 		return nil
 	}
-	if p.total <= ManyFound {
+	if p.total <= p.fewer(ManyFound) {
 		if err := choose(p.found, p.total); err != nil {
 			return err
 		}
@@ -158,7 +168,7 @@ func (p *picker) chooseOfMany(choose func(from set, n int) error) error {
 	for _, u := range p.units {
 		often.or(u.often)
 	}
-	return errors.Join(choose(often.and(p.found), oftenCandidates), choose(talk, talkCandidates), choose(p.found, newCandidates))
+	return errors.Join(choose(often.and(p.found), p.fewer(oftenCandidates)), choose(talk, p.fewer(talkCandidates)), choose(p.found, p.fewer(newCandidates)))
 }
 
 // newestTalk returns the found documents that are messages or the like, or enough of the newest of them.
@@ -185,7 +195,7 @@ func (p *picker) newestTalk() (set, error) {
 				}
 			}
 		}
-		if out.and(p.found).count() >= talkCandidates {
+		if out.and(p.found).count() >= p.fewer(talkCandidates) {
 			return out, nil
 		}
 	}

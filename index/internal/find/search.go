@@ -67,6 +67,8 @@ type Search struct {
 	Context int
 	// Width is the approximate length of snippets, in characters; 0 is the default.
 	Width int
+	// Brief is for one of several searches whose hits are merged: fewer entries are judged and read.
+	Brief bool
 	// Count asks only for the exact number of matches, whatever it costs.
 	Count bool
 }

@@ -73,8 +73,11 @@ func (s *View) search(r *request) error {
 	query.Limit = repo.N(hitsCounted)
 	facts := map[string]about.Tape{} // by link
 	spaces := s.together(r)
-	found, err := catalog.SearchAll(index.Search{Text: d.Q, Query: query}, func(q index.Search) (results []*index.Result, err error) {
+	found, err := catalog.SearchAll(index.Search{Text: d.Q, Query: query}, func(q index.Search, only func(base string) bool) (results []*index.Result, err error) {
 		for _, w := range spaces {
+			if !only(w.base) {
+				continue
+			}
 			res, err := d.in(r.Context(), w, q, facts)
 			if err != nil && len(spaces) == 1 {
 				return nil, err

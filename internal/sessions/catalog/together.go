@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -21,18 +22,18 @@ func Mark(res *index.Result, dir string) {
 	}
 }
 
-// SearchAll makes one result of a search in several workspaces. Similar words count only if none of them has a
-// match.
-func SearchAll(s index.Search, in func(index.Search) ([]*index.Result, error)) (*index.Result, error) {
+// SearchAll makes one result of a search in several workspaces. in searches those that only accepts, by
+// their names in [Mark]. Similar words count only if none of them has a match.
+func SearchAll(s index.Search, in func(s index.Search, only func(name string) bool) ([]*index.Result, error)) (*index.Result, error) {
 	asSpelt := s
 	asSpelt.AsSpelt = true
-	results, err := in(asSpelt)
+	results, err := inTwoSteps(asSpelt, in)
 	if err != nil {
 		return nil, err
 	}
 	found := func(res *index.Result) bool { return res.Matches > 0 }
 	if !s.AsSpelt && !s.Exact && s.How == index.Words && !slices.ContainsFunc(results, found) {
-		if results, err = in(s); err != nil {
+		if results, err = in(s, everyName); err != nil {
 			return nil, err
 		}
 		// They may be similar to different words: those with the most matches count.
@@ -52,6 +53,35 @@ func SearchAll(s index.Search, in func(index.Search) ([]*index.Result, error)) (
 	}
 	out.Hits = merge(results, s)
 	return out, nil
+}
+
+func everyName(string) bool { return true }
+
+// inTwoSteps asks each workspace for a few hits, then those for all whose few are all among the best: the rest
+// would have been read in vain.
+func inTwoSteps(s index.Search, in func(index.Search, func(string) bool) ([]*index.Result, error)) ([]*index.Result, error) {
+	const least, part = 4, 4
+	limit := s.Query.Limit
+	if limit == nil || *limit <= least || s.Count || s.How != index.Words {
+		return in(s, everyName)
+	}
+	few, brief := max(least, *limit/part), s
+	brief.Query.Limit, brief.Brief = &few, true
+	results, err := in(brief, everyName)
+	if err != nil {
+		return nil, err
+	}
+	among := map[string]int{}
+	for _, h := range merge(results, s) {
+		among[h.Workspace]++
+	}
+	again := func(name string) bool { return among[name] >= few }
+	results = slices.DeleteFunc(results, func(res *index.Result) bool { return len(res.Hits) > 0 && again(res.Hits[0].Workspace) })
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(among)), again) {
+		return results, nil
+	}
+	more, err := in(s, again)
+	return append(results, more...), err
 }
 
 // merge returns the hits of all results, the best first, or the newest. The order in each result is kept.
