@@ -119,13 +119,13 @@ func TestCreatedAt(t *testing.T) {
 	}
 }
 
-// TestNoTextInIndex: the index contains titles and one-line summaries, but no other text, and not the
+// TestNoTextInIndex: the index contains titles, one-line summaries and a line of each request, but no other text, and not the
 // rest of a long message.
 func TestNoTextInIndex(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	tp := openTape(t, s, "")
-	mustAppend(t, tp, repo.Message("user", "what is asked first"), repo.Message("user", strings.Repeat("- ", 40)+"one phrase that nobody wrote before"), result("printed words of some tool"))
+	mustAppend(t, tp, repo.Message("user", "what is asked first"), repo.Message("user", strings.Repeat("- ", 60)+"one phrase that nobody wrote before"), result("printed words of some tool"))
 	mustSync(t, testIndex(t, s))
 	raw := string(readFile(t, s.IndexFile()))
 	for _, phrase := range []string{"one phrase", "phrase that", "printed words"} {

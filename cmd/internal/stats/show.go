@@ -59,8 +59,6 @@ func keyText(r Row) string {
 	return r.Key
 }
 
-const widestKey = 28 // cells
-
 func columnsOf(rows []Row, by index.By) []column {
 	number := func(n int64) string {
 		if n == 0 {
