@@ -34,7 +34,7 @@ func TestSoakForgetFaults(t *testing.T) {
 
 	interrupted := func(n, gap int) (over bool) {
 		f := &storetest.Faulty{N: n, Gap: gap}
-		if gap == storetest.Forgets {
+		if gap == storetest.PowerCut {
 			f.Gap, f.Lossy = 1, testkit.NewLossyDisk(t, dir)
 			defer f.Lossy.Close()
 		}
@@ -75,8 +75,8 @@ func TestSoakForgetFaults(t *testing.T) {
 		}
 		return false
 	}
-	for _, gap := range []int{0, 1, storetest.Forgets} {
-		if gap == storetest.Forgets && !testkit.Forgets {
+	for _, gap := range []int{0, 1, storetest.PowerCut} {
+		if gap == storetest.PowerCut && !testkit.HasLossyDisk {
 			continue
 		}
 		step := testkit.Size(120, 1) // each begins elsewhere
