@@ -158,7 +158,12 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 	}}
 	label := tapeColumn{"", func(t listedTape) string { return t.Label() }}
 	more := []tapeColumn{
-		{"PROJECT", func(t listedTape) string { return display.Truncate(t.ProjectBranch(), enough) }},
+		{"PROJECT", func(t listedTape) string {
+			if w := o.Width(); w > 0 && w < 100 && o.everywhere {
+				return display.Truncate(t.ProjectBranch(), w/5)
+			}
+			return display.Truncate(t.ProjectBranch(), enough)
+		}},
 		{"TAPE", func(t listedTape) string { return names[t.Name] }},
 		{">MESSAGES", func(t listedTape) string { return strconv.Itoa(t.Messages) }},
 	}
@@ -178,7 +183,7 @@ func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) [
 		}
 	}
 	if slices.ContainsFunc(list, func(t listedTape) bool { return t.Agent != "" }) {
-		more = slices.Insert(more, 0, agent)
+		more = slices.Insert(more, b2i(o.everywhere), agent) // of all projects, the project says more
 	}
 	for _, c := range columns {
 		if c.head != "~TITLE" {

@@ -24,10 +24,7 @@ func Each[T any](ctx context.Context, o *repo.Options, warn func(text string), f
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range others {
-		warn(reason(w))
-		w.Told()
-	}
+	tell(others, warn)
 	if len(dirs) == 0 {
 		return nil, layout.NotFound("tape init creates one; tape import --all imports the sessions of all projects", "you have no workspaces")
 	}
@@ -71,10 +68,22 @@ func Each[T any](ctx context.Context, o *repo.Options, warn func(text string), f
 	return done, nil
 }
 
-func reason(w workspace.LeftOut) string {
-	dir := display.Line(w.Dir)
-	if w.Gone {
-		return "the workspace " + dir + " is gone; if you have moved it, trust it in its new place: tape workspaces trust DIR"
+// tell says which workspaces are left out: each that is somebody else's, and those that are gone, once.
+func tell(others []workspace.LeftOut, warn func(string)) {
+	var gone []string
+	for _, w := range others {
+		dir := display.Line(w.Dir)
+		if w.Gone {
+			gone = append(gone, dir)
+			w.Told()
+			continue
+		}
+		warn("the workspace " + dir + " is left out, because it did not come from your own tape; if it is yours: tape workspaces trust " + layout.ShellWord(w.Dir))
 	}
-	return "the workspace " + dir + " is left out, because it did not come from your own tape; if it is yours: tape workspaces trust " + layout.ShellWord(w.Dir)
+	switch n := len(gone); {
+	case n == 1:
+		warn("the workspace " + gone[0] + " is gone; if you have moved it, trust it in its new place: tape workspaces trust DIR")
+	case n > 1:
+		warn(fmt.Sprintf("%d workspaces are gone, such as %s; trust those that you have moved in their new places: tape workspaces trust DIR", n, gone[0]))
+	}
 }
