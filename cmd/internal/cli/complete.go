@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/completion"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -47,7 +48,7 @@ func bashWithoutPackage(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		return WriteBashCompletion(root, cmd.OutOrStdout(), !plain)
+		return completion.WriteBash(root, cmd.OutOrStdout(), !plain)
 	}
 }
 

@@ -60,7 +60,7 @@ state of the next anchor. In the open phase, commit and outcome are null.`,
 			if err := a.nameEntries(&o.From, &o.To); err != nil {
 				return err
 			}
-			ok := false
+			var ok bool
 			if o.As, ok = export.Find(o.format); !ok {
 				return layout.Invalid("the formats are: "+names, "there is no format %s", quoted(o.format))
 			}

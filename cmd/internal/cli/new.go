@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"tape/internal/store/forgotten"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ of that name was forgotten (tape rm --forget), imports and pulls take it again.`
   tape new -- -odd-name`,
 		Args: takes(1, "NAME"),
 		RunE: a.inStore(func(ctx context.Context, store *repo.Store, args []string) error {
-			if err := (*workspace.Store)(store).Remember(ctx, args[0]); err != nil {
+			if err := forgotten.Remember(ctx, (*workspace.Store)(store), args[0]); err != nil {
 				return err
 			}
 			t, err := store.CreateTape(ctx, args[0])

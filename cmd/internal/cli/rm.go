@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"tape/internal/store/forgotten"
 
 	"github.com/spf13/cobra"
 
@@ -61,7 +62,7 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 		return usagef("--remote and --transcripts go with --forget")
 	}
 	t, err := o.findTape(ctx, store, args[0])
-	if known, listErr := (*workspace.Store)(store).Forgotten(); o.forget && errors.Is(err, repo.ErrNotFound) && known.Has(args[0]) {
+	if known, listErr := forgotten.Read((*workspace.Store)(store)); o.forget && errors.Is(err, repo.ErrNotFound) && known.Has(args[0]) {
 		return cmp.Or(listErr, o.runForget(ctx, store, args[0])) // again
 	}
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"tape/index"
 	"tape/internal/sessions/filter"
 	"tape/internal/store/about"
+	"tape/internal/store/prices"
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
@@ -82,7 +84,7 @@ func (o *statsOptions) run(ctx context.Context) error {
 	lists, err := inSessions(ctx, o.App, false, func(ctx context.Context, store *repo.Store, tapes []string) (sums []*index.Work, err error) {
 		f := f
 		f.Tapes = tapes
-		name := func(dir string) string { return workspace.ProjectNameIn(store.Dir(), dir) }
+		name := func(dir string) string { return projects.NameIn(store.Dir(), dir) }
 		if o.project != "" {
 			f.Project = func(dir string) bool { return within(about.Tape{Project: dir, Of: name(dir)}, projectNamed(o.project)) }
 		}
@@ -106,12 +108,12 @@ func (o *statsOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	prices, err := workspace.ParsePrices(text)
+	list, err := prices.Parse(text)
 	if err != nil {
 		return err
 	}
 	sums := stats.Merge(lists, func(key string) string { return key })
-	return stats.Show(&o.Streams, stats.Rows(sums, by, prices), by)
+	return stats.Show(&o.Streams, stats.Rows(sums, by, list), by)
 }
 
 // pricesText is the setting prices: that of the workspace, if only one is read.

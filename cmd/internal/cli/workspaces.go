@@ -15,6 +15,7 @@ import (
 	"tape/cmd/internal/hints"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
@@ -215,7 +216,7 @@ func (a *App) takeAlong(cause error) (string, error) {
 			break
 		}
 	}
-	if dir := workspace.WithSameRemote(here); dir != "" {
+	if dir := projects.WithSameRemote(here); dir != "" {
 		a.StderrIfVerbose("this clone is of the project in %s, which has the same git remote", workspace.ProjectOf(dir).Dir)
 		return dir, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/transcripts"
 	"tape/internal/show/display"
+	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
 	"tape/internal/store/purge"
 	"tape/internal/store/remotes"
@@ -196,7 +197,7 @@ func AfterPull(ctx context.Context, remote string, with Forgetting) error {
 			return err
 		}
 		if !yes {
-			err = s.KeepForgotten(ctx, name)
+			err = forgotten.Keep(ctx, s, name)
 		} else {
 			err = o.Run(ctx)
 		}

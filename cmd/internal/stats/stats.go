@@ -10,7 +10,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/index"
-	"tape/internal/store/workspace"
+	"tape/internal/store/prices"
 )
 
 // Row is a sum, with what it cost.
@@ -38,11 +38,11 @@ func Merge(lists [][]*index.Work, rename func(key string) string) []*index.Work 
 }
 
 // Rows adds what the sums cost, and sorts them: days by date, others by cost, active time and calls.
-func Rows(sums []*index.Work, by index.By, prices workspace.Prices) []Row {
+func Rows(sums []*index.Work, by index.By, list prices.List) []Row {
 	rows := make([]Row, len(sums))
 	for i, w := range sums {
 		rows[i] = Row{Work: *w}
-		rows[i].price(prices)
+		rows[i].price(list)
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		if by == index.ByDay {
@@ -53,13 +53,13 @@ func Rows(sums []*index.Work, by index.By, prices workspace.Prices) []Row {
 	return rows
 }
 
-func (r *Row) price(prices workspace.Prices) {
+func (r *Row) price(list prices.List) {
 	for _, model := range slices.Sorted(maps.Keys(r.Tokens)) {
 		t := r.Tokens[model]
 		if t == (index.Tokens{}) {
 			continue
 		}
-		p, ok := prices.Of(model)
+		p, ok := list.Of(model)
 		if !ok {
 			r.Unpriced = append(r.Unpriced, model)
 			continue

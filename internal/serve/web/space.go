@@ -14,6 +14,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/store/about"
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
@@ -83,7 +84,7 @@ func (s *View) open(ctx context.Context, name, dir string) (*space, error) {
 			return nil, err
 		}
 	}
-	w := &space{dir: dir, name: cmp.Or(workspace.ProjectNameIn(dir, ""), filepath.Base(dir)), base: base, store: store, index: index.New(store, nil)}
+	w := &space{dir: dir, name: cmp.Or(projects.NameIn(dir, ""), filepath.Base(dir)), base: base, store: store, index: index.New(store, nil)}
 	s.spaces[base] = w
 	return w, nil
 }

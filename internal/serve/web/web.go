@@ -23,7 +23,7 @@ import (
 	"tape/internal/serve/web/guard"
 	"tape/internal/show/display"
 	"tape/internal/show/prose"
-	"tape/internal/store/workspace"
+	"tape/internal/store/projects"
 	"tape/repo"
 )
 
@@ -192,7 +192,7 @@ func (s *View) show(r *request, name, title string, data any) error {
 	}
 	others := s.others()
 	for _, name := range slices.Sorted(maps.Keys(others)) {
-		f.Spaces = append(f.Spaces, place{name, cmp.Or(workspace.ProjectNameIn(others[name], ""), name)})
+		f.Spaces = append(f.Spaces, place{name, cmp.Or(projects.NameIn(others[name], ""), name)})
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	return s.pages.ExecuteTemplate(r.w, name+".html", f)

@@ -11,7 +11,7 @@ import (
 
 	"tape/index"
 	"tape/internal/store/about"
-	"tape/internal/store/workspace"
+	"tape/internal/store/projects"
 	"tape/repo"
 )
 
@@ -66,7 +66,7 @@ func nameProjects(store *repo.Store, facts map[string]about.Tape) {
 	for branch, t := range facts {
 		name, ok := names[t.Project]
 		if !ok {
-			name = workspace.ProjectNameIn(store.Dir(), t.Project)
+			name = projects.NameIn(store.Dir(), t.Project)
 			names[t.Project] = name
 		}
 		t.Of = name

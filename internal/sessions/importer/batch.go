@@ -10,6 +10,7 @@ import (
 
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/forgotten"
 	"tape/internal/store/query"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
@@ -187,7 +188,7 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 // isForgotten reports whether a session was forgotten: then it is left out. It looks each time, for somebody
 // may forget one during an import.
 func (b *Batch) isForgotten(names ...string) (bool, error) {
-	list, err := (*workspace.Store)(b.store).Forgotten()
+	list, err := forgotten.Read((*workspace.Store)(b.store))
 	return slices.ContainsFunc(names, list.Has), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/forgotten"
 	"tape/internal/store/workspace"
 )
 
@@ -33,7 +34,7 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 	if err := b.File(t.Context(), file, Options{Format: Auto, Tape: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := (*workspace.Store)(s).NoteForgotten(t.Context(), "s-1"); err != nil {
+	if err := forgotten.Add(t.Context(), (*workspace.Store)(s), "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Flush(t.Context()); err != nil {
@@ -54,7 +55,7 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 	if _, err := s.CreateTape(t.Context(), "s-1"); err == nil {
 		t.Error("it was made all the same")
 	}
-	if err := (*workspace.Store)(s).Remember(t.Context(), "s-1"); err != nil {
+	if err := forgotten.Remember(t.Context(), (*workspace.Store)(s), "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	if res := mustImport(t, s, file, Options{}); res.Imported == 0 {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 )
 
@@ -15,15 +16,15 @@ type Places struct {
 
 // Of returns the workspace of a session, which need not exist yet, and its project's directory. A session
 // that one of the user's workspaces has stays there; any other is with its project, see
-// [workspace.ForSession].
+// [projects.ForSession].
 func (p *Places) Of(tape, dir, remote string) (in, project string, err error) {
 	if p.holders == nil {
-		p.holders = workspace.Holders()
+		p.holders = projects.Holders()
 	}
 	tape, _, _ = strings.Cut(tape, "/") // a subagent's is with its session's
 	if in := p.holders[layout.BranchPrefix+layout.TapeSlug(tape)]; in != "" {
 		return in, workspace.ProjectDir(dir), nil
 	}
-	in, project, err = workspace.ForSession(dir, remote)
+	in, project, err = projects.ForSession(dir, remote)
 	return in, project, err
 }

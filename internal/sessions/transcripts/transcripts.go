@@ -54,7 +54,6 @@ func SessionOf(ctx context.Context, s *repo.Store, name string) (Session, error)
 
 // Of returns the transcript from which a tape was imported or recorded.
 func Of(ctx context.Context, s *repo.Store, t *repo.Tape, at Where) (string, error) {
-	const elsewhere = "if you have it elsewhere: tape import --again TAPE FILE"
 	noted := importer.Transcript(s, t.Name())
 	if _, err := os.Stat(noted); err == nil {
 		return noted, nil
@@ -77,9 +76,9 @@ func Of(ctx context.Context, s *repo.Store, t *repo.Tape, at Where) (string, err
 		}
 	}
 	if noted != "" {
-		return "", layout.NotFound(elsewhere, "the transcript of tape %q is gone: %s", t.Name(), noted)
+		return "", layout.NotFound("", "the transcript of tape %q is gone: %s", t.Name(), noted).Try(layout.ImportElsewhere, t.Name())
 	}
-	return "", layout.NotFound(elsewhere, "no transcript of tape %q is known", t.Name())
+	return "", layout.NotFound("", "no transcript of tape %q is known", t.Name()).Try(layout.ImportElsewhere, t.Name())
 }
 
 // Found is what has the text of a session.

@@ -28,7 +28,7 @@ func Title(s string, most int) string {
 func SkipBlankLines(text string) string {
 	for {
 		line, rest, more := strings.Cut(text, "\n")
-		if !more || strings.TrimSpace(line) != "" {
+		if !more || strings.Trim(line, " \t\r") != "" { // other white space is shown as what it is
 			return text
 		}
 		text = rest

@@ -44,7 +44,7 @@ func Formats() []Format {
 		{Name: "jsonl", Title: "JSON", Media: "application/jsonl", write: writeJSONL,
 			Help: "the entries as they are stored, one a line, byte for byte"},
 		{Name: "openai", Title: "Messages", Media: "application/json", write: writeOpenAI, Artifacts: view.WithArtifacts,
-			Help: "the messages of a chat as one JSON array, as tape context makes them"},
+			Help: "the messages of a chat as one JSON array, as models take them"},
 		{Name: "markdown", Title: "Markdown", Media: "text/plain", write: writeMarkdown, Phases: true,
 			Help: "a document to read and to review"},
 		{Name: "html", Title: "HTML", Media: "text/html", write: writeHTML, Phases: true, Prose: true, Artifacts: view.WithPictures,

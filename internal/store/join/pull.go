@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tape/internal/git/gitstore"
+	"tape/internal/store/forgotten"
 	"tape/internal/store/forks"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -118,7 +119,7 @@ func (p *pull) create(ctx context.Context) error {
 	} else if err := writer.CheckNoFork(t); err != nil {
 		return err
 	}
-	if err := writer.CheckNotForgotten(t); err != nil {
+	if err := forgotten.Check(t); err != nil {
 		return err
 	}
 	if owner, err := snapshot.TapeAt(p.s, t.Ref(), p.theirs); err != nil || owner.Name() != t.Name() {

@@ -25,6 +25,7 @@ const (
 	AddRemoteThere     HintKind = "add-remote-there"
 	AllowLongLines     HintKind = "allow-long-lines"
 	AllowMore          HintKind = "allow-more"
+	BeginAgain         HintKind = "begin-again" // tape
 	BeginMerge         HintKind = "begin-merge"
 	CheckOutAndCommit  HintKind = "check-out-and-commit" // folder, branch
 	CloneAll           HintKind = "clone-all"
@@ -36,10 +37,10 @@ const (
 	FetchAgain         HintKind = "fetch-again"
 	FetchAll           HintKind = "fetch-all"
 	FinishMerge        HintKind = "finish-merge"
-	HandOffInstead     HintKind = "hand-off-instead"
-	BeginAgain         HintKind = "begin-again"     // tape
 	ForgetOrShare      HintKind = "forget-or-share" // tape, folder of the workspace, remote, ref
-	InitAt             HintKind = "init-at"         // folder
+	HandOffInstead     HintKind = "hand-off-instead"
+	ImportElsewhere    HintKind = "import-elsewhere" // tape
+	InitAt             HintKind = "init-at"          // folder
 	InitHere           HintKind = "init-here"
 	InstallGit         HintKind = "install-git"
 	ListAll            HintKind = "list-all"

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/forgotten"
 	"tape/internal/store/forks"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -141,7 +142,7 @@ func (f *forget) do(ctx context.Context) error {
 
 // check refuses what a removal refuses, before anything is changed.
 func (f *forget) check(ctx context.Context) error {
-	known, err := f.s.Forgotten()
+	known, err := forgotten.Read(f.s)
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (f *forget) announce(ctx context.Context) error {
 	for _, name := range f.note.Also {
 		slugs = append(slugs, layout.TapeSlug(name))
 	}
-	return f.s.NoteForgotten(ctx, slugs...)
+	return forgotten.Add(ctx, f.s, slugs...)
 }
 
 func readForgetting(s *workspace.Store) (n forgetting, err error) {

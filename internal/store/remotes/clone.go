@@ -15,6 +15,7 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/git/transport"
 	"tape/internal/store/layout"
+	"tape/internal/store/setup"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
@@ -325,7 +326,7 @@ func (c *clone) checkOut(ctx context.Context, s *workspace.Store, head string) e
 	}
 	if t == nil {
 		s.FirstGitSetup(ctx)
-		_, err := writer.FirstTape(ctx, s, workspace.DefaultTape)
+		_, err := setup.FirstTape(ctx, s, workspace.DefaultTape)
 		return err
 	}
 	if err := s.Git().SetHead(ctx, s.Git().GitDir(), t.Ref()); err != nil {

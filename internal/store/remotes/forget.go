@@ -7,6 +7,7 @@ import (
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/transport"
+	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 )
@@ -103,7 +104,7 @@ func refsOf(refs []gitstore.Ref, slugs []string, name string) (out []gitstore.Re
 
 // forgottenRefs returns patterns of what a fetch leaves out: the tapes at a remote that were forgotten here.
 func forgottenRefs(ctx context.Context, s *workspace.Store, remote string, named []string, o transport.Options) ([]string, error) {
-	here, err := s.Forgotten()
+	here, err := forgotten.Read(s)
 	if err != nil || !here.Any() {
 		return nil, err
 	}
@@ -159,7 +160,7 @@ func ForgottenAt(ctx context.Context, s *workspace.Store, remote string) ([]stri
 	if err != nil || len(marks) == 0 {
 		return nil, layout.Classify(err)
 	}
-	here, err := s.Forgotten()
+	here, err := forgotten.Read(s)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tape/hooks/githooks"
+	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
 	"tape/internal/store/purge"
 	"tape/internal/store/remotes"
@@ -90,7 +91,7 @@ func TestForgetAtARemote(t *testing.T) {
 			t.Errorf("%s came back: %s", status.Tape, status.Status)
 		}
 	}
-	storetest.Must(t, storetest.Inner(other).KeepForgotten(t.Context(), "Gone"))
+	storetest.Must(t, forgotten.Keep(t.Context(), storetest.Inner(other), "Gone"))
 	if names, err = remotes.ForgottenAt(t.Context(), storetest.Inner(other), "origin"); err != nil || len(names) > 0 {
 		t.Errorf("they are asked again: %q, %v", names, err)
 	}

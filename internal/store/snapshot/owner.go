@@ -12,11 +12,10 @@ func Identity(s gitstore.Signature) string { return s.Name + " <" + s.Email + ">
 // Owner returns who created the tape, or the tape that a fork was made from: the author of the first commit,
 // as Name <mail>, or "".
 func Owner(t *workspace.Tape, head gitstore.Hash) string {
-	c, ok := firstCommit(t, head)
-	if !ok {
-		return ""
+	if c, ok := firstCommit(t, head); ok {
+		return Identity(c.Author)
 	}
-	return Identity(c.Author)
+	return ""
 }
 
 // firstCommit returns the first commit of a history. That of a short one is near; else the tag of the first phase

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tape/internal/store/layout"
+	"tape/internal/store/prices"
 )
 
 // maxSteps is more than any useful turn needs.
@@ -15,7 +16,7 @@ const maxSteps = 10000
 
 // agentJSON reports whether a setting of the agent is JSON. The packages that use it know its members.
 func agentJSON(key string) bool {
-	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram" || key == keyPrices
+	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram" || key == "prices"
 }
 
 // agentText returns the text of a setting from its value in a file.
@@ -90,8 +91,8 @@ func checkAgentJSON(key string, raw []byte) error {
 		into = &[]map[string]any{}
 	case "telegram":
 		into = &map[string]any{}
-	case keyPrices:
-		_, err := ParsePrices(string(raw))
+	case "prices":
+		_, err := prices.Parse(string(raw))
 		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil || string(raw) == "null" {
@@ -113,8 +114,8 @@ func agentExample(key string) string {
 		example = `{"openai":"http://localhost:11434/v1"}`
 	case "plugins":
 		example = `[{"name":"x","command":["python3","x.py"]}]`
-	case keyPrices:
-		example = `{"claude-opus-4":{"input":5,"output":25,"cache_read":0.5,"cache_write":6.25}}`
+	case "prices":
+		example = prices.Example
 	case "telegram":
 		example = `{"allow_users":["123"]}`
 	}

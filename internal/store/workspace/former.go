@@ -181,7 +181,7 @@ func (s *Store) addUserSettings(settings map[string]json.RawMessage, over bool) 
 // underHome reports whether the workspace is one for a project directory, below Home, and the user's own.
 func (s *Store) underHome() bool {
 	home, err := Home()
-	return err == nil && filepath.Dir(resolvePath(s.dir)) == resolvePath(home) && IsOwn(s.dir)
+	return err == nil && filepath.Dir(ResolvePath(s.dir)) == ResolvePath(home) && IsOwn(s.dir)
 }
 
 // Moved returns the former settings that were set aside when this store was opened.

@@ -228,7 +228,7 @@ func (s *Store) UsersPath(elem ...string) string {
 	if err != nil {
 		home = os.DevNull // writes will fail
 	}
-	return filepath.Join(append([]string{home, "private", pathName(resolvePath(s.dir), "")}, elem...)...)
+	return filepath.Join(append([]string{home, "private", pathName(ResolvePath(s.dir), "")}, elem...)...)
 }
 
 // Trust makes a workspace the user's own, or, without own, no longer so.

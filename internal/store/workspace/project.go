@@ -40,8 +40,8 @@ func (s *Store) NoteProject(dir string) error {
 }
 
 func noteProject(d *disk.FS, workspace, dir string) error {
-	dir = resolvePath(dir)
-	raw, err := json.Marshal(Project{dir, remoteOf(dir)})
+	dir = ResolvePath(dir)
+	raw, err := json.Marshal(Project{dir, RemoteOf(dir)})
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func MovedHere(dir string) (found []string, sure bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	dir = resolvePath(dir)
-	remote := remoteOf(dir)
+	dir = ResolvePath(dir)
+	remote := RemoteOf(dir)
 	var named []string
 	for _, ws := range all {
 		p := ProjectOf(ws)
@@ -116,7 +116,7 @@ func Link(workspace, dir string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Lstat(to); err == nil && to != workspace {
-		return "", layout.Conflict("move it away, or use it", "%s has a workspace: %s", resolvePath(dir), to)
+		return "", layout.Conflict("move it away, or use it", "%s has a workspace: %s", ResolvePath(dir), to)
 	}
 	d := (*disk.FS)(nil)
 	if err := noteProject(d, workspace, dir); err != nil {
@@ -131,9 +131,9 @@ func Link(workspace, dir string) (string, error) {
 	return to, layout.Wrap(d.Rename(workspace, to), "move workspace %s", workspace)
 }
 
-// resolvePath returns the absolute path of a directory, with links followed, as the name of its workspace
+// ResolvePath returns the absolute path of a directory, with links followed, as the name of its workspace
 // is derived from it.
-func resolvePath(dir string) string {
+func ResolvePath(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
@@ -143,9 +143,9 @@ func resolvePath(dir string) string {
 	return dir
 }
 
-// remoteOf returns the origin's address of the git repository that a directory is in, without a password,
+// RemoteOf returns the origin's address of the git repository that a directory is in, without a password,
 // and the directory's path in it; "" if there is none.
-func remoteOf(dir string) string {
+func RemoteOf(dir string) string {
 	for top := dir; ; top = filepath.Dir(top) {
 		raw, err := os.ReadFile(filepath.Join(top, layout.GitDirName, "config"))
 		if err != nil {

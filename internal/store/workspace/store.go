@@ -243,7 +243,7 @@ func WorkspaceFor(project string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(home, pathName(resolvePath(project), "")), nil
+	return filepath.Join(home, pathName(ResolvePath(project), "")), nil
 }
 
 // pathName returns a file name for something that belongs to the folder of a path: the folder's name, a
@@ -267,7 +267,7 @@ func Find(dir string) (string, error) {
 		return "", err
 	}
 	for folder := start; ; folder = filepath.Dir(folder) {
-		if found := workspaceAt(folder); found != "" {
+		if found := At(folder); found != "" {
 			return found, nil
 		}
 		if folder == filepath.Dir(folder) {
@@ -277,9 +277,9 @@ func Find(dir string) (string, error) {
 	return "", layout.NotFound("", "no workspace for %s or a folder above it", start).Try(layout.InitHere)
 }
 
-// workspaceAt returns the workspace that a folder is, has under Home, or is a worktree of, or that the
+// At returns the workspace that a folder is, has under Home, or is a worktree of, or that the
 // project has under Home whose worktree it is; "" if none.
-func workspaceAt(dir string) string {
+func At(dir string) string {
 	if IsWorkspace(dir) {
 		return dir
 	}
@@ -303,7 +303,7 @@ func workspaceAt(dir string) string {
 // explicitly.
 func ProjectRoot(workspace, dir string) string {
 	for folder := dir; ; folder = filepath.Dir(folder) {
-		if found := workspaceAt(folder); found != "" && resolvePath(found) == resolvePath(workspace) {
+		if found := At(folder); found != "" && ResolvePath(found) == ResolvePath(workspace) {
 			return folder
 		}
 		if folder == filepath.Dir(folder) {

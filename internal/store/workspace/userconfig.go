@@ -20,7 +20,7 @@ import (
 // they are needed, so that other commands do not open these files.
 
 // userKeys are the names of these settings.
-var userKeys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram", keyPrices}
+var userKeys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram", "prices"}
 
 // settingsDir is the folder, below Home, of the files for single workspaces.
 const settingsDir = "settings"
@@ -45,7 +45,7 @@ func settingsHome() (string, error) {
 // settingsFile returns the path of the file for one workspace.
 func settingsFile(workspace string) (string, error) {
 	home, err := settingsHome()
-	return filepath.Join(home, settingsDir, pathName(resolvePath(workspace), ".json")), err
+	return filepath.Join(home, settingsDir, pathName(ResolvePath(workspace), ".json")), err
 }
 
 // moveSettings moves the settings of a workspace that is about to be moved.

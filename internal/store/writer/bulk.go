@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tape/internal/git/gitstore"
+	"tape/internal/store/forgotten"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
@@ -97,19 +98,19 @@ func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 	batch, ready := k.batch, k.ready
 	k.batch, k.ready = k.s.Git().NewPack(), nil
 	defer batch.Discard()
-	var forgotten []string
+	var left []string
 	if len(ready) == 0 {
 		return nil, nil
 	}
 	err = WithNewLock(ctx, k.s, func() error {
-		list, err := k.s.Forgotten()
+		list, err := forgotten.Read(k.s)
 		if err != nil {
 			return err
 		}
 		ready = slices.DeleteFunc(ready, func(p planned) bool {
 			gone := list.Has(p.t.Name()) // meanwhile
 			if gone {
-				forgotten = append(forgotten, p.t.Name())
+				left = append(left, p.t.Name())
 			}
 			return gone
 		})
@@ -121,7 +122,7 @@ func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 		}
 		return batch.Finish(context.WithoutCancel(ctx))
 	})
-	return append(lost, forgotten...), err
+	return append(lost, left...), err
 }
 
 // Discard drops what was not committed.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/forgotten"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
@@ -49,7 +50,7 @@ func (w *Writer) create(ctx context.Context, first layout.Anchor) error {
 	if err := w.checkNew(ctx); err != nil {
 		return err
 	}
-	if err := CheckNotForgotten(w.T); err != nil {
+	if err := forgotten.Check(w.T); err != nil {
 		return err
 	}
 	next, err := w.putRoot(ctx, first)
@@ -70,15 +71,6 @@ func (w *Writer) checkNew(ctx context.Context) (err error) {
 	}
 	if w.Wt, err = w.T.Store().Git().WorktreeOf(w.T.Ref()); errors.Is(err, gitstore.ErrNotFound) {
 		return nil
-	}
-	return err
-}
-
-// CheckNotForgotten refuses to make a tape that was forgotten. Forgetting one holds the same locks.
-func CheckNotForgotten(t *workspace.Tape) error {
-	list, err := t.Store().Forgotten()
-	if err == nil && list.Has(t.Name()) {
-		err = layout.Conflict("", "the session %q was forgotten here", t.Name()).Try(layout.BeginAgain, t.Name())
 	}
 	return err
 }

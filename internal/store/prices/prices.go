@@ -1,4 +1,5 @@
-package workspace
+// Package prices reads what the tokens of models cost.
+package prices
 
 import (
 	"bytes"
@@ -16,11 +17,11 @@ type Price struct {
 	CacheWrite *float64 `json:"cache_write"` // nil: as input
 }
 
-// Prices are prices by the name of a model, or its beginning.
-type Prices map[string]Price
+// List has prices by the name of a model, or its beginning.
+type List map[string]Price
 
 // Of returns the price of a model: the one whose name is the longest beginning of the model's.
-func (p Prices) Of(model string) (price Price, ok bool) {
+func (p List) Of(model string) (price Price, ok bool) {
 	longest := ""
 	for name, is := range p {
 		if strings.HasPrefix(model, name) && (!ok || len(name) > len(longest)) {
@@ -30,16 +31,19 @@ func (p Prices) Of(model string) (price Price, ok bool) {
 	return price, ok
 }
 
-// ParsePrices parses the setting prices; "" is no prices.
-func ParsePrices(text string) (Prices, error) {
+// Example is a value of the setting.
+const Example = `{"claude-opus-4":{"input":5,"output":25,"cache_read":0.5,"cache_write":6.25}}`
+
+// Parse parses the setting prices; "" is no prices.
+func Parse(text string) (List, error) {
 	if text == "" {
 		return nil, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.DisallowUnknownFields()
-	var p Prices
+	var p List
 	if err := decoder.Decode(&p); err != nil || p == nil {
-		return nil, layout.Invalid(agentExample(keyPrices), "prices does not have the right shape: an object of input, output, cache_read and cache_write by model")
+		return nil, layout.Invalid("for example: "+Example, "prices does not have the right shape: an object of input, output, cache_read and cache_write by model")
 	}
 	for name, price := range p {
 		for _, n := range []*float64{&price.Input, &price.Output, price.CacheRead, price.CacheWrite} {
@@ -48,10 +52,8 @@ func ParsePrices(text string) (Prices, error) {
 			}
 		}
 		if name == "" {
-			return nil, layout.Invalid(agentExample(keyPrices), "prices are by the names of models, or their beginnings")
+			return nil, layout.Invalid("for example: "+Example, "prices are by the names of models, or their beginnings")
 		}
 	}
 	return p, nil
 }
-
-const keyPrices = "prices"

@@ -1,4 +1,5 @@
-package writer
+// Package setup creates workspaces.
+package setup
 
 import (
 	"context"
@@ -6,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
 )
 
 // InitOptions say how a workspace is created. Nil means the defaults.
@@ -64,7 +67,7 @@ func FirstTape(ctx context.Context, s *workspace.Store, name string) (bool, erro
 	if len(branches) > 0 {
 		return false, s.ChooseTape("")
 	}
-	if _, err := CreateTape(ctx, s, name); err != nil {
+	if _, err := writer.CreateTape(ctx, s, name); err != nil {
 		return false, err
 	}
 	return true, s.ChooseTape(name)

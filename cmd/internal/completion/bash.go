@@ -1,4 +1,5 @@
-package cli
+// Package completion writes scripts that complete commands in a shell.
+package completion
 
 import (
 	"bytes"
@@ -36,8 +37,8 @@ __tape_filedir()
 }
 `
 
-// WriteBashCompletion writes the script that completes commands in bash.
-func WriteBashCompletion(root *cobra.Command, w io.Writer, descriptions bool) error {
+// WriteBash writes the script that completes commands in bash.
+func WriteBash(root *cobra.Command, w io.Writer, descriptions bool) error {
 	var script bytes.Buffer
 	if err := root.GenBashCompletionV2(&script, descriptions); err != nil {
 		return err

@@ -1,10 +1,10 @@
-package workspace
+package prices
 
 import "testing"
 
 // TestPrices: the longest beginning of a model's name has its price; prices that make no sense are refused.
 func TestPrices(t *testing.T) {
-	p, err := ParsePrices(`{"claude-opus":{"input":15,"output":75},"claude-opus-4-5":{"input":5,"output":25,"cache_read":0}}`)
+	p, err := Parse(`{"claude-opus":{"input":15,"output":75},"claude-opus-4-5":{"input":5,"output":25,"cache_read":0}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestPrices(t *testing.T) {
 		t.Errorf("of the cache: %+v", price)
 	}
 	for _, wrong := range []string{`{"m":{"input":-1}}`, `{"m":{"cache_read":-0.1}}`, `{"m":{"inputs":1}}`, `{"m":3}`, `[]`, `null`, `{"":{"input":1}}`, `{"m":{"input":"1"}}`} {
-		if p, err := ParsePrices(wrong); err == nil {
+		if p, err := Parse(wrong); err == nil {
 			t.Errorf("%s: %v", wrong, p)
 		}
 	}

@@ -1,0 +1,152 @@
+// Package projects says which workspace the sessions of a project go to, and what a project is called: one for
+// all worktrees and clones of a repository.
+package projects
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+// NameIn is how lists name the project of a directory with a session in a workspace: clones have the
+// name of the workspace's project, which is that of a session without a directory, too.
+func NameIn(in, dir string) string {
+	p := workspace.ProjectOf(in)
+	if dir == "" {
+		return projectName(p.Dir)
+	}
+	own := originOf(workspace.ProjectDir(dir))
+	if remote, _, _ := strings.Cut(p.Remote, "#"); own != "" && plainRemote(own) == plainRemote(remote) {
+		return projectName(p.Dir)
+	}
+	return projectName(dir)
+}
+
+// projectName is the name of a directory's main worktree, or where that is a number, of its remote.
+func projectName(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	dir = workspace.ProjectDir(dir)
+	name := filepath.Base(dir)
+	if strings.Trim(name, "0123456789") == "" {
+		name = filepath.Base(layout.ProjectPath(dir))
+		if remote := originOf(dir); remote != "" {
+			name = filepath.Base(plainRemote(remote))
+		}
+	}
+	return strings.TrimSuffix(name, ".git")
+}
+
+// ForSession returns the workspace for the sessions of an agent in dir, which need not exist yet, and the
+// project's directory: one workspace for all worktrees and clones of a repository. remote is the address of
+// its git remote as the agent has noted it, or "". The workspace of a folder above counts too, but not one
+// above a repository, and not that of the home directory. Where dir is gone, a project of the same
+// name is taken for it.
+func ForSession(dir, remote string) (in, project string, err error) {
+	dir, project = workspace.ResolvePath(dir), workspace.ProjectDir(dir)
+	home, _ := os.UserHomeDir()
+	top := workspace.RepositoryAround(dir)
+	for at := dir; at == dir || at != home; at = filepath.Dir(at) {
+		if found := workspace.At(at); found != "" {
+			return found, project, nil
+		}
+		if at == top || at == filepath.Dir(at) {
+			break
+		}
+	}
+	if found, sure, err := workspace.MovedHere(project); err == nil && sure {
+		if in, err = workspace.Link(found[0], project); err == nil {
+			return in, project, nil
+		}
+	}
+	if found := sameProject(project, remote, workspace.IsGone(dir)); found != "" {
+		return found, project, nil
+	}
+	in, err = workspace.WorkspaceFor(project)
+	return in, project, err
+}
+
+// WithSameRemote returns the workspace of another clone of the repository that dir is in; "" if there is
+// none.
+func WithSameRemote(dir string) string {
+	if workspace.RepositoryAround(workspace.ResolvePath(dir)) == "" {
+		return ""
+	}
+	return sameProject(workspace.ProjectDir(dir), "", false)
+}
+
+// sameProject returns the workspace of a project with the same remote, or, if the directory is gone, with
+// the same name, if there is only one.
+func sameProject(project, remote string, gone bool) string {
+	if own := originOf(project); own != "" && !gone {
+		remote = own
+	}
+	all, err := workspace.Workspaces()
+	if err != nil {
+		return ""
+	}
+	var named []string
+	for _, dir := range all {
+		p := workspace.ProjectOf(dir)
+		if p.Dir == "" || !workspace.IsOwn(dir) {
+			continue
+		}
+		address, inside, _ := strings.Cut(p.Remote, "#")
+		if remote != "" && inside == "." && plainRemote(address) == plainRemote(remote) && (gone || !p.Gone()) {
+			return dir
+		}
+		if gone && projectName(p.Dir) == projectName(project) {
+			named = append(named, dir)
+		}
+	}
+	if len(named) == 1 {
+		return named[0]
+	}
+	return ""
+}
+
+// originOf returns the address of the git remote of a project's directory; "" if it has none.
+func originOf(project string) string {
+	if workspace.RepositoryAround(project) == "" {
+		return ""
+	}
+	address, _, _ := strings.Cut(workspace.RemoteOf(project), "#")
+	return address
+}
+
+// plainRemote is what is the same in all spellings of a remote's address: host and path.
+func plainRemote(address string) string {
+	if _, rest, found := strings.Cut(address, "://"); found {
+		address = rest
+	} else if host, path, found := strings.Cut(address, ":"); found && !strings.Contains(host, "/") {
+		address = host + "/" + path // ada@example.org:shop.git
+	}
+	host, path, found := strings.Cut(address, "/")
+	if found {
+		address = host[strings.LastIndexByte(host, '@')+1:] + "/" + path
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(address, "/"), ".git")
+}
+
+// Holders returns the user's own workspaces by the branches of the tapes in them. A session of an agent that
+// was recorded stays in the workspace that has it.
+func Holders() map[string]string {
+	dirs, _, _ := workspace.OwnWorkspaces()
+	out := map[string]string{}
+	for _, dir := range slices.Backward(dirs) { // the first one has it
+		git, err := workspace.OpenGit(filepath.Join(dir, layout.GitDirName))
+		if err != nil {
+			continue // whoever opens it learns why
+		}
+		refs, _ := git.Refs(layout.BranchPrefix)
+		for _, ref := range refs {
+			out[ref.Name] = dir
+		}
+	}
+	return out
+}
