@@ -25,7 +25,7 @@ import (
 var hostileArgs = map[string]string{
 	"acp": "-- true", "anchors": "", "append": "--text x", "archives": "", "artifact list": "", "artifact show": "x", "artifact cat": "x",
 	"artifact": "list", "between": "1 2", "blame": "README", "chat": "", "clone": ". {T}/clone", "commit": "", "completion bash": "", "completion fish": "",
-	"completion zsh": "", "completion powershell": "", "completion": "", "config": "\nplugins\ncommit turn", "context": "\n--brief", "diff": "@1 @2", "digest": "\n--since 2000-01-01",
+	"completion zsh": "", "completion powershell": "", "completion": "", "config": "\nplugins\ncommit turn", "context": "\n--brief", "diff": "@1 @2", "digest": "\n--since 2000-01-01", "stats": "\n--by person",
 	"discard": "f --yes", "export": "", "fetch": "", "files": "README", "fork": "g", "forks": "", "gateway": "", "gc": "", "git": "install", "git install": "", "git uninstall": "",
 	"handoff": "h", "help": "", "hook": "pre-commit\npost-merge\npost-commit", "hooks": "", "import": "", "index": "sync", "index sync": "", "index rebuild": "",
 	"index status": "", "index drop": "", "info": "", "init": "\n.", "log": "", "mcp": "", "merge": "f", "merge-driver": "README README README anchors/x", "new": "n",
