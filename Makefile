@@ -26,7 +26,7 @@ CROSS     ?= windows/amd64
 # These programs are never run, so they need not be optimized.
 QUICK     := '-gcflags=all=-N -l'
 
-TEST_TIMEOUT ?= 12m
+TEST_TIMEOUT ?= 30m
 # The packages whose tests run with the race detector: those with a test file that
 # has a line beginning with //tape:race.
 RACING       = $(sort $(dir $(shell grep -rl --include='*_test.go' '^//tape:race' cmd hooks index internal merge repo)))

@@ -1,0 +1,122 @@
+package appending_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/cmd/internal/appending"
+	"tape/cmd/internal/stdio"
+	"tape/internal/store/layout"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+const (
+	one  = `{"kind":"message","payload":{"role":"user","content":"one"}}` + "\n"
+	two  = `{"kind":"message","payload":{"role":"user","content":"two"}}` + "\n"
+	bad  = `{"kind":"message","payload":[]}` + "\n"
+	last = `{"kind":"message","payload":{"role":"user","content":"last"}}` // without a newline
+)
+
+func streams(in string) (s *stdio.Streams, out *bytes.Buffer) {
+	out = &bytes.Buffer{}
+	return &stdio.Streams{Stdin: strings.NewReader(in), Stdout: out, Stderr: out, Out: bufio.NewWriter(out),
+		Getenv: func(string) string { return "" }, Now: time.Now, JSON: true}, out
+}
+
+// said are the messages of a tape.
+func said(t *testing.T, tp *repo.Tape) string {
+	t.Helper()
+	return strings.TrimSpace(strings.TrimPrefix(strings.Join(storetest.Said(t, tp), " "), "[session/start]"))
+}
+
+func options(partial bool) appending.Options {
+	return appending.Options{Partial: partial, Class: func(err error) error { return repo.ErrInvalid },
+		Describe: func(err error) stdio.Object { return stdio.Object{{"message", err.Error()}} }}
+}
+
+// All lines are appended or none; with Partial the valid ones, and the others are listed by number.
+func TestStream(t *testing.T) {
+	for _, c := range []struct {
+		in      string
+		partial bool
+		class   error
+		texts   string // on the tape
+		out     string
+	}{
+		{one + "\n" + two + last, false, nil, "one two last", `{"appended":3,"first_id":2,"last_id":4}`},
+		{one + bad + two, false, repo.ErrInvalid, "", ""},
+		{one + bad + two, true, repo.ErrInvalid, "one two", `"rejected":[{"line":2,"error":`},
+		{"", false, nil, "", `{"appended":0,`},
+	} {
+		s := storetest.New(t, nil)
+		tp := storetest.Tape(t, s, "main")
+		st, out := streams(c.in)
+		if err := appending.Stream(t.Context(), st, tp, options(c.partial)); !errors.Is(err, c.class) {
+			t.Errorf("%q: %v", c.in, err)
+		}
+		storetest.Must(t, st.Flush())
+		if got := said(t, tp); got != c.texts {
+			t.Errorf("%q: the tape says %q, not %q", c.in, got, c.texts)
+		}
+		if !strings.Contains(out.String(), c.out) {
+			t.Errorf("%q: %s", c.in, out)
+		}
+	}
+}
+
+// Each line has its answer, in order, and a bad one keeps no other from being appended.
+func TestEach(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	st, out := streams(one + bad + two)
+	if err := appending.Each(t.Context(), st, tp, options(false)); !errors.Is(err, repo.ErrInvalid) {
+		t.Error(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 || lines[0] != `{"id":2}` || !strings.Contains(lines[1], `"error":{"message":"line 2: `) || lines[2] != `{"id":3}` {
+		t.Errorf("%s", out)
+	}
+	if got := said(t, tp); got != "one two" {
+		t.Error(got)
+	}
+}
+
+// A file's type is guessed by its content, and a payload refers to the artifact that was made of it.
+func TestArtifact(t *testing.T) {
+	for content, want := range map[string]string{
+		"plain\n": appending.PlainText, "\x89PNG\r\n\x1a\n…": "image/png", "\xff\xd8\xff\xe0": "image/jpeg", "GIF89a…": "image/gif", "%PDF-1.7": "application/pdf",
+		"a\x00b": layout.AnyType, "text until \xff": layout.AnyType,
+	} {
+		if got := appending.TypeOf([]byte(content)); got != want {
+			t.Errorf("%q is %s, not %s", content, got, want)
+		}
+	}
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	file := filepath.Join(t.TempDir(), "notes.txt")
+	storetest.Must(t, os.WriteFile(file, []byte("plain\n"), 0o600))
+	a, err := appending.Artifact(t.Context(), tp, file, "")
+	storetest.Must(t, err)
+	if a.Name != "notes.txt" || a.MIMEType != appending.PlainText {
+		t.Errorf("%+v", a)
+	}
+	storetest.Append(t, tp, appending.Refer(repo.Message("user", "see"), a))
+	storetest.WantArtifact(t, tp, a, "plain\n")
+	for payload, want := range map[string]string{`{}`: `{"artifact":`, `{"a":1} `: `{"a":1,"artifact":`, `[]`: `[]`} {
+		if got := string(appending.Refer(repo.Draft{Payload: []byte(payload)}, a).Payload); !strings.HasPrefix(got, want) {
+			t.Errorf("%s becomes %s", payload, got)
+		}
+	}
+	for _, no := range []string{filepath.Dir(file), file + ".gone"} {
+		if _, err := appending.Artifact(t.Context(), tp, no, ""); !errors.Is(err, repo.ErrInvalid) {
+			t.Errorf("%s: %v", no, err)
+		}
+	}
+}

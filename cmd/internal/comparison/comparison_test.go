@@ -1,0 +1,86 @@
+package comparison_test
+
+import (
+	"bufio"
+	"bytes"
+	"testing"
+	"time"
+
+	"tape/cmd/internal/comparison"
+	"tape/cmd/internal/stdio"
+	"tape/index"
+	"tape/internal/store/about"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+func side(t *testing.T, s *repo.Store, name string, touches []index.Touch, drafts ...repo.Draft) comparison.Side {
+	t.Helper()
+	tp, err := s.CreateTape(t.Context(), name)
+	storetest.Must(t, err)
+	storetest.Append(t, tp, drafts...)
+	r, err := s.Revision(t.Context(), tp, "")
+	storetest.Must(t, err)
+	return comparison.Side{Revision: r, Facts: about.Tape{Title: "Session " + name, Agent: "codex", Project: "/p"}, Touches: touches}
+}
+
+func show(t *testing.T, a, b comparison.Side) (string, bool) {
+	t.Helper()
+	out := &bytes.Buffer{}
+	s := &stdio.Streams{Stdout: out, Stderr: out, Out: bufio.NewWriter(out), Getenv: func(string) string { return "" }, Now: time.Now}
+	differ, err := comparison.Show(t.Context(), s, a, b)
+	storetest.Must(t, err)
+	storetest.Must(t, s.Flush())
+	return out.String(), differ
+}
+
+// Equal prompts stand beside each other with both answers; others have a sign, and files are compared by their
+// place in the project.
+func TestShow(t *testing.T) {
+	s := storetest.New(t, nil)
+	user, model := func(text string) repo.Draft { return repo.Message("user", text) }, func(text string) repo.Draft { return repo.Message("assistant", text) }
+	a := side(t, s, "a", []index.Touch{{Path: "/p/x.go", Entry: 2, Writes: 1, Added: 3}, {Path: "/p/both.go", Entry: 2, Writes: 1, Added: 1, Removed: 1}, {Path: "/p/read.go", Entry: 2, Reads: 1}},
+		user("fix it"), model("I look."), model("Done."), user("only here"), model("yes"), user("bye  now"), model("bye"))
+	b := side(t, s, "b", []index.Touch{{Path: "/p/both.go", Entry: 2, Writes: 1, Added: 1, Removed: 1}, {Path: "/p/late.go", Entry: 99, Writes: 1}},
+		user("fix it"), model("Not possible.\x1b[2J"), user("bye now"), model("bye"))
+	const want = `--- Session a
+    a: codex, 3 turns
++++ Session b
+    b: codex, 2 turns
+
+         fix it
+- @4     Done.
++ @3     Not possible.\x1b[2J
+
+- @5     only here
+- @6     yes
+
+         bye  now
+         bye
+
+files changed
+  both.go  +1 -1
+- x.go  +3 -0
+`
+	got, differ := show(t, a, b)
+	if got != want || !differ {
+		t.Errorf("they differ: %v\n%s\nnot\n%s", differ, got, want)
+	}
+	if _, differ := show(t, a, a); differ {
+		t.Error("a session differs from itself")
+	}
+}
+
+// A session without a prompt, and one with thousands of turns, are compared, too.
+func TestUneven(t *testing.T) {
+	s := storetest.New(t, nil)
+	none := side(t, s, "none", nil, repo.Event("run", nil))
+	var drafts []repo.Draft
+	for range 2100 {
+		drafts = append(drafts, repo.Message("user", "again"))
+	}
+	many := side(t, s, "many", nil, drafts...)
+	if got, differ := show(t, none, many); !differ || bytes.Count([]byte(got), []byte("again")) != 2100 {
+		t.Errorf("%v, %d turns", differ, bytes.Count([]byte(got), []byte("again")))
+	}
+}

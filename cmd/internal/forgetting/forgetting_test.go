@@ -1,0 +1,84 @@
+package forgetting_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/cmd/internal/forgetting"
+	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/transcripts"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+const id = "11111111-1111-4111-8111-111111111111"
+
+// prepared is the forgetting of a session that Claude Code still has.
+func prepared(t *testing.T) (f *forgetting.Forgetting, out *bytes.Buffer, transcript string) {
+	t.Helper()
+	home := t.TempDir()
+	transcript = filepath.Join(storetest.Mkdir(t, home, ".claude", "projects", "-p"), id+".jsonl")
+	storetest.WriteFile(t, transcript, []byte(`{"parentUuid":null,"cwd":"/p","sessionId":"`+id+`","type":"user","message":{"role":"user","content":"private"},"uuid":"u1","timestamp":"2026-03-01T10:00:00Z"}`+"\n"))
+	s := storetest.New(t, nil)
+	tp, err := s.CreateTape(t.Context(), id)
+	storetest.Must(t, err)
+	storetest.Append(t, tp, repo.Message("user", "private-text"))
+	storetest.Checkpoint(t, tp)
+	out = &bytes.Buffer{}
+	streams := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: out, Stderr: out, Out: bufio.NewWriter(out), Getenv: func(string) string { return "" }, Now: time.Now}
+	return &forgetting.Forgetting{Streams: streams, Store: s, Name: id, Yes: true, Derived: func(context.Context) error { return nil },
+		Where: transcripts.Where{User: record.Where{Home: home, Getenv: streams.Getenv}}}, out, transcript
+}
+
+// The session is gone from the workspace's history, the agent's file is named, and a tape of that name may begin anew.
+func TestForget(t *testing.T) {
+	f, out, transcript := prepared(t)
+	storetest.Must(t, f.Run(t.Context()))
+	storetest.Must(t, f.Flush())
+	if _, err := f.Store.Tape(t.Context(), id); !errors.Is(err, repo.ErrNotFound) {
+		t.Error(err)
+	}
+	storetest.WantNowhere(t, f.Store.Dir(), "session/start private-text")
+	if !strings.Contains(out.String(), "~/.claude/projects/-p/"+id+".jsonl still has the text; to delete it: rm "+transcript+"\n") {
+		t.Errorf("%s", out)
+	}
+	if _, err := os.Stat(transcript); err != nil {
+		t.Error(err)
+	}
+}
+
+// With Transcripts, the agent's file goes, too.
+func TestTranscripts(t *testing.T) {
+	f, out, transcript := prepared(t)
+	f.JSON, f.Transcripts = true, true
+	storetest.Must(t, f.Run(t.Context()))
+	storetest.Must(t, f.Flush())
+	if _, err := os.Stat(transcript); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if want := `{"tape":"` + id + `","forgotten":true,"transcripts":[],"deleted":["` + transcript + `"],"remotes":[],"remaining":[]}` + "\n"; out.String() != want {
+		t.Errorf("%s, not %s", out, want)
+	}
+}
+
+// What cannot be asked, or has nowhere to be done, changes nothing.
+func TestRefused(t *testing.T) {
+	f, _, _ := prepared(t)
+	f.Yes = false
+	if err := f.Run(t.Context()); !errors.Is(err, repo.ErrInvalid) {
+		t.Error(err)
+	}
+	f.Yes, f.AtRemotes = true, true
+	if err := f.Run(t.Context()); !errors.Is(err, repo.ErrInvalid) || !strings.Contains(err.Error(), "has no remote") {
+		t.Error(err)
+	}
+	storetest.WantTexts(t, storetest.Tape(t, f.Store, id), "session/start private-text")
+}

@@ -1,0 +1,87 @@
+package transcripts_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/transcripts"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+const id = "11111111-1111-4111-8111-111111111111"
+
+// home has a session of Claude Code with a subagent's file, another session, and a file that is none.
+func home(t *testing.T) (at transcripts.Where, file, subagent string) {
+	t.Helper()
+	dir := t.TempDir()
+	folder := storetest.Mkdir(t, dir, ".claude", "projects", "-p")
+	line := func(session, text string) []byte {
+		return fmt.Appendf(nil, `{"parentUuid":null,"cwd":"/p","sessionId":%q,"type":"user","message":{"role":"user","content":%q},"uuid":"u1","timestamp":"2026-03-01T10:00:00Z"}`+"\n", session, text)
+	}
+	file = filepath.Join(folder, id+".jsonl")
+	storetest.WriteFile(t, file, line(id, "needle"))
+	storetest.WriteFile(t, filepath.Join(folder, "22222222-2222-4222-8222-222222222222.jsonl"), line("22222222-2222-4222-8222-222222222222", "hay"))
+	storetest.WriteFile(t, filepath.Join(folder, "notes.jsonl"), []byte("{}\n"))
+	subagent = filepath.Join(storetest.Mkdir(t, folder, id, "subagents"), "agent-a1.jsonl")
+	storetest.WriteFile(t, subagent, line(id, "sub"))
+	return transcripts.Where{User: record.Where{Home: dir, Getenv: func(string) string { return "" }}}, file, subagent
+}
+
+func open(name string) (record.Source, io.Closer, error) { return importer.OpenSource(name, nil) }
+
+// imported is a workspace with the session of a transcript.
+func imported(t *testing.T, file string) (*repo.Store, *repo.Tape) {
+	t.Helper()
+	s := storetest.New(t, nil)
+	b := importer.NewBatch(s, "test", open, func(_ importer.Result, err error) error { return err })
+	defer b.Close()
+	storetest.Must(t, b.File(t.Context(), file, importer.Options{}))
+	storetest.Must(t, b.Flush(t.Context()))
+	return s, storetest.Tape(t, s, id)
+}
+
+// Of a session, its transcript and those of its subagents are found, and nobody else's.
+func TestFind(t *testing.T) {
+	at, file, subagent := home(t)
+	s, tp := imported(t, file)
+	session, err := transcripts.SessionOf(t.Context(), s, id)
+	storetest.Must(t, err)
+	found, err := transcripts.Find(t.Context(), session, at)
+	storetest.Must(t, err)
+	if want := []string{file, subagent}; !slices.Equal(found.Files, want) || len(found.Own) > 0 {
+		t.Errorf("%q and %q, not %q", found.Files, found.Own, want)
+	}
+	if got, err := transcripts.Of(t.Context(), s, tp, at); err != nil || got != file {
+		t.Errorf("%q, %v", got, err)
+	}
+	with, err := transcripts.With(t.Context(), tp, at, func(line []byte) bool { return bytes.Contains(line, []byte("needle")) })
+	if storetest.Must(t, err); !slices.Equal(with, []string{file}) {
+		t.Errorf("%q have the text", with)
+	}
+}
+
+// A tape that was not imported has no transcript; one whose transcript is gone says where it was.
+func TestNone(t *testing.T) {
+	at, file, _ := home(t)
+	s, tp := imported(t, file)
+	storetest.Must(t, os.RemoveAll(filepath.Join(at.User.Home, ".claude")))
+	if _, err := transcripts.Of(t.Context(), s, tp, at); !errors.Is(err, repo.ErrNotFound) {
+		t.Error(err)
+	}
+	main := storetest.Tape(t, s, "main")
+	if _, err := transcripts.Of(t.Context(), s, main, at); !errors.Is(err, repo.ErrInvalid) {
+		t.Error(err)
+	}
+	if session, err := transcripts.SessionOf(t.Context(), s, "gone"); err != nil || !slices.Equal(session.IDs, []string{"gone"}) {
+		t.Errorf("%q, %v", session.IDs, err)
+	}
+}
