@@ -20,7 +20,14 @@ import (
 	"tape/repo"
 )
 
-const maxRead = 1 << 20 // bytes of an artifact in one part
+const (
+	maxRead = 1 << 20 // bytes of an artifact in one part
+	maxName = 1_000   // bytes of an artifact's name, and of its type
+
+	// maxGuesses is how many files with secrets a masked run may upload. Two equal files have the same
+	// id, so each upload tries one guess of a file that the run sees masked.
+	maxGuesses = 100
+)
 
 // addArtifact stores the body as an artifact, with an event that refers to it.
 func addArtifact(c *request) (any, error) {
@@ -37,13 +44,20 @@ func addArtifact(c *request) (any, error) {
 			return nil, api.Invalid("the Content-Type is not a media type")
 		}
 	}
+	if len(kind) > maxName || len(c.param("name")) > maxName {
+		return nil, api.Invalid("the name or the Content-Type has more than %d bytes", maxName)
+	}
 	expires := c.param("expires_at")
 	if expires != "" {
 		if _, err := time.Parse(time.RFC3339, expires); err != nil {
 			return nil, api.Invalid("expires_at is not a date such as 2026-11-20T09:30:00Z")
 		}
 	}
-	a, err := t.AddArtifact(c.ctx(), repo.Artifact{MIMEType: kind, Name: c.param("name")}, c.r.Body)
+	content, err := c.uploaded(t)
+	if err != nil {
+		return nil, err
+	}
+	a, err := t.AddArtifact(c.ctx(), repo.Artifact{MIMEType: kind, Name: c.param("name")}, content)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +76,27 @@ func addArtifact(c *request) (any, error) {
 	if err := c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: []repo.Draft{d}}); err != nil {
 		return nil, err
 	}
-	return artifactAnswer(t, c.artifactView(t, a, c.runID()), expires), nil
+	seen := c.artifactView(t, a, c.runID())
+	if seen.ID != a.ID {
+		c.run.Uploads.Add(1)
+	}
+	return artifactAnswer(t, seen, expires), nil
+}
+
+// uploaded returns the content that the caller uploads, unless a run has uploaded too much.
+func (c *request) uploaded(t access) (io.Reader, error) {
+	if c.run == nil {
+		return c.r.Body, nil
+	}
+	err := c.s.lanes.Hold(c.ctx(), t.Tape, (*lanes.Lane).CheckFacts)
+	if err != nil || t.unmasked || c.run.Uploads.Load() < maxGuesses {
+		return c.r.Body, err
+	}
+	data, err := c.read(c.r.Body)
+	if err == nil && !bytes.Equal(c.s.mask.Content(data), data) {
+		err = api.NewProblem(http.StatusForbidden, "forbidden", "the run has uploaded %d files with something that looks like a secret: for more, its policy has to be unmasked", maxGuesses)
+	}
+	return bytes.NewReader(data), err
 }
 
 // artifactView returns an artifact as the caller sees it.
@@ -75,6 +109,9 @@ func (c *request) artifactView(t access, a repo.Artifact, run string) repo.Artif
 
 // artifactHash returns the hash of an artifact by the id that the caller sees.
 func (c *request) artifactHash(t access, id string) (string, error) {
+	if c.run != nil && !layout.IsArtifactName(id) { // whether its beginning is enough depends on artifacts that a run must not see
+		return "", api.NotFound("artifact")
+	}
 	if t.unmasked {
 		return id, nil
 	}
@@ -179,7 +216,9 @@ func artifactContent(c *request) (any, error) {
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
 	h.Set("Content-Security-Policy", "sandbox")
 	h.Set("ETag", `"`+a.SHA256+`"`)
-	http.ServeContent(&rangeWriter{Writer: c.w, c: c}, c.r, "", time.Time{}, spooled)
+	admission.ServeContent(c.w, c.r, spooled, func(status int) {
+		c.s.fail(c, api.NewProblem(status, "range_not_satisfiable", "the content has no such range: Content-Range has its length"))
+	})
 	c.bytes = a.Size
 	return nil, nil
 }
@@ -221,27 +260,4 @@ func (c *request) contentPart(a repo.ArtifactInfo, content io.ReadSeeker) (any, 
 	data, err := io.ReadAll(io.LimitReader(content, length))
 	return api.ArtifactPart{Offset: offset, Length: len(data), Size: a.Size, Base64: base64.StdEncoding.EncodeToString(data),
 		HasMore: offset+int64(len(data)) < a.Size}, err
-}
-
-// rangeWriter turns the error of http.ServeContent for a bad range into one of ours.
-type rangeWriter struct {
-	*admission.Writer
-	c      *request
-	failed bool
-}
-
-func (w *rangeWriter) WriteHeader(status int) {
-	if status != http.StatusRequestedRangeNotSatisfiable {
-		w.Writer.WriteHeader(status)
-		return
-	}
-	w.failed = true
-	w.c.s.fail(w.c, api.NewProblem(status, "range_not_satisfiable", "the content has no such range: Content-Range has its length"))
-}
-
-func (w *rangeWriter) Write(data []byte) (int, error) {
-	if w.failed {
-		return len(data), nil
-	}
-	return w.Writer.Write(data)
 }

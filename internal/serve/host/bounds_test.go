@@ -67,7 +67,7 @@ func TestAnchorsArePages(t *testing.T) {
 	}
 }
 
-// TestStateIsBounded: the server has all state in memory, so every way to set it is limited.
+// TestStateIsBounded: every way to set state is limited.
 func TestStateIsBounded(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)

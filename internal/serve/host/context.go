@@ -28,20 +28,20 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 	if q.Event == nil {
 		out.Trigger = "input"
 	}
-	for _, st := range r.Static {
+	for _, st := range r.Contents() {
 		out.Resources[st.Name] = st.Value
 		if q.Manifest.WantsStaticContextRef {
 			out.Resources[st.Name] = start.RefOf(st)
 		}
 	}
 	if r.May("state.read") {
-		values, err := c.s.stateOf(c.ctx(), t, r.Tape)
+		all, err := c.s.stateOf(c.ctx(), t, r.Tape, lanes.StateKey{Scope: lanes.ScopeConversation, Thread: r.Thread})
 		if err != nil {
 			return out, err
 		}
-		for k, v := range values {
-			if k.Scope == lanes.ScopeConversation && k.Thread == r.Thread {
-				out.State[k.Key] = v.Value
+		for _, key := range all.Keys() {
+			if out.State[key], _, err = all.Get(c.ctx(), key); err != nil {
+				return out, err
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func getStatic(c *request) (any, error) {
 		list = c.s.runs.All()
 	}
 	for _, r := range list {
-		for _, st := range r.Static {
+		for _, st := range r.Contents() {
 			if st.SHA256 == hash {
 				return api.StaticAnswer(st), nil
 			}

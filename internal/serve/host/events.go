@@ -250,7 +250,7 @@ func (c *request) send(t access, p *pages.Page, got []pages.Entry, write func(..
 			return err
 		}
 		p.At = e.At
-		head := fmt.Sprintf("id: %s\nevent: %s\ndata: ", c.s.cursors.At(p.Query, p.At), oneLine(transcript.TypeOf(e.Entry)))
+		head := fmt.Sprintf("id: %s\nevent: %s\ndata: ", c.s.cursors.At(p.Query, p.At), transcript.NameOf(e.Entry))
 		if err := write([]byte(head), data, []byte("\n\n")); err != nil {
 			return err
 		}
@@ -263,14 +263,4 @@ func sizeOf(got []pages.Entry) (n int) {
 		n += len(e.Raw)
 	}
 	return n
-}
-
-// oneLine removes line ends, which would end the event's line in the stream.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -129,6 +129,9 @@ func (s *Server) background(ctx context.Context) {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
+			if err := s.runs.Forget(s.Now()); err != nil {
+				s.Log.Error("old runs", "error", err)
+			}
 			for _, r := range s.runs.Due(s.Now()) {
 				if err := s.expire(ctx, r); err != nil && ctx.Err() == nil {
 					s.Log.Error("a run's end was not recorded", "run", r.ID, "error", err)
@@ -149,7 +152,7 @@ const drainTimeout = 10 * time.Second
 // Serve answers requests until ctx ends, and then those that have begun.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	web := &http.Server{Handler: s, ReadHeaderTimeout: admission.HeaderTime, IdleTimeout: admission.IdleTime, MaxHeaderBytes: 64 << 10,
-		ConnContext: admission.WithConn, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn)}
+		ConnContext: admission.WithConn, ConnState: admission.ConnState, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn)}
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	written := make(chan struct{})
 	go func() { defer close(written); s.background(writing) }()

@@ -34,6 +34,7 @@ type request struct {
 	route *route
 	run   *runs.Run // the caller; nil is the admin
 
+	running bool     // the run had not ended when the request came
 	alone   bool     // no other request reads
 	release func()   // releases the memory for what it reads
 	cleanup []func() // called after the answer was written
@@ -109,6 +110,9 @@ func (s *Server) serve(c *request) {
 		}
 	}()
 	answer, err := c.handle()
+	if err != nil && c.running && !c.s.Now().Before(c.run.Deadline) {
+		err = runs.PastDeadline() // whatever it has interrupted
+	}
 	c.result = cmp.Or(c.result, auditlog.OK)
 	if err != nil {
 		c.result = api.ProblemOf(err).Code
@@ -178,8 +182,10 @@ func (c *request) handle() (any, error) {
 	return answer, err
 }
 
-// lastWords is how long a stream has to send its end after the run's deadline.
-const lastWords = time.Second
+const (
+	lastWords = time.Second      // for a stream to send its end after the run's deadline
+	afterEnd  = 30 * time.Second // for a request about a run that has ended
+)
 
 // admit acquires what a request needs of the server's limits, and ends it with the run.
 func (c *request) admit() error {
@@ -190,15 +196,17 @@ func (c *request) admit() error {
 			return err
 		}
 		c.cleanup = append(c.cleanup, leave)
-		if left := c.run.Deadline.Sub(c.s.Now()); left > 0 {
-			c.w.Until = time.Now().Add(left)
-			admission.Shorten(c.r, c.w.Until)
-			if stream {
-				c.w.Until = c.w.Until.Add(lastWords) // it reports how the run ended
-			} else {
-				ctx, stop := context.WithTimeout(c.ctx(), left)
-				c.cleanup, c.r = append(c.cleanup, stop), c.r.WithContext(ctx)
-			}
+		left := c.run.Deadline.Sub(c.s.Now())
+		if c.running = !c.run.Over(c.s.Now()); !c.running {
+			left = afterEnd
+		}
+		c.w.Until = time.Now().Add(left)
+		admission.Shorten(c.r, c.w.Until)
+		if stream {
+			c.w.Until = c.w.Until.Add(lastWords) // it reports how the run ended
+		} else {
+			ctx, stop := context.WithTimeout(c.ctx(), left)
+			c.cleanup, c.r = append(c.cleanup, stop), c.r.WithContext(ctx)
 		}
 	}
 	if c.route.Open || c.route.Method != http.MethodGet {

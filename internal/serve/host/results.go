@@ -68,7 +68,7 @@ func postResults(c *request) (any, error) {
 		return nil, err
 	}
 	for _, res := range q.Results {
-		seen[res.Sequence] = true
+		seen.Add(res.Sequence)
 	}
 	if end == "" {
 		end = r.MissedEnd
@@ -83,7 +83,7 @@ func postResults(c *request) (any, error) {
 }
 
 // draftsOf makes entries of the new results. outside are those for the server's own tape.
-func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen map[int64]bool, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
+func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequences, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
 	batch := map[int64]bool{}
 	for _, res := range list {
 		switch {
@@ -93,9 +93,11 @@ func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen map[int64]boo
 			return "", nil, nil, api.Invalid("the result %d has no type", res.Sequence)
 		case len(res.Data) > maxResult:
 			return "", nil, nil, api.TooLarge(fmt.Sprintf("the result %d", res.Sequence), maxResult)
-		case seen[res.Sequence] || batch[res.Sequence]:
+		case seen.Has(res.Sequence) || batch[res.Sequence]:
 			out.Ignored++
 			continue
+		case !seen.HasRoom(res.Sequence) && !batch[res.Sequence-1]:
+			return "", nil, nil, api.Invalid("sequence %d: the sequences of the run have %d gaps, and more are not allowed: count up by one", res.Sequence, runs.MaxRanges)
 		}
 		batch[res.Sequence] = true
 		if !results.InProtocol(res.Type) {
@@ -144,7 +146,7 @@ func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen map[int64]boo
 }
 
 // sequences returns a run's sequences that are on the tape. After a restart they are read from there.
-func (s *Server) sequences(ctx context.Context, t *repo.Tape, r *runs.Run) (map[int64]bool, error) {
+func (s *Server) sequences(ctx context.Context, t *repo.Tape, r *runs.Run) (*runs.Sequences, error) {
 	if r.Seen != nil {
 		return r.Seen, nil
 	}

@@ -186,7 +186,7 @@ func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
 		}
 	}
 	before := r.Record
-	r.Status, r.Ended = status, s.Now().UTC()
+	r.Status, r.Ended, r.Static = status, s.Now().UTC(), nil // nobody can ask for the contents any more
 	if err := s.runs.Save(r); err != nil {
 		r.Record = before
 		return err

@@ -16,6 +16,7 @@ import (
 	"tape/internal/serve/host/own"
 	"tape/internal/serve/host/pages"
 	"tape/internal/serve/host/results"
+	"tape/internal/serve/host/state"
 	"tape/repo"
 )
 
@@ -60,39 +61,31 @@ func (c *request) stateKey(changes bool) (tape string, k lanes.StateKey, err err
 	return own.Host, k, nil
 }
 
-// stateOf returns the state on a tape, as the caller sees it.
-func (s *Server) stateOf(ctx context.Context, a access, tape string) (map[lanes.StateKey]lanes.StateValue, error) {
+// stateOf returns the state of an owner on a tape, as the caller sees it.
+func (s *Server) stateOf(ctx context.Context, a access, tape string, owner lanes.StateKey) (*state.View, error) {
 	find := s.Store.Tape
 	if tape == own.Host {
 		find = s.own.Find
 	}
 	t, err := find(ctx, tape)
 	if tape == own.Host && errors.Is(err, repo.ErrNotFound) {
-		return nil, nil
+		return &state.View{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.lanes.Of(t).StateNow(ctx, t)
-	if err != nil || a.unmasked {
-		return all, err
+	marks := s.mask
+	if a.unmasked {
+		marks = nil
 	}
-	out := make(map[lanes.StateKey]lanes.StateValue, len(all))
-	for k, v := range all {
-		by := s.mask.By(v.Run)
-		v.Value = by.Named(k.Key, v.Value)
-		if k.Key = by.Text(k.Key); out[k].Seq < v.Seq { // masked keys may collide
-			out[k] = v
-		}
-	}
-	return out, nil
+	return state.Of(ctx, &s.lanes, t, owner, marks)
 }
 
 // anyTape returns the caller's access without a tape.
 func (c *request) anyTape() access { return access{unmasked: c.run == nil || c.run.Policy.Unmasked} }
 
-func (c *request) stateAnswer(k lanes.StateKey, v lanes.StateValue) api.StateAnswer {
-	return api.StateAnswer{Scope: k.Scope, Key: k.Key, Value: v.Value, Version: fmt.Sprintf("%q", fmt.Sprint(v.Seq))}
+func stateAnswer(k lanes.StateKey, value json.RawMessage, seq int64) api.StateAnswer {
+	return api.StateAnswer{Scope: k.Scope, Key: k.Key, Value: value, Version: fmt.Sprintf("%q", fmt.Sprint(seq))}
 }
 
 func getState(c *request) (any, error) {
@@ -100,15 +93,18 @@ func getState(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.s.stateOf(c.ctx(), c.anyTape(), tape)
+	all, err := c.s.stateOf(c.ctx(), c.anyTape(), tape, k)
 	if err != nil {
 		return nil, err
 	}
-	v, ok := all[k]
-	if !ok {
-		return nil, api.NotFound("key")
+	value, seq, err := all.Get(c.ctx(), k.Key)
+	if errors.Is(err, repo.ErrNotFound) {
+		err = api.NotFound("key")
 	}
-	out := c.stateAnswer(k, v)
+	if err != nil {
+		return nil, err
+	}
+	out := stateAnswer(k, value, seq)
 	c.w.Header().Set("ETag", out.Version)
 	return out, nil
 }
@@ -122,7 +118,7 @@ func listState(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.s.stateOf(c.ctx(), c.anyTape(), tape)
+	all, err := c.s.stateOf(c.ctx(), c.anyTape(), tape, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -132,17 +128,21 @@ func listState(c *request) (any, error) {
 			return nil, err
 		}
 	}
-	var keys []string
-	for k := range all {
-		if k.Scope == prefix.Scope && k.Owner == prefix.Owner && k.Thread == prefix.Thread && k.Key > after {
-			keys = append(keys, k.Key)
+	keys, size := all.Keys(), 0
+	out := api.StateList{Items: []api.StateAnswer{}}
+	for _, key := range keys {
+		if key <= after {
+			continue
 		}
-	}
-	slices.Sort(keys)
-	out := api.StateList{Items: []api.StateAnswer{}, HasMore: len(keys) > int(limit)}
-	for _, key := range keys[:min(len(keys), int(limit))] {
-		prefix.Key = key
-		out.Items = append(out.Items, c.stateAnswer(prefix, all[prefix]))
+		if out.HasMore = len(out.Items) == int(limit) || size > pages.MaxBytes; out.HasMore {
+			break
+		}
+		value, seq, err := all.Get(c.ctx(), key)
+		if err != nil {
+			return nil, err
+		}
+		prefix.Key, size = key, size+len(value)
+		out.Items = append(out.Items, stateAnswer(prefix, value, seq))
 		out.NextCursor = c.s.cursors.Cursor(query, key)
 	}
 	return out, nil
@@ -163,7 +163,7 @@ func putState(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := c.stateAnswer(k, lanes.StateValue{Value: data, Seq: w.Last})
+	out := stateAnswer(k, data, w.Last)
 	c.w.Header().Set("ETag", out.Version)
 	return out, nil
 }
@@ -214,12 +214,12 @@ func (c *request) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Writte
 	if err != nil {
 		return k, lanes.Written{}, err
 	}
-	match, absent, l := c.r.Header.Get("If-Match"), c.r.Header.Get("If-None-Match"), c.s.lanes.Of(t)
+	match, absent := c.r.Header.Get("If-Match"), c.r.Header.Get("If-None-Match")
 	if absent != "" && absent != "*" {
 		return k, lanes.Written{}, api.Invalid("If-None-Match can only be *: there is no value yet")
 	}
 	j := &lanes.Job{Drafts: []repo.Draft{{Kind: lanes.KindState, Payload: payload, Meta: meta}}}
-	j.Ready = func() error { // the lane is up to date and held; other jobs are written after this one
+	j.Ready = func(l *lanes.Lane) error { // the lane is up to date and held; other jobs are written after this one
 		v, ok := l.Value(k)
 		switch {
 		case p.Deleted && !ok:

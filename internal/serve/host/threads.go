@@ -52,8 +52,7 @@ func (c *request) forkFact(parent, fork string) (f lanes.ForkFact, ok bool, err 
 	if err != nil {
 		return f, false, err
 	}
-	l := c.s.lanes.Of(t)
-	err = l.Hold(c.ctx(), t, func() error {
+	err = c.s.lanes.Hold(c.ctx(), t, func(l *lanes.Lane) error {
 		f, ok = l.Fork(fork)
 		return nil
 	})
@@ -74,8 +73,7 @@ func (c *request) recordFork(t access, fork, start string) error {
 
 // handoffs returns the entries of a thread's handoffs.
 func (c *request) handoffs(t access) (ids []int64, err error) {
-	l := c.s.lanes.Of(t.Tape)
-	err = l.Hold(c.ctx(), t.Tape, func() error {
+	err = c.s.lanes.Hold(c.ctx(), t.Tape, func(l *lanes.Lane) error {
 		ids = l.Handoffs(t.thread)
 		return nil
 	})
@@ -124,8 +122,7 @@ func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, err
 func (c *request) artifactFact(t access, id string) (fact lanes.ArtifactFact, err error) {
 	ok := false
 	for tape, first := t.Tape, true; ; first = false {
-		l := c.s.lanes.Of(tape)
-		err = l.Hold(c.ctx(), tape, func() error {
+		err = c.s.lanes.Hold(c.ctx(), tape, func(l *lanes.Lane) error {
 			k, found := l.Artifact(id, t.thread)
 			fact.Expires = lanes.Earlier(fact.Expires, k.Expires)
 			if first {

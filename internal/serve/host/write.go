@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -107,7 +108,7 @@ func handoff(c *request) (any, error) {
 	if q.State, err = c.resolveArtifacts(t, q.State); err != nil {
 		return nil, err
 	}
-	l, request := c.s.lanes.Of(t.Tape), lanes.RequestHash(data)
+	request := lanes.RequestHash(data)
 	var out api.HandoffAnswer
 	if t.thread != "" {
 		d, err := lanes.HandoffDraft(&q)
@@ -121,7 +122,7 @@ func handoff(c *request) (any, error) {
 		err = c.s.lanes.Append(c.ctx(), t.Tape, j)
 		return api.HandoffAnswer{Name: q.Name, Seq: j.Out.First, Repeated: j.Again}, err
 	}
-	err = l.Hold(c.ctx(), t.Tape, func() error {
+	err = c.s.lanes.Hold(c.ctx(), t.Tape, func(l *lanes.Lane) error {
 		if before, ok := l.Lookup(lanes.KeyOf(c.runID(), key)); ok {
 			if before.Request != request {
 				return api.Conflict("the Idempotency-Key was used for another request")
@@ -173,6 +174,11 @@ func fork(c *request) (any, error) {
 	if err := c.resolveAnchor(t, &q.At); err != nil {
 		return nil, err
 	}
+	if t.thread != "" && c.run != nil {
+		if err := c.s.lanes.Hold(c.ctx(), t.Tape, (*lanes.Lane).CheckFacts); err != nil {
+			return nil, err
+		}
+	}
 	again, err := c.recordKey(t, "fork", key, data)
 	if err != nil {
 		return nil, err
@@ -199,7 +205,20 @@ func fork(c *request) (any, error) {
 // resolveAnchor replaces an anchor's name as the caller sees it, masked, with its name on the tape. An
 // unknown name gets no hint about similar ones, which the caller may not see.
 func (c *request) resolveAnchor(t access, at *string) error {
-	if t.unmasked || *at == "" || strings.HasPrefix(*at, "@") {
+	if *at == "" || strings.HasPrefix(*at, "@") {
+		return nil
+	}
+	if t.thread != "" { // its anchors are no anchors of the tape
+		all, err := c.threadAnchors(t)
+		for _, a := range slices.Backward(all.Items) {
+			if a.Name == *at {
+				*at = fmt.Sprint("@", a.Seq)
+				return err
+			}
+		}
+		return cmp.Or(err, error(noAnchor()))
+	}
+	if t.unmasked {
 		return nil
 	}
 	phases, err := t.Phases(c.ctx())
@@ -220,6 +239,10 @@ func (c *request) resolveAnchor(t access, at *string) error {
 			return nil
 		}
 	}
+	return noAnchor()
+}
+
+func noAnchor() *api.Problem {
 	return api.NotFound("anchor: GET /v1/tapes/{tape}/anchors lists them; an entry is written as @17")
 }
 

@@ -96,6 +96,38 @@ func TestListen(t *testing.T) {
 	})
 }
 
+// TestIdleConnections: connections with a token, but without a request, keep nobody out.
+func TestIdleConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		l := Listen(p, 2)
+		defer l.Close()
+		accepted := make(chan net.Conn, 5)
+		go func() {
+			for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+				KeepConn(WithConn(t.Context(), c))
+				accepted <- c
+			}
+		}()
+		p.dial()
+		active := <-accepted
+		client := p.dial()
+		idle := <-accepted
+		ConnState(active, http.StateActive)
+		ConnState(idle, http.StateActive)
+		p.dial()
+		synctest.Wait()
+		if len(accepted) != 0 {
+			t.Error("one connection too many is accepted")
+		}
+		ConnState(idle, http.StateIdle)
+		<-accepted
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the idle connection is not closed: %v", err)
+		}
+	})
+}
+
 // TestSlowClients: a reader may be slow as long as it reads and its run lasts; a body has a minute.
 func TestSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 )
 
 // Listen accepts at most limit connections at once. For one more, it closes the oldest without an
-// authenticated request; if there is none, it waits until a connection ends.
+// authenticated request, or else the oldest without an open request, so that nobody can keep others
+// out with idle connections. If there is none, it waits until a request or a connection ends.
 func Listen(l net.Listener, limit int) net.Listener {
 	out := &listener{Listener: l, limit: limit}
 	out.ended.L = &out.mu
@@ -38,7 +39,11 @@ func (l *listener) Accept() (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.open) >= l.limit && !l.closed {
-		if i := slices.IndexFunc(l.open, func(c *conn) bool { return !c.keep }); i >= 0 {
+		i := slices.IndexFunc(l.open, func(c *conn) bool { return !c.keep })
+		if i < 0 {
+			i = slices.IndexFunc(l.open, func(c *conn) bool { return c.idle })
+		}
+		if i >= 0 {
 			_ = l.open[i].Conn.Close() // its server closes it again
 			l.open = slices.Delete(l.open, i, i+1)
 		} else {
@@ -65,6 +70,7 @@ type conn struct {
 	net.Conn
 	of   *listener
 	keep bool // an authenticated request came on it; guarded by of.mu
+	idle bool // no request is open on it; guarded by of.mu
 }
 
 func (c *conn) Close() error {
@@ -73,6 +79,18 @@ func (c *conn) Close() error {
 	c.of.mu.Unlock()
 	c.of.ended.Signal()
 	return c.Conn.Close()
+}
+
+// ConnState follows which connections are idle: for http.Server.ConnState.
+func ConnState(accepted net.Conn, state http.ConnState) {
+	if c, ok := accepted.(*conn); ok {
+		c.of.mu.Lock()
+		c.idle = state == http.StateIdle
+		c.of.mu.Unlock()
+		if state == http.StateIdle {
+			c.of.ended.Signal()
+		}
+	}
 }
 
 type connKey struct{}

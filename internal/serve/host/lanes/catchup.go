@@ -45,7 +45,7 @@ func (l *Lane) read(ctx context.Context, rev *repo.Revision) error {
 			return l.applyFrom(ctx, rev, l.last+1)
 		}
 	}
-	l.last, l.keys, l.order, l.state, l.sizes, l.facts, l.file.last = 0, map[string]Written{}, nil, map[StateKey]StateValue{}, map[StateKey]int{}, newFacts(), 0
+	l.last, l.keys, l.order, l.state, l.facts, l.file.last = 0, map[string]Written{}, nil, state{}, newFacts(), 0
 	return l.applyFrom(ctx, rev, 1)
 }
 

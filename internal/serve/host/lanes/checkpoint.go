@@ -45,11 +45,11 @@ type savedKey struct {
 
 // save writes a checkpoint if many entries came since the last one. A failure does no harm.
 func (l *Lane) save() {
-	if l.file.path == "" || l.last-l.file.last < checkpointEvery || len(l.state) > checkpointState || len(l.facts.entries) > checkpointFacts {
+	if l.file.path == "" || l.last-l.file.last < checkpointEvery || l.state.count > checkpointState || len(l.facts.entries) > checkpointFacts {
 		return
 	}
 	out := saved{Version: checkpointVersion, Last: l.last, Raw: l.raw, State: []int64{}, Facts: l.facts.entries, Keys: make([]savedKey, 0, len(l.order))}
-	for _, v := range l.state {
+	for v := range l.state.all() {
 		out.State = append(out.State, v.Seq)
 	}
 	slices.Sort(out.State)
@@ -69,7 +69,7 @@ func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 	if err != nil || json.Unmarshal(data, &was) != nil || was.Last < 1 || was.Version != checkpointVersion {
 		return nil //nolint:nilerr // without a checkpoint, the whole tape is read
 	}
-	l.state, l.sizes = map[StateKey]StateValue{}, map[StateKey]int{}
+	l.state = state{}
 	for _, seq := range was.State {
 		e, err := entryAt(ctx, rev, seq)
 		if err != nil {

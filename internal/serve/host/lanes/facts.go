@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
+	"tape/internal/serve/host/api"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -37,11 +39,28 @@ type facts struct {
 	entries   []int64                            // those with facts
 }
 
+func (f *facts) count() int { return len(f.artifacts) + len(f.forks) }
+
 func newFacts() facts {
 	return facts{artifacts: map[string]map[string]ArtifactFact{}, forks: map[string]ForkFact{}, handoffs: map[string][]int64{}}
 }
 
 const maxHandoffs = 1_000 // of a thread
+
+// MaxFacts limits how many artifacts and forks of threads a tape has to which runs can add: the server
+// has in memory whose they are.
+const MaxFacts = 50_000
+
+// CheckFacts refuses another artifact or fork of a run if the tape has too many; the lane is held.
+func (l *Lane) CheckFacts() error {
+	n := l.facts.count()
+	if n < MaxFacts {
+		return nil
+	}
+	p := api.NewProblem(http.StatusRequestEntityTooLarge, "payload_too_large", "the conversation has %d artifacts and forks, and a run cannot add more: start another conversation", n)
+	p.Details["max_artifacts"] = MaxFacts
+	return p
+}
 
 func (f *facts) apply(e repo.Entry) {
 	name, hasArtifact := "", bytes.Contains(e.Payload, []byte(`"artifact"`))

@@ -8,12 +8,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"net/url"
-	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
-	"tape/internal/git/disk"
 	"tape/internal/serve/host/api"
 	"tape/repo"
 )
@@ -38,14 +36,19 @@ type Lane struct {
 	queue []*Job
 	busy  bool
 
+	users   int   // who call it; with those below guarded by Lanes.mu
+	lastUse int64 // when it was called last, as a number of calls
+	counted int64 // of memory, in Lanes.total
+
+	memory atomic.Int64 // in bytes, about
+
 	follow sync.Mutex // guards the rest
 	stamp  string     // of the tape when the lane was up to date
 	last   int64
 	raw    string             // the hash of the last entry, which differs if the tape was rewritten
 	keys   map[string]Written // by their hashes
 	order  []string
-	state  map[StateKey]StateValue
-	sizes  map[StateKey]int // of the state, by owner
+	state  state
 	facts  facts
 	file   checkpoint
 }
@@ -61,64 +64,12 @@ type Job struct {
 	Drafts  []repo.Draft
 	Key     string // with the run's id; "" if the request has none
 	Request string
-	Ready   func() error // if set, called before the job is written
-	Alone   bool         // the answer of Ready depends on what other jobs write
+	Ready   func(l *Lane) error // if set, called before the job is written
+	Alone   bool                // the answer of Ready depends on what other jobs write
 	done    chan struct{}
 	Out     Written
 	Again   bool // an earlier request has written it
 	err     error
-}
-
-// Lanes are the lanes of all tapes.
-type Lanes struct {
-	Dir  string // for checkpoints; "": none are written
-	Disk *disk.FS
-
-	mu     sync.Mutex
-	byName map[string]*Lane // by branch
-}
-
-// Of returns the lane of a tape.
-func (s *Lanes) Of(t *repo.Tape) *Lane {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.byName[t.Branch()]
-	if l == nil {
-		l = &Lane{file: checkpoint{disk: s.Disk}}
-		if s.Dir != "" {
-			l.file.path = filepath.Join(s.Dir, url.PathEscape(t.Branch())+".json")
-		}
-		if s.byName == nil {
-			s.byName = map[string]*Lane{}
-		}
-		s.byName[t.Branch()] = l
-	}
-	return l
-}
-
-// Hold calls fn while the lane is up to date and nobody writes.
-func (l *Lane) Hold(ctx context.Context, t *repo.Tape, fn func() error) error {
-	l.follow.Lock()
-	defer l.follow.Unlock()
-	if err := l.catchUp(ctx, t); err != nil {
-		return err
-	}
-	return fn()
-}
-
-// StateNow returns all the state of the tape.
-func (l *Lane) StateNow(ctx context.Context, t *repo.Tape) (out map[StateKey]StateValue, err error) {
-	err = l.Hold(ctx, t, func() error {
-		out = maps.Clone(l.state)
-		return nil
-	})
-	return out, err
-}
-
-// Value returns a value of the state; the lane is held.
-func (l *Lane) Value(k StateKey) (v StateValue, ok bool) {
-	v, ok = l.state[k]
-	return v, ok
 }
 
 // Lookup returns what an earlier request with the key has written; the lane is held.
@@ -139,7 +90,8 @@ func (s *Lanes) Append(ctx context.Context, t *repo.Tape, j *Job) error {
 			return err
 		}
 	}
-	l := s.Of(t)
+	l := s.enter(t)
+	defer s.leave(l)
 	j.done = make(chan struct{})
 	l.mu.Lock()
 	l.queue = append(l.queue, j)
@@ -184,7 +136,7 @@ func (j *Job) hasState() bool {
 // write writes jobs in one transaction. The error concerns all; errors of single jobs are in the jobs.
 func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	l.follow.Lock()
-	defer l.follow.Unlock()
+	defer l.unlock()
 	stamp := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" || j.hasState() })
 	if stamp {
 		if err := l.catchUp(ctx, t); err != nil {
@@ -195,7 +147,7 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	for _, j := range jobs {
 		j.err = nil
 		if j.Ready != nil {
-			j.err = j.Ready()
+			j.err = j.Ready(l)
 		}
 		if j.err == nil {
 			j.err = l.checkRoom(j.Drafts)

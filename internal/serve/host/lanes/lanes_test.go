@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -55,7 +57,7 @@ func TestWritesTogether(t *testing.T) {
 	for i := range jobs {
 		jobs[i] = job(t, "", fmt.Sprint(i, " a"), fmt.Sprint(i, " b"))
 		if i%10 == 9 {
-			jobs[i].Ready = func() error { return api.Conflict("not now") }
+			jobs[i].Ready = func(*Lane) error { return api.Conflict("not now") }
 		}
 		wg.Go(func() {
 			if err := lanes.Append(t.Context(), tp, jobs[i]); (status(err) == http.StatusConflict) != (i%10 == 9) {
@@ -128,7 +130,7 @@ func TestKeys(t *testing.T) {
 }
 
 // state sets a value, or with "" deletes it.
-func state(scope, owner, key, value string) repo.Draft {
+func setting(scope, owner, key, value string) repo.Draft {
 	p := StatePayload{Scope: scope, Owner: owner, Key: key, Value: json.RawMessage(value), Deleted: value == ""}
 	if p.Deleted {
 		p.Value = json.RawMessage("null")
@@ -140,32 +142,96 @@ func state(scope, owner, key, value string) repo.Draft {
 	return repo.Draft{Kind: KindState, Payload: raw}
 }
 
+// stateOn returns the state of one owner.
+func stateOn(t *testing.T, lanes *Lanes, tp *repo.Tape, owner StateKey) (out string) {
+	t.Helper()
+	storetest.Must(t, lanes.Hold(t.Context(), tp, func(l *Lane) error {
+		rev, err := tp.Store().Revision(t.Context(), tp, "")
+		storetest.Must(t, err)
+		all := l.State(owner)
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			k := owner
+			k.Key = key
+			value, err := ReadValue(t.Context(), rev, k, all[key])
+			storetest.Must(t, err)
+			out += fmt.Sprintf("%s=%s ", key, value)
+		}
+		return nil
+	}))
+	return out
+}
+
 // The newest value of a key counts, whoever wrote it, and no owner has more than the limit.
 func TestState(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
 	lanes := &Lanes{}
 	set := func(drafts ...repo.Draft) error { return lanes.Append(t.Context(), tp, &Job{Drafts: drafts}) }
-	storetest.Must(t, set(state("actor", "ann", "a", "1"), state("actor", "bob", "a", "2"), state(ScopeConversation, "", "gone", "3")))
-	storetest.Must(t, set(state("actor", "ann", "a", "1.50"), state(ScopeConversation, "", "gone", "")))
-	storetest.Append(t, tp, state("actor", "bob", "b", `"by hand"`))
+	storetest.Must(t, set(setting("actor", "ann", "a", "1"), setting("actor", "bob", "a", "2"), setting(ScopeConversation, "", "gone", "3")))
+	storetest.Must(t, set(setting("actor", "ann", "a", "1.50"), setting(ScopeConversation, "", "gone", "")))
+	storetest.Append(t, tp, setting("actor", "bob", "b", `"by hand"`))
 	for _, l := range []*Lanes{lanes, {}} {
-		got, err := l.Of(tp).StateNow(t.Context(), tp)
-		if err != nil || len(got) != 3 {
-			t.Fatalf("%+v, %v", got, err)
-		}
-		for key, want := range map[StateKey]string{{Scope: "actor", Owner: "ann", Key: "a"}: "1.50", {Scope: "actor", Owner: "bob", Key: "a"}: "2", {Scope: "actor", Owner: "bob", Key: "b"}: `"by hand"`} {
-			if v := got[key]; string(v.Value) != want {
-				t.Errorf("%+v is %s of @%d, want %s", key, v.Value, v.Seq, want)
+		for owner, want := range map[StateKey]string{{Scope: "actor", Owner: "ann"}: "a=1.50 ", {Scope: "actor", Owner: "bob"}: `a=2 b="by hand" `, {Scope: ScopeConversation}: ""} {
+			if got := stateOn(t, l, tp, owner); got != want {
+				t.Errorf("of %+v: %s, want %s", owner, got, want)
 			}
 		}
 	}
 	big := `"` + strings.Repeat("x", MaxState/2) + `"`
-	storetest.Must(t, set(state("actor", "eve", "one", big)))
-	for name, d := range map[string]repo.Draft{"a second one": state("actor", "eve", "two", big), "one in its place": state("actor", "eve", "one", big+strings.Repeat(" ", 10)), "somebody else's": state("actor", "bob", "c", big)} {
+	storetest.Must(t, set(setting("actor", "eve", "one", big)))
+	for name, d := range map[string]repo.Draft{"a second one": setting("actor", "eve", "two", big), "one in its place": setting("actor", "eve", "one", big+strings.Repeat(" ", 10)), "somebody else's": setting("actor", "bob", "c", big)} {
 		if got := status(set(d)); (got == http.StatusRequestEntityTooLarge) != (name == "a second one") {
 			t.Errorf("%s: %d", name, got)
 		}
+	}
+}
+
+// An owner has a limited number of keys, because they are in memory.
+func TestKeysOfState(t *testing.T) {
+	tp := storetest.Tape(t, storetest.New(t, nil), "main")
+	lanes := &Lanes{}
+	var drafts []repo.Draft
+	for i := range MaxKeys {
+		drafts = append(drafts, setting("actor", "ann", fmt.Sprint(i), "1"))
+	}
+	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{Drafts: drafts}))
+	set := func(d repo.Draft) int { return status(lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{d}})) }
+	if got := set(setting("actor", "ann", "more", "1")); got != http.StatusRequestEntityTooLarge {
+		t.Errorf("one more key: %d", got)
+	}
+	for _, d := range []repo.Draft{setting("actor", "ann", "0", "2"), setting("actor", "bob", "0", "2"), setting("actor", "ann", "0", ""), setting("actor", "ann", "more", "1")} {
+		if got := set(d); got != 0 {
+			t.Errorf("%s: %d", d.Payload, got)
+		}
+	}
+}
+
+// Lanes of many tapes take no more memory than the limit, whatever is on the tapes; what was dropped is
+// read again.
+func TestIdleLanesAreDropped(t *testing.T) {
+	s := storetest.New(t, nil)
+	lanes := &Lanes{}
+	first := storetest.Tape(t, s, "main")
+	storetest.Must(t, lanes.Append(t.Context(), first, job(t, "k", "one")))
+	storetest.Must(t, lanes.Append(t.Context(), first, &Job{Drafts: []repo.Draft{setting("actor", "ann", "a", "1")}}))
+	for i := range 3 {
+		tp, err := s.CreateTape(t.Context(), fmt.Sprint("t", i))
+		storetest.Must(t, err)
+		storetest.Must(t, lanes.Hold(t.Context(), tp, func(l *Lane) error {
+			for n := range maxMemory / 1_500 { // as much as is allowed for all
+				l.facts.forks[fmt.Sprint(n)] = ForkFact{}
+			}
+			return nil
+		}))
+	}
+	if n := len(lanes.byName); n > 1 || lanes.total > maxMemory {
+		t.Errorf("there are %d lanes with %d bytes", n, lanes.total)
+	}
+	if got := stateOn(t, lanes, first, StateKey{Scope: "actor", Owner: "ann"}); got != "a=1 " {
+		t.Errorf("the state is %s", got)
+	}
+	if j := job(t, "k", "one"); lanes.Append(t.Context(), first, j) != nil || !j.Again {
+		t.Errorf("the request is done again: %+v", j)
 	}
 }
 
@@ -187,12 +253,12 @@ func TestFacts(t *testing.T) {
 	handoff, err := HandoffDraft(&api.HandoffRequest{Name: "plan", Summary: "so far", State: json.RawMessage(`{"n":1}`)})
 	storetest.Must(t, err)
 	storetest.Append(t, tp, stamped(named, "r", "t"), stamped(fork, "", "t"), stamped(handoff, "", "t"))
-	l := (&Lanes{}).Of(tp)
-	look := func(f func()) {
+	lanes := &Lanes{}
+	look := func(f func(l *Lane)) {
 		t.Helper()
-		storetest.Must(t, l.Hold(t.Context(), tp, func() error { f(); return nil }))
+		storetest.Must(t, lanes.Hold(t.Context(), tp, func(l *Lane) error { f(l); return nil }))
 	}
-	look(func() {
+	look(func(l *Lane) {
 		if k, ok := l.Artifact(a.SHA256, "t"); ok {
 			t.Errorf("a run may say of an artifact %+v", k)
 		}
@@ -204,7 +270,7 @@ func TestFacts(t *testing.T) {
 		}
 	})
 	storetest.Append(t, tp, stamped(storetest.ReferTo("mine", a), "r", "t"))
-	look(func() {
+	look(func(l *Lane) {
 		if _, ok := l.Artifact(a.SHA256, "other"); ok {
 			t.Error("it is another thread's as well")
 		}
@@ -247,7 +313,7 @@ func TestCheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	lanes := &Lanes{Dir: dir}
 	storetest.Must(t, lanes.Append(t.Context(), tp, job(t, "k", "one")))
-	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{state("actor", "ann", "a", "1")}}))
+	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{setting("actor", "ann", "a", "1")}}))
 	_, err := tp.Update(t.Context(), func(tx *repo.Tx) error {
 		for i := range checkpointEvery {
 			if err := tx.AppendLine(t.Context(), fmt.Appendf(nil, `{"kind":"message","payload":{"role":"user","content":"%d"}}`, i)); err != nil {
@@ -257,8 +323,7 @@ func TestCheckpoint(t *testing.T) {
 		return nil
 	})
 	storetest.Must(t, err)
-	_, err = lanes.Of(tp).StateNow(t.Context(), tp)
-	storetest.Must(t, err)
+	storetest.Must(t, lanes.Hold(t.Context(), tp, func(*Lane) error { return nil }))
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("checkpoints: %q, %v", files, err)
@@ -270,12 +335,10 @@ func TestCheckpoint(t *testing.T) {
 	check := func(what string, again bool) {
 		t.Helper()
 		next := &Lanes{Dir: dir}
-		got, err := next.Of(tp).StateNow(t.Context(), tp)
-		if v := got[StateKey{Scope: "actor", Owner: "ann", Key: "a"}]; err != nil || (string(v.Value) == "1") != again {
-			t.Errorf("%s: the state is %+v, %v", what, got, err)
+		if got := stateOn(t, next, tp, StateKey{Scope: "actor", Owner: "ann"}); (got == "a=1 ") != again {
+			t.Errorf("%s: the state is %s", what, got)
 		}
-		l := next.Of(tp)
-		storetest.Must(t, l.Hold(t.Context(), tp, func() error {
+		storetest.Must(t, next.Hold(t.Context(), tp, func(l *Lane) error {
 			if _, ok := l.Lookup(KeyOf("r", "k")); ok != again {
 				t.Errorf("%s: the key is known: %v", what, ok)
 			}

@@ -1,7 +1,11 @@
 package lanes
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
 
 	"tape/internal/serve/host/api"
 	"tape/internal/text/jsonl"
@@ -18,11 +22,11 @@ const ScopeConversation = "conversation"
 // thread to which it belongs.
 type StateKey struct{ Scope, Owner, Key, Thread string }
 
-// StateValue is a value and the entry that has it.
+// StateValue says where a value is. The server does not keep values in memory.
 type StateValue struct {
-	Value json.RawMessage
-	Seq   int64
-	Run   string // the run that set it, "" for others
+	Seq  int64  // the entry that has it
+	Run  string // the run that set it, "" for others
+	size int
 }
 
 // StatePayload is the payload of an entry of kind state. The newest entry of a key counts.
@@ -34,14 +38,96 @@ type StatePayload struct {
 	Deleted bool            `json:"deleted,omitempty"`
 }
 
-// MaxState limits the state of one owner, or one thread of a conversation, in bytes: the server has
-// all state in memory.
-const MaxState = 16 << 20
+// Limits of the state of one owner, or one thread of a conversation.
+const (
+	MaxState = 16 << 20 // bytes
+	MaxKeys  = 4_000    // the server has the keys in memory
+)
 
-// owner is a key without its name.
-func (k StateKey) owner() StateKey { k.Key = ""; return k }
+// state has the keys of a tape's state, by their owners.
+type state struct {
+	owners map[StateKey]*owned
+	count  int
+}
 
-func sizeOf(key string, v StateValue) int { return len(key) + len(v.Value) + 64 }
+type owned struct {
+	values map[string]StateValue // by key
+	bytes  int
+}
+
+// Group is a key without its name: that of its owner.
+func (k StateKey) Group() StateKey { k.Key = ""; return k }
+
+func sizeOf(key string, value []byte) int { return len(key) + len(value) + 64 }
+
+func (s *state) get(k StateKey) (v StateValue, ok bool) {
+	if o := s.owners[k.Group()]; o != nil {
+		v, ok = o.values[k.Key]
+	}
+	return v, ok
+}
+
+func (s *state) remove(k StateKey) {
+	was, ok := s.get(k)
+	if !ok {
+		return
+	}
+	o := s.owners[k.Group()]
+	o.bytes, s.count = o.bytes-was.size, s.count-1
+	if delete(o.values, k.Key); len(o.values) == 0 {
+		delete(s.owners, k.Group())
+	}
+}
+
+func (s *state) set(k StateKey, v StateValue) {
+	s.remove(k)
+	if s.owners == nil {
+		s.owners = map[StateKey]*owned{}
+	}
+	o := s.owners[k.Group()]
+	if o == nil {
+		o = &owned{values: map[string]StateValue{}}
+		s.owners[k.Group()] = o
+	}
+	o.values[k.Key], o.bytes, s.count = v, o.bytes+v.size, s.count+1
+}
+
+// all iterates over all values.
+func (s *state) all() iter.Seq[StateValue] {
+	return func(yield func(StateValue) bool) {
+		for _, o := range s.owners {
+			for _, v := range o.values {
+				if !yield(v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Value returns where a value is; the lane is held.
+func (l *Lane) Value(k StateKey) (v StateValue, ok bool) { return l.state.get(k) }
+
+// State returns where the values of one owner are, by their keys; the lane is held.
+func (l *Lane) State(owner StateKey) map[string]StateValue {
+	if o := l.state.owners[owner.Group()]; o != nil {
+		return maps.Clone(o.values)
+	}
+	return nil
+}
+
+// ReadValue reads a value from its entry. ErrConflict if the tape was rewritten.
+func ReadValue(ctx context.Context, rev *repo.Revision, k StateKey, v StateValue) (json.RawMessage, error) {
+	e, err := entryAt(ctx, rev, v.Seq)
+	if err != nil {
+		return nil, err
+	}
+	of, p, ok := stateOf(e.Payload, e.Meta)
+	if !ok || e.ID != v.Seq || e.Kind != KindState || of != k || p.Deleted {
+		return nil, api.Conflict("the tape was rewritten meanwhile: ask again")
+	}
+	return p.Value, nil
+}
 
 // checkRoom refuses entries that would make an owner's state too large; the lane is held.
 func (l *Lane) checkRoom(drafts []repo.Draft) error {
@@ -53,11 +139,17 @@ func (l *Lane) checkRoom(drafts []repo.Draft) error {
 		if !ok || p.Deleted {
 			continue
 		}
-		more := sizeOf(k.Key, StateValue{Value: p.Value})
-		if was, ok := l.state[k]; ok {
-			more -= sizeOf(k.Key, was)
-		}
-		if more > 0 && l.sizes[k.owner()]+more > MaxState {
+		more := sizeOf(k.Key, p.Value)
+		was, again := l.state.get(k)
+		o := l.state.owners[k.Group()]
+		switch {
+		case o == nil:
+		case !again && len(o.values) >= MaxKeys:
+			p := api.TooLarge("the state of this scope", MaxState)
+			p.Message = fmt.Sprintf("the state of this scope has %d keys, and more are not allowed: delete some, or put several values into one", len(o.values))
+			p.Details = map[string]any{"max_keys": MaxKeys}
+			return p
+		case more > was.size && o.bytes+more-was.size > MaxState:
 			return api.TooLarge("the state of this scope, with the new value,", MaxState)
 		}
 	}
@@ -80,13 +172,9 @@ func (l *Lane) applyState(e repo.Entry) {
 	if !ok {
 		return
 	}
-	if was, ok := l.state[k]; ok {
-		l.sizes[k.owner()] -= sizeOf(k.Key, was)
-	}
 	if p.Deleted {
-		delete(l.state, k)
+		l.state.remove(k)
 		return
 	}
-	l.state[k] = StateValue{p.Value, e.ID, jsonl.GetString(e.Meta, MetaRun)}
-	l.sizes[k.owner()] += sizeOf(k.Key, l.state[k])
+	l.state.set(k, StateValue{e.ID, jsonl.GetString(e.Meta, MetaRun), sizeOf(k.Key, p.Value)})
 }

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"strings"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -24,13 +22,11 @@ func (m *Masker) Shown(a repo.Artifact, run string, open Open) repo.Artifact {
 	return a
 }
 
-const minID = 4 // characters of an id that may stand for it
-
-// StoredID returns the hash of a tape's artifact by the id that is seen, or a prefix of it. If the run
-// sees another id, the hash itself is not accepted: that would confirm a guess.
+// StoredID returns the hash of a tape's artifact by the id that is seen. If the run sees another id, the
+// hash itself is not accepted: that would confirm a guess.
 func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string, error) {
 	hash, ok := m.Real(id)
-	if ok || layout.IsArtifactName(id) && m.Artifact(id, Of(ctx, t)).ID == id {
+	if ok || m.Artifact(id, Of(ctx, t)).ID == id {
 		return cmp.Or(hash, id), nil
 	}
 	list, err := t.Artifacts(ctx)
@@ -38,18 +34,11 @@ func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string,
 		return "", err
 	}
 	for _, a := range list {
-		if len(id) < minID || !strings.HasPrefix(m.Artifact(a.SHA256, Of(ctx, t)).ID, id) {
-			continue
+		if m.Artifact(a.SHA256, Of(ctx, t)).ID == id {
+			return a.SHA256, nil
 		}
-		if hash != "" && hash != a.SHA256 {
-			return "", api.Invalid("several artifacts begin with %q: give more of the id", id)
-		}
-		hash = a.SHA256
 	}
-	if hash == "" {
-		return "", api.NotFound("artifact")
-	}
-	return hash, nil
+	return "", api.NotFound("artifact")
 }
 
 // StoredRef returns the hash of an artifact to which a payload refers by the id that is seen, or "".

@@ -72,8 +72,8 @@ func State(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape st
 
 // Recorded returns the sequences of a run's results on its tape, from an entry on, and the status with
 // which they end the run, "" if they do not.
-func Recorded(ctx context.Context, rev *repo.Revision, runID string, from int64) (seen map[int64]bool, end string, err error) {
-	seen = map[int64]bool{}
+func Recorded(ctx context.Context, rev *repo.Revision, runID string, from int64) (seen *runs.Sequences, end string, err error) {
+	seen = &runs.Sequences{}
 	for e, err := range rev.Entries(ctx, max(1, from)) {
 		if err != nil {
 			return nil, "", err
@@ -85,7 +85,7 @@ func Recorded(ctx context.Context, rev *repo.Revision, runID string, from int64)
 		if json.Unmarshal(e.Meta, &m) != nil || m.Run != runID || m.Sequence == 0 {
 			continue
 		}
-		seen[m.Sequence] = true
+		seen.Add(m.Sequence)
 		switch jsonl.GetString(e.Payload, "name") {
 		case "run.completed":
 			end = runs.Completed

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -110,6 +112,26 @@ func (l *List) All() []*Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.all))
+}
+
+// Forget removes the runs that ended long ago.
+func (l *List) Forget(now time.Time) error {
+	for _, r := range l.All() {
+		r.Mu.Lock()
+		old, hash := r.Status != Running && now.Sub(r.Ended) > keepEnded, r.TokenHash
+		r.Mu.Unlock()
+		if !old {
+			continue
+		}
+		if err := l.disk.Remove(filepath.Join(l.folder, r.ID+".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		l.mu.Lock()
+		delete(l.all, r.ID)
+		delete(l.tokens, hash)
+		l.mu.Unlock()
+	}
+	return nil
 }
 
 // Due returns the runs whose deadline has passed and whose end is not recorded yet.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tape/internal/serve/host/admission"
@@ -67,13 +68,14 @@ type Run struct {
 	Mu      sync.Mutex
 	lastUse time.Time // of the token
 
-	Results   sync.Mutex     // held while a batch of results is recorded; guards Seen and MissedEnd
-	Seen      map[int64]bool // sequences that are on the tape; nil: not read yet
-	MissedEnd string         // an end that is on the tape but not in the record
+	Uploads   atomic.Int64 // files with secrets that the run has uploaded
+	Results   sync.Mutex   // held while a batch of results is recorded; guards Seen and MissedEnd
+	Seen      *Sequences   // those on the tape; nil: not read yet
+	MissedEnd string       // an end that is on the tape but not in the record
 }
 
 // New returns a run without results.
-func New(r Record, now time.Time) *Run { return &Run{Record: r, lastUse: now, Seen: map[int64]bool{}} }
+func New(r Record, now time.Time) *Run { return &Run{Record: r, lastUse: now, Seen: &Sequences{}} }
 
 // May reports whether a run has a scope.
 func (r *Run) May(scope string) bool { return slices.Contains(r.Scopes, scope) }
@@ -137,6 +139,13 @@ func (r *Run) Due(now time.Time) bool {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.Status == Running && !now.Before(r.Deadline)
+}
+
+// Contents returns the static contents of a run that has not ended.
+func (r *Run) Contents() []Static {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	return r.Static
 }
 
 // Answer describes the run.

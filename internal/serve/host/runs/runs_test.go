@@ -133,6 +133,12 @@ func TestListIsKept(t *testing.T) {
 	if r := next.ByKey("k"); r == nil || r.ID != "runs" || next.ByKey("") != nil || next.ByKey("none") != nil {
 		t.Errorf("by its key: %+v", r)
 	}
+	if err := next.Forget(at(200)); err != nil || next.Get("over") != nil || next.Get("runs") == nil {
+		t.Errorf("after days, there are %v, %v", next.All(), err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "over.json")); len(left) > 0 {
+		t.Error("the file of a run that is forgotten stays")
+	}
 	r := next.Get("runs")
 	r.TokenHash = hash("another")
 	next.Put(r)

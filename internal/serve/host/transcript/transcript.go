@@ -69,6 +69,16 @@ func TypeOf(e repo.Entry) string {
 	return e.Kind
 }
 
+// NameOf is TypeOf in one line: a line end would end the event's line in a stream.
+func NameOf(e repo.Entry) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, TypeOf(e))
+}
+
 // TextOf returns an entry's text.
 func TextOf(kind string, payload []byte) string {
 	switch kind {

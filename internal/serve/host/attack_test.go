@@ -1,0 +1,183 @@
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/runs"
+	"tape/repo"
+)
+
+// TestBeginningsOfIDs: whether the beginning of an id is enough would tell a run of artifacts that it must
+// not see.
+func TestBeginningsOfIDs(t *testing.T) {
+	p := newPeer(t)
+	for _, policy := range []api.Policy{{}, {Unmasked: true}} {
+		a := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "a", Policy: policy}).Token)
+		b := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "b", Policy: policy}).Token)
+		var hers api.ArtifactAnswer
+		a.want(201, "POST", "/artifacts", fmt.Sprint("of a, ", policy.Unmasked), &hers)
+		mine := ""
+		for i := 0; !strings.HasPrefix(hashOf(mine), hers.ID[:4]); i++ {
+			mine = fmt.Sprint("of b, ", i)
+		}
+		b.want(201, "POST", "/artifacts", mine, nil)
+		for _, id := range []string{hers.ID[:4], hers.ID, hashOf(mine)[:4], hers.ID[:3], fmt.Sprintf("%x", sha256.Sum256(nil))} {
+			b.fails(404, "not_found", "GET", "/artifacts/"+id, nil)
+			b.fails(404, "not_found", "GET", "/artifacts/"+id+"/content", nil)
+		}
+		b.want(200, "GET", "/artifacts/"+hashOf(mine), nil, nil)
+	}
+}
+
+// TestUploadsOfGuesses: equal files have the same id, so a masked run can upload only some files with
+// secrets.
+func TestUploadsOfGuesses(t *testing.T) {
+	p := newPeer(t)
+	masked := p.as(p.run(api.RunRequest{Conversation: "c"}).Token)
+	full := p.as(p.run(api.RunRequest{Conversation: "c", Policy: api.Policy{Unmasked: true}}).Token)
+	upload := func(i int) string { return fmt.Sprintf("password=Tr0ub4dor%d\n", i) }
+	for i := range maxGuesses {
+		*p.now = p.now.Add(time.Second)
+		masked.want(201, "POST", "/artifacts", upload(i), nil)
+	}
+	masked.fails(403, "forbidden", "POST", "/artifacts", upload(maxGuesses))
+	masked.want(201, "POST", "/artifacts", "no secret", nil)
+	full.want(201, "POST", "/artifacts", upload(maxGuesses), nil)
+}
+
+// TestForkAtAnchorOfThread: a thread forks at its own anchors, and those of the tape do not exist for it.
+func TestForkAtAnchorOfThread(t *testing.T) {
+	p := newPeer(t)
+	for _, policy := range []api.Policy{{}, {Unmasked: true}} {
+		name := fmt.Sprint("c", policy.Unmasked)
+		r := p.as(p.run(api.RunRequest{Conversation: api.Conversation(name), Thread: "a", Policy: policy}).Token)
+		var own api.HandoffAnswer
+		r.want(201, "POST", "/tapes/"+name+"/handoff", `{"name":"plan"}`, &own)
+		p.want(201, "POST", "/tapes/"+name+"/handoff", `{"name":"release"}`, nil)
+		var f api.ForkAnswer
+		r.want(201, "POST", "/tapes/"+name+"/fork", `{"name":"x","at":"plan"}`, &f)
+		if f.Base != own.Seq {
+			t.Errorf("the fork begins with @%d, not @%d", f.Base, own.Seq)
+		}
+		for _, at := range []string{"release", "nothing"} {
+			status, answer, _ := r.ask("POST", "/tapes/"+name+"/fork", fmt.Sprintf(`{"name":"y","at":%q}`, at))
+			if status != 404 || strings.Contains(string(answer), "release") {
+				t.Errorf("at %s: %d %s", at, status, answer)
+			}
+		}
+	}
+}
+
+// TestRequestsAfterTheEnd: the token of a run that has ended still reads how it ended, but not for long.
+func TestRequestsAfterTheEnd(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Conversation: "c"})
+	p.want(200, "POST", "/runs/"+run.RunID+"/cancel", nil, nil)
+	for _, media := range []string{"", "text/event-stream"} {
+		c := newRequest(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), p.s, &route{Method: http.MethodGet, Media: media, Open: true})
+		c.run = p.s.runs.Get(run.RunID)
+		if err := c.admit(); err != nil {
+			t.Fatal(err)
+		}
+		if left := time.Until(c.w.Until); left <= 0 || left > afterEnd+lastWords {
+			t.Errorf("%q: it may last %v", media, left)
+		}
+	}
+}
+
+// TestDeadlineDuringRequest: whatever a deadline interrupts, the error says that it has passed.
+func TestDeadlineDuringRequest(t *testing.T) {
+	p, move := clocked(t)
+	run := p.run(api.RunRequest{Conversation: "c", DeadlineS: 60})
+	body := passing{strings.NewReader(`{"entries":`), func() { move(time.Minute) }}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, p.web.URL+"/v1/tapes/c/entries", body)
+	r.Header.Set("Authorization", "Bearer "+run.Token)
+	w := httptest.NewRecorder()
+	p.s.ServeHTTP(w, r)
+	if w.Code != http.StatusGatewayTimeout || !strings.Contains(w.Body.String(), "deadline_exceeded") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// passing calls passed when it is read.
+type passing struct {
+	*strings.Reader
+	passed func()
+}
+
+func (p passing) Read(data []byte) (int, error) {
+	p.passed()
+	return p.Reader.Read(data)
+}
+
+// TestGapsOfSequences: the sequences of a run, which are in memory, may have only some gaps.
+func TestGapsOfSequences(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Conversation: "c"})
+	for i := range int64(runs.MaxRanges) {
+		p.s.runs.Get(run.RunID).Seen.Add(2 * (i + 1))
+	}
+	post := func(sequence int) (int, string) {
+		status, answer, _ := p.as(run.Token).ask("POST", "/runs/"+run.RunID+"/results", fmt.Sprintf(`{"results":[{"sequence":%d,"type":"message.delta","data":{}}]}`, sequence))
+		return status, string(answer)
+	}
+	if status, answer := post(90_000); status != 422 || !strings.Contains(answer, "count up") {
+		t.Errorf("%d %s", status, answer)
+	}
+	if status, answer := post(3); status != 200 || !strings.Contains(answer, `"accepted":1`) {
+		t.Errorf("%d %s", status, answer)
+	}
+	if status, answer := post(90_000); status != 200 {
+		t.Errorf("with a gap less: %d %s", status, answer)
+	}
+}
+
+// TestEndedRunsTakeLittle: what a run was given is kept until it ends.
+func TestEndedRunsTakeLittle(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Conversation: "c", Static: map[string]json.RawMessage{"prompt": json.RawMessage(`"be brief"`)}})
+	list := p.s.runs.Get(run.RunID).Contents()
+	p.as(run.Token).want(200, "GET", "/static/"+list[0].SHA256, nil, nil)
+	p.want(200, "POST", "/runs/"+run.RunID+"/cancel", nil, nil)
+	if left := p.s.runs.Get(run.RunID).Contents(); len(left) > 0 {
+		t.Errorf("%s stays", left)
+	}
+	p.fails(404, "not_found", "GET", "/static/"+list[0].SHA256, nil)
+}
+
+// TestFactsOfRuns: the server has in memory whose an artifact or a thread's fork is, so runs can add only
+// so many.
+func TestFactsOfRuns(t *testing.T) {
+	p := newPeer(t)
+	r := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "a"}).Token)
+	long := strings.Repeat("n", maxName+1)
+	r.fails(422, "invalid_argument", "POST", "/artifacts?name="+long, "x")
+	r.with("Content-Type", "text/"+long).fails(422, "invalid_argument", "POST", "/artifacts", "x")
+	tape, err := p.s.Store.Tape(t.Context(), "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tape.Update(t.Context(), func(tx *repo.Tx) error {
+		for i := range lanes.MaxFacts {
+			if err := tx.AppendLine(t.Context(), fmt.Appendf(nil, `{"kind":"event","payload":{"name":"fork.started","data":{"fork":"f%d"}}}`, i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.fails(413, "payload_too_large", "POST", "/artifacts", "x")
+	r.fails(413, "payload_too_large", "POST", "/tapes/c/fork", `{"name":"x"}`)
+	p.want(201, "POST", "/artifacts?conversation_id=c", "x", nil)
+}

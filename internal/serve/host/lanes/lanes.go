@@ -1,0 +1,97 @@
+package lanes
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"tape/internal/git/disk"
+	"tape/repo"
+)
+
+// Lanes are the lanes of all tapes. A lane says nothing that its tape does not say, so those that
+// nobody calls are dropped when all together take much memory.
+type Lanes struct {
+	Dir  string // for checkpoints; "": none are written
+	Disk *disk.FS
+
+	mu     sync.Mutex
+	byName map[string]*Lane // by branch
+	calls  int64
+	total  int64 // memory of all lanes, in bytes, about
+}
+
+// maxMemory is how much memory lanes may take that nobody calls, in bytes.
+const maxMemory = 64 << 20
+
+// enter returns the lane of a tape, which stays until leave is called.
+func (s *Lanes) enter(t *repo.Tape) *Lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.byName[t.Branch()]
+	if l == nil {
+		l = &Lane{file: checkpoint{disk: s.Disk}}
+		if s.Dir != "" {
+			l.file.path = filepath.Join(s.Dir, url.PathEscape(t.Branch())+".json")
+		}
+		if s.byName == nil {
+			s.byName = map[string]*Lane{}
+		}
+		s.byName[t.Branch()] = l
+	}
+	s.calls++
+	l.users, l.lastUse = l.users+1, s.calls
+	return l
+}
+
+func (s *Lanes) leave(l *Lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.users--
+	now := l.memory.Load()
+	s.total += now - l.counted
+	l.counted = now
+	if s.total > maxMemory {
+		s.dropIdle()
+	}
+}
+
+// dropIdle drops the lanes that were not called for longest, until some memory is free; s.mu is held.
+func (s *Lanes) dropIdle() {
+	var idle []string
+	for branch, l := range s.byName {
+		if l.users == 0 {
+			idle = append(idle, branch)
+		}
+	}
+	slices.SortFunc(idle, func(a, b string) int { return cmp.Compare(s.byName[a].lastUse, s.byName[b].lastUse) })
+	for _, branch := range idle {
+		if s.total <= maxMemory/4*3 {
+			return
+		}
+		s.total -= s.byName[branch].counted
+		delete(s.byName, branch)
+	}
+}
+
+// unlock lets others call the lane, and estimates its memory.
+func (l *Lane) unlock() {
+	const lane, key, value, fact = 1 << 10, 200, 400, 1_500
+	l.memory.Store(lane + key*int64(len(l.order)) + value*int64(l.state.count) + fact*int64(l.facts.count()))
+	l.follow.Unlock()
+}
+
+// Hold calls fn while a tape's lane is up to date and nobody writes.
+func (s *Lanes) Hold(ctx context.Context, t *repo.Tape, fn func(l *Lane) error) error {
+	l := s.enter(t)
+	defer s.leave(l)
+	l.follow.Lock()
+	defer l.unlock()
+	if err := l.catchUp(ctx, t); err != nil {
+		return err
+	}
+	return fn(l)
+}
