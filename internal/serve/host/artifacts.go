@@ -93,6 +93,10 @@ func (c *request) uploaded(t access) (io.Reader, error) {
 		return c.r.Body, err
 	}
 	data, err := c.read(c.r.Body)
+	if err == nil {
+		err = c.readAlone() // masking takes many times the size
+		defer func() { c.release() }()
+	}
 	if err == nil && !bytes.Equal(c.s.mask.Content(data), data) {
 		err = api.NewProblem(http.StatusForbidden, "forbidden", "the run has uploaded %d files with something that looks like a secret: for more, its policy has to be unmasked", maxGuesses)
 	}

@@ -181,3 +181,35 @@ func TestFactsOfRuns(t *testing.T) {
 	r.fails(413, "payload_too_large", "POST", "/tapes/c/fork", `{"name":"x"}`)
 	p.want(201, "POST", "/artifacts?conversation_id=c", "x", nil)
 }
+
+// TestFailuresWithKeys: the record of a request with a key is written before the request is done, so few
+// requests with keys may fail.
+func TestFailuresWithKeys(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Conversation: "c"})
+	r := p.as(run.Token)
+	fork := func(i int, name string) int {
+		*p.now = p.now.Add(100 * time.Millisecond)
+		status, _, _ := r.with("Idempotency-Key", fmt.Sprint(name, i)).ask("POST", "/tapes/c/fork", fmt.Sprintf(`{"name":%q}`, name))
+		return status
+	}
+	got := map[int]int{}
+	for i := range 80 {
+		got[fork(i, "not a name/..")]++
+	}
+	if got[422] > 52 || got[429] < 25 || got[422]+got[429] != 80 {
+		t.Errorf("answers: %v", got)
+	}
+	var page api.EventPage
+	p.want(200, "GET", "/events?conversation_id=host&limit=100", nil, &page)
+	if len(page.Items) > 55 {
+		t.Errorf("they left %d entries", len(page.Items))
+	}
+	*p.now = p.now.Add(time.Minute)
+	for i := range 10 { // those that succeed do not count
+		if status := fork(i, fmt.Sprint("f", i)); status != 201 {
+			t.Fatalf("fork %d: %d", i, status)
+		}
+	}
+	p.as(run.Token).fails(422, "invalid_argument", "GET", "/history/search?q="+strings.Repeat("a*+", 1_000), nil)
+}

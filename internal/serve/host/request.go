@@ -35,6 +35,7 @@ type request struct {
 	run   *runs.Run // the caller; nil is the admin
 
 	running bool     // the run had not ended when the request came
+	keyed   bool     // the request has left a record of its key
 	alone   bool     // no other request reads
 	release func()   // releases the memory for what it reads
 	cleanup []func() // called after the answer was written
@@ -112,6 +113,9 @@ func (s *Server) serve(c *request) {
 	answer, err := c.handle()
 	if err != nil && c.running && !c.s.Now().Before(c.run.Deadline) {
 		err = runs.PastDeadline() // whatever it has interrupted
+	}
+	if c.keyed && err == nil {
+		c.run.Failed.Refund()
 	}
 	c.result = cmp.Or(c.result, auditlog.OK)
 	if err != nil {

@@ -147,6 +147,12 @@ func (c *request) recordKey(t access, op, key string, body []byte) (again bool, 
 	if key == "" {
 		return false, nil
 	}
+	if c.run != nil { // a request that fails costs disk, too
+		if err := c.run.Failed.Allow(c.s.Now()); err != nil {
+			return false, err
+		}
+		c.keyed = true
+	}
 	host, err := c.s.own.Ensure(c.ctx(), own.Host)
 	if err != nil {
 		return false, err

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"net/http"
 	"sync"
 	"time"
@@ -14,8 +15,10 @@ const (
 	RateBurst     = 40
 )
 
-// Rate limits how often a run makes requests.
+// Rate limits how often a run does something: requests, if PerSecond and Burst are zero.
 type Rate struct {
+	PerSecond, Burst float64
+
 	mu     sync.Mutex
 	spent  float64
 	filled time.Time
@@ -25,14 +28,22 @@ type Rate struct {
 func (b *Rate) Allow(now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.spent = max(0, b.spent-now.Sub(b.filled).Seconds()*RatePerSecond)
+	perSecond, burst := cmp.Or(b.PerSecond, RatePerSecond), cmp.Or(b.Burst, RateBurst)
+	b.spent = max(0, b.spent-now.Sub(b.filled).Seconds()*perSecond)
 	b.filled = now
-	if b.spent+1 > RateBurst {
-		p := api.NewProblem(http.StatusTooManyRequests, "rate_limited", "too many requests: %d a second, at most %d at once", RatePerSecond, RateBurst)
+	if b.spent+1 > burst {
+		p := api.NewProblem(http.StatusTooManyRequests, "rate_limited", "too many requests: %v a second, at most %v at once", perSecond, burst)
 		p.Retryable = true
-		p.After = time.Duration((b.spent + 1 - RateBurst) / RatePerSecond * float64(time.Second))
+		p.After = time.Duration((b.spent + 1 - burst) / perSecond * float64(time.Second))
 		return p
 	}
 	b.spent++
 	return nil
+}
+
+// Refund takes back what Allow has counted.
+func (b *Rate) Refund() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent--
 }

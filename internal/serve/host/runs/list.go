@@ -40,7 +40,8 @@ func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) 
 		if err != nil {
 			return err
 		}
-		r := &Run{lastUse: now}
+		r := New(Record{}, now)
+		r.Seen = nil
 		if err := json.Unmarshal(data, &r.Record); err != nil {
 			log.Warn("a run's file cannot be read and is left alone", "file", file, "error", err)
 			continue

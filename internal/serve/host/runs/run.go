@@ -64,6 +64,7 @@ type Run struct {
 	Record // Mu guards what may change
 
 	Rate    admission.Rate
+	Failed  admission.Rate // of requests that leave a record although they fail
 	Use     admission.Use
 	Mu      sync.Mutex
 	lastUse time.Time // of the token
@@ -75,7 +76,9 @@ type Run struct {
 }
 
 // New returns a run without results.
-func New(r Record, now time.Time) *Run { return &Run{Record: r, lastUse: now, Seen: &Sequences{}} }
+func New(r Record, now time.Time) *Run {
+	return &Run{Record: r, lastUse: now, Seen: &Sequences{}, Failed: admission.Rate{PerSecond: 0.1, Burst: 50}}
+}
 
 // May reports whether a run has a scope.
 func (r *Run) May(scope string) bool { return slices.Contains(r.Scopes, scope) }

@@ -69,10 +69,15 @@ func (f Filters) Match(e repo.Entry) bool {
 	return len(f.EventTypes) > 0 || transcript.Has(e)
 }
 
+const maxQuery = 2_000 // bytes: a query of thousands of words takes long
+
 // Search returns the search for the index.
 func (f Filters) Search(text string, now time.Time) (s index.Search, err error) {
 	if strings.TrimSpace(text) == "" {
 		return s, api.Invalid("q is missing: give words to search for")
+	}
+	if len(text) > maxQuery {
+		return s, api.Invalid("q has more than %d bytes", maxQuery)
 	}
 	params := f.Params
 	params.Kinds = nil // they are kinds of the transcript, not of entries
