@@ -245,15 +245,30 @@ else
 	mkdir -p "$$dir" && cp $(BIN)$$exe $(BIN)-host$$exe "$$dir/" && echo "installed $$dir/tape and tape-host"
 endif
 
+# The same commit gives the same bytes: dates are the commit's, names are sorted, and nothing is
+# stamped. It needs GNU tar. CGO_ENABLED=0 and -trimpath are in BUILD.
+NFPM   := $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+EPOCH   = $(shell git log -1 --format=%ct)
+DATE    = $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd)
+TARGZ   = tar --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner --mode=go-w -c
+
 .PHONY: release
-release: ## dist/: an archive with both programs for each platform, and SHA256SUMS
-	@rm -rf dist && mkdir -p dist
+release: ## dist/: archives, .deb and .rpm packages, what is in them (SPDX), and SHA256SUMS
+	@rm -rf dist && mkdir -p dist && umask 022 && $(GO) build -o dist/spdx ./cmd/internal/spdx
 	@for p in $(PLATFORMS); do \
-		os=$${p%/*}; arch=$${p#*/}; name=tape-$(VERSION)-$$os-$$arch; echo "dist/$$name.tar.gz"; \
-		mkdir "dist/$$name" && cp LICENSE README.md "dist/$$name/" && cp -R docs/man docs/completions "dist/$$name/" && \
-		GOOS=$$os GOARCH=$$arch $(BUILD) -o "dist/$$name/" $(MAINS) && \
-		tar -C dist -czf "dist/$$name.tar.gz" "$$name" && rm -r "dist/$$name" || exit 1; \
-	done
+		os=$${p%/*}; arch=$${p#*/}; name=tape-$(VERSION)-$$os-$$arch; dir=dist/$$name; echo "$$dir.tar.gz"; umask 022; \
+		mkdir $$dir && cp LICENSE README.md CHANGELOG.md $$dir/ && cp -R docs/man docs/completions $$dir/ && \
+		GOOS=$$os GOARCH=$$arch $(BUILD) -o $$dir/ $(MAINS) && \
+		dist/spdx tape $(VERSION) $(DATE) $$dir/tape* >$$dir/sbom.spdx.json && \
+		$(TARGZ) -C dist $$name | gzip -9n >$$dir.tar.gz || exit 1; \
+		if [ $$os = linux ]; then \
+			gzip -9n $$dir/man/*.1 || exit 1; \
+			for kind in deb rpm; do \
+				echo "$$dir.$$kind"; DIR=$$dir ARCH=$$arch VERSION=$(VERSION) MTIME=$(DATE) SOURCE_DATE_EPOCH=$(EPOCH) \
+					$(NFPM) package -f .nfpm.yaml -p $$kind -t $$dir.$$kind >/dev/null || exit 1; \
+			done; \
+		fi; rm -r $$dir; \
+	done; rm dist/spdx
 	@cd dist && { command -v sha256sum >/dev/null && sha256sum tape-* || shasum -a 256 tape-*; } >SHA256SUMS && cat SHA256SUMS
 
 .PHONY: clean
