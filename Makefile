@@ -39,6 +39,9 @@ CUTS         ?= 500
 # little memory. soak and bench run with the default.
 test check race fmt-check vet lint cross fuzz-check: export GOGC := 400
 
+# As build does, so that what both need is compiled once.
+test: export CGO_ENABLED := 0
+
 # Without the path of the checkout, compiled packages can be reused in another clone.
 test check soak demo: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 
