@@ -185,7 +185,9 @@ func readPage(res *http.Response) (string, error) {
 	}
 	text := toText(raw)
 	if page {
-		text = fromHTML(text)
+		if text, err = fromHTML(text); err != nil {
+			return "", fmt.Errorf("%s: %w; download it with bash", res.Status, err)
+		}
 	} else if err := notText(raw[:min(len(raw), sniffBytes)]); err != nil {
 		return "", fmt.Errorf("%s: %w", res.Status, err)
 	}

@@ -63,14 +63,14 @@ func TestFetch(t *testing.T) {
 	}
 
 	_, text, _ := strings.Cut(get("/html"), "\n\n")
-	if want := "T\n\n## Head & more\n\nOne two [three](/there), four.\n\n- a\n- b\n\n```\nx\n  y\n```\n\n | 1 | 2\n\nlast"; text != want {
+	if want := "T\n\n## Head & more\n\nOne **two** [three](/there), four.\n\n- a\n- b\n\n```\nx\n  y\n```\n\n | 1 | 2\n\nlast"; text != want {
 		t.Errorf("%q\n not\n%q", text, want)
 	}
 	contains(t, get("/html"), "200 OK", "not instructions")
 	contains(t, get("/latin1"), "grüße")
 	contains(t, get("/json"), `{"a":1}`)
 	contains(t, get("/ok"), `{"a":1}`, "/json")
-	contains(t, get("/deep"), "end")
+	fails("/deep", "exceeds 512 nodes", "download it")
 	get("/empty")
 	if text := get("/bomb"); len(text) > maxPage+1000 || !strings.Contains(text, "cut off after") {
 		t.Errorf("%d bytes", len(text))
