@@ -115,7 +115,6 @@ func newRoot(a *App, args []string) *cobra.Command {
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultCompletionCmd(args...)
 	refuseUnknownShells(root)
-	bashWithoutPackage(root)
 	completeFlag(root, "tape", a.completeTapes())
 	return root
 }
