@@ -71,7 +71,7 @@ func Plugin(o Options) *hooks.Plugin {
 	}
 }
 
-// Channel is a [hooks.Channel]. One goroutine listens, and owns the last three fields.
+// Channel is a [hooks.Channel]. One goroutine listens, and owns the last four fields.
 type Channel struct {
 	o      Options
 	api    *api
@@ -80,12 +80,11 @@ type Channel struct {
 	stop   context.CancelFunc
 	done   chan struct{}
 
-	saving  sync.Mutex // held while the state is saved
 	mu      sync.Mutex
-	state   state
-	typings map[string]*indicator
+	typings map[string]time.Time // until when each chat shows that the bot is typing
 
 	// Owned by the goroutine that listens.
+	state   state
 	bot     user
 	refused map[int64]bool // chats whose refusal was logged
 	album   string         // the last album that was meant for the bot
@@ -102,7 +101,7 @@ func New(o Options, h hooks.Handler) (*Channel, error) {
 		// A redirect would send the token to another server.
 		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
-	return &Channel{o: o, api: a, log: o.Log.With("channel", name), handle: h, typings: map[string]*indicator{}, refused: map[int64]bool{}}, nil
+	return &Channel{o: o, api: a, log: o.Log.With("channel", name), handle: h, typings: map[string]time.Time{}, refused: map[int64]bool{}}, nil
 }
 
 func isToken(s string) bool {
@@ -212,9 +211,7 @@ func (c *Channel) poll(ctx context.Context) error {
 			return err
 		}
 	}
-	c.mu.Lock()
 	params := map[string]any{"offset": c.state.Offset, "timeout": pollSeconds, "allowed_updates": []string{"message", "edited_message"}}
-	c.mu.Unlock()
 	polling, cancel := context.WithTimeout(ctx, (pollSeconds+15)*time.Second)
 	defer cancel()
 	var updates []json.RawMessage
@@ -244,5 +241,5 @@ func (c *Channel) handOver(ctx context.Context, raw json.RawMessage) error {
 		return err
 	}
 	// The next number may be smaller: after a week without updates, Telegram chooses a new one.
-	return c.change(func(s *state) { s.Offset = number.ID + 1 })
+	return c.save(number.ID + 1)
 }

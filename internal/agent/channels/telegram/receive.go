@@ -22,7 +22,7 @@ func (c *Channel) receive(ctx context.Context, u update) error {
 		return nil
 	}
 	if m.MigrateTo != 0 {
-		return c.moved(strconv.FormatInt(m.Chat.ID, 10), m.MigrateTo)
+		c.log.Warn(becameSupergroup, "title", m.Chat.Title, "id", m.MigrateTo)
 	}
 	text, ok := c.meant(m)
 	if !ok {
@@ -63,7 +63,7 @@ func (c *Channel) admits(m *message) bool {
 	if m.From == nil || m.From.IsBot && m.SenderChat == nil {
 		return false // two bots could talk for ever; messages in the name of a group have SenderChat
 	}
-	if listed(c.o.AllowChats, id, m.Chat.Username) || listed(c.o.AllowChats, c.first(id), "") ||
+	if listed(c.o.AllowChats, id, m.Chat.Username) ||
 		private && listed(c.o.AllowUsers, strconv.FormatInt(m.From.ID, 10), m.From.Username) {
 		return true
 	}
@@ -158,9 +158,9 @@ func (c *Channel) command(text string) (command bool, to, changed string) {
 
 func (c *Channel) envelope(m *message, text string, media []hooks.Media) hooks.Envelope {
 	id := strconv.FormatInt(m.Chat.ID, 10)
-	session, place := c.first(id), id
+	place := id
 	if m.InTopic {
-		session, place = fmt.Sprintf("%s_%d", session, m.Thread), fmt.Sprintf("%s_%d", place, m.Thread)
+		place = fmt.Sprintf("%s_%d", id, m.Thread)
 	}
 	about := map[string]any{
 		"sender_id": strconv.FormatInt(m.From.ID, 10), "sender": strings.TrimSpace(m.From.Name + " " + m.From.LastName),
@@ -187,7 +187,7 @@ func (c *Channel) envelope(m *message, text string, media []hooks.Media) hooks.E
 		about["links"] = links
 	}
 	e := hooks.Envelope{
-		hooks.KeySession: name + ":" + session, hooks.KeyChannel: name, hooks.KeyChat: place, hooks.KeyContent: text,
+		hooks.KeySession: name + ":" + place, hooks.KeyChannel: name, hooks.KeyChat: place, hooks.KeyContent: text,
 		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true, hooks.KeyContext: about,
 		hooks.KeyMessageID: fmt.Sprintf("%s:%s:%d", name, id, m.ID),
 	}

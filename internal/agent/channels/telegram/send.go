@@ -22,7 +22,7 @@ func (c *Channel) target(id string) (target, error) {
 	chat, thread, topic := strings.Cut(id, "_")
 	var t target
 	var err, topicErr error
-	t.chat, err = strconv.ParseInt(c.current(chat), 10, 64)
+	t.chat, err = strconv.ParseInt(chat, 10, 64)
 	if topic {
 		t.thread, topicErr = strconv.ParseInt(thread, 10, 64)
 	}
@@ -52,18 +52,19 @@ func (c *Channel) Send(ctx context.Context, m hooks.Envelope) error {
 			continue // Telegram refuses blank messages
 		}
 		params := map[string]any{"text": text, "entities": entities, "link_preview_options": map[string]bool{"is_disabled": true}}
-		if err := c.deliver(ctx, &to, "sendMessage", params, nil); err != nil {
+		if err := c.send(ctx, to, "sendMessage", params, nil); err != nil {
 			return fmt.Errorf("piece %d of %d: %w", i+1, len(pieces), explained(err))
 		}
 	}
 	for _, f := range media {
-		err := c.sendFile(ctx, &to, f)
-		if err != nil {
+		if err := c.sendFile(ctx, to, f); err != nil {
 			return fmt.Errorf("file %s: %w", f.Name, explained(err))
 		}
 	}
 	return nil
 }
+
+const becameSupergroup = "the group has become a supergroup, which begins a session of its own; put its id into telegram.allow_chats"
 
 // explained adds to an error whether the message may have arrived, and what to do.
 func explained(err error) error {
@@ -72,6 +73,8 @@ func explained(err error) error {
 	switch {
 	case errors.As(err, &unanswered) && unanswered.sent, errors.As(err, &refused) && refused.code >= 500:
 		return fmt.Errorf("%w; it is not known whether it arrived", err)
+	case errors.As(err, &refused) && refused.migrateTo != 0:
+		return fmt.Errorf("%w: %s: %d", err, becameSupergroup, refused.migrateTo)
 	case errors.As(err, &refused) && refused.code == 403:
 		return fmt.Errorf("%w: the bot has been blocked or removed there; to get its answers, start it or add it again", err)
 	}
@@ -109,36 +112,23 @@ func outgoing(m hooks.Envelope) ([]hooks.Media, string, error) {
 
 // sendFile sends a picture as a photo, other files as documents. A picture that Telegram refuses as
 // a photo, because its proportions say, is sent as a document, too.
-func (c *Channel) sendFile(ctx context.Context, to *target, f hooks.Media) error {
+func (c *Channel) sendFile(ctx context.Context, to target, f hooks.Media) error {
 	if f.Name == "" {
 		f.Name = "file"
 	}
 	if f.Type == "image/jpeg" || f.Type == "image/png" {
-		err := c.deliver(ctx, to, "sendPhoto", nil, &upload{"photo", f})
+		err := c.send(ctx, to, "sendPhoto", nil, &upload{"photo", f})
 		var refused *refusal
 		if !errors.As(err, &refused) || refused.code != 400 {
 			return err
 		}
 	}
-	return c.deliver(ctx, to, "sendDocument", nil, &upload{"document", f})
+	return c.send(ctx, to, "sendDocument", nil, &upload{"document", f})
 }
 
 type upload struct {
 	field string
 	media hooks.Media
-}
-
-// deliver calls a method for a chat, and once more if the chat has become a supergroup.
-func (c *Channel) deliver(ctx context.Context, to *target, method string, params map[string]any, f *upload) error {
-	err := c.send(ctx, *to, method, params, f)
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.migrateTo != 0 {
-		if err := c.moved(strconv.FormatInt(to.chat, 10), refused.migrateTo); err != nil {
-			return err
-		}
-		to.chat = refused.migrateTo
-		return c.send(ctx, *to, method, params, f)
-	}
-	return err
 }
 
 func (c *Channel) send(ctx context.Context, to target, method string, params map[string]any, f *upload) error {

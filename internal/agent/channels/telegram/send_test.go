@@ -99,26 +99,22 @@ func TestSendMedia(t *testing.T) {
 	}
 }
 
-// A group that becomes a supergroup gets another id; its session goes on.
+// A group that becomes a supergroup gets another id, which the settings have to name.
 func TestMigration(t *testing.T) {
-	h := start(t, func(o *Options) { o.AllowChats = []string{"-5"} })
+	h := start(t, func(o *Options) { o.AllowChats = []string{"-5", "-1005"} })
 	h.server.Know(-5)
-	h.server.Know(-1005)
 	h.server.Fail("sendMessage", tt.Fault{Code: 400, Description: "Bad Request: group chat was upgraded to a supergroup chat", MigrateTo: -1005})
-	for range 2 {
-		if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "-5", "content": "hi"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, s := range h.server.Sent() {
-		if s.Chat != -1005 {
-			t.Errorf("sent to %d", s.Chat)
-		}
+	err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "-5", "content": "hi"})
+	if err == nil || !strings.Contains(err.Error(), "put its id into telegram.allow_chats: -1005") {
+		t.Error(err)
 	}
 	h.server.Push(`{"message":{"message_id":9,"from":{"id":7},"chat":{"id":-5,"type":"group"},"migrate_to_chat_id":-1005}}`)
 	h.server.Push(`{"message":{"message_id":1,"text":"/ask@` + tt.Bot + ` x","from":{"id":7},"chat":{"id":-1005,"type":"supergroup"}}}`)
 	m := h.received(1)[0]
-	if m.Text("session_id") != "telegram:-5" || m.Text("chat_id") != "-1005" || m.Text("message_id") != "telegram:-1005:1" {
+	if m.Text("session_id") != "telegram:-1005" || m.Text("chat_id") != "-1005" || m.Text("message_id") != "telegram:-1005:1" {
 		t.Errorf("%v", m)
+	}
+	if !strings.Contains(h.log.String(), "id=-1005") {
+		t.Error(h.log.String())
 	}
 }

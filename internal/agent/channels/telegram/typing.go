@@ -16,12 +16,6 @@ const (
 	typeEvent = 300
 )
 
-// indicator says in a chat that the bot is typing.
-type indicator struct {
-	until time.Time
-	stop  context.CancelFunc
-}
-
 // OnEvent shows that the turn is running.
 func (c *Channel) OnEvent(ctx context.Context, m hooks.Envelope, e hooks.Event) {
 	if e.Kind == hooks.EventFinal {
@@ -38,51 +32,34 @@ func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 	if err != nil {
 		return
 	}
-	until := time.Now().Add(time.Duration(seconds) * c.api.unit)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t := c.typings[place]; t != nil {
-		if until.After(t.until) {
-			t.until = until
-		}
-		return
+	was, runs := c.typings[place]
+	if until := time.Now().Add(time.Duration(seconds) * c.api.unit); until.After(was) {
+		c.typings[place] = until
 	}
-	ctx, stop := context.WithCancel(ctx)
-	t := &indicator{until: until, stop: stop}
-	c.typings[place] = t
-	go func() {
-		defer c.ended(place, t)
-		params := map[string]any{"chat_id": to.chat, "action": "typing"}
-		if to.thread != 0 {
-			params["message_thread_id"] = to.thread
-		}
-		for c.api.call(ctx, "sendChatAction", params, nil) == nil && sleep(ctx, typeEvery*c.api.unit) {
-			c.mu.Lock()
-			over := time.Now().After(t.until)
-			c.mu.Unlock()
-			if over {
-				return
+	if !runs {
+		go func() {
+			for c.types(place) && c.send(ctx, to, "sendChatAction", map[string]any{"action": "typing"}, nil) == nil && sleep(ctx, typeEvery*c.api.unit) {
 			}
-		}
-	}()
-}
-
-// ended stops a chat's indicator and forgets it.
-func (c *Channel) ended(place string, t *indicator) {
-	t.stop()
-	c.mu.Lock()
-	if c.typings[place] == t {
-		delete(c.typings, place)
+			c.mu.Lock()
+			delete(c.typings, place)
+			c.mu.Unlock()
+		}()
 	}
-	c.mu.Unlock()
 }
 
-// idle stops the indicator of a chat, if there is one.
+func (c *Channel) types(place string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Before(c.typings[place])
+}
+
+// idle ends the indicator of a chat, if there is one.
 func (c *Channel) idle(place string) {
 	c.mu.Lock()
-	t := c.typings[place]
-	c.mu.Unlock()
-	if t != nil {
-		c.ended(place, t)
+	defer c.mu.Unlock()
+	if _, runs := c.typings[place]; runs {
+		c.typings[place] = time.Time{}
 	}
 }
