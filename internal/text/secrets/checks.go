@@ -19,15 +19,6 @@ func runEnd(of *set, text []byte, i, max int) int {
 	return i
 }
 
-// runStart returns the start of the run of bytes of a set that ends at i, max at most.
-func runStart(of *set, text []byte, i, max int) int {
-	to := i
-	for i > 0 && to-i < max && of[text[i-1]] {
-		i--
-	}
-	return i
-}
-
 // privateKey finds keys from BEGIN to END, or to where the copy breaks off.
 func (w *walker) privateKey(text []byte, start, end int) {
 	const longest, shortestBody = 64 << 10, 60
@@ -177,52 +168,11 @@ func (w *walker) bearer(text []byte, i int) {
 	w.contextHit(text, from, to, ruleBearer)
 }
 
-// telegram finds a bot's token: a number, a colon, and 35 characters that begin with AA.
-func (w *walker) telegram(text []byte, start, end int) {
-	from := runStart(w.s.digit, text, start, 11)
-	to := runEnd(w.s.url64, text, end, 40)
-	if string(text[start:end]) == ":AA" && start-from >= 8 && start-from <= 10 && startsToken(text, from) && to-end == 33 && !monotonous(text[end:to]) && !isDummy(text[end:to]) {
-		w.hit(text, from, to, ruleTelegram)
-	}
-}
-
-// azureClient finds client secrets of Entra ID: three characters, a digit, Q~, 31 to 34 more.
-func (w *walker) azureClient(text []byte, start, end int) {
-	from := start - 4
-	to := runEnd(w.s.azure, text, end, 40)
-	for to > end && text[to-1] == '.' {
-		to--
-	}
-	if from < 0 || string(text[start:end]) != "Q~" || !isDigit(text[start-1]) || runEnd(w.s.azure, text, from, 3) != start-1 || !startsToken(text, from) ||
-		to-end < 31 || to-end > 34 || monotonous(text[end:to]) {
-		return
-	}
-	w.hit(text, from, to, ruleAzureClient)
-}
-
 // azureSignature finds the signature of a shared access URL: 32 bytes in base64, escaped.
 func (w *walker) azureSignature(text []byte, start, end int) {
 	to := runEnd(w.s.escaped, text, end, 100)
 	if v := text[end:to]; startsToken(text, start) && len(v) >= 46 && len(v) <= 96 && bytes.HasSuffix(v, []byte("%3D")) && !monotonous(v) && !isDummy(v) {
 		w.hit(text, end, to, ruleAzureKey)
-	}
-}
-
-// mailchimp finds 32 hexadecimal digits and the name of a data centre.
-func (w *walker) mailchimp(text []byte, start, end int) {
-	from := runStart(w.s.hex, text, start, 33)
-	to := runEnd(w.s.digit, text, end, 3)
-	if start-from == 32 && startsToken(text, from) && to > end && to-end < 3 && (to == len(text) || !isWord(text[to])) && !monotonous(text[from:start]) {
-		w.hit(text, from, to, ruleMailchimp)
-	}
-}
-
-// terraform finds 14 characters, .atlasv1. and 60 to 70 more.
-func (w *walker) terraform(text []byte, start, end int) {
-	from := runStart(w.s.alnum, text, start, 15)
-	to := runEnd(w.s.url64, text, end, 80)
-	if start-from == 14 && to-end >= 60 && to-end <= 70 && !monotonous(text[end:to]) {
-		w.hit(text, from, to, ruleTerraform)
 	}
 }
 

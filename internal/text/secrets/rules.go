@@ -18,12 +18,8 @@ const (
 	ruleAssigned    = "secret-assignment"
 	ruleEntropy     = "high-entropy"
 	ruleAWSSecret   = "aws-secret-key"
-	ruleAzureClient = "azure-client-secret"
 	ruleAzureKey    = "azure-key"
 	ruleDiscord     = "discord-token"
-	ruleMailchimp   = "mailchimp-key"
-	ruleTelegram    = "telegram-token"
-	ruleTerraform   = "terraform-token"
 )
 
 type ruleShapes struct {
@@ -62,13 +58,17 @@ type trigger struct {
 	check   func(w *walker, text []byte, start, end int)
 }
 
-// allTriggers are the literals that shapes begin with, and those of the other rules.
+// allTriggers are the first literals of shapes, and those of the other rules.
 func allTriggers(alphabets map[byte]*set) []trigger {
 	var out []trigger
 	for _, r := range table() {
 		for _, text := range r.shapes {
 			parts := parseShape(alphabets, text)
-			out = append(out, trigger{literal: parts[0].literal, shape: &shape{rule: r.ID, parts: parts}})
+			s, n := &shape{rule: r.ID, parts: parts}, 0
+			for ; parts[n].of != nil; n++ {
+				s.lead += parts[n].max
+			}
+			out = append(out, trigger{literal: parts[n].literal, shape: s})
 		}
 	}
 	out = append(out,
@@ -76,11 +76,7 @@ func allTriggers(alphabets map[byte]*set) []trigger {
 		trigger{literal: "eyj", check: (*walker).jwt},
 		trigger{literal: "://", check: (*walker).url},
 		trigger{literal: "basic ", check: (*walker).basic},
-		trigger{literal: ":aa", check: (*walker).telegram},
-		trigger{literal: "q~", check: (*walker).azureClient},
 		trigger{literal: "sig=", check: (*walker).azureSignature},
-		trigger{literal: "-us", check: (*walker).mailchimp},
-		trigger{literal: ".atlasv1.", check: (*walker).terraform},
 		trigger{literal: "discord", check: (*walker).discord},
 		trigger{literal: "curl", check: (*walker).curl},
 		trigger{literal: "sshpass", check: (*walker).sshpass},

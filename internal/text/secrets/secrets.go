@@ -54,8 +54,8 @@ type Scanner struct {
 	pool      sync.Pool // of *walker
 	textsOnly bool      // it has no rules, but texts: see TextFinder
 
-	digit, hex, alnum, base64, url64, escaped *set
-	azure, bearer, random                     *set // the bytes of client secrets, bearer tokens and other random strings
+	base64, url64, escaped *set
+	bearer, random         *set // the bytes of bearer tokens and other random strings
 
 	// The bytes that end an assigned value: in quotes, in an env file, in a command, elsewhere.
 	quotes             map[byte]*set
@@ -66,8 +66,8 @@ type Scanner struct {
 func New() *Scanner {
 	of := alphabets()
 	s := &Scanner{triggers: allTriggers(of), dummies: dummies(),
-		digit: of['d'], hex: of['x'], alnum: of['a'], base64: of['b'], url64: of['w'], escaped: of['%'],
-		azure: setOf("0-9", "a-z", "A-Z", "_~.-"), bearer: setOf("0-9", "a-z", "A-Z", "_~.+/=-"), random: of['z'],
+		base64: of['b'], url64: of['w'], escaped: of['%'],
+		bearer: setOf("0-9", "a-z", "A-Z", "_~.+/=-"), random: of['z'],
 		quotes: map[byte]*set{'"': setOf("\"\n\r"), '\'': setOf("'\n\r"), '`': setOf("`\n\r")},
 		blank:  setOf("\x00-\x20", "\\"), shell: setOf("\x00-\x20", "\\\"'`;|<>()"), stop: setOf("\x00-\x20", "\\\"'`,;&<>()[]{}|"),
 	}

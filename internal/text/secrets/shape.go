@@ -36,16 +36,18 @@ func alphabets() map[byte]*set {
 		'w': setOf("0-9", "a-z", "A-Z", "_-"),
 		'j': setOf("0-9", "a-z", "A-Z", "_-."),
 		'b': setOf("0-9", "a-z", "A-Z", "+/"),
+		'~': setOf("0-9", "a-z", "A-Z", "_~.-"),
 		'z': setOf("0-9", "a-z", "A-Z", "+/_-="),
 		'%': setOf("0-9", "a-z", "A-Z", "%+/"),
 	}
 }
 
-// shape is a literal followed by runs of given alphabets and lengths, and more literals:
-// `SG.{w22}.{w43}`.
+// shape is a literal with runs of given alphabets and lengths, and more literals: `SG.{w22}.{w43}`.
+// Runs before the first literal have one length each.
 type shape struct {
 	rule  string
 	parts []part
+	lead  int // bytes before the first literal
 }
 
 // part is a literal, or a run of bytes from a set.
@@ -78,39 +80,44 @@ func parseShape(alphabets map[byte]*set, text string) []part {
 	return parts
 }
 
-// match returns the end of the shape that begins at i, or -1 if it is not there, or its
+// match returns where the shape is whose first literal is at i; to is -1 if it is not there, or its
 // variable part is monotonous or a placeholder.
-func (s *shape) match(b []byte, i int) int {
-	start := i
-	body := 0
+func (s *shape) match(b []byte, i int) (from, to int) {
+	from = i - s.lead
+	if from < 0 || !startsToken(b, from) {
+		return 0, -1
+	}
+	i = from
+	var longest []byte
 	for n, p := range s.parts {
 		if p.of == nil {
 			if !bytes.HasPrefix(b[i:], []byte(p.literal)) {
-				return -1
+				return 0, -1
 			}
 			i += len(p.literal)
-			if n == 0 {
-				body = i
-			}
 			continue
 		}
-		j := runEnd(p.of, b, i, p.max+1)
+		most := p.max
+		if n == len(s.parts)-1 {
+			most++ // to see that it is too long
+		}
+		j := runEnd(p.of, b, i, most)
 		if j-i < p.min || j-i > p.max {
-			return -1
+			return 0, -1
+		}
+		if j-i > len(longest) {
+			longest = b[i:j]
 		}
 		i = j
 	}
 	// A full stop or dash at the end belongs to the sentence around it.
-	for i > start && (b[i-1] == '.' || b[i-1] == '-') && s.parts[len(s.parts)-1].min < s.parts[len(s.parts)-1].max {
+	for last := s.parts[len(s.parts)-1]; i > from && (b[i-1] == '.' || b[i-1] == '-') && last.min < last.max; {
 		i--
 	}
-	if i < len(b) && isWord(b[i]) && b[i-1] != '=' {
-		return -1
+	if i < len(b) && isWord(b[i]) && b[i-1] != '=' || monotonous(longest) || isDummy(b[from:i]) {
+		return 0, -1
 	}
-	if monotonous(b[body:i]) || isDummy(b[body:i]) {
-		return -1
-	}
-	return i
+	return from, i
 }
 
 func isLetter(c byte) bool { return (c|0x20)-'a' < 26 }

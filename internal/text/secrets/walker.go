@@ -271,9 +271,9 @@ func (w *walker) found(text []byte, t *trigger, end int) {
 		t.check(w, text, start, end)
 		return
 	}
-	if string(text[start:end]) == t.literal && startsToken(text, start) {
-		if to := t.shape.match(text, start); to >= 0 {
-			w.hit(text, start, to, t.shape.rule)
+	if string(text[start:end]) == t.literal {
+		if from, to := t.shape.match(text, start); to >= 0 {
+			w.hit(text, from, to, t.shape.rule)
 		}
 	}
 }
