@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sergi/go-diff/diffmatchpatch"
+
 	"tape/cmd/internal/stdio"
 	"tape/index"
 	"tape/internal/show/conversation"
@@ -29,8 +31,7 @@ type Side struct {
 const (
 	promptLines = 4
 	answerLines = 8
-	lineCells   = 200  // of a line in a pipe
-	mostTurns   = 2000 // that are paired with those of the other side
+	lineCells   = 200 // of a line in a pipe
 )
 
 // turn is what a person asked, and the last thing that the model said to it.
@@ -101,29 +102,27 @@ func turns(ctx context.Context, r *query.Revision) (out []turn, err error) {
 
 // pairs returns the turns with equal prompts, by their places on both sides: as many as possible, in order.
 func pairs(a, b []turn) (out [][2]int) {
-	n, m := min(len(a), mostTurns), min(len(b), mostTurns)
-	same := func(i, j int) bool { return a[i].key == b[j].key }
-	longest := make([][]int32, n+1) // of a[i:] and b[j:]
-	for i := range longest {
-		longest[i] = make([]int32, m+1)
-	}
-	for i := n - 1; i >= 0; i-- {
-		for j := m - 1; j >= 0; j-- {
-			longest[i][j] = max(longest[i+1][j], longest[i][j+1])
-			if same(i, j) {
-				longest[i][j] = longest[i+1][j+1] + 1
-			}
+	keys := func(list []turn) string {
+		var all strings.Builder
+		for _, t := range list {
+			all.WriteString(t.key + "\n")
 		}
+		return all.String()
 	}
-	for i, j := 0, 0; i < n && j < m; {
-		switch {
-		case same(i, j):
-			out = append(out, [2]int{i, j})
-			i, j = i+1, j+1
-		case longest[i+1][j] >= longest[i][j+1]:
-			i++
-		default:
-			j++
+	dmp := diffmatchpatch.New()
+	one, two, _ := dmp.DiffLinesToRunes(keys(a), keys(b))
+	i, j := 0, 0
+	for _, d := range dmp.DiffMainRunes(one, two, false) {
+		for range d.Text {
+			if d.Type == diffmatchpatch.DiffEqual {
+				out = append(out, [2]int{i, j})
+			}
+			if d.Type != diffmatchpatch.DiffInsert {
+				i++
+			}
+			if d.Type != diffmatchpatch.DiffDelete {
+				j++
+			}
 		}
 	}
 	return out
