@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strconv"
@@ -56,6 +57,22 @@ type Media struct {
 	Type string `json:"type"` // MIME type
 	Name string `json:"name,omitempty"`
 	Data []byte `json:"data"`
+}
+
+// Files returns the files of a message. One that was read from disk has them as plain JSON.
+func (e Envelope) Files() (out []Media, err error) {
+	out, ok := e[KeyMedia].([]Media)
+	if ok || e[KeyMedia] == nil {
+		return out, nil
+	}
+	raw, err := json.Marshal(e[KeyMedia])
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the media of the message cannot be used: %w", err)
+	}
+	return out, nil
 }
 
 // State is what the plugins share during one turn. A turn's hooks run one after the other; tools

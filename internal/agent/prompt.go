@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"mime"
@@ -26,7 +25,7 @@ func (a *agent) buildPrompt(_ context.Context, m hooks.Envelope, _ string, _ hoo
 		m[hooks.KeyKind] = hooks.KindCommand
 		return &hooks.Prompt{Text: strings.TrimSpace(content)}, nil
 	}
-	media, err := mediaOf(m)
+	media, err := m.Files()
 	if err != nil {
 		return nil, err
 	}
@@ -94,26 +93,6 @@ func contentParts(v any) (out []hooks.Part, ok bool) {
 		}
 	}
 	return out, len(out) > 0
-}
-
-// mediaOf returns the files of a message. A message that was read from disk has them as plain JSON.
-func mediaOf(m hooks.Envelope) ([]hooks.Media, error) {
-	switch v := m[hooks.KeyMedia].(type) {
-	case nil:
-		return nil, nil
-	case []hooks.Media:
-		return v, nil
-	default:
-		var out []hooks.Media
-		raw, err := json.Marshal(v)
-		if err == nil {
-			err = json.Unmarshal(raw, &out)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the media of the message cannot be used: %w", err)
-		}
-		return out, nil
-	}
 }
 
 // mediaPart makes a part of the prompt from a file. A text file becomes text.

@@ -1,7 +1,6 @@
 package channels
 
 import (
-	"encoding/json"
 	"strings"
 
 	"tape/hooks"
@@ -33,7 +32,8 @@ func merge(list []stored) hooks.Envelope {
 				parts = append(parts, hooks.Part{"type": "text", "text": text})
 			}
 		}
-		media = append(media, mediaOf(k.message)...)
+		files, _ := k.message.Files() // else there are none
+		media = append(media, files...)
 	}
 	out[hooks.KeyContent] = strings.Join(texts, "\n")
 	if len(parts) > len(texts) {
@@ -42,18 +42,6 @@ func merge(list []stored) hooks.Envelope {
 	delete(out, hooks.KeyMedia)
 	if len(media) > 0 {
 		out[hooks.KeyMedia] = media
-	}
-	return out
-}
-
-// mediaOf returns a message's files. A message that was read from disk has them as plain JSON.
-func mediaOf(e hooks.Envelope) (out []hooks.Media) {
-	if list, ok := e[hooks.KeyMedia].([]hooks.Media); ok {
-		return list
-	}
-	raw, err := json.Marshal(e[hooks.KeyMedia])
-	if err != nil || json.Unmarshal(raw, &out) != nil {
-		return nil
 	}
 	return out
 }

@@ -43,11 +43,11 @@ func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) 
 	a, err := s.store(ctx, c, tool, text)
 	if err != nil {
 		s.o.Log.Warn("a long result was not kept", "tool", tool, "error", err)
-		return fmt.Sprintf("[%s: %d characters in %d lines; the rest could not be kept: %v]\n%s", tool, chars, lines, err, preview(text)), nil
+		return fmt.Sprintf("[%s: %d characters in %d lines; the rest could not be kept: %v]\n%s", tool, chars, lines, err, display.Ends(text, previewChars/2)), nil
 	}
 	id := a.ID[:min(len(a.ID), shownOfID)]
 	return fmt.Sprintf("[%s: %d characters in %d lines are the artifact %s of %d bytes; artifact.read id=%s offset=0 reads it, artifact.search finds lines]\n%s",
-		tool, chars, lines, id, len(text), id, preview(text)), &a
+		tool, chars, lines, id, len(text), id, display.Ends(text, previewChars/2)), &a
 }
 
 func (s *Set) store(ctx context.Context, c hooks.ToolContext, tool, text string) (repo.Artifact, error) {
@@ -71,16 +71,6 @@ func masked(text string, mask func(value []byte) []byte) string {
 		}
 	}
 	return "[the text could not be searched for secrets: " + err.Error() + "]"
-}
-
-// preview returns the beginning and the end of a text.
-func preview(text string) string {
-	runes := []rune(text)
-	if len(runes) <= previewChars {
-		return text
-	}
-	const half = previewChars / 2
-	return fmt.Sprintf("%s\n[… %d characters …]\n%s", string(runes[:half]), len(runes)-2*half, string(runes[len(runes)-half:]))
 }
 
 // artifactTools read and search artifacts.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -117,21 +116,11 @@ func (a *attachments) result(ctx context.Context, v []byte) []byte {
 	if ref == nil {
 		return v
 	}
-	o := record.NewObject(len(ref)+3*previewEach).Str("text", preview(text))
+	o := record.NewObject(len(ref)+3*previewEach).Str("text", display.Ends(text, previewEach))
 	if jsonl.IsObject(v) {
 		o.All(v, "text")
 	}
 	return o.Raw("artifact", ref).Done()
-}
-
-// preview returns the beginning and end of a long text.
-func preview(text string) string {
-	runes := []rune(text)
-	left := len(runes) - 2*previewEach
-	if left <= 0 {
-		return text
-	}
-	return fmt.Sprintf("%s\n[… %d characters …]\n%s", string(runes[:previewEach]), left, string(runes[len(runes)-previewEach:]))
 }
 
 // eachValue replaces each value v of an object or array by f(v). If nothing changes, and for anything

@@ -134,6 +134,17 @@ func IDs(ids []int64) string {
 	return strings.Join(out, " ")
 }
 
+// Ends returns the first and the last characters of a text, so many of each, and between them how many
+// there are more.
+func Ends(text string, each int) string {
+	runes := []rune(text)
+	left := len(runes) - 2*each
+	if left <= 0 {
+		return text
+	}
+	return fmt.Sprintf("%s\n[… %d characters …]\n%s", string(runes[:each]), left, string(runes[len(runes)-each:]))
+}
+
 // ShortID is the first 12 characters of a commit's id.
 func ShortID(commit string) string { return fmt.Sprintf("%.12s", commit) }
 

@@ -3,7 +3,6 @@ package telegram
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -88,15 +87,9 @@ func blank(s string) bool {
 
 // outgoing returns the files that are small enough, and the text, which names the others.
 func outgoing(m hooks.Envelope) ([]hooks.Media, string, error) {
-	media, ok := m[hooks.KeyMedia].([]hooks.Media)
-	if !ok && m[hooks.KeyMedia] != nil { // decoded from JSON
-		data, err := json.Marshal(m[hooks.KeyMedia])
-		if err == nil {
-			err = json.Unmarshal(data, &media)
-		}
-		if err != nil {
-			return nil, "", fmt.Errorf("the message's media: %w", err)
-		}
+	media, err := m.Files()
+	if err != nil {
+		return nil, "", err
 	}
 	var small []hooks.Media
 	text := strings.ToValidUTF8(m.Text(hooks.KeyContent), "\uFFFD")
