@@ -2,6 +2,7 @@ package rows
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -94,8 +95,27 @@ func describeDifference(p entrydiff.Difference) stdio.Object {
 	return out
 }
 
+// changeLines describes the change of an entry in a few lines. is == nil means that it was removed.
+func changeLines(id int64, was, is []byte) []string {
+	if is == nil {
+		return []string{fmt.Sprintf("  @%d removed", id)}
+	}
+	const cells = 60
+	out := []string{fmt.Sprintf("  @%d edited", id)}
+	for _, p := range entrydiff.Entry(was, is) {
+		value := func(text string, has bool) string {
+			if !has {
+				return "nothing"
+			}
+			return strconv.Quote(display.Shorten(text, cells))
+		}
+		out = append(out, "    "+differenceName(p)+": "+value(p.Old, p.HasOld)+" became "+value(p.New, p.HasNew))
+	}
+	return out
+}
+
 // MergeConflict is the error for a file of a phase to which a side has not only added entries. It
-// names the entries of the base that the side has changed or removed.
+// shows the entries of the base that the side has changed or removed.
 func MergeConflict(path string, base, ours, theirs []byte) error {
 	side, name := ours, "our side"
 	if bytes.HasPrefix(ours, base) {
@@ -106,13 +126,21 @@ func MergeConflict(path string, base, ours, theirs []byte) error {
 		id, _ := jsonl.ParseID(line) // 0 if it is not an entry
 		kept[id] = bytes.TrimSuffix(line, []byte("\n"))
 	}
-	var changed []int64
+	lines := []string{path + ": " + name + " has changed what was recorded before; entries are only added"}
+	const most = 5
+	n := 0
 	for was := range bytes.Lines(base) {
 		was = bytes.TrimSuffix(was, []byte("\n"))
-		if id, _ := jsonl.ParseID(was); !bytes.Equal(was, kept[id]) {
-			changed = append(changed, id)
+		id, _ := jsonl.ParseID(was)
+		is, ok := kept[id]
+		if ok && bytes.Equal(was, is) {
+			continue
 		}
+		if n++; n > most {
+			lines = append(lines, "  and more")
+			break
+		}
+		lines = append(lines, changeLines(id, was, is)...)
 	}
-	return layout.Conflict("git merge --abort undoes the merge; tape verify, on that side, names every change",
-		"%s: %s has changed what was recorded before; entries are only added: %s", path, name, display.Truncate(display.IDs(changed), LineCells))
+	return layout.Conflict("git merge --abort undoes the merge; tape verify, on that side, names every change", "%s", strings.Join(lines, "\n"))
 }

@@ -3,7 +3,6 @@ package rows
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -76,14 +75,7 @@ func TestChanges(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("%s\nnot\n%s", out, want)
 	}
-	file := func(texts ...string) (out []byte) {
-		for i, text := range texts {
-			out = fmt.Appendf(out, `{"id":%d,"kind":"note","payload":{"text":%q},"meta":{},"date":"d"}`+"\n", i+1, text)
-		}
-		return out
-	}
-	err := MergeConflict("f", file("a", "b", "c"), file("a", "x"), file("a", "b", "c"))
-	if got := err.Error(); got != "f: our side has changed what was recorded before; entries are only added: @2 @3" {
+	if got := strings.Join(changeLines(1, said(1, "was").Raw, said(1, "is").Raw), "\n"); got != "  @1 edited\n    payload.content: \"was\" became \"is\"" {
 		t.Error(got)
 	}
 }
