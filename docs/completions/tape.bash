@@ -12,7 +12,7 @@ __tape_debug()
 __tape_init_completion()
 {
     COMPREPLY=()
-    _get_comp_words_by_ref "$@" cur prev words cword
+    __tape_words
 }
 
 # This function calls the tape program to obtain the completion
@@ -118,7 +118,7 @@ __tape_process_completion_results() {
             fullFilter+="$filter|"
         done
 
-        filteringCmd="_filedir $fullFilter"
+        filteringCmd="__tape_filedir $fullFilter"
         __tape_debug "File filtering command: $filteringCmd"
         $filteringCmd
     elif (((directive & shellCompDirectiveFilterDirs) != 0)); then
@@ -128,10 +128,10 @@ __tape_process_completion_results() {
         subdir=${completions[0]}
         if [[ -n $subdir ]]; then
             __tape_debug "Listing directories in $subdir"
-            pushd "$subdir" >/dev/null 2>&1 && _filedir -d && popd >/dev/null 2>&1 || return
+            pushd "$subdir" >/dev/null 2>&1 && __tape_filedir -d && popd >/dev/null 2>&1 || return
         else
             __tape_debug "Listing directories in ."
-            _filedir -d
+            __tape_filedir -d
         fi
     else
         __tape_handle_completion_types
@@ -167,10 +167,10 @@ __tape_handle_activeHelp() {
                 # to know if any files will match what the user typed, so that we know if
                 # there will be completions presented, so that we know how to handle ActiveHelp.
                 # To find out, we actually trigger the file completion ourselves;
-                # the call to _filedir will fill COMPREPLY if files match.
+                # the call to __tape_filedir will fill COMPREPLY if files match.
                 if (((directive & shellCompDirectiveNoFileComp) == 0)); then
                     __tape_debug "Listing files"
-                    _filedir
+                    __tape_filedir
                 fi
             fi
 
@@ -424,3 +424,27 @@ else
 fi
 
 # ex: ts=4 sw=4 et filetype=sh
+
+__tape_words()
+{
+    local line=${COMP_LINE:0:COMP_POINT}
+    read -ra words <<<"$line"
+    [[ $line == *[[:space:]] ]] && words+=("")
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+    prev=${words[cword - 1]}
+}
+
+__tape_filedir()
+{
+    if declare -F _filedir >/dev/null 2>&1; then
+        _filedir "$@"
+        return
+    fi
+    local action=-f name
+    [[ $1 == -d ]] && action=-d
+    compopt -o filenames 2>/dev/null
+    while IFS='' read -r name; do
+        COMPREPLY+=("$name")
+    done < <(compgen "$action" -- "$cur")
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/completion"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -29,6 +30,25 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 		if cmd.Flags().Lookup(flag) != nil {
 			completeFlag(cmd, flag, f)
 		}
+	}
+}
+
+// bashWithoutPackage makes the script for bash work without the bash-completion package.
+func bashWithoutPackage(root *cobra.Command) {
+	cmd, _, err := root.Find([]string{"completion", "bash"})
+	if err != nil || cmd.Name() != "bash" {
+		return
+	}
+	before, after, _ := strings.Cut(cmd.Long, "This script depends on the 'bash-completion' package.")
+	if _, rest, ok := strings.Cut(after, "\n\n"); ok {
+		cmd.Long = before + rest
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		plain, err := cmd.Flags().GetBool("no-descriptions")
+		if err != nil {
+			return err
+		}
+		return completion.WriteBash(root, cmd.OutOrStdout(), !plain)
 	}
 }
 

@@ -115,6 +115,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultCompletionCmd(args...)
 	refuseUnknownShells(root)
+	bashWithoutPackage(root)
 	completeFlag(root, "tape", a.completeTapes())
 	return root
 }
