@@ -15,12 +15,15 @@ import (
 	"tape/repo"
 )
 
-type diffOptions struct{ *App }
+type diffOptions struct {
+	*App
+	stat bool
+}
 
 func newDiffCmd(a *App) *cobra.Command {
 	o := &diffOptions{App: a}
-	return &cobra.Command{
-		Use:   "diff A [B]",
+	cmd := &cobra.Command{
+		Use:   "diff A [B] [--stat]",
 		Short: "Compare two points of a session, or two sessions",
 		Long: `Show the entries that only B has (+), those that only A has (-), and the changes in edited
 ones (~). Without B, A is compared with the session as it is now.
@@ -34,10 +37,13 @@ Of two sessions that have nothing in common, show the prompts that only one has,
 the answers that differ, and the files that they changed; --json has the entries.
 
 TAPE@17 is an entry of another session. Sessions may be given as everywhere: by the beginning of their
-names, or, if there are two, by their numbers in the list (2; a phase is 002).`,
+names, or, if there are two, by their numbers in the list (2; a phase is 002).
+
+With --stat, show numbers instead: entries of each kind, tokens from run events, and calls of
+each tool.`,
 		Example: `  tape diff implement
   tape diff HEAD
-  tape diff 002 003
+  tape diff 002 003 --stat
   tape diff main main/try-wal
   tape diff 1 2
   tape diff @17 latest --json`,
@@ -45,6 +51,8 @@ names, or, if there are two, by their numbers in the list (2; a phase is 002).`,
 		ValidArgsFunction: upTo(2, a.completePoints),
 		RunE:              a.onTape(o.run),
 	}
+	cmd.Flags().BoolVar(&o.stat, "stat", false, "show numbers instead of entries")
+	return cmd
 }
 
 func (a *App) completePoints(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
@@ -61,6 +69,9 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 	to, err := o.revision(ctx, t, first(args[1:]), true)
 	if err != nil {
 		return err
+	}
+	if o.stat {
+		return rows.Stat(ctx, &o.Streams, from, to)
 	}
 	if shared, err := from.SharedWith(ctx, to); err != nil {
 		return err
