@@ -42,6 +42,7 @@ const (
 	ByModel   = store.ByModel
 	ByTool    = store.ByTool
 	ByPerson  = store.ByPerson
+	ByTape    = store.ByTape
 )
 
 // Work sums what was done in the sessions of a workspace, with their forks. It first brings the index up to date.

@@ -13,6 +13,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
+	"tape/internal/show/report"
 	"tape/internal/store/about"
 	"tape/repo"
 )
@@ -75,7 +76,7 @@ func (o *digestOptions) run(ctx context.Context) error {
 			return err
 		})
 		for _, g := range found {
-			list = append(list, digest.Session{Digest: g, Workspace: o.workspaceOf(store)})
+			list = append(list, digest.Session{Session: report.Session{Digest: g, Workspace: o.workspaceOf(store)}})
 		}
 		return list, err
 	})

@@ -10,6 +10,7 @@ import (
 	"tape/cmd/internal/stats"
 	"tape/index"
 	"tape/internal/sessions/filter"
+	"tape/internal/show/report"
 	"tape/internal/store/about"
 	"tape/internal/store/prices"
 	"tape/internal/store/projects"
@@ -94,7 +95,7 @@ func (o *statsOptions) run(ctx context.Context) error {
 		}); err != nil {
 			return nil, err
 		}
-		return stats.Merge([][]*index.Work{sums}, func(key string) string {
+		return report.Merge([][]*index.Work{sums}, func(key string) string {
 			if by == index.ByProject {
 				return name(key)
 			}
@@ -112,8 +113,8 @@ func (o *statsOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sums := stats.Merge(lists, func(key string) string { return key })
-	return stats.Show(&o.Streams, stats.Rows(sums, by, list), by)
+	sums := report.Merge(lists, func(key string) string { return key })
+	return stats.Show(&o.Streams, report.Rows(sums, by, list), by)
 }
 
 // pricesText is the setting prices: that of the workspace, if only one is read.

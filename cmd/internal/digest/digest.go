@@ -11,16 +11,14 @@ import (
 	"time"
 
 	"tape/cmd/internal/stdio"
-	"tape/index"
 	"tape/internal/show/display"
-	"tape/internal/store/activity"
+	"tape/internal/show/report"
 )
 
 // Session is a session of a digest.
 type Session struct {
-	*index.Digest
-	Workspace string // its folder, if sessions of several are shown
-	Short     string // a short name of the tape, for people
+	report.Session
+	Short string // a short name of the tape, for people
 }
 
 // Formats are the formats for people.
@@ -31,7 +29,7 @@ func Show(s *stdio.Streams, list []Session, format string) error {
 	zone := s.Now().Location()
 	day := func(g Session) string { return g.Last.In(zone).Format(time.DateOnly) }
 	slices.SortFunc(list, func(a, b Session) int {
-		return cmp.Or(strings.Compare(day(a), day(b)), strings.Compare(a.project(), b.project()), a.Last.Compare(b.Last), strings.Compare(a.About.Name, b.About.Name))
+		return cmp.Or(strings.Compare(day(a), day(b)), strings.Compare(a.Project(), b.Project()), a.Last.Compare(b.Last), strings.Compare(a.About.Name, b.About.Name))
 	})
 	if s.JSON {
 		for _, g := range list {
@@ -53,7 +51,7 @@ func Show(s *stdio.Streams, list []Session, format string) error {
 			p.day(g.Last.In(zone), last == "")
 			last, project = d, "\x00"
 		}
-		if name := g.project(); name != project {
+		if name := g.Project(); name != project {
 			p.project(cmp.Or(name, "no project"))
 			project = name
 		}
@@ -76,53 +74,20 @@ func promptsOf(sessions int) int {
 	return 2
 }
 
-func (g Session) project() string { return g.About.ProjectName() }
-
 func (g Session) object(day string) stdio.Object {
 	var prompts, files []string
 	for _, said := range g.Prompts {
 		prompts = append(prompts, said.Text)
 	}
 	for _, f := range g.Files {
-		files = append(files, g.path(f.Path))
+		files = append(files, g.Path(f.Path))
 	}
-	commits := stdio.Objects(g.commits(), func(text string) stdio.Object {
+	commits := stdio.Objects(g.UniqueCommits(), func(text string) stdio.Object {
 		id, subject, _ := strings.Cut(text, " ")
 		return stdio.Object{{"id", id}, {"subject", subject}}
 	})
 	return stdio.Object{{"day", day}, {"project", stdio.OrNull(g.About.Project)}, {"tape", g.About.Name}, {"title", stdio.OrNull(g.About.Title)},
-		{"prompts", prompts}, {"files", files}, {"commits", commits}, {"end", g.end()}}.With("workspace", g.Workspace)
-}
-
-// commits are the commits of a session, each once: a subagent's may be on two tapes.
-func (g Session) commits() (out []string) {
-	for _, c := range g.Commits {
-		if !slices.Contains(out, c.Text) {
-			out = append(out, c.Text)
-		}
-	}
-	return out
-}
-
-// path is a path in the session's project without the directory of that.
-func (g Session) path(path string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(g.About.Project, "/")+"/"); ok && g.About.Project != "" {
-		return rest
-	}
-	return path
-}
-
-// end says how the session ended.
-func (g Session) end() string {
-	switch g.Ending {
-	case activity.Answered:
-		return g.Answer
-	case activity.Interrupted:
-		return "interrupted"
-	case activity.Failed:
-		return strings.TrimSuffix("ended with an error: "+g.Answer, ": ")
-	}
-	return "the last request has no answer"
+		{"prompts", prompts}, {"files", files}, {"commits", commits}, {"end", g.End()}}.With("workspace", g.Workspace)
 }
 
 type printer struct {
@@ -176,7 +141,7 @@ func (p *printer) session(g Session) {
 		var added, removed int64
 		names := make([]string, n)
 		for i, f := range g.Files {
-			added, removed, names[i] = added+f.Added, removed+f.Removed, g.path(f.Path)
+			added, removed, names[i] = added+f.Added, removed+f.Removed, g.Path(f.Path)
 		}
 		if p.Width() > 0 {
 			for i := range names {
@@ -186,14 +151,14 @@ func (p *printer) session(g Session) {
 		p.item("", "± ", "changed: ", fmt.Sprintf("%s +%d -%d  %s", display.Count(n, "file", "files"), added, removed, strings.Join(names, ", ")))
 	}
 	const most = 3
-	commits := g.commits()
+	commits := g.UniqueCommits()
 	for _, c := range commits[:min(most, len(commits))] {
 		p.item(stdio.Cyan, "* ", "committed: ", c)
 	}
 	if n := len(commits) - most; n > 0 {
 		p.item(stdio.Dim, "  ", "", "… and "+display.Count(n, "more commit", "more commits"))
 	}
-	p.item(stdio.Dim, "= ", "ended: ", g.end())
+	p.item(stdio.Dim, "= ", "ended: ", g.End())
 }
 
 // title shows a session's title, and on a screen its name at the end of the line.

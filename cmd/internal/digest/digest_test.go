@@ -10,6 +10,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/index"
+	"tape/internal/show/report"
 	"tape/internal/store/about"
 	"tape/internal/store/activity"
 )
@@ -20,7 +21,7 @@ func at(day, hour int) time.Time {
 }
 
 func session(tape, project, title string, last time.Time, prompts ...string) Session {
-	g := Session{Digest: &index.Digest{About: about.Tape{Name: tape, Project: project, Title: title}, Last: last, Ending: activity.Answered, Answer: "Done."}}
+	g := Session{Session: report.Session{Digest: &index.Digest{About: about.Tape{Name: tape, Project: project, Title: title}, Last: last, Ending: activity.Answered, Answer: "Done."}}}
 	for _, p := range prompts {
 		g.Prompts = append(g.Prompts, index.Said{Text: p})
 	}

@@ -10,21 +10,22 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/index"
 	"tape/internal/show/display"
+	"tape/internal/show/report"
 )
 
 // column is a column of the table. Those that do not fit are left out, the least important first.
 type column struct {
 	head string
 	rank int // 1 is the most important
-	cell func(Row) string
+	cell func(report.Row) string
 }
 
 // Show shows rows: a table with bars, or without groups a line for each sum.
-func Show(s *stdio.Streams, rows []Row, by index.By) error {
+func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 	if by == index.ByNothing {
 		return showOne(s, rows)
 	}
-	l := stdio.Listing[Row]{None: "no matching sessions", Paged: true, Object: Row.object, Head: []string{strings.ToUpper(string(by))}}
+	l := stdio.Listing[report.Row]{None: "no matching sessions", Paged: true, Object: object, Head: []string{strings.ToUpper(string(by))}}
 	columns := fitting(columnsOf(rows, by), rows, s.Width())
 	for _, c := range columns {
 		l.Head = append(l.Head, ">"+c.head)
@@ -35,7 +36,7 @@ func Show(s *stdio.Streams, rows []Row, by index.By) error {
 	if bars {
 		l.Head = append(l.Head, of)
 	}
-	l.Row = func(r Row, add func(cells ...any)) {
+	l.Row = func(r report.Row, add func(cells ...any)) {
 		cells := []any{keyText(r)}
 		for _, c := range columns {
 			cells = append(cells, c.cell(r))
@@ -52,14 +53,14 @@ func Show(s *stdio.Streams, rows []Row, by index.By) error {
 	return nil
 }
 
-func keyText(r Row) string {
+func keyText(r report.Row) string {
 	if r.Key == "" {
 		return "(unknown)"
 	}
 	return r.Key
 }
 
-func columnsOf(rows []Row, by index.By) []column {
+func columnsOf(rows []report.Row, by index.By) []column {
 	number := func(n int64) string {
 		if n == 0 {
 			return ""
@@ -67,15 +68,15 @@ func columnsOf(rows []Row, by index.By) []column {
 		return strconv.FormatInt(n, 10)
 	}
 	all := []column{
-		{"SESSIONS", 1, func(r Row) string { return number(r.Sessions) }},
-		{"TURNS", 4, func(r Row) string { return number(r.Turns) }},
-		{"ACTIVE", 2, func(r Row) string { return span(r.Active) }},
-		{"INPUT", 6, func(r Row) string { return short(r.tokens().Input) }},
-		{"CACHED", 8, func(r Row) string { return short(r.tokens().CacheRead + r.tokens().CacheWrite) }},
-		{"OUTPUT", 5, func(r Row) string { return short(r.tokens().Output) }},
+		{"SESSIONS", 1, func(r report.Row) string { return number(r.Sessions) }},
+		{"TURNS", 4, func(r report.Row) string { return number(r.Turns) }},
+		{"ACTIVE", 2, func(r report.Row) string { return span(r.Active) }},
+		{"INPUT", 6, func(r report.Row) string { return short(r.AllTokens().Input) }},
+		{"CACHED", 8, func(r report.Row) string { return short(r.AllTokens().CacheRead + r.AllTokens().CacheWrite) }},
+		{"OUTPUT", 5, func(r report.Row) string { return short(r.AllTokens().Output) }},
 		{"COST", 2, cost},
-		{"CALLS", 6, func(r Row) string { return number(r.Calls) }},
-		{"FAILED", 7, func(r Row) string { return number(r.Failed) }},
+		{"CALLS", 6, func(r report.Row) string { return number(r.Calls) }},
+		{"FAILED", 7, func(r report.Row) string { return number(r.Failed) }},
 	}
 	if by == index.ByTool {
 		for i := range all {
@@ -83,12 +84,12 @@ func columnsOf(rows []Row, by index.By) []column {
 		}
 	}
 	return slices.DeleteFunc(all, func(c column) bool {
-		return !slices.ContainsFunc(rows, func(r Row) bool { return c.cell(r) != "" })
+		return !slices.ContainsFunc(rows, func(r report.Row) bool { return c.cell(r) != "" })
 	})
 }
 
 // fitting returns the columns that a screen has room for; in a pipe all.
-func fitting(columns []column, rows []Row, width int) []column {
+func fitting(columns []column, rows []report.Row, width int) []column {
 	for width > 0 && len(columns) > 1 && widthOf(columns, rows) > width {
 		last := 0
 		for i, c := range columns {
@@ -101,7 +102,7 @@ func fitting(columns []column, rows []Row, width int) []column {
 	return columns
 }
 
-func widthOf(columns []column, rows []Row) int {
+func widthOf(columns []column, rows []report.Row) int {
 	key := 0
 	for _, r := range rows {
 		key = max(key, display.Width(display.Line(keyText(r))))
@@ -118,17 +119,17 @@ func widthOf(columns []column, rows []Row) int {
 }
 
 // measureOf returns what bars show: the cost if it is known, else the active time; of tools the calls.
-func measureOf(rows []Row, by index.By) (func(Row) float64, string) {
+func measureOf(rows []report.Row, by index.By) (func(report.Row) float64, string) {
 	switch {
 	case by == index.ByTool:
-		return func(r Row) float64 { return float64(r.Calls) }, "CALLS"
-	case slices.ContainsFunc(rows, func(r Row) bool { return r.Cost > 0 }):
-		return func(r Row) float64 { return r.Cost }, "COST"
+		return func(r report.Row) float64 { return float64(r.Calls) }, "CALLS"
+	case slices.ContainsFunc(rows, func(r report.Row) bool { return r.Cost > 0 }):
+		return func(r report.Row) float64 { return r.Cost }, "COST"
 	}
-	return func(r Row) float64 { return float64(r.Active) }, "ACTIVE"
+	return func(r report.Row) float64 { return float64(r.Active) }, "ACTIVE"
 }
 
-func measures(rows []Row, of func(Row) float64) []float64 {
+func measures(rows []report.Row, of func(report.Row) float64) []float64 {
 	out := make([]float64, len(rows))
 	for i, r := range rows {
 		out[i] = of(r)
@@ -149,7 +150,7 @@ func bar(n, most float64, cells int) string {
 	return out
 }
 
-func cost(r Row) string {
+func cost(r report.Row) string {
 	if !r.Priced {
 		return ""
 	}
@@ -200,15 +201,15 @@ func short(n int64) string {
 }
 
 // showOne shows the sums of all.
-func showOne(s *stdio.Streams, rows []Row) error {
+func showOne(s *stdio.Streams, rows []report.Row) error {
 	if len(rows) == 0 {
-		rows = []Row{{}}
+		rows = []report.Row{{}}
 	}
 	r := rows[0]
 	if s.JSON {
-		return s.Emit(r.object())
+		return s.Emit(object(r))
 	}
-	t := r.tokens()
+	t := r.AllTokens()
 	number := func(n int64) string {
 		if n < 10_000 {
 			return strconv.FormatInt(n, 10)
@@ -233,8 +234,8 @@ func showOne(s *stdio.Streams, rows []Row) error {
 	return nil
 }
 
-func sayUnpriced(s *stdio.Streams, rows []Row) {
-	if names := unpriced(rows); names != "" {
+func sayUnpriced(s *stdio.Streams, rows []report.Row) {
+	if names := report.Unpriced(rows); names != "" {
 		s.StderrUnlessQuiet("without the cost of %s, for which no price is set", display.Truncate(display.Line(names), 100))
 	}
 }

@@ -20,6 +20,7 @@ const (
 	ByModel   By = "model"
 	ByTool    By = "tool"
 	ByPerson  By = "person"
+	ByTape    By = "tape" // a subagent's tape apart from that of its session
 )
 
 // OwnerOf begins a key of ByPerson that is the name of a tape, and stands for its owner.
@@ -205,6 +206,8 @@ func (d *DB) keyOf(by By, zone *time.Location) (string, error) {
 		return "t.agent", nil
 	case ByModel:
 		return "w.model", nil
+	case ByTape:
+		return "t.name", nil
 	case ByTool:
 		return "w.name", nil
 	case ByPerson:

@@ -149,21 +149,20 @@ func (b *builder) addEvent(e repo.Entry) {
 	b.hold(&Item{Kind: Events, Entry: e, Events: []Event{{Entry: e}}})
 }
 
-// addDetail adds what the agent says about a call after its result: how long it ran.
+// addDetail adds what the agent says about a call after its result, such as how long it ran.
 func (b *builder) addDetail(ev Event) {
 	if ev.Name() != "tool.detail" {
 		return
 	}
 	data := jsonl.Get(ev.Entry.Payload, "data")
-	ran, ok := ranFor(data)
-	if !ok {
-		return
-	}
+	ran, known := ranFor(data)
 	id := jsonl.GetString(data, "call_id")
 	for _, it := range b.held {
 		for _, c := range it.Calls {
 			if c.ID == id {
-				c.ran = &ran
+				if c.Detail = data; known {
+					c.ran = &ran
+				}
 			}
 		}
 	}

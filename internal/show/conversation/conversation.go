@@ -80,6 +80,7 @@ type Call struct {
 	Arguments string // as they were recorded
 	Entry     int64
 	Results   []Result
+	Detail    []byte // what the agent says about the call after its result, as JSON; nil: nothing
 
 	raw      []byte
 	began    time.Time

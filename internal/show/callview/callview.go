@@ -1,0 +1,173 @@
+// Package callview says how a call of a tool is shown: an edit as a diff, a command as in a terminal, a task list
+// as a list, a search by its matches. It returns plain data; pages and documents render it.
+package callview
+
+import (
+	"cmp"
+	"strings"
+
+	"tape/internal/show/conversation"
+	"tape/internal/show/display"
+	"tape/internal/store/activity"
+	"tape/internal/text/jsonl"
+)
+
+// Shape is how a call is shown.
+type Shape string
+
+// The shapes.
+const (
+	Plain   Shape = "tool"    // arguments and results as they are
+	Edit    Shape = "edit"    // Files
+	Write   Shape = "write"   // Code, of the first file
+	Read    Shape = "read"    // a file
+	Command Shape = "command" // Command
+	Tasks   Shape = "tasks"   // Tasks
+	Search  Shape = "search"  // Subject is the pattern
+	Agent   Shape = "agent"   // Subject is the task
+	Web     Shape = "web"     // Subject is the address or query
+)
+
+// View is a call as it is shown. Its texts are as they were recorded, except for the lines of diffs, which are
+// safe to show.
+type View struct {
+	Shape          Shape
+	Subject        string // what the call is about, on a line; with files, that of the first one's path
+	Files          []File
+	More           int   // files beyond those in Files
+	Added, Removed int64 // lines of all files
+	Code           string
+	Command        string
+	Tasks          []Task
+	AgentID        string // of the subagent that was started, if the agent says it
+}
+
+// File is a file that a call changed.
+type File struct {
+	Path           string
+	Op             string // "new", "deleted", "moved"; "" for a change
+	Added, Removed int64
+	Hunks          []Hunk
+}
+
+// Hunk is a run of lines of a diff. From is the number of its first line in the new file; 0 if that is unknown.
+type Hunk struct {
+	From  int
+	Lines []display.TextLine
+}
+
+// Task is a line of a task list.
+type Task struct{ Text, State string } // State is "done", "doing" or "open"
+
+// maxFiles is how many files of a call are shown.
+const maxFiles = 20
+
+// Of says how a call is shown. Paths below dir are relative to it.
+func Of(c *conversation.Call, dir string) View {
+	args := c.Object()
+	v := View{Shape: Plain}
+	switch does := activity.DoingOf(c.Name, args); does.Effect {
+	case activity.Runs:
+		v.Shape, v.Command, v.Subject = Command, does.Command, does.Command
+	case activity.Reads:
+		v.Shape, v.Subject = Read, strings.Join(shortAll(does.Paths, dir), " ")
+	case activity.Writes:
+		v.writes(c, does, dir)
+	default:
+		v.other(c, args, dir)
+	}
+	if v.Subject == "" {
+		v.Subject = short(c.Brief(), dir)
+	}
+	return v
+}
+
+// tools are the shapes of tools, by their names without signs, in lower case.
+var tools = map[string]Shape{
+	"grep": Search, "glob": Search, "searchfilecontent": Search, "search": Search, "find": Search, "ls": Search, "listdirectory": Search,
+	"list": Search, "listdir": Search, "codebasesearch": Search, "filesearch": Search, "grepsearch": Search,
+	"todowrite": Tasks, "updateplan": Tasks, "writetodos": Tasks, "todo": Tasks,
+	"task": Agent, "agent": Agent, "subagent": Agent, "spawnagent": Agent,
+	"webfetch": Web, "websearch": Web, "fetch": Web, "googlewebsearch": Web, "webread": Web,
+}
+
+func (v *View) other(c *conversation.Call, args []byte, dir string) {
+	name := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(c.Name))
+	switch v.Shape = cmp.Or(tools[name], Plain); v.Shape {
+	case Tasks:
+		if v.Tasks = tasksOf(args); v.Tasks == nil {
+			v.Shape = Plain
+			return
+		}
+		done := 0
+		for _, t := range v.Tasks {
+			if t.State == "done" {
+				done++
+			}
+			if t.State == "doing" && v.Subject == "" {
+				v.Subject = t.Text
+			}
+		}
+		if v.Subject == "" {
+			v.Subject = display.Count(done, "task done", "tasks done")
+		}
+	case Agent:
+		v.Subject = cmp.Or(jsonl.GetString(args, "description"), jsonl.GetString(args, "task"), jsonl.GetString(args, "prompt"), jsonl.GetString(args, "message"))
+		v.AgentID = cmp.Or(jsonl.GetString(c.Detail, "agentId"), jsonl.GetString(c.Detail, "agent_id"), jsonl.GetString(c.Detail, "metadata", "sessionId"))
+	case Search:
+		v.Subject = cmp.Or(jsonl.GetString(args, "pattern"), jsonl.GetString(args, "query"))
+		if where := cmp.Or(jsonl.GetString(args, "path"), jsonl.GetString(args, "dir_path")); where != "" && short(where, dir) != "" {
+			v.Subject = strings.TrimSpace(v.Subject + "  " + short(where, dir))
+		}
+	case Plain:
+		if strings.HasPrefix(c.Name, "Task") { // TaskCreate, TaskUpdate
+			v.Subject = strings.TrimSpace(strings.TrimSpace(jsonl.GetString(args, "subject")+" "+strings.TrimSpace("#"+jsonl.GetString(args, "taskId"))) + " " + jsonl.GetString(args, "status"))
+			v.Subject = strings.TrimSuffix(v.Subject, " #")
+			if v.Subject == "#" {
+				v.Subject = ""
+			}
+		}
+	}
+}
+
+// tasksOf reads a task list: todos of {content, status}, or a plan of {step, status}.
+func tasksOf(args []byte) (out []Task) {
+	for _, name := range []string{"todos", "plan", "tasks", "items"} {
+		for item := range jsonl.Elements(jsonl.Get(args, name)) {
+			t := Task{State: "open"}
+			for _, field := range []string{"content", "step", "description", "text", "title"} {
+				t.Text = cmp.Or(t.Text, jsonl.GetString(item, field))
+			}
+			switch jsonl.GetString(item, "status") {
+			case "completed", "done", "cancelled":
+				t.State = "done"
+			case "in_progress":
+				t.State = "doing"
+			}
+			if t.Text != "" {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// short is a text with the paths in it relative to a directory.
+func short(text, dir string) string {
+	dir = strings.TrimSuffix(dir, "/")
+	if dir == "" || len(text) > 16<<10 {
+		return text
+	}
+	if text == dir {
+		return ""
+	}
+	return strings.ReplaceAll(text, dir+"/", "")
+}
+
+func shortAll(paths []string, dir string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = short(p, dir)
+	}
+	return out
+}
