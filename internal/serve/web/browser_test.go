@@ -97,19 +97,21 @@ func TestKeyboard(t *testing.T) {
 	ctx := s.browser()
 	s.until(ctx, `document.querySelector(".sessions .live")`)
 	s.run(ctx, chromedp.Navigate(s.url+"/t/main"))
-	s.until(ctx, `document.querySelectorAll(".promptbox li").length === 3`)
+	s.until(ctx, `document.querySelectorAll("#turns a:not([data-phase])").length === 3`)
 	s.press(ctx, "n")
 	s.until(ctx, `document.activeElement.id === "e3"`)
 	s.press(ctx, "n")
 	s.until(ctx, `document.activeElement.id === "e8"`)
 	s.press(ctx, "p")
 	s.until(ctx, `document.activeElement.id === "e3"`)
-	s.press(ctx, "k")
-	s.until(ctx, `document.activeElement.id === "e2"`)
-	for range 4 {
+	for range 3 {
 		s.press(ctx, "j")
 	}
 	s.until(ctx, `document.activeElement.id === "e6"`)
+	s.press(ctx, "e") // events, which are one line for each turn
+	s.until(ctx, `document.querySelector(".group[open] #e1").checkVisibility()`)
+	s.press(ctx, "e")
+	s.until(ctx, `!document.querySelector(".group[open]")`)
 	s.press(ctx, "o") // the long result comes now
 	s.until(ctx, `document.querySelector("#e6 .call[open]").textContent.includes("a line of the log\na line")`)
 	s.press(ctx, "]")
@@ -127,7 +129,7 @@ func TestKeyboard(t *testing.T) {
 	s.keys(ctx, kb.Escape)
 	s.until(ctx, `!document.querySelector("dialog").open && !document.activeElement.closest("dialog")`)
 	s.press(ctx, "/")
-	s.until(ctx, `document.activeElement.type === "search"`)
+	s.until(ctx, `location.pathname === "/search" && document.activeElement.id === "q"`)
 	s.keys(ctx, "checkout"+kb.Enter)
 	s.until(ctx, `location.pathname === "/search" && document.querySelector(".hits mark")`)
 	s.run(ctx, chromedp.Click("#q"))
@@ -200,9 +202,9 @@ func TestHostileInBrowser(t *testing.T) {
 		}
 	})
 	s.run(ctx, network.Enable())
-	for _, path := range []string{"/t/main", "/t/main/@110", "/", "/search?q=alert", "/t/main/-/figures"} {
+	for _, path := range []string{"/t/main", "/t/main/@110", "/", "/search?q=alert", "/t/main/-/stats", "/stats", "/digest"} {
 		s.run(ctx, chromedp.Navigate(s.url+path), chromedp.Evaluate(`document.querySelectorAll("details").forEach(d => { d.open = true; })`, nil), chromedp.Sleep(300*time.Millisecond))
-		s.until(ctx, `document.scripts.length === 1 && !document.querySelector("style, iframe, object, embed, svg:not(.line), [onclick], [onerror], [onload]")`)
+		s.until(ctx, `document.scripts.length === 1 && !document.querySelector("style, iframe, object, embed, svg:not([class]), [onclick], [onerror], [onload]")`)
 	}
 }
 
@@ -230,8 +232,8 @@ func TestAccessible(t *testing.T) {
 		must(t, err)
 		axe = string(text)
 	}
-	pages := map[string]string{"sessions": "/", "search": "/search?q=checkout", "session": "/t/main", "figures": "/t/main/-/figures",
-		"forks": "/t/main/-/forks", "diff": "/diff?tape=main&a=main&b=main%2Ftry-wal", "prompts": "/t/main/-/prompts", "entry": "/t/main/-/entry/6"}
+	pages := map[string]string{"sessions": "/", "search": "/search?q=checkout", "session": "/t/main", "stats of a session": "/t/main/-/stats", "stats": "/stats", "digest": "/digest",
+		"forks": "/t/main/-/forks", "diff": "/diff?tape=main&a=main&b=main%2Ftry-wal", "outline": "/t/main/-/outline", "entry": "/t/main/-/entry/6"}
 	for look, actions := range looks() {
 		s.run(ctx, actions...)
 		for name, path := range pages {

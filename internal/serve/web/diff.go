@@ -17,8 +17,6 @@ import (
 	"tape/repo"
 )
 
-const rowsShown = 200
-
 type diffRow struct {
 	Kind        string // added, removed, edited
 	Left, Right *diffSide
@@ -69,7 +67,7 @@ func (s *View) diff(r *request) error {
 	if err != nil {
 		return err
 	}
-	d.NameA, d.NameB = display.Line(a.Name()), display.Line(b.Name())
+	d.NameA, d.NameB = s.revisionName(r, a), s.revisionName(r, b)
 	if d.Shared, err = a.CommonWith(b); err != nil {
 		return err
 	}
@@ -88,6 +86,19 @@ func (s *View) diff(r *request) error {
 		return err
 	}
 	return s.show(r, "diff", d.NameA+" and "+d.NameB, d)
+}
+
+// revisionName is what a comparison calls a side: a session by its title, a fork with its own name, too.
+func (s *View) revisionName(r *request, rev *repo.Revision) string {
+	name := rev.Name()
+	if name != rev.Tape() {
+		return display.Line(name)
+	}
+	title := s.titleOf(r, name)
+	if t, err := r.space.store.Tape(r.Context(), name); err == nil && t.IsFork() {
+		title += " · " + strings.TrimPrefix(name, t.Parent()+"/")
+	}
+	return display.Line(title)
 }
 
 // rowsOf aligns the entries of two revisions. It keeps only their ids, since there may be very many.

@@ -2,12 +2,12 @@ package web
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -15,23 +15,30 @@ import (
 
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
+	"tape/internal/show/outline"
 	"tape/internal/show/prose"
-	"tape/internal/text/entrydiff"
-	"tape/internal/text/jsonl"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
 const (
-	bodyMost   = 4 << 10 // bytes of a body before it is opened
-	briefCells = 160     // cells of a folded text
-	briefMost  = 140     // bytes of a call's arguments
+	bodyMost   = 4 << 10  // bytes of a body before it is opened
+	bodyLeast  = 600      // of bodies on a page that is full
+	bodyEvent  = 300      // of events
+	pageMost   = 64 << 10 // bytes of HTML of bodies after which a page is full
+	callsMost  = 24 << 10 // after which those of calls are loaded when they are opened
+	briefCells = 160      // cells of a folded text
 )
 
 // entryView is an item of a conversation as a page shows it.
 type entryView struct {
 	Base, Tape, Anchor string
 	Kind, Look, Who    string
-	Author             string
+	Quiet              bool // the speaker is that of the item before
+	Person             *person
+	Fork               string // that it was merged from
+	Aside              string // why it is not in the conversation
 	ID, LastID         int64
 	Seq                int
 	Date               time.Time
@@ -39,6 +46,9 @@ type entryView struct {
 	Calls              []callView
 	Images             []string
 	Files              []repo.Artifact
+	Turn               *outline.Turn
+	Events             []entryView // of a group, or of a subagent
+	CallsIn            int         // of a subagent
 }
 
 // bodyView is a text. A page has bodyMost bytes of it.
@@ -51,27 +61,20 @@ type bodyView struct {
 	Link   string
 }
 
-type callView struct {
-	Name, Brief  string
-	Took         time.Duration
-	Size         int
-	Failed, None bool
-	Outcome      string
-	IDs          []int64 // of the results
-	Body         []bodyView
-	Images       []string
-	Files        []repo.Artifact
-	Link         string // to its body, if that is left out
-	ID           int64
-}
-
 // viewer makes views of the items that begin within a range of ids.
 type viewer struct {
 	*View
 	base, tape  string
+	dir         string // of the session
 	first, last int64
 	whole       bool
+	turns       *outline.Outline // nil if it is not known yet
+	helpers     func(agent string) string
+	used        int // bytes of bodies
+	least       int // if set, how many bytes a body may have
 	out         []entryView
+	group       *entryView // events since the last prompt
+	speaker     string
 }
 
 func (v *viewer) within(e repo.Entry) bool { return e.ID >= v.first && e.ID <= v.last }
@@ -83,7 +86,14 @@ func (v *viewer) link(id int64) string {
 func (v *viewer) view(e repo.Entry, kind, look, who string) entryView {
 	at, _ := e.Time() // zero: no date is shown
 	out := entryView{Base: v.base, Tape: v.tape, Anchor: e.Anchor, Kind: kind, Look: look, Who: display.Line(who), ID: e.ID, LastID: e.ID,
-		Seq: e.AnchorSeq, Date: at, Author: display.Line(e.Author()), Files: repo.References(e)}
+		Seq: e.AnchorSeq, Date: at, Files: repo.References(e), Fork: conversation.Fork(e)}
+	if author := e.Author(); author != "" {
+		p := personOf(author)
+		out.Person = &p
+	}
+	if conversation.Hidden(e) {
+		out.Aside = "not in the context"
+	}
 	out.Images = v.images(e)
 	return out
 }
@@ -102,9 +112,23 @@ func (v *viewer) item(it *conversation.Item) error {
 	}
 	var look conversation.Speaker
 	if it.Kind == conversation.Message {
-		look = it.Speaker()
+		if look = it.Speaker(); it.OnlyResults() { // they are with their calls
+			v.quiet(v.view(it.Entry, "event", "event", "results for the model"))
+			return nil
+		}
 	}
 	e := v.view(it.Entry, itemClasses[it.Kind], string(look), it.Who)
+	switch {
+	case look == conversation.User && e.Aside != "":
+		e.Look = "task"
+	case look == conversation.User:
+		v.close()
+		if v.turns != nil {
+			e.Turn = v.turns.TurnOf(e.ID)
+		}
+	case it.Kind == conversation.Phase:
+		v.close()
+	}
 	if it.Summary != "" {
 		e.Body = append(e.Body, v.prose(it.Summary, it.Entry.ID))
 	}
@@ -122,8 +146,80 @@ func (v *viewer) item(it *conversation.Item) error {
 		}
 		e.Calls = append(e.Calls, v.call(c, it.Entry))
 	}
-	v.out = append(v.out, e)
+	if it.Kind == conversation.Phase && it.Entry.Anchor == layout.FirstAnchor && it.Summary == "" {
+		v.quiet(e) // every session begins so
+		return nil
+	}
+	v.add(e)
 	return nil
+}
+
+// add adds a view. Somebody who goes on speaking is not named again. What a subagent did is in a group of its own.
+func (v *viewer) add(e entryView) {
+	if outline.IsHelper(e.Fork) && !v.whole {
+		v.addHelper(e)
+		return
+	}
+	speaker := e.Kind + e.Look
+	switch {
+	case e.Kind == "calls" || e.Kind == "results" || e.Look == "assistant" || e.Look == "thinking":
+		speaker = "agent"
+	case e.Kind == "message":
+		speaker = e.Look
+	}
+	if e.Person != nil {
+		speaker += " " + e.Person.Name
+	}
+	speaker += e.Fork + e.Aside
+	e.Quiet = speaker == v.speaker && speaker != "user" && e.Kind != "phase"
+	v.speaker = speaker
+	v.out = append(v.out, e)
+}
+
+// addHelper adds a view to the group of its subagent, which is named by its task.
+func (v *viewer) addHelper(e entryView) {
+	n := len(v.out)
+	if n == 0 || v.out[n-1].Kind != "helper" || v.out[n-1].Fork != e.Fork {
+		group := entryView{Base: v.base, Tape: v.tape, Kind: "helper", ID: e.ID, Fork: e.Fork, Who: display.Line(path.Base(e.Fork))}
+		if v.turns != nil {
+			if h := v.turns.HelperOf(e.Fork); h != nil && h.Task != "" {
+				group.Who = display.Line(h.Task)
+			}
+		}
+		v.out = append(v.out, group)
+		v.speaker, n = "", n+1
+	}
+	group := &v.out[n-1]
+	e.Aside, e.Fork = "", ""
+	speaker := e.Look
+	if e.Kind != "message" || e.Look == "assistant" {
+		speaker = "agent"
+	}
+	e.Quiet = speaker == v.speaker
+	v.speaker = speaker
+	group.CallsIn += len(e.Calls)
+	group.Events, group.LastID = append(group.Events, e), max(group.LastID, e.LastID)
+}
+
+// quiet adds an event to the group of its turn.
+func (v *viewer) quiet(e entryView) {
+	if v.whole {
+		v.out = append(v.out, e)
+		return
+	}
+	if v.group == nil {
+		v.group = &entryView{Base: v.base, Tape: v.tape, Kind: "group", ID: e.ID}
+	}
+	v.group.Events = append(v.group.Events, e)
+	v.group.LastID = max(v.group.LastID, e.LastID)
+}
+
+// close ends the group of a turn.
+func (v *viewer) close() {
+	if v.group != nil {
+		v.out = append(v.out, *v.group)
+		v.group = nil
+	}
 }
 
 // itemClasses are the CSS classes of the kinds of items.
@@ -147,17 +243,29 @@ func (v *viewer) parts(it *conversation.Item, look conversation.Speaker) []bodyV
 			text = p.Command.Typed
 		}
 		switch {
-		case p.File, p.Kind == "" && text == "":
+		case p.File, p.Kind == "" && strings.TrimSpace(text) == "":
+		case p.Kind == "" && look == conversation.User && !about.ByPerson(p.Text):
+			add(oneLine(text), text)
 		case p.Kind == "" && it.Kind == conversation.Message && look != conversation.System:
+			if look == conversation.User {
+				text = conversation.WithoutContext(text)
+			}
 			out = append(out, v.prose(text, it.Entry.ID))
+		case p.Kind == "":
+			add(oneLine(text), text)
 		default:
 			add(p.Kind, text)
 		}
 		if p.Command != nil && p.Command.Printed != "" {
-			add("output", p.Command.Printed)
+			add("output: "+oneLine(p.Command.Printed), p.Command.Printed)
 		}
 	}
 	return out
+}
+
+// oneLine is the beginning of a text as the line of a folded one.
+func oneLine(text string) string {
+	return display.Truncate(display.Line(strings.Join(strings.Fields(text[:min(len(text), bodyMost)]), " ")), briefCells)
 }
 
 func (v *viewer) event(ev conversation.Event) {
@@ -169,22 +277,39 @@ func (v *viewer) event(ev conversation.Event) {
 		b = v.prose(text, e.ID)
 	} else {
 		text = ev.Data()
+		v.least = bodyEvent
 		b = v.data("", text, e.ID)
+		v.least = 0
 	}
 	b.Folded = true
-	b.Name = display.Truncate(display.Line(strings.Join(strings.Fields(text[:min(len(text), bodyMost)]), " ")), briefCells)
+	b.Name = oneLine(text)
 	if text != "" {
 		out.Body = []bodyView{b}
 	}
-	v.out = append(v.out, out)
+	if out.Look == "thinking" {
+		v.add(out)
+		return
+	}
+	v.quiet(out)
+}
+
+// room is how many bytes a body may have.
+func (v *viewer) room() int {
+	if v.least > 0 {
+		return v.least
+	}
+	if v.used > pageMost {
+		return bodyLeast
+	}
+	return bodyMost
 }
 
 // cut returns the shown beginning of a text, and how many bytes are left out.
 func (v *viewer) cut(text string) (string, int) {
-	if v.whole || len(text) <= bodyMost {
+	end := v.room()
+	if v.whole || len(text) <= end {
 		return text, 0
 	}
-	end := bodyMost
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -193,94 +318,15 @@ func (v *viewer) cut(text string) (string, int) {
 
 func (v *viewer) prose(text string, id int64) bodyView {
 	text, rest := v.cut(display.SkipBlankLines(text))
-	return bodyView{HTML: v.md.HTML(text), Rest: rest, ID: id, Link: v.link(id)}
+	html := v.md.HTML(text)
+	v.used += len(html)
+	return bodyView{HTML: html, Rest: rest, ID: id, Link: v.link(id)}
 }
 
 func (v *viewer) data(name, text string, id int64) bodyView {
 	text, rest := v.cut(text)
+	v.used += len(text)
 	return bodyView{Name: display.Line(name), HTML: template.HTML(`<pre tabindex="0">` + prose.Escape(text) + "</pre>"), Rest: rest, ID: id, Link: v.link(id)} //nolint:gosec // escaped
-}
-
-// call is the view of a call with its results. A long body is loaded when it is opened.
-func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
-	out := callView{Name: display.Line(c.Name), Brief: display.Title(c.Brief(), briefMost), Took: c.Took(), Failed: c.Failed(), Outcome: c.Outcome(), None: len(c.Results) == 0, ID: from.ID}
-	for _, r := range c.Results {
-		if r.Entry.ID != from.ID {
-			out.IDs = append(out.IDs, r.Entry.ID)
-			out.Files = append(out.Files, repo.References(r.Entry)...)
-		}
-		for _, p := range r.Parts {
-			if !p.File {
-				out.Size += len(p.Text)
-			}
-		}
-		out.Images = append(out.Images, v.images(r.Entry)...)
-	}
-	args := c.Args()
-	if len(args)+out.Size > bodyMost && !v.whole {
-		out.Link = v.link(from.ID)
-		return out
-	}
-	if d := v.edit(c); d != "" {
-		out.Body = append(out.Body, bodyView{Name: "change", HTML: d, ID: from.ID})
-	} else if args != "" {
-		out.Body = append(out.Body, v.data("arguments", args, from.ID))
-	}
-	for _, r := range c.Results {
-		for _, p := range r.Parts {
-			if !p.File {
-				out.Body = append(out.Body, v.data(cmp.Or(p.Kind, "result"), p.Text, r.Entry.ID))
-			}
-		}
-	}
-	return out
-}
-
-// edit shows the change that a call makes to a file; "" for other calls.
-func (v *viewer) edit(c *conversation.Call) template.HTML {
-	args := c.Object()
-	if patch := jsonl.GetString(args, "input"); strings.HasPrefix(patch, "*** Begin Patch") {
-		return v.md.Code(patch, "diff")
-	}
-	var b strings.Builder
-	one := func(edit []byte) {
-		old, ok := jsonl.String(jsonl.Get(edit, "old_string"))
-		new, ok2 := jsonl.String(jsonl.Get(edit, "new_string"))
-		if ok && ok2 {
-			for _, p := range entrydiff.Entry([]byte(old), []byte(new)) {
-				b.WriteString(string(lines(display.DiffLines(p))))
-			}
-		}
-	}
-	one(args)
-	for edit := range jsonl.Elements(jsonl.Get(args, "edits")) {
-		one(edit)
-	}
-	if content := jsonl.GetString(args, "content"); content != "" && jsonl.GetString(args, "file_path") != "" {
-		return v.md.Code(content, jsonl.GetString(args, "file_path"))
-	}
-	return template.HTML(b.String()) //nolint:gosec // lines escapes
-}
-
-// lines is a changed text with its differences marked.
-func lines(list []display.TextLine) template.HTML {
-	var b strings.Builder
-	b.WriteString(`<pre class="diff" tabindex="0">`)
-	for _, l := range list {
-		tag := map[byte]string{'+': "ins", '-': "del"}[l.Sign]
-		if tag == "" {
-			b.WriteString("  " + prose.Escape(l.Text) + "\n")
-			continue
-		}
-		b.WriteString("<" + tag + ">" + string(l.Sign) + " ")
-		at := 0
-		for _, m := range l.Marks {
-			b.WriteString(prose.Escape(l.Text[at:m[0]]) + "<b>" + prose.Escape(l.Text[m[0]:m[1]]) + "</b>")
-			at = m[1]
-		}
-		b.WriteString(prose.Escape(l.Text[at:]) + "</" + tag + ">\n")
-	}
-	return template.HTML(b.String() + "</pre>") //nolint:gosec // each piece is escaped
 }
 
 // images are the URLs of the pictures of an entry.

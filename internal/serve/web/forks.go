@@ -1,17 +1,35 @@
 package web
 
-import "tape/repo"
+import (
+	"cmp"
+	"strings"
 
-const commitsShown = 200
+	"tape/repo"
+)
+
+const graphRows = 200
 
 type forksPage struct {
-	Tape   string
-	Parent string
-	Open   []repo.ForkInfo
-	Closed []repo.ForkInfo
-	Graph  graph
-	More   bool
-	Names  []string
+	Tape, Title         string
+	Parent, ParentTitle string
+	Open                []openFork
+	Closed              []repo.ForkInfo
+	Graph               graph
+	More                bool
+}
+
+type openFork struct {
+	repo.ForkInfo
+	Short string // its own name, without that of its parent
+}
+
+// titleOf is the title of a session, or its name.
+func (s *View) titleOf(r *request, name string) string {
+	t, err := r.space.store.Tape(r.Context(), name)
+	if err != nil {
+		return name
+	}
+	return cmp.Or(s.aboutSoon(r.space, t).Title, name)
 }
 
 // forks shows the forks of a tape, and the graph of its history.
@@ -20,7 +38,10 @@ func (s *View) forks(r *request) error {
 	if err != nil {
 		return err
 	}
-	d := forksPage{Tape: t.Name(), Parent: t.Parent()}
+	d := forksPage{Tape: t.Name(), Parent: t.Parent(), Title: s.titleOf(r, t.Name())}
+	if d.Parent != "" {
+		d.ParentTitle = s.titleOf(r, d.Parent)
+	}
 	open, err := t.Forks(r.Context())
 	if err != nil {
 		return err
@@ -30,8 +51,7 @@ func (s *View) forks(r *request) error {
 		if err != nil {
 			return err
 		}
-		d.Open = append(d.Open, info)
-		d.Names = append(d.Names, f.Name())
+		d.Open = append(d.Open, openFork{info, strings.TrimPrefix(f.Name(), t.Name()+"/")})
 	}
 	if d.Closed, err = t.ClosedForks(r.Context()); err != nil {
 		return err
@@ -41,11 +61,11 @@ func (s *View) forks(r *request) error {
 		if err != nil {
 			return err
 		}
-		if d.More = len(list) == commitsShown; d.More {
+		if d.More = len(list) == graphRows; d.More {
 			break
 		}
 		list = append(list, c)
 	}
 	d.Graph = drawn(list, t.Name())
-	return s.show(r, "forks", "Forks of "+t.Name(), d)
+	return s.show(r, "forks", "Forks: "+d.Title, d)
 }

@@ -26,15 +26,16 @@ func (s *site) click(ctx context.Context, what, then string) {
 }
 
 func (s *site) guide(ctx context.Context) {
-	s.until(ctx, `location.pathname === "/" && !location.search && document.querySelector(".sessions td .live")`)
+	s.until(ctx, `location.pathname === "/" && !location.search && document.querySelector(".sessions .live")`)
 	s.click(ctx, ".spaces summary", `document.querySelector(".spaces").open && document.querySelectorAll(".spaces li a").length === 2`)
 	s.run(ctx, chromedp.SendKeys(".bar input[type=search]", "checkout"+kb.Enter))
-	s.until(ctx, `document.querySelectorAll(".hits li").length === 2`)
-	s.click(ctx, `.facet[href*="kind=system"]`, `document.querySelectorAll(".hits li").length === 1 && document.querySelector(".facet.on").textContent === "system 1"`)
-	s.click(ctx, `.facet.on`, `document.querySelectorAll(".hits li").length === 2 && !document.querySelector(".facet.on")`)
-	s.click(ctx, `.hits li a[href$="@3"]`, `document.activeElement.id === "e3"`)
-	s.click(ctx, ".outline li:last-child a", `document.activeElement.matches(".phase") && location.pathname === "/t/main/002"`)
-	s.click(ctx, ".promptbox li:last-child a", `document.activeElement.matches(".user")`)
+	s.until(ctx, `document.querySelectorAll(".hits .one").length === 2`)
+	s.click(ctx, `.facet[href*="kind=system"]`, `document.querySelectorAll(".hits .one").length === 1 && document.querySelector(".facet.on").textContent === "system prompts 1"`)
+	s.click(ctx, `.facet.on`, `document.querySelectorAll(".hits .one").length === 2 && !document.querySelector(".facet.on")`)
+	s.click(ctx, `.hits .one a[href$="@3"]`, `document.activeElement.id === "e3"`)
+	s.click(ctx, "#turns li:nth-last-child(2) a", `document.activeElement.matches(".phase") && location.pathname === "/t/main/002"`)
+	s.click(ctx, "#turns li:last-child a", `document.activeElement.matches(".user")`)
+	s.until(ctx, `document.querySelector("#turns li:last-child a").matches("[aria-current]")`) // it follows the reading
 	fill := func(form, field, text string) {
 		s.Helper()
 		s.click(ctx, ".write summary", `document.querySelector(".write").open`)
@@ -44,7 +45,7 @@ func (s *site) guide(ctx context.Context) {
 	fill("rename", "title", "The checkout")
 	s.until(ctx, `document.querySelector("h1").textContent === "The checkout"`)
 	fill("handoff", "name", "review")
-	s.until(ctx, `document.querySelector(".outline li:last-child").textContent.includes("review")`)
+	s.until(ctx, `document.querySelector("#turns").textContent.includes("review")`)
 	fill("fork", "name", "idea")
 	s.until(ctx, `location.pathname === "/t/main%2Fidea"`)
 	s.run(ctx, chromedp.Navigate(s.url+"/t/main/-/forks"))
@@ -56,6 +57,11 @@ func (s *site) guide(ctx context.Context) {
 	s.until(ctx, `location.pathname === "/t/main" && document.querySelector("h1").textContent === "The checkout"`)
 	s.run(ctx, chromedp.Navigate(s.url+"/t/main/-/forks"))
 	s.until(ctx, `document.querySelector("main").textContent.includes("What became of it")`)
-	s.click(ctx, "main p a", `location.pathname === "/t/main"`)
-	s.click(ctx, ".tools a", `document.querySelector("svg.line") && location.pathname.endsWith("/figures")`)
+	s.click(ctx, "main .crumb a", `location.pathname === "/t/main"`)
+	s.click(ctx, ".tools a[href$=stats]", `document.querySelector("svg.strip") && location.pathname.endsWith("/stats")`)
+	s.click(ctx, "nav.main a[href='/stats']", `document.querySelector("svg.columns") && document.querySelectorAll("svg.bar").length > 3`)
+	s.click(ctx, "nav.main a[href='/digest']", `document.querySelector(".digest .label")`)
+	s.click(ctx, "nav.main a[href='/']", `document.querySelector("svg.calendar a")`)
+	s.run(ctx, chromedp.Evaluate(`document.querySelector("svg.calendar a").dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }))`, nil))
+	s.until(ctx, `location.search.startsWith("?day=") && document.querySelector(".sessions li")`)
 }

@@ -37,7 +37,7 @@ func TestCopy(t *testing.T) {
 		"command":  "tape show @3 --tape 'main'",
 		"markdown": "Why does **checkout** fail? Look at `retry.go`",
 	} {
-		s.run(ctx, chromedp.Evaluate(`document.querySelector("#said").textContent = ""`, nil), chromedp.Click(`#e3 [data-copy=`+what+`]`))
+		s.run(ctx, chromedp.Evaluate(`document.querySelector("#said").textContent = ""`, nil), chromedp.Click(`#e3 [data-copy=`+what+`]`, chromedp.ByQuery))
 		s.until(ctx, `document.querySelector("#said").textContent === "copied"`)
 		if got := s.clipboard(ctx); got != want && (what != "markdown" || !strings.Contains(got, want)) {
 			t.Errorf("%s: the clipboard has %q, want %q", what, got, want)
@@ -61,7 +61,7 @@ func TestPrint(t *testing.T) {
 	s.session()
 	ctx := s.browser()
 	s.run(ctx, chromedp.Navigate(s.url+"/t/main"))
-	s.until(ctx, `document.querySelectorAll(".promptbox li").length === 3 && !document.querySelector("details.call[open]")`)
+	s.until(ctx, `document.querySelectorAll("#turns a:not([data-phase])").length === 3 && !document.querySelector("details.call[open]")`)
 	const thought = `[...document.querySelectorAll("#e4 .text")].every(x => x.checkVisibility({ contentVisibilityAuto: true }))`
 	s.until(ctx, "!"+thought)
 	s.run(ctx, emulation.SetEmulatedMedia().WithMedia("print"))

@@ -26,26 +26,40 @@ const (
 
 type facet struct {
 	Name, Value string
+	Words       string // the value as people say it
 	Count       int
 	More, On    bool         // More: not all hits were counted
 	Query       template.URL // of the page with only its hits, or if On, with all
 }
 
+// hitSession is a session with its hits. Base is the prefix of its links.
+type hitSession struct {
+	Base, Tape, Title, Project, Agent string
+	Date                              time.Time // of the session
+	Hits                              []hitView
+	More                              int // hits that are not shown
+}
+
+// hitsOfSession is how many hits of a session are shown, unless only that is searched.
+const hitsOfSession = 5
+
 type hitView struct {
-	Base, Tape, Title, Kind, Anchor string // Base is the prefix of its links
-	ID                              int64
-	Date                            time.Time
-	Snippet                         template.HTML
-	Similar                         int
+	Kind    string
+	ID      int64
+	Date    time.Time
+	Snippet template.HTML
+	Similar int
 }
 
 type filterView struct{ Label, Name, Value, Example string }
 
 type searchPage struct {
 	Q, Tape, Instead        string
+	TapeTitle               string
 	Agent, Project          string
 	Filters                 []filterView
-	Hits                    []hitView
+	Narrow                  bool          // one of them is set
+	Sessions                []*hitSession // in the order of their best hits
 	Matches                 int
 	Exact                   bool
 	Agents, Projects, Kinds []facet
@@ -61,7 +75,11 @@ func (s *View) search(r *request) error {
 		label := strings.ToUpper(name[:1]) + name[1:]
 		for _, value := range append(f.Given(&params), "")[:max(1, len(f.Given(&params)))] { // one input, or one a value
 			d.Filters = append(d.Filters, filterView{label, name, value, f.Values})
+			d.Narrow = d.Narrow || value != ""
 		}
+	}
+	if d.Tape != "" {
+		d.TapeTitle = s.titleOf(r, d.Tape)
 	}
 	if strings.TrimSpace(d.Q) == "" {
 		return s.show(r, "search", "Search", d)
@@ -123,12 +141,45 @@ func (d *searchPage) in(ctx context.Context, w *space, q index.Search, facts map
 	return res, err
 }
 
+// addHits groups hits by their sessions. Within one, they are in the order of the session.
 func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
+	at := map[string]*hitSession{}
 	for _, h := range hits {
-		at, _ := h.Time() // zero: no date is shown
-		d.Hits = append(d.Hits, hitView{Base: h.Workspace, Tape: h.Tape, Title: cmp.Or(facts[h.Workspace+"/t/"+h.Tape].Label(), h.Tape), Kind: h.Kind, Anchor: h.Anchor, ID: h.ID, Date: at,
-			Snippet: marked(h.Snippet, h.Spans), Similar: h.Similar})
+		key := h.Workspace + "/t/" + h.Tape
+		one := at[key]
+		if one == nil {
+			a := facts[key]
+			one = &hitSession{Base: h.Workspace, Tape: h.Tape, Title: cmp.Or(a.Label(), h.Tape), Project: a.ProjectName(), Agent: a.Agent, Date: a.Updated}
+			at[key] = one
+			d.Sessions = append(d.Sessions, one)
+		}
+		if len(one.Hits) == hitsOfSession && d.Tape == "" {
+			one.More++
+			continue
+		}
+		date, _ := h.Time() // zero: no date is shown
+		one.Hits = append(one.Hits, hitView{kindName(h.Entry), h.ID, date, marked(h.Snippet, h.Spans), h.Similar})
 	}
+	for _, one := range d.Sessions {
+		slices.SortFunc(one.Hits, func(a, b hitView) int { return cmp.Compare(a.ID, b.ID) })
+	}
+}
+
+// kindName is what a hit is, as people say it.
+func kindName(e repo.Entry) string {
+	switch {
+	case e.Kind == repo.KindMessage && e.Role() == "user":
+		return "prompt"
+	case e.Kind == repo.KindMessage:
+		return "answer"
+	case e.Kind == repo.KindToolCall:
+		return "call"
+	case e.Kind == repo.KindToolResult:
+		return "result"
+	case e.Kind == repo.KindAnchor:
+		return "handoff"
+	}
+	return e.Kind
 }
 
 // count makes the facets. Hits that are folded into another have its tape and kind.
@@ -146,6 +197,10 @@ func (d *searchPage) count(hits []index.Hit, facts map[string]about.Tape, v url.
 	d.Agents, d.Projects, d.Kinds = facets(v, "agent", agents, more), facets(v, "project", projects, more), facets(v, "kind", kinds, more)
 }
 
+// facetWords are values of facets as people say them.
+var facetWords = map[string]string{"kind message": "messages", "kind event": "events", "kind tool_call": "calls", "kind tool_result": "results",
+	"kind anchor": "handoffs", "kind system": "system prompts", "kind error": "errors"}
+
 // facets are the values of a URL parameter with their counts, the highest first.
 func facets(v url.Values, name string, counts map[string]int, more bool) []facet {
 	delete(counts, "")
@@ -159,7 +214,7 @@ func facets(v url.Values, name string, counts map[string]int, more bool) []facet
 		if to.Set(name, value); value == on {
 			to.Del(name)
 		}
-		out = append(out, facet{name, value, n, more, value == on, template.URL(to.Encode())}) //nolint:gosec // Encode escapes it
+		out = append(out, facet{name, value, cmp.Or(facetWords[name+" "+value], value), n, more, value == on, template.URL(to.Encode())}) //nolint:gosec // Encode escapes it
 	}
 	slices.SortFunc(out, func(a, b facet) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Value, b.Value)) })
 	return out[:min(len(out), 12)]

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/conversation"
@@ -26,25 +27,22 @@ import (
 const (
 	windowSize = 100
 	around     = 40 // entries read before and after a window, for calls with results beyond it
-	promptsMax = 300
 )
 
 type sessionPage struct {
-	Tape         string
-	About        about.Tape
-	Info         repo.Info
-	Phases       []phaseView
-	Window       windowView
-	Target       int64 // the entry of the link; 0: none
-	TargetAnchor string
-	Live, Fork   bool
-	Exports      []export.Format
-	More         int // phases that are not shown
-}
-
-type phaseView struct {
-	repo.Phase
-	Text string // its summary
+	Tape        string
+	About       about.Tape
+	Info        repo.Info
+	Parent      string // of a fork or a subagent
+	ParentTitle string
+	People      []person
+	Window      windowView
+	Target      int64 // the entry of the link; 0: none
+	Live        bool
+	Fork        bool
+	Exports     []export.Format
+	Overview    *overview // nil: it comes later
+	Updated     time.Time
 }
 
 type windowView struct {
@@ -78,13 +76,25 @@ func (s *View) session(r *request) error {
 		}
 		d.Target = from
 	}
+	making := s.outlineOf(r.space, t, d.Info)
 	d.About = s.aboutSoon(r.space, t)
-	last, _ := repo.Entry{Date: d.Info.Updated}.Time() // zero: not live
-	d.Live = s.Now().Sub(last) < growing
-	for _, p := range phases[:min(len(phases), promptsMax)] {
-		d.Phases = append(d.Phases, phaseView{p, p.Summary()})
+	d.Updated, _ = repo.Entry{Date: d.Info.Updated}.Time() // zero: not live
+	d.Live = s.Now().Sub(d.Updated) < growing
+	if parent, _, ok := strings.Cut(t.Name(), "/agent-"); d.Fork {
+		d.Parent = t.Parent()
+	} else if ok {
+		d.Parent = parent
 	}
-	d.More = len(phases) - len(d.Phases)
+	if d.Parent != "" {
+		d.ParentTitle = s.titleOf(r, d.Parent)
+	}
+	for _, author := range d.About.Authors {
+		d.People = append(d.People, personOf(author))
+	}
+	if o := making.soon(soon); o != nil {
+		all := s.overview(r, t, d.About, o, 0)
+		d.Overview = &all
+	}
 	if d.Window, err = s.windowAt(r, t, from, d.Info.Entries); err != nil {
 		return err
 	}
@@ -169,9 +179,23 @@ func (s *View) entries(r *request, t *repo.Tape, first, last int64) ([]entryView
 	if err != nil {
 		return nil, err
 	}
-	v := viewer{View: s, base: r.base, tape: t.Name(), first: first, last: last}
+	v := s.viewer(r, t, first, last)
+	v.turns = s.lately(r.space, t)
 	err = conversation.Each(r.Context(), until(rev.Entries(r.Context(), max(1, first-around)), last+around), v.item)
+	v.close()
 	return v.out, err
+}
+
+// viewer makes views of the items of a tape.
+func (s *View) viewer(r *request, t *repo.Tape, first, last int64) *viewer {
+	return &viewer{View: s, base: r.base, tape: t.Name(), first: first, last: last, dir: s.aboutSoon(r.space, t).Project,
+		helpers: func(agent string) string {
+			name := t.Name() + "/agent-" + agent
+			if _, err := r.space.store.Tape(r.Context(), name); agent == "" || err != nil {
+				return ""
+			}
+			return r.base + "/t/" + url.PathEscape(name)
+		}}
 }
 
 // until ends a sequence after the entry with an id.
@@ -243,7 +267,8 @@ func (s *View) entry(r *request) error {
 	if err != nil {
 		return err
 	}
-	v := viewer{View: s, base: r.base, tape: t.Name(), first: e.ID, last: e.ID, whole: true}
+	v := s.viewer(r, t, e.ID, e.ID)
+	v.whole = true
 	// Later entries may have the results of its calls.
 	if err := conversation.Each(r.Context(), until(rev.Entries(r.Context(), e.ID), e.ID+around), v.item); err != nil {
 		return err
@@ -257,7 +282,7 @@ func (s *View) entry(r *request) error {
 		}
 		return nil
 	}
-	return s.show(r, "entry", fmt.Sprintf("%s @%d", t.Name(), e.ID), windowView{Base: r.base, Tape: t.Name(), First: e.ID, Entries: v.out})
+	return s.show(r, "entry", fmt.Sprintf("Entry %d: %s", e.ID, cmp.Or(s.aboutSoon(r.space, t).Title, t.Name())), windowView{Base: r.base, Tape: t.Name(), First: e.ID, Entries: v.out})
 }
 
 // raw sends the stored line of an entry.
@@ -269,50 +294,6 @@ func (s *View) raw(r *request) error {
 	r.w.Header().Set("Content-Type", "application/json")
 	_, err = r.w.Write(append(e.Raw, '\n'))
 	return err
-}
-
-type promptView struct {
-	ID   int64
-	Text string
-}
-
-type promptsPage struct {
-	Base, Tape string
-	Prompts    []promptView
-	Next       int
-}
-
-// prompts lists the prompts of people, with links.
-func (s *View) prompts(r *request) error {
-	t, err := r.tape()
-	if err != nil {
-		return err
-	}
-	skip, _ := strconv.Atoi(r.URL.Query().Get("from")) // 0 if it is not a number
-	d := promptsPage{Base: r.base, Tape: t.Name()}
-	n := 0
-	for e, err := range t.Entries(r.Context(), repo.Query{Kinds: []string{repo.KindMessage}, Roles: []string{"user"}}) {
-		if err != nil {
-			return err
-		}
-		text := display.Title(conversation.Asked(e), 160)
-		if text == "" {
-			continue
-		}
-		if n++; n <= skip {
-			continue
-		}
-		if len(d.Prompts) == promptsMax {
-			d.Next = skip + promptsMax
-			break
-		}
-		d.Prompts = append(d.Prompts, promptView{e.ID, text})
-	}
-	if r.URL.Query().Has("part") {
-		r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		return s.pages.ExecuteTemplate(r.w, "promptlist", d)
-	}
-	return s.show(r, "prompts", "Prompts", d)
 }
 
 // export writes the session, or the phase ?anchor=, in a format of tape export.

@@ -13,7 +13,9 @@ import (
 
 	"tape/index"
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/report"
 	"tape/internal/store/about"
+	"tape/internal/store/prices"
 	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -97,10 +99,12 @@ func (w *space) about(ctx context.Context, tapes []*repo.Tape) (map[string]about
 	return facts, err
 }
 
+// soon is how long a page waits for what it can do without.
+const soon = 300 * time.Millisecond
+
 // aboutSoon is what a tape is about, or nothing if the index takes long to catch up. It does so
 // in the background, so that the page does not wait.
 func (s *View) aboutSoon(w *space, t *repo.Tape) about.Tape {
-	const soon = 300 * time.Millisecond
 	found := make(chan about.Tape, 1)
 	s.later(func(ctx context.Context) {
 		facts, _ := w.about(ctx, []*repo.Tape{t}) // after an error, the page shows the tape's name
@@ -112,6 +116,42 @@ func (s *View) aboutSoon(w *space, t *repo.Tape) about.Tape {
 	case <-time.After(soon):
 		return about.Tape{}
 	}
+}
+
+// prices are what models cost by the workspace's settings; none if the setting cannot be read.
+func (w *space) prices() prices.List {
+	text, err := (*workspace.Store)(w.store).Setting("prices")
+	if err != nil {
+		return nil
+	}
+	list, err := prices.Parse(text)
+	if err != nil {
+		return nil // the commands say what is wrong
+	}
+	return list
+}
+
+// work sums what was done in workspaces.
+func (s *View) work(r *request, spaces []*space, by index.By, f index.WorkFilter) ([]*index.Work, error) {
+	var lists [][]*index.Work
+	for _, w := range spaces {
+		f := f
+		if f.Project != nil {
+			name := f.Project
+			f.Project = func(dir string) bool { return name(projects.NameIn(w.dir, dir)) }
+		}
+		w.mu.Lock()
+		sums, err := w.index.Work(r.Context(), by, f)
+		w.mu.Unlock()
+		if err != nil && len(spaces) == 1 {
+			return nil, err
+		}
+		if by == index.ByProject {
+			sums = report.Merge([][]*index.Work{sums}, func(dir string) string { return projects.NameIn(w.dir, dir) })
+		}
+		lists = append(lists, sums)
+	}
+	return report.Merge(lists, func(key string) string { return key }), nil
 }
 
 func (w *space) search(ctx context.Context, q index.Search) (*index.Result, error) {

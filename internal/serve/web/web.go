@@ -15,6 +15,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"tape/internal/serve/web/guard"
 	"tape/internal/show/display"
 	"tape/internal/show/prose"
+	"tape/internal/store/layout"
 	"tape/internal/store/projects"
 	"tape/repo"
 )
@@ -62,6 +64,7 @@ type View struct {
 	md      *prose.Renderer
 	mu      sync.Mutex
 	spaces  map[string]*space // by prefix
+	known   outlines
 	later   func(func(context.Context))
 }
 
@@ -70,22 +73,24 @@ func New(ctx context.Context, o Options) *View {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &View{Options: o, md: prose.New(), spaces: map[string]*space{}, doors: guard.Doors{Now: o.Now}}
+	s := &View{Options: o, md: prose.New(), spaces: map[string]*space{}, known: outlines{}, doors: guard.Doors{Now: o.Now}}
 	s.later = func(f func(context.Context)) { s.behind.Go(func() { f(ctx) }) }
 	s.pages = template.Must(template.New("").Funcs(s.funcs()).ParseFS(pageFiles, "pages/*.html"))
 	in := http.NewServeMux()
 	in.HandleFunc("GET /{$}", s.page(s.sessions))
 	in.HandleFunc("GET /search", s.page(s.search))
+	in.HandleFunc("GET /stats", s.page(s.stats))
+	in.HandleFunc("GET /digest", s.page(s.digest))
 	in.HandleFunc("GET /diff", s.page(s.diff))
 	in.HandleFunc("GET /t/{tape}", s.page(s.session))
 	in.HandleFunc("GET /t/{tape}/{place}", s.page(s.session))
 	in.HandleFunc("GET /t/{tape}/-/window/{from}", s.page(s.window))
 	in.HandleFunc("GET /t/{tape}/-/entry/{id}", s.page(s.entry))
 	in.HandleFunc("GET /t/{tape}/-/raw/{id}", s.page(s.raw))
-	in.HandleFunc("GET /t/{tape}/-/prompts", s.page(s.prompts))
+	in.HandleFunc("GET /t/{tape}/-/outline", s.page(s.outlinePage))
 	in.HandleFunc("GET /t/{tape}/-/find", s.page(s.find))
 	in.HandleFunc("GET /t/{tape}/-/follow", s.page(s.follow))
-	in.HandleFunc("GET /t/{tape}/-/figures", s.page(s.figures))
+	in.HandleFunc("GET /t/{tape}/-/stats", s.page(s.statsOfSession))
 	in.HandleFunc("GET /t/{tape}/-/forks", s.page(s.forks))
 	in.HandleFunc("GET /t/{tape}/-/export/{format}", s.page(s.export))
 	in.HandleFunc("GET /t/{tape}/-/image/{id}/{n}", s.page(s.image))
@@ -178,6 +183,7 @@ type place struct{ Address, Name string }
 // frame is the data of the frame around every page.
 type frame struct {
 	Title, Root, Base, Space, Query string
+	Page                            string // the template
 	Spaces                          []place
 	Write                           bool
 	FormToken                       string
@@ -186,7 +192,7 @@ type frame struct {
 
 // show writes a page. After an error, it is incomplete.
 func (s *View) show(r *request, name, title string, data any) error {
-	f := frame{Title: title, Root: s.Path, Base: r.base, FormToken: formToken(r.Request), Space: r.space.name, Query: r.URL.Query().Get("q"), Write: s.Write, Data: data}
+	f := frame{Page: name, Title: title, Root: s.Path, Base: r.base, FormToken: formToken(r.Request), Space: r.space.name, Query: r.URL.Query().Get("q"), Write: s.Write, Data: data}
 	if s.All && !r.alone {
 		f.Space = "All projects"
 	}
@@ -200,23 +206,82 @@ func (s *View) show(r *request, name, title string, data any) error {
 
 func (s *View) funcs() template.FuncMap {
 	return template.FuncMap{
-		"line":  display.Line,
-		"bytes": func(n int) string { return display.Bytes(int64(n)) },
-		"took":  display.Took,
-		"esc":   url.PathEscape,
-		"when": func(t time.Time) string {
-			if t.IsZero() {
-				return ""
+		"line":    display.Line,
+		"bytes":   func(n int) string { return display.Bytes(int64(n)) },
+		"took":    display.Work,
+		"num":     display.Number,
+		"esc":     url.PathEscape,
+		"changed": changed,
+		"agent":   agentName,
+		"when":    when,
+		"args":    func(a, b any) struct{ A, B any } { return struct{ A, B any }{a, b} },
+		"list":    func(all ...any) []any { return all },
+		"clock":   clock,
+		"day":     s.dayName,
+		"phase": func(name string) string {
+			if name == layout.FirstAnchor {
+				return "Start"
 			}
-			return t.Local().Format(display.Minute)
+			return display.Line(name)
 		},
-		"date": func(s string) string {
-			t, err := time.Parse(time.RFC3339, s)
-			if err != nil {
-				return display.Line(s)
+		"ago": func(t time.Time) template.HTML { return s.ago(t) },
+		"agoText": func(text string) template.HTML {
+			t, ok := display.ParseStored(text)
+			if !ok {
+				return template.HTML(template.HTMLEscapeString(display.Line(text))) //nolint:gosec // escaped
 			}
-			return t.Local().Format(display.Minute)
+			return s.ago(t)
 		},
-		"count": func(n int64, one, many string) string { return display.Count(n, one, many) },
+		"dir":  func(name string) string { dir, _ := path.Split(display.Line(name)); return dir },
+		"base": func(name string) string { return path.Base(display.Line(name)) },
+		"clip": func(text string, cells int) string {
+			return display.Truncate(display.Line(strings.Join(strings.Fields(text), " ")), cells)
+		},
+		"count": func(n any, one, many string) string {
+			switch n := n.(type) {
+			case int:
+				return display.Count(n, one, many)
+			case int64:
+				return display.Count(n, one, many)
+			}
+			return ""
+		},
+		"icon": func(name string) template.HTML {
+			return template.HTML(`<svg class="i i-` + name + `" aria-hidden="true" focusable="false"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names are ours
+		},
 	}
 }
+
+// ago is a date as people say it, with the full one as title.
+func (s *View) ago(t time.Time) template.HTML {
+	if t.IsZero() {
+		return ""
+	}
+	now := s.Now()
+	text := display.Ago(now, t.Format(time.RFC3339Nano), "2 Jan 2006")
+	if t.Year() == now.Year() {
+		text = display.Ago(now, t.Format(time.RFC3339Nano), "2 Jan")
+	}
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + when(t) + `">` + template.HTMLEscapeString(text) + "</time>") //nolint:gosec // escaped
+}
+
+// when is a date in full.
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(display.Minute)
+}
+
+// clock is the time of a day, with the full date as title.
+func clock(t time.Time) template.HTML {
+	if t.IsZero() {
+		return ""
+	}
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + when(t) + `">` + t.Local().Format("15:04") + "</time>") //nolint:gosec // numbers
+}
+
+// agents are the names of agents as people write them.
+var agents = map[string]string{"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini", "qwen": "Qwen", "opencode": "opencode", "bub": "Bub", "tape": "tape", "acp": "an editor's agent"}
+
+func agentName(name string) string { return cmp.Or(agents[name], display.Line(name)) }

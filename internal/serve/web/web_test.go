@@ -33,11 +33,12 @@ func TestPages(t *testing.T) {
 	s.shows("/?agent=claude-code&since=2h", "Why does")
 	s.shows("/?agent=nobody", "No matching sessions")
 	s.shows("/w/other%20place/", "Sessions", "No sessions yet")
-	s.shows("/w/other%20place/t/main", "session/start")
+	s.shows("/w/other%20place/t/main", "1 event", "Start")
 	page := s.shows("/t/main", "<strong>checkout</strong>", `<span class="kd">func</span>`, "<table>", `href="https://example.com"`,
-		"I should read the file first", "<code>Bash</code>", "go test ./...", "failed", "<ins>", "/-/image/8/0", "The cause is <em>known</em>", "more</a>")
+		"I should read the file first", `title="Bash">Run</code>`, "go test ./...", "failed", `<span class="base">retry.go</span>`, "/-/image/8/0", "The cause is <em>known</em>", "more</a>",
+		"1 file changed", "1 command failed", "2 events")
 	for _, never := range []string{`href="javascript:`, `src="http`, "a line of the log\na line of the log"} {
-		if strings.Contains(strings.Split(page, `id="e10"`)[0], never) {
+		if strings.Contains(page[strings.Index(page, `id="entries"`):strings.Index(page, `id="e10"`)], never) {
 			t.Errorf("the page has %q", never)
 		}
 	}
@@ -54,13 +55,17 @@ func TestPages(t *testing.T) {
 	s.shows("/t/main/session%2Fstart", `data-target="1"`)
 	s.shows("/t/main/-/raw/3", `"role":"user"`)
 	s.shows("/t/main/-/image/8/0", "PNG")
-	s.shows("/t/main/-/prompts", "Why does", "Go on", "See the picture")
+	s.shows("/t/main/-/outline", "Why does", "Go on", "See the picture", "How it ended", "2 calls", "1 failed")
 	s.shows("/t/main/-/find?q=RETRY.go", "[3")
-	s.shows("/search?q=checkout", "<mark>checkout</mark>", "/t/main/@3", "kind=message")
+	s.shows("/search?q=checkout", "<mark>checkout</mark>", "/t/main/@3", "kind=message", `title="`)
 	s.shows("/search?q=checkout&author=nobody", "0 found", `name="author" value="nobody"`)
 	s.shows("/search?q=checkout&role=user&kind=message&kind=event&until=today", `name="role" value="user"`, `name="kind" value="message"`, `name="kind" value="event"`, `name="until" value="today"`)
-	s.shows("/t/main/-/figures", "Bash", "/home/ada/shop/retry.go", "1234")
-	s.shows("/t/main/-/forks", "try-wal", "with main", "graph")
+	s.shows("/t/main/-/stats", "Bash", `<span class="base">retry.go</span>`, "1.2\u00a0k")
+	s.shows("/stats", "Bash", "claude-code", "Active time")
+	s.shows("/stats?agent=nobody", "none")
+	s.shows("/digest", "Why does", "Go on", "1 file")
+	s.shows("/digest?until=2001-01-01", "Nothing was asked")
+	s.shows("/t/main/-/forks", "try-wal", "with this session", "graph")
 	s.shows("/diff?tape=main&a=main&b=main%2Ftry-wal", "<del>green</del>", "<ins>red</ins>")
 	for _, f := range export.Formats() {
 		s.shows("/t/main", "/t/main/-/export/"+f.Name)
@@ -71,7 +76,7 @@ func TestPages(t *testing.T) {
 	s.shows("/t/main/-/export/html", "<!DOCTYPE html>")
 	for path, want := range map[string]int{"/t/nothing": 404, "/t/main/@9999": 404, "/t/main/x": 404, "/w/nowhere/": 404, "/t/main/-/export/exe": 404,
 		"/assets/../web.go": 404, "/w/%2e%2e/": 404, "/?since=never": 400,
-		"/search?q=x&since=never": 400, "/search?q=x&kind=mesage": 400, "/search?q=x&kind=&since=": 200} {
+		"/?day=never": 400, "/stats?since=never": 400, "/digest?since=never": 400, "/search?q=x&since=never": 400, "/search?q=x&kind=mesage": 400, "/search?q=x&kind=&since=": 200} {
 		if code, body := s.get(path); code != want {
 			t.Errorf("%s answers %d, want %d: %.200s", path, code, want, body)
 		}
@@ -91,8 +96,8 @@ func TestFacets(t *testing.T) {
 		_, err = tape.Append(t.Context(), nil, all...)
 		must(t, err)
 	}
-	s.shows("/search?q=needle", "150 found", ">one 140</a>", ">two 10</a>", ">message 75</a>", ">system 75</a>")
-	s.shows("/search?q=needle&project=two", "10 found", ">two 10</a>", ">message 5</a>", "facet on")
+	s.shows("/search?q=needle", "150 found", ">one 140</a>", ">two 10</a>", ">messages 75</a>", ">system prompts 75</a>")
+	s.shows("/search?q=needle&project=two", "10 found", ">two 10</a>", ">messages 5</a>", "facet on")
 	s.long(3000)
 	s.shows("/search?q=says", "3000 found", "+</a>")
 }
@@ -201,7 +206,7 @@ func (s *site) hostile() {
 func TestHostile(t *testing.T) {
 	s := newSite(t, false)
 	s.hostile()
-	for _, path := range []string{"/", "/t/main", "/t/main/@110", "/search?q=alert", "/t/main/-/figures", "/t/main/-/prompts", "/t/main/-/forks"} {
+	for _, path := range []string{"/", "/t/main", "/t/main/@110", "/search?q=alert", "/t/main/-/stats", "/t/main/-/outline", "/t/main/-/forks", "/stats", "/digest"} {
 		began := time.Now()
 		body := strings.ToLower(s.shows(path))
 		t.Logf("%s: %s", path, time.Since(began).Round(time.Millisecond))
@@ -286,7 +291,7 @@ func TestWrite(t *testing.T) {
 func TestLong(t *testing.T) {
 	s := newSite(t, false)
 	s.long(100_000)
-	for _, path := range []string{"/t/long", "/t/long/@50000", "/t/long/end", "/t/long/-/window/99901", "/t/long/-/prompts"} {
+	for _, path := range []string{"/t/long", "/t/long/@50000", "/t/long/end", "/t/long/-/window/99901", "/t/long/-/outline", "/t/long/-/stats"} {
 		began := time.Now()
 		s.shows(path)
 		t.Logf("%s: %s", path, time.Since(began).Round(time.Millisecond))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -242,7 +241,7 @@ func (t *printer) speak(who string, style Style, e repo.Entry) {
 
 func (t *printer) message(it *conversation.Item) {
 	most := talkLines
-	if !t.Whole && onlyResults(it.Parts) {
+	if !t.Whole && it.OnlyResults() {
 		t.left++ // they are with their calls
 		return
 	}
@@ -288,11 +287,6 @@ func (t *printer) injected(e repo.Entry, p conversation.ContentPart) {
 	default:
 		t.text(e, StyleQuiet, p.Text, injectedShown)
 	}
-}
-
-// onlyResults reports whether a message only passes results to the model.
-func onlyResults(parts []conversation.ContentPart) bool {
-	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p conversation.ContentPart) bool { return !strings.HasPrefix(p.Text, "functionResponse:") })
 }
 
 // text shows the text of a message, wrapped.

@@ -215,6 +215,12 @@ func (it *Item) speaker() string {
 	return who
 }
 
+// OnlyResults reports whether a message only passes results to the model: Gemini records such ones beside the
+// results.
+func (it *Item) OnlyResults() bool {
+	return len(it.Parts) > 0 && len(it.Calls) == 0 && !slices.ContainsFunc(it.Parts, func(p ContentPart) bool { return !strings.HasPrefix(p.Text, "functionResponse:") })
+}
+
 // Text is the text of a message.
 func (it *Item) Text() string {
 	var texts []string

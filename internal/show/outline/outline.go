@@ -4,16 +4,21 @@
 package outline
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
+	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/internal/store/activity"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -32,7 +37,21 @@ type Outline struct {
 	Missing int      // failures beyond those in Failed
 	Commits []string // the id and the subject
 	Phases  []Phase
+	Helpers []Helper // subagents whose entries are in the session
 	Strip   Strip
+}
+
+// Helper is a subagent whose entries were merged into the session.
+type Helper struct {
+	Fork           string // as entries name it
+	Task           string // a line
+	First, Entries int64
+	Calls          int
+}
+
+// IsHelper reports whether entries that were merged from a fork are a subagent's.
+func IsHelper(fork string) bool {
+	return strings.HasPrefix(fork, "agent-") || strings.Contains(fork, "/agent-")
 }
 
 // Said is a text of a message.
@@ -99,7 +118,7 @@ const (
 
 // Of sums up the entries of a session, which come in the order of their ids.
 func Of(ctx context.Context, entries iter.Seq2[repo.Entry, error]) (*Outline, error) {
-	b := &builder{files: map[string]*File{}, models: map[string]*activity.Tokens{}, tools: map[string]*Tool{}}
+	b := &builder{files: map[string]*File{}, models: map[string]*activity.Tokens{}, tools: map[string]*Tool{}, tasks: map[string]string{}, callOf: map[string]string{}}
 	read := func(yield func(repo.Entry, error) bool) {
 		for e, err := range entries {
 			if err == nil {
@@ -125,6 +144,8 @@ type builder struct {
 	files  map[string]*File
 	models map[string]*activity.Tokens
 	tools  map[string]*Tool
+	tasks  map[string]string // of subagents, by the calls that started them
+	callOf map[string]string // by the subagent
 	axis   axis
 }
 
@@ -133,6 +154,8 @@ func (b *builder) add(e repo.Entry) {
 	b.out.Entries = e.ID
 	b.axis.pass(e.ID, at, dated)
 	b.phase(e, at, dated)
+	b.helper(e)
+	b.told(e)
 	if e.Kind == repo.KindMessage {
 		b.message(e, at)
 	}
@@ -169,6 +192,35 @@ func (b *builder) message(e repo.Entry, at time.Time) {
 	}
 }
 
+// helper notes which entries are a subagent's. Its task is the first thing that it was told.
+func (b *builder) helper(e repo.Entry) {
+	fork := conversation.Fork(e)
+	if !IsHelper(fork) {
+		return
+	}
+	h := b.find(fork)
+	if h == nil {
+		if len(b.out.Helpers) == maxPerName {
+			return
+		}
+		b.out.Helpers = append(b.out.Helpers, Helper{Fork: fork, First: e.ID})
+		h = &b.out.Helpers[len(b.out.Helpers)-1]
+	}
+	if h.Entries++; h.Task == "" && e.Kind == repo.KindMessage && e.Role() == "user" {
+		h.Task = display.Title(conversation.Of(e).Text(), maxBrief/2)
+	}
+}
+
+// find returns the subagent of a fork; nil if it is not known.
+func (b *builder) find(fork string) *Helper {
+	for i := range slices.Backward(b.out.Helpers) {
+		if b.out.Helpers[i].Fork == fork {
+			return &b.out.Helpers[i]
+		}
+	}
+	return nil
+}
+
 // phase notes which phase an entry is in.
 func (b *builder) phase(e repo.Entry, at time.Time, dated bool) {
 	n := len(b.out.Phases)
@@ -196,6 +248,10 @@ func (b *builder) phase(e repo.Entry, at time.Time, dated bool) {
 
 // item notes which calls failed.
 func (b *builder) item(it *conversation.Item) error {
+	if h := b.find(conversation.Fork(it.Entry)); h != nil {
+		h.Calls += len(it.Calls)
+	}
+	b.started(it)
 	for _, c := range it.Calls {
 		if !c.Failed() {
 			b.axis.mark(it.Entry.ID, Call)
@@ -208,6 +264,45 @@ func (b *builder) item(it *conversation.Item) error {
 		}
 		b.out.Failed = append(b.out.Failed, Failure{Entry: it.Entry.ID, Tool: c.Name, Brief: cut(c.Brief(), maxBrief), Took: c.Took(),
 			Command: activity.DoingOf(c.Name, c.Object()).Effect == activity.Runs})
+	}
+	return nil
+}
+
+// started notes which calls start subagents, and what they say about the task.
+func (b *builder) started(it *conversation.Item) {
+	for _, c := range it.Calls {
+		if v := callview.Of(c, ""); v.Shape == callview.Agent && c.ID != "" && len(b.tasks) < maxPerName {
+			b.tasks[c.ID] = display.Title(v.Subject, maxBrief/2)
+		}
+	}
+}
+
+// told notes which call started which subagent: the agent says so in an event after the call.
+func (b *builder) told(e repo.Entry) {
+	if e.Kind != repo.KindEvent || !bytes.Contains(e.Payload, []byte(`"agentId"`)) || len(b.callOf) == maxPerName {
+		return
+	}
+	data := jsonl.Get(e.Payload, "data")
+	if id := jsonl.GetString(data, "agentId"); id != "" {
+		b.callOf[id] = jsonl.GetString(data, "call_id")
+	}
+}
+
+// nameHelpers names subagents by what the calls that started them say.
+func (b *builder) nameHelpers() {
+	for i := range b.out.Helpers {
+		h := &b.out.Helpers[i]
+		_, id, _ := strings.Cut(h.Fork, "agent-")
+		h.Task = cmp.Or(b.tasks[b.callOf[id]], h.Task)
+	}
+}
+
+// HelperOf returns the subagent of a fork; nil if it is not known.
+func (o *Outline) HelperOf(fork string) *Helper {
+	for i := range o.Helpers {
+		if o.Helpers[i].Fork == fork {
+			return &o.Helpers[i]
+		}
 	}
 	return nil
 }
@@ -277,6 +372,7 @@ func (b *builder) finish() *Outline {
 	slices.SortFunc(o.Files, func(x, y File) int {
 		return cmp.Or(cmp.Compare(changed(y), changed(x)), cmp.Compare(x.Path, y.Path))
 	})
+	b.nameHelpers()
 	o.Strip = b.axis.strip()
 	return o
 }

@@ -97,8 +97,7 @@ async function go(id) {
     watch();
     el = $("#e" + id) || $$("article").filter(a => +a.dataset.id <= id).pop() || $("article");
   }
-  const d = el && el.closest("details");
-  if (d) d.open = true;
+  for (let d = el && el.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
   select(el && el.closest("article"));
 }
 
@@ -106,21 +105,24 @@ let current = null;
 function select(a) {
   if (!a) return;
   if (current) current.classList.remove("current");
+  $$(".acts").forEach(x => x.remove());
   current = a;
   a.classList.add("current");
+  offer(a);
   a.focus({ preventScroll: true });
   a.scrollIntoView({ block: a.offsetHeight > innerHeight * 0.8 ? "start" : "center" });
 }
 
 async function step(match, by) {
-  const list = $$("#entries article").filter(a => a.matches(match));
+  const articles = () => $$("#entries article").filter(a => a.matches(match) && a.checkVisibility());
+  const list = articles();
   const from = current && current.isConnected ? current : null;
   const next = from
     ? (by > 0 ? list.find(a => from.compareDocumentPosition(a) & 4) : list.filter(a => from.compareDocumentPosition(a) & 2).pop())
     : list[by > 0 ? 0 : list.length - 1];
   if (next) return select(next);
   const link = $(by > 0 ? "#entries .next" : "#entries .previous");
-  if (link) { await load(link); const again = $$("#entries article").filter(a => a.matches(match)); if (again.some(a => !list.includes(a))) return step(match, by); }
+  if (link) { await load(link); const again = articles(); if (again.some(a => !list.includes(a))) return step(match, by); }
 }
 
 // Following: a button says what is new, and shows it; at the end it comes by itself.
@@ -143,10 +145,11 @@ function follow() {
         while (windows().length > MOST && scrollY > windows()[0].offsetHeight) { const h = windows()[0].offsetHeight; windows()[0].remove(); window.scrollBy(0, -h); }
         relink();
       } else {
-        for (const a of $$("article", part)) {
+        for (const a of $$(":scope > article, :scope > details", part)) {
           const old = $("#" + a.id, last);
-          restore(a);
-          if (old) old.replaceWith(a); else last.append(a);
+          restore(part);
+          if (old && a.matches("article")) old.replaceWith(a);
+          else { if (old) old.remove(); last.append(a); } // the events of a turn stay at its end
         }
         last.dataset.last = part.dataset.last;
         shown = +part.dataset.last;
@@ -154,6 +157,7 @@ function follow() {
     }
     busy = false;
     watch();
+    later();
   };
   events.onmessage = e => {
     const far = +windows().at(-1).dataset.last < shown;
@@ -163,6 +167,44 @@ function follow() {
     button.hidden = false;
   };
   button.addEventListener("click", () => { button.hidden = true; go(+main.dataset.end).then(() => { shown = +main.dataset.end; }); });
+}
+
+// The overview and the prompts, which may come after the page, and again when the session has grown.
+let took = 0, waiting = 0;
+async function outline() {
+  const began = Date.now();
+  const page = parse(await get(`${main.dataset.url}/-/outline?part`));
+  took = Date.now() - began;
+  const opened = $$("#overview details[open]").length;
+  for (const id of ["overview", "turns"]) {
+    const to = $("#" + id);
+    if (id === "overview" && opened) continue; // somebody reads it
+    to.replaceChildren(...$("#" + id, page).childNodes);
+    to.classList.remove("waiting");
+  }
+  reading();
+}
+const later = () => { waiting ||= setTimeout(() => { waiting = 0; outline().catch(err => said(err.message)); }, 2000 + 20 * took); };
+
+// The list of prompts shows which one is read.
+let place = null;
+function reading() {
+  const list = $$("#entries article").filter(a => a.offsetParent);
+  let low = 0, high = list.length - 1;
+  while (low < high) { // the last one that begins above the middle
+    const mid = (low + high + 1) >> 1;
+    if (list[mid].getBoundingClientRect().top < innerHeight * 0.4) low = mid; else high = mid - 1;
+  }
+  const id = list.length ? +list[low].dataset.id : 0;
+  const links = $$("#turns a[data-go]").filter(a => +a.dataset.go <= id);
+  const now = links.at(-1) || null;
+  if (now === place) return;
+  if (place) place.removeAttribute("aria-current");
+  place = now;
+  if (!now) return;
+  now.setAttribute("aria-current", "true");
+  const box = now.closest(".side"), at = now.getBoundingClientRect(), around = box.getBoundingClientRect();
+  if (getComputedStyle(box).position === "sticky" && (at.top < around.top || at.bottom > around.bottom)) box.scrollTop += at.top - around.top - around.height / 3;
 }
 
 // Finding, over all of the session.
@@ -194,6 +236,16 @@ async function copy(what, article) {
   said("copied");
 }
 
+// What can be done with an entry is offered at the one under the pointer, and at the selected one.
+function offer(article, only) {
+  if (!article || !main || $(":scope > .who > .acts", article)) return;
+  if (only) $$(".acts").filter(a => !a.closest("article.current")).forEach(a => a.remove());
+  const acts = $("#acts").content.firstElementChild.cloneNode(true);
+  $("[data-raw]", acts).href = `${main.dataset.url}/-/raw/${article.dataset.id}`;
+  $(":scope > .who", article).append(acts);
+}
+document.addEventListener("pointerover", e => offer(e.target.closest?.("article.entry"), true));
+
 document.addEventListener("click", async e => {
   const b = e.target.closest("[data-copy],a.more,a[data-go],.help");
   if (!b) return;
@@ -203,7 +255,7 @@ document.addEventListener("click", async e => {
     if (b.dataset.copy) return await copy(b.dataset.copy, b.closest("article"));
     if (b.dataset.go && main) {
       e.preventDefault();
-      history.pushState(null, "", b.href);
+      history.pushState(null, "", b.getAttribute("href"));
       return await go(+b.dataset.go);
     }
     if (b.matches("a.more") && main) {
@@ -242,16 +294,17 @@ const keys = {
   o: () => { const all = current ? $$("details", current) : [], open = all.every(d => d.open); all.forEach(d => { d.open = !open; }); },
   c: () => current && copy("link", current),
   f: () => $(".find input[type=search]")?.focus(),
+  e: () => { const all = $$("#entries .group"), open = all.every(d => d.open); all.forEach(d => { d.open = !open; }); },
 };
 function phase(by) {
-  const links = $$(".outline a[data-go]"), at = current ? +current.dataset.id : +(windows()[0]?.dataset.first || 1);
+  const links = $$("#turns a[data-phase]"), at = current ? +current.dataset.id : +(windows()[0]?.dataset.first || 1);
   const next = by > 0 ? links.find(a => +a.dataset.go > at) : links.filter(a => +a.dataset.go < at).pop();
   return next && go(+next.dataset.go);
 }
 document.addEventListener("keydown", e => {
   if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input,textarea,select,dialog")) return;
   let act = main && keys[e.key];
-  if (e.key === "/") act = () => (q || $(".bar input[type=search]")).focus();
+  if (e.key === "/") act = () => main ? location.assign(base + "/search") : (q || $(".bar input[type=search]")).focus();
   if (e.key === "?") act = () => $("#keys").showModal();
   if (!act) return;
   e.preventDefault();
@@ -265,7 +318,9 @@ if (main) {
   finder($(".find"));
   const target = +main.dataset.target;
   if (target) go(target);
-  const box = $(".promptbox");
-  get(box.dataset.src + "?part").then(html => $("div", box).replaceChildren(...parse(html).childNodes)).catch(err => said(err.message));
+  if ($("#turns[data-src]")) outline().catch(err => said(err.message));
+  let frame = 0;
+  addEventListener("scroll", () => { frame ||= requestAnimationFrame(() => { frame = 0; reading(); }); }, { passive: true });
+  reading();
   addEventListener("popstate", () => location.reload());
 }

@@ -1,0 +1,309 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"tape/index"
+	"tape/internal/show/display"
+	"tape/internal/show/draw"
+	"tape/internal/show/outline"
+	"tape/internal/show/report"
+	"tape/internal/store/about"
+	"tape/internal/store/activity"
+	"tape/repo"
+)
+
+// How much an overview shows at once.
+const (
+	filesShown   = 8
+	failedShown  = 5
+	commitsShown = 5
+	helpersShown = 8
+	promptsMax   = 300
+	maxOutlines  = 32 // that are kept
+)
+
+// outlines are the outlines of sessions that were looked at lately, by the links of their pages.
+type outlines map[string]*pending
+
+// pending is an outline that is being made, or is done.
+type pending struct {
+	version string
+	ready   chan struct{} // closed when it is done
+	is      *outline.Outline
+	err     error
+}
+
+// outlineOf begins to make the outline of a tape as info describes it, unless that was done.
+func (s *View) outlineOf(w *space, t *repo.Tape, info repo.Info) *pending {
+	key, version := w.base+"/t/"+t.Name(), info.Commit+" "+strconv.FormatInt(info.Entries, 10)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.known[key]; p != nil && p.version == version {
+		return p
+	}
+	if len(s.known) >= maxOutlines {
+		clear(s.known)
+	}
+	p := &pending{version: version, ready: make(chan struct{})}
+	s.known[key] = p
+	s.later(func(ctx context.Context) {
+		defer close(p.ready)
+		p.is, p.err = outline.Of(ctx, t.Entries(ctx, repo.Query{}))
+	})
+	return p
+}
+
+// lately returns the outline of a tape that was made last, if it is known; otherwise nil.
+func (s *View) lately(w *space, t *repo.Tape) *outline.Outline {
+	s.mu.Lock()
+	p := s.known[w.base+"/t/"+t.Name()]
+	s.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	return p.soon(0)
+}
+
+// soon returns the outline if it is ready in a moment; otherwise nil.
+func (p *pending) soon(wait time.Duration) *outline.Outline {
+	select {
+	case <-p.ready:
+		return p.is
+	case <-time.After(wait):
+		return nil
+	}
+}
+
+// outlineNow waits for the outline of a tape. It returns nothing if the browser is gone.
+func (s *View) outlineNow(r *request, t *repo.Tape) (*outline.Outline, error) {
+	info, err := t.Info(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	p := s.outlineOf(r.space, t, info)
+	select {
+	case <-p.ready:
+		return p.is, p.err
+	case <-r.Context().Done():
+		return nil, nil
+	}
+}
+
+// overview is what the head of a session says about it, and the list of its turns.
+type overview struct {
+	Base, Tape string
+	*outline.Outline
+	Asked, Ended         template.HTML
+	AskedLong, EndedLong bool // more than fits into the box
+	EndedID              int64
+	How                  string // how it ended, if not with an answer
+	Cost                 string
+	Changed              []outline.File
+	Added, Removed       int64
+	Broken               []outline.Failure // commands that failed
+	OtherFailed          int
+	Helpers              []helper
+	Strip                template.HTML
+	Phases               []phaseTurns
+	Next                 int // the first turn of the next page; 0: none
+	Dir                  string
+}
+
+// helper is a subagent: Entry is where its entries begin, if they are in the session; otherwise it has its own.
+type helper struct {
+	Task, Link string
+	Entry      int64
+	Calls      int
+}
+
+// phaseTurns is a phase with its turns.
+type phaseTurns struct {
+	outline.Phase
+	Turns []outline.Turn
+}
+
+// overview makes it of an outline. skip is how many turns are left out at the beginning.
+func (s *View) overview(r *request, t *repo.Tape, a about.Tape, o *outline.Outline, skip int) overview {
+	d := overview{Base: r.base, Tape: t.Name(), Outline: o, Dir: a.Project}
+	d.Changed, d.Added, d.Removed = o.Changed()
+	for i := range d.Changed {
+		d.Changed[i].Path = below(d.Changed[i].Path, a.Project)
+	}
+	d.Broken = o.FailedCommands()
+	d.OtherFailed = len(o.Failed) + o.Missing - len(d.Broken)
+	d.Asked, d.AskedLong = s.excerpt(o.Asked.Text)
+	d.How = report.End(o.Ending, "")
+	if o.Ending == activity.Answered || len(o.Turns) == 0 {
+		d.How = ""
+	}
+	if o.Ending == activity.Working {
+		d.How = "stopped in the middle of its work"
+	}
+	if o.Answer.Text != "" {
+		d.Ended, d.EndedLong = s.excerpt(o.Answer.Text)
+		d.EndedID = o.Answer.Entry
+	}
+	link := r.base + "/t/" + url.PathEscape(t.Name()) + "/@"
+	for _, h := range o.Helpers {
+		d.Helpers = append(d.Helpers, helper{cmp.Or(h.Task, h.Fork), link + strconv.FormatInt(h.First, 10), h.First, h.Calls})
+	}
+	for _, h := range r.helpers(t) {
+		d.Helpers = append(d.Helpers, helper{Task: cmp.Or(h.Title, h.Name), Link: r.base + "/t/" + url.PathEscape(h.Name), Calls: h.ToolCalls})
+	}
+	d.Cost = s.cost(r, o)
+	d.Strip = draw.Strip(o.Strip, func(id int64) string { return link + strconv.FormatInt(id, 10) })
+	d.turns(skip)
+	return d
+}
+
+// excerpt is the beginning of a message, and whether that is more than fits into a few lines.
+func (s *View) excerpt(text string) (html template.HTML, long bool) {
+	const most, fits, lines = 1200, 420, 7
+	text = display.Shorten(strings.TrimSpace(display.SkipBlankLines(text)), most)
+	return s.md.HTML(text), len(text) > fits || strings.Count(text, "\n") >= lines
+}
+
+// turns puts the turns below their phases.
+func (d *overview) turns(skip int) {
+	list := d.Outline.Turns[min(max(skip, 0), len(d.Outline.Turns)):]
+	if len(list) > promptsMax {
+		list, d.Next = list[:promptsMax], skip+promptsMax
+	}
+	last := int64(1) << 62 // no phase after this entry is shown
+	if d.Next > 0 {
+		last = list[len(list)-1].Entry
+	}
+	for i, p := range d.Outline.Phases {
+		end := int64(1) << 62
+		if i+1 < len(d.Outline.Phases) {
+			end = d.Outline.Phases[i+1].First
+		}
+		group := phaseTurns{Phase: p}
+		for len(list) > 0 && list[0].Entry < end {
+			group.Turns, list = append(group.Turns, list[0]), list[1:]
+		}
+		if (len(group.Turns) > 0 || skip == 0) && p.First <= last && len(d.Phases) < promptsMax {
+			d.Phases = append(d.Phases, group)
+		}
+	}
+}
+
+// cost is what the session's tokens cost with the user's prices; "" without these.
+func (s *View) cost(r *request, o *outline.Outline) string {
+	work := index.Work{Tokens: map[string]index.Tokens{}}
+	for _, m := range o.Models {
+		work.Tokens[m.Name] = m.Tokens
+	}
+	return costOf(report.Rows([]*index.Work{&work}, index.ByNothing, r.space.prices())[0])
+}
+
+// below is a path relative to a directory, if it is below that.
+func below(path, dir string) string {
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/"); ok && dir != "" {
+		return rest
+	}
+	return path
+}
+
+// outlinePage shows the overview and the turns of a session: as a page, or with ?part as fragments for page.js.
+func (s *View) outlinePage(r *request) error {
+	t, err := r.tape()
+	if err != nil {
+		return err
+	}
+	o, err := s.outlineNow(r, t)
+	if o == nil {
+		return err
+	}
+	a := s.aboutSoon(r.space, t)
+	skip, _ := strconv.Atoi(r.URL.Query().Get("from")) // 0 if it is not a number
+	d := s.overview(r, t, a, o, skip)
+	if r.URL.Query().Has("part") {
+		r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		return s.pages.ExecuteTemplate(r.w, "outlineparts", d)
+	}
+	return s.show(r, "outline", "Overview: "+cmp.Or(a.Title, t.Name()), d)
+}
+
+// statsOfSession shows the tokens, calls, files and times of a session.
+func (s *View) statsOfSession(r *request) error {
+	t, err := r.tape()
+	if err != nil {
+		return err
+	}
+	o, err := s.outlineNow(r, t)
+	if o == nil {
+		return err
+	}
+	a := s.aboutSoon(r.space, t)
+	d := sessionStats{overview: s.overview(r, t, a, o, 0), Title: cmp.Or(a.Title, t.Name())}
+	d.fill()
+	return s.show(r, "sessionstats", "Statistics: "+d.Title, d)
+}
+
+// rowsShown is how many rows the tables of a session's statistics have.
+const rowsShown = 200
+
+// sessionStats are the statistics of a session.
+type sessionStats struct {
+	overview
+	Title     string
+	ModelRows []barRow
+	ToolRows  []barRow
+	FileRows  []outline.File
+	PhaseRows []barRow
+	MoreFiles int
+}
+
+// barRow is a row of a table with a bar.
+type barRow struct {
+	Name, Link    string
+	Cells         []string
+	Calls, Failed int64
+	Bar           template.HTML
+}
+
+func (d *sessionStats) fill() {
+	most := int64(1)
+	for _, m := range d.Outline.Models {
+		most = max(most, m.Tokens.Output)
+	}
+	for _, m := range d.Outline.Models {
+		d.ModelRows = append(d.ModelRows, barRow{Name: cmp.Or(m.Name, "unknown"), Bar: draw.Bar(share(m.Tokens.Output, most), 0), Cells: []string{
+			display.Number(m.Tokens.Input), display.Number(m.Tokens.CacheRead + m.Tokens.CacheWrite), display.Number(m.Tokens.Output)}})
+	}
+	most = 1
+	for _, t := range d.Outline.Tools {
+		most = max(most, t.Calls)
+	}
+	for _, t := range d.Outline.Tools[:min(len(d.Outline.Tools), rowsShown)] {
+		d.ToolRows = append(d.ToolRows, barRow{Name: t.Name, Calls: t.Calls, Failed: t.Failed, Cells: []string{display.Work(t.Active)}, Bar: draw.Bar(share(t.Calls, most), share(t.Failed, most))})
+	}
+	most = 1
+	for _, p := range d.Outline.Phases {
+		most = max(most, p.Tokens)
+	}
+	for _, p := range d.Outline.Phases[:min(len(d.Outline.Phases), rowsShown)] {
+		d.PhaseRows = append(d.PhaseRows, barRow{Name: p.Name, Link: d.Base + "/t/" + url.PathEscape(d.Tape) + "/" + strconv.Itoa(p.Seq), Bar: draw.Bar(share(p.Tokens, most), 0),
+			Cells: []string{when(p.From), display.Work(p.To.Sub(p.From)), display.Number(p.Entries), display.Number(p.Tokens)}})
+	}
+	for _, f := range d.Outline.Files[:min(len(d.Outline.Files), rowsShown)] {
+		f.Path = below(f.Path, d.Dir)
+		d.FileRows = append(d.FileRows, f)
+	}
+	d.MoreFiles = len(d.Outline.Files) - len(d.FileRows)
+}
+
+func share(n, of int64) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}
