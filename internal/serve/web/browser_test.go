@@ -38,7 +38,7 @@ func (s *site) browser() context.Context {
 	s.Cleanup(cancel)
 	ctx, cancel2 := chromedp.NewContext(ctx)
 	s.Cleanup(cancel2)
-	ctx, cancel3 := context.WithTimeout(ctx, 60*time.Second)
+	ctx, cancel3 := context.WithTimeout(ctx, 5*time.Minute)
 	s.Cleanup(cancel3)
 	s.run(ctx, chromedp.Navigate(s.url+s.view.Link()))
 	s.until(ctx, `location.pathname === "/" && !location.search && document.readyState === "complete"`) // where the page of the link leads
