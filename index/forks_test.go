@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/store/join"
+	"tape/internal/store/relevance"
 	"tape/internal/store/workspace"
 	"testing"
 
-	"tape/index/internal/find"
 	"tape/index/internal/store"
 	"tape/internal/testkit"
 	"tape/repo"
@@ -208,7 +208,7 @@ func TestManyMatchesInAFork(t *testing.T) {
 			}
 		}
 	}
-	if n := mustSearch(t, index, Search{Text: "common", Tapes: named(y), Count: true}).Matches; n <= 2*find.ManyFound {
+	if n := mustSearch(t, index, Search{Text: "common", Tapes: named(y), Count: true}).Matches; n <= 2*relevance.ManyFound {
 		t.Errorf("only %d entries have the word: too few to show anything", n)
 	}
 }

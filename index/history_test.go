@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/index/internal/find"
+	"tape/internal/store/relevance"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -472,7 +472,7 @@ func TestManyMatches(t *testing.T) {
 			}
 		}
 	}
-	if n := mustSearch(t, x, Search{Text: "common", Tapes: named(tp), Count: true}).Matches; n <= find.ManyFound {
+	if n := mustSearch(t, x, Search{Text: "common", Tapes: named(tp), Count: true}).Matches; n <= relevance.ManyFound {
 		t.Errorf("only %d entries have the word: too few to show anything", n)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"tape/index/internal/find"
 	"tape/index/internal/store"
+	"tape/internal/store/relevance"
 	"tape/internal/text"
 	"tape/internal/text/jsonl"
 	"tape/internal/text/query"
@@ -208,7 +208,7 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 		return
 	}
 	// A search that has as many hits as were wanted need not look at the rest.
-	allSeen := limit > wanted || limit == wanted && res.Exact && !s.Newest && len(want) <= find.ManyFound
+	allSeen := limit > wanted || limit == wanted && res.Exact && !s.Newest && len(want) <= relevance.ManyFound
 	seen := map[string]bool{}
 	for _, h := range res.Hits {
 		id := key(h.Entry)

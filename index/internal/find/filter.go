@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"tape/index/internal/store"
+	"tape/internal/store/relevance"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
 )
@@ -14,7 +15,7 @@ func (f *finder) filter(found set) (set, error) {
 	if len(f.s.Types) > 0 {
 		var terms []string
 		for _, name := range f.s.Types {
-			terms = append(terms, store.MarkKind+name, store.MarkName+name)
+			terms = append(terms, relevance.MarkKind+name, relevance.MarkName+name)
 		}
 		has, err := f.eval.with(terms...)
 		if err != nil {
@@ -28,7 +29,7 @@ func (f *finder) filter(found set) (set, error) {
 		}
 	}
 	if !f.s.Searches {
-		own, err := f.eval.with(store.MarkSearch)
+		own, err := f.eval.with(relevance.MarkSearch)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +48,7 @@ func (f *finder) keep(found set, p *snapshot.Property) error {
 		return nil
 	}
 	var terms []string
-	mark := store.Mark + p.Mark
+	mark := relevance.Mark + p.Mark
 	err := f.eval.x.Terms([]byte(mark), func(term []byte) {
 		if p.Fits(asked, string(term[len(mark):])) {
 			terms = append(terms, string(term))

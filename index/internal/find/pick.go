@@ -10,7 +10,7 @@ import (
 	"math"
 	"slices"
 
-	"tape/index/internal/store"
+	"tape/internal/store/relevance"
 	"tape/internal/text"
 	"tape/internal/text/query"
 	"tape/repo"
@@ -36,10 +36,7 @@ type picker struct {
 	bySign map[signature]*candidate
 	hits   int // how many documents are known to match
 
-	newest  int64   // date of the newest entry in microseconds since 1970
-	entries float64 // of all tapes
-	average float64 // bytes of an entry
-	even    bool    // ignore the lengths of entries
+	relevance.Corpus
 }
 
 // unit is a word of the query with what the index has of it.
@@ -48,18 +45,8 @@ type unit struct {
 	idf         float64
 }
 
-const (
-	// ManyFound is up to how many documents all are judged.
-	ManyFound = 400
-	// Candidates of each sort, if there are more.
-	oftenCandidates = 100
-	talkCandidates  = 120
-	newCandidates   = 80
-	// leastRead is how many of the best are read at least; twice the limit if that is more.
-	leastRead = 40
-	// A brief search divides all of these.
-	briefly = 4
-)
+// briefly divides how many documents are judged in a brief search.
+const briefly = 4
 
 // fewer is n, or less in a brief search.
 func (p *picker) fewer(n int) int {
@@ -70,36 +57,32 @@ func (p *picker) fewer(n int) int {
 }
 
 func newPicker(f *finder, found set, sure bool) (*picker, error) {
-	p := &picker{finder: f, even: !f.db.View.Plain(), found: found, total: found.count(), sure: sure, early: sure && !f.s.looksAtDigits(), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
+	p := &picker{finder: f, Corpus: relevance.Corpus{Even: !f.db.View.Plain()}, found: found, total: found.count(), sure: sure, early: sure && !f.s.looksAtDigits(), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
 	var bytes int64
 	for _, s := range f.eval.tapes {
-		p.newest = max(p.newest, s.newest)
-		p.entries += float64(s.count)
+		p.Newest = max(p.Newest, s.newest)
+		p.Entries += float64(s.count)
 		bytes += s.bytes
 	}
-	p.average = max(1, float64(bytes)/max(1, p.entries))
+	p.Average = max(1, float64(bytes)/max(1, p.Entries))
 	if p.total == 0 {
 		return p, nil
 	}
 	for _, term := range slices.Sorted(maps.Keys(f.eval.terms)) {
 		ts := f.eval.terms[term]
-		often, err := f.eval.with(store.MarkOften + term)
+		often, err := f.eval.with(relevance.MarkOften + term)
 		if err != nil {
 			return nil, err
 		}
-		p.units = append(p.units, unit{ts.set, often, p.idf(ts.n)})
+		p.units = append(p.units, unit{ts.set, often, p.IDF(ts.n)})
 	}
 	return p, nil
-}
-
-func (p *picker) idf(df int) float64 {
-	return math.Log(1 + (p.entries-float64(df)+0.5)/(float64(df)+0.5))
 }
 
 func (p *picker) run(ctx context.Context) error {
 	step, wanted := 1, math.MaxInt // documents to judge at a time, and hits to read
 	if !p.s.Newest {
-		step, wanted = 64, max(p.fewer(leastRead), 2*min(p.s.limit(), math.MaxInt/2))
+		step, wanted = 64, max(p.fewer(relevance.LeastRead), 2*min(p.s.limit(), math.MaxInt/2))
 		if err := p.judgeChosen(ctx); err != nil {
 			return err
 		}
@@ -143,7 +126,7 @@ func (p *picker) judgeChosen(ctx context.Context) error {
 		}
 		return nil
 	}
-	if p.total <= p.fewer(ManyFound) {
+	if p.total <= p.fewer(relevance.ManyFound) {
 		if err := choose(p.found, p.total); err != nil {
 			return err
 		}
@@ -168,7 +151,7 @@ func (p *picker) chooseOfMany(choose func(from set, n int) error) error {
 	for _, u := range p.units {
 		often.or(u.often)
 	}
-	return errors.Join(choose(often.and(p.found), p.fewer(oftenCandidates)), choose(talk, p.fewer(talkCandidates)), choose(p.found, p.fewer(newCandidates)))
+	return errors.Join(choose(often.and(p.found), p.fewer(relevance.OftenCandidates)), choose(talk, p.fewer(relevance.TalkCandidates)), choose(p.found, p.fewer(relevance.NewCandidates)))
 }
 
 // newestTalk returns the found documents that are messages or the like, or enough of the newest of them.
@@ -189,13 +172,13 @@ func (p *picker) newestTalk() (set, error) {
 			return out, nil
 		}
 		for _, s := range p.eval.joined(step) {
-			for _, kind := range store.TalkKinds {
-				if err := p.eval.x.Each([]byte(store.MarkKind+kind), s.lo, s.hi, func(docs []int64) { p.eval.add(out, docs) }); err != nil {
+			for _, kind := range relevance.TalkKinds {
+				if err := p.eval.x.Each([]byte(relevance.MarkKind+kind), s.lo, s.hi, func(docs []int64) { p.eval.add(out, docs) }); err != nil {
 					return nil, err
 				}
 			}
 		}
-		if out.and(p.found).count() >= p.fewer(talkCandidates) {
+		if out.and(p.found).count() >= p.fewer(relevance.TalkCandidates) {
 			return out, nil
 		}
 	}

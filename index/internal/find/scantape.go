@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tape/index/internal/store"
+	"tape/internal/store/relevance"
 	"tape/internal/text"
 	"tape/internal/text/scan"
 	"tape/repo"
@@ -268,10 +269,10 @@ func (s *tapeScan) sign(kind string, body []byte, spans []text.Span) uint64 {
 			return text.Identity(body)
 		}
 	}
-	return store.SignOf(kind, body)
+	return relevance.SignOf(kind, body)
 }
 
 // keeps applies filters to an entry.
 func (s Search) keeps(e repo.Entry) bool {
-	return s.Query.Keep(e) && (len(s.Types) == 0 || slices.Contains(s.Types, e.Kind) || slices.Contains(s.Types, store.NameOf(e))) && (s.Searches || !store.IsSearch(e))
+	return s.Query.Keep(e) && (len(s.Types) == 0 || slices.Contains(s.Types, e.Kind) || slices.Contains(s.Types, relevance.NameOf(e))) && (s.Searches || !relevance.IsSearch(e))
 }

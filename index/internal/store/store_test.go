@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tape/index/internal/store"
+	"tape/internal/store/relevance"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
@@ -210,7 +211,7 @@ func TestSignOf(t *testing.T) {
 		{repo.KindToolResult, "took 80 ms", "took 91 ms", true},
 		{repo.KindToolResult, "took 80 ms", "gave 80 ms", false},
 	} {
-		if got := store.SignOf(c.kind, []byte(c.a)) == store.SignOf(c.kind, []byte(c.b)); got != c.same {
+		if got := relevance.SignOf(c.kind, []byte(c.a)) == relevance.SignOf(c.kind, []byte(c.b)); got != c.same {
 			t.Errorf("%s: %q and %q are the same: %v", c.kind, c.a, c.b, got)
 		}
 	}

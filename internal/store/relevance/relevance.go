@@ -1,0 +1,129 @@
+// Package relevance says what searches have in common, whoever answers them: which terms an index has of an
+// entry beside its words, which entries are folded into one hit, how many candidates are judged, and how
+// they are ranked. It does no I/O.
+package relevance
+
+import (
+	"math"
+	"slices"
+
+	"tape/internal/store/layout"
+	"tape/internal/text"
+	"tape/internal/text/jsonl"
+)
+
+// Marks are terms that no text contains: a private character, and a letter for the meaning. Other letters
+// are those of [snapshot.Properties].
+const (
+	Mark       = "\ue000"
+	MarkKind   = Mark + "k" // the entry's kind, which is a property, too
+	MarkName   = Mark + "n" // an event's name
+	MarkSearch = Mark + "s" // written by a search tool: meta.search
+	MarkOften  = Mark + "o" // a word that the entry contains OftenTimes
+)
+
+// OftenTimes is how often an entry must contain a word to be a candidate although newer ones contain it.
+const OftenTimes = 3
+
+// TalkKinds are the kinds of entries that people and agents said, as opposed to printed by machines.
+var TalkKinds = [...]string{layout.KindMessage, layout.KindAnchor, layout.KindError}
+
+// IsTalk reports whether a kind is one of TalkKinds.
+func IsTalk(kind string) bool { return slices.Contains(TalkKinds[:], kind) }
+
+// SignOf is equal for entries that are folded into one hit: of what was said, those with the same text; of
+// what was printed, also those that differ in digits and the like.
+func SignOf(kind string, body []byte) uint64 {
+	if IsTalk(kind) || kind == layout.KindSystem {
+		return text.Identity(body)
+	}
+	return text.Signature(body)
+}
+
+// NameOf is the name by which an event is found; "" if it has none or a very long one.
+func NameOf(e layout.Entry) string {
+	const longest = 200 // bytes
+	if e.Kind != layout.KindEvent {
+		return ""
+	}
+	if name := jsonl.GetString(e.Payload, "name"); len(name) <= longest {
+		return name
+	}
+	return ""
+}
+
+// IsSearch reports whether a search tool wrote the entry.
+func IsSearch(e layout.Entry) bool {
+	return len(e.Meta) > 2 && string(jsonl.Get(e.Meta, "search")) == "true"
+}
+
+// How many of the documents that have the words are judged by what the index has of them.
+const (
+	// ManyFound is up to how many documents all are judged.
+	ManyFound = 400
+	// Candidates of each sort, if there are more.
+	OftenCandidates = 100
+	TalkCandidates  = 120
+	NewCandidates   = 80
+	// LeastRead is how many of the best are read at least; twice the limit if that is more.
+	LeastRead = 40
+)
+
+// Weights of relevance. k1 and b are the usual ones of BM25.
+const (
+	k1 = 1.2
+	b  = 0.75
+	// Literal is the factor for entries that contain the query as it was typed.
+	Literal = 1.3
+	// Age takes off up to ageShare of the score, half of that after halfLife.
+	ageShare = 0.35
+	halfLife = 14 * 24 * 3600e6 // microseconds
+)
+
+// kindWeight weighs what was said more than what was printed.
+func kindWeight(kind string) float64 {
+	switch kind {
+	case layout.KindMessage, layout.KindAnchor:
+		return 1
+	case layout.KindError:
+		return 0.9
+	case layout.KindToolCall:
+		return 0.6
+	case layout.KindSystem:
+		return 0.5
+	case layout.KindToolResult:
+		return 0.45
+	}
+	return 0.4
+}
+
+// Corpus is what is known of all entries that are searched.
+type Corpus struct {
+	Newest  int64   // date of the newest entry in microseconds since 1970
+	Entries float64 // how many there are
+	Average float64 // length of an entry's line in bytes
+	Even    bool    // ignore the lengths of entries
+}
+
+// IDF is the weight of a word that is in df entries.
+func (c *Corpus) IDF(df int) float64 {
+	return math.Log(1 + (c.Entries-float64(df)+0.5)/(float64(df)+0.5))
+}
+
+// Saturated is BM25's term for n occurrences in an entry with a line of the given length in bytes.
+func (c *Corpus) Saturated(n float64, length int) float64 {
+	if c.Even { // masked entries do not have the lengths of their lines
+		return n * (k1 + 1) / (n + k1)
+	}
+	return n * (k1 + 1) / (n + k1*(1-b+b*float64(length)/c.Average))
+}
+
+// Weigh weighs the sum over the words of an entry by its kind and age. created is in microseconds since
+// 1970, 0 if it is unknown.
+func (c *Corpus) Weigh(kind string, created int64, sum float64) float64 {
+	fresh := 0.0
+	if created > 0 {
+		fresh = math.Exp2(-float64(max(0, c.Newest-created)) / halfLife)
+	}
+	return sum * kindWeight(kind) * (1 - ageShare + ageShare*fresh)
+}

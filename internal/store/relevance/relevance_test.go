@@ -1,0 +1,40 @@
+package relevance_test
+
+import (
+	"testing"
+
+	"tape/internal/store/layout"
+	"tape/internal/store/relevance"
+)
+
+// TestOrder: what was said comes before what was printed, new before old, a rare word before a common one.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	day := int64(24 * 3600e6)
+	c := relevance.Corpus{Newest: 100 * day, Entries: 1000, Average: 300}
+	if c.Weigh(layout.KindMessage, c.Newest, 1) <= c.Weigh(layout.KindToolResult, c.Newest, 1) {
+		t.Error("what was printed comes first")
+	}
+	if c.Weigh(layout.KindMessage, c.Newest, 1) <= c.Weigh(layout.KindMessage, c.Newest-14*day, 1) || c.Weigh(layout.KindMessage, day, 1) < c.Weigh(layout.KindMessage, 0, 1) {
+		t.Error("the old comes first")
+	}
+	if c.IDF(3) <= c.IDF(300) || c.Saturated(2, 300) <= c.Saturated(1, 300) || c.Saturated(1, 100) <= c.Saturated(1, 1000) {
+		t.Error("a common word, or one in a long entry, counts more")
+	}
+	c.Even = true
+	if c.Saturated(1, 100) != c.Saturated(1, 1000) {
+		t.Error("the length counts although it must not")
+	}
+}
+
+// TestSignOf: what was printed is folded also if it differs in digits, what was said only if it is the same.
+func TestSignOf(t *testing.T) {
+	t.Parallel()
+	a, b := []byte("ok in 1.5s"), []byte("ok in 2.7s")
+	if relevance.SignOf(layout.KindToolResult, a) != relevance.SignOf(layout.KindToolResult, b) {
+		t.Error("output that differs in digits is not folded")
+	}
+	if relevance.SignOf(layout.KindMessage, a) == relevance.SignOf(layout.KindMessage, b) {
+		t.Error("different messages are folded")
+	}
+}
