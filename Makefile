@@ -182,6 +182,11 @@ test-agents: build ## sessions of the real agents, recorded and compared (needs 
 test-web: ## the web view in a real Chromium (TESTFLAGS='-run TestFollow -v')
 	@GO='$(GO)' sh internal/serve/web/test.sh $(TESTFLAGS)
 
+# It starts a PostgreSQL of its own, which has to be installed.
+.PHONY: test-team
+test-team: ## the team's server with PostgreSQL (TESTFLAGS='-run TestAgree -v')
+	@sh internal/serve/team/postgres.sh $(GO) test -vet=off -count=1 -timeout 20m $(TESTFLAGS) ./internal/serve/team/...
+
 # The script calls the program bench, so that is built into PATH. bench.sh explains the
 # variables ENTRIES, TAPES, RUNS, ONLY and DIR.
 .PHONY: bench bench-host

@@ -10,6 +10,7 @@ import (
 	"runtime"
 
 	"tape/cmd/internal/stdio"
+	"tape/cmd/internal/teamcmd"
 
 	"github.com/spf13/cobra"
 )
@@ -26,6 +27,7 @@ type Host interface {
 	Hooks(ctx context.Context, o AgentOptions) ([]HookLine, error)
 	Onboard(ctx context.Context, o AgentOptions) error
 	Serve(ctx context.Context, o ServeOptions) error
+	teamcmd.Host
 	// Prose renders Markdown as HTML, for tape export --format html.
 	Prose() func(text string, lines int) string
 }
@@ -48,6 +50,8 @@ func hostCommands() []command {
 		{"hooks", groupAgents, newHooksCmd},
 		{"onboard", groupAgents, newOnboardCmd},
 		{"serve", groupAgents, newServeCmd},
+		{"team", groupRemotes, func(a *App) *cobra.Command { return teamcmd.New(a.onTeam) }},
+		{"login", groupRemotes, func(a *App) *cobra.Command { return teamcmd.NewLogin(a.onTeam) }},
 	}
 }
 
@@ -62,6 +66,14 @@ func (a *App) hosted(run func(ctx context.Context, host Host) error) runFunc {
 		}
 		return run(cmd.Context(), a.Host)
 	}
+}
+
+// onTeam runs a command about a team in tape-host.
+func (a *App) onTeam(run func(ctx context.Context, h teamcmd.Host, o teamcmd.Options) error) runFunc {
+	return a.hosted(func(ctx context.Context, host Host) error {
+		version, _ := a.build()
+		return run(ctx, host, teamcmd.Options{Streams: &a.Streams, Version: version})
+	})
 }
 
 // startHost runs tape-host with the arguments of this process; on Unix in its place.

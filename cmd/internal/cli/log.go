@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tape/cmd/internal/stdio"
+	"tape/cmd/internal/teamcmd"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
 	"tape/repo"
@@ -21,6 +22,7 @@ type logOptions struct {
 	*App
 	entryFilter
 	all, allTapes bool
+	team          bool
 	from          string // an entry
 	anchor, after string
 	commit, file  string // of the project
@@ -83,6 +85,13 @@ wrote it, with what the person had asked. See tape files.`,
 		ValidArgsFunction: upTo(1, o.completeTapes()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.cmd = cmd
+			if o.team {
+				q, err := o.query()
+				if err != nil {
+					return err
+				}
+				return teamcmd.Run(o.onTeam).Log(cmd, teamcmd.Entries{Tape: cmp.Or(first(args), o.tapeName), Query: q, Oneline: o.oneline, Full: o.full, Events: o.events})
+			}
 			tape, at := catalog.Entry(first(args))
 			if tape == "" {
 				tape, at = at, ""
@@ -102,6 +111,7 @@ wrote it, with what the person had asked. See tape files.`,
 	f.BoolVar(&o.allTapes, "all-tapes", false, "show all sessions of the workspace")
 	f.StringVar(&o.commit, "commit", "", "show what led to the `COMMIT` of the project")
 	f.StringVar(&o.file, "file", "", "show what was done with the file or folder `PATH`")
+	f.BoolVar(&o.team, "team", false, "show all of REMOTE/TAPE of your team, from the server of tape login")
 	o.addAllWorkspaces(cmd)
 	o.addFlags(cmd)
 	return cmd

@@ -99,7 +99,8 @@ func newRoot(a *App, args []string) *cobra.Command {
 	}
 	all := commands()
 	if a.Host != nil {
-		all = append(hostCommands(), command{"export", groupExchange, newExportCmd}, command{"version", groupWorkspace, newVersionCmd})
+		both := []string{"export", "version", "search", "tapes", "log", "show"} // with some flags, they need tape-host
+		all = append(hostCommands(), slices.DeleteFunc(commands(), func(c command) bool { return !slices.Contains(both, c.name) })...)
 	}
 	for _, c := range all {
 		if len(args) > 0 && c.name == args[0] {
@@ -167,7 +168,7 @@ cat, git log and git diff.`,
 	groups := []string{groupCore, groupTapes, groupForks, groupRemotes, groupExchange, groupAgents, groupWorkspace}
 	if a.Host != nil {
 		root.Long, root.Example = "tape-host is the part of tape that keeps running, and that makes pages of HTML. tape starts it: there is no need to call it.", ""
-		groups = []string{groupExchange, groupAgents, groupWorkspace}
+		groups = slices.Delete(groups, 2, 3) // it has no command for forks
 	}
 	for _, group := range groups {
 		root.AddGroup(&cobra.Group{ID: group, Title: group})

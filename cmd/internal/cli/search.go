@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/teamcmd"
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
@@ -20,6 +21,7 @@ type searchOptions struct {
 	limit         int
 	sort          string
 	allTapes      bool
+	team          bool
 
 	substring, regex, ignoreCase bool
 	exact, noFold, searches      bool
@@ -77,7 +79,12 @@ For text artifacts, the first 256 KiB are searched with the entries that refer t
 			s, err = o.search(strings.Join(args, " "), cmd.Flags().Changed)
 			return err
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.team {
+				return teamcmd.Run(o.onTeam).Search(cmd, s, o.tapeName, o.allTapes || o.everywhere || o.files)
+			}
+			return o.run(cmd.Context(), s)
+		},
 	}
 	o.addFlags(cmd)
 	completeFlag(cmd, "sort", completeWords(filter.Relevance, filter.Newest))
@@ -91,6 +98,7 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.after, "after", "", "search the entries after the `ANCHOR`")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "search all sessions of the workspace")
 	o.addAllWorkspaces(cmd)
+	f.BoolVar(&o.team, "team", false, "search the sessions of your team, on the server of tape login; --tape is REMOTE/TAPE")
 	f.IntVarP(&o.limit, "limit", "n", defaultHits, "show at most `N` hits")
 	f.StringVar(&o.sort, "sort", filter.Relevance, "the `ORDER`: relevance or newest")
 	f.IntVarP(&o.context, "context", "C", 0, "show `N` entries before and after each hit, too")

@@ -5,18 +5,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/teamcmd"
 	"tape/internal/sessions/catalog"
 )
 
 func newShowCmd(a *App) *cobra.Command {
 	var view entryView
+	var team bool
 	cmd := &cobra.Command{
 		Use:        "show TARGET [flags]",
 		SuggestFor: []string{"view", "cat"},
 		Short:      "Show a phase, an entry, a tag or a commit",
 		Long: `Show TARGET: a phase with its anchor (its name, its number such as 002, or latest), an entry
 (@17, or TAPE@17), or the entries that a tag or commit added. An entry is shown in full; other targets are
-shown as in tape log.`,
+shown as in tape log. An entry that tape search --team has found is REMOTE/TAPE@17.`,
 		Example: `  tape show latest
   tape show 002
   tape show @17
@@ -27,10 +29,17 @@ shown as in tape log.`,
 		ValidArgsFunction: upTo(1, a.completeAnchors()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tape, target := catalog.Entry(args[0])
+			ofTeam := func() error { return teamcmd.Run(a.onTeam).Show(cmd, args[0], view.oneline) }
+			if team {
+				return ofTeam()
+			}
 			if err := a.nameTape(tape); err != nil {
 				return err
 			}
 			t, err := a.openTape(cmd.Context())
+			if teamcmd.Has(args[0], err, a.Getenv) {
+				return ofTeam()
+			}
 			if err != nil {
 				return err
 			}
@@ -43,5 +52,6 @@ shown as in tape log.`,
 	}
 	a.addAllWorkspaces(cmd)
 	view.addFlags(cmd)
+	cmd.Flags().BoolVar(&team, "team", false, "show REMOTE/TAPE@17 of your team, from the server of tape login")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 
 	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
+	"tape/cmd/internal/teamcmd"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
@@ -23,6 +24,7 @@ type tapesOptions struct {
 	limit                int
 	project, agent, grep string
 	since, until         string
+	team                 bool
 }
 
 func newTapesCmd(a *App) *cobra.Command {
@@ -55,7 +57,12 @@ fetch or pull.`,
 			_, err := filter.Count("--limit", &o.limit)
 			return err
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.team {
+				return teamcmd.Run(o.onTeam).List(cmd, teamcmd.List{Limit: o.limit, Project: o.project, Agent: o.agent, Grep: o.grep, Since: o.since, Until: o.until})
+			}
+			return o.run(cmd.Context())
+		},
 	}
 	f := cmd.Flags()
 	f.IntVarP(&o.limit, "limit", "n", -1, "show the newest `N` sessions")
@@ -64,6 +71,7 @@ fetch or pull.`,
 	f.StringVar(&o.since, "since", "", "show sessions with entries of `DATE` or later")
 	f.StringVar(&o.until, "until", "", "show sessions that were begun on `DATE` or earlier")
 	f.StringVar(&o.grep, "grep", "", "show sessions whose title, name, project or branch contains `TEXT`, in any case")
+	f.BoolVar(&o.team, "team", false, "list the sessions of your team, from the server of tape login")
 	a.addAllWorkspaces(cmd)
 	f.Lookup("limit").DefValue = "0"
 	return cmd

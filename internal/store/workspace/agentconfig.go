@@ -65,6 +65,12 @@ func agentValue(key, value string) (json.RawMessage, error) {
 			return nil, layout.Invalid("", "web_private is true or false, not %q", value)
 		}
 		return json.RawMessage(value), nil
+	case "team":
+		u, err := url.Parse(value)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+			return nil, layout.Invalid("give one such as https://tape.example.org", "team is the address of a server, not %q", value)
+		}
+		return json.Marshal(value)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(value)); err != nil {

@@ -1,0 +1,197 @@
+// Package teamclient asks a team's server: what the commands with --team do.
+package teamclient
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/agent/keys"
+	"tape/internal/git/disk"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+)
+
+const (
+	// Setting is the name of the setting that has the server's address, and of its token among the keys.
+	Setting = "team"
+
+	envServer = "TAPE_TEAM"
+	envToken  = "TAPE_TEAM_TOKEN"
+)
+
+// Client asks a server.
+type Client struct {
+	url, token string
+	http       http.Client
+}
+
+// Open returns a client for the server that the environment or tape login names.
+func Open(getenv func(string) string) (*Client, error) {
+	server, token := getenv(envServer), getenv(envToken)
+	if server == "" {
+		var err error
+		if server, err = workspace.GlobalSetting(Setting); err != nil {
+			return nil, err
+		}
+	}
+	if server == "" {
+		return nil, layout.NotFound("tape login URL --token-stdin remembers one", "no team server is known")
+	}
+	if token == "" {
+		file, err := keysFile()
+		if err != nil {
+			return nil, err
+		}
+		all, err := keys.Read(file)
+		if err != nil {
+			return nil, err
+		}
+		known, _ := workspace.GlobalSetting(Setting)
+		if token = all[Setting]; token == "" || strings.TrimRight(known, "/") != strings.TrimRight(server, "/") {
+			return nil, layout.NotFound("tape login "+server+" --token-stdin remembers one; or set "+envToken, "no token for %s is known", server)
+		}
+	}
+	return New(server, token)
+}
+
+func keysFile() (string, error) {
+	home, err := workspace.Home()
+	return keys.File(home), err
+}
+
+// New returns a client for a server.
+func New(server, token string) (*Client, error) {
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, layout.Invalid("give an address such as https://tape.example.org", "%q is not the address of a server", server)
+	}
+	if token == "" || strings.ContainsAny(token, " \t\r\n") {
+		return nil, layout.Invalid("tape team token add makes one", "the token is missing or malformed")
+	}
+	c := &Client{url: strings.TrimRight(server, "/"), token: token}
+	c.http.Timeout = time.Minute
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token goes nowhere else
+	return c, nil
+}
+
+// IsPlain reports whether the token crosses a network unencrypted.
+func (c *Client) IsPlain() bool {
+	u, err := url.Parse(c.url)
+	if err != nil || u.Scheme == "https" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+}
+
+// Remember keeps the server and its token for the next commands.
+func (c *Client) Remember() error {
+	if err := workspace.SetGlobalSetting(Setting, c.url); err != nil {
+		return err
+	}
+	file, err := keysFile()
+	if err != nil {
+		return err
+	}
+	return keys.Write((*disk.FS)(nil), file, Setting, c.token)
+}
+
+// get asks for something and decodes the answer.
+func (c *Client) get(ctx context.Context, path string, query url.Values, into any) error {
+	address := c.url + path
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	res, err := c.http.Do(req)
+	if err != nil {
+		var of *url.Error
+		if errors.As(err, &of) {
+			err = of.Err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("the team's server %s cannot be reached: %w", c.url, err)
+	}
+	defer res.Body.Close()
+	const longest = 64 << 20
+	body, err := io.ReadAll(io.LimitReader(res.Body, longest))
+	if err != nil {
+		return fmt.Errorf("the team's server %s broke off: %w", c.url, err)
+	}
+	if res.StatusCode != http.StatusOK {
+		return c.refused(res.StatusCode, body)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%s does not answer as a team's server: is that its address?", c.url)
+	}
+	return nil
+}
+
+// refused is what the server said against a request.
+func (c *Client) refused(status int, body []byte) error {
+	var said struct {
+		Error struct {
+			Message string
+			Details struct{ Hint string }
+		}
+	}
+	if json.Unmarshal(body, &said) != nil || said.Error.Message == "" {
+		return fmt.Errorf("%s does not answer as a team's server (status %d): is that its address?", c.url, status)
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		return layout.Invalid(cmp.Or(said.Error.Details.Hint, "tape login "+c.url+" --token-stdin takes a new one"), "%s refuses the token: %s", c.url, said.Error.Message)
+	case http.StatusNotFound:
+		return layout.NotFound(said.Error.Details.Hint, "%s", said.Error.Message)
+	case http.StatusUnprocessableEntity:
+		return layout.Invalid(said.Error.Details.Hint, "%s", said.Error.Message)
+	}
+	return fmt.Errorf("%s: %s", c.url, said.Error.Message)
+}
+
+// Me is who the token's user is.
+type Me struct {
+	Name            string
+	Groups, Remotes []string
+}
+
+// Me asks who the token's user is.
+func (c *Client) Me(ctx context.Context) (m Me, err error) {
+	return m, c.get(ctx, "/v1/me", nil, &m)
+}
+
+// Login tries a token, and remembers it with its server.
+func Login(ctx context.Context, out *stdio.Streams, server, token string) error {
+	c, err := New(server, token)
+	if err != nil {
+		return err
+	}
+	if c.IsPlain() {
+		out.Warn("the token crosses the network unencrypted: use https:// if others can listen")
+	}
+	me, err := c.Me(ctx)
+	if err == nil {
+		err = c.Remember()
+	}
+	if err != nil {
+		return err
+	}
+	return out.Result(stdio.Object{{"server", c.url}, {"name", me.Name}, {"groups", me.Groups}, {"remotes", me.Remotes}},
+		"logged in to %s as %s, who sees %s", c.url, me.Name, cmp.Or(strings.Join(me.Remotes, ", "), "no remote"))
+}

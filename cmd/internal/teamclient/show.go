@@ -1,0 +1,322 @@
+package teamclient
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"tape/cmd/internal/rows"
+	"tape/cmd/internal/stdio"
+	"tape/cmd/internal/teamcmd"
+	"tape/index"
+	"tape/internal/sessions/filter"
+	"tape/internal/show/console"
+	"tape/internal/show/display"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// hit is a hit as the server gives it.
+type hit struct {
+	Remote  string          `json:"remote"`
+	Tape    string          `json:"tape"`
+	Title   string          `json:"title"`
+	Snippet string          `json:"snippet"`
+	Entry   json.RawMessage `json:"entry"`
+	Anchor  string          `json:"anchor"`
+	Seq     int             `json:"anchor_seq"`
+	Score   float64         `json:"score"`
+	Matches [][2]int        `json:"matches"`
+	Similar int             `json:"similar"`
+}
+
+type page[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next_cursor"`
+}
+
+// each asks for page after page, until yield returns false.
+func each[T any](ctx context.Context, c *Client, path string, q url.Values, yield func(T) bool) (more bool, err error) {
+	for {
+		var p page[T]
+		if err := c.get(ctx, path, q, &p); err != nil {
+			return false, err
+		}
+		for i, item := range p.Items {
+			if !yield(item) {
+				return i+1 < len(p.Items) || p.Next != nil, nil
+			}
+		}
+		if p.Next == nil {
+			return false, nil
+		}
+		q.Set("cursor", *p.Next)
+	}
+}
+
+// parameters are those of a query.
+func parameters(q repo.Query) url.Values {
+	v := url.Values{}
+	for name, values := range map[string][]string{"kinds": q.Kinds, "roles": q.Roles, "authors": q.Authors} {
+		for _, value := range values {
+			v.Add(filter.InURL(name), value)
+		}
+	}
+	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !at.IsZero() {
+			v.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return v
+}
+
+// Search shows the hits of a search. Its tapes are nil, or one REMOTE/TAPE or TAPE.
+func (c *Client) Search(ctx context.Context, out *stdio.Streams, s index.Search) error {
+	q := parameters(s.Query)
+	q.Set("q", s.Text)
+	q.Set("entries", "true")
+	for name, is := range map[string]bool{"exact": s.Exact, "no_fold": s.NoFold, "searches": s.Searches} {
+		if is {
+			q.Set(name, "true")
+		}
+	}
+	if s.Newest {
+		q.Set("sort", filter.Newest)
+	}
+	if len(s.Tapes) == 1 {
+		setTape(q, s.Tapes[0])
+	}
+	const most = 100
+	left := 1000
+	if s.Query.Limit != nil {
+		left = *s.Query.Limit
+	}
+	if left == 0 {
+		return nil
+	}
+	q.Set("limit", strconv.Itoa(min(left, most)))
+	var hits []hit
+	more, err := each(ctx, c, "/v1/search", q, func(h hit) bool {
+		hits = append(hits, h)
+		left--
+		return left > 0
+	})
+	if err != nil {
+		return err
+	}
+	return showHits(out, hits, more)
+}
+
+// setTape names a session: REMOTE/TAPE.
+func setTape(q url.Values, name string) {
+	if remote, tape, ok := strings.Cut(name, "/"); ok {
+		q.Set("remote", remote)
+		name = tape
+	}
+	q.Set("tape", name)
+}
+
+func showHits(out *stdio.Streams, hits []hit, more bool) error {
+	if len(hits) == 0 {
+		out.StderrUnlessQuiet("no hits")
+		return nil
+	}
+	if !out.JSON {
+		out.Page()
+	}
+	last := ""
+	for i, h := range hits {
+		e, err := snapshot.ParseEntry(h.Entry, h.Tape, h.Anchor, h.Seq)
+		if err != nil {
+			return err
+		}
+		found := index.Hit{Entry: e, Score: h.Score, Snippet: h.Snippet, Spans: h.Matches, Similar: h.Similar}
+		if out.JSON {
+			line := rows.HitJSON(found, "")
+			line = jsonl.AppendString(append(line[:len(line)-1], `,"remote":`...), h.Remote)
+			if err := out.WriteLine(append(line, '}')); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			out.Line("")
+		}
+		name := h.Remote + "/" + h.Tape
+		if name != last && h.Title != "" {
+			rows.Session(out, h.Title)
+		}
+		last = name
+		rows.Hit(out, found, name)
+		if err := out.Written(); err != nil {
+			return err
+		}
+	}
+	if more && !out.JSON {
+		out.PrintUnlessQuiet("\n%s", out.Style(stdio.Dim, "more entries match; -n shows more"))
+	}
+	return nil
+}
+
+// session is a session as the server lists it.
+type session struct {
+	Remote, Tape, Title, Agent, Model, Project string
+	Authors                                    []string
+	Started, Updated                           time.Time
+	Entries                                    int64
+	Messages                                   int
+	Calls                                      int `json:"tool_calls"`
+	Anchors                                    int
+}
+
+// Tapes shows a list of sessions.
+func (c *Client) Tapes(ctx context.Context, out *stdio.Streams, list teamcmd.List) error {
+	q := url.Values{}
+	for name, value := range map[string]string{"project": list.Project, "agent": list.Agent, "grep": list.Grep, "since": list.Since, "until": list.Until} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	const most = 100
+	left := list.Limit
+	if left < 0 {
+		left = 1 << 30
+	}
+	var all []session
+	if left > 0 {
+		q.Set("limit", strconv.Itoa(min(left, most)))
+		_, err := each(ctx, c, "/v1/sessions", q, func(s session) bool {
+			all = append(all, s)
+			left--
+			return left > 0
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return stdio.Listing[session]{Head: []string{"~TITLE", "UPDATED", "?PROJECT", "AGENT", "TAPE", ">MESSAGES"}, None: "No matching sessions.", Paged: true,
+		Object: session.object,
+		Row: func(s session, add func(cells ...any)) {
+			updated := ""
+			if !s.Updated.IsZero() {
+				updated = display.Ago(out.Now(), s.Updated.Format(time.RFC3339), display.Minute)
+			}
+			add(s.Title, updated, s.Project[strings.LastIndex(s.Project, "/")+1:], s.Agent, s.Remote+"/"+s.Tape, s.Messages)
+		}}.Show(out, all, nil)
+}
+
+func (s session) object() stdio.Object {
+	return stdio.Object{{"remote", s.Remote}, {"tape", s.Tape}, {"title", s.Title}, {"agent", stdio.OrNull(s.Agent)}, {"model", stdio.OrNull(s.Model)}, {"project", stdio.OrNull(s.Project)},
+		{"authors", s.Authors}, {"started", stdio.DateOrNull(s.Started)}, {"updated", stdio.DateOrNull(s.Updated)}, {"entries", s.Entries}, {"messages", s.Messages},
+		{"tool_calls", s.Calls}, {"anchors", s.Anchors}}
+}
+
+// Log shows entries of a session.
+func (c *Client) Log(ctx context.Context, out *stdio.Streams, e teamcmd.Entries) error {
+	remote, tape, ok := strings.Cut(e.Tape, "/")
+	if !ok || tape == "" {
+		return layout.Invalid("tape tapes --team lists them: REMOTE/TAPE", "%q does not name a session of the team", e.Tape)
+	}
+	entries := c.entries(ctx, "/v1/sessions/"+url.PathEscape(remote)+"/"+url.PathEscape(tape)+"/entries", e)
+	if out.JSON {
+		for entry, err := range entries {
+			if err == nil {
+				err = out.WriteLine(entry.Raw)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if e.Oneline {
+		for entry, err := range entries {
+			if err != nil {
+				return err
+			}
+			rows.Brief(out, "", entry)
+		}
+		return out.Written()
+	}
+	out.Page()
+	screen := out.Screen()
+	whole := !screen.Out || e.Full || e.ID > 0
+	_, err := console.Show(ctx, stdio.Results{Writer: out.Out}, &console.Screen{Width: screen.Width, Whole: whole, Events: e.Events || whole, Partial: true,
+		Reverse: e.Query.Reverse, Zone: out.Now().Location(), Style: rows.Style(out),
+		More: func(entry repo.Entry) string {
+			return "tape show --team " + display.ShellWord(e.Tape) + "@" + strconv.FormatInt(entry.ID, 10)
+		}}, entries)
+	return err
+}
+
+// entries yields entries of a session. Raw is as the server gives it, with the names of tape and remote.
+func (c *Client) entries(ctx context.Context, path string, e teamcmd.Entries) iter.Seq2[repo.Entry, error] {
+	q := parameters(e.Query)
+	left := 1 << 30
+	backwards := e.Query.Reverse
+	switch {
+	case e.ID > 0:
+		q.Set("from", strconv.FormatInt(e.ID, 10))
+		q.Set("to", q.Get("from"))
+	case e.Query.Limit != nil:
+		left = *e.Query.Limit
+	case e.Query.Tail != nil:
+		left, backwards = *e.Query.Tail, true
+	}
+	const most = 500
+	q.Set("limit", strconv.Itoa(max(1, min(left, most))))
+	if backwards {
+		q.Set("order", "desc")
+	}
+	return layout.Seq(func(yield func(repo.Entry) bool) error {
+		if left == 0 {
+			return nil
+		}
+		var held []repo.Entry
+		found := false
+		var failed error
+		_, err := each(ctx, c, path, q, func(raw json.RawMessage) bool {
+			found = true
+			entry, err := parse(raw)
+			if failed = err; err != nil {
+				return false
+			}
+			left--
+			if backwards && !e.Query.Reverse { // the newest ones, in the order of the tape
+				held = append(held, entry)
+				return left > 0
+			}
+			return yield(entry) && left > 0
+		})
+		if err == nil {
+			err = failed
+		}
+		if err == nil && e.ID > 0 && !found {
+			err = layout.NotFound("", "%s has no entry @%d", e.Tape, e.ID)
+		}
+		for i := len(held) - 1; i >= 0 && err == nil; i-- {
+			if !yield(held[i]) {
+				break
+			}
+		}
+		return err
+	})
+}
+
+func parse(raw []byte) (repo.Entry, error) {
+	var of struct {
+		Tape   string `json:"tape"`
+		Anchor string `json:"anchor"`
+		Seq    int    `json:"anchor_seq"`
+	}
+	if err := json.Unmarshal(raw, &of); err != nil {
+		return repo.Entry{}, err
+	}
+	return snapshot.ParseEntry(raw, of.Tape, of.Anchor, of.Seq)
+}

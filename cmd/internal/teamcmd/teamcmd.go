@@ -1,0 +1,194 @@
+// Package teamcmd has the flags and help of tape team and tape login. The work is done in tape-host.
+package teamcmd
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tape/cmd/internal/stdio"
+	"tape/index"
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// Host does the work.
+type Host interface {
+	TeamSync(ctx context.Context, o Options, remotes []string, watch time.Duration) error
+	TeamServe(ctx context.Context, o Options) error
+	TeamCheck(ctx context.Context, o Options) error
+	TeamStatus(ctx context.Context, o Options) error
+	TeamTokenAdd(ctx context.Context, o Options, name string, groups []string, expires string) error
+	TeamTokens(ctx context.Context, o Options) error
+	TeamTokenRevoke(ctx context.Context, o Options, name string) error
+	TeamLogin(ctx context.Context, o Options, url, token string) error
+	TeamSearch(ctx context.Context, o Options, s index.Search) error
+	TeamTapes(ctx context.Context, o Options, list List) error
+	TeamLog(ctx context.Context, o Options, e Entries) error
+}
+
+// Options are what all commands have.
+type Options struct {
+	*stdio.Streams
+	Config  string // the file of settings, "" for the usual one
+	Version string
+}
+
+// List says which sessions are listed.
+type List struct {
+	Limit                int // -1: all
+	Project, Agent, Grep string
+	Since, Until         string
+}
+
+// Entries says which entries of a session are shown: one, or those that a query selects.
+type Entries struct {
+	Tape          string // REMOTE/TAPE
+	ID            int64  // 0: all
+	Query         repo.Query
+	Oneline, Full bool
+	Events        bool
+}
+
+// Run makes the function that a command runs: in tape it starts tape-host, in tape-host it calls run.
+type Run func(run func(ctx context.Context, h Host, o Options) error) func(cmd *cobra.Command, args []string) error
+
+// New returns tape team.
+func New(run Run) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "team COMMAND",
+		Short: "Run the server that makes a team's sessions searchable",
+		Long: `Run the server of a team: it reads the git remotes to which the team pushes its sessions, and lets each
+person search and read those of their groups. What it knows is in a PostgreSQL database, which can be
+dropped and is filled again from the remotes.
+
+Settings are in team.toml: --config, TAPE_TEAM_CONFIG, or the file in the current folder. docs/team.md
+leads from nothing to a server for a team.`,
+		RunE: help,
+	}
+	var config string
+	cmd.PersistentFlags().StringVar(&config, "config", "", "the `FILE` of settings (default: TAPE_TEAM_CONFIG, else team.toml)")
+	with := func(f func(ctx context.Context, h Host, o Options) error) func(cmd *cobra.Command, args []string) error {
+		return run(func(ctx context.Context, h Host, o Options) error {
+			o.Config = config
+			return f(ctx, h, o)
+		})
+	}
+	cmd.AddCommand(newSync(with), simple(with, "serve", "Answer the team's questions over HTTP", serveHelp, Host.TeamServe),
+		simple(with, "check", "Try everything that team.toml says, and say what is wrong", checkHelp, Host.TeamCheck),
+		simple(with, "status", "Show how it goes with each remote", statusHelp, Host.TeamStatus), newToken(with))
+	return cmd
+}
+
+// help is what a command does that only has others below it.
+func help(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return layout.Invalid(cmd.CommandPath()+" --help lists them", "there is no command %q", cmd.CommandPath()+" "+args[0])
+	}
+	return cmd.Help()
+}
+
+const (
+	serveHelp = `Answer the team's questions over HTTP: search, sessions and entries as JSON below /v1, described by
+/v1/openapi.json; tools for agents at /mcp; figures for Prometheus at /metrics. Requests carry
+Authorization: Bearer TOKEN. Each person sees the remotes of their groups, and nothing of others.
+
+With --json the first line is {"url"}. Several servers may run side by side.`
+	checkHelp = `Try everything that team.toml says: the database and what is in it, each remote, the address. Each line
+says what is wrong, and what to do. Nothing is changed.`
+	statusHelp = `Show for each remote when it was last read, how long ago the database had all of it, how many entries it
+has, and why the last sync failed.`
+)
+
+func simple(with Run, name, short, long string, do func(Host, context.Context, Options) error) *cobra.Command {
+	return &cobra.Command{Use: name, Short: short, Long: long, Args: cobra.NoArgs,
+		RunE: with(func(ctx context.Context, h Host, o Options) error { return do(h, ctx, o) })}
+}
+
+func newSync(with Run) *cobra.Command {
+	var watch time.Duration
+	var remotes []string
+	cmd := &cobra.Command{
+		Use:   "sync [--watch TIME] [REMOTE...]",
+		Short: "Bring the database up to date with the remotes",
+		Long: `Bring the database up to date with the remotes: fetch, check as tape fetch does, mask secrets, write what is
+new. An empty database gets its tables. Any number of workers may run, on any number of machines; a
+killed one leaves nothing half-done. A remote that fails keeps no other waiting, and makes the
+command fail at the end.
+
+With --json there is a line for each remote: tapes that changed, entries that were added and removed,
+seconds, and the error or null.`,
+		Example: `  tape team sync
+  tape team sync --watch 60s
+  tape team sync shop --json`,
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			remotes = args
+			if watch < 0 || watch > 0 && watch < time.Second {
+				return layout.Invalid("give a second or more, such as 60s", "--watch is %s", watch)
+			}
+			return nil
+		},
+		RunE: with(func(ctx context.Context, h Host, o Options) error { return h.TeamSync(ctx, o, remotes, watch) }),
+	}
+	cmd.Flags().DurationVar(&watch, "watch", 0, "go on, and look again after each `TIME`")
+	return cmd
+}
+
+func newToken(with Run) *cobra.Command {
+	cmd := &cobra.Command{Use: "token COMMAND", Short: "Make, list and revoke tokens",
+		Long: `Make, list and revoke tokens. A token lets its holder search and read the sessions of some groups until it
+expires. The database has only its hash.`, RunE: help}
+	var groups []string
+	var expires, name string
+	one := func(_ *cobra.Command, args []string) error {
+		name = args[0]
+		return nil
+	}
+	add := &cobra.Command{
+		Use: "add NAME --groups GROUP,... [--expires TIME]", Short: "Make a token and show it, once",
+		Long:    "Make a token and show it, once. NAME says whose it is; it is noted with each search.",
+		Example: "  tape team token add ada --groups shop,leads --expires 90d",
+		Args:    cobra.ExactArgs(1), PreRunE: one,
+		RunE: with(func(ctx context.Context, h Host, o Options) error {
+			return h.TeamTokenAdd(ctx, o, name, groups, expires)
+		}),
+	}
+	add.Flags().StringSliceVar(&groups, "groups", nil, "the `GROUPS` of team.toml whose remotes it shows, separated by commas")
+	add.Flags().StringVar(&expires, "expires", "90d", "how long it counts: a `TIME` such as 12h, 90d or 52w")
+	revoke := &cobra.Command{Use: "revoke NAME", Short: "Make a token void at once", Args: cobra.ExactArgs(1), PreRunE: one,
+		RunE: with(func(ctx context.Context, h Host, o Options) error { return h.TeamTokenRevoke(ctx, o, name) })}
+	cmd.AddCommand(add, simple(with, "list", "List all tokens, without what is secret in them", "", Host.TeamTokens), revoke)
+	return cmd
+}
+
+// NewLogin returns tape login.
+func NewLogin(run Run) *cobra.Command {
+	var url string
+	var stdin bool
+	cmd := &cobra.Command{
+		Use:   "login URL --token-stdin",
+		Short: "Remember your team's server and your token for it",
+		Long: `Remember the server of your team, and your token for it, for tape search --team and the like. The token is
+read from standard input, tried, and kept in $TAPE_HOME/credentials.json, which only you can read. The
+address is the setting team. TAPE_TEAM and TAPE_TEAM_TOKEN take precedence over both.`,
+		Example: "  tape login https://tape.example.org --token-stdin <token.txt",
+		Args:    cobra.ExactArgs(1),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if url = args[0]; !stdin {
+				return layout.Invalid("tape login "+url+" --token-stdin reads it from standard input", "a token is needed, and not as an argument, which others could see")
+			}
+			return nil
+		},
+		RunE: run(func(ctx context.Context, h Host, o Options) error {
+			const longest = 4096
+			token, err := o.ReadText(ctx, longest)
+			if err != nil {
+				return err
+			}
+			return h.TeamLogin(ctx, o, url, token)
+		}),
+	}
+	cmd.Flags().BoolVar(&stdin, "token-stdin", false, "read the token from standard input")
+	return cmd
+}

@@ -1,0 +1,165 @@
+package teamhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"tape/cmd/internal/stdio"
+	"tape/cmd/internal/teamcmd"
+	"tape/internal/git/gitrun"
+	"tape/internal/git/transport"
+	"tape/internal/serve/team/api"
+	"tape/internal/serve/team/config"
+	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/sync"
+	"tape/internal/store/layout"
+)
+
+// store is the database as the server needs it.
+type store struct{ *db.DB }
+
+func (s store) Source(ctx context.Context, remotes []string) (api.Source, error) {
+	return s.View(ctx, remotes)
+}
+
+// Serve answers requests until it is interrupted.
+func Serve(ctx context.Context, o teamcmd.Options) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c, d, err := prepared(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	l, err := listen(ctx, c.Listen)
+	if err != nil {
+		return err
+	}
+	address := l.Addr().String()
+	if strings.HasSuffix(c.URL, ":0") { // the port was to be any
+		c.URL = "http://" + address
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version}
+	srv := &http.Server{Handler: api.New(with, address), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	if err := o.Result(stdio.Object{{"url", c.URL}}, "%s", c.URL); err != nil {
+		return err
+	}
+	if err := o.Flush(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		last, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer stop()
+		done <- srv.Shutdown(last)
+	}()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-done
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, layout.Invalid("stop what listens there, or set listen in team.toml to another address", "cannot listen on %s: %v", address, err)
+	}
+	return l, nil
+}
+
+// Check tries everything that team.toml says.
+func Check(ctx context.Context, o teamcmd.Options) error {
+	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
+	if err != nil {
+		return err
+	}
+	k := &checks{s: o.Streams}
+	k.database(ctx, c)
+	for _, r := range c.Remotes {
+		k.tell("remote "+r.Name, checkRemote(ctx, r))
+	}
+	l, err := listen(ctx, c.Listen)
+	if err == nil {
+		err = l.Close()
+	}
+	k.tell("listen", err)
+	if k.failed > 0 {
+		return fmt.Errorf("%d of %d checks failed", k.failed, k.all)
+	}
+	return o.Written()
+}
+
+type checks struct {
+	s           *stdio.Streams
+	all, failed int
+}
+
+// tell says how a check ended.
+func (k *checks) tell(what string, err error) {
+	k.all++
+	text, hint := "", ""
+	if err != nil {
+		k.failed++
+		text = err.Error()
+		for _, h := range layout.Hints(err) {
+			hint = h.Text
+		}
+	}
+	if k.s.JSON {
+		_ = k.s.Emit(stdio.Object{{"check", what}, {"ok", err == nil}, {"message", stdio.OrNull(text)}, {"hint", stdio.OrNull(hint)}})
+		return
+	}
+	if err == nil {
+		k.s.Printf("ok      %s\n", what)
+		return
+	}
+	k.s.Printf("failed  %s: %s\n", what, text)
+	if hint != "" {
+		k.s.Printf("        %s\n", hint)
+	}
+}
+
+func (k *checks) database(ctx context.Context, c *config.Config) {
+	d, err := db.Open(ctx, c.Database)
+	k.tell("database", err)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	st, err := d.State(ctx)
+	if err == nil && st != db.Empty && st != db.Older { // sync does what is needed
+		err = st.Err()
+	}
+	k.tell("tables", err)
+	notes, err := d.Notes(ctx)
+	for _, note := range notes {
+		k.tell("database", errors.New(note))
+	}
+	if err != nil {
+		k.tell("database", err)
+	}
+}
+
+// checkRemote asks a remote what it has, as a sync does, and fetches nothing.
+func checkRemote(ctx context.Context, r config.Remote) error {
+	if err := transport.CheckURL(r.URL); err != nil {
+		return layout.Invalid("give a path, user@host:path, or an address that begins with ssh://, https:// or file://", "%v", err)
+	}
+	if err := gitrun.CheckGit(); err != nil {
+		return layout.Classify(err)
+	}
+	return sync.Reach(ctx, r.URL)
+}

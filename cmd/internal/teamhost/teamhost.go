@@ -1,0 +1,272 @@
+// Package teamhost is what tape team does: it brings the database up to date, serves it, and shows how it goes.
+package teamhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/cmd/internal/stdio"
+	"tape/cmd/internal/teamcmd"
+	"tape/internal/serve/team/config"
+	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/sync"
+	"tape/internal/show/display"
+	"tape/internal/store/layout"
+)
+
+// open reads team.toml and connects to the database.
+func open(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error) {
+	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := db.Open(ctx, c.Database)
+	return c, d, err
+}
+
+// prepared is open for commands that make the tables if the database is empty.
+func prepared(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error) {
+	c, d, err := open(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	did, err := d.Prepare(ctx)
+	if err != nil {
+		d.Close()
+		return nil, nil, err
+	}
+	if did != "" {
+		o.StderrUnlessQuiet("%s", did)
+	}
+	return c, d, nil
+}
+
+// Sync brings the database up to date.
+func Sync(ctx context.Context, o teamcmd.Options, remotes []string, watch time.Duration) error {
+	c, d, err := prepared(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if len(remotes) == 0 {
+		gone, err := d.DropRemotes(ctx, names(c))
+		if err != nil {
+			return err
+		}
+		for _, name := range gone {
+			o.StderrUnlessQuiet("%s is no longer in team.toml: its entries are removed from the database", name)
+		}
+	}
+	if err := d.DropAudit(ctx, o.Now().AddDate(0, 0, -c.AuditDays)); err != nil {
+		return err
+	}
+	failed := []string{}
+	var last error
+	show := func(r sync.Result) {
+		if r.Err != nil && !errors.Is(r.Err, context.Canceled) {
+			failed, last = append(failed, r.Remote), r.Err
+		}
+		showResult(o.Streams, r, watch > 0)
+	}
+	with := sync.Options{Config: c, DB: d, Remotes: remotes, Wait: watch == 0, Now: o.Now}
+	if watch > 0 {
+		return sync.Watch(ctx, with, watch, show)
+	}
+	if err := sync.Once(ctx, with, show); err != nil {
+		return err
+	}
+	switch len(failed) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("read %s: %w", failed[0], last)
+	}
+	return fmt.Errorf("these remotes could not be read: %s", strings.Join(failed, ", "))
+}
+
+func names(c *config.Config) (out []string) {
+	for _, r := range c.Remotes {
+		out = append(out, r.Name)
+	}
+	return out
+}
+
+// showResult shows what was done for a remote. When it is done again and again, only changes are shown.
+func showResult(s *stdio.Streams, r sync.Result, watching bool) {
+	if r.Busy || watching && r.Err == nil && r.Tapes == 0 {
+		return
+	}
+	if s.JSON {
+		var failure any
+		if r.Err != nil {
+			failure = r.Err.Error()
+		}
+		_ = s.Emit(stdio.Object{{"remote", r.Remote}, {"tapes", r.Tapes}, {"entries", r.Entries}, {"removed", r.Removed},
+			{"seconds", float64(r.Took.Milliseconds()) / 1000}, {"error", failure}})
+	} else if r.Err != nil && watching {
+		s.Warn(r.Remote + ": " + r.Err.Error())
+	} else if r.Err == nil {
+		text := fmt.Sprintf("%s: %s, %s added", r.Remote, display.Count(r.Tapes, "tape changed", "tapes changed"), display.Entries(r.Entries))
+		if r.Removed > 0 {
+			text += fmt.Sprintf(", %d removed", r.Removed)
+		}
+		s.PrintUnlessQuiet("%s", text)
+	}
+	_ = s.Flush()
+}
+
+// Status shows how it goes with each remote.
+func Status(ctx context.Context, o teamcmd.Options) error {
+	c, d, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Use(ctx); err != nil {
+		return err
+	}
+	all, err := d.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names(c) {
+		if !slices.ContainsFunc(all, func(r db.RemoteStatus) bool { return r.Remote == name }) {
+			all = append(all, db.RemoteStatus{Remote: name, Error: "not read yet: tape team sync reads it"})
+		}
+	}
+	lag := func(r db.RemoteStatus) any {
+		if r.Synced == nil {
+			return nil
+		}
+		return float64(o.Now().Sub(*r.Synced).Milliseconds()) / 1000
+	}
+	return stdio.Listing[db.RemoteStatus]{Head: []string{"REMOTE", "LAST SYNC", "LAG", ">TAPES", ">ENTRIES", "ERROR"}, None: "No remotes.",
+		Object: func(r db.RemoteStatus) stdio.Object {
+			return stdio.Object{{"remote", r.Remote}, {"last_sync", dateOf(r.Tried)}, {"lag", lag(r)}, {"tapes", r.Tapes}, {"entries", r.Entries}, {"error", stdio.OrNull(r.Error)}}
+		},
+		Row: func(r db.RemoteStatus, add func(cells ...any)) {
+			last, behind := "never", "-"
+			if r.Tried != nil {
+				last = display.Ago(o.Now(), r.Tried.Format(time.RFC3339), display.Minute)
+			}
+			if r.Synced != nil {
+				behind = o.Now().Sub(*r.Synced).Round(time.Second).String()
+			}
+			add(r.Remote, last, behind, r.Tapes, r.Entries, r.Error)
+		}}.Show(o.Streams, all, nil)
+}
+
+func dateOf(t *time.Time) any {
+	if t == nil {
+		return nil
+	}
+	return stdio.DateOrNull(*t)
+}
+
+// AddToken makes a token and shows it.
+func AddToken(ctx context.Context, o teamcmd.Options, name string, groups []string, expires string) error {
+	if !config.GoodName(strings.NewReplacer("@", "", "+", "").Replace(name)) {
+		return layout.Invalid("a name has letters, digits, dots, dashes, underscores and @, at most 64", "%q is not a name for a token", name)
+	}
+	lasts, err := duration(expires)
+	if err != nil {
+		return err
+	}
+	c, d, err := prepared(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if len(groups) == 0 {
+		return layout.Invalid("team.toml has "+strings.Join(c.Groups(), ", "), "--groups is missing: the token would show nothing")
+	}
+	for _, g := range groups {
+		if !slices.Contains(c.Groups(), g) {
+			return layout.Invalid("team.toml has "+strings.Join(c.Groups(), ", "), "no remote has the group %q", g)
+		}
+	}
+	now := o.Now()
+	token, err := d.AddToken(ctx, name, groups, now, now.Add(lasts))
+	if err != nil {
+		return err
+	}
+	return o.Result(stdio.Object{{"token", token}, {"name", name}, {"expires", stdio.DateOrNull(now.Add(lasts))}},
+		"%s\nIt counts until %s, and is not shown again.", token, now.Add(lasts).Format("2006-01-02 15:04"))
+}
+
+// duration reads a time that may be in days or weeks.
+func duration(text string) (time.Duration, error) {
+	day := 24 * time.Hour
+	d, err := time.ParseDuration(text)
+	for unit, length := range map[string]time.Duration{"d": day, "w": 7 * day} {
+		if n, ok := strings.CutSuffix(text, unit); ok {
+			var count int
+			if _, err = fmt.Sscanf(n+" ", "%d ", &count); err == nil && count < 1<<14 {
+				d = time.Duration(count) * length
+			}
+		}
+	}
+	const most = 10 * 366 * 24 * time.Hour
+	if err != nil || d <= 0 || d > most {
+		return 0, layout.Invalid("give a time such as 12h, 90d or 52w, at most ten years", "--expires is %q", text)
+	}
+	return d, nil
+}
+
+// Tokens lists all tokens.
+func Tokens(ctx context.Context, o teamcmd.Options) error {
+	_, d, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Use(ctx); err != nil {
+		return err
+	}
+	all, err := d.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	now := o.Now()
+	state := func(t db.Token) string {
+		switch {
+		case t.Revoked != nil:
+			return "revoked"
+		case !t.Valid(now):
+			return "expired"
+		}
+		return "valid"
+	}
+	return stdio.Listing[db.Token]{Head: []string{"NAME", "GROUPS", "STATE", "EXPIRES", "USED"}, None: "No tokens.",
+		Object: func(t db.Token) stdio.Object {
+			return stdio.Object{{"name", t.Name}, {"groups", t.Groups}, {"state", state(t)}, {"created", stdio.DateOrNull(t.Created)}, {"expires", stdio.DateOrNull(t.Expires)},
+				{"revoked", dateOf(t.Revoked)}, {"used", dateOf(t.Used)}}
+		},
+		Row: func(t db.Token, add func(cells ...any)) {
+			used := "never"
+			if t.Used != nil {
+				used = display.Ago(now, t.Used.Format(time.RFC3339), display.Minute)
+			}
+			add(t.Name, strings.Join(t.Groups, ","), state(t), t.Expires.Format("2006-01-02 15:04"), used)
+		}}.Show(o.Streams, all, nil)
+}
+
+// Revoke makes a token void.
+func Revoke(ctx context.Context, o teamcmd.Options, name string) error {
+	_, d, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Use(ctx); err != nil {
+		return err
+	}
+	if err := d.Revoke(ctx, name, o.Now()); err != nil {
+		return err
+	}
+	return o.Result(stdio.Object{{"name", name}, {"revoked", true}}, "the token %s is void", name)
+}

@@ -1,0 +1,231 @@
+// Package api is the team's server over HTTP: search, sessions and entries as JSON, for those who prove who they
+// are. Each request sees the remotes of its user's groups and nothing else.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/cursors"
+	"tape/internal/serve/host/openapi"
+	"tape/internal/serve/team/config"
+	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/find"
+)
+
+// Source has the sessions that one user sees. A [db.View] is one.
+type Source interface {
+	find.Rows
+	Sessions(ctx context.Context, c db.Choice) ([]db.Session, error)
+	Entries(ctx context.Context, s db.Session, q db.Range, yield func(db.Stored) bool) error
+}
+
+// Store is what the server needs of the database.
+type Store interface {
+	// Source returns what somebody sees who sees these remotes.
+	Source(ctx context.Context, remotes []string) (Source, error)
+	TokenOf(ctx context.Context, token string, now time.Time) (db.Token, error)
+	Audit(ctx context.Context, who, action, resource string) error
+	Status(ctx context.Context) ([]db.RemoteStatus, error)
+	Key() []byte
+}
+
+// Options say what is served.
+type Options struct {
+	Config  *config.Config
+	Store   Store
+	Now     func() time.Time
+	Log     *slog.Logger
+	Version string
+	// MCP answers requests below /mcp of a user who sees a source; nil: none.
+	MCP func(who string, s Source) http.Handler
+	// Login, if not nil, proves who people are who have no token.
+	Login Login
+}
+
+// Login proves who somebody is.
+type Login interface {
+	// User returns who sends a request, false if it does not say.
+	User(r *http.Request) (User, bool, error)
+}
+
+// User is who sends a request.
+type User struct {
+	Name   string
+	Groups []string
+}
+
+// Server answers requests.
+type Server struct {
+	Options
+	cursors cursors.Signer
+	hosts   []string // names by which it is called
+}
+
+// New returns a server. address is where it listens.
+func New(o Options, address string) *Server {
+	s := &Server{Options: o, cursors: cursors.Signer{Key: o.Store.Key()}, hosts: []string{address}}
+	if u, err := url.Parse(o.Config.URL); err == nil {
+		s.hosts = append(s.hosts, u.Host)
+	}
+	if _, port, err := net.SplitHostPort(address); err == nil {
+		s.hosts = append(s.hosts, "localhost:"+port, "127.0.0.1:"+port)
+	}
+	return s
+}
+
+// request is one request of a known user.
+type request struct {
+	*Server
+	w    http.ResponseWriter
+	r    *http.Request
+	path string
+	user User
+	seen []string // the remotes of the user's groups
+	from Source
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	path, ok := strings.CutPrefix(r.URL.Path, s.Config.Path())
+	if !ok { // a proxy may have taken the path away
+		path = r.URL.Path
+	}
+	if err := s.serve(w, r, path); err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) error {
+	if !slices.Contains(s.hosts, s.hostOf(r)) {
+		return api.NewProblem(http.StatusForbidden, "forbidden", "this server is %s: call it by that name, or set url in team.toml", s.Config.URL)
+	}
+	if path == "/health" {
+		return answer(w, map[string]bool{"ok": true})
+	}
+	if path == "/v1/openapi.json" {
+		doc, err := openapi.Document(s.Version, routes())
+		if err != nil {
+			return err
+		}
+		return answer(w, doc)
+	}
+	route, ok := routeOf(path)
+	if !ok {
+		return api.NotFound("page")
+	}
+	if r.Method != http.MethodGet && path != "/mcp" {
+		w.Header().Set("Allow", http.MethodGet)
+		return api.NewProblem(http.StatusMethodNotAllowed, "method_not_allowed", "the server only reads: use GET")
+	}
+	if err := checkQuery(route, r.URL.Query()); err != nil {
+		return err
+	}
+	user, err := s.userOf(r)
+	if err != nil {
+		return err
+	}
+	c := &request{Server: s, w: w, r: r, path: path, user: user, seen: s.Config.Seen(user.Groups)}
+	remotes := c.seen
+	if one := r.URL.Query().Get("remote"); one != "" {
+		remotes = slices.DeleteFunc(slices.Clone(remotes), func(name string) bool { return name != one })
+	}
+	if c.from, err = s.Store.Source(r.Context(), remotes); err != nil {
+		return err
+	}
+	body, err := route.Do(c)
+	if err != nil || body == nil {
+		return err
+	}
+	return answer(w, body)
+}
+
+// hostOf is the host that a client asked for. Proxies that are trusted say so in a header.
+func (s *Server) hostOf(r *http.Request) string {
+	if name := r.Header.Get("X-Forwarded-Host"); name != "" && s.Config.Trusts(r.RemoteAddr) {
+		return name
+	}
+	return r.Host
+}
+
+// userOf finds out who sends a request: by a token, otherwise as team.toml says.
+func (s *Server) userOf(r *http.Request) (User, error) {
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		t, err := s.Store.TokenOf(r.Context(), strings.TrimSpace(token), s.Now())
+		if errors.Is(err, db.ErrToken) {
+			return User{}, api.Unauthorized(err.Error() + ": ask for a new one, and give it to tape login")
+		}
+		return User{t.Name, t.Groups}, err
+	}
+	if s.Login != nil {
+		u, ok, err := s.Login.User(r)
+		if err != nil || ok {
+			return u, err
+		}
+	}
+	return User{}, api.Unauthorized("a token is missing: send Authorization: Bearer TOKEN")
+}
+
+// Me is who a user is.
+type Me struct {
+	Name    string   `json:"name"`
+	Groups  []string `json:"groups"`
+	Remotes []string `json:"remotes"` // that the user sees
+}
+
+func (c *request) me() (any, error) {
+	return Me{c.user.Name, append([]string{}, c.user.Groups...), append([]string{}, c.seen...)}, nil
+}
+
+func (c *request) mcp() (any, error) {
+	if c.MCP == nil {
+		return nil, api.NotFound("page")
+	}
+	c.MCP(c.user.Name, c.from).ServeHTTP(c.w, c.r)
+	return nil, nil
+}
+
+func answer(w http.ResponseWriter, body any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(data, '\n')) // the client may have gone
+	return nil
+}
+
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := api.ProblemOf(err)
+	if r.Context().Err() != nil {
+		return // the client has gone
+	}
+	if p.Status == http.StatusInternalServerError {
+		s.Log.Error("request", "path", r.URL.Path, "error", err)
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if p.After > 0 {
+		w.Header().Set("Retry-After", "1")
+	}
+	data, err := json.Marshal(api.ErrorAnswer{Error: *p})
+	if err != nil {
+		s.Log.Error("answer", "error", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(data, '\n'))
+}

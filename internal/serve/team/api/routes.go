@@ -1,0 +1,77 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/openapi"
+	"tape/internal/sessions/filter"
+)
+
+type route = openapi.Endpoint[*request]
+
+// routes are the endpoints below /v1, in the order of the document.
+func routes() []route {
+	limit := openapi.Param{"limit", "integer", "how many at most"}
+	cursor := openapi.Param{"cursor", "string", "continues where a page ended; with the same other parameters"}
+	remote := openapi.Param{"remote", "string", "only of this remote"}
+	return []route{
+		{Method: http.MethodGet, Path: "/me", Summary: "Who the token's user is", Answer: reflect.TypeFor[Me](), Do: (*request).me},
+		{Method: http.MethodGet, Path: "/search", Summary: "Entries that have the words, the most relevant first", Answer: reflect.TypeFor[HitPage](),
+			Query: append([]openapi.Param{{"q", "string", "the words, as tape search takes them"}, limit, cursor, remote, {"tape", "string", "only of this session"},
+				{"sort", "string", "relevance or newest"}, {"exact", "boolean", "words exactly as spelt"}, {"no_fold", "boolean", "nearly identical entries one by one"},
+				{"searches", "boolean", "also what search tools wrote"}, {"entries", "boolean", "with the entries themselves"}}, filters()...), Do: (*request).search},
+		{Method: http.MethodGet, Path: "/sessions", Summary: "Sessions, those with the newest entries first", Answer: reflect.TypeFor[SessionPage](),
+			Query: []openapi.Param{limit, cursor, remote, {"tape", "string", "only the one of this name"}, {"grep", "string", "a part of title, name or project"}, {"agent", "string", "a part of the agent's name"},
+				{"project", "string", "a part of the project"}, {"since", "string", "with entries of this date or later"}, {"until", "string", "begun on this date or earlier"}, {"forks", "boolean", "also forks"}},
+			Do: (*request).sessions},
+		{Method: http.MethodGet, Path: "/sessions/{remote}/{tape}/entries", Summary: "Entries of a session; a fork is PARENT/FORK", Answer: reflect.TypeFor[EntryPage](),
+			Query: append([]openapi.Param{limit, cursor, {"from", "integer", "the first id"}, {"to", "integer", "the last id"}, {"order", "string", "asc or desc"}}, filters()...), Do: (*request).entries},
+	}
+}
+
+// filters are the parameters of all filters of entries.
+func filters() (out []openapi.Param) {
+	for _, f := range filter.Fields() {
+		help := f.Values
+		if help == "" {
+			help = "a date, as since"
+		}
+		out = append(out, openapi.Param{filter.InURL(f.Name), "string", help})
+	}
+	return out
+}
+
+// others are the endpoints that are no JSON.
+func others() []route {
+	return []route{{Path: "/metrics", Do: (*request).metrics}, {Path: "/mcp", Do: (*request).mcp}}
+}
+
+// routeOf finds the endpoint of a path.
+func routeOf(path string) (route, bool) {
+	for _, rt := range routes() {
+		if "/v1"+rt.Path == path || strings.Contains(rt.Path, "{") && strings.HasPrefix(path, sessionPrefix) && strings.HasSuffix(path, entriesSuffix) {
+			return rt, true
+		}
+	}
+	for _, rt := range others() {
+		if rt.Path == path {
+			return rt, true
+		}
+	}
+	return route{}, false
+}
+
+// checkQuery refuses unknown parameters, which would otherwise be ignored.
+func checkQuery(rt route, q url.Values) error {
+	for name := range q {
+		if !slices.ContainsFunc(rt.Query, func(p openapi.Param) bool { return p[0] == name }) {
+			return api.Invalid("there is no parameter %.60q here", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package api
+
+import (
+	"encoding/json"
+	"net/url"
+	"strconv"
+
+	"tape/index"
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/cursors"
+	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/find"
+	"tape/internal/sessions/filter"
+	"tape/internal/store/layout"
+)
+
+// Item is a hit.
+type Item struct {
+	Remote  string `json:"remote"`
+	Tape    string `json:"tape"`
+	ID      int64  `json:"id"`
+	Title   string `json:"title"`
+	Date    string `json:"date"`
+	Kind    string `json:"kind"`
+	Role    string `json:"role"`
+	Author  string `json:"author"`
+	Snippet string `json:"snippet"`
+
+	// With entries=true.
+	Entry   json.RawMessage `json:"entry,omitempty"` // the stored line
+	Anchor  string          `json:"anchor,omitempty"`
+	Seq     int             `json:"anchor_seq,omitempty"`
+	Score   float64         `json:"score,omitempty"`
+	Matches [][2]int        `json:"matches,omitempty"`
+	Similar int             `json:"similar,omitempty"`
+}
+
+// HitPage is a part of the answers to a search.
+type HitPage struct {
+	Items []Item  `json:"items"`
+	Next  *string `json:"next_cursor"`
+}
+
+const (
+	usualHits, mostHits       = 20, 100
+	usualEntries, mostEntries = 50, 1000
+)
+
+// search answers a search.
+func (c *request) search() (any, error) {
+	v := c.r.URL.Query()
+	limit, err := limitOf(v, usualHits, mostHits)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.searchOf(v)
+	if err != nil {
+		return nil, err
+	}
+	tapes, err := c.named(v.Get("tape"))
+	if err != nil {
+		return nil, err
+	}
+	query, skip, err := c.place(v, "search")
+	if err != nil {
+		return nil, err
+	}
+	all := skip + limit
+	s.Query.Limit = &all
+	res, err := find.Search(c.r.Context(), c.from, s, tapes)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Store.Audit(c.r.Context(), c.user.Name, "search", s.Text); err != nil {
+		return nil, err
+	}
+	page := HitPage{Items: []Item{}}
+	for _, h := range res.Hits[min(skip, len(res.Hits)):] {
+		page.Items = append(page.Items, itemOf(h, v.Get("entries") == "true"))
+	}
+	if res.More && len(page.Items) == limit {
+		next := c.cursors.Cursor(query, strconv.Itoa(all))
+		page.Next = &next
+	}
+	return page, nil
+}
+
+func itemOf(h find.Hit, whole bool) Item {
+	out := Item{Remote: h.Workspace, Tape: h.Tape, ID: h.ID, Title: h.Title, Date: h.Date, Kind: h.Kind, Role: h.Role(), Author: h.Author, Snippet: h.Snippet}
+	if whole {
+		out.Entry, out.Anchor, out.Seq, out.Score, out.Matches, out.Similar = h.Raw, h.Anchor, h.AnchorSeq, h.Score, h.Spans, h.Similar
+	}
+	return out
+}
+
+// searchOf reads the parameters of a search.
+func (c *request) searchOf(v url.Values) (s index.Search, err error) {
+	s = index.Search{Text: v.Get("q"), Exact: v.Get("exact") == "true", NoFold: v.Get("no_fold") == "true", Searches: v.Get("searches") == "true"}
+	if s.Text == "" {
+		return s, api.Invalid("q is missing: the words to search for")
+	}
+	if s.Newest, err = filter.Order("sort", orUsual(v.Get("sort"))); err != nil {
+		return s, err
+	}
+	s.Query, err = filter.FromURL(v).Query(filter.InURL, c.Now())
+	return s, err
+}
+
+func orUsual(order string) string {
+	if order == "" {
+		return filter.Relevance
+	}
+	return order
+}
+
+// named returns the ids of the session of a name; nil for "", which means all.
+func (c *request) named(tape string) ([]int64, error) {
+	if tape == "" {
+		return nil, nil
+	}
+	list, err := c.from.Sessions(c.r.Context(), db.Choice{Name: tape, Most: mostHits})
+	if err == nil && len(list) == 0 {
+		err = layout.NotFound("tape tapes --team lists the sessions that you see", "there is no session %q", tape)
+	}
+	var ids []int64
+	for _, s := range list {
+		ids = append(ids, s.ID)
+	}
+	return ids, err
+}
+
+// place reads the cursor of a list whose cursors are numbers. query is what they are bound to.
+func (c *request) place(v url.Values, of string) (query string, at int, err error) {
+	query = c.bound(v, of)
+	if v.Get("cursor") == "" {
+		return query, 0, nil
+	}
+	text, err := c.cursors.Read(query, v.Get("cursor"))
+	if err == nil {
+		at, err = strconv.Atoi(text)
+	}
+	return query, at, err
+}
+
+// bound is what the cursors of a list belong to: who asks, and all parameters but those that may change.
+func (c *request) bound(v url.Values, of string) string {
+	rest := url.Values{}
+	for name, values := range v {
+		if name != "cursor" && name != "limit" {
+			rest[name] = values
+		}
+	}
+	return cursors.Query(of, c.user.Name, rest.Encode())
+}
+
+// limitOf reads a limit. More than the most is the most.
+func limitOf(v url.Values, usual, most int) (int, error) {
+	text := v.Get("limit")
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, api.Invalid("limit is %.20q: give a number from 1 to %d", text, most)
+	}
+	return min(n, most), nil
+}

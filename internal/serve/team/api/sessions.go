@@ -1,0 +1,212 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/find"
+	"tape/internal/sessions/filter"
+	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
+)
+
+const (
+	sessionPrefix = "/v1/sessions/"
+	entriesSuffix = "/entries"
+)
+
+// Session is a session in a list.
+type Session struct {
+	Remote    string     `json:"remote"`
+	Tape      string     `json:"tape"`
+	Title     string     `json:"title"`
+	Agent     string     `json:"agent"`
+	Model     string     `json:"model"`
+	Project   string     `json:"project"`
+	Authors   []string   `json:"authors"`
+	Started   *time.Time `json:"started"`
+	Updated   *time.Time `json:"updated"`
+	Entries   int64      `json:"entries"`
+	Messages  int        `json:"messages"`
+	ToolCalls int        `json:"tool_calls"`
+	Anchors   int        `json:"anchors"`
+}
+
+// SessionPage is a part of a list of sessions.
+type SessionPage struct {
+	Items []Session `json:"items"`
+	Next  *string   `json:"next_cursor"`
+}
+
+// EntryPage is a part of a session. Its entries are as in tape log --json, with their remote.
+type EntryPage struct {
+	Items []json.RawMessage `json:"items"`
+	Next  *string           `json:"next_cursor"`
+}
+
+// sessions lists sessions, those with the newest entries first.
+func (c *request) sessions() (any, error) {
+	v := c.r.URL.Query()
+	limit, err := limitOf(v, usualHits, mostHits)
+	if err != nil {
+		return nil, err
+	}
+	q, err := filter.FromURL(v).Query(filter.InURL, c.Now())
+	if err != nil {
+		return nil, err
+	}
+	choice := db.Choice{Name: v.Get("tape"), Text: v.Get("grep"), Agent: v.Get("agent"), Project: v.Get("project"), Since: q.Since, Until: q.Until, Forks: v.Get("forks") == "true", Most: limit + 1}
+	query := c.bound(v, "sessions")
+	if cursor := v.Get("cursor"); cursor != "" {
+		text, err := c.cursors.Read(query, cursor)
+		if err != nil {
+			return nil, err
+		}
+		if choice.AfterTime, choice.AfterID, err = parsePlace(text); err != nil {
+			return nil, err
+		}
+	}
+	list, err := c.from.Sessions(c.r.Context(), choice)
+	if err != nil {
+		return nil, err
+	}
+	page := SessionPage{Items: []Session{}}
+	for _, s := range list[:min(limit, len(list))] {
+		page.Items = append(page.Items, sessionOf(s))
+	}
+	if len(list) > limit {
+		next := c.cursors.Cursor(query, placeOf(list[limit-1]))
+		page.Next = &next
+	}
+	return page, nil
+}
+
+func sessionOf(s db.Session) Session {
+	return Session{Remote: s.Remote, Tape: s.Name, Title: s.Title, Agent: s.Agent, Model: s.Model, Project: s.Project, Authors: append([]string{}, s.Authors...),
+		Started: s.Started, Updated: s.Updated, Entries: s.Entries, Messages: s.Messages, ToolCalls: s.Calls, Anchors: s.Anchors}
+}
+
+// placeOf is where a list goes on after a session.
+func placeOf(s db.Session) string {
+	at := int64(0)
+	if s.Updated != nil {
+		at = s.Updated.UnixMicro()
+	}
+	return fmt.Sprintf("%d:%d", at, s.ID)
+}
+
+func parsePlace(text string) (*time.Time, int64, error) {
+	date, id, _ := strings.Cut(text, ":")
+	micro, err1 := strconv.ParseInt(date, 10, 64)
+	n, err2 := strconv.ParseInt(id, 10, 64)
+	if err1 != nil || err2 != nil {
+		return nil, 0, api.Invalid("the cursor is not one of sessions")
+	}
+	at := time.UnixMicro(micro).UTC()
+	return &at, n, nil
+}
+
+// entries gives the entries of a session, from the first one on, or, with order=desc, from the last one back.
+func (c *request) entries() (any, error) {
+	v := c.r.URL.Query()
+	remote, tape, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(c.path, sessionPrefix), entriesSuffix), "/")
+	list, err := c.from.Sessions(c.r.Context(), db.Choice{Remote: remote, Name: tape, Most: 1})
+	if err != nil {
+		return nil, err
+	}
+	if tape == "" || len(list) == 0 {
+		return nil, layout.NotFound("tape tapes --team lists the sessions that you see", "there is no session %q", remote+"/"+tape)
+	}
+	s := list[0]
+	q, limit, err := c.rangeOf(v)
+	if err != nil {
+		return nil, err
+	}
+	query := c.bound(v, c.path)
+	if cursor := v.Get("cursor"); cursor != "" {
+		at, err := c.cursors.ReadPosition(query, cursor)
+		if err != nil {
+			return nil, err
+		}
+		if q.Reverse {
+			q.Last = at.ID
+		} else {
+			q.First = at.ID
+		}
+	}
+	if err := c.Store.Audit(c.r.Context(), c.user.Name, "read", s.Remote+"/"+s.Name); err != nil {
+		return nil, err
+	}
+	page := EntryPage{Items: []json.RawMessage{}}
+	size := 0
+	const enough = 8 << 20 // bytes of an answer
+	q.Most = limit + 1
+	err = c.from.Entries(c.r.Context(), s, q, func(e db.Stored) bool {
+		if len(page.Items) == limit || size > enough {
+			next := c.cursors.Cursor(query, strconv.FormatInt(e.ID, 10)+":")
+			page.Next = &next
+			return false
+		}
+		line, parsed := EntryJSON(e, s)
+		if err = parsed; err != nil {
+			return false
+		}
+		page.Items = append(page.Items, line)
+		size += len(line)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// EntryJSON is an entry as tape log --json has it, with its remote.
+func EntryJSON(s db.Stored, of db.Session) (json.RawMessage, error) {
+	e, err := find.EntryOf(s, of)
+	if err != nil {
+		return nil, err
+	}
+	e.Workspace = ""
+	out := e.JSON()
+	out = jsonl.AppendString(append(out[:len(out)-1], `,"remote":`...), of.Remote)
+	return append(out, '}'), nil
+}
+
+// rangeOf reads which entries are asked for.
+func (c *request) rangeOf(v url.Values) (q db.Range, limit int, err error) {
+	if limit, err = limitOf(v, usualEntries, mostEntries); err != nil {
+		return q, 0, err
+	}
+	f, err := filter.FromURL(v).Query(filter.InURL, c.Now())
+	if err != nil {
+		return q, 0, err
+	}
+	if len(f.Authors) > 0 {
+		return q, 0, api.Invalid("author is for searches")
+	}
+	q = db.Range{Kinds: f.Kinds, Roles: f.Roles, Since: f.Since, Until: f.Until}
+	for name, to := range map[string]*int64{"from": &q.First, "to": &q.Last} {
+		text := strings.TrimPrefix(v.Get(name), "@")
+		if text == "" {
+			continue
+		}
+		if *to, err = strconv.ParseInt(text, 10, 64); err != nil || *to < 1 {
+			return q, 0, api.Invalid("%s is %.20q: give the id of an entry", name, v.Get(name))
+		}
+	}
+	switch v.Get("order") {
+	case "", "asc":
+	case "desc":
+		q.Reverse = true
+	default:
+		return q, 0, api.Invalid("order is asc or desc, not %.20q", v.Get("order"))
+	}
+	return q, limit, nil
+}

@@ -1,0 +1,294 @@
+// Package config reads team.toml, the settings of a team's server.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"tape/internal/store/layout"
+)
+
+// File is where the settings are if nothing else is said.
+const File = "team.toml"
+
+// EnvFile names the file of settings.
+const EnvFile = "TAPE_TEAM_CONFIG"
+
+// envDatabase is the database's address, if it must not be in the file.
+const envDatabase = "TAPE_TEAM_DATABASE"
+
+// Kinds of authentication. Tokens are for programs, and work with every kind.
+const (
+	Tokens = "tokens"
+	Proxy  = "proxy"
+	OIDC   = "oidc"
+)
+
+// Config are the settings of a team's server.
+type Config struct {
+	Database     string `toml:"database"`      // address of the PostgreSQL database
+	DatabaseFile string `toml:"database_file"` // a file that has it
+	URL          string `toml:"url"`           // the public address, with a path if there is one
+	Listen       string `toml:"listen"`        // address and port
+	// TrustedProxies are addresses or networks whose X-Forwarded headers, and headers of users, count.
+	TrustedProxies []string `toml:"trusted_proxies"`
+	Cache          string   `toml:"cache"`      // folder for copies of the remotes
+	AuditDays      int      `toml:"audit_days"` // how long it is kept who searched and opened what
+	Remotes        []Remote `toml:"remote"`
+	Auth           Auth     `toml:"auth"`
+
+	proxies []netip.Prefix
+}
+
+// Remote is a repository that the team pushes tapes to.
+type Remote struct {
+	Name    string   `toml:"name"`
+	URL     string   `toml:"url"`
+	Groups  []string `toml:"groups"`  // who sees it
+	Include []string `toml:"include"` // patterns of tapes' names, such as shop-*; empty means all
+	Exclude []string `toml:"exclude"`
+}
+
+// Auth says how people prove who they are.
+type Auth struct {
+	Kind         string `toml:"kind"`
+	UserHeader   string `toml:"user_header"`   // proxy: has the user's name
+	GroupsHeader string `toml:"groups_header"` // proxy: has the user's groups, separated by commas
+	Issuer       string `toml:"issuer"`        // oidc
+	Client       string `toml:"client"`        // oidc: the id that the issuer gave to this server
+	GroupsClaim  string `toml:"groups_claim"`  // oidc
+}
+
+// Find returns the file to read: the given one, that of the environment, or team.toml in the current folder.
+func Find(given string, getenv func(string) string) string {
+	return cmp.Or(given, getenv(EnvFile), File)
+}
+
+// Load reads the settings and checks what can be checked without any connection.
+func Load(file string, getenv func(string) string) (*Config, error) {
+	raw, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, layout.NotFound("name it with --config FILE or "+EnvFile+"; docs/team.md has an example", "there is no %s", file)
+	case err != nil:
+		return nil, layout.Classify(err)
+	}
+	c := &Config{Listen: "127.0.0.1:8700", AuditDays: 90, Auth: Auth{Kind: Tokens, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups", GroupsClaim: "groups"}}
+	d := toml.NewDecoder(strings.NewReader(string(raw))).DisallowUnknownFields()
+	if err := d.Decode(c); err != nil {
+		return nil, layout.Invalid("", "%s: %s", file, inWords(err))
+	}
+	if err := c.complete(filepath.Dir(file), getenv); err != nil {
+		return nil, layout.Wrap(err, "%s", file)
+	}
+	return c, nil
+}
+
+// inWords is what a decoder's error says, with the place.
+func inWords(err error) string {
+	var unknown *toml.StrictMissingError
+	var one *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
+		line, _ := unknown.Errors[0].Position()
+		return "line " + strconv.Itoa(line) + ": there is no setting " + strings.Join(unknown.Errors[0].Key(), ".")
+	case errors.As(err, &one):
+		line, _ := one.Position()
+		return "line " + strconv.Itoa(line) + ": " + strings.TrimPrefix(one.Error(), "toml: ")
+	}
+	return strings.TrimPrefix(err.Error(), "toml: ")
+}
+
+// complete fills in what is missing, and checks all of it. Paths are relative to the file's folder.
+func (c *Config) complete(dir string, getenv func(string) string) error {
+	if c.DatabaseFile != "" {
+		raw, err := os.ReadFile(inDir(dir, c.DatabaseFile))
+		if err != nil {
+			return layout.Invalid("", "database_file: %v", err)
+		}
+		c.Database = strings.TrimSpace(string(raw))
+	}
+	c.Database = cmp.Or(getenv(envDatabase), c.Database)
+	if c.Database == "" {
+		return layout.Invalid(`add a line such as database = "postgres:///tape?host=/run/postgresql"`, "database is missing")
+	}
+	if c.AuditDays < 1 {
+		return layout.Invalid("", "audit_days is %d: give at least 1", c.AuditDays)
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return layout.Invalid("give an address and a port, such as 127.0.0.1:8700", "listen is %q", c.Listen)
+	}
+	if err := c.checkURL(); err != nil {
+		return err
+	}
+	for _, p := range c.TrustedProxies {
+		prefix, err := parsePrefix(p)
+		if err != nil {
+			return layout.Invalid("give addresses or networks, such as 127.0.0.1 or 10.0.0.0/8", "trusted_proxies has %q", p)
+		}
+		c.proxies = append(c.proxies, prefix)
+	}
+	if err := c.checkAuth(); err != nil {
+		return err
+	}
+	if c.Cache == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return layout.Invalid("set it to a folder for copies of the remotes", "cache is missing: %v", err)
+		}
+		c.Cache = filepath.Join(cache, "tape-team")
+	}
+	c.Cache = inDir(dir, c.Cache)
+	return c.checkRemotes(dir)
+}
+
+func (c *Config) checkURL() error {
+	if c.URL == "" {
+		c.URL = "http://" + c.Listen
+		return nil
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return layout.Invalid("give the address that people open, such as https://tape.example.org/sessions", "url is %q", c.URL)
+	}
+	c.URL = strings.TrimRight(c.URL, "/")
+	return nil
+}
+
+func (c *Config) checkAuth() error {
+	switch c.Auth.Kind {
+	case Tokens:
+	case Proxy:
+		if len(c.proxies) == 0 {
+			return layout.Invalid(`add the proxy's address: trusted_proxies = ["127.0.0.1"]`, "auth.kind is proxy, and trusted_proxies is empty: nobody could log in")
+		}
+	case OIDC:
+		if c.Auth.Issuer == "" || c.Auth.Client == "" {
+			return layout.Invalid("", "auth.kind is oidc: it needs auth.issuer and auth.client")
+		}
+	default:
+		return layout.Invalid("", "auth.kind is %q: give tokens, proxy or oidc", c.Auth.Kind)
+	}
+	return nil
+}
+
+// goodName is what a remote or a group may be called: it is in addresses, file names and lists.
+var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// GoodName reports whether a remote or a group may have a name.
+func GoodName(name string) bool { return goodName.MatchString(name) && !strings.Contains(name, "..") }
+
+func (c *Config) checkRemotes(dir string) error {
+	if len(c.Remotes) == 0 {
+		return layout.Invalid("add a [[remote]] with name, url and groups", "there is no remote")
+	}
+	seen := map[string]bool{}
+	for i := range c.Remotes {
+		r := &c.Remotes[i]
+		switch {
+		case !GoodName(r.Name):
+			return layout.Invalid("a name has letters, digits, dots, dashes and underscores, at most 64", "the name of a remote is %q", r.Name)
+		case seen[strings.ToLower(r.Name)]:
+			return layout.Invalid("", "two remotes are called %s", r.Name)
+		case r.URL == "":
+			return layout.Invalid("", "remote %s: url is missing", r.Name)
+		case len(r.Groups) == 0:
+			return layout.Invalid("", "remote %s: groups is empty: nobody would see it", r.Name)
+		}
+		seen[strings.ToLower(r.Name)] = true
+		for _, g := range r.Groups {
+			if !GoodName(g) {
+				return layout.Invalid("", "remote %s: %q is not the name of a group", r.Name, g)
+			}
+		}
+		for _, p := range slices.Concat(r.Include, r.Exclude) {
+			if _, err := path.Match(p, ""); err != nil {
+				return layout.Invalid("write it as for file names: shop-*", "remote %s: %q is not a pattern", r.Name, p)
+			}
+		}
+		if strings.HasPrefix(r.URL, "./") || strings.HasPrefix(r.URL, "../") {
+			r.URL = inDir(dir, r.URL)
+		}
+	}
+	return nil
+}
+
+// Takes reports whether a tape or fork of the remote is to be read. A fork goes with its tape.
+func (r *Remote) Takes(tape string) bool {
+	tape, _, _ = strings.Cut(tape, "/")
+	has := func(list []string) bool {
+		return slices.ContainsFunc(list, func(p string) bool { ok, _ := path.Match(p, tape); return ok })
+	}
+	return (len(r.Include) == 0 || has(r.Include)) && !has(r.Exclude)
+}
+
+// Seen returns the names of the remotes that somebody with these groups sees.
+func (c *Config) Seen(groups []string) (names []string) {
+	for _, r := range c.Remotes {
+		if slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(groups, g) }) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// Groups returns all groups that see something.
+func (c *Config) Groups() (all []string) {
+	for _, r := range c.Remotes {
+		all = append(all, r.Groups...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Remote returns the remote of a name, nil if there is none.
+func (c *Config) Remote(name string) *Remote {
+	for i := range c.Remotes {
+		if c.Remotes[i].Name == name {
+			return &c.Remotes[i]
+		}
+	}
+	return nil
+}
+
+// Trusts reports whether a connection comes from a trusted proxy. address is as in http.Request.RemoteAddr.
+func (c *Config) Trusts(address string) bool {
+	at, err := netip.ParseAddrPort(address)
+	return err == nil && slices.ContainsFunc(c.proxies, func(p netip.Prefix) bool { return p.Contains(at.Addr().Unmap()) })
+}
+
+// Path is the path of the public address, without a slash at its end.
+func (c *Config) Path() string {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Path
+}
+
+func parsePrefix(s string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	return netip.ParsePrefix(s)
+}
+
+func inDir(dir, p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(dir, p)
+}

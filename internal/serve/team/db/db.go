@@ -1,0 +1,266 @@
+// Package db is the team's database: its schema, the rows of tapes, tokens, and the record of who searched
+// what. It is the only user of PostgreSQL.
+//
+// Who reads gets a [View], which puts the set of remotes that its user sees into every question. The rows are
+// written by a [Writer], which has one remote to itself.
+package db
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"tape/internal/store/layout"
+)
+
+// Version is that of the schema. Raise it with each change; [DB.Prepare] rebuilds an older one.
+const Version = 1
+
+//go:embed schema.sql
+var schema string
+
+// derived are the tables and functions that are filled from git, in the order in which they can be dropped.
+const dropDerived = `
+DROP TABLE IF EXISTS entries, tapes, months, remotes CASCADE;
+DROP FUNCTION IF EXISTS tape_find, tape_count, tape_seen CASCADE;
+`
+
+// lockSchema is the advisory lock of changes of the schema. Remotes have locks of two numbers.
+const lockSchema = 0x7461_7065
+
+// DB is a pool of connections to the team's database.
+type DB struct {
+	pool *pgxpool.Pool
+	key  []byte
+}
+
+// Open connects to a database, whose address is a URL or a list of settings as psql takes them.
+func Open(ctx context.Context, address string) (*DB, error) {
+	c, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, layout.Invalid("write it as postgres://USER@HOST/NAME, or postgres:///NAME?host=FOLDER for a socket", "the database's address cannot be read")
+	}
+	c.ConnConfig.RuntimeParams["application_name"] = "tape"
+	c.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return nil, inWords(err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, inWords(err)
+	}
+	return &DB{pool: pool}, nil
+}
+
+// Close closes all connections.
+func (d *DB) Close() { d.pool.Close() }
+
+// inWords says in a sentence why the database cannot be used.
+func inWords(err error) error {
+	var pg *pgconn.PgError
+	var connect *pgconn.ConnectError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &pg) && pg.Code == "3D000":
+		return layout.NotFound("createdb makes one", "%s", pg.Message)
+	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
+		return layout.Invalid("the password belongs into PGPASSFILE, PGPASSWORD or database_file", "the database refuses the user: %s", pg.Message)
+	case errors.As(err, &pg) && pg.Code == "42501":
+		return layout.Invalid("make the user of team.toml the owner of the database", "the database refuses it: %s", pg.Message)
+	case errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "53") || pg.Code == "57P03"):
+		return layout.Wrap(fmt.Errorf("%w: the database cannot do it now: %s", layout.ErrBusy, pg.Message), "database")
+	case errors.As(err, &connect):
+		return layout.Wrap(fmt.Errorf("%w: the database does not answer: %v", layout.ErrBusy, lastOf(connect)), "database")
+	case errors.As(err, &pg):
+		return fmt.Errorf("database: %s (%s)", pg.Message, pg.Code)
+	}
+	return fmt.Errorf("database: %w", err)
+}
+
+// lastOf is the cause of a failed connection, without the address, which may have a password.
+func lastOf(err error) string {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			first, _, _ := strings.Cut(err.Error(), "\n") // of several addresses
+			return first
+		}
+		err = next
+	}
+}
+
+// State is what a database has.
+type State int
+
+// States of a database.
+const (
+	Empty   State = iota // nothing
+	Ours                 // this version's schema
+	Older                // an older version's
+	Newer                // a newer version's
+	Foreign              // something else
+)
+
+// State finds out what the database has, and changes nothing.
+func (d *DB) State(ctx context.Context) (State, error) {
+	return state(ctx, d.pool)
+}
+
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func state(ctx context.Context, q querier) (State, error) {
+	var ours bool
+	var tables int
+	err := q.QueryRow(ctx, `SELECT to_regclass('tape_team') IS NOT NULL, (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f'))`).Scan(&ours, &tables)
+	if err != nil {
+		return Empty, inWords(err)
+	}
+	switch {
+	case !ours && tables == 0:
+		return Empty, nil
+	case !ours:
+		return Foreign, nil
+	}
+	var version int
+	err = q.QueryRow(ctx, `SELECT version FROM tape_team`).Scan(&version)
+	switch {
+	case err != nil:
+		return Foreign, inWords(err)
+	case version < Version:
+		return Older, nil
+	case version > Version:
+		return Newer, nil
+	}
+	return Ours, nil
+}
+
+// Err says why a database with a state cannot be used, and what to do.
+func (s State) Err() error {
+	switch s {
+	case Empty:
+		return layout.NotFound("tape team sync fills it", "the database is empty")
+	case Older:
+		return layout.Conflict("tape team sync rebuilds it from the remotes; tokens stay", "the database was made by an older version of tape")
+	case Newer:
+		return layout.Conflict("install that version here, too", "the database was made by a newer version of tape")
+	case Foreign:
+		return layout.Conflict("name an empty one: createdb makes it", "the database has tables, and they are not those of tape team")
+	}
+	return nil
+}
+
+// Prepare makes the schema in an empty database, or makes that of an older version anew: the next sync fills it,
+// tokens and audit stay. It returns what it did, in words, "" if there was nothing to do.
+func (d *DB) Prepare(ctx context.Context) (did string, err error) {
+	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, lockSchema); err != nil {
+			return err
+		}
+		st, err := state(ctx, tx)
+		if err != nil {
+			return err
+		}
+		switch st {
+		case Empty:
+			did = "made the tables"
+			return makeSchema(ctx, tx)
+		case Older:
+			did = "the database was of an older version: it is filled anew from the remotes"
+			return remakeSchema(ctx, tx)
+		}
+		return st.Err()
+	})
+	if err != nil {
+		return "", inWordsOnce(err)
+	}
+	return did, d.readKey(ctx)
+}
+
+// inWordsOnce is inWords for an error that may be in words already.
+func inWordsOnce(err error) error {
+	var known *layout.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return inWords(err)
+}
+
+func makeSchema(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, schema); err != nil {
+		return err
+	}
+	key := make([]byte, 32)
+	rand.Read(key)
+	_, err := tx.Exec(ctx, `INSERT INTO tape_team (version, key) VALUES ($1, $2)`, Version, key)
+	return err
+}
+
+// remakeSchema keeps tokens, audit and key, which git does not have.
+func remakeSchema(ctx context.Context, tx pgx.Tx) error {
+	kept := `ALTER TABLE tape_team RENAME TO former_team; ALTER TABLE tokens RENAME TO former_tokens; ALTER TABLE audit RENAME TO former_audit;`
+	back := `INSERT INTO tokens (hash, name, groups, created, expires, revoked, used) SELECT hash, name, groups, created, expires, revoked, used FROM former_tokens;
+		INSERT INTO audit (date, who, action, resource) SELECT date, who, action, resource FROM former_audit;
+		UPDATE tape_team SET key = (SELECT key FROM former_team LIMIT 1);
+		DROP TABLE former_team, former_tokens, former_audit;`
+	if _, err := tx.Exec(ctx, dropDerived+kept); err != nil {
+		return err
+	}
+	if err := makeSchema(ctx, tx); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, back)
+	return err
+}
+
+// Use makes sure that the database has this version's schema. Unlike Prepare it makes none.
+func (d *DB) Use(ctx context.Context) error {
+	st, err := d.State(ctx)
+	if err == nil {
+		err = st.Err()
+	}
+	if err == nil {
+		err = d.readKey(ctx)
+	}
+	return err
+}
+
+func (d *DB) readKey(ctx context.Context) error {
+	return inWords(d.pool.QueryRow(ctx, `SELECT key FROM tape_team`).Scan(&d.key))
+}
+
+// Key is the secret of this database: it signs cursors, and keys the marks that replace secrets.
+func (d *DB) Key() []byte { return d.key }
+
+// Notes are what is worth knowing of the database, each a sentence.
+func (d *DB) Notes(ctx context.Context) (notes []string, err error) {
+	var number int
+	var version string
+	var bypasses bool
+	err = d.pool.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'),
+		(SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user)`).Scan(&number, &version, &bypasses)
+	if err != nil {
+		return nil, inWords(err)
+	}
+	const oldest = 130000
+	if number < oldest {
+		notes = append(notes, "PostgreSQL "+version+" is too old: install 13 or later")
+	}
+	if bypasses {
+		notes = append(notes, "the database's user is a superuser, whom row security does not hold: name one that is not")
+	}
+	return notes, nil
+}

@@ -1,0 +1,198 @@
+package db_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"tape/internal/serve/team/db"
+	"tape/internal/store/layout"
+	"tape/internal/testkit/teamtest"
+)
+
+// TestDated: a clock that was wrong puts no entry far into the future, and an entry without a date is the oldest.
+func TestDated(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		date time.Time
+		ok   bool
+		want time.Time
+	}{
+		{now.Add(-time.Hour), true, now.Add(-time.Hour)},
+		{now.AddDate(0, 0, 20), true, now.AddDate(0, 0, 20)},
+		{now.AddDate(50, 0, 0), true, now},
+		{time.Time{}, false, time.Unix(0, 0).UTC()},
+		{time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), true, time.Unix(0, 0).UTC()},
+	} {
+		if got := db.Dated(c.date, c.ok, now); !got.Equal(c.want) {
+			t.Errorf("%v: %v, want %v", c.date, got, c.want)
+		}
+	}
+}
+
+// TestAddress: an address that cannot be used is refused in a sentence, without its password.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"postgres://%", "postgres://u:swordfish@127.0.0.1:1/d?connect_timeout=1"} {
+		_, err := db.Open(t.Context(), address)
+		if err == nil || strings.Contains(err.Error(), "swordfish") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func exec(t *testing.T, address, sql string) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	if _, err := c.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSchema: an empty database gets the tables once, an older one is made anew and keeps its tokens, and
+// what is newer, or somebody else's, is left as it is.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	address := teamtest.Address(t)
+	d, err := db.Open(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Use(t.Context()); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("empty: %v", err)
+	}
+	for _, want := range []string{"made the tables", ""} {
+		if did, err := d.Prepare(t.Context()); err != nil || did != want {
+			t.Errorf("%q, %v", did, err)
+		}
+	}
+	now := time.Now()
+	token, err := d.AddToken(t.Context(), "ada", []string{"shop"}, now, now.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, address, `UPDATE tape_team SET version = 0; INSERT INTO remotes (name) OVERRIDING SYSTEM VALUE SELECT 'x' WHERE false`)
+	if did, err := d.Prepare(t.Context()); err != nil || !strings.Contains(did, "filled anew") {
+		t.Errorf("older: %q, %v", did, err)
+	}
+	if got, err := d.TokenOf(t.Context(), token, now); err != nil || got.Name != "ada" {
+		t.Errorf("the token is gone: %+v, %v", got, err)
+	}
+	exec(t, address, `UPDATE tape_team SET version = 99`)
+	if _, err := d.Prepare(t.Context()); !errors.Is(err, layout.ErrConflict) || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("newer: %v", err)
+	}
+	other := teamtest.Address(t)
+	exec(t, other, `CREATE TABLE mine (a int)`)
+	o, err := db.Open(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if _, err := o.Prepare(t.Context()); !errors.Is(err, layout.ErrConflict) || !strings.Contains(err.Error(), "not those of tape team") {
+		t.Errorf("foreign: %v", err)
+	}
+}
+
+// TestTokens: a token counts until it expires or is revoked, and the database does not have it.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	address := teamtest.Address(t)
+	d := teamtest.OpenAt(t, address)
+	now := time.Now().Truncate(time.Second)
+	token, err := d.AddToken(t.Context(), "ada", []string{"shop", "leads"}, now, now.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.AddToken(t.Context(), "ada", []string{"shop"}, now, now.Add(time.Hour)); !errors.Is(err, layout.ErrConflict) {
+		t.Errorf("the same name: %v", err)
+	}
+	if got, err := d.TokenOf(t.Context(), token, now); err != nil || len(got.Groups) != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, wrong := range []string{"", "x", token + "x", "tape_team_"} {
+		if _, err := d.TokenOf(t.Context(), wrong, now); !errors.Is(err, db.ErrToken) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	if _, err := d.TokenOf(t.Context(), token, now.Add(time.Hour)); !errors.Is(err, db.ErrToken) {
+		t.Errorf("expired: %v", err)
+	}
+	if err := d.Revoke(t.Context(), "ada", now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.TokenOf(t.Context(), token, now); !errors.Is(err, db.ErrToken) {
+		t.Errorf("revoked: %v", err)
+	}
+	if err := d.Revoke(t.Context(), "ada", now); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("revoked twice: %v", err)
+	}
+	if list, err := d.Tokens(t.Context()); err != nil || len(list) != 1 || list[0].Revoked == nil || list[0].Used == nil {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestSecondWall: without the set of remotes a question gets nothing, also the owner's of the tables.
+func TestSecondWall(t *testing.T) {
+	t.Parallel()
+	address := teamtest.Address(t)
+	d := teamtest.OpenAt(t, address)
+	w, err := d.Writer(t.Context(), "shop", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	c, err := w.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	id, err := c.NewID(t.Context())
+	if err == nil {
+		err = c.Add(t.Context(), id, []db.Row{{ID: 1, Date: at, Kind: "message", Text: "needle", Line: "{}", Words: []string{"needle"}}})
+	}
+	if err == nil {
+		err = c.Put(t.Context(), db.Tape{ID: id, Ref: "refs/heads/tape/main", Name: "main", Authors: []string{}, Entries: 1, Oldest: at, Newest: at})
+	}
+	if err == nil {
+		err = c.Commit(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for set, want := range map[string]int{"": 0, "{}": 0, "{12345}": 0, "{1}": 1} {
+		if _, err := conn.Exec(t.Context(), `SELECT set_config('tape.remotes', $1, false)`, set); err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range []string{"remotes", "tapes", "entries", "months", "tape_find('''needle''', '{}', NULL, NULL, NULL, 10)"} {
+			var n int
+			if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM `+table).Scan(&n); err != nil || n != want {
+				t.Errorf("%q sees %d of %s, want %d (%v)", set, n, table, want, err)
+			}
+		}
+	}
+	for _, names := range [][]string{nil, {"bank"}} {
+		v, err := d.View(t.Context(), names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := v.Find(t.Context(), db.Question{Words: "'needle'", Units: []string{}, Most: 10})
+		if err != nil || len(found) > 0 {
+			t.Errorf("%v find %v, %v", names, found, err)
+		}
+	}
+}

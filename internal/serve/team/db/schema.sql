@@ -1,0 +1,172 @@
+-- Everything here but tokens and audit is derived from git. Each table of tapes has the column by which it can
+-- be spread over servers, remote, and no query joins across remotes.
+
+CREATE TABLE tape_team (
+	version int   NOT NULL, -- of this schema
+	key     bytea NOT NULL  -- signs cursors, and keys the marks that replace secrets
+);
+
+CREATE TABLE remotes (
+	id      int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	name    text NOT NULL UNIQUE,
+	tried   timestamptz,            -- the last sync began
+	synced  timestamptz,            -- the last sync that succeeded began
+	error   text NOT NULL DEFAULT '' -- why the last one failed
+);
+
+CREATE TABLE tapes (
+	remote    int    NOT NULL,
+	id        bigint GENERATED ALWAYS AS IDENTITY,
+	ref       text   NOT NULL, -- its branch at the remote
+	name      text   NOT NULL,
+	title     text   NOT NULL,
+	agent     text   NOT NULL,
+	model     text   NOT NULL,
+	project   text   NOT NULL,
+	authors   text[] NOT NULL,
+	owner     text   NOT NULL, -- who began it: the author of entries that name none
+	started   timestamptz,
+	updated   timestamptz,
+	entries   bigint NOT NULL, -- its own; a fork's do not include its parent's
+	bytes     bigint NOT NULL, -- length of their lines
+	messages  int    NOT NULL,
+	calls     int    NOT NULL,
+	tokens    bigint NOT NULL,
+	anchors   int    NOT NULL,
+	first_id  bigint NOT NULL, -- of its own entries
+	last_id   bigint NOT NULL,
+	oldest    timestamptz NOT NULL, -- the dates in entries
+	newest    timestamptz NOT NULL,
+	about     text   NOT NULL, -- continues title, counts and so on
+	watermark text   NOT NULL, -- the commit up to which entries has it
+	PRIMARY KEY (remote, id),
+	UNIQUE (remote, ref)
+);
+CREATE INDEX ON tapes (updated DESC, id);
+
+CREATE TABLE entries (
+	remote int    NOT NULL,
+	tape   bigint NOT NULL,
+	id     bigint NOT NULL,
+	date   timestamptz NOT NULL,
+	kind   text   NOT NULL,
+	role   text   NOT NULL,
+	author text   NOT NULL,
+	phase  int    NOT NULL,
+	anchor text   NOT NULL, -- the phase's name
+	sign   bigint NOT NULL, -- equal for entries that say nearly the same
+	bytes  int    NOT NULL, -- length of the line in git
+	text   text   NOT NULL, -- what is searched, masked
+	line   text   NOT NULL, -- the stored line, masked: payload, meta, date
+	words  tsvector NOT NULL
+) PARTITION BY RANGE (date);
+CREATE INDEX ON entries (remote, tape, id);
+CREATE INDEX ON entries (date DESC, id DESC);
+CREATE INDEX ON entries USING gin (words) WITH (fastupdate = on, gin_pending_list_limit = 16384);
+
+-- What is older than months are made for, or has no date.
+CREATE TABLE entries_old PARTITION OF entries FOR VALUES FROM (MINVALUE) TO ('2015-01-01 00:00:00+00');
+
+-- How many entries a remote has in a month, of what length.
+CREATE TABLE months (
+	remote  int    NOT NULL,
+	month   date   NOT NULL,
+	part    text   NOT NULL, -- the partition
+	entries bigint NOT NULL,
+	bytes   bigint NOT NULL,
+	PRIMARY KEY (remote, month)
+);
+
+CREATE TABLE tokens (
+	hash    bytea PRIMARY KEY,
+	name    text   NOT NULL,
+	groups  text[] NOT NULL,
+	created timestamptz NOT NULL,
+	expires timestamptz NOT NULL,
+	revoked timestamptz,
+	used    timestamptz
+);
+CREATE UNIQUE INDEX ON tokens (name) WHERE revoked IS NULL;
+
+CREATE TABLE audit (
+	date     timestamptz NOT NULL DEFAULT now(),
+	who      text NOT NULL,
+	action   text NOT NULL,
+	resource text NOT NULL
+);
+CREATE INDEX ON audit (date);
+
+-- The second wall. A transaction sees the remotes that tape.remotes lists, also the owner's; without it, none.
+-- The first wall is package db, which puts the set into every question.
+CREATE FUNCTION tape_seen() RETURNS int[] LANGUAGE sql STABLE PARALLEL SAFE
+	AS $$ SELECT coalesce(nullif(current_setting('tape.remotes', true), ''), '{}')::int[] $$;
+ALTER TABLE remotes ENABLE ROW LEVEL SECURITY;
+ALTER TABLE remotes FORCE ROW LEVEL SECURITY;
+ALTER TABLE tapes ENABLE ROW LEVEL SECURITY;
+ALTER TABLE tapes FORCE ROW LEVEL SECURITY;
+ALTER TABLE entries ENABLE ROW LEVEL SECURITY;
+ALTER TABLE entries FORCE ROW LEVEL SECURITY;
+ALTER TABLE months ENABLE ROW LEVEL SECURITY;
+ALTER TABLE months FORCE ROW LEVEL SECURITY;
+-- tape.all is set by the worker and by status, who name remotes that have no number yet.
+CREATE POLICY seen ON remotes USING (id = ANY (tape_seen()) OR current_setting('tape.all', true) = 'on');
+CREATE POLICY seen ON tapes USING (remote = ANY (tape_seen()));
+CREATE POLICY seen ON entries USING (remote = ANY (tape_seen()));
+CREATE POLICY seen ON months USING (remote = ANY (tape_seen()));
+
+-- tape_find returns entries with these words, the newest first, until there are enough. PostgreSQL uses no index
+-- of words below row security, so it reads the partitions themselves, month by month, with the same set.
+CREATE FUNCTION tape_find(question text, units text[], among bigint[], since timestamptz, until timestamptz, most int)
+RETURNS TABLE (remote int, tape bigint, id bigint, date timestamptz, kind text, sign bigint, bytes int, has text)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	part  record;
+	seen  int[] := tape_seen();
+	rest  int := most;
+	found int;
+	what  text := '''''';
+	rule  text := '';
+BEGIN
+	IF units <> '{}' THEN
+		what := '(SELECT string_agg(CASE WHEN e.words @@ u.q THEN ''1'' ELSE ''0'' END, '''' ORDER BY u.n) FROM unnest($2::tsquery[]) WITH ORDINALITY u(q, n))';
+	END IF;
+	IF question <> '' THEN rule := rule || ' AND e.words @@ $1::tsquery'; END IF;
+	IF among IS NOT NULL THEN rule := rule || ' AND e.tape = ANY ($3)'; END IF;
+	IF since IS NOT NULL THEN rule := rule || ' AND e.date >= $4'; END IF;
+	IF until IS NOT NULL THEN rule := rule || ' AND e.date <= $5'; END IF;
+	FOR part IN SELECT DISTINCT m.month, m.part FROM months m
+		WHERE m.remote = ANY (seen) AND m.entries > 0 AND (since IS NULL OR m.month >= date_trunc('month', since AT TIME ZONE 'UTC')::date)
+			AND (until IS NULL OR m.part = 'entries_old' OR m.month <= (until AT TIME ZONE 'UTC')::date)
+		ORDER BY m.month DESC
+	LOOP
+		RETURN QUERY EXECUTE format('SELECT e.remote, e.tape, e.id, e.date, e.kind, e.sign, e.bytes, %s FROM %I e
+			WHERE e.remote = ANY ($6)%s ORDER BY e.date DESC, e.id DESC LIMIT $7', what, part.part, rule)
+			USING question, units, among, since, until, seen, rest;
+		GET DIAGNOSTICS found = ROW_COUNT;
+		rest := rest - found;
+		EXIT WHEN rest <= 0;
+	END LOOP;
+END $$;
+
+-- tape_count returns how many entries have these words, and among how many it has counted: month by month, the
+-- newest first, until there are enough.
+CREATE FUNCTION tape_count(question text, most int) RETURNS TABLE (hits bigint, among bigint)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	part record;
+	seen int[] := tape_seen();
+	n    bigint;
+BEGIN
+	hits := 0;
+	among := 0;
+	FOR part IN SELECT m.month, m.part, sum(m.entries) AS entries FROM months m
+		WHERE m.remote = ANY (seen) AND m.entries > 0 GROUP BY m.month, m.part ORDER BY m.month DESC
+	LOOP
+		EXECUTE format('SELECT count(*) FROM (SELECT 1 FROM %I e WHERE e.remote = ANY ($1) AND e.words @@ $2::tsquery LIMIT $3) x', part.part)
+			INTO n USING seen, question, most;
+		hits := hits + n;
+		among := among + part.entries;
+		EXIT WHEN hits >= most;
+	END LOOP;
+	RETURN NEXT;
+END $$;

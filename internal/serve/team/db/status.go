@@ -1,0 +1,63 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// RemoteStatus is how it goes with a remote.
+type RemoteStatus struct {
+	Remote  string
+	Tried   *time.Time // the last sync began
+	Synced  *time.Time // the last one that succeeded began
+	Error   string     // why the last one failed
+	Tapes   int64
+	Entries int64
+	id      int32
+}
+
+// Status returns how it goes with all remotes that the database has, by name.
+func (d *DB) Status(ctx context.Context) (out []RemoteStatus, err error) {
+	err = pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT set_config('tape.all', 'on', true)`); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `SELECT id, name, tried, synced, error FROM remotes ORDER BY name`)
+		if err != nil {
+			return err
+		}
+		var r RemoteStatus
+		if _, err = pgx.ForEachRow(rows, []any{&r.id, &r.Remote, &r.Tried, &r.Synced, &r.Error}, func() error {
+			out = append(out, r)
+			return nil
+		}); err != nil {
+			return err
+		}
+		for i := range out {
+			if err := see(ctx, tx, []int32{out[i].id}); err != nil {
+				return err
+			}
+			err := tx.QueryRow(ctx, `SELECT (SELECT count(*) FROM tapes WHERE remote = $1), (SELECT coalesce(sum(entries), 0)::bigint FROM months WHERE remote = $1)`, out[i].id).
+				Scan(&out[i].Tapes, &out[i].Entries)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, inWords(err)
+}
+
+// Audit notes what somebody did.
+func (d *DB) Audit(ctx context.Context, who, action, resource string) error {
+	_, err := d.pool.Exec(ctx, `INSERT INTO audit (who, action, resource) VALUES ($1, $2, $3)`, who, action, resource)
+	return inWords(err)
+}
+
+// DropAudit removes what was noted before a date.
+func (d *DB) DropAudit(ctx context.Context, before time.Time) error {
+	_, err := d.pool.Exec(ctx, `DELETE FROM audit WHERE date < $1`, before)
+	return inWords(err)
+}

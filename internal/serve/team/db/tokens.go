@@ -1,0 +1,97 @@
+package db
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"tape/internal/store/layout"
+)
+
+// tokenPrefix begins every token, so that searches for secrets know one.
+const tokenPrefix = "tape_team_"
+
+// Token is what is known of a token. The token itself is shown once, when it is made.
+type Token struct {
+	Name    string
+	Groups  []string
+	Created time.Time
+	Expires time.Time
+	Revoked *time.Time
+	Used    *time.Time // when it was last used, to the minute
+}
+
+// Valid reports whether a token counts at a time.
+func (t Token) Valid(now time.Time) bool { return t.Revoked == nil && now.Before(t.Expires) }
+
+func hashOf(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}
+
+// AddToken makes a token of 256 bits. Only its hash is stored.
+func (d *DB) AddToken(ctx context.Context, name string, groups []string, now, expires time.Time) (token string, err error) {
+	raw := make([]byte, 32)
+	rand.Read(raw)
+	token = tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
+	_, err = d.pool.Exec(ctx, `INSERT INTO tokens (hash, name, groups, created, expires) VALUES ($1, $2, $3, $4, $5)`,
+		hashOf(token), name, groups, now, expires)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "23505" {
+		return "", layout.Conflict("tape team token revoke "+name+" makes the name free", "there is a token called %s already", name)
+	}
+	return token, inWords(err)
+}
+
+// Tokens lists all tokens, the newest first.
+func (d *DB) Tokens(ctx context.Context) ([]Token, error) {
+	rows, err := d.pool.Query(ctx, `SELECT name, groups, created, expires, revoked, used FROM tokens ORDER BY created DESC, name`)
+	if err != nil {
+		return nil, inWords(err)
+	}
+	out, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Token])
+	return out, inWords(err)
+}
+
+// Revoke makes a token void. Errors: ErrNotFound.
+func (d *DB) Revoke(ctx context.Context, name string, now time.Time) error {
+	tag, err := d.pool.Exec(ctx, `UPDATE tokens SET revoked = $2 WHERE name = $1 AND revoked IS NULL`, name, now)
+	if err == nil && tag.RowsAffected() == 0 {
+		return layout.NotFound("tape team token list shows them", "there is no valid token called %s", name)
+	}
+	return inWords(err)
+}
+
+// ErrToken says that a token is unknown, expired or revoked; not which of them.
+var ErrToken = errors.New("the token is unknown, expired or revoked")
+
+// TokenOf returns what is known of a valid token, or ErrToken.
+func (d *DB) TokenOf(ctx context.Context, token string, now time.Time) (Token, error) {
+	if !strings.HasPrefix(token, tokenPrefix) {
+		return Token{}, ErrToken
+	}
+	rows, err := d.pool.Query(ctx, `SELECT name, groups, created, expires, revoked, used FROM tokens WHERE hash = $1`, hashOf(token))
+	if err != nil {
+		return Token{}, inWords(err)
+	}
+	t, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Token])
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return t, ErrToken
+	case err != nil:
+		return t, inWords(err)
+	case !t.Valid(now):
+		return t, ErrToken
+	}
+	if t.Used == nil || now.Sub(*t.Used) > time.Minute {
+		_, err = d.pool.Exec(ctx, `UPDATE tokens SET used = $2 WHERE hash = $1`, hashOf(token), now)
+	}
+	return t, inWords(err)
+}

@@ -1,0 +1,313 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// View answers the questions of one user: all of them go through its method ask, which puts in the set of
+// remotes that the user sees.
+type View struct {
+	db    *DB
+	names map[int32]string // the remotes
+	ids   []int32
+}
+
+// View returns what somebody sees who sees the named remotes.
+func (d *DB) View(ctx context.Context, remotes []string) (*View, error) {
+	v := &View{db: d, names: map[int32]string{}, ids: []int32{}}
+	err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT set_config('tape.all', 'on', true)`); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `SELECT id, name FROM remotes WHERE name = ANY ($1) ORDER BY name`, remotes)
+		if err != nil {
+			return err
+		}
+		var id int32
+		var name string
+		_, err = pgx.ForEachRow(rows, []any{&id, &name}, func() error {
+			v.names[id] = name
+			v.ids = append(v.ids, id)
+			return nil
+		})
+		return err
+	})
+	return v, inWords(err)
+}
+
+// see lets a transaction see remotes, by the second wall.
+func see(ctx context.Context, tx pgx.Tx, ids []int32) error {
+	list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ","), "[]")
+	_, err := tx.Exec(ctx, `SELECT set_config('tape.remotes', $1, true), set_config('tape.all', 'off', true)`, "{"+list+"}")
+	return err
+}
+
+// ask asks a question that has the set of remotes as its first parameter, in a transaction that sees no other.
+func (v *View) ask(ctx context.Context, sql string, each func(rows pgx.Rows) error, args ...any) error {
+	err := pgx.BeginTxFunc(ctx, v.db.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if err := see(ctx, tx, v.ids); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, sql, append([]any{v.ids}, args...)...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := each(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	return inWordsOnce(err)
+}
+
+// Remotes are the names of the remotes that it sees.
+func (v *View) Remotes() (out []string) {
+	for _, id := range v.ids {
+		out = append(out, v.names[id])
+	}
+	return out
+}
+
+// Totals is what is known of all entries of a view.
+type Totals struct {
+	Entries, Bytes int64
+	Newest         time.Time
+}
+
+// Totals returns what is known of all entries.
+func (v *View) Totals(ctx context.Context) (t Totals, err error) {
+	var newest *time.Time
+	err = v.ask(ctx, `SELECT coalesce(sum(entries), 0)::bigint, coalesce(sum(bytes), 0)::bigint,
+		(SELECT max(newest) FROM tapes WHERE remote = ANY ($1)) FROM months WHERE remote = ANY ($1)`,
+		func(r pgx.Rows) error { return r.Scan(&t.Entries, &t.Bytes, &newest) })
+	if newest != nil {
+		t.Newest = newest.UTC()
+	}
+	return t, err
+}
+
+// Question asks for entries. Words are in the form of PostgreSQL's tsquery.
+type Question struct {
+	Words        string   // "" means all entries
+	Units        []string // for each, whether an entry has it is in Found.Has
+	Tapes        []int64  // nil means all
+	Since, Until time.Time
+	Most         int
+}
+
+// Key names an entry.
+type Key struct {
+	Remote   int32
+	Tape, ID int64
+}
+
+// Found is an entry that has the words.
+type Found struct {
+	Key
+	Date  time.Time
+	Kind  string
+	Sign  int64
+	Bytes int
+	Has   string // a digit for each unit: 1 or 0
+}
+
+// Find returns entries that have the words, the newest first.
+func (v *View) Find(ctx context.Context, q Question) (out []Found, err error) {
+	err = v.ask(ctx, `SELECT remote, tape, id, date, kind, sign, bytes, has FROM tape_find($2, $3, $4, $5, $6, $7) WHERE remote = ANY ($1)`, func(r pgx.Rows) error {
+		var f Found
+		err := r.Scan(&f.Remote, &f.Tape, &f.ID, &f.Date, &f.Kind, &f.Sign, &f.Bytes, &f.Has)
+		out = append(out, f)
+		return err
+	}, q.Words, q.Units, q.Tapes, orNull(q.Since), orNull(q.Until), q.Most)
+	return out, err
+}
+
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// Count counts the entries that have some words, up to a number and a month, and says among how many entries it did.
+func (v *View) Count(ctx context.Context, words string, most int) (found, among int64, err error) {
+	err = v.ask(ctx, `SELECT hits, among FROM tape_count($2, $3) WHERE cardinality($1::int[]) > 0`,
+		func(r pgx.Rows) error { return r.Scan(&found, &among) }, words, most)
+	return found, among, err
+}
+
+// Stored is an entry as it is stored.
+type Stored struct {
+	Key
+	Date   time.Time
+	Author string
+	Anchor string
+	Phase  int
+	Text   string
+	Line   string
+}
+
+// Read returns entries by their keys, in any order. The dates bound where they are looked for.
+func (v *View) Read(ctx context.Context, keys []Key, oldest, newest time.Time) (map[Key]Stored, error) {
+	tapes, ids, remotes := make([]int64, len(keys)), make([]int64, len(keys)), make([]int32, len(keys))
+	for i, k := range keys {
+		remotes[i], tapes[i], ids[i] = k.Remote, k.Tape, k.ID
+	}
+	out := make(map[Key]Stored, len(keys))
+	err := v.ask(ctx, `SELECT e.remote, e.tape, e.id, e.date, e.author, e.anchor, e.phase, e.text, e.line
+		FROM unnest($2::int[], $3::bigint[], $4::bigint[]) k(remote, tape, id) JOIN entries e ON e.remote = k.remote AND e.tape = k.tape AND e.id = k.id
+		WHERE e.remote = ANY ($1) AND e.date >= $5 AND e.date <= $6`, func(r pgx.Rows) error {
+		var s Stored
+		err := r.Scan(&s.Remote, &s.Tape, &s.ID, &s.Date, &s.Author, &s.Anchor, &s.Phase, &s.Text, &s.Line)
+		out[s.Key] = s
+		return err
+	}, remotes, tapes, ids, oldest, newest)
+	return out, err
+}
+
+// Authors returns the authors of the entries of a view, the owners of tapes included.
+func (v *View) Authors(ctx context.Context) (out []string, err error) {
+	err = v.ask(ctx, `SELECT DISTINCT a FROM tapes, unnest(authors || owner) a WHERE remote = ANY ($1) ORDER BY a`, func(r pgx.Rows) error {
+		var a string
+		err := r.Scan(&a)
+		out = append(out, a)
+		return err
+	})
+	return out, err
+}
+
+// Session is a tape or fork, with the name of its remote.
+type Session struct {
+	Remote   string
+	RemoteID int32
+	Tape
+}
+
+// Choice says which sessions are listed.
+type Choice struct {
+	Remote  string // exactly; "" means all
+	Name    string // exactly
+	Text    string // in title, name or project, in any case
+	Agent   string // a part of it
+	Project string // a part of it
+	Since   time.Time
+	Until   time.Time
+	Forks   bool
+
+	// After continues a list: the last session that was given.
+	AfterTime *time.Time
+	AfterID   int64
+	Most      int
+}
+
+// Sessions lists sessions, those with the newest entries first.
+func (v *View) Sessions(ctx context.Context, c Choice) (out []Session, err error) {
+	if c.Remote != "" {
+		v = v.only(c.Remote)
+	}
+	return v.sessions(ctx, `SELECT remote, `+tapeColumns+` FROM tapes WHERE remote = ANY ($1)
+		AND ($2 = '' OR name = $2) AND ($3 = '' OR title || ' ' || name || ' ' || project ILIKE $3) AND ($4 = '' OR agent ILIKE $4) AND ($5 = '' OR project ILIKE $5)
+		AND ($6::timestamptz IS NULL OR updated >= $6) AND ($7::timestamptz IS NULL OR started <= $7) AND ($8 OR ref NOT LIKE 'refs/heads/fork/%')
+		AND ($9::timestamptz IS NULL OR (coalesce(updated, 'epoch'), -id) < ($9, -$10::bigint))
+		ORDER BY coalesce(updated, 'epoch') DESC, id LIMIT $11`,
+		c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.AfterTime, c.AfterID, c.Most)
+}
+
+// only is the part of the view that one remote is; it sees nothing if the view has no such remote.
+func (v *View) only(remote string) *View {
+	out := &View{db: v.db, names: v.names, ids: []int32{}}
+	for _, id := range v.ids {
+		if v.names[id] == remote {
+			out.ids = append(out.ids, id)
+		}
+	}
+	return out
+}
+
+// ByID returns sessions by their keys.
+func (v *View) ByID(ctx context.Context, ids []int64) (map[int64]Session, error) {
+	list, err := v.sessions(ctx, `SELECT remote, `+tapeColumns+` FROM tapes WHERE remote = ANY ($1) AND id = ANY ($2)`, ids)
+	out := make(map[int64]Session, len(list))
+	for _, s := range list {
+		out[s.ID] = s
+	}
+	return out, err
+}
+
+func (v *View) sessions(ctx context.Context, sql string, args ...any) (out []Session, err error) {
+	err = v.ask(ctx, sql, func(r pgx.Rows) error {
+		var s Session
+		err := r.Scan(&s.RemoteID, &s.ID, &s.Ref, &s.Name, &s.Title, &s.Agent, &s.Model, &s.Project, &s.Authors, &s.Owner, &s.Started, &s.Updated, &s.Entries, &s.Bytes,
+			&s.Messages, &s.Calls, &s.Tokens, &s.Anchors, &s.FirstID, &s.LastID, &s.Oldest, &s.Newest, &s.About, &s.Watermark)
+		s.Remote = v.names[s.RemoteID]
+		out = append(out, s)
+		return err
+	}, args...)
+	return out, err
+}
+
+// like is the pattern for a part of a text, "" for "".
+func like(part string) string {
+	if part == "" {
+		return ""
+	}
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
+}
+
+// Range says which entries of a session are read.
+type Range struct {
+	First, Last int64 // ids; Last 0 means to the end
+	Kinds       []string
+	Roles       []string
+	Since       time.Time
+	Until       time.Time
+	Reverse     bool
+	Most        int
+}
+
+// errEnough ends a question early.
+var errEnough = errors.New("enough")
+
+// Entries yields the stored entries of a session in their order, or the last one first, until yield returns false.
+func (v *View) Entries(ctx context.Context, s Session, q Range, yield func(Stored) bool) error {
+	order := "e.id"
+	if q.Reverse {
+		order = "e.id DESC"
+	}
+	if q.Last == 0 {
+		q.Last = s.LastID
+	}
+	if q.Kinds == nil {
+		q.Kinds = []string{}
+	}
+	if q.Roles == nil {
+		q.Roles = []string{}
+	}
+	err := v.ask(ctx, `SELECT e.remote, e.tape, e.id, e.date, e.author, e.anchor, e.phase, e.line FROM entries e
+		WHERE e.remote = ANY ($1) AND e.remote = $2 AND e.tape = $3 AND e.date >= $4 AND e.date <= $5 AND e.id >= $6 AND e.id <= $7
+		AND ($8::text[] = '{}' OR e.kind = ANY ($8)) AND ($9::text[] = '{}' OR e.role = ANY ($9))
+		AND ($10::timestamptz IS NULL OR e.date >= $10) AND ($11::timestamptz IS NULL OR e.date <= $11)
+		ORDER BY `+order+` LIMIT $12`, func(r pgx.Rows) error {
+		var e Stored
+		if err := r.Scan(&e.Remote, &e.Tape, &e.ID, &e.Date, &e.Author, &e.Anchor, &e.Phase, &e.Line); err != nil {
+			return err
+		}
+		if !yield(e) {
+			return errEnough
+		}
+		return nil
+	}, s.RemoteID, s.ID, s.Oldest, s.Newest, q.First, q.Last, q.Kinds, q.Roles, orNull(q.Since), orNull(q.Until), q.Most)
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,300 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Writer writes the rows of one remote, which it has to itself until it is closed.
+type Writer struct {
+	db     *DB
+	conn   *pgxpool.Conn
+	remote int32
+	parts  map[string]bool  // partitions that exist
+	added  map[string]int64 // rows written, by partition
+}
+
+// Writer returns the writer of a remote. If another worker has it, it waits, or, without wait, returns nil.
+func (d *DB) Writer(ctx context.Context, remote string, wait bool) (*Writer, error) {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return nil, inWords(err)
+	}
+	w := &Writer{db: d, conn: conn, parts: map[string]bool{oldPart: true}, added: map[string]int64{}}
+	ok, err := w.lock(ctx, remote, wait)
+	if err != nil || !ok {
+		w.Close()
+		return nil, inWords(err)
+	}
+	return w, nil
+}
+
+func (w *Writer) lock(ctx context.Context, remote string, wait bool) (ok bool, err error) {
+	// What a worker has not written when the power fails, the next one writes.
+	if _, err = w.conn.Exec(ctx, `SELECT set_config('tape.all', 'on', false), set_config('synchronous_commit', 'off', false)`); err != nil {
+		return false, err
+	}
+	if _, err = w.conn.Exec(ctx, `INSERT INTO remotes (name) VALUES ($1) ON CONFLICT DO NOTHING`, remote); err != nil {
+		return false, err
+	}
+	if err = w.conn.QueryRow(ctx, `SELECT id FROM remotes WHERE name = $1`, remote).Scan(&w.remote); err != nil {
+		return false, err
+	}
+	if wait {
+		_, err = w.conn.Exec(ctx, `SELECT pg_advisory_lock($1, $2)`, lockSchema, w.remote)
+		ok = err == nil
+	} else {
+		err = w.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, $2)`, lockSchema, w.remote).Scan(&ok)
+	}
+	if err == nil && ok {
+		_, err = w.conn.Exec(ctx, `SELECT set_config('tape.all', 'off', false), set_config('tape.remotes', $1, false)`, "{"+strconv.Itoa(int(w.remote))+"}")
+	}
+	return ok, err
+}
+
+// Close ends the connection, and with it the lock.
+func (w *Writer) Close() {
+	c := w.conn.Hijack()
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
+	defer stop()
+	_ = c.Close(ctx)
+}
+
+// Tape is what the database has of a tape or fork.
+type Tape struct {
+	ID        int64
+	Ref, Name string
+	Title     string
+	Agent     string
+	Model     string
+	Project   string
+	Authors   []string
+	Owner     string
+	Started   *time.Time
+	Updated   *time.Time
+	Entries   int64
+	Bytes     int64
+	Messages  int
+	Calls     int
+	Tokens    int64
+	Anchors   int
+	FirstID   int64
+	LastID    int64
+	Oldest    time.Time
+	Newest    time.Time
+	About     string
+	Watermark string
+}
+
+const tapeColumns = `id, ref, name, title, agent, model, project, authors, owner, started, updated, entries, bytes, messages, calls, tokens, anchors, first_id, last_id, oldest, newest, about, watermark`
+
+// Tapes returns what the database has of the remote, by ref.
+func (w *Writer) Tapes(ctx context.Context) (map[string]Tape, error) {
+	rows, err := w.conn.Query(ctx, `SELECT `+tapeColumns+` FROM tapes WHERE remote = $1`, w.remote)
+	if err != nil {
+		return nil, inWords(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Tape])
+	out := make(map[string]Tape, len(list))
+	for _, t := range list {
+		out[t.Ref] = t
+	}
+	return out, inWords(err)
+}
+
+// Tried notes that a sync began; Done that it succeeded, or why it failed.
+func (w *Writer) Tried(ctx context.Context, began time.Time) error {
+	_, err := w.conn.Exec(ctx, `UPDATE remotes SET tried = $2 WHERE id = $1`, w.remote, began)
+	return inWords(err)
+}
+
+// Done notes the result of a sync: "" for success.
+func (w *Writer) Done(ctx context.Context, began time.Time, failure string) error {
+	if err := w.tidy(ctx); err != nil {
+		return err
+	}
+	_, err := w.conn.Exec(ctx, `UPDATE remotes SET error = $3, synced = CASE WHEN $3 = '' THEN $2 ELSE synced END WHERE id = $1`, w.remote, began, failure)
+	return inWords(err)
+}
+
+// Row is an entry as it is written.
+type Row struct {
+	ID                         int64
+	Date                       time.Time
+	Kind, Role, Author, Anchor string
+	Phase                      int
+	Sign                       int64
+	Bytes                      int
+	Text, Line                 string
+	Words                      []string
+}
+
+// Change is what a transaction writes. Nothing of it counts before Commit.
+type Change struct {
+	w      *Writer
+	tx     pgx.Tx
+	months map[string]*month
+	added  map[string]int64
+}
+
+type month struct {
+	at             time.Time
+	entries, bytes int64
+}
+
+// Begin begins a transaction.
+func (w *Writer) Begin(ctx context.Context) (*Change, error) {
+	tx, err := w.conn.Begin(ctx)
+	return &Change{w: w, tx: tx, months: map[string]*month{}, added: map[string]int64{}}, inWords(err)
+}
+
+// Rollback gives up what was not committed.
+func (c *Change) Rollback(ctx context.Context) { _ = c.tx.Rollback(context.WithoutCancel(ctx)) }
+
+// NewID returns the id of a new tape.
+func (c *Change) NewID(ctx context.Context) (id int64, err error) {
+	err = c.tx.QueryRow(ctx, `SELECT nextval(pg_get_serial_sequence('tapes', 'id'))`).Scan(&id)
+	return id, inWords(err)
+}
+
+// Put writes what is known of a tape.
+func (c *Change) Put(ctx context.Context, t Tape) error {
+	_, err := c.tx.Exec(ctx, `INSERT INTO tapes (remote, `+tapeColumns+`) OVERRIDING SYSTEM VALUE
+		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24)
+		ON CONFLICT (remote, id) DO UPDATE SET ref=$3, name=$4, title=$5, agent=$6, model=$7, project=$8, authors=$9, owner=$10, started=$11, updated=$12,
+		entries=$13, bytes=$14, messages=$15, calls=$16, tokens=$17, anchors=$18, first_id=$19, last_id=$20, oldest=$21, newest=$22, about=$23, watermark=$24`,
+		c.w.remote, t.ID, t.Ref, t.Name, t.Title, t.Agent, t.Model, t.Project, t.Authors, t.Owner, t.Started, t.Updated,
+		t.Entries, t.Bytes, t.Messages, t.Calls, t.Tokens, t.Anchors, t.FirstID, t.LastID, t.Oldest, t.Newest, t.About, t.Watermark)
+	return inWords(err)
+}
+
+// Add writes entries of a tape.
+func (c *Change) Add(ctx context.Context, tape int64, rows []Row) error {
+	byPart := map[string][]Row{}
+	for _, r := range rows {
+		part, at := partOf(r.Date)
+		if byPart[part] == nil {
+			if err := c.w.addPart(ctx, part, at); err != nil {
+				return err
+			}
+		}
+		byPart[part] = append(byPart[part], r)
+		c.count(part, at, 1, int64(r.Bytes))
+	}
+	columns := []string{"remote", "tape", "id", "date", "kind", "role", "author", "phase", "anchor", "sign", "bytes", "text", "line", "words"}
+	for part, list := range byPart {
+		// Into the partition: PostgreSQL takes no COPY below row security.
+		_, err := c.tx.CopyFrom(ctx, pgx.Identifier{part}, columns, pgx.CopyFromSlice(len(list), func(i int) ([]any, error) {
+			r := &list[i]
+			return []any{c.w.remote, tape, r.ID, r.Date, r.Kind, r.Role, r.Author, int32(r.Phase), r.Anchor, r.Sign, int32(r.Bytes), r.Text, r.Line, vector(r.Words)}, nil
+		}))
+		if err != nil {
+			return inWords(err)
+		}
+		c.added[part] += int64(len(list))
+	}
+	return nil
+}
+
+func vector(words []string) pgtype.TSVector {
+	v := pgtype.TSVector{Valid: true, Lexemes: make([]pgtype.TSVectorLexeme, len(words))}
+	for i, w := range words {
+		v.Lexemes[i].Word = w
+	}
+	return v
+}
+
+func (c *Change) count(part string, at time.Time, entries, bytes int64) {
+	m := c.months[part]
+	if m == nil {
+		m = &month{at: at}
+		c.months[part] = m
+	}
+	m.entries += entries
+	m.bytes += bytes
+}
+
+// Drop removes a tape's entries, and, with all, the tape. It returns how many entries it had.
+func (c *Change) Drop(ctx context.Context, t Tape, all bool) (n int64, err error) {
+	rows, err := c.tx.Query(ctx, `WITH gone AS (DELETE FROM entries WHERE remote = $1 AND tape = $2 AND date >= $3 AND date <= $4 RETURNING date, bytes)
+		SELECT date_trunc('month', date, 'UTC'), count(*), sum(bytes) FROM gone GROUP BY 1`, c.w.remote, t.ID, t.Oldest, t.Newest)
+	if err != nil {
+		return 0, inWords(err)
+	}
+	var at time.Time
+	var entries, bytes int64
+	_, err = pgx.ForEachRow(rows, []any{&at, &entries, &bytes}, func() error {
+		part, m := partOf(at.UTC())
+		c.count(part, m, -entries, -bytes)
+		n += entries
+		return nil
+	})
+	if err == nil && all {
+		_, err = c.tx.Exec(ctx, `DELETE FROM tapes WHERE remote = $1 AND id = $2`, c.w.remote, t.ID)
+	}
+	return n, inWords(err)
+}
+
+// Commit makes all of it count.
+func (c *Change) Commit(ctx context.Context) error {
+	parts := make([]string, 0, len(c.months))
+	for part := range c.months {
+		parts = append(parts, part)
+	}
+	slices.Sort(parts)
+	for _, part := range parts {
+		m := c.months[part]
+		if _, err := c.tx.Exec(ctx, `INSERT INTO months (remote, month, part, entries, bytes) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (remote, month) DO UPDATE SET entries = months.entries + $4, bytes = months.bytes + $5`, c.w.remote, m.at, part, m.entries, m.bytes); err != nil {
+			return inWords(err)
+		}
+	}
+	if err := c.tx.Commit(ctx); err != nil {
+		return inWords(err)
+	}
+	for part, n := range c.added {
+		c.w.added[part] += n
+	}
+	return nil
+}
+
+// DropRemotes removes remotes that are not among the named ones, with all their rows, and returns their names.
+func (d *DB) DropRemotes(ctx context.Context, keep []string) (gone []string, err error) {
+	rows, err := d.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if slices.Contains(keep, r.Remote) {
+			continue
+		}
+		if err := d.dropRemote(ctx, r.Remote); err != nil {
+			return gone, fmt.Errorf("remove %s: %w", r.Remote, err)
+		}
+		gone = append(gone, r.Remote)
+	}
+	return gone, nil
+}
+
+func (d *DB) dropRemote(ctx context.Context, name string) error {
+	w, err := d.Writer(ctx, name, true)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return inWords(pgx.BeginFunc(ctx, w.conn, func(tx pgx.Tx) error {
+		for _, of := range []string{"entries WHERE remote", "tapes WHERE remote", "months WHERE remote", "remotes WHERE id"} {
+			if _, err := tx.Exec(ctx, `DELETE FROM `+of+` = $1`, w.remote); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}

@@ -1,0 +1,123 @@
+package find_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/index"
+	"tape/internal/serve/team/config"
+	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/find"
+	"tape/internal/serve/team/sync"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/internal/testkit/teamtest"
+	"tape/repo"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+var vocabulary = strings.Fields(`timeout retry connection reset cache redis fork merge 数据库连接 超时 parseHTTP2 snake_case main.go error test branch anchor
+	handoff deploy config server client the of and is a in it to for with on at file line code build run go git 42 0.4.3 café naïve`)
+
+// said is a random text: the first words of the vocabulary are rare, those in its middle common.
+func said(r *rand.Rand) string {
+	var words []string
+	for range 1 + r.IntN(12) {
+		words = append(words, vocabulary[int(float64(len(vocabulary))*r.Float64()*(0.4+0.6*r.Float64()))])
+	}
+	return strings.Join(words, " ")
+}
+
+// corpus fills a workspace with random sessions over half a year, pushes it and brings a database up to date.
+func corpus(t *testing.T, r *rand.Rand, entries int) (*repo.Store, *db.DB) {
+	t.Helper()
+	s := storetest.New(t, nil)
+	remote := filepath.Join(t.TempDir(), "remote.git")
+	if out, err := exec.Command("git", "init", "-q", "--bare", remote).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	storetest.Must(t, s.AddRemote(t.Context(), "origin", remote))
+	begin := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	kinds := []func(string) repo.Draft{
+		func(text string) repo.Draft { return repo.Message("user", text) },
+		func(text string) repo.Draft { return repo.Message("assistant", text) },
+		func(text string) repo.Draft {
+			return repo.Draft{Kind: repo.KindToolResult, Payload: fmt.Appendf(nil, `{"results":[%q]}`, text)}
+		},
+		func(text string) repo.Draft { return repo.Event("note", fmt.Appendf(nil, `{"text":%q}`, text)) },
+	}
+	const tapes = 6
+	for i := range tapes {
+		tp, err := s.CreateTape(t.Context(), fmt.Sprintf("tape-%d", i))
+		storetest.Must(t, err)
+		at := begin.Add(time.Duration(r.IntN(30*24)) * time.Hour)
+		var drafts []repo.Draft
+		for range entries / tapes {
+			at = at.Add(time.Duration(1+r.IntN(6*3600)) * time.Second)
+			d := kinds[r.IntN(len(kinds))](said(r))
+			d.Date = at.Format(time.RFC3339)
+			drafts = append(drafts, d)
+		}
+		storetest.Append(t, tp, drafts...)
+	}
+	_, err := s.Push(t.Context(), "origin", nil)
+	storetest.Must(t, err)
+	d := teamtest.Open(t)
+	c := &config.Config{Cache: t.TempDir(), Remotes: []config.Remote{{Name: "shop", URL: remote, Groups: []string{"shop"}}}}
+	err = sync.Once(t.Context(), sync.Options{Config: c, DB: d, Wait: true, Now: time.Now}, func(res sync.Result) { storetest.Must(t, res.Err) })
+	storetest.Must(t, err)
+	return s, d
+}
+
+// TestAgree: for the same sessions, the first ten hits of a search in the workspace and in the database agree.
+func TestAgree(t *testing.T) {
+	t.Parallel()
+	r := testkit.Random(t)
+	s, d := corpus(t, r, testkit.Size(3000, 30000))
+	v, err := d.View(t.Context(), []string{"shop"})
+	storetest.Must(t, err)
+	x := index.New(s, nil)
+	defer x.Close()
+	ask := func() string {
+		w := func() string { return vocabulary[r.IntN(len(vocabulary))] }
+		return [...]func() string{
+			w, w, func() string { return w() + " " + w() }, func() string { return w() + " OR " + w() }, func() string { return w() + " -" + w() },
+			func() string { return `"` + w() + " " + w() + `"` }, func() string { return w()[:1] + "*" }, func() string { return w() + " " + w() + " " + w() },
+		}[r.IntN(8)]()
+	}
+	for range testkit.Size(60, 600) {
+		q := index.Search{Text: ask(), Exact: r.IntN(4) == 0, AsSpelt: true, Query: repo.Query{Limit: repo.N(10)}}
+		switch r.IntN(6) {
+		case 0:
+			q.Query.Kinds = []string{repo.KindMessage}
+		case 1:
+			q.Query.Roles = []string{"user"}
+		case 2:
+			q.Query.Since = time.Date(2026, 6, 10, 0, 0, 0, 0, time.UTC)
+		}
+		if q.Query.Kinds != nil { // the anchors of the tapes are from now
+			q.Newest = r.IntN(2) == 0
+		}
+		local, err := x.Search(t.Context(), q)
+		storetest.Must(t, err)
+		team, err := find.Search(t.Context(), v, q, nil)
+		storetest.Must(t, err)
+		var want, got []string
+		for _, h := range local.Hits {
+			want = append(want, fmt.Sprintf("%s@%d", h.Tape, h.ID))
+		}
+		for _, h := range team.Hits {
+			got = append(got, fmt.Sprintf("%s@%d", h.Tape, h.ID))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q newest %v, %+v:\nteam  %v\nlocal %v (%d matches)", q.Text, q.Newest, q.Query.Kinds, got, want, local.Matches)
+		}
+	}
+}

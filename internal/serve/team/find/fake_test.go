@@ -1,0 +1,151 @@
+package find_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"tape/index"
+	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/find"
+	"tape/internal/store/layout"
+	"tape/internal/text"
+	"tape/repo"
+)
+
+// rows are entries in memory that all match: what the database would select is not of interest here.
+type rows struct {
+	list  []db.Stored
+	kinds []string
+	asked []db.Question
+}
+
+func (r *rows) add(kind, body, date string) {
+	at, _ := time.Parse(time.RFC3339, date)
+	id := int64(len(r.list) + 1)
+	payload := `{"role":"user","content":` + strconv.Quote(body) + `}`
+	line := `{"id":` + strconv.FormatInt(id, 10) + `,"kind":"` + kind + `","payload":` + payload + `,"meta":{},"date":"` + date + `"}`
+	r.kinds = append(r.kinds, kind)
+	r.list = append(r.list, db.Stored{Key: db.Key{Remote: 1, Tape: 7, ID: id}, Date: at, Author: "Ada", Anchor: "start", Phase: 1,
+		Text: string(text.AppendEntry(nil, kind, []byte(payload))), Line: line})
+}
+
+func (r *rows) Totals(context.Context) (db.Totals, error) {
+	return db.Totals{Entries: int64(len(r.list)), Bytes: int64(100 * len(r.list)), Newest: r.list[len(r.list)-1].Date}, nil
+}
+
+func (r *rows) Find(_ context.Context, q db.Question) (out []db.Found, err error) {
+	r.asked = append(r.asked, q)
+	for i, s := range r.list {
+		out = append(out, db.Found{Key: s.Key, Date: s.Date, Kind: r.kinds[i], Sign: s.ID, Bytes: 100, Has: "10"})
+	}
+	slices.SortFunc(out, func(a, b db.Found) int { return cmp.Or(b.Date.Compare(a.Date), cmp.Compare(b.ID, a.ID)) })
+	return out[:min(len(out), q.Most)], nil
+}
+
+func (r *rows) Count(context.Context, string, int) (int64, int64, error) { return 1, 1, nil }
+
+func (r *rows) Read(_ context.Context, keys []db.Key, _, _ time.Time) (map[db.Key]db.Stored, error) {
+	out := map[db.Key]db.Stored{}
+	for _, s := range r.list {
+		if slices.Contains(keys, s.Key) {
+			out[s.Key] = s
+		}
+	}
+	return out, nil
+}
+
+func (r *rows) Authors(context.Context) ([]string, error) {
+	return []string{"Ada <ada@x>", "Bob <bob@x>"}, nil
+}
+
+func (r *rows) ByID(_ context.Context, ids []int64) (map[int64]db.Session, error) {
+	return map[int64]db.Session{7: {Remote: "shop", RemoteID: 1, Tape: db.Tape{ID: 7, Name: "main", Title: "A title"}}}, nil
+}
+
+func search(t *testing.T, r *rows, s index.Search) *find.Result {
+	t.Helper()
+	res, err := find.Search(t.Context(), r, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func ids(res *find.Result) (out []int64) {
+	for _, h := range res.Hits {
+		out = append(out, h.ID)
+	}
+	return out
+}
+
+// TestRanking: what was said comes before what was printed, new before old, often before once.
+func TestRanking(t *testing.T) {
+	t.Parallel()
+	r := &rows{}
+	r.add(repo.KindMessage, "the latency of a request", "2026-01-01T00:00:00Z")
+	r.add(repo.KindMessage, "the latency of our request", "2026-11-01T00:00:00Z")
+	r.add(repo.KindToolResult, "the latency of one request", "2026-11-01T00:00:00Z")
+	r.add(repo.KindMessage, "latency is latency, latency!", "2026-11-01T00:00:00Z")
+	r.add(repo.KindMessage, "nothing of the kind", "2026-11-02T00:00:00Z") // the database may give too much
+	res := search(t, r, index.Search{Text: "latency"})
+	if got := ids(res); !slices.Equal(got, []int64{4, 2, 1, 3}) && !slices.Equal(got, []int64{4, 2, 3, 1}) {
+		t.Errorf("by relevance: %v", got)
+	}
+	h := res.Hits[0]
+	if h.Workspace != "shop" || h.Tape != "main" || h.Title != "A title" || h.Author != "Ada" || h.Snippet == "" || len(h.Spans) != 3 || h.Anchor != "start" {
+		t.Errorf("%+v", h)
+	}
+	if got := ids(search(t, r, index.Search{Text: "latency", Newest: true, Query: repo.Query{Limit: repo.N(2)}})); !slices.Equal(got, []int64{4, 3}) {
+		t.Errorf("the newest first: %v", got)
+	}
+}
+
+// TestPhrase: if the words of a phrase are in very many entries, older ones are looked at until there are hits.
+func TestPhrase(t *testing.T) {
+	t.Parallel()
+	r := &rows{}
+	r.add(repo.KindMessage, "connection reset by peer", "2026-01-01T00:00:00Z")
+	for range 1500 {
+		r.add(repo.KindMessage, "reset the connection", "2026-11-01T00:00:00Z")
+	}
+	if got := ids(search(t, r, index.Search{Text: `"connection reset"`})); !slices.Equal(got, []int64{1}) {
+		t.Errorf("%v", got)
+	}
+	for _, q := range r.asked {
+		if q.Most > 4000 {
+			t.Errorf("asks for %d entries", q.Most)
+		}
+	}
+}
+
+// TestFilters: filters become words that an entry must have; one that nothing can pass asks nothing.
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	r := &rows{}
+	r.add(repo.KindMessage, "word", "2026-01-01T00:00:00Z")
+	search(t, r, index.Search{Text: "word", Query: repo.Query{Kinds: []string{"message", "error"}, Roles: []string{"user"}, Authors: []string{"ada"}}})
+	want := "('word' & ('\ue000kmessage' | '\ue000kerror') & '\ue000ruser' & '\ue000aAda <ada@x>' & !'\ue000s')"
+	if r.asked[0].Words != want {
+		t.Errorf("%q, want %q", r.asked[0].Words, want)
+	}
+	r.asked = nil
+	if res := search(t, r, index.Search{Text: "word", Query: repo.Query{Authors: []string{"nobody"}}}); len(res.Hits) > 0 || len(r.asked) > 0 {
+		t.Errorf("%v, %v", res, r.asked)
+	}
+}
+
+// TestRefused: what only a workspace can answer is refused with the way out.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for _, s := range []index.Search{{Text: "x", How: index.Substring}, {Text: "x", How: index.Regexp}, {Text: "x", Context: 1}, {Text: "x", Count: true},
+		{Text: "x", Query: repo.Query{Phase: "a"}}} {
+		if _, err := find.Search(t.Context(), &rows{}, s, nil); !errors.Is(err, layout.ErrInvalid) || len(layout.Hints(err)) == 0 {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package find
+
+import (
+	"slices"
+	"strings"
+
+	"tape/internal/text/query"
+)
+
+// quoted is a term as tsquery takes it.
+func quoted(term string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(term) + "'"
+}
+
+// and joins conditions; "" is none.
+func and(list ...string) string { return join(list, " & ") }
+
+// or joins alternatives.
+func or(list ...string) string { return join(list, " | ") }
+
+func join(list []string, with string) string {
+	list = slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" })
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return "(" + strings.Join(list, with) + ")"
+}
+
+// anyOf is the condition that an entry has one of some values of a property; "" without values.
+func anyOf(mark string, values []string) string {
+	var list []string
+	for _, v := range values {
+		const longest = 200 // bytes, as in the index
+		list = append(list, quoted(mark+strings.ToValidUTF8(v[:min(len(v), longest)], "")))
+	}
+	return or(list...)
+}
+
+// tsquery is an expression as tsquery has it: "" selects all entries. none says that no entry can be selected.
+func tsquery(e query.Expr) (ts string, none bool) {
+	switch e.Op {
+	case query.All:
+		return "", false
+	case query.None:
+		return "", true
+	case query.Term:
+		return quoted(e.Term), false
+	case query.Prefix:
+		return quoted(e.Term) + ":*", false
+	}
+	var parts []string
+	for i, kid := range e.Kids {
+		part, nothing := tsquery(kid)
+		switch {
+		case e.Op == query.Or && nothing, e.Op == query.Not && i > 0 && nothing:
+			continue
+		case nothing:
+			return "", true
+		case e.Op == query.Or && part == "":
+			return "", false
+		case e.Op == query.Not && i > 0 && part == "":
+			return "", true
+		case e.Op == query.Not && i > 0:
+			part = "!" + part
+		}
+		parts = append(parts, part)
+	}
+	if e.Op == query.Or {
+		return or(parts...), len(parts) == 0
+	}
+	return and(parts...), false
+}
+
+// termsOf returns the terms and prefixes of an expression that an entry is found by, each once.
+func termsOf(e query.Expr, list []query.Expr) []query.Expr {
+	switch e.Op {
+	case query.Term, query.Prefix:
+		if !slices.ContainsFunc(list, func(t query.Expr) bool { return t.Op == e.Op && t.Term == e.Term }) {
+			list = append(list, e)
+		}
+	case query.Not:
+		return termsOf(e.Kids[0], list)
+	case query.And, query.Or:
+		for _, kid := range e.Kids {
+			list = termsOf(kid, list)
+		}
+	}
+	return list
+}

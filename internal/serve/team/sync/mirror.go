@@ -1,0 +1,113 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/git/gitstore"
+	"tape/internal/git/transport"
+	"tape/internal/serve/team/config"
+	"tape/internal/store/layout"
+	"tape/internal/store/remotes"
+	"tape/internal/store/workspace"
+)
+
+// mirror is the copy of a remote in the cache: a repository without working trees, which may be deleted at any
+// time.
+type mirror struct {
+	dir   string
+	url   string
+	store *workspace.Store
+	fresh bool // nothing was fetched before
+}
+
+// openMirror opens the copy, or begins a new one if it is missing, damaged, or of another address.
+func openMirror(ctx context.Context, cache string, r config.Remote) (*mirror, error) {
+	m := &mirror{dir: filepath.Join(cache, r.Name), url: r.URL}
+	s, err := workspace.Open(ctx, m.dir, nil)
+	if err == nil {
+		if all, err := remotes.Remotes(ctx, s); err == nil && len(all) == 1 && m.isSame() {
+			m.store = s
+			return m, nil
+		}
+	}
+	return m, m.anew(ctx)
+}
+
+// The address is kept beside the copy: git's configuration may have it rewritten.
+func (m *mirror) note() string { return m.dir + ".url" }
+
+func (m *mirror) isSame() bool {
+	url, err := os.ReadFile(m.note())
+	return err == nil && string(url) == m.url
+}
+
+// anew begins a new copy. Nothing of the former one is left, for it may have what was purged.
+func (m *mirror) anew(ctx context.Context) error {
+	if err := os.RemoveAll(m.dir); err != nil {
+		return fmt.Errorf("clear the cache: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(m.dir), 0o700); err != nil {
+		return fmt.Errorf("make the cache: %w", err)
+	}
+	s, err := workspace.Create(m.dir, workspace.DefaultTape, nil)
+	if err == nil {
+		err = remotes.AddRemote(ctx, s, layout.DefaultRemote, m.url)
+	}
+	if err == nil {
+		err = os.WriteFile(m.note(), []byte(m.url), 0o600)
+	}
+	m.store, m.fresh = s, true
+	return err
+}
+
+// fetch brings the copy up to date. A history that was rewritten is fetched anew, as a whole. What was refused is
+// said in refused; all else is accepted.
+func (m *mirror) fetch(ctx context.Context) (refused []layout.RefStatus, err error) {
+	for {
+		all, err := remotes.Fetch(ctx, m.store, layout.DefaultRemote, nil)
+		if err != nil {
+			return nil, err
+		}
+		refused = slices.DeleteFunc(all, func(s layout.RefStatus) bool { return s.Err == nil })
+		rewritten := slices.ContainsFunc(refused, func(s layout.RefStatus) bool { return errors.Is(s.Err, layout.ErrConflict) })
+		if !rewritten || m.fresh {
+			return refused, nil
+		}
+		if err := m.anew(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// heads returns the commits of the tapes and forks that were accepted, by their branches, tapes first.
+func (m *mirror) heads() (names []string, heads map[string]gitstore.Hash, err error) {
+	heads, err = remotes.KnownRefs(m.store, layout.AcceptedRefs(layout.DefaultRemote))
+	if err != nil {
+		return nil, nil, err
+	}
+	maps.DeleteFunc(heads, func(ref string, _ gitstore.Hash) bool {
+		return !strings.HasPrefix(ref, layout.BranchPrefix) && !strings.HasPrefix(ref, layout.ForkPrefix)
+	})
+	return slices.SortedFunc(maps.Keys(heads), layout.CompareRefs), heads, nil
+}
+
+// Reach asks a remote what it has, as a sync does, and fetches nothing.
+func Reach(ctx context.Context, url string) error {
+	dir, err := os.MkdirTemp("", "tape-team-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	git, err := gitstore.Init(filepath.Join(dir, layout.GitDirName), gitstore.InitOptions{Branch: "refs/heads/main"})
+	if err == nil {
+		_, _, err = transport.LsRemote(ctx, git, url, []string{layout.BranchPrefix}, transport.Options{})
+	}
+	return layout.Classify(err)
+}

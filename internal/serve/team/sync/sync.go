@@ -1,0 +1,398 @@
+// Package sync brings the team's database up to date with the remotes: fetched and checked as tape fetch does,
+// masked, and written tape by tape with the commit up to which each was read.
+package sync
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	stdsync "sync"
+	"time"
+
+	"tape/internal/git/gitobject"
+	"tape/internal/git/gitstore"
+	"tape/internal/serve/team/config"
+	"tape/internal/serve/team/db"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// Options say what is brought up to date.
+type Options struct {
+	Config  *config.Config
+	DB      *db.DB
+	Remotes []string // names; empty means all
+	Wait    bool     // for another worker that has a remote; without, the remote is left to that worker
+	Now     func() time.Time
+	Log     *slog.Logger
+}
+
+// Result is what was done for a remote.
+type Result struct {
+	Remote  string
+	Tapes   int   // that changed
+	Entries int64 // added
+	Removed int64 // entries, because their history was rewritten or their tape deleted
+	Took    time.Duration
+	Busy    bool // another worker has it
+	Err     error
+}
+
+// workers is how many remotes are read at once: one that waits for its network leaves room for others.
+const workers = 4
+
+// Once brings the remotes up to date, and returns a result for each as it is ready. One that fails keeps no other
+// from being read.
+func Once(ctx context.Context, o Options, done func(Result)) error {
+	var list []config.Remote
+	for _, name := range o.Remotes {
+		r := o.Config.Remote(name)
+		if r == nil {
+			return layout.NotFound("", "team.toml has no remote %q", name)
+		}
+		list = append(list, *r)
+	}
+	if len(o.Remotes) == 0 {
+		list = o.Config.Remotes
+	}
+	var wg stdsync.WaitGroup
+	var one stdsync.Mutex
+	room := make(chan struct{}, workers)
+	for _, r := range list {
+		wg.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			res := remote(ctx, o, r)
+			one.Lock()
+			defer one.Unlock()
+			done(res)
+		})
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// remote brings one remote up to date.
+func remote(ctx context.Context, o Options, r config.Remote) (res Result) {
+	began := o.Now()
+	res.Remote = r.Name
+	defer func() { res.Took = o.Now().Sub(began) }()
+	w, err := o.DB.Writer(ctx, r.Name, o.Wait)
+	switch {
+	case err != nil:
+		res.Err = err
+		return res
+	case w == nil:
+		res.Busy = true
+		return res
+	}
+	defer w.Close()
+	if res.Err = w.Tried(ctx, began); res.Err != nil {
+		return res
+	}
+	j := &job{o: o, r: r, w: w, res: &res, rows: newRower(o.DB.Key(), began)}
+	res.Err = j.run(ctx)
+	failure := ""
+	if res.Err != nil {
+		failure = clean(res.Err.Error())
+	}
+	if err := w.Done(context.WithoutCancel(ctx), began, failure); res.Err == nil {
+		res.Err = err
+	}
+	return res
+}
+
+// job is one sync of one remote.
+type job struct {
+	o    Options
+	r    config.Remote
+	w    *db.Writer
+	res  *Result
+	rows *rower
+	m    *mirror
+
+	change *db.Change // open, if not nil
+	open   int        // rows in it
+	pend   Result     // what it will add to the result
+}
+
+func (j *job) run(ctx context.Context) error {
+	var err error
+	if j.m, err = openMirror(ctx, j.o.Config.Cache, j.r); err != nil {
+		return err
+	}
+	refused, err := j.m.fetch(ctx)
+	if err != nil {
+		return err
+	}
+	known, err := j.w.Tapes(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if j.change != nil {
+			j.change.Rollback(ctx)
+		}
+	}()
+	if err := j.all(ctx, known, refused); err != nil {
+		return err
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("%d branches were refused, the first one because: %w", len(refused), refused[0].Err)
+	}
+	return nil
+}
+
+// all reads every tape that has changed, and removes those that are gone.
+func (j *job) all(ctx context.Context, known map[string]db.Tape, refused []layout.RefStatus) error {
+	names, heads, err := j.m.heads()
+	if err != nil {
+		return err
+	}
+	kept := map[string]bool{} // also what is refused now stays as it was
+	for _, s := range refused {
+		kept[s.Ref] = true
+	}
+	for _, ref := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h := heads[ref]
+		had, has := known[ref]
+		name := had.Name
+		if !has {
+			name = snapshot.RemoteName(j.m.store, layout.Incoming{Ref: ref, New: h})
+		}
+		if !j.r.Takes(name) {
+			continue
+		}
+		kept[ref] = true
+		if has && had.Watermark == h.String() {
+			continue
+		}
+		if err := j.tape(ctx, ref, h, had, has); err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	for ref, t := range known {
+		if kept[ref] {
+			continue
+		}
+		if err := j.begin(ctx); err != nil {
+			return err
+		}
+		n, err := j.change.Drop(ctx, t, true)
+		if err != nil {
+			return err
+		}
+		j.pend.Tapes++
+		j.pend.Removed += n
+	}
+	return j.commit(ctx)
+}
+
+func (j *job) begin(ctx context.Context) (err error) {
+	if j.change == nil {
+		j.change, err = j.w.Begin(ctx)
+	}
+	return err
+}
+
+func (j *job) commit(ctx context.Context) error {
+	if j.change == nil {
+		return nil
+	}
+	if err := j.change.Commit(ctx); err != nil {
+		return err
+	}
+	j.res.Tapes += j.pend.Tapes
+	j.res.Entries += j.pend.Entries
+	j.res.Removed += j.pend.Removed
+	j.change, j.pend, j.open = nil, Result{}, 0
+	return nil
+}
+
+// Rows are sent in pieces of up to chunkRows and about chunkBytes; after commitRows, at the end of a tape, they are
+// committed.
+const (
+	chunkRows  = 1000
+	chunkBytes = 4 << 20
+	commitRows = 5000
+)
+
+// tape reads what a tape has got since its watermark, or all of it, if its history is another now.
+func (j *job) tape(ctx context.Context, ref string, h gitstore.Hash, had db.Tape, has bool) error {
+	t, err := snapshot.TapeAt(j.m.store, ref, h)
+	if err != nil {
+		return err
+	}
+	v, err := snapshot.AtCommit(j.m.store, h)
+	if err != nil {
+		return err
+	}
+	if err := j.begin(ctx); err != nil {
+		return err
+	}
+	next := had
+	base := j.base(v, had, has)
+	if base == nil { // from the beginning
+		if has {
+			n, err := j.change.Drop(ctx, had, false)
+			if err != nil {
+				return err
+			}
+			j.pend.Removed += n
+		}
+		next = db.Tape{ID: had.ID, Ref: ref}
+		if base, err = forkBase(j.m.store, t, h); err != nil {
+			return err
+		}
+	}
+	if next.ID == 0 {
+		if next.ID, err = j.change.NewID(ctx); err != nil {
+			return err
+		}
+	}
+	next.Name, next.Watermark = clean(t.Name()), h.String()
+	next.Owner = clean(snapshot.Owner(t, h))
+	if err := j.entries(ctx, v, base, &next); err != nil {
+		return err
+	}
+	if err := j.change.Put(ctx, next); err != nil {
+		return err
+	}
+	j.pend.Tapes++
+	if j.open >= commitRows {
+		return j.commit(ctx)
+	}
+	return nil
+}
+
+// base is what the database has of a tape, if the tape still begins with it; otherwise nil.
+func (j *job) base(v *snapshot.Snapshot, had db.Tape, has bool) *snapshot.Snapshot {
+	h, err := gitobject.ParseHash(had.Watermark)
+	if !has || err != nil {
+		return nil
+	}
+	base, err := snapshot.AtCommit(j.m.store, h)
+	if err != nil {
+		return nil // a new copy does not have it
+	}
+	if ok, err := v.Continues(base); err != nil || !ok {
+		return nil
+	}
+	return base
+}
+
+// forkBase is what a fork shares with its parent, nil for a tape.
+func forkBase(s *workspace.Store, t *workspace.Tape, h gitstore.Hash) (*snapshot.Snapshot, error) {
+	if !t.IsFork() {
+		return nil, nil
+	}
+	b, ok, err := snapshot.MadeBase(t, h)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return snapshot.AtCommit(s, b.Start)
+}
+
+// entries writes the entries after a base, and adds them to what is known of the tape.
+func (j *job) entries(ctx context.Context, v, base *snapshot.Snapshot, t *db.Tape) error {
+	var facts about.Tape
+	if t.About != "" {
+		if err := json.Unmarshal([]byte(t.About), &facts); err != nil {
+			return err
+		}
+	}
+	var chunk []db.Row
+	size := 0
+	flush := func() error {
+		err := j.change.Add(ctx, t.ID, chunk)
+		j.pend.Entries += int64(len(chunk))
+		j.open += len(chunk)
+		chunk, size = nil, 0
+		return err
+	}
+	for e, err := range v.After(ctx, base, t.Name) {
+		if err != nil {
+			return err
+		}
+		length := len(e.Raw)
+		attached := j.rows.maskedText(v.AttachedText(e))
+		if e, err = j.rows.masked(e); err != nil {
+			return err
+		}
+		facts.Add(e)
+		row := j.rows.row(e, t.Owner, length, attached)
+		extend(t, row)
+		chunk = append(chunk, row)
+		if size += len(row.Text) + len(row.Line); len(chunk) >= chunkRows || size >= chunkBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return describe(t, facts)
+}
+
+// extend adds an entry to the bounds and sums of its tape.
+func extend(t *db.Tape, r db.Row) {
+	if t.Entries == 0 {
+		t.FirstID, t.Oldest, t.Newest = r.ID, r.Date, r.Date
+	}
+	if r.Date.Before(t.Oldest) {
+		t.Oldest = r.Date
+	}
+	if r.Date.After(t.Newest) {
+		t.Newest = r.Date
+	}
+	t.LastID = r.ID
+	t.Entries++
+	t.Bytes += int64(r.Bytes)
+}
+
+// describe sets what lists show of a tape.
+func describe(t *db.Tape, facts about.Tape) error {
+	saved, err := json.Marshal(facts)
+	if err != nil {
+		return err
+	}
+	t.About = clean(string(saved))
+	t.Title, t.Agent, t.Model, t.Project = title(facts.Title), title(facts.Agent), title(facts.Model), clean(facts.Project)
+	t.Messages, t.Calls, t.Tokens, t.Anchors = facts.Messages, facts.ToolCalls, facts.Tokens, facts.Anchors
+	t.Authors = []string{}
+	for _, a := range facts.Authors {
+		t.Authors = append(t.Authors, clean(a))
+	}
+	t.Started, t.Updated = known(facts.Started), known(facts.Updated)
+	return nil
+}
+
+func known(at time.Time) *time.Time {
+	if at.IsZero() || at.Year() < 1 || at.Year() > 9999 {
+		return nil
+	}
+	at = at.UTC()
+	return &at
+}
+
+// Watch brings the remotes up to date again and again, until it is interrupted. What fails is tried again.
+func Watch(ctx context.Context, o Options, every time.Duration, done func(Result)) error {
+	for {
+		if err := Once(ctx, o, done); err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+	}
+}

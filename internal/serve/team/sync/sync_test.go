@@ -1,0 +1,219 @@
+package sync_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"tape/internal/serve/team/config"
+	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/sync"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/internal/testkit/teamtest"
+	"tape/repo"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+// team is a database that is filled from a remote.
+type team struct {
+	t      testing.TB
+	db     *db.DB
+	config *config.Config
+	store  *repo.Store // pushes to the remote
+}
+
+func newTeam(t testing.TB) *team {
+	t.Helper()
+	bare := bareRemote(t)
+	s := storetest.New(t, nil)
+	storetest.Must(t, s.AddRemote(t.Context(), "origin", bare))
+	return &team{t: t, db: teamtest.Open(t), store: s, config: &config.Config{Cache: t.TempDir(),
+		Remotes: []config.Remote{{Name: "shop", URL: bare, Groups: []string{"shop"}}}}}
+}
+
+func bareRemote(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "remote.git")
+	if out, err := exec.Command("git", "init", "-q", "--bare", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
+}
+
+func (m *team) push() {
+	m.t.Helper()
+	status, err := m.store.Push(m.t.Context(), "origin", &repo.PushOptions{Forks: true})
+	storetest.Must(m.t, err)
+	for _, s := range status {
+		storetest.Must(m.t, s.Err)
+	}
+}
+
+func (m *team) try() sync.Result {
+	m.t.Helper()
+	var got sync.Result
+	err := sync.Once(m.t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) { got = r })
+	storetest.Must(m.t, err)
+	return got
+}
+
+func (m *team) sync() sync.Result {
+	m.t.Helper()
+	got := m.try()
+	storetest.Must(m.t, got.Err)
+	return got
+}
+
+// rows returns the lines that the database has, by tape.
+func (m *team) rows() map[string][]string {
+	m.t.Helper()
+	v, err := m.db.View(m.t.Context(), []string{"shop"})
+	storetest.Must(m.t, err)
+	sessions, err := v.Sessions(m.t.Context(), db.Choice{Forks: true, Most: 1000})
+	storetest.Must(m.t, err)
+	out := map[string][]string{}
+	total := int64(0)
+	for _, s := range sessions {
+		lines := []string{}
+		storetest.Must(m.t, v.Entries(m.t.Context(), s, db.Range{Most: 1 << 30}, func(e db.Stored) bool {
+			lines = append(lines, e.Line)
+			return true
+		}))
+		if int64(len(lines)) != s.Entries {
+			m.t.Errorf("%s has %d rows, and says %d", s.Name, len(lines), s.Entries)
+		}
+		total += s.Entries
+		out[s.Name] = lines
+	}
+	sums, err := v.Totals(m.t.Context())
+	storetest.Must(m.t, err)
+	if sums.Entries != total {
+		m.t.Errorf("the months have %d entries, the tapes %d", sums.Entries, total)
+	}
+	return out
+}
+
+// scan returns the lines that the workspace has, by tape, of forks their own.
+func (m *team) scan() map[string][]string {
+	m.t.Helper()
+	out := map[string][]string{}
+	tapes, err := m.store.Tapes(m.t.Context())
+	storetest.Must(m.t, err)
+	forks, err := m.store.Forks(m.t.Context())
+	storetest.Must(m.t, err)
+	for _, t := range append(tapes, forks...) {
+		q := repo.Query{}
+		if t.IsFork() {
+			b, err := t.Base(m.t.Context())
+			storetest.Must(m.t, err)
+			q.FirstID = b.Entry + 1
+		}
+		lines := []string{}
+		for _, e := range storetest.Entries(m.t, t, q) {
+			lines = append(lines, string(e.Raw))
+		}
+		out[t.Name()] = lines
+	}
+	return out
+}
+
+func (m *team) same(when string) {
+	m.t.Helper()
+	got, want := m.rows(), m.scan()
+	for name, lines := range want {
+		if !slices.Equal(got[name], lines) {
+			m.t.Fatalf("%s: %s has %d rows, want %d:\n%q\n%q", when, name, len(got[name]), len(lines), got[name], lines)
+		}
+		delete(got, name)
+	}
+	for name := range got {
+		m.t.Errorf("%s: %s is there", when, name)
+	}
+}
+
+func TestSync(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	tp := storetest.Tape(t, m.store, "")
+	storetest.Append(t, tp, repo.Message("user", "the needle is here"), repo.Message("assistant", "数据库 is there"))
+	m.push()
+	if r := m.sync(); r.Entries != 3 || r.Tapes != 1 {
+		t.Errorf("%+v", r)
+	}
+	m.same("at first")
+	if r := m.sync(); r.Entries != 0 || r.Tapes != 0 || r.Removed != 0 {
+		t.Errorf("nothing changed: %+v", r)
+	}
+	storetest.Append(t, tp, repo.Message("user", "one more"))
+	storetest.Handoff(t, tp, "next")
+	f := storetest.Fork(t, tp, "try", "")
+	storetest.Append(t, f, repo.Message("user", "in a fork"))
+	m.push()
+	if r := m.sync(); r.Entries != 3 || r.Tapes != 2 || r.Removed != 0 {
+		t.Errorf("grown: %+v", r)
+	}
+	m.same("grown")
+	storetest.Must(t, os.RemoveAll(m.config.Cache))
+	if r := m.sync(); r.Entries != 0 || r.Removed != 0 {
+		t.Errorf("the cache was deleted: %+v", r)
+	}
+	m.same("without a cache")
+	storetest.Must(t, f.Discard(context.Background()))
+	m.push()
+	storetest.Git(t, m.config.Remotes[0].URL, "update-ref", "-d", "refs/heads/"+f.Branch())
+	if r := m.sync(); r.Entries != 0 || r.Removed != 1 {
+		t.Errorf("a fork was deleted: %+v", r)
+	}
+	m.same("without the fork")
+}
+
+// TestRandomHistory: after any history, the rows are what a scan of git gives.
+func TestRandomHistory(t *testing.T) {
+	t.Parallel()
+	r := testkit.Random(t)
+	m := newTeam(t)
+	tp := storetest.Tape(t, m.store, "")
+	say := func(tp *repo.Tape) {
+		for range 1 + r.IntN(4) {
+			storetest.Append(t, tp, repo.Message("user", fmt.Sprintf("word%d text %d", r.IntN(50), r.IntN(1000))))
+		}
+	}
+	steps := testkit.Size(25, 150)
+	var forks []*repo.Tape
+	for i := range steps {
+		switch r.IntN(7) {
+		case 0, 1:
+			say(tp)
+		case 2:
+			storetest.Handoff(t, tp, fmt.Sprintf("phase-%d", i))
+		case 3:
+			f := storetest.Fork(t, tp, fmt.Sprintf("fork-%d", i), "")
+			say(f)
+			forks = append(forks, f)
+		case 4:
+			next, err := m.store.CreateTape(t.Context(), fmt.Sprintf("tape-%d", i))
+			storetest.Must(t, err)
+			say(next)
+		case 5:
+			say(tp)
+			m.push()
+			m.sync()
+			m.same(fmt.Sprintf("step %d", i))
+		case 6:
+			if len(forks) == 0 {
+				continue
+			}
+			say(forks[len(forks)-1])
+		}
+	}
+	m.push()
+	m.sync()
+	m.same("at the end")
+}
