@@ -1,9 +1,12 @@
 package host
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -105,6 +108,27 @@ func TestDeadlineDuringRequest(t *testing.T) {
 	p.s.ServeHTTP(w, r)
 	if w.Code != http.StatusGatewayTimeout || !strings.Contains(w.Body.String(), "deadline_exceeded") {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestBodyUntilTheDeadline: a body that is not complete at the deadline gets an answer.
+func TestBodyUntilTheDeadline(t *testing.T) {
+	p, move := clocked(t)
+	run := p.run(api.RunRequest{Conversation: "c", DeadlineS: 60})
+	move(59 * time.Second)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.web.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /v1/tapes/c/entries HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", run.Token)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusGatewayTimeout {
+		t.Errorf("%d %s, %v", res.StatusCode, body, err)
 	}
 }
 

@@ -113,6 +113,7 @@ func (s *Server) serve(c *request) {
 	answer, err := c.handle()
 	if err != nil && c.running && !c.s.Now().Before(c.run.Deadline) {
 		err = runs.PastDeadline() // whatever it has interrupted
+		c.w.Extend(2 * lastWords) // a second of it waits for the rest of the body
 	}
 	if c.keyed && err == nil {
 		c.run.Failed.Refund()
@@ -187,7 +188,7 @@ func (c *request) handle() (any, error) {
 }
 
 const (
-	lastWords = time.Second      // for a stream to send its end after the run's deadline
+	lastWords = time.Second      // after a run's deadline, for its streams and requests to say so
 	afterEnd  = 30 * time.Second // for a request about a run that has ended
 )
 

@@ -150,6 +150,9 @@ func (w *Writer) Write(data []byte) (n int, err error) {
 	}
 }
 
+// Extend gives an answer more time, from now on.
+func (w *Writer) Extend(d time.Duration) { w.Until, w.set = time.Now().Add(d), time.Time{} }
+
 func (w *Writer) extend() error {
 	now := time.Now()
 	if now.Sub(w.set) < time.Second {
