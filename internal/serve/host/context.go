@@ -39,10 +39,12 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 		if err != nil {
 			return out, err
 		}
-		for _, key := range all.Keys() {
-			if out.State[key], _, err = all.Get(c.ctx(), key); err != nil {
-				return out, err
-			}
+		values, err := all.Values(c.ctx(), all.Keys()...)
+		if err != nil {
+			return out, err
+		}
+		for key, value := range values {
+			out.State[key] = value.JSON
 		}
 	}
 	last, _, err := c.scan(t, pages.Page{Limit: policy.MaxInlineEvents + 1}, transcript.Has)

@@ -97,14 +97,15 @@ func getState(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, seq, err := all.Get(c.ctx(), k.Key)
-	if errors.Is(err, repo.ErrNotFound) {
+	got, err := all.Values(c.ctx(), k.Key)
+	value, ok := got[k.Key]
+	if err == nil && !ok {
 		err = api.NotFound("key")
 	}
 	if err != nil {
 		return nil, err
 	}
-	out := stateAnswer(k, value, seq)
+	out := stateAnswer(k, value.JSON, value.Seq)
 	c.w.Header().Set("ETag", out.Version)
 	return out, nil
 }
@@ -128,24 +129,20 @@ func listState(c *request) (any, error) {
 			return nil, err
 		}
 	}
-	keys, size := all.Keys(), 0
-	out := api.StateList{Items: []api.StateAnswer{}}
-	for _, key := range keys {
-		if key <= after {
-			continue
-		}
-		if out.HasMore = len(out.Items) == int(limit) || size > pages.MaxBytes; out.HasMore {
-			break
-		}
-		value, seq, err := all.Get(c.ctx(), key)
-		if err != nil {
-			return nil, err
-		}
-		prefix.Key, size = key, size+len(value)
-		out.Items = append(out.Items, stateAnswer(prefix, value, seq))
+	keys := slices.DeleteFunc(all.Keys(), func(key string) bool { return key <= after })
+	n, size := 0, 0
+	for n < len(keys) && n < int(limit) && size <= pages.MaxBytes {
+		size += all.Size(keys[n])
+		n++
+	}
+	values, err := all.Values(c.ctx(), keys[:n]...)
+	out := api.StateList{Items: []api.StateAnswer{}, HasMore: n < len(keys)}
+	for _, key := range keys[:n] {
+		prefix.Key = key
+		out.Items = append(out.Items, stateAnswer(prefix, values[key].JSON, values[key].Seq))
 		out.NextCursor = c.s.cursors.Cursor(query, key)
 	}
-	return out, nil
+	return out, err
 }
 
 func putState(c *request) (any, error) {

@@ -152,7 +152,9 @@ func stateOn(t *testing.T, lanes *Lanes, tp *repo.Tape, owner StateKey) (out str
 		for _, key := range slices.Sorted(maps.Keys(all)) {
 			k := owner
 			k.Key = key
-			value, err := ReadValue(t.Context(), rev, k, all[key])
+			e, err := entryAt(t.Context(), rev, all[key].Seq)
+			storetest.Must(t, err)
+			value, err := ValueOf(e, k)
 			storetest.Must(t, err)
 			out += fmt.Sprintf("%s=%s ", key, value)
 		}

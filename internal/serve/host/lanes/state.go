@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -26,7 +25,7 @@ type StateKey struct{ Scope, Owner, Key, Thread string }
 type StateValue struct {
 	Seq  int64  // the entry that has it
 	Run  string // the run that set it, "" for others
-	size int
+	Size int    // of key and value, in bytes
 }
 
 // StatePayload is the payload of an entry of kind state. The newest entry of a key counts.
@@ -73,7 +72,7 @@ func (s *state) remove(k StateKey) {
 		return
 	}
 	o := s.owners[k.Group()]
-	o.bytes, s.count = o.bytes-was.size, s.count-1
+	o.bytes, s.count = o.bytes-was.Size, s.count-1
 	if delete(o.values, k.Key); len(o.values) == 0 {
 		delete(s.owners, k.Group())
 	}
@@ -89,7 +88,7 @@ func (s *state) set(k StateKey, v StateValue) {
 		o = &owned{values: map[string]StateValue{}}
 		s.owners[k.Group()] = o
 	}
-	o.values[k.Key], o.bytes, s.count = v, o.bytes+v.size, s.count+1
+	o.values[k.Key], o.bytes, s.count = v, o.bytes+v.Size, s.count+1
 }
 
 // all iterates over all values.
@@ -116,18 +115,17 @@ func (l *Lane) State(owner StateKey) map[string]StateValue {
 	return nil
 }
 
-// ReadValue reads a value from its entry. ErrConflict if the tape was rewritten.
-func ReadValue(ctx context.Context, rev *repo.Revision, k StateKey, v StateValue) (json.RawMessage, error) {
-	e, err := entryAt(ctx, rev, v.Seq)
-	if err != nil {
-		return nil, err
-	}
+// ValueOf returns the value of a key from the entry that has it.
+func ValueOf(e repo.Entry, k StateKey) (json.RawMessage, error) {
 	of, p, ok := stateOf(e.Payload, e.Meta)
-	if !ok || e.ID != v.Seq || e.Kind != KindState || of != k || p.Deleted {
-		return nil, api.Conflict("the tape was rewritten meanwhile: ask again")
+	if !ok || e.Kind != KindState || of != k || p.Deleted {
+		return nil, Rewritten()
 	}
 	return p.Value, nil
 }
+
+// Rewritten says that a value is not where it was.
+func Rewritten() error { return api.Conflict("the tape was rewritten meanwhile: ask again") }
 
 // checkRoom refuses entries that would make an owner's state too large; the lane is held.
 func (l *Lane) checkRoom(drafts []repo.Draft) error {
@@ -149,7 +147,7 @@ func (l *Lane) checkRoom(drafts []repo.Draft) error {
 			p.Message = fmt.Sprintf("the state of this scope has %d keys, and more are not allowed: delete some, or put several values into one", len(o.values))
 			p.Details = map[string]any{"max_keys": MaxKeys}
 			return p
-		case more > was.size && o.bytes+more-was.size > MaxState:
+		case more > was.Size && o.bytes+more-was.Size > MaxState:
 			return api.TooLarge("the state of this scope, with the new value,", MaxState)
 		}
 	}

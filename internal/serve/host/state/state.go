@@ -3,6 +3,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -52,17 +53,56 @@ func Of(ctx context.Context, all *lanes.Lanes, t *repo.Tape, owner lanes.StateKe
 // Keys returns the keys in order.
 func (v *View) Keys() []string { return slices.Sorted(maps.Keys(v.at)) }
 
-// Get returns a value and the entry that has it. ErrNotFound if there is none.
-func (v *View) Get(ctx context.Context, key string) (value json.RawMessage, seq int64, err error) {
-	at, ok := v.at[key]
-	if !ok {
-		return nil, 0, repo.ErrNotFound
+// Size is about how many bytes a key and its value have.
+func (v *View) Size(key string) int { return v.at[key].Size }
+
+// Value is a value and the entry that has it.
+type Value struct {
+	JSON json.RawMessage
+	Seq  int64
+}
+
+// near is how far apart entries may be that are read in one pass.
+const near = 1_000
+
+// Values returns the values of those of the keys that exist.
+func (v *View) Values(ctx context.Context, keys ...string) (map[string]Value, error) {
+	out, wanted := map[string]Value{}, []string{}
+	for _, key := range keys {
+		if _, ok := v.at[key]; ok {
+			wanted = append(wanted, key)
+		}
 	}
+	slices.SortFunc(wanted, func(a, b string) int { return cmp.Compare(v.at[a].Seq, v.at[b].Seq) })
+	for len(wanted) > 0 {
+		before := len(wanted)
+		for e, err := range v.rev.Entries(ctx, v.at[wanted[0]].Seq) {
+			if err != nil {
+				return nil, err
+			}
+			if at := v.at[wanted[0]]; e.ID == at.Seq {
+				if out[wanted[0]], err = v.value(e, at); err != nil {
+					return nil, err
+				}
+				wanted = wanted[1:]
+			}
+			if len(wanted) == 0 || v.at[wanted[0]].Seq-e.ID > near {
+				break
+			}
+		}
+		if len(wanted) == before {
+			return nil, lanes.Rewritten()
+		}
+	}
+	return out, nil
+}
+
+func (v *View) value(e repo.Entry, at place) (Value, error) {
 	stored := v.owner
 	stored.Key = at.key
-	value, err = lanes.ReadValue(ctx, v.rev, stored, at.StateValue)
+	value, err := lanes.ValueOf(e, stored)
 	if v.marks != nil && err == nil {
 		value = v.marks.By(at.Run).Named(at.key, value)
 	}
-	return value, at.Seq, err
+	return Value{value, at.Seq}, err
 }

@@ -1,0 +1,63 @@
+package state
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/lanes"
+	"tape/internal/serve/host/mask"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+// Values are read wherever they are on the tape, the newest of each key, and masked for a caller that does
+// not see secrets.
+func TestValues(t *testing.T) {
+	tp := storetest.Tape(t, storetest.New(t, nil), "main")
+	fill := func(n int) {
+		_, err := tp.Update(t.Context(), func(tx *repo.Tx) error {
+			for range n {
+				if err := tx.AppendLine(t.Context(), []byte(`{"kind":"message","payload":{"role":"user","content":"x"}}`)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		storetest.Must(t, err)
+	}
+	set := func(key, value string) {
+		storetest.Append(t, tp, repo.Draft{Kind: lanes.KindState, Payload: fmt.Appendf(nil, `{"scope":"conversation","key":%q,"value":%s}`, key, value)})
+	}
+	set("a", "1")
+	set("b", "2")
+	fill(near + 10)
+	set("a", "3")
+	set("c", `"the password=Tr0ub4dor99"`)
+	owner := lanes.StateKey{Scope: lanes.ScopeConversation}
+	v, err := Of(t.Context(), &lanes.Lanes{}, tp, owner, nil)
+	storetest.Must(t, err)
+	got, err := v.Values(t.Context(), append(v.Keys(), "none")...)
+	storetest.Must(t, err)
+	if len(got) != 3 || string(got["a"].JSON) != "3" || string(got["b"].JSON) != "2" || !strings.Contains(string(got["c"].JSON), "Tr0ub") {
+		t.Errorf("%v", got)
+	}
+	masked, err := Of(t.Context(), &lanes.Lanes{}, tp, owner, mask.New([]byte("key")))
+	storetest.Must(t, err)
+	got, err = masked.Values(t.Context(), "c")
+	if err != nil || len(got) != 1 || strings.Contains(string(got["c"].JSON), "Tr0ub") || !strings.Contains(string(got["c"].JSON), "the password=[redacted") {
+		t.Errorf("%v, %v", got, err)
+	}
+	_, err = tp.Reset(t.Context(), true)
+	storetest.Must(t, err)
+	v.rev, err = tp.Store().Revision(t.Context(), tp, "")
+	storetest.Must(t, err)
+	if _, err := v.Values(t.Context(), "a"); api.ProblemOf(err).Status != http.StatusConflict {
+		t.Errorf("of a tape that was rewritten: %v", err)
+	}
+}
