@@ -17,6 +17,7 @@ import (
 	"tape/cmd/internal/teamcmd"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/transport"
+	"tape/internal/serve/mcpserver"
 	"tape/internal/serve/team/api"
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
@@ -49,7 +50,10 @@ func Serve(ctx context.Context, o teamcmd.Options) error {
 		c.URL = "http://" + address
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version}
+	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Login: api.LoginOf(c),
+		MCP: func(s api.Source, audit func(ctx context.Context, action, resource string) error) http.Handler {
+			return mcpserver.Team(mcpserver.TeamOptions{Source: s, Audit: audit, Version: o.Version})
+		}}
 	srv := &http.Server{Handler: api.New(with, address), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	if err := o.Result(stdio.Object{{"url", c.URL}}, "%s", c.URL); err != nil {

@@ -46,8 +46,8 @@ type Options struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 	Version string
-	// MCP answers requests below /mcp of a user who sees a source; nil: none.
-	MCP func(who string, s Source) http.Handler
+	// MCP answers requests at /mcp of a user who sees a source; audit notes what the user does. Nil: none.
+	MCP func(s Source, audit func(ctx context.Context, action, resource string) error) http.Handler
 	// Login, if not nil, proves who people are who have no token.
 	Login Login
 }
@@ -193,7 +193,9 @@ func (c *request) mcp() (any, error) {
 	if c.MCP == nil {
 		return nil, api.NotFound("page")
 	}
-	c.MCP(c.user.Name, c.from).ServeHTTP(c.w, c.r)
+	c.MCP(c.from, func(ctx context.Context, action, resource string) error {
+		return c.Store.Audit(ctx, c.user.Name, action, resource)
+	}).ServeHTTP(c.w, c.r)
 	return nil, nil
 }
 

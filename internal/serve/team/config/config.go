@@ -34,7 +34,6 @@ const envDatabase = "TAPE_TEAM_DATABASE"
 const (
 	Tokens = "tokens"
 	Proxy  = "proxy"
-	OIDC   = "oidc"
 )
 
 // Config are the settings of a team's server.
@@ -67,9 +66,6 @@ type Auth struct {
 	Kind         string `toml:"kind"`
 	UserHeader   string `toml:"user_header"`   // proxy: has the user's name
 	GroupsHeader string `toml:"groups_header"` // proxy: has the user's groups, separated by commas
-	Issuer       string `toml:"issuer"`        // oidc
-	Client       string `toml:"client"`        // oidc: the id that the issuer gave to this server
-	GroupsClaim  string `toml:"groups_claim"`  // oidc
 }
 
 // Find returns the file to read: the given one, that of the environment, or team.toml in the current folder.
@@ -86,7 +82,7 @@ func Load(file string, getenv func(string) string) (*Config, error) {
 	case err != nil:
 		return nil, layout.Classify(err)
 	}
-	c := &Config{Listen: "127.0.0.1:8700", AuditDays: 90, Auth: Auth{Kind: Tokens, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups", GroupsClaim: "groups"}}
+	c := &Config{Listen: "127.0.0.1:8700", AuditDays: 90, Auth: Auth{Kind: Tokens, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups"}}
 	d := toml.NewDecoder(strings.NewReader(string(raw))).DisallowUnknownFields()
 	if err := d.Decode(c); err != nil {
 		return nil, layout.Invalid("", "%s: %s", file, inWords(err))
@@ -175,12 +171,8 @@ func (c *Config) checkAuth() error {
 		if len(c.proxies) == 0 {
 			return layout.Invalid(`add the proxy's address: trusted_proxies = ["127.0.0.1"]`, "auth.kind is proxy, and trusted_proxies is empty: nobody could log in")
 		}
-	case OIDC:
-		if c.Auth.Issuer == "" || c.Auth.Client == "" {
-			return layout.Invalid("", "auth.kind is oidc: it needs auth.issuer and auth.client")
-		}
 	default:
-		return layout.Invalid("", "auth.kind is %q: give tokens, proxy or oidc", c.Auth.Kind)
+		return layout.Invalid("", "auth.kind is %q: give tokens or proxy", c.Auth.Kind)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ const (
 	// they have.
 	mostJudged = 4000
 	// counted is up to how many entries with a word are counted, to find out how rare it is.
-	counted = 1000
+	counted = 3000
 )
 
 // Search answers a search for words. Tapes are the ids of sessions; nil means all.

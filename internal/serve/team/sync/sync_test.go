@@ -2,11 +2,14 @@ package sync_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	stdsync "sync"
 	"testing"
 	"time"
 
@@ -216,4 +219,152 @@ func TestRandomHistory(t *testing.T) {
 	m.push()
 	m.sync()
 	m.same("at the end")
+}
+
+// TestRewritten: a history that was rewritten, as by a purge, replaces the former one, also in the cache.
+func TestRewritten(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	tp := storetest.Tape(t, m.store, "")
+	storetest.Append(t, tp, repo.Message("user", "keep this"), repo.Message("user", "the word swordfish"))
+	m.push()
+	m.sync()
+	storetest.Must(t, m.store.RemoveRemote(t.Context(), "origin")) // as somebody else does
+	_, err := tp.Reset(t.Context(), false)
+	storetest.Must(t, err)
+	storetest.Append(t, tp, repo.Message("user", "begun again"), repo.Message("user", "and on"))
+	storetest.Checkpoint(t, tp)
+	remote := m.config.Remotes[0].URL
+	storetest.Git(t, m.store.Dir(), "push", "-q", "--force", "--no-verify", remote, "refs/heads/"+tp.Branch())
+	for _, tag := range strings.Fields(storetest.Git(t, remote, "for-each-ref", "--format=%(refname)", "refs/tags")) {
+		storetest.Git(t, remote, "update-ref", "-d", tag)
+	}
+	storetest.Git(t, m.store.Dir(), "push", "-q", "--force", "--no-verify", remote, "refs/tags/*:refs/tags/*")
+	if r := m.sync(); r.Removed != 3 || r.Entries != 3 {
+		t.Errorf("%+v", r)
+	}
+	m.same("rewritten")
+	cache := filepath.Join(m.config.Cache, "shop")
+	if out := storetest.Git(t, cache, "cat-file", "--batch-all-objects", "--batch-check"); out == "" {
+		t.Error("the cache is empty")
+	}
+	for _, object := range strings.Split(storetest.Git(t, cache, "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"), "\n") {
+		if hash, ok := strings.CutSuffix(object, " blob"); ok && strings.Contains(storetest.Git(t, cache, "cat-file", "blob", hash), "swordfish") {
+			t.Errorf("the cache has what was removed: %s", hash)
+		}
+	}
+}
+
+// TestMasked: no secret is in the database, wherever it is in an entry.
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	tp := storetest.Tape(t, m.store, "")
+	secret := "ghp_" + strings.Repeat("a1B2c3D4e5F6", 3)
+	storetest.Append(t, tp, repo.Message("user", "my token is "+secret), repo.Message("assistant", "noted"))
+	storetest.AppendArtifact(t, tp, "export GITHUB_TOKEN="+secret+"\nand a needle\n")
+	storetest.Checkpoint(t, tp)
+	storetest.Git(t, m.store.Dir(), "push", "-q", "--no-verify", m.config.Remotes[0].URL, "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*")
+	m.sync()
+	v, err := m.db.View(t.Context(), []string{"shop"})
+	storetest.Must(t, err)
+	sessions, err := v.Sessions(t.Context(), db.Choice{Most: 10})
+	storetest.Must(t, err)
+	var keys []db.Key
+	for _, s := range sessions {
+		if strings.Contains(s.Title+s.About, secret) {
+			t.Errorf("the title has it: %q", s.Title)
+		}
+		for id := s.FirstID; id <= s.LastID; id++ {
+			keys = append(keys, db.Key{Remote: s.RemoteID, Tape: s.ID, ID: id})
+		}
+	}
+	rows, err := v.Read(t.Context(), keys, time.Unix(0, 0), time.Now().AddDate(1, 0, 0))
+	storetest.Must(t, err)
+	needles := 0
+	for _, r := range rows {
+		if strings.Contains(r.Text+r.Line, secret) {
+			t.Errorf("@%d has it", r.ID)
+		}
+		if strings.Contains(r.Text, "a needle") {
+			needles++
+		}
+	}
+	if needles != 1 || len(rows) < 4 {
+		t.Errorf("%d rows, the artifact is in %d", len(rows), needles)
+	}
+	for _, word := range []string{strings.ToLower(secret), strings.ToLower(strings.TrimPrefix(secret, "ghp_"))} {
+		if found, err := v.Find(t.Context(), db.Question{Words: "'" + word + "'", Units: []string{}, Most: 10}); err != nil || len(found) > 0 {
+			t.Errorf("the word is found: %v, %v", found, err)
+		}
+	}
+}
+
+// TestFailing: a remote that fails keeps no other waiting, says why, and is read when it is there again.
+func TestFailing(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	storetest.Append(t, storetest.Tape(t, m.store, ""), repo.Message("user", "hello"))
+	m.push()
+	good := m.config.Remotes[0]
+	missing := filepath.Join(t.TempDir(), "missing.git")
+	m.config.Remotes = append(m.config.Remotes, config.Remote{Name: "bank", URL: missing, Groups: []string{"bank"}})
+	got := map[string]sync.Result{}
+	storetest.Must(t, sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) { got[r.Remote] = r }))
+	if got["shop"].Err != nil || got["shop"].Entries != 2 || got["bank"].Err == nil {
+		t.Errorf("%+v", got)
+	}
+	all, err := m.db.Status(t.Context())
+	storetest.Must(t, err)
+	if len(all) != 2 || all[0].Error == "" || all[0].Synced != nil || all[1].Error != "" || all[1].Entries != 2 {
+		t.Errorf("%+v", all)
+	}
+	storetest.Git(t, good.URL, "clone", "-q", "--bare", good.URL, missing)
+	storetest.Must(t, sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) { got[r.Remote] = r }))
+	if got["bank"].Err != nil || got["bank"].Entries != 2 {
+		t.Errorf("%+v", got["bank"])
+	}
+	if gone, err := m.db.DropRemotes(t.Context(), []string{"shop"}); err != nil || !slices.Equal(gone, []string{"bank"}) {
+		t.Errorf("%v, %v", gone, err)
+	}
+	m.same("with one remote")
+}
+
+// TestKilled: whatever a worker was doing when it was stopped, the next one makes the rows complete.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	r := testkit.Random(t)
+	m := newTeam(t)
+	for i := range 8 {
+		tp, err := m.store.CreateTape(t.Context(), fmt.Sprintf("tape-%d", i))
+		storetest.Must(t, err)
+		var drafts []repo.Draft
+		for n := range 400 {
+			drafts = append(drafts, repo.Message("user", fmt.Sprintf("entry %d of %d", n, i)))
+		}
+		storetest.Append(t, tp, drafts...)
+	}
+	m.push()
+	for range testkit.Size(6, 40) {
+		looks := 20 + r.IntN(400)
+		ctx, stop := context.WithCancel(t.Context())
+		ctx = testkit.AtLook(ctx, looks, stop)
+		err := sync.Once(ctx, sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(sync.Result) {})
+		stop()
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	var done [2]sync.Result
+	var wg stdsync.WaitGroup
+	for i := range done { // two workers at once
+		wg.Go(func() {
+			_ = sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) { done[i] = r })
+		})
+	}
+	wg.Wait()
+	for _, d := range done {
+		storetest.Must(t, d.Err)
+	}
+	m.same("after all")
 }

@@ -1,0 +1,130 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/internal/serve/mcpserver"
+	"tape/internal/serve/team/api"
+	"tape/internal/serve/team/config"
+)
+
+// newProxied is a client of a server behind a proxy that asks who people are.
+func newProxied(t *testing.T) *client {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "team.toml")
+	if err := os.WriteFile(file, []byte(`
+database = "postgres:///x"
+url = "https://tape.example.org/sessions"
+trusted_proxies = ["192.0.2.0/24"]
+[[remote]]
+name = "shop"
+url = "/srv/shop.git"
+groups = ["shop"]
+[[remote]]
+name = "bank"
+url = "/srv/bank.git"
+groups = ["bank"]
+[auth]
+kind = "proxy"
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(file, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &store{}
+	return &client{t, s, api.New(api.Options{Config: c, Store: s, Now: func() time.Time { return date(30) }, Log: slog.New(slog.DiscardHandler), Login: api.LoginOf(c)}, "127.0.0.1:8700")}
+}
+
+// TestProxy: headers about users count from a trusted proxy alone, and so does the host that it was asked for.
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	c := newProxied(t)
+	as := func(from, user, groups string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Header.Del("Authorization")
+			r.RemoteAddr = from
+			r.Header.Set("X-Forwarded-User", user)
+			r.Header.Set("X-Forwarded-Groups", groups)
+			r.Header.Set("X-Forwarded-Host", "tape.example.org")
+		}
+	}
+	if got := items(c.get("", "/v1/sessions", 200, as("192.0.2.1:5", "ada", "x, shop"))); len(got) != 1 || got[0]["remote"] != "shop" {
+		t.Errorf("%v", got)
+	}
+	c.get("", "/v1/sessions", 401, as("198.51.100.1:5", "ada", "shop"))
+	c.get("", "/v1/sessions", 401, as("192.0.2.1:5", "", "shop"))
+	if got := items(c.get("", "/v1/sessions", 200, as("192.0.2.1:5", "ada", ""))); len(got) > 0 {
+		t.Errorf("without groups: %v", got)
+	}
+	if got := items(c.get("t-bob", "/v1/sessions", 200)); len(got) != 1 || got[0]["remote"] != "bank" {
+		t.Errorf("a token: %v", got)
+	}
+	c.get("t-bob", "/v1/sessions", 403, func(r *http.Request) {
+		r.Host, r.RemoteAddr = "evil.example", "198.51.100.1:5"
+		r.Header.Set("X-Forwarded-Host", "tape.example.org")
+	})
+}
+
+// TestMCP: an agent with a user's token searches and reads what the user sees.
+func TestMCP(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	c.h.(*api.Server).MCP = func(s api.Source, audit func(context.Context, string, string) error) http.Handler {
+		return mcpserver.Team(mcpserver.TeamOptions{Source: s, Audit: audit, Version: "v1"})
+	}
+	rpc := func(token, method, params string) string {
+		t.Helper()
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8700/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		w := httptest.NewRecorder()
+		c.h.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	call := func(token, tool, args string) string {
+		t.Helper()
+		var got struct {
+			Result struct{ Content []struct{ Text string } }
+		}
+		body := rpc(token, "tools/call", `{"name":"`+tool+`","arguments":`+args+`}`)
+		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Result.Content) != 1 {
+			t.Fatalf("%s: %v: %s", tool, err, body)
+		}
+		return got.Result.Content[0].Text
+	}
+	if list := rpc("t-ada", "tools/list", "{}"); strings.Count(list, `"readOnlyHint":true`) != 4 {
+		t.Error(list)
+	}
+	for _, one := range [][3]string{
+		{"tape_search", `{"query":"needle","limit":2}`, `"Of shop" [shop/main] @10 user: needle 9 of shop`},
+		{"tape_list", `{}`, "[shop/main]"},
+		{"tape_read", `{"tape":"shop/main","around":"@3","before":1,"after":1}`, "@3 2026-11-20T10:02Z user: needle 2 of shop"},
+		{"tape_read", `{"tape":"shop/main","limit":2}`, "@10 "},
+		{"tape_read", `{"tape":"bank/main"}`, `error: there is no session "bank/main"`},
+		{"tape_search", `{"query":""}`, "error: query is empty"},
+		{"tape_search", `{"query":"x","lmit":1}`, `there is no parameter "lmit"`},
+	} {
+		if got := call("t-ada", one[0], one[1]); !strings.Contains(got, one[2]) || strings.Contains(got, "of bank") {
+			t.Errorf("%s %s: %s", one[0], one[1], got)
+		}
+	}
+	if got := strings.Join(c.store.audit, ", "); !strings.Contains(got, "ada search needle") || !strings.Contains(got, "ada read shop/main") {
+		t.Error(got)
+	}
+	c.store.void = true
+	if got := rpc("t-ada", "tools/list", "{}"); !strings.Contains(got, "unauthorized") {
+		t.Errorf("after the token was revoked: %s", got)
+	}
+}
