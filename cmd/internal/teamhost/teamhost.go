@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -61,9 +62,6 @@ func Sync(ctx context.Context, o teamcmd.Options, remotes []string, watch time.D
 			o.StderrUnlessQuiet("%s is no longer in team.toml: its entries are removed from the database", name)
 		}
 	}
-	if err := d.DropAudit(ctx, o.Now().AddDate(0, 0, -c.AuditDays)); err != nil {
-		return err
-	}
 	failed := []string{}
 	var last error
 	show := func(r sync.Result) {
@@ -72,7 +70,7 @@ func Sync(ctx context.Context, o teamcmd.Options, remotes []string, watch time.D
 		}
 		showResult(o.Streams, r, watch > 0)
 	}
-	with := sync.Options{Config: c, DB: d, Remotes: remotes, Wait: watch == 0, Now: o.Now}
+	with := sync.Options{Config: c, DB: d, Remotes: remotes, Wait: watch == 0, Now: o.Now, Log: slog.New(slog.NewTextHandler(o.Stderr, nil))}
 	if watch > 0 {
 		return sync.Watch(ctx, with, watch, show)
 	}

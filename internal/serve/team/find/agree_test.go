@@ -36,15 +36,15 @@ func said(r *rand.Rand) string {
 }
 
 // corpus fills a workspace with random sessions over half a year, pushes it and brings a database up to date.
-func corpus(t *testing.T, r *rand.Rand, entries int) (*repo.Store, *db.DB) {
+func corpus(t *testing.T, r *rand.Rand, entries int, remotes ...string) (*repo.Store, *db.DB) {
 	t.Helper()
-	s := storetest.New(t, nil)
+	begin := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	s := storetest.New(t, &repo.InitOptions{Options: repo.Options{Now: func() time.Time { return begin }}})
 	remote := filepath.Join(t.TempDir(), "remote.git")
 	if out, err := exec.Command("git", "init", "-q", "--bare", remote).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	storetest.Must(t, s.AddRemote(t.Context(), "origin", remote))
-	begin := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	kinds := []func(string) repo.Draft{
 		func(text string) repo.Draft { return repo.Message("user", text) },
 		func(text string) repo.Draft { return repo.Message("assistant", text) },
@@ -70,7 +70,10 @@ func corpus(t *testing.T, r *rand.Rand, entries int) (*repo.Store, *db.DB) {
 	_, err := s.Push(t.Context(), "origin", nil)
 	storetest.Must(t, err)
 	d := teamtest.Open(t)
-	c := &config.Config{Cache: t.TempDir(), Remotes: []config.Remote{{Name: "shop", URL: remote, Groups: []string{"shop"}}}}
+	c := &config.Config{Cache: t.TempDir()}
+	for _, name := range remotes {
+		c.Remotes = append(c.Remotes, config.Remote{Name: name, URL: remote, Groups: []string{name}})
+	}
 	err = sync.Once(t.Context(), sync.Options{Config: c, DB: d, Wait: true, Now: time.Now}, func(res sync.Result) { storetest.Must(t, res.Err) })
 	storetest.Must(t, err)
 	return s, d
@@ -80,7 +83,7 @@ func corpus(t *testing.T, r *rand.Rand, entries int) (*repo.Store, *db.DB) {
 func TestAgree(t *testing.T) {
 	t.Parallel()
 	r := testkit.Random(t)
-	s, d := corpus(t, r, testkit.Size(3000, 30000))
+	s, d := corpus(t, r, testkit.Size(2400, 30000), "shop")
 	v, err := d.View(t.Context(), []string{"shop"})
 	storetest.Must(t, err)
 	x := index.New(s, nil)
@@ -93,7 +96,7 @@ func TestAgree(t *testing.T) {
 		}[r.IntN(8)]()
 	}
 	for range testkit.Size(60, 600) {
-		q := index.Search{Text: ask(), Exact: r.IntN(4) == 0, AsSpelt: true, Query: repo.Query{Limit: repo.N(10)}}
+		q := index.Search{Text: ask(), Exact: r.IntN(4) == 0, AsSpelt: true, Newest: r.IntN(4) == 0, Query: repo.Query{Limit: repo.N(10)}}
 		switch r.IntN(6) {
 		case 0:
 			q.Query.Kinds = []string{repo.KindMessage}
@@ -101,9 +104,6 @@ func TestAgree(t *testing.T) {
 			q.Query.Roles = []string{"user"}
 		case 2:
 			q.Query.Since = time.Date(2026, 6, 10, 0, 0, 0, 0, time.UTC)
-		}
-		if q.Query.Kinds != nil { // the anchors of the tapes are from now
-			q.Newest = r.IntN(2) == 0
 		}
 		local, err := x.Search(t.Context(), q)
 		storetest.Must(t, err)
@@ -118,6 +118,65 @@ func TestAgree(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q newest %v, %+v:\nteam  %v\nlocal %v (%d matches)", q.Text, q.Newest, q.Query.Kinds, got, want, local.Matches)
+		}
+	}
+}
+
+// TestGroups: whatever is asked, by whomever, every hit, session and entry is of a remote that the user sees, and
+// the answers are the same as if the others did not exist.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	r := testkit.Random(t)
+	_, d := corpus(t, r, 600, "shop", "bank", "mill")
+	_, alone := corpus(t, rand.New(rand.NewPCG(1, 1)), 6, "other")
+	none, err := alone.View(t.Context(), []string{"shop"})
+	storetest.Must(t, err)
+	if list, err := none.Sessions(t.Context(), db.Choice{Most: 10}); err != nil || len(list) > 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+	for range testkit.Size(40, 400) {
+		var seen []string
+		for _, name := range []string{"shop", "bank", "mill"} {
+			if r.IntN(2) == 0 {
+				seen = append(seen, name)
+			}
+		}
+		v, err := d.View(t.Context(), seen)
+		storetest.Must(t, err)
+		res, err := find.Search(t.Context(), v, index.Search{Text: vocabulary[r.IntN(len(vocabulary))], Newest: r.IntN(2) == 0}, nil)
+		storetest.Must(t, err)
+		for _, h := range res.Hits {
+			if !slices.Contains(seen, h.Workspace) {
+				t.Fatalf("%v see @%d of %s", seen, h.ID, h.Workspace)
+			}
+		}
+		list, err := v.Sessions(t.Context(), db.Choice{Most: 100, Forks: true})
+		storetest.Must(t, err)
+		sums, err := v.Totals(t.Context())
+		storetest.Must(t, err)
+		total := int64(0)
+		for _, s := range list {
+			if total += s.Entries; !slices.Contains(seen, s.Remote) {
+				t.Fatalf("%v see %s of %s", seen, s.Name, s.Remote)
+			}
+		}
+		if sums.Entries != total {
+			t.Errorf("%v: the sums have %d entries, the sessions %d", seen, sums.Entries, total)
+		}
+		all, err := d.View(t.Context(), []string{"shop", "bank", "mill"})
+		storetest.Must(t, err)
+		sessions, err := all.Sessions(t.Context(), db.Choice{Most: 100})
+		storetest.Must(t, err)
+		for _, s := range sessions { // a session that somebody else has found
+			n := 0
+			storetest.Must(t, v.Entries(t.Context(), s, db.Range{Most: 10}, func(db.Stored) bool { n++; return true }))
+			rows, err := v.Read(t.Context(), []db.Key{{Remote: s.RemoteID, Tape: s.ID, ID: 1}}, s.Oldest, s.Newest)
+			storetest.Must(t, err)
+			byID, err := v.ByID(t.Context(), []int64{s.ID})
+			storetest.Must(t, err)
+			if got, want := n > 0 && len(rows) == 1 && len(byID) == 1, slices.Contains(seen, s.Remote); got != want || !want && n+len(rows)+len(byID) > 0 {
+				t.Fatalf("%v: %d entries, %d rows, %d sessions of %s", seen, n, len(rows), len(byID), s.Remote)
+			}
 		}
 	}
 }

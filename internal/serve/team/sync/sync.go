@@ -59,6 +59,9 @@ func Once(ctx context.Context, o Options, done func(Result)) error {
 	if len(o.Remotes) == 0 {
 		list = o.Config.Remotes
 	}
+	if err := o.DB.DropAudit(ctx, o.Now().AddDate(0, 0, -o.Config.AuditDays)); err != nil {
+		return err
+	}
 	var wg stdsync.WaitGroup
 	var one stdsync.Mutex
 	room := make(chan struct{}, workers)
@@ -386,8 +389,12 @@ func known(at time.Time) *time.Time {
 // Watch brings the remotes up to date again and again, until it is interrupted. What fails is tried again.
 func Watch(ctx context.Context, o Options, every time.Duration, done func(Result)) error {
 	for {
-		if err := Once(ctx, o, done); err != nil && !errors.Is(err, context.Canceled) {
+		err := Once(ctx, o, done)
+		switch {
+		case errors.Is(err, layout.ErrNotFound):
 			return err
+		case err != nil && ctx.Err() == nil:
+			o.Log.Warn("try again later", "error", err) // the database may come back
 		}
 		select {
 		case <-ctx.Done():
