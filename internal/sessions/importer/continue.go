@@ -132,7 +132,9 @@ func (in *intake) resume(ctx context.Context, b bookmark) {
 	}
 	t := (*workspace.Tape)(tape)
 	in.fail(join.WithMergesCompleted(ctx, func() (err error) {
-		in.tx, err = writer.BeginBare(ctx, t)
+		if in.tx, err = writer.BeginBare(ctx, t); err == nil {
+			err = in.tx.DateCommits()
+		}
 		return err
 	}))
 	if in.err != nil {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -33,6 +34,11 @@ type intake struct {
 
 	inline bool // large results and pictures stay in their entries
 	again  *again
+
+	open    bool          // the session goes on: its first request may still come
+	waiting []record.Item // what comes before the first request of a new tape
+	facts   about.Tape    // of what waits
+	asked   layout.Entry  // the first request
 
 	tx      *repo.Tx              // nil while the tape does not exist
 	have    map[[16]byte]int      // numbers of the tape's entries, by key
@@ -72,14 +78,15 @@ func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading,
 	r.Seen = func(sub, key string) bool { return in.seen(ctx, sub, key) }
 	r.Emit = func(item record.Item) error { return in.add(ctx, item) }
 	var err error
-	if in.open(ctx); in.err == nil && (in.tx != nil || in.info.Complete || !src.Open) {
+	in.open = src.Open
+	if in.begins(ctx); in.err == nil && (in.tx != nil || in.info.Complete || !src.Open) {
 		err = readInto(ctx, in.format, r)
 	}
 	return r, in.finish(ctx, err)
 }
 
-// open begins to change the tape if it exists.
-func (in *intake) open(ctx context.Context) {
+// begins begins to change the tape if it exists.
+func (in *intake) begins(ctx context.Context) {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
 	switch {
 	case err == nil && in.again == nil:
@@ -108,6 +115,9 @@ func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 		in.tx, err = writer.BeginBare(ctx, (*workspace.Tape)(tape))
 		return err
 	})
+	if err == nil {
+		err = in.tx.DateCommits()
+	}
 	if err == nil {
 		err = in.loadKeys(ctx, tape)
 	}
@@ -170,7 +180,48 @@ func (in *intake) forkName(ctx context.Context, sub string) string {
 	return name
 }
 
+// add adds an item. The items before the first request wait for it while there is no tape, because README.md,
+// which shows it, comes with the tape's first commit.
 func (in *intake) add(ctx context.Context, item record.Item) error {
+	if in.tx == nil && in.err == nil {
+		item.Line = slices.Clone(item.Line)
+		if in.waiting = append(in.waiting, item); !in.knows(item) {
+			return nil
+		}
+		return in.flush(ctx)
+	}
+	return in.put(ctx, item)
+}
+
+// flush adds what waits for the first request.
+func (in *intake) flush(ctx context.Context) error {
+	waiting := in.waiting
+	in.waiting = nil
+	for _, item := range waiting {
+		if err := in.put(ctx, item); err != nil {
+			return err
+		}
+	}
+	return in.err
+}
+
+// knows takes an item into account for README.md, and reports whether that has all it needs.
+func (in *intake) knows(item record.Item) bool {
+	const most = 200 // items that wait for a request
+	e := layout.Entry{Tape: in.res.Tape, ID: int64(len(in.waiting)) + 1, Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
+	if e.Kind == record.KindAnchor {
+		e.Anchor = jsonl.GetString(e.Payload, "name")
+	}
+	if item.Fork == "" {
+		in.facts.Add(e)
+	}
+	if item.Fork == "" && in.facts.Asked != "" {
+		in.asked = e
+	}
+	return in.facts.Asked != "" || len(in.waiting) >= most
+}
+
+func (in *intake) put(ctx context.Context, item record.Item) error {
 	item = in.withCommit(ctx, item)
 	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
 	switch {
@@ -309,15 +360,16 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 			return false
 		}
 	}
+	origin := writer.Origin{First: first, Readme: in.readme(first), Dated: true}
 	if in.again != nil {
 		var err error
-		in.tx, err = writer.BeginAnew(ctx, (*workspace.Tape)(in.again.tape), first)
+		in.tx, err = writer.BeginAnew(ctx, (*workspace.Tape)(in.again.tape), origin)
 		in.fail(err)
 		return opens && err == nil
 	}
 	before := len(in.have)
 	var err error
-	in.tx, err = in.bulk.Create(ctx, in.res.Tape, first)
+	in.tx, err = in.bulk.Create(ctx, in.res.Tape, origin)
 	switch {
 	case errors.Is(err, repo.ErrConflict):
 		// Another import has just created the tape. It can be read once its lock is free.
@@ -334,6 +386,19 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 		in.fail(errRaced)
 	}
 	return opens && in.err == nil
+}
+
+// readme is what README.md says of the session.
+func (in *intake) readme(first repo.Anchor) string {
+	var t about.Tape
+	payload := append(append([]byte(`{"state":`), cmp.Or(string(first.State), "{}")...), '}')
+	t.Add(layout.Entry{ID: 1, Kind: layout.KindAnchor, Anchor: layout.FirstAnchor, Payload: payload, Date: first.Date})
+	t.Title, t.Agent = in.facts.Title, cmp.Or(t.Agent, in.facts.Agent)
+	t.Project, t.Branch = cmp.Or(t.Project, in.facts.Project), cmp.Or(t.Branch, in.facts.Branch)
+	if t.Started.IsZero() {
+		t.Started = in.facts.Started
+	}
+	return about.Readme(t, in.asked, (*workspace.Store)(in.store).Config().Scanner())
 }
 
 // errRaced ends an import if another one of the same file was faster; the Batch reads the file again.
@@ -367,6 +432,9 @@ func anchorOf(item record.Item) (repo.Anchor, error) {
 func (in *intake) finish(ctx context.Context, cause error) error {
 	if cause != nil {
 		in.err = cause
+	}
+	if in.err == nil && !in.open {
+		in.fail(in.flush(ctx))
 	}
 	if in.tx == nil {
 		return in.err

@@ -337,7 +337,7 @@ func TestImportBrokenOff(t *testing.T) {
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
 	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), All().Find(ClaudeCode), record.Info{Format: ClaudeCode}, Options{}, res)
-	if in.open(ctx); in.err != nil {
+	if in.begins(ctx); in.err != nil {
 		t.Fatal(in.err)
 	}
 	_, err = imp.Read(ctx, ClaudeCode, src, func(sub, key string) bool { return in.seen(ctx, sub, key) }, func(it record.Item) error {

@@ -92,7 +92,7 @@ func (w Tree) writeRootFile(was, v *snapshot.Snapshot, name string) error {
 
 // removeReadme removes a README.md that tape wrote, but not one that somebody else put there.
 func (w Tree) removeReadme(path string) error {
-	if data, err := os.ReadFile(path); err != nil || string(data) != layout.Readme {
+	if data, err := os.ReadFile(path); err != nil || !layout.IsReadme(data) {
 		return nil //nolint:nilerr // an unreadable file is not ours
 	}
 	d := w.T.Store().FS()

@@ -129,7 +129,7 @@ func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head g
 	if err != nil {
 		return err
 	}
-	next, err := putStart(ctx, w.T, batch, c, id)
+	next, err := putStart(ctx, w.T, batch, c, id, nil)
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,11 @@ func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head g
 }
 
 // putStart stores the commit that begins a fork, given its tree and parents.
-func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c startCommit, id int64) (writer.Plan, error) {
+func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c startCommit, id int64, dates *writer.Dates) (writer.Plan, error) {
 	subject := "fork: " + layout.OneLine(t.ForkName())
 	message := t.Message(subject, c.anchor, c.last+1, id, c.format, layout.Trailer{Key: layout.TrailerBase, Value: strconv.FormatInt(id, 10)},
 		layout.Trailer{Key: layout.TrailerBegan, Value: layout.FormatDate(t.Store().Now())})
-	h, err := writer.PutCommit(ctx, t, batch, &gitstore.Commit{Tree: c.tree, Parents: []gitstore.Hash{c.parent}, Message: message})
+	h, err := writer.PutCommit(ctx, t, batch, &gitstore.Commit{Tree: c.tree, Parents: []gitstore.Hash{c.parent}, Message: message}, dates)
 	return writer.Plan{Hash: h, Subject: subject, Objects: batch}, err
 }
 

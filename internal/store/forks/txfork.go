@@ -30,8 +30,8 @@ func InTx(ctx context.Context, tx *writer.Tx, name string) (*TxFork, error) {
 	}
 	id := tx.LastID()
 	tree := b.Tree()
-	start, err := putStart(ctx, t, tx.Objects(), startCommit{parent: head, tree: tree, anchor: b.Anchor, last: id, format: b.Format}, id)
-	return &TxFork{tx: tx, t: t, commits: writer.Continue(t, tx.Objects(), b, start, id)}, err
+	start, err := putStart(ctx, t, tx.Objects(), startCommit{parent: head, tree: tree, anchor: b.Anchor, last: id, format: b.Format}, id, tx.Dates())
+	return &TxFork{tx: tx, t: t, commits: writer.Continue(t, tx.Objects(), b, start, id).Dated(tx.Dates())}, err
 }
 
 // Append adds an entry to the fork; an anchor opens a phase.

@@ -1,9 +1,32 @@
 package layout
 
-import _ "embed"
+import (
+	_ "embed"
+	"strings"
+)
 
-// Readme is the README.md of a tape, for people who open the repository on a git host. The first commit
-// has it, and it never changes.
+// Readme is the usual text of a tape's README.md, for people who open the repository on a git host. The first
+// commit has the file, and it never changes.
 //
 //go:embed readme.md
 var Readme string
+
+// ReadmeOf returns a README.md that begins with what is known of the session; "": the usual text alone.
+func ReadmeOf(session string) string {
+	if session == "" {
+		return Readme
+	}
+	return strings.TrimRight(session, "\n") + "\n\n" + Readme
+}
+
+// IsReadme reports whether a file is a README.md that tape wrote.
+func IsReadme(data []byte) bool { return strings.HasSuffix(string(data), Readme) }
+
+// ReadmeSession returns what a README.md says of the session, "" if nothing.
+func ReadmeSession(data []byte) string {
+	session, ours := strings.CutSuffix(string(data), Readme)
+	if !ours {
+		return ""
+	}
+	return strings.TrimRight(session, "\n")
+}

@@ -21,6 +21,7 @@ type maskedArtifact struct {
 // RedactWhole marks all texts of an entry to be taken out, with the artifacts that it refers to.
 func (m *Masker) RedactWhole(e layout.Entry) {
 	m.Whole[DigestOf(e)] = true
+	m.requests = append(m.requests, e)
 	for _, ref := range layout.Artifacts(e.Payload) {
 		m.files[ref.SHA256] = true
 	}

@@ -24,9 +24,10 @@ type Finder interface {
 // some entries. Entries are identified by content, not id, so that copies made by merges are masked in
 // the same way.
 type Masker struct {
-	find  Finder
-	Match func(f secrets.Finding) bool
-	Whole map[entryDigest]bool
+	find     Finder
+	Match    func(f secrets.Finding) bool
+	Whole    map[entryDigest]bool
+	requests []layout.Entry // those entries, for what README.md shows of them
 
 	Learning bool                    // nothing is masked, but Texts collects what would be
 	Texts    map[secrets.Secret]bool // secrets that matched

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/text/jsonl"
@@ -33,9 +34,26 @@ func (r *Rewriter) root(ctx context.Context, h gitstore.Hash) (gitstore.Hash, er
 			return err
 		case e.Name == layout.TapeFile:
 			return r.tapeFile(ctx, e)
+		case e.Name == layout.ReadmeFile && !e.IsDir():
+			return r.readme(ctx, e)
 		}
 		return r.foreign(ctx, e)
 	})
+}
+
+// readme masks README.md. If all text of the request that it shows is taken out, only the usual text stays.
+func (r *Rewriter) readme(ctx context.Context, e *gitstore.TreeEntry) error {
+	_, _, err := r.file(e, func(data []byte) ([]byte, error) {
+		shows := func(of layout.Entry) bool { return about.ShowsRequest(data, of, r.mask.find) }
+		if !r.mask.Learning && slices.ContainsFunc(r.mask.requests, shows) {
+			return []byte(layout.Readme), nil
+		}
+		return data, nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.foreign(ctx, e)
 }
 
 func (r *Rewriter) folder(ctx context.Context, h gitstore.Hash, rewrite func(ctx context.Context, e *gitstore.TreeEntry) error) (gitstore.Hash, error) {

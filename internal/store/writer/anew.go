@@ -8,21 +8,23 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// BeginAnew begins another history of a tape, with a first anchor. The Tx's Commit archives the former history and
+// BeginAnew begins another history of a tape. The Tx's Commit archives the former history and
 // puts this one in its place; until then nothing has changed. It holds the tape's lock until it ends.
-func BeginAnew(ctx context.Context, t *workspace.Tape, first layout.Anchor) (*Tx, error) {
+func BeginAnew(ctx context.Context, t *workspace.Tape, origin Origin) (*Tx, error) {
 	w, err := Lock(ctx, t)
 	if err != nil {
 		return nil, layout.Wrap(err, "write tape %q", t.Name())
 	}
 	batch := t.Store().Git().NewBatch()
-	plan, b, err := w.root(ctx, batch, first)
+	dates := origin.dates()
+	plan, b, err := w.root(ctx, batch, origin, dates)
 	if err != nil {
 		batch.Discard()
 		return nil, layout.Wrap(errors.Join(err, w.Unlock()), "write tape %q", t.Name())
 	}
 	next := Holding(t, w.lock)
 	tx := next.bareTx(batch, b, plan, 1)
+	tx.setDates(dates)
 	tx.former = w
 	return tx, nil
 }

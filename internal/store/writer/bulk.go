@@ -32,20 +32,26 @@ type planned struct {
 // NewBulk returns an empty Bulk.
 func NewBulk(s *workspace.Store) *Bulk { return &Bulk{s: s, batch: s.Git().NewPack()} }
 
-// Create begins a new tape with its first anchor; the Tx's Commit adds it to the Bulk. If something of the tape
+// Create begins a new tape; the Tx's Commit adds it to the Bulk. If something of the tape
 // exists already, such as a working tree that waits for it, it is created at once as by CreateTapeFrom.
 // Errors: ErrConflict if the name is taken.
-func (k *Bulk) Create(ctx context.Context, name string, first layout.Anchor) (*Tx, error) {
+func (k *Bulk) Create(ctx context.Context, name string, origin Origin) (*Tx, error) {
 	if err := layout.CheckName("a tape", name); err != nil {
 		return nil, err
 	}
 	t := k.s.Handle(name)
 	isNew, err := k.isNew(t)
 	if err == nil && !isNew {
-		if t, err = CreateTapeFrom(ctx, k.s, name, first); err != nil {
+		if t, err = CreateTapeFrom(ctx, k.s, name, origin); err != nil {
 			return nil, err
 		}
-		return BeginBare(ctx, t)
+		tx, err := BeginBare(ctx, t)
+		if err == nil && origin.Dated {
+			if err = tx.DateCommits(); err != nil {
+				err = errors.Join(err, tx.Rollback())
+			}
+		}
+		return tx, err
 	}
 	if err == nil {
 		err = checkUnused(ctx, t)
@@ -54,11 +60,13 @@ func (k *Bulk) Create(ctx context.Context, name string, first layout.Anchor) (*T
 		return nil, layout.Wrap(err, "create tape %q", name)
 	}
 	w := &Writer{T: t}
-	plan, b, err := w.root(ctx, k.batch, first)
+	dates := origin.dates()
+	plan, b, err := w.root(ctx, k.batch, origin, dates)
 	if err != nil {
 		return nil, layout.Wrap(err, "create tape %q", name)
 	}
 	tx := w.bareTx(k.batch, b, plan, 1)
+	tx.setDates(dates)
 	tx.bulk = k
 	return tx, nil
 }

@@ -22,7 +22,7 @@ func bringIn(ctx context.Context, s *repo.Store, names ...string) (lost []string
 	bulk := writer.NewBulk((*workspace.Store)(s))
 	defer bulk.Discard()
 	for _, name := range names {
-		tx, err := bulk.Create(ctx, name, repo.Anchor{Name: repo.FirstAnchor})
+		tx, err := bulk.Create(ctx, name, writer.Origin{First: repo.Anchor{Name: repo.FirstAnchor}})
 		if err == nil {
 			err = fillTx(ctx, tx, name)
 		}
@@ -118,7 +118,7 @@ func TestBulkRaces(t *testing.T) {
 			bulk := writer.NewBulk((*workspace.Store)(own))
 			var mine []string
 			for _, name := range names {
-				tx, err := bulk.Create(t.Context(), name, repo.Anchor{Name: repo.FirstAnchor})
+				tx, err := bulk.Create(t.Context(), name, writer.Origin{First: repo.Anchor{Name: repo.FirstAnchor}})
 				if errors.Is(err, repo.ErrConflict) {
 					continue
 				}

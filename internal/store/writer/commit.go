@@ -118,6 +118,7 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 	}
 	w, d := tx.w, tx.w.T.Store().FS()
 	tx.b.OpenPhase(name, line)
+	tx.newest = line
 	w.rec.Seq, w.rec.Folder, w.rec.Anchor = tx.b.Seq, tx.b.Folder, name
 	w.rec.Tails = [layout.ClassCount]journal.Tail{}
 	tx.count()
@@ -145,17 +146,20 @@ func (tx *Tx) commit(ctx context.Context, message string, merged []gitstore.Hash
 	if err := tx.keepArtifacts(w.rec.Folder, &tx.b.Artifacts); err != nil {
 		return gitstore.Commit{}, err
 	}
+	tx.commits.dates.hold(tx.newest)
 	c, err := tx.commits.commit(ctx, message, w.rec.LastID, merged, more...)
 	w.rec.Committed, tx.result.Commit = w.rec.LastID, tx.commits.Hash.String()
 	return c, err
 }
 
-// PutCommit sets a commit's author and committer, signs it if git's configuration says so, and stores it.
-func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *gitstore.Commit) (gitstore.Hash, error) {
+// PutCommit sets a commit's author and committer, signs it if git's configuration says so, and stores it. dates may
+// be nil: then it is dated now.
+func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *gitstore.Commit, dates *Dates) (gitstore.Hash, error) {
 	var err error
 	if c.Author, c.Committer, err = t.Store().Git().Identity(t.Store().Now()); err != nil {
 		return gitstore.ZeroHash, err
 	}
+	dates.set(c)
 	raw := gitstore.EncodeCommit(*c)
 	signer, err := t.Store().Git().Config().Signer()
 	if err != nil {

@@ -18,6 +18,7 @@ type Commits struct {
 	t     *workspace.Tape
 	batch *gitstore.Batch
 	b     *resolve.Builder
+	dates *Dates // nil: commits are dated now
 }
 
 // CommitsOn starts with a snapshot's commit.
@@ -36,6 +37,12 @@ func Continue(t *workspace.Tape, batch *gitstore.Batch, b *resolve.Builder, from
 	return &Commits{Plan: from, Last: last, t: t, batch: batch, b: b}
 }
 
+// Dated lets the commits have dates of entries; nil: that of today.
+func (c *Commits) Dated(d *Dates) *Commits {
+	c.dates = d
+	return c
+}
+
 // From adds places to look for artifacts that lines refer to: stored ones of a working tree, and commits.
 func (c *Commits) From(loose []gitstore.TreeEntry, others ...*snapshot.Snapshot) {
 	c.b.Loose = loose
@@ -48,6 +55,9 @@ func (c *Commits) Add(ctx context.Context, subject string, lines [][]byte, merge
 		if err := c.b.AddLine(line); err != nil {
 			return err
 		}
+	}
+	if len(lines) > 0 {
+		c.dates.hold(lines[len(lines)-1])
 	}
 	_, err := c.commit(ctx, subject, c.Last+int64(len(lines)), merged, more...)
 	return err
@@ -62,7 +72,7 @@ func (c *Commits) commit(ctx context.Context, message string, last int64, merged
 	var err error
 	c.Last = last
 	c.Subject, _, _ = strings.Cut(message, "\n")
-	c.Hash, err = PutCommit(ctx, c.t, c.batch, &out)
+	c.Hash, err = PutCommit(ctx, c.t, c.batch, &out, c.dates)
 	return out, err
 }
 

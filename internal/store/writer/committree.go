@@ -43,7 +43,7 @@ func (tx *Tx) loadBase() error {
 		if last.Seq == w.rec.Seq {
 			tx.b.Artifacts, err = v.CommittedArtifacts(last)
 		}
-		tx.commits = Continue(w.T, tx.batch, tx.b, Plan{Hash: w.Head}, w.rec.Committed)
+		tx.commits = Continue(w.T, tx.batch, tx.b, Plan{Hash: w.Head}, w.rec.Committed).Dated(tx.dates)
 	}
 	return err
 }

@@ -22,17 +22,31 @@ const HumanState = `{"owner":"human"}`
 
 // CreateTape creates an empty tape with the anchor session/start. Errors: ErrConflict if the name is taken.
 func CreateTape(ctx context.Context, s *workspace.Store, name string) (*workspace.Tape, error) {
-	return CreateTapeFrom(ctx, s, name, layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
+	return CreateTapeFrom(ctx, s, name, Origin{First: layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)}})
 }
 
-// CreateTapeFrom creates a tape with a given first anchor. Errors: ErrConflict if the name is taken.
-func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, first layout.Anchor) (*workspace.Tape, error) {
+// Origin says how a tape begins.
+type Origin struct {
+	First  layout.Anchor
+	Readme string // what README.md says of the session before the usual text; "": nothing
+	Dated  bool   // the commits have the dates of the entries that they hold
+}
+
+func (o Origin) dates() *Dates {
+	if !o.Dated {
+		return nil
+	}
+	return &Dates{}
+}
+
+// CreateTapeFrom creates a tape that begins as origin says. Errors: ErrConflict if the name is taken.
+func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, origin Origin) (*workspace.Tape, error) {
 	if err := layout.CheckNewName("a tape", name); err != nil {
 		return nil, err
 	}
 	t := s.Handle(name)
 	err := LockedAsIs(ctx, t, func(w *Writer) error {
-		return WithNewLock(ctx, s, func() error { return w.create(ctx, first) })
+		return WithNewLock(ctx, s, func() error { return w.create(ctx, origin) })
 	})
 	return t, layout.Wrap(err, "create tape %q", name)
 }
@@ -46,14 +60,14 @@ func WithNewLock(ctx context.Context, s *workspace.Store, f func() error) error 
 	return errors.Join(f(), unlock())
 }
 
-func (w *Writer) create(ctx context.Context, first layout.Anchor) error {
+func (w *Writer) create(ctx context.Context, origin Origin) error {
 	if err := w.checkNew(ctx); err != nil {
 		return err
 	}
 	if err := forgotten.Check(w.T); err != nil {
 		return err
 	}
-	next, err := w.putRoot(ctx, first)
+	next, err := w.putRoot(ctx, origin)
 	if err != nil {
 		return err
 	}
@@ -105,9 +119,9 @@ func CheckNoFork(t *workspace.Tape) error {
 }
 
 // putRoot stores the first commit of a tape, and its tag.
-func (w *Writer) putRoot(ctx context.Context, first layout.Anchor) (Plan, error) {
+func (w *Writer) putRoot(ctx context.Context, origin Origin) (Plan, error) {
 	batch := w.T.Store().Git().NewBatch()
-	out, _, err := w.root(ctx, batch, first)
+	out, _, err := w.root(ctx, batch, origin, origin.dates())
 	if err == nil {
 		err = batch.Flush(ctx)
 	}
@@ -118,9 +132,9 @@ func (w *Writer) putRoot(ctx context.Context, first layout.Anchor) (Plan, error)
 }
 
 // root puts the first commit of a tape into a batch, and returns the builder of its tree.
-func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, first layout.Anchor) (out Plan, b *resolve.Builder, err error) {
+func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin Origin, dates *Dates) (out Plan, b *resolve.Builder, err error) {
 	t, s := w.T, w.T.Store()
-	d, err := layout.AnchorDraft(first)
+	d, err := layout.AnchorDraft(origin.First)
 	if err != nil {
 		return out, nil, err
 	}
@@ -135,12 +149,13 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, first layout.A
 	b = &resolve.Builder{Put: batch.Put}
 	layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.TapeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, info)})
 	if !w.foreignReadme() {
-		layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.ReadmeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, []byte(layout.Readme))})
+		layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.ReadmeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, []byte(layout.ReadmeOf(origin.Readme)))})
 	}
-	b.OpenPhase(first.Name, line)
-	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), first.Name, 1, 1, b.Format)}
+	b.OpenPhase(origin.First.Name, line)
+	dates.hold(line)
+	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), origin.First.Name, 1, 1, b.Format)}
 	out = Plan{Subject: c.Subject(), Objects: batch}
-	if out.Hash, err = PutCommit(ctx, t, batch, &c); err != nil {
+	if out.Hash, err = PutCommit(ctx, t, batch, &c, dates); err != nil {
 		return out, nil, err
 	}
 	tag := gitstore.Ref{Name: t.TagRef(b.Folder)}
@@ -156,7 +171,7 @@ func (w *Writer) foreignReadme() bool {
 		return false
 	}
 	data, err := os.ReadFile(filepath.Join(w.Wt.Dir, layout.ReadmeFile))
-	if errors.Is(err, fs.ErrNotExist) || string(data) == layout.Readme {
+	if errors.Is(err, fs.ErrNotExist) || layout.IsReadme(data) {
 		return false
 	}
 	v, err := snapshot.AtCommit(w.T.Store(), w.Head)

@@ -57,7 +57,7 @@ func appendEveryWay(t *testing.T, s *repo.Store, tp *repo.Tape, text string) {
 	if _, err := join.Merge(t.Context(), storetest.InnerTape(f), join.Options{Summary: "summed up " + text}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writer.CreateTapeFrom(t.Context(), storetest.Inner(s), "second", repo.Anchor{Name: repo.FirstAnchor, State: json.RawMessage(`{"k":"` + text + `"}`)}); err != nil {
+	if _, err := writer.CreateTapeFrom(t.Context(), storetest.Inner(s), "second", writer.Origin{First: repo.Anchor{Name: repo.FirstAnchor, State: json.RawMessage(`{"k":"` + text + `"}`)}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -33,7 +33,7 @@ func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, er
 // beginning returns the commit that a reset goes back to.
 func (w *Writer) beginning(ctx context.Context) (Plan, error) {
 	if !w.T.IsFork() {
-		return w.putRoot(ctx, layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)})
+		return w.putRoot(ctx, Origin{First: layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)}})
 	}
 	b, err := snapshot.BaseOf(w.T, w.Head)
 	return Plan{Hash: b.Start}, err

@@ -33,6 +33,8 @@ type Tx struct {
 
 	wanted map[string]bool // if set, the only artifacts that are committed
 
+	dates      *Dates  // of its commits; nil: that of today
+	newest     []byte  // the last line that was added
 	line       []byte  // buffer
 	bare       bool    // without working tree
 	bulk       *Bulk   // the Bulk of a bare Tx, if any
@@ -258,6 +260,7 @@ func (tx *Tx) add(ctx context.Context, kind string, line []byte) error {
 		return err
 	}
 	c := layout.ClassOf(kind)
+	tx.newest = line
 	file, err := tx.b.Add(c, line)
 	if err != nil {
 		return err
