@@ -33,6 +33,9 @@ type page struct {
 	renderProse func(text string, lines int) string // see Source.Prose
 	zone        string
 	inside      bool // a section is open
+
+	pieces *PieceOptions // for pages that others put together; nil: one document
+	spent  int           // bytes of text in the piece
 }
 
 func writeHTML(ctx context.Context, w *output, src Source) error {
@@ -189,7 +192,7 @@ func (p *page) call(c *conversation.Call, e repo.Entry) {
 	}
 	p.stamp(e)
 	p.put("</summary>\n")
-	if args := c.Args(); args != "" && args != "{}" {
+	if args := c.Args(); args != "" && args != "{}" && !p.change(c, e) {
 		p.data("", args, e)
 	}
 }
@@ -220,13 +223,14 @@ func (p *page) result(r conversation.Result) {
 func (p *page) endResult() { p.put("</div>\n") }
 
 // data writes text. Long text, and text with a name, is folded.
-func (p *page) data(name, text string, _ repo.Entry) {
+func (p *page) data(name, text string, e repo.Entry) {
 	if name != "" {
 		p.put("<details class=\"part\"><summary>{}</summary>\n", display.Title(name, nameMost))
 	}
-	head, rest := display.Cut(strings.TrimRight(text, "\r\n"), shownLines, shownBytes)
+	head, rest := display.Cut(strings.TrimRight(text, "\r\n"), shownLines, p.bytes(shownBytes))
 	p.pre(head)
-	if rest != "" {
+	p.spent += len(head)
+	if rest != "" && !p.elsewhere(rest, e) {
 		p.put("<details class=\"more\"><summary>{}</summary>\n", display.Amount(rest))
 		p.pre(rest)
 		p.put("</details>\n")
@@ -237,7 +241,11 @@ func (p *page) data(name, text string, _ repo.Entry) {
 }
 
 func (p *page) picture(it conversation.ContentPart, _ repo.Entry) {
-	p.put("<p class=\"picture\"><img alt=\"{}\" src=\"{}\"></p>\n", display.Title(it.Text, nameMost), it.Picture)
+	address := it.Picture
+	if p.pieces != nil {
+		address = p.pieces.Picture(address)
+	}
+	p.put("<p class=\"picture\"><img loading=\"lazy\" alt=\"{}\" src=\"{}\"></p>\n", display.Title(it.Text, nameMost), address)
 }
 
 // pre writes a block of text. HTML parsers drop the first newline.
@@ -259,15 +267,23 @@ func (p *page) events(events []conversation.Event) {
 	p.put("</details>\n")
 }
 
-func (p *page) prose(text string, c class, _ repo.Entry) {
+func (p *page) prose(text string, c class, e repo.Entry) {
 	text = display.SkipBlankLines(text)
 	lines := proseLines
 	if c == classSystem || c == classFailure {
 		lines = systemLines
 	}
+	rest := ""
+	if p.pieces != nil && p.pieces.Whole != nil {
+		text, rest = display.Cut(text, lines, p.bytes(pieceProse))
+	}
+	p.spent += len(text)
 	p.put("<div class=\"text\" dir=\"auto\"{}>\n", language(text))
 	p.put("{}", markup(p.renderProse(text, lines)))
 	p.put("</div>\n")
+	if rest != "" {
+		p.elsewhere(rest, e)
+	}
 }
 
 // language is the attribute by which browsers choose the forms of Han characters.

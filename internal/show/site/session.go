@@ -1,0 +1,266 @@
+package site
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"tape/internal/show/display"
+	"tape/internal/show/export"
+	"tape/internal/store/layout"
+)
+
+// How much a page has.
+const (
+	pageBytes    = 80 << 10 // of entries; a page ends at the first prompt after it
+	pageMost     = 95 << 10 // or here, whatever comes
+	listedMost   = 150      // prompts in the contents; with more, each page lists its own
+	pagesMost    = 400      // pages in the list of a long session's pages
+	markdownMost = 400 << 10
+	searchBytes  = 200 << 10 // of text of a session that can be searched
+)
+
+// Source is a session to publish.
+type Source struct {
+	Session               // without what the pages say: title, prompts, pages, files
+	Entries export.Source // its entries can be read several times; secrets are masked already
+	Left    func() []string
+}
+
+// sessionPages are the pages of a session while they are made.
+type sessionPages struct {
+	*Site
+	x     Session
+	dir   string // its folder in the site
+	top   export.Top
+	fresh bool // the session is not in the list yet
+
+	page   bytes.Buffer // the entries of the page
+	pieces int
+	starts []int    // the first piece of each page
+	bodies [][]byte // of the pages that are complete
+	toc    []tocEntry
+	texts  []any // for the search: [page, entry, text]
+	spoken int   // bytes of texts
+	cut    map[int]bool
+	hidden int
+	err    error // of a picture
+}
+
+type tocEntry struct {
+	page  int
+	id    int64
+	phase bool
+	text  string
+}
+
+// Put makes the pages of a session, or makes them anew.
+func (s *Site) Put(ctx context.Context, src Source) error {
+	_, known := s.Find(src.Tape)
+	p := &sessionPages{Site: s, x: src.Session, dir: path.Join(sessionsDir, src.Folder), fresh: !known, cut: map[int]bool{}}
+	p.x.Files = map[string]int64{}
+	var err error
+	if p.top, err = export.TopOf(ctx, src.Entries); err != nil {
+		return err
+	}
+	p.x.Title = display.Title(p.top.Title, 200)
+	options := export.PieceOptions{Picture: p.picture, Whole: func(id int64) string {
+		return fmt.Sprintf("%d-whole.html#e%d", len(p.bodies)+1, id)
+	}}
+	if err := export.Pieces(ctx, src.Entries, p.top.Zone, options, p.add); err != nil {
+		return err
+	}
+	p.close()
+	if p.err != nil {
+		return p.err
+	}
+	p.x.Pages = len(p.bodies)
+	if err := p.whole(ctx, src.Entries); err != nil {
+		return err
+	}
+	if err := p.markdown(ctx, src.Entries); err != nil {
+		return err
+	}
+	left := src.Left()
+	if p.hidden > 0 {
+		left = append([]string{display.Count(p.hidden, "event", "events") + " between what was said"}, left...)
+	}
+	for i := range p.bodies {
+		if err := p.file(p.name(i+1), p.document(i+1, left)); err != nil {
+			return err
+		}
+	}
+	return p.finish()
+}
+
+// name is the file of a page.
+func (p *sessionPages) name(page int) string {
+	if page == 1 {
+		return indexFile
+	}
+	return fmt.Sprintf("%d.html", page)
+}
+
+func (p *sessionPages) add(piece export.Piece) error {
+	size := p.page.Len()
+	if size > 0 && (size+len(piece.HTML) > pageMost || size > pageBytes && (piece.Prompt != "" || piece.Phase != nil)) {
+		if piece.Cut { // its links lead to the whole texts of the page before
+			old, next := fmt.Sprintf("\"%d-whole.html#e", len(p.bodies)+1), fmt.Sprintf("\"%d-whole.html#e", len(p.bodies)+2)
+			piece.HTML = bytes.ReplaceAll(piece.HTML, []byte(old), []byte(next))
+		}
+		p.close()
+	}
+	if p.page.Len() == 0 && len(p.starts) == len(p.bodies) {
+		p.starts = append(p.starts, p.pieces)
+	}
+	p.pieces++
+	p.page.Write(piece.HTML)
+	page := len(p.bodies) + 1
+	p.hidden += piece.Hidden
+	if piece.Cut {
+		p.cut[page] = true
+	}
+	if piece.Phase != nil {
+		p.toc = append(p.toc, tocEntry{page, int64(piece.Phase.Seq), true, piece.Phase.Name})
+	}
+	if piece.Prompt != "" {
+		p.x.Prompts++
+		p.toc = append(p.toc, tocEntry{page, piece.Entry, false, piece.Prompt})
+	}
+	if text := strings.Join(strings.Fields(display.Page(piece.Text)), " "); text != "" && p.spoken < searchBytes {
+		p.spoken += len(text)
+		p.texts = append(p.texts, []any{page, piece.Entry, text})
+	}
+	return nil
+}
+
+// close ends a page.
+func (p *sessionPages) close() {
+	p.bodies = append(p.bodies, bytes.Clone(p.page.Bytes()))
+	p.page.Reset()
+}
+
+// file writes a file of the session.
+func (p *sessionPages) file(name string, data []byte) error {
+	at := path.Join(p.dir, name)
+	if p.fresh {
+		ours, err := p.isOurs(at)
+		if err == nil && !ours && !strings.HasPrefix(name, "picture-") {
+			err = layout.Conflict("publish into a folder or branch of its own", "%s was not made by tape publish, and stays", at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	p.x.Files[name] = int64(len(data))
+	return p.write(at, data)
+}
+
+// picture writes a picture, and returns its address.
+func (p *sessionPages) picture(data string) string {
+	head, body, _ := strings.Cut(data, ";base64,")
+	media := strings.TrimPrefix(head, "data:")
+	raw, err := base64.StdEncoding.DecodeString(body)
+	if err != nil || !display.IsShown(media) {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	name := "picture-" + hex.EncodeToString(sum[:8]) + "." + strings.Replace(strings.TrimPrefix(media, "image/"), "jpeg", "jpg", 1)
+	if _, ok := p.x.Files[name]; !ok && p.err == nil {
+		p.err = p.file(name, raw)
+	}
+	return name
+}
+
+// whole writes the pages with the whole of the texts that were cut.
+func (p *sessionPages) whole(ctx context.Context, src export.Source) error {
+	if len(p.cut) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	page, n := 1, 0
+	flush := func() error {
+		defer b.Reset()
+		if !p.cut[page] {
+			return nil
+		}
+		return p.file(fmt.Sprintf("%d-whole.html", page), p.wholeDocument(page, b.Bytes()))
+	}
+	err := export.Pieces(ctx, src, p.top.Zone, export.PieceOptions{Picture: p.picture}, func(piece export.Piece) error {
+		if page < len(p.starts) && n == p.starts[page] {
+			if err := flush(); err != nil {
+				return err
+			}
+			page++
+		}
+		n++
+		if p.cut[page] {
+			b.Write(piece.HTML)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// markdown writes the session as a Markdown document, which git hosts show with the folder.
+func (p *sessionPages) markdown(ctx context.Context, src export.Source) error {
+	f, _ := export.Find("markdown")
+	b := bytes.NewBufferString("<!-- " + madeBy + " -->\n")
+	limited := &limitedWriter{b: b, left: markdownMost}
+	if err := f.Write(ctx, limited, src); err != nil && !limited.full {
+		return err
+	}
+	doc := b.Bytes()
+	if limited.full {
+		if i := bytes.LastIndex(doc, []byte("\n### ")); i > 0 {
+			doc = doc[:i+1]
+		}
+		doc = append(doc, "\nThe rest is in the [pages](index.html) beside this file.\n"...)
+	}
+	return p.file(readmeFile, doc)
+}
+
+// limitedWriter keeps the beginning of a document.
+type limitedWriter struct {
+	b    *bytes.Buffer
+	left int
+	full bool
+}
+
+var errFull = errors.New("the document is long enough")
+
+func (w *limitedWriter) Write(data []byte) (int, error) {
+	if w.full = w.full || len(data) > w.left; w.full {
+		return 0, errFull
+	}
+	w.left -= len(data)
+	return w.b.Write(data)
+}
+
+// finish removes what the session had before and has no longer, and puts it into the list.
+func (p *sessionPages) finish() error {
+	before, _ := p.Find(p.x.Tape)
+	for name := range before.Files {
+		if _, ok := p.x.Files[name]; !ok {
+			if err := p.folder.Remove(path.Join(sessionsDir, before.Folder, name)); err != nil {
+				return err
+			}
+		}
+	}
+	line, err := textLine(p.x, p.texts)
+	if err != nil {
+		return err
+	}
+	p.Site.texts[p.x.Folder] = line
+	p.put(p.x)
+	return nil
+}
