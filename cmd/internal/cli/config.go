@@ -52,6 +52,7 @@ precedence; '' removes one.
   prices           what models cost, in dollars per million tokens: a JSON object by the name of
                    a model or its beginning, each with input, output, cache_read, cache_write;
                    tape stats uses it
+  publish          the branch to which each tape push publishes pages, see tape publish
 
 Earlier versions kept all settings in a file config.json of the workspace. In a workspace
 outside $TAPE_HOME, those that run or send something are not used until you agree: --take-over

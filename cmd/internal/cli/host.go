@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"tape/cmd/internal/publishcmd"
 	"tape/cmd/internal/stdio"
 	"tape/cmd/internal/teamcmd"
+	"tape/internal/store/about"
 
 	"github.com/spf13/cobra"
 )
@@ -28,6 +30,7 @@ type Host interface {
 	Onboard(ctx context.Context, o AgentOptions) error
 	Serve(ctx context.Context, o ServeOptions) error
 	teamcmd.Host
+	publishcmd.Host
 	// Prose renders Markdown as HTML, for tape export --format html.
 	Prose() func(text string, lines int) string
 }
@@ -52,6 +55,7 @@ func hostCommands() []command {
 		{"serve", groupAgents, newServeCmd},
 		{"team", groupRemotes, func(a *App) *cobra.Command { return teamcmd.New(a.onTeam) }},
 		{"login", groupRemotes, func(a *App) *cobra.Command { return teamcmd.NewLogin(a.onTeam) }},
+		{"publish", groupExchange, func(a *App) *cobra.Command { return publishcmd.New(a.onPublish) }},
 	}
 }
 
@@ -76,14 +80,35 @@ func (a *App) onTeam(run func(ctx context.Context, h teamcmd.Host, o teamcmd.Opt
 	})
 }
 
+// onPublish runs tape publish in tape-host.
+func (a *App) onPublish(run func(ctx context.Context, h publishcmd.Host, in publishcmd.App) error) runFunc {
+	return a.hosted(func(ctx context.Context, host Host) error {
+		store, err := a.openStore(ctx)
+		if err != nil {
+			return err
+		}
+		facts, err := a.about(ctx, store, nil)
+		if err != nil {
+			return err
+		}
+		return explainRemote(run(ctx, host, publishcmd.App{Streams: &a.Streams, Store: store, About: facts, Build: a.buildID(), Find: a.findTape,
+			OfHost: (&pushOptions{App: a}).ofHost, Within: func(t about.Tape, project string) bool { return within(t, projectNamed(project)) }}))
+	})
+}
+
 // startHost runs tape-host with the arguments of this process; on Unix in its place.
 func (a *App) startHost(command string) error {
+	return a.startHostWith(command, os.Args[1:])
+}
+
+// startHostWith is startHost with other arguments.
+func (a *App) startHostWith(command string, args []string) error {
 	path, err := findHost()
 	if err != nil {
 		return err
 	}
 	env := append(os.Environ(), envHostFor+"="+a.buildID())
-	code, err := stdio.RunInstead(path, append([]string{hostProgram}, os.Args[1:]...), env)
+	code, err := stdio.RunInstead(path, append([]string{hostProgram}, args...), env)
 	if err != nil {
 		return &cliError{cause: err, msg: "cannot run " + quoted(path) + " for tape " + command + ": " + err.Error(),
 			hint: "install tape again: tape-host comes with it"}

@@ -84,7 +84,26 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if o.DryRun {
 		words = rows.RefWords{repo.RefNew: "would be pushed, new there", repo.RefFastForward: "would be pushed", repo.RefDeleted: "would be closed there, because it was merged"}
 	}
-	return rows.Statuses(&o.Streams, done, words, o.All)
+	if err := rows.Statuses(&o.Streams, done, words, o.All); err != nil || o.DryRun {
+		return err
+	}
+	return o.publishPushed(store, remote)
+}
+
+// publishPushed publishes what the remote has, if tape config publish names a branch for that.
+func (o *pushOptions) publishPushed(store *repo.Store, remote string) error {
+	branch, err := store.Setting("publish")
+	if err != nil || branch == "" {
+		return err
+	}
+	if err := o.Flush(); err != nil {
+		return err
+	}
+	args := []string{"publish", "--workspace", store.Dir(), "--branch", branch, "--push", remote, "--pushed"}
+	if o.JSON || o.Quiet {
+		args = append(args, "--quiet") // the results are those of the push
+	}
+	return o.startHostWith("push", args)
 }
 
 // askFirst lists what a first push would send, and asks if there is a terminal: some tapes of a

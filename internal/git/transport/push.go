@@ -14,7 +14,9 @@ import (
 type PushRef struct {
 	Name string
 	New  gitstore.Hash // zero: delete it
-	Old  gitstore.Hash // to delete: the value that the remote must have
+	Old  gitstore.Hash // to delete or replace: the value that the remote must have
+	// Replace lets New take the place of Old, which it need not continue.
+	Replace bool
 }
 
 // PushStatus is the outcome for a ref of a push.
@@ -43,7 +45,7 @@ var errNoAtomic = errors.New("the remote does not support atomic pushes")
 
 // Push sends refs to a remote (a name, or an address) in groups, each of which is set completely or
 // not at all, and returns the outcome for each ref, in the same order. Nothing is forced: a branch
-// moves forward, a tag that the remote has stays, and a ref is deleted only if it has the value Old.
+// moves forward, a tag that the remote has stays, and a ref is deleted or replaced only if it has the value Old.
 // A remote that cannot set several refs at once gets the first ref of each group before the others.
 //
 // A rejected ref is not an error. Errors: ErrNoGit, ErrAuth, ErrRemote; ErrNotFound if no remote has

@@ -46,7 +46,7 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 		args = append(args, "--no-verify")
 	}
 	for _, ref := range refs {
-		if ref.New.IsZero() {
+		if ref.New.IsZero() || ref.Replace {
 			args = append(args, "--force-with-lease="+ref.Name+":"+ref.Old.String())
 		}
 	}

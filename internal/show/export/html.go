@@ -34,6 +34,7 @@ type page struct {
 	zone        string
 	inside      bool // a section is open
 
+	left   func() []string
 	pieces *PieceOptions // for pages that others put together; nil: one document
 	spent  int           // bytes of text in the piece
 }
@@ -42,7 +43,7 @@ func writeHTML(ctx context.Context, w *output, src Source) error {
 	if src.Prose == nil {
 		return errors.New("export to HTML: Source.Prose is missing")
 	}
-	return render(ctx, w, src, &page{w: w, renderProse: src.Prose})
+	return render(ctx, w, src, &page{w: w, renderProse: src.Prose, left: src.Left})
 }
 
 // markup is HTML that is trusted; recorded text never becomes markup.
@@ -111,6 +112,11 @@ func (p *page) facts(facts []string) {
 
 func (p *page) end() {
 	p.endSection()
+	if p.left != nil {
+		if left := strings.Join(p.left(), "; "); left != "" {
+			p.put("<footer><p class=\"dim\">Not in this file: {}.</p></footer>\n", left)
+		}
+	}
 	p.put("</main>\n</body>\n</html>\n")
 }
 

@@ -67,7 +67,7 @@ func Pieces(ctx context.Context, src Source, zone string, o PieceOptions, use fu
 		b.Reset()
 		p.spent = 0
 		out := Piece{Entry: it.Entry.ID}
-		if it.Kind == conversation.Phase {
+		if it.Kind == conversation.Phase && it.Entry.AnchorSeq > 1 { // that of the beginning says nothing to others
 			for i := range phases {
 				if phases[i].Seq == it.Entry.AnchorSeq {
 					out.Phase = &phases[i]
@@ -79,7 +79,11 @@ func Pieces(ctx context.Context, src Source, zone string, o PieceOptions, use fu
 		if whole != nil {
 			o.Whole = func(id int64) string { cut = true; return whole(id) }
 		}
-		out.Hidden = p.item(it)
+		if it.Kind == conversation.Phase && it.Entry.AnchorSeq == 1 {
+			p.mark(it.Entry)
+		} else {
+			out.Hidden = p.item(it)
+		}
 		if it.Kind == conversation.Message || it.Kind == conversation.Calls {
 			out.Prompt, out.Text = conversation.Asked(it.Entry), textOf(it)
 		}

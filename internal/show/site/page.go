@@ -112,7 +112,7 @@ type document struct {
 
 // document is a page of the session.
 func (p *sessionPages) document(page int, left []string) []byte {
-	d := document{Title: p.x.Title, Up: "../../", Zone: display.ZoneName(p.x.Started), Left: strings.Join(left, "; "), Facts: p.top.Facts,
+	d := document{Title: p.x.Title, Up: "../../", Zone: display.ZoneName(p.x.Started), Left: strings.Join(left, "; "), Facts: append(factsOf(p.x), spanOf(p.x)...),
 		Body: template.HTML(p.bodies[page-1])} //nolint:gosec // export has escaped it
 	for _, e := range p.contents(page) {
 		l := link{Text: display.Title(e.text, 120), Lang: display.Language(e.text), Phase: e.phase, Href: fmt.Sprintf("#e%d", e.id)}
@@ -275,6 +275,14 @@ func factsOf(x Session) (out []string) {
 		add(spent(d))
 	}
 	return out
+}
+
+// spanOf says when a session was.
+func spanOf(x Session) []string {
+	if x.Started.IsZero() {
+		return nil
+	}
+	return []string{display.Span(x.Started, x.Updated)}
 }
 
 // spent is a duration in words that fit a list.

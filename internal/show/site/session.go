@@ -28,18 +28,20 @@ const (
 
 // Source is a session to publish.
 type Source struct {
-	Session               // without what the pages say: title, prompts, pages, files
-	Entries export.Source // its entries can be read several times; secrets are masked already
-	Left    func() []string
+	Session                 // without what the pages say: title, prompts, pages, files
+	Entries export.Source   // its entries can be read several times; secrets are masked already
+	Left    func() []string // what the pages do not show, besides events; known once the entries were read
+	Masked  func() int      // how many secrets were masked in them
 }
 
 // sessionPages are the pages of a session while they are made.
 type sessionPages struct {
 	*Site
-	x     Session
-	dir   string // its folder in the site
-	top   export.Top
-	fresh bool // the session is not in the list yet
+	x      Session
+	before Session // as it was in the list
+	dir    string  // its folder in the site
+	top    export.Top
+	fresh  bool // the session is not in the list yet
 
 	page   bytes.Buffer // the entries of the page
 	pieces int
@@ -62,8 +64,8 @@ type tocEntry struct {
 
 // Put makes the pages of a session, or makes them anew.
 func (s *Site) Put(ctx context.Context, src Source) error {
-	_, known := s.Find(src.Tape)
-	p := &sessionPages{Site: s, x: src.Session, dir: path.Join(sessionsDir, src.Folder), fresh: !known, cut: map[int]bool{}}
+	before, known := s.now(src.Tape)
+	p := &sessionPages{Site: s, x: src.Session, dir: path.Join(sessionsDir, src.Folder), before: before, fresh: !known, cut: map[int]bool{}}
 	p.x.Files = map[string]int64{}
 	var err error
 	if p.top, err = export.TopOf(ctx, src.Entries); err != nil {
@@ -87,6 +89,7 @@ func (s *Site) Put(ctx context.Context, src Source) error {
 	if err := p.markdown(ctx, src.Entries); err != nil {
 		return err
 	}
+	p.x.Masked = src.Masked()
 	left := src.Left()
 	if p.hidden > 0 {
 		left = append([]string{display.Count(p.hidden, "event", "events") + " between what was said"}, left...)
@@ -97,6 +100,13 @@ func (s *Site) Put(ctx context.Context, src Source) error {
 		}
 	}
 	return p.finish()
+}
+
+// now returns a session of the list while others are put.
+func (s *Site) now(tape string) (Session, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Find(tape)
 }
 
 // name is the file of a page.
@@ -150,7 +160,9 @@ func (p *sessionPages) close() {
 func (p *sessionPages) file(name string, data []byte) error {
 	at := path.Join(p.dir, name)
 	if p.fresh {
+		p.mu.Lock()
 		ours, err := p.isOurs(at)
+		p.mu.Unlock()
 		if err == nil && !ours && !strings.HasPrefix(name, "picture-") {
 			err = layout.Conflict("publish into a folder or branch of its own", "%s was not made by tape publish, and stays", at)
 		}
@@ -248,10 +260,11 @@ func (w *limitedWriter) Write(data []byte) (int, error) {
 
 // finish removes what the session had before and has no longer, and puts it into the list.
 func (p *sessionPages) finish() error {
-	before, _ := p.Find(p.x.Tape)
-	for name := range before.Files {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.before.Files {
 		if _, ok := p.x.Files[name]; !ok {
-			if err := p.folder.Remove(path.Join(sessionsDir, before.Folder, name)); err != nil {
+			if err := p.folder.Remove(path.Join(sessionsDir, p.before.Folder, name)); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tape/internal/show/export"
@@ -74,6 +75,7 @@ type Session struct {
 type Site struct {
 	Written int // files that were new or had changed
 
+	mu       sync.Mutex // sessions are put side by side
 	folder   Folder
 	sessions []Session // sorted by tape
 	removed  []string  // names, hashed, of sessions that were taken out
@@ -225,6 +227,8 @@ func (s *Site) Allow(tape string) {
 
 // write writes a file unless it is as it should be. A file of somebody else stays.
 func (s *Site) write(name string, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	was, err := s.folder.Read(name)
 	switch {
 	case err == nil && bytes.Equal(was, data):

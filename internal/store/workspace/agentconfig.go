@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 	"tape/internal/store/prices"
 )
@@ -44,6 +45,11 @@ func agentValue(key, value string) (json.RawMessage, error) {
 	case "model":
 		if err := checkModel(key, value); err != nil {
 			return nil, err
+		}
+		return json.Marshal(value)
+	case "publish":
+		if err := gitstore.CheckRefName("refs/heads/" + value); err != nil || strings.HasPrefix(value, "tape/") || strings.HasPrefix(value, "fork/") {
+			return nil, layout.Invalid("for example: pages", "%q is no branch for pages", value)
 		}
 		return json.Marshal(value)
 	case "fallback_models":

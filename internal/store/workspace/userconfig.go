@@ -20,7 +20,7 @@ import (
 // they are needed, so that other commands do not open these files.
 
 // userKeys are the names of these settings.
-var userKeys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram", "prices", "team"}
+var userKeys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
 
 // settingsDir is the folder, below Home, of the files for single workspaces.
 const settingsDir = "settings"

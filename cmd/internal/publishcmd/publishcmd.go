@@ -1,0 +1,191 @@
+// Package publishcmd is the command tape publish: its flags, and the sessions that they mean. tape-host does the work.
+package publishcmd
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/filter"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// Host publishes.
+type Host interface {
+	Publish(ctx context.Context, s *stdio.Streams, store *repo.Store, o Options) error
+}
+
+// App is what the command line gives to the command.
+type App struct {
+	*stdio.Streams
+	Store  *repo.Store
+	About  map[string]about.Tape // what tapes are about, by branch
+	Build  string                // of this program
+	Find   func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error)
+	OfHost func(ctx context.Context, store *repo.Store, name string) (bool, error) // whether a tape belongs to tape serve
+	Within func(t about.Tape, project string) bool
+}
+
+// Options say what to publish, and where.
+type Options struct {
+	Dir, File, Branch, Push string // where to; see publishing.Options
+
+	Tapes  []*repo.Tape
+	About  map[string]about.Tape // by branch
+	Named  bool                  // Tapes are named
+	Remove []string              // names of sessions
+	Allow  []string
+	Refuse bool
+	Build  string // of this program
+	Open   func(name string) (*repo.Tape, error)
+}
+
+type flags struct {
+	App
+	Options
+	names, remove  []string
+	since, project string
+	all, pushed    bool
+}
+
+// New makes the command. run calls its argument in tape-host.
+func New(run func(func(ctx context.Context, host Host, in App) error) func(*cobra.Command, []string) error) *cobra.Command {
+	o := &flags{}
+	cmd := &cobra.Command{
+		Use:   "publish DIR | -o FILE | --branch BRANCH [--push REMOTE] [--tape NAME]… [--since DATE] [--project DIR] [--all] [--remove NAME]…",
+		Short: "Write sessions as web pages, into a folder, a branch or one file",
+		Long: `Write pages of the chosen sessions into the folder DIR: a list, pages for each session, and Markdown
+files for git hosts. The pages can be opened from the folder, or served below any path. They can be read
+without a script; with one, the list has a search.
+
+Run again, it brings the sessions that the pages have up to date, adds those that you choose, and writes
+only what has changed. Files of others in the folder stay.
+
+With --branch, the pages go to a branch of the workspace's repository, without a working tree; with --push,
+a remote gets the branch, and what others have published there stays. With tape config publish BRANCH, each
+tape push also publishes the sessions that the remote has.
+
+With -o, one session goes into a single file, which has everything in it.
+
+What is published is searched for secrets as by tape push. They are masked; with --refuse-secrets, nothing
+is published instead. --allow-secret FINGERPRINT lets one through, and the workspace remembers that. Each
+page says what was left out: events, files, secrets.
+
+--remove takes a session out of the pages. A branch then begins anew with a single commit, so that its
+history does not have the session either. The session stays out until --tape names it. Who has fetched the
+branch before still has it.`,
+		Example: `  tape publish site --all
+  tape publish site --project shop --since monday
+  tape publish -o session.html --tape 2
+  tape publish --branch pages --push origin --all
+  tape publish --branch pages --push origin --remove 2`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.Dir = strings.Join(args, "")
+		if err := o.check(); err != nil {
+			return err
+		}
+		return run(func(ctx context.Context, host Host, in App) error {
+			o.App, o.Options.About, o.Options.Build = in, in.About, in.Build
+			if err := o.choose(ctx); err != nil {
+				return err
+			}
+			return host.Publish(ctx, o.Streams, o.Store, o.Options)
+		})(cmd, args)
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.File, "output", "o", "", "write one session to the single `FILE`")
+	f.StringVar(&o.Branch, "branch", "", "write to the `BRANCH` instead of a folder")
+	f.StringVar(&o.Push, "push", "", "push the branch to the `REMOTE`")
+	f.StringArrayVar(&o.names, "tape", nil, "publish the session `NAME`; can be repeated")
+	f.StringVar(&o.since, "since", "", "publish sessions that changed on `DATE` or later")
+	f.StringVar(&o.project, "project", "", "publish sessions of projects in `DIR`, or whose name contains it")
+	f.BoolVarP(&o.all, "all", "a", false, "publish all sessions of the workspace")
+	f.BoolVar(&o.pushed, "pushed", false, "publish the sessions that the remote of --push has")
+	f.StringArrayVar(&o.remove, "remove", nil, "take the session `NAME` out of the pages; can be repeated")
+	f.BoolVar(&o.Refuse, "refuse-secrets", false, "publish nothing if secrets are found, instead of masking them")
+	f.StringArrayVar(&o.Allow, "allow-secret", nil, "allow the text with this `FINGERPRINT`, now and later; can be repeated")
+	return cmd
+}
+
+// check refuses flags that do not go together.
+func (o *flags) check() error {
+	places := 0
+	for _, place := range []string{o.Dir, o.File, o.Branch} {
+		if place != "" {
+			places++
+		}
+	}
+	const hint = "tape publish --help says more"
+	switch {
+	case places != 1:
+		return layout.Invalid(hint, "tape publish writes to a folder, with -o to a file, or with --branch to a branch: give one of them")
+	case o.Push != "" && o.Branch == "":
+		return layout.Invalid(hint, "--push needs --branch")
+	case o.pushed && o.Push == "":
+		return layout.Invalid(hint, "--pushed needs --push")
+	case len(o.remove) > 0 && o.File != "":
+		return layout.Invalid(hint, "--remove is for a folder or a branch")
+	}
+	return nil
+}
+
+// choose finds the tapes that the flags name or describe.
+func (o *flags) choose(ctx context.Context) error {
+	q, err := filter.Params{Since: o.since}.Query(filter.AsFlag, o.Now())
+	if err != nil {
+		return err
+	}
+	o.Open = func(name string) (*repo.Tape, error) { return o.Store.Tape(ctx, name) }
+	for _, name := range o.remove {
+		if t, err := o.Find(ctx, o.Store, name); err == nil {
+			name = t.Name()
+		}
+		o.Remove = append(o.Remove, name)
+	}
+	if o.File != "" && len(o.names) == 0 {
+		o.names = []string{o.Store.CurrentTape()}
+	}
+	o.Named = len(o.names) > 0
+	for _, name := range o.names {
+		t, err := o.Find(ctx, o.Store, name)
+		if err != nil {
+			return err
+		}
+		o.Tapes = append(o.Tapes, t)
+	}
+	if !o.all && !o.pushed && o.since == "" && o.project == "" {
+		return nil
+	}
+	for branch, facts := range o.App.About {
+		if !strings.HasPrefix(branch, "tape/") || !catalog.Listed(facts) || !o.Within(facts, o.project) || facts.Updated.Before(q.Since) {
+			continue
+		}
+		t, err := o.Store.ByBranch(ctx, branch)
+		if err != nil {
+			return err
+		}
+		if ok, err := o.isFor(ctx, t); err != nil {
+			return err
+		} else if ok {
+			o.Tapes = append(o.Tapes, t)
+		}
+	}
+	return nil
+}
+
+// isFor leaves out the tapes of tape serve, and with --pushed those that the remote does not have.
+func (o *flags) isFor(ctx context.Context, t *repo.Tape) (bool, error) {
+	if own, err := o.OfHost(ctx, o.Store, t.Name()); own || err != nil || !o.pushed {
+		return !own, err
+	}
+	all, err := t.Distances(ctx)
+	return slices.ContainsFunc(all, func(d repo.Distance) bool { return d.Remote == o.Push && d.Shared }), err
+}

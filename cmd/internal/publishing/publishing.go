@@ -1,0 +1,422 @@
+// Package publishing writes the pages of chosen sessions into a folder, a branch or a single file. What they show
+// is searched for secrets first.
+package publishing
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"runtime"
+	"slices"
+	"strings"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/show/display"
+	"tape/internal/show/export"
+	"tape/internal/show/site"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
+	"tape/internal/store/pages"
+	"tape/internal/store/query"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/repo"
+	"tape/repo/view"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Options say what to publish, and where.
+type Options struct {
+	Dir    string // a folder
+	File   string // or one file, for one session
+	Branch string // or a branch
+	Push   string // the remote that gets the branch; "": none
+
+	Tapes   []*repo.Tape                          // to add to the pages
+	About   map[string]about.Tape                 // what tapes are about, by branch
+	Named   bool                                  // Tapes are named, so sessions that were taken out come back
+	Remove  []string                              // names of sessions to take out
+	Allow   []string                              // fingerprints of findings that are not secrets
+	Refuse  bool                                  // publish nothing that has secrets, instead of masking them
+	Prose   func(string, int) string              // see export.Source
+	Version string                                // of this program: pages of another one are made anew
+	Open    func(name string) (*repo.Tape, error) // a tape of the workspace. Errors: repo.ErrNotFound
+}
+
+// result is the result for programs.
+type result struct {
+	Pages     int `json:"pages"`     // sessions that are published
+	Written   int `json:"written"`   // files
+	Unchanged int `json:"unchanged"` // sessions
+	Masked    int `json:"masked"`    // secrets, in sessions that were written
+}
+
+// publisher is one call.
+type publisher struct {
+	Options
+	*stdio.Streams
+	store *repo.Store
+	mask  *masker
+	out   result
+	anew  bool // the branch is to forget its history
+}
+
+// Run publishes.
+func Run(ctx context.Context, s *stdio.Streams, store *repo.Store, o Options) error {
+	p := &publisher{Options: o, Streams: s, store: store}
+	inner := (*workspace.Store)(store)
+	for _, fingerprint := range o.Allow {
+		if err := inner.AllowSecret(fingerprint); err != nil {
+			return err
+		}
+	}
+	p.mask = &masker{s: inner, scanner: inner.Config().Scanner()}
+	unlock, err := inner.LockPrivate(ctx, "publish.lock")
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.File != "":
+		err = p.file(ctx)
+	case o.Branch != "":
+		err = p.branch(ctx)
+	default:
+		err = p.folder(ctx)
+	}
+	return errors.Join(err, unlock())
+}
+
+// file writes one session into a single file.
+func (p *publisher) file(ctx context.Context) error {
+	if len(p.Tapes) != 1 {
+		return layout.Invalid("name it with --tape", "-o writes one session, not %d", len(p.Tapes))
+	}
+	if err := p.refuse(ctx, p.Tapes); err != nil {
+		return err
+	}
+	src, left, err := p.source(ctx, p.Tapes[0])
+	if err != nil {
+		return err
+	}
+	f, _ := export.Find("html")
+	src.Left = left
+	err = stdio.ReplaceFile(nil, p.File, func(w io.Writer) error { return f.Write(ctx, stdio.Results{Writer: w}, src) })
+	if err != nil {
+		return err
+	}
+	p.out = result{Pages: 1, Written: 1, Masked: p.mask.count()}
+	return p.Result(p.out, "wrote %s%s", display.Line(p.File), p.masked())
+}
+
+func (p *publisher) folder(ctx context.Context) error {
+	dir, err := openDir(p.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	where, err := site.Open(dir)
+	if err != nil {
+		return err
+	}
+	if err := p.publish(ctx, where); err != nil {
+		return err
+	}
+	return p.report(where, "")
+}
+
+func (p *publisher) branch(ctx context.Context) error {
+	b, err := pages.Open(ctx, (*workspace.Store)(p.store), p.Branch, p.Push, p.Watched())
+	if err != nil {
+		return err
+	}
+	defer b.Discard()
+	if err := p.ownBranch(b); err != nil {
+		return err
+	}
+	where, err := site.Open(b)
+	if err != nil {
+		return err
+	}
+	if b.Local != nil {
+		if err := p.takeOver(b.Local, where); err != nil {
+			return err
+		}
+	}
+	if err := p.publish(ctx, where); err != nil {
+		return err
+	}
+	if err := b.Commit(ctx, pages.Describe(len(where.Sessions()), len(p.Remove) > 0), p.anew); err != nil {
+		return err
+	}
+	to := "branch " + p.Branch
+	if p.Push != "" {
+		to += ", pushed to " + p.Push
+	}
+	if p.anew {
+		to += "; its history was begun anew, so that it does not have what is gone"
+	}
+	return p.report(where, to)
+}
+
+// ownBranch refuses a branch that has something else.
+func (p *publisher) ownBranch(b *pages.Branch) error {
+	_, err := b.Size(site.ListFile)
+	if err != nil && !b.IsNew() {
+		return layout.Conflict("choose a branch that has nothing else", "the branch %q has something else than pages", p.Branch)
+	}
+	return nil
+}
+
+// takeOver adds what was published here only to what the remote has.
+func (p *publisher) takeOver(local site.Folder, where *site.Site) error {
+	was, err := site.Open(local)
+	if err != nil {
+		return nil //nolint:nilerr // it has no pages
+	}
+	for _, x := range was.Sessions() {
+		if t, err := p.Open(x.Tape); err == nil && !slices.ContainsFunc(p.Tapes, func(o *repo.Tape) bool { return o.Name() == x.Tape }) {
+			p.Tapes = append(p.Tapes, t)
+		}
+	}
+	for _, x := range slices.Clone(where.Sessions()) {
+		if was.WasRemoved(x.Tape) {
+			p.Remove = append(p.Remove, x.Tape)
+		}
+	}
+	return nil
+}
+
+// publish changes the site: it takes sessions out, brings those that it has up to date, and adds the chosen ones.
+func (p *publisher) publish(ctx context.Context, where *site.Site) error {
+	for _, name := range p.Remove {
+		was, err := where.Remove(name)
+		if err != nil {
+			return err
+		}
+		if !was {
+			return layout.NotFound("", "the pages have no session %q", name)
+		}
+		p.anew = true
+	}
+	list, skipped, err := p.chosen(where)
+	if err != nil {
+		return err
+	}
+	if len(list)+len(where.Sessions()) == 0 && len(p.Remove) == 0 && skipped == 0 {
+		return layout.Invalid("tape publish --tape NAME, --project DIR, --since DATE or --all", "say which sessions to publish")
+	}
+	var todo []*repo.Tape
+	states := map[string]string{}
+	for _, t := range list {
+		if states[t.Name()], err = p.state(ctx, t); err != nil {
+			return err
+		}
+		if where.IsComplete(t.Name(), states[t.Name()]) {
+			p.out.Unchanged++
+			continue
+		}
+		if x, ok := where.Find(t.Name()); ok && x.Commit != "" {
+			gone, err := pages.WasRewritten((*workspace.Tape)(t), x.Commit)
+			if err != nil {
+				return err
+			}
+			p.anew = p.anew || gone
+		}
+		todo = append(todo, t)
+	}
+	if err := p.refuse(ctx, todo); err != nil {
+		return err
+	}
+	progress := p.Progress("sessions")
+	group, work := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, t := range todo {
+		if work.Err() != nil {
+			break
+		}
+		progress.Step(fmt.Sprintf("%d of %s", i+1, display.Count(len(todo), "session", "sessions")))
+		group.Go(func() error { return layout.Wrap(p.put(work, where, t, states[t.Name()]), "publish %q", t.Name()) })
+	}
+	err = group.Wait()
+	progress.Clear()
+	if err != nil {
+		return err
+	}
+	p.out.Masked = p.mask.count()
+	if skipped > 0 {
+		p.StderrUnlessQuiet("%s left out, because tape publish --remove took them out; --tape NAME publishes one again", display.Count(skipped, "session was", "sessions were"))
+	}
+	if err := where.End(); err != nil {
+		return err
+	}
+	for _, name := range where.Skipped() {
+		p.StderrUnlessQuiet("%s was not made by tape publish, and stays", name)
+	}
+	return nil
+}
+
+// chosen are the sessions to show, those that the site has included, in the order of their names. skipped counts
+// those that were taken out before.
+func (p *publisher) chosen(where *site.Site) (list []*repo.Tape, skipped int, err error) {
+	for _, t := range p.Tapes {
+		switch {
+		case slices.Contains(p.Remove, t.Name()):
+		case !where.WasRemoved(t.Name()):
+			list = append(list, t)
+		case p.Named:
+			where.Allow(t.Name())
+			list = append(list, t)
+		default:
+			skipped++
+		}
+	}
+	for _, x := range where.Sessions() {
+		t, err := p.Open(x.Tape)
+		if errors.Is(err, repo.ErrNotFound) {
+			continue // somebody else's, or gone here: it stays until it is taken out
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		list = append(list, t)
+	}
+	slices.SortFunc(list, func(a, b *repo.Tape) int { return strings.Compare(a.Name(), b.Name()) })
+	return slices.CompactFunc(list, func(a, b *repo.Tape) bool { return a.Name() == b.Name() }), skipped, nil
+}
+
+// state changes when the pages of a session may have to change.
+func (p *publisher) state(ctx context.Context, t *repo.Tape) (string, error) {
+	inner := (*workspace.Tape)(t)
+	head, err := inner.Head()
+	if err != nil {
+		return "", err
+	}
+	_, last, err := query.StampOf(inner)
+	if err != nil {
+		return "", err
+	}
+	if last == 0 { // no record says it; without files there is nothing but the commits
+		if _, _, err := inner.Worktree(); err == nil {
+			info, err := t.Summary(ctx)
+			if err != nil {
+				return "", err
+			}
+			last = info.Entries
+		}
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %q", p.Version, head, last, inner.Store().Config().Allowed))
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// put makes the pages of a session.
+func (p *publisher) put(ctx context.Context, where *site.Site, t *repo.Tape, state string) error {
+	src, left, err := p.source(ctx, t)
+	if err != nil {
+		return err
+	}
+	facts := p.About[t.Branch()]
+	head, err := (*workspace.Tape)(t).Head()
+	if err != nil {
+		return err
+	}
+	x := site.Session{Tape: t.Name(), Folder: strings.ReplaceAll((*workspace.Tape)(t).Slug(), "/", "-"), State: state, Commit: head.String(),
+		Project: facts.ProjectName(), Agent: facts.Agent, Model: facts.Model, Started: facts.Started, Updated: facts.Updated}
+	for _, who := range append([]string{snapshot.Owner((*workspace.Tape)(t), head)}, facts.Authors...) {
+		name, _, _ := strings.Cut(who, " <") // addresses are not for everybody
+		if name != "" && !slices.Contains(x.People, name) {
+			x.People = append(x.People, name)
+		}
+	}
+	for _, text := range append(slices.Clone(x.People), x.Tape, x.Project, x.Agent, x.Model) {
+		if found := p.mask.find(text); len(found) > 0 {
+			return layout.Conflict("tape rename gives the session another name", "the name of the session or its project has what looks like a secret (%s)", found[0].Rule)
+		}
+	}
+	return where.Put(ctx, site.Source{Session: x, Entries: src, Left: left, Masked: func() int { return p.mask.of(t.Name()) }})
+}
+
+// source reads a session for its pages, with its secrets masked. left says what they do not show.
+func (p *publisher) source(ctx context.Context, t *repo.Tape) (src export.Source, left func() []string, err error) {
+	phases, err := t.Phases(ctx)
+	if err != nil {
+		return src, nil, err
+	}
+	for i := range phases {
+		phases[i].Name = p.mask.text(phases[i].Name)
+		phases[i].State = p.mask.value(t.Name(), phases[i].State)
+		phases[i].Tag, phases[i].Commit = "", "" // nobody has them who has only the pages
+	}
+	files := map[string]bool{}
+	read := func(e repo.Entry) (repo.Entry, error) {
+		for _, a := range repo.References(e) {
+			if !display.IsShown(a.MIMEType) {
+				files[a.ID] = true
+			}
+		}
+		return p.mask.entry(e)
+	}
+	whole := kept(func(yield func(repo.Entry, error) bool) {
+		for e, err := range t.Entries(ctx, repo.Query{}) {
+			if err == nil {
+				e, err = read(e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	})
+	src = export.Source{Tape: t.Name(), Phases: phases, Prose: p.Prose, Whole: whole, Entries: view.Each(ctx, t, whole, view.WithPictures)}
+	return src, func() []string {
+		out := display.Some(len(files), "file", "files")
+		if n := p.mask.of(t.Name()); n > 0 {
+			out = append(out, display.Count(n, "secret", "secrets")+", masked")
+		}
+		return out
+	}, nil
+}
+
+// kept keeps entries that are read several times, unless they are very many.
+func kept(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+	const most = 64 << 20 // bytes
+	var list []repo.Entry
+	size, complete := 0, false
+	return func(yield func(repo.Entry, error) bool) {
+		if complete {
+			for _, e := range list {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			return
+		}
+		list, size = nil, 0
+		for e, err := range entries {
+			if size += len(e.Raw); err == nil && size <= most {
+				list = append(list, e)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		complete = size <= most
+	}
+}
+
+func (p *publisher) masked() string {
+	if p.out.Masked == 0 {
+		return ""
+	}
+	return "; " + display.Count(p.out.Masked, "secret was", "secrets were") + " masked"
+}
+
+func (p *publisher) report(where *site.Site, to string) error {
+	p.out.Pages, p.out.Written = len(where.Sessions()), where.Written
+	return p.Result(p.out, "%s published to %s: %s written, %s unchanged%s", display.Count(p.out.Pages, "session", "sessions"), cmp.Or(to, display.Line(p.Dir)),
+		display.Count(p.out.Written, "file", "files"), display.Count(p.out.Unchanged, "session", "sessions"), p.masked())
+}

@@ -1,0 +1,236 @@
+// Package pages writes published pages to a branch of their own, without a working tree, and pushes it. The branch
+// is derived from tapes: it may be written anew as one commit, so that its history does not keep what was taken out.
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"tape/internal/git/gitrun"
+	"tape/internal/git/gitstore"
+	"tape/internal/git/transport"
+	"tape/internal/git/treefiles"
+	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
+	"tape/internal/store/workspace"
+)
+
+// Branch is a branch of pages that is being changed.
+type Branch struct {
+	*treefiles.Folder
+	// Local is the branch as it was here, if the remote's has other pages; nil if there is nothing to add.
+	Local *treefiles.Folder
+
+	s           *workspace.Store
+	ref, remote string
+	progress    io.Writer
+	here, there gitstore.Hash // zero: there is none
+	base        gitstore.Hash // the commit that is changed
+	batch       *gitstore.Batch
+}
+
+// CheckName checks the name of a branch for pages.
+func CheckName(name string) error {
+	ref := "refs/heads/" + name
+	if err := gitstore.CheckRefName(ref); err != nil {
+		return layout.Invalid("for example: pages", "%q is no name for a branch", name)
+	}
+	if strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix) {
+		return layout.Invalid("for example: pages", "branches below tape/ and fork/ are sessions: %q needs another name", name)
+	}
+	return nil
+}
+
+// Open begins to change a branch. With a remote, its branch is fetched first, and what somebody else published
+// there stays. The branch may not exist yet. Errors: layout.ErrConflict if it is checked out somewhere.
+func Open(ctx context.Context, s *workspace.Store, name, remote string, progress io.Writer) (*Branch, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	b := &Branch{s: s, ref: "refs/heads/" + name, remote: remote, progress: progress, batch: s.Git().NewBatch()}
+	if wt, err := s.Git().WorktreeOf(b.ref); err == nil {
+		return nil, layout.Conflict("check out another branch there, or choose another name", "the branch %q is checked out in %s", name, wt.Dir)
+	} else if !errors.Is(err, gitstore.ErrNotFound) {
+		return nil, err
+	}
+	var err error
+	if b.here, err = s.Git().Ref(b.ref); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+		return nil, err
+	}
+	if remote != "" {
+		if err := b.fetch(ctx, name); err != nil {
+			return nil, layout.Wrap(err, "publish to %s", remote)
+		}
+	}
+	return b, b.open()
+}
+
+// fetch fetches the remote's branch, as git does with its tracking refs.
+func (b *Branch) fetch(ctx context.Context, name string) error {
+	if err := gitrun.CheckGit(); err != nil {
+		return err
+	}
+	git, o := b.s.Git(), transport.Options{Progress: b.progress}
+	refs, _, err := transport.LsRemote(ctx, git, b.remote, []string{b.ref}, o)
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		if ref.Name == b.ref {
+			b.there = ref.Hash
+		}
+	}
+	if b.there.IsZero() {
+		return nil
+	}
+	tracking := "refs/remotes/" + b.remote + "/" + name
+	if _, err := transport.Fetch(ctx, git, b.remote, []transport.RefSpec{{Src: b.ref, Dst: tracking}}, o); err != nil {
+		return err
+	}
+	b.there, err = git.Ref(tracking)
+	return err
+}
+
+// open chooses the commit to change.
+func (b *Branch) open() (err error) {
+	b.base = b.here
+	if !b.there.IsZero() && b.there != b.here {
+		ahead := false
+		if !b.here.IsZero() {
+			if ahead, err = lineage.Contains(b.s, b.here, b.there); err != nil {
+				return err
+			}
+		}
+		if !ahead {
+			b.base = b.there
+			if !b.here.IsZero() {
+				if b.Local, err = b.folder(b.here); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	b.Folder, err = b.folder(b.base)
+	return err
+}
+
+func (b *Branch) folder(commit gitstore.Hash) (*treefiles.Folder, error) {
+	tree := gitstore.ZeroHash
+	if !commit.IsZero() {
+		c, err := b.s.Git().Commit(commit)
+		if err != nil {
+			return nil, layout.CorruptObject(commit, err)
+		}
+		tree = c.Tree
+	}
+	return treefiles.Open(b.s.Git(), b.batch, tree)
+}
+
+// IsNew reports whether the branch does not exist, neither here nor at the remote.
+func (b *Branch) IsNew() bool { return b.base.IsZero() }
+
+// Discard drops what was written.
+func (b *Branch) Discard() { b.batch.Discard() }
+
+// Commit commits the change and moves the branch; anew: as its only commit. Then it pushes the branch, if there is
+// a remote. Errors: layout.ErrConflict if somebody else has moved it meanwhile.
+func (b *Branch) Commit(ctx context.Context, subject string, anew bool) error {
+	next := b.base
+	tree := b.Tree()
+	was := gitstore.ZeroHash
+	if !b.base.IsZero() {
+		c, err := b.s.Git().Commit(b.base)
+		if err != nil {
+			return err
+		}
+		was = c.Tree
+	}
+	if tree != was || anew {
+		author, committer, err := b.s.Git().Identity(b.s.Now())
+		if err != nil {
+			return err
+		}
+		c := gitstore.Commit{Tree: tree, Author: author, Committer: committer, Message: subject + "\n"}
+		if !anew && !b.base.IsZero() {
+			c.Parents = []gitstore.Hash{b.base}
+		}
+		next = b.batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(c))
+		if err := b.batch.Flush(ctx); err != nil {
+			return err
+		}
+	}
+	if err := b.move(ctx, next, subject, anew); err != nil {
+		return err
+	}
+	return b.push(ctx, next, anew)
+}
+
+func (b *Branch) move(ctx context.Context, next gitstore.Hash, subject string, anew bool) error {
+	old := b.here
+	if next == old {
+		return nil
+	}
+	_, who, err := b.s.Git().Identity(b.s.Now())
+	if err != nil {
+		return err
+	}
+	if anew && !old.IsZero() { // the reflog goes with the branch
+		if err := b.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: b.ref, Old: old, Message: "tape: " + subject, Who: who}); err != nil {
+			return err
+		}
+		old = gitstore.ZeroHash
+	}
+	err = b.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: b.ref, Old: old, New: next, Message: "tape: " + subject, Who: who})
+	if errors.Is(err, gitstore.ErrConflict) {
+		return layout.Conflict("publish again", "somebody else has changed the branch meanwhile: %v", err)
+	}
+	return errors.Join(err, b.batch.Finish(context.WithoutCancel(ctx)))
+}
+
+func (b *Branch) push(ctx context.Context, next gitstore.Hash, anew bool) error {
+	if b.remote == "" || next == b.there {
+		return nil
+	}
+	ref := transport.PushRef{Name: b.ref, New: next}
+	if anew && !b.there.IsZero() {
+		ref.Old, ref.Replace = b.there, true
+	}
+	results, err := transport.Push(ctx, b.s.Git(), b.remote, [][]transport.PushRef{{ref}}, transport.Options{Progress: b.progress})
+	if err != nil {
+		return layout.Wrap(err, "publish to %s", b.remote)
+	}
+	for _, r := range results[0] {
+		if r.Status == transport.PushRejected {
+			return layout.Conflict("publish again: if somebody else has published meanwhile, that stays", "%s refused the branch: %s", b.remote, r.Reason)
+		}
+	}
+	return nil
+}
+
+// WasRewritten reports whether a tape no longer has a commit that it had, as after a purge.
+func WasRewritten(t *workspace.Tape, commit string) (bool, error) {
+	h, err := gitstore.ParseHash(commit)
+	if err != nil {
+		return false, nil //nolint:nilerr // of another version
+	}
+	head, err := t.Head()
+	if err != nil {
+		return false, err
+	}
+	if _, err := t.Store().Git().Commit(h); errors.Is(err, gitstore.ErrNotFound) {
+		return true, nil
+	}
+	has, err := lineage.Contains(t.Store(), head, h)
+	return !has, err
+}
+
+// Describe is the subject of a commit.
+func Describe(sessions int, removed bool) string {
+	if removed {
+		return fmt.Sprintf("publish: %d sessions, with one taken out", sessions)
+	}
+	return fmt.Sprintf("publish: %d sessions", sessions)
+}
