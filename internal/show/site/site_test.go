@@ -1,0 +1,187 @@
+package site
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"tape/internal/show/export"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// memory is a folder in memory that fails after some writes.
+type memory struct {
+	files map[string]string
+	left  int // writes; negative: any number
+}
+
+var errFullDisk = errors.New("no space left on device")
+
+func (m *memory) Read(name string) ([]byte, error) {
+	data, ok := m.files[name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(data), nil
+}
+
+func (m *memory) Size(name string) (int64, error) {
+	data, err := m.Read(name)
+	return int64(len(data)), err
+}
+
+func (m *memory) Write(name string, data []byte) error {
+	if m.left == 0 {
+		return errFullDisk
+	}
+	m.left--
+	m.files[name] = string(data)
+	return nil
+}
+
+func (m *memory) Remove(name string) error {
+	delete(m.files, name)
+	return nil
+}
+
+func (m *memory) Sync() error { return nil }
+
+// session is a session with so many prompts, each with a call that has a long result.
+func session(name string, prompts int) Source {
+	entries := []repo.Entry{{ID: 1, Kind: repo.KindAnchor, Anchor: repo.FirstAnchor, AnchorSeq: 1, Payload: json.RawMessage(`{"name":"session/start"}`), Meta: json.RawMessage(`{}`)}}
+	add := func(kind, payload string) {
+		entries = append(entries, repo.Entry{ID: int64(len(entries) + 1), Kind: kind, AnchorSeq: 1, Payload: json.RawMessage(payload), Meta: json.RawMessage(`{}`), Date: "2026-11-20T09:30:00.000000+00:00"})
+	}
+	text := func(s string) string { return string(jsonl.AppendString(nil, s)) }
+	for i := range prompts {
+		add(repo.KindMessage, fmt.Sprintf(`{"role":"user","content":%s}`, text(fmt.Sprintf("prompt %d of %s <script>", i, name))))
+		add(repo.KindToolCall, fmt.Sprintf(`{"calls":[{"id":"c%d","type":"function","function":{"name":"Bash","arguments":"{\"command\":\"ls\"}"}}]}`, i))
+		add(repo.KindToolResult, fmt.Sprintf(`{"results":[%s]}`, text(strings.Repeat("a line of a result\n", 1000))))
+		add(repo.KindEvent, `{"name":"tick"}`)
+	}
+	all := func(yield func(repo.Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	prose := func(text string, _ int) string { return "<p>" + strings.ReplaceAll(text, "<", "&lt;") + "</p>" }
+	return Source{Session: Session{Tape: name, Folder: name, State: "1"}, Left: func() []string { return nil }, Masked: func() int { return 0 },
+		Entries: export.Source{Tape: name, Phases: []repo.Phase{{Seq: 1, Name: repo.FirstAnchor, FirstID: 1}}, Entries: all, Whole: all, Prose: prose}}
+}
+
+// publish makes a site of sessions.
+func publish(t *testing.T, m *memory, sources ...Source) (*Site, error) {
+	t.Helper()
+	s, err := Open(m)
+	for _, src := range sources {
+		if err == nil {
+			err = s.Put(t.Context(), src)
+		}
+	}
+	if err == nil {
+		err = s.End()
+	}
+	return s, err
+}
+
+// A long session is in pages of limited size, which lead to each other and to whole texts; the list leads to it.
+func TestPages(t *testing.T) {
+	m := &memory{files: map[string]string{"mine.txt": "stays"}, left: -1}
+	if _, err := publish(t, m, session("long", 300), session("short", 1), session("none", 0)); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range m.files {
+		if strings.HasSuffix(name, ".html") && !strings.Contains(name, "whole") && len(text) > 150<<10 {
+			t.Errorf("%s has %d bytes", name, len(text))
+		}
+		if strings.Contains(text, "<script>") && strings.HasSuffix(name, ".html") {
+			t.Errorf("%s has recorded markup", name)
+		}
+		if strings.HasSuffix(name, ".html") && strings.Contains(text, `="/`) {
+			t.Errorf("%s has links that are not relative", name)
+		}
+	}
+	first := m.files["sessions/long/index.html"]
+	for _, part := range []string{`href="2.html"`, `href="1-whole.html#e`, `href="../../style.css"`, "300 events", "prompt 0 of long"} {
+		if !strings.Contains(first, part) {
+			t.Errorf("the first page lacks %s", part)
+		}
+	}
+	for name, part := range map[string]string{"index.html": `href="sessions/short/index.html"`, "README.md": "(sessions/short/README.md)",
+		"sessions/short/README.md": "prompt 0 of short", searchFile("short"): "prompt 0 of short", "mine.txt": "stays", "sessions/long/1-whole.html": "a line of a result"} {
+		if !strings.Contains(m.files[name], part) {
+			t.Errorf("%s lacks %s", name, part)
+		}
+	}
+}
+
+// After each failed write the next run completes the site, and then there is nothing to write. What is taken out
+// leaves nothing.
+func TestInterrupted(t *testing.T) {
+	whole := &memory{files: map[string]string{}, left: -1}
+	if _, err := publish(t, whole, session("one", 2), session("two", 2)); err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(whole.files) {
+		m := &memory{files: map[string]string{}, left: n}
+		if _, err := publish(t, m, session("one", 2), session("two", 2)); !errors.Is(err, errFullDisk) {
+			t.Fatal(n, err)
+		}
+		m.left = -1
+		if _, err := publish(t, m, session("one", 2), session("two", 2)); err != nil {
+			t.Fatal(n, err)
+		}
+		if fmt.Sprint(m.files) != fmt.Sprint(whole.files) {
+			t.Errorf("after %d writes the next run did not complete the site", n)
+		}
+	}
+	s, err := publish(t, whole)
+	if err != nil || s.Written != 0 || !s.IsComplete("one", "1") || s.IsComplete("one", "2") {
+		t.Error(err, s.Written)
+	}
+	if _, err := s.Remove("one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.End(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range whole.files {
+		if strings.Contains(name, "/one") || strings.Contains(text, "of one") {
+			t.Errorf("%s still has the session", name)
+		}
+	}
+	if s, err = Open(whole); err != nil || !s.WasRemoved("one") || s.WasRemoved("two") {
+		t.Error("it is not known that the session was taken out", err)
+	}
+}
+
+// Files of others stay, and a list that somebody else has written leads nowhere else.
+func TestOfOthers(t *testing.T) {
+	for name, want := range map[string]bool{"index.html": false, "style.css": false, ListFile: false, "README.md": true} {
+		m := &memory{files: map[string]string{name: "mine"}, left: -1}
+		s, err := publish(t, m, session("one", 1))
+		if (err == nil) != want || m.files[name] != "mine" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if want && (len(s.Skipped()) != 1 || s.Skipped()[0] != name) {
+			t.Error(s.Skipped())
+		}
+	}
+	m := &memory{files: map[string]string{ListFile: `{"made_by":"` + madeBy + `","format":1,"sessions":[{"tape":"x","folder":"..","files":{"index.html":1}},{"tape":"y","folder":"y","files":{"../../mine":1}}]}`, "mine": "stays"}, left: -1}
+	s, err := Open(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Find("x"); ok {
+		t.Error("a folder led out of the site")
+	}
+	if _, err := s.Remove("y"); err != nil || m.files["mine"] != "stays" {
+		t.Error("a file of somebody else is gone", err)
+	}
+}
