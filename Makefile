@@ -187,6 +187,10 @@ test-web: ## the web view in a real Chromium (TESTFLAGS='-run TestFollow -v')
 test-team: ## the team's server with PostgreSQL (TESTFLAGS='-run TestAgree -v')
 	@sh internal/serve/team/postgres.sh $(GO) test -vet=off -count=1 -timeout 20m $(TESTFLAGS) ./internal/serve/team/...
 
+.PHONY: pictures
+pictures: build ## the pictures of docs/web.md, from the session of the demo (needs Chromium)
+	@TAPE_PICTURES='$(CURDIR)/docs' TAPE_PICTURES_TAPE='$(CURDIR)/$(BIN)' TAPE_TEST_AXE=none GO='$(GO)' sh internal/serve/web/test.sh -vet=off -run TestPictures
+
 # The script calls the program bench, so that is built into PATH. bench.sh explains the
 # variables ENTRIES, TAPES, RUNS, ONLY and DIR.
 .PHONY: bench bench-host

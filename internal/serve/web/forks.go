@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"strings"
 
 	"tape/repo"
@@ -29,7 +28,9 @@ func (s *View) titleOf(r *request, name string) string {
 	if err != nil {
 		return name
 	}
-	return cmp.Or(s.aboutSoon(r.space, t).Title, name)
+	a := s.aboutSoon(r.space, t)
+	a.Name, a.Apart = name, ""
+	return labelOf(a)
 }
 
 // forks shows the forks of a tape, and the graph of its history.

@@ -27,7 +27,7 @@ func (s *site) click(ctx context.Context, what, then string) {
 
 func (s *site) guide(ctx context.Context) {
 	s.until(ctx, `location.pathname === "/" && !location.search && document.querySelector(".sessions .live")`)
-	s.click(ctx, ".spaces summary", `document.querySelector(".spaces").open && document.querySelectorAll(".spaces li a").length === 2`)
+	s.click(ctx, ".spaces summary", `document.querySelector(".spaces").open && document.querySelectorAll(".spaces li a").length > 1`)
 	s.run(ctx, chromedp.SendKeys(".bar input[type=search]", "checkout"+kb.Enter))
 	s.until(ctx, `document.querySelectorAll(".hits .one").length === 2`)
 	s.click(ctx, `.facet[href*="kind=system"]`, `document.querySelectorAll(".hits .one").length === 1 && document.querySelector(".facet.on").textContent === "system prompts 1"`)

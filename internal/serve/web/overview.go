@@ -155,7 +155,7 @@ func (s *View) overview(r *request, t *repo.Tape, a about.Tape, o *outline.Outli
 		d.Helpers = append(d.Helpers, helper{cmp.Or(h.Task, h.Fork), link + strconv.FormatInt(h.First, 10), h.First, h.Calls})
 	}
 	for _, h := range r.helpers(t) {
-		d.Helpers = append(d.Helpers, helper{Task: cmp.Or(h.Title, h.Name), Link: r.base + "/t/" + url.PathEscape(h.Name), Calls: h.ToolCalls})
+		d.Helpers = append(d.Helpers, helper{Task: labelOf(h), Link: r.base + "/t/" + url.PathEscape(h.Name), Calls: h.ToolCalls})
 	}
 	d.Cost = s.cost(r, o)
 	d.Strip = draw.Strip(o.Strip, func(id int64) string { return link + strconv.FormatInt(id, 10) })
@@ -229,7 +229,7 @@ func (s *View) outlinePage(r *request) error {
 		r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		return s.pages.ExecuteTemplate(r.w, "outlineparts", d)
 	}
-	return s.show(r, "outline", "Overview: "+cmp.Or(a.Title, t.Name()), d)
+	return s.show(r, "outline", "Overview: "+s.titleOf(r, t.Name()), d)
 }
 
 // statsOfSession shows the tokens, calls, files and times of a session.
@@ -243,7 +243,7 @@ func (s *View) statsOfSession(r *request) error {
 		return err
 	}
 	a := s.aboutSoon(r.space, t)
-	d := sessionStats{overview: s.overview(r, t, a, o, 0), Title: cmp.Or(a.Title, t.Name())}
+	d := sessionStats{overview: s.overview(r, t, a, o, 0), Title: s.titleOf(r, t.Name())}
 	d.fill()
 	return s.show(r, "sessionstats", "Statistics: "+d.Title, d)
 }

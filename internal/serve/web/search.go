@@ -149,7 +149,7 @@ func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 		one := at[key]
 		if one == nil {
 			a := facts[key]
-			one = &hitSession{Base: h.Workspace, Tape: h.Tape, Title: cmp.Or(a.Label(), h.Tape), Project: a.ProjectName(), Agent: a.Agent, Date: a.Updated}
+			one = &hitSession{Base: h.Workspace, Tape: h.Tape, Title: cmp.Or(labelOf(a), h.Tape), Project: a.ProjectName(), Agent: a.Agent, Date: a.Updated}
 			at[key] = one
 			d.Sessions = append(d.Sessions, one)
 		}

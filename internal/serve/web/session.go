@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -98,7 +97,7 @@ func (s *View) session(r *request) error {
 	if d.Window, err = s.windowAt(r, t, from, d.Info.Entries); err != nil {
 		return err
 	}
-	return s.show(r, "session", cmp.Or(d.About.Title, t.Name()), d)
+	return s.show(r, "session", s.titleOf(r, t.Name()), d)
 }
 
 // toWhole sends the browser on from a short address to the whole one: a tape's number in the list, the beginning
@@ -282,7 +281,7 @@ func (s *View) entry(r *request) error {
 		}
 		return nil
 	}
-	return s.show(r, "entry", fmt.Sprintf("Entry %d: %s", e.ID, cmp.Or(s.aboutSoon(r.space, t).Title, t.Name())), windowView{Base: r.base, Tape: t.Name(), First: e.ID, Entries: v.out})
+	return s.show(r, "entry", fmt.Sprintf("Entry %d: %s", e.ID, s.titleOf(r, t.Name())), windowView{Base: r.base, Tape: t.Name(), First: e.ID, Entries: v.out})
 }
 
 // raw sends the stored line of an entry.

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"tape/index"
@@ -190,6 +191,9 @@ func groupOf(by index.By, title, column string, rows []report.Row) statsGroup {
 		name := display.Line(cmp.Or(row.Key, "unknown"))
 		if by == index.ByAgent {
 			name = agentName(cmp.Or(row.Key, "unknown"))
+		}
+		if by == index.ByPerson {
+			name, _, _ = strings.Cut(name, " <")
 		}
 		g.Rows = append(g.Rows, groupRow{Row: row, Name: name, Cost: costOf(row), All: row.AllTokens(), Bar: draw.Bar(measure(row)/max(most, 1e-9), 0)})
 	}

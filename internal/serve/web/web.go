@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ import (
 	"tape/internal/serve/web/guard"
 	"tape/internal/show/display"
 	"tape/internal/show/prose"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/projects"
 	"tape/repo"
@@ -213,6 +215,7 @@ func (s *View) funcs() template.FuncMap {
 		"esc":     url.PathEscape,
 		"changed": changed,
 		"agent":   agentName,
+		"label":   labelOf,
 		"when":    when,
 		"args":    func(a, b any) struct{ A, B any } { return struct{ A, B any }{a, b} },
 		"list":    func(all ...any) []any { return all },
@@ -279,6 +282,17 @@ func clock(t time.Time) template.HTML {
 		return ""
 	}
 	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + when(t) + `">` + t.Local().Format("15:04") + "</time>") //nolint:gosec // numbers
+}
+
+// random matches names that agents make up for their sessions.
+var random = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f-]{20,}$`)
+
+// labelOf is what pages call a session: its title with what tells it apart, or its name, if that is one.
+func labelOf(a about.Tape) string {
+	if name := path.Base(a.Name); a.Title == "" && random.MatchString(name) {
+		return "Untitled session " + name[:8]
+	}
+	return a.Label()
 }
 
 // agents are the names of agents as people write them.
