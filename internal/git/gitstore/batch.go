@@ -204,6 +204,9 @@ func (r *Repo) SweepTemp(now time.Time) {
 // publish gives an object its final name, if that does not exist, and keeps the second one. It
 // retries, because git may be removing the empty folder.
 func (b *Batch) publish(f *looseFile) (made bool, err error) {
+	if err := b.r.checkFolders(f.path); err != nil {
+		return false, err
+	}
 	const tries = 50
 	for try := 0; f.tmp != ""; try++ {
 		if !b.r.alone {

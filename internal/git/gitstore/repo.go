@@ -185,12 +185,12 @@ func (r *Repo) checkFormat() error {
 	return nil
 }
 
-// checkLinks refuses a .git folder, unless it is the user's own, in which a folder that is written to is
-// a link: the writes would go elsewhere. Folders further below are checked when something is written
+// checkLinks refuses a .git folder, unless it is the user's own, in which the configuration or a folder that
+// is written to is a link: the writes would go elsewhere. Folders further below are checked when something is written
 // to them, and before git is run; see checkFolders and CheckTree.
 func (r *Repo) checkLinks() error {
 	for _, name := range []string{
-		gitlock.OwnDir, "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "info", "worktrees",
+		"config", gitlock.OwnDir, "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "info", "worktrees",
 		gitlock.OwnDir + "/tmp", gitlock.OwnDir + "/locks", gitlock.OwnDir + "/seals", gitlock.OwnDir + "/torn", gitlock.OwnDir + "/turns",
 		gitlock.OwnDir + "/messages", gitlock.OwnDir + "/bookmarks", gitlock.OwnDir + "/host",
 	} {
@@ -211,7 +211,8 @@ func (r *Repo) checkFolders(file string) error {
 	return nil
 }
 
-// CheckTree checks all folders of refs, their logs and worktrees for links, before git writes there.
+// CheckTree checks for links what git writes: all folders of refs, their logs and worktrees, those of
+// objects, and the files beside them. The links of hooks are not looked at: git does not write them.
 func (r *Repo) CheckTree() error {
 	for _, name := range []string{"refs", "logs", "worktrees"} {
 		err := filepath.WalkDir(filepath.Join(r.gitDir, name), func(path string, d fs.DirEntry, err error) error {
@@ -222,6 +223,18 @@ func (r *Repo) CheckTree() error {
 		})
 		if err != nil {
 			return err
+		}
+	}
+	for _, name := range []string{"", "info", "objects", "objects/info", "objects/pack"} {
+		dir := filepath.Join(r.gitDir, filepath.FromSlash(name))
+		entries, _ := os.ReadDir(dir) // git will say what it cannot read
+		for _, e := range entries {
+			if e.Type()&os.ModeSymlink == 0 || name == "" && e.Name() == "hooks" {
+				continue
+			}
+			if err := r.checkLink(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -136,6 +136,9 @@ func (r *Repo) linkedWorktrees() ([]Worktree, error) {
 // readWorktree reads an admin folder and checks that its worktree names it back. Errors: ErrNotFound if
 // its creation was cut off or its folder is gone.
 func readWorktree(admin string) (Worktree, error) {
+	if st, err := os.Lstat(admin); err == nil && st.Mode()&os.ModeSymlink != 0 {
+		return Worktree{}, ErrNotFound // it may lead to another repository's
+	}
 	w, err := ReadAdmin(admin)
 	if err != nil {
 		return w, err

@@ -101,11 +101,8 @@ func (a *Staged) Place(phase string) error {
 	if err := d.MkdirAll(dir); err != nil {
 		return err
 	}
-	// The repository's author may have put a link to another folder there.
-	if st, err := os.Lstat(dir); err != nil {
+	if err := workspace.CheckNoLink(dir); err != nil {
 		return err
-	} else if !st.IsDir() {
-		return &layout.CorruptError{File: dir, Msg: "this is a link to elsewhere", Fix: "remove the link, and try again"}
 	}
 	path := filepath.Join(dir, a.SHA256)
 	data, err := readChecked(path)

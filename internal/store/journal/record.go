@@ -107,10 +107,17 @@ func decode(raw []byte) (st Record) {
 	if !ok || !ended || string(sum) != fmt.Sprintf("%08x", crc32.ChecksumIEEE(body)) {
 		return Record{}
 	}
-	if json.Unmarshal(body, &st) != nil || st.Version != stateVersion {
+	if json.Unmarshal(body, &st) != nil || st.Version != stateVersion || !isPhase(st.Folder) || st.Undo != nil && !isPhase(st.Undo.Folder) {
 		return Record{}
 	}
 	return st
+}
+
+// isPhase reports whether a record may name a folder. A workspace may come with its records from anybody,
+// and files in that folder are written to and removed.
+func isPhase(folder string) bool {
+	_, _, ok := layout.ParseFolder(folder)
+	return ok || folder == ""
 }
 
 // slots returns the newer record and the other one; the Count of a missing one is 0.

@@ -54,7 +54,7 @@ func FolderName(seq int, anchor string) string {
 // ParseFolder is the inverse of FolderName.
 func ParseFolder(folder string) (seq int, slug string, ok bool) {
 	number, slug, found := strings.Cut(folder, "_")
-	if !found || len(number) < 3 {
+	if !found || len(number) < 3 || strings.ContainsAny(slug, `/\`) {
 		return 0, "", false
 	}
 	seq, err := strconv.Atoi(number)

@@ -89,11 +89,26 @@ func (m *Mended) mend(ctx context.Context, t *workspace.Tape) error {
 			return err
 		}
 		m.Damage = d
+		if err := m.checkLinks(w.Wt.Dir); err != nil {
+			return err
+		}
 		if err := m.setAside(t, w.Wt.Dir); err != nil {
 			return err
 		}
 		return m.write(t)
 	})
+}
+
+// checkLinks refuses to write files in folders that are links.
+func (m *Mended) checkLinks(worktree string) error {
+	for _, f := range m.Files {
+		for dir := filepath.Dir(f.Path); len(dir) > len(worktree); dir = filepath.Dir(dir) {
+			if err := workspace.CheckNoLink(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (m *Mended) setAside(t *workspace.Tape, dir string) error {

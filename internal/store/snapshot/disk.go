@@ -102,6 +102,9 @@ func (v *Snapshot) list(p layout.Phase) ([layout.ClassCount][]layout.Segment, er
 
 // FilesIn returns the files in a phase's folder.
 func FilesIn(dir string) ([]layout.Segment, error) {
+	if err := workspace.CheckNoLink(dir); err != nil {
+		return nil, err
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -136,7 +139,11 @@ func SizeOf(path string) (int64, error) {
 
 // ListPhases returns the phases in a working tree, in order.
 func ListPhases(worktree string) ([]layout.Phase, error) {
-	names, err := workspace.DirNames(filepath.Join(worktree, layout.AnchorsDir))
+	dir := filepath.Join(worktree, layout.AnchorsDir)
+	if err := workspace.CheckNoLink(dir); err != nil {
+		return nil, err
+	}
+	names, err := workspace.DirNames(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -157,7 +157,7 @@ func (w *Writer) phasePath(elem ...string) string {
 
 // unchanged reports whether the files match the record.
 func (w *Writer) unchanged() bool {
-	if w.indexIsOld(w.rec) || modTime(w.AnchorsPath()) != w.rec.DirTime || modTime(w.phasePath()) != w.rec.PhaseTime {
+	if w.indexIsOld(w.rec) || !isDirOf(w.AnchorsPath(), w.rec.DirTime) || !isDirOf(w.phasePath(), w.rec.PhaseTime) {
 		return false
 	}
 	for c, was := range w.rec.Tails {
@@ -185,6 +185,12 @@ func modTime(path string) int64 {
 		return 0
 	}
 	return st.ModTime().UnixNano()
+}
+
+// isDirOf reports whether a folder, and no link to one, has a modification time in ns.
+func isDirOf(path string, time int64) bool {
+	st, err := os.Lstat(path)
+	return err == nil && st.IsDir() && st.ModTime().UnixNano() == time
 }
 
 // updateRecord updates the record in memory; save writes it.
