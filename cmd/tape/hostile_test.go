@@ -29,7 +29,7 @@ var hostileArgs = map[string]string{
 	"discard": "f --yes", "export": "", "fetch": "", "files": "README", "fork": "g", "forks": "", "gateway": "", "gc": "", "git": "install", "git install": "", "git uninstall": "",
 	"handoff": "h", "help": "", "hook": "pre-commit\npost-merge\npost-commit", "hooks": "", "import": "", "index": "sync", "index sync": "", "index rebuild": "",
 	"index status": "", "index drop": "", "info": "", "init": "\n.", "log": "", "mcp": "", "merge": "f", "merge-driver": "README README README anchors/x", "new": "n",
-	"onboard": "", "pull": "", "purge": "@2 --yes", "push": "", "record": "status", "record install": "claude --user", "record uninstall": "claude --user",
+	"onboard": "", "pull": "", "purge": "@2 --yes", "push": "", "record": "status", "record install": "claude-code --user", "record uninstall": "claude-code --user",
 	"record plugin": "{T}/plugin", "record status": "", "record sync": "", "remote": "", "remote list": "", "remote add": "more {T}/more",
 	"remote remove": "origin", "rename": "--title t", "reset": "--archive --yes", "restore": "1", "resume": "\n--print", "rm": "main --yes", "run": "hello\n,help", "run-fork": "r -- true",
 	"search": "one", "serve": "--socket {T}/s", "share": "main", "show": "2", "switch": "main", "tapes": "", "textconv": "README", "verify": "",

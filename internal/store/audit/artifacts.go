@@ -106,8 +106,11 @@ func referencesOf(id int64, kind string, payload, meta []byte) []reference {
 	return out
 }
 
+// artifactFix is the way out where the content of an artifact is lost: it was nowhere else.
+const artifactFix = "if you have the artifact's file elsewhere, copy it to anchors/PHASE/artifacts/ under that name"
+
 func missingArtifact(where string, ref reference) error {
-	return violation(where, "entry @%d refers to artifact %s, which is missing", ref.id, ref.name)
+	return &layout.CorruptError{File: where, Msg: fmt.Sprintf("entry @%d refers to artifact %s, which is missing", ref.id, ref.name), Fix: artifactFix}
 }
 
 // sameArtifacts checks that the working tree has the artifacts that are committed for a phase. The
@@ -135,14 +138,14 @@ func (v *verifier) artifactsOnDisk(tape string, snap *snapshot.Snapshot, p layou
 		v.report.Checked.Files++
 		st, err := os.Lstat(path)
 		if err == nil && !st.Mode().IsRegular() {
-			err = violation(path, "not a plain file")
+			err = layout.NotPlain(path)
 		}
 		var data []byte
 		if err == nil {
 			data, err = os.ReadFile(path)
 		}
 		if err == nil && !artifacts.Matches(name, data) {
-			err = &layout.CorruptError{File: path, Msg: "the content does not match the name"}
+			err = &layout.CorruptError{File: path, Msg: "the content does not match the name", Fix: artifactFix}
 		}
 		v.problem(tape, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"tape/internal/git/gitindex"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
@@ -31,12 +32,30 @@ func (v *verifier) fsck(ctx context.Context) error {
 		return err
 	}
 	again, err := v.runFsck(ctx)
+	fix := layout.FromCopy
+	if file := v.damagedIndex(); file != "" { // fsck complains of it, and may stop there
+		fix = "git's index is damaged, which has nothing of its own: delete " + layout.ShellWord(file) + "; the next append or handoff makes it anew"
+	}
 	for _, line := range said {
 		if slices.Contains(again, line) {
-			v.problem("", &layout.CorruptError{File: "git fsck", Msg: line, Fix: layout.FromCopy})
+			v.problem("", &layout.CorruptError{File: "git fsck", Msg: line, Fix: fix})
 		}
 	}
 	return err
+}
+
+// damagedIndex returns the path of a worktree's index that cannot be read, "" if there is none.
+func (v *verifier) damagedIndex() string {
+	all, err := v.s.Git().Worktrees()
+	if err != nil {
+		return ""
+	}
+	for _, wt := range all {
+		if _, err := gitindex.Read(v.s.Git(), wt); errors.Is(err, gitindex.ErrUnreadable) {
+			return wt.IndexPath()
+		}
+	}
+	return ""
 }
 
 // runFsck returns the complaints of git fsck.

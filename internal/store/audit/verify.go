@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,6 +123,11 @@ func (v *verifier) problem(tape string, err error) {
 	p := Problem{Tape: tape, Message: err.Error()}
 	if c, ok := errors.AsType[*layout.CorruptError](err); ok {
 		p.File, p.Line, p.Message, p.Fix = v.short(c.File), c.Line, c.Msg, c.Fix
+	}
+	for _, h := range layout.Hints(err) {
+		if h.Kind == "" {
+			p.Fix = cmp.Or(p.Fix, h.Text)
+		}
 	}
 	if !slices.Contains(v.report.Problems, p) {
 		v.report.Problems = append(v.report.Problems, p)

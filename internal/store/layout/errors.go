@@ -160,6 +160,11 @@ func CorruptObject(h gitstore.Hash, err error) error {
 		Fix: FromCopy}
 }
 
+// NotPlain is the error for a folder or a link in the place of a file.
+func NotPlain(path string) error {
+	return &CorruptError{File: path, Msg: "not a plain file", Fix: "put the file itself there, or move away what is there, and try again"}
+}
+
 // FromCopy is the hint for a damaged or missing git object.
 const FromCopy = "git has lost an object, and only a copy has it: git fetch --refetch brings it back from a remote that has it, " +
 	"or take .git/objects from a backup; git fsck --full lists all that is missing"

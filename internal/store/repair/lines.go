@@ -3,6 +3,8 @@ package repair
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -41,17 +43,22 @@ type class struct {
 func (s *scan) readClass(of layout.Class, entries []gitstore.TreeEntry, last int64) (*class, error) {
 	p := s.committed.LastPhase()
 	c := &class{of: of, disk: map[int][]byte{}, n: layout.LastSegments(entries)[of]}
-	if found, err := snapshot.FilesIn(s.path(p, "")); err == nil && s.dir != "" {
-		for _, f := range found {
-			if f.Class != of {
-				continue
-			}
-			data, err := os.ReadFile(s.path(p, f.Name()))
-			if err != nil {
-				return nil, err
-			}
-			c.disk[f.N] = data
+	var found []layout.Segment
+	if s.dir != "" {
+		var err error
+		if found, err = snapshot.FilesIn(s.path(p, "")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
 		}
+	}
+	for _, f := range found {
+		if f.Class != of {
+			continue
+		}
+		data, err := os.ReadFile(s.path(p, f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		c.disk[f.N] = data
 	}
 	for n := 1; n <= c.n; n++ {
 		e, _ := layout.FindEntry(entries, layout.SegmentName(of, n))

@@ -50,6 +50,9 @@ func Repair(ctx context.Context, s *workspace.Store) (out []Mended, err error) {
 			m := Mended{Damage: d}
 			m.Err = m.mend(ctx, t)
 			out = append(out, m)
+			if m.Err != nil && ctx.Err() == nil {
+				continue // what is damaged cannot be completed
+			}
 		}
 		if errors.Is(err, layout.ErrConflict) {
 			out = append(out, Mended{Damage: &Damage{Tape: t.Name()}, Err: err})
@@ -116,6 +119,9 @@ func (m *Mended) setAside(t *workspace.Tape, dir string) error {
 	stamp := t.Store().Now().UTC().Format("20060102T150405.000000000Z")
 	kept := t.Store().PrivatePath(layout.TornDirName, t.Slug()+"~"+stamp)
 	for _, f := range m.Files {
+		if st, err := os.Lstat(f.Path); err == nil && !st.Mode().IsRegular() {
+			return layout.NotPlain(f.Path)
+		}
 		data, err := os.ReadFile(f.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -101,27 +102,21 @@ func (v *Snapshot) list(p layout.Phase) ([layout.ClassCount][]layout.Segment, er
 }
 
 // FilesIn returns the files in a phase's folder.
-func FilesIn(dir string) ([]layout.Segment, error) {
+func FilesIn(dir string) (found []layout.Segment, err error) {
 	if err := workspace.CheckNoLink(dir); err != nil {
 		return nil, err
 	}
-	d, err := os.Open(dir)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	entries, err := d.ReadDir(-1)
-	if err != nil {
-		return nil, err
-	}
-	var found []layout.Segment
 	for _, e := range entries {
 		c, n, ok := layout.ParseSegment(e.Name())
 		if !ok {
 			continue
 		}
 		if !e.Type().IsRegular() {
-			return nil, &layout.CorruptError{File: filepath.Join(dir, e.Name()), Msg: "not a plain file"}
+			return nil, layout.NotPlain(filepath.Join(dir, e.Name()))
 		}
 		found = append(found, layout.Segment{Class: c, N: n, Size: -1})
 	}
@@ -140,11 +135,8 @@ func SizeOf(path string) (int64, error) {
 // ListPhases returns the phases in a working tree, in order.
 func ListPhases(worktree string) ([]layout.Phase, error) {
 	dir := filepath.Join(worktree, layout.AnchorsDir)
-	if err := workspace.CheckNoLink(dir); err != nil {
-		return nil, err
-	}
 	names, err := workspace.DirNames(dir)
-	if err != nil {
+	if err := cmp.Or(workspace.CheckNoLink(dir), err); err != nil {
 		return nil, err
 	}
 	out := make([]layout.Phase, 0, len(names))

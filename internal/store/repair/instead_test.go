@@ -1,0 +1,82 @@
+package repair_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/store/audit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+// Where a folder or a link stands in the place of a file, a repair touches nothing, and no other file's
+// entries count as lost. Once it was moved away, as the hint says, the file is one that is gone.
+func TestNoPlainFile(t *testing.T) {
+	folder := func(path string) error { return os.Mkdir(path, 0o700) }
+	link := func(path string) error { return os.Symlink(t.TempDir(), path) }
+	for name, c := range map[string]struct {
+		file string
+		put  func(path string) error
+		lost []int64
+	}{
+		"open, folder": {openPhase + "messages.jsonl", folder, []int64{12, 13}},
+		"open, link":   {openPhase + "messages.jsonl", link, []int64{12, 13}},
+		"closed":       {closedPhase + "messages.jsonl", folder, nil},
+		"anchor":       {openPhase + "anchor.json", folder, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDamaged(t)
+			before := storetest.Entries(t, d.Tape, repo.Query{})
+			storetest.Remove(t, d.file(c.file))
+			storetest.Must(t, c.put(d.file(c.file)))
+			for range 2 {
+				mended, err := d.Repair(t.Context())
+				storetest.Must(t, err)
+				for _, m := range mended {
+					if m.Err == nil {
+						t.Errorf("repaired: %v", m.Texts())
+					}
+				}
+			}
+			report, err := d.Verify(t.Context())
+			storetest.Must(t, err)
+			if says := func(p audit.Problem) bool { return strings.HasSuffix(p.File, c.file) }; report.OK || !slices.ContainsFunc(report.Problems, says) {
+				t.Errorf("verify: %v", report.Problems)
+			}
+			storetest.Remove(t, d.file(c.file))
+			mended, err := d.Repair(t.Context())
+			if err != nil || len(mended) != 1 || mended[0].Err != nil {
+				t.Fatalf("repair: %v, %v", mended, err)
+			}
+			var lost []int64
+			for i, e := range storetest.Entries(t, d.Tape, repo.Query{}) {
+				if string(e.Raw) != string(before[i].Raw) {
+					lost = append(lost, e.ID)
+				}
+			}
+			if !slices.Equal(lost, c.lost) {
+				t.Errorf("lost: %v", lost)
+			}
+			storetest.Verified(t, d.Dir())
+		})
+	}
+}
+
+// Nothing is lost with git's index, and the hint says so.
+func TestDamagedIndex(t *testing.T) {
+	d := newDamaged(t)
+	storetest.WriteFile(t, d.file(".git/index"), []byte("what?"))
+	report, err := d.Verify(t.Context())
+	storetest.Must(t, err)
+	if report.OK || !strings.Contains(report.Problems[0].Fix, "git's index is damaged") {
+		t.Errorf("verify: %+v", report.Problems)
+	}
+	storetest.Remove(t, d.file(".git/index"))
+	storetest.Append(t, d.Tape, repo.Message("user", "more"))
+	storetest.Verified(t, d.Dir())
+	if _, err := os.Stat(d.file(".git/index")); err != nil {
+		t.Error(err)
+	}
+}
