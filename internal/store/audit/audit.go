@@ -20,8 +20,6 @@ import (
 type policy struct {
 	// hostile: check the size of everything before reading it, and limit the cost of merges.
 	hostile bool
-	// compare: also compare both histories if the commits that a purge replaced still exist.
-	compare bool
 	// found is called for violations, once for each commit. If nil, the first violation ends the
 	// audit.
 	found func(tape string, err error)
@@ -67,9 +65,9 @@ func (a *audit) history(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 }
 
 // Problems returns the problems in the history of a commit.
-func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head gitstore.Hash, compare bool) ([]Problem, error) {
+func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head gitstore.Hash) ([]Problem, error) {
 	v := &verifier{s: s, report: &Report{}}
-	err := newAudit(s, policy{compare: compare, found: v.problem}).history(ctx, t, head)
+	err := newAudit(s, policy{found: v.problem}).history(ctx, t, head)
 	return v.report.Problems, err
 }
 

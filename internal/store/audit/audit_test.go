@@ -33,7 +33,7 @@ func TestVerifyHostile(t *testing.T) {
 			if err != nil {
 				return
 			}
-			problems, err := audit.Problems(t.Context(), storetest.Inner(s), tp, head, true)
+			problems, err := audit.Problems(t.Context(), storetest.Inner(s), tp, head)
 			if err == nil && len(problems) == 0 {
 				t.Errorf("verify finds nothing, but %q is refused of a remote", k.Want)
 			}
@@ -77,7 +77,7 @@ func TestVerifyGoesOn(t *testing.T) {
 			bad = append(bad, storetest.Git(t, s.Dir(), "rev-parse", "HEAD")[:12])
 		}
 	}
-	problems, err := audit.Problems(t.Context(), storetest.Inner(s), storetest.InnerTape(tp), storetest.Head(t, tp), true)
+	problems, err := audit.Problems(t.Context(), storetest.Inner(s), storetest.InnerTape(tp), storetest.Head(t, tp))
 	storetest.Must(t, err)
 	var named []string
 	for _, p := range problems {

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -23,7 +22,7 @@ import (
 func CheckUpdates(ctx context.Context, gitDir string, updates []layout.Incoming) []error {
 	out := make([]error, len(updates))
 	s, err := workspace.OpenBare(gitDir)
-	c := &updateCheck{s: s, updates: updates, heads: map[string]gitstore.Hash{}, incoming: NewIncomingCheck(s), purges: map[string]rewrite.RepeatedPurge{}}
+	c := &updateCheck{s: s, heads: map[string]gitstore.Hash{}, incoming: NewIncomingCheck(s)}
 	for _, u := range updates {
 		if !u.New.IsZero() {
 			c.heads[u.Ref] = u.New
@@ -40,10 +39,8 @@ func CheckUpdates(ctx context.Context, gitDir string, updates []layout.Incoming)
 // updateCheck checks refs that move together.
 type updateCheck struct {
 	s        *workspace.Store
-	updates  []layout.Incoming
-	heads    map[string]gitstore.Hash         // the new commits of refs
-	incoming *IncomingCheck                   // checks what is new
-	purges   map[string]rewrite.RepeatedPurge // those already computed, by slug
+	heads    map[string]gitstore.Hash // the new commits of refs
+	incoming *IncomingCheck           // checks what is new
 }
 
 // forgets reports whether a commit or tag is of a tape, or of a fork of one, that is forgotten with the same
@@ -149,44 +146,20 @@ func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitsto
 	case head.IsZero():
 		return refused
 	}
-	purged, ok, err := c.purged(ctx, t, old, head)
-	if err != nil || !ok {
-		return cmp.Or[error](err, refused)
+	_, purged, err := rewrite.WasPurged(ctx, c.s, head, old)
+	if err != nil {
+		return err
+	}
+	if !purged {
+		return refused
 	}
 	if to.IsZero() {
-		if has, err := hasPhase(c.s, purged, path.Base(ref)); err != nil || !has {
+		if has, err := hasPhase(c.s, head, path.Base(ref)); err != nil || !has {
 			return err
 		}
 		return refused
 	}
-	if next, err := c.s.Git().Peel(to); err != nil || next != purged {
-		return refused
-	}
-	return nil
-}
-
-// purged returns the commit that purges made from a commit of a tape. It repeats them for the newest
-// commit that moves, which gives the answer for all earlier ones, too.
-func (c *updateCheck) purged(ctx context.Context, t *workspace.Tape, old, head gitstore.Hash) (gitstore.Hash, bool, error) {
-	if _, known := c.purges[t.Slug()]; !known {
-		newest, name := old, ""
-		for _, u := range c.updates {
-			isOf := u.Ref == t.Ref() || strings.HasPrefix(u.Ref, layout.TagPrefix+t.Slug()+"/") && u.Ref > name && name != t.Ref()
-			if h, err := c.s.Git().Peel(u.Old); isOf && err == nil {
-				newest, name = h, u.Ref
-			}
-		}
-		made, _, err := rewrite.CheckPurged(ctx, c.s, nil, newest, head)
-		if err != nil {
-			return gitstore.ZeroHash, false, err
-		}
-		c.purges[t.Slug()] = made
-	}
-	if r := c.purges[t.Slug()].R; r != nil && r.Done[old] {
-		return r.To(old), r.To(old) != old, nil
-	}
-	made, ok, err := rewrite.CheckPurged(ctx, c.s, nil, old, head)
-	return made.Next, ok, err
+	return c.check(ctx, layout.Incoming{Ref: ref, New: to}) // as a new one
 }
 
 // CheckGrowth checks that a branch's new commit continues the old one, zero if there is none.
@@ -195,10 +168,10 @@ func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to g
 	if err != nil {
 		return err
 	}
-	a := newAudit(s, policy{compare: true})
+	a := newAudit(s, policy{})
 	chain, at, err := a.chain(ctx, to, from)
 	if errors.Is(err, errRewritten) {
-		if _, ok, err := rewrite.CheckPurged(ctx, s, nil, from, to); err != nil {
+		if ok, err := rewrite.CheckPurged(ctx, s, nil, from, to); err != nil {
 			return err
 		} else if ok {
 			return CheckGrowth(ctx, s, ref, gitstore.ZeroHash, to)

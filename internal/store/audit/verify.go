@@ -63,7 +63,7 @@ func (p Problem) String() string {
 // no problem. Broken promises are in the report; an error says that a check could not be made.
 func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
 	v := &verifier{s: s, report: &Report{}}
-	v.audit = newAudit(s, policy{compare: true, found: v.problem, repaired: func(where string, id int64) { v.repaired("", where, id) }})
+	v.audit = newAudit(s, policy{found: v.problem, repaired: func(where string, id int64) { v.repaired("", where, id) }})
 	for _, t := range v.tapes() {
 		was := *v.report
 		err := v.verifyTape(ctx, t)

@@ -22,10 +22,14 @@ func (p *purge) choose(ctx context.Context) error {
 	p.mask.Match = func(f secrets.Finding) bool {
 		return prints[f.Fingerprint] || slices.Contains(rules, f.Rule) || slices.Contains(rules, AllRules) && !strings.Contains(allowed, f.Fingerprint)
 	}
-	if p.interrupted != nil {
-		if err := p.resume(ctx); err != nil {
-			return err
+	switch {
+	case p.follow != nil:
+		return p.follow.Choose(ctx, p.s, p.mask)
+	case p.interrupted != nil:
+		for _, fp := range p.interrupted.prints {
+			prints[fp] = true
 		}
+		return p.mask.ChooseWhole(p.interrupted.whole)
 	}
 	for _, id := range p.o.IDs {
 		e, err := snapshot.Entry(ctx, p.t, id)

@@ -19,14 +19,14 @@ import (
 func FollowPurge(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash, o PurgeOptions) error {
 	p := newPurge(t.Store(), t, o)
 	return p.aloneWarning(ctx, fmt.Sprintf("purge tape %q as elsewhere", t.Name()), func() error { // called by a fetch, which holds the fetch lock
-		made, ok, err := rewrite.CheckPurged(ctx, p.s, p.o.Find, old, next)
+		made, ok, err := rewrite.RecordedPurge(ctx, p.s, old, next)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return layout.Conflict("clone it again into another workspace, and compare", "the history of %s was rewritten elsewhere, and not by a purge", p.t.Branch())
 		}
-		p.follow, p.mask, p.prints = &made, made.Mask, made.Prints
+		p.follow = &made
 		return p.do(ctx)
 	}, purgeLock)
 }

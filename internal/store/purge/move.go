@@ -10,7 +10,6 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/store/audit"
 	"tape/internal/store/layout"
-	"tape/internal/store/rewrite"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
@@ -60,9 +59,9 @@ func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 
 // noteMoves records what is about to be moved. From then on the purge will be finished.
 func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
-	var u unfinished
+	u := unfinished{prints: p.out.Fingerprints, whole: p.mask.WholeTexts()}
 	if p.interrupted != nil {
-		u.pairs = p.interrupted.pairs
+		u = *p.interrupted
 	}
 	for _, m := range plans {
 		u.pairs = append(u.pairs, [2]gitstore.Hash{m.old, p.r.To(m.old)})
@@ -118,13 +117,6 @@ func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMov
 func (p *purge) check(ctx context.Context, plans []purgeMove) error {
 	for _, m := range plans {
 		t := m.w.T
-		_, ok, err := rewrite.CheckPurged(ctx, p.s, p.o.Find, m.old, m.new)
-		if err != nil {
-			return err
-		}
-		if !ok && !p.isElsewhere() {
-			p.left("other copies cannot recognise the new history of %s as that of the old one: they have to be cloned again", t.Branch())
-		}
 		is, err := p.problems(ctx, t, m.new)
 		if err != nil {
 			return err
@@ -151,7 +143,7 @@ func (p *purge) problems(ctx context.Context, t *workspace.Tape, head gitstore.H
 			return nil, err // made with git: its base is known only once the parent has moved
 		}
 	}
-	return audit.Problems(ctx, p.s, t, head, false)
+	return audit.Problems(ctx, p.s, t, head)
 }
 
 // carryOut moves the refs and clears the old history everywhere else.

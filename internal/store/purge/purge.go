@@ -107,7 +107,7 @@ type purge struct {
 	prints      map[string]bool // fingerprints of what is masked
 	r           *rewrite.Rewriter
 	batch       *gitstore.Batch
-	follow      *rewrite.RepeatedPurge // the purge made elsewhere; nil if this is a new one
+	follow      *rewrite.Replaced      // what a purge made elsewhere replaced; nil if this is a new one
 	interrupted *unfinished            // an interrupted purge to finish; nil if this is a new one
 	members     []*workspace.Tape      // the tape and its forks, parents first
 	heads       purgeHeads             // the commits that keep history; once known, only those archives and tags that change
@@ -235,7 +235,7 @@ func (p *purge) do(ctx context.Context) error {
 		return err
 	}
 	if p.follow != nil && p.r.To(p.follow.Old) != p.follow.Next {
-		return layout.Conflict("use the version of tape that purged it there; or clone it again", "the purge that was made elsewhere has a different result here")
+		return layout.Conflict("it may have been purged by another version of tape: use that one, or clone it again into another workspace, and compare", "the purge that was made elsewhere has a different result here")
 	}
 	moves, err := p.prepare(ctx)
 	if err != nil {

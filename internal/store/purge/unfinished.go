@@ -8,14 +8,12 @@ import (
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
-	"tape/internal/store/rewrite"
 	"tape/internal/store/workspace"
 )
 
 // While a purge is under way, refs record what is left to do, each by a commit whose message lists it:
-// first the new histories and the old ones that they replace, which are its parents and so stay in the
-// repository; then the old objects to remove. What was masked follows from these histories, as it does
-// for whoever follows a purge made elsewhere.
+// first what is masked, and the new histories and the old ones that they replace, which are its parents and
+// so stay in the repository; then the old objects to remove.
 const (
 	purgeRefs     = "refs/tape/purge/"
 	purgeMoving   = purgeRefs + "moving"
@@ -28,11 +26,17 @@ const purgeLock = "purge.lock"
 type unfinished struct {
 	tape      string             // the purged tape, with its forks and archives
 	elsewhere bool               // the purge follows one made elsewhere, and adds no record
+	prints    []string           // fingerprints of what is masked
+	whole     []string           // which entries are masked whole, as [rewrite.Masker.WholeTexts] says
 	pairs     [][2]gitstore.Hash // commits before and after
 	gone      []gitstore.Hash    // objects to remove
 }
 
-const asElsewhere = "as elsewhere"
+const (
+	asElsewhere = "as elsewhere"
+	printLine   = "secret "
+	wholeLine   = "whole "
+)
 
 // IsPurging reports whether a purge is under way, or was interrupted.
 func IsPurging(s *workspace.Store) (bool, error) {
@@ -55,12 +59,17 @@ func readUnfinished(s *workspace.Store) (u unfinished, err error) {
 			return u, &layout.CorruptError{File: ref.Name, Msg: "it does not name the tape that was being purged", Fix: "delete it with git update-ref -d, and purge again"}
 		}
 		for line := range strings.Lines(c.Message) {
-			was, is, isPair := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			line = strings.TrimSuffix(line, "\n")
+			was, is, isPair := strings.Cut(line, " ")
 			old, err := gitstore.ParseHash(was)
 			next, nextErr := gitstore.ParseHash(is)
 			switch {
-			case line == asElsewhere+"\n":
+			case line == asElsewhere:
 				u.elsewhere = true
+			case was+" " == printLine:
+				u.prints = append(u.prints, is)
+			case was+" " == wholeLine:
+				u.whole = append(u.whole, is)
 			case err != nil:
 			case isPair && nextErr == nil:
 				u.pairs = append(u.pairs, [2]gitstore.Hash{old, next})
@@ -81,6 +90,12 @@ func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) err
 	message.WriteString("a purge is not finished\n\n")
 	if p.isElsewhere() {
 		message.WriteString(asElsewhere + "\n")
+	}
+	for _, fp := range u.prints {
+		message.WriteString(printLine + fp + "\n")
+	}
+	for _, text := range u.whole {
+		message.WriteString(wholeLine + text + "\n")
 	}
 	for _, pair := range u.pairs {
 		fmt.Fprintf(&message, "%s %s\n", pair[0], pair[1])
@@ -117,20 +132,6 @@ func (p *purge) setPurgeRef(ctx context.Context, ref string, h gitstore.Hash) er
 		return err
 	}
 	return p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: ref, Old: now, New: h, Message: "tape: purge"})
-}
-
-// resume learns what an interrupted purge masked from the histories that it made. Those that do not
-// exist any more were dropped already.
-func (p *purge) resume(ctx context.Context) error {
-	l := rewrite.NewLearner(p.s, p.mask, p.prints)
-	l.Own, l.Whole = true, true
-	for _, pair := range p.interrupted.pairs {
-		_, err := l.Histories(ctx, pair[0], pair[1])
-		if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
-			return err
-		}
-	}
-	return nil
 }
 
 // FinishPurge finishes an interrupted purge of any tape. It does nothing if there is none, or if the new

@@ -119,45 +119,16 @@ func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitst
 	if err != nil {
 		return in.Old, nil //nolint:nilerr // the check reports what is wrong
 	}
-	made, claimed, err := purgedFrom(ctx, t, in.Old, in.New)
-	switch {
-	case err != nil || made.Old.IsZero() && !claimed:
+	made, ok, err := rewrite.RecordedPurge(ctx, a.s, in.Old, in.New)
+	if err != nil || !ok {
 		return in.Old, nil //nolint:nilerr // the check reports a rewritten history
-	case made.Old.IsZero():
-		a.refused[t.Slug()] = true
-		return in.Old, layout.Conflict("it may have been purged by another version of tape: use that one, or clone it again into another workspace, and compare",
-			"%q was purged at %s, as a record there says, but the same purge has a different result here", t.Name(), a.remote)
-	case !a.o.Purges:
-		a.refused[t.Slug()] = true
-		return in.Old, layout.Conflict("", "%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(int64(len(made.Ids)))).Try(layout.PullPurge)
 	}
-	a.purged[t.Slug()] = made.Old
+	if !a.o.Purges {
+		a.refused[t.Slug()] = true
+		return in.Old, layout.Conflict("", "%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(made.Entries())).Try(layout.PullPurge)
+	}
+	a.purged[t.Slug()] = in.Old
 	return gitstore.ZeroHash, nil
-}
-
-// purgedFrom finds the commit of the old history that the purges recorded in the new one rewrote: the
-// newest, or one that a purge replaced. Claimed means that there is a record of such a purge, whether
-// the purge can be repeated or not.
-func purgedFrom(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash) (made rewrite.RepeatedPurge, claimed bool, err error) {
-	was, err := lineage.FirstParents(ctx, t.Store(), old)
-	if err != nil {
-		return made, false, err
-	}
-	candidates := []gitstore.Hash{old}
-	for c, err := range t.Store().ByFirstParents(next) {
-		if err != nil {
-			return made, false, err
-		}
-		if replaced, err := gitstore.ParseHash(c.Trailer(layout.TrailerReplaces)); err == nil && slices.Contains(was, replaced) {
-			candidates, claimed = append(candidates, replaced), true
-		}
-	}
-	for _, h := range candidates {
-		if made, ok, err := rewrite.CheckPurged(ctx, t.Store(), nil, h, next); err != nil || ok {
-			return made, claimed, err
-		}
-	}
-	return rewrite.RepeatedPurge{}, claimed, nil
 }
 
 // follow repeats a purge of the remote here, and refuses what was purged here.
@@ -201,25 +172,17 @@ func (a *acceptance) follow(ctx context.Context, in layout.Incoming) error {
 // notReplaced refuses what a remote has of a tape that was purged here. If the remote has no entries of
 // its own, the hint says how to replace its history.
 func notReplaced(ctx context.Context, t *workspace.Tape, remote string, head, theirs gitstore.Hash) error {
-	was, err := rewrite.WasPurged(ctx, t.Store(), head, theirs)
+	records, was, err := rewrite.WasPurged(ctx, t.Store(), head, theirs)
 	if err != nil || !was {
 		return err
 	}
-	_, all, err := rewrite.CheckPurged(ctx, t.Store(), nil, theirs, head)
+	all, err := rewrite.CheckPurged(ctx, t.Store(), nil, theirs, head)
 	if err != nil {
 		return err
 	}
 	if !all {
-		here, err := lineage.FirstParents(ctx, t.Store(), head)
-		if err != nil {
-			return err
-		}
-		what, err := rewrite.PurgeAgain(ctx, t.Store(), here)
-		if err != nil {
-			return err
-		}
 		return layout.Conflict("", "%s still has what was purged of %q here, and entries that somebody has pushed since", remote, t.Name()).
-			Try(layout.PurgeInClone, append([]string{t.Store().Dir(), remote, t.Name()}, what...)...)
+			Try(layout.PurgeInClone, append([]string{t.Store().Dir(), remote, t.Name()}, records.Again()...)...)
 	}
 	branch, tags := layout.ShellWord(t.Branch()), layout.ShellWord("+"+layout.TagPrefix+t.Slug()+"/*:"+layout.TagPrefix+t.Slug()+"/*")
 	git := "git -C " + layout.ShellWord(t.Store().Dir()) + " push --no-verify "
@@ -245,7 +208,7 @@ func (a *acceptance) notPurged(ctx context.Context, in layout.Incoming) error {
 		if err != nil {
 			return err
 		}
-		was, err := rewrite.WasPurged(ctx, t.Store(), head, in.New)
+		_, was, err := rewrite.WasPurged(ctx, t.Store(), head, in.New)
 		if err == nil && was {
 			err = layout.Conflict(fmt.Sprintf("delete it there: git -C %s push --no-verify --force-with-lease=%s:%s %s :%s",
 				layout.ShellWord(a.s.Dir()), layout.ShellWord(in.Ref), in.New, layout.ShellWord(a.remote), layout.ShellWord(in.Ref)),

@@ -123,7 +123,7 @@ func TestCheckPurgedElse(t *testing.T) {
 		if want := name == "nothing"; (forged == next) != want {
 			t.Fatalf("%s: is it forged? %v", name, forged != next)
 		}
-		if _, ok, err := rewrite.CheckPurged(t.Context(), storetest.InnerTape(m).Store(), nil, head, forged); ok != (name == "nothing") {
+		if ok, err := rewrite.CheckPurged(t.Context(), storetest.InnerTape(m).Store(), storetest.LeakFinder{}, head, forged); ok != (name == "nothing") {
 			t.Errorf("%s: ok %v, %v", name, ok, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -70,6 +69,21 @@ type Records struct {
 	whole   bool            // all texts of some entries were
 }
 
+// Entries is how many entries were changed.
+func (r Records) Entries() int64 { return int64(len(r.entries)) }
+
+// Again returns what a purge of another copy of the tape must name to repeat the recorded ones: first the @ID
+// of entries to purge whole, separated by spaces, then fingerprints.
+func (r Records) Again() []string {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(r.entries)) {
+		if r.entries[id] {
+			ids = append(ids, fmt.Sprintf("@%d", id))
+		}
+	}
+	return append([]string{strings.Join(ids, " ")}, slices.Sorted(maps.Keys(r.Prints))...)
+}
+
 // readRecords combines the records among some commits; false if there is none.
 func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Hash) (sum Records, ok bool, err error) {
 	sum = Records{Prints: map[string]bool{}, entries: map[int64]bool{}}
@@ -88,27 +102,4 @@ func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Has
 		ok = ok || found
 	}
 	return sum, ok, nil
-}
-
-// PurgeAgain returns what a purge of another copy of the tape must name to repeat the recorded ones:
-// first the @ID of entries to purge whole, separated by spaces, then fingerprints.
-func PurgeAgain(ctx context.Context, s *workspace.Store, history []gitstore.Hash) ([]string, error) {
-	sum, _, err := readRecords(ctx, s, history)
-	if err != nil {
-		return nil, err
-	}
-	v, err := snapshot.AtCommit(s, history[0])
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for e, err := range v.After(ctx, nil, "") {
-		if err != nil {
-			return nil, err
-		}
-		if sum.entries[e.ID] && bytes.Contains(e.Raw, []byte(`"`+redacted+`"`)) {
-			out = append(out, fmt.Sprintf("@%d", e.ID))
-		}
-	}
-	return append([]string{strings.Join(out, " ")}, slices.Sorted(maps.Keys(sum.Prints))...), nil
 }

@@ -3,7 +3,6 @@ package rewrite_test
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/rewrite"
@@ -62,7 +61,7 @@ func TestPurgeSealedFiles(t *testing.T) {
 		find rewrite.Finder
 		text func(i int) string
 	}{
-		"shorter": {storetest.LeakFinder{Pattern: regexp.MustCompile(`LEAK-[0-9]{16}z*`)}, func(i int) string { return storetest.Leak(i) + strings.Repeat("z", 2000) }},
+		"shorter": {storetest.LeakFinder{}, func(i int) string { return storetest.Leak(i) + strings.Repeat("z", 2000) }},
 		"longer":  {storetest.LeakFinder{}, func(i int) string { return strings.Repeat(storetest.Leak(i)+" ", 200) }},
 	} {
 		t.Run(name, func(t *testing.T) {

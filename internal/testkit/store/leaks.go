@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/join"
 	"tape/internal/store/lineage"
 	"tape/internal/store/purge"
-	"tape/internal/store/rewrite"
 	"tape/internal/text/secrets"
 	"tape/repo"
 	"testing"
 )
 
-// LeakFinder finds texts made by Leak, or those of another pattern.
-type LeakFinder struct{ Pattern *regexp.Regexp }
+// LeakFinder finds texts made by Leak.
+type LeakFinder struct{}
 
 // Leak is a text that a LeakFinder takes for a secret.
 func Leak(n int) string { return fmt.Sprintf("LEAK-%016d", n) }
@@ -32,16 +30,12 @@ func Print(rule, secret string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-var leakPattern = regexp.MustCompile(`LEAK-[0-9]{16}`)
+var leakPattern = regexp.MustCompile(`LEAK-[0-9]{16}z*`)
 
 // Mask replaces each secret by a mark.
-func (l LeakFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding) {
-	pattern := leakPattern
-	if l.Pattern != nil {
-		pattern = l.Pattern
-	}
+func (LeakFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding) {
 	var found []secrets.Finding
-	out := pattern.ReplaceAllFunc(value, func(secret []byte) []byte {
+	out := leakPattern.ReplaceAllFunc(value, func(secret []byte) []byte {
 		f := secrets.Finding{Rule: "leak", Fingerprint: LeakPrint(string(secret))}
 		if skip != nil && skip(f) {
 			return secret
@@ -53,18 +47,13 @@ func (l LeakFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte,
 }
 
 // Secrets returns the secrets in a text.
-func (l LeakFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
-	return TextsOf(l, value, skip)
-}
-
-// TextsOf returns the texts that a finder masks. The finder must not change the text around them.
-func TextsOf(f rewrite.Finder, value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
-	out, found := f.Mask(value, skip)
-	gone, marks, _ := rewrite.MaskedTexts(string(value), string(out))
+func (LeakFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secrets.Secret {
 	var list []secrets.Secret
-	for _, f := range found {
-		at := slices.Index(marks, secrets.Finding.Mark(f))
-		list = append(list, secrets.Secret{Rule: f.Rule, Fingerprint: f.Fingerprint, Text: gone[at]})
+	for _, text := range leakPattern.FindAllString(string(value), -1) {
+		f := secrets.Finding{Rule: "leak", Fingerprint: LeakPrint(text)}
+		if skip == nil || !skip(f) {
+			list = append(list, secrets.Secret{Rule: f.Rule, Fingerprint: f.Fingerprint, Text: text})
+		}
 	}
 	return list
 }
