@@ -14,7 +14,6 @@ import (
 
 	"tape/hooks"
 	"tape/internal/testkit"
-	tt "tape/internal/testkit/telegramtest"
 	"tape/internal/testkit/wait"
 )
 
@@ -25,7 +24,7 @@ func TestMain(m *testing.M) {
 // host accepts what a channel hands over.
 type host struct {
 	t      *testing.T
-	server *tt.Server
+	server *botServer
 	c      *Channel
 	log    *safeBuffer
 
@@ -51,13 +50,13 @@ func (b *safeBuffer) String() string {
 	return b.b.String()
 }
 
-func options(s *tt.Server, dir string) Options {
-	return Options{Token: tt.Token, BaseURL: s.URL, AllowUsers: []string{"7", "@Ann"}, AllowChats: []string{"-100"}, Dir: dir, unit: time.Millisecond}
+func options(s *botServer, dir string) Options {
+	return Options{Token: botToken, BaseURL: s.URL, AllowUsers: []string{"7", "@Ann"}, AllowChats: []string{"-100"}, Dir: dir, unit: time.Millisecond}
 }
 
 // start starts a channel; change may change its options before.
 func start(t *testing.T, change func(*Options)) *host {
-	h := &host{t: t, server: tt.New(t), log: &safeBuffer{}}
+	h := &host{t: t, server: newBotServer(t), log: &safeBuffer{}}
 	o := options(h.server, t.TempDir())
 	o.Log = slog.New(slog.NewTextHandler(h.log, nil))
 	if change != nil {
@@ -68,7 +67,7 @@ func start(t *testing.T, change func(*Options)) *host {
 	h.begin(o)
 	t.Cleanup(func() {
 		h.end()
-		if strings.Contains(h.log.String(), tt.Token) {
+		if strings.Contains(h.log.String(), botToken) {
 			t.Errorf("the log shows the token: %s", h.log)
 		}
 	})
@@ -171,7 +170,7 @@ func TestReceive(t *testing.T) {
 func TestAdmission(t *testing.T) {
 	h := start(t, nil)
 	from := func(id int, name, chat string) string {
-		return fmt.Sprintf(`{"message":{"message_id":1,"text":"/ask@%s x","from":{"id":%d,"username":%q},"chat":%s}}`, tt.Bot, id, name, chat)
+		return fmt.Sprintf(`{"message":{"message_id":1,"text":"/ask@%s x","from":{"id":%d,"username":%q},"chat":%s}}`, botName, id, name, chat)
 	}
 	h.server.Push(from(9, "eve", `{"id":9,"type":"private"}`))
 	h.server.Push(from(7, "ann", `{"id":-5,"type":"group"}`)) // a group that is not listed
@@ -189,7 +188,7 @@ func TestAdmission(t *testing.T) {
 func TestNobodyAdmitted(t *testing.T) {
 	h := start(t, func(o *Options) { o.AllowUsers, o.AllowChats = nil, nil })
 	h.server.Push(private(1, `"text":"hello"`))
-	h.server.Push(group(1, `"text":"/help@`+tt.Bot+`"`))
+	h.server.Push(group(1, `"text":"/help@`+botName+`"`))
 	h.received(0)
 	if log := h.log.String(); !strings.Contains(log, "nobody may write to the bot") || !strings.Contains(log, "the setting telegram") {
 		t.Errorf("log: %s", log)
@@ -198,14 +197,14 @@ func TestNobodyAdmitted(t *testing.T) {
 
 func TestMeant(t *testing.T) {
 	h := start(t, nil)
-	name := "@" + tt.Bot
+	name := "@" + botName
 	cases := []struct{ message, want string }{ // want "": it is not for the bot
 		{group(1, `"text":"hello all"`), ""},
 		{group(2, `"text":"/weather"`), ""},
 		{group(3, `"text":"/help@other_bot"`), ""},
-		{group(4, `"text":"/help@`+tt.Bot+`"`), ",help"},
-		{group(5, `"text":"/tape_info@`+tt.Bot+` x"`), ",tape.info x"},
-		{group(6, `"text":"/ask@`+tt.Bot+` what?"`), "/ask what?"},
+		{group(4, `"text":"/help@`+botName+`"`), ",help"},
+		{group(5, `"text":"/tape_info@`+botName+` x"`), ",tape.info x"},
+		{group(6, `"text":"/ask@`+botName+` what?"`), "/ask what?"},
 		{group(7, `"text":"😀 hello `+name+`","entities":[{"type":"mention","offset":9,"length":14}]`), "😀 hello " + name},
 		{group(8, `"text":"`+strings.ToUpper(name)+`, do it","entities":[{"type":"mention","offset":0,"length":14}]`), "do it"},
 		{group(9, `"text":"`+name+` ,tape.info","entities":[{"type":"mention","offset":0,"length":14}]`), ",tape.info"},
@@ -251,7 +250,7 @@ func TestAlbum(t *testing.T) {
 	h := start(t, nil)
 	h.server.File("p", []byte("picture"))
 	album := `"media_group_id":"a","photo":[{"file_id":"p","file_size":7}]`
-	h.server.Push(group(1, album+`,"caption":"@`+tt.Bot+` what are these?","caption_entities":[{"type":"mention","offset":0,"length":14}]`))
+	h.server.Push(group(1, album+`,"caption":"@`+botName+` what are these?","caption_entities":[{"type":"mention","offset":0,"length":14}]`))
 	h.server.Push(group(2, album))
 	h.server.Push(group(3, `"media_group_id":"b","photo":[{"file_id":"p","file_size":7}]`))
 	if got := h.received(2); got[0].Text("content") != "what are these?\n[photo]" || got[1].Text("message_id") != "telegram:-100:2" {
@@ -309,8 +308,8 @@ func TestOffset(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	s := tt.New(t)
-	for _, token := range []string{"x", "1:", ":a", "1:a/../b", "1:a\n", tt.Token + "?"} {
+	s := newBotServer(t)
+	for _, token := range []string{"x", "1:", ":a", "1:a/../b", "1:a\n", botToken + "?"} {
 		o := options(s, t.TempDir())
 		o.Token = token
 		if _, err := New(o, nil); err == nil || strings.Contains(err.Error(), token+" ") || !strings.Contains(err.Error(), "BotFather") {

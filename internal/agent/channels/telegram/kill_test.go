@@ -23,7 +23,6 @@ import (
 	"tape/internal/agent/channels"
 	"tape/internal/git/disk"
 	"tape/internal/testkit"
-	tt "tape/internal/testkit/telegramtest"
 	"tape/internal/testkit/wait"
 )
 
@@ -36,7 +35,7 @@ func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many programs")
 	}
-	server, dir := tt.New(t), t.TempDir()
+	server, dir := newBotServer(t), t.TempDir()
 	messages, unknown := 0, 0
 	run := func(step string, nth int) {
 		cmd := exec.Command(os.Args[0])
@@ -83,7 +82,7 @@ func TestKillGateway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many programs")
 	}
-	server, dir := tt.New(t), t.TempDir()
+	server, dir := newBotServer(t), t.TempDir()
 	messages := 0
 	for seed := range testkit.Size(3, 200) {
 		for range 3 {
@@ -148,7 +147,7 @@ func gateway(ctx context.Context, dir, url string) error {
 		text := "you said " + p.Text
 		return &text, nil
 	}}
-	for _, p := range []*hooks.Plugin{model, Plugin(Options{Token: tt.Token, BaseURL: url, AllowUsers: []string{"7"}, Dir: dir, Log: log, unit: time.Millisecond})} {
+	for _, p := range []*hooks.Plugin{model, Plugin(Options{Token: botToken, BaseURL: url, AllowUsers: []string{"7"}, Dir: dir, Log: log, unit: time.Millisecond})} {
 		if err := rt.Register(p); err != nil {
 			return err
 		}
@@ -219,7 +218,7 @@ func helper(mode string) {
 			_ = (*disk.FS)(nil).WriteFile(path, []byte("unknown"))
 		}
 	}
-	c, err := New(Options{Token: tt.Token, BaseURL: os.Getenv("URL"), AllowUsers: []string{"7"}, Dir: dir, Log: slog.New(slog.DiscardHandler), unit: time.Millisecond}, handle)
+	c, err := New(Options{Token: botToken, BaseURL: os.Getenv("URL"), AllowUsers: []string{"7"}, Dir: dir, Log: slog.New(slog.DiscardHandler), unit: time.Millisecond}, handle)
 	if err == nil {
 		err = c.Start(context.Background())
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"tape/hooks"
-	tt "tape/internal/testkit/telegramtest"
 )
 
 func TestSendPieces(t *testing.T) {
@@ -46,7 +45,7 @@ func TestMedia(t *testing.T) {
 	h.server.File("big", make([]byte, 3<<20))
 	h.server.File("doc", []byte("a report"))
 	h.server.File("hidden", make([]byte, 3<<20))
-	h.server.Fail("download", tt.Fault{}, tt.Fault{Code: 502, Body: "x"})
+	h.server.Fail("download", botFault{}, botFault{Code: 502, Body: "x"})
 	h.server.Push(private(1, `"caption":"what is this?","photo":[{"file_id":"thumb","file_size":10},{"file_id":"small","file_size":13},{"file_id":"big","file_size":3145728}]`))
 	h.server.Push(private(2, `"document":{"file_id":"doc","file_name":"r.txt","mime_type":"text/plain"}`))
 	h.server.Push(private(3, `"document":{"file_id":"big","file_name":"b.iso","file_size":3145728}`))
@@ -79,7 +78,7 @@ func TestMedia(t *testing.T) {
 
 func TestSendMedia(t *testing.T) {
 	h := start(t, nil)
-	h.server.Fail("sendPhoto", tt.Fault{Code: 429, RetryAfter: 1, Description: "Too Many Requests: retry after 1"}, tt.Fault{Code: 400, Description: "Bad Request: PHOTO_INVALID_DIMENSIONS"})
+	h.server.Fail("sendPhoto", botFault{Code: 429, RetryAfter: 1, Description: "Too Many Requests: retry after 1"}, botFault{Code: 400, Description: "Bad Request: PHOTO_INVALID_DIMENSIONS"})
 	png, text := hooks.Media{Type: "image/png", Name: "a.png", Data: []byte("png")}, hooks.Media{Type: "text/plain", Name: "ä \"x\".txt", Data: []byte("text")}
 	big := hooks.Media{Type: "text/plain", Name: "big.log", Data: make([]byte, maxMedia+1)}
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "here", "media": []hooks.Media{png, text, big}}); err != nil {
@@ -103,13 +102,13 @@ func TestSendMedia(t *testing.T) {
 func TestMigration(t *testing.T) {
 	h := start(t, func(o *Options) { o.AllowChats = []string{"-5", "-1005"} })
 	h.server.Know(-5)
-	h.server.Fail("sendMessage", tt.Fault{Code: 400, Description: "Bad Request: group chat was upgraded to a supergroup chat", MigrateTo: -1005})
+	h.server.Fail("sendMessage", botFault{Code: 400, Description: "Bad Request: group chat was upgraded to a supergroup chat", MigrateTo: -1005})
 	err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "-5", "content": "hi"})
 	if err == nil || !strings.Contains(err.Error(), "put its id into telegram.allow_chats: -1005") {
 		t.Error(err)
 	}
 	h.server.Push(`{"message":{"message_id":9,"from":{"id":7},"chat":{"id":-5,"type":"group"},"migrate_to_chat_id":-1005}}`)
-	h.server.Push(`{"message":{"message_id":1,"text":"/ask@` + tt.Bot + ` x","from":{"id":7},"chat":{"id":-1005,"type":"supergroup"}}}`)
+	h.server.Push(`{"message":{"message_id":1,"text":"/ask@` + botName + ` x","from":{"id":7},"chat":{"id":-1005,"type":"supergroup"}}}`)
 	m := h.received(1)[0]
 	if m.Text("session_id") != "telegram:-1005" || m.Text("chat_id") != "-1005" || m.Text("message_id") != "telegram:-1005:1" {
 		t.Errorf("%v", m)

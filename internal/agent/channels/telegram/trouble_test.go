@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"tape/hooks"
-	tt "tape/internal/testkit/telegramtest"
 )
 
 func TestNetworkErrors(t *testing.T) {
 	h := start(t, nil)
-	gateway := tt.Fault{Code: 502, Body: "<html>Bad Gateway</html>"}
-	h.server.Fail("getUpdates", tt.Fault{}, gateway, tt.Fault{Code: 429, Description: "Too Many Requests: retry after 5", RetryAfter: 5},
-		tt.Fault{Code: 200, Body: "<html>welcome"}, tt.Fault{Done: true})
+	gateway := botFault{Code: 502, Body: "<html>Bad Gateway</html>"}
+	h.server.Fail("getUpdates", botFault{}, gateway, botFault{Code: 429, Description: "Too Many Requests: retry after 5", RetryAfter: 5},
+		botFault{Code: 200, Body: "<html>welcome"}, botFault{Done: true})
 	h.server.Push(private(1, `"text":"one"`))
 	h.received(1)
 	for _, want := range []string{"Bad Gateway", "retry after 5", "base_url", "answers again"} {
@@ -39,7 +38,7 @@ func TestTokenIsHidden(t *testing.T) {
 	}))
 	defer echo.Close()
 	for _, base := range []string{gone.URL, redirect.URL, echo.URL, "http://[::1", "ftp://x", "http://\x7f", "", "127.0.0.1:1"} {
-		o := Options{Token: tt.Token, BaseURL: base + "/", Dir: t.TempDir(), unit: time.Microsecond}
+		o := Options{Token: botToken, BaseURL: base + "/", Dir: t.TempDir(), unit: time.Microsecond}
 		c, err := New(o, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -101,8 +100,8 @@ func TestPauses(t *testing.T) {
 func TestSendTrouble(t *testing.T) {
 	h := start(t, nil)
 	h.c.api.unit = 10 * time.Millisecond
-	flood := tt.Fault{Code: 429, Description: "Too Many Requests: retry after 7", RetryAfter: 7}
-	h.server.Fail("sendMessage", flood, flood, tt.Fault{Code: 502, Body: "x"})
+	flood := botFault{Code: 429, Description: "Too Many Requests: retry after 7", RetryAfter: 7}
+	h.server.Fail("sendMessage", flood, flood, botFault{Code: 502, Body: "x"})
 	begin := time.Now()
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "one"}); err != nil {
 		t.Fatal(err)
@@ -110,11 +109,11 @@ func TestSendTrouble(t *testing.T) {
 	if time.Since(begin) < 2*7*10*time.Millisecond {
 		t.Error("retry_after is not obeyed")
 	}
-	h.server.Fail("sendMessage", tt.Fault{Done: true})
+	h.server.Fail("sendMessage", botFault{Done: true})
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "two"}); err == nil || !strings.Contains(err.Error(), "not known whether it arrived") {
 		t.Errorf("lost answer: %v", err)
 	}
-	h.server.Fail("sendMessage", tt.Fault{Code: 403, Description: "Forbidden: bot was blocked by the user"})
+	h.server.Fail("sendMessage", botFault{Code: 403, Description: "Forbidden: bot was blocked by the user"})
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "three"}); err == nil || !strings.Contains(err.Error(), "blocked by the user") {
 		t.Errorf("blocked: %v", err)
 	}
@@ -132,7 +131,7 @@ func TestSendTrouble(t *testing.T) {
 func TestHostileUpdates(t *testing.T) {
 	h := start(t, nil)
 	pieces := []string{
-		`{}`, `null`, `[]`, `-1`, `9223372036854775807`, `1e400`, `"x"`, `""`, `"/"`, `"@"`, `","`, `"/@` + tt.Bot + `"`, `"@` + tt.Bot + `"`, `"\u0000\u001b[2J\ud800"`, `true`,
+		`{}`, `null`, `[]`, `-1`, `9223372036854775807`, `1e400`, `"x"`, `""`, `"/"`, `"@"`, `","`, `"/@` + botName + `"`, `"@` + botName + `"`, `"\u0000\u001b[2J\ud800"`, `true`,
 		`{"id":7}`, `{"id":7,"type":"private"}`, `{"id":-100,"type":"supergroup"}`, `[{"type":"mention","offset":-1,"length":9223372036854775807}]`,
 		`[{"type":"mention","offset":9223372036854775807,"length":1}]`, `[{"file_id":"x","file_size":-1}]`, `{"file_id":"../../x","file_name":"../\u0000"}`,
 		`"` + strings.Repeat("😀", 100_000) + `"`, strings.Repeat(`{"reply_to_message":`, 5000) + "1" + strings.Repeat("}", 5000),

@@ -1,7 +1,4 @@
-// Package telegramtest is a server that behaves like Telegram's Bot API, as far as the channel relies on
-// it: updates and their offsets, competing polls, limits and errors, files. The texts of errors are those
-// of the real server (github.com/tdlib/telegram-bot-api).
-package telegramtest
+package telegram
 
 import (
 	"encoding/json"
@@ -16,36 +13,36 @@ import (
 	"unicode/utf16"
 )
 
-// Token is the token of the server's bot, Bot its name, and BotID its id.
+// The token, name and id of the server's bot.
 const (
-	Token = "4242:AAtelegramtest-SECRET_0123456789"
-	Bot   = "tape_test_bot"
-	BotID = 4242
+	botToken = "4242:AAtelegramtest-SECRET_0123456789"
+	botName  = "tape_test_bot"
+	botID    = 4242
 )
 
-// Sent is a message from the bot.
-type Sent struct {
+// sentMessage is a message from the bot.
+type sentMessage struct {
 	Method   string
 	Chat     int64
 	Thread   int64
 	Text     string
-	Entities []Entity
+	Entities []botEntity
 	File     string // name
 	Data     []byte
 	At       time.Time
 }
 
-// Entity is a formatted part of a text. Its offset and length count UTF-16 code units.
-type Entity struct {
+// botEntity is a formatted part of a text. Its offset and length count UTF-16 code units.
+type botEntity struct {
 	Type     string `json:"type"`
 	Offset   int    `json:"offset"`
 	Length   int    `json:"length"`
 	Language string `json:"language"`
 }
 
-// Fault is the answer to a call that fails. Without Code, the server closes the connection. With Done, it
+// botFault is the answer to a call that fails. Without Code, the server closes the connection. With Done, it
 // executes the call before that.
-type Fault struct {
+type botFault struct {
 	Code        int
 	Description string
 	RetryAfter  int
@@ -54,8 +51,10 @@ type Fault struct {
 	Done        bool
 }
 
-// Server is a server for one test.
-type Server struct {
+// botServer behaves like Telegram's Bot API, as far as the channel relies on it: updates and their offsets,
+// competing polls, limits and errors, files. The texts of errors are those of the real server
+// (github.com/tdlib/telegram-bot-api).
+type botServer struct {
 	URL string
 
 	mu      sync.Mutex
@@ -66,8 +65,8 @@ type Server struct {
 	arrived chan struct{} // closed when an update comes
 	chats   map[int64]bool
 	files   map[string][]byte
-	faults  map[string][]Fault
-	sent    []Sent
+	faults  map[string][]botFault
+	sent    []sentMessage
 	calls   map[string]int
 	offset  int64 // of the last poll
 	polled  time.Time
@@ -78,11 +77,11 @@ type queued struct {
 	raw json.RawMessage
 }
 
-// New starts a server, which ends with the test. The first update has the number 1000.
-func New(t testing.TB) *Server {
-	s := &Server{
+// newBotServer starts a server, which ends with the test. The first update has the number 1000.
+func newBotServer(t testing.TB) *botServer {
+	s := &botServer{
 		unit: time.Millisecond, next: 1000, arrived: make(chan struct{}), chats: map[int64]bool{}, files: map[string][]byte{},
-		faults: map[string][]Fault{}, calls: map[string]int{},
+		faults: map[string][]botFault{}, calls: map[string]int{},
 	}
 	server := httptest.NewServer(s)
 	t.Cleanup(func() {
@@ -94,10 +93,10 @@ func New(t testing.TB) *Server {
 }
 
 // Slow sets how long a second of long polling takes; the default is a millisecond.
-func (s *Server) Slow(unit time.Duration) { s.do(func() { s.unit = unit }) }
+func (s *botServer) Slow(unit time.Duration) { s.do(func() { s.unit = unit }) }
 
 // Push queues an update, for example {"message": {…}}, and returns its number. Its chats become known.
-func (s *Server) Push(update string) int64 {
+func (s *botServer) Push(update string) int64 {
 	var known struct {
 		Message, Edited struct {
 			Chat struct{ ID int64 }
@@ -117,57 +116,57 @@ func (s *Server) Push(update string) int64 {
 }
 
 // Renumber sets the number of the next update, as after a week without updates.
-func (s *Server) Renumber(next int64) { s.do(func() { s.next = next }) }
+func (s *botServer) Renumber(next int64) { s.do(func() { s.next = next }) }
 
 // Know makes a chat known, so that the bot may send to it.
-func (s *Server) Know(chat int64) { s.do(func() { s.chats[chat] = true }) }
+func (s *botServer) Know(chat int64) { s.do(func() { s.chats[chat] = true }) }
 
 // File adds a file that can be fetched.
-func (s *Server) File(id string, data []byte) { s.do(func() { s.files[id] = data }) }
+func (s *botServer) File(id string, data []byte) { s.do(func() { s.files[id] = data }) }
 
 // Fail makes the next calls of a method fail, each with its fault.
-func (s *Server) Fail(method string, faults ...Fault) {
+func (s *botServer) Fail(method string, faults ...botFault) {
 	s.do(func() { s.faults[method] = append(s.faults[method], faults...) })
 }
 
 // Sent returns the messages, photos and documents that were sent.
-func (s *Server) Sent() (out []Sent) {
+func (s *botServer) Sent() (out []sentMessage) {
 	s.do(func() { out = append(out, s.sent...) })
 	return out
 }
 
 // Calls returns how often a method was called.
-func (s *Server) Calls(method string) (n int) {
+func (s *botServer) Calls(method string) (n int) {
 	s.do(func() { n = s.calls[method] })
 	return n
 }
 
 // Waiting returns the number of updates that were not confirmed.
-func (s *Server) Waiting() (n int) {
+func (s *botServer) Waiting() (n int) {
 	s.do(func() { n = len(s.updates) })
 	return n
 }
 
-func (s *Server) do(f func()) {
+func (s *botServer) do(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
 }
 
 // ServeHTTP answers a call.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if path, ok := strings.CutPrefix(r.URL.Path, "/file/bot"+Token+"/"); ok {
+func (s *botServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if path, ok := strings.CutPrefix(r.URL.Path, "/file/bot"+botToken+"/"); ok {
 		s.download(w, strings.TrimPrefix(path, "files/"))
 		return
 	}
-	method, ok := strings.CutPrefix(r.URL.Path, "/bot"+Token+"/")
+	method, ok := strings.CutPrefix(r.URL.Path, "/bot"+botToken+"/")
 	if !ok {
-		answer(w, Fault{Code: 401, Description: "Unauthorized"})
+		answer(w, botFault{Code: 401, Description: "Unauthorized"})
 		return
 	}
 	args, f, data, err := arguments(r)
 	if err != nil {
-		answer(w, Fault{Code: 400, Description: "Bad Request: " + err.Error()})
+		answer(w, botFault{Code: 400, Description: "Bad Request: " + err.Error()})
 		return
 	}
 	fault, failing := s.fault(method)
@@ -186,7 +185,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) fault(method string) (f Fault, ok bool) {
+func (s *botServer) fault(method string) (f botFault, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[method]++
@@ -198,7 +197,7 @@ func (s *Server) fault(method string) (f Fault, ok bool) {
 	return list[0], true
 }
 
-func answer(w http.ResponseWriter, f Fault) {
+func answer(w http.ResponseWriter, f botFault) {
 	if f.Code == 0 {
 		panic(http.ErrAbortHandler)
 	}
@@ -218,14 +217,14 @@ func answer(w http.ResponseWriter, f Fault) {
 }
 
 type args struct {
-	Offset   int64    `json:"offset"`
-	Timeout  int64    `json:"timeout"`
-	Chat     int64    `json:"chat_id"`
-	Thread   int64    `json:"message_thread_id"`
-	Text     string   `json:"text"`
-	Entities []Entity `json:"entities"`
-	File     string   `json:"file_id"`
-	Action   string   `json:"action"`
+	Offset   int64       `json:"offset"`
+	Timeout  int64       `json:"timeout"`
+	Chat     int64       `json:"chat_id"`
+	Thread   int64       `json:"message_thread_id"`
+	Text     string      `json:"text"`
+	Entities []botEntity `json:"entities"`
+	File     string      `json:"file_id"`
+	Action   string      `json:"action"`
 }
 
 // arguments reads JSON, or a form with a file.
@@ -250,10 +249,10 @@ func arguments(r *http.Request) (a args, name string, data []byte, err error) {
 	return a, "", nil, fmt.Errorf("there is no photo in the request")
 }
 
-func (s *Server) call(r *http.Request, method string, a args, name string, data []byte) (any, *Fault) {
+func (s *botServer) call(r *http.Request, method string, a args, name string, data []byte) (any, *botFault) {
 	switch method {
 	case "getMe":
-		return map[string]any{"id": BotID, "is_bot": true, "first_name": "Tape", "username": Bot}, nil
+		return map[string]any{"id": botID, "is_bot": true, "first_name": "Tape", "username": botName}, nil
 	case "getUpdates":
 		return s.poll(r, a)
 	case "getFile":
@@ -261,14 +260,14 @@ func (s *Server) call(r *http.Request, method string, a args, name string, data 
 	case "sendChatAction", "sendMessage", "sendPhoto", "sendDocument":
 		return s.send(method, a, name, data)
 	}
-	return nil, &Fault{Code: 404, Description: "Not Found: method not found"}
+	return nil, &botFault{Code: 404, Description: "Not Found: method not found"}
 }
 
-func (s *Server) send(method string, a args, name string, data []byte) (any, *Fault) {
+func (s *botServer) send(method string, a args, name string, data []byte) (any, *botFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.chats[a.Chat] {
-		return nil, &Fault{Code: 400, Description: "Bad Request: chat not found"}
+		return nil, &botFault{Code: 400, Description: "Bad Request: chat not found"}
 	}
 	if method == "sendChatAction" {
 		return true, nil
@@ -276,33 +275,33 @@ func (s *Server) send(method string, a args, name string, data []byte) (any, *Fa
 	n := len(utf16.Encode([]rune(a.Text)))
 	switch {
 	case method == "sendMessage" && strings.TrimSpace(a.Text) == "":
-		return nil, &Fault{Code: 400, Description: "Bad Request: message text is empty"}
+		return nil, &botFault{Code: 400, Description: "Bad Request: message text is empty"}
 	case n > 4096:
-		return nil, &Fault{Code: 400, Description: "Bad Request: message is too long"}
+		return nil, &botFault{Code: 400, Description: "Bad Request: message is too long"}
 	}
 	for _, e := range a.Entities {
 		if e.Offset < 0 || e.Length <= 0 || e.Offset+e.Length > n {
-			return nil, &Fault{Code: 400, Description: "Bad Request: ENTITY_BOUNDS_INVALID"}
+			return nil, &botFault{Code: 400, Description: "Bad Request: ENTITY_BOUNDS_INVALID"}
 		}
 	}
-	s.sent = append(s.sent, Sent{method, a.Chat, a.Thread, a.Text, a.Entities, name, data, time.Now()})
+	s.sent = append(s.sent, sentMessage{method, a.Chat, a.Thread, a.Text, a.Entities, name, data, time.Now()})
 	return map[string]any{"message_id": len(s.sent), "chat": map[string]any{"id": a.Chat}}, nil
 }
 
-func (s *Server) place(id string) (any, *Fault) {
+func (s *botServer) place(id string) (any, *botFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	data, ok := s.files[id]
 	switch {
 	case !ok:
-		return nil, &Fault{Code: 400, Description: "Bad Request: invalid file_id"}
+		return nil, &botFault{Code: 400, Description: "Bad Request: invalid file_id"}
 	case len(data) > 20<<20:
-		return nil, &Fault{Code: 400, Description: "Bad Request: file is too big"}
+		return nil, &botFault{Code: 400, Description: "Bad Request: file is too big"}
 	}
 	return map[string]any{"file_id": id, "file_size": len(data), "file_path": "files/" + id}, nil
 }
 
-func (s *Server) download(w http.ResponseWriter, id string) {
+func (s *botServer) download(w http.ResponseWriter, id string) {
 	fault, failing := s.fault("download")
 	s.mu.Lock()
 	data, ok := s.files[id]

@@ -1,4 +1,4 @@
-package telegramtest
+package telegram
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 
 // poll answers getUpdates. Updates before the offset are confirmed and removed; an offset after all
 // updates has no effect. A poll that has to wait ends another one that waits.
-func (s *Server) poll(r *http.Request, a args) (any, *Fault) {
+func (s *botServer) poll(r *http.Request, a args) (any, *botFault) {
 	mine := make(chan struct{})
 	defer s.do(func() {
 		if s.polling == mine {
@@ -37,7 +37,7 @@ func (s *Server) poll(r *http.Request, a args) (any, *Fault) {
 		})
 		select {
 		case <-mine:
-			return nil, &Fault{Code: 409, Description: "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"}
+			return nil, &botFault{Code: 409, Description: "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"}
 		case <-arrived:
 		case <-end:
 			return out, nil
@@ -47,7 +47,7 @@ func (s *Server) poll(r *http.Request, a args) (any, *Fault) {
 	}
 }
 
-func (s *Server) take(offset int64, limit int) ([]json.RawMessage, chan struct{}) {
+func (s *botServer) take(offset int64, limit int) ([]json.RawMessage, chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if offset <= s.next {
