@@ -47,7 +47,7 @@ type FS struct {
 	// shared holds the permissions of group and others that new files and folders get too.
 	shared fs.FileMode
 
-	later *deferred // nil: syncs happen at once
+	unsynced bool // see Unsynced
 }
 
 // Like returns an FS whose new files and folders get the group and other permissions of an
@@ -148,7 +148,7 @@ func (f *File) WriteAt(p []byte, off int64) (int, error) {
 
 // Sync makes the file's content durable.
 func (f *File) Sync() error {
-	if f.fs.postpone(false, f.Name()) {
+	if f.fs != nil && f.fs.unsynced {
 		return nil
 	}
 	if err := f.fs.fault(OpSync, f.Name()); err != nil {
@@ -170,11 +170,7 @@ func (d *FS) Rename(from, to string) error {
 	if err := d.fault(OpRename, to); err != nil {
 		return err
 	}
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	d.renamed(from, to)
-	return nil
+	return os.Rename(from, to)
 }
 
 // Link gives a file a second name. Fault sees it as a rename. Errors: fs.ErrExist if the name is
@@ -246,7 +242,7 @@ func (d *FS) MkdirAll(path string) error {
 // SyncDir makes the names in a folder durable. On Windows it does nothing: the system does that
 // by itself.
 func (d *FS) SyncDir(path string) error {
-	if d.postpone(true, path) {
+	if d != nil && d.unsynced {
 		return nil
 	}
 	if err := d.fault(OpSyncDir, path); err != nil {

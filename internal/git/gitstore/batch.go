@@ -209,13 +209,11 @@ func (b *Batch) publish(f *looseFile) (made bool, err error) {
 	}
 	const tries = 50
 	for try := 0; f.tmp != ""; try++ {
-		if !b.r.alone {
-			err = b.r.fs.Link(f.tmp, f.path)
-			if st, serr := os.Stat(f.path); errors.Is(err, os.ErrExist) && serr == nil && st.Size() > 0 {
-				return false, nil // an empty one was left by a crash
-			}
+		err = b.r.fs.Link(f.tmp, f.path)
+		if st, serr := os.Stat(f.path); errors.Is(err, os.ErrExist) && serr == nil && st.Size() > 0 {
+			return false, nil // an empty one was left by a crash
 		}
-		if b.r.alone || err != nil && !errors.Is(err, os.ErrNotExist) { // links are not needed, or not possible here
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // links are not possible here
 			if err = b.r.fs.Rename(f.tmp, f.path); err == nil {
 				f.tmp = ""
 			}

@@ -23,7 +23,7 @@ const FewRefs = 64
 //
 // An update with equal Old and New makes durable what another program has set. Errors: as UpdateRef.
 func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
-	if len(updates) > FewRefs || r.alone && len(updates) > 0 {
+	if len(updates) > FewRefs {
 		return r.UpdateRefsAtOnce(ctx, updates)
 	}
 	for _, u := range updates {
@@ -44,11 +44,6 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 	}
 	return nil
 }
-
-// AssumeAlone says that nobody else knows of the repository yet: it is being created, and useless if
-// that is interrupted. Then UpdateRefs does not lock refs and puts all into packed-refs. As in git
-// clone, only the branch of HEAD gets a reflog.
-func (r *Repo) AssumeAlone() { r.alone = true }
 
 // UpdateRefsAtOnce is UpdateRefs through one new packed-refs, however few they are. A crash leaves the
 // old values of all refs without a file of their own, or the new values of all.
@@ -91,7 +86,6 @@ type refBatch struct {
 	updates []RefUpdate // sorted by name
 	locks   []string    // lock files, "" for none; closed, because there may be more than a process may have open
 	loose   []bool      // has a file of its own
-	head    string      // the branch that HEAD names
 }
 
 func (b *refBatch) run(ctx context.Context) (err error) {
@@ -109,7 +103,7 @@ func (b *refBatch) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, u := range b.updates {
-		if b.r.alone || isMirror(u.Name) && NoFileAt(b.r.RefPath(u.Name)) {
+		if isMirror(u.Name) && NoFileAt(b.r.RefPath(u.Name)) {
 			b.locks = append(b.locks, "")
 		} else if err := b.lock(ctx, u.Name); err != nil {
 			return err
@@ -120,9 +114,6 @@ func (b *refBatch) run(ctx context.Context) (err error) {
 	}
 	next, err := b.merge(old)
 	if err != nil {
-		return err
-	}
-	if _, b.head, err = readHead(b.r.gitDir); err != nil {
 		return err
 	}
 	for _, u := range b.updates {
@@ -206,7 +197,7 @@ func (b *refBatch) compare(old packedContent) error {
 			return fmt.Errorf("read %s: %w", u.Name, err)
 		case target != "":
 			return fmt.Errorf("%s is a symbolic ref to %s", u.Name, target)
-		case b.locks[i] == "" && !b.r.alone:
+		case b.locks[i] == "":
 			return &gitlock.HeldError{Path: b.r.RefPath(u.Name)} // a fetch has just created it: retry
 		default:
 			b.loose[i] = true
@@ -277,7 +268,7 @@ func (b *refBatch) checkNames(next packedContent) error {
 func (b *refBatch) log(u RefUpdate) error {
 	logged := isLogged(u.Name)
 	switch {
-	case u.Old == u.New, b.r.alone && u.Name != b.head:
+	case u.Old == u.New:
 	case u.New.IsZero() && (logged || !NoFileAt(b.r.logPath(u.Name))):
 		return b.r.logDeletion(u)
 	case logged && !u.New.IsZero():

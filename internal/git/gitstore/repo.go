@@ -74,7 +74,6 @@ type Repo struct {
 	locks  gitlock.Locks
 	bare   bool     // the configuration may say that it is bare
 	extra  []string // more object folders, see [OpenBare]
-	alone  bool     // see [Repo.AssumeAlone]
 
 	mu        sync.Mutex // guards what follows
 	odb       *gitobject.DB
@@ -108,9 +107,6 @@ func (r *Repo) FS() *disk.FS { return r.fs }
 
 // Locks returns how locks of the repository are taken.
 func (r *Repo) Locks() gitlock.Locks { return r.locks }
-
-// IsAlone reports whether nobody else knows of the repository, see [Repo.AssumeAlone].
-func (r *Repo) IsAlone() bool { return r.alone }
 
 // PassOver reports ignored settings and hooks of the repository to Options.PassedOver.
 func (r *Repo) PassOver(names []string) {

@@ -17,7 +17,6 @@ import (
 // Fetched is the result of a fetch.
 type Fetched struct {
 	Changes []RefChange // of the refs here, sorted by name
-	Head    string      // the branch that the remote's HEAD names; "" if unknown
 }
 
 // Fetch fetches the refs of a remote (a name, or an address) that match specs, with their objects.
@@ -50,7 +49,7 @@ func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec
 		return Fetched{}, err
 	}
 	var out Fetched
-	out.Head, err = fetchByGit(ctx, r, m, specs, o, before)
+	err = fetchByGit(ctx, r, m, specs, o, before)
 	r.Refresh() // find the new packs
 	after, aerr := mirrored(r, specs)
 	if err = errors.Join(err, aerr); err != nil {
@@ -92,26 +91,20 @@ func changes(before, after map[string]gitstore.Hash) (out []RefChange) {
 	return out
 }
 
-// fetchByGit fetches with the git program. head is "" if git does not tell it.
-func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, before map[string]gitstore.Hash) (head string, err error) {
-	if r.IsAlone() && len(o.Without) == 0 {
-		head, done, err := firstFetch(ctx, r, m, specs, o)
-		if err != nil || done {
-			return head, err
-		}
-	}
+// fetchByGit fetches with the git program.
+func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, o Options, before map[string]gitstore.Hash) error {
 	if err := sweepFetchLocks(r); err != nil {
-		return "", err
+		return err
 	}
 	if _, err := r.RecoverMirrors(ctx); err != nil {
-		return "", err
+		return err
 	}
 	// To delete a packed ref, git rewrites packed-refs, which holds all refs: then refs are synced.
 	packed := false
 	for name := range before {
 		packed = packed || gitstore.NoFileAt(r.RefPath(name))
 	}
-	return head, gitFetch(ctx, r, m, specs, o, fetchSettings(packed))
+	return gitFetch(ctx, r, m, specs, o, fetchSettings(packed))
 }
 
 // fetchSettings returns the settings of a git that fetches: it checks objects, because they are a
@@ -156,12 +149,12 @@ func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, 
 	return classify(err)
 }
 
-// makeDurable syncs what git has set without syncing: the refs all at once, in packed-refs, where
-// those of a first fetch are already. Of packs git has synced everything but their names.
+// makeDurable syncs what git has set without syncing: the refs all at once, in packed-refs. Of packs git
+// has synced everything but their names.
 func makeDurable(ctx context.Context, r *gitstore.Repo, moved []RefChange) error {
 	var updates []gitstore.RefUpdate
 	for _, c := range moved {
-		if !c.New.IsZero() && !(r.IsAlone() && gitstore.NoFileAt(r.RefPath(c.Name))) {
+		if !c.New.IsZero() {
 			updates = append(updates, gitstore.RefUpdate{Name: c.Name, Old: c.New, New: c.New})
 		}
 	}

@@ -111,7 +111,7 @@ func (c *clone) run(ctx context.Context) (_ *workspace.Store, err error) {
 		}
 	}()
 	opts := c.o.Options
-	opts.Fs = opts.Fs.Deferred() // nobody sees it before it is moved
+	opts.Fs = opts.Fs.Unsynced() // nobody sees it before it is moved
 	if warn := opts.Warn; warn != nil {
 		opts.Warn = func(message string) { warn(c.placed(message)) }
 	}
@@ -119,22 +119,21 @@ func (c *clone) run(ctx context.Context) (_ *workspace.Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Git().AssumeAlone()
 	defer s.Git().KeepObjects()()
 	if err := AddRemote(ctx, s, c.o.Remote, c.url); err != nil {
 		return nil, err
 	}
-	statuses, head, err := fetch(ctx, s, c.o.Remote, &FetchOptions{Progress: c.o.Progress, clone: true})
+	statuses, err := fetch(ctx, s, c.o.Remote, &FetchOptions{Progress: c.o.Progress, clone: true})
 	if err != nil {
 		return nil, err
 	}
 	if err := c.makeBranches(ctx, s, statuses); err != nil {
 		return nil, err
 	}
-	if err := c.checkOut(ctx, s, head); err != nil {
+	if err := c.checkOut(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := s.FS().SyncAll(); err != nil {
+	if err := c.o.Fs.SyncTree(c.tmp); err != nil {
 		return nil, err
 	}
 	if err := c.moveToPlace(); err != nil {
@@ -319,8 +318,8 @@ func (c *clone) noTapes(ctx context.Context, s *workspace.Store) error {
 
 // checkOut writes the working tree of the workspace, and makes its tape the current one. If the remote
 // has no tapes, the workspace gets a first tape.
-func (c *clone) checkOut(ctx context.Context, s *workspace.Store, head string) error {
-	t, err := c.choose(ctx, s, head)
+func (c *clone) checkOut(ctx context.Context, s *workspace.Store) error {
+	t, err := c.choose(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -341,7 +340,7 @@ func (c *clone) checkOut(ctx context.Context, s *workspace.Store, head string) e
 
 // choose returns the tape to check out: the requested one, or that of the requested fork; otherwise the
 // one of the remote's HEAD, main, or the first. Nil if there is none.
-func (c *clone) choose(ctx context.Context, s *workspace.Store, head string) (*workspace.Tape, error) {
+func (c *clone) choose(ctx context.Context, s *workspace.Store) (*workspace.Tape, error) {
 	if c.o.Tape != "" {
 		t, err := s.Tape(ctx, c.o.Tape)
 		if err == nil && t.IsFork() {
@@ -356,8 +355,8 @@ func (c *clone) choose(ctx context.Context, s *workspace.Store, head string) (*w
 	if err != nil || len(tapes) == 0 {
 		return nil, err
 	}
-	if head == "" && len(tapes) > 1 {
-		// A fetch does not report the remote's HEAD.
+	head := ""
+	if len(tapes) > 1 {
 		if _, head, err = transport.LsRemote(ctx, s.Git(), c.o.Remote, nil, transport.Options{Progress: c.o.Progress}); err != nil {
 			return nil, err
 		}

@@ -44,7 +44,7 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 		return nil, fmt.Errorf("fetch from %s: %w", remote, err)
 	}
 	defer func() { _ = unlock() }()
-	out, _, err := fetch(ctx, s, remote, o)
+	out, err := fetch(ctx, s, remote, o)
 	// A git process may still be running whose tape command was killed.
 	const first, longest = 10 * time.Millisecond, time.Second
 	began := time.Now()
@@ -54,7 +54,7 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 			return nil, ctx.Err()
 		case <-time.After(pause):
 		}
-		out, _, err = fetch(ctx, s, remote, o)
+		out, err = fetch(ctx, s, remote, o)
 	}
 	return out, layout.Wrap(err, "fetch from %s", remote)
 }
@@ -64,25 +64,24 @@ func isBeside(err error) bool {
 	return errors.Is(err, gitstore.ErrConflict) || errors.Is(err, gitstore.ErrBusy)
 }
 
-// fetch is Fetch without waiting for others. It also returns the branch of the remote's HEAD, "" if it
-// is unknown.
-func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) (out []layout.RefStatus, head string, err error) {
+// fetch is Fetch without waiting for others.
+func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) (out []layout.RefStatus, err error) {
 	if err := checkRemote(s, remote); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	specs, err := fetchSpecs(s, remote, o.Tapes)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	with := transport.Options{Progress: o.Progress}
 	if with.Without, err = forgottenRefs(ctx, s, remote, o.Tapes, with); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	fetched, err := transport.Fetch(ctx, s.Git(), remote, specs, with)
+	_, err = transport.Fetch(ctx, s.Git(), remote, specs, with)
 	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
 		// Something named does not exist, or not any more: fetch everything to find out.
 		if specs, err = fetchSpecs(s, remote, nil); err == nil {
-			fetched, err = transport.Fetch(ctx, s.Git(), remote, specs, with)
+			_, err = transport.Fetch(ctx, s.Git(), remote, specs, with)
 		}
 	}
 	for _, name := range o.Tapes {
@@ -96,7 +95,7 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	if err == nil {
 		out, err = accept(ctx, s, remote, o)
 	}
-	return out, fetched.Head, err
+	return out, err
 }
 
 // warnNoTapes warns of a remote that has branches, but no tapes.
@@ -229,7 +228,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 	if err := s.Git().UpdateRefs(ctx, a.updates); err != nil || !a.followed {
 		return a.out, err
 	}
-	rest, _, err := fetch(ctx, s, remote, o)
+	rest, err := fetch(ctx, s, remote, o)
 	return append(a.out, rest...), err
 }
 

@@ -89,7 +89,7 @@ func writeNote(gitDir string, n note) error {
 }
 
 func keepNote(path string, n note) error {
-	d := (*disk.FS)(nil).Deferred() // not synced: what a crash loses can be noted again
+	d := (*disk.FS)(nil).Unsynced() // not synced: what a crash loses can be noted again
 	if err := d.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
