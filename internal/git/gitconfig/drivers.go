@@ -46,7 +46,6 @@ type Drivers struct {
 	Settings   [][]Setting
 	Attributes []string // as in diff=name, of the files
 	Patterns   []string // of the files, as attributes name them
-	Samples    []string // paths of such files: attributes that match one concern them all
 	Mark       string   // a comment that identifies what was written
 }
 
@@ -61,37 +60,31 @@ type DriverSetup struct {
 
 // InstallDrivers writes settings into a file of ours that the repository's configuration
 // includes, and patterns into .git/info/attributes, where worktrees find them, too. The
-// user's own settings stay, in any of git's configuration files, or for these files in
-// info/attributes. All other bytes of both files stay. What is in place is not written again,
+// user's own settings and attributes stay and win. All other bytes of both files stay. What is in place is not written again,
 // and what an older version wrote under the same mark is replaced.
 func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, error) {
-	var out, attributes DriverSetup
+	var out DriverSetup
 	err := c.locks.Edit(ctx, c.Guard(), c.OwnPath(), func([]byte) (content []byte, err error) {
 		raw, err := os.ReadFile(c.Path())
 		if err == nil {
-			_, err = d.include(raw, true) // before anything is written
+			_, err = include(raw, true) // before anything is written
 		}
-		users, _ := d.withoutFormer(raw)
-		content, out = d.settings(c.fresh(append([]byte{}, withoutInclude(users)...)))
+		content, out = d.settings(c.fresh(append([]byte{}, withoutInclude(raw)...)))
 		return content, err
 	})
 	if err == nil {
 		err = c.Edit(ctx, func(old []byte) ([]byte, error) {
 			_, missing := os.Stat(c.OwnPath()) // all settings are the user's own
-			return d.include(old, missing == nil)
+			return include(old, missing == nil)
 		})
 	}
 	if err == nil {
-		err = c.locks.Edit(ctx, c.Guard(), c.AttributesPath(), func(old []byte) (next []byte, err error) {
-			next, attributes = d.addPatterns(old)
-			return next, nil
-		})
+		err = c.locks.Edit(ctx, c.Guard(), c.AttributesPath(), func(old []byte) ([]byte, error) { return d.addPatterns(old), nil })
 	}
 	if err != nil {
 		return DriverSetup{}, fmt.Errorf("set up git's drivers: %w", err)
 	}
-	out.Installed = append(out.Installed, attributes.Installed...)
-	out.Kept = append(out.Kept, attributes.Kept...)
+	out.Installed = append(out.Installed, d.Patterns...)
 	return out, nil
 }
 
@@ -103,16 +96,12 @@ func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string
 		rest, patterns = d.withoutPatterns(old)
 		return rest, nil
 	})
-	var former []byte
 	if err == nil {
-		err = c.Edit(ctx, func(old []byte) ([]byte, error) {
-			_, former = d.withoutFormer(old)
-			return d.include(old, false)
-		})
+		err = c.Edit(ctx, func(old []byte) ([]byte, error) { return include(old, false) })
 	}
 	if err == nil {
 		err = c.locks.Edit(ctx, c.Guard(), c.OwnPath(), func(old []byte) ([]byte, error) {
-			ours, err := Entries(append(former, old...))
+			ours, err := Entries(old)
 			removed = nil
 			for _, e := range ours {
 				removed = append(removed, e.name())
@@ -124,14 +113,6 @@ func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string
 		return nil, fmt.Errorf("remove git's drivers: %w", err)
 	}
 	return append(removed, patterns...), nil
-}
-
-// HasFormerDrivers reports whether the repository's own configuration file has settings that
-// a former version wrote there line by line.
-func (c *Config) HasFormerDrivers(d Drivers) bool {
-	raw, _ := os.ReadFile(c.Path())
-	_, former := d.withoutFormer(raw)
-	return len(former) > 0
 }
 
 // Guard is the lock that must be held to change the configuration or the attributes.

@@ -26,7 +26,6 @@ func testDrivers() Drivers {
 		},
 		Attributes: []string{"diff=tape", "merge=tape"},
 		Patterns:   []string{"a/**/*.jsonl", "a/**/one.json"},
-		Samples:    []string{"a/001/m.jsonl", "a/001/one.json"},
 		Mark:       "written by a test",
 	}
 }
@@ -133,61 +132,6 @@ func TestDriversRoundTrip(t *testing.T) {
 	}
 }
 
-// Settings that the former version wrote are replaced; those that the user changed stay.
-func TestDriversOfTheFormerVersion(t *testing.T) {
-	j := gitjudge.New(t)
-	d := olderDrivers()
-	original, _ := readBoth(j)
-	section := "[diff \"tape\"] # written by a test\n"
-	textconv := "\ttextconv = \"f() { x \\\"$1\\\" || cat <\\\"$1\\\"; }; f # \\\\d\" # written by a test\n"
-	xfuncname := "\txfuncname = \"^@[0-9]+\\t.*\" # written by a test\n"
-	both := []string{"diff.tape.textconv", "diff.tape.xfuncname"}
-	for name, c := range map[string]struct {
-		config, rest    string
-		installed, kept []string
-	}{
-		"nothing":            {"", "", both, nil},
-		"all":                {section + textconv + xfuncname, "", both, nil},
-		"another textconv":   {"[diff \"tape\"]\n\ttextconv = x\n", "[diff \"tape\"]\n\ttextconv = x\n", nil, both[:1]},
-		"another xfuncname":  {"[diff \"tape\"]\nxFuncName=x\n", "[diff \"tape\"]\nxFuncName=x\n", both[:1], both[1:]},
-		"another case":       {"[diff \"Tape\"]\ntextconv=x\n", "[diff \"Tape\"]\ntextconv=x\n", both, nil},
-		"an older version's": {section + "\ttextconv = old # written by a test\n[x]\n", "[x]\n", both, nil},
-		"after a line without an end": {"[x] k = v\n[diff \"tape\"] # written by a test, after a line without an end\n" + textconv + xfuncname,
-			"[x] k = v\n", both, nil},
-		"replaced": {section + "\ttextconv = mine\n" + xfuncname + "\n[x]\n", "[diff \"tape\"]\n\ttextconv = mine\n\n[x]\n", nil, both[:1]},
-		"added to": {section + textconv + xfuncname + "\tbinary = true\n", "[diff \"tape\"]\n\tbinary = true\n", both, []string{"diff.tape.binary"}},
-		"a remark": {"[x]\n\tk = v # written by a test\n", "[x]\n\tk = v # written by a test\n", both, nil},
-	} {
-		writeBoth(j, []byte(original+c.config), nil)
-		done, err := configOf(j, nil).InstallDrivers(t.Context(), d)
-		j.OK(err)
-		want := DriverSetup{Installed: slices.Concat(c.installed, d.Patterns), Kept: c.kept}
-		include := includeLines
-		if c.installed == nil {
-			include = ""
-		}
-		after, _ := readBoth(j)
-		if after != include+original+c.rest || !slices.Equal(done.Installed, want.Installed) || !slices.Equal(done.Kept, want.Kept) {
-			t.Errorf("%s becomes\n%s%+v", name, after, done)
-		}
-		_, err = configOf(j, nil).RemoveDrivers(t.Context(), d)
-		j.OK(err)
-		if after, _ := readBoth(j); after != original+c.rest {
-			t.Errorf("%s: what is left is\n%s", name, after)
-		}
-		// An uninstall also removes settings of the former version that were not replaced.
-		writeBoth(j, []byte(original+section+textconv+xfuncname+c.rest), nil)
-		if !configOf(j, nil).HasFormerDrivers(d) {
-			t.Error("the former version's settings are not found")
-		}
-		removed, err := configOf(j, nil).RemoveDrivers(t.Context(), d)
-		j.OK(err)
-		if after, _ := readBoth(j); after != original+c.rest || !slices.Equal(removed, both) {
-			t.Errorf("%s: removed %q, and what is left is\n%s", name, removed, after)
-		}
-	}
-}
-
 // If the include cannot be added without changing what else git reads, nothing is written. If
 // the user added something to our section, an uninstall keeps it.
 func TestDriversInAnOddConfiguration(t *testing.T) {
@@ -223,17 +167,9 @@ func TestDriversInAnOddConfiguration(t *testing.T) {
 	}
 }
 
+// What somebody has put into the block stays.
 func TestDriversPatterns(t *testing.T) {
 	d := testDrivers()
-	for line, kept := range map[string]bool{
-		"*.jsonl diff=x": true, "m.jsonl -diff": true, "/a/** !diff": true, "a/*/one.json text binary": true, `"*.json" diff`: true,
-		"*.jsonl merge=union": true, "*.jsonl -merge": true, "*.md merge=x": false, "*.jsonl -text": false, "*.md diff=x": false, "# *.jsonl diff=x": false, "b/** diff=x": false, "[attr]m diff=x": false, "*.jsonl": false,
-	} {
-		next, done := d.addPatterns([]byte(line))
-		if slices.Contains(done.Kept, line) != kept || !strings.HasSuffix(string(next), "\n"+line) {
-			t.Errorf("%q: kept %q, in\n%s", line, done.Kept, next)
-		}
-	}
 	const edited = "# begin: written by a test\na/**/*.jsonl diff=tape\na/**/one.json diff=x merge=tape\n*.d diff=d\n"
 	if rest, found := d.withoutPatterns([]byte(edited)); string(rest) != "a/**/one.json diff=x merge=tape\n*.d diff=d\n" || len(found) != 1 {
 		t.Errorf("of a block that was edited, %q is left", rest)
@@ -369,18 +305,8 @@ func TestDriversLocks(t *testing.T) {
 	}
 }
 
-// formerLines are the settings as the former version wrote them.
-func formerLines(d Drivers) (out string) {
-	for _, s := range slices.Concat(d.Settings...) {
-		e := s.entry()
-		out += e.header() + " # " + d.Mark + "\n\t" + e.Key + " = " + Quote(e.Value) + " # " + d.Mark + "\n"
-	}
-	return out
-}
-
 // Each operation fails once, or the process dies at it: then each of the two files has its old
-// or its new content, and the next call completes the change. At any time git reads the settings
-// of the former version, or the present ones.
+// or its new content, and the next call completes the change.
 func TestDriversFaults(t *testing.T) {
 	failing := func(n int64) (*disk.FS, func() bool) {
 		i := int64(0)
@@ -401,8 +327,7 @@ func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)
 	config, _ := readBoth(j)
 	d := testDrivers()
 	want := includeLines + config
-	config += formerLines(d)
-	wantAttributes, _ := d.addPatterns([]byte("*.c diff=c\n"))
+	wantAttributes := d.addPatterns([]byte("*.c diff=c\n"))
 	for n := int64(1); ; n++ {
 		writeBoth(j, []byte(config), []byte("*.c diff=c\n"))
 		fs, hit := faults(n)
@@ -410,9 +335,6 @@ func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)
 		c, a := readBoth(j)
 		if c != config && c != want || a != "*.c diff=c\n" && a != string(wantAttributes) {
 			t.Fatalf("operation %d failed: %q, %q", n, c, a)
-		}
-		if got := j.Git("config", "--get-all", "merge.tape.driver"); got != d.Settings[1][0].Value {
-			t.Fatalf("operation %d failed: git reads %q", n, got)
 		}
 		if hit() != errors.Is(err, gitjudge.ErrKilled) {
 			t.Fatalf("operation %d failed, and the call returned %v", n, err)

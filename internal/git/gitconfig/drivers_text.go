@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -105,14 +104,13 @@ func (d Drivers) wanted(own []string) (out []Entry) {
 }
 
 // include adds the include at the beginning of the repository's own file, or removes it if
-// it is not wanted. It also removes what the former version wrote.
-func (d Drivers) include(old []byte, wanted bool) ([]byte, error) {
-	rest, _ := d.withoutFormer(old)
-	before, err := Entries(rest)
+// it is not wanted.
+func include(old []byte, wanted bool) ([]byte, error) {
+	before, err := Entries(old)
 	if err != nil {
 		return nil, err
 	}
-	next := withoutInclude(rest)
+	next := withoutInclude(old)
 	if wanted {
 		text, hasBOM := bytes.CutPrefix(next, []byte(bom))
 		next = append([]byte(includeLines), text...)
@@ -130,7 +128,7 @@ func (d Drivers) include(old []byte, wanted bool) ([]byte, error) {
 		if wanted {
 			return nil, errors.New("tape cannot edit this configuration; do it with git config")
 		}
-		return rest, nil // what it includes is gone
+		return old, nil // what it includes is gone
 	}
 	return next, nil
 }
@@ -152,44 +150,12 @@ func Quote(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }
 
-// withoutFormer removes what the former version wrote into the repository's own file:
-// sections whose header and lines end in a comment with the mark. Lines that somebody added
-// to such a section stay, below a header without the mark.
-func (d Drivers) withoutFormer(old []byte) (rest, former []byte) {
-	comment := " # " + d.Mark
-	inside, header := false, ""
-	for line := range bytes.Lines(old) {
-		text := strings.TrimRight(string(line), " \t\r\n")
-		text = strings.TrimSuffix(text, ", after a line without an end")
-		own, marked := strings.CutSuffix(text, comment)
-		if strings.HasPrefix(strings.TrimLeft(text, " \t"), "[") {
-			inside, header = marked && strings.HasSuffix(own, "]"), own+"\n"
-		}
-		switch {
-		case inside && marked:
-			former = append(former, text+"\n"...)
-			continue
-		case inside && text != "":
-			rest = append(rest, header...)
-			header = ""
-		}
-		rest = append(rest, line...)
-	}
-	return rest, former
-}
-
 func (d Drivers) blockBegin() string { return "# begin: " + d.Mark }
 func (d Drivers) blockEnd() string   { return "# end: " + d.Mark }
 
 // addPatterns puts the drivers' block at the beginning of the attributes.
-func (d Drivers) addPatterns(old []byte) ([]byte, DriverSetup) {
+func (d Drivers) addPatterns(old []byte) []byte {
 	rest, _ := d.withoutPatterns(old)
-	out := DriverSetup{Installed: slices.Clone(d.Patterns)}
-	for line := range bytes.Lines(rest) {
-		if text := strings.TrimSpace(strings.TrimPrefix(string(line), bom)); d.concerns(text) {
-			out.Kept = append(out.Kept, text)
-		}
-	}
 	var next []byte
 	if bytes.HasPrefix(rest, []byte(bom)) {
 		next, rest = append(next, bom...), rest[len(bom):]
@@ -199,22 +165,7 @@ func (d Drivers) addPatterns(old []byte) ([]byte, DriverSetup) {
 		next = append(next, p+" "+strings.Join(d.Attributes, " ")+"\n"...)
 	}
 	next = append(next, d.blockEnd()+"\n"...)
-	return append(next, rest...), out
-}
-
-// patternOf returns the drivers' pattern that a line of ours is for: a present line, or one
-// with fewer attributes that an older version wrote.
-func (d Drivers) patternOf(line string) (pattern string, ok bool) {
-	fields := strings.Fields(line)
-	if len(fields) < 2 || !slices.Contains(d.Patterns, fields[0]) {
-		return "", false
-	}
-	for _, attr := range fields[1:] {
-		if !slices.Contains(d.Attributes, attr) {
-			return "", false
-		}
-	}
-	return fields[0], true
+	return append(next, rest...)
 }
 
 // withoutPatterns removes the block, and returns the patterns that were in it. Lines that
@@ -224,7 +175,9 @@ func (d Drivers) withoutPatterns(old []byte) (rest []byte, patterns []string) {
 	old, hasBOM := bytes.CutPrefix(old, []byte(bom))
 	for line := range bytes.Lines(old) {
 		text := strings.TrimRight(string(line), " \t\r\n")
-		pattern, ours := d.patternOf(text)
+		pattern, attributes, _ := strings.Cut(text, " ")
+		// An older version wrote fewer attributes.
+		ours := slices.Contains(d.Patterns, pattern) && strings.HasPrefix(strings.Join(d.Attributes, " "), attributes)
 		switch {
 		case text == d.blockBegin():
 			inside = true
@@ -240,23 +193,4 @@ func (d Drivers) withoutPatterns(old []byte) (rest []byte, patterns []string) {
 		rest = append([]byte(bom), rest...)
 	}
 	return rest, patterns
-}
-
-// concerns reports whether a line of attributes applies to files of the drivers.
-func (d Drivers) concerns(line string) bool {
-	fields := strings.Fields(line)
-	if len(fields) < 2 || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "[attr]") {
-		return false
-	}
-	named := slices.ContainsFunc(fields[1:], func(attr string) bool {
-		name, _, _ := strings.Cut(strings.TrimLeft(attr, "-!"), "=")
-		return name == "binary" || slices.ContainsFunc(d.Attributes, func(a string) bool { return strings.HasPrefix(a, name+"=") })
-	})
-	pattern := strings.Trim(fields[0], `"`)
-	return named && slices.ContainsFunc(d.Samples, func(name string) bool {
-		if !strings.Contains(pattern, "/") {
-			name = path.Base(name)
-		}
-		return matchPath(strings.Split(strings.TrimPrefix(pattern, "/"), "/"), strings.Split(name, "/"))
-	})
 }

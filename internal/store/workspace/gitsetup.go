@@ -22,10 +22,9 @@ func (s *Store) UninstallGit(ctx context.Context) (removed []string, err error) 
 	return removed, layout.Classify(err)
 }
 
-// FirstGitSetup is InstallGit for a workspace that has no settings yet, or a former version's. A workspace
-// works without it, so a failure only warns.
+// FirstGitSetup is InstallGit for a workspace that has no settings yet. A workspace works without it, so a failure only warns.
 func (s *Store) FirstGitSetup(ctx context.Context) {
-	if s.config.Tape != "" && !s.git.Config().HasFormerDrivers(GitDrivers()) {
+	if s.config.Tape != "" {
 		return // an earlier Init did it, and the user may have removed it
 	}
 	if _, err := s.InstallGit(ctx); err != nil && ctx.Err() == nil {
@@ -52,8 +51,7 @@ const gitMerge = `f() { tape merge-driver "$1" "$2" "$3" "$4"; }; f %O %A %B %P`
 // GitDrivers returns git's settings and attributes for files of phases.
 func GitDrivers() gitconfig.Drivers {
 	phases := layout.AnchorsDir + "/**/"
-	sample := layout.AnchorsDir + "/" + layout.FolderName(1, layout.FirstAnchor) + "/"
-	d := gitconfig.Drivers{
+	return gitconfig.Drivers{
 		Settings: [][]gitconfig.Setting{{
 			{Name: "diff.tape.textconv", Value: gitTextconv},
 			// The line above a hunk is the entry in which it begins.
@@ -69,11 +67,6 @@ func GitDrivers() gitconfig.Drivers {
 		}},
 		Attributes: []string{"diff=tape", "merge=tape"},
 		Patterns:   []string{phases + "*.jsonl", phases + layout.AnchorFile},
-		Samples:    []string{sample + layout.AnchorFile},
 		Mark:       "written by tape git install",
 	}
-	for c := range layout.ClassCount {
-		d.Samples = append(d.Samples, sample+layout.SegmentName(c, 1))
-	}
-	return d
 }
