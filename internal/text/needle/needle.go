@@ -39,9 +39,6 @@ func Append(to []Needle, s string, fold bool) []Needle {
 // control characters are frequent, and it passes over them.
 func Escape() Needle { return Needle{s: []byte(`\u00`), at: 2, c: '0', ascii: true} }
 
-// Frequency orders needles by how often a search stops for them in stored entries.
-func (n *Needle) Frequency() int { return frequency(n.c) }
-
 // frequency orders bytes by how often they occur in stored entries, which are prose and
 // source code in JSON.
 func frequency(c byte) int {

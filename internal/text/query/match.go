@@ -21,8 +21,6 @@ type TermCount struct {
 }
 
 type matcher struct {
-	screen screen
-
 	f     text.Folder
 	run   text.Span   // the current run
 	parts []text.Span // of that run, as offsets in the folded text
@@ -38,9 +36,6 @@ func (q *Query) Match(body []byte) (Match, bool) {
 		m = new(matcher)
 	}
 	defer q.matchers.Put(m)
-	if m.screen.rulesOut(q, body) {
-		return Match{}, false
-	}
 	return m.match(q, body)
 }
 

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/text"
-	"tape/internal/text/needle"
 )
 
 // unit is a word or a phrase of a query.
@@ -16,14 +15,12 @@ type unit struct {
 	phrase bool
 	not    bool
 
-	prefix  bool            // the last run may continue
-	pieces  []piece         // in this order, with white space between them
-	runs    int             // in all pieces
-	id      string          // equal for units that find the same
-	expr    Expr            // for an index of terms
-	sure    bool            // expr selects no entry without the unit
-	probe   int             // the piece that is looked for first
-	needles []needle.Needle // those of that piece
+	prefix bool    // the last run may continue
+	pieces []piece // in this order, with white space between them
+	runs   int     // in all pieces
+	id     string  // equal for units that find the same
+	expr   Expr    // for an index of terms
+	sure   bool    // expr selects no entry without the unit
 }
 
 // piece is folded text without white space.
@@ -54,9 +51,6 @@ func newUnit(raw string, phrase bool, o Options) (unit, bool) {
 	for i, p := range u.pieces {
 		lits[i] = p.lit
 		u.runs += len(p.runs)
-		if n := needle.Append(nil, string(p.lit), true); i == 0 || n[0].Frequency() < u.needles[0].Frequency() {
-			u.probe, u.needles = i, n
-		}
 	}
 	u.id = string(bytes.Join(lits, []byte{' '}))
 	if last := u.last(); u.prefix && (last == nil || last.class != text.Lower) {
