@@ -46,7 +46,7 @@ func (p *purge) rewrite(ctx context.Context) error {
 	p.out.Commits, p.out.Tags, p.out.Archives, p.out.Signatures = len(p.r.Commits), len(p.heads.tags), len(p.heads.archives), p.r.Signed
 	p.out.Rules = slices.Sorted(maps.Keys(p.mask.Rules))
 	p.out.Fingerprints = slices.Sorted(maps.Keys(p.mask.Prints))
-	if p.out.Commits+p.out.Tags+len(p.out.Tapes) == 0 && p.interrupted == nil {
+	if p.out.Commits+p.out.Tags+len(p.out.Tapes) == 0 && p.interrupted == nil && p.follow == nil {
 		return layout.NotFound("", "there is nothing of that kind in tape %q", p.t.Name()).Try(layout.ShowEntry)
 	}
 	p.findRemotes(ctx)
