@@ -3,6 +3,7 @@ package purge
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"tape/internal/git/gitstore"
@@ -29,7 +30,7 @@ func (p *purge) choose(ctx context.Context) error {
 		for _, fp := range p.interrupted.prints {
 			prints[fp] = true
 		}
-		return p.mask.ChooseWhole(p.interrupted.whole)
+		return p.resumeWhole(ctx)
 	}
 	for _, id := range p.o.IDs {
 		e, err := snapshot.Entry(ctx, p.t, id)
@@ -44,6 +45,29 @@ func (p *purge) choose(ctx context.Context) error {
 		}
 		for _, secret := range found {
 			prints[secret.Fingerprint], p.mask.Texts[secret] = true, true
+		}
+	}
+	return nil
+}
+
+// resumeWhole finds the entries that an interrupted purge takes out whole, in the histories that it replaces.
+func (p *purge) resumeWhole(ctx context.Context) error {
+	if len(p.interrupted.whole) == 0 {
+		return nil
+	}
+	for _, pair := range p.interrupted.pairs {
+		if _, err := p.s.Git().Commit(pair[0]); errors.Is(err, gitstore.ErrNotFound) {
+			continue // dropped by now
+		}
+		v, err := snapshot.AtCommit(p.s, pair[0])
+		if err != nil {
+			return err
+		}
+		for e, err := range v.After(ctx, nil, "") {
+			if err != nil {
+				return err
+			}
+			p.mask.RedactWholeIn(p.interrupted.whole, e)
 		}
 	}
 	return nil

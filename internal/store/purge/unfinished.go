@@ -27,7 +27,7 @@ type unfinished struct {
 	tape      string             // the purged tape, with its forks and archives
 	elsewhere bool               // the purge follows one made elsewhere, and adds no record
 	prints    []string           // fingerprints of what is masked
-	whole     []string           // which entries are masked whole, as [rewrite.Masker.WholeTexts] says
+	whole     []string           // digests of entries that are masked whole
 	pairs     [][2]gitstore.Hash // commits before and after
 	gone      []gitstore.Hash    // objects to remove
 }

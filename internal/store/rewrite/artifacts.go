@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strings"
 
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
@@ -28,34 +27,20 @@ func (m *Masker) RedactWhole(e layout.Entry) {
 	}
 }
 
-// WholeTexts says which entries and artifacts are taken out whole, for ChooseWhole.
+// WholeTexts returns the digests of the entries that are taken out whole.
 func (m *Masker) WholeTexts() (out []string) {
 	for digest := range m.Whole {
 		out = append(out, hex.EncodeToString(digest[:]))
-	}
-	for name := range m.files {
-		out = append(out, artifactWord+name)
 	}
 	slices.Sort(out)
 	return out
 }
 
-const artifactWord = "artifact "
-
-// ChooseWhole is the inverse of WholeTexts.
-func (m *Masker) ChooseWhole(texts []string) error {
-	for _, text := range texts {
-		if name, ok := strings.CutPrefix(text, artifactWord); ok {
-			m.files[name] = true
-			continue
-		}
-		digest, err := hex.DecodeString(text)
-		if err != nil || len(digest) != sha256.Size {
-			return &layout.CorruptError{Msg: "the ref of the interrupted purge is damaged", Fix: "purge again"}
-		}
-		m.Whole[entryDigest(digest)] = true
+// RedactWholeIn is RedactWhole for an entry whose digest is in a list.
+func (m *Masker) RedactWholeIn(list []string, e layout.Entry) {
+	if digest := DigestOf(e); slices.Contains(list, hex.EncodeToString(digest[:])) {
+		m.RedactWhole(e)
 	}
-	return nil
 }
 
 // file masks the content of an artifact.
