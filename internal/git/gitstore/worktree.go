@@ -136,9 +136,6 @@ func (r *Repo) linkedWorktrees() ([]Worktree, error) {
 // readWorktree reads an admin folder and checks that its worktree names it back. Errors: ErrNotFound if
 // its creation was cut off or its folder is gone.
 func readWorktree(admin string) (Worktree, error) {
-	if st, err := os.Lstat(admin); err == nil && st.Mode()&os.ModeSymlink != 0 {
-		return Worktree{}, ErrNotFound // it may lead to another repository's
-	}
 	w, err := ReadAdmin(admin)
 	if err != nil {
 		return w, err
@@ -170,6 +167,9 @@ func ReadPath(name string) (string, error) {
 
 // ReadAdmin reads the admin folder of a linked worktree without looking at its working tree.
 func ReadAdmin(admin string) (Worktree, error) {
+	if st, err := os.Lstat(admin); err == nil && st.Mode()&os.ModeSymlink != 0 {
+		return Worktree{}, ErrNotFound // it may lead to another repository's
+	}
 	file, err := ReadPath(filepath.Join(admin, "gitdir"))
 	if err != nil {
 		return Worktree{}, err
