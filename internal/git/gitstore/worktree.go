@@ -167,7 +167,7 @@ func ReadPath(name string) (string, error) {
 
 // ReadAdmin reads the admin folder of a linked worktree without looking at its working tree.
 func ReadAdmin(admin string) (Worktree, error) {
-	if st, err := os.Lstat(admin); err == nil && st.Mode()&os.ModeSymlink != 0 {
+	if isLink(admin) {
 		return Worktree{}, ErrNotFound // it may lead to another repository's
 	}
 	file, err := ReadPath(filepath.Join(admin, "gitdir"))
@@ -179,6 +179,11 @@ func ReadAdmin(admin string) (Worktree, error) {
 		return Worktree{}, err
 	}
 	return Worktree{Dir: filepath.Dir(file), GitDir: admin, Branch: branch}, nil
+}
+
+func isLink(path string) bool {
+	st, err := os.Lstat(path)
+	return err == nil && st.Mode()&os.ModeSymlink != 0
 }
 
 // WorktreeGuard returns the lock that we hold to add or remove linked worktrees.

@@ -62,7 +62,7 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, error) {
 	}
 	admin := filepath.Join(r.WorktreesDir(), filepath.Base(link))
 	_, checkedOut, err := readHead(admin)
-	if err == nil && checkedOut != branch {
+	if err == nil && (checkedOut != branch || isLink(admin)) {
 		err = ErrNotFound
 	}
 	if err != nil {
