@@ -111,6 +111,7 @@ function select(a) {
   offer(a);
   a.focus({ preventScroll: true });
   a.scrollIntoView({ block: a.offsetHeight > innerHeight * 0.8 ? "start" : "center" });
+  if (main) reading();
 }
 
 async function step(match, by) {
@@ -195,7 +196,9 @@ function reading() {
     const mid = (low + high + 1) >> 1;
     if (list[mid].getBoundingClientRect().top < innerHeight * 0.4) low = mid; else high = mid - 1;
   }
-  const id = list.length ? +list[low].dataset.id : 0;
+  let id = list.length ? +list[low].dataset.id : 0;
+  const seenAt = current && current.isConnected && current.getBoundingClientRect();
+  if (seenAt && seenAt.bottom > 0 && seenAt.top < innerHeight) id = +current.dataset.id; // the selected one, while it is seen
   const links = $$("#turns a[data-go]").filter(a => +a.dataset.go <= id);
   const now = links.at(-1) || null;
   if (now === place) return;
