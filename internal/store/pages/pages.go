@@ -229,8 +229,12 @@ func WasRewritten(t *workspace.Tape, commit string) (bool, error) {
 
 // Describe is the subject of a commit.
 func Describe(sessions int, removed bool) string {
-	if removed {
-		return fmt.Sprintf("publish: %d sessions, with one taken out", sessions)
+	what := "publish: 1 session"
+	if sessions != 1 {
+		what = fmt.Sprintf("publish: %d sessions", sessions)
 	}
-	return fmt.Sprintf("publish: %d sessions", sessions)
+	if removed {
+		what += ", after some were taken out"
+	}
+	return what
 }
