@@ -3,13 +3,11 @@ package cli
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/completion"
 	"tape/internal/sessions/catalog"
-	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -33,44 +31,6 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// bashWithoutPackage makes the script for bash work without the bash-completion package.
-func bashWithoutPackage(root *cobra.Command) {
-	cmd, _, err := root.Find([]string{"completion", "bash"})
-	if err != nil || cmd.Name() != "bash" {
-		return
-	}
-	before, after, _ := strings.Cut(cmd.Long, "This script depends on the 'bash-completion' package.")
-	if _, rest, ok := strings.Cut(after, "\n\n"); ok {
-		cmd.Long = before + rest
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		plain, err := cmd.Flags().GetBool("no-descriptions")
-		if err != nil {
-			return err
-		}
-		return completion.WriteBash(root, cmd.OutOrStdout(), !plain)
-	}
-}
-
-func refuseUnknownShells(root *cobra.Command) {
-	cmd, _, err := root.Find([]string{"completion"})
-	if err != nil || cmd == root {
-		return
-	}
-	cmd.Args = cobra.ArbitraryArgs
-	cmd.DisableFlagsInUseLine = true
-	cmd.Use = "completion SHELL"
-	cmd.Short = "Print the completion script for a shell"
-	cmd.Long = "Print the completion script for a shell: bash, zsh, fish or powershell.\n" +
-		"tape completion SHELL --help says where to put it."
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return usagef("there is no completion for %s", quoted(args[0]))
-		}
-		return cmd.Help()
-	}
-}
-
 func completeWords(words ...string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words, cobra.ShellCompDirectiveNoFileComp
@@ -81,7 +41,7 @@ func completeWords(words ...string) completer {
 func completeNames(names func(ctx context.Context) ([]string, error)) completer {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		list, _ := names(cmd.Context())
-		return slices.DeleteFunc(list, func(name string) bool { return !offer(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
+		return slices.DeleteFunc(list, func(name string) bool { return !completion.Offers(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -135,10 +95,4 @@ func namesOf[T any](list []T, name func(T) string) []string {
 		out = append(out, name(item))
 	}
 	return out
-}
-
-// offer reports whether a recorded name can be completed: it has the prefix, is not absurdly long,
-// and is safe to show.
-func offer(name, prefix string) bool {
-	return strings.HasPrefix(name, prefix) && len(name) <= 200 && display.Line(name) == name
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/completion"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -96,7 +97,7 @@ func (a *App) completeForks(cmd *cobra.Command, _ []string, prefix string) ([]st
 		forks, err := store.Forks(ctx)
 		at := a.tapeInHand(ctx, store) + "/"
 		return namesOf(forks, func(f *repo.Tape) string {
-			if name := strings.TrimPrefix(f.Name(), at); offer(name, prefix) {
+			if name := strings.TrimPrefix(f.Name(), at); completion.Offers(name, prefix) {
 				return name
 			}
 			return f.Name()

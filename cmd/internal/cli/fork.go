@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/completion"
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/repo"
@@ -61,7 +62,7 @@ func (o *forkOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 	word := shellWord(f.Name())
 	if o.move {
 		o.PrintUnlessQuiet("it is the current tape now; tape switch %s goes back", shellWord(t.Name()))
-	} else if offer(f.Name(), "") {
+	} else if completion.Offers(f.Name(), "") {
 		o.PrintUnlessQuiet("use it with: tape --tape %s COMMAND, or: export TAPE_NAME=%s", word, word)
 	}
 	return nil

@@ -21,11 +21,10 @@ import (
 type logOptions struct {
 	*App
 	entryFilter
-	all, allTapes bool
-	team          bool
-	from          string // an entry
-	anchor, after string
-	commit, file  string // of the project
+	all, allTapes, team bool
+	from                string // an entry
+	anchor, after       string
+	commit, file        string // of the project
 
 	cmd *cobra.Command
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tape/cmd/internal/completion"
 	"tape/internal/sessions/filter"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -115,8 +116,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 	root.AddCommand(helpTopics()...)
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultCompletionCmd(args...)
-	refuseUnknownShells(root)
-	bashWithoutPackage(root)
+	completion.Change(root, func(shell string) error { return usagef("there is no completion for %s", quoted(shell)) })
 	completeFlag(root, "tape", a.completeTapes())
 	return root
 }

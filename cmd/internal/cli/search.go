@@ -17,11 +17,10 @@ import (
 type searchOptions struct {
 	*App
 	filter.Params
-	anchor, after string
-	limit         int
-	sort          string
-	allTapes      bool
-	team          bool
+	anchor, after  string
+	limit          int
+	sort           string
+	allTapes, team bool
 
 	substring, regex, ignoreCase bool
 	exact, noFold, searches      bool

@@ -29,16 +29,12 @@ shown as in tape log. An entry that tape search --team has found is REMOTE/TAPE@
 		ValidArgsFunction: upTo(1, a.completeAnchors()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tape, target := catalog.Entry(args[0])
-			ofTeam := func() error { return teamcmd.Run(a.onTeam).Show(cmd, args[0], view.oneline) }
-			if team {
-				return ofTeam()
-			}
 			if err := a.nameTape(tape); err != nil {
 				return err
 			}
 			t, err := a.openTape(cmd.Context())
-			if teamcmd.Has(args[0], err, a.Getenv) {
-				return ofTeam()
+			if team || teamcmd.Has(args[0], err, a.Getenv) {
+				return teamcmd.Run(a.onTeam).Show(cmd, args[0], view.oneline)
 			}
 			if err != nil {
 				return err
