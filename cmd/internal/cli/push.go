@@ -1,15 +1,13 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/choosing"
 	"tape/cmd/internal/rows"
-	"tape/internal/show/display"
 	"tape/internal/store/query"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -28,8 +26,8 @@ func newPushCmd(a *App) *cobra.Command {
 		Long: `Send the history of sessions to a remote, with the tags of their anchors: all sessions with new
 entries, or those that --tape names. Uncommitted entries are committed first. If you push a
 fork, its session is pushed, too. On a terminal, the first push of several sessions to a remote lists
-them and asks whether to push them all, unless you use --all or --tape. The sessions that tape serve
-keeps for itself (host, audit) are pushed only if --tape names them.
+them and asks which to push, unless you use --all or --tape. The sessions that tape serve keeps for itself
+(host, audit) are pushed only if --tape names them.
 
 A push is never forced. If somebody else has pushed to a session meanwhile, that session is rejected
 (exit code 4), and the others are pushed; run tape pull, which merges both sides, then push
@@ -119,7 +117,7 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 	if err != nil {
 		return err
 	}
-	var list []string
+	var list []choosing.Session
 	for _, t := range tapes {
 		at := slices.IndexFunc(t.remotes, func(d repo.Distance) bool { return d.Remote == remote })
 		own, err := o.ofHost(ctx, store, t.Name)
@@ -127,28 +125,16 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 			return err
 		}
 		if at >= 0 && !t.remotes[at].Shared && !own {
-			text := "  " + display.ShellWord(t.Name)
-			for _, about := range []string{display.Truncate(display.Line(t.Title), 100), display.Line(t.ProjectName()), display.Entries(t.remotes[at].Ahead)} {
-				if about != "" {
-					text += ", " + about
-				}
-			}
-			list = append(list, text)
+			list = append(list, choosing.Session{Tape: t.Tape, New: t.remotes[at].Ahead})
 		}
 	}
 	if shared := len(tapes) - len(list); len(list) < 2 || shared > 1 {
 		return nil
 	}
-	const most = 200
-	o.StderrUnlessQuiet("%s would be pushed to %s for the first time:\n%s", display.Count(len(list), "session", "sessions"), display.Line(remote),
-		strings.Join(list[:min(most, len(list))], "\n"))
-	if len(list) > most {
-		o.StderrUnlessQuiet("  … and %d more", len(list)-most)
+	if o.Tapes, err = choosing.Ask(ctx, &o.Streams, remote, list); err != nil && len(repo.Hints(err)) == 0 {
+		return &cliError{msg: err.Error(), cause: err, hint: "tape push --tape NAME pushes one of them, --all all of them without asking"}
 	}
-	if o.Confirm(ctx, "Push all of them?") != nil {
-		return cmp.Or(ctx.Err(), error(&cliError{msg: "nothing was pushed", hint: "tape push --tape NAME pushes one of them; --tape can be repeated"}))
-	}
-	return nil
+	return err
 }
 
 // ofHost reports whether a tape belongs to tape serve.

@@ -1,0 +1,117 @@
+// Package choosing asks which sessions a first push sends.
+package choosing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/show/display"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
+)
+
+// Session is a session that a remote does not have.
+type Session struct {
+	about.Tape
+	New int64 // entries that would be sent
+}
+
+// most is how many sessions are listed. Those after them have numbers, too.
+const most = 200
+
+// Ask lists sessions and returns the names of those that the person wants to push; nil for
+// all of them.
+func Ask(ctx context.Context, s *stdio.Streams, remote string, list []Session) ([]string, error) {
+	s.StderrUnlessQuiet("%s would be pushed to %s for the first time:", display.Count(len(list), "session", "sessions"), display.Line(remote))
+	for _, line := range lines(s, list[:min(most, len(list))]) {
+		s.StderrUnlessQuiet("%s", line)
+	}
+	if len(list) > most {
+		s.StderrUnlessQuiet("  … and %d more", len(list)-most)
+	}
+	answer, err := s.Ask(ctx, "Push which? [numbers such as 1 3-5, all, or none] ")
+	if err != nil {
+		return nil, err
+	}
+	chosen, all, err := choose(answer, len(list))
+	switch {
+	case err != nil:
+		return nil, err
+	case all:
+		return nil, nil
+	case len(chosen) == 0:
+		return nil, errors.New("nothing was pushed")
+	}
+	var names []string
+	for _, n := range chosen {
+		names = append(names, list[n-1].Name)
+	}
+	return names, nil
+}
+
+// lines are the rows of the list: number, title, project, date, entries.
+func lines(s *stdio.Streams, list []Session) []string {
+	const gap, least, enough = 2, 20, 20
+	var projects, dates, counts []string
+	wide := [3]int{}
+	for _, x := range list {
+		row := [3]string{display.Truncate(display.Line(x.ProjectName()), enough), display.Briefly(s.Now(), x.Updated), display.Entries(x.New)}
+		for i, cell := range row {
+			wide[i] = max(wide[i], display.Width(cell))
+		}
+		projects, dates, counts = append(projects, row[0]), append(dates, row[1]), append(counts, row[2])
+	}
+	number := len(strconv.Itoa(len(list)))
+	title := least
+	for _, x := range list {
+		title = max(title, display.Width(display.Line(cmp.Or(x.Title, x.Name))))
+	}
+	if w := s.Width(); w > 0 {
+		title = max(least, min(title, w-number-wide[0]-wide[1]-wide[2]-5*gap))
+	} else {
+		title = min(title, 60)
+	}
+	var out []string
+	for i, x := range list {
+		name := display.Pad(display.Truncate(display.Line(cmp.Or(x.Title, x.Name)), title), title)
+		line := fmt.Sprintf("  %*d  %s  %s", number, i+1, name, display.Pad(dates[i], wide[1]))
+		if wide[0] > 0 {
+			line += "  " + display.Pad(projects[i], wide[0])
+		}
+		out = append(out, line+"  "+strings.Repeat(" ", wide[2]-display.Width(counts[i]))+counts[i])
+	}
+	return out
+}
+
+// choose reads an answer: numbers and ranges up to end, or a word for all or none.
+func choose(answer string, end int) (chosen []int, all bool, err error) {
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "all", "a", "yes", "y":
+		return nil, true, nil
+	case "", "none", "no", "n":
+		return nil, false, nil
+	}
+	for _, word := range strings.FieldsFunc(answer, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
+		first, last, isRange := strings.Cut(word, "-")
+		from, err1 := strconv.Atoi(first)
+		to, err2 := from, error(nil)
+		if isRange {
+			to, err2 = strconv.Atoi(last)
+		}
+		if err1 != nil || err2 != nil || from < 1 || to < from || to > end {
+			return nil, false, layout.Invalid(fmt.Sprintf("answer with numbers from 1 to %d, all, or none", end), "%q is not a number in the list; nothing was pushed", word)
+		}
+		for n := from; n <= to; n++ {
+			if !slices.Contains(chosen, n) {
+				chosen = append(chosen, n)
+			}
+		}
+	}
+	return chosen, false, nil
+}
