@@ -2,6 +2,7 @@
 package blame
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/git/projectgit"
+	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/trace"
 	"tape/internal/show/display"
 )
@@ -18,7 +20,14 @@ import (
 // Show shows runs of lines of a file, each with the turns that led to it: those of the edits that wrote the lines, else
 // those that led to the commit.
 func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projectgit.Repo, file string, runs []projectgit.Run) error {
-	o := &view{s, file}
+	o := &view{Streams: s, file: file}
+	if s.Screen().Out {
+		all, err := catalog.All(ctx, f.Store)
+		if err != nil {
+			return err
+		}
+		o.names = catalog.ShortNames(catalog.Names(all))
+	}
 	list, err := credited(ctx, f, project, file, runs, s.Now())
 	if err != nil {
 		return err
@@ -58,7 +67,8 @@ func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projec
 // view shows the lines of one file.
 type view struct {
 	*stdio.Streams
-	file string
+	file  string
+	names map[string]string // short names of tapes, for a screen
 }
 
 // blamed is a run of lines with the turns that led to its commit.
@@ -226,10 +236,17 @@ func (o *view) showTurns(b blamed, indent string) {
 			say(stdio.Green, "> "+display.Line(t.Prompt))
 		}
 		where := "tape " + display.ShellWord(t.Tape) + "  " + display.IDRange(t.First, t.Last)
+		if o.names != nil { // as other commands take it
+			where = display.ShellWord(cmp.Or(o.names[t.Tape], t.Tape)) + display.IDRange(t.First, t.Last)
+		}
 		if t.Title != "" && t.Title != t.Prompt {
 			where += "  " + display.Line(t.Title)
 		}
-		say("", where)
+		if o.names != nil {
+			o.Line(indent + o.Fit(where, cells))
+		} else {
+			say("", where)
+		}
 		if mark := Mark(t, *b.Commit); mark != "" {
 			say(stdio.Dim, mark)
 		}

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"slices"
 
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/console"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/internal/store/query"
@@ -49,15 +51,31 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 		return err
 	}
 	tapes := slices.Concat(lists...)
-	titles := map[string]string{}
+	sessions := map[string]about.Tape{}
 	for _, t := range tapes {
-		titles[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.tape.Name()})] = display.Line(t.Label())
+		sessions[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.tape.Name()})] = t.Tape
+	}
+	of, err := o.headings(ctx, sessions)
+	if err != nil {
+		return err
 	}
 	if !o.JSON && !o.oneline {
 		q = o.joining(q)
 	}
 	entries := o.bounded(q, func(q repo.Query) iter.Seq2[repo.Entry, error] { return byTime(ctx, tapes, q) }, o.entryView)
-	return o.showEntries(ctx, nil, entries, o.entryView, func(e repo.Entry) string { return titles[sessionOf(e)] })
+	return o.showEntries(ctx, nil, entries, o.entryView, of)
+}
+
+// headings returns what entries of several sessions are headed with. The sessions are by [sessionOf].
+func (a *App) headings(ctx context.Context, sessions map[string]about.Tape) (func(repo.Entry) console.Session, error) {
+	names, err := a.shortNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(e repo.Entry) console.Session {
+		t := sessions[sessionOf(e)]
+		return console.Session{Title: display.Line(cmp.Or(t.Label(), e.Tape)), Name: cmp.Or(names[e.Tape], e.Tape), Dir: t.Project}
+	}, nil
 }
 
 // dated returns the tapes and forks of a workspace that may have entries of a query.

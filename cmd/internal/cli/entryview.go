@@ -67,8 +67,8 @@ func (a *App) conversation(v entryView) *console.Screen {
 }
 
 // showEntries shows entries of a tape as v says, by default as a conversation. If t is nil, they
-// are of several tapes, which title names. In a pipe nothing is shortened, but texts in artifacts are only named.
-func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, title func(repo.Entry) string) error {
+// are of several tapes, which of names. In a pipe nothing is shortened, but texts in artifacts are only named.
+func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, of func(repo.Entry) console.Session) error {
 	if t != nil && a.everywhere {
 		entries = inWorkspace(t.Store().Dir(), entries)
 	}
@@ -77,10 +77,10 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 		if !a.JSON && v.full {
 			entries = a.withTexts(ctx, t, entries)
 		}
-		return a.showLines(entries, title)
+		return a.showLines(entries, of)
 	}
 	a.Page()
-	if screen.Title = title; t != nil && screen.Width > 0 {
+	if screen.Session = of; t != nil && screen.Width > 0 {
 		for start, err := range t.Entries(ctx, repo.Query{Limit: repo.N(1)}) {
 			if err != nil {
 				return err
@@ -89,13 +89,13 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 		}
 	}
 	screen.More = func(e repo.Entry) string {
-		if title == nil && a.wantedTape() == "" && !a.everywhere {
+		if of == nil && a.wantedTape() == "" && !a.everywhere {
 			return fmt.Sprintf("tape show @%d", e.ID)
 		}
 		if e.Workspace != "" {
 			return fmt.Sprintf("tape show -A %s@%d", shellWord(e.Tape), e.ID)
 		}
-		return fmt.Sprintf("tape --tape %s show @%d", shellWord(e.Tape), e.ID)
+		return fmt.Sprintf("tape show %s@%d", shellWord(e.Tape), e.ID)
 	}
 	if v.full {
 		entries = a.withTexts(ctx, t, entries)
@@ -203,14 +203,14 @@ func reversed(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error]
 	}
 }
 
-func (a *App) showLines(entries iter.Seq2[repo.Entry, error], title func(repo.Entry) string) error {
+func (a *App) showLines(entries iter.Seq2[repo.Entry, error], session func(repo.Entry) console.Session) error {
 	show := func(e repo.Entry) error { return a.WriteLine(e.JSON()) }
 	if !a.JSON {
 		a.Page()
 		show = func(e repo.Entry) error {
 			of := ""
-			if title != nil {
-				of = a.Fit(title(e), rows.TitleCells) + " "
+			if session != nil {
+				of = a.Fit(session(e).Title, rows.TitleCells) + " "
 			}
 			rows.Brief(&a.Streams, of, e)
 			return a.Written()

@@ -31,6 +31,7 @@ type Host interface {
 	Serve(ctx context.Context, o ServeOptions) error
 	teamcmd.Host
 	publishcmd.Host
+	Pick(ctx context.Context, p Picking) error
 	// Prose renders Markdown as HTML, for tape export --format html.
 	Prose() func(text string, lines int) string
 }

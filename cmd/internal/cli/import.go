@@ -16,7 +16,6 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -128,6 +127,7 @@ func (o *importOptions) run(ctx context.Context) error {
 		if err := o.discover(ctx); err != nil {
 			return err
 		}
+		m.Found = true
 	}
 	store, err := o.ensureStore(ctx)
 	if err != nil {
@@ -183,7 +183,7 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	}
 	o.noteProject(store)
 	if !o.JSON {
-		o.PrintUnlessQuiet("created workspace %s", display.Line(dir))
+		o.PrintUnlessQuiet("created workspace %s", importing.ShortPath(&o.Streams, dir, 0))
 	}
 	return store, nil
 }

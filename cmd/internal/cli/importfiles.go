@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/cmd/internal/importing"
 	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -45,7 +46,7 @@ func (o *importOptions) discover(ctx context.Context) error {
 	if len(found) == 0 {
 		return layout.NotFound("name the files: tape import FILE…", "no transcripts of sessions in %s by %s", quoted(project), strings.Join(agents.Names(), ", "))
 	}
-	o.StderrUnlessQuiet("found %s, of sessions in %s", strings.Join(found, ", "), display.Line(project))
+	o.StderrUnlessQuiet("found %s, of sessions in %s", strings.Join(found, ", "), importing.ShortPath(&o.Streams, project, 0))
 	return nil
 }
 

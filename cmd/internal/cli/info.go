@@ -118,12 +118,12 @@ func (a *App) showOverview(o overview) {
 		"phases", o.Anchors,
 		"last anchor", display.Truncate(o.LastAnchor, 100),
 		"messages", fmt.Sprintf("%d, with %s", o.about.Messages, display.Count(o.about.ToolCalls, "tool call", "tool calls")),
-		"tokens", o.about.Tokens,
+		"tokens", display.Number(o.about.Tokens),
 		"started", a.briefly(o.about.Started),
-		"updated", a.ago(o.Updated),
+		"updated", a.briefly(o.about.Updated),
 	)
 	if u := o.Usage; u.TotalTokens != nil {
-		text := fmt.Sprintf("%d tokens", *u.TotalTokens)
+		text := display.Number(*u.TotalTokens) + " tokens"
 		if u.CacheHitRate != nil {
 			text += fmt.Sprintf(", %.0f%% of the input cached", *u.CacheHitRate*100)
 		}

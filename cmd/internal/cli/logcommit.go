@@ -13,6 +13,7 @@ import (
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/trace"
 	"tape/internal/show/display"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -67,12 +68,20 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit pro
 	if mark := blame.Mark(turns[0], commit); mark != "" {
 		o.AboveResults(mark)
 	}
-	titles := map[string]string{}
-	for _, t := range turns {
-		titles[t.Tape] = display.Line(cmp.Or(t.Title, t.Tape))
+	facts, err := o.about(ctx, f.Store, nil)
+	if err != nil {
+		return err
+	}
+	sessions := map[string]about.Tape{}
+	for _, t := range facts {
+		sessions[sessionOf(repo.Entry{Tape: t.Name})] = t
+	}
+	of, err := o.headings(ctx, sessions)
+	if err != nil {
+		return err
 	}
 	o.partial = true
-	return o.showEntries(ctx, nil, turnEntries(ctx, f.Store, turns), o.entryView, func(e repo.Entry) string { return titles[e.Tape] })
+	return o.showEntries(ctx, nil, turnEntries(ctx, f.Store, turns), o.entryView, of)
 }
 
 // turnEntries yields the entries of turns, one turn after the other.

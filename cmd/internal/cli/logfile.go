@@ -11,7 +11,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/filter"
 	"tape/internal/sessions/touched"
-	"tape/internal/show/display"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -29,7 +29,7 @@ func (o *logOptions) runFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	titles := map[string]string{}
+	sessions := map[string]about.Tape{}
 	type session struct {
 		store   *repo.Store
 		touches []index.Touch
@@ -55,7 +55,7 @@ func (o *logOptions) runFile(ctx context.Context) error {
 			return err
 		}
 		for _, t := range facts {
-			titles[sessionOf(repo.Entry{Workspace: o.workspaceOf(s.store), Tape: t.Name})] = display.Line(cmp.Or(t.Title, t.Name))
+			sessions[sessionOf(repo.Entry{Workspace: o.workspaceOf(s.store), Tape: t.Name})] = t
 		}
 		if len(s.touches) > 0 {
 			parts = append(parts, inWorkspace(o.workspaceOf(s.store), touched.Entries(ctx, s.store, s.touches)))
@@ -64,8 +64,12 @@ func (o *logOptions) runFile(ctx context.Context) error {
 	if len(parts) == 0 {
 		return layout.NotFound("tape search finds where it was spoken of", "no session read or wrote %s", quoted(o.file))
 	}
+	of, err := o.headings(ctx, sessions)
+	if err != nil {
+		return err
+	}
 	o.partial = true
-	return o.showEntries(ctx, nil, concat(parts), o.entryView, func(e repo.Entry) string { return titles[sessionOf(e)] })
+	return o.showEntries(ctx, nil, concat(parts), o.entryView, of)
 }
 
 // byStart sorts touches by the first one of their sessions.

@@ -108,6 +108,13 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 func (o *rmOptions) runForget(ctx context.Context, store *repo.Store, name string) error {
 	f := o.forgetting(store)
 	f.Name, f.Yes, f.AtRemotes, f.Transcripts = name, o.yes, o.remote, o.transcripts
+	if t, err := store.Tape(ctx, name); err == nil && !o.yes {
+		facts, err := o.aboutTape(ctx, t)
+		if err != nil {
+			return err
+		}
+		f.Title = facts.Title
+	}
 	return f.Run(ctx)
 }
 

@@ -131,7 +131,10 @@ func newRootCmd(a *App) *cobra.Command {
 A session is a tape: messages, tool calls, results and events, in the order in which
 they happened. Anchors divide it into phases. A workspace is a git repository; a phase is
 a folder of JSON lines; a handoff is a tagged commit. Look at it with tape, or with ls,
-cat, git log and git diff.`,
+cat, git log and git diff.
+
+On a terminal, tape alone lists your sessions to choose one: type to filter, Enter shows its log,
+c copies the command that goes on with it.`,
 		Example: `  tape import
   tape tapes
   tape log 1
@@ -153,7 +156,7 @@ cat, git log and git diff.`,
 			if version {
 				return a.showVersion()
 			}
-			return cmd.Help()
+			return a.alone(cmd)
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version of tape")

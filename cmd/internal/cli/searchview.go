@@ -38,7 +38,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		case o.allTapes || !o.others(ctx):
 			o.StderrUnlessQuiet("no hits")
 		default:
-			o.StderrUnlessQuiet("no hits in the tape %s; --all-tapes searches the others, too", quoted(s.Tapes[0]))
+			o.StderrUnlessQuiet("no hits in the session %s; --all-tapes searches the others, too", quoted(o.titleOf(ctx, s.Tapes[0])))
 		}
 		return nil
 	}
@@ -110,6 +110,19 @@ func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[st
 	return catalog.ShortNames(all), titles, err
 }
 
+// titleOf returns the title of a tape, or its name.
+func (o *searchOptions) titleOf(ctx context.Context, name string) string {
+	t, err := o.store.Tape(ctx, name)
+	if err != nil {
+		return name
+	}
+	facts, err := o.aboutTape(ctx, t)
+	if err != nil {
+		return name
+	}
+	return cmp.Or(facts.Title, name)
+}
+
 // others reports whether the workspace has tapes besides the one that was searched.
 func (o *searchOptions) others(ctx context.Context) bool {
 	all, err := o.store.Tapes(ctx)
@@ -159,12 +172,10 @@ func (o *searchOptions) showSessions(ctx context.Context, res *index.Result) err
 			}
 			continue
 		}
+		rows.Session(&o.Streams, titles[sessionOf(s.Entry)])
 		name := display.Line(cmp.Or(names[s.Tape], s.Tape))
-		where := o.Style(stdio.Bold+";"+stdio.Yellow, name) + "  " + display.Entries(len(s.ids)) + "  " + display.IDs(s.ids)
-		if title := titles[sessionOf(s.Entry)]; title != "" {
-			where = o.Style(stdio.Bold+";"+stdio.Yellow, name) + "  " + display.Line(title) + "\n  " + o.Fit(display.Entries(len(s.ids))+"  "+display.IDs(s.ids), o.Width()-2)
-		}
-		o.Line(where)
+		ids := display.Entries(len(s.ids)) + "  " + display.IDs(s.ids)
+		o.Line(o.Style(stdio.Bold+";"+stdio.Yellow, name) + "  " + o.Fit(ids, max(12, o.Width()-display.Width(name)-2)))
 	}
 	return nil
 }

@@ -95,6 +95,13 @@ func (o *tapesOptions) run(ctx context.Context) error {
 	if o.limit >= 0 {
 		list = list[:min(o.limit, len(list))]
 	}
+	if !o.JSON {
+		listed := make([]*about.Tape, len(list))
+		for i := range list {
+			listed[i] = &list[i].Tape
+		}
+		catalog.TellApart(listed) // from those that are shown
+	}
 	none := "No matching sessions."
 	if len(all) == 0 {
 		none = "No sessions yet: tape import reads those of your agents, tape record install AGENT records new ones."

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/hints"
+	"tape/cmd/internal/importing"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/projects"
@@ -61,6 +62,7 @@ type listedWorkspace struct {
 	dir     string
 	project workspace.Project
 	tapes   int
+	empty   int // 1 if main is empty: then lists of sessions leave it out
 	updated time.Time
 	bytes   int64
 	own     bool
@@ -85,13 +87,13 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 	slices.SortStableFunc(list, func(x, y listedWorkspace) int { return y.updated.Compare(x.updated) })
 	return listing[listedWorkspace]{
 		None: "there are no workspaces; tape init creates one", Paged: true,
-		Head: []string{"~PROJECT", ">TAPES", "UPDATED", ">SIZE"},
+		Head: []string{"~PROJECT", ">SESSIONS", "UPDATED", ">SIZE"},
 		Object: func(w listedWorkspace) object {
 			return object{{"workspace", w.dir}, {"project", orNull(w.project.Dir)}, {"gone", w.project.Gone()}, {"tapes", w.tapes},
 				{"updated", dateOrNull(w.updated)}, {"bytes", w.bytes}, {"trusted", w.own}}
 		},
 		Row: func(w listedWorkspace, add func(cells ...any)) {
-			name := w.project.Dir
+			name := importing.ShortPath(&a.Streams, w.project.Dir, a.Width())
 			switch {
 			case name == "":
 				name = filepath.Base(w.dir)
@@ -101,7 +103,7 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 			if !w.own {
 				name += " (not trusted)"
 			}
-			add(name, w.tapes, a.briefly(w.updated), display.Bytes(w.bytes))
+			add(name, w.tapes-w.empty, a.briefly(w.updated), display.Bytes(w.bytes))
 		},
 	}.Show(&a.Streams, list, nil)
 }
@@ -118,6 +120,11 @@ func (a *App) describeWorkspace(ctx context.Context, dir string) (listedWorkspac
 		return w, err
 	}
 	w.tapes = len(refs)
+	if t, err := store.Tape(ctx, repo.DefaultTape); err == nil {
+		if sum, err := t.Summary(ctx); err == nil && sum.Entries <= 1 {
+			w.empty = 1
+		}
+	}
 	git := filepath.Join(dir, layout.GitDirName)
 	return w, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {

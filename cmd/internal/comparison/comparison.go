@@ -143,8 +143,13 @@ func (v *view) heading(sign string, s Side, turns int) {
 		about = append(about, display.Span(s.Facts.Started, s.Facts.Updated))
 	}
 	about = append(about, display.Count(turns, "turn", "turns"))
-	v.Line(v.Style(stdio.Bold, sign+" "+v.Fit(display.Line(text), lineCells)))
-	v.Line(v.Style(stdio.Dim, v.Fit("    "+display.Line(name)+": "+strings.Join(about, ", "), lineCells)))
+	line := "    " + strings.Join(about, ", ")
+	if v.Width() == 0 {
+		line = "    " + display.Line(name) + ": " + strings.Join(about, ", ")
+	}
+	cells := cmp.Or(v.Width(), lineCells)
+	v.Line(v.Style(stdio.Bold, sign+" "+v.Fit(display.Line(text), cells-len(sign)-1)))
+	v.Line(v.Style(stdio.Dim, v.Fit(line, cells)))
 }
 
 // turn shows a turn that only one side has.

@@ -24,6 +24,7 @@ type Row struct {
 	Workspace string // "" if only one is read
 	Title     string
 	Project   string // the session's directory
+	files     int    // of a folder, if rows of several files are joined
 }
 
 // Filter returns the uses that are asked for: those of a file, nil for any, by some tapes, nil for all.
@@ -91,6 +92,10 @@ func Show(s *stdio.Streams, rows []Row, byFile bool, names map[string]string) er
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Tape, b.Tape), cmp.Compare(a.Path, b.Path))
 	})
+	several := false
+	if !byFile && !s.JSON {
+		rows, several = bySession(rows)
+	}
 	l := stdio.Listing[Row]{None: "no session read or wrote it", Paged: true, Object: Row.object, Head: []string{"~SESSION", "TAPE"}}
 	lead := func(r Row) []any { return []any{cmp.Or(r.Title, r.Tape), cmp.Or(names[r.Tape], r.Tape)} }
 	if byFile {
@@ -103,18 +108,43 @@ func Show(s *stdio.Streams, rows []Row, byFile bool, names map[string]string) er
 		lead = func(r Row) []any { return []any{fitEnd(touched.InProject(r.Project, r.Path), left)} }
 	}
 	narrow := s.Width() > 0 && s.Width() < 70
-	if l.Head = append(l.Head, "LAST"); !narrow {
+	l.Head = append(l.Head, "LAST")
+	if several {
+		l.Head = append(l.Head, ">FILES")
+	}
+	if !narrow {
 		l.Head = append(l.Head, ">READ")
 	}
 	l.Head = append(l.Head, ">WRITTEN", ">LINES")
 	l.Row = func(r Row, add func(cells ...any)) {
 		cells := append(lead(r), display.Briefly(s.Now(), r.Last))
+		if several {
+			cells = append(cells, r.files)
+		}
 		if !narrow {
 			cells = append(cells, count(r.Reads))
 		}
 		add(append(cells, count(r.Writes), r.lines())...)
 	}
 	return l.Show(s, rows, nil)
+}
+
+// bySession joins the rows of a session, in the order of the first ones. several is whether one has several files.
+func bySession(rows []Row) (out []Row, several bool) {
+	at := map[[2]string]int{}
+	for _, r := range rows {
+		key := [2]string{r.Workspace, r.Tape}
+		i, ok := at[key]
+		if !ok {
+			i, at[key] = len(out), len(out)
+			out = append(out, r)
+		} else {
+			out[i].add(r.FileUse)
+		}
+		out[i].files++
+		several = several || out[i].files > 1
+	}
+	return out, several
 }
 
 // fitEnd shortens a path to a number of cells, 0 for any number, and keeps its end.

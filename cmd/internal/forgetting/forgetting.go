@@ -2,6 +2,7 @@
 package forgetting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -24,6 +25,7 @@ type Forgetting struct {
 	*stdio.Streams
 	Store *repo.Store
 	Name  string
+	Title string // "" if it has none
 	Where transcripts.Where
 
 	Yes         bool // do not ask whether to remove it
@@ -116,7 +118,7 @@ func (o *Forgetting) ask(ctx context.Context, files, at []string) error {
 		}
 		entries = display.Entries(sum.Entries)
 	}
-	if err := o.Confirm(ctx, "The session %s (%s) will be removed for good, with its forks and archives. Forget it?", display.Quoted(o.Name), entries); err != nil {
+	if err := o.Confirm(ctx, "The session %s (%s) will be removed for good, with its forks and archives. Forget it?", display.Quoted(cmp.Or(o.Title, o.Name)), entries); err != nil {
 		return err
 	}
 	if len(files) > 0 && !o.Transcripts {

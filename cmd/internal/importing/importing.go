@@ -37,6 +37,7 @@ type Import struct {
 	bar       *stdio.Progress
 	done      int64 // bytes
 	total     int64
+	Found     bool   // the files were found, not named
 	brief     bool   // no line for each file
 	in        string // the workspace, in JSON, if there are several
 }
@@ -55,6 +56,8 @@ func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) e
 	for _, err := range m.Failed {
 		m.tell(err)
 	}
+	const most = 20 // lines that somebody reads who has not named the files
+	m.brief = m.Found && m.files > most && !m.Verbose
 	label := fmt.Sprintf("importing %d files", m.files)
 	for _, t := range list {
 		if m.total += t.Size; m.files == 1 {
@@ -66,7 +69,7 @@ func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) e
 	if err := m.into(ctx, store, list); err != nil {
 		return err
 	}
-	if m.files > 1 && !m.JSON {
+	if (m.files > 1 || m.Found && m.sums.Imported == 0) && !m.JSON {
 		m.PrintUnlessQuiet("%s", m.text(display.Count(m.files, "file", "files")+": ", m.sums, display.Count(len(m.Tapes), "session", "sessions")))
 	}
 	return nil
@@ -151,7 +154,8 @@ func (m *Import) report(res importer.Result) error {
 	}
 	m.sums.Add(res)
 	text := m.text("", res, "tape "+display.Quoted(res.Tape))
-	if m.JSON || !m.brief {
+	noNews := m.Found && !m.Verbose && res.Imported+res.Damaged+len(res.Problems) == 0
+	if m.JSON || !m.brief && !noNews {
 		err := m.Result(append(stdio.Object{{"file", res.File}, {"tape", res.Tape}}.With("workspace", m.in), stdio.Object{{"format", res.Format}, {"imported", res.Imported},
 			{"skipped", res.Known + res.LeftOut}, {"damaged", res.Damaged}, {"anchors", res.Anchors}}...).With("subagents", res.Subagents).With("archived", res.Archived),
 			"%s: %s", ShortPath(m.Streams, res.File, m.Width()-display.Width(": "+text)), text)

@@ -8,6 +8,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/index"
+	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -15,6 +16,9 @@ import (
 
 // Session shows the title of a session, in full, above its hits.
 func Session(s *stdio.Streams, title string) {
+	if title == "" {
+		return
+	}
 	for _, line := range display.Wrap(display.Line(title), s.Width()) {
 		s.Line(s.Style(stdio.Bold, line))
 	}
@@ -30,8 +34,14 @@ func Hit(s *stdio.Streams, h index.Hit, tape string) {
 	if tape != "" {
 		id = s.Fit(display.Line(tape), stdio.MaxCell) + id // as commands take it
 	}
+	if s.Width() > 0 {
+		kind = spoken(h.Entry, kind)
+	}
 	kind = s.Fit(display.Line(kind), kindCells)
-	rest := display.Ago(s.Now(), h.Date, display.Minute) + "  " + s.Fit(display.Line(h.Anchor), stdio.MaxCell)
+	rest := display.Ago(s.Now(), h.Date, display.Minute)
+	if s.Width() == 0 || h.AnchorSeq > 1 { // most sessions have one phase
+		rest += "  " + s.Fit(display.Line(h.Anchor), stdio.MaxCell)
+	}
 	if h.Similar > 0 {
 		rest += fmt.Sprintf("  and %d like it", h.Similar)
 	}
@@ -41,6 +51,14 @@ func Hit(s *stdio.Streams, h index.Hit, tape string) {
 	for _, e := range h.After {
 		Brief(s, "", e)
 	}
+}
+
+// spoken is the kind of an entry as people call it.
+func spoken(e repo.Entry, kind string) string {
+	if (conversation.Event{Entry: e}).Thinking() != "" {
+		return "thinking"
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(kind, repo.KindMessage+"/"), "_", " ")
 }
 
 func showSnippet(s *stdio.Streams, h index.Hit) {

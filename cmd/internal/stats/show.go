@@ -26,13 +26,20 @@ func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 		return showOne(s, rows)
 	}
 	l := stdio.Listing[report.Row]{None: "no matching sessions", Paged: true, Object: object, Head: []string{strings.ToUpper(string(by))}}
-	columns := fitting(columnsOf(rows, by), rows, s.Width())
+	measure, of := measureOf(rows, by)
+	const least = 10 // cells of a bar
+	columns := fitting(columnsOf(rows, by), rows, s.Width()-least-len("  "))
+	bars := s.Width() > 0 && len(rows) > 1 && len(columns) > 2
+	if !bars {
+		columns = fitting(columnsOf(rows, by), rows, s.Width())
+	}
 	for _, c := range columns {
 		l.Head = append(l.Head, ">"+c.head)
 	}
-	measure, of := measureOf(rows, by)
 	room := s.Width() - widthOf(columns, rows) - len("  ")
-	bars := room >= len(of)
+	if bars && slices.ContainsFunc(columns, func(c column) bool { return c.head == of }) {
+		of = "" // the column beside them says it
+	}
 	if bars {
 		l.Head = append(l.Head, of)
 	}
@@ -175,29 +182,12 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", minutes/60, minutes%60)
 }
 
-// short is a number with three digits, in thousands, millions or more.
+// short is a number in few cells; "" for none.
 func short(n int64) string {
-	switch {
-	case n == 0:
+	if n == 0 {
 		return ""
-	case n < 1000:
-		return strconv.FormatInt(n, 10)
 	}
-	value, unit := float64(n), ""
-	for _, u := range []string{"k", "M", "G", "T"} {
-		if value /= 1000; value < 999.5 || u == "T" {
-			unit = u
-			break
-		}
-	}
-	digits := 0
-	switch {
-	case value < 9.995:
-		digits = 2
-	case value < 99.95:
-		digits = 1
-	}
-	return strconv.FormatFloat(value, 'f', digits, 64) + unit
+	return display.Number(n)
 }
 
 // showOne shows the sums of all.
@@ -224,8 +214,8 @@ func showOne(s *stdio.Streams, rows []report.Row) error {
 	if active == "" {
 		active = "none"
 	}
-	pairs := []any{"sessions", number(r.Sessions), "turns", number(r.Turns), "active", active, "calls of tools", calls,
-		"input tokens", number(t.Input), "from the cache", number(t.CacheRead), "to the cache", number(t.CacheWrite), "output tokens", number(t.Output)}
+	pairs := []any{"sessions", number(r.Sessions), "turns", number(r.Turns), "active", active, "tool calls", calls,
+		"input tokens", number(t.Input), "cache reads", number(t.CacheRead), "cache writes", number(t.CacheWrite), "output tokens", number(t.Output)}
 	if r.Priced {
 		pairs = append(pairs, "cost", cost(r))
 	}
@@ -236,6 +226,12 @@ func showOne(s *stdio.Streams, rows []report.Row) error {
 
 func sayUnpriced(s *stdio.Streams, rows []report.Row) {
 	if names := report.Unpriced(rows); names != "" {
-		s.StderrUnlessQuiet("without the cost of %s, for which no price is set", display.Truncate(display.Line(names), 100))
+		text := "without the cost of " + display.Truncate(display.Line(names), 200) + ", for which no price is set"
+		if s.Screen().Out { // below the table, which may be in a pager
+			s.PrintUnlessQuiet("\n%s", s.Style(stdio.Dim, strings.Join(display.Wrap(text, s.Width()), "\n")))
+			return
+		}
+		_ = s.Flush()
+		s.StderrUnlessQuiet("%s", text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -67,6 +68,12 @@ func (s *Streams) Page() {
 	}
 	s.pager = &pager{name, cmd, in}
 	s.Out.Reset(s.pager)
+}
+
+// PagesWithLess reports whether results on a terminal go through less.
+func (s *Streams) PagesWithLess() bool {
+	name := s.pagerName()
+	return !s.NoPager && pagerCommand(name) != nil && filepath.Base(strings.Fields(name)[0]) == "less"
 }
 
 // pagerName is the user's setting of the pager; "" and cat mean none.

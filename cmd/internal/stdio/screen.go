@@ -21,6 +21,16 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// HasSize reports whether a stream is a terminal that says how large it is.
+func HasSize(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0 && height > 0
+}
+
 // Screen is the terminal of the results.
 func (s *Streams) Screen() *terminal {
 	if s.term != nil {

@@ -39,10 +39,17 @@ type Screen struct {
 	Zone *time.Location
 	// Dir is the directory of the session. Paths are shown relative to it.
 	Dir string
-	// Title is the heading of an entry's tape, if the entries are of several tapes; otherwise nil.
-	Title func(repo.Entry) string
+	// Session is the session of an entry, if the entries are of several; otherwise nil.
+	Session func(repo.Entry) Session
 	// More is the command that shows all of an entry.
 	More func(repo.Entry) string
+}
+
+// Session is what the heading of a session says.
+type Session struct {
+	Title string
+	Name  string // a short one
+	Dir   string // paths are shown relative to it
 }
 
 // Shows reports whether an entry is shown. Events other than thinking are shown only with Events.
@@ -169,19 +176,21 @@ func (t *printer) heading(title, date string) {
 
 func (t *printer) phase(it *conversation.Item) {
 	e := it.Entry
-	if t.Title != nil {
-		t.dir = "" // that of another tape may differ
+	var of Session
+	if t.Session != nil {
+		of = t.Session(e)
+		t.dir = of.Dir // that of another tape may differ
 	}
 	if e.Kind == repo.KindAnchor {
 		t.dir = cmp.Or(jsonl.GetString(e.Payload, "state", "cwd"), t.dir)
 	}
 	title := fmt.Sprintf("%03d %s", e.AnchorSeq, display.Line(e.Anchor))
 	date := ""
-	if t.Title != nil && e.Kind == repo.KindAnchor {
-		title = t.Title(e) + " · " + title
-	} else if t.Title != nil {
-		if title = t.Title(e); title != e.Tape {
-			date = display.Line(e.Tape)
+	if t.Session != nil && e.Kind == repo.KindAnchor {
+		title = of.Title + " · " + title
+	} else if t.Session != nil {
+		if title = of.Title; title != e.Tape {
+			date = display.Line(of.Name)
 		}
 	}
 	if e.Kind == repo.KindAnchor {

@@ -260,3 +260,21 @@ func TestLongGivenTitle(t *testing.T) {
 		t.Errorf("%q", got.Title)
 	}
 }
+
+// TestOpening checks that a line loses the marks of Markdown before it, but not half of a pair.
+func TestOpening(t *testing.T) {
+	for text, want := range map[string]string{
+		"```\n# a plan":              "a plan",
+		"`GET /healthz` answers 200": "`GET /healthz` answers 200",
+		"\n\n## **Done**: it works":  "Done: it works",
+		"- `a` and\n- b":             "`a` and - b",
+	} {
+		payload, err := json.Marshal(map[string]string{"role": "assistant", "content": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Opening(layout.Entry{Payload: payload}); got != want {
+			t.Errorf("the opening of %q is %q, want %q", text, got, want)
+		}
+	}
+}

@@ -24,7 +24,11 @@ func Opening(e layout.Entry) string {
 }
 
 func opening(text string) string {
-	return strings.ReplaceAll(squeeze(strings.TrimLeft(text, "#>*-_` \t\r\n")), "**", "")
+	for rest := ""; rest != text; { // "`code`" keeps its mark, the fence of a block does not
+		rest = text
+		text = strings.TrimPrefix(strings.TrimLeft(text, "#>*-_ \t\r\n"), "```")
+	}
+	return strings.ReplaceAll(squeeze(text), "**", "")
 }
 
 // IsInterruption reports whether an agent has noted in an entry that a person interrupted it.

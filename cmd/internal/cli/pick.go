@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tape/cmd/internal/handover"
+	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/resume"
+	"tape/internal/store/about"
+	"tape/internal/store/workspace"
+	"tape/repo"
+)
+
+// Picking is what the picker of sessions shows and does.
+type Picking struct {
+	*App
+	Sessions []about.Tape // the newest first
+	Here     []bool       // which of them are of the current directory's project
+	// Resume returns the command with which a session goes on, or why it cannot, as an error.
+	Resume func(session int) (string, error)
+	// Open shows the log of a session. again is whether the picker comes back after it.
+	Open func(session int) (again bool)
+}
+
+// alone is what tape does without a command: on a terminal it lets the user choose a session, if there are any.
+func (a *App) alone(cmd *cobra.Command) error {
+	_, hostErr := findHost()
+	switch {
+	case a.Host != nil && os.Getenv(envHostFor) == "", a.Host == nil && (hostErr != nil || !a.canPick()):
+		return cmd.Help()
+	}
+	return a.hosted(func(ctx context.Context, host Host) error {
+		list, here, err := a.sessionsToPick(ctx)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			full := *a
+			full.Host = nil
+			root := newRoot(&full, nil)
+			root.SetOut(a.Out)
+			return root.Help()
+		}
+		p := Picking{App: a, Open: func(session int) bool { return a.openPicked(ctx, list[session]) },
+			Resume: func(session int) (string, error) { return a.resumePicked(ctx, list[session]) }}
+		for _, t := range list {
+			p.Sessions, p.Here = append(p.Sessions, t.Tape), append(p.Here, t.workspace == here)
+		}
+		return host.Pick(ctx, p)
+	})(cmd, nil)
+}
+
+// canPick reports whether there is a terminal for the picker, and a workspace.
+func (a *App) canPick() bool {
+	if a.JSON || a.wantedTape() != "" || a.Getenv("TERM") == "dumb" || !stdio.IsTerminal(a.Stdin) || !stdio.HasSize(a.Stdout) {
+		return false
+	}
+	if _, err := repo.Find("."); err == nil || a.workspaceDir() != "" {
+		return true
+	}
+	own, _, err := workspace.OwnWorkspaces()
+	return err == nil && len(own) > 0
+}
+
+// sessionsToPick lists the sessions of all workspaces, and says which workspace is the current directory's. If
+// that is named, or is not the user's own, only its sessions are listed.
+func (a *App) sessionsToPick(ctx context.Context) (list []listedTape, here string, err error) {
+	store, err := a.openStore(ctx)
+	switch {
+	case err == nil:
+		here = store.Dir()
+	case a.workspaceDir() != "" || !errors.Is(err, repo.ErrNotFound):
+		return nil, "", err
+	}
+	a.everywhere = a.workspaceDir() == ""
+	list, err = a.listTapes(ctx)
+	isHere := func(t listedTape) bool { return t.workspace == here }
+	if store != nil && (err != nil || !slices.ContainsFunc(list, isHere)) {
+		a.everywhere = false
+		list, err = a.listTapes(ctx)
+		for i := range list {
+			list[i].workspace = here
+		}
+	}
+	if errors.Is(err, repo.ErrNotFound) {
+		err = nil
+	}
+	return slices.DeleteFunc(list, listedTape.empty), here, err
+}
+
+// openPicked shows the log of a session. The picker comes back if the log was in less, which then waits for the user.
+func (a *App) openPicked(ctx context.Context, t listedTape) (again bool) {
+	again = a.PagesWithLess()
+	if again && !strings.HasSuffix(os.Getenv("LESS"), lessStays) {
+		os.Setenv("LESS", cmp.Or(os.Getenv("LESS"), "R")+lessStays) //nolint:errcheck // then less leaves a short log at once
+	}
+	log := OS(a.Version, a.Commit)
+	args := []string{"--workspace", t.workspace, "--tape", t.Name, "log"}
+	if a.NoPager {
+		args = append(args, "--no-pager")
+	}
+	return Run(ctx, log, args) == exitOK && again
+}
+
+// lessStays makes less wait for the user even if everything fits on the screen.
+const lessStays = " -+F -+X"
+
+// resumePicked returns the command with which a session goes on, or why it cannot.
+func (a *App) resumePicked(ctx context.Context, l listedTape) (string, error) {
+	store, err := repo.Open(ctx, l.workspace, a.storeOptions())
+	if err != nil {
+		return "", err
+	}
+	t, err := store.Tape(ctx, l.Name)
+	if err != nil {
+		return "", err
+	}
+	user, err := a.userSettings()
+	if err != nil {
+		return "", err
+	}
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return "", err
+	}
+	plan, err := resume.Of(ctx, t, user, here)
+	if err == nil && plan.Why != "" {
+		err = errors.New(plan.Why)
+	}
+	if err != nil {
+		return "", err
+	}
+	return handover.Command(plan), nil
+}

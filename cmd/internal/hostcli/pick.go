@@ -1,0 +1,24 @@
+package hostcli
+
+import (
+	"context"
+	"os"
+
+	"tape/cmd/internal/cli"
+	"tape/cmd/internal/picker"
+)
+
+// Pick shows the list of sessions, and the logs of those that are chosen, until the person leaves.
+func (Host) Pick(ctx context.Context, o cli.Picking) error {
+	list := make([]picker.Session, len(o.Sessions))
+	for i, t := range o.Sessions {
+		list[i] = picker.Session{Tape: t, Here: o.Here[i]}
+	}
+	p := picker.New(picker.Options{Sessions: list, In: o.Stdin, Out: os.Stdout, Env: os.Environ(), Now: o.Now, Resume: o.Resume})
+	for {
+		session, err := p.Pick(ctx)
+		if err != nil || session < 0 || !o.Open(session) {
+			return err
+		}
+	}
+}
