@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/everywhere"
+	"tape/cmd/internal/rows"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -97,7 +98,7 @@ func (a *App) openEverywhere(ctx context.Context) (*repo.Tape, error) {
 			return nil, err
 		}
 		if n > 0 && n <= len(list) {
-			workspace, parts = list[n-1].workspace, append(strings.Split(list[n-1].Name, "/"), parts[1:]...)
+			workspace, parts = list[n-1].Workspace, append(strings.Split(list[n-1].Name, "/"), parts[1:]...)
 		}
 	}
 	if err != nil {
@@ -167,5 +168,4 @@ func inWorkspace(dir string, entries iter.Seq2[repo.Entry, error]) iter.Seq2[rep
 	}
 }
 
-// sessionOf is the same for all entries of a session, and for no others.
-func sessionOf(e repo.Entry) string { return e.Workspace + "\x00" + e.Tape }
+func sessionOf(e repo.Entry) string { return rows.SessionOf(e) }

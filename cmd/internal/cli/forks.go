@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/rows"
 	"tape/internal/sessions/catalog"
 	"tape/repo"
 )
@@ -93,7 +94,7 @@ func (o *forksOptions) listing(ctx context.Context, store *repo.Store, name func
 	out := listing[repo.ForkInfo]{None: quoted(of) + " has no open forks", Paged: true, Object: describeFork,
 		Head: []string{"", "~FORK", ">ENTRIES", "BASE", "?BEGUN", "UPDATED", "??BRANCH"},
 		Row: func(f repo.ForkInfo, add func(cells ...any)) {
-			add(currentMark(f.Name == current), name(f), f.Entries, baseText(f.Base), o.ago(f.Base.Date), o.ago(f.Updated), f.Branch)
+			add(rows.CurrentMark(f.Name == current), name(f), f.Entries, baseText(f.Base), o.ago(f.Base.Date), o.ago(f.Updated), f.Branch)
 		}}
 	if o.closed {
 		out.None = "no fork of " + quoted(of) + " was closed yet"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -108,7 +107,7 @@ func (a *App) showOverview(o overview) {
 	if o.Name == store.CurrentTape() {
 		name += " (current)"
 	}
-	pairs := append(aboutPairs(o.about), "tape", name)
+	pairs := append(rows.Facts(o.about), "tape", name)
 	if o.base != nil {
 		pairs = append(pairs, "fork of", fmt.Sprintf("%s at %s, with %s of its own", display.Truncate(o.base.Parent, 100), baseText(*o.base),
 			display.Entries(o.Entries-o.base.Entry)))
@@ -143,19 +142,4 @@ func (a *App) showOverview(o overview) {
 		pairs = append(pairs, "folder", o.Dir)
 	}
 	a.Fields(pairs...)
-}
-
-// aboutPairs are the facts about a session, for people.
-func aboutPairs(t about.Tape) (pairs []any) {
-	project := t.Project
-	if t.Branch != "" {
-		project = strings.TrimSpace(fmt.Sprintf("%s (%s)", project, t.Branch))
-	}
-	for _, p := range [][2]string{{"title", t.Title}, {"agent", strings.TrimSpace(t.Agent + " " + t.AgentVersion)}, {"model", t.Model},
-		{"project", project}, {"authors", strings.Join(t.Authors, ", ")}} {
-		if p[1] != "" {
-			pairs = append(pairs, p[0], display.Truncate(p[1], 150))
-		}
-	}
-	return pairs
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 
 	"tape/cmd/internal/handover"
 	"tape/cmd/internal/stdio"
-	"tape/internal/sessions/resume"
 	"tape/internal/store/about"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -52,7 +50,7 @@ func (a *App) alone(cmd *cobra.Command) error {
 		p := Picking{App: a, Open: func(session int) bool { return a.openPicked(ctx, list[session]) },
 			Resume: func(session int) (string, error) { return a.resumePicked(ctx, list[session]) }}
 		for _, t := range list {
-			p.Sessions, p.Here = append(p.Sessions, t.Tape), append(p.Here, t.workspace == here)
+			p.Sessions, p.Here = append(p.Sessions, t.Tape), append(p.Here, t.Workspace == here)
 		}
 		return host.Pick(ctx, p)
 	})(cmd, nil)
@@ -82,18 +80,18 @@ func (a *App) sessionsToPick(ctx context.Context) (list []listedTape, here strin
 	}
 	a.everywhere = a.workspaceDir() == ""
 	list, err = a.listTapes(ctx)
-	isHere := func(t listedTape) bool { return t.workspace == here }
+	isHere := func(t listedTape) bool { return t.Workspace == here }
 	if store != nil && (err != nil || !slices.ContainsFunc(list, isHere)) {
 		a.everywhere = false
 		list, err = a.listTapes(ctx)
 		for i := range list {
-			list[i].workspace = here
+			list[i].Workspace = here
 		}
 	}
 	if errors.Is(err, repo.ErrNotFound) {
 		err = nil
 	}
-	return slices.DeleteFunc(list, listedTape.empty), here, err
+	return slices.DeleteFunc(list, listedTape.Empty), here, err
 }
 
 // openPicked shows the log of a session. The picker comes back if the log was in less, which then waits for the user.
@@ -103,7 +101,7 @@ func (a *App) openPicked(ctx context.Context, t listedTape) (again bool) {
 		os.Setenv("LESS", cmp.Or(os.Getenv("LESS"), "R")+lessStays) //nolint:errcheck // then less leaves a short log at once
 	}
 	log := OS(a.Version, a.Commit)
-	args := []string{"--workspace", t.workspace, "--tape", t.Name, "log"}
+	args := []string{"--workspace", t.Workspace, "--tape", t.Name, "log"}
 	if a.NoPager {
 		args = append(args, "--no-pager")
 	}
@@ -115,28 +113,14 @@ const lessStays = " -+F -+X"
 
 // resumePicked returns the command with which a session goes on, or why it cannot.
 func (a *App) resumePicked(ctx context.Context, l listedTape) (string, error) {
-	store, err := repo.Open(ctx, l.workspace, a.storeOptions())
+	store, err := repo.Open(ctx, l.Workspace, a.storeOptions())
 	if err != nil {
 		return "", err
 	}
 	t, err := store.Tape(ctx, l.Name)
-	if err != nil {
+	user, userErr := a.userSettings()
+	if err = cmp.Or(err, userErr); err != nil {
 		return "", err
 	}
-	user, err := a.userSettings()
-	if err != nil {
-		return "", err
-	}
-	here, err := filepath.Abs(".")
-	if err != nil {
-		return "", err
-	}
-	plan, err := resume.Of(ctx, t, user, here)
-	if err == nil && plan.Why != "" {
-		err = errors.New(plan.Why)
-	}
-	if err != nil {
-		return "", err
-	}
-	return handover.Command(plan), nil
+	return handover.CommandOf(ctx, t, user)
 }

@@ -119,13 +119,13 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 	}
 	var list []choosing.Session
 	for _, t := range tapes {
-		at := slices.IndexFunc(t.remotes, func(d repo.Distance) bool { return d.Remote == remote })
+		at := slices.IndexFunc(t.Remotes, func(d repo.Distance) bool { return d.Remote == remote })
 		own, err := o.ofHost(ctx, store, t.Name)
 		if err != nil {
 			return err
 		}
-		if at >= 0 && !t.remotes[at].Shared && !own {
-			list = append(list, choosing.Session{Tape: t.Tape, New: t.remotes[at].Ahead})
+		if at >= 0 && !t.Remotes[at].Shared && !own {
+			list = append(list, choosing.Session{Tape: t.Tape, New: t.Remotes[at].Ahead})
 		}
 	}
 	if shared := len(tapes) - len(list); len(list) < 2 || shared > 1 {

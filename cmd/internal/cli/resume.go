@@ -72,7 +72,7 @@ func (a *App) sessionToResume(ctx context.Context, args []string) (*repo.Tape, e
 		return t, err
 	}
 	list, err := a.listTapes(ctx)
-	used := func(l listedTape) bool { return l.Name == t.Name() && !l.empty() }
+	used := func(l listedTape) bool { return l.Name == t.Name() && !l.Empty() }
 	if err != nil || len(list) == 0 || t.IsFork() || slices.ContainsFunc(list, used) {
 		return t, err
 	}

@@ -3,9 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 
 	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
@@ -23,7 +21,11 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	case o.count:
 		return o.Result(object{{"count", res.Matches}}.With("instead", res.Instead), "%d", res.Matches)
 	case o.files:
-		return o.showSessions(ctx, res)
+		names, titles, err := o.tapesOnScreen(ctx)
+		if err != nil {
+			return err
+		}
+		return rows.HitsOfSessions(&o.Streams, res, names, titles)
 	case o.JSON:
 		for _, h := range res.Hits {
 			if err := o.WriteLine(rows.HitJSON(h, res.Instead)); err != nil {
@@ -38,7 +40,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		case o.allTapes || !o.others(ctx):
 			o.StderrUnlessQuiet("no hits")
 		default:
-			o.StderrUnlessQuiet("no hits in the session %s; --all-tapes searches the others, too", quoted(o.titleOf(ctx, s.Tapes[0])))
+			o.StderrUnlessQuiet("no hits in this session; --all-tapes searches the others, too")
 		}
 		return nil
 	}
@@ -49,7 +51,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	o.Page()
 	hits, last := res.Hits, ""
 	if o.allTapes {
-		hits = bySession(hits)
+		hits = rows.BySession(hits)
 	}
 	for i, h := range hits {
 		if i > 0 {
@@ -68,7 +70,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 			return err
 		}
 	}
-	more := o.more(res)
+	more := rows.More(res)
 	switch {
 	case more == "":
 		return nil
@@ -79,19 +81,6 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	err = o.Flush()
 	o.StderrUnlessQuiet("%s", more)
 	return err
-}
-
-// bySession puts the hits of a session together, in the order of their first ones.
-func bySession(hits []index.Hit) []index.Hit {
-	first := map[string]int{}
-	for i, h := range hits {
-		if _, known := first[sessionOf(h.Entry)]; !known {
-			first[sessionOf(h.Entry)] = i
-		}
-	}
-	hits = slices.Clone(hits)
-	slices.SortStableFunc(hits, func(a, b index.Hit) int { return first[sessionOf(a.Entry)] - first[sessionOf(b.Entry)] })
-	return hits
 }
 
 // tapesOnScreen returns short names and titles of all tapes, by their names, if hits of several
@@ -105,77 +94,13 @@ func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[st
 	lists, err := inStores(ctx, o.App, o.tapesOf)
 	for _, t := range slices.Concat(lists...) {
 		all = append(all, t.Name)
-		titles[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.Name})] = t.Title + t.Suffix()
+		titles[sessionOf(repo.Entry{Workspace: t.Workspace, Tape: t.Name})] = t.Title + t.Suffix()
 	}
 	return catalog.ShortNames(all), titles, err
-}
-
-// titleOf returns the title of a tape, or its name.
-func (o *searchOptions) titleOf(ctx context.Context, name string) string {
-	t, err := o.store.Tape(ctx, name)
-	if err != nil {
-		return name
-	}
-	facts, err := o.aboutTape(ctx, t)
-	if err != nil {
-		return name
-	}
-	return cmp.Or(facts.Title, name)
 }
 
 // others reports whether the workspace has tapes besides the one that was searched.
 func (o *searchOptions) others(ctx context.Context) bool {
 	all, err := o.store.Tapes(ctx)
 	return err == nil && len(all) > 1
-}
-
-func (o *searchOptions) more(res *index.Result) string {
-	shown := 0
-	for _, h := range res.Hits {
-		shown += 1 + h.Similar
-	}
-	if shown >= res.Matches {
-		return ""
-	}
-	of := strconv.Itoa(res.Matches)
-	if !res.Exact {
-		of = "more than " + of
-	}
-	return fmt.Sprintf("%d of %s matches; -n shows more", shown, of)
-}
-
-// showSessions shows the sessions with matches, each with the entries that match.
-func (o *searchOptions) showSessions(ctx context.Context, res *index.Result) error {
-	names, titles, err := o.tapesOnScreen(ctx)
-	if err != nil {
-		return err
-	}
-	type session struct {
-		repo.Entry
-		ids []int64
-	}
-	var list []*session
-	at := map[string]*session{}
-	for _, h := range res.Hits {
-		s := at[sessionOf(h.Entry)]
-		if s == nil {
-			s = &session{Entry: h.Entry}
-			at[sessionOf(h.Entry)], list = s, append(list, s)
-		}
-		s.ids = append(s.ids, h.ID)
-	}
-	for _, s := range list {
-		slices.Sort(s.ids)
-		if o.JSON {
-			if err := o.Emit(append(object{{"tape", s.Tape}}.With("workspace", s.Workspace), object{{"matches", len(s.ids)}, {"entries", s.ids}}...).With("instead", res.Instead)); err != nil {
-				return err
-			}
-			continue
-		}
-		rows.Session(&o.Streams, titles[sessionOf(s.Entry)])
-		name := display.Line(cmp.Or(names[s.Tape], s.Tape))
-		ids := display.Entries(len(s.ids)) + "  " + display.IDs(s.ids)
-		o.Line(o.Style(stdio.Bold+";"+stdio.Yellow, name) + "  " + o.Fit(ids, max(12, o.Width()-display.Width(name)-2)))
-	}
-	return nil
 }

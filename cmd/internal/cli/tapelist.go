@@ -14,14 +14,7 @@ import (
 	"tape/repo"
 )
 
-// listedTape is a tape in a list.
-type listedTape struct {
-	about.Tape
-	workspace string // its folder, if tapes of several are listed
-	number    int    // from 1, in the list of all tapes
-	current   bool
-	remotes   []repo.Distance
-}
+type listedTape = rows.Tape
 
 // listTapes lists the tapes of the selected workspace, or of all, the newest first.
 func (a *App) listTapes(ctx context.Context) ([]listedTape, error) {
@@ -31,12 +24,12 @@ func (a *App) listTapes(ctx context.Context) ([]listedTape, error) {
 	}
 	list := slices.Concat(lists...)
 	slices.SortFunc(list, func(a, b listedTape) int {
-		return cmp.Or(cmp.Compare(b2i(a.empty()), b2i(b.empty())), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name),
-			strings.Compare(a.workspace, b.workspace))
+		return cmp.Or(cmp.Compare(b2i(a.Empty()), b2i(b.Empty())), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name),
+			strings.Compare(a.Workspace, b.Workspace))
 	})
 	facts := make([]*about.Tape, len(list))
 	for i := range list {
-		list[i].number, facts[i] = i+1, &list[i].Tape
+		list[i].Number, facts[i] = i+1, &list[i].Tape
 	}
 	if a.everywhere {
 		catalog.TellApart(facts)
@@ -60,14 +53,14 @@ func (a *App) tapesOf(ctx context.Context, store *repo.Store) ([]listedTape, err
 		if !strings.HasPrefix(branch, "tape/") || !catalog.Listed(known) {
 			continue
 		}
-		item := listedTape{Tape: known, workspace: a.workspaceOf(store), current: known.Name == current}
+		item := listedTape{Tape: known, Workspace: a.workspaceOf(store), Current: known.Name == current}
 		if len(remotes) > 0 && (a.JSON || !a.everywhere) { // a list of all workspaces has no columns for their remotes
 			t, err := store.ByBranch(ctx, branch)
 			if errors.Is(err, repo.ErrNotFound) {
 				continue // removed meanwhile
 			}
 			if err == nil {
-				item.remotes, err = t.Distances(ctx)
+				item.Remotes, err = t.Distances(ctx)
 			}
 			if err != nil {
 				return nil, err
@@ -77,9 +70,6 @@ func (a *App) tapesOf(ctx context.Context, store *repo.Store) ([]listedTape, err
 	}
 	return list, nil
 }
-
-// empty reports whether the tape has only the anchor with which every tape begins.
-func (t listedTape) empty() bool { return t.Entries <= 1 }
 
 func b2i(b bool) int {
 	if b {
@@ -127,14 +117,14 @@ func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
 	if err != nil {
 		return err
 	}
-	return a.Emit(listedTape{Tape: facts, current: t.Name() == t.Store().CurrentTape()}.object())
+	return a.Emit(tapeObject(listedTape{Tape: facts, Current: t.Name() == t.Store().CurrentTape()}))
 }
 
-func (t listedTape) object() object {
-	return append(append(object{{"tape", t.Name}}.With("workspace", t.workspace), aboutMembers(t.Tape)...), object{
+func tapeObject(t listedTape) object {
+	return append(append(object{{"tape", t.Name}}.With("workspace", t.Workspace), aboutMembers(t.Tape)...), object{
 		{"entries", t.Entries}, {"messages", t.Messages}, {"tool_calls", t.ToolCalls}, {"tokens", t.Tokens},
-		{"anchors", t.Anchors}, {"last_anchor", t.LastAnchor}, {"current", t.current}}...).
-		With("remotes", objects(t.remotes, rows.Distance))
+		{"anchors", t.Anchors}, {"last_anchor", t.LastAnchor}, {"current", t.Current}}...).
+		With("remotes", objects(t.Remotes, rows.Distance))
 }
 
 // aboutMembers are the members of JSON objects that say what a tape is about. All commands use the

@@ -4,17 +4,14 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/rows"
-	"tape/cmd/internal/stdio"
 	"tape/cmd/internal/teamcmd"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
-	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/repo"
 )
@@ -89,7 +86,7 @@ func (o *tapesOptions) run(ctx context.Context) error {
 	}
 	list := slices.DeleteFunc(slices.Clone(all), func(t listedTape) bool {
 		return !within(t.Tape, project) || !has(t.Agent, o.agent) || t.Updated.Before(dates.Since) || !dates.Until.IsZero() && t.Started.After(dates.Until) ||
-			o.since+o.until != "" && t.empty() ||
+			o.since+o.until != "" && t.Empty() ||
 			!slices.ContainsFunc([]string{t.Title, t.Name, t.Project, t.Branch}, func(s string) bool { return has(s, o.grep) })
 	})
 	if o.limit >= 0 {
@@ -106,15 +103,15 @@ func (o *tapesOptions) run(ctx context.Context) error {
 	if len(all) == 0 {
 		none = "No sessions yet: tape import reads those of your agents, tape record install AGENT records new ones."
 	}
-	l := listing[listedTape]{None: none, Paged: true, Object: listedTape.object}
-	columns := o.tapeColumns(list, catalog.ShortNames(namesOf(all, func(t listedTape) string { return t.Name })))
+	l := listing[listedTape]{None: none, Paged: true, Object: tapeObject}
+	columns := rows.TapeColumns(&o.Streams, list, catalog.ShortNames(namesOf(all, func(t listedTape) string { return t.Name })), o.everywhere)
 	for _, c := range columns {
-		l.Head = append(l.Head, c.head)
+		l.Head = append(l.Head, c.Head)
 	}
 	l.Row = func(t listedTape, add func(cells ...any)) {
 		cells := make([]any, len(columns))
 		for i, c := range columns {
-			cells[i] = c.cell(t)
+			cells[i] = c.Cell(t)
 		}
 		add(cells...)
 	}
@@ -145,108 +142,4 @@ func within(t about.Tape, want string) bool {
 		return t.Project == want || strings.HasPrefix(t.Project, strings.TrimSuffix(want, "/")+"/")
 	}
 	return has(t.ProjectName(), want)
-}
-
-type tapeColumn struct {
-	head string
-	cell func(listedTape) string
-}
-
-// tapeColumns returns the columns that the screen has room for beside the titles; in a pipe, all. A column that says
-// the same in each row comes only if no title is cut for it.
-func (o *tapesOptions) tapeColumns(list []listedTape, names map[string]string) []tapeColumn {
-	const enough, plenty = 28, 48 // cells of a title
-	left := o.Width()
-	columns := []tapeColumn{
-		{">", func(t listedTape) string {
-			return strconv.Itoa(t.number) + display.Pad(currentMark(t.current && !o.everywhere), 1)
-		}},
-		{"~TITLE", func(t listedTape) string { return fitLabel(t.Tape, left) }},
-		{"UPDATED", func(t listedTape) string { return o.briefly(t.Updated) }},
-	}
-	agent := tapeColumn{"AGENT", func(t listedTape) string {
-		if w := o.Width(); w > 0 && w < 100 {
-			first, _, _ := strings.Cut(t.Agent, "-")
-			return first
-		}
-		return t.Agent
-	}}
-	label := tapeColumn{"", func(t listedTape) string { return t.Label() }}
-	more := []tapeColumn{
-		{"PROJECT", func(t listedTape) string {
-			if w := o.Width(); w > 0 && w < 100 && o.everywhere {
-				return display.Truncate(t.ProjectBranch(), w/5)
-			}
-			return display.Truncate(t.ProjectBranch(), enough)
-		}},
-		{"TAPE", func(t listedTape) string { return names[t.Name] }},
-		{">MESSAGES", func(t listedTape) string { return strconv.Itoa(t.Messages) }},
-	}
-	projects := map[string]bool{"": true}
-	for _, t := range list {
-		projects[t.ProjectBranch()] = true
-	}
-	if len(projects) <= 2 && !o.everywhere { // one, or none
-		more = more[1:]
-	}
-	if o.Width() == 0 {
-		more[len(more)-2].cell = func(t listedTape) string { return t.Name }
-	}
-	if len(list) > 0 {
-		for i, d := range list[0].remotes {
-			more = append(more, tapeColumn{strings.ToUpper(d.Remote), func(t listedTape) string { return rows.DistanceText(t.remotes[i]) }})
-		}
-	}
-	if slices.ContainsFunc(list, func(t listedTape) bool { return t.Agent != "" }) {
-		more = slices.Insert(more, b2i(o.everywhere), agent) // of all projects, the project says more
-	}
-	for _, c := range columns {
-		if c.head != "~TITLE" {
-			left -= cellsOf(c, list) + len("  ")
-		}
-	}
-	constant := func(c tapeColumn) bool {
-		return o.Width() > 0 && !slices.ContainsFunc(list, func(t listedTape) bool { return c.cell(t) != c.cell(list[0]) })
-	}
-	slices.SortStableFunc(more, func(x, y tapeColumn) int { return b2i(constant(x)) - b2i(constant(y)) })
-	longest := cellsOf(label, list)
-	for _, c := range more {
-		title := plenty
-		if c.head == "PROJECT" || c.head == "AGENT" {
-			title = enough
-		}
-		if constant(c) {
-			title = stdio.MaxCell // all that a column gets
-		}
-		if cells := cellsOf(c, list) + len("  "); o.Width() == 0 || left-cells >= min(title, longest) {
-			columns = append(columns, c)
-			left -= cells
-		}
-	}
-	return columns
-}
-
-// fitLabel returns the label of a tape. The end that tells it apart is never cut.
-func fitLabel(t about.Tape, cells int) string {
-	const least = 12
-	if cells <= 0 || t.Title == "" || t.Apart == "" {
-		return t.Label()
-	}
-	return display.Truncate(display.Line(t.Title), max(least, cells-display.Width(t.Suffix()))) + t.Suffix()
-}
-
-// cellsOf returns the width of a column.
-func cellsOf(c tapeColumn, list []listedTape) int {
-	cells := len(strings.TrimPrefix(c.head, ">"))
-	for _, t := range list {
-		cells = max(cells, min(display.Width(display.Line(c.cell(t))), stdio.MaxCell))
-	}
-	return cells
-}
-
-func currentMark(current bool) string {
-	if current {
-		return "*"
-	}
-	return ""
 }

@@ -4,6 +4,7 @@ package handover
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,22 @@ func Resume(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Whe
 	env := append(os.Environ(), "PWD="+p.Dir)
 	code, err = stdio.RunInstead(p.Program, p.Command, env)
 	return code, layout.Wrap(err, "run %s", p.Program)
+}
+
+// CommandOf returns the command with which the session on a tape goes on, for a shell, or why it cannot, as an error.
+func CommandOf(ctx context.Context, t *repo.Tape, user record.Where) (string, error) {
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return "", err
+	}
+	p, err := resume.Of(ctx, t, user, here)
+	if err == nil && p.Why != "" {
+		err = errors.New(p.Why)
+	}
+	if err != nil {
+		return "", err
+	}
+	return Command(p), nil
 }
 
 // Command returns the command of a plan for a shell.

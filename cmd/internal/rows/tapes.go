@@ -1,0 +1,154 @@
+package rows
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tape/cmd/internal/stdio"
+	"tape/internal/show/display"
+	"tape/internal/store/about"
+	"tape/repo"
+)
+
+// Tape is a tape in a list.
+type Tape struct {
+	about.Tape
+	Workspace string // its folder, if tapes of several are listed
+	Number    int    // from 1, in the list of all tapes
+	Current   bool
+	Remotes   []repo.Distance
+}
+
+// Empty reports whether the tape has only the anchor with which every tape begins.
+func (t Tape) Empty() bool { return t.Entries <= 1 }
+
+// TapeColumn is a column of a list of tapes.
+type TapeColumn struct {
+	Head string
+	Cell func(Tape) string
+}
+
+// TapeColumns returns the columns that the screen has room for beside the titles; in a pipe, all. names are short ones;
+// everywhere: the list is of all workspaces. A column that says
+// the same in each row comes only if no title is cut for it.
+func TapeColumns(s *stdio.Streams, list []Tape, names map[string]string, everywhere bool) []TapeColumn {
+	const enough, plenty = 28, 48 // cells of a title
+	left := s.Width()
+	columns := []TapeColumn{
+		{">", func(t Tape) string {
+			return strconv.Itoa(t.Number) + display.Pad(CurrentMark(t.Current && !everywhere), 1)
+		}},
+		{"~TITLE", func(t Tape) string { return fitLabel(t.Tape, left) }},
+		{"UPDATED", func(t Tape) string { return display.Briefly(s.Now(), t.Updated) }},
+	}
+	agent := TapeColumn{"AGENT", func(t Tape) string {
+		if w := s.Width(); w > 0 && w < 100 {
+			first, _, _ := strings.Cut(t.Agent, "-")
+			return first
+		}
+		return t.Agent
+	}}
+	label := TapeColumn{"", func(t Tape) string { return t.Label() }}
+	more := []TapeColumn{
+		{"PROJECT", func(t Tape) string {
+			if w := s.Width(); w > 0 && w < 100 && everywhere {
+				return display.Truncate(t.ProjectBranch(), w/5)
+			}
+			return display.Truncate(t.ProjectBranch(), enough)
+		}},
+		{"TAPE", func(t Tape) string { return names[t.Name] }},
+		{">MESSAGES", func(t Tape) string { return strconv.Itoa(t.Messages) }},
+	}
+	projects := map[string]bool{"": true}
+	for _, t := range list {
+		projects[t.ProjectBranch()] = true
+	}
+	if len(projects) <= 2 && !everywhere { // one, or none
+		more = more[1:]
+	}
+	if s.Width() == 0 {
+		more[len(more)-2].Cell = func(t Tape) string { return t.Name }
+	}
+	if len(list) > 0 {
+		for i, d := range list[0].Remotes {
+			more = append(more, TapeColumn{strings.ToUpper(d.Remote), func(t Tape) string { return DistanceText(t.Remotes[i]) }})
+		}
+	}
+	if slices.ContainsFunc(list, func(t Tape) bool { return t.Agent != "" }) {
+		more = slices.Insert(more, b2i(everywhere), agent) // of all projects, the project says more
+	}
+	for _, c := range columns {
+		if c.Head != "~TITLE" {
+			left -= cellsOf(c, list) + len("  ")
+		}
+	}
+	constant := func(c TapeColumn) bool {
+		return s.Width() > 0 && !slices.ContainsFunc(list, func(t Tape) bool { return c.Cell(t) != c.Cell(list[0]) })
+	}
+	slices.SortStableFunc(more, func(x, y TapeColumn) int { return b2i(constant(x)) - b2i(constant(y)) })
+	longest := cellsOf(label, list)
+	for _, c := range more {
+		title := plenty
+		if c.Head == "PROJECT" || c.Head == "AGENT" {
+			title = enough
+		}
+		if constant(c) {
+			title = stdio.MaxCell // all that a column gets
+		}
+		if cells := cellsOf(c, list) + len("  "); s.Width() == 0 || left-cells >= min(title, longest) {
+			columns = append(columns, c)
+			left -= cells
+		}
+	}
+	return columns
+}
+
+// fitLabel returns the label of a tape. The end that tells it apart is never cut.
+func fitLabel(t about.Tape, cells int) string {
+	const least = 12
+	if cells <= 0 || t.Title == "" || t.Apart == "" {
+		return t.Label()
+	}
+	return display.Truncate(display.Line(t.Title), max(least, cells-display.Width(t.Suffix()))) + t.Suffix()
+}
+
+// cellsOf returns the width of a column.
+func cellsOf(c TapeColumn, list []Tape) int {
+	cells := len(strings.TrimPrefix(c.Head, ">"))
+	for _, t := range list {
+		cells = max(cells, min(display.Width(display.Line(c.Cell(t))), stdio.MaxCell))
+	}
+	return cells
+}
+
+// CurrentMark is what marks the current one in lists.
+func CurrentMark(current bool) string {
+	if current {
+		return "*"
+	}
+	return ""
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Facts are the facts about a session, for people.
+func Facts(t about.Tape) (pairs []any) {
+	project := t.Project
+	if t.Branch != "" {
+		project = strings.TrimSpace(fmt.Sprintf("%s (%s)", project, t.Branch))
+	}
+	for _, p := range [][2]string{{"title", t.Title}, {"agent", strings.TrimSpace(t.Agent + " " + t.AgentVersion)}, {"model", t.Model},
+		{"project", project}, {"authors", strings.Join(t.Authors, ", ")}} {
+		if p[1] != "" {
+			pairs = append(pairs, p[0], display.Truncate(p[1], 150))
+		}
+	}
+	return pairs
+}
