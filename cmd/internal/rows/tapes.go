@@ -71,7 +71,7 @@ func TapeColumns(s *stdio.Streams, list []Tape, names map[string]string, everywh
 	if s.Width() == 0 {
 		more[len(more)-2].Cell = func(t Tape) string { return t.Name }
 	}
-	if len(list) > 0 {
+	if len(list) > 0 && !everywhere { // each workspace has remotes of its own
 		for i, d := range list[0].Remotes {
 			more = append(more, TapeColumn{strings.ToUpper(d.Remote), func(t Tape) string { return DistanceText(t.Remotes[i]) }})
 		}
