@@ -239,14 +239,10 @@ func (o *view) showTurns(b blamed, indent string) {
 		if o.names != nil { // as other commands take it
 			where = display.ShellWord(cmp.Or(o.names[t.Tape], t.Tape)) + display.IDRange(t.First, t.Last)
 		}
-		if t.Title != "" && t.Title != t.Prompt {
-			where += "  " + display.Line(t.Title)
+		if room := cells - display.Width(where+"  "); t.Title != "" && t.Title != t.Prompt && (o.names == nil || room > 8) {
+			where += "  " + o.Fit(display.Line(t.Title), room)
 		}
-		if o.names != nil {
-			o.Line(indent + o.Fit(where, cells))
-		} else {
-			say("", where)
-		}
+		say("", where)
 		if mark := Mark(t, *b.Commit); mark != "" {
 			say(stdio.Dim, mark)
 		}

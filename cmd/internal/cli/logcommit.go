@@ -20,7 +20,7 @@ import (
 
 // runCommit shows what led to a commit of the project, on all tapes.
 func (o *logOptions) runCommit(ctx context.Context) error {
-	if flag := o.besides("commit", "oneline", "full", "events"); flag != "" {
+	if flag := o.besides("commit", "oneline", "full", "events", "conversation"); flag != "" {
 		return usagef("--commit goes without --%s", flag)
 	}
 	store, err := o.openStore(ctx)

@@ -18,7 +18,7 @@ import (
 
 // runFile shows what sessions did with a file of the project.
 func (o *logOptions) runFile(ctx context.Context) error {
-	if flag := o.besides("file", "oneline", "full", "events", "since", "until", "all-workspaces", "all-tapes"); flag != "" {
+	if flag := o.besides("file", "oneline", "full", "events", "conversation", "since", "until", "all-workspaces", "all-tapes"); flag != "" {
 		return usagef("--file goes without --%s", flag)
 	}
 	dates, err := o.Query(filter.AsFlag, o.Now())
