@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"tape/internal/store/layout"
@@ -84,7 +85,7 @@ func wholeWords(text string) string {
 
 // mark is the text in the place of a secret. In a README.md it has no fingerprint: with that, somebody could
 // find out a weak password by trying.
-var mark = regexp.MustCompile(`(\[redacted:[a-z0-9-]+):k?[0-9a-f]{16}\]`)
+var mark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\[redacted:[a-z0-9-]+):k?[0-9a-f]{16}\]`) })
 
 func masked(text string, m Masker) string {
 	out, _ := m.Mask(jsonl.AppendString(nil, strings.ToValidUTF8(text, "\uFFFD")), func(secrets.Finding) bool { return false })
@@ -92,7 +93,7 @@ func masked(text string, m Masker) string {
 	if !ok {
 		return ""
 	}
-	return mark.ReplaceAllString(said, "$1]")
+	return mark().ReplaceAllString(said, "$1]")
 }
 
 // printable removes what is not shown, or reorders what is.
@@ -109,13 +110,15 @@ func printable(text string) string {
 }
 
 // markup is what may mean something in Markdown on a git host.
-var markup = regexp.MustCompile("^[>+=-]|^[0-9]+[.)]|[\\\\`*_\\[\\]<&#~|$!@{}]|://|www\\.")
+var markup = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^[>+=-]|^[0-9]+[.)]|[\\\\`*_\\[\\]<&#~|$!@{}]|://|www\\.")
+})
 
 // inert is a line of text that Markdown shows as it is: in a code span, if it has characters that may mean
 // something else. They are not escaped, so that a purge finds the text.
 func inert(text string) string {
 	text = strings.Join(strings.Fields(printable(text)), " ")
-	if !markup.MatchString(text) {
+	if !markup().MatchString(text) {
 		return text
 	}
 	return "`" + strings.ReplaceAll(text, "`", "'") + "`"
