@@ -23,6 +23,8 @@ import (
 // hostileArgs has the arguments of each command that TestHostile runs. A command of several lines
 // is run once for each; one that is missing here fails the test.
 var hostileArgs = map[string]string{
+	"login": "http://127.0.0.1:1", "publish": "{T}/site --all\n-o {T}/one.html\n--branch pages", "team": "check", "team check": "", "team serve": "", "team status": "",
+	"team sync": "", "team token": "list", "team token add": "x --groups a", "team token list": "", "team token revoke": "x",
 	"acp": "-- true", "anchors": "", "append": "--text x", "archives": "", "artifact list": "", "artifact show": "x", "artifact cat": "x",
 	"artifact": "list", "between": "1 2", "blame": "README", "chat": "", "clone": ". {T}/clone", "commit": "", "completion bash": "", "completion fish": "",
 	"completion zsh": "", "completion powershell": "", "completion": "", "config": "\nplugins\ncommit turn", "context": "\n--brief", "diff": "@1 @2", "digest": "\n--since 2000-01-01", "stats": "\n--by person",
