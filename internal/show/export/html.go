@@ -251,7 +251,7 @@ func (p *page) picture(it conversation.ContentPart, _ repo.Entry) {
 	if p.pieces != nil {
 		address = p.pieces.Picture(address)
 	}
-	p.put("<p class=\"picture\"><img loading=\"lazy\" alt=\"{}\" src=\"{}\"></p>\n", display.Title(it.Text, nameMost), address)
+	p.put("<p class=\"picture\"><img alt=\"{}\" src=\"{}\" loading=\"lazy\"></p>\n", display.Title(it.Text, nameMost), address)
 }
 
 // pre writes a block of text. HTML parsers drop the first newline.

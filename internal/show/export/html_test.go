@@ -30,7 +30,7 @@ func attributes() map[string]map[string]*regexp.Regexp {
 		"p": {"class": class}, "span": {"class": class, "dir": "auto", "id": entry}, "time": {"datetime": `[0-9TZ:-]+`},
 		"a":       {"class": class, "href": `#(e\d+|p\d+|tape)|(https?://|mailto:)[!-~]+`, "title": `(?s).*`, "rel": "noopener noreferrer nofollow", "dir": "auto", "lang": lang},
 		"details": {"class": class}, "summary": {}, "pre": {"class": class, "lang": lang, "tabindex": "0"}, "code": {},
-		"ul": {}, "ol": {"start": `\d+`}, "li": {}, "blockquote": {}, "hr": {}, "br": {}, "img": {"alt": "image/.*", "src": `data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+`}, "em": {}, "strong": {}, "del": {},
+		"ul": {}, "ol": {"start": `\d+`}, "li": {}, "blockquote": {}, "hr": {}, "br": {}, "img": {"loading": "lazy", "alt": "image/.*", "src": `data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+`}, "em": {}, "strong": {}, "del": {},
 		"table": {}, "thead": {}, "tbody": {}, "tr": {}, "th": {"align": "left|right|center"}, "td": {"align": "left|right|center"},
 	} {
 		out[element] = map[string]*regexp.Regexp{}
@@ -198,7 +198,7 @@ func TestHTMLPictures(t *testing.T) {
 	r.add("message", `{"role":"user","content":[`+png("UE5H")+`,`+png(`" onerror="x`)+`,{"type":"image","mimeType":"image/svg+xml","data":"PHN2Zz4="}]}`, `{}`)
 	page := write(t, "html", r.source())
 	checkPage(t, page)
-	order(t, page, `<img alt="image/png, 3 bytes" src="data:image/png;base64,UE5H">`, "onerror=", "image/svg+xml")
+	order(t, page, `<img alt="image/png, 3 bytes" src="data:image/png;base64,UE5H" loading="lazy">`, "onerror=", "image/svg+xml")
 	if n := strings.Count(page, "<img"); n != 1 {
 		t.Errorf("%d pictures", n)
 	}
