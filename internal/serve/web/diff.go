@@ -9,6 +9,7 @@ import (
 	"time"
 	"unique"
 
+	"tape/internal/serve/web/entries"
 	"tape/internal/show/display"
 	"tape/internal/show/plain"
 	"tape/internal/show/prose"
@@ -171,7 +172,7 @@ func (d *diffPage) add(row row, old, now repo.Entry) {
 	case row.edited:
 		out = diffRow{Kind: query.ChangeEdited, Left: sideOf(old), Right: sideOf(now)}
 		for _, p := range (query.Change{Kind: query.ChangeEdited, Entry: now, Old: old}).Differences() {
-			out.Lines += lines(display.DiffLines(p))
+			out.Lines += entries.Lines(display.DiffLines(p))
 		}
 	case row.right == 0:
 		out = diffRow{Kind: query.ChangeRemoved, Left: sideOf(old)}
@@ -236,8 +237,9 @@ func words(a, b string) (left, right template.HTML) {
 
 // shortened cuts a text to what a row shows.
 func shortened(text string) string {
-	if len(text) <= bodyMost {
+	const most = 4 << 10 // bytes
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:bodyMost], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

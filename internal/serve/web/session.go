@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/serve/web/entries"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/show/export"
 	"tape/internal/store/about"
-	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -34,7 +35,7 @@ type sessionPage struct {
 	Info        repo.Info
 	Parent      string // of a fork or a subagent
 	ParentTitle string
-	People      []person
+	People      []entries.Person
 	Window      windowView
 	Target      int64 // the entry of the link; 0: none
 	Live        bool
@@ -48,7 +49,7 @@ type windowView struct {
 	Base, Tape       string
 	First, Last, End int64 // End: the last entry of the tape
 	Previous, Next   int64 // 0: none
-	Entries          []entryView
+	Entries          []entries.Entry
 }
 
 // session shows a tape, beginning at the entry or anchor in the path.
@@ -88,7 +89,7 @@ func (s *View) session(r *request) error {
 		d.ParentTitle = s.titleOf(r, d.Parent)
 	}
 	for _, author := range d.About.Authors {
-		d.People = append(d.People, personOf(author))
+		d.People = append(d.People, entries.PersonOf(author))
 	}
 	if o := making.soon(soon); o != nil {
 		all := s.overview(r, t, d.About, o, 0)
@@ -172,23 +173,22 @@ func (s *View) windowAt(r *request, t *repo.Tape, id, end int64) (windowView, er
 	return w, err
 }
 
-// entries are the views of the items that begin within a range of ids.
-func (s *View) entries(r *request, t *repo.Tape, first, last int64) ([]entryView, error) {
+// entries returns what is shown of the items that begin within a range of ids.
+func (s *View) entries(r *request, t *repo.Tape, first, last int64) ([]entries.Entry, error) {
 	rev, err := r.space.store.Revision(r.Context(), t, "")
 	if err != nil {
 		return nil, err
 	}
 	v := s.viewer(r, t, first, last)
-	v.turns = s.lately(r.space, t)
-	err = conversation.Each(r.Context(), until(rev.Entries(r.Context(), max(1, first-around)), last+around), v.item)
-	v.close()
-	return v.out, err
+	v.Turns = s.lately(r.space, t)
+	err = conversation.Each(r.Context(), until(rev.Entries(r.Context(), max(1, first-around)), last+around), v.Item)
+	return v.Entries(), err
 }
 
-// viewer makes views of the items of a tape.
-func (s *View) viewer(r *request, t *repo.Tape, first, last int64) *viewer {
-	return &viewer{View: s, base: r.base, tape: t.Name(), first: first, last: last, dir: s.aboutSoon(r.space, t).Project,
-		helpers: func(agent string) string {
+// viewer makes what is shown of the items of a tape.
+func (s *View) viewer(r *request, t *repo.Tape, first, last int64) *entries.Viewer {
+	return &entries.Viewer{Prose: s.md, Base: r.base, Tape: t.Name(), First: first, Last: last, Dir: s.aboutSoon(r.space, t).Project,
+		Subagent: func(agent string) string {
 			name := t.Name() + "/agent-" + agent
 			if _, err := r.space.store.Tape(r.Context(), name); agent == "" || err != nil {
 				return ""
@@ -234,8 +234,8 @@ func (s *View) window(r *request) error {
 }
 
 // newer returns the entries after an id, and those with a result after it.
-func newer(list []entryView, after int64) []entryView {
-	var out []entryView
+func newer(list []entries.Entry, after int64) []entries.Entry {
+	var out []entries.Entry
 	for _, e := range list {
 		if e.LastID > after {
 			out = append(out, e)
@@ -267,21 +267,37 @@ func (s *View) entry(r *request) error {
 		return err
 	}
 	v := s.viewer(r, t, e.ID, e.ID)
-	v.whole = true
+	v.Whole = true
 	// Later entries may have the results of its calls.
-	if err := conversation.Each(r.Context(), until(rev.Entries(r.Context(), e.ID), e.ID+around), v.item); err != nil {
+	if err := conversation.Each(r.Context(), until(rev.Entries(r.Context(), e.ID), e.ID+around), v.Item); err != nil {
 		return err
 	}
 	if r.URL.Query().Has("part") {
 		r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		for _, one := range v.out {
+		for _, one := range v.Entries() {
 			if err := s.pages.ExecuteTemplate(r.w, "entry", one); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return s.show(r, "entry", fmt.Sprintf("Entry %d: %s", e.ID, s.titleOf(r, t.Name())), windowView{Base: r.base, Tape: t.Name(), First: e.ID, Entries: v.out})
+	return s.show(r, "entry", fmt.Sprintf("Entry %d: %s", e.ID, s.titleOf(r, t.Name())), windowView{Base: r.base, Tape: t.Name(), First: e.ID, Entries: v.Entries()})
+}
+
+// image sends a picture within an entry.
+func (s *View) image(r *request) error {
+	_, e, err := r.one()
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(r.PathValue("n"))
+	mime, data := entries.Picture(e, n)
+	if err != nil || mime == "" {
+		return fmt.Errorf("%w: the entry has no such image", repo.ErrNotFound)
+	}
+	r.w.Header().Set("Content-Type", mime)
+	_, err = io.Copy(r.w, base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
+	return err
 }
 
 // raw sends the stored line of an entry.
@@ -355,24 +371,3 @@ func (s *View) artifact(r *request) error {
 }
 
 var errForbidden = errors.New("not allowed")
-
-// inline calls use for each picture within an entry, in base64, until it returns false.
-func inline(payload []byte, use func(mime, data string) bool) bool {
-	if mime, data := display.Picture(payload); display.IsShown(mime) {
-		return use(mime, data)
-	}
-	if jsonl.IsObject(payload) {
-		for _, val := range jsonl.Fields(payload) {
-			if !inline(val, use) {
-				return false
-			}
-		}
-	} else if len(payload) > 0 && payload[0] == '[' {
-		for el := range jsonl.Elements(payload) {
-			if !inline(el, use) {
-				return false
-			}
-		}
-	}
-	return true
-}

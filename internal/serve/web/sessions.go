@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"hash/fnv"
 	"html/template"
 	"maps"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"tape/index"
+	"tape/internal/serve/web/entries"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
@@ -32,7 +32,7 @@ type listedTape struct {
 	Base    string // the prefix of its links
 	Live    bool
 	Parent  string // of a fork
-	People  []person
+	People  []entries.Person
 	Helpers int
 
 	Active         time.Duration
@@ -42,22 +42,6 @@ type listedTape struct {
 
 	space *space
 	names []string // the session's tape and those of its subagents
-}
-
-// person is somebody who wrote entries, with a colour of their own: a class of the style sheet.
-type person struct {
-	Name   string
-	Colour int
-}
-
-// colours is how many colours people have.
-const colours = 8
-
-func personOf(author string) person {
-	name, _, _ := strings.Cut(author, " <")
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(author))
-	return person{display.Line(cmp.Or(name, author)), int(h.Sum32() % colours)}
 }
 
 // dayGroup is the sessions of a day.
@@ -155,7 +139,7 @@ func (s *View) list(r *request, spaces []*space, d *sessionList, since time.Time
 				t.Parent = rest[:max(0, strings.LastIndexByte(rest, '/'))]
 			}
 			for _, author := range a.Authors {
-				t.People = append(t.People, personOf(author))
+				t.People = append(t.People, entries.PersonOf(author))
 			}
 			list = append(list, t)
 		}

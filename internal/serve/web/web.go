@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"tape/internal/serve/web/entries"
 	"tape/internal/serve/web/guard"
 	"tape/internal/show/display"
 	"tape/internal/show/prose"
@@ -213,7 +214,7 @@ func (s *View) funcs() template.FuncMap {
 		"took":    display.Work,
 		"num":     display.Number,
 		"esc":     url.PathEscape,
-		"changed": changed,
+		"changed": entries.Changed,
 		"agent":   agentName,
 		"label":   labelOf,
 		"when":    when,

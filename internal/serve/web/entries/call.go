@@ -1,4 +1,4 @@
-package web
+package entries
 
 import (
 	"cmp"
@@ -20,19 +20,18 @@ const (
 	shownLong    = time.Second
 )
 
-// callView is a call as a page shows it: a line, and a body to open.
-type callView struct {
+// Call is a call as a page shows it: a line, and a body to open.
+type Call struct {
 	Shape, Verb, Tool string
 	Dir, Base         string // of a path; else Subject
 	Subject           string
-	Icon              string
 	Added, Removed    int64
 	MoreFiles         int
 	Took              time.Duration
-	Failed, None      bool
+	Failed            bool
 	Outcome           string  // "" if it is as usual
 	IDs               []int64 // of the results
-	Body              []bodyView
+	Body              []Body
 	Tasks             []callview.Task
 	Images            []string
 	Files             []repo.Artifact
@@ -45,12 +44,12 @@ type callView struct {
 var verbs = map[callview.Shape]string{callview.Edit: "Edit", callview.Write: "Write", callview.Read: "Read", callview.Command: "Run", callview.Tasks: "Tasks",
 	callview.Search: "Search", callview.Agent: "Subagent", callview.Web: "Web"}
 
-// call is the view of a call with its results. A long body is loaded when it is opened.
-func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
-	shown := callview.Of(c, v.dir)
+// call makes what is shown of a call with its results. A long body is loaded when it is opened.
+func (v *Viewer) call(c *conversation.Call, from repo.Entry) Call {
+	shown := callview.Of(c, v.Dir)
 	name := display.Line(c.Name)
-	out := callView{Shape: string(shown.Shape), Tool: name, Verb: cmp.Or(verbs[shown.Shape], name), Icon: string(shown.Shape), Took: c.Took(),
-		Added: shown.Added, Removed: shown.Removed, MoreFiles: max(0, len(shown.Files)+shown.More-1), Failed: c.Failed(), None: len(c.Results) == 0, ID: from.ID, Tasks: shown.Tasks}
+	out := Call{Shape: string(shown.Shape), Tool: name, Verb: cmp.Or(verbs[shown.Shape], name), Took: c.Took(),
+		Added: shown.Added, Removed: shown.Removed, MoreFiles: max(0, len(shown.Files)+shown.More-1), Failed: c.Failed(), ID: from.ID, Tasks: shown.Tasks}
 	if o := c.Outcome(); o != "ok" {
 		out.Outcome = o
 	}
@@ -61,8 +60,8 @@ func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
 	if shown.Shape == callview.Edit || shown.Shape == callview.Write || shown.Shape == callview.Read {
 		out.Dir, out.Base = path.Split(out.Subject)
 	}
-	if shown.Shape == callview.Agent && v.helpers != nil {
-		out.Agent = v.helpers(shown.AgentID)
+	if shown.Shape == callview.Agent && v.Subagent != nil {
+		out.Agent = v.Subagent(shown.AgentID)
 	}
 	size := len(c.Arguments)
 	for _, r := range c.Results {
@@ -77,7 +76,7 @@ func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
 		}
 		out.Images = append(out.Images, v.images(r.Entry)...)
 	}
-	if most := v.room(); !v.whole && (size > most || v.used > callsMost && size > bodyLeast) {
+	if most := v.room(); !v.Whole && (size > most || v.used > callsMost && size > bodyLeast) {
 		out.Link, out.Tasks = v.link(from.ID), nil
 		return out
 	}
@@ -90,21 +89,21 @@ func (v *viewer) call(c *conversation.Call, from repo.Entry) callView {
 }
 
 // arguments shows what a call was asked to do.
-func (v *viewer) arguments(out *callView, c *conversation.Call, shown callview.View) {
-	add := func(html template.HTML) { out.Body = append(out.Body, bodyView{HTML: html, ID: out.ID}) }
+func (v *Viewer) arguments(out *Call, c *conversation.Call, shown callview.View) {
+	add := func(html template.HTML) { out.Body = append(out.Body, Body{HTML: html, ID: out.ID}) }
 	switch shown.Shape {
 	case callview.Edit:
 		for _, f := range shown.Files {
 			add(diffOf(f))
 		}
 		if shown.Code != "" {
-			add(v.md.Code(shown.Code, shown.Subject))
+			add(v.Prose.Code(shown.Code, shown.Subject))
 		}
 		if len(shown.Files) == 0 {
 			out.Body = append(out.Body, v.data("arguments", c.Args(), out.ID))
 		}
 	case callview.Write:
-		add(v.md.Code(shown.Code, shown.Subject))
+		add(v.Prose.Code(shown.Code, shown.Subject))
 	case callview.Command:
 		add(template.HTML(`<pre class="term" tabindex="0"><span class="ps">$ </span>` + prose.Escape(shown.Command) + "</pre>")) //nolint:gosec // escaped
 	case callview.Tasks, callview.Read:
@@ -116,7 +115,7 @@ func (v *viewer) arguments(out *callView, c *conversation.Call, shown callview.V
 }
 
 // results shows what came of a call.
-func (v *viewer) results(out *callView, c *conversation.Call, shown callview.View) {
+func (v *Viewer) results(out *Call, c *conversation.Call, shown callview.View) {
 	for _, r := range c.Results {
 		for _, p := range r.Parts {
 			text := strings.TrimRight(p.Text, "\n")
@@ -141,8 +140,8 @@ func (v *viewer) results(out *callView, c *conversation.Call, shown callview.Vie
 	}
 }
 
-func (v *viewer) pre(class, html string, id int64) bodyView {
-	return bodyView{HTML: template.HTML(`<pre class="` + class + `" tabindex="0">` + html + "</pre>"), ID: id, Link: v.link(id)} //nolint:gosec // the caller escaped it
+func (v *Viewer) pre(class, html string, id int64) Body {
+	return Body{HTML: template.HTML(`<pre class="` + class + `" tabindex="0">` + html + "</pre>"), ID: id, Link: v.link(id)} //nolint:gosec // the caller escaped it
 }
 
 // matches shows the lines that a search found, PATH:LINE:TEXT or PATH, with their places apart.
@@ -164,57 +163,4 @@ func matches(text string) string {
 		b.WriteString(`<span class="no">` + prose.Escape(number) + "</span>" + prose.Escape(found) + "\n")
 	}
 	return b.String()
-}
-
-// diffOf is a changed file: its name, how many lines were added and removed, and these.
-func diffOf(f callview.File) template.HTML {
-	var b strings.Builder
-	dir, base := path.Split(display.Line(f.Path))
-	b.WriteString(`<p class="fname"><span class="dir">` + prose.Escape(dir) + `</span><span class="base">` + prose.Escape(base) + "</span>")
-	if f.Op != "" {
-		b.WriteString(` <span class="op">` + f.Op + "</span>")
-	}
-	b.WriteString(" " + string(changed(f.Added, f.Removed)) + "</p>")
-	for i, h := range f.Hunks {
-		if i > 0 || h.From > 1 {
-			b.WriteString(`<p class="hunk">`)
-			if h.From > 0 {
-				b.WriteString("line " + strconv.Itoa(h.From))
-			} else {
-				b.WriteString("⋯")
-			}
-			b.WriteString("</p>")
-		}
-		b.WriteString(string(lines(h.Lines)))
-	}
-	return template.HTML(`<div class="filediff">` + b.String() + "</div>") //nolint:gosec // each piece is escaped
-}
-
-// changed is how many lines were added and removed.
-func changed(added, removed int64) template.HTML {
-	if added == 0 && removed == 0 {
-		return ""
-	}
-	return template.HTML(`<span class="pm"><span class="plus">+` + strconv.FormatInt(added, 10) + `</span> <span class="minus">−` + strconv.FormatInt(removed, 10) + "</span></span>") //nolint:gosec // numbers
-}
-
-// lines is a changed text with its differences marked.
-func lines(list []display.TextLine) template.HTML {
-	var b strings.Builder
-	b.WriteString(`<pre class="diff" tabindex="0">`)
-	for _, l := range list {
-		tag := map[byte]string{'+': "ins", '-': "del"}[l.Sign]
-		if tag == "" {
-			b.WriteString("  " + prose.Escape(l.Text) + "\n")
-			continue
-		}
-		b.WriteString("<" + tag + ">" + string(l.Sign) + " ")
-		at := 0
-		for _, m := range l.Marks {
-			b.WriteString(prose.Escape(l.Text[at:m[0]]) + "<b>" + prose.Escape(l.Text[m[0]:m[1]]) + "</b>")
-			at = m[1]
-		}
-		b.WriteString(prose.Escape(l.Text[at:]) + "</" + tag + ">\n")
-	}
-	return template.HTML(b.String() + "</pre>") //nolint:gosec // each piece is escaped
 }

@@ -1,0 +1,153 @@
+package entries
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"tape/internal/show/conversation"
+	"tape/internal/show/display"
+	"tape/internal/show/prose"
+	"tape/internal/store/about"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+const (
+	bodyMost   = 4 << 10  // bytes of a body before it is opened
+	bodyLeast  = 600      // of bodies on a page that is full
+	bodyEvent  = 300      // of events
+	pageMost   = 64 << 10 // bytes of HTML of bodies after which a page is full
+	callsMost  = 24 << 10 // after which those of calls are loaded when they are opened
+	briefCells = 160      // cells of a folded text
+	imagesMost = 20       // pictures within an entry
+)
+
+// parts are the texts of an item after its summary, without pictures and artifacts.
+func (v *Viewer) parts(it *conversation.Item, look conversation.Speaker) []Body {
+	var out []Body
+	add := func(name, text string) {
+		b := v.data(name, text, it.Entry.ID)
+		b.Folded = true
+		out = append(out, b)
+	}
+	if it.Details != "" {
+		add(map[conversation.Kind]string{conversation.Phase: "state", conversation.Failure: "details"}[it.Kind], it.Details)
+	}
+	for _, p := range it.Parts {
+		text := p.Text
+		if p.Command != nil {
+			text = p.Command.Typed
+		}
+		switch {
+		case p.File, p.Kind == "" && strings.TrimSpace(text) == "":
+		case p.Kind == "" && look == conversation.User && !about.ByPerson(p.Text):
+			add(oneLine(text), text)
+		case p.Kind == "" && it.Kind == conversation.Message && look != conversation.System:
+			if look == conversation.User {
+				text = conversation.WithoutContext(text)
+			}
+			out = append(out, v.prose(text, it.Entry.ID))
+		case p.Kind == "":
+			add(oneLine(text), text)
+		default:
+			add(p.Kind, text)
+		}
+		if p.Command != nil && p.Command.Printed != "" {
+			add("output: "+oneLine(p.Command.Printed), p.Command.Printed)
+		}
+	}
+	return out
+}
+
+// oneLine is the beginning of a text as the line of a folded one.
+func oneLine(text string) string {
+	return display.Truncate(display.Line(strings.Join(strings.Fields(text[:min(len(text), bodyMost)]), " ")), briefCells)
+}
+
+// room is how many bytes a body may have.
+func (v *Viewer) room() int {
+	if v.used > pageMost {
+		return bodyLeast
+	}
+	return bodyMost
+}
+
+// cut returns the beginning of a text up to a number of bytes, and how many are left out.
+func (v *Viewer) cut(text string, end int) (string, int) {
+	if v.Whole || len(text) <= end {
+		return text, 0
+	}
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end], len(text) - end
+}
+
+func (v *Viewer) prose(text string, id int64) Body {
+	text, rest := v.cut(display.SkipBlankLines(text), v.room())
+	html := v.Prose.HTML(text)
+	v.used += len(html)
+	return Body{HTML: html, Rest: rest, ID: id, Link: v.link(id)}
+}
+
+func (v *Viewer) data(name, text string, id int64) Body { return v.upTo(v.room(), name, text, id) }
+
+func (v *Viewer) upTo(most int, name, text string, id int64) Body {
+	text, rest := v.cut(text, most)
+	v.used += len(text)
+	return Body{Name: display.Line(name), HTML: template.HTML(`<pre tabindex="0">` + prose.Escape(text) + "</pre>"), Rest: rest, ID: id, Link: v.link(id)} //nolint:gosec // escaped
+}
+
+// images are the URLs of the pictures of an entry.
+func (v *Viewer) images(e repo.Entry) []string {
+	var out []string
+	if bytes.Contains(e.Payload, []byte("image/")) {
+		pictures(e.Payload, func(string, string) bool {
+			out = append(out, fmt.Sprintf("%s/t/%s/-/image/%d/%d", v.Base, url.PathEscape(v.Tape), e.ID, len(out)))
+			return len(out) < imagesMost
+		})
+	}
+	for _, a := range repo.References(e) {
+		if display.IsShown(a.MIMEType) {
+			out = append(out, v.Base+"/t/"+url.PathEscape(v.Tape)+"/-/artifact/"+a.ID)
+		}
+	}
+	return out
+}
+
+// Picture returns a picture within an entry, in base64. They are counted from 0; mime is "" if there is none.
+func Picture(e repo.Entry, n int) (mime, data string) {
+	pictures(e.Payload, func(m, d string) bool {
+		if n == 0 {
+			mime, data = m, d
+		}
+		n--
+		return n >= 0
+	})
+	return mime, data
+}
+
+// pictures calls use for each picture within a value, in base64, until it returns false.
+func pictures(value []byte, use func(mime, data string) bool) bool {
+	if mime, data := display.Picture(value); display.IsShown(mime) {
+		return use(mime, data)
+	}
+	if jsonl.IsObject(value) {
+		for _, val := range jsonl.Fields(value) {
+			if !pictures(val, use) {
+				return false
+			}
+		}
+	} else if len(value) > 0 && value[0] == '[' {
+		for el := range jsonl.Elements(value) {
+			if !pictures(el, use) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,184 @@
+package entries
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/show/conversation"
+	"tape/internal/show/outline"
+	"tape/internal/show/prose"
+	"tape/repo"
+)
+
+// session makes entries of lines: the kind, the payload and the meta.
+func session(lines ...string) []repo.Entry {
+	var out []repo.Entry
+	for i, l := range lines {
+		f := strings.SplitN(l+" | {}", " | ", 4)
+		out = append(out, repo.Entry{ID: int64(i + 1), Kind: f[0], Payload: json.RawMessage(f[1]), Meta: json.RawMessage(f[2]), Anchor: "session/start", AnchorSeq: 1})
+	}
+	return out
+}
+
+func calling(id, name string, args any) string {
+	text, _ := json.Marshal(args)
+	quoted, _ := json.Marshal(string(text))
+	return fmt.Sprintf(`tool_call | {"calls":[{"id":%q,"function":{"name":%q,"arguments":%s}}]}`, id, name, quoted)
+}
+
+// shown is what a page shows of all entries.
+func shown(t *testing.T, list []repo.Entry, change func(*Viewer)) []Entry {
+	t.Helper()
+	v := &Viewer{Prose: prose.New(), Tape: "main", Dir: "/shop", First: 1, Last: int64(len(list))}
+	if change != nil {
+		change(v)
+	}
+	err := conversation.Each(t.Context(), func(yield func(repo.Entry, error) bool) {
+		for _, e := range list {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}, v.Item)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Entries()
+}
+
+// told is a line for each entry: its kind, how it looks, its id, its texts without tags, and its calls.
+func told(list []Entry) (out []string) {
+	for _, e := range list {
+		line := fmt.Sprintf("%s %s @%d", e.Kind, e.Look, e.ID)
+		if e.GoesOn {
+			line += " goes on"
+		}
+		if len(e.Events) > 0 {
+			line += fmt.Sprintf(" %q %d inside, %d calls", e.Who, len(e.Events), e.CallsIn)
+		}
+		for _, c := range e.Calls {
+			line += fmt.Sprintf(" [%s %s%s %s]", c.Verb, c.Dir, c.Base+strings.Repeat(c.Subject, b2i(c.Base == "")), c.Outcome)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestSession: prompts and answers stand by themselves, what a subagent did is in a group named by its task, and so
+// are the events of a turn, at its end. Somebody who goes on speaking is not named again.
+func TestSession(t *testing.T) {
+	list := session(
+		`anchor | {"name":"session/start","state":{}}`,
+		`message | {"role":"user","content":"Fix it"}`,
+		`event | {"name":"thinking","data":{"thinking":"Let me see."}}`,
+		`message | {"role":"assistant","content":"I look."}`,
+		calling("1", "Edit", map[string]string{"file_path": "/shop/cmd/a.go", "old_string": "x", "new_string": "y"}),
+		`tool_result | {"results":["done"]} | {"call_ids":["1"]}`,
+		calling("2", "exec_command", map[string]string{"cmd": "go test"}),
+		`tool_result | {"results":["Chunk ID: 1\nProcess exited with code 1\nFAIL"]} | {"call_ids":["2"]}`,
+		`message | {"role":"user","content":"Review it"} | {"context":false,"origin":{"fork":"agent-7"}}`,
+		calling("3", "Bash", map[string]string{"command": "ls"})+` | {"context":false,"origin":{"fork":"agent-7"}}`,
+		`event | {"name":"run","data":{"model":"opus"}}`,
+		`message | {"role":"user","content":"Thanks"}`)
+	o, err := outline.Of(t.Context(), func(yield func(repo.Entry, error) bool) {
+		for _, e := range list {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := shown(t, list, func(v *Viewer) { v.Turns = o })
+	want := []string{`message user @2`, `event thinking @3`, `message assistant @4 goes on`, `calls  @5 goes on [Edit cmd/a.go ]`, `calls  @7 goes on [Run go test failed]`,
+		`helper  @9 "Review it" 2 inside, 1 calls`, `group  @1 "" 2 inside, 0 calls`, `message user @12`}
+	if told := told(got); !slices.Equal(told, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	}
+	if got[0].Turn == nil || got[0].Turn.Calls != 3 || got[0].Turn.Failed != 1 {
+		t.Errorf("the turn of the prompt: %+v", got[0].Turn)
+	}
+	whole := shown(t, list, func(v *Viewer) { v.Whole = true })
+	if slices.ContainsFunc(whole, func(e Entry) bool { return e.Kind == "group" || e.Kind == "helper" }) {
+		t.Errorf("an entry by itself is in a group: %q", told(whole))
+	}
+}
+
+// TestRoom: a text has its beginning, and a page that is full has calls without their bodies.
+func TestRoom(t *testing.T) {
+	long := strings.Repeat("a line of the log ", 1000)
+	lines := []string{`message | {"role":"assistant","content":"` + long + `"}`}
+	for i := range 20 {
+		id := fmt.Sprint("c", i)
+		lines = append(lines, calling(id, "Bash", map[string]string{"command": "make"}), `tool_result | {"results":["`+long[:3000]+`"]} | {"call_ids":["`+id+`"]}`)
+	}
+	list := session(lines...)
+	got := shown(t, list, nil)
+	if b := got[0].Body[0]; b.Rest != len(long)-bodyMost || b.Link != "/t/main/-/entry/1" {
+		t.Errorf("%d bytes are left out, at %s", b.Rest, b.Link)
+	}
+	if first, last := got[1].Calls[0], got[20].Calls[0]; len(first.Body) != 2 || first.Link != "" || last.Body != nil || last.Link != "/t/main/-/entry/40" {
+		t.Errorf("the first call: %+v, the last: %+v", first, last)
+	}
+	for _, e := range shown(t, list, func(v *Viewer) { v.Whole = true }) {
+		if slices.ContainsFunc(e.Body, func(b Body) bool { return b.Rest > 0 }) || slices.ContainsFunc(e.Calls, func(c Call) bool { return c.Link != "" || len(c.Body) == 0 }) {
+			t.Errorf("@%d is cut where all was asked for", e.ID)
+		}
+	}
+}
+
+// TestHostile: what was recorded stays text, whatever the shape of its call.
+func TestHostile(t *testing.T) {
+	const evil = "<script>alert(1)</script>"
+	var lines []string
+	for i, name := range []string{"Bash", "Edit", "Write", "Grep", "Task", "WebFetch", "TodoWrite", "Read", "apply_patch", evil} {
+		id := fmt.Sprint("c", i)
+		lines = append(lines, calling(id, name, map[string]any{"command": evil, "file_path": evil, "content": evil, "old_string": "x" + evil, "new_string": evil,
+			"pattern": evil, "prompt": evil, "url": evil, "input": "*** Begin Patch\n*** Update File: " + evil + "\n@@\n-" + evil + "\n*** End Patch", "todos": []map[string]string{{"content": evil}}}),
+			`tool_result | {"results":["`+evil+`:1:`+evil+`"]} | {"call_ids":["`+id+`"]}`)
+	}
+	lines = append(lines, `message | {"role":"user","content":"`+evil+`"}`, `event | {"name":"`+evil+`","data":{"`+evil+`":"`+evil+`"}}`, `error | {"kind":"`+evil+`","message":"`+evil+`"}`)
+	texts := 0
+	var check func(list []Entry)
+	check = func(list []Entry) {
+		for _, e := range list {
+			check(e.Events)
+			bodies := e.Body
+			for _, c := range e.Calls {
+				bodies = append(bodies, c.Body...)
+			}
+			for _, b := range bodies {
+				if texts++; strings.Contains(string(b.HTML), "<script") {
+					t.Errorf("@%d: %s", e.ID, b.HTML)
+				}
+			}
+		}
+	}
+	if check(shown(t, session(lines...), nil)); texts < 20 {
+		t.Errorf("only %d texts", texts)
+	}
+}
+
+// TestPicture: pictures are found wherever they are in an entry.
+func TestPicture(t *testing.T) {
+	e := session(`message | {"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"aG8="}}]}`)[0]
+	for n, want := range []string{"image/png aGk=", "image/gif aG8=", " "} {
+		if mime, data := Picture(e, n); mime+" "+data != want {
+			t.Errorf("%d: %s %s, want %s", n, mime, data, want)
+		}
+	}
+	if got := shown(t, []repo.Entry{e}, nil)[0].Images; !slices.Equal(got, []string{"/t/main/-/image/1/0", "/t/main/-/image/1/1"}) {
+		t.Errorf("addresses: %q", got)
+	}
+}
