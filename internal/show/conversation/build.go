@@ -149,7 +149,7 @@ func (b *builder) addEvent(e repo.Entry) {
 	b.hold(&Item{Kind: Events, Entry: e, Events: []Event{{Entry: e}}})
 }
 
-// addDetail adds what the agent says about a call after its result, such as how long it ran.
+// addDetail adds what the agent says about a call after its result, such as how long it ran, or that it failed.
 func (b *builder) addDetail(ev Event) {
 	if ev.Name() != "tool.detail" {
 		return
@@ -159,10 +159,14 @@ func (b *builder) addDetail(ev Event) {
 	id := jsonl.GetString(data, "call_id")
 	for _, it := range b.held {
 		for _, c := range it.Calls {
-			if c.ID == id {
-				if c.Detail = data; known {
-					c.ran = &ran
-				}
+			if c.ID != id {
+				continue
+			}
+			if c.Detail = data; known {
+				c.ran = &ran
+			}
+			if n := len(c.Results); n > 0 && !c.Rejected() && activity.DetailFailed(data) {
+				c.Results[n-1].Failed = true
 			}
 		}
 	}
@@ -186,10 +190,7 @@ func (b *builder) addResults(e repo.Entry) {
 		case len(ids) == 0 && i < len(open):
 			r.Of, id = open[i], open[i].ID
 		}
-		r.Failed = id != "" && slices.Contains(wrong, id)
-		if r.Rejected = activity.Rejected(r.raw, r.Failed); r.Rejected {
-			r.Failed = false
-		}
+		r.Failed, r.Rejected = activity.Outcome(r.raw, id != "" && slices.Contains(wrong, id))
 		b.addResult(r, id)
 	}
 	if len(results) == 0 {

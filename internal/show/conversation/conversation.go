@@ -88,7 +88,7 @@ type Call struct {
 	answered bool
 }
 
-// Failed reports whether a result is marked as an error.
+// Failed reports whether a result is marked as an error, or says that a command exited with one.
 func (c *Call) Failed() bool {
 	return slices.ContainsFunc(c.Results, func(r Result) bool { return r.Failed })
 }

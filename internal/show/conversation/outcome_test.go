@@ -9,7 +9,8 @@ import (
 )
 
 // TestOutcome: a call that a person rejected has not failed, and took no time. For one that they
-// allowed, the time until then does not count if the agent says how long it ran.
+// allowed, the time until then does not count if the agent says how long it ran. A command that exited with an
+// error has failed, although Codex, Gemini and opencode do not mark its result.
 func TestOutcome(t *testing.T) {
 	const rejection = `"The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse make"`
 	for name, c := range map[string]struct {
@@ -17,15 +18,19 @@ func TestOutcome(t *testing.T) {
 		want                 string
 		took                 time.Duration
 	}{
-		"Claude Code": {rejection, `"is_error":["1"],`, ``, "rejected: use make", 0},
-		"Codex":       {`"Wall time: 3.5 seconds\naborted by user"`, ``, ``, "rejected", 0},
-		"Gemini CLI":  {`{"error":"[Operation Cancelled] Reason: User denied execution."}`, `"is_error":["1"],`, ``, "rejected", 0},
-		"opencode":    {`"The user rejected permission to use this specific tool call."`, `"is_error":["1"],`, ``, "rejected", 0},
-		"a failure":   {`"no such file"`, `"is_error":["1"],`, ``, "failed", time.Second},
-		"a success":   {`"a log: The user doesn't want to proceed"`, ``, ``, "ok", time.Second},
-		"allowed":     {`"done"`, ``, `{"call_id":"1","started_at_ms":5000,"completed_at_ms":5020}`, "ok", 20 * time.Millisecond},
-		"timed":       {`"done"`, ``, `{"call_id":"1","durationMs":7}`, "ok", 7 * time.Millisecond},
-		"another":     {`"done"`, ``, `{"call_id":"2","durationMs":7}`, "ok", time.Second},
+		"Claude Code":          {rejection, `"is_error":["1"],`, ``, "rejected: use make", 0},
+		"Codex":                {`"Wall time: 3.5 seconds\naborted by user"`, ``, ``, "rejected", 0},
+		"Gemini CLI":           {`{"error":"[Operation Cancelled] Reason: User denied execution."}`, `"is_error":["1"],`, ``, "rejected", 0},
+		"opencode":             {`"The user rejected permission to use this specific tool call."`, `"is_error":["1"],`, ``, "rejected", 0},
+		"a failure":            {`"no such file"`, `"is_error":["1"],`, ``, "failed", time.Second},
+		"Codex's exit code":    {`"Chunk ID: 7\nWall time: 0.1 seconds\nProcess exited with code 1\nOutput:\nno such file"`, ``, ``, "failed", time.Second},
+		"no error of Codex":    {`"Chunk ID: 7\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n"`, ``, ``, "ok", time.Second},
+		"Gemini's exit code":   {`"Command: ls x\nOutput: no such file\nExit Code: 2"`, ``, ``, "failed", time.Second},
+		"opencode's exit code": {`"no such file"`, ``, `{"call_id":"1","metadata":{"exit":2}}`, "failed", time.Second},
+		"a success":            {`"a log: The user doesn't want to proceed"`, ``, ``, "ok", time.Second},
+		"allowed":              {`"done"`, ``, `{"call_id":"1","started_at_ms":5000,"completed_at_ms":5020}`, "ok", 20 * time.Millisecond},
+		"timed":                {`"done"`, ``, `{"call_id":"1","durationMs":7}`, "ok", 7 * time.Millisecond},
+		"another":              {`"done"`, ``, `{"call_id":"2","durationMs":7}`, "ok", time.Second},
 	} {
 		var tp tape
 		tp.add(repo.KindAnchor, `{"name":"session/start"}`, `{}`)

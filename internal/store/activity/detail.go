@@ -31,7 +31,7 @@ func (n *Note) readDetail(data []byte) {
 				d.added, d.removed = number(jsonl.Get(stat, "model_added_lines")), number(jsonl.Get(stat, "model_removed_lines"))
 			}
 		case "metadata": // opencode
-			d.failed = number(jsonl.Get(v, "exit")) > 0
+			d.failed = exitIn(v) > 0
 			if diff := jsonl.Get(v, "filediff"); diff != nil {
 				d.known = true
 				d.added, d.removed = number(jsonl.Get(diff, "additions")), number(jsonl.Get(diff, "deletions"))
@@ -46,6 +46,13 @@ func (n *Note) readDetail(data []byte) {
 		n.details = []detail{d}
 	}
 }
+
+// DetailFailed reports whether the detail of a call, as JSON, says that its command exited with an error. Of other agents,
+// the result says it, see Outcome.
+func DetailFailed(detail []byte) bool { return exitIn(jsonl.Get(detail, "metadata")) > 0 }
+
+// exitIn is the exit code that opencode records.
+func exitIn(metadata []byte) int64 { return number(jsonl.Get(metadata, "exit")) }
 
 // readToolRun reads what a program of Codex ran: commands, and changes of files.
 func (n *Note) readToolRun(e layout.Entry, data []byte) {

@@ -277,9 +277,7 @@ func readResults(e layout.Entry) *Note {
 		if i := len(n.results); i < len(ids) {
 			r.id = ids[i]
 		}
-		r.failed = r.id != "" && slices.Contains(wrong, r.id)
-		r.rejected = Rejected(raw, r.failed)
-		r.failed = !r.rejected && (r.failed || exitedBadly(raw))
+		r.failed, r.rejected = Outcome(raw, r.id != "" && slices.Contains(wrong, r.id))
 		n.results = append(n.results, r)
 	}
 	return n
@@ -295,9 +293,16 @@ var rejections = [...]string{
 	"Permission to use ", "has been denied", "The user has specified a rule which prevents",
 }
 
-// Rejected reports whether the result of a call, as JSON, says that the call was not allowed. Results that are
-// not marked as errors are texts of any kind, so that of these only the beginning counts.
-func Rejected(result []byte, marked bool) bool {
+// Outcome says how a call ended, from its result as JSON. marked: the agent marked the result as an error. A call that
+// was not allowed has not failed.
+func Outcome(result []byte, marked bool) (failed, rejected bool) {
+	rejected = isRejection(result, marked)
+	return !rejected && (marked || exitedBadly(result)), rejected
+}
+
+// isRejection reports whether a result says that the call was not allowed. Results that are not marked as errors are
+// texts of any kind, so that of these only the beginning counts.
+func isRejection(result []byte, marked bool) bool {
 	head := result[:min(len(result), headBytes)]
 	if marked {
 		return slices.ContainsFunc(rejections[:], func(s string) bool { return bytes.Contains(head, []byte(s)) })
