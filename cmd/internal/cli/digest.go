@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -60,12 +59,7 @@ func (o *digestOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.since == "" {
-		last := o.Now()
-		if !q.Until.IsZero() && q.Until.Before(last) {
-			last = q.Until
-		}
-		year, month, day := last.Date()
-		q.Since = time.Date(year, month, day-6, 0, 0, 0, 0, last.Location())
+		q.Since = report.Week(q.Until, o.Now())
 	}
 	project := projectNamed(o.project)
 	f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.Now().Location(), Project: func(dir string) bool { return within(about.Tape{Project: dir}, project) }}

@@ -244,10 +244,7 @@ func changed(s Side) map[string]use {
 		if t.Writes == 0 || t.Entry > s.Revision.Last() {
 			continue
 		}
-		path := t.Path
-		if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(s.Facts.Project, "/")+"/"); ok && s.Facts.Project != "" {
-			path = rest
-		}
+		path := about.InProject(s.Facts.Project, t.Path)
 		u := out[path]
 		out[path] = use{u.added + t.Added, u.removed + t.Removed}
 	}

@@ -125,16 +125,11 @@ func (p *printer) session(g Session) {
 		title += " · " + display.Line(g.About.Apart)
 	}
 	p.title(title, display.Line(cmp.Or(g.Short, g.About.Name)))
-	shown := 0
-	for _, said := range g.Prompts {
-		if strings.HasPrefix(g.About.Title, said.Text) { // the title says it
-			continue
-		}
-		if shown++; shown <= p.prompts {
-			p.item(stdio.Green, "> ", "asked: ", said.Text)
-		}
+	prompts := g.OtherPrompts()
+	for _, said := range prompts[:min(len(prompts), p.prompts)] {
+		p.item(stdio.Green, "> ", "asked: ", said.Text)
 	}
-	if n := shown - p.prompts; n > 0 {
+	if n := len(prompts) - p.prompts; n > 0 {
 		p.item(stdio.Dim, "  ", "", "… and "+display.Count(n, "more request", "more requests"))
 	}
 	if n := len(g.Files); n > 0 {

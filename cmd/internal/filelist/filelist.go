@@ -15,6 +15,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/touched"
 	"tape/internal/show/display"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 
@@ -105,7 +106,7 @@ func Show(s *stdio.Streams, rows []Row, byFile bool, names map[string]string) er
 			left = max(20, s.Width()-others)
 		}
 		l.None, l.Head = "the session read and wrote no file", []string{"~FILE"}
-		lead = func(r Row) []any { return []any{fitEnd(touched.InProject(r.Project, r.Path), left)} }
+		lead = func(r Row) []any { return []any{fitEnd(about.InProject(r.Project, r.Path), left)} }
 	}
 	narrow := s.Width() > 0 && s.Width() < 70
 	l.Head = append(l.Head, "LAST")

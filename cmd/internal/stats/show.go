@@ -43,13 +43,14 @@ func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 	if bars {
 		l.Head = append(l.Head, of)
 	}
+	most := slices.Max(append(measures(rows, measure), 0))
 	l.Row = func(r report.Row, add func(cells ...any)) {
 		cells := []any{keyText(r)}
 		for _, c := range columns {
 			cells = append(cells, c.cell(r))
 		}
 		if bars {
-			cells = append(cells, bar(measure(r), slices.Max(measures(rows, measure)), min(room, 40)))
+			cells = append(cells, bar(measure(r), most, min(room, 40)))
 		}
 		add(cells...)
 	}
@@ -81,7 +82,7 @@ func columnsOf(rows []report.Row, by index.By) []column {
 		{"INPUT", 6, func(r report.Row) string { return short(r.AllTokens().Input) }},
 		{"CACHED", 8, func(r report.Row) string { return short(r.AllTokens().CacheRead + r.AllTokens().CacheWrite) }},
 		{"OUTPUT", 5, func(r report.Row) string { return short(r.AllTokens().Output) }},
-		{"COST", 2, cost},
+		{"COST", 2, report.Row.CostText},
 		{"CALLS", 6, func(r report.Row) string { return number(r.Calls) }},
 		{"FAILED", 7, func(r report.Row) string { return number(r.Failed) }},
 	}
@@ -157,17 +158,6 @@ func bar(n, most float64, cells int) string {
 	return out
 }
 
-func cost(r report.Row) string {
-	if !r.Priced {
-		return ""
-	}
-	more := ""
-	if len(r.Unpriced) > 0 {
-		more = "+"
-	}
-	return fmt.Sprintf("$%.2f%s", r.Cost, more)
-}
-
 // span is a time of work in a few cells.
 func span(d time.Duration) string {
 	switch {
@@ -217,7 +207,7 @@ func showOne(s *stdio.Streams, rows []report.Row) error {
 	pairs := []any{"sessions", number(r.Sessions), "turns", number(r.Turns), "active", active, "tool calls", calls,
 		"input tokens", number(t.Input), "cache reads", number(t.CacheRead), "cache writes", number(t.CacheWrite), "output tokens", number(t.Output)}
 	if r.Priced {
-		pairs = append(pairs, "cost", cost(r))
+		pairs = append(pairs, "cost", r.CostText())
 	}
 	s.Fields(pairs...)
 	sayUnpriced(s, rows)

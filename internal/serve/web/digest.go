@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	digestDays    = 7
 	digestMost    = 300 // sessions on a page
 	digestPrompts = 4
 	digestFiles   = 6
@@ -24,7 +23,7 @@ const (
 
 type digestPage struct {
 	Since, Until string
-	From, To     time.Time
+	From         time.Time
 	Days         []digestDay
 	Left         int // sessions that are left out
 	Sessions     int
@@ -61,14 +60,9 @@ func (s *View) digest(r *request) error {
 		return err
 	}
 	if d.Since == "" {
-		last := s.Now()
-		if !q.Until.IsZero() && q.Until.Before(last) {
-			last = q.Until
-		}
-		year, month, day := last.Date()
-		q.Since = time.Date(year, month, day-digestDays+1, 0, 0, 0, 0, last.Location())
+		q.Since = report.Week(q.Until, s.Now())
 	}
-	d.From, d.To = q.Since, q.Until
+	d.From = q.Since
 	var list []digestSession
 	spaces := s.together(r)
 	for _, w := range spaces {
@@ -95,16 +89,9 @@ func (s *View) digest(r *request) error {
 
 func digestSessionOf(g *index.Digest, base string) digestSession {
 	one := digestSession{Session: report.Session{Digest: g}, Base: base}
-	for _, said := range g.Prompts {
-		if strings.HasPrefix(g.About.Title, said.Text) { // the title says it
-			continue
-		}
-		if len(one.Asked) == digestPrompts {
-			one.MoreAsked++
-			continue
-		}
-		one.Asked = append(one.Asked, said)
-	}
+	prompts := one.OtherPrompts()
+	one.Asked = prompts[:min(len(prompts), digestPrompts)]
+	one.MoreAsked = len(prompts) - len(one.Asked)
 	for _, f := range g.Files {
 		one.Added, one.Removed = one.Added+f.Added, one.Removed+f.Removed
 		if len(one.Names) == digestFiles {

@@ -134,7 +134,7 @@ func (s *View) overview(r *request, t *repo.Tape, a about.Tape, o *outline.Outli
 	d := overview{Base: r.base, Tape: t.Name(), Outline: o, Dir: a.Project}
 	d.Changed, d.Added, d.Removed = o.Changed()
 	for i := range d.Changed {
-		d.Changed[i].Path = below(d.Changed[i].Path, a.Project)
+		d.Changed[i].Path = about.InProject(a.Project, d.Changed[i].Path)
 	}
 	d.Broken = o.FailedCommands()
 	d.OtherFailed = len(o.Failed) + o.Missing - len(d.Broken)
@@ -201,15 +201,7 @@ func (s *View) cost(r *request, o *outline.Outline) string {
 	for _, m := range o.Models {
 		work.Tokens[m.Name] = m.Tokens
 	}
-	return costOf(report.Rows([]*index.Work{&work}, index.ByNothing, r.space.prices())[0])
-}
-
-// below is a path relative to a directory, if it is below that.
-func below(path, dir string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/"); ok && dir != "" {
-		return rest
-	}
-	return path
+	return report.Rows([]*index.Work{&work}, index.ByNothing, r.space.prices())[0].CostText()
 }
 
 // outlinePage shows the overview and the turns of a session: as a page, or with ?part as fragments for page.js.
@@ -295,7 +287,7 @@ func (d *sessionStats) fill() {
 			Cells: []string{when(p.From), display.Work(p.To.Sub(p.From)), display.Number(p.Entries), display.Number(p.Tokens)}})
 	}
 	for _, f := range d.Outline.Files[:min(len(d.Outline.Files), rowsShown)] {
-		f.Path = below(f.Path, d.Dir)
+		f.Path = about.InProject(d.Dir, f.Path)
 		d.FileRows = append(d.FileRows, f)
 	}
 	d.MoreFiles = len(d.Outline.Files) - len(d.FileRows)

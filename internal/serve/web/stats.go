@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"fmt"
 	"html/template"
 	"net/url"
 	"slices"
@@ -84,7 +83,7 @@ func (s *View) stats(r *request) error {
 	if len(all) > 0 {
 		d.Total = all[0]
 	}
-	d.Tokens, d.Cost, d.Unpriced = d.Total.AllTokens(), costOf(d.Total), report.Unpriced(all)
+	d.Tokens, d.Cost, d.Unpriced = d.Total.AllTokens(), d.Total.CostText(), report.Unpriced(all)
 	days, err := rows(index.ByDay)
 	if err != nil {
 		return err
@@ -160,7 +159,7 @@ func (s *View) drawDays(r *request, rows []report.Row) template.HTML {
 		day := draw.Day{Date: t, Value: row.Active.Minutes(), Title: t.Format("Monday, 2 January 2006")}
 		if ok {
 			day.Title += ": " + display.Count(row.Sessions, "session", "sessions") + ", " + cmp.Or(display.Work(row.Active), "no time")
-			if cost := costOf(row); cost != "" {
+			if cost := row.CostText(); cost != "" {
 				day.Title += ", " + cost
 			}
 			day.Link = r.base + "/?" + url.Values{"day": {row.Key}}.Encode()
@@ -195,7 +194,7 @@ func groupOf(by index.By, title, column string, rows []report.Row) statsGroup {
 		if by == index.ByPerson {
 			name, _, _ = strings.Cut(name, " <")
 		}
-		g.Rows = append(g.Rows, groupRow{Row: row, Name: name, Cost: costOf(row), All: row.AllTokens(), Bar: draw.Bar(measure(row)/max(most, 1e-9), 0)})
+		g.Rows = append(g.Rows, groupRow{Row: row, Name: name, Cost: row.CostText(), All: row.AllTokens(), Bar: draw.Bar(measure(row)/max(most, 1e-9), 0)})
 	}
 	return g
 }
@@ -212,16 +211,4 @@ func toolRows(rows []report.Row) []barRow {
 		out = append(out, barRow{Name: row.Key, Calls: row.Calls, Failed: row.Failed, Cells: []string{display.Work(row.Active)}, Bar: draw.Bar(share(row.Calls, most), share(row.Failed, most))})
 	}
 	return out
-}
-
-// costOf is what a sum cost; "" if no price is known. A plus says that some of it has no price.
-func costOf(row report.Row) string {
-	if !row.Priced {
-		return ""
-	}
-	more := ""
-	if len(row.Unpriced) > 0 {
-		more = "+"
-	}
-	return fmt.Sprintf("$%.2f%s", row.Cost, more)
 }

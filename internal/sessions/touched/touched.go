@@ -148,11 +148,3 @@ func (f *File) wasProject(parts []string) bool {
 		return strings.HasPrefix(p, ".") || strings.Contains(p, "worktree")
 	})
 }
-
-// InProject is a recorded path as it is called in the project; the path itself if it is elsewhere.
-func InProject(dir, recorded string) string {
-	if rest, ok := strings.CutPrefix(recorded, strings.TrimSuffix(dir, "/")+"/"); ok && dir != "" {
-		return rest
-	}
-	return recorded
-}

@@ -112,11 +112,7 @@ func changed(files []index.FileUse, project string) string {
 	var lines []string
 	for _, f := range files {
 		if f.Writes > 0 {
-			path := f.Path
-			if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(project, "/")+"/"); ok && project != "" {
-				path = rest
-			}
-			lines = append(lines, fmt.Sprintf("- %s +%d -%d", display.Line(path), f.Added, f.Removed))
+			lines = append(lines, fmt.Sprintf("- %s +%d -%d", display.Line(about.InProject(project, f.Path)), f.Added, f.Removed))
 		}
 	}
 	if n := len(lines) - mostFiles; n > 0 {

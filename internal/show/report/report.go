@@ -1,19 +1,22 @@
-// Package report has what the terminal and the web view tell about sessions: sums of what was done, with what it
-// cost, and what was done in a session in a range of time. It is plain data, without a way to show it.
+// Package report has what the statistics and the digest say about sessions, for the terminal and the web view: sums
+// of what was done and their cost, and what was done in a session in a range of time. Others show it.
 package report
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"tape/index"
+	"tape/internal/store/about"
 	"tape/internal/store/activity"
 	"tape/internal/store/prices"
 )
 
-// Row is a sum, with what it cost.
+// Row is a sum of what was done, and its cost.
 type Row struct {
 	index.Work
 	Cost     float64 // dollars
@@ -37,7 +40,7 @@ func Merge(lists [][]*index.Work, rename func(key string) string) []*index.Work 
 	return out
 }
 
-// Rows adds what the sums cost, and sorts them: days by date, others by cost, active time and calls.
+// Rows adds the cost to sums, and sorts them: days by date, others by cost, active time and calls.
 func Rows(sums []*index.Work, by index.By, list prices.List) []Row {
 	rows := make([]Row, len(sums))
 	for i, w := range sums {
@@ -75,6 +78,18 @@ func (r *Row) price(list prices.List) {
 	}
 }
 
+// CostText is the cost as people write it; "" if no price is known. A plus says that some of the work has no price.
+func (r Row) CostText() string {
+	if !r.Priced {
+		return ""
+	}
+	more := ""
+	if len(r.Unpriced) > 0 {
+		more = "+"
+	}
+	return fmt.Sprintf("$%.2f%s", r.Cost, more)
+}
+
 // AllTokens are the tokens of all models.
 func (r Row) AllTokens() (sum index.Tokens) {
 	for _, t := range r.Tokens {
@@ -99,10 +114,10 @@ func Unpriced(rows []Row) string {
 	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
 }
 
-// Session is a session of a digest.
+// Session is a session in a digest.
 type Session struct {
 	*index.Digest
-	Workspace string // its folder, if sessions of several are shown
+	Workspace string // the folder of its workspace; "" if all sessions are of one
 }
 
 // Project is the name of the session's project.
@@ -118,12 +133,26 @@ func (g Session) UniqueCommits() (out []string) {
 	return out
 }
 
-// Path is a path in the session's project without the directory of that.
-func (g Session) Path(path string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(g.About.Project, "/")+"/"); ok && g.About.Project != "" {
-		return rest
+// Path is a recorded path as it is called in the session's project.
+func (g Session) Path(path string) string { return about.InProject(g.About.Project, path) }
+
+// OtherPrompts are the prompts of a session without the one that is its title.
+func (g Session) OtherPrompts() (out []index.Said) {
+	for _, said := range g.Prompts {
+		if !strings.HasPrefix(g.About.Title, said.Text) {
+			out = append(out, said)
+		}
 	}
-	return path
+	return out
+}
+
+// Week is the beginning of seven days. The last is that of until, or today if until is zero or later.
+func Week(until, now time.Time) time.Time {
+	if !until.IsZero() && until.Before(now) {
+		now = until
+	}
+	year, month, day := now.Date()
+	return time.Date(year, month, day-6, 0, 0, 0, 0, now.Location())
 }
 
 // End says how the session ended.

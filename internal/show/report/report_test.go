@@ -21,6 +21,9 @@ func TestRows(t *testing.T) {
 	if len(rows) != 2 || rows[0].Key != "a" || rows[0].Cost != 50 || !rows[0].Priced || rows[0].AllTokens().Output != 2e6 || rows[1].Priced {
 		t.Errorf("rows: %+v", rows)
 	}
+	if one, other := rows[0].CostText(), rows[1].CostText(); one != "$50.00" || other != "" {
+		t.Errorf("cost: %q, %q", one, other)
+	}
 	if got := Unpriced(rows); got != "other" {
 		t.Errorf("without a price: %q", got)
 	}
@@ -36,5 +39,22 @@ func TestSession(t *testing.T) {
 	}
 	if g.End() != "ended with an error: no network" {
 		t.Errorf("end: %q", g.End())
+	}
+}
+
+// TestWeek: the last of the seven days is today, or that of until.
+func TestWeek(t *testing.T) {
+	now := time.Date(2026, 11, 26, 21, 0, 0, 0, time.UTC)
+	for until, want := range map[time.Time]string{{}: "2026-11-20", now.AddDate(0, 0, 3): "2026-11-20", now.AddDate(0, 0, -10): "2026-11-10"} {
+		if got := Week(until, now).Format(time.DateOnly); got != want {
+			t.Errorf("until %s: %s, want %s", until, got, want)
+		}
+	}
+}
+
+func TestOtherPrompts(t *testing.T) {
+	g := Session{Digest: &index.Digest{About: about.Tape{Title: "Fix the retry, please"}, Prompts: []index.Said{{Text: "Fix the retry"}, {Text: "and a test"}}}}
+	if got := g.OtherPrompts(); len(got) != 1 || got[0].Text != "and a test" {
+		t.Errorf("besides the title: %+v", got)
 	}
 }

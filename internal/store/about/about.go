@@ -85,6 +85,14 @@ func (t Tape) ProjectName() string {
 	return cmp.Or(t.Of, dir[strings.LastIndexByte(dir, '/')+1:])
 }
 
+// InProject is a recorded path as it is called in a project's directory; the path itself if it is elsewhere.
+func InProject(dir, path string) string {
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/"); ok && dir != "" {
+		return rest
+	}
+	return path
+}
+
 // ProjectBranch is the name of the project with its branch, unless that is the usual one.
 func (t Tape) ProjectBranch() string {
 	name := t.ProjectName()
