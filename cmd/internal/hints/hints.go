@@ -94,6 +94,7 @@ func words() map[layout.HintKind]string {
 		layout.ListForks:          "tape forks lists those that are open, tape forks --closed the others",
 		layout.ListTapes:          "tape tapes lists them; tape new {1} creates it",
 		layout.ListTapesAndForks:  "tape tapes and tape forks list them",
+		layout.ListTokens:         "tape team token list shows them",
 		layout.MergeOneByOne:      "merge one branch after the other; tape merge --abort undoes this merge",
 		layout.MergeOrDiscard:     "merge or discard one of them: here tape merge {1}, or tape discard {1}, then pull again",
 		layout.NameArchive:        "give more of it; tape archives lists them",
@@ -114,11 +115,13 @@ func words() map[layout.HintKind]string {
 		layout.PutAfterTheirs: "to put your entries after theirs (or, with another name in the last line, on a tape of their own):\n" +
 			"tape --tape {1} export > {2}\ntape --tape {1} reset --archive\ntape pull --tape {1}\ntape --tape {1} import bub {2}",
 		layout.RaiseMaxLine:   "add large content as an artifact: tape append --artifact FILE; or raise the limit with: tape config max_line BYTES",
+		layout.RebuildTeam:    "tape team sync fills it again from the remotes; tokens stay",
 		layout.RenameOrAllow:  "choose another name; or, if it is not a secret: tape config allow_secret {1}",
 		layout.RenameTag:      "tags in anchor/ are made by tape handoff, archives by tape reset --archive: give it another name",
 		layout.RepairTape:     "tape verify --repair sets aside what is damaged, says where, and goes on with everything else",
 		layout.ResetInstead:   "tape reset starts a tape over",
 		layout.RestoreLatest:  "if it was reset here, restore it with tape --tape {1} restore latest, then run tape pull",
+		layout.RevokeToken:    "tape team token revoke {1} makes the name free",
 		layout.ShareThere:     "to share tapes there: tape init, tape remote add origin {1}, tape push",
 		layout.ShowEntry:      "tape show @ID shows an entry",
 		layout.ShowEntryCount: "tape info says how many there are",
@@ -128,6 +131,7 @@ func words() map[layout.HintKind]string {
 		layout.ShowRemote:     "tape remote list shows its address; give the new one another name, or remove that one: tape remote remove {1}",
 		layout.SwitchAway:     "first make another one current: tape switch NAME; or tape reset --archive starts this one over",
 		layout.SwitchTo:       "tape switch {1} makes it the current one",
+		layout.SyncTeam:       "tape team sync fills it",
 		layout.UndoChange: "entries can only be added: undo the change that git diff HEAD shows, or, if nothing was appended since " +
 			"the last commit, all changes of a file: git restore --staged --worktree -- FILE\n" +
 			"git commit --no-verify commits it all the same, and tape verify will name it",

@@ -21,7 +21,7 @@ func (Host) TeamServe(ctx context.Context, o teamcmd.Options) error { return tea
 // TeamCheck tries everything that team.toml says.
 func (Host) TeamCheck(ctx context.Context, o teamcmd.Options) error { return teamhost.Check(ctx, o) }
 
-// TeamStatus shows how it goes with each remote.
+// TeamStatus shows for each remote when it was last read, and what failed.
 func (Host) TeamStatus(ctx context.Context, o teamcmd.Options) error { return teamhost.Status(ctx, o) }
 
 // TeamTokenAdd makes a token.

@@ -1,4 +1,4 @@
-// Package teamclient asks a team's server: what the commands with --team do.
+// Package teamclient asks a team's server, for the commands with --team.
 package teamclient
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// Setting is the name of the setting that has the server's address, and of its token among the keys.
+	// Setting is the setting with the server's address, and the name of its token among the keys.
 	Setting = "team"
 
 	envServer = "TAPE_TEAM"
@@ -80,7 +80,7 @@ func New(server, token string) (*Client, error) {
 	}
 	c := &Client{url: strings.TrimRight(server, "/"), token: token}
 	c.http.Timeout = time.Minute
-	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token goes nowhere else
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // no other server gets the token
 	return c, nil
 }
 
@@ -143,7 +143,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 	return nil
 }
 
-// refused is what the server said against a request.
+// refused returns why the server refused a request.
 func (c *Client) refused(status int, body []byte) error {
 	var said struct {
 		Error struct {
@@ -158,14 +158,18 @@ func (c *Client) refused(status int, body []byte) error {
 	case http.StatusUnauthorized:
 		return layout.Invalid(cmp.Or(said.Error.Details.Hint, "tape login "+c.url+" --token-stdin takes a new one"), "%s refuses the token: %s", c.url, said.Error.Message)
 	case http.StatusNotFound:
-		return layout.NotFound(said.Error.Details.Hint, "%s", said.Error.Message)
+		hint := said.Error.Details.Hint
+		if hint != "" { // which names an endpoint
+			hint = "tape tapes --team lists the sessions that you see"
+		}
+		return layout.NotFound(hint, "%s", said.Error.Message)
 	case http.StatusUnprocessableEntity:
 		return layout.Invalid(said.Error.Details.Hint, "%s", said.Error.Message)
 	}
 	return fmt.Errorf("%s: %s", c.url, said.Error.Message)
 }
 
-// Me is who the token's user is.
+// Me says who the token's user is.
 type Me struct {
 	Name            string
 	Groups, Remotes []string

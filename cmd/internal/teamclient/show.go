@@ -22,7 +22,7 @@ import (
 	"tape/repo"
 )
 
-// hit is a hit as the server gives it.
+// hit is a hit in the server's answer.
 type hit struct {
 	Remote  string          `json:"remote"`
 	Tape    string          `json:"tape"`
@@ -41,7 +41,7 @@ type page[T any] struct {
 	Next  *string `json:"next_cursor"`
 }
 
-// each asks for page after page, until yield returns false.
+// each gets page after page, until yield returns false. more says that there are items after the last one.
 func each[T any](ctx context.Context, c *Client, path string, q url.Values, yield func(T) bool) (more bool, err error) {
 	for {
 		var p page[T]
@@ -60,7 +60,7 @@ func each[T any](ctx context.Context, c *Client, path string, q url.Values, yiel
 	}
 }
 
-// parameters are those of a query.
+// parameters returns the parameters of a query.
 func parameters(q repo.Query) url.Values {
 	v := url.Values{}
 	for name, values := range map[string][]string{"kinds": q.Kinds, "roles": q.Roles, "authors": q.Authors} {
@@ -164,7 +164,7 @@ func showHits(out *stdio.Streams, hits []hit, more bool) error {
 	return nil
 }
 
-// session is a session as the server lists it.
+// session is a session in the server's list.
 type session struct {
 	Remote, Tape, Title, Agent, Model, Project string
 	Authors                                    []string
@@ -255,7 +255,7 @@ func (c *Client) Log(ctx context.Context, out *stdio.Streams, e teamcmd.Entries)
 	return err
 }
 
-// entries yields entries of a session. Raw is as the server gives it, with the names of tape and remote.
+// entries yields entries of a session. Their Raw also has the names of tape and remote.
 func (c *Client) entries(ctx context.Context, path string, e teamcmd.Entries) iter.Seq2[repo.Entry, error] {
 	q := parameters(e.Query)
 	left := 1 << 30

@@ -14,8 +14,8 @@ import (
 	"tape/repo"
 )
 
-// Search searches the team's sessions; tape is REMOTE/TAPE or "". others says that flags were given that only a
-// workspace can answer.
+// Search searches the team's sessions. tape is REMOTE/TAPE, or "" for all. others says that there are flags that only
+// a workspace can answer.
 func (run Run) Search(cmd *cobra.Command, s index.Search, tape string, others bool) error {
 	if others || s.How != index.Words || s.Context > 0 || s.Count || s.Query.Phase+s.Query.After != "" {
 		return layout.Invalid("of the other flags, it takes filters, -n, --sort, --exact, --no-fold and --searches", "--team searches all sessions of the team for words")
@@ -46,7 +46,7 @@ func (run Run) Show(cmd *cobra.Command, target string, oneline bool) error {
 	return run.Log(cmd, Entries{Tape: target[:at], ID: id, Oneline: oneline, Full: true, Events: true})
 }
 
-// Has reports whether an entry REMOTE/TAPE@17 that is not here may be one of the team: whether a server is known.
+// Has reports whether a server may have REMOTE/TAPE@17, which is missing here: whether one is known.
 func Has(target string, missing error, getenv func(string) string) bool {
 	server, _ := workspace.GlobalSetting("team")
 	return errors.Is(missing, repo.ErrNotFound) && strings.Contains(target, "/") && strings.Contains(target, "@") && (server != "" || getenv("TAPE_TEAM") != "")

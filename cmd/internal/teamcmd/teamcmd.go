@@ -51,7 +51,7 @@ type Entries struct {
 	Events        bool
 }
 
-// Run makes the function that a command runs: in tape it starts tape-host, in tape-host it calls run.
+// Run returns the function that a command runs: in tape it starts tape-host, in tape-host it calls run.
 type Run func(run func(ctx context.Context, h Host, o Options) error) func(cmd *cobra.Command, args []string) error
 
 // New returns tape team.
@@ -75,13 +75,13 @@ leads from nothing to a server for a team.`,
 			return f(ctx, h, o)
 		})
 	}
-	cmd.AddCommand(newSync(with), simple(with, "serve", "Answer the team's questions over HTTP", serveHelp, Host.TeamServe),
+	cmd.AddCommand(newSync(with), simple(with, "serve", "Answer the team's searches over HTTP", serveHelp, Host.TeamServe),
 		simple(with, "check", "Try everything that team.toml says, and say what is wrong", checkHelp, Host.TeamCheck),
-		simple(with, "status", "Show how it goes with each remote", statusHelp, Host.TeamStatus), newToken(with))
+		simple(with, "status", "Show when each remote was last read, and what failed", statusHelp, Host.TeamStatus), newToken(with))
 	return cmd
 }
 
-// help is what a command does that only has others below it.
+// help is run by a command that only has commands below it.
 func help(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return layout.Invalid(cmd.CommandPath()+" --help lists them", "there is no command %q", cmd.CommandPath()+" "+args[0])
@@ -90,7 +90,7 @@ func help(cmd *cobra.Command, args []string) error {
 }
 
 const (
-	serveHelp = `Answer the team's questions over HTTP: search, sessions and entries as JSON below /v1, described by
+	serveHelp = `Answer the team's requests over HTTP: search, sessions and entries as JSON below /v1, described by
 /v1/openapi.json; tools for agents at /mcp; figures for Prometheus at /metrics. Requests carry
 Authorization: Bearer TOKEN. Each person sees the remotes of their groups, and nothing of others.
 
@@ -155,10 +155,10 @@ expires. The database has only its hash.`, RunE: help}
 		}),
 	}
 	add.Flags().StringSliceVar(&groups, "groups", nil, "the `GROUPS` of team.toml whose remotes it shows, separated by commas")
-	add.Flags().StringVar(&expires, "expires", "90d", "how long it counts: a `TIME` such as 12h, 90d or 52w")
+	add.Flags().StringVar(&expires, "expires", "90d", "how long it is valid: a `TIME` such as 12h, 90d or 52w")
 	revoke := &cobra.Command{Use: "revoke NAME", Short: "Make a token void at once", Args: cobra.ExactArgs(1), PreRunE: one,
 		RunE: with(func(ctx context.Context, h Host, o Options) error { return h.TeamTokenRevoke(ctx, o, name) })}
-	cmd.AddCommand(add, simple(with, "list", "List all tokens, without what is secret in them", "", Host.TeamTokens), revoke)
+	cmd.AddCommand(add, simple(with, "list", "List all tokens, without their secrets", "", Host.TeamTokens), revoke)
 	return cmd
 }
 

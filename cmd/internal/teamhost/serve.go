@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"tape/cmd/internal/hints"
 	"tape/cmd/internal/stdio"
 	"tape/cmd/internal/teamcmd"
 	"tape/internal/git/gitrun"
@@ -21,14 +22,15 @@ import (
 	"tape/internal/serve/team/api"
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/find"
 	"tape/internal/serve/team/sync"
 	"tape/internal/store/layout"
 )
 
-// store is the database as the server needs it.
+// store is the database, with views as sources of the server.
 type store struct{ *db.DB }
 
-func (s store) Source(ctx context.Context, remotes []string) (api.Source, error) {
+func (s store) Source(ctx context.Context, remotes []string) (find.Source, error) {
 	return s.View(ctx, remotes)
 }
 
@@ -46,12 +48,12 @@ func Serve(ctx context.Context, o teamcmd.Options) error {
 		return err
 	}
 	address := l.Addr().String()
-	if strings.HasSuffix(c.URL, ":0") { // the port was to be any
+	if strings.HasSuffix(c.URL, ":0") { // any free port
 		c.URL = "http://" + address
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Login: api.LoginOf(c),
-		MCP: func(s api.Source, audit func(ctx context.Context, action, resource string) error) http.Handler {
+		MCP: func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler {
 			return mcpserver.Team(mcpserver.TeamOptions{Source: s, Audit: audit, Version: o.Version})
 		}}
 	srv := &http.Server{Handler: api.New(with, address), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
@@ -117,10 +119,7 @@ func (k *checks) tell(what string, err error) {
 	text, hint := "", ""
 	if err != nil {
 		k.failed++
-		text = err.Error()
-		for _, h := range layout.Hints(err) {
-			hint = h.Text
-		}
+		text, hint = err.Error(), hints.Of(err)
 	}
 	if k.s.JSON {
 		_ = k.s.Emit(stdio.Object{{"check", what}, {"ok", err == nil}, {"message", stdio.OrNull(text)}, {"hint", stdio.OrNull(hint)}})
@@ -144,7 +143,7 @@ func (k *checks) database(ctx context.Context, c *config.Config) {
 	}
 	defer d.Close()
 	st, err := d.State(ctx)
-	if err == nil && st != db.Empty && st != db.Older { // sync does what is needed
+	if err == nil && st != db.Empty && st != db.Older { // tape team sync makes the tables
 		err = st.Err()
 	}
 	k.tell("tables", err)
@@ -157,7 +156,7 @@ func (k *checks) database(ctx context.Context, c *config.Config) {
 	}
 }
 
-// checkRemote asks a remote what it has, as a sync does, and fetches nothing.
+// checkRemote lists the branches of a remote, as a sync does, and fetches nothing.
 func checkRemote(ctx context.Context, r config.Remote) error {
 	if err := transport.CheckURL(r.URL); err != nil {
 		return layout.Invalid("give a path, user@host:path, or an address that begins with ssh://, https:// or file://", "%v", err)

@@ -1,4 +1,4 @@
-// Package teamhost is what tape team does: it brings the database up to date, serves it, and shows how it goes.
+// Package teamhost does the work of tape team: it brings the database up to date, serves it, and shows its status.
 package teamhost
 
 import (
@@ -29,7 +29,7 @@ func open(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error
 	return c, d, err
 }
 
-// prepared is open for commands that make the tables if the database is empty.
+// prepared is open for commands that make the tables if there are none.
 func prepared(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error) {
 	c, d, err := open(ctx, o)
 	if err != nil {
@@ -42,6 +42,19 @@ func prepared(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, e
 	}
 	if did != "" {
 		o.StderrUnlessQuiet("%s", did)
+	}
+	return c, d, nil
+}
+
+// existing is open for commands that need the tables.
+func existing(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error) {
+	c, d, err := open(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := d.Use(ctx); err != nil {
+		d.Close()
+		return nil, nil, err
 	}
 	return c, d, nil
 }
@@ -93,7 +106,7 @@ func names(c *config.Config) (out []string) {
 	return out
 }
 
-// showResult shows what was done for a remote. When it is done again and again, only changes are shown.
+// showResult shows what was done for a remote. While watching, it shows only changes.
 func showResult(s *stdio.Streams, r sync.Result, watching bool) {
 	if r.Busy || watching && r.Err == nil && r.Tapes == 0 {
 		return
@@ -117,16 +130,13 @@ func showResult(s *stdio.Streams, r sync.Result, watching bool) {
 	_ = s.Flush()
 }
 
-// Status shows how it goes with each remote.
+// Status shows for each remote when it was last read, and what failed.
 func Status(ctx context.Context, o teamcmd.Options) error {
-	c, d, err := open(ctx, o)
+	c, d, err := existing(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	if err := d.Use(ctx); err != nil {
-		return err
-	}
 	all, err := d.Status(ctx)
 	if err != nil {
 		return err
@@ -193,10 +203,10 @@ func AddToken(ctx context.Context, o teamcmd.Options, name string, groups []stri
 		return err
 	}
 	return o.Result(stdio.Object{{"token", token}, {"name", name}, {"expires", stdio.DateOrNull(now.Add(lasts))}},
-		"%s\nIt counts until %s, and is not shown again.", token, now.Add(lasts).Format("2006-01-02 15:04"))
+		"%s\nIt is valid until %s, and is not shown again.", token, now.Add(lasts).Format("2006-01-02 15:04"))
 }
 
-// duration reads a time that may be in days or weeks.
+// duration reads a duration, which may be in days or weeks.
 func duration(text string) (time.Duration, error) {
 	day := 24 * time.Hour
 	d, err := time.ParseDuration(text)
@@ -217,14 +227,11 @@ func duration(text string) (time.Duration, error) {
 
 // Tokens lists all tokens.
 func Tokens(ctx context.Context, o teamcmd.Options) error {
-	_, d, err := open(ctx, o)
+	_, d, err := existing(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	if err := d.Use(ctx); err != nil {
-		return err
-	}
 	all, err := d.Tokens(ctx)
 	if err != nil {
 		return err
@@ -255,14 +262,11 @@ func Tokens(ctx context.Context, o teamcmd.Options) error {
 
 // Revoke makes a token void.
 func Revoke(ctx context.Context, o teamcmd.Options, name string) error {
-	_, d, err := open(ctx, o)
+	_, d, err := existing(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	if err := d.Use(ctx); err != nil {
-		return err
-	}
 	if err := d.Revoke(ctx, name, o.Now()); err != nil {
 		return err
 	}

@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/query"
 	"tape/internal/store/workspace"
-	"unicode"
 
 	"tape/internal/text"
 	"tape/repo"
@@ -103,11 +101,6 @@ func (s Search) Check() error {
 		return fmt.Errorf("%w: a number of neighbours must not be negative", repo.ErrInvalid)
 	}
 	return nil
-}
-
-// looksAtDigits reports whether entries that differ only in digits are different answers to the search.
-func (s Search) looksAtDigits() bool {
-	return strings.ContainsFunc(s.Text, func(r rune) bool { return unicode.IsDigit(r) || r == '*' })
 }
 
 func (s Search) limit() int {

@@ -40,9 +40,8 @@ func (w *wordCollector) add(tape int64, e repo.Entry) Line {
 	for i := range snapshot.Properties {
 		p := &snapshot.Properties[i]
 		for _, value := range p.Of(e) {
-			const longest = 200 // bytes
 			if value != "" {
-				w.mark(relevance.Mark+p.Mark, strings.ToValidUTF8(value[:min(len(value), longest)], ""))
+				w.mark(relevance.Mark+p.Mark, relevance.Shortened(value))
 			}
 		}
 	}

@@ -26,17 +26,10 @@ import (
 	"tape/repo/view"
 )
 
-// TeamSource has the sessions of a team that one user sees.
-type TeamSource interface {
-	find.Rows
-	Sessions(ctx context.Context, c db.Choice) ([]db.Session, error)
-	Entries(ctx context.Context, s db.Session, q db.Range, yield func(db.Stored) bool) error
-}
-
-// TeamOptions say what is served of a team.
+// TeamOptions say what is served to one user of a team.
 type TeamOptions struct {
-	Source  TeamSource
-	Audit   func(ctx context.Context, action, resource string) error // notes what the user does
+	Source  find.Source
+	Audit   func(ctx context.Context, action, resource string) error // records what the user does
 	Version string
 }
 
@@ -47,8 +40,8 @@ const teamInstructions = "Recorded sessions of the whole team's coding agents (t
 // team answers the requests of one user.
 type team struct{ TeamOptions }
 
-// Team returns a handler of requests by the streamable HTTP transport. Each request is answered by itself, so any of
-// several servers can take it, and a token that is revoked counts no longer.
+// Team returns a handler for MCP's streamable HTTP transport. It keeps no sessions: any of several servers can answer
+// a request, and a revoked token is void at once.
 func Team(o TeamOptions) http.Handler {
 	t := &team{o}
 	out := mcp.NewServer(&mcp.Implementation{Name: "tape-team", Title: "tape", Version: o.Version}, &mcp.ServerOptions{
@@ -84,7 +77,7 @@ func (t *team) tools() []tool {
 	}
 }
 
-// session finds a session by its name.
+// session finds a session by its name, REMOTE/TAPE.
 func (t *team) session(ctx context.Context, name string) (db.Session, error) {
 	remote, tape, _ := strings.Cut(name, "/")
 	list, err := t.Source.Sessions(ctx, db.Choice{Remote: remote, Name: tape, Most: 1})
@@ -286,7 +279,7 @@ func (t *team) read(ctx context.Context, _ call, a readArgs) (string, error) {
 	return out.String(), nil
 }
 
-// teamEntry shows an entry. The texts of its artifacts are in git.
+// teamEntry shows an entry, without the texts of its artifacts, which are in git.
 func teamEntry(e repo.Entry, chars int) string {
 	body := strings.Join(plain.Whole(e), "\n  ")
 	if n := utf8.RuneCountInString(body); n > chars {
@@ -295,7 +288,7 @@ func teamEntry(e repo.Entry, chars int) string {
 	return fmt.Sprintf("@%d %s %s: %s\n", e.ID, when(e), who(e), body)
 }
 
-// rangeOf is the range of ids that is asked for.
+// rangeOf returns the range of entries that is asked for.
 func (t *team) rangeOf(ctx context.Context, s db.Session, a readArgs, limit int) (q db.Range, err error) {
 	q.Kinds = a.Kinds
 	switch {
@@ -319,7 +312,7 @@ func (t *team) rangeOf(ctx context.Context, s db.Session, a readArgs, limit int)
 	return q, nil
 }
 
-// anchor finds an anchor by name or number; "" and latest are the last one.
+// anchor finds an anchor by its name or number; "" and latest name the last one.
 func (t *team) anchor(ctx context.Context, s db.Session, name string) (repo.Entry, error) {
 	list, err := t.entries(ctx, s, db.Range{Kinds: []string{repo.KindAnchor}, Reverse: true, Most: math.MaxInt32})
 	if err != nil {

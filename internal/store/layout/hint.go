@@ -52,6 +52,7 @@ const (
 	ListForks          HintKind = "list-forks" // the missing fork
 	ListTapes          HintKind = "list-tapes" // tape
 	ListTapesAndForks  HintKind = "list-tapes-and-forks"
+	ListTokens         HintKind = "list-tokens"
 	MergeOneByOne      HintKind = "merge-one-by-one"
 	MergeOrDiscard     HintKind = "merge-or-discard" // fork
 	NameArchive        HintKind = "name-archive"
@@ -69,11 +70,13 @@ const (
 	PurgeWhole         HintKind = "purge-whole"
 	PutAfterTheirs     HintKind = "put-after-theirs" // tape, file
 	RaiseMaxLine       HintKind = "raise-max-line"
+	RebuildTeam        HintKind = "rebuild-team"
 	RenameOrAllow      HintKind = "rename-or-allow" // fingerprint
 	RenameTag          HintKind = "rename-tag"
 	RepairTape         HintKind = "repair-tape"
 	ResetInstead       HintKind = "reset-instead"
 	RestoreLatest      HintKind = "restore-latest" // tape
+	RevokeToken        HintKind = "revoke-token"   // token
 	ShareThere         HintKind = "share-there"    // URL
 	ShowEntry          HintKind = "show-entry"
 	ShowEntryCount     HintKind = "show-entry-count"
@@ -83,6 +86,7 @@ const (
 	ShowRemote         HintKind = "show-remote" // remote
 	SwitchAway         HintKind = "switch-away"
 	SwitchTo           HintKind = "switch-to" // tape
+	SyncTeam           HintKind = "sync-team"
 	UndoChange         HintKind = "undo-change"
 	VerifyAll          HintKind = "verify-all"
 )

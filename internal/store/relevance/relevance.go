@@ -1,11 +1,13 @@
-// Package relevance says what searches have in common, whoever answers them: which terms an index has of an
-// entry beside its words, which entries are folded into one hit, how many candidates are judged, and how
-// they are ranked. It does no I/O.
+// Package relevance is what searches in a workspace and in a team's database have in common: the terms that an
+// index has beside the words of an entry, which entries are folded into one hit, how many candidates are
+// judged, and how they are ranked. It does no I/O.
 package relevance
 
 import (
 	"math"
 	"slices"
+	"strings"
+	"unicode"
 
 	"tape/internal/store/layout"
 	"tape/internal/text"
@@ -25,14 +27,25 @@ const (
 // OftenTimes is how often an entry must contain a word to be a candidate although newer ones contain it.
 const OftenTimes = 3
 
+// Shortened is a value of a property as terms have it: at most 200 bytes.
+func Shortened(value string) string {
+	const longest = 200
+	return strings.ToValidUTF8(value[:min(len(value), longest)], "")
+}
+
+// LooksAtDigits reports whether entries that differ only in digits are different answers to a search.
+func LooksAtDigits(search string) bool {
+	return strings.ContainsFunc(search, func(r rune) bool { return unicode.IsDigit(r) || r == '*' })
+}
+
 // TalkKinds are the kinds of entries that people and agents said, as opposed to printed by machines.
 var TalkKinds = [...]string{layout.KindMessage, layout.KindAnchor, layout.KindError}
 
 // IsTalk reports whether a kind is one of TalkKinds.
 func IsTalk(kind string) bool { return slices.Contains(TalkKinds[:], kind) }
 
-// SignOf is equal for entries that are folded into one hit: of what was said, those with the same text; of
-// what was printed, also those that differ in digits and the like.
+// SignOf is equal for entries that are folded into one hit: messages and the like if their text is the same,
+// output also if it differs in digits and such.
 func SignOf(kind string, body []byte) uint64 {
 	if IsTalk(kind) || kind == layout.KindSystem {
 		return text.Identity(body)
@@ -57,15 +70,15 @@ func IsSearch(e layout.Entry) bool {
 	return len(e.Meta) > 2 && string(jsonl.Get(e.Meta, "search")) == "true"
 }
 
-// How many of the documents that have the words are judged by what the index has of them.
+// How many of the entries that have the words are judged, before any text is read.
 const (
-	// ManyFound is up to how many documents all are judged.
+	// ManyFound is the greatest number of entries of which all are judged.
 	ManyFound = 400
-	// Candidates of each sort, if there are more.
+	// If there are more, so many of each sort are judged.
 	OftenCandidates = 100
 	TalkCandidates  = 120
 	NewCandidates   = 80
-	// LeastRead is how many of the best are read at least; twice the limit if that is more.
+	// LeastRead is how many of the best are read at least: this, or twice the limit if that is more.
 	LeastRead = 40
 )
 
@@ -75,12 +88,12 @@ const (
 	b  = 0.75
 	// Literal is the factor for entries that contain the query as it was typed.
 	Literal = 1.3
-	// Age takes off up to ageShare of the score, half of that after halfLife.
+	// Age takes up to ageShare off the score, and half of that after halfLife.
 	ageShare = 0.35
 	halfLife = 14 * 24 * 3600e6 // microseconds
 )
 
-// kindWeight weighs what was said more than what was printed.
+// kindWeight weighs messages more than output.
 func kindWeight(kind string) float64 {
 	switch kind {
 	case layout.KindMessage, layout.KindAnchor:
@@ -97,7 +110,7 @@ func kindWeight(kind string) float64 {
 	return 0.4
 }
 
-// Corpus is what is known of all entries that are searched.
+// Corpus describes all entries that are searched.
 type Corpus struct {
 	Newest  int64   // date of the newest entry in microseconds since 1970
 	Entries float64 // how many there are
@@ -105,12 +118,12 @@ type Corpus struct {
 	Even    bool    // ignore the lengths of entries
 }
 
-// IDF is the weight of a word that is in df entries.
+// IDF returns the weight of a word that is in df entries.
 func (c *Corpus) IDF(df int) float64 {
 	return math.Log(1 + (c.Entries-float64(df)+0.5)/(float64(df)+0.5))
 }
 
-// Saturated is BM25's term for n occurrences in an entry with a line of the given length in bytes.
+// Saturated returns BM25's term for n occurrences in an entry with a line of the given length in bytes.
 func (c *Corpus) Saturated(n float64, length int) float64 {
 	if c.Even { // masked entries do not have the lengths of their lines
 		return n * (k1 + 1) / (n + k1)

@@ -14,10 +14,10 @@ import (
 	"tape/internal/serve/team/db"
 )
 
-// Env has the address of a PostgreSQL in which databases can be made; make test-team sets it.
+// Env is the variable with the address of a PostgreSQL in which tests make databases; make test-team sets it.
 const Env = "TAPE_TEST_PG"
 
-// Address returns the address of a new, empty database. Without PostgreSQL, the test is skipped.
+// Address returns the address of a new, empty database. Without PostgreSQL it skips the test.
 func Address(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv(Env)

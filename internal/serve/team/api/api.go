@@ -1,4 +1,4 @@
-// Package api is the team's server over HTTP: search, sessions and entries as JSON, for those who prove who they
+// Package api is the team's server over HTTP: search, sessions and entries as JSON, for users who have proved who they
 // are. Each request sees the remotes of its user's groups and nothing else.
 package api
 
@@ -22,17 +22,10 @@ import (
 	"tape/internal/serve/team/find"
 )
 
-// Source has the sessions that one user sees. A [db.View] is one.
-type Source interface {
-	find.Rows
-	Sessions(ctx context.Context, c db.Choice) ([]db.Session, error)
-	Entries(ctx context.Context, s db.Session, q db.Range, yield func(db.Stored) bool) error
-}
-
 // Store is what the server needs of the database.
 type Store interface {
-	// Source returns what somebody sees who sees these remotes.
-	Source(ctx context.Context, remotes []string) (Source, error)
+	// Source returns the sessions of some remotes.
+	Source(ctx context.Context, remotes []string) (find.Source, error)
 	TokenOf(ctx context.Context, token string, now time.Time) (db.Token, error)
 	Audit(ctx context.Context, who, action, resource string) error
 	Status(ctx context.Context) ([]db.RemoteStatus, error)
@@ -46,15 +39,15 @@ type Options struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 	Version string
-	// MCP answers requests at /mcp of a user who sees a source; audit notes what the user does. Nil: none.
-	MCP func(s Source, audit func(ctx context.Context, action, resource string) error) http.Handler
-	// Login, if not nil, proves who people are who have no token.
+	// MCP, if not nil, answers requests at /mcp. The user sees a source; audit records what the user does.
+	MCP func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler
+	// Login, if not nil, finds out who users without a token are.
 	Login Login
 }
 
-// Login proves who somebody is.
+// Login finds out who sends a request.
 type Login interface {
-	// User returns who sends a request, false if it does not say.
+	// User returns the user, or false if the request names none.
 	User(r *http.Request) (User, bool, error)
 }
 
@@ -68,7 +61,7 @@ type User struct {
 type Server struct {
 	Options
 	cursors cursors.Signer
-	hosts   []string // names by which it is called
+	hosts   []string // host names that requests may have
 }
 
 // New returns a server. address is where it listens.
@@ -91,7 +84,7 @@ type request struct {
 	path string
 	user User
 	seen []string // the remotes of the user's groups
-	from Source
+	from find.Source
 }
 
 // ServeHTTP answers a request.
@@ -100,7 +93,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	path, ok := strings.CutPrefix(r.URL.Path, s.Config.Path())
-	if !ok { // a proxy may have taken the path away
+	if !ok { // a proxy may have removed it
 		path = r.URL.Path
 	}
 	if err := s.serve(w, r, path); err != nil {
@@ -152,7 +145,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) erro
 	return answer(w, body)
 }
 
-// hostOf is the host that a client asked for. Proxies that are trusted say so in a header.
+// hostOf returns the host that a client asked for, which a trusted proxy has put into a header.
 func (s *Server) hostOf(r *http.Request) string {
 	if name := r.Header.Get("X-Forwarded-Host"); name != "" && s.Config.Trusts(r.RemoteAddr) {
 		return name
@@ -165,7 +158,7 @@ func (s *Server) userOf(r *http.Request) (User, error) {
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		t, err := s.Store.TokenOf(r.Context(), strings.TrimSpace(token), s.Now())
 		if errors.Is(err, db.ErrToken) {
-			return User{}, api.Unauthorized(err.Error() + ": ask for a new one, and give it to tape login")
+			return User{}, api.Unauthorized(err.Error() + ": ask for a new one")
 		}
 		return User{t.Name, t.Groups}, err
 	}
@@ -178,7 +171,7 @@ func (s *Server) userOf(r *http.Request) (User, error) {
 	return User{}, api.Unauthorized("a token is missing: send Authorization: Bearer TOKEN")
 }
 
-// Me is who a user is.
+// Me says who the user is.
 type Me struct {
 	Name    string   `json:"name"`
 	Groups  []string `json:"groups"`

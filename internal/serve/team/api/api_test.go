@@ -15,6 +15,7 @@ import (
 	"tape/internal/serve/team/api"
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/find"
 )
 
 // store is a database in memory: two remotes, each with a session of ten entries that have the word needle.
@@ -25,7 +26,7 @@ type store struct {
 
 func (s *store) Key() []byte { return []byte("key") }
 
-func (s *store) Source(_ context.Context, remotes []string) (api.Source, error) {
+func (s *store) Source(_ context.Context, remotes []string) (find.Source, error) {
 	return source{remotes}, nil
 }
 

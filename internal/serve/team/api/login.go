@@ -8,7 +8,7 @@ import (
 	"tape/internal/serve/team/config"
 )
 
-// LoginOf returns how people prove who they are who have no token, as team.toml says; nil if they cannot.
+// LoginOf returns the login for users without a token that team.toml names, nil if there is none.
 func LoginOf(c *config.Config) Login {
 	if c.Auth.Kind == config.Proxy {
 		return proxyLogin{c}
@@ -16,10 +16,10 @@ func LoginOf(c *config.Config) Login {
 	return nil
 }
 
-// proxyLogin believes a trusted proxy, which has asked the user.
+// proxyLogin believes what a trusted proxy says about the user.
 type proxyLogin struct{ *config.Config }
 
-// User reads the proxy's headers. Nobody else may set them.
+// User reads the proxy's headers. From anybody else they are refused.
 func (p proxyLogin) User(r *http.Request) (User, bool, error) {
 	name, groups := r.Header.Get(p.Auth.UserHeader), r.Header.Values(p.Auth.GroupsHeader)
 	if name == "" && len(groups) == 0 {

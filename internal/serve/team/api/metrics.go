@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// metrics tells, in Prometheus' format, how it goes with the remotes that the user sees.
+// metrics gives the status of the remotes that the user sees, in Prometheus' format.
 func (c *request) metrics() (any, error) {
 	all, err := c.Store.Status(c.r.Context())
 	if err != nil {

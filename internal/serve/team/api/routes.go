@@ -22,7 +22,7 @@ func routes() []route {
 	return []route{
 		{Method: http.MethodGet, Path: "/me", Summary: "Who the token's user is", Answer: reflect.TypeFor[Me](), Do: (*request).me},
 		{Method: http.MethodGet, Path: "/search", Summary: "Entries that have the words, the most relevant first", Answer: reflect.TypeFor[HitPage](),
-			Query: append([]openapi.Param{{"q", "string", "the words, as tape search takes them"}, limit, cursor, remote, {"tape", "string", "only of this session"},
+			Query: append([]openapi.Param{{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, limit, cursor, remote, {"tape", "string", "only of this session"},
 				{"sort", "string", "relevance or newest"}, {"exact", "boolean", "words exactly as spelt"}, {"no_fold", "boolean", "nearly identical entries one by one"},
 				{"searches", "boolean", "also what search tools wrote"}, {"entries", "boolean", "with the entries themselves"}}, filters()...), Do: (*request).search},
 		{Method: http.MethodGet, Path: "/sessions", Summary: "Sessions, those with the newest entries first", Answer: reflect.TypeFor[SessionPage](),
@@ -46,7 +46,7 @@ func filters() (out []openapi.Param) {
 	return out
 }
 
-// others are the endpoints that are no JSON.
+// others are the endpoints whose answers are not JSON.
 func others() []route {
 	return []route{{Path: "/metrics", Do: (*request).metrics}, {Path: "/mcp", Do: (*request).mcp}}
 }

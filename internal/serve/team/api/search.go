@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"strconv"
@@ -11,7 +12,6 @@ import (
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
 	"tape/internal/sessions/filter"
-	"tape/internal/store/layout"
 )
 
 // Item is a hit.
@@ -26,7 +26,7 @@ type Item struct {
 	Author  string `json:"author"`
 	Snippet string `json:"snippet"`
 
-	// With entries=true.
+	// Only with entries=true.
 	Entry   json.RawMessage `json:"entry,omitempty"` // the stored line
 	Anchor  string          `json:"anchor,omitempty"`
 	Seq     int             `json:"anchor_seq,omitempty"`
@@ -35,7 +35,7 @@ type Item struct {
 	Similar int             `json:"similar,omitempty"`
 }
 
-// HitPage is a part of the answers to a search.
+// HitPage is a page of hits.
 type HitPage struct {
 	Items []Item  `json:"items"`
 	Next  *string `json:"next_cursor"`
@@ -99,28 +99,21 @@ func (c *request) searchOf(v url.Values) (s index.Search, err error) {
 	if s.Text == "" {
 		return s, api.Invalid("q is missing: the words to search for")
 	}
-	if s.Newest, err = filter.Order("sort", orUsual(v.Get("sort"))); err != nil {
+	if s.Newest, err = filter.Order("sort", cmp.Or(v.Get("sort"), filter.Relevance)); err != nil {
 		return s, err
 	}
 	s.Query, err = filter.FromURL(v).Query(filter.InURL, c.Now())
 	return s, err
 }
 
-func orUsual(order string) string {
-	if order == "" {
-		return filter.Relevance
-	}
-	return order
-}
-
-// named returns the ids of the session of a name; nil for "", which means all.
+// named returns the ids of the sessions with a name, nil for "", which means all.
 func (c *request) named(tape string) ([]int64, error) {
 	if tape == "" {
 		return nil, nil
 	}
 	list, err := c.from.Sessions(c.r.Context(), db.Choice{Name: tape, Most: mostHits})
 	if err == nil && len(list) == 0 {
-		err = layout.NotFound("tape tapes --team lists the sessions that you see", "there is no session %q", tape)
+		err = noSession(tape)
 	}
 	var ids []int64
 	for _, s := range list {
@@ -129,7 +122,7 @@ func (c *request) named(tape string) ([]int64, error) {
 	return ids, err
 }
 
-// place reads the cursor of a list whose cursors are numbers. query is what they are bound to.
+// place reads a cursor that is a number. query is what cursors of the list are bound to.
 func (c *request) place(v url.Values, of string) (query string, at int, err error) {
 	query = c.bound(v, of)
 	if v.Get("cursor") == "" {
@@ -142,7 +135,7 @@ func (c *request) place(v url.Values, of string) (query string, at int, err erro
 	return query, at, err
 }
 
-// bound is what the cursors of a list belong to: who asks, and all parameters but those that may change.
+// bound returns what the cursors of a list belong to: the user, and all parameters but cursor and limit.
 func (c *request) bound(v url.Values, of string) string {
 	rest := url.Values{}
 	for name, values := range v {
@@ -153,7 +146,7 @@ func (c *request) bound(v url.Values, of string) string {
 	return cursors.Query(of, c.user.Name, rest.Encode())
 }
 
-// limitOf reads a limit. More than the most is the most.
+// limitOf reads a limit, and lowers it to the most that is possible.
 func limitOf(v url.Values, usual, most int) (int, error) {
 	text := v.Get("limit")
 	if text == "" {

@@ -38,13 +38,13 @@ type Session struct {
 	Anchors   int        `json:"anchors"`
 }
 
-// SessionPage is a part of a list of sessions.
+// SessionPage is a page of sessions.
 type SessionPage struct {
 	Items []Session `json:"items"`
 	Next  *string   `json:"next_cursor"`
 }
 
-// EntryPage is a part of a session. Its entries are as in tape log --json, with their remote.
+// EntryPage is a page of entries. They are as in tape log --json, with their remote.
 type EntryPage struct {
 	Items []json.RawMessage `json:"items"`
 	Next  *string           `json:"next_cursor"`
@@ -92,7 +92,7 @@ func sessionOf(s db.Session) Session {
 		Started: s.Started, Updated: s.Updated, Entries: s.Entries, Messages: s.Messages, ToolCalls: s.Calls, Anchors: s.Anchors}
 }
 
-// placeOf is where a list goes on after a session.
+// placeOf says, in a cursor, that a list goes on after a session.
 func placeOf(s db.Session) string {
 	at := int64(0)
 	if s.Updated != nil {
@@ -112,6 +112,11 @@ func parsePlace(text string) (*time.Time, int64, error) {
 	return &at, n, nil
 }
 
+// noSession is the error for a session that does not exist, or that the user must not see.
+func noSession(name string) error {
+	return layout.NotFound("/v1/sessions lists those that you see", "there is no session %q", name)
+}
+
 // entries gives the entries of a session, from the first one on, or, with order=desc, from the last one back.
 func (c *request) entries() (any, error) {
 	v := c.r.URL.Query()
@@ -121,7 +126,7 @@ func (c *request) entries() (any, error) {
 		return nil, err
 	}
 	if tape == "" || len(list) == 0 {
-		return nil, layout.NotFound("tape tapes --team lists the sessions that you see", "there is no session %q", remote+"/"+tape)
+		return nil, noSession(remote + "/" + tape)
 	}
 	s := list[0]
 	q, limit, err := c.rangeOf(v)
@@ -147,28 +152,32 @@ func (c *request) entries() (any, error) {
 	size := 0
 	const enough = 8 << 20 // bytes of an answer
 	q.Most = limit + 1
+	var damaged error
 	err = c.from.Entries(c.r.Context(), s, q, func(e db.Stored) bool {
 		if len(page.Items) == limit || size > enough {
 			next := c.cursors.Cursor(query, strconv.FormatInt(e.ID, 10)+":")
 			page.Next = &next
 			return false
 		}
-		line, parsed := EntryJSON(e, s)
-		if err = parsed; err != nil {
+		var line json.RawMessage
+		if line, damaged = entryJSON(e, s); damaged != nil {
 			return false
 		}
 		page.Items = append(page.Items, line)
 		size += len(line)
 		return true
 	})
+	if err == nil {
+		err = damaged
+	}
 	if err != nil {
 		return nil, err
 	}
 	return page, nil
 }
 
-// EntryJSON is an entry as tape log --json has it, with its remote.
-func EntryJSON(s db.Stored, of db.Session) (json.RawMessage, error) {
+// entryJSON returns an entry as tape log --json has it, with its remote.
+func entryJSON(s db.Stored, of db.Session) (json.RawMessage, error) {
 	e, err := find.EntryOf(s, of)
 	if err != nil {
 		return nil, err

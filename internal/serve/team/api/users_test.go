@@ -15,6 +15,7 @@ import (
 	"tape/internal/serve/mcpserver"
 	"tape/internal/serve/team/api"
 	"tape/internal/serve/team/config"
+	"tape/internal/serve/team/find"
 )
 
 // newProxied is a client of a server behind a proxy that asks who people are.
@@ -80,7 +81,7 @@ func TestProxy(t *testing.T) {
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	c.h.(*api.Server).MCP = func(s api.Source, audit func(context.Context, string, string) error) http.Handler {
+	c.h.(*api.Server).MCP = func(s find.Source, audit func(context.Context, string, string) error) http.Handler {
 		return mcpserver.Team(mcpserver.TeamOptions{Source: s, Audit: audit, Version: "v1"})
 	}
 	rpc := func(token, method, params string) string {

@@ -21,13 +21,13 @@ import (
 	"tape/internal/store/layout"
 )
 
-// File is where the settings are if nothing else is said.
+// File is the default file of settings.
 const File = "team.toml"
 
-// EnvFile names the file of settings.
+// EnvFile is the variable that names the file of settings.
 const EnvFile = "TAPE_TEAM_CONFIG"
 
-// envDatabase is the database's address, if it must not be in the file.
+// envDatabase is the variable for a database address that must not be in the file.
 const envDatabase = "TAPE_TEAM_DATABASE"
 
 // Kinds of authentication. Tokens are for programs, and work with every kind.
@@ -42,10 +42,10 @@ type Config struct {
 	DatabaseFile string `toml:"database_file"` // a file that has it
 	URL          string `toml:"url"`           // the public address, with a path if there is one
 	Listen       string `toml:"listen"`        // address and port
-	// TrustedProxies are addresses or networks whose X-Forwarded headers, and headers of users, count.
+	// TrustedProxies are addresses or networks. X-Forwarded headers, and those that name users, are believed from them.
 	TrustedProxies []string `toml:"trusted_proxies"`
 	Cache          string   `toml:"cache"`      // folder for copies of the remotes
-	AuditDays      int      `toml:"audit_days"` // how long it is kept who searched and opened what
+	AuditDays      int      `toml:"audit_days"` // how long the record of searches is kept
 	Remotes        []Remote `toml:"remote"`
 	Auth           Auth     `toml:"auth"`
 
@@ -61,7 +61,7 @@ type Remote struct {
 	Exclude []string `toml:"exclude"`
 }
 
-// Auth says how people prove who they are.
+// Auth says how people log in.
 type Auth struct {
 	Kind         string `toml:"kind"`
 	UserHeader   string `toml:"user_header"`   // proxy: has the user's name
@@ -73,7 +73,7 @@ func Find(given string, getenv func(string) string) string {
 	return cmp.Or(given, getenv(EnvFile), File)
 }
 
-// Load reads the settings and checks what can be checked without any connection.
+// Load reads the settings and checks what can be checked without a connection.
 func Load(file string, getenv func(string) string) (*Config, error) {
 	raw, err := os.ReadFile(file)
 	switch {
@@ -93,7 +93,7 @@ func Load(file string, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
-// inWords is what a decoder's error says, with the place.
+// inWords says what a decoder refused, and in which line.
 func inWords(err error) string {
 	var unknown *toml.StrictMissingError
 	var one *toml.DecodeError
@@ -177,10 +177,10 @@ func (c *Config) checkAuth() error {
 	return nil
 }
 
-// goodName is what a remote or a group may be called: it is in addresses, file names and lists.
+// goodName matches names of remotes and groups, which occur in addresses, file names and lists.
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// GoodName reports whether a remote or a group may have a name.
+// GoodName reports whether a remote or a group may have this name.
 func GoodName(name string) bool { return goodName.MatchString(name) && !strings.Contains(name, "..") }
 
 func (c *Config) checkRemotes(dir string) error {
@@ -218,7 +218,7 @@ func (c *Config) checkRemotes(dir string) error {
 	return nil
 }
 
-// Takes reports whether a tape or fork of the remote is to be read. A fork goes with its tape.
+// Takes reports whether a tape or fork of the remote is read. A fork is if its tape is.
 func (r *Remote) Takes(tape string) bool {
 	tape, _, _ = strings.Cut(tape, "/")
 	has := func(list []string) bool {
@@ -237,7 +237,7 @@ func (c *Config) Seen(groups []string) (names []string) {
 	return names
 }
 
-// Groups returns all groups that see something.
+// Groups returns all groups, sorted.
 func (c *Config) Groups() (all []string) {
 	for _, r := range c.Remotes {
 		all = append(all, r.Groups...)
@@ -246,7 +246,7 @@ func (c *Config) Groups() (all []string) {
 	return slices.Compact(all)
 }
 
-// Remote returns the remote of a name, nil if there is none.
+// Remote returns the remote with this name, or nil.
 func (c *Config) Remote(name string) *Remote {
 	for i := range c.Remotes {
 		if c.Remotes[i].Name == name {

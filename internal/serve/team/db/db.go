@@ -1,8 +1,8 @@
 // Package db is the team's database: its schema, the rows of tapes, tokens, and the record of who searched
-// what. It is the only user of PostgreSQL.
+// for what. It is the only user of PostgreSQL.
 //
-// Who reads gets a [View], which puts the set of remotes that its user sees into every question. The rows are
-// written by a [Writer], which has one remote to itself.
+// A [View] answers the queries of one user, and puts the set of remotes that the user sees into each of them. A
+// [Writer] writes the rows of one remote, which it has to itself.
 package db
 
 import (
@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -20,19 +19,19 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Version is that of the schema. Raise it with each change; [DB.Prepare] rebuilds an older one.
+// Version is the version of the schema. Raise it with each change: [DB.Prepare] then makes the tables anew.
 const Version = 1
 
 //go:embed schema.sql
 var schema string
 
-// derived are the tables and functions that are filled from git, in the order in which they can be dropped.
+// dropDerived drops the tables that are filled from git, and their functions.
 const dropDerived = `
 DROP TABLE IF EXISTS entries, tapes, months, remotes CASCADE;
 DROP FUNCTION IF EXISTS tape_find, tape_count, tape_seen CASCADE;
 `
 
-// lockSchema is the advisory lock of changes of the schema. Remotes have locks of two numbers.
+// lockSchema is the advisory lock for changes of the schema. With the number of a remote, it is the remote's lock.
 const lockSchema = 0x7461_7065
 
 // DB is a pool of connections to the team's database.
@@ -41,7 +40,7 @@ type DB struct {
 	key  []byte
 }
 
-// Open connects to a database, whose address is a URL or a list of settings as psql takes them.
+// Open connects to a database. Its address is a URL or a list of settings, as psql takes them.
 func Open(ctx context.Context, address string) (*DB, error) {
 	c, err := pgxpool.ParseConfig(address)
 	if err != nil {
@@ -63,56 +62,57 @@ func Open(ctx context.Context, address string) (*DB, error) {
 // Close closes all connections.
 func (d *DB) Close() { d.pool.Close() }
 
-// inWords says in a sentence why the database cannot be used.
+// inWords says in a sentence why the database cannot be used. An error that says so already stays as it is.
 func inWords(err error) error {
 	var pg *pgconn.PgError
 	var connect *pgconn.ConnectError
+	var known *layout.Error
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &known):
 		return err
 	case errors.As(err, &pg) && pg.Code == "3D000":
 		return layout.NotFound("createdb makes one", "%s", pg.Message)
 	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
-		return layout.Invalid("the password belongs into PGPASSFILE, PGPASSWORD or database_file", "the database refuses the user: %s", pg.Message)
+		return layout.Invalid("put the password into PGPASSFILE, PGPASSWORD or database_file", "the database refuses the user: %s", pg.Message)
 	case errors.As(err, &pg) && pg.Code == "42501":
-		return layout.Invalid("make the user of team.toml the owner of the database", "the database refuses it: %s", pg.Message)
+		return layout.Invalid("make the user of team.toml the owner of the database", "the database does not allow it: %s", pg.Message)
 	case errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "53") || pg.Code == "57P03"):
-		return layout.Wrap(fmt.Errorf("%w: the database cannot do it now: %s", layout.ErrBusy, pg.Message), "database")
+		return &layout.Error{Class: layout.ErrBusy, Msg: "the database cannot do it now: " + pg.Message}
 	case errors.As(err, &connect):
-		return layout.Wrap(fmt.Errorf("%w: the database does not answer: %v", layout.ErrBusy, lastOf(connect)), "database")
+		return &layout.Error{Class: layout.ErrBusy, Msg: "the database does not answer: " + causeOf(connect)}
 	case errors.As(err, &pg):
-		return fmt.Errorf("database: %s (%s)", pg.Message, pg.Code)
+		return &layout.Error{Class: err, Msg: "database: " + pg.Message + " (" + pg.Code + ")"}
 	}
-	return fmt.Errorf("database: %w", err)
+	return &layout.Error{Class: err, Msg: "database: " + err.Error()}
 }
 
-// lastOf is the cause of a failed connection, without the address, which may have a password.
-func lastOf(err error) string {
+// causeOf says why a connection failed, without the address, which may have a password.
+func causeOf(err error) string {
 	for {
 		next := errors.Unwrap(err)
 		if next == nil {
-			first, _, _ := strings.Cut(err.Error(), "\n") // of several addresses
+			first, _, _ := strings.Cut(err.Error(), "\n") // there may be a line for each address
 			return first
 		}
 		err = next
 	}
 }
 
-// State is what a database has.
+// State says what a database contains.
 type State int
 
 // States of a database.
 const (
 	Empty   State = iota // nothing
 	Ours                 // this version's schema
-	Older                // an older version's
-	Newer                // a newer version's
+	Older                // the schema of an older version
+	Newer                // the schema of a newer version
 	Foreign              // something else
 )
 
-// State finds out what the database has, and changes nothing.
+// State finds out what the database contains, and changes nothing.
 func (d *DB) State(ctx context.Context) (State, error) {
 	return state(ctx, d.pool)
 }
@@ -152,19 +152,19 @@ func state(ctx context.Context, q querier) (State, error) {
 func (s State) Err() error {
 	switch s {
 	case Empty:
-		return layout.NotFound("tape team sync fills it", "the database is empty")
+		return layout.NotFound("", "the database is empty").Try(layout.SyncTeam)
 	case Older:
-		return layout.Conflict("tape team sync rebuilds it from the remotes; tokens stay", "the database was made by an older version of tape")
+		return layout.Conflict("", "the database was made by an older version of tape").Try(layout.RebuildTeam)
 	case Newer:
 		return layout.Conflict("install that version here, too", "the database was made by a newer version of tape")
 	case Foreign:
-		return layout.Conflict("name an empty one: createdb makes it", "the database has tables, and they are not those of tape team")
+		return layout.Conflict("name an empty one: createdb makes it", "the database has tables of another program")
 	}
 	return nil
 }
 
-// Prepare makes the schema in an empty database, or makes that of an older version anew: the next sync fills it,
-// tokens and audit stay. It returns what it did, in words, "" if there was nothing to do.
+// Prepare makes the tables in an empty database. Those of an older version it makes anew: the next sync fills them,
+// and tokens and audit stay. It returns a sentence about what it did, "" if there was nothing to do.
 func (d *DB) Prepare(ctx context.Context) (did string, err error) {
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, lockSchema); err != nil {
@@ -185,18 +185,9 @@ func (d *DB) Prepare(ctx context.Context) (did string, err error) {
 		return st.Err()
 	})
 	if err != nil {
-		return "", inWordsOnce(err)
+		return "", inWords(err)
 	}
 	return did, d.readKey(ctx)
-}
-
-// inWordsOnce is inWords for an error that may be in words already.
-func inWordsOnce(err error) error {
-	var known *layout.Error
-	if errors.As(err, &known) {
-		return err
-	}
-	return inWords(err)
 }
 
 func makeSchema(ctx context.Context, tx pgx.Tx) error {
@@ -226,7 +217,7 @@ func remakeSchema(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// Use makes sure that the database has this version's schema. Unlike Prepare it makes none.
+// Use makes sure that the database has this version's schema. Unlike Prepare, it changes nothing.
 func (d *DB) Use(ctx context.Context) error {
 	st, err := d.State(ctx)
 	if err == nil {
@@ -245,7 +236,7 @@ func (d *DB) readKey(ctx context.Context) error {
 // Key is the secret of this database: it signs cursors, and keys the marks that replace secrets.
 func (d *DB) Key() []byte { return d.key }
 
-// Notes are what is worth knowing of the database, each a sentence.
+// Notes returns what is wrong with the database or its user, a sentence each.
 func (d *DB) Notes(ctx context.Context) (notes []string, err error) {
 	var number int
 	var version string

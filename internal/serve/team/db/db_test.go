@@ -98,7 +98,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	if _, err := o.Prepare(t.Context()); !errors.Is(err, layout.ErrConflict) || !strings.Contains(err.Error(), "not those of tape team") {
+	if _, err := o.Prepare(t.Context()); !errors.Is(err, layout.ErrConflict) || !strings.Contains(err.Error(), "another program") {
 		t.Errorf("foreign: %v", err)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// oldPart has the entries that have no date, or one before the months begin.
+// oldPart is the partition of entries without a date, and of those from before the first month.
 const oldPart = "entries_old"
 
 var firstMonth = time.Date(2015, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Dated is the date that an entry is sorted by: its own, but not more than a month after now, because then a clock
-// was wrong. An entry without a date is older than all others.
+// Dated returns the date by which an entry is sorted: its own, or now if that is more than a month ahead, because
+// then a clock was wrong. An entry without a date is sorted before all others.
 func Dated(date time.Time, ok bool, now time.Time) time.Time {
 	switch {
 	case !ok || date.Before(time.Unix(0, 0)):
@@ -23,7 +23,7 @@ func Dated(date time.Time, ok bool, now time.Time) time.Time {
 	return date.UTC()
 }
 
-// partOf is the partition of a date, and the month by which it is counted.
+// partOf returns the partition of a date, and the month in which it is counted.
 func partOf(date time.Time) (part string, month time.Time) {
 	if date.Before(firstMonth) {
 		return oldPart, firstMonth.AddDate(0, -1, 0)
@@ -32,11 +32,11 @@ func partOf(date time.Time) (part string, month time.Time) {
 	return fmt.Sprintf("entries_%04d%02d", month.Year(), month.Month()), month
 }
 
-// lockParts is the advisory lock of making partitions.
+// lockParts is the advisory lock for making partitions.
 const lockParts = lockSchema + 1
 
-// addPart makes a partition if it is missing. That must not happen in the transaction that fills it: others would
-// wait for its end.
+// addPart makes a partition if it is missing, in a transaction of its own: otherwise other workers would wait until
+// the one that fills it ends.
 func (w *Writer) addPart(ctx context.Context, part string, month time.Time) error {
 	if w.parts[part] {
 		return nil
@@ -69,8 +69,8 @@ func (w *Writer) addPart(ctx context.Context, part string, month time.Time) erro
 	return inWords(err)
 }
 
-// tidy makes what was written fast to search: words that wait for the index go into it, and the planner learns
-// how frequent words are, where much has changed.
+// tidy makes new rows fast to search: it moves pending words into the index, and updates the planner's statistics of
+// partitions that have changed much.
 func (w *Writer) tidy(ctx context.Context) error {
 	for part, n := range w.added {
 		var total int64

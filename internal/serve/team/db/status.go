@@ -7,18 +7,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// RemoteStatus is how it goes with a remote.
+// RemoteStatus says how a remote is being read.
 type RemoteStatus struct {
 	Remote  string
-	Tried   *time.Time // the last sync began
-	Synced  *time.Time // the last one that succeeded began
+	Tried   *time.Time // when the last sync began
+	Synced  *time.Time // when the last successful one began
 	Error   string     // why the last one failed
 	Tapes   int64
 	Entries int64
 	id      int32
 }
 
-// Status returns how it goes with all remotes that the database has, by name.
+// Status returns the status of all remotes in the database, sorted by name.
 func (d *DB) Status(ctx context.Context) (out []RemoteStatus, err error) {
 	err = pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT set_config('tape.all', 'on', true)`); err != nil {
@@ -50,13 +50,13 @@ func (d *DB) Status(ctx context.Context) (out []RemoteStatus, err error) {
 	return out, inWords(err)
 }
 
-// Audit notes what somebody did.
+// Audit records what somebody did.
 func (d *DB) Audit(ctx context.Context, who, action, resource string) error {
 	_, err := d.pool.Exec(ctx, `INSERT INTO audit (who, action, resource) VALUES ($1, $2, $3)`, who, action, resource)
 	return inWords(err)
 }
 
-// DropAudit removes what was noted before a date.
+// DropAudit removes what was recorded before a date.
 func (d *DB) DropAudit(ctx context.Context, before time.Time) error {
 	_, err := d.pool.Exec(ctx, `DELETE FROM audit WHERE date < $1`, before)
 	return inWords(err)

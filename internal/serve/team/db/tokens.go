@@ -15,10 +15,10 @@ import (
 	"tape/internal/store/layout"
 )
 
-// tokenPrefix begins every token, so that searches for secrets know one.
+// tokenPrefix begins every token, so that scanners for secrets can recognise one.
 const tokenPrefix = "tape_team_"
 
-// Token is what is known of a token. The token itself is shown once, when it is made.
+// Token describes a token, without its text, which is shown once, when it is made.
 type Token struct {
 	Name    string
 	Groups  []string
@@ -28,7 +28,7 @@ type Token struct {
 	Used    *time.Time // when it was last used, to the minute
 }
 
-// Valid reports whether a token counts at a time.
+// Valid reports whether a token is valid at a time.
 func (t Token) Valid(now time.Time) bool { return t.Revoked == nil && now.Before(t.Expires) }
 
 func hashOf(token string) []byte {
@@ -45,7 +45,7 @@ func (d *DB) AddToken(ctx context.Context, name string, groups []string, now, ex
 		hashOf(token), name, groups, now, expires)
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "23505" {
-		return "", layout.Conflict("tape team token revoke "+name+" makes the name free", "there is a token called %s already", name)
+		return "", layout.Conflict("", "there is a token called %s already", name).Try(layout.RevokeToken, name)
 	}
 	return token, inWords(err)
 }
@@ -64,15 +64,15 @@ func (d *DB) Tokens(ctx context.Context) ([]Token, error) {
 func (d *DB) Revoke(ctx context.Context, name string, now time.Time) error {
 	tag, err := d.pool.Exec(ctx, `UPDATE tokens SET revoked = $2 WHERE name = $1 AND revoked IS NULL`, name, now)
 	if err == nil && tag.RowsAffected() == 0 {
-		return layout.NotFound("tape team token list shows them", "there is no valid token called %s", name)
+		return layout.NotFound("", "there is no valid token called %s", name).Try(layout.ListTokens)
 	}
 	return inWords(err)
 }
 
-// ErrToken says that a token is unknown, expired or revoked; not which of them.
+// ErrToken is the error for a token that is unknown, expired or revoked. It does not say which.
 var ErrToken = errors.New("the token is unknown, expired or revoked")
 
-// TokenOf returns what is known of a valid token, or ErrToken.
+// TokenOf describes a valid token. Errors: ErrToken.
 func (d *DB) TokenOf(ctx context.Context, token string, now time.Time) (Token, error) {
 	if !strings.HasPrefix(token, tokenPrefix) {
 		return Token{}, ErrToken

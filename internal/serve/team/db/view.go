@@ -10,15 +10,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// View answers the questions of one user: all of them go through its method ask, which puts in the set of
-// remotes that the user sees.
+// View answers the queries of one user. All of them go through its method ask, which puts in the set of remotes
+// that the user sees.
 type View struct {
 	db    *DB
 	names map[int32]string // the remotes
 	ids   []int32
 }
 
-// View returns what somebody sees who sees the named remotes.
+// View returns the view of a user who sees the named remotes.
 func (d *DB) View(ctx context.Context, remotes []string) (*View, error) {
 	v := &View{db: d, names: map[int32]string{}, ids: []int32{}}
 	err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -41,14 +41,14 @@ func (d *DB) View(ctx context.Context, remotes []string) (*View, error) {
 	return v, inWords(err)
 }
 
-// see lets a transaction see remotes, by the second wall.
+// see tells row security, the second wall, which remotes a transaction sees.
 func see(ctx context.Context, tx pgx.Tx, ids []int32) error {
 	list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ","), "[]")
 	_, err := tx.Exec(ctx, `SELECT set_config('tape.remotes', $1, true), set_config('tape.all', 'off', true)`, "{"+list+"}")
 	return err
 }
 
-// ask asks a question that has the set of remotes as its first parameter, in a transaction that sees no other.
+// ask runs a query, whose first parameter is the set of remotes, in a transaction that sees no other remote.
 func (v *View) ask(ctx context.Context, sql string, each func(rows pgx.Rows) error, args ...any) error {
 	err := pgx.BeginTxFunc(ctx, v.db.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if err := see(ctx, tx, v.ids); err != nil {
@@ -66,24 +66,16 @@ func (v *View) ask(ctx context.Context, sql string, each func(rows pgx.Rows) err
 		}
 		return rows.Err()
 	})
-	return inWordsOnce(err)
+	return inWords(err)
 }
 
-// Remotes are the names of the remotes that it sees.
-func (v *View) Remotes() (out []string) {
-	for _, id := range v.ids {
-		out = append(out, v.names[id])
-	}
-	return out
-}
-
-// Totals is what is known of all entries of a view.
+// Totals are sums over all entries of a view.
 type Totals struct {
 	Entries, Bytes int64
 	Newest         time.Time
 }
 
-// Totals returns what is known of all entries.
+// Totals returns sums over all entries.
 func (v *View) Totals(ctx context.Context) (t Totals, err error) {
 	var newest *time.Time
 	err = v.ask(ctx, `SELECT coalesce(sum(entries), 0)::bigint, coalesce(sum(bytes), 0)::bigint,
@@ -95,10 +87,10 @@ func (v *View) Totals(ctx context.Context) (t Totals, err error) {
 	return t, err
 }
 
-// Question asks for entries. Words are in the form of PostgreSQL's tsquery.
+// Question says which entries are looked for. Words is a tsquery of PostgreSQL.
 type Question struct {
 	Words        string   // "" means all entries
-	Units        []string // for each, whether an entry has it is in Found.Has
+	Units        []string // tsqueries; Found.Has says which of them an entry matches
 	Tapes        []int64  // nil means all
 	Since, Until time.Time
 	Most         int
@@ -117,7 +109,7 @@ type Found struct {
 	Kind  string
 	Sign  int64
 	Bytes int
-	Has   string // a digit for each unit: 1 or 0
+	Has   string // 1 or 0 for each unit
 }
 
 // Find returns entries that have the words, the newest first.
@@ -138,7 +130,8 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
-// Count counts the entries that have some words, up to a number and a month, and says among how many entries it did.
+// Count counts the entries that have some words, month by month from the newest one on, until there are most of
+// them. among is how many entries these months have.
 func (v *View) Count(ctx context.Context, words string, most int) (found, among int64, err error) {
 	err = v.ask(ctx, `SELECT hits, among FROM tape_count($2, $3) WHERE cardinality($1::int[]) > 0`,
 		func(r pgx.Rows) error { return r.Scan(&found, &among) }, words, most)
@@ -156,7 +149,7 @@ type Stored struct {
 	Line   string
 }
 
-// Read returns entries by their keys, in any order. The dates bound where they are looked for.
+// Read returns entries by their keys. It looks only at months between the two dates.
 func (v *View) Read(ctx context.Context, keys []Key, oldest, newest time.Time) (map[Key]Stored, error) {
 	tapes, ids, remotes := make([]int64, len(keys)), make([]int64, len(keys)), make([]int32, len(keys))
 	for i, k := range keys {
@@ -194,16 +187,16 @@ type Session struct {
 
 // Choice says which sessions are listed.
 type Choice struct {
-	Remote  string // exactly; "" means all
-	Name    string // exactly
-	Text    string // in title, name or project, in any case
+	Remote  string // the whole name; "" means all
+	Name    string // the whole name
+	Text    string // a part of title, name or project, ignoring case
 	Agent   string // a part of it
 	Project string // a part of it
 	Since   time.Time
 	Until   time.Time
 	Forks   bool
 
-	// After continues a list: the last session that was given.
+	// The last session of the previous page.
 	AfterTime *time.Time
 	AfterID   int64
 	Most      int
@@ -222,7 +215,7 @@ func (v *View) Sessions(ctx context.Context, c Choice) (out []Session, err error
 		c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.AfterTime, c.AfterID, c.Most)
 }
 
-// only is the part of the view that one remote is; it sees nothing if the view has no such remote.
+// only limits the view to one remote; without that remote it sees nothing.
 func (v *View) only(remote string) *View {
 	out := &View{db: v.db, names: v.names, ids: []int32{}}
 	for _, id := range v.ids {
@@ -233,7 +226,7 @@ func (v *View) only(remote string) *View {
 	return out
 }
 
-// ByID returns sessions by their keys.
+// ByID returns sessions by their ids.
 func (v *View) ByID(ctx context.Context, ids []int64) (map[int64]Session, error) {
 	list, err := v.sessions(ctx, `SELECT remote, `+tapeColumns+` FROM tapes WHERE remote = ANY ($1) AND id = ANY ($2)`, ids)
 	out := make(map[int64]Session, len(list))
@@ -255,7 +248,7 @@ func (v *View) sessions(ctx context.Context, sql string, args ...any) (out []Ses
 	return out, err
 }
 
-// like is the pattern for a part of a text, "" for "".
+// like returns the pattern of ILIKE for a part of a text, "" for "".
 func like(part string) string {
 	if part == "" {
 		return ""
@@ -274,10 +267,10 @@ type Range struct {
 	Most        int
 }
 
-// errEnough ends a question early.
+// errEnough ends a query early.
 var errEnough = errors.New("enough")
 
-// Entries yields the stored entries of a session in their order, or the last one first, until yield returns false.
+// Entries yields the stored entries of a session, in their order or the last one first, until yield returns false.
 func (v *View) Entries(ctx context.Context, s Session, q Range, yield func(Stored) bool) error {
 	order := "e.id"
 	if q.Reverse {

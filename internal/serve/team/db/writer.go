@@ -37,7 +37,7 @@ func (d *DB) Writer(ctx context.Context, remote string, wait bool) (*Writer, err
 }
 
 func (w *Writer) lock(ctx context.Context, remote string, wait bool) (ok bool, err error) {
-	// What a worker has not written when the power fails, the next one writes.
+	// A commit need not reach the disk at once: what is lost when the power fails, the next worker writes again.
 	if _, err = w.conn.Exec(ctx, `SELECT set_config('tape.all', 'on', false), set_config('synchronous_commit', 'off', false)`); err != nil {
 		return false, err
 	}
@@ -67,7 +67,7 @@ func (w *Writer) Close() {
 	_ = c.Close(ctx)
 }
 
-// Tape is what the database has of a tape or fork.
+// Tape is a tape or fork as the database describes it.
 type Tape struct {
 	ID        int64
 	Ref, Name string
@@ -95,7 +95,7 @@ type Tape struct {
 
 const tapeColumns = `id, ref, name, title, agent, model, project, authors, owner, started, updated, entries, bytes, messages, calls, tokens, anchors, first_id, last_id, oldest, newest, about, watermark`
 
-// Tapes returns what the database has of the remote, by ref.
+// Tapes returns the remote's tapes and forks in the database, by ref.
 func (w *Writer) Tapes(ctx context.Context) (map[string]Tape, error) {
 	rows, err := w.conn.Query(ctx, `SELECT `+tapeColumns+` FROM tapes WHERE remote = $1`, w.remote)
 	if err != nil {
@@ -109,13 +109,13 @@ func (w *Writer) Tapes(ctx context.Context) (map[string]Tape, error) {
 	return out, inWords(err)
 }
 
-// Tried notes that a sync began; Done that it succeeded, or why it failed.
+// Tried records that a sync began.
 func (w *Writer) Tried(ctx context.Context, began time.Time) error {
 	_, err := w.conn.Exec(ctx, `UPDATE remotes SET tried = $2 WHERE id = $1`, w.remote, began)
 	return inWords(err)
 }
 
-// Done notes the result of a sync: "" for success.
+// Done records why a sync failed, "" for success.
 func (w *Writer) Done(ctx context.Context, began time.Time, failure string) error {
 	if err := w.tidy(ctx); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (w *Writer) Done(ctx context.Context, began time.Time, failure string) erro
 	return inWords(err)
 }
 
-// Row is an entry as it is written.
+// Row is the row of an entry.
 type Row struct {
 	ID                         int64
 	Date                       time.Time
@@ -136,7 +136,7 @@ type Row struct {
 	Words                      []string
 }
 
-// Change is what a transaction writes. Nothing of it counts before Commit.
+// Change is a transaction, with what it changes in the counts of months.
 type Change struct {
 	w      *Writer
 	tx     pgx.Tx
@@ -155,7 +155,7 @@ func (w *Writer) Begin(ctx context.Context) (*Change, error) {
 	return &Change{w: w, tx: tx, months: map[string]*month{}, added: map[string]int64{}}, inWords(err)
 }
 
-// Rollback gives up what was not committed.
+// Rollback undoes the change.
 func (c *Change) Rollback(ctx context.Context) { _ = c.tx.Rollback(context.WithoutCancel(ctx)) }
 
 // NewID returns the id of a new tape.
@@ -164,7 +164,7 @@ func (c *Change) NewID(ctx context.Context) (id int64, err error) {
 	return id, inWords(err)
 }
 
-// Put writes what is known of a tape.
+// Put writes the row of a tape.
 func (c *Change) Put(ctx context.Context, t Tape) error {
 	_, err := c.tx.Exec(ctx, `INSERT INTO tapes (remote, `+tapeColumns+`) OVERRIDING SYSTEM VALUE
 		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24)
@@ -190,7 +190,7 @@ func (c *Change) Add(ctx context.Context, tape int64, rows []Row) error {
 	}
 	columns := []string{"remote", "tape", "id", "date", "kind", "role", "author", "phase", "anchor", "sign", "bytes", "text", "line", "words"}
 	for part, list := range byPart {
-		// Into the partition: PostgreSQL takes no COPY below row security.
+		// Into the partition, because PostgreSQL refuses COPY into a table with row security.
 		_, err := c.tx.CopyFrom(ctx, pgx.Identifier{part}, columns, pgx.CopyFromSlice(len(list), func(i int) ([]any, error) {
 			r := &list[i]
 			return []any{c.w.remote, tape, r.ID, r.Date, r.Kind, r.Role, r.Author, int32(r.Phase), r.Anchor, r.Sign, int32(r.Bytes), r.Text, r.Line, vector(r.Words)}, nil
@@ -242,7 +242,7 @@ func (c *Change) Drop(ctx context.Context, t Tape, all bool) (n int64, err error
 	return n, inWords(err)
 }
 
-// Commit makes all of it count.
+// Commit also updates the counts of months.
 func (c *Change) Commit(ctx context.Context) error {
 	parts := make([]string, 0, len(c.months))
 	for part := range c.months {

@@ -4,18 +4,19 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/store/relevance"
 	"tape/internal/text/query"
 )
 
-// quoted is a term as tsquery takes it.
+// quoted returns a term as tsquery writes it.
 func quoted(term string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(term) + "'"
 }
 
-// and joins conditions; "" is none.
+// and joins conditions, of which "" is none.
 func and(list ...string) string { return join(list, " & ") }
 
-// or joins alternatives.
+// or joins alternatives, of which "" is none.
 func or(list ...string) string { return join(list, " | ") }
 
 func join(list []string, with string) string {
@@ -26,17 +27,16 @@ func join(list []string, with string) string {
 	return "(" + strings.Join(list, with) + ")"
 }
 
-// anyOf is the condition that an entry has one of some values of a property; "" without values.
+// anyOf returns the condition that an entry has one of the values of a property, "" without values.
 func anyOf(mark string, values []string) string {
 	var list []string
 	for _, v := range values {
-		const longest = 200 // bytes, as in the index
-		list = append(list, quoted(mark+strings.ToValidUTF8(v[:min(len(v), longest)], "")))
+		list = append(list, quoted(mark+relevance.Shortened(v)))
 	}
 	return or(list...)
 }
 
-// tsquery is an expression as tsquery has it: "" selects all entries. none says that no entry can be selected.
+// tsquery returns an expression as PostgreSQL writes it; "" selects all entries. none says that it selects nothing.
 func tsquery(e query.Expr) (ts string, none bool) {
 	switch e.Op {
 	case query.All:
@@ -71,7 +71,7 @@ func tsquery(e query.Expr) (ts string, none bool) {
 	return and(parts...), false
 }
 
-// termsOf returns the terms and prefixes of an expression that an entry is found by, each once.
+// termsOf adds the terms and prefixes by which an expression finds entries, each once.
 func termsOf(e query.Expr, list []query.Expr) []query.Expr {
 	switch e.Op {
 	case query.Term, query.Prefix:

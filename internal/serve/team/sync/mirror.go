@@ -18,8 +18,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// mirror is the copy of a remote in the cache: a repository without working trees, which may be deleted at any
-// time.
+// mirror is the copy of a remote in the cache: a repository without working trees. It may be deleted at any time.
 type mirror struct {
 	dir   string
 	url   string
@@ -27,7 +26,7 @@ type mirror struct {
 	fresh bool // nothing was fetched before
 }
 
-// openMirror opens the copy, or begins a new one if it is missing, damaged, or of another address.
+// openMirror opens the copy, or starts a new one if it is missing, damaged, or of another address.
 func openMirror(ctx context.Context, cache string, r config.Remote) (*mirror, error) {
 	m := &mirror{dir: filepath.Join(cache, r.Name), url: r.URL}
 	s, err := workspace.Open(ctx, m.dir, nil)
@@ -40,7 +39,7 @@ func openMirror(ctx context.Context, cache string, r config.Remote) (*mirror, er
 	return m, m.anew(ctx)
 }
 
-// The address is kept beside the copy: git's configuration may have it rewritten.
+// note is a file beside the copy with the remote's address: git's configuration may make another of it.
 func (m *mirror) note() string { return m.dir + ".url" }
 
 func (m *mirror) isSame() bool {
@@ -48,7 +47,7 @@ func (m *mirror) isSame() bool {
 	return err == nil && string(url) == m.url
 }
 
-// anew begins a new copy. Nothing of the former one is left, for it may have what was purged.
+// anew starts a new copy and removes the former one, which may have what was purged.
 func (m *mirror) anew(ctx context.Context) error {
 	if err := os.RemoveAll(m.dir); err != nil {
 		return fmt.Errorf("clear the cache: %w", err)
@@ -67,8 +66,8 @@ func (m *mirror) anew(ctx context.Context) error {
 	return err
 }
 
-// fetch brings the copy up to date. A history that was rewritten is fetched anew, as a whole. What was refused is
-// said in refused; all else is accepted.
+// fetch brings the copy up to date, and returns the branches that were refused. If a history was rewritten, all is
+// fetched into a new copy.
 func (m *mirror) fetch(ctx context.Context) (refused []layout.RefStatus, err error) {
 	for {
 		all, err := remotes.Fetch(ctx, m.store, layout.DefaultRemote, nil)
@@ -86,7 +85,7 @@ func (m *mirror) fetch(ctx context.Context) (refused []layout.RefStatus, err err
 	}
 }
 
-// heads returns the commits of the tapes and forks that were accepted, by their branches, tapes first.
+// heads returns the branches of the accepted tapes and forks, tapes first, and their commits.
 func (m *mirror) heads() (names []string, heads map[string]gitstore.Hash, err error) {
 	heads, err = remotes.KnownRefs(m.store, layout.AcceptedRefs(layout.DefaultRemote))
 	if err != nil {
@@ -98,7 +97,7 @@ func (m *mirror) heads() (names []string, heads map[string]gitstore.Hash, err er
 	return slices.SortedFunc(maps.Keys(heads), layout.CompareRefs), heads, nil
 }
 
-// Reach asks a remote what it has, as a sync does, and fetches nothing.
+// Reach lists the branches of a remote, as a sync does, and fetches nothing.
 func Reach(ctx context.Context, url string) error {
 	dir, err := os.MkdirTemp("", "tape-team-")
 	if err != nil {

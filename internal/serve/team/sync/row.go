@@ -15,52 +15,55 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// rower makes rows of entries. Nothing of an entry leaves it unmasked.
-type rower struct {
+// rowMaker makes rows of masked entries.
+type rowMaker struct {
 	scanner *secrets.Scanner
-	key     []byte // of marks
+	key     []byte // of the marks that replace secrets
 	now     time.Time
 
 	words text.Tokenizer
 	text  []byte
 	times map[string]int
 	list  []string
-	known map[string]string // words, so that rows share their memory
+	known map[string]string // words, which rows share
 }
 
-func newRower(key []byte, now time.Time) *rower {
-	return &rower{scanner: secrets.New(), key: key, now: now, times: map[string]int{}, known: map[string]string{}}
+func newRowMaker(key []byte, now time.Time) *rowMaker {
+	return &rowMaker{scanner: secrets.New(), key: key, now: now, times: map[string]int{}, known: map[string]string{}}
 }
 
 // masked returns an entry without its secrets.
-func (r *rower) masked(e layout.Entry) (layout.Entry, error) {
-	line, found := r.scanner.MaskAs(e.Raw, nil, func(f secrets.Finding) string { return f.Keyed(r.key).Mark() })
+func (r *rowMaker) masked(e layout.Entry) (layout.Entry, error) {
+	line, found := r.scanner.MaskAs(e.Raw, nil, r.mark)
 	if len(found) == 0 {
 		return e, nil
 	}
 	return snapshot.ParseEntry(line, e.Tape, e.Anchor, e.AnchorSeq)
 }
 
-// maskedText is a text without its secrets.
-func (r *rower) maskedText(plain []byte) []byte {
+// mark returns what replaces a secret.
+func (r *rowMaker) mark(f secrets.Finding) string { return f.Keyed(r.key).Mark() }
+
+// maskedText returns a text without its secrets.
+func (r *rowMaker) maskedText(plain []byte) []byte {
 	if len(plain) == 0 {
 		return nil
 	}
 	var out string
 	value, err := json.Marshal(string(plain))
 	if err == nil {
-		value, _ = r.scanner.MaskAs(value, nil, func(f secrets.Finding) string { return f.Keyed(r.key).Mark() })
+		value, _ = r.scanner.MaskAs(value, nil, r.mark)
 		err = json.Unmarshal(value, &out)
 	}
 	if err != nil {
-		return nil // rather nothing than something unmasked
+		return nil // nothing is better than an unmasked text
 	}
 	return []byte(out)
 }
 
-// row makes the row of a masked entry. size is the length of its line in git, attached the masked text of its
-// artifacts: a search finds what a search in a workspace does.
-func (r *rower) row(e layout.Entry, owner string, size int, attached []byte) db.Row {
+// row makes the row of a masked entry. size is the length of its line in git. attached is the masked text of its
+// artifacts, which a search in a workspace finds, too.
+func (r *rowMaker) row(e layout.Entry, owner string, size int, attached []byte) db.Row {
 	r.text = text.AppendEntry(r.text[:0], e.Kind, e.Payload)
 	sign := int64(relevance.SignOf(e.Kind, r.text))
 	if len(attached) > 0 {
@@ -77,16 +80,16 @@ func (r *rower) row(e layout.Entry, owner string, size int, attached []byte) db.
 	return out
 }
 
-// clean is text as PostgreSQL takes it.
+// clean returns a text that PostgreSQL accepts.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// mostWords is how many bytes the words of an entry may have; PostgreSQL takes a megabyte.
+// mostWords is how many bytes the words of an entry may have. PostgreSQL accepts a megabyte.
 const mostWords = 512 << 10
 
-// wordsOf returns the words of the text, as the index of a workspace has them, and marks.
-func (r *rower) wordsOf(e layout.Entry, row db.Row) []string {
+// wordsOf returns the words of the row's text and its marks, as the index of a workspace has them.
+func (r *rowMaker) wordsOf(e layout.Entry, row db.Row) []string {
 	clear(r.times)
 	r.list = r.list[:0]
 	size := 0
@@ -105,13 +108,10 @@ func (r *rower) wordsOf(e layout.Entry, row db.Row) []string {
 			r.list = append(r.list, relevance.MarkOften+string(r.words.Term))
 		}
 	}
-	for _, mark := range Marks(e, row.Author) {
-		r.list = append(r.list, mark)
-	}
-	return slices.Clone(r.list)
+	return append(slices.Clone(r.list), marks(e, row.Author)...)
 }
 
-func (r *rower) word(term []byte) string {
+func (r *rowMaker) word(term []byte) string {
 	const most = 1 << 16
 	if w, ok := r.known[string(term)]; ok {
 		return w
@@ -124,29 +124,27 @@ func (r *rower) word(term []byte) string {
 	return w
 }
 
-// The marks of an entry's properties, beside those of package relevance.
-const (
-	MarkRole   = relevance.Mark + "r"
-	MarkAuthor = relevance.Mark + "a"
-)
-
-// Marks are the terms of an entry that are not in its text.
-func Marks(e layout.Entry, author string) (marks []string) {
+// marks returns the terms of an entry that are not in its text. author is the tape's owner if the entry names none.
+func marks(e layout.Entry, author string) (list []string) {
 	add := func(mark, value string) {
-		const longest = 200 // bytes
 		if value != "" {
-			marks = append(marks, mark+strings.ToValidUTF8(value[:min(len(value), longest)], ""))
+			list = append(list, mark+relevance.Shortened(clean(value)))
 		}
 	}
-	add(relevance.MarkKind, clean(e.Kind))
-	add(MarkRole, clean(e.Role()))
-	add(MarkAuthor, author)
-	add(relevance.MarkName, clean(relevance.NameOf(e)))
-	if relevance.IsSearch(e) {
-		marks = append(marks, relevance.MarkSearch)
+	for _, p := range snapshot.Properties {
+		for _, value := range p.Of(e) {
+			if p.Owned && value == "" {
+				value = author
+			}
+			add(relevance.Mark+p.Mark, value)
+		}
 	}
-	return marks
+	add(relevance.MarkName, relevance.NameOf(e))
+	if relevance.IsSearch(e) {
+		list = append(list, relevance.MarkSearch)
+	}
+	return list
 }
 
-// title is a text of a list: one line, not too long.
+// title returns a text on one line.
 func title(s string) string { return clean(strings.Join(strings.Fields(s), " ")) }

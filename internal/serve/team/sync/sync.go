@@ -1,5 +1,5 @@
-// Package sync brings the team's database up to date with the remotes: fetched and checked as tape fetch does,
-// masked, and written tape by tape with the commit up to which each was read.
+// Package sync brings the team's database up to date with the remotes. What it fetches is checked as tape fetch does
+// and masked; it is written tape by tape, together with the commit up to which each was read.
 package sync
 
 import (
@@ -26,7 +26,7 @@ type Options struct {
 	Config  *config.Config
 	DB      *db.DB
 	Remotes []string // names; empty means all
-	Wait    bool     // for another worker that has a remote; without, the remote is left to that worker
+	Wait    bool     // for a worker that has a remote; otherwise the remote is left to that worker
 	Now     func() time.Time
 	Log     *slog.Logger
 }
@@ -34,7 +34,7 @@ type Options struct {
 // Result is what was done for a remote.
 type Result struct {
 	Remote  string
-	Tapes   int   // that changed
+	Tapes   int   // changed
 	Entries int64 // added
 	Removed int64 // entries, because their history was rewritten or their tape deleted
 	Took    time.Duration
@@ -42,11 +42,10 @@ type Result struct {
 	Err     error
 }
 
-// workers is how many remotes are read at once: one that waits for its network leaves room for others.
+// workers is how many remotes are read at once, so that a slow one does not keep the others waiting.
 const workers = 4
 
-// Once brings the remotes up to date, and returns a result for each as it is ready. One that fails keeps no other
-// from being read.
+// Once brings the remotes up to date, and calls done as soon as one is. All are read, whichever of them fail.
 func Once(ctx context.Context, o Options, done func(Result)) error {
 	var list []config.Remote
 	for _, name := range o.Remotes {
@@ -97,7 +96,7 @@ func remote(ctx context.Context, o Options, r config.Remote) (res Result) {
 	if res.Err = w.Tried(ctx, began); res.Err != nil {
 		return res
 	}
-	j := &job{o: o, r: r, w: w, res: &res, rows: newRower(o.DB.Key(), began)}
+	j := &job{o: o, r: r, w: w, res: &res, rows: newRowMaker(o.DB.Key(), began)}
 	res.Err = j.run(ctx)
 	failure := ""
 	if res.Err != nil {
@@ -115,12 +114,12 @@ type job struct {
 	r    config.Remote
 	w    *db.Writer
 	res  *Result
-	rows *rower
+	rows *rowMaker
 	m    *mirror
 
 	change *db.Change // open, if not nil
 	open   int        // rows in it
-	pend   Result     // what it will add to the result
+	pend   Result     // what its commit adds to the result
 }
 
 func (j *job) run(ctx context.Context) error {
@@ -145,18 +144,22 @@ func (j *job) run(ctx context.Context) error {
 		return err
 	}
 	if len(refused) > 0 {
-		return fmt.Errorf("%d branches were refused, the first one because: %w", len(refused), refused[0].Err)
+		first := refused[0]
+		if len(refused) == 1 {
+			return fmt.Errorf("refused %s: %w", first.Ref, first.Err)
+		}
+		return fmt.Errorf("refused %s and %d others: %w", first.Ref, len(refused)-1, first.Err)
 	}
 	return nil
 }
 
-// all reads every tape that has changed, and removes those that are gone.
+// all reads every tape that has changed, and removes those that were deleted.
 func (j *job) all(ctx context.Context, known map[string]db.Tape, refused []layout.RefStatus) error {
 	names, heads, err := j.m.heads()
 	if err != nil {
 		return err
 	}
-	kept := map[string]bool{} // also what is refused now stays as it was
+	kept := map[string]bool{} // a refused branch keeps its rows
 	for _, s := range refused {
 		kept[s.Ref] = true
 	}
@@ -219,15 +222,15 @@ func (j *job) commit(ctx context.Context) error {
 	return nil
 }
 
-// Rows are sent in pieces of up to chunkRows and about chunkBytes; after commitRows, at the end of a tape, they are
-// committed.
+// Rows are sent in chunks of up to chunkRows and about chunkBytes. They are committed at the end of a tape, when
+// there are commitRows.
 const (
 	chunkRows  = 1000
 	chunkBytes = 4 << 20
 	commitRows = 5000
 )
 
-// tape reads what a tape has got since its watermark, or all of it, if its history is another now.
+// tape reads what was added to a tape since its watermark, or all of it if its history was rewritten.
 func (j *job) tape(ctx context.Context, ref string, h gitstore.Hash, had db.Tape, has bool) error {
 	t, err := snapshot.TapeAt(j.m.store, ref, h)
 	if err != nil {
@@ -275,7 +278,7 @@ func (j *job) tape(ctx context.Context, ref string, h gitstore.Hash, had db.Tape
 	return nil
 }
 
-// base is what the database has of a tape, if the tape still begins with it; otherwise nil.
+// base returns the state of a tape that the database has, nil if the tape does not continue it.
 func (j *job) base(v *snapshot.Snapshot, had db.Tape, has bool) *snapshot.Snapshot {
 	h, err := gitobject.ParseHash(had.Watermark)
 	if !has || err != nil {
@@ -291,7 +294,7 @@ func (j *job) base(v *snapshot.Snapshot, had db.Tape, has bool) *snapshot.Snapsh
 	return base
 }
 
-// forkBase is what a fork shares with its parent, nil for a tape.
+// forkBase returns what a fork shares with its parent, nil for a tape.
 func forkBase(s *workspace.Store, t *workspace.Tape, h gitstore.Hash) (*snapshot.Snapshot, error) {
 	if !t.IsFork() {
 		return nil, nil
@@ -303,7 +306,7 @@ func forkBase(s *workspace.Store, t *workspace.Tape, h gitstore.Hash) (*snapshot
 	return snapshot.AtCommit(s, b.Start)
 }
 
-// entries writes the entries after a base, and adds them to what is known of the tape.
+// entries writes the entries after a base, and adds them to the description of the tape.
 func (j *job) entries(ctx context.Context, v, base *snapshot.Snapshot, t *db.Tape) error {
 	var facts about.Tape
 	if t.About != "" {
@@ -345,7 +348,7 @@ func (j *job) entries(ctx context.Context, v, base *snapshot.Snapshot, t *db.Tap
 	return describe(t, facts)
 }
 
-// extend adds an entry to the bounds and sums of its tape.
+// extend adds an entry to the bounds and sums of a tape.
 func extend(t *db.Tape, r db.Row) {
 	if t.Entries == 0 {
 		t.FirstID, t.Oldest, t.Newest = r.ID, r.Date, r.Date
@@ -361,7 +364,7 @@ func extend(t *db.Tape, r db.Row) {
 	t.Bytes += int64(r.Bytes)
 }
 
-// describe sets what lists show of a tape.
+// describe sets what lists show about a tape.
 func describe(t *db.Tape, facts about.Tape) error {
 	saved, err := json.Marshal(facts)
 	if err != nil {
@@ -374,11 +377,12 @@ func describe(t *db.Tape, facts about.Tape) error {
 	for _, a := range facts.Authors {
 		t.Authors = append(t.Authors, clean(a))
 	}
-	t.Started, t.Updated = known(facts.Started), known(facts.Updated)
+	t.Started, t.Updated = dateOrNil(facts.Started), dateOrNil(facts.Updated)
 	return nil
 }
 
-func known(at time.Time) *time.Time {
+// dateOrNil returns a date that people can read, nil for others.
+func dateOrNil(at time.Time) *time.Time {
 	if at.IsZero() || at.Year() < 1 || at.Year() > 9999 {
 		return nil
 	}

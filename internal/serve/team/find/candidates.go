@@ -1,0 +1,254 @@
+package find
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"tape/internal/serve/team/db"
+	"tape/internal/store/relevance"
+	"tape/internal/text"
+	"tape/internal/text/query"
+)
+
+type signature struct {
+	sign int64
+	kind string
+	tape int64
+}
+
+type candidate struct {
+	db.Found
+	stored db.Stored
+	match  query.Match
+	score  float64
+	more   int // how many were folded into it
+}
+
+// choose judges candidates and reads the best of them, until there are enough hits.
+func (f *finder) choose(ctx context.Context) error {
+	wanted := max(relevance.LeastRead, 2*f.limit)
+	newest, err := f.find(ctx, f.words, relevance.ManyFound+1)
+	if err != nil {
+		return err
+	}
+	if f.s.Newest {
+		return f.newestFirst(ctx, newest)
+	}
+	f.more = len(newest) > relevance.ManyFound
+	if !f.more {
+		f.total = len(newest)
+		f.judge(newest)
+		return f.readBest(ctx, wanted)
+	}
+	if err := f.chooseOfMany(ctx, newest); err != nil {
+		return err
+	}
+	if err := f.readBest(ctx, wanted); err != nil {
+		return err
+	}
+	return f.goOn(ctx, newest, wanted)
+}
+
+// chooseOfMany judges entries that contain a word often, the newest that somebody said, and the newest of all.
+func (f *finder) chooseOfMany(ctx context.Context, newest []db.Found) error {
+	var often []string
+	for _, u := range f.units {
+		if u.Op == query.Term {
+			often = append(often, quoted(relevance.MarkOften+u.Term))
+		}
+	}
+	list := newest[:relevance.NewCandidates]
+	for _, sort := range []struct {
+		words string
+		most  int
+	}{{or(often...), relevance.OftenCandidates}, {anyOf(relevance.MarkKind, relevance.TalkKinds[:]), relevance.TalkCandidates}} {
+		if sort.words == "" {
+			continue
+		}
+		more, err := f.find(ctx, and(f.words, sort.words), sort.most)
+		if err != nil {
+			return err
+		}
+		list = append(slices.Clip(list), more...)
+	}
+	slices.SortStableFunc(list, newerFirst)
+	f.judge(list)
+	return nil
+}
+
+func newerFirst(a, b db.Found) int {
+	return cmp.Or(b.Date.Compare(a.Date), cmp.Compare(a.Tape, b.Tape), cmp.Compare(b.ID, a.ID))
+}
+
+// goOn judges more entries, the newest first, if too few candidates were hits.
+func (f *finder) goOn(ctx context.Context, newest []db.Found, wanted int) error {
+	for most := len(newest); len(f.read) < f.limit; {
+		f.judge(newest)
+		if err := f.readBest(ctx, wanted); err != nil {
+			return err
+		}
+		if len(newest) < most || most >= mostJudged {
+			return nil
+		}
+		most = min(4*most, mostJudged)
+		var err error
+		if newest, err = f.find(ctx, f.words, most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newestFirst reads entries from the newest on.
+func (f *finder) newestFirst(ctx context.Context, newest []db.Found) error {
+	for most := relevance.ManyFound + 1; ; {
+		f.judge(newest)
+		slices.SortFunc(f.judged, byAge)
+		if err := f.readInOrder(ctx, f.limit+1); err != nil {
+			return err
+		}
+		if f.more = len(f.read) > f.limit; f.more || len(newest) < most || most >= mostJudged {
+			return nil
+		}
+		most = min(4*most, mostJudged)
+		var err error
+		if newest, err = f.find(ctx, f.words, most); err != nil {
+			return err
+		}
+	}
+}
+
+func (f *finder) find(ctx context.Context, words string, most int) ([]db.Found, error) {
+	units := []string{}
+	for _, u := range f.units {
+		words, _ := tsquery(u.Expr)
+		units = append(units, words, quoted(relevance.MarkOften+u.id))
+	}
+	return f.rows.Find(ctx, db.Question{Words: words, Units: units, Tapes: f.tapes, Since: f.s.Query.Since, Until: f.s.Query.Until, Most: most})
+}
+
+// judge scores entries without reading their texts. They come newest first, so an older one is folded into a newer.
+func (f *finder) judge(list []db.Found) {
+	for _, found := range list {
+		if f.taken[found.Key] {
+			continue
+		}
+		f.taken[found.Key] = true
+		c := &candidate{Found: found}
+		if f.early && f.folds(c) {
+			continue
+		}
+		sum := 0.0
+		for i, u := range f.units {
+			if 2*i+1 >= len(c.Has) || c.Has[2*i] != '1' {
+				continue
+			}
+			n := 1.0
+			if c.Has[2*i+1] == '1' {
+				n = relevance.OftenTimes
+			}
+			sum += u.idf * f.Saturated(n, c.Bytes)
+		}
+		c.score = f.Weigh(c.Kind, created(c.Found), sum)
+		f.judged = append(f.judged, c)
+	}
+}
+
+// folds reports whether an entry is folded into one that says nearly the same.
+func (f *finder) folds(c *candidate) bool {
+	if f.s.NoFold {
+		return false
+	}
+	key := signature{c.Sign, c.Kind, c.Tape}
+	if same := f.folded[key]; same != nil {
+		same.more++
+		return true
+	}
+	f.folded[key] = c
+	return false
+}
+
+func created(f db.Found) int64 { return max(0, f.Date.UnixMicro()) }
+
+func byScore(a, b *candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), byAge(a, b)) }
+
+func byAge(a, b *candidate) int { return newerFirst(a.Found, b.Found) }
+
+// readBest reads the best judged entries until there are n hits.
+func (f *finder) readBest(ctx context.Context, n int) error {
+	slices.SortFunc(f.judged, byScore)
+	return f.readInOrder(ctx, n)
+}
+
+// readInOrder reads judged entries until there are n hits.
+func (f *finder) readInOrder(ctx context.Context, n int) error {
+	const least = 20
+	for len(f.judged) > 0 && len(f.read) < n {
+		some := f.judged[:min(len(f.judged), max(least, n-len(f.read)))]
+		keys := make([]db.Key, len(some))
+		oldest, newest := some[0].Date, some[0].Date
+		for i, c := range some {
+			keys[i] = c.Key
+			if c.Date.Before(oldest) {
+				oldest = c.Date
+			}
+			if c.Date.After(newest) {
+				newest = c.Date
+			}
+		}
+		stored, err := f.rows.Read(ctx, keys, oldest, newest)
+		if err != nil {
+			return err
+		}
+		for _, c := range some {
+			if len(f.read) == n { // a local search stops here, too
+				break
+			}
+			f.judged = f.judged[1:]
+			var ok bool
+			if c.stored, ok = stored[c.Key]; ok { // it may have been removed meanwhile
+				f.take(c)
+			}
+		}
+	}
+	return nil
+}
+
+// take makes an entry a hit if its text matches.
+func (f *finder) take(c *candidate) {
+	var ok bool
+	if c.match, ok = f.query.Match([]byte(c.stored.Text)); !ok {
+		return
+	}
+	if !f.early {
+		if relevance.LooksAtDigits(f.s.Text) {
+			c.Sign = int64(text.Identity([]byte(c.stored.Text)))
+		}
+		if f.folds(c) {
+			return
+		}
+	}
+	sum := 0.0
+	for _, t := range c.match.Terms {
+		sum += f.idfOf(t.Term) * f.Saturated(float64(t.N), c.Bytes)
+	}
+	if c.match.Literal {
+		sum *= relevance.Literal
+	}
+	c.score = f.Weigh(c.Kind, created(c.Found), sum)
+	f.read = append(f.read, c)
+}
+
+// idfOf returns the weight of a word. A phrase is as rare as the entries that were found.
+func (f *finder) idfOf(term string) float64 {
+	for _, u := range f.units {
+		if u.id == term {
+			return u.idf
+		}
+	}
+	if f.total > 0 {
+		return f.IDF(f.total)
+	}
+	return f.IDF(relevance.ManyFound)
+}
