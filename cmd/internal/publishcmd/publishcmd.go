@@ -1,4 +1,4 @@
-// Package publishcmd is the command tape publish: its flags, and the sessions that they mean. tape-host does the work.
+// Package publishcmd is the command tape publish: its flags, and the choice of sessions. tape-host writes the pages.
 package publishcmd
 
 import (
@@ -16,34 +16,37 @@ import (
 	"tape/repo"
 )
 
-// Host publishes.
+// Host is what the command needs of tape-host.
 type Host interface {
 	Publish(ctx context.Context, s *stdio.Streams, store *repo.Store, o Options) error
 }
 
-// App is what the command line gives to the command.
+// App is what the command needs of the command line.
 type App struct {
 	*stdio.Streams
 	Store  *repo.Store
 	About  map[string]about.Tape // what tapes are about, by branch
 	Build  string                // of this program
 	Find   func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error)
-	OfHost func(ctx context.Context, store *repo.Store, name string) (bool, error) // whether a tape belongs to tape serve
-	Within func(t about.Tape, project string) bool
+	OfHost func(ctx context.Context, store *repo.Store, name string) (bool, error) // whether a tape is one of tape serve
+	Within func(t about.Tape, project string) bool                                 // whether --project means a tape
 }
 
 // Options say what to publish, and where.
 type Options struct {
-	Dir, File, Branch, Push string // where to; see publishing.Options
+	Dir    string // a folder
+	File   string // or one file, for one session
+	Branch string // or a branch
+	Push   string // the remote that gets the branch; "": none
 
-	Tapes  []*repo.Tape
-	About  map[string]about.Tape // by branch
-	Named  bool                  // Tapes are named
-	Remove []string              // names of sessions
-	Allow  []string
-	Refuse bool
-	Build  string // of this program
-	Open   func(name string) (*repo.Tape, error)
+	Tapes  []*repo.Tape                          // to add to the pages
+	About  map[string]about.Tape                 // what tapes are about, by branch
+	Named  bool                                  // Tapes were named: those that were taken out come back
+	Remove []string                              // names of sessions to take out
+	Allow  []string                              // fingerprints of findings that are not secrets
+	Refuse bool                                  // publish nothing if secrets are found, instead of masking them
+	Build  string                                // of this program: another one writes all pages again
+	Open   func(name string) (*repo.Tape, error) // a tape of the workspace. Errors: repo.ErrNotFound
 }
 
 type flags struct {
@@ -61,25 +64,25 @@ func New(run func(func(ctx context.Context, host Host, in App) error) func(*cobr
 		Use:   "publish DIR | -o FILE | --branch BRANCH [--push REMOTE] [--tape NAME]… [--since DATE] [--project DIR] [--all] [--remove NAME]…",
 		Short: "Write sessions as web pages, into a folder, a branch or one file",
 		Long: `Write pages of the chosen sessions into the folder DIR: a list, pages for each session, and Markdown
-files for git hosts. The pages can be opened from the folder, or served below any path. They can be read
-without a script; with one, the list has a search.
+files for git hosts. You can open the pages from the folder or serve them below any path. They work
+without JavaScript; with it, the list has a search.
 
-Run again, it brings the sessions that the pages have up to date, adds those that you choose, and writes
-only what has changed. Files of others in the folder stay.
+When it is run again, it updates the sessions that the pages have, adds those that you choose, and writes
+only what has changed. Other files in the folder stay.
 
-With --branch, the pages go to a branch of the workspace's repository, without a working tree; with --push,
-a remote gets the branch, and what others have published there stays. With tape config publish BRANCH, each
-tape push also publishes the sessions that the remote has.
+With --branch, the pages go to a branch of the workspace's repository, without a working tree. With --push,
+the branch is pushed to a remote, and what others have published there stays. With tape config publish
+BRANCH, each tape push also publishes the sessions that the remote has.
 
-With -o, one session goes into a single file, which has everything in it.
+With -o, one session goes into a single file that needs no other.
 
-What is published is searched for secrets as by tape push. They are masked; with --refuse-secrets, nothing
-is published instead. --allow-secret FINGERPRINT lets one through, and the workspace remembers that. Each
-page says what was left out: events, files, secrets.
+Secrets are searched for as by tape push, and masked; with --refuse-secrets, nothing is published if there
+are any. --allow-secret FINGERPRINT lets one through, and the workspace remembers that. Each page says what
+was left out: events, files, secrets.
 
 --remove takes a session out of the pages. A branch then begins anew with a single commit, so that its
-history does not have the session either. The session stays out until --tape names it. Who has fetched the
-branch before still has it.`,
+history does not have the session either. The session stays out until --tape names it. Anybody who fetched
+the branch before still has the session.`,
 		Example: `  tape publish site --all
   tape publish site --project shop --since monday
   tape publish -o session.html --tape 2
@@ -181,7 +184,8 @@ func (o *flags) choose(ctx context.Context) error {
 	return nil
 }
 
-// isFor leaves out the tapes of tape serve, and with --pushed those that the remote does not have.
+// isFor reports whether a session may be published: not if it is one of tape serve or, with --pushed, if the
+// remote lacks it.
 func (o *flags) isFor(ctx context.Context, t *repo.Tape) (bool, error) {
 	if own, err := o.OfHost(ctx, o.Store, t.Name()); own || err != nil || !o.pushed {
 		return !own, err

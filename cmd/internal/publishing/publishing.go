@@ -1,5 +1,5 @@
-// Package publishing writes the pages of chosen sessions into a folder, a branch or a single file. What they show
-// is searched for secrets first.
+// Package publishing writes sessions as web pages into a folder, a branch or a single file, with their secrets
+// masked. The site itself is made by internal/show/site.
 package publishing
 
 import (
@@ -10,44 +10,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"runtime"
 	"slices"
 	"strings"
 
+	"tape/cmd/internal/publishcmd"
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/internal/show/export"
 	"tape/internal/show/site"
-	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/pages"
 	"tape/internal/store/query"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
 	"tape/repo"
-	"tape/repo/view"
 
 	"golang.org/x/sync/errgroup"
 )
-
-// Options say what to publish, and where.
-type Options struct {
-	Dir    string // a folder
-	File   string // or one file, for one session
-	Branch string // or a branch
-	Push   string // the remote that gets the branch; "": none
-
-	Tapes   []*repo.Tape                          // to add to the pages
-	About   map[string]about.Tape                 // what tapes are about, by branch
-	Named   bool                                  // Tapes are named, so sessions that were taken out come back
-	Remove  []string                              // names of sessions to take out
-	Allow   []string                              // fingerprints of findings that are not secrets
-	Refuse  bool                                  // publish nothing that has secrets, instead of masking them
-	Prose   func(string, int) string              // see export.Source
-	Version string                                // of this program: pages of another one are made anew
-	Open    func(name string) (*repo.Tape, error) // a tape of the workspace. Errors: repo.ErrNotFound
-}
 
 // result is the result for programs.
 type result struct {
@@ -59,17 +39,18 @@ type result struct {
 
 // publisher is one call.
 type publisher struct {
-	Options
+	publishcmd.Options
+	prose func(string, int) string // see export.Source
 	*stdio.Streams
 	store *repo.Store
 	mask  *masker
 	out   result
-	anew  bool // the branch is to forget its history
+	anew  bool // the branch begins again with one commit
 }
 
-// Run publishes.
-func Run(ctx context.Context, s *stdio.Streams, store *repo.Store, o Options) error {
-	p := &publisher{Options: o, Streams: s, store: store}
+// Run publishes. prose renders Markdown, see export.Source.
+func Run(ctx context.Context, s *stdio.Streams, store *repo.Store, o publishcmd.Options, prose func(string, int) string) error {
+	p := &publisher{Options: o, prose: prose, Streams: s, store: store}
 	inner := (*workspace.Store)(store)
 	for _, fingerprint := range o.Allow {
 		if err := inner.AllowSecret(fingerprint); err != nil {
@@ -92,7 +73,7 @@ func Run(ctx context.Context, s *stdio.Streams, store *repo.Store, o Options) er
 	return errors.Join(err, unlock())
 }
 
-// file writes one session into a single file.
+// file writes a session into a single file.
 func (p *publisher) file(ctx context.Context) error {
 	if len(p.Tapes) != 1 {
 		return layout.Invalid("name it with --tape", "-o writes one session, not %d", len(p.Tapes))
@@ -159,21 +140,21 @@ func (p *publisher) branch(ctx context.Context) error {
 		to += ", pushed to " + p.Push
 	}
 	if p.anew {
-		to += "; its history was begun anew, so that it does not have what is gone"
+		to += "; its history was begun anew, so that what is gone from the pages is gone from it, too"
 	}
 	return p.report(where, to)
 }
 
-// ownBranch refuses a branch that has something else.
+// ownBranch refuses a branch with other content.
 func (p *publisher) ownBranch(b *pages.Branch) error {
 	_, err := b.Size(site.ListFile)
 	if err != nil && !b.IsNew() {
-		return layout.Conflict("choose a branch that has nothing else", "the branch %q has something else than pages", p.Branch)
+		return layout.Conflict("choose a branch that has nothing else", "the branch %q has files, and not those of tape publish", p.Branch)
 	}
 	return nil
 }
 
-// takeOver adds what was published here only to what the remote has.
+// takeOver adds to the remote's pages what only the local branch has: sessions, and which ones were taken out.
 func (p *publisher) takeOver(local site.Folder, where *site.Site) error {
 	was, err := site.Open(local)
 	if err != nil {
@@ -192,7 +173,7 @@ func (p *publisher) takeOver(local site.Folder, where *site.Site) error {
 	return nil
 }
 
-// publish changes the site: it takes sessions out, brings those that it has up to date, and adds the chosen ones.
+// publish takes sessions out of the site, updates those that it has, and adds the chosen ones.
 func (p *publisher) publish(ctx context.Context, where *site.Site) error {
 	for _, name := range p.Remove {
 		was, err := where.Remove(name)
@@ -261,8 +242,8 @@ func (p *publisher) publish(ctx context.Context, where *site.Site) error {
 	return nil
 }
 
-// chosen are the sessions to show, those that the site has included, in the order of their names. skipped counts
-// those that were taken out before.
+// chosen returns the chosen sessions and those that the site has, sorted by name. skipped counts chosen ones that
+// were taken out before.
 func (p *publisher) chosen(where *site.Site) (list []*repo.Tape, skipped int, err error) {
 	for _, t := range p.Tapes {
 		switch {
@@ -279,7 +260,7 @@ func (p *publisher) chosen(where *site.Site) (list []*repo.Tape, skipped int, er
 	for _, x := range where.Sessions() {
 		t, err := p.Open(x.Tape)
 		if errors.Is(err, repo.ErrNotFound) {
-			continue // somebody else's, or gone here: it stays until it is taken out
+			continue // published by somebody else, or deleted here: it stays until it is taken out
 		}
 		if err != nil {
 			return nil, 0, err
@@ -290,7 +271,7 @@ func (p *publisher) chosen(where *site.Site) (list []*repo.Tape, skipped int, er
 	return slices.CompactFunc(list, func(a, b *repo.Tape) bool { return a.Name() == b.Name() }), skipped, nil
 }
 
-// state changes when the pages of a session may have to change.
+// state returns a digest of all that the pages of a session depend on.
 func (p *publisher) state(ctx context.Context, t *repo.Tape) (string, error) {
 	inner := (*workspace.Tape)(t)
 	head, err := inner.Head()
@@ -301,7 +282,7 @@ func (p *publisher) state(ctx context.Context, t *repo.Tape) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if last == 0 { // no record says it; without files there is nothing but the commits
+	if last == 0 { // there is no journal; without a working tree the commits are all there is
 		if _, _, err := inner.Worktree(); err == nil {
 			info, err := t.Summary(ctx)
 			if err != nil {
@@ -310,11 +291,11 @@ func (p *publisher) state(ctx context.Context, t *repo.Tape) (string, error) {
 			last = info.Entries
 		}
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %q", p.Version, head, last, inner.Store().Config().Allowed))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %q", p.Build, head, last, inner.Store().Config().Allowed))
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// put makes the pages of a session.
+// put writes the pages of a session.
 func (p *publisher) put(ctx context.Context, where *site.Site, t *repo.Tape, state string) error {
 	src, left, err := p.source(ctx, t)
 	if err != nil {
@@ -335,77 +316,10 @@ func (p *publisher) put(ctx context.Context, where *site.Site, t *repo.Tape, sta
 	}
 	for _, text := range append(slices.Clone(x.People), x.Tape, x.Project, x.Agent, x.Model) {
 		if found := p.mask.find(text); len(found) > 0 {
-			return layout.Conflict("tape rename gives the session another name", "the name of the session or its project has what looks like a secret (%s)", found[0].Rule)
+			return layout.Conflict("tape rename gives the session another name", "the name of the session or its project contains what looks like a secret (%s)", found[0].Rule)
 		}
 	}
 	return where.Put(ctx, site.Source{Session: x, Entries: src, Left: left, Masked: func() int { return p.mask.of(t.Name()) }})
-}
-
-// source reads a session for its pages, with its secrets masked. left says what they do not show.
-func (p *publisher) source(ctx context.Context, t *repo.Tape) (src export.Source, left func() []string, err error) {
-	phases, err := t.Phases(ctx)
-	if err != nil {
-		return src, nil, err
-	}
-	for i := range phases {
-		phases[i].Name = p.mask.text(phases[i].Name)
-		phases[i].State = p.mask.value(t.Name(), phases[i].State)
-		phases[i].Tag, phases[i].Commit = "", "" // nobody has them who has only the pages
-	}
-	files := map[string]bool{}
-	read := func(e repo.Entry) (repo.Entry, error) {
-		for _, a := range repo.References(e) {
-			if !display.IsShown(a.MIMEType) {
-				files[a.ID] = true
-			}
-		}
-		return p.mask.entry(e)
-	}
-	whole := kept(func(yield func(repo.Entry, error) bool) {
-		for e, err := range t.Entries(ctx, repo.Query{}) {
-			if err == nil {
-				e, err = read(e)
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	})
-	src = export.Source{Tape: t.Name(), Phases: phases, Prose: p.Prose, Whole: whole, Entries: view.Each(ctx, t, whole, view.WithPictures)}
-	return src, func() []string {
-		out := display.Some(len(files), "file", "files")
-		if n := p.mask.of(t.Name()); n > 0 {
-			out = append(out, display.Count(n, "secret", "secrets")+", masked")
-		}
-		return out
-	}, nil
-}
-
-// kept keeps entries that are read several times, unless they are very many.
-func kept(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
-	const most = 64 << 20 // bytes
-	var list []repo.Entry
-	size, complete := 0, false
-	return func(yield func(repo.Entry, error) bool) {
-		if complete {
-			for _, e := range list {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			return
-		}
-		list, size = nil, 0
-		for e, err := range entries {
-			if size += len(e.Raw); err == nil && size <= most {
-				list = append(list, e)
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-		complete = size <= most
-	}
 }
 
 func (p *publisher) masked() string {

@@ -1,5 +1,5 @@
-// Command spdx lists what is in programs written in Go, as an SPDX 2.3 document in JSON
-// (https://spdx.github.io/spdx-spec/v2.3/): the modules that the linker has noted in them.
+// Command spdx lists the modules that Go programs were built from, as an SPDX 2.3 document in JSON
+// (https://spdx.github.io/spdx-spec/v2.3/).
 //
 //	spdx NAME VERSION CREATED PROGRAM…
 //
@@ -75,7 +75,7 @@ func main() {
 	}
 }
 
-// describe returns the document of programs that are released together.
+// describe returns one document for programs that are released together.
 func describe(name, version, created string, programs []string) (*document, error) {
 	modules := map[string]string{} // their versions
 	sum := sha256.New()
@@ -108,5 +108,5 @@ func describe(name, version, created string, programs []string) (*document, erro
 	return doc, nil
 }
 
-// notInID is what an identifier may not have.
+// notInID matches what is not allowed in an identifier.
 var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -35,11 +34,7 @@ type intake struct {
 	inline bool // large results and pictures stay in their entries
 	again  *again
 
-	open    bool          // the session goes on: its first request may still come
-	waiting []record.Item // what comes before the first request of a new tape
-	facts   about.Tape    // of what waits
-	asked   layout.Entry  // the first request
-
+	beginning
 	tx      *repo.Tx              // nil while the tape does not exist
 	have    map[[16]byte]int      // numbers of the tape's entries, by key
 	matched map[int]struct{}      // numbers of entries that the file has as well
@@ -78,15 +73,15 @@ func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading,
 	r.Seen = func(sub, key string) bool { return in.seen(ctx, sub, key) }
 	r.Emit = func(item record.Item) error { return in.add(ctx, item) }
 	var err error
-	in.open = src.Open
-	if in.begins(ctx); in.err == nil && (in.tx != nil || in.info.Complete || !src.Open) {
+	in.unfinished = src.Open
+	if in.openTape(ctx); in.err == nil && (in.tx != nil || in.info.Complete || !src.Open) {
 		err = readInto(ctx, in.format, r)
 	}
 	return r, in.finish(ctx, err)
 }
 
-// begins begins to change the tape if it exists.
-func (in *intake) begins(ctx context.Context) {
+// openTape begins to change the tape if it exists.
+func (in *intake) openTape(ctx context.Context) {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
 	switch {
 	case err == nil && in.again == nil:
@@ -180,47 +175,7 @@ func (in *intake) forkName(ctx context.Context, sub string) string {
 	return name
 }
 
-// add adds an item. The items before the first request wait for it while there is no tape, because README.md,
-// which shows it, comes with the tape's first commit.
-func (in *intake) add(ctx context.Context, item record.Item) error {
-	if in.tx == nil && in.err == nil {
-		item.Line = slices.Clone(item.Line)
-		if in.waiting = append(in.waiting, item); !in.knows(item) {
-			return nil
-		}
-		return in.flush(ctx)
-	}
-	return in.put(ctx, item)
-}
-
-// flush adds what waits for the first request.
-func (in *intake) flush(ctx context.Context) error {
-	waiting := in.waiting
-	in.waiting = nil
-	for _, item := range waiting {
-		if err := in.put(ctx, item); err != nil {
-			return err
-		}
-	}
-	return in.err
-}
-
-// knows takes an item into account for README.md, and reports whether that has all it needs.
-func (in *intake) knows(item record.Item) bool {
-	const most = 200 // items that wait for a request
-	e := layout.Entry{Tape: in.res.Tape, ID: int64(len(in.waiting)) + 1, Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
-	if e.Kind == record.KindAnchor {
-		e.Anchor = jsonl.GetString(e.Payload, "name")
-	}
-	if item.Fork == "" {
-		in.facts.Add(e)
-	}
-	if item.Fork == "" && in.facts.Asked != "" {
-		in.asked = e
-	}
-	return in.facts.Asked != "" || len(in.waiting) >= most
-}
-
+// put adds an item to the tape.
 func (in *intake) put(ctx context.Context, item record.Item) error {
 	item = in.withCommit(ctx, item)
 	opens := in.tx == nil && in.err == nil && in.create(ctx, item)
@@ -388,19 +343,6 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	return opens && in.err == nil
 }
 
-// readme is what README.md says of the session.
-func (in *intake) readme(first repo.Anchor) string {
-	var t about.Tape
-	payload := append(append([]byte(`{"state":`), cmp.Or(string(first.State), "{}")...), '}')
-	t.Add(layout.Entry{ID: 1, Kind: layout.KindAnchor, Anchor: layout.FirstAnchor, Payload: payload, Date: first.Date})
-	t.Title, t.Agent = in.facts.Title, cmp.Or(t.Agent, in.facts.Agent)
-	t.Project, t.Branch = cmp.Or(t.Project, in.facts.Project), cmp.Or(t.Branch, in.facts.Branch)
-	if t.Started.IsZero() {
-		t.Started = in.facts.Started
-	}
-	return about.Readme(t, in.asked, (*workspace.Store)(in.store).Config().Scanner())
-}
-
 // errRaced ends an import if another one of the same file was faster; the Batch reads the file again.
 var errRaced = errors.New("another import of the same session came first; run it again")
 
@@ -433,7 +375,7 @@ func (in *intake) finish(ctx context.Context, cause error) error {
 	if cause != nil {
 		in.err = cause
 	}
-	if in.err == nil && !in.open {
+	if in.err == nil && !in.unfinished {
 		in.fail(in.flush(ctx))
 	}
 	if in.tx == nil {

@@ -85,7 +85,7 @@ func mergedForks(t *testing.T, s *repo.Store, name string) string {
 	return strings.Join(out, " ")
 }
 
-const beginning = "session/start hi tool_call run "
+const agentBeginning = "session/start hi tool_call run "
 
 // TestImportAgents: a subagent is a fork that begins at its call, and is merged after the result.
 func TestImportAgents(t *testing.T) {
@@ -95,7 +95,7 @@ func TestImportAgents(t *testing.T) {
 	if got := strings.Join(res.Subagents, " "); got != "s-1/agent-x s-1/agent-y" || res.Imported != 13 {
 		t.Errorf("%+v", res)
 	}
-	all := beginning + "tool_result tool.detail tool.detail agent-x:agent agent-x:p1 agent-x:p3 agent-y:agent agent-y:p2 bye run"
+	all := agentBeginning + "tool_result tool.detail tool.detail agent-x:agent agent-x:p1 agent-x:p3 agent-y:agent agent-y:p2 bye run"
 	if got := outline(t, s, "s-1"); got != all {
 		t.Errorf("the tape has\n%s, not\n%s", got, all)
 	}
@@ -119,7 +119,7 @@ func TestImportAgentsGrow(t *testing.T) {
 		n           int
 		tape, forks string
 	}{
-		{4, beginning + "agent-x:agent agent-x:p1", "agent-x@3+2"},
+		{4, agentBeginning + "agent-x:agent agent-x:p1", "agent-x@3+2"},
 		{6, " agent-y:agent agent-y:p2 agent-x:p3", "agent-x@3+2 agent-y@6+2 agent-x@6+1"},
 		{9, " tool_result tool.detail tool.detail bye run", "agent-x@3+2 agent-y@6+2 agent-x@6+1"},
 	} {
@@ -152,7 +152,7 @@ func TestImportNoSubagents(t *testing.T) {
 	if res := mustImport(t, s, file, without); res.LeftOut != 5 || res.Subagents != nil {
 		t.Errorf("%+v", res)
 	}
-	main := beginning + "tool_result tool.detail tool.detail bye run"
+	main := agentBeginning + "tool_result tool.detail tool.detail bye run"
 	if got := outline(t, s, "s-1"); got != main {
 		t.Errorf("the tape has\n%s", got)
 	}
@@ -337,7 +337,7 @@ func TestImportBrokenOff(t *testing.T) {
 	defer closer.Close()
 	res := &Result{Tape: "s-1"}
 	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), All().Find(ClaudeCode), record.Info{Format: ClaudeCode}, Options{}, res)
-	if in.begins(ctx); in.err != nil {
+	if in.openTape(ctx); in.err != nil {
 		t.Fatal(in.err)
 	}
 	_, err = imp.Read(ctx, ClaudeCode, src, func(sub, key string) bool { return in.seen(ctx, sub, key) }, func(it record.Item) error {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
@@ -144,12 +145,12 @@ func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head g
 }
 
 // putStart stores the commit that begins a fork, given its tree and parents.
-func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c startCommit, id int64, dates *writer.Dates) (writer.Plan, error) {
+func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c startCommit, id int64, dates *commits.Dates) (commits.Plan, error) {
 	subject := "fork: " + layout.OneLine(t.ForkName())
 	message := t.Message(subject, c.anchor, c.last+1, id, c.format, layout.Trailer{Key: layout.TrailerBase, Value: strconv.FormatInt(id, 10)},
 		layout.Trailer{Key: layout.TrailerBegan, Value: layout.FormatDate(t.Store().Now())})
-	h, err := writer.PutCommit(ctx, t, batch, &gitstore.Commit{Tree: c.tree, Parents: []gitstore.Hash{c.parent}, Message: message}, dates)
-	return writer.Plan{Hash: h, Subject: subject, Objects: batch}, err
+	h, err := commits.Put(ctx, t, batch, &gitstore.Commit{Tree: c.tree, Parents: []gitstore.Hash{c.parent}, Message: message}, dates)
+	return commits.Plan{Hash: h, Subject: subject, Objects: batch}, err
 }
 
 type startCommit struct {

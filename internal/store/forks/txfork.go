@@ -2,6 +2,7 @@ package forks
 
 import (
 	"context"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
@@ -14,7 +15,7 @@ import (
 type TxFork struct {
 	tx      *writer.Tx
 	t       *workspace.Tape
-	commits *writer.Commits
+	commits *commits.Chain
 	lines   [][]byte // not committed yet
 }
 
@@ -31,7 +32,7 @@ func InTx(ctx context.Context, tx *writer.Tx, name string) (*TxFork, error) {
 	id := tx.LastID()
 	tree := b.Tree()
 	start, err := putStart(ctx, t, tx.Objects(), startCommit{parent: head, tree: tree, anchor: b.Anchor, last: id, format: b.Format}, id, tx.Dates())
-	return &TxFork{tx: tx, t: t, commits: writer.Continue(t, tx.Objects(), b, start, id).Dated(tx.Dates())}, err
+	return &TxFork{tx: tx, t: t, commits: commits.Continue(t, tx.Objects(), b, start, id).Dated(tx.Dates())}, err
 }
 
 // Append adds an entry to the fork; an anchor opens a phase.

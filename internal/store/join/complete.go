@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
@@ -82,7 +83,7 @@ func complete(ctx context.Context, w *writer.Writer) error {
 }
 
 // planCompletion begins a plan with the commit that completes git's merge.
-func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolution, at gitstore.Hash) (*writer.Commits, error) {
+func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolution, at gitstore.Hash) (*commits.Chain, error) {
 	first, err := m.Good.LastID()
 	if err != nil {
 		return nil, err
@@ -92,12 +93,12 @@ func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolut
 		return nil, layout.CorruptObject(at, err)
 	}
 	last := first + m.B.Added
-	next := writer.Plan{Subject: fmt.Sprintf("complete: %s (%s)", layout.OneLine(head.Subject()), layout.CountEntries(m.B.Added))}
+	next := commits.Plan{Subject: fmt.Sprintf("complete: %s (%s)", layout.OneLine(head.Subject()), layout.CountEntries(m.B.Added))}
 	tree := m.B.Tree()
 	next.Hash = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{
 		Tree: tree, Parents: []gitstore.Hash{at}, Author: head.Committer, Committer: head.Committer,
 		Message: t.Message(next.Subject, m.B.Anchor, first+1, last, m.B.Format, layout.Trailer{Key: layout.TrailerDone, Value: at.String()})}))
-	return writer.Continue(t, batch, m.B, next, last), nil
+	return commits.Continue(t, batch, m.B, next, last), nil
 }
 
 // uncommittedLines are the entries that were not committed when git merged. Git's index says what

@@ -11,6 +11,7 @@ import (
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
@@ -131,7 +132,7 @@ func abortMerge(ctx context.Context, w *writer.Writer) error {
 	}
 	batch := w.T.Store().Git().NewBatch()
 	defer batch.Discard()
-	p, err := writer.CommitsOn(w.T, ours, batch)
+	p, err := commits.On(w.T, ours, batch)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/artifacts"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
@@ -59,7 +60,7 @@ func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOpt
 	}
 	batch := w.T.Store().Git().NewBatch()
 	defer batch.Discard()
-	p, err := writer.CommitsOn(w.T, view, batch)
+	p, err := commits.On(w.T, view, batch)
 	if err != nil {
 		return out, err
 	}
@@ -156,7 +157,7 @@ func gained(m *resolve.Inputs) (int, error) {
 }
 
 // moveTo moves the branch to the end of a plan, and updates the working tree.
-func moveTo(ctx context.Context, w *writer.Writer, batch *gitstore.Batch, next writer.Plan) error {
+func moveTo(ctx context.Context, w *writer.Writer, batch *gitstore.Batch, next commits.Plan) error {
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/forgotten"
 	"tape/internal/store/forks"
 	"tape/internal/store/journal"
@@ -219,8 +220,8 @@ func (p *pull) fastForward(ctx context.Context, w *writer.Writer, after int64) e
 }
 
 // completeTheirs returns the remote's commit, or if git made that, the stored commit that completes it.
-func (p *pull) completeTheirs(ctx context.Context) (writer.Plan, error) {
-	at := writer.Plan{Hash: p.theirs}
+func (p *pull) completeTheirs(ctx context.Context) (commits.Plan, error) {
+	at := commits.Plan{Hash: p.theirs}
 	if stretch, _, err := snapshot.ByGit(p.s, at.Hash); err != nil || len(stretch) == 0 {
 		return at, err
 	}
@@ -239,7 +240,7 @@ func (p *pull) completeTheirs(ctx context.Context) (writer.Plan, error) {
 }
 
 // moveToPulled moves the branch to a commit whose phases get the remote's tags.
-func moveToPulled(ctx context.Context, w *writer.Writer, next writer.Plan, remote string) error {
+func moveToPulled(ctx context.Context, w *writer.Writer, next commits.Plan, remote string) error {
 	v, err := snapshot.AtCommit(w.T.Store(), next.Hash)
 	if err != nil {
 		return err

@@ -87,6 +87,18 @@ func BranchOf(name, like string) string {
 	return ForkPrefix + TapeSlug(parent) + "/" + TapeSlug(fork)
 }
 
+// CheckPagesBranch checks the name of a branch for published pages.
+func CheckPagesBranch(name string) error {
+	ref := "refs/heads/" + name
+	if err := gitstore.CheckRefName(ref); err != nil {
+		return Invalid("for example: pages", "%q cannot be the name of a branch", name)
+	}
+	if strings.HasPrefix(ref, BranchPrefix) || strings.HasPrefix(ref, ForkPrefix) {
+		return Invalid("for example: pages", "branches below tape/ and fork/ are sessions: the pages need another one than %q", name)
+	}
+	return nil
+}
+
 // FindEntry returns the entry of a tree that has a name.
 func FindEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, bool) {
 	for _, e := range entries {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"tape/internal/git/gitrun"
 	"tape/internal/git/gitstore"
@@ -32,22 +31,10 @@ type Branch struct {
 	batch       *gitstore.Batch
 }
 
-// CheckName checks the name of a branch for pages.
-func CheckName(name string) error {
-	ref := "refs/heads/" + name
-	if err := gitstore.CheckRefName(ref); err != nil {
-		return layout.Invalid("for example: pages", "%q is no name for a branch", name)
-	}
-	if strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix) {
-		return layout.Invalid("for example: pages", "branches below tape/ and fork/ are sessions: %q needs another name", name)
-	}
-	return nil
-}
-
 // Open begins to change a branch. With a remote, its branch is fetched first, and what somebody else published
 // there stays. The branch may not exist yet. Errors: layout.ErrConflict if it is checked out somewhere.
 func Open(ctx context.Context, s *workspace.Store, name, remote string, progress io.Writer) (*Branch, error) {
-	if err := CheckName(name); err != nil {
+	if err := layout.CheckPagesBranch(name); err != nil {
 		return nil, err
 	}
 	b := &Branch{s: s, ref: "refs/heads/" + name, remote: remote, progress: progress, batch: s.Git().NewBatch()}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/audit"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
@@ -180,7 +181,7 @@ func (p *purge) carryOut(ctx context.Context, moves []purgeMove) error {
 // move moves a ref, unless somebody else moved it meanwhile.
 func (p *purge) move(ctx context.Context, m purgeMove) error {
 	if w := m.w; w != nil {
-		if err := w.MoveTo(ctx, writer.Plan{Hash: m.new, Subject: m.subject}, m.old); err != nil {
+		if err := w.MoveTo(ctx, commits.Plan{Hash: m.new, Subject: m.subject}, m.old); err != nil {
 			return err
 		}
 		return w.Begin(ctx) // an unfinished working tree would keep old objects alive

@@ -3,6 +3,7 @@ package purge
 import (
 	"context"
 	"encoding/json"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/rewrite"
 	"tape/internal/store/snapshot"
@@ -10,16 +11,16 @@ import (
 )
 
 // record puts the entry that records the purge on top of a branch's new history.
-func (p *purge) record(ctx context.Context, w *writer.Writer, ids []int64) (plan writer.Plan, err error) {
+func (p *purge) record(ctx context.Context, w *writer.Writer, ids []int64) (plan commits.Plan, err error) {
 	next := p.r.To(w.Head)
 	if p.isElsewhere() {
-		return writer.Plan{Hash: next, Subject: "purge, as elsewhere"}, nil
+		return commits.Plan{Hash: next, Subject: "purge, as elsewhere"}, nil
 	}
 	v, err := snapshot.AtCommit(p.s, next)
 	if err != nil {
 		return plan, err
 	}
-	c, err := writer.CommitsOn(w.T, v, p.batch)
+	c, err := commits.On(w.T, v, p.batch)
 	if err != nil {
 		return plan, err
 	}

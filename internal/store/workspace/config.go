@@ -12,6 +12,7 @@ import (
 	"sync"
 	"tape/internal/git/disk"
 	"tape/internal/store/layout"
+	"tape/internal/store/setting"
 	"tape/internal/text/jsonl"
 	"tape/internal/text/secrets"
 )
@@ -72,7 +73,7 @@ const (
 )
 
 // ConfigKeys returns the names of all settings.
-func ConfigKeys() []string { return slices.Concat(dataKeys, userKeys) }
+func ConfigKeys() []string { return slices.Concat(dataKeys, setting.Keys) }
 
 func defaults() Config {
 	return Config{MaxLine: jsonl.DefaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
@@ -110,9 +111,9 @@ func (c *Config) parseKnown(path string) (err error) {
 		case keyFormer:
 			err = json.Unmarshal(value, &c.former)
 		case keyPrevious:
-			c.previous, err = settingText(value)
+			c.previous, err = setting.Text(value)
 		default:
-			if text, err = settingText(value); err == nil {
+			if text, err = setting.Text(value); err == nil {
 				err = c.set(key, text)
 			}
 		}
@@ -123,23 +124,6 @@ func (c *Config) parseKnown(path string) (err error) {
 	}
 	return nil
 }
-
-// settingText returns a value of the file as text; lists are joined with commas.
-func settingText(value json.RawMessage) (text string, err error) {
-	switch value[0] {
-	case '"':
-		err = json.Unmarshal(value, &text)
-	case '[':
-		var list []string
-		err = json.Unmarshal(value, &list)
-		text = strings.Join(list, listSeparator)
-	default:
-		text = string(value)
-	}
-	return text, err
-}
-
-const listSeparator = ","
 
 // set changes one setting. After an error c must not be used.
 func (c *Config) set(key, value string) (err error) {
@@ -173,7 +157,7 @@ func (c *Config) get(key string) (string, error) {
 	case "redact":
 		return c.Redact.String(), nil
 	case "allow_secret":
-		return strings.Join(c.Allowed, listSeparator), nil
+		return strings.Join(c.Allowed, setting.ListSeparator), nil
 	}
 	return "", noSetting(key)
 }

@@ -13,6 +13,7 @@ import (
 
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
+	"tape/internal/store/setting"
 )
 
 // Former versions kept all settings in config.json in the working tree. The first command of this
@@ -116,7 +117,7 @@ func (s *Store) readFormer(used bool) (*formerSettings, error) {
 		return nil, err
 	}
 	old.agent = map[string]json.RawMessage{}
-	for _, key := range userKeys {
+	for _, key := range setting.Keys {
 		if value := c.unknown[key]; value != nil {
 			old.agent[key] = value
 			delete(c.unknown, key)
@@ -194,9 +195,9 @@ type FormerSetting struct{ Key, Value string }
 // agreed to. None of them is in use.
 func (s *Store) Former() []FormerSetting {
 	var out []FormerSetting
-	for _, key := range userKeys {
+	for _, key := range setting.Keys {
 		if raw := s.config.former[key]; raw != nil {
-			text, err := agentChecked(key, raw)
+			text, err := setting.Check(key, raw)
 			if err != nil {
 				text = string(raw) // TakeOver returns the error
 			}
@@ -210,7 +211,7 @@ func (s *Store) Former() []FormerSetting {
 func (s *Store) TakeOver(list []FormerSetting) error {
 	settings := map[string]json.RawMessage{}
 	for _, f := range list {
-		raw, err := agentValue(f.Key, f.Value)
+		raw, err := setting.Value(f.Key, f.Value)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tape/internal/store/layout"
+	"tape/internal/store/setting"
 )
 
 // Plugin is an element of the setting plugins.
@@ -23,18 +24,18 @@ type Plugin struct {
 }
 
 // ParsePlugins parses the setting plugins; "" and null are none.
-func ParsePlugins(setting string) ([]Plugin, error) {
-	if setting == "" {
+func ParsePlugins(text string) ([]Plugin, error) {
+	if text == "" {
 		return nil, nil
 	}
 	var list []Plugin
-	if err := decodeStrict("plugins", setting, &list, `{"name", "command", "required", "priority", "env", "config"}`); err != nil {
+	if err := decodeStrict("plugins", text, &list, `{"name", "command", "required", "priority", "env", "config"}`); err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
 	for i, p := range list {
 		invalid := func(format string, args ...any) error {
-			return layout.Invalid(agentExample("plugins"), "plugins: "+format, args...)
+			return layout.Invalid(setting.Example("plugins"), "plugins: "+format, args...)
 		}
 		switch {
 		case strings.TrimSpace(p.Name) == "":
@@ -99,7 +100,7 @@ func CheckPrograms(key, value, project string) error {
 
 func (s Server) check(name, project string) error {
 	invalid := func(format string, args ...any) error {
-		return layout.Invalid(agentExample("mcp_servers"), "mcp_servers: "+format, args...)
+		return layout.Invalid(setting.Example("mcp_servers"), "mcp_servers: "+format, args...)
 	}
 	if name == "" {
 		return invalid("one has no name")
@@ -132,7 +133,7 @@ func decodeStrict(key, value string, into any, members string) error {
 		err = errors.New("there is more than one value")
 	}
 	if err != nil {
-		return layout.Invalid(agentExample(key), "%s: %s; each is %s", key, strings.TrimPrefix(err.Error(), "json: "), members)
+		return layout.Invalid(setting.Example(key), "%s: %s; each is %s", key, strings.TrimPrefix(err.Error(), "json: "), members)
 	}
 	return nil
 }

@@ -12,15 +12,13 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/store/layout"
+	"tape/internal/store/setting"
 )
 
 // Settings that run a program, or say where something is sent, are not kept in the workspace, which may
 // have come from somebody else; nor are prices. They are in the user's own folder: in one file for all
 // workspaces, and in one for each workspace with settings of its own, named by its path. They are read when
 // they are needed, so that other commands do not open these files.
-
-// userKeys are the names of these settings.
-var userKeys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
 
 // settingsDir is the folder, below Home, of the files for single workspaces.
 const settingsDir = "settings"
@@ -126,7 +124,7 @@ func inUserFile(path, key string, s *Store) (value string, set bool, err error) 
 		})
 		return "", false, nil
 	}
-	if value, err = agentChecked(key, raw); err != nil {
+	if value, err = setting.Check(key, raw); err != nil {
 		err = damagedSettings(path, fmt.Sprintf("%q: %v", key, err))
 	}
 	return value, true, err
@@ -168,7 +166,7 @@ func settingChange(key, value string) (func(all map[string]json.RawMessage), err
 	var raw json.RawMessage
 	var err error
 	if value != "" {
-		raw, err = agentValue(key, value)
+		raw, err = setting.Value(key, value)
 	}
 	return func(all map[string]json.RawMessage) {
 		if all[key] = raw; value == "" {
@@ -185,7 +183,7 @@ func (s *Store) Setting(key string) (string, error) {
 
 // SettingFrom is Setting; global says that the value is the one for all workspaces.
 func (s *Store) SettingFrom(key string) (value string, global bool, err error) {
-	if !slices.Contains(userKeys, key) {
+	if !slices.Contains(setting.Keys, key) {
 		value, err = s.config.get(key)
 		return value, false, err
 	}
@@ -202,7 +200,7 @@ func (s *Store) SettingFrom(key string) (value string, global bool, err error) {
 
 // SetSetting changes one setting of the workspace, durably.
 func (s *Store) SetSetting(key, value string) error {
-	if !slices.Contains(userKeys, key) {
+	if !slices.Contains(setting.Keys, key) {
 		return s.changeConfig(func(c *Config) error {
 			if before := s.CurrentTape(); key == "tape" && value != before {
 				c.previous = before
@@ -224,7 +222,7 @@ func (s *Store) SetSetting(key, value string) error {
 }
 
 // GlobalKeys returns the names of the settings that can be set for all workspaces.
-func GlobalKeys() []string { return slices.Clone(userKeys) }
+func GlobalKeys() []string { return slices.Clone(setting.Keys) }
 
 // GlobalSetting returns a setting for all workspaces, "" if it is not set.
 func GlobalSetting(key string) (string, error) {
@@ -256,7 +254,7 @@ func globalFor(key string) (string, error) {
 	if slices.Contains(dataKeys, key) {
 		return "", layout.Invalid("set it in each workspace, without --global", "%s describes the data of one workspace, and cannot be set for all", key)
 	}
-	if !slices.Contains(userKeys, key) {
+	if !slices.Contains(setting.Keys, key) {
 		return "", noSetting(key)
 	}
 	return globalFile()

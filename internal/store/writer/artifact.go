@@ -10,6 +10,7 @@ import (
 
 	"tape/internal/git/gitstore"
 	"tape/internal/store/artifacts"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
@@ -129,7 +130,7 @@ func (w *Writer) CheckpointAll(ctx context.Context) error {
 			return err
 		}
 		tx.b.RootTree = gitstore.ZeroHash
-		_, err := tx.commit(ctx, checkpointSubject(0), nil)
+		_, err := tx.commit(ctx, commits.CheckpointSubject(0), nil)
 		return err
 	})
 	return err

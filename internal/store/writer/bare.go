@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
@@ -66,14 +67,14 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 	}
 	batch := w.T.Store().Git().NewBatch()
 	b, err := resolve.NewBuilder(v, batch.Put)
-	return w.bareTx(batch, b, Plan{Hash: w.Head}, last), err
+	return w.bareTx(batch, b, commits.Plan{Hash: w.Head}, last), err
 }
 
 // bareTx returns a Tx that continues a commit with a builder's tree; last is its last entry.
-func (w *Writer) bareTx(batch *gitstore.Batch, b *resolve.Builder, from Plan, last int64) *Tx {
+func (w *Writer) bareTx(batch *gitstore.Batch, b *resolve.Builder, from commits.Plan, last int64) *Tx {
 	w.rec.LastID, w.rec.Committed = last, last
 	w.rec.Seq, w.rec.Folder, w.rec.Anchor = b.Seq, b.Folder, b.Anchor
-	return &Tx{w: w, batch: batch, b: b, bare: true, commits: Continue(w.T, batch, b, from, last)}
+	return &Tx{w: w, batch: batch, b: b, bare: true, commits: commits.Continue(w.T, batch, b, from, last)}
 }
 
 // finishBare writes the objects, then moves the branch.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/forgotten"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -26,7 +27,7 @@ type Bulk struct {
 // planned is a new tape with all its commits.
 type planned struct {
 	t *workspace.Tape
-	Plan
+	commits.Plan
 }
 
 // NewBulk returns an empty Bulk.

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"tape/internal/git/gitobject"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/checkout"
+	"tape/internal/store/commits"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/tags"
@@ -56,11 +56,9 @@ func (tx *Tx) Checkpoint(ctx context.Context) error {
 	if err := tx.loadBase(); err != nil {
 		return err
 	}
-	_, err := tx.commit(ctx, checkpointSubject(int(n)), nil)
+	_, err := tx.commit(ctx, commits.CheckpointSubject(int(n)), nil)
 	return err
 }
-
-func checkpointSubject(n int) string { return "checkpoint: " + layout.CountEntries(int64(n)) }
 
 // Handoff closes the open phase and opens the next one.
 func (tx *Tx) Handoff(ctx context.Context, a layout.Anchor) (Handoff, error) {
@@ -146,33 +144,10 @@ func (tx *Tx) commit(ctx context.Context, message string, merged []gitstore.Hash
 	if err := tx.keepArtifacts(w.rec.Folder, &tx.b.Artifacts); err != nil {
 		return gitstore.Commit{}, err
 	}
-	tx.commits.dates.hold(tx.newest)
-	c, err := tx.commits.commit(ctx, message, w.rec.LastID, merged, more...)
+	tx.dates.Add(tx.newest)
+	c, err := tx.commits.Commit(ctx, message, w.rec.LastID, merged, more...)
 	w.rec.Committed, tx.result.Commit = w.rec.LastID, tx.commits.Hash.String()
 	return c, err
-}
-
-// PutCommit sets a commit's author and committer, signs it if git's configuration says so, and stores it. dates may
-// be nil: then it is dated now.
-func PutCommit(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *gitstore.Commit, dates *Dates) (gitstore.Hash, error) {
-	var err error
-	if c.Author, c.Committer, err = t.Store().Git().Identity(t.Store().Now()); err != nil {
-		return gitstore.ZeroHash, err
-	}
-	dates.set(c)
-	raw := gitstore.EncodeCommit(*c)
-	signer, err := t.Store().Git().Config().Signer()
-	if err != nil {
-		return gitstore.ZeroHash, err
-	}
-	if signer != nil && signer.Commits() {
-		sig, err := signer.Sign(ctx, raw)
-		if err != nil {
-			return gitstore.ZeroHash, err
-		}
-		raw = gitobject.SignCommit(raw, sig)
-	}
-	return b.Put(gitstore.KindCommit, raw), nil
 }
 
 // moveBranch puts the planned commits into effect: the branch, then the tags, then git's index. Only the branch

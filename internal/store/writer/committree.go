@@ -8,6 +8,7 @@ import (
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/artifacts"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 )
@@ -43,7 +44,7 @@ func (tx *Tx) loadBase() error {
 		if last.Seq == w.rec.Seq {
 			tx.b.Artifacts, err = v.CommittedArtifacts(last)
 		}
-		tx.commits = Continue(w.T, tx.batch, tx.b, Plan{Hash: w.Head}, w.rec.Committed).Dated(tx.dates)
+		tx.commits = commits.Continue(w.T, tx.batch, tx.b, commits.Plan{Hash: w.Head}, w.rec.Committed).Dated(tx.dates)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/forgotten"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -32,11 +33,11 @@ type Origin struct {
 	Dated  bool   // the commits have the dates of the entries that they hold
 }
 
-func (o Origin) dates() *Dates {
+func (o Origin) dates() *commits.Dates {
 	if !o.Dated {
 		return nil
 	}
-	return &Dates{}
+	return &commits.Dates{}
 }
 
 // CreateTapeFrom creates a tape that begins as origin says. Errors: ErrConflict if the name is taken.
@@ -119,7 +120,7 @@ func CheckNoFork(t *workspace.Tape) error {
 }
 
 // putRoot stores the first commit of a tape, and its tag.
-func (w *Writer) putRoot(ctx context.Context, origin Origin) (Plan, error) {
+func (w *Writer) putRoot(ctx context.Context, origin Origin) (commits.Plan, error) {
 	batch := w.T.Store().Git().NewBatch()
 	out, _, err := w.root(ctx, batch, origin, origin.dates())
 	if err == nil {
@@ -132,7 +133,7 @@ func (w *Writer) putRoot(ctx context.Context, origin Origin) (Plan, error) {
 }
 
 // root puts the first commit of a tape into a batch, and returns the builder of its tree.
-func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin Origin, dates *Dates) (out Plan, b *resolve.Builder, err error) {
+func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin Origin, dates *commits.Dates) (out commits.Plan, b *resolve.Builder, err error) {
 	t, s := w.T, w.T.Store()
 	d, err := layout.AnchorDraft(origin.First)
 	if err != nil {
@@ -152,10 +153,10 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin Origin,
 		layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.ReadmeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, []byte(layout.ReadmeOf(origin.Readme)))})
 	}
 	b.OpenPhase(origin.First.Name, line)
-	dates.hold(line)
+	dates.Add(line)
 	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), origin.First.Name, 1, 1, b.Format)}
-	out = Plan{Subject: c.Subject(), Objects: batch}
-	if out.Hash, err = PutCommit(ctx, t, batch, &c, dates); err != nil {
+	out = commits.Plan{Subject: c.Subject(), Objects: batch}
+	if out.Hash, err = commits.Put(ctx, t, batch, &c, dates); err != nil {
 		return out, nil, err
 	}
 	tag := gitstore.Ref{Name: t.TagRef(b.Folder)}
@@ -182,19 +183,9 @@ func (w *Writer) foreignReadme() bool {
 	return !ours
 }
 
-// Plan says where to move a branch.
-type Plan struct {
-	Hash    gitstore.Hash
-	Subject string          // for the reflog
-	Tags    []gitstore.Ref  // of the new phases: full name and tag object
-	Objects *gitstore.Batch // stored for it; nil: none
-	// Clean: the working tree equals the branch's commit. Files that both commits share are not rewritten.
-	Clean bool
-}
-
 // MoveTo moves the branch from old (zero: it does not exist) to a commit that need not continue it, and rewrites
 // the working tree if there is one. Once the branch has moved, the next writer completes an interrupted move.
-func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error {
+func (w *Writer) MoveTo(ctx context.Context, next commits.Plan, old gitstore.Hash) error {
 	defer next.Objects.Discard()
 	// The record of the files is valid until the branch has moved.
 	before := w.rec
@@ -227,7 +218,7 @@ func (w *Writer) MoveTo(ctx context.Context, next Plan, old gitstore.Hash) error
 }
 
 // moveRef moves the branch, and returns the committer. After an error the branch may have moved, but not durably.
-func (w *Writer) moveRef(ctx context.Context, next Plan, old gitstore.Hash) (who gitstore.Signature, err error) {
+func (w *Writer) moveRef(ctx context.Context, next commits.Plan, old gitstore.Hash) (who gitstore.Signature, err error) {
 	git := w.T.Store().Git()
 	if _, who, err = git.Identity(w.T.Store().Now()); err != nil {
 		return who, err
@@ -248,7 +239,7 @@ func (w *Writer) finishObjects(ctx context.Context, objects *gitstore.Batch) boo
 	return err == nil
 }
 
-func (w *Writer) finishMove(ctx context.Context, next Plan, who gitstore.Signature) error {
+func (w *Writer) finishMove(ctx context.Context, next commits.Plan, who gitstore.Signature) error {
 	for _, tag := range next.Tags {
 		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
 			return err

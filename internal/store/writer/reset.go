@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
@@ -31,12 +32,12 @@ func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, er
 }
 
 // beginning returns the commit that a reset goes back to.
-func (w *Writer) beginning(ctx context.Context) (Plan, error) {
+func (w *Writer) beginning(ctx context.Context) (commits.Plan, error) {
 	if !w.T.IsFork() {
 		return w.putRoot(ctx, Origin{First: layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)}})
 	}
 	b, err := snapshot.BaseOf(w.T, w.Head)
-	return Plan{Hash: b.Start}, err
+	return commits.Plan{Hash: b.Start}, err
 }
 
 // Archive commits everything and keeps the history by a ref, which it returns.
@@ -87,7 +88,7 @@ func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored sna
 		if err != nil {
 			return err
 		}
-		next := Plan{Hash: h, Subject: "restore: " + restored.Stamp}
+		next := commits.Plan{Hash: h, Subject: "restore: " + restored.Stamp}
 		if err := w.MoveTo(ctx, next, w.Head); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
@@ -27,22 +28,22 @@ type Tx struct {
 	dirs    map[string]bool // folders with new names
 	syncing errgroup.Group
 
-	commits *Commits                   // nil until the branch's tree is needed
+	commits *commits.Chain             // nil until the branch's tree is needed
 	changes map[string]gitindex.Change // by path
 	result  TxResult
 
 	wanted map[string]bool // if set, the only artifacts that are committed
 
-	dates      *Dates  // of its commits; nil: that of today
-	newest     []byte  // the last line that was added
-	line       []byte  // buffer
-	bare       bool    // without working tree
-	bulk       *Bulk   // the Bulk of a bare Tx, if any
-	former     *Writer // of the history that a Tx of BeginAnew replaces
-	policy     bool    // the workspace's commit policy applies
-	turned     bool    // the turn before this batch was committed
-	cleared    bool    // the record was written without its Undo, or may have been
-	incomplete bool    // the branch has moved, but a tag or the index is not up to date
+	dates      *commits.Dates // nil: its commits are dated now
+	newest     []byte         // the last line that was added
+	line       []byte         // buffer
+	bare       bool           // without working tree
+	bulk       *Bulk          // the Bulk of a bare Tx, if any
+	former     *Writer        // of the history that a Tx of BeginAnew replaces
+	policy     bool           // the workspace's commit policy applies
+	turned     bool           // the turn before this batch was committed
+	cleared    bool           // the record was written without its Undo, or may have been
+	incomplete bool           // the branch has moved, but a tag or the index is not up to date
 }
 
 // TxResult says what a Tx did.
@@ -329,3 +330,23 @@ func (tx *Tx) finish(ctx context.Context) error {
 	}
 	return err
 }
+
+// DateCommits gives the commits of the Tx the dates of their entries.
+func (tx *Tx) DateCommits() error {
+	head, err := tx.w.T.Store().Git().Commit(tx.w.Head)
+	if err != nil {
+		return layout.CorruptObject(tx.w.Head, err)
+	}
+	tx.setDates(commits.DatesAfter(head))
+	return nil
+}
+
+func (tx *Tx) setDates(d *commits.Dates) {
+	tx.dates = d
+	if tx.commits != nil {
+		tx.commits.Dated(d)
+	}
+}
+
+// Dates returns the dates of the Tx's commits, for commits beside them; see [commits.Put].
+func (tx *Tx) Dates() *commits.Dates { return tx.dates }

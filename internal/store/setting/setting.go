@@ -1,4 +1,6 @@
-package workspace
+// Package setting knows the values of the settings that run or send something: their checks, and how a file has
+// them. The files are read by workspace.
+package setting
 
 import (
 	"bytes"
@@ -7,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 	"tape/internal/store/prices"
 )
@@ -15,32 +16,53 @@ import (
 // maxSteps is more than any useful turn needs.
 const maxSteps = 10000
 
-// agentJSON reports whether a setting of the agent is JSON. The packages that use it know its members.
-func agentJSON(key string) bool {
+// Keys are the names of these settings.
+var Keys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
+
+// ListSeparator is between the values of a list that is written as text.
+const ListSeparator = ","
+
+// isJSON reports whether the text of a setting is JSON. The packages that use it know its members.
+func isJSON(key string) bool {
 	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram" || key == "prices"
 }
 
-// agentText returns the text of a setting from its value in a file.
-func agentText(key string, raw json.RawMessage) (string, error) {
-	if agentJSON(key) {
-		return string(raw), nil
+// Text returns a value of a file as text; lists are joined with commas.
+func Text(value json.RawMessage) (text string, err error) {
+	switch value[0] {
+	case '"':
+		err = json.Unmarshal(value, &text)
+	case '[':
+		var list []string
+		err = json.Unmarshal(value, &list)
+		text = strings.Join(list, ListSeparator)
+	default:
+		text = string(value)
 	}
-	return settingText(raw)
+	return text, err
 }
 
-// agentChecked returns the text of a setting from its value in a file, if it is valid.
-func agentChecked(key string, raw json.RawMessage) (string, error) {
-	text, err := agentText(key, raw)
+func textOf(key string, raw json.RawMessage) (string, error) {
+	if isJSON(key) {
+		return string(raw), nil
+	}
+	return Text(raw)
+}
+
+// Check returns the text of a setting from its value in a file. Errors: [layout.ErrInvalid].
+func Check(key string, raw json.RawMessage) (string, error) {
+	text, err := textOf(key, raw)
 	if err == nil {
-		raw, err = agentValue(key, text)
+		raw, err = Value(key, text)
 	}
 	if err != nil {
 		return "", err
 	}
-	return agentText(key, raw)
+	return textOf(key, raw)
 }
 
-func agentValue(key, value string) (json.RawMessage, error) {
+// Value returns the value of a setting for a file, from a text. Errors: [layout.ErrInvalid].
+func Value(key, value string) (json.RawMessage, error) {
 	switch key {
 	case "model":
 		if err := checkModel(key, value); err != nil {
@@ -48,12 +70,12 @@ func agentValue(key, value string) (json.RawMessage, error) {
 		}
 		return json.Marshal(value)
 	case "publish":
-		if err := gitstore.CheckRefName("refs/heads/" + value); err != nil || strings.HasPrefix(value, "tape/") || strings.HasPrefix(value, "fork/") {
-			return nil, layout.Invalid("for example: pages", "%q is no branch for pages", value)
+		if err := layout.CheckPagesBranch(value); err != nil {
+			return nil, err
 		}
 		return json.Marshal(value)
 	case "fallback_models":
-		list := strings.Split(value, listSeparator)
+		list := strings.Split(value, ListSeparator)
 		for _, model := range list {
 			if err := checkModel(key, model); err != nil {
 				return nil, err
@@ -80,9 +102,9 @@ func agentValue(key, value string) (json.RawMessage, error) {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(value)); err != nil {
-		return nil, layout.Invalid(agentExample(key), "%s is not JSON: %v", key, err)
+		return nil, layout.Invalid(Example(key), "%s is not JSON: %v", key, err)
 	}
-	return compact.Bytes(), checkAgentJSON(key, compact.Bytes())
+	return compact.Bytes(), checkJSON(key, compact.Bytes())
 }
 
 func checkModel(key, model string) error {
@@ -93,7 +115,7 @@ func checkModel(key, model string) error {
 	return nil
 }
 
-func checkAgentJSON(key string, raw []byte) error {
+func checkJSON(key string, raw []byte) error {
 	var into any = &map[string]map[string]any{} // mcp_servers
 	urls := map[string]string{}
 	switch key {
@@ -108,18 +130,19 @@ func checkAgentJSON(key string, raw []byte) error {
 		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil || string(raw) == "null" {
-		return layout.Invalid(agentExample(key), "%s does not have the right shape", key)
+		return layout.Invalid(Example(key), "%s does not have the right shape", key)
 	}
 	for provider, text := range urls {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return layout.Invalid(agentExample(key), "the base URL of %q is not a URL: %q", provider, text)
+			return layout.Invalid(Example(key), "the base URL of %q is not a URL: %q", provider, text)
 		}
 	}
 	return nil
 }
 
-func agentExample(key string) string {
+// Example is a hint with a value of a setting that is JSON.
+func Example(key string) string {
 	example := `{"files":{"command":"mcp-files","args":["."]}}`
 	switch key {
 	case "base_urls":

@@ -1,0 +1,128 @@
+package publishing_test
+
+import (
+	"bufio"
+	"bytes"
+	"html"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tape/cmd/internal/publishcmd"
+	"tape/cmd/internal/publishing"
+	"tape/cmd/internal/stdio"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+// publish publishes, and returns what the program said.
+func publish(t *testing.T, s *repo.Store, o publishcmd.Options) (said string, err error) {
+	t.Helper()
+	var out bytes.Buffer
+	st := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Out: bufio.NewWriter(&out), Getenv: func(string) string { return "" }, Now: time.Now}
+	o.Build = "1"
+	o.Open = func(name string) (*repo.Tape, error) { return s.Tape(t.Context(), name) }
+	err = publishing.Run(t.Context(), st, s, o, func(text string, _ int) string { return "<p>" + html.EscapeString(text) + "</p>" })
+	storetest.Must(t, st.Out.Flush())
+	return out.String(), err
+}
+
+// asked is a workspace with a session for each name, which has a request.
+func asked(t *testing.T, names ...string) *repo.Store {
+	s := storetest.New(t, nil)
+	for _, name := range names {
+		_, err := s.CreateTape(t.Context(), name)
+		storetest.Must(t, err)
+		storetest.Append(t, storetest.Tape(t, s, name), repo.Message("user", "the request of "+name))
+	}
+	return s
+}
+
+func tapes(t *testing.T, s *repo.Store, names ...string) (list []*repo.Tape) {
+	for _, name := range names {
+		list = append(list, storetest.Tape(t, s, name))
+	}
+	return list
+}
+
+// Two that publish side by side from one workspace wait for each other: the branch has the sessions of both.
+func TestSideBySide(t *testing.T) {
+	s := asked(t, "one", "two")
+	var group errgroup.Group
+	for _, name := range []string{"one", "two"} {
+		own := storetest.Reopen(t, s.Dir())
+		list := tapes(t, own, name)
+		group.Go(func() error {
+			_, err := publish(t, own, publishcmd.Options{Branch: "pages", Tapes: list})
+			return err
+		})
+	}
+	storetest.Must(t, group.Wait())
+	list := storetest.Git(t, s.Dir(), "show", "pages:README.md")
+	for _, name := range []string{"one", "two"} {
+		if !strings.Contains(list, "the request of "+name) {
+			t.Errorf("the list lacks %s:\n%s", name, list)
+		}
+		if page := storetest.Git(t, s.Dir(), "show", "pages:sessions/"+name+"/index.html"); !strings.Contains(page, "the request of "+name) {
+			t.Errorf("the page of %s lacks its request", name)
+		}
+	}
+	storetest.Verified(t, s.Dir())
+}
+
+// What is published again is what the site has already and what is chosen; what was taken out stays out unless it
+// is named.
+func TestAgain(t *testing.T) {
+	s := asked(t, "one", "two")
+	dir := filepath.Join(t.TempDir(), "site")
+	page := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, "sessions", name, "index.html"))
+		return err == nil
+	}
+	for i, c := range []struct {
+		o        publishcmd.Options
+		one, two bool
+		said     string
+	}{
+		{publishcmd.Options{Tapes: tapes(t, s, "one")}, true, false, "1 session published"},
+		{publishcmd.Options{Tapes: tapes(t, s, "two")}, true, true, "1 session unchanged"},
+		{publishcmd.Options{Remove: []string{"one"}}, false, true, "1 session published"},
+		{publishcmd.Options{Tapes: tapes(t, s, "one", "two")}, false, true, "1 session was left out"},
+		{publishcmd.Options{Tapes: tapes(t, s, "one"), Named: true}, true, true, "2 sessions published"},
+	} {
+		c.o.Dir = dir
+		said, err := publish(t, s, c.o)
+		storetest.Must(t, err)
+		if page("one") != c.one || page("two") != c.two || !strings.Contains(said, c.said) {
+			t.Errorf("%d: one %v, two %v: %s", i, page("one"), page("two"), said)
+		}
+	}
+	if _, err := publish(t, s, publishcmd.Options{Dir: dir, Remove: []string{"none"}}); err == nil {
+		t.Error("a session that the pages do not have was taken out")
+	}
+	if _, err := publish(t, s, publishcmd.Options{Dir: t.TempDir()}); err == nil {
+		t.Error("nothing was chosen")
+	}
+}
+
+// A link in the folder leads nothing out of it.
+func TestLinkInFolder(t *testing.T) {
+	s := asked(t, "one")
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "sessions")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := publish(t, s, publishcmd.Options{Dir: dir, Tapes: tapes(t, s, "one")}); err == nil {
+		t.Error("published through a link")
+	}
+	if list, err := os.ReadDir(elsewhere); err != nil || len(list) > 0 {
+		t.Error(list, err)
+	}
+}

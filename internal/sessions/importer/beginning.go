@@ -1,0 +1,76 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// beginning is what is known of a new session. Its README.md shows the first request and comes with the first
+// commit, so the items up to that request wait for it.
+type beginning struct {
+	unfinished bool          // the session goes on: its first request may still come
+	waiting    []record.Item // the items so far
+	facts      about.Tape    // from them
+	asked      layout.Entry  // the first request
+}
+
+// add adds an item. While there is no tape, items wait for the first request.
+func (in *intake) add(ctx context.Context, item record.Item) error {
+	if in.tx == nil && in.err == nil {
+		item.Line = slices.Clone(item.Line)
+		if in.waiting = append(in.waiting, item); !in.isComplete(item) {
+			return nil
+		}
+		return in.flush(ctx)
+	}
+	return in.put(ctx, item)
+}
+
+// flush adds the items that wait.
+func (in *intake) flush(ctx context.Context) error {
+	waiting := in.waiting
+	in.waiting = nil
+	for _, item := range waiting {
+		if err := in.put(ctx, item); err != nil {
+			return err
+		}
+	}
+	return in.err
+}
+
+// isComplete notes what README.md says of an item, and reports whether nothing more is to be waited for.
+func (in *intake) isComplete(item record.Item) bool {
+	const most = 200 // items that wait for a request
+	e := layout.Entry{Tape: in.res.Tape, ID: int64(len(in.waiting)) + 1, Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
+	if e.Kind == record.KindAnchor {
+		e.Anchor = jsonl.GetString(e.Payload, "name")
+	}
+	if item.Fork == "" {
+		in.facts.Add(e)
+	}
+	if item.Fork == "" && in.facts.Asked != "" {
+		in.asked = e
+	}
+	return in.facts.Asked != "" || len(in.waiting) >= most
+}
+
+// readme returns what README.md says of the session.
+func (in *intake) readme(first repo.Anchor) string {
+	var t about.Tape
+	payload := append(append([]byte(`{"state":`), cmp.Or(string(first.State), "{}")...), '}')
+	t.Add(layout.Entry{ID: 1, Kind: layout.KindAnchor, Anchor: layout.FirstAnchor, Payload: payload, Date: first.Date})
+	t.Title, t.Agent = in.facts.Title, cmp.Or(t.Agent, in.facts.Agent)
+	t.Project, t.Branch = cmp.Or(t.Project, in.facts.Project), cmp.Or(t.Branch, in.facts.Branch)
+	if t.Started.IsZero() {
+		t.Started = in.facts.Started
+	}
+	return about.Readme(t, in.asked, (*workspace.Store)(in.store).Config().Scanner())
+}

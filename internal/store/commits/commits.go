@@ -1,0 +1,126 @@
+// Package commits makes the commits of a tape: each on top of the one before, with its author, dates and signature.
+// It moves no branch.
+package commits
+
+import (
+	"context"
+	"strings"
+	"tape/internal/git/gitobject"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+	"tape/internal/store/resolve"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+)
+
+// Plan says where to move a branch.
+type Plan struct {
+	Hash    gitstore.Hash
+	Subject string          // for the reflog
+	Tags    []gitstore.Ref  // of the new phases: full name and tag object
+	Objects *gitstore.Batch // stored for it; nil: none
+	// Clean: the working tree equals the branch's commit. Files that both commits share are not rewritten.
+	Clean bool
+}
+
+// Chain builds commits on top of each other, without a working tree. Its Plan leads to the newest.
+type Chain struct {
+	Plan
+	Last int64 // its last entry
+
+	t     *workspace.Tape
+	batch *gitstore.Batch
+	b     *resolve.Builder
+	dates *Dates // nil: commits are dated now
+}
+
+// On starts with a snapshot's commit.
+func On(t *workspace.Tape, v *snapshot.Snapshot, batch *gitstore.Batch) (*Chain, error) {
+	last, err := v.LastID()
+	if err != nil {
+		return nil, err
+	}
+	b, err := resolve.NewBuilder(v, batch.Put)
+	return Continue(t, batch, b, Plan{Hash: v.Commit, Subject: "back to " + layout.OneLine(t.Name())}, last), err
+}
+
+// Continue starts with a commit whose tree a builder has made.
+func Continue(t *workspace.Tape, batch *gitstore.Batch, b *resolve.Builder, from Plan, last int64) *Chain {
+	from.Objects = batch
+	return &Chain{Plan: from, Last: last, t: t, batch: batch, b: b}
+}
+
+// Dated gives the commits the dates of their entries. nil: the commits are dated now.
+func (c *Chain) Dated(d *Dates) *Chain {
+	c.dates = d
+	return c
+}
+
+// From adds places to look for artifacts that lines refer to: stored ones of a working tree, and commits.
+func (c *Chain) From(loose []gitstore.TreeEntry, others ...*snapshot.Snapshot) {
+	c.b.Loose = loose
+	c.b.From = append(c.b.From, others...)
+}
+
+// Add adds a commit with lines, which have the next ids.
+func (c *Chain) Add(ctx context.Context, subject string, lines [][]byte, merged []gitstore.Hash, more ...layout.Trailer) error {
+	for _, line := range lines {
+		if err := c.b.AddLine(line); err != nil {
+			return err
+		}
+	}
+	if len(lines) > 0 {
+		c.dates.Add(lines[len(lines)-1])
+	}
+	_, err := c.Commit(ctx, subject, c.Last+int64(len(lines)), merged, more...)
+	return err
+}
+
+// Commit adds a commit of what the builder has, up to entry last. message is a subject and maybe a text after an
+// empty line.
+func (c *Chain) Commit(ctx context.Context, message string, last int64, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
+	tree := c.b.Tree()
+	out := gitstore.Commit{Tree: tree, Parents: append([]gitstore.Hash{c.Hash}, merged...),
+		Message: c.t.Message(message, c.b.Anchor, c.Last+1, last, c.b.Format, more...)}
+	var err error
+	c.Last = last
+	c.Subject, _, _ = strings.Cut(message, "\n")
+	c.Hash, err = Put(ctx, c.t, c.batch, &out, c.dates)
+	return out, err
+}
+
+// Checkpoint adds a commit with lines, unless there are none.
+func (c *Chain) Checkpoint(ctx context.Context, lines [][]byte) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	return c.Add(ctx, CheckpointSubject(len(lines)), lines, nil)
+}
+
+// CheckpointSubject is the subject of a commit that only stores entries.
+func CheckpointSubject(entries int) string {
+	return "checkpoint: " + layout.CountEntries(int64(entries))
+}
+
+// Put sets a commit's author and committer, signs it if git's configuration says so, and stores it. With nil for
+// dates, it is dated now.
+func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *gitstore.Commit, dates *Dates) (gitstore.Hash, error) {
+	var err error
+	if c.Author, c.Committer, err = t.Store().Git().Identity(t.Store().Now()); err != nil {
+		return gitstore.ZeroHash, err
+	}
+	dates.set(c)
+	raw := gitstore.EncodeCommit(*c)
+	signer, err := t.Store().Git().Config().Signer()
+	if err != nil {
+		return gitstore.ZeroHash, err
+	}
+	if signer != nil && signer.Commits() {
+		sig, err := signer.Sign(ctx, raw)
+		if err != nil {
+			return gitstore.ZeroHash, err
+		}
+		raw = gitobject.SignCommit(raw, sig)
+	}
+	return b.Put(gitstore.KindCommit, raw), nil
+}

@@ -1,0 +1,133 @@
+package pages_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"tape/internal/store/layout"
+	"tape/internal/store/pages"
+	"tape/internal/store/purge"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+// begin begins to change the branch pages, and writes a file.
+func begin(t *testing.T, s *repo.Store, remote, file string) *pages.Branch {
+	t.Helper()
+	b, err := pages.Open(t.Context(), storetest.Inner(s), "pages", remote, nil)
+	storetest.Must(t, err)
+	t.Cleanup(b.Discard)
+	storetest.Must(t, b.Write(file, []byte("text of "+file)))
+	return b
+}
+
+func wantFiles(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	if got := strings.Fields(storetest.Git(t, dir, "ls-tree", "-r", "--name-only", "pages")); !slices.Equal(got, want) {
+		t.Errorf("the branch has %v, want %v", got, want)
+	}
+}
+
+func wantCommits(t *testing.T, dir string, want int) {
+	t.Helper()
+	if got := strings.Fields(storetest.Git(t, dir, "rev-list", "pages")); len(got) != want {
+		t.Errorf("the branch has %d commits, want %d", len(got), want)
+	}
+}
+
+// Of two that change the branch side by side, the second is refused. It has lost nothing of the first, and works
+// when it begins again.
+func TestSideBySide(t *testing.T) {
+	s := storetest.New(t, nil)
+	one, two := begin(t, s, "", "one"), begin(t, s, "", "two")
+	storetest.Must(t, one.Commit(t.Context(), "one", false))
+	storetest.WantIs(t, two.Commit(t.Context(), "two", false), repo.ErrConflict)
+	wantFiles(t, s.Dir(), "one")
+	storetest.Must(t, begin(t, s, "", "two").Commit(t.Context(), "two", false))
+	wantFiles(t, s.Dir(), "one", "two")
+	wantCommits(t, s.Dir(), 2)
+	storetest.Verified(t, s.Dir())
+}
+
+// The same from two workspaces with one remote. What the second had published here alone can be added.
+func TestSideBySideAtRemote(t *testing.T) {
+	here := storetest.New(t, nil)
+	remote := storetest.Remote(t, here)
+	there := storetest.New(t, nil)
+	storetest.Must(t, there.AddRemote(t.Context(), "origin", remote))
+	one, two := begin(t, here, "origin", "one"), begin(t, there, "origin", "two")
+	storetest.Must(t, one.Commit(t.Context(), "one", false))
+	storetest.WantIs(t, two.Commit(t.Context(), "two", false), repo.ErrConflict)
+	wantFiles(t, remote, "one")
+	again := begin(t, there, "origin", "three")
+	if again.Local == nil {
+		t.Fatal("it is not known what was published here only")
+	}
+	if data, err := again.Local.Read("two"); err != nil || string(data) != "text of two" {
+		t.Error(string(data), err)
+	}
+	storetest.Must(t, again.Commit(t.Context(), "three", false))
+	wantFiles(t, remote, "one", "three")
+	wantFiles(t, there.Dir(), "one", "three")
+	if next := begin(t, there, "origin", "four"); next.Local != nil {
+		t.Error("there is nothing to add")
+	}
+}
+
+// A branch that begins anew has one commit, at the remote, too, and no log that leads to the former ones.
+func TestAnew(t *testing.T) {
+	s := storetest.New(t, nil)
+	remote := storetest.Remote(t, s)
+	storetest.Must(t, begin(t, s, "origin", "one").Commit(t.Context(), "one", false))
+	b := begin(t, s, "origin", "two")
+	storetest.Must(t, b.Remove("one"))
+	storetest.Must(t, b.Commit(t.Context(), "anew", true))
+	for _, dir := range []string{s.Dir(), remote} {
+		wantFiles(t, dir, "two")
+		wantCommits(t, dir, 1)
+	}
+	if log := strings.TrimSpace(storetest.Git(t, s.Dir(), "reflog", "pages")); strings.Count(log, "\n") > 0 {
+		t.Errorf("the log still has former commits:\n%s", log)
+	}
+	// Without a change there is no commit.
+	same, err := pages.Open(t.Context(), storetest.Inner(s), "pages", "origin", nil)
+	storetest.Must(t, err)
+	storetest.Must(t, same.Commit(t.Context(), "nothing", false))
+	wantCommits(t, remote, 1)
+}
+
+// Branches of sessions, and one that is checked out, are refused.
+func TestRefused(t *testing.T) {
+	s := storetest.New(t, nil)
+	storetest.Git(t, s.Dir(), "worktree", "add", "-q", "-b", "code", t.TempDir())
+	for name, class := range map[string]error{"tape/x": layout.ErrInvalid, "fork/x": layout.ErrInvalid, "a..b": layout.ErrInvalid, "code": layout.ErrConflict} {
+		if _, err := pages.Open(t.Context(), storetest.Inner(s), name, "", nil); !errors.Is(err, class) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A purge rewrites a tape; entries that come, or another version's record, do not.
+func TestWasRewritten(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", storetest.Leak(1)))
+	was := storetest.Checkpoint(t, m)
+	want := func(commit string, rewritten bool) {
+		t.Helper()
+		if got, err := pages.WasRewritten(storetest.InnerTape(m), commit); err != nil || got != rewritten {
+			t.Error(commit, got, err)
+		}
+	}
+	storetest.Append(t, m, repo.Message("user", "more"))
+	storetest.Checkpoint(t, m)
+	want(was, false)
+	want("of another version", false)
+	storetest.Purge(t, m, repo.PurgeOptions{Rules: []string{purge.AllRules}})
+	want(was, true)
+}
