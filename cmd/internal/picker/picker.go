@@ -36,7 +36,7 @@ type Options struct {
 	Resume func(session int) (command string, err error)
 }
 
-// Picker is the list with its filter. It keeps both from one Pick to the next.
+// Picker shows a list of sessions that can be filtered. Filter and position stay from one Pick to the next.
 type Picker struct {
 	Options
 	filter   textinput.Model

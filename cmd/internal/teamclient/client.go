@@ -35,7 +35,8 @@ type Client struct {
 	http       http.Client
 }
 
-// Open returns a client for the server that the environment or tape login names.
+// Open returns a client. The server comes from the environment, or else from tape login. Errors: ErrNotFound if
+// there is none.
 func Open(getenv func(string) string) (*Client, error) {
 	server, token := getenv(envServer), getenv(envToken)
 	if server == "" {

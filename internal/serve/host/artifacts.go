@@ -83,7 +83,8 @@ func addArtifact(c *request) (any, error) {
 	return artifactAnswer(t, seen, expires), nil
 }
 
-// uploaded returns the content that the caller uploads, unless a run has uploaded too much.
+// uploaded returns the body of an upload. A run that has used up its uploads gets an error instead, unless its
+// content has nothing to mask.
 func (c *request) uploaded(t access) (io.Reader, error) {
 	if c.run == nil {
 		return c.r.Body, nil

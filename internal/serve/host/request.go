@@ -113,7 +113,7 @@ func (s *Server) serve(c *request) {
 	answer, err := c.handle()
 	if err != nil && c.running && !c.s.Now().Before(c.run.Deadline) {
 		err = runs.PastDeadline() // whatever it has interrupted
-		c.w.Extend(2 * lastWords) // a second of it waits for the rest of the body
+		c.w.Extend(2 * lastWords) // one second to send the answer, one to drain the request's body
 	}
 	if c.keyed && err == nil {
 		c.run.Failed.Refund()

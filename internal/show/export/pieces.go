@@ -25,7 +25,7 @@ type PieceOptions struct {
 	// Whole returns the address of an entry on the page that has long texts whole; they are cut. nil: they are
 	// folded, not cut.
 	Whole func(id int64) string
-	// Picture returns the address of a picture, given as a data: URL.
+	// Picture takes a picture as a data: URL and returns the URL for the page.
 	Picture func(data string) string
 }
 
@@ -43,7 +43,7 @@ type Piece struct {
 // Style is the stylesheet of pages.
 func Style() string { return pageStyle }
 
-// Top is the head of a session's page: its title and facts.
+// Top has what stands above the conversation on a session's page.
 type Top struct {
 	Title string
 	Facts []string

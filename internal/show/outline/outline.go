@@ -4,21 +4,16 @@
 package outline
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
-	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/internal/store/activity"
-	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -39,19 +34,6 @@ type Outline struct {
 	Phases  []Phase
 	Helpers []Helper // subagents whose entries are in the session
 	Strip   Strip
-}
-
-// Helper is a subagent whose entries were merged into the session.
-type Helper struct {
-	Fork           string // as entries name it
-	Task           string // a line
-	First, Entries int64
-	Calls          int
-}
-
-// IsHelper reports whether entries that were merged from a fork are a subagent's.
-func IsHelper(fork string) bool {
-	return strings.HasPrefix(fork, "agent-") || strings.Contains(fork, "/agent-")
 }
 
 // Said is a text of a message.
@@ -192,35 +174,6 @@ func (b *builder) message(e repo.Entry, at time.Time) {
 	}
 }
 
-// helper notes which entries are a subagent's. Its task is the first thing that it was told.
-func (b *builder) helper(e repo.Entry) {
-	fork := conversation.Fork(e)
-	if !IsHelper(fork) {
-		return
-	}
-	h := b.find(fork)
-	if h == nil {
-		if len(b.out.Helpers) == maxPerName {
-			return
-		}
-		b.out.Helpers = append(b.out.Helpers, Helper{Fork: fork, First: e.ID})
-		h = &b.out.Helpers[len(b.out.Helpers)-1]
-	}
-	if h.Entries++; h.Task == "" && e.Kind == repo.KindMessage && e.Role() == "user" {
-		h.Task = display.Title(conversation.Of(e).Text(), maxBrief/2)
-	}
-}
-
-// find returns the subagent of a fork; nil if it is not known.
-func (b *builder) find(fork string) *Helper {
-	for i := range slices.Backward(b.out.Helpers) {
-		if b.out.Helpers[i].Fork == fork {
-			return &b.out.Helpers[i]
-		}
-	}
-	return nil
-}
-
 // phase notes which phase an entry is in.
 func (b *builder) phase(e repo.Entry, at time.Time, dated bool) {
 	n := len(b.out.Phases)
@@ -264,45 +217,6 @@ func (b *builder) item(it *conversation.Item) error {
 		}
 		b.out.Failed = append(b.out.Failed, Failure{Entry: it.Entry.ID, Tool: c.Name, Brief: cut(c.Brief(), maxBrief), Took: c.Took(),
 			Command: activity.DoingOf(c.Name, c.Object()).Effect == activity.Runs})
-	}
-	return nil
-}
-
-// started notes which calls start subagents, and what they say about the task.
-func (b *builder) started(it *conversation.Item) {
-	for _, c := range it.Calls {
-		if v := callview.Of(c, ""); v.Shape == callview.Agent && c.ID != "" && len(b.tasks) < maxPerName {
-			b.tasks[c.ID] = display.Title(v.Subject, maxBrief/2)
-		}
-	}
-}
-
-// told notes which call started which subagent: the agent says so in an event after the call.
-func (b *builder) told(e repo.Entry) {
-	if e.Kind != repo.KindEvent || !bytes.Contains(e.Payload, []byte(`"agentId"`)) || len(b.callOf) == maxPerName {
-		return
-	}
-	data := jsonl.Get(e.Payload, "data")
-	if id := jsonl.GetString(data, "agentId"); id != "" {
-		b.callOf[id] = jsonl.GetString(data, "call_id")
-	}
-}
-
-// nameHelpers names subagents by what the calls that started them say.
-func (b *builder) nameHelpers() {
-	for i := range b.out.Helpers {
-		h := &b.out.Helpers[i]
-		_, id, _ := strings.Cut(h.Fork, "agent-")
-		h.Task = cmp.Or(b.tasks[b.callOf[id]], h.Task)
-	}
-}
-
-// HelperOf returns the subagent of a fork; nil if it is not known.
-func (o *Outline) HelperOf(fork string) *Helper {
-	for i := range o.Helpers {
-		if o.Helpers[i].Fork == fork {
-			return &o.Helpers[i]
-		}
 	}
 	return nil
 }

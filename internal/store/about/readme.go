@@ -60,8 +60,8 @@ func ShowsRequest(readme []byte, e layout.Entry, m Masker) bool {
 		strings.Contains(layout.ReadmeSession(readme), "text\n"+said+"\n```")
 }
 
-// requestShown is the beginning of a request. It ends between words, so that no part of a secret is left that
-// a purge would not find.
+// requestShown returns the first lines of a request, masked. It never cuts inside a word: purge would not recognise
+// half a secret.
 func requestShown(e layout.Entry, m Masker) string {
 	said := printable(masked(request(e), m))
 	head := said

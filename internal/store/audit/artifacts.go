@@ -106,7 +106,7 @@ func referencesOf(id int64, kind string, payload, meta []byte) []reference {
 	return out
 }
 
-// artifactFix is the way out where the content of an artifact is lost: it was nowhere else.
+// artifactFix is the hint for a lost artifact. tape cannot repair it, because git has no other copy.
 const artifactFix = "if you have the artifact's file elsewhere, copy it to anchors/PHASE/artifacts/ under that name"
 
 func missingArtifact(where string, ref reference) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strconv"
 	"strings"
 
@@ -323,44 +322,6 @@ func (s *Store) Forks(ctx context.Context) ([]*Tape, error) {
 	return s.tapesUnder(ctx, layout.ForkPrefix)
 }
 
-// Ancestor is a commit in the history of another, or that commit itself.
-type Ancestor struct {
-	Hash gitstore.Hash
-	gitstore.Commit
-}
-
-// ByFirstParents yields a commit and those before it, newest first, without merged ones. It ends after an
-// error, which comes with the commit's hash.
-func (s *Store) ByFirstParents(from gitstore.Hash) iter.Seq2[Ancestor, error] {
-	return func(yield func(Ancestor, error) bool) {
-		for next := from; !next.IsZero(); {
-			ancestor := Ancestor{Hash: next}
-			var err error
-			if ancestor.Commit, err = s.git.Commit(next); err != nil {
-				yield(ancestor, layout.CorruptObject(next, err))
-				return
-			}
-			if !yield(ancestor, nil) || len(ancestor.Parents) == 0 {
-				return
-			}
-			next = ancestor.Parents[0]
-		}
-	}
-}
-
-// NameAt returns the name of the tape or fork in the nearest commit that says it; "" if none does.
-func (s *Store) NameAt(h gitstore.Hash) (string, error) {
-	for c, err := range s.ByFirstParents(h) {
-		if err != nil {
-			return "", err
-		}
-		if name := layout.DecodeTrailer(c.Trailer(layout.TrailerName)); name != "" {
-			return name, nil
-		}
-	}
-	return "", nil
-}
-
 // Message returns a commit message: a text, which is a subject and maybe a body after an empty line, and
 // the trailers. Only the last paragraph counts as trailers, so no text can pass for one. format is that
 // of the commit's tree.
@@ -384,17 +345,6 @@ func ForkTrailer(f *Tape) layout.Trailer {
 
 // TagRef is the full name of a phase's tag.
 func (t *Tape) TagRef(folder string) string { return layout.TagPrefix + t.slug + "/" + folder }
-
-// IncompleteMergeError says that the newest commit of a tape is a merge made by git, which has to be completed
-// before the tape can be read or written.
-type IncompleteMergeError struct{ Tape *Tape }
-
-func (e *IncompleteMergeError) Error() string {
-	return fmt.Sprintf("git has merged into %q", e.Tape.name)
-}
-
-// NoteMergeComplete remembers that a merge commit made by git needs no completion.
-func (s *Store) NoteMergeComplete(h gitstore.Hash) { s.CompleteMerges.Store(h, true) }
 
 // Merging reports whether git has an unfinished merge in a working tree.
 func (t *Tape) Merging(wt gitstore.Worktree) bool {

@@ -54,7 +54,7 @@ type owned struct {
 	bytes  int
 }
 
-// Group is a key without its name: that of its owner.
+// Group returns the key with an empty name, which is the same for all keys of an owner.
 func (k StateKey) Group() StateKey { k.Key = ""; return k }
 
 func sizeOf(key string, value []byte) int { return len(key) + len(value) + 64 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tape/internal/serve/team/db"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/relevance"
 	"tape/internal/store/snapshot"
@@ -148,3 +149,45 @@ func marks(e layout.Entry, author string) (list []string) {
 
 // title returns a text on one line.
 func title(s string) string { return clean(strings.Join(strings.Fields(s), " ")) }
+
+// extend adds an entry to the bounds and sums of a tape.
+func extend(t *db.Tape, r db.Row) {
+	if t.Entries == 0 {
+		t.FirstID, t.Oldest, t.Newest = r.ID, r.Date, r.Date
+	}
+	if r.Date.Before(t.Oldest) {
+		t.Oldest = r.Date
+	}
+	if r.Date.After(t.Newest) {
+		t.Newest = r.Date
+	}
+	t.LastID = r.ID
+	t.Entries++
+	t.Bytes += int64(r.Bytes)
+}
+
+// describe sets what lists show about a tape.
+func describe(t *db.Tape, facts about.Tape) error {
+	saved, err := json.Marshal(facts)
+	if err != nil {
+		return err
+	}
+	t.About = clean(string(saved))
+	t.Title, t.Agent, t.Model, t.Project = title(facts.Title), title(facts.Agent), title(facts.Model), clean(facts.Project)
+	t.Messages, t.Calls, t.Tokens, t.Anchors = facts.Messages, facts.ToolCalls, facts.Tokens, facts.Anchors
+	t.Authors = []string{}
+	for _, a := range facts.Authors {
+		t.Authors = append(t.Authors, clean(a))
+	}
+	t.Started, t.Updated = dateOrNil(facts.Started), dateOrNil(facts.Updated)
+	return nil
+}
+
+// dateOrNil returns a date that people can read, nil for others.
+func dateOrNil(at time.Time) *time.Time {
+	if at.IsZero() || at.Year() < 1 || at.Year() > 9999 {
+		return nil
+	}
+	at = at.UTC()
+	return &at
+}

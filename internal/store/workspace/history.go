@@ -1,0 +1,57 @@
+package workspace
+
+import (
+	"fmt"
+	"iter"
+	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
+)
+
+// Ancestor is a commit in the history of another, or that commit itself.
+type Ancestor struct {
+	Hash gitstore.Hash
+	gitstore.Commit
+}
+
+// ByFirstParents yields a commit and those before it, newest first, without merged ones. It ends after an
+// error, which comes with the commit's hash.
+func (s *Store) ByFirstParents(from gitstore.Hash) iter.Seq2[Ancestor, error] {
+	return func(yield func(Ancestor, error) bool) {
+		for next := from; !next.IsZero(); {
+			ancestor := Ancestor{Hash: next}
+			var err error
+			if ancestor.Commit, err = s.git.Commit(next); err != nil {
+				yield(ancestor, layout.CorruptObject(next, err))
+				return
+			}
+			if !yield(ancestor, nil) || len(ancestor.Parents) == 0 {
+				return
+			}
+			next = ancestor.Parents[0]
+		}
+	}
+}
+
+// NameAt returns the name of the tape or fork in the nearest commit that says it; "" if none does.
+func (s *Store) NameAt(h gitstore.Hash) (string, error) {
+	for c, err := range s.ByFirstParents(h) {
+		if err != nil {
+			return "", err
+		}
+		if name := layout.DecodeTrailer(c.Trailer(layout.TrailerName)); name != "" {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// IncompleteMergeError says that the newest commit of a tape is a merge made by git, which has to be completed
+// before the tape can be read or written.
+type IncompleteMergeError struct{ Tape *Tape }
+
+// NoteMergeComplete remembers that a merge commit made by git needs no completion.
+func (s *Store) NoteMergeComplete(h gitstore.Hash) { s.CompleteMerges.Store(h, true) }
+
+func (e *IncompleteMergeError) Error() string {
+	return fmt.Sprintf("git has merged into %q", e.Tape.name)
+}
