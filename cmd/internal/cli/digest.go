@@ -27,8 +27,9 @@ func newDigestCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "digest [--since DATE] [--until DATE] [--project DIR] [--format FORMAT] [-A]",
 		Short: "Show what was done in the last days",
-		Long: `Show what was done in the last seven days (of which --until is the last), or since a date: by day and project, each session with
-its title, what else was asked in it, the files that it changed, its commits, and how it ended.
+		Long: `Show what was done in the last seven days (of which --until is the last), or since a date: by day
+and project, each session with its title, what else was asked in it, the files that it changed, its
+commits, and how it ended.
 
 A session stands at the day of the last request in the range. What a subagent did counts for the
 session that started it. If there are many sessions, only the first requests of each are shown;
@@ -88,7 +89,11 @@ func (o *digestOptions) run(ctx context.Context) error {
 			list[i].Short = names[list[i].About.Name]
 		}
 	}
-	return digest.Show(&o.Streams, list, o.format)
+	err = digest.Show(&o.Streams, list, o.format)
+	if err == nil && len(list) == 0 && o.since+o.until == "" {
+		o.StderrUnlessQuiet("these are the last seven days; tape digest --since 30d looks further back")
+	}
+	return err
 }
 
 // projectNamed is --project with a directory made absolute.

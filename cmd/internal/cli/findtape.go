@@ -55,8 +55,8 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 // onlyReads reports whether a command neither changes nor sends tapes.
 func onlyReads(cmd *cobra.Command) bool {
 	path := strings.Fields(cmd.CommandPath())
-	return len(path) > 1 && slices.Contains([]string{"anchors", "archives", "artifact", "between", "blame", "context", "diff", "export", "forks", "info", "log",
-		"resume", "search", "show", cobra.ShellCompRequestCmd}, path[1])
+	return len(path) > 1 && slices.Contains([]string{"anchors", "archives", "artifact", "between", "blame", "context", "diff", "digest", "export", "files", "forks", "info", "log",
+		"resume", "search", "show", "stats", cobra.ShellCompRequestCmd}, path[1])
 }
 
 // fullName returns the name for a number or the beginning of a name; "" if there is none.
