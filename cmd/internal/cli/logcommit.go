@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"iter"
 	"regexp"
 	"strings"
 
@@ -81,27 +79,5 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit pro
 		return err
 	}
 	o.partial = true
-	return o.showEntries(ctx, nil, turnEntries(ctx, f.Store, turns), o.entryView, of)
-}
-
-// turnEntries yields the entries of turns, one turn after the other.
-func turnEntries(ctx context.Context, store *repo.Store, turns []trace.Turn) iter.Seq2[repo.Entry, error] {
-	return func(yield func(repo.Entry, error) bool) {
-		for _, turn := range turns {
-			t, err := store.Tape(ctx, turn.Tape)
-			var part *repo.Revision
-			if err == nil {
-				part, err = store.Revision(ctx, t, fmt.Sprintf("@%d", turn.Last))
-			}
-			if err != nil {
-				yield(repo.Entry{}, err)
-				return
-			}
-			for e, err := range part.Entries(ctx, turn.First) {
-				if !yield(e, err) {
-					return
-				}
-			}
-		}
-	}
+	return o.showEntries(ctx, nil, f.Entries(ctx, turns), o.entryView, of)
 }

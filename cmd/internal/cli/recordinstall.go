@@ -5,10 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sergi/go-diff/diffmatchpatch"
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/stdio"
+	"tape/cmd/internal/rows"
 	"tape/internal/sessions/agents"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
@@ -236,18 +235,5 @@ func (o *settingsOptions) showChange(c agents.Change) {
 		return
 	}
 	o.Line("--- " + display.Line(c.File))
-	dmp := diffmatchpatch.New()
-	before, after, words := dmp.DiffLinesToRunes(string(c.Before), string(c.After))
-	for _, d := range dmp.DiffCharsToLines(dmp.DiffMainRunes(before, after, false), words) {
-		sign, style := " ", ""
-		switch d.Type {
-		case diffmatchpatch.DiffInsert:
-			sign, style = "+", stdio.Green
-		case diffmatchpatch.DiffDelete:
-			sign, style = "-", stdio.Red
-		}
-		for line := range strings.Lines(d.Text) {
-			o.Line(o.Style(style, sign+display.Line(strings.TrimRight(line, "\r\n"))))
-		}
-	}
+	rows.TextDiff(&o.Streams, string(c.Before), string(c.After))
 }

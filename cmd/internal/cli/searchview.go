@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -49,26 +48,12 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		return err
 	}
 	o.Page()
-	hits, last := res.Hits, ""
+	hits := res.Hits
 	if o.allTapes {
 		hits = rows.BySession(hits)
 	}
-	for i, h := range hits {
-		if i > 0 {
-			o.Line("")
-		}
-		of := ""
-		if o.allTapes {
-			of = cmp.Or(names[h.Tape], h.Tape)
-		}
-		if session := sessionOf(h.Entry); session != last && titles[session] != "" {
-			rows.Session(&o.Streams, titles[session])
-			last = session
-		}
-		rows.Hit(&o.Streams, h, of)
-		if err := o.Written(); err != nil {
-			return err
-		}
+	if err := rows.Hits(&o.Streams, hits, o.allTapes, names, titles); err != nil {
+		return err
 	}
 	more := rows.More(res)
 	switch {

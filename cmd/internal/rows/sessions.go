@@ -75,3 +75,27 @@ func HitsOfSessions(s *stdio.Streams, res *index.Result, names, titles map[strin
 	}
 	return nil
 }
+
+// Hits shows hits to people. With named, each has the name of its tape, short if names has it; hits of a session
+// stand below its title, by [SessionOf], if titles has it.
+func Hits(s *stdio.Streams, hits []index.Hit, named bool, names, titles map[string]string) error {
+	last := ""
+	for i, h := range hits {
+		if i > 0 {
+			s.Line("")
+		}
+		of := ""
+		if named {
+			of = cmp.Or(names[h.Tape], h.Tape)
+		}
+		if session := SessionOf(h.Entry); session != last && titles[session] != "" {
+			Session(s, titles[session])
+			last = session
+		}
+		Hit(s, h, of)
+		if err := s.Written(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

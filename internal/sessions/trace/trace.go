@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -353,4 +355,26 @@ func (f *Finder) Why(ctx context.Context, c projectgit.Commit) (Reason, time.Tim
 		return BeforeSessions, first, nil
 	}
 	return NothingRecorded, first, nil
+}
+
+// Entries yields the entries of turns, one turn after the other.
+func (f *Finder) Entries(ctx context.Context, turns []Turn) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for _, turn := range turns {
+			t, err := f.Store.Tape(ctx, turn.Tape)
+			var part *repo.Revision
+			if err == nil {
+				part, err = f.Store.Revision(ctx, t, fmt.Sprintf("@%d", turn.Last))
+			}
+			if err != nil {
+				yield(repo.Entry{}, err)
+				return
+			}
+			for e, err := range part.Entries(ctx, turn.First) {
+				if !yield(e, err) {
+					return
+				}
+			}
+		}
+	}
 }
