@@ -101,13 +101,13 @@ func TestSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := shown(t, list, func(v *Viewer) { v.Turns = o })
-	want := []string{`message user @2`, `event thinking @3`, `message assistant @4 goes on`, `calls  @5 goes on [Edit cmd/a.go ]`, `calls  @7 goes on [Run go test failed]`,
-		`helper  @9 "Review it" 2 inside, 1 calls`, `group  @1 "" 2 inside, 0 calls`, `message user @12`}
+	want := []string{`group  @1 "" 1 inside, 0 calls`, `message user @2`, `event thinking @3`, `message assistant @4 goes on`, `calls  @5 goes on [Edit cmd/a.go ]`, `calls  @7 goes on [Run go test failed]`,
+		`helper  @9 "Review it" 2 inside, 1 calls`, `group  @11 "" 1 inside, 0 calls`, `message user @12`}
 	if told := told(got); !slices.Equal(told, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
 	}
-	if got[0].Turn == nil || got[0].Turn.Calls != 3 || got[0].Turn.Failed != 1 {
-		t.Errorf("the turn of the prompt: %+v", got[0].Turn)
+	if prompt := got[1]; prompt.Turn == nil || prompt.Turn.Calls != 3 || prompt.Turn.Failed != 1 {
+		t.Errorf("the turn of the prompt: %+v", prompt.Turn)
 	}
 	whole := shown(t, list, func(v *Viewer) { v.Whole = true })
 	if slices.ContainsFunc(whole, func(e Entry) bool { return e.Kind == "group" || e.Kind == "helper" }) {
