@@ -1,0 +1,157 @@
+package teamclient
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/cmd/internal/stdio"
+	"tape/cmd/internal/teamcmd"
+	"tape/index"
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// server answers each path with its pages, one for each request, and keeps the requests.
+type server struct {
+	*httptest.Server
+	pages map[string][]string
+	asked []string
+}
+
+func serve(t *testing.T, pages map[string][]string) (*server, *Client) {
+	t.Helper()
+	s := &server{pages: pages}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.asked = append(s.asked, r.URL.Path+"?"+r.URL.RawQuery)
+		next := s.pages[r.URL.Path]
+		switch {
+		case r.Header.Get("Authorization") != "Bearer good":
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"error":{"message":"it was revoked"}}`))
+		case len(next) == 0:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"error":{"message":"no such session","details":{"hint":"GET /v1/sessions"}}}`))
+		default:
+			s.pages[r.URL.Path] = next[1:]
+			_, _ = w.Write([]byte(next[0]))
+		}
+	}))
+	t.Cleanup(s.Close)
+	c, err := New(s.URL, "good")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, c
+}
+
+func streams(asJSON bool) (*stdio.Streams, func() string) {
+	out := &bytes.Buffer{}
+	s := &stdio.Streams{Stdout: out, Stderr: out, Out: bufio.NewWriter(out), JSON: asJSON, Getenv: func(string) string { return "" },
+		Now: func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }}
+	return s, func() string { _ = s.Flush(); return out.String() }
+}
+
+const (
+	entry1 = `{"id":3,"kind":"message","payload":{"role":"user","content":"why a timeout?"},"meta":{},"date":"2026-11-20T09:00:00Z"}`
+	hit1   = `{"remote":"shop","tape":"s1","title":"Find the timeout","snippet":"why a timeout?","entry":` + entry1 + `,"anchor":"session/start","anchor_seq":1}`
+)
+
+// TestSearch: hits come page by page, until there are as many as were asked for.
+func TestSearch(t *testing.T) {
+	pages := func() map[string][]string {
+		return map[string][]string{"/v1/search": {`{"items":[` + hit1 + `],"next_cursor":"p2"}`, `{"items":[` + hit1 + `],"next_cursor":null}`}}
+	}
+	s, c := serve(t, pages())
+	out, text := streams(true)
+	limit := 5
+	q := index.Search{Text: "timeout", Exact: true, Tapes: []string{"shop/s1"}, Query: repo.Query{Kinds: []string{"message"}, Limit: &limit}}
+	if err := c.Search(t.Context(), out, q); err != nil {
+		t.Fatal(err)
+	}
+	if got := text(); strings.Count(got, `"remote":"shop"}`) != 2 || strings.Count(got, "\n") != 2 {
+		t.Errorf("got\n%s", got)
+	}
+	if want := []string{"/v1/search?entries=true&exact=true&kind=message&limit=5&q=timeout&remote=shop&tape=s1", "/v1/search?cursor=p2&entries=true&exact=true&kind=message&limit=5&q=timeout&remote=shop&tape=s1"}; !slices.Equal(s.asked, want) {
+		t.Errorf("asked %q", s.asked)
+	}
+	s, c = serve(t, pages())
+	out, text = streams(false)
+	limit = 1
+	if err := c.Search(t.Context(), out, index.Search{Text: "timeout", Query: repo.Query{Limit: &limit}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := text(); !strings.Contains(got, "Find the timeout") || !strings.Contains(got, "shop/s1@3") || !strings.Contains(got, "more entries match") || len(s.asked) != 1 {
+		t.Errorf("asked %q, got\n%s", s.asked, got)
+	}
+}
+
+// TestTapesAndLog: sessions are listed with their remotes, and an entry that is missing is an error with a way out.
+func TestTapesAndLog(t *testing.T) {
+	_, c := serve(t, map[string][]string{
+		"/v1/sessions":                 {`{"items":[{"remote":"shop","tape":"s1","title":"Find the timeout","project":"/w/shop","agent":"codex","updated":"2026-11-20T10:00:00Z","messages":4}]}`},
+		"/v1/sessions/shop/s1/entries": {`{"items":[` + entry1 + `]}`, `{"items":[]}`},
+	})
+	out, text := streams(false)
+	if err := c.Tapes(t.Context(), out, teamcmd.List{Limit: -1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := text(); !strings.Contains(got, "Find the timeout") || !strings.Contains(got, "shop/s1") {
+		t.Errorf("got\n%s", got)
+	}
+	out, text = streams(false)
+	if err := c.Log(t.Context(), out, teamcmd.Entries{Tape: "shop/s1"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := text(); !strings.Contains(got, "why a timeout?") {
+		t.Errorf("got\n%s", got)
+	}
+	if err := c.Log(t.Context(), out, teamcmd.Entries{Tape: "shop/s1", ID: 99}); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("a missing entry: %v", err)
+	}
+	err := c.Log(t.Context(), out, teamcmd.Entries{Tape: "shop/other"})
+	if hints := layout.Hints(err); !errors.Is(err, layout.ErrNotFound) || len(hints) == 0 {
+		t.Errorf("a missing session: %v, %v", err, hints)
+	}
+	if err := c.Log(t.Context(), out, teamcmd.Entries{Tape: "s1"}); !errors.Is(err, layout.ErrInvalid) {
+		t.Errorf("no remote: %v", err)
+	}
+}
+
+// TestToken: a refused token is named, and no other server gets one.
+func TestToken(t *testing.T) {
+	s, _ := serve(t, nil)
+	bad, err := New(s.URL, "bad")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bad.Me(t.Context()); !errors.Is(err, layout.ErrInvalid) || !strings.Contains(err.Error(), "it was revoked") {
+		t.Errorf("a revoked token: %v", err)
+	}
+	from := httptest.NewServer(http.RedirectHandler(s.URL, http.StatusFound))
+	defer from.Close()
+	c, err := New(from.URL, "good")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(s.asked)
+	if _, err := c.Me(t.Context()); err == nil || len(s.asked) != before {
+		t.Errorf("followed to another server: %v", err)
+	}
+	for _, bad := range [][2]string{{"example.org", "t"}, {"ftp://example.org", "t"}, {"https://example.org", ""}, {"https://example.org", "a b"}} {
+		if _, err := New(bad[0], bad[1]); !errors.Is(err, layout.ErrInvalid) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	for address, plain := range map[string]bool{"http://example.org": true, "http://127.0.0.1:8700": false, "http://localhost": false, "https://example.org": false} {
+		if c, err := New(address, "t"); err != nil || c.IsPlain() != plain {
+			t.Errorf("%s is plain: %v, %v", address, !plain, err)
+		}
+	}
+}
