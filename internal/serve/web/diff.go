@@ -56,15 +56,15 @@ type row struct {
 func (s *View) diff(r *request) error {
 	v := r.URL.Query()
 	d := diffPage{Tape: v.Get("tape"), A: v.Get("a"), B: v.Get("b")}
-	t, err := r.space.store.Tape(r.Context(), d.Tape)
+	t, err := r.local().space.store.Tape(r.Context(), d.Tape)
 	if err != nil {
 		return err
 	}
-	a, err := r.space.store.Revision(r.Context(), t, d.A)
+	a, err := r.local().space.store.Revision(r.Context(), t, d.A)
 	if err != nil {
 		return err
 	}
-	b, err := r.space.store.Revision(r.Context(), t, d.B)
+	b, err := r.local().space.store.Revision(r.Context(), t, d.B)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *View) revisionName(r *request, rev *repo.Revision) string {
 		return display.Line(name)
 	}
 	title := s.titleOf(r, name)
-	if t, err := r.space.store.Tape(r.Context(), name); err == nil && t.IsFork() {
+	if t, err := r.local().space.store.Tape(r.Context(), name); err == nil && t.IsFork() {
 		title += " · " + strings.TrimPrefix(name, t.Parent()+"/")
 	}
 	return display.Line(title)

@@ -64,7 +64,7 @@ func (s *View) digest(r *request) error {
 	}
 	d.From = q.Since
 	var list []digestSession
-	spaces := s.together(r)
+	spaces := s.together(r.Context(), r.local())
 	for _, w := range spaces {
 		w.mu.Lock()
 		found, err := w.index.Digests(r.Context(), index.WorkFilter{Since: q.Since, Until: q.Until, Zone: s.Now().Location()})

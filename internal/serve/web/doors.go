@@ -31,18 +31,22 @@ func cookieName(r *http.Request) string {
 	return "tape"
 }
 
+// SetHeaders sets what every answer of pages has in its header.
+func SetHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin") // no-referrer would make a form's Origin null
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
 // guarded admits requests with a session, and begins one for those with a link. Pages are below a
 // path that cannot be guessed, because a browser sends a cookie to every port of a machine, but
 // only to its path.
 func (s *View) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin") // no-referrer would make a form's Origin null
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store")
+		SetHeaders(w.Header())
 		if !guard.Allowed(r, s.Hosts...) {
 			http.Error(w, "This address is not one of this server, or another site asked for it.", http.StatusForbidden)
 			return
@@ -92,7 +96,7 @@ func (s *View) enter(w http.ResponseWriter, r *http.Request, code string) {
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: value, Path: s.Path + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	// With a redirect, the browser would not send the cookie if another site or a file led here.
-	s.plain(w, http.StatusOK, plainPage{Title: "Welcome", To: s.Path + "/"})
+	s.Plain(w, http.StatusOK, PlainPage{Title: "Welcome", To: s.Path + "/"})
 }
 
 // refuse says how to get in. If no link works any more, it has a new one printed.
@@ -103,25 +107,31 @@ func (s *View) refuse(w http.ResponseWriter, r *http.Request) {
 			s.NewLink(code)
 		}
 	}
-	s.plain(w, http.StatusUnauthorized, plainPage{Title: "No session", Text: "A link works once, and for a minute. There is a new one where the server runs: it has printed it."})
+	s.Plain(w, http.StatusUnauthorized, PlainPage{Title: "No session", Text: "A link works once, and for a minute. There is a new one where the server runs: it has printed it."})
 }
 
 // leave ends a session, if the form comes from one of its pages.
 func (s *View) leave(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if r.Method != http.MethodPost || !guard.Same(r.PostFormValue("token"), formToken(r)) {
-		s.plain(w, http.StatusForbidden, plainPage{Title: "Not shown", Text: "Log out with the button of a page."})
+		s.Plain(w, http.StatusForbidden, PlainPage{Title: "Not shown", Text: "Log out with the button of a page."})
 		return
 	}
 	s.doors.Close(cookieOf(r))
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Path: s.Path + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
-	s.plain(w, http.StatusOK, plainPage{Title: "Logged out", Text: "This browser's session has ended. To come back, open the address without a path: the server prints a new link."})
+	s.Plain(w, http.StatusOK, PlainPage{Title: "Logged out", Text: "This browser's session has ended. To come back, open the address without a path: the server prints a new link."})
 }
 
-type plainPage struct{ Title, Text, To string }
+// PlainPage is a page outside of the sessions.
+type PlainPage struct {
+	Title, Text, To string
+	LogIn           string // the address that a form sends a token to; "" means no form
+	Assets          string
+}
 
-// plain writes a page without a session, which shows nothing of the workspace.
-func (s *View) plain(w http.ResponseWriter, code int, p plainPage) {
+// Plain writes a page without a session, which shows nothing of the workspace. With To, the browser goes on there.
+func (s *View) Plain(w http.ResponseWriter, code int, p PlainPage) {
+	p.Assets = s.assets()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_ = s.pages.ExecuteTemplate(w, "plain.html", p)

@@ -3,6 +3,7 @@ package web
 import (
 	"strings"
 
+	"tape/internal/serve/web/graph"
 	"tape/repo"
 )
 
@@ -13,7 +14,7 @@ type forksPage struct {
 	Parent, ParentTitle string
 	Open                []openFork
 	Closed              []repo.ForkInfo
-	Graph               graph
+	Graph               graph.Graph
 	More                bool
 }
 
@@ -24,11 +25,11 @@ type openFork struct {
 
 // titleOf is the title of a session, or its name.
 func (s *View) titleOf(r *request, name string) string {
-	t, err := r.space.store.Tape(r.Context(), name)
+	t, err := r.from.Tape(r.Context(), name)
 	if err != nil {
 		return name
 	}
-	a := s.aboutSoon(r.space, t)
+	a := r.from.About(t)
 	a.Name, a.Apart = name, ""
 	return labelOf(a)
 }
@@ -67,6 +68,6 @@ func (s *View) forks(r *request) error {
 		}
 		list = append(list, c)
 	}
-	d.Graph = drawn(list, t.Name())
+	d.Graph = graph.Of(list, t.Name())
 	return s.show(r, "forks", "Forks: "+d.Title, d)
 }

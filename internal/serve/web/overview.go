@@ -41,8 +41,8 @@ type pending struct {
 }
 
 // outlineOf begins to make the outline of a tape as info describes it, unless that was done.
-func (s *View) outlineOf(w *space, t *repo.Tape, info repo.Info) *pending {
-	key, version := w.base+"/t/"+t.Name(), info.Commit+" "+strconv.FormatInt(info.Entries, 10)
+func (s *View) outlineOf(r *request, t Tape, info repo.Info) *pending {
+	key, version := r.base+"/t/"+t.Name(), info.Commit+" "+strconv.FormatInt(info.Entries, 10)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.known[key]; p != nil && p.version == version {
@@ -61,9 +61,9 @@ func (s *View) outlineOf(w *space, t *repo.Tape, info repo.Info) *pending {
 }
 
 // lately returns the outline of a tape that was made last, if it is known; otherwise nil.
-func (s *View) lately(w *space, t *repo.Tape) *outline.Outline {
+func (s *View) lately(r *request, t Tape) *outline.Outline {
 	s.mu.Lock()
-	p := s.known[w.base+"/t/"+t.Name()]
+	p := s.known[r.base+"/t/"+t.Name()]
 	s.mu.Unlock()
 	if p == nil {
 		return nil
@@ -82,12 +82,12 @@ func (p *pending) soon(wait time.Duration) *outline.Outline {
 }
 
 // outlineNow waits for the outline of a tape. It returns nothing if the browser is gone.
-func (s *View) outlineNow(r *request, t *repo.Tape) (*outline.Outline, error) {
+func (s *View) outlineNow(r *request, t Tape) (*outline.Outline, error) {
 	info, err := t.Info(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	p := s.outlineOf(r.space, t, info)
+	p := s.outlineOf(r, t, info)
 	select {
 	case <-p.ready:
 		return p.is, p.err
@@ -130,7 +130,7 @@ type phaseTurns struct {
 }
 
 // overview makes it of an outline. skip is how many turns are left out at the beginning.
-func (s *View) overview(r *request, t *repo.Tape, a about.Tape, o *outline.Outline, skip int) overview {
+func (s *View) overview(r *request, t Tape, a about.Tape, o *outline.Outline, skip int) overview {
 	d := overview{Base: r.base, Tape: t.Name(), Outline: o, Dir: a.Project}
 	d.Changed, d.Added, d.Removed = o.Changed()
 	for i := range d.Changed {
@@ -154,7 +154,7 @@ func (s *View) overview(r *request, t *repo.Tape, a about.Tape, o *outline.Outli
 	for _, h := range o.Helpers {
 		d.Helpers = append(d.Helpers, helper{cmp.Or(h.Task, h.Fork), link + strconv.FormatInt(h.First, 10), h.First, h.Calls})
 	}
-	for _, h := range r.helpers(t) {
+	for _, h := range r.from.Subagents(r.Context(), t) {
 		d.Helpers = append(d.Helpers, helper{Task: labelOf(h), Link: r.base + "/t/" + url.PathEscape(h.Name), Calls: h.ToolCalls})
 	}
 	d.Cost = s.cost(r, o)
@@ -201,12 +201,12 @@ func (s *View) cost(r *request, o *outline.Outline) string {
 	for _, m := range o.Models {
 		work.Tokens[m.Name] = m.Tokens
 	}
-	return report.Rows([]*index.Work{&work}, index.ByNothing, r.space.prices())[0].CostText()
+	return report.Rows([]*index.Work{&work}, index.ByNothing, r.from.Prices())[0].CostText()
 }
 
 // outlinePage shows the overview and the turns of a session: as a page, or with ?part as fragments for page.js.
 func (s *View) outlinePage(r *request) error {
-	t, err := r.tape()
+	t, err := r.open()
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (s *View) outlinePage(r *request) error {
 	if o == nil {
 		return err
 	}
-	a := s.aboutSoon(r.space, t)
+	a := r.from.About(t)
 	skip, _ := strconv.Atoi(r.URL.Query().Get("from")) // 0 if it is not a number
 	d := s.overview(r, t, a, o, skip)
 	if r.URL.Query().Has("part") {
@@ -226,7 +226,7 @@ func (s *View) outlinePage(r *request) error {
 
 // statsOfSession shows the tokens, calls, files and times of a session.
 func (s *View) statsOfSession(r *request) error {
-	t, err := r.tape()
+	t, err := r.open()
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (s *View) statsOfSession(r *request) error {
 	if o == nil {
 		return err
 	}
-	a := s.aboutSoon(r.space, t)
+	a := r.from.About(t)
 	d := sessionStats{overview: s.overview(r, t, a, o, 0), Title: s.titleOf(r, t.Name())}
 	d.fill()
 	return s.show(r, "sessionstats", "Statistics: "+d.Title, d)

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"html/template"
 	"maps"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"tape/index"
-	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/prose"
 	"tape/internal/store/about"
@@ -89,56 +87,14 @@ func (s *View) search(r *request) error {
 		return err
 	}
 	query.Limit = repo.N(hitsCounted)
-	facts := map[string]about.Tape{} // by link
-	spaces := s.together(r)
-	found, err := catalog.SearchAll(index.Search{Text: d.Q, Query: query}, func(q index.Search, only func(base string) bool) (results []*index.Result, err error) {
-		for _, w := range spaces {
-			if !only(w.base) {
-				continue
-			}
-			res, err := d.in(r.Context(), w, q, facts)
-			if err != nil && len(spaces) == 1 {
-				return nil, err
-			}
-			if err == nil {
-				results = append(results, res)
-			}
-		}
-		return results, nil
-	})
+	found, err := r.from.Search(r.Context(), index.Search{Text: d.Q, Query: query}, Only{Agent: d.Agent, Project: d.Project, Tape: d.Tape})
 	if err != nil {
 		return err
 	}
 	d.Instead, d.Matches, d.Exact = found.Instead, found.Matches, found.Exact
-	d.count(found.Hits, facts, v)
-	d.addHits(found.Hits[:min(len(found.Hits), hitsShown)], facts)
+	d.count(found, v)
+	d.addHits(found.Hits[:min(len(found.Hits), hitsShown)], found.About)
 	return s.show(r, "search", "Search: "+d.Q, d)
-}
-
-// in searches a workspace, and adds what its tapes are about to facts.
-func (d *searchPage) in(ctx context.Context, w *space, q index.Search, facts map[string]about.Tape) (*index.Result, error) {
-	all, err := w.about(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	chosen := d.Agent != "" || d.Project != "" || d.Tape != ""
-	if chosen {
-		q.Tapes = []string{}
-	}
-	for _, a := range all {
-		facts[w.base+"/t/"+a.Name] = a
-		if chosen && (d.Agent == "" || a.Agent == d.Agent) && (d.Project == "" || a.ProjectName() == d.Project) && (d.Tape == "" || a.Name == d.Tape) {
-			q.Tapes = append(q.Tapes, a.Name)
-		}
-	}
-	if chosen && len(q.Tapes) == 0 {
-		return &index.Result{Exact: true}, nil
-	}
-	res, err := w.search(ctx, q)
-	if err == nil {
-		catalog.Mark(res, w.base)
-	}
-	return res, err
 }
 
 // addHits groups hits by their sessions. Within one, they are in the order of the session.
@@ -183,18 +139,16 @@ func kindName(e repo.Entry) string {
 }
 
 // count makes the facets. Hits that are folded into another have its tape and kind.
-func (d *searchPage) count(hits []index.Hit, facts map[string]about.Tape, v url.Values) {
-	agents, projects, kinds, all := map[string]int{}, map[string]int{}, map[string]int{}, 0
-	for _, h := range hits {
+func (d *searchPage) count(found *Found, v url.Values) {
+	agents, projects, kinds := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, h := range found.Hits {
 		n := 1 + h.Similar
-		a := facts[h.Workspace+"/t/"+h.Tape]
+		a := found.About[h.Workspace+"/t/"+h.Tape]
 		agents[a.Agent] += n
 		projects[a.ProjectName()] += n
 		kinds[h.Kind] += n
-		all += n
 	}
-	more := !d.Exact || all < d.Matches
-	d.Agents, d.Projects, d.Kinds = facets(v, "agent", agents, more), facets(v, "project", projects, more), facets(v, "kind", kinds, more)
+	d.Agents, d.Projects, d.Kinds = facets(v, "agent", agents, found.More), facets(v, "project", projects, found.More), facets(v, "kind", kinds, found.More)
 }
 
 // facetWords are values of facets as people say them.
@@ -237,22 +191,16 @@ func marked(text string, spans [][2]int) template.HTML {
 // find lists the entries of a session that contain a text: the browser's own search finds
 // only those on the page.
 func (s *View) find(r *request) error {
-	t, err := r.tape()
+	t, err := r.open()
 	if err != nil {
 		return err
 	}
 	const most = 1000
 	ids := []int64{}
 	if text := r.URL.Query().Get("q"); text != "" {
-		found, err := r.space.search(r.Context(), index.Search{Text: text, How: index.Substring, IgnoreCase: true, NoFold: true, Searches: true,
-			Tapes: []string{t.Name()}, Query: repo.Query{Limit: repo.N(most)}})
-		if err != nil {
+		if ids, err = r.from.Containing(r.Context(), t, text, most); err != nil {
 			return err
 		}
-		for _, h := range found.Hits {
-			ids = append(ids, h.ID)
-		}
-		slices.Sort(ids)
 	}
 	r.w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(r.w).Encode(ids)

@@ -41,6 +41,7 @@ type sessionPage struct {
 	Live        bool
 	Fork        bool
 	Exports     []export.Format
+	Continue    []string  // commands with which somebody goes on
 	Overview    *overview // nil: it comes later
 	Updated     time.Time
 }
@@ -54,8 +55,8 @@ type windowView struct {
 
 // session shows a tape, beginning at the entry or anchor in the path.
 func (s *View) session(r *request) error {
-	t, err := r.tape()
-	if errors.Is(err, repo.ErrNotFound) {
+	t, err := r.open()
+	if errors.Is(err, repo.ErrNotFound) && s.Source == nil {
 		return s.toWhole(r, err)
 	}
 	if err != nil {
@@ -76,8 +77,8 @@ func (s *View) session(r *request) error {
 		}
 		d.Target = from
 	}
-	making := s.outlineOf(r.space, t, d.Info)
-	d.About = s.aboutSoon(r.space, t)
+	making := s.outlineOf(r, t, d.Info)
+	d.About, d.Continue = r.from.About(t), r.from.Continue(t)
 	d.Updated, _ = repo.Entry{Date: d.Info.Updated}.Time() // zero: not live
 	d.Live = s.Now().Sub(d.Updated) < growing
 	if parent, _, ok := strings.Cut(t.Name(), "/agent-"); d.Fork {
@@ -109,7 +110,7 @@ func (s *View) toWhole(r *request, missing error) error {
 		name, place = place, r.PathValue("place")
 	}
 	if n, err := strconv.Atoi(name); err == nil && n > 0 {
-		facts, err := r.space.about(r.Context(), nil)
+		facts, err := r.local().space.about(r.Context(), nil)
 		if err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func (s *View) toWhole(r *request, missing error) error {
 			name = list[n-1].Name
 		}
 	}
-	t, err := catalog.Find(r.Context(), r.space.store, name)
+	t, err := catalog.Find(r.Context(), r.local().space.store, name)
 	if errors.Is(err, repo.ErrNotFound) {
 		return missing
 	}
@@ -159,7 +160,7 @@ func placeOf(place string, phases []repo.Phase, end int64) (int64, error) {
 }
 
 // windowAt reads the window that contains an entry.
-func (s *View) windowAt(r *request, t *repo.Tape, id, end int64) (windowView, error) {
+func (s *View) windowAt(r *request, t Tape, id, end int64) (windowView, error) {
 	first := (id-1)/windowSize*windowSize + 1
 	w := windowView{Base: r.base, Tape: t.Name(), First: first, Last: min(first+windowSize-1, end), End: end}
 	if first > 1 {
@@ -174,23 +175,19 @@ func (s *View) windowAt(r *request, t *repo.Tape, id, end int64) (windowView, er
 }
 
 // entries returns what is shown of the items that begin within a range of ids.
-func (s *View) entries(r *request, t *repo.Tape, first, last int64) ([]entries.Entry, error) {
-	rev, err := r.space.store.Revision(r.Context(), t, "")
-	if err != nil {
-		return nil, err
-	}
+func (s *View) entries(r *request, t Tape, first, last int64) ([]entries.Entry, error) {
 	v := s.viewer(r, t, first, last)
-	v.Turns = s.lately(r.space, t)
-	err = conversation.Each(r.Context(), until(rev.Entries(r.Context(), max(1, first-around)), last+around), v.Item)
+	v.Turns = s.lately(r, t)
+	err := conversation.Each(r.Context(), until(r.from.From(r.Context(), t, max(1, first-around)), last+around), v.Item)
 	return v.Entries(), err
 }
 
 // viewer makes what is shown of the items of a tape.
-func (s *View) viewer(r *request, t *repo.Tape, first, last int64) *entries.Viewer {
-	return &entries.Viewer{Prose: s.md, Base: r.base, Tape: t.Name(), First: first, Last: last, Dir: s.aboutSoon(r.space, t).Project,
+func (s *View) viewer(r *request, t Tape, first, last int64) *entries.Viewer {
+	return &entries.Viewer{Prose: s.md, Base: r.base, Tape: t.Name(), First: first, Last: last, Dir: r.from.About(t).Project, NoFiles: s.Source != nil,
 		Subagent: func(agent string) string {
 			name := t.Name() + "/agent-" + agent
-			if _, err := r.space.store.Tape(r.Context(), name); agent == "" || err != nil {
+			if _, err := r.from.Tape(r.Context(), name); agent == "" || err != nil {
 				return ""
 			}
 			return r.base + "/t/" + url.PathEscape(name)
@@ -210,11 +207,11 @@ func until(seq iter.Seq2[repo.Entry, error], last int64) iter.Seq2[repo.Entry, e
 
 // window sends a window of a session, without a page around it.
 func (s *View) window(r *request) error {
-	t, err := r.tape()
+	t, err := r.open()
 	if err != nil {
 		return err
 	}
-	info, err := t.Summary(r.Context())
+	info, err := t.Info(r.Context())
 	if err != nil {
 		return err
 	}
@@ -245,8 +242,8 @@ func newer(list []entries.Entry, after int64) []entries.Entry {
 }
 
 // one reads the entry that the path names.
-func (r *request) one() (*repo.Tape, repo.Entry, error) {
-	t, err := r.tape()
+func (r *request) one() (Tape, repo.Entry, error) {
+	t, err := r.open()
 	if err != nil {
 		return nil, repo.Entry{}, err
 	}
@@ -262,14 +259,10 @@ func (s *View) entry(r *request) error {
 	if err != nil {
 		return err
 	}
-	rev, err := r.space.store.Revision(r.Context(), t, "")
-	if err != nil {
-		return err
-	}
 	v := s.viewer(r, t, e.ID, e.ID)
 	v.Whole = true
 	// Later entries may have the results of its calls.
-	if err := conversation.Each(r.Context(), until(rev.Entries(r.Context(), e.ID), e.ID+around), v.Item); err != nil {
+	if err := conversation.Each(r.Context(), until(r.from.From(r.Context(), t, e.ID), e.ID+around), v.Item); err != nil {
 		return err
 	}
 	if r.URL.Query().Has("part") {
@@ -313,7 +306,7 @@ func (s *View) raw(r *request) error {
 
 // export writes the session, or the phase ?anchor=, in a format of tape export.
 func (s *View) export(r *request) error {
-	t, err := r.tape()
+	t, err := r.open()
 	if err != nil {
 		return err
 	}
@@ -339,8 +332,8 @@ func (s *View) export(r *request) error {
 			}
 		}
 	}
-	if f.Artifacts != nil {
-		src.Entries = view.Each(r.Context(), t, src.Entries, f.Artifacts)
+	if whole, ok := t.(*repo.Tape); ok && f.Artifacts != nil {
+		src.Entries = view.Each(r.Context(), whole, src.Entries, f.Artifacts)
 	}
 	r.w.Header().Set("Content-Type", f.Media+"; charset=utf-8")
 	if f.Media == "text/html" { // its style is inline

@@ -51,17 +51,17 @@ func (s *View) others() map[string]string {
 
 // together are the workspaces that the pages of Store show: all of them, unless only Store is shown. One that
 // cannot be opened is left out.
-func (s *View) together(r *request) []*space {
-	if r.alone {
-		return []*space{r.space}
+func (s *View) together(ctx context.Context, l local) []*space {
+	out := []*space{l.space}
+	if l.alone {
+		return out
 	}
-	out := []*space{r.space}
 	others := s.others()
 	for _, name := range slices.Sorted(maps.Keys(others)) {
-		if others[name] == r.space.dir {
+		if others[name] == l.space.dir {
 			continue
 		}
-		if w, err := s.open(r.Context(), name, others[name]); err == nil {
+		if w, err := s.open(ctx, name, others[name]); err == nil {
 			out = append(out, w)
 		}
 	}
@@ -132,7 +132,7 @@ func (w *space) prices() prices.List {
 }
 
 // work sums what was done in workspaces.
-func (s *View) work(r *request, spaces []*space, by index.By, f index.WorkFilter) ([]*index.Work, error) {
+func (s *View) work(ctx context.Context, spaces []*space, by index.By, f index.WorkFilter) ([]*index.Work, error) {
 	var lists [][]*index.Work
 	for _, w := range spaces {
 		f := f
@@ -141,7 +141,7 @@ func (s *View) work(r *request, spaces []*space, by index.By, f index.WorkFilter
 			f.Project = func(dir string) bool { return name(projects.NameIn(w.dir, dir)) }
 		}
 		w.mu.Lock()
-		sums, err := w.index.Work(r.Context(), by, f)
+		sums, err := w.index.Work(ctx, by, f)
 		w.mu.Unlock()
 		if err != nil && len(spaces) == 1 {
 			return nil, err

@@ -70,10 +70,10 @@ func (s *View) stats(r *request) error {
 	if d.Project != "" {
 		f.Project = func(name string) bool { return name == d.Project }
 	}
-	spaces := s.together(r)
-	list := r.space.prices()
+	spaces := s.together(r.Context(), r.local())
+	list := r.local().space.prices()
 	rows := func(by index.By) ([]report.Row, error) {
-		sums, err := s.work(r, spaces, by, f)
+		sums, err := s.work(r.Context(), spaces, by, f)
 		return report.Rows(sums, by, list), err
 	}
 	all, err := rows(index.ByNothing)

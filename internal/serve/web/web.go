@@ -12,12 +12,10 @@ import (
 	"embed"
 	"errors"
 	"html/template"
-	"maps"
 	"net/http"
 	"net/url"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +26,6 @@ import (
 	"tape/internal/show/prose"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
-	"tape/internal/store/projects"
 	"tape/repo"
 )
 
@@ -37,9 +34,14 @@ type Options struct {
 	Store *repo.Store // a workspace
 	All   bool        // show the user's other workspaces together with it
 	Write bool        // offer forms that hand off, fork, merge and rename
-	Path  string      // the prefix of all pages, which cannot be guessed
+	Path  string      // the prefix of all pages; of those of workspaces, which cannot be guessed
 	Hosts []string    // names of this server besides localhost and loopback addresses
 	Now   func() time.Time
+
+	// Source, if it is set, has the sessions that a request shows, instead of Store: those of a place, or of all for
+	// "". The pages only read, and the caller has found out who asks. Errors: ErrNotFound.
+	Source func(r *http.Request, place string) (Source, error)
+	LogOut func(*http.Request) bool // with Source: whether pages have a button for it
 
 	KeepConn func(*http.Request)                      // called for requests with a session
 	NewLink  func(code string)                        // called with the code of a new link: /?link=CODE
@@ -82,9 +84,6 @@ func New(ctx context.Context, o Options) *View {
 	in := http.NewServeMux()
 	in.HandleFunc("GET /{$}", s.page(s.sessions))
 	in.HandleFunc("GET /search", s.page(s.search))
-	in.HandleFunc("GET /stats", s.page(s.stats))
-	in.HandleFunc("GET /digest", s.page(s.digest))
-	in.HandleFunc("GET /diff", s.page(s.diff))
 	in.HandleFunc("GET /t/{tape}", s.page(s.session))
 	in.HandleFunc("GET /t/{tape}/{place}", s.page(s.session))
 	in.HandleFunc("GET /t/{tape}/-/window/{from}", s.page(s.window))
@@ -92,19 +91,31 @@ func New(ctx context.Context, o Options) *View {
 	in.HandleFunc("GET /t/{tape}/-/raw/{id}", s.page(s.raw))
 	in.HandleFunc("GET /t/{tape}/-/outline", s.page(s.outlinePage))
 	in.HandleFunc("GET /t/{tape}/-/find", s.page(s.find))
-	in.HandleFunc("GET /t/{tape}/-/follow", s.page(s.follow))
 	in.HandleFunc("GET /t/{tape}/-/stats", s.page(s.statsOfSession))
-	in.HandleFunc("GET /t/{tape}/-/forks", s.page(s.forks))
 	in.HandleFunc("GET /t/{tape}/-/export/{format}", s.page(s.export))
 	in.HandleFunc("GET /t/{tape}/-/image/{id}/{n}", s.page(s.image))
-	in.HandleFunc("GET /t/{tape}/-/artifact/{id}", s.page(s.artifact))
-	in.HandleFunc("POST /t/{tape}/-/do/{what}", s.page(s.do))
+	if s.Source == nil {
+		s.addOfWorkspaces(in)
+	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/", http.FileServerFS(assets))
 	mux.Handle("/w/{space}/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.inSpace(w, r, in) }))
 	mux.Handle("/", in)
-	s.handler = s.guarded(mux)
+	if s.handler = s.guarded(mux); s.Source != nil {
+		s.handler = http.StripPrefix(s.Path, mux)
+	}
 	return s
+}
+
+// addOfWorkspaces adds the pages that only a workspace has.
+func (s *View) addOfWorkspaces(in *http.ServeMux) {
+	in.HandleFunc("GET /stats", s.page(s.stats))
+	in.HandleFunc("GET /digest", s.page(s.digest))
+	in.HandleFunc("GET /diff", s.page(s.diff))
+	in.HandleFunc("GET /t/{tape}/-/follow", s.page(s.follow))
+	in.HandleFunc("GET /t/{tape}/-/forks", s.page(s.forks))
+	in.HandleFunc("GET /t/{tape}/-/artifact/{id}", s.page(s.artifact))
+	in.HandleFunc("POST /t/{tape}/-/do/{what}", s.page(s.do))
 }
 
 func (s *View) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
@@ -118,26 +129,31 @@ func (s *View) Link() string { return LinkPath(s.doors.Link()) }
 // LinkPath is the path of the link with a code.
 func LinkPath(code string) string { return "/?link=" + code }
 
-// request is a request for a page, with its workspace.
+// request is a request for a page.
 type request struct {
 	*http.Request
-	w     http.ResponseWriter
-	space *space
-	base  string // the prefix of links
-	alone bool   // only this workspace is shown
+	w    http.ResponseWriter
+	from Source
+	base string // the prefix of links
 }
 
-// tape is the tape that the path names.
+// open opens the session that the path names.
+func (r *request) open() (Tape, error) { return r.from.Open(r.Context(), r.PathValue("tape")) }
+
+// local is the source of a page that only workspaces have.
+func (r *request) local() local { return r.from.(local) }
+
+// tape is the tape that the path of such a page names.
 func (r *request) tape() (*repo.Tape, error) {
-	return r.space.store.Tape(r.Context(), r.PathValue("tape"))
+	return r.local().space.store.Tape(r.Context(), r.PathValue("tape"))
 }
 
 type spaceKey struct{}
 
-// inSpace serves a page of a workspace other than Store.
+// inSpace serves a page of a workspace other than Store, or of one remote.
 func (s *View) inSpace(w http.ResponseWriter, r *http.Request, in http.Handler) {
 	name := r.PathValue("space")
-	if s.others()[name] == "" {
+	if s.Source == nil && s.others()[name] == "" {
 		http.NotFound(w, r)
 		return
 	}
@@ -156,9 +172,8 @@ func (s *View) page(f func(*request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		name, _ := r.Context().Value(spaceKey{}).(string)
 		q := &request{Request: r, w: w, base: s.Path}
-		var err error
-		if q.space, err = s.open(r.Context(), name, s.others()[name]); err == nil {
-			q.base, q.alone = q.space.base, name != "" || !s.All
+		err := s.findSource(q, name)
+		if err == nil {
 			err = f(q)
 		}
 		if err == nil || r.Context().Err() != nil {
@@ -175,36 +190,62 @@ func (s *View) page(f func(*request) error) http.HandlerFunc {
 		case errors.Is(err, errForbidden):
 			code = http.StatusForbidden
 		}
+		if q.from == nil {
+			s.Plain(w, code, PlainPage{Title: "Not shown", Text: display.Line(err.Error())})
+			return
+		}
 		w.WriteHeader(code)
 		_ = s.show(q, "error", "Not shown", display.Line(err.Error()))
 	}
 }
 
-// place is a workspace in the menu.
-type place struct{ Address, Name string }
+// findSource sets the source of a request for pages of a place, "" for all.
+func (s *View) findSource(r *request, place string) (err error) {
+	if s.Source != nil {
+		if place != "" {
+			r.base += "/w/" + url.PathEscape(place)
+		}
+		r.from, err = s.Source(r.Request, place)
+		return err
+	}
+	w, err := s.open(r.Context(), place, s.others()[place])
+	if err != nil {
+		return err
+	}
+	r.base, r.from = w.base, local{s, w, place != "" || !s.All}
+	return nil
+}
 
 // frame is the data of the frame around every page.
 type frame struct {
-	Title, Root, Base, Space, Query string
-	Page                            string // the template
-	Spaces                          []place
-	Write                           bool
-	FormToken                       string
-	Data                            any
+	Title, Root, Base, Query string
+	Assets                   string // the prefix of style, script and icon
+	Page                     string // the template
+	Places                   Places
+	Workspace                bool   // pages are of workspaces, which have more of them
+	Remote                   string // of a session, if they are not
+	Write, LogOut            bool
+	FormToken                string
+	Data                     any
 }
 
 // show writes a page. After an error, it is incomplete.
 func (s *View) show(r *request, name, title string, data any) error {
-	f := frame{Page: name, Title: title, Root: s.Path, Base: r.base, FormToken: formToken(r.Request), Space: r.space.name, Query: r.URL.Query().Get("q"), Write: s.Write, Data: data}
-	if s.All && !r.alone {
-		f.Space = "All projects"
-	}
-	others := s.others()
-	for _, name := range slices.Sorted(maps.Keys(others)) {
-		f.Spaces = append(f.Spaces, place{name, cmp.Or(projects.NameIn(others[name], ""), name)})
+	f := frame{Page: name, Title: title, Root: s.Path, Base: r.base, Assets: s.assets(), FormToken: formToken(r.Request), Places: r.from.Places(), Query: r.URL.Query().Get("q"),
+		Workspace: s.Source == nil, Write: s.Write, LogOut: s.LogOut == nil || s.LogOut(r.Request), Data: data}
+	if !f.Workspace {
+		f.Remote = f.Places.Here
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	return s.pages.ExecuteTemplate(r.w, name+".html", f)
+}
+
+// assets is the prefix of style, script and icon, which need no session.
+func (s *View) assets() string {
+	if s.Source != nil {
+		return s.Path
+	}
+	return ""
 }
 
 func (s *View) funcs() template.FuncMap {
@@ -215,6 +256,7 @@ func (s *View) funcs() template.FuncMap {
 		"num":     display.Number,
 		"esc":     url.PathEscape,
 		"changed": entries.Changed,
+		"person":  func(author string) string { return entries.PersonOf(author).Name },
 		"agent":   agentName,
 		"label":   labelOf,
 		"when":    when,

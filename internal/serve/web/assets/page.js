@@ -234,7 +234,7 @@ async function copy(what, article) {
   const id = article.dataset.id;
   let text = `${location.origin}${main ? main.dataset.url : ""}/@${id}`;
   if (what === "markdown") text = await get(`${main.dataset.url}/-/export/markdown?id=${id}`);
-  if (what === "command") text = `tape show @${id} --tape ${quote(main.dataset.tape)}`;
+  if (what === "command") text = "follow" in main.dataset ? `tape show @${id} --tape ${quote(main.dataset.tape)}` : `tape show ${quote(main.dataset.tape + "@" + id)}`;
   await navigator.clipboard.writeText(text);
   said("copied");
 }
@@ -317,7 +317,7 @@ document.addEventListener("keydown", e => {
 if (main) {
   restore(document);
   watch();
-  follow();
+  if ("follow" in main.dataset) follow();
   finder($(".find"));
   const target = +main.dataset.target;
   if (target) go(target);

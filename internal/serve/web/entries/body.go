@@ -112,7 +112,7 @@ func (v *Viewer) images(e repo.Entry) []string {
 		})
 	}
 	for _, a := range repo.References(e) {
-		if display.IsShown(a.MIMEType) {
+		if !v.NoFiles && display.IsShown(a.MIMEType) {
 			out = append(out, v.Base+"/t/"+url.PathEscape(v.Tape)+"/-/artifact/"+a.ID)
 		}
 	}

@@ -35,6 +35,7 @@ type Entry struct {
 	Calls              []Call
 	Images             []string
 	Files              []repo.Artifact
+	NoFiles            bool // artifacts are only named
 	Turn               *outline.Turn
 	Events             []Entry // of a group, or of a subagent
 	CallsIn            int     // of a subagent
@@ -76,6 +77,7 @@ type Viewer struct {
 	Whole       bool                      // texts are complete, and nothing is put into groups
 	Turns       *outline.Outline          // nil if it is not known yet
 	Subagent    func(agent string) string // the address of a subagent's session; "" if it has none
+	NoFiles     bool                      // artifacts are not here: they are named, without links
 
 	out     []Entry
 	group   *Entry // events since the last prompt
@@ -98,7 +100,7 @@ func (v *Viewer) link(id int64) string {
 func (v *Viewer) entry(e repo.Entry, kind, look, who string) Entry {
 	at, _ := e.Time() // zero: no date is shown
 	out := Entry{Base: v.Base, Tape: v.Tape, Anchor: e.Anchor, Kind: kind, Look: look, Who: display.Line(who), ID: e.ID, LastID: e.ID,
-		Seq: e.AnchorSeq, Date: at, Files: repo.References(e), Fork: conversation.Fork(e)}
+		Seq: e.AnchorSeq, Date: at, Files: repo.References(e), NoFiles: v.NoFiles, Fork: conversation.Fork(e)}
 	if author := e.Author(); author != "" {
 		p := PersonOf(author)
 		out.Person = &p

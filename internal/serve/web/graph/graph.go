@@ -1,10 +1,11 @@
-package web
+// Package graph lays out the history of a tape for a drawing: a row for each commit, a column for each tape.
+package graph
 
 import "tape/repo"
 
-// graph is a history with a row for each commit. Every tape has a column of its own, from its
+// Graph is a history with a row for each commit. Every tape has a column of its own, from its
 // newest commit, or the commit that merged it, down to its beginning.
-type graph struct {
+type Graph struct {
 	Rows  []commitView
 	Lanes []laneName
 	Width int // pixels
@@ -33,14 +34,14 @@ const (
 
 func laneX(lane int) int { return laneWidth*lane + laneWidth/2 }
 
-// drawn draws commits, the newest first. The tape's own lane is the first.
-func drawn(list []repo.Commit, own string) graph {
+// Of lays out commits, the newest first. The tape's own lane is the first.
+func Of(list []repo.Commit, own string) Graph {
 	row := make(map[string]int, len(list))
 	for i, c := range list {
 		row[c.ID] = i
 	}
 	lanes := lanesOf(list, row, own)
-	g := graph{Rows: make([]commitView, len(list))}
+	g := Graph{Rows: make([]commitView, len(list))}
 	most, named := 0, map[string]bool{}
 	for i, c := range list {
 		lane := lanes[c.Tape]
@@ -60,7 +61,7 @@ func drawn(list []repo.Commit, own string) graph {
 }
 
 // connect draws the line from a commit to one of its parents, in the lane of the fork.
-func (g *graph) connect(from int, parent string, row map[string]int, merged bool) {
+func (g *Graph) connect(from int, parent string, row map[string]int, merged bool) {
 	child := &g.Rows[from]
 	to, shown := row[parent]
 	lane := child.Lane
