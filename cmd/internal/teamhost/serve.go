@@ -23,6 +23,7 @@ import (
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
+	"tape/internal/serve/team/pages"
 	"tape/internal/serve/team/sync"
 	"tape/internal/store/layout"
 )
@@ -52,7 +53,7 @@ func Serve(ctx context.Context, o teamcmd.Options) error {
 		c.URL = "http://" + address
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Login: api.LoginOf(c),
+	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Login: api.LoginOf(c), Pages: pages.New(ctx, c, o.Now),
 		MCP: func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler {
 			return mcpserver.Team(mcpserver.TeamOptions{Source: s, Audit: audit, Version: o.Version})
 		}}

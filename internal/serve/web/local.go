@@ -79,7 +79,7 @@ func (l local) List(ctx context.Context, q Wanted) (*Listing, error) {
 	})
 	out.All = len(out.Tapes)
 	out.From = max(0, min(q.From, out.All))
-	out.Tapes = out.Tapes[out.From:min(out.From+listed, out.All)]
+	out.Tapes = out.Tapes[out.From:min(out.From+q.Most, out.All)]
 	for _, w := range spaces {
 		if err := w.addWork(ctx, out.Tapes); err != nil && len(spaces) == 1 {
 			return nil, err

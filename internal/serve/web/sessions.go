@@ -26,6 +26,7 @@ type Listed struct {
 	about.Tape
 	Base    string // the prefix of its links
 	Parent  string // of a fork
+	Place   string // that it is in, if the list should say it
 	Helpers int
 
 	Active         time.Duration
@@ -64,7 +65,7 @@ type sessionList struct {
 func (s *View) sessions(r *request) error {
 	v := r.URL.Query()
 	d := sessionList{Agent: v.Get("agent"), Project: v.Get("project"), Person: v.Get("person"), Since: v.Get("since"), Day: v.Get("day"), Grep: v.Get("grep")}
-	want := Wanted{Agent: d.Agent, Project: d.Project, Person: d.Person, Text: d.Grep}
+	want := Wanted{Agent: d.Agent, Project: d.Project, Person: d.Person, Text: d.Grep, Most: listed}
 	var err error
 	if want.Since, err = filter.Since("since", d.Since, s.Now()); err != nil {
 		return err

@@ -67,7 +67,7 @@ type Wanted struct {
 	Text                   string // a part of a title, name or project
 	Since                  time.Time
 	Day                    [2]time.Time // begin and end; zero means all
-	From                   int          // how many are left out at the beginning
+	From, Most             int          // how many are left out at the beginning, and listed after them
 }
 
 // Listing is a page of sessions.

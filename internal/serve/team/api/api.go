@@ -20,6 +20,7 @@ import (
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
+	"tape/internal/serve/team/pages"
 )
 
 // Store is what the server needs of the database.
@@ -41,6 +42,8 @@ type Options struct {
 	Version string
 	// MCP, if not nil, answers requests at /mcp. The user sees a source; audit records what the user does.
 	MCP func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler
+	// Pages, if not nil, are what a browser gets.
+	Pages *pages.Pages
 	// Login, if not nil, finds out who users without a token are.
 	Login Login
 }
@@ -116,6 +119,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		return answer(w, doc)
 	}
 	route, ok := routeOf(path)
+	if !ok && s.Pages != nil && !strings.HasPrefix(path, "/v1/") {
+		return s.browse(w, r, path)
+	}
 	if !ok {
 		return api.NotFound("page")
 	}
@@ -156,11 +162,7 @@ func (s *Server) hostOf(r *http.Request) string {
 // userOf finds out who sends a request: by a token, otherwise as team.toml says.
 func (s *Server) userOf(r *http.Request) (User, error) {
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		t, err := s.Store.TokenOf(r.Context(), strings.TrimSpace(token), s.Now())
-		if errors.Is(err, db.ErrToken) {
-			return User{}, api.Unauthorized(err.Error() + ": ask for a new one")
-		}
-		return User{t.Name, t.Groups}, err
+		return s.userOfToken(r.Context(), strings.TrimSpace(token))
 	}
 	if s.Login != nil {
 		u, ok, err := s.Login.User(r)
@@ -169,6 +171,19 @@ func (s *Server) userOf(r *http.Request) (User, error) {
 		}
 	}
 	return User{}, api.Unauthorized("a token is missing: send Authorization: Bearer TOKEN")
+}
+
+func (s *Server) userOfToken(ctx context.Context, token string) (User, error) {
+	t, err := s.Store.TokenOf(ctx, token, s.Now())
+	if errors.Is(err, db.ErrToken) {
+		return User{}, api.Unauthorized(err.Error() + ": ask for a new one")
+	}
+	return User{t.Name, t.Groups}, err
+}
+
+// audit records what the user does.
+func (c *request) audit(ctx context.Context, action, resource string) error {
+	return c.Store.Audit(ctx, c.user.Name, action, resource)
 }
 
 // Me says who the user is.
@@ -186,9 +201,7 @@ func (c *request) mcp() (any, error) {
 	if c.MCP == nil {
 		return nil, api.NotFound("page")
 	}
-	c.MCP(c.from, func(ctx context.Context, action, resource string) error {
-		return c.Store.Audit(ctx, c.user.Name, action, resource)
-	}).ServeHTTP(c.w, c.r)
+	c.MCP(c.from, c.audit).ServeHTTP(c.w, c.r)
 	return nil, nil
 }
 

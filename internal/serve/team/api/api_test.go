@@ -92,11 +92,26 @@ func (s source) ByID(ctx context.Context, _ []int64) (map[int64]db.Session, erro
 	return out, err
 }
 
+func (s source) CountSessions(ctx context.Context, c db.Choice) (int, error) {
+	list, err := s.Sessions(ctx, c)
+	return len(list), err
+}
+
+func (s source) Facets(context.Context) (db.Facets, error) {
+	return db.Facets{Agents: []string{"codex"}, Projects: []string{"/home/ada/cart"}, People: []string{"Ada <ada@example.org>"}}, nil
+}
+
+func (s source) Days(context.Context, time.Time) (map[string]int, error) { return nil, nil }
+
+func (s source) Containing(context.Context, db.Session, string, int) ([]int64, error) {
+	return []int64{3}, nil
+}
+
 func (s source) Sessions(_ context.Context, c db.Choice) (out []db.Session, err error) {
 	for _, remote := range s.remotes {
 		e := s.stored(remote, 9)
 		if (c.Remote == "" || c.Remote == remote) && (c.Name == "" || c.Name == "main") {
-			out = append(out, db.Session{Remote: remote, RemoteID: e.Remote, Tape: db.Tape{ID: e.Tape, Name: "main", Title: "Of " + remote, Updated: &e.Date, Entries: 10, LastID: 10}})
+			out = append(out, db.Session{Remote: remote, RemoteID: e.Remote, Tape: db.Tape{ID: e.Tape, Name: "main", Title: "Of " + remote, Updated: &e.Date, Entries: 10, FirstID: 1, LastID: 10, Owner: "Ada <ada@example.org>"}})
 		}
 	}
 	return out, nil
@@ -123,7 +138,8 @@ type client struct {
 
 func newClient(t *testing.T) *client {
 	s := &store{}
-	c := &config.Config{URL: "https://tape.example.org/sessions", Remotes: []config.Remote{{Name: "shop", Groups: []string{"shop", "leads"}}, {Name: "bank", Groups: []string{"bank", "leads"}}}}
+	c := &config.Config{URL: "https://tape.example.org/sessions", Remotes: []config.Remote{{Name: "shop", URL: "/srv/shop.git", Groups: []string{"shop", "leads"}}, {Name: "bank", Groups: []string{"bank", "leads"}}},
+		Auth: config.Auth{Kind: config.Tokens}}
 	return &client{t, s, api.New(api.Options{Config: c, Store: s, Now: func() time.Time { return date(30) }, Log: slog.New(slog.DiscardHandler), Version: "v1"}, "127.0.0.1:8700")}
 }
 

@@ -57,6 +57,7 @@ type Remote struct {
 	Name    string   `toml:"name"`
 	URL     string   `toml:"url"`
 	Groups  []string `toml:"groups"`  // who sees it
+	Clone   string   `toml:"clone"`   // what people clone, if it is not url
 	Include []string `toml:"include"` // patterns of tapes' names, such as shop-*; empty means all
 	Exclude []string `toml:"exclude"`
 }
@@ -216,6 +217,16 @@ func (c *Config) checkRemotes(dir string) error {
 		}
 	}
 	return nil
+}
+
+// CloneURL is the address that people clone, without a password.
+func (r *Remote) CloneURL() string {
+	address := cmp.Or(r.Clone, r.URL)
+	if u, err := url.Parse(address); err == nil && u.Host != "" && u.User != nil && u.Scheme != "ssh" {
+		u.User = nil
+		return u.String()
+	}
+	return address
 }
 
 // Takes reports whether a tape or fork of the remote is read. A fork is if its tape is.

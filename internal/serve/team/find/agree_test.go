@@ -163,6 +163,7 @@ func TestGroups(t *testing.T) {
 		if sums.Entries != total {
 			t.Errorf("%v: the sums have %d entries, the sessions %d", seen, sums.Entries, total)
 		}
+		lists(t, v, list)
 		all, err := d.View(t.Context(), []string{"shop", "bank", "mill"})
 		storetest.Must(t, err)
 		sessions, err := all.Sessions(t.Context(), db.Choice{Most: 100})
@@ -170,6 +171,9 @@ func TestGroups(t *testing.T) {
 		for _, s := range sessions { // a session that somebody else has found
 			n := 0
 			storetest.Must(t, v.Entries(t.Context(), s, db.Range{Most: 10}, func(db.Stored) bool { n++; return true }))
+			inside, err := v.Containing(t.Context(), s, "", 10)
+			storetest.Must(t, err)
+			n += len(inside)
 			rows, err := v.Read(t.Context(), []db.Key{{Remote: s.RemoteID, Tape: s.ID, ID: 1}}, s.Oldest, s.Newest)
 			storetest.Must(t, err)
 			byID, err := v.ByID(t.Context(), []int64{s.ID})
@@ -177,6 +181,29 @@ func TestGroups(t *testing.T) {
 			if got, want := n > 0 && len(rows) == 1 && len(byID) == 1, slices.Contains(seen, s.Remote); got != want || !want && n+len(rows)+len(byID) > 0 {
 				t.Fatalf("%v: %d entries, %d rows, %d sessions of %s", seen, n, len(rows), len(byID), s.Remote)
 			}
+		}
+	}
+}
+
+// lists compares what pages ask about sessions with a list of all of them.
+func lists(t *testing.T, v *db.View, all []db.Session) {
+	t.Helper()
+	n, err := v.CountSessions(t.Context(), db.Choice{Forks: true})
+	storetest.Must(t, err)
+	days, err := v.Days(t.Context(), time.Unix(0, 0).UTC())
+	storetest.Must(t, err)
+	sum := 0
+	for _, k := range days {
+		sum += k
+	}
+	facets, err := v.Facets(t.Context())
+	storetest.Must(t, err)
+	if want := min(1, len(all)); n != len(all) || sum != len(all) || len(facets.People) != want {
+		t.Errorf("%d sessions: count %d, by day %d, people %v", len(all), n, sum, facets.People)
+	}
+	for _, who := range facets.People {
+		if mine, err := v.Sessions(t.Context(), db.Choice{Author: who, Forks: true, Skip: 1, Most: 1000}); err != nil || len(mine) != len(all)-1 {
+			t.Errorf("%d sessions, after the first one %d of %s (%v)", len(all), len(mine), who, err)
 		}
 	}
 }

@@ -34,12 +34,17 @@ type Source interface {
 	Rows
 	Sessions(ctx context.Context, c db.Choice) ([]db.Session, error)
 	Entries(ctx context.Context, s db.Session, q db.Range, yield func(db.Stored) bool) error
+	CountSessions(ctx context.Context, c db.Choice) (int, error)
+	Facets(ctx context.Context) (db.Facets, error)
+	Days(ctx context.Context, since time.Time) (map[string]int, error)
+	Containing(ctx context.Context, s db.Session, part string, most int) ([]int64, error)
 }
 
 // Hit is a hit, with title and author.
 type Hit struct {
 	index.Hit        // Workspace is the name of the remote
 	Title     string // of the session
+	Of        db.Session
 	Author    string // of the entry
 }
 
@@ -212,7 +217,7 @@ func (f *finder) result(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := Hit{Hit: index.Hit{Entry: e, Score: math.Round(c.score*1000) / 1000, Similar: c.more}, Title: s.Title, Author: c.stored.Author}
+		h := Hit{Hit: index.Hit{Entry: e, Score: math.Round(c.score*1000) / 1000, Similar: c.more}, Title: s.Title, Of: s, Author: c.stored.Author}
 		var spans []text.Span
 		h.Snippet, spans = text.Snippet([]byte(c.stored.Text), c.match.Spans, cmp.Or(f.s.Width, snippetWidth))
 		for _, span := range spans {

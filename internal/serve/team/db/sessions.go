@@ -1,0 +1,161 @@
+package db
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Session is a tape or fork, with the name of its remote.
+type Session struct {
+	Remote   string
+	RemoteID int32
+	Tape
+}
+
+// Choice says which sessions are listed.
+type Choice struct {
+	Remote  string // the whole name; "" means all
+	Name    string // the whole name
+	Text    string // a part of title, name or project, ignoring case
+	Agent   string // a part of it
+	Project string // a part of it
+	Since   time.Time
+	Until   time.Time
+	Forks   bool
+
+	Projects []string // whole names of folders; nil means all
+	Author   string   // the whole name of somebody who wrote in it
+	Under    string   // what names begin with
+	Whole    bool     // as in lists: without subagents, which are below the session that started them, and empty sessions
+	Skip     int      // how many are left out at the beginning
+
+	// The last session of the previous page.
+	AfterTime *time.Time
+	AfterID   int64
+	Most      int
+}
+
+// Sessions lists sessions, those with the newest entries first.
+func (v *View) Sessions(ctx context.Context, c Choice) (out []Session, err error) {
+	if c.Remote != "" {
+		v = v.only(c.Remote)
+	}
+	return v.sessions(ctx, `SELECT remote, `+tapeColumns+` FROM tapes t WHERE `+chosen+`
+		AND ($13::timestamptz IS NULL OR (coalesce(updated, 'epoch'), -id) < ($13, -$14::bigint))
+		ORDER BY coalesce(updated, 'epoch') DESC, id OFFSET $15 LIMIT $16`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
+}
+
+// chosen is the condition for what a choice describes.
+const chosen = `remote = ANY ($1)
+	AND ($2 = '' OR name = $2) AND ($3 = '' OR title || ' ' || name || ' ' || project ILIKE $3) AND ($4 = '' OR agent ILIKE $4) AND ($5 = '' OR project ILIKE $5)
+	AND ($6::timestamptz IS NULL OR updated >= $6) AND ($7::timestamptz IS NULL OR started <= $7) AND ($8 OR ref NOT LIKE 'refs/heads/fork/%')
+	AND ($9::text[] IS NULL OR project = ANY ($9)) AND ($10 = '' OR $10 = ANY (` + people + `)) AND starts_with(name, $11)
+	AND NOT ($12 AND name = 'main' AND entries <= 1)
+	AND NOT ($12 AND position('/agent-' IN name) > 0 AND ref LIKE 'refs/heads/tape/%'
+		AND EXISTS (SELECT FROM tapes p WHERE p.remote = t.remote AND p.ref = 'refs/heads/tape/' || split_part(t.name, '/agent-', 1)))`
+
+// people are those who wrote in a session: its authors, or, if entries name none, who began it.
+const people = `CASE WHEN authors = '{}' THEN ARRAY[owner] ELSE authors END`
+
+func (c Choice) args() []any {
+	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Whole}
+}
+
+// CountSessions returns how many sessions there are, whatever c.Skip and c.Most are.
+func (v *View) CountSessions(ctx context.Context, c Choice) (n int, err error) {
+	err = v.ask(ctx, `SELECT count(*) FROM tapes t WHERE `+chosen, func(r pgx.Rows) error { return r.Scan(&n) }, c.args()...)
+	return n, err
+}
+
+// Facets are the values by which sessions can be chosen, sorted.
+type Facets struct{ Agents, Projects, People []string }
+
+// Facets returns the values that the sessions of the view have.
+func (v *View) Facets(ctx context.Context) (f Facets, err error) {
+	for to, sql := range map[*[]string]string{
+		&f.Agents:   `SELECT DISTINCT agent FROM tapes WHERE remote = ANY ($1) AND agent <> '' ORDER BY 1`,
+		&f.Projects: `SELECT DISTINCT project FROM tapes WHERE remote = ANY ($1) AND project <> '' ORDER BY 1`,
+		&f.People:   `SELECT DISTINCT a FROM tapes, unnest(` + people + `) a WHERE remote = ANY ($1) AND a <> '' ORDER BY 1`,
+	} {
+		if err := v.ask(ctx, sql, func(r pgx.Rows) error {
+			var s string
+			err := r.Scan(&s)
+			*to = append(*to, s)
+			return err
+		}); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// Days counts the sessions by the day of their last entry, as YYYY-MM-DD, in the zone of since.
+func (v *View) Days(ctx context.Context, since time.Time) (map[string]int, error) {
+	out := map[string]int{}
+	_, offset := since.Zone() // of summer time, too: an hour does not matter here
+	err := v.ask(ctx, `SELECT to_char(updated AT TIME ZONE 'UTC' + $3 * interval '1 second', 'YYYY-MM-DD'), count(*) FROM tapes
+		WHERE remote = ANY ($1) AND updated >= $2 GROUP BY 1`, func(r pgx.Rows) error {
+		var day string
+		var n int
+		err := r.Scan(&day, &n)
+		out[day] = n
+		return err
+	}, since, offset)
+	return out, err
+}
+
+// Containing returns the ids of the entries of a session whose text contains a part, ignoring case, in their order.
+func (v *View) Containing(ctx context.Context, s Session, part string, most int) (ids []int64, err error) {
+	err = v.ask(ctx, `SELECT id FROM entries WHERE remote = ANY ($1) AND remote = $2 AND tape = $3 AND date >= $4 AND date <= $5 AND text ILIKE $6 ORDER BY id LIMIT $7`,
+		func(r pgx.Rows) error {
+			var id int64
+			err := r.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, s.RemoteID, s.ID, s.Oldest, s.Newest, like(part), most)
+	return ids, err
+}
+
+// only limits the view to one remote; without that remote it sees nothing.
+func (v *View) only(remote string) *View {
+	out := &View{db: v.db, names: v.names, ids: []int32{}}
+	for _, id := range v.ids {
+		if v.names[id] == remote {
+			out.ids = append(out.ids, id)
+		}
+	}
+	return out
+}
+
+// ByID returns sessions by their ids.
+func (v *View) ByID(ctx context.Context, ids []int64) (map[int64]Session, error) {
+	list, err := v.sessions(ctx, `SELECT remote, `+tapeColumns+` FROM tapes WHERE remote = ANY ($1) AND id = ANY ($2)`, ids)
+	out := make(map[int64]Session, len(list))
+	for _, s := range list {
+		out[s.ID] = s
+	}
+	return out, err
+}
+
+func (v *View) sessions(ctx context.Context, sql string, args ...any) (out []Session, err error) {
+	err = v.ask(ctx, sql, func(r pgx.Rows) error {
+		var s Session
+		err := r.Scan(&s.RemoteID, &s.ID, &s.Ref, &s.Name, &s.Title, &s.Agent, &s.Model, &s.Project, &s.Authors, &s.Owner, &s.Started, &s.Updated, &s.Entries, &s.Bytes,
+			&s.Messages, &s.Calls, &s.Tokens, &s.Anchors, &s.FirstID, &s.LastID, &s.Oldest, &s.Newest, &s.About, &s.Watermark)
+		s.Remote = v.names[s.RemoteID]
+		out = append(out, s)
+		return err
+	}, args...)
+	return out, err
+}
+
+// like returns the pattern of ILIKE for a part of a text, "" for "".
+func like(part string) string {
+	if part == "" {
+		return ""
+	}
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
+}

@@ -1,0 +1,85 @@
+// Package pages shows in a browser what somebody sees of a team: the pages of package web, read from the database.
+package pages
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/internal/serve/team/config"
+	"tape/internal/serve/team/find"
+	"tape/internal/serve/web"
+	"tape/internal/store/layout"
+)
+
+// Visitor is who asks for a page.
+type Visitor struct {
+	Remotes []string // those that the visitor sees
+	LogOut  bool     // the pages have a button for it
+	// Source returns the sessions of some of these remotes.
+	Source func(ctx context.Context, remotes []string) (find.Source, error)
+	// Audit records what the visitor does.
+	Audit func(ctx context.Context, action, resource string) error
+}
+
+// Pages are the pages of a team.
+type Pages struct {
+	*web.View
+	config *config.Config
+}
+
+type visitorKey struct{}
+
+// New returns the pages. Work in the background ends with the context.
+func New(ctx context.Context, c *config.Config, now func() time.Time) *Pages {
+	p := &Pages{config: c}
+	p.View = web.New(ctx, web.Options{Path: c.Path(), Now: now, Source: p.source,
+		LogOut: func(r *http.Request) bool { return visitorOf(r).LogOut }})
+	return p
+}
+
+func visitorOf(r *http.Request) Visitor {
+	v, _ := r.Context().Value(visitorKey{}).(Visitor)
+	return v
+}
+
+// Show answers a request. Without a visitor, only style, script and icon are there.
+func (p *Pages) Show(w http.ResponseWriter, r *http.Request, v *Visitor) {
+	ctx := r.Context()
+	if v != nil {
+		ctx = context.WithValue(ctx, visitorKey{}, *v)
+	}
+	r2 := r.WithContext(ctx)
+	address := *r.URL
+	if under := p.config.Path(); !strings.HasPrefix(address.Path, under+"/") { // a proxy has removed it
+		address.RawPath = under + address.EscapedPath()
+		address.Path = under + address.Path
+	}
+	r2.URL = &address
+	p.ServeHTTP(w, r2)
+}
+
+// source returns what a request shows. A remote that the visitor does not see is like one that does not exist.
+func (p *Pages) source(r *http.Request, place string) (web.Source, error) {
+	v := visitorOf(r)
+	remotes := v.Remotes
+	if place != "" {
+		if !slices.Contains(remotes, place) {
+			return nil, layout.NotFound("", "there is no remote %q", place)
+		}
+		remotes = []string{place}
+	}
+	rows, err := v.Source(r.Context(), remotes)
+	if err != nil {
+		return nil, err
+	}
+	return &source{visitor: v, rows: rows, here: place, config: p.config}, nil
+}
+
+// baseOf is the prefix of the links of a remote's sessions.
+func (s *source) baseOf(remote string) string {
+	return s.config.Path() + "/w/" + url.PathEscape(remote)
+}

@@ -1,0 +1,120 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"tape/internal/serve/team/db"
+	"tape/internal/serve/team/find"
+	"tape/repo"
+)
+
+// tape is a session that a page shows.
+type tape struct {
+	rows find.Source
+	row  db.Session
+}
+
+func (t *tape) Name() string { return t.row.Name }
+
+func (t *tape) IsFork() bool { return strings.HasPrefix(t.row.Ref, "refs/heads/fork/") }
+
+func (t *tape) Parent() string { return parentOf(t.row) }
+
+// parentOf is the name of the session that a fork begins with; "" for a tape.
+func parentOf(s db.Session) string {
+	if !strings.HasPrefix(s.Ref, "refs/heads/fork/") {
+		return ""
+	}
+	return s.Name[:max(0, strings.LastIndexByte(s.Name, '/'))]
+}
+
+func (t *tape) Info(context.Context) (out repo.Info, err error) {
+	out.Name, out.Entries, out.Anchors, out.Commit = t.row.Name, t.row.LastID, t.row.Anchors, t.row.Watermark
+	if t.row.Updated != nil {
+		out.Updated = t.row.Updated.Format(time.RFC3339Nano)
+	}
+	return out, nil
+}
+
+func (t *tape) Phases(ctx context.Context) (out []repo.Phase, err error) {
+	for e, err := range t.entries(ctx, db.Range{Kinds: []string{repo.KindAnchor}}) {
+		if err != nil {
+			return nil, err
+		}
+		if n := len(out); n > 0 {
+			out[n-1].LastID = e.ID - 1
+		}
+		out = append(out, repo.Phase{Seq: e.AnchorSeq, Name: e.Anchor, FirstID: e.ID, LastID: t.row.LastID, Date: e.Date, Folder: fmt.Sprintf("%03d", e.AnchorSeq)})
+	}
+	return out, nil
+}
+
+// Entries yields all entries, or those of a phase.
+func (t *tape) Entries(ctx context.Context, q repo.Query) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range t.entries(ctx, db.Range{}) {
+			if err == nil && q.Phase != "" && e.Anchor != q.Phase {
+				continue
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// Show yields the entry that target, @ID, names.
+func (t *tape) Show(ctx context.Context, target string) iter.Seq2[repo.Entry, error] {
+	id, err := strconv.ParseInt(strings.TrimPrefix(target, "@"), 10, 64)
+	if err != nil || id < 1 {
+		return func(func(repo.Entry, error) bool) {}
+	}
+	return t.entries(ctx, db.Range{First: id, Last: id})
+}
+
+// entries yields entries in their order. A fork begins with those of the session it comes from.
+func (t *tape) entries(ctx context.Context, q db.Range) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		if parent := t.Parent(); parent != "" && q.First < t.row.FirstID {
+			list, err := t.rows.Sessions(ctx, db.Choice{Name: parent, Most: 1})
+			if err != nil {
+				yield(repo.Entry{}, err)
+				return
+			}
+			before := q
+			if before.Last == 0 || before.Last >= t.row.FirstID {
+				before.Last = t.row.FirstID - 1
+			}
+			if len(list) > 0 && list[0].ID != t.row.ID {
+				for e, err := range (&tape{rows: t.rows, row: list[0]}).entries(ctx, before) {
+					if !yield(e, err) || err != nil {
+						return
+					}
+				}
+			}
+			q.First = t.row.FirstID
+		}
+		q.Most = math.MaxInt32
+		var damaged error
+		err := t.rows.Entries(ctx, t.row, q, func(s db.Stored) bool {
+			var e repo.Entry
+			if e, damaged = find.EntryOf(s, t.row); damaged != nil {
+				return false
+			}
+			e.Workspace = ""
+			return yield(e, nil)
+		})
+		if err == nil {
+			err = damaged
+		}
+		if err != nil {
+			yield(repo.Entry{}, err)
+		}
+	}
+}
