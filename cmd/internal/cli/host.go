@@ -10,9 +10,11 @@ import (
 	"runtime"
 
 	"tape/cmd/internal/publishcmd"
+	"tape/cmd/internal/servecmd"
 	"tape/cmd/internal/stdio"
 	"tape/cmd/internal/teamcmd"
 	"tape/internal/store/about"
+	"tape/repo"
 
 	"github.com/spf13/cobra"
 )
@@ -28,7 +30,7 @@ type Host interface {
 	Gateway(ctx context.Context, o AgentOptions) error
 	Hooks(ctx context.Context, o AgentOptions) ([]HookLine, error)
 	Onboard(ctx context.Context, o AgentOptions) error
-	Serve(ctx context.Context, o ServeOptions) error
+	servecmd.Host
 	teamcmd.Host
 	publishcmd.Host
 	Pick(ctx context.Context, p Picking) error
@@ -53,7 +55,7 @@ func hostCommands() []command {
 		{"gateway", groupAgents, newGatewayCmd},
 		{"hooks", groupAgents, newHooksCmd},
 		{"onboard", groupAgents, newOnboardCmd},
-		{"serve", groupAgents, newServeCmd},
+		{"serve", groupAgents, func(a *App) *cobra.Command { return servecmd.New(servecmd.Run{Host: a.onServe, Store: a.onLinks}) }},
 		{"team", groupRemotes, func(a *App) *cobra.Command { return teamcmd.New(a.onTeam) }},
 		{"login", groupRemotes, func(a *App) *cobra.Command { return teamcmd.NewLogin(a.onTeam) }},
 		{"publish", groupExchange, func(a *App) *cobra.Command { return publishcmd.New(a.onPublish) }},
@@ -95,6 +97,36 @@ func (a *App) onPublish(run func(ctx context.Context, h publishcmd.Host, in publ
 		return explainRemote(run(ctx, host, publishcmd.App{Streams: &a.Streams, Store: store, About: facts, Build: a.buildID(), Find: a.findTape,
 			OfHost: (&pushOptions{App: a}).ofHost, Within: func(t about.Tape, project string) bool { return within(t, projectNamed(project)) }}))
 	})
+}
+
+// envServeToken is the token of the admin of tape serve, if it has to stay the same.
+const envServeToken = "TAPE_SERVE_TOKEN"
+
+// onServe runs tape serve in tape-host. Without a workspace that is named or in the current directory, it serves all.
+func (a *App) onServe(run func(ctx context.Context, h servecmd.Host, in servecmd.App) error) runFunc {
+	return a.hosted(func(ctx context.Context, host Host) error {
+		store, err := a.openStore(ctx)
+		all := a.workspaceDir() == ""
+		if all && errors.Is(err, repo.ErrNotFound) {
+			store, err = a.openNewest(ctx, err)
+		}
+		if err != nil {
+			return err
+		}
+		version, _ := a.build()
+		return run(ctx, host, servecmd.App{Streams: &a.Streams, Store: store, All: all, Token: a.Getenv(envServeToken), Version: version})
+	})
+}
+
+// onLinks runs a command for links of tape serve.
+func (a *App) onLinks(run func(ctx context.Context, in servecmd.App) error) runFunc {
+	return func(cmd *cobra.Command, _ []string) error {
+		store, err := a.openStore(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), servecmd.App{Streams: &a.Streams, Store: store, Find: a.findTape})
+	}
 }
 
 // startHost runs tape-host with the arguments of this process; on Unix in its place.

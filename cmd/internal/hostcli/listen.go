@@ -10,8 +10,9 @@ import (
 	"tape/internal/store/layout"
 )
 
-// listen listens on an address of this machine, and on a socket if one is named.
-func listen(ctx context.Context, address, socket string) (out []net.Listener, err error) {
+// listen listens on an address, which must be one of this machine unless others may reach it, and on a socket if one
+// is named.
+func listen(ctx context.Context, address, socket string, others bool) (out []net.Listener, err error) {
 	defer func() {
 		if err != nil {
 			for _, l := range out {
@@ -25,8 +26,8 @@ func listen(ctx context.Context, address, socket string) (out []net.Listener, er
 		return nil, layout.Invalid("give an address such as 127.0.0.1:0", "cannot listen on %s: %v", address, err)
 	}
 	out = append(out, l)
-	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		return out, layout.Invalid("give one of this machine, such as 127.0.0.1:0", "%s can be reached from other machines", address)
+	if a, ok := l.Addr().(*net.TCPAddr); !others && (!ok || !a.IP.IsLoopback()) {
+		return out, layout.Invalid("give one of this machine, such as 127.0.0.1:0, or name the proxies that may reach it: --trusted-proxy", "%s can be reached from other machines", address)
 	}
 	if socket == "" {
 		return out, nil

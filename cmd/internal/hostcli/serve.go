@@ -3,24 +3,35 @@ package hostcli
 import (
 	"context"
 	"html"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
+	"time"
 
-	"tape/cmd/internal/cli"
+	"tape/cmd/internal/publishing"
+	"tape/cmd/internal/servecmd"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host"
+	"tape/internal/serve/links"
+	"tape/internal/serve/links/linkpage"
 	"tape/internal/serve/web"
+	"tape/internal/show/prose"
 	"tape/internal/store/layout"
+	"tape/repo"
 )
 
 const shortestToken = 32
 
 // Serve answers requests until it is interrupted.
-func (Host) Serve(ctx context.Context, o cli.ServeOptions) error {
+func (Host) Serve(ctx context.Context, o servecmd.Options) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch {
@@ -29,21 +40,35 @@ func (Host) Serve(ctx context.Context, o cli.ServeOptions) error {
 	case len(o.Token) < shortestToken:
 		return layout.Invalid("leave it out to get a random one", "TAPE_SERVE_TOKEN has less than %d characters", shortestToken)
 	}
-	listeners, err := listen(ctx, o.Listen, o.Socket)
+	entrance, err := front.New(front.Options{Hosts: o.Hosts, Path: o.Base, Proxies: o.Proxies, Near: true, Hint: "tape serve --host adds a name"})
+	if err != nil {
+		return layout.Wrap(err, "--host, --base-path and --trusted-proxy")
+	}
+	listeners, err := listen(ctx, o.Listen, o.Socket, len(o.Proxies) > 0)
 	if err != nil {
 		return err
 	}
-	s, err := host.New(ctx, host.Options{Store: o.Store, Token: o.Token, Version: o.Version, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	s, err := host.New(ctx, host.Options{Store: o.Store, Token: o.Token, Version: o.Version, Front: entrance, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err
 	}
 	url := "http://" + listeners[0].Addr().String()
-	pages := web.New(ctx, web.Options{All: o.All, Store: o.Store, Write: o.Write, Path: "/v/" + s.Secret("the web view"), Note: s.Note, KeepConn: s.KeepConn,
-		NewLink: func(code string) { o.Link(url + web.LinkPath(code)) }})
+	public := publicAddress(o, entrance.Path, listeners[0].Addr())
+	pages := web.New(ctx, web.Options{All: o.All, Store: o.Store, Write: o.Write, Base: entrance.Path, Path: "/v/" + s.Secret("the web view"), Note: s.Note, KeepConn: s.KeepConn,
+		NewLink: func(code string) { o.NewLink(public + web.LinkPath(code)) }})
 	defer pages.Wait()
-	s.Handler = pages
-	link := url + pages.Link()
-	if err := o.Ready(url, o.Token, link); err != nil {
+	mux := http.NewServeMux()
+	mux.Handle("/", pages)
+	mux.Handle(links.Path, linkpage.New(linkpage.Handler{Store: o.Store, All: o.All, Now: time.Now, Note: s.Note,
+		Write: func(ctx context.Context, w io.Writer, t *repo.Tape) error {
+			return publishing.Page(ctx, w, t, prose.New().Folded)
+		}}))
+	s.Handler = mux
+	if err := links.SetAddress(o.Store, o.All, public); err != nil {
+		return err
+	}
+	link := public + pages.Link()
+	if err := o.Ready(url, public, link); err != nil {
 		return err
 	}
 	if o.Open {
@@ -54,6 +79,21 @@ func (Host) Serve(ctx context.Context, o cli.ServeOptions) error {
 		defer remove()
 	}
 	return s.Serve(ctx, listeners...)
+}
+
+// publicAddress is where browsers find the server: at its first name, by https if a proxy is in front of it.
+func publicAddress(o servecmd.Options, path string, at net.Addr) string {
+	switch {
+	case len(o.Hosts) == 0:
+		return "http://" + at.String() + path
+	case len(o.Proxies) > 0:
+		return "https://" + o.Hosts[0] + path
+	}
+	name := o.Hosts[0]
+	if _, port, err := net.SplitHostPort(at.String()); err == nil && !strings.Contains(name, ":") {
+		name += ":" + port
+	}
+	return "http://" + name + path
 }
 
 // openPage opens a URL in the user's browser. The URL has a secret, and everybody on the machine can see

@@ -50,14 +50,14 @@ type publisher struct {
 
 // Run publishes. prose renders Markdown, see export.Source.
 func Run(ctx context.Context, s *stdio.Streams, store *repo.Store, o publishcmd.Options, prose func(string, int) string) error {
-	p := &publisher{Options: o, prose: prose, Streams: s, store: store}
 	inner := (*workspace.Store)(store)
 	for _, fingerprint := range o.Allow {
 		if err := inner.AllowSecret(fingerprint); err != nil {
 			return err
 		}
 	}
-	p.mask = &masker{s: inner, scanner: inner.Config().Scanner()}
+	p := newPublisher(store, prose) // after AllowSecret, which changes what is a secret
+	p.Options, p.Streams = o, s
 	unlock, err := inner.LockPrivate(ctx, "publish.lock")
 	if err != nil {
 		return err
@@ -81,18 +81,33 @@ func (p *publisher) file(ctx context.Context) error {
 	if err := p.refuse(ctx, p.Tapes); err != nil {
 		return err
 	}
-	src, left, err := p.source(ctx, p.Tapes[0])
-	if err != nil {
-		return err
-	}
-	f, _ := export.Find("html")
-	src.Left = left
-	err = stdio.ReplaceFile(nil, p.File, func(w io.Writer) error { return f.Write(ctx, stdio.Results{Writer: w}, src) })
+	err := stdio.ReplaceFile(nil, p.File, func(w io.Writer) error { return p.page(ctx, stdio.Results{Writer: w}, p.Tapes[0]) })
 	if err != nil {
 		return err
 	}
 	p.out = result{Pages: 1, Written: 1, Masked: p.mask.count()}
 	return p.Result(p.out, "wrote %s%s", display.Line(p.File), p.masked())
+}
+
+// page writes a session as one page that needs no other file.
+func (p *publisher) page(ctx context.Context, w io.Writer, t *repo.Tape) error {
+	src, left, err := p.source(ctx, t)
+	if err != nil {
+		return err
+	}
+	f, _ := export.Find("html")
+	src.Left = left
+	return f.Write(ctx, w, src)
+}
+
+// Page writes a tape as one page that needs no other file, with its secrets masked. prose is as for Run.
+func Page(ctx context.Context, w io.Writer, t *repo.Tape, prose func(string, int) string) error {
+	return newPublisher(t.Store(), prose).page(ctx, w, t)
+}
+
+func newPublisher(store *repo.Store, prose func(string, int) string) *publisher {
+	inner := (*workspace.Store)(store)
+	return &publisher{prose: prose, store: store, mask: &masker{s: inner, scanner: inner.Config().Scanner()}}
 }
 
 func (p *publisher) folder(ctx context.Context) error {

@@ -148,3 +148,12 @@ func TestInputInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestReadDuration(t *testing.T) {
+	for text, want := range map[string]time.Duration{"12h": 12 * time.Hour, "90d": 90 * 24 * time.Hour, "2w": 14 * 24 * time.Hour, "1h30m": 90 * time.Minute,
+		"": 0, "d": 0, "-1d": 0, "0d": 0, "1.5d": 0, "99999999999999d": 0, "530w": 0, "soon": 0, "3": 0} {
+		if got, err := ReadDuration(text); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %s, %v", text, got, err)
+		}
+	}
+}

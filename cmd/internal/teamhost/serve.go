@@ -57,7 +57,11 @@ func Serve(ctx context.Context, o teamcmd.Options) error {
 		MCP: func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler {
 			return mcpserver.Team(mcpserver.TeamOptions{Source: s, Audit: audit, Version: o.Version})
 		}}
-	srv := &http.Server{Handler: api.New(with, address), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
+	handler, err := api.New(with, address)
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	if err := o.Result(stdio.Object{{"url", c.URL}}, "%s", c.URL); err != nil {
 		return err

@@ -180,9 +180,9 @@ func AddToken(ctx context.Context, o teamcmd.Options, name string, groups []stri
 	if !config.GoodName(strings.NewReplacer("@", "", "+", "").Replace(name)) {
 		return layout.Invalid("a name has letters, digits, dots, dashes, underscores and @, at most 64", "%q is not a name for a token", name)
 	}
-	lasts, err := duration(expires)
+	lasts, err := stdio.ReadDuration(expires)
 	if err != nil {
-		return err
+		return layout.Wrap(err, "--expires")
 	}
 	c, d, err := prepared(ctx, o)
 	if err != nil {
@@ -204,25 +204,6 @@ func AddToken(ctx context.Context, o teamcmd.Options, name string, groups []stri
 	}
 	return o.Result(stdio.Object{{"token", token}, {"name", name}, {"expires", stdio.DateOrNull(now.Add(lasts))}},
 		"%s\nIt is valid until %s, and is not shown again.", token, now.Add(lasts).Format("2006-01-02 15:04"))
-}
-
-// duration reads a duration, which may be in days or weeks.
-func duration(text string) (time.Duration, error) {
-	day := 24 * time.Hour
-	d, err := time.ParseDuration(text)
-	for unit, length := range map[string]time.Duration{"d": day, "w": 7 * day} {
-		if n, ok := strings.CutSuffix(text, unit); ok {
-			var count int
-			if _, err = fmt.Sscanf(n+" ", "%d ", &count); err == nil && count < 1<<14 {
-				d = time.Duration(count) * length
-			}
-		}
-	}
-	const most = 10 * 366 * 24 * time.Hour
-	if err != nil || d <= 0 || d > most {
-		return 0, layout.Invalid("give a time such as 12h, 90d or 52w, at most ten years", "--expires is %q", text)
-	}
-	return d, nil
 }
 
 // Tokens lists all tokens.

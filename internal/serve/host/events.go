@@ -154,6 +154,7 @@ func (c *request) stream(t access, p pages.Page, keep func(repo.Entry) bool, end
 	p.Limit, p.Bytes = 100, streamBytes
 	out := http.NewResponseController(c.w)
 	c.w.Header().Set("Content-Type", "text/event-stream")
+	c.w.Header().Set("X-Accel-Buffering", "no") // for nginx
 	c.w.WriteHeader(http.StatusOK)
 	write := func(parts ...[]byte) error {
 		for _, part := range parts {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tape/internal/git/disk"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/auditlog"
 	"tape/internal/serve/host/cursors"
@@ -32,6 +33,7 @@ type Options struct {
 	Token   string       // the admin's
 	Version string       // of the program
 	Handler http.Handler // everything outside of /v1; nil: 404. May be set until Serve is called
+	Front   *front.Front // how it may be called; nil: by names of this machine
 	Log     *slog.Logger
 	Now     func() time.Time // nil: the clock
 }
@@ -61,6 +63,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), disk: disk.Like(o.Store.Dir()), ending: make(chan struct{}), limits: admission.New()}
+	if s.Front == nil {
+		s.Front = &front.Front{}
+	}
 	s.audit = auditlog.New(o.Now, o.Log, s.writeAudit)
 	for _, folder := range []string{"runs", "waiting", "lanes"} {
 		if err := s.disk.MkdirAll(s.private(folder)); err != nil {

@@ -94,11 +94,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	w = admission.NewWriter(w)
 	r.Body = admission.Body(w, r)
-	if !admission.SameSite(r) {
-		s.fail(newRequest(w, r, s, nil), api.NewProblem(http.StatusForbidden, "forbidden", "this server answers only to names of this machine, and to pages of its own"))
+	asked, err := s.Front.Admit(r)
+	if err != nil {
+		s.fail(newRequest(w, r, s, nil), api.NewProblem(http.StatusForbidden, "forbidden", "%s", err))
 		return
 	}
-	s.mux.ServeHTTP(w, r)
+	s.mux.ServeHTTP(w, asked)
 }
 
 // serve checks in this order: the token, the run of the path, the run's scope, the limits. Handlers

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"tape/internal/serve/front"
 	"tape/internal/serve/web/guard"
 )
 
@@ -23,12 +24,17 @@ func cookieOf(r *http.Request) string {
 	return value
 }
 
-// cookieName contains the port: a browser sends its cookies to all servers of a machine.
-func cookieName(r *http.Request) string {
+// cookie returns the session's cookie with a value. Its name contains the port, because a browser sends its cookies to
+// all servers of a machine. Of a server behind TLS, no other connection gets or sets it.
+func (s *View) cookie(r *http.Request, value string) *http.Cookie {
+	c := &http.Cookie{Name: "tape", Value: value, Path: s.root() + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
-		return "tape_" + port
+		c.Name += "_" + port
 	}
-	return "tape"
+	if front.Of(r).Secure {
+		c.Name, c.Secure = "__Secure-"+c.Name, true
+	}
+	return c
 }
 
 // SetHeaders sets what every answer of pages has in its header.
@@ -41,16 +47,15 @@ func SetHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
+// root is the prefix of links to all pages.
+func (s *View) root() string { return s.Base + s.Path }
+
 // guarded admits requests with a session, and begins one for those with a link. Pages are below a
 // path that cannot be guessed, because a browser sends a cookie to every port of a machine, but
 // only to its path.
 func (s *View) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		SetHeaders(w.Header())
-		if !guard.Allowed(r, s.Hosts...) {
-			http.Error(w, "This address is not one of this server, or another site asked for it.", http.StatusForbidden)
-			return
-		}
 		if code := r.URL.Query().Get("link"); code != "" && r.URL.Path == "/" {
 			s.enter(w, r, code)
 			return
@@ -59,7 +64,7 @@ func (s *View) guarded(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		c, err := r.Cookie(cookieName(r))
+		c, err := r.Cookie(s.cookie(r, "").Name)
 		var session context.Context
 		if err == nil {
 			session = s.doors.Session(c.Value)
@@ -90,13 +95,13 @@ func (s *View) guarded(next http.Handler) http.Handler {
 func (s *View) enter(w http.ResponseWriter, r *http.Request, code string) {
 	value := s.doors.Open(code)
 	if value == "" {
-		s.note("GET /?link", "", false)
+		s.note("GET /?link", front.Of(r).Client, false)
 		s.refuse(w, r)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: value, Path: s.Path + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, s.cookie(r, value))
 	// With a redirect, the browser would not send the cookie if another site or a file led here.
-	s.Plain(w, http.StatusOK, PlainPage{Title: "Welcome", To: s.Path + "/"})
+	s.Plain(w, http.StatusOK, PlainPage{Title: "Welcome", To: s.root() + "/"})
 }
 
 // refuse says how to get in. If no link works any more, it has a new one printed.
@@ -118,7 +123,9 @@ func (s *View) leave(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.doors.Close(cookieOf(r))
-	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Path: s.Path + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	ended := s.cookie(r, "")
+	ended.MaxAge = -1
+	http.SetCookie(w, ended)
 	s.Plain(w, http.StatusOK, PlainPage{Title: "Logged out", Text: "This browser's session has ended. To come back, open the address without a path: the server prints a new link."})
 }
 
@@ -126,12 +133,10 @@ func (s *View) leave(w http.ResponseWriter, r *http.Request) {
 type PlainPage struct {
 	Title, Text, To string
 	LogIn           string // the address that a form sends a token to; "" means no form
-	Assets          string
 }
 
 // Plain writes a page without a session, which shows nothing of the workspace. With To, the browser goes on there.
 func (s *View) Plain(w http.ResponseWriter, code int, p PlainPage) {
-	p.Assets = s.assets()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_ = s.pages.ExecuteTemplate(w, "plain.html", p)

@@ -20,6 +20,7 @@ func (s *View) follow(r *request) error {
 	}
 	flush := http.NewResponseController(r.w)
 	r.w.Header().Set("Content-Type", "text/event-stream")
+	r.w.Header().Set("X-Accel-Buffering", "no")                     // for nginx
 	sent, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // 0 if it is not a number
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

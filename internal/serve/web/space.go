@@ -70,9 +70,9 @@ func (s *View) together(ctx context.Context, l local) []*space {
 
 // open opens a workspace by its name and folder; "" is Store.
 func (s *View) open(ctx context.Context, name, dir string) (*space, error) {
-	base := s.Path + "/w/" + url.PathEscape(name)
+	base := s.root() + "/w/" + url.PathEscape(name)
 	if name == "" {
-		dir, base = s.Store.Dir(), s.Path
+		dir, base = s.Store.Dir(), s.root()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,8 +34,8 @@ type Options struct {
 	Store *repo.Store // a workspace
 	All   bool        // show the user's other workspaces together with it
 	Write bool        // offer forms that hand off, fork, merge and rename
-	Path  string      // the prefix of all pages; of those of workspaces, which cannot be guessed
-	Hosts []string    // names of this server besides localhost and loopback addresses
+	Base  string      // the path of the public address, which requests lack
+	Path  string      // with Store: the prefix of all pages below Base, which cannot be guessed
 	Now   func() time.Time
 
 	// Source, if it is set, has the sessions that a request shows, instead of Store: those of a place, or of all for
@@ -59,7 +59,7 @@ const (
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-// View is the handler of all pages.
+// View is the handler of all pages. Its requests were admitted by a front.Front.
 type View struct {
 	Options
 	handler http.Handler
@@ -102,7 +102,7 @@ func New(ctx context.Context, o Options) *View {
 	mux.Handle("/w/{space}/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.inSpace(w, r, in) }))
 	mux.Handle("/", in)
 	if s.handler = s.guarded(mux); s.Source != nil {
-		s.handler = http.StripPrefix(s.Path, mux)
+		s.handler = mux
 	}
 	return s
 }
@@ -171,7 +171,7 @@ func (s *View) inSpace(w http.ResponseWriter, r *http.Request, in http.Handler) 
 func (s *View) page(f func(*request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		name, _ := r.Context().Value(spaceKey{}).(string)
-		q := &request{Request: r, w: w, base: s.Path}
+		q := &request{Request: r, w: w, base: s.root()}
 		err := s.findSource(q, name)
 		if err == nil {
 			err = f(q)
@@ -219,7 +219,6 @@ func (s *View) findSource(r *request, place string) (err error) {
 // frame is the data of the frame around every page.
 type frame struct {
 	Title, Root, Base, Query string
-	Assets                   string // the prefix of style, script and icon
 	Page                     string // the template
 	Places                   Places
 	Workspace                bool   // pages are of workspaces, which have more of them
@@ -231,7 +230,7 @@ type frame struct {
 
 // show writes a page. After an error, it is incomplete.
 func (s *View) show(r *request, name, title string, data any) error {
-	f := frame{Page: name, Title: title, Root: s.Path, Base: r.base, Assets: s.assets(), FormToken: formToken(r.Request), Places: r.from.Places(), Query: r.URL.Query().Get("q"),
+	f := frame{Page: name, Title: title, Root: s.root(), Base: r.base, FormToken: formToken(r.Request), Places: r.from.Places(), Query: r.URL.Query().Get("q"),
 		Workspace: s.Source == nil, Write: s.Write, LogOut: s.LogOut == nil || s.LogOut(r.Request), Data: data}
 	if !f.Workspace {
 		f.Remote = f.Places.Here
@@ -240,17 +239,10 @@ func (s *View) show(r *request, name, title string, data any) error {
 	return s.pages.ExecuteTemplate(r.w, name+".html", f)
 }
 
-// assets is the prefix of style, script and icon, which need no session.
-func (s *View) assets() string {
-	if s.Source != nil {
-		return s.Path
-	}
-	return ""
-}
-
 func (s *View) funcs() template.FuncMap {
 	return template.FuncMap{
 		"line":    display.Line,
+		"asset":   func(name string) string { return s.Base + assetsPath + name },
 		"bytes":   func(n int) string { return display.Bytes(int64(n)) },
 		"took":    display.Work,
 		"num":     display.Number,

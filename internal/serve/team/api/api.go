@@ -7,13 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/openapi"
@@ -64,19 +63,13 @@ type User struct {
 type Server struct {
 	Options
 	cursors cursors.Signer
-	hosts   []string // host names that requests may have
+	front   *front.Front
 }
 
 // New returns a server. address is where it listens.
-func New(o Options, address string) *Server {
-	s := &Server{Options: o, cursors: cursors.Signer{Key: o.Store.Key()}, hosts: []string{address}}
-	if u, err := url.Parse(o.Config.URL); err == nil {
-		s.hosts = append(s.hosts, u.Host)
-	}
-	if _, port, err := net.SplitHostPort(address); err == nil {
-		s.hosts = append(s.hosts, "localhost:"+port, "127.0.0.1:"+port)
-	}
-	return s
+func New(o Options, address string) (*Server, error) {
+	f, err := o.Config.Front(address)
+	return &Server{Options: o, cursors: cursors.Signer{Key: o.Store.Key()}, front: f}, err
 }
 
 // request is one request of a known user.
@@ -95,19 +88,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	path, ok := strings.CutPrefix(r.URL.Path, s.Config.Path())
-	if !ok { // a proxy may have removed it
-		path = r.URL.Path
+	asked, err := s.front.Admit(r)
+	if err != nil {
+		s.fail(w, r, api.NewProblem(http.StatusForbidden, "forbidden", "%s", err))
+		return
 	}
-	if err := s.serve(w, r, path); err != nil {
-		s.fail(w, r, err)
+	if err = s.serve(w, asked, asked.URL.Path); err != nil {
+		s.fail(w, asked, err)
 	}
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) error {
-	if !slices.Contains(s.hosts, s.hostOf(r)) {
-		return api.NewProblem(http.StatusForbidden, "forbidden", "this server is %s: call it by that name, or set url in team.toml", s.Config.URL)
-	}
 	if path == "/health" {
 		return answer(w, map[string]bool{"ok": true})
 	}
@@ -149,14 +140,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		return err
 	}
 	return answer(w, body)
-}
-
-// hostOf returns the host that a client asked for, which a trusted proxy has put into a header.
-func (s *Server) hostOf(r *http.Request) string {
-	if name := r.Header.Get("X-Forwarded-Host"); name != "" && s.Config.Trusts(r.RemoteAddr) {
-		return name
-	}
-	return r.Host
 }
 
 // userOf finds out who sends a request: by a token, otherwise as team.toml says.

@@ -140,7 +140,11 @@ func newClient(t *testing.T) *client {
 	s := &store{}
 	c := &config.Config{URL: "https://tape.example.org/sessions", Remotes: []config.Remote{{Name: "shop", URL: "/srv/shop.git", Groups: []string{"shop", "leads"}}, {Name: "bank", Groups: []string{"bank", "leads"}}},
 		Auth: config.Auth{Kind: config.Tokens}}
-	return &client{t, s, api.New(api.Options{Config: c, Store: s, Now: func() time.Time { return date(30) }, Log: slog.New(slog.DiscardHandler), Version: "v1"}, "127.0.0.1:8700")}
+	h, err := api.New(api.Options{Config: c, Store: s, Now: func() time.Time { return date(30) }, Log: slog.New(slog.DiscardHandler), Version: "v1"}, "127.0.0.1:8700")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &client{t, s, h}
 }
 
 // get asks for something, and decodes the answer.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/pages"
 	"tape/internal/serve/web"
-	"tape/internal/serve/web/guard"
 )
 
 const (
@@ -27,15 +25,6 @@ const (
 // browse answers a browser.
 func (s *Server) browse(w http.ResponseWriter, r *http.Request, path string) error {
 	web.SetHeaders(w.Header())
-	name := s.hostOf(r)
-	asked := *r
-	asked.Host = name
-	if host, _, err := net.SplitHostPort(name); err == nil {
-		name = host
-	}
-	if !guard.Allowed(&asked, name) {
-		return api.NewProblem(http.StatusForbidden, "forbidden", "another site asked for this page: open %s", s.Config.URL)
-	}
 	switch {
 	case strings.HasPrefix(path, "/assets/"):
 		s.Pages.Show(w, r, nil)
@@ -92,7 +81,7 @@ func (s *Server) logIn(w http.ResponseWriter, r *http.Request) error {
 
 // refuse asks somebody to log in.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why string) {
-	here := s.Config.Path() + strings.TrimPrefix(r.URL.RequestURI(), s.Config.Path())
+	here := s.Config.Path() + r.URL.RequestURI()
 	switch {
 	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") == "navigate":
 		// A browser does not send the cookie when a link on another site led here. It does when it goes on from here.

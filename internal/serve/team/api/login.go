@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/team/config"
 )
@@ -25,7 +26,7 @@ func (p proxyLogin) User(r *http.Request) (User, bool, error) {
 	if name == "" && len(groups) == 0 {
 		return User{}, false, nil
 	}
-	if !p.Trusts(r.RemoteAddr) {
+	if !front.Of(r).Proxy {
 		return User{}, false, api.Unauthorized("headers about users count from a trusted proxy alone: send a token")
 	}
 	if name == "" {

@@ -44,7 +44,11 @@ kind = "proxy"
 		t.Fatal(err)
 	}
 	s := &store{}
-	return &client{t, s, api.New(api.Options{Config: c, Store: s, Now: func() time.Time { return date(30) }, Log: slog.New(slog.DiscardHandler), Login: api.LoginOf(c)}, "127.0.0.1:8700")}
+	h, err := api.New(api.Options{Config: c, Store: s, Now: func() time.Time { return date(30) }, Log: slog.New(slog.DiscardHandler), Login: api.LoginOf(c)}, "127.0.0.1:8700")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &client{t, s, h}
 }
 
 // TestProxy: headers about users count from a trusted proxy alone, and so does the host that it was asked for.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"path"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"tape/internal/serve/front"
 	"tape/internal/store/layout"
 )
 
@@ -48,8 +48,6 @@ type Config struct {
 	AuditDays      int      `toml:"audit_days"` // how long the record of searches is kept
 	Remotes        []Remote `toml:"remote"`
 	Auth           Auth     `toml:"auth"`
-
-	proxies []netip.Prefix
 }
 
 // Remote is a repository that the team pushes tapes to.
@@ -131,12 +129,8 @@ func (c *Config) complete(dir string, getenv func(string) string) error {
 	if err := c.checkURL(); err != nil {
 		return err
 	}
-	for _, p := range c.TrustedProxies {
-		prefix, err := parsePrefix(p)
-		if err != nil {
-			return layout.Invalid("give addresses or networks, such as 127.0.0.1 or 10.0.0.0/8", "trusted_proxies has %q", p)
-		}
-		c.proxies = append(c.proxies, prefix)
+	if _, err := c.Front(c.Listen); err != nil {
+		return layout.Wrap(err, "url and trusted_proxies")
 	}
 	if err := c.checkAuth(); err != nil {
 		return err
@@ -169,7 +163,7 @@ func (c *Config) checkAuth() error {
 	switch c.Auth.Kind {
 	case Tokens:
 	case Proxy:
-		if len(c.proxies) == 0 {
+		if len(c.TrustedProxies) == 0 {
 			return layout.Invalid(`add the proxy's address: trusted_proxies = ["127.0.0.1"]`, "auth.kind is proxy, and trusted_proxies is empty: nobody could log in")
 		}
 	default:
@@ -267,12 +261,6 @@ func (c *Config) Remote(name string) *Remote {
 	return nil
 }
 
-// Trusts reports whether a connection comes from a trusted proxy. address is as in http.Request.RemoteAddr.
-func (c *Config) Trusts(address string) bool {
-	at, err := netip.ParseAddrPort(address)
-	return err == nil && slices.ContainsFunc(c.proxies, func(p netip.Prefix) bool { return p.Contains(at.Addr().Unmap()) })
-}
-
 // Path is the path of the public address, without a slash at its end.
 func (c *Config) Path() string {
 	u, err := url.Parse(c.URL)
@@ -282,11 +270,13 @@ func (c *Config) Path() string {
 	return u.Path
 }
 
-func parsePrefix(s string) (netip.Prefix, error) {
-	if a, err := netip.ParseAddr(s); err == nil {
-		return netip.PrefixFrom(a, a.BitLen()), nil
+// Front decides about the requests to a server that listens on an address.
+func (c *Config) Front(address string) (*front.Front, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, err
 	}
-	return netip.ParsePrefix(s)
+	return front.New(front.Options{Hosts: []string{u.Host, address}, Path: c.Path(), Proxies: c.TrustedProxies, Hint: "call it " + c.URL + ", or set url in team.toml"})
 }
 
 func inDir(dir, p string) string {

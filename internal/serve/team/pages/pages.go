@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"tape/internal/serve/team/config"
@@ -36,7 +35,7 @@ type visitorKey struct{}
 // New returns the pages. Work in the background ends with the context.
 func New(ctx context.Context, c *config.Config, now func() time.Time) *Pages {
 	p := &Pages{config: c}
-	p.View = web.New(ctx, web.Options{Path: c.Path(), Now: now, Source: p.source,
+	p.View = web.New(ctx, web.Options{Base: c.Path(), Now: now, Source: p.source,
 		LogOut: func(r *http.Request) bool { return visitorOf(r).LogOut }})
 	return p
 }
@@ -52,14 +51,7 @@ func (p *Pages) Show(w http.ResponseWriter, r *http.Request, v *Visitor) {
 	if v != nil {
 		ctx = context.WithValue(ctx, visitorKey{}, *v)
 	}
-	r2 := r.WithContext(ctx)
-	address := *r.URL
-	if under := p.config.Path(); !strings.HasPrefix(address.Path, under+"/") { // a proxy has removed it
-		address.RawPath = under + address.EscapedPath()
-		address.Path = under + address.Path
-	}
-	r2.URL = &address
-	p.ServeHTTP(w, r2)
+	p.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // source returns what a request shows. A remote that the visitor does not see is like one that does not exist.

@@ -1,0 +1,214 @@
+// Package links keeps the links to single sessions of a workspace, for people who see nothing else of it. A link's
+// code is in no file, only its hash.
+package links
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tape/internal/git/disk"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/repo"
+)
+
+// Path begins the addresses of links; their code follows.
+const Path = "/s/"
+
+// file has a workspace's links.
+const file = "links.json"
+
+// Link leads to a session until it expires or is revoked.
+type Link struct {
+	ID      int       `json:"id"`
+	Tape    string    `json:"tape"`
+	First   string    `json:"first"` // hash of the tape's first entry: another tape of this name is not meant
+	Hash    string    `json:"hash"`  // of the code
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires"`
+}
+
+// list is what the file has.
+type list struct {
+	Last  int    `json:"last"` // the newest id, which is not used again
+	Links []Link `json:"links"`
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func read(path string) (l list, err error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &l)
+	}
+	return l, layout.Wrap(err, "links of the workspace")
+}
+
+// change changes the links of a workspace. Those that have expired at now go.
+func change(ctx context.Context, s *repo.Store, now time.Time, f func(*list) error) error {
+	unlock, err := (*workspace.Store)(s).LockPrivate(ctx, "links.lock")
+	if err != nil {
+		return err
+	}
+	path := s.UsersPath(file)
+	l, err := read(path)
+	if err == nil {
+		l.Links = slices.DeleteFunc(l.Links, func(one Link) bool { return !now.Before(one.Expires) })
+		err = f(&l)
+	}
+	if err == nil {
+		var raw []byte
+		d := disk.Like(s.Dir())
+		if raw, err = json.Marshal(l); err == nil {
+			err = d.MkdirAll(filepath.Dir(path))
+		}
+		if err == nil {
+			err = d.WriteFile(path, raw)
+		}
+	}
+	return errors.Join(layout.Classify(err), unlock())
+}
+
+// Add makes a link to a tape. Its code is not stored.
+func Add(ctx context.Context, s *repo.Store, t *repo.Tape, now, expires time.Time) (added Link, code string, err error) {
+	first, err := firstOf(ctx, t)
+	if err != nil {
+		return added, "", err
+	}
+	b := make([]byte, 32)
+	rand.Read(b)
+	code = base64.RawURLEncoding.EncodeToString(b)
+	err = change(ctx, s, now, func(l *list) error {
+		l.Last++
+		added = Link{ID: l.Last, Tape: t.Name(), First: first, Hash: hash([]byte(code)), Created: now.UTC(), Expires: expires.UTC()}
+		l.Links = append(l.Links, added)
+		return nil
+	})
+	return added, code, err
+}
+
+// firstOf is the hash of a tape's first entry.
+func firstOf(ctx context.Context, t *repo.Tape) (string, error) {
+	for e, err := range t.Show(ctx, "@1") {
+		return hash(e.Raw), err
+	}
+	return "", layout.NotFound("", "%q has no entries", t.Name())
+}
+
+// All returns the links of a workspace that work at now, the oldest first.
+func All(s *repo.Store, now time.Time) ([]Link, error) {
+	l, err := read(s.UsersPath(file))
+	return slices.DeleteFunc(l.Links, func(one Link) bool { return !now.Before(one.Expires) }), err
+}
+
+// Revoke ends a link at once, and returns it. ErrNotFound if there is none.
+func Revoke(ctx context.Context, s *repo.Store, id int, now time.Time) (ended Link, err error) {
+	err = change(ctx, s, now, func(l *list) error {
+		i := slices.IndexFunc(l.Links, func(one Link) bool { return one.ID == id })
+		if i < 0 {
+			return layout.NotFound("", "no link that works has the number %d", id)
+		}
+		ended = l.Links[i]
+		l.Links = slices.Delete(l.Links, i, i+1)
+		return nil
+	})
+	return ended, err
+}
+
+// find returns the link of a code that works at now.
+func find(path, code string, now time.Time) (Link, bool) {
+	l, err := read(path)
+	if err != nil {
+		return Link{}, false // the commands say what is wrong
+	}
+	want := hash([]byte(code))
+	i := slices.IndexFunc(l.Links, func(one Link) bool { return one.Hash == want && now.Before(one.Expires) })
+	if i < 0 {
+		return Link{}, false
+	}
+	return l.Links[i], true
+}
+
+// Open returns the tape that a code leads to at now, and what the link is called. With all, links of the user's other
+// workspaces work, too. ErrNotFound if there is no such link or tape.
+func Open(ctx context.Context, store *repo.Store, all bool, code string, now time.Time) (t *repo.Tape, name string, err error) {
+	link, ok := find(store.UsersPath(file), code, now)
+	if !ok && all {
+		dirs, _, _ := workspace.OwnWorkspaces() // if they cannot be listed, their links do not work
+		for _, dir := range dirs {
+			if link, ok = find(filepath.Join(dir, layout.GitDirName, layout.PrivateDir, file), code, now); !ok {
+				continue
+			}
+			if store, err = repo.Open(ctx, dir, nil); err != nil {
+				return nil, "", err
+			}
+			break
+		}
+	}
+	if !ok {
+		return nil, "", layout.NotFound("", "no such link")
+	}
+	name = fmt.Sprintf("link %d to %s", link.ID, link.Tape)
+	if t, err = store.Tape(ctx, link.Tape); err != nil {
+		return nil, name, err
+	}
+	if first, err := firstOf(ctx, t); err != nil || first != link.First {
+		return nil, name, errors.Join(err, layout.NotFound("", "another session has the name %q now", link.Tape))
+	}
+	return t, name, nil
+}
+
+// addressFile has the public address of the server that was started last: in a workspace its own, in the user's
+// folder that of a server of all workspaces.
+const addressFile = "serve-address"
+
+// SetAddress notes the public address of a server of a workspace, or of all.
+func SetAddress(s *repo.Store, all bool, url string) error {
+	paths := []string{s.UsersPath(addressFile)}
+	if home, err := workspace.Home(); all && err == nil {
+		paths = append(paths, filepath.Join(home, addressFile))
+	}
+	d := disk.Like(s.Dir())
+	for _, path := range paths {
+		if err := errors.Join(d.MkdirAll(filepath.Dir(path)), d.WriteFile(path, []byte(url))); err != nil {
+			return layout.Classify(err)
+		}
+	}
+	return nil
+}
+
+// Address returns the public address of the server of a workspace that was started last, "" if none was.
+func Address(s *repo.Store) string {
+	paths := []string{s.UsersPath(addressFile)}
+	if home, err := workspace.Home(); err == nil {
+		paths = append(paths, filepath.Join(home, addressFile))
+	}
+	url, newest := "", time.Time{}
+	for _, path := range paths {
+		st, err := os.Stat(path)
+		if err != nil || !st.ModTime().After(newest) {
+			continue
+		}
+		if raw, err := os.ReadFile(path); err == nil {
+			url, newest = string(raw), st.ModTime()
+		}
+	}
+	return url
+}
