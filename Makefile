@@ -187,6 +187,12 @@ test-web: ## the web view in a real Chromium (TESTFLAGS='-run TestFollow -v')
 test-team: ## the team's server with PostgreSQL (TESTFLAGS='-run TestAgree -v')
 	@sh internal/serve/team/postgres.sh $(GO) test -vet=off -count=1 -timeout 20m $(TESTFLAGS) ./internal/serve/team/...
 
+# At 2 million entries it takes about a quarter of an hour. ENTRIES='200000' is quicker.
+.PHONY: bench-team
+bench-team: ## the team's server beside ILIKE with trigrams and ts_rank (needs PostgreSQL; ENTRIES='200000 2000000')
+	@PG_BUFFERS=1GB sh internal/serve/team/postgres.sh env TAPE_BENCH_TEAM='$(or $(ENTRIES),200000 2000000)' \
+		$(GO) test -vet=off -count=1 -timeout 2h -v $(TESTFLAGS) ./internal/serve/team/bench
+
 .PHONY: pictures
 pictures: build ## the pictures of docs/web.md, from the session of the demo (needs Chromium)
 	@TAPE_PICTURES='$(CURDIR)/docs' TAPE_PICTURES_TAPE='$(CURDIR)/$(BIN)' TAPE_TEST_AXE=none GO='$(GO)' sh internal/serve/web/test.sh -vet=off -run TestPictures
