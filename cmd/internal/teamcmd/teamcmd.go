@@ -3,6 +3,7 @@ package teamcmd
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -176,7 +177,7 @@ address is the setting team. TAPE_TEAM and TAPE_TEAM_TOKEN take precedence over 
 		Args:    cobra.ExactArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if url = args[0]; !stdin {
-				return layout.Invalid("tape login "+url+" --token-stdin reads it from standard input", "a token is needed, and not as an argument, which others could see")
+				return layout.Invalid("make one at "+strings.TrimRight(url, "/")+"/token, then run tape login "+url+" --token-stdin and paste it", "a token is needed, and not as an argument, which others could see")
 			}
 			return nil
 		},

@@ -23,6 +23,7 @@ import (
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
+	"tape/internal/serve/team/oidc"
 	"tape/internal/serve/team/pages"
 	"tape/internal/serve/team/sync"
 	"tape/internal/store/layout"
@@ -53,7 +54,7 @@ func Serve(ctx context.Context, o teamcmd.Options) error {
 		c.URL = "http://" + address
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Login: api.LoginOf(c), Pages: pages.New(ctx, c, o.Now),
+	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Login: api.LoginOf(c), Pages: pages.New(ctx, c, o.Now), OIDC: issuerOf(c),
 		MCP: func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler {
 			return mcpserver.Team(mcpserver.TeamOptions{Source: s, Audit: audit, Version: o.Version})
 		}}
@@ -82,6 +83,14 @@ func Serve(ctx context.Context, o teamcmd.Options) error {
 	return <-done
 }
 
+// issuerOf returns the issuer with which people log in, nil if team.toml names none.
+func issuerOf(c *config.Config) *oidc.Login {
+	if c.Auth.Kind != config.OIDC {
+		return nil
+	}
+	return oidc.New(c)
+}
+
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
@@ -101,6 +110,9 @@ func Check(ctx context.Context, o teamcmd.Options) error {
 	k.database(ctx, c)
 	for _, r := range c.Remotes {
 		k.tell("remote "+r.Name, checkRemote(ctx, r))
+	}
+	if login := issuerOf(c); login != nil {
+		k.tell("issuer", login.Reach(ctx))
 	}
 	l, err := listen(ctx, c.Listen)
 	if err == nil {

@@ -132,7 +132,11 @@ func (s *View) leave(w http.ResponseWriter, r *http.Request) {
 // PlainPage is a page outside of the sessions.
 type PlainPage struct {
 	Title, Text, To string
+	Link, LinkText  string
 	LogIn           string // the address that a form sends a token to; "" means no form
+	Make            string // the address of a form with a button for a token
+	Code            string // to be copied
+	Back            string // the address of the sessions
 }
 
 // Plain writes a page without a session, which shows nothing of the workspace. With To, the browser goes on there.

@@ -19,6 +19,7 @@ import (
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
+	"tape/internal/serve/team/oidc"
 	"tape/internal/serve/team/pages"
 )
 
@@ -27,6 +28,7 @@ type Store interface {
 	// Source returns the sessions of some remotes.
 	Source(ctx context.Context, remotes []string) (find.Source, error)
 	TokenOf(ctx context.Context, token string, now time.Time) (db.Token, error)
+	AddToken(ctx context.Context, name string, groups []string, now, expires time.Time) (token string, err error)
 	Audit(ctx context.Context, who, action, resource string) error
 	Status(ctx context.Context) ([]db.RemoteStatus, error)
 	Key() []byte
@@ -43,6 +45,8 @@ type Options struct {
 	MCP func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler
 	// Pages, if not nil, are what a browser gets.
 	Pages *pages.Pages
+	// OIDC, if not nil, logs people in with an account elsewhere.
+	OIDC *oidc.Login
 	// Login, if not nil, finds out who users without a token are.
 	Login Login
 }

@@ -8,6 +8,7 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/team/config"
+	"tape/internal/serve/team/oidc"
 	"tape/internal/serve/team/pages"
 	"tape/internal/serve/web"
 )
@@ -15,6 +16,7 @@ import (
 const (
 	loginPath  = "/login"
 	logoutPath = "/logout"
+	tokenPath  = "/token"
 	// cookieName is the cookie that has a browser's token. It is sent to this server alone, and no script can read it.
 	cookieName = "tape_team"
 	// cookieTime is how long a browser keeps it. The token may be void earlier.
@@ -31,10 +33,18 @@ func (s *Server) browse(w http.ResponseWriter, r *http.Request, path string) err
 		return nil
 	case path == loginPath && r.Method == http.MethodPost && s.Config.Auth.Kind == config.Tokens:
 		return s.logIn(w, r)
+	case path == loginPath && s.OIDC != nil:
+		return s.begin(w, r)
+	case path == oidc.CallbackPath && s.OIDC != nil:
+		return s.finish(w, r)
 	case path == logoutPath && r.Method == http.MethodPost:
-		s.setCookie(w, "", -1)
-		s.Pages.Plain(w, http.StatusOK, web.PlainPage{Title: "Logged out", Text: "This browser no longer has your token.", To: s.Config.Path() + "/"})
+		http.SetCookie(w, s.cookie(cookieName, "", -1))
+		s.Pages.Plain(w, http.StatusOK, web.PlainPage{Title: "Logged out", Text: "This browser is no longer logged in.", Link: s.Config.Path() + "/", LinkText: "Log in"})
 		return nil
+	case path == tokenPath && s.Config.Auth.Kind == config.Tokens:
+		s.Pages.Plain(w, http.StatusOK, web.PlainPage{Title: "A token for the command line", Text: "Ask whoever runs this server: tape team token add makes one."})
+		return nil
+	case path == tokenPath && r.Method == http.MethodPost:
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", http.MethodGet)
 		return api.NewProblem(http.StatusMethodNotAllowed, "method_not_allowed", "the pages only read: use GET")
@@ -47,6 +57,9 @@ func (s *Server) browse(w http.ResponseWriter, r *http.Request, path string) err
 		}
 		return err
 	}
+	if path == tokenPath {
+		return s.tokenPage(w, r, user)
+	}
 	c := &request{Server: s, user: user}
 	s.Pages.Show(w, r, &pages.Visitor{Remotes: s.Config.Seen(user.Groups), LogOut: byCookie, Source: s.Store.Source, Audit: c.audit})
 	return nil
@@ -55,12 +68,17 @@ func (s *Server) browse(w http.ResponseWriter, r *http.Request, path string) err
 // visitor finds out who uses a browser: by its cookie, otherwise as for programs.
 func (s *Server) visitor(r *http.Request) (u User, byCookie bool, err error) {
 	c, err := r.Cookie(cookieName)
-	if err != nil || s.Config.Auth.Kind != config.Tokens {
-		u, err = s.userOf(r)
-		return u, false, err
+	if err == nil && s.Config.Auth.Kind == config.Tokens {
+		u, err = s.userOfToken(r.Context(), c.Value)
+		return u, true, err
 	}
-	u, err = s.userOfToken(r.Context(), c.Value)
-	return u, true, err
+	if s.OIDC != nil {
+		if u, ok := s.signedIn(r); ok {
+			return u, true, nil
+		}
+	}
+	u, err = s.userOf(r)
+	return u, false, err
 }
 
 // logIn gives a browser a cookie, if the token of the form is valid.
@@ -74,7 +92,7 @@ func (s *Server) logIn(w http.ResponseWriter, r *http.Request) error {
 		s.loginPage(w, http.StatusUnauthorized, s.goal(r.URL.Query().Get("to")), "The token is unknown, expired or revoked.")
 		return nil
 	}
-	s.setCookie(w, token, int(cookieTime.Seconds()))
+	http.SetCookie(w, s.cookie(cookieName, token, cookieTime))
 	http.Redirect(w, r, s.goal(r.URL.Query().Get("to")), http.StatusSeeOther)
 	return nil
 }
@@ -88,13 +106,15 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why string) {
 		s.Pages.Plain(w, http.StatusOK, web.PlainPage{Title: "Sessions", To: here})
 	case s.Config.Auth.Kind == config.Tokens:
 		s.loginPage(w, http.StatusUnauthorized, here, "Paste the token that you were given.")
+	case s.OIDC != nil:
+		s.Pages.Plain(w, http.StatusUnauthorized, web.PlainPage{Title: "Sessions", Text: "You are not logged in.", Link: s.loginLink(here), LinkText: "Log in"})
 	default:
-		s.Pages.Plain(w, http.StatusUnauthorized, web.PlainPage{Title: "Not logged in", Text: strings.ToUpper(why[:1]) + why[1:] + "."})
+		s.Pages.Plain(w, http.StatusUnauthorized, web.PlainPage{Title: "Not logged in", Text: sentence(why)})
 	}
 }
 
 func (s *Server) loginPage(w http.ResponseWriter, status int, to, text string) {
-	s.Pages.Plain(w, status, web.PlainPage{Title: "Log in", Text: text, LogIn: s.Config.Path() + loginPath + "?" + url.Values{"to": {to}}.Encode()})
+	s.Pages.Plain(w, status, web.PlainPage{Title: "Log in", Text: text, LogIn: s.loginLink(to)})
 }
 
 // goal returns the page to go to after a login, which is one of this server.
@@ -106,7 +126,12 @@ func (s *Server) goal(to string) string {
 	return to
 }
 
-func (s *Server) setCookie(w http.ResponseWriter, value string, seconds int) {
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, Path: s.Config.Path() + "/", MaxAge: seconds, HttpOnly: true,
-		SameSite: http.SameSiteStrictMode, Secure: strings.HasPrefix(s.Config.URL, "https://")})
+// cookie returns a cookie for a time; a negative one removes it.
+func (s *Server) cookie(name, value string, lasts time.Duration) *http.Cookie {
+	seconds := int(lasts.Seconds())
+	if lasts < 0 {
+		seconds = -1
+	}
+	return &http.Cookie{Name: name, Value: value, Path: s.Config.Path() + "/", MaxAge: seconds, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode, Secure: strings.HasPrefix(s.Config.URL, "https://")}
 }

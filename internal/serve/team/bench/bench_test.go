@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,8 +40,9 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 const env = "TAPE_BENCH_TEAM"
 
 const (
-	ofTape = 200 // entries of a tape
-	ofText = 40  // words of an entry, most of them common ones
+	ofTape = 2000   // entries of a tape
+	tapes  = 10_000 // tapes of one entry, for a sync that finds nothing new
+	ofText = 40     // words of an entry, most of them common ones
 	months = 24
 	asked  = 100 // searches of a kind
 )
@@ -88,13 +90,15 @@ func measure(t *testing.T, entries int) {
 	b := &bench{T: t}
 	b.fill(entries)
 	b.report("sync from empty", b.sync(entries/ofTape, entries), entries)
-	one, err := b.store.Tape(t.Context(), "t-7")
+	one, err := b.store.Tape(t.Context(), "t-0")
 	storetest.Must(t, err)
 	storetest.Append(t, one, repo.Message("user", "needle"))
 	_, _, err = one.Checkpoint(t.Context())
 	storetest.Must(t, err)
 	b.report("sync, one tape changed", b.sync(1, 1), 0)
-	b.report(fmt.Sprintf("sync, nothing changed in %d tapes", entries/ofTape), b.sync(0, 0), 0)
+	b.copy()
+	b.sync(tapes, tapes)
+	b.report(fmt.Sprintf("sync, nothing changed in %d tapes", tapes), b.sync(0, 0), 0)
 	b.serve()
 	b.others()
 	for _, k := range kinds {
@@ -129,8 +133,7 @@ func (b *bench) fill(entries int) {
 			return repo.Draft{Kind: repo.KindToolResult, Payload: fmt.Appendf(nil, `{"results":[%q]}`, s)}
 		},
 	}
-	tapes := entries / ofTape
-	for i := range tapes {
+	for i := range entries / ofTape {
 		t, err := b.store.CreateTape(b.Context(), fmt.Sprintf("t-%d", i))
 		storetest.Must(b, err)
 		var drafts []repo.Draft
@@ -140,7 +143,7 @@ func (b *bench) fill(entries int) {
 				words[k] = word(int(ranks.Uint64()))
 			}
 			d := kinds[r.IntN(len(kinds))](strings.Join(words, " "))
-			d.Date = begin.Add(time.Since(begin) * time.Duration(i) / time.Duration(tapes)).Add(time.Duration(j) * time.Minute).UTC().Format(time.RFC3339)
+			d.Date = begin.Add(time.Since(begin) * time.Duration(i) / time.Duration(entries/ofTape)).Add(time.Duration(j) * time.Minute).UTC().Format(time.RFC3339)
 			drafts = append(drafts, d)
 		}
 		_, err = t.Append(b.Context(), nil, drafts...)
@@ -156,6 +159,19 @@ func (b *bench) fill(entries int) {
 	storetest.Must(b, err)
 	b.Cleanup(func() { b.conn.Close(context.WithoutCancel(b.Context())) })
 	b.with = sync.Options{Config: c, DB: b.db, Wait: true, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+}
+
+// copy makes many more tapes, which are the empty first one again.
+func (b *bench) copy() {
+	var refs strings.Builder
+	for i := range tapes {
+		fmt.Fprintf(&refs, "create refs/heads/tape/copy-%d refs/heads/tape/main\n", i)
+	}
+	cmd := exec.Command("git", "-C", b.store.Dir(), "update-ref", "--stdin")
+	cmd.Stdin = strings.NewReader(refs.String())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
 }
 
 func (b *bench) sync(tapes, entries int) time.Duration {
@@ -189,7 +205,8 @@ func (b *bench) serve() {
 	b.token, err = b.db.AddToken(b.Context(), "ada", []string{"shop"}, time.Now(), time.Now().Add(time.Hour))
 	storetest.Must(b, err)
 	b.site = httptest.NewUnstartedServer(nil)
-	b.site.Config.Handler = api.New(api.Options{Config: b.with.Config, Store: store{b.db}, Now: time.Now, Log: b.with.Log}, b.site.Listener.Addr().String())
+	b.site.Config.Handler, err = api.New(api.Options{Config: b.with.Config, Store: store{b.db}, Now: time.Now, Log: b.with.Log}, b.site.Listener.Addr().String())
+	storetest.Must(b, err)
 	b.site.Start()
 	b.Cleanup(b.site.Close)
 }

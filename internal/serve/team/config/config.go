@@ -30,10 +30,14 @@ const EnvFile = "TAPE_TEAM_CONFIG"
 // envDatabase is the variable for a database address that must not be in the file.
 const envDatabase = "TAPE_TEAM_DATABASE"
 
+// envSecret is the variable for the client's secret, which must not be in the file.
+const envSecret = "TAPE_TEAM_CLIENT_SECRET"
+
 // Kinds of authentication. Tokens are for programs, and work with every kind.
 const (
 	Tokens = "tokens"
 	Proxy  = "proxy"
+	OIDC   = "oidc"
 )
 
 // Config are the settings of a team's server.
@@ -65,6 +69,13 @@ type Auth struct {
 	Kind         string `toml:"kind"`
 	UserHeader   string `toml:"user_header"`   // proxy: has the user's name
 	GroupsHeader string `toml:"groups_header"` // proxy: has the user's groups, separated by commas
+
+	Issuer      string   `toml:"issuer"`       // oidc: its address
+	Client      string   `toml:"client"`       // oidc: the id under which the issuer knows this server
+	SecretFile  string   `toml:"secret_file"`  // oidc: has the client's secret; a public client has none
+	GroupsClaim string   `toml:"groups_claim"` // oidc: the claim with the user's groups
+	Scopes      []string `toml:"scopes"`       // oidc: asked for besides openid
+	Secret      string   `toml:"-"`
 }
 
 // Find returns the file to read: the given one, that of the environment, or team.toml in the current folder.
@@ -81,7 +92,7 @@ func Load(file string, getenv func(string) string) (*Config, error) {
 	case err != nil:
 		return nil, layout.Classify(err)
 	}
-	c := &Config{Listen: "127.0.0.1:8700", AuditDays: 90, Auth: Auth{Kind: Tokens, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups"}}
+	c := &Config{Listen: "127.0.0.1:8700", AuditDays: 90, Auth: Auth{Kind: Tokens, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups", GroupsClaim: "groups", Scopes: []string{"profile", "email"}}}
 	d := toml.NewDecoder(strings.NewReader(string(raw))).DisallowUnknownFields()
 	if err := d.Decode(c); err != nil {
 		return nil, layout.Invalid("", "%s: %s", file, inWords(err))
@@ -132,7 +143,7 @@ func (c *Config) complete(dir string, getenv func(string) string) error {
 	if _, err := c.Front(c.Listen); err != nil {
 		return layout.Wrap(err, "url and trusted_proxies")
 	}
-	if err := c.checkAuth(); err != nil {
+	if err := c.checkAuth(dir, getenv); err != nil {
 		return err
 	}
 	if c.Cache == "" {
@@ -159,16 +170,38 @@ func (c *Config) checkURL() error {
 	return nil
 }
 
-func (c *Config) checkAuth() error {
+func (c *Config) checkAuth(dir string, getenv func(string) string) error {
 	switch c.Auth.Kind {
 	case Tokens:
 	case Proxy:
 		if len(c.TrustedProxies) == 0 {
 			return layout.Invalid(`add the proxy's address: trusted_proxies = ["127.0.0.1"]`, "auth.kind is proxy, and trusted_proxies is empty: nobody could log in")
 		}
+	case OIDC:
+		return c.checkOIDC(dir, getenv)
 	default:
-		return layout.Invalid("", "auth.kind is %q: give tokens or proxy", c.Auth.Kind)
+		return layout.Invalid("", "auth.kind is %q: give tokens, proxy or oidc", c.Auth.Kind)
 	}
+	return nil
+}
+
+func (c *Config) checkOIDC(dir string, getenv func(string) string) error {
+	a := &c.Auth
+	u, err := url.Parse(a.Issuer)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1") {
+		return layout.Invalid("give its address, such as https://login.example.org", "auth.issuer is %q", a.Issuer)
+	}
+	if a.Client == "" {
+		return layout.Invalid("register this server at the issuer, with "+c.URL+"/login/callback as the address to go back to", "auth.client is missing")
+	}
+	if a.SecretFile != "" {
+		raw, err := os.ReadFile(inDir(dir, a.SecretFile))
+		if err != nil {
+			return layout.Invalid("", "auth.secret_file: %v", err)
+		}
+		a.Secret = strings.TrimSpace(string(raw))
+	}
+	a.Secret = cmp.Or(getenv(envSecret), a.Secret)
 	return nil
 }
 

@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 		"groups = [\"bank\", \"leads\"]=>":                                  "remote bank: groups is empty",
 		"\"pay-*\"=>\"[\"":                                                  "\"[\" is not a pattern",
 		"kind = \"tokens\"=>kind = \"ldap\"":                                "auth.kind is \"ldap\"",
-		"kind = \"tokens\"=>kind = \"oidc\"":                                "auth.kind is \"oidc\"",
+		"kind = \"tokens\"=>kind = \"oidc\"":                                "auth.issuer is \"\"",
 		"[[remote]]=>[[remote":                                              "line 6",
 		"trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]=>audit_days = 0": "audit_days is 0",
 	} {

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"tape/internal/serve/host/api"
+	"tape/internal/serve/team/oidc"
+	"tape/internal/serve/web"
+)
+
+const (
+	// beganCookie has the login that has begun at an issuer. Unlike the other cookie, it has to come with a link from
+	// there.
+	beganCookie = "tape_team_login"
+	beganTime   = 10 * time.Minute
+	// sessionTime is how long a login lasts. Only then the issuer is asked again for the user's groups.
+	sessionTime = 12 * time.Hour
+	// tokenTime is how long a token lasts that people make for themselves: it has the groups of that moment.
+	tokenTime = 30 * 24 * time.Hour
+)
+
+// session is who a browser belongs to, as its signed cookie says.
+type session struct {
+	User    User      `json:"user"`
+	Expires time.Time `json:"expires"`
+}
+
+// signed returns a value for a cookie. What differs is never accepted for another purpose.
+func (s *Server) signed(purpose string, value any) (string, error) {
+	data, err := json.Marshal(value)
+	return s.cursors.Cursor(purpose, string(data)), err
+}
+
+// unsigned reads a cookie that this server has signed. It returns false for any other.
+func (s *Server) unsigned(r *http.Request, cookie, purpose string, value any) bool {
+	c, err := r.Cookie(cookie)
+	if err != nil {
+		return false
+	}
+	text, err := s.cursors.Read(purpose, c.Value)
+	return err == nil && json.Unmarshal([]byte(text), value) == nil
+}
+
+const (
+	ofSession = "session of a browser"
+	ofLogin   = "login of a browser"
+)
+
+// begin sends a browser to the issuer.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) error {
+	address, begun, err := s.OIDC.Begin(r.Context(), s.goal(r.URL.Query().Get("to")))
+	if err != nil {
+		return s.issuerFailed(w, err)
+	}
+	value, err := s.signed(ofLogin, begun)
+	if err != nil {
+		return err
+	}
+	c := s.cookie(beganCookie, value, beganTime)
+	c.SameSite = http.SameSiteLaxMode
+	http.SetCookie(w, c)
+	http.Redirect(w, r, address, http.StatusFound)
+	return nil
+}
+
+// finish gives the browser a cookie, when it comes back from the issuer.
+func (s *Server) finish(w http.ResponseWriter, r *http.Request) error {
+	var begun oidc.Pending
+	s.unsigned(r, beganCookie, ofLogin, &begun) // without it, the login is refused
+	user, err := s.OIDC.Finish(r.Context(), r, begun)
+	http.SetCookie(w, s.cookie(beganCookie, "", -1))
+	if err != nil {
+		return s.issuerFailed(w, err)
+	}
+	value, err := s.signed(ofSession, session{User(user), s.Now().Add(sessionTime)})
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, s.cookie(cookieName, value, sessionTime))
+	// A redirect would be one of the issuer's site, with which a browser sends no strict cookie.
+	s.Pages.Plain(w, http.StatusOK, web.PlainPage{Title: "Welcome", To: begun.To})
+	return nil
+}
+
+// issuerFailed tells the person what is wrong, and the log all of it.
+func (s *Server) issuerFailed(w http.ResponseWriter, err error) error {
+	p := api.ProblemOf(err)
+	if p.Status == http.StatusInternalServerError {
+		s.Log.Error("login", "error", err)
+		p.Status, p.Message = http.StatusBadGateway, "the issuer did not answer as expected; the server's log says more"
+	}
+	s.Pages.Plain(w, p.Status, web.PlainPage{Title: "Not logged in", Text: sentence(p.Message), Link: s.Config.Path() + "/", LinkText: "Try again"})
+	return nil
+}
+
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
+
+// notInName matches what a name of a token cannot have.
+var notInName = regexp.MustCompile(`[^A-Za-z0-9@+._-]+`)
+
+// tokenPage lets somebody who is logged in make a token, which tape login asks for.
+func (s *Server) tokenPage(w http.ResponseWriter, r *http.Request, user User) error {
+	page := web.PlainPage{Title: "A token for the command line", Back: s.Config.Path() + "/"}
+	if r.Method != http.MethodPost {
+		page.Text = "The token shows what you see now, for 30 days."
+		page.Make = s.Config.Path() + tokenPath
+		s.Pages.Plain(w, http.StatusOK, page)
+		return nil
+	}
+	now := s.Now()
+	name := notInName.ReplaceAllString(user.Name, "-")
+	token, err := s.Store.AddToken(r.Context(), name[:min(len(name), 40)]+now.UTC().Format("-20060102-150405"), user.Groups, now, now.Add(tokenTime))
+	if err == nil {
+		err = s.Store.Audit(r.Context(), user.Name, "token", "")
+	}
+	if err != nil {
+		return err
+	}
+	page.Text = "It is not shown again. Run this command, and paste the token:"
+	page.Code = "tape login " + s.Config.URL + " --token-stdin\n" + token
+	s.Pages.Plain(w, http.StatusOK, page)
+	return nil
+}
+
+// signedIn returns the user of a browser that has logged in at the issuer.
+func (s *Server) signedIn(r *http.Request) (User, bool) {
+	var one session
+	ok := s.unsigned(r, cookieName, ofSession, &one) && s.Now().Before(one.Expires)
+	return one.User, ok
+}
+
+// loginLink is the address of a login that leads to a page.
+func (s *Server) loginLink(to string) string {
+	return s.Config.Path() + loginPath + "?" + url.Values{"to": {to}}.Encode()
+}

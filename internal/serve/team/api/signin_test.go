@@ -1,0 +1,228 @@
+package api_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"tape/internal/serve/team/api"
+	"tape/internal/serve/team/config"
+	"tape/internal/serve/team/oidc"
+)
+
+// issuer is a small issuer, at which everybody is Ada.
+type issuer struct {
+	*httptest.Server
+	t         *testing.T
+	key       *rsa.PrivateKey
+	challenge string
+	claims    map[string]any // besides those that it makes itself
+}
+
+func newIssuer(t *testing.T) *issuer {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &issuer{t: t, key: key, claims: map[string]any{"preferred_username": "ada", "groups": []string{"shop"}}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		i.answer(w, map[string]any{"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/keys",
+			"id_token_signing_alg_values_supported": []string{"RS256"}})
+	})
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		i.answer(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "1", Algorithm: "RS256", Use: "sig"}}})
+	})
+	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
+		sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
+		if r.PostFormValue("code") != "c0de" || base64.RawURLEncoding.EncodeToString(sum[:]) != i.challenge {
+			http.Error(w, `{"error":"invalid_grant"}`, http.StatusBadRequest)
+			return
+		}
+		i.answer(w, map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": i.token()})
+	})
+	i.Server = httptest.NewServer(mux)
+	t.Cleanup(i.Close)
+	return i
+}
+
+func (i *issuer) answer(w http.ResponseWriter, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		i.t.Error(err)
+	}
+}
+
+func (i *issuer) token() string {
+	claims := map[string]any{"iss": i.URL, "aud": "tape", "sub": "4711", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix()}
+	maps.Copy(claims, i.claims)
+	data, err := json.Marshal(claims)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: i.key, KeyID: "1"}}, nil)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	signed, err := signer.Sign(data)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return text
+}
+
+// newOfIssuer is a browser at a server at which people log in at an issuer.
+func newOfIssuer(t *testing.T, i *issuer) *browser {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "team.toml")
+	if err := os.WriteFile(file, []byte(`
+database = "postgres:///x"
+url = "https://tape.example.org/sessions"
+[[remote]]
+name = "shop"
+url = "/srv/shop.git"
+groups = ["shop"]
+[[remote]]
+name = "bank"
+url = "/srv/bank.git"
+groups = ["bank"]
+[auth]
+kind = "oidc"
+client = "tape"
+issuer = "`+i.URL+`"
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(file, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &store{}
+	o := api.Options{Config: c, Store: s, Now: func() time.Time { return date(30) }, Log: slog.New(slog.DiscardHandler), OIDC: oidc.New(c)}
+	h, err := api.New(o, "127.0.0.1:8700")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newBrowser(t, &client{t, s, h})
+}
+
+// begin begins a login, and returns the cookie for it and the address to which the issuer would send the browser.
+func (b *browser) begin(i *issuer) (cookie, back string) {
+	b.t.Helper()
+	w := b.send(http.MethodGet, "/sessions/login?to=%2Fsessions%2Fw%2Fshop%2F", "")
+	to, err := url.Parse(w.Header().Get("Location"))
+	if err != nil || w.Code != http.StatusFound || !strings.HasPrefix(to.String(), i.URL+"/authorize?") {
+		b.t.Fatalf("%d %s", w.Code, to)
+	}
+	q := to.Query()
+	if q.Get("redirect_uri") != "https://tape.example.org/sessions/login/callback" || q.Get("code_challenge_method") != "S256" || q.Get("scope") != "openid profile email" {
+		b.t.Errorf("%s", to)
+	}
+	i.challenge, i.claims["nonce"] = q.Get("code_challenge"), q.Get("nonce")
+	cookie, _, _ = strings.Cut(w.Header().Get("Set-Cookie"), ";")
+	return cookie, "/sessions/login/callback?" + url.Values{"code": {"c0de"}, "state": {q.Get("state")}}.Encode()
+}
+
+// TestIssuer: somebody logs in at the issuer, reads what the groups show, and makes a token for the command line.
+func TestIssuer(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	b := newOfIssuer(t, i)
+	if w := b.send(http.MethodGet, "/sessions/w/shop/", ""); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), `href="/sessions/login?to=%2Fsessions%2Fw%2Fshop%2F"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	cookie, back := b.begin(i)
+	b.cookie = cookie
+	w := b.send(http.MethodGet, back, "")
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "url=/sessions/w/shop/") {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	for _, c := range w.Result().Cookies() {
+		if c.Name == "tape_team" {
+			if !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteStrictMode {
+				t.Errorf("%+v", c)
+			}
+			b.cookie = c.Name + "=" + c.Value
+		}
+	}
+	if w := b.send(http.MethodGet, "/sessions/", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Of shop") || strings.Contains(w.Body.String(), "bank") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := b.send(http.MethodGet, "/sessions/token", ""); !strings.Contains(w.Body.String(), `action="/sessions/token"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := b.send(http.MethodPost, "/sessions/token", "x=1"); !strings.Contains(w.Body.String(), "tape login https://tape.example.org/sessions --token-stdin\nt-ada") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if got := strings.Join(b.store.audit, ", "); !strings.Contains(got, "made ada-20261120-103000 for shop") {
+		t.Error(got)
+	}
+	if w := b.send(http.MethodPost, "/sessions/token", "x=1", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }); w.Code != http.StatusForbidden {
+		t.Errorf("another site makes a token: %d", w.Code)
+	}
+	b.cookie = strings.Replace(b.cookie, "=", "=A", 1)
+	if w := b.send(http.MethodGet, "/sessions/", ""); w.Code != http.StatusUnauthorized {
+		t.Errorf("a forged cookie: %d", w.Code)
+	}
+}
+
+// TestIssuerRefuses: a login of another browser, another nonce, another audience and an expired token are refused.
+func TestIssuerRefuses(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	b := newOfIssuer(t, i)
+	refused := func(what, back string) {
+		t.Helper()
+		w := b.send(http.MethodGet, back, "")
+		if w.Code == http.StatusOK || !strings.Contains(w.Body.String(), "Try again") {
+			t.Errorf("%s: %d %s", what, w.Code, w.Body)
+		}
+		for _, c := range w.Result().Cookies() {
+			if c.Name == "tape_team" {
+				t.Errorf("%s: a cookie", what)
+			}
+		}
+	}
+	_, back := b.begin(i)
+	refused("without its cookie", back)
+	b.cookie, _ = b.begin(i)
+	refused("another state", "/sessions/login/callback?code=c0de&state=x")
+	b.cookie, back = b.begin(i)
+	i.claims["nonce"] = "other"
+	refused("another nonce", back)
+	for name, value := range map[string]any{"aud": "else", "exp": time.Now().Add(-time.Hour).Unix(), "iss": "https://evil.example", "groups": 7} {
+		b.cookie, back = b.begin(i)
+		was, had := i.claims[name]
+		i.claims[name] = value
+		refused(name, back)
+		if delete(i.claims, name); had {
+			i.claims[name] = was
+		}
+	}
+	b.cookie, back = b.begin(i)
+	i.challenge = "other"
+	refused("another verifier", back)
+	b.cookie, _ = b.begin(i)
+	refused("refused by the issuer", "/sessions/login/callback?error=access_denied&state=x")
+	i.Close()
+	b = newOfIssuer(t, i)
+	refused("no issuer", "/sessions/login")
+}

@@ -1,0 +1,140 @@
+// Package oidc lets people log in with the account that they have elsewhere, by OpenID Connect: the authorization
+// code flow with PKCE.
+package oidc
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"tape/internal/serve/team/config"
+	"tape/internal/store/layout"
+)
+
+// CallbackPath is where the issuer sends the browser back to, below the address of the server.
+const CallbackPath = "/login/callback"
+
+// Login talks to an issuer.
+type Login struct {
+	config *config.Config
+	http   *http.Client
+
+	mu       sync.Mutex
+	provider *oidc.Provider // nil until the issuer has answered
+}
+
+// Pending is a login that has begun. It is kept in the browser, signed.
+type Pending struct {
+	State    string `json:"state"`
+	Nonce    string `json:"nonce"`
+	Verifier string `json:"verifier"`
+	To       string `json:"to"` // the page that was asked for
+}
+
+// User is who has logged in.
+type User struct {
+	Name   string
+	Groups []string
+}
+
+// New returns a login for the issuer of team.toml.
+func New(c *config.Config) *Login {
+	const patience = 10 * time.Second
+	return &Login{config: c, http: &http.Client{Timeout: patience}}
+}
+
+// Reach asks the issuer for its description, unless that is known.
+func (l *Login) Reach(ctx context.Context) error {
+	_, err := l.reach(ctx)
+	return err
+}
+
+func (l *Login) reach(ctx context.Context) (*oidc.Provider, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.provider == nil {
+		// The provider keeps the context for later requests for keys, so it must not be that of one request.
+		p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.http), l.config.Auth.Issuer)
+		if err != nil {
+			return nil, layout.Wrap(err, "ask the issuer %s", l.config.Auth.Issuer)
+		}
+		l.provider = p
+	}
+	return l.provider, nil
+}
+
+func (l *Login) client(p *oidc.Provider) *oauth2.Config {
+	a := l.config.Auth
+	return &oauth2.Config{ClientID: a.Client, ClientSecret: a.Secret, Endpoint: p.Endpoint(), RedirectURL: l.config.URL + CallbackPath,
+		Scopes: append([]string{oidc.ScopeOpenID}, a.Scopes...)}
+}
+
+// Begin begins a login and returns the issuer's page for it.
+func (l *Login) Begin(ctx context.Context, to string) (address string, begun Pending, err error) {
+	p, err := l.reach(ctx)
+	if err != nil {
+		return "", begun, err
+	}
+	begun = Pending{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), To: to}
+	return l.client(p).AuthCodeURL(begun.State, oidc.Nonce(begun.Nonce), oauth2.S256ChallengeOption(begun.Verifier)), begun, nil
+}
+
+// Finish finds out who has logged in, by what the issuer sent with the browser. Errors: ErrInvalid if it does not
+// belong to the login that has begun.
+func (l *Login) Finish(ctx context.Context, r *http.Request, begun Pending) (u User, err error) {
+	q := r.URL.Query()
+	if begun.State == "" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(begun.State)) != 1 {
+		return u, layout.Invalid("", "the login did not begin in this browser, or took too long: begin again")
+	}
+	if why := q.Get("error"); why != "" {
+		return u, layout.Invalid("", "the issuer refuses the login: %.200s", cmp.Or(q.Get("error_description"), why))
+	}
+	p, err := l.reach(ctx)
+	if err != nil {
+		return u, err
+	}
+	ctx = oidc.ClientContext(ctx, l.http)
+	token, err := l.client(p).Exchange(ctx, q.Get("code"), oauth2.VerifierOption(begun.Verifier))
+	if err != nil {
+		return u, layout.Wrap(err, "exchange the code of the issuer")
+	}
+	raw, _ := token.Extra("id_token").(string)
+	id, err := p.VerifierContext(ctx, &oidc.Config{ClientID: l.config.Auth.Client}).Verify(ctx, raw)
+	if err != nil {
+		return u, layout.Wrap(err, "verify what the issuer says about the user")
+	}
+	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(begun.Nonce)) != 1 {
+		return u, layout.Invalid("", "the issuer answered another login: begin again")
+	}
+	return l.user(id)
+}
+
+// user reads the claims.
+func (l *Login) user(id *oidc.IDToken) (u User, err error) {
+	var claims map[string]json.RawMessage
+	if err := id.Claims(&claims); err != nil {
+		return u, layout.Wrap(err, "read what the issuer says about the user")
+	}
+	text := func(name string) (s string) {
+		_ = json.Unmarshal(claims[name], &s) // "" if it is no text
+		return s
+	}
+	u.Name = cmp.Or(text("preferred_username"), text("email"), id.Subject)
+	claim := l.config.Auth.GroupsClaim
+	if raw, ok := claims[claim]; ok && json.Unmarshal(raw, &u.Groups) != nil {
+		one := text(claim)
+		if one == "" {
+			return u, layout.Invalid("", "the issuer's claim %s is not a list of groups", claim)
+		}
+		u.Groups = []string{one}
+	}
+	return u, nil
+}
