@@ -39,8 +39,8 @@ CUTS         ?= 500
 # little memory. soak and bench run with the default.
 test check race fmt-check vet lint cross fuzz-check: export GOGC := 400
 
-# As build does, so that what both need is compiled once.
-test: export CGO_ENABLED := 0
+# As build does, so that what they need is compiled once. The race detector needs cgo.
+test vet lint fuzz-check docs docs-check: export CGO_ENABLED := 0
 
 # Without the path of the checkout, compiled packages can be reused in another clone.
 test check soak demo: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath

@@ -62,7 +62,7 @@ func TestPick(t *testing.T) {
 		}
 		rest, _ := io.ReadAll(from) // ends with an error when the terminal goes
 		keys.Close()
-		cmd.Wait() //nolint:errcheck // of script
+		_ = cmd.Wait() // of script
 		return string(rest)
 	}
 	if s := pick([2]string{"add a health check", "fail"}, [2]string{"1 of ", "\r"}); !strings.Contains(s, "@2  why does the cart test fail?") {

@@ -154,7 +154,7 @@ func TestScroll(t *testing.T) {
 // TestOddTitles checks that no line is wider than the screen, and that nothing but colours reaches it.
 func TestOddTitles(t *testing.T) {
 	odd := []string{strings.Repeat("long ", 2000), "👩‍👩‍👧‍👦🎉🎉🎉 emoji 🏳️‍🌈 in a title that is rather long for a line", "עברית من اليمين إلى اليسار " + strings.Repeat("שלום ", 30),
-		strings.Repeat("数据库迁移", 30), "two\nlines\tand a tab", "\x1b[31mred\x1b[0m \x1b]0;title\x07", "‮gnp.exe", "\xff\xfe broken", ""}
+		strings.Repeat("数据库迁移", 30), "two\nlines\tand a tab", "\x1b[31mred\x1b[0m \x1b]0;title\x07", "\u202egnp.exe", "\xff\xfe broken", ""}
 	var list []Session
 	for _, title := range odd {
 		s := session(title, "/work/"+title, true)

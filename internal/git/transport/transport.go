@@ -43,12 +43,6 @@ type Options struct {
 // RefSpec maps refs of one side to names on the other. Both may end in "/*".
 type RefSpec struct{ Src, Dst string }
 
-// matches reports whether Src matches a ref.
-func (s RefSpec) matches(name string) bool {
-	prefix, glob := strings.CutSuffix(s.Src, "*")
-	return name == s.Src || glob && len(name) > len(prefix) && strings.HasPrefix(name, prefix)
-}
-
 // prefix returns what all names of Dst begin with.
 func (s RefSpec) prefix() string { return strings.TrimSuffix(s.Dst, "*") }
 

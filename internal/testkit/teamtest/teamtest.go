@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"net/url"
 	"os"
 	"testing"
@@ -33,8 +34,8 @@ func Address(t testing.TB) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close(ctx)
-		if _, err := c.Exec(ctx, sql); err != nil {
+		_, err = c.Exec(ctx, sql)
+		if err := errors.Join(err, c.Close(ctx)); err != nil {
 			t.Fatal(err)
 		}
 	}

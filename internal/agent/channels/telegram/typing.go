@@ -40,7 +40,10 @@ func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 	}
 	if !runs {
 		go func() {
-			for c.types(place) && c.send(ctx, to, "sendChatAction", map[string]any{"action": "typing"}, nil) == nil && sleep(ctx, typeEvery*c.api.unit) {
+			for c.types(place) {
+				if c.send(ctx, to, "sendChatAction", map[string]any{"action": "typing"}, nil) != nil || !sleep(ctx, typeEvery*c.api.unit) {
+					break
+				}
 			}
 			c.mu.Lock()
 			delete(c.typings, place)
