@@ -8,6 +8,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,11 +23,9 @@ import (
 )
 
 func main() {
-	dir := "docs"
-	if len(os.Args) > 1 {
-		dir = os.Args[1]
-	}
-	if err := generate(dir); err != nil {
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: docgen [DIR]") }
+	flag.Parse()
+	if err := generate(cmp.Or(flag.Arg(0), "docs")); err != nil {
 		fmt.Fprintln(os.Stderr, "docgen: error:", err)
 		os.Exit(1)
 	}
