@@ -67,6 +67,7 @@ func (s *Site) Put(ctx context.Context, src Source) error {
 	before, known := s.now(src.Tape)
 	p := &sessionPages{Site: s, x: src.Session, dir: path.Join(sessionsDir, src.Folder), before: before, fresh: !known, cut: map[int]bool{}}
 	p.x.Files = map[string]int64{}
+	src.Entries.Prose = once(src.Entries.Prose) // pages with whole texts have most texts again
 	var err error
 	if p.top, err = export.TopOf(ctx, src.Entries); err != nil {
 		return err
@@ -100,6 +101,26 @@ func (s *Site) Put(ctx context.Context, src Source) error {
 		}
 	}
 	return p.finish()
+}
+
+// once renders each text once, as long as the texts are not too large.
+func once(render func(text string, lines int) string) func(text string, lines int) string {
+	type key struct {
+		text  string
+		lines int
+	}
+	made, left := map[key]string{}, 16<<20
+	return func(text string, lines int) string {
+		k := key{text, lines}
+		out, ok := made[k]
+		if !ok {
+			out = render(text, lines)
+			if size := len(text) + len(out); size <= left {
+				made[k], left = out, left-size
+			}
+		}
+		return out
+	}
 }
 
 // now returns a session of the list while others are put.
