@@ -78,9 +78,9 @@ func (s source) Find(_ context.Context, q db.Question) (out []db.Found, err erro
 
 func (s source) Count(context.Context, string, int) (int64, int64, error) { return 10, 10, nil }
 
-func (s source) Read(_ context.Context, keys []db.Key, _, _ time.Time) (map[db.Key]db.Stored, error) {
+func (s source) Read(_ context.Context, keys map[db.Key]time.Time) (map[db.Key]db.Stored, error) {
 	out := map[db.Key]db.Stored{}
-	for _, k := range keys {
+	for k := range keys {
 		out[k] = s.stored(map[int64]string{1: "shop", 2: "bank"}[k.Tape], int(k.ID-1))
 	}
 	return out, nil

@@ -21,52 +21,55 @@ type View struct {
 // View returns the view of a user who sees the named remotes.
 func (d *DB) View(ctx context.Context, remotes []string) (*View, error) {
 	v := &View{db: d, names: map[int32]string{}, ids: []int32{}}
-	err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT set_config('tape.all', 'on', true)`); err != nil {
-			return err
-		}
-		rows, err := tx.Query(ctx, `SELECT id, name FROM remotes WHERE name = ANY ($1) ORDER BY name`, remotes)
-		if err != nil {
-			return err
-		}
+	err := d.query(ctx, []string{"{}", "on"}, `SELECT id, name FROM remotes WHERE name = ANY ($1) ORDER BY name`, []any{remotes}, func(r pgx.Rows) error {
 		var id int32
 		var name string
-		_, err = pgx.ForEachRow(rows, []any{&id, &name}, func() error {
-			v.names[id] = name
-			v.ids = append(v.ids, id)
-			return nil
-		})
+		err := r.Scan(&id, &name)
+		v.names[id] = name
+		v.ids = append(v.ids, id)
 		return err
 	})
 	return v, inWords(err)
 }
 
+// query runs a query in a transaction that only reads, with the settings tape.remotes and tape.all. All of it is sent
+// at once: the statements of a batch are one transaction.
+func (d *DB) query(ctx context.Context, settings []string, sql string, args []any, each func(rows pgx.Rows) error) (err error) {
+	b := &pgx.Batch{}
+	b.Queue(`SELECT set_config('tape.remotes', $1, true), set_config('tape.all', $2, true), set_config('transaction_read_only', 'on', true)`, settings[0], settings[1])
+	b.Queue(sql, args...)
+	results := d.pool.SendBatch(ctx, b)
+	defer func() { err = errors.Join(err, results.Close()) }()
+	if _, err := results.Exec(); err != nil {
+		return err
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// list is a set of remotes as PostgreSQL writes it.
+func list(ids []int32) string {
+	return "{" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ","), "[]") + "}"
+}
+
 // see tells row security, the second wall, which remotes a transaction sees.
 func see(ctx context.Context, tx pgx.Tx, ids []int32) error {
-	list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ","), "[]")
-	_, err := tx.Exec(ctx, `SELECT set_config('tape.remotes', $1, true), set_config('tape.all', 'off', true)`, "{"+list+"}")
+	_, err := tx.Exec(ctx, `SELECT set_config('tape.remotes', $1, true), set_config('tape.all', 'off', true)`, list(ids))
 	return err
 }
 
 // ask runs a query, whose first parameter is the set of remotes, in a transaction that sees no other remote.
 func (v *View) ask(ctx context.Context, sql string, each func(rows pgx.Rows) error, args ...any) error {
-	err := pgx.BeginTxFunc(ctx, v.db.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if err := see(ctx, tx, v.ids); err != nil {
-			return err
-		}
-		rows, err := tx.Query(ctx, sql, append([]any{v.ids}, args...)...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := each(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	})
-	return inWords(err)
+	return inWords(v.db.query(ctx, []string{list(v.ids), "off"}, sql, append([]any{v.ids}, args...), each))
 }
 
 // Totals are sums over all entries of a view.
@@ -149,21 +152,24 @@ type Stored struct {
 	Line   string
 }
 
-// Read returns entries by their keys. It looks only at months between the two dates.
-func (v *View) Read(ctx context.Context, keys []Key, oldest, newest time.Time) (map[Key]Stored, error) {
-	tapes, ids, remotes := make([]int64, len(keys)), make([]int64, len(keys)), make([]int32, len(keys))
-	for i, k := range keys {
-		remotes[i], tapes[i], ids[i] = k.Remote, k.Tape, k.ID
+// Read returns entries by their keys, which come with their dates. The rows are looked up one by one: a join would
+// read whole months.
+func (v *View) Read(ctx context.Context, dates map[Key]time.Time) (map[Key]Stored, error) {
+	var tapes, ids []int64
+	var remotes []int32
+	var at []time.Time
+	for k, date := range dates {
+		remotes, tapes, ids, at = append(remotes, k.Remote), append(tapes, k.Tape), append(ids, k.ID), append(at, date)
 	}
-	out := make(map[Key]Stored, len(keys))
-	err := v.ask(ctx, `SELECT e.remote, e.tape, e.id, e.date, e.author, e.anchor, e.phase, e.text, e.line
-		FROM unnest($2::int[], $3::bigint[], $4::bigint[]) k(remote, tape, id) JOIN entries e ON e.remote = k.remote AND e.tape = k.tape AND e.id = k.id
-		WHERE e.remote = ANY ($1) AND e.date >= $5 AND e.date <= $6`, func(r pgx.Rows) error {
+	out := make(map[Key]Stored, len(dates))
+	err := v.ask(ctx, `SELECT e.* FROM unnest($2::int[], $3::bigint[], $4::bigint[], $5::timestamptz[]) k(remote, tape, id, date)
+		CROSS JOIN LATERAL (SELECT e.remote, e.tape, e.id, e.date, e.author, e.anchor, e.phase, e.text, e.line FROM entries e
+			WHERE e.remote = k.remote AND e.tape = k.tape AND e.id = k.id AND e.date = k.date LIMIT 1) e WHERE e.remote = ANY ($1)`, func(r pgx.Rows) error {
 		var s Stored
 		err := r.Scan(&s.Remote, &s.Tape, &s.ID, &s.Date, &s.Author, &s.Anchor, &s.Phase, &s.Text, &s.Line)
 		out[s.Key] = s
 		return err
-	}, remotes, tapes, ids, oldest, newest)
+	}, remotes, tapes, ids, at)
 	return out, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"tape/internal/serve/team/db"
 	"tape/internal/store/relevance"
@@ -186,18 +187,11 @@ func (f *finder) readInOrder(ctx context.Context, n int) error {
 	const least = 20
 	for len(f.judged) > 0 && len(f.read) < n {
 		some := f.judged[:min(len(f.judged), max(least, n-len(f.read)))]
-		keys := make([]db.Key, len(some))
-		oldest, newest := some[0].Date, some[0].Date
-		for i, c := range some {
-			keys[i] = c.Key
-			if c.Date.Before(oldest) {
-				oldest = c.Date
-			}
-			if c.Date.After(newest) {
-				newest = c.Date
-			}
+		dates := make(map[db.Key]time.Time, len(some))
+		for _, c := range some {
+			dates[c.Key] = c.Date
 		}
-		stored, err := f.rows.Read(ctx, keys, oldest, newest)
+		stored, err := f.rows.Read(ctx, dates)
 		if err != nil {
 			return err
 		}

@@ -49,10 +49,10 @@ func (r *rows) Find(_ context.Context, q db.Question) (out []db.Found, err error
 
 func (r *rows) Count(context.Context, string, int) (int64, int64, error) { return 1, 1, nil }
 
-func (r *rows) Read(_ context.Context, keys []db.Key, _, _ time.Time) (map[db.Key]db.Stored, error) {
+func (r *rows) Read(_ context.Context, dates map[db.Key]time.Time) (map[db.Key]db.Stored, error) {
 	out := map[db.Key]db.Stored{}
 	for _, s := range r.list {
-		if slices.Contains(keys, s.Key) {
+		if dates[s.Key].Equal(s.Date) {
 			out[s.Key] = s
 		}
 	}

@@ -24,7 +24,7 @@ type Rows interface {
 	Totals(ctx context.Context) (db.Totals, error)
 	Find(ctx context.Context, q db.Question) ([]db.Found, error)
 	Count(ctx context.Context, words string, most int) (found, among int64, err error)
-	Read(ctx context.Context, keys []db.Key, oldest, newest time.Time) (map[db.Key]db.Stored, error)
+	Read(ctx context.Context, dates map[db.Key]time.Time) (map[db.Key]db.Stored, error)
 	Authors(ctx context.Context) ([]string, error)
 	ByID(ctx context.Context, ids []int64) (map[int64]db.Session, error)
 }
