@@ -2,7 +2,6 @@
 package choosing
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
@@ -69,8 +70,9 @@ func lines(s *stdio.Streams, list []Session) []string {
 	}
 	number := len(strconv.Itoa(len(list)))
 	title := least
+	catalog.TellApart(sessions(list))
 	for _, x := range list {
-		title = max(title, display.Width(display.Line(cmp.Or(x.Title, x.Name))))
+		title = max(title, display.Width(display.Line(x.Label())))
 	}
 	if w := s.Width(); w > 0 {
 		title = max(least, min(title, w-number-wide[0]-wide[1]-wide[2]-5*gap))
@@ -79,12 +81,19 @@ func lines(s *stdio.Streams, list []Session) []string {
 	}
 	var out []string
 	for i, x := range list {
-		name := display.Pad(display.Truncate(display.Line(cmp.Or(x.Title, x.Name)), title), title)
+		name := display.Pad(display.Truncate(display.Line(rows.FitLabel(x.Tape, title)), title), title)
 		line := fmt.Sprintf("  %*d  %s  %s", number, i+1, name, display.Pad(dates[i], wide[1]))
 		if wide[0] > 0 {
 			line += "  " + display.Pad(projects[i], wide[0])
 		}
 		out = append(out, line+"  "+strings.Repeat(" ", wide[2]-display.Width(counts[i]))+counts[i])
+	}
+	return out
+}
+
+func sessions(list []Session) (out []*about.Tape) {
+	for i := range list {
+		out = append(out, &list[i].Tape)
 	}
 	return out
 }

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +24,8 @@ common shell commands (cat, sed -i, output to a file). A call that failed or was
 count. Lines are those that edits added and removed.
 
 PATH may be a folder, and the file need not exist any more. It is the same file in all git
-worktrees of the project, and under the names that it had in earlier commits.`,
+worktrees of the project, and under the names that it had in earlier commits. If no session used it,
+files of its name elsewhere are shown.`,
 		Example: `  tape files cmd/shop/main.go
   tape files internal/upload/   # of a folder
   tape files --tape 2           # what a session read and wrote
@@ -47,15 +46,17 @@ func (a *App) showFiles(ctx context.Context, path string) (err error) {
 			return err
 		}
 	}
-	lists, err := inSessions(ctx, a, path == "" && !a.everywhere, func(ctx context.Context, store *repo.Store, tapes []string) (rows []filelist.Row, err error) {
-		err = a.withIndex(store, func(x *index.Index) error {
-			rows, err = filelist.Rows(ctx, x, store, file, tapes)
-			return err
+	rows, err := filelist.Find(&a.Streams, file, func(file *touched.File) ([][]filelist.Row, error) {
+		return inSessions(ctx, a, path == "" && !a.everywhere, func(ctx context.Context, store *repo.Store, tapes []string) (rows []filelist.Row, err error) {
+			err = a.withIndex(store, func(x *index.Index) error {
+				rows, err = filelist.Rows(ctx, x, store, file, tapes)
+				return err
+			})
+			for i := range rows {
+				rows[i].Workspace = a.workspaceOf(store)
+			}
+			return rows, err
 		})
-		for i := range rows {
-			rows[i].Workspace = a.workspaceOf(store)
-		}
-		return rows, err
 	})
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (a *App) showFiles(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	return filelist.Show(&a.Streams, slices.Concat(lists...), path == "", names)
+	return filelist.Show(&a.Streams, rows, path == "", names)
 }
 
 // inSessions calls f with workspaces and the names of the tapes that are asked for, nil for all: those of the session
@@ -77,24 +78,12 @@ func inSessions[T any](ctx context.Context, a *App, current bool, f func(context
 	if err != nil {
 		return nil, err
 	}
-	names, err := sessionTapes(ctx, t)
+	names, err := catalog.OfSession(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	one, err := f(ctx, t.Store(), names)
 	return []T{one}, err
-}
-
-// sessionTapes returns the names of a session's tape, its forks and subagents.
-func sessionTapes(ctx context.Context, t *repo.Tape) ([]string, error) {
-	all, err := catalog.All(ctx, t.Store())
-	names := []string{t.Name()}
-	for _, other := range catalog.Names(all) {
-		if strings.HasPrefix(other, t.Name()+"/") {
-			names = append(names, other)
-		}
-	}
-	return names, err
 }
 
 // shortNames returns short names of all tapes for a screen; in a pipe none.

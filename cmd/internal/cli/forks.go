@@ -92,13 +92,13 @@ func (o *forksOptions) forkNames(ctx context.Context, store *repo.Store, list []
 func (o *forksOptions) listing(ctx context.Context, store *repo.Store, name func(repo.ForkInfo) string) listing[repo.ForkInfo] {
 	of, current := o.tapeInHand(ctx, store), store.CurrentTape()
 	out := listing[repo.ForkInfo]{None: quoted(of) + " has no open forks", Paged: true, Object: describeFork,
-		Head: []string{"", "~FORK", ">ENTRIES", "BASE", "?BEGUN", "UPDATED", "??BRANCH"},
+		Head: []string{"", "~FORK", ">ENTRIES", "?BASE", "??BEGUN", "UPDATED", "???BRANCH"},
 		Row: func(f repo.ForkInfo, add func(cells ...any)) {
 			add(rows.CurrentMark(f.Name == current), name(f), f.Entries, baseText(f.Base), o.ago(f.Base.Date), o.ago(f.Updated), f.Branch)
 		}}
 	if o.closed {
 		out.None = "no fork of " + quoted(of) + " was closed yet"
-		out.Head = []string{"~FORK", "STATUS", ">ENTRIES", "BASE", "CLOSED", "?COMMIT", "??INTO"}
+		out.Head = []string{"~FORK", "STATUS", ">ENTRIES", "?BASE", "CLOSED", "??COMMIT", "???INTO"}
 		out.Row = func(f repo.ForkInfo, add func(cells ...any)) {
 			add(name(f), f.Status, f.Entries, baseText(f.Base), o.ago(f.Updated), shortID(f.Commit), shortID(f.Into))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"tape/cmd/internal/rows"
 	"tape/index"
+	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/repo"
@@ -21,7 +22,7 @@ func newInfoCmd(a *App) *cobra.Command {
 		SuggestFor: []string{"status", "stat"},
 		Short:      "Show an overview of the session",
 		Long: `Show an overview of the session: entries and phases, the open phase, the tokens of the last run,
-uncommitted entries, open and merged forks, the state of the index, and the folder. For a fork, show where it
+uncommitted entries, open and merged forks, subagents, the state of the index, and the folder. For a fork, show where it
 begins. For each remote, show how many entries are only here (ahead) or only there (behind), as
 of the last push, fetch or pull.`,
 		RunE: a.onTape(a.runInfo),
@@ -32,6 +33,7 @@ type overview struct {
 	repo.Info
 	tape                    *repo.Tape
 	archives, forks, merged int
+	subagents               int // sessions of their own, below this one
 	index                   string
 	remotes                 []repo.Distance
 	about                   about.Tape
@@ -72,6 +74,9 @@ func takeOverview(ctx context.Context, t *repo.Tape) (o overview, err error) {
 	}
 	closed = slices.DeleteFunc(closed, func(f repo.ForkInfo) bool { return f.Status == repo.ForkDiscarded })
 	o.archives, o.forks, o.merged = len(archives), len(forks), len(closed)
+	if o.subagents, err = catalog.Subagents(ctx, t); err != nil {
+		return o, err
+	}
 	if o.index, err = index.New(t.Store(), nil).State(ctx, t); err != nil {
 		return o, err
 	}
@@ -96,7 +101,7 @@ func (o overview) object() object {
 		{"entries_since_last_anchor", o.EntriesSinceLastAnchor}, {"last_token_usage", o.Usage.TotalTokens},
 		{"last_token_cache_hit_rate", o.Usage.CacheHitRate}, {"workspace", store.Dir()}, {"branch", o.Branch}, {"dir", orNull(o.Dir)},
 		{"commit", o.Commit}, {"uncommitted", o.Uncommitted}, {"size", o.Size}, {"archives", o.archives},
-		{"forks", o.forks}, {"merged_forks", o.merged}, {"parent", orNull(o.tape.Parent())}, {"base", base}, {"index", o.index}, {"current", o.Name == store.CurrentTape()},
+		{"forks", o.forks}, {"merged_forks", o.merged}, {"subagents", o.subagents}, {"parent", orNull(o.tape.Parent())}, {"base", base}, {"index", o.index}, {"current", o.Name == store.CurrentTape()},
 		{"remotes", objects(o.remotes, rows.Distance)}, {"tape", o.Name}, {"messages", o.about.Messages},
 		{"tool_calls", o.about.ToolCalls}, {"tokens", o.about.Tokens}}, aboutMembers(o.about)...)
 }
@@ -132,8 +137,11 @@ func (a *App) showOverview(o overview) {
 		"uncommitted", display.Entries(o.Uncommitted),
 		"size", display.Bytes(o.Size),
 		"archives", o.archives,
-		"forks", fmt.Sprintf("%d open, %d merged", o.forks, o.merged),
-		"index", o.index)
+		"forks", fmt.Sprintf("%d open, %d merged", o.forks, o.merged))
+	if o.subagents > 0 {
+		pairs = append(pairs, "subagents", display.Count(o.subagents, "session of its own", "sessions of their own")+", named "+display.Truncate(o.Name, 100)+"/…")
+	}
+	pairs = append(pairs, "index", o.index)
 	for _, d := range o.remotes {
 		pairs = append(pairs, display.Truncate(d.Remote, 30), rows.DistanceText(d))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tape/cmd/internal/handover"
 	"tape/index"
+	"tape/internal/sessions/catalog"
 	"tape/internal/show/brief"
 	"tape/repo"
 )
@@ -85,7 +86,7 @@ func (a *App) brief(ctx context.Context, t *repo.Tape) (text string, err error) 
 	if err != nil {
 		return "", err
 	}
-	names, err := sessionTapes(ctx, t)
+	names, err := catalog.OfSession(ctx, t)
 	if err != nil {
 		return "", err
 	}

@@ -28,6 +28,42 @@ type Row struct {
 	files     int    // of a folder, if rows of several files are joined
 }
 
+// Find returns what rows has for a file, in all workspaces. If no session used that file, people get the files of
+// its name elsewhere, which a line on standard error says.
+func Find(s *stdio.Streams, file *touched.File, rows func(*touched.File) ([][]Row, error)) ([]Row, error) {
+	lists, err := rows(file)
+	out := slices.Concat(lists...)
+	if err != nil || len(out) > 0 || s.JSON || file == nil || file.Bases() == nil {
+		return out, err
+	}
+	others := file.Namesakes()
+	if lists, err = rows(others); err != nil || len(slices.Concat(lists...)) == 0 {
+		return nil, err
+	}
+	out = slices.Concat(lists...)
+	s.StderrUnlessQuiet("no session read or wrote %s; these did, elsewhere: %s", display.Line(file.Name), elsewhere(s, out))
+	return out, nil
+}
+
+// elsewhere names the first files of rows.
+func elsewhere(s *stdio.Streams, rows []Row) string {
+	const most = 3
+	var names []string
+	for _, r := range rows {
+		name := display.Line(r.Path)
+		if rest, ok := strings.CutPrefix(name, s.Getenv("HOME")+"/"); ok && s.Getenv("HOME") != "" {
+			name = "~/" + rest
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if n := len(names); n > most {
+		names = append(names[:most], fmt.Sprintf("and %d more", n-most))
+	}
+	return strings.Join(names, ", ")
+}
+
 // Filter returns the uses that are asked for: those of a file, nil for any, by some tapes, nil for all.
 func Filter(file *touched.File, tapes []string) index.FileFilter {
 	f := index.FileFilter{Tapes: tapes}

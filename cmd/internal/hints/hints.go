@@ -83,7 +83,7 @@ func words() map[layout.HintKind]string {
 		layout.HandOffInstead:     "use tape handoff, which also commits and tags the phase",
 		layout.ImportElsewhere:    "if you have it elsewhere: tape import --again {1} FILE",
 		layout.InitAt:             "create one with: tape init {1}",
-		layout.InitHere:           "create one with: tape init",
+		layout.InitHere:           "create one with: tape init; tape tapes -A lists the sessions of all your projects",
 		layout.InstallGit:         "install git and try again; all commands except push, pull, fetch, clone, gc and purge work without it",
 		layout.ListAll:            "tape forks and tape tapes list what there is",
 		layout.ListAllowed:        "tape config allow_secret lists those that are",

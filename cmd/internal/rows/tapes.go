@@ -40,7 +40,7 @@ func TapeColumns(s *stdio.Streams, list []Tape, names map[string]string, everywh
 		{">", func(t Tape) string {
 			return strconv.Itoa(t.Number) + display.Pad(CurrentMark(t.Current && !everywhere), 1)
 		}},
-		{"~TITLE", func(t Tape) string { return fitLabel(t.Tape, left) }},
+		{"~TITLE", func(t Tape) string { return FitLabel(t.Tape, left) }},
 		{"UPDATED", func(t Tape) string { return display.Briefly(s.Now(), t.Updated) }},
 	}
 	agent := TapeColumn{"AGENT", func(t Tape) string {
@@ -105,8 +105,8 @@ func TapeColumns(s *stdio.Streams, list []Tape, names map[string]string, everywh
 	return columns
 }
 
-// fitLabel returns the label of a tape. The end that tells it apart is never cut.
-func fitLabel(t about.Tape, cells int) string {
+// FitLabel returns the label of a tape. The end that tells it apart is never cut.
+func FitLabel(t about.Tape, cells int) string {
 	const least = 12
 	if cells <= 0 || t.Title == "" || t.Apart == "" {
 		return t.Label()

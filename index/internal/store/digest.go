@@ -82,7 +82,7 @@ func (d *DB) said(f WorkFilter, found map[int64]*Digest) error {
 	var at sql.NullInt64
 	var isCommit bool
 	var said Said
-	return d.rows("SELECT t.session, t.name, s.doc, s.at, s.is_commit, s.text FROM said s JOIN tapes t ON t.no = s.doc >> 32"+c.String()+" ORDER BY s.at, s.doc", c.args,
+	return d.rows("SELECT t.session, t.name, s.doc, s.at, s.is_commit, s.text FROM said s JOIN tapes t INDEXED BY worked ON t.no = s.doc >> 32"+c.String()+" ORDER BY s.at, s.doc", c.args,
 		[]any{&session, &said.Tape, &doc, &at, &isCommit, &said.Text}, func() error {
 			g := found[session]
 			if g == nil {

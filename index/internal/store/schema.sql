@@ -27,6 +27,8 @@ CREATE TABLE tapes (
 	activity TEXT NOT NULL DEFAULT '{}' -- what the sums of the tables below go on from
 );
 CREATE INDEX tapes_name ON tapes (name);
+-- These two have what is asked of all tapes at once, without the long columns.
+CREATE INDEX worked ON tapes (no, session, project, agent, name);
 CREATE INDEX known ON tapes (branch, head, in_tree, name, parent, base, base_bytes, entries, bytes, newest);
 CREATE TABLE phases (
 	tape INTEGER NOT NULL,

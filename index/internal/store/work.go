@@ -100,7 +100,7 @@ func (d *DB) condition(f WorkFilter) (*condition, error) {
 		}
 		var values []string
 		var v string
-		if err := d.rows("SELECT DISTINCT "+column+" FROM tapes", nil, []any{&v}, func() error {
+		if err := d.rows("SELECT DISTINCT "+column+" FROM tapes INDEXED BY worked", nil, []any{&v}, func() error {
 			if match(v) {
 				values = append(values, v)
 			}
@@ -137,7 +137,7 @@ func (d *DB) Work(by By, f WorkFilter) ([]*Work, error) {
 	if by == ByTool {
 		table = "tools"
 	}
-	from := " FROM " + table + " w JOIN tapes t ON t.no = w.tape" + c.String()
+	from := " FROM " + table + " w JOIN tapes t INDEXED BY worked ON t.no = w.tape" + c.String()
 	var name string
 	var sessions int64
 	if err := d.rows("SELECT "+key+" AS k, count(DISTINCT t.session)"+from+" GROUP BY k ORDER BY k", c.args, []any{&name, &sessions}, func() error {
@@ -178,7 +178,7 @@ func (d *DB) Work(by By, f WorkFilter) ([]*Work, error) {
 func (d *DB) nameOwners(list []*Work) error {
 	names := map[string]string{}
 	var session, name string
-	err := d.rows("SELECT CAST(session AS TEXT), min(name) FROM tapes GROUP BY session", nil, []any{&session, &name}, func() error {
+	err := d.rows("SELECT CAST(session AS TEXT), min(name) FROM tapes INDEXED BY worked GROUP BY session", nil, []any{&session, &name}, func() error {
 		names[OwnerOf+session] = OwnerOf + name
 		return nil
 	})

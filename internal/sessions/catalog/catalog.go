@@ -25,6 +25,23 @@ func All(ctx context.Context, store *repo.Store) ([]*repo.Tape, error) {
 	return append(tapes, forks...), err
 }
 
+// OfSession returns the names of a session's tape, its forks and subagents.
+func OfSession(ctx context.Context, t *repo.Tape) ([]string, error) {
+	below, err := belowSession(ctx, t)
+	return append([]string{t.Name()}, Names(below)...), err
+}
+
+// Subagents counts the subagents of a session that are sessions themselves, and no forks.
+func Subagents(ctx context.Context, t *repo.Tape) (int, error) {
+	below, err := belowSession(ctx, t)
+	return len(slices.DeleteFunc(below, (*repo.Tape).IsFork)), err
+}
+
+func belowSession(ctx context.Context, t *repo.Tape) ([]*repo.Tape, error) {
+	all, err := All(ctx, t.Store())
+	return slices.DeleteFunc(all, func(other *repo.Tape) bool { return !strings.HasPrefix(other.Name(), t.Name()+"/") }), err
+}
+
 // About returns what tapes are about, by branch, from the index; tapes == nil means all. Tapes with equal
 // titles are told apart. A damaged tape does not hide the others: it gets only its name, and its error is in
 // damaged.

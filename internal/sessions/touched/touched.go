@@ -21,6 +21,7 @@ type File struct {
 	Names []string // Name, and former names of the file
 
 	folder  bool
+	any     bool   // any file of the name, wherever it is
 	top     string // the project's directory, "" without one
 	main    string // that of the repository's main working tree
 	trees   []string
@@ -94,9 +95,18 @@ func (f *File) Bases() (out []string) {
 	return out
 }
 
+// Namesakes are all files with the name, in any folder and project.
+func (f *File) Namesakes() *File {
+	base := path.Base(f.Name)
+	return &File{Name: base, Names: []string{base}, any: true}
+}
+
 // Is reports whether a recorded path is the file, or in the folder.
 func (f *File) Is(recorded string) bool {
 	recorded = strings.ReplaceAll(recorded, `\`, "/")
+	if f.any {
+		return path.Base(recorded) == f.Name
+	}
 	if f.top == "" {
 		return recorded == f.Name || f.folder && strings.HasPrefix(recorded, strings.TrimSuffix(f.Name, "/")+"/")
 	}
