@@ -40,7 +40,8 @@ ends.
 These only read. With --write there are also tape_append, tape_handoff, tape_fork,
 tape_merge and tape_discard. Nothing deletes or resets a session.
 
-The workspace is that of the current directory. It may be created later.`,
+The workspace is that of the current directory. It may be created later. After tape login,
+tape_search takes scope=team: it searches the sessions of the team.`,
 		Example: `  tape mcp
   claude mcp add tape -- tape mcp
   codex mcp add tape -- tape mcp --write`,

@@ -2,12 +2,33 @@ package hostcli
 
 import (
 	"context"
+	"os"
 
 	"tape/cmd/internal/cli"
+	"tape/cmd/internal/teamclient"
+	"tape/index"
 	"tape/internal/serve/mcpserver"
+	"tape/internal/serve/team/find"
 )
 
 // MCP serves an agent until standard input ends.
 func (Host) MCP(ctx context.Context, o cli.MCPOptions) error {
-	return mcpserver.Serve(ctx, mcpserver.Options{Open: o.Open, Tape: o.Tape, Write: o.Write, Hint: o.Hint, Version: o.Version}, o.In, o.Out)
+	with := mcpserver.Options{Open: o.Open, Tape: o.Tape, Write: o.Write, Hint: o.Hint, Version: o.Version}
+	if _, err := teamclient.Open(os.Getenv); err == nil {
+		with.Team = searchTeam
+	}
+	return mcpserver.Serve(ctx, with, o.In, o.Out)
+}
+
+// searchTeam asks the team's server.
+func searchTeam(ctx context.Context, s index.Search) (hits []find.Hit, more bool, err error) {
+	c, err := teamclient.Open(os.Getenv) // the user may have logged in anew
+	if err != nil {
+		return nil, false, err
+	}
+	found, more, err := c.Find(ctx, s)
+	for _, h := range found {
+		hits = append(hits, find.Hit{Hit: h.Hit, Title: h.Title})
+	}
+	return hits, more, err
 }

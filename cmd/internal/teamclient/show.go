@@ -78,6 +78,24 @@ func parameters(q repo.Query) url.Values {
 
 // Search shows the hits of a search. Its tapes are nil, or one REMOTE/TAPE or TAPE.
 func (c *Client) Search(ctx context.Context, out *stdio.Streams, s index.Search) error {
+	hits, more, err := c.Find(ctx, s)
+	if err != nil {
+		return err
+	}
+	if s.Query.Limit != nil && *s.Query.Limit == 0 {
+		return nil
+	}
+	return showHits(out, hits, more)
+}
+
+// Hit is a hit, with the title of its session. Its workspace is the remote.
+type Hit struct {
+	index.Hit
+	Title string
+}
+
+// Find returns the hits of a search, whose tapes are nil, or one REMOTE/TAPE or TAPE. more says that there are others.
+func (c *Client) Find(ctx context.Context, s index.Search) (hits []Hit, more bool, err error) {
 	q := parameters(s.Query)
 	q.Set("q", s.Text)
 	q.Set("entries", "true")
@@ -98,19 +116,22 @@ func (c *Client) Search(ctx context.Context, out *stdio.Streams, s index.Search)
 		left = *s.Query.Limit
 	}
 	if left == 0 {
-		return nil
+		return nil, false, nil
 	}
 	q.Set("limit", strconv.Itoa(min(left, most)))
-	var hits []hit
-	more, err := each(ctx, c, "/v1/search", q, func(h hit) bool {
-		hits = append(hits, h)
+	var damaged error
+	more, err = each(ctx, c, "/v1/search", q, func(h hit) bool {
+		one := Hit{Title: h.Title}
+		one.Entry, damaged = snapshot.ParseEntry(h.Entry, h.Tape, h.Anchor, h.Seq)
+		one.Workspace, one.Score, one.Snippet, one.Spans, one.Similar = h.Remote, h.Score, h.Snippet, h.Matches, h.Similar
+		hits = append(hits, one)
 		left--
-		return left > 0
+		return left > 0 && damaged == nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = damaged
 	}
-	return showHits(out, hits, more)
+	return hits, more, err
 }
 
 // setTape names a session: REMOTE/TAPE.
@@ -122,7 +143,7 @@ func setTape(q url.Values, name string) {
 	q.Set("tape", name)
 }
 
-func showHits(out *stdio.Streams, hits []hit, more bool) error {
+func showHits(out *stdio.Streams, hits []Hit, more bool) error {
 	if len(hits) == 0 {
 		out.StderrUnlessQuiet("no hits")
 		return nil
@@ -132,14 +153,11 @@ func showHits(out *stdio.Streams, hits []hit, more bool) error {
 	}
 	last := ""
 	for i, h := range hits {
-		e, err := snapshot.ParseEntry(h.Entry, h.Tape, h.Anchor, h.Seq)
-		if err != nil {
-			return err
-		}
-		found := index.Hit{Entry: e, Score: h.Score, Snippet: h.Snippet, Spans: h.Matches, Similar: h.Similar}
+		found, remote := h.Hit, h.Workspace
+		found.Workspace = ""
 		if out.JSON {
 			line := rows.HitJSON(found, "")
-			line = jsonl.AppendString(append(line[:len(line)-1], `,"remote":`...), h.Remote)
+			line = jsonl.AppendString(append(line[:len(line)-1], `,"remote":`...), remote)
 			if err := out.WriteLine(append(line, '}')); err != nil {
 				return err
 			}
@@ -148,7 +166,7 @@ func showHits(out *stdio.Streams, hits []hit, more bool) error {
 		if i > 0 {
 			out.Line("")
 		}
-		name := h.Remote + "/" + h.Tape
+		name := remote + "/" + h.Tape
 		if name != last && h.Title != "" {
 			rows.Session(out, h.Title)
 		}

@@ -25,6 +25,7 @@ type searchArgs struct {
 	AllTapes       *bool  `json:"all_tapes"`
 	Limit          int    `json:"limit"`
 	IncludeCurrent bool   `json:"include_current"`
+	Scope          string `json:"scope"`
 }
 
 const excerptChars = 300
@@ -39,6 +40,13 @@ func (s *server) search(ctx context.Context, c call, a searchArgs) (string, erro
 		return "", err
 	}
 	q.Limit = repo.N(filter.Capped(a.Limit, 10, 30))
+	switch a.Scope {
+	case "", "workspace":
+	case "team":
+		return s.searchTeam(ctx, a, q)
+	default:
+		return "", layout.Invalid("give workspace or team", "scope is %q", a.Scope)
+	}
 	f := &searchRun{s: s, c: c}
 	one := a.Tape != "" || a.AllTapes != nil && !*a.AllTapes
 	if err := f.open(ctx, a.Tape, one); err != nil {
@@ -58,6 +66,22 @@ func (s *server) search(ctx context.Context, c call, a searchArgs) (string, erro
 		}
 	}
 	return f.show(ctx, res)
+}
+
+// searchTeam finds entries of the whole team.
+func (s *server) searchTeam(ctx context.Context, a searchArgs, q repo.Query) (string, error) {
+	if s.Team == nil {
+		return "", layout.NotFound("the user logs in with tape login URL", "no team server is known")
+	}
+	search := index.Search{Text: a.Query, Query: q}
+	if a.Tape != "" {
+		search.Tapes = []string{a.Tape}
+	}
+	hits, more, err := s.Team(ctx, search)
+	if err != nil {
+		return "", err
+	}
+	return teamHits(hits, more, "the command tape show REMOTE/TAPE@id shows one"), nil
 }
 
 // searchRun is one search.

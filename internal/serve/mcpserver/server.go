@@ -15,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tape/index"
+	"tape/internal/serve/team/find"
 	"tape/internal/sessions/catalog"
 	"tape/internal/store/layout"
 	"tape/internal/store/query"
@@ -28,6 +30,8 @@ type Options struct {
 	Tape  string                                         // the default tape; "": the current one
 	Write bool                                           // offer tools that write
 	Hint  func(repo.Hint) string                         // words a hint
+	// Team, if not nil, searches the team's sessions. more says that there are other hits.
+	Team func(ctx context.Context, s index.Search) (hits []find.Hit, more bool, err error)
 
 	Version string
 }

@@ -123,21 +123,26 @@ func (t *team) search(ctx context.Context, _ call, a teamSearchArgs) (string, er
 	if err != nil {
 		return "", err
 	}
-	if len(res.Hits) == 0 {
-		return "no hits", nil
+	return teamHits(res.Hits, res.More, "tape_read with tape and around=@id shows one with what is around it"), nil
+}
+
+// teamHits shows hits of the team. how says how one reads them.
+func teamHits(hits []find.Hit, more bool, how string) string {
+	if len(hits) == 0 {
+		return "no hits"
 	}
-	out := newAnswer(usualChars, "%d hits; tape_read with tape and around=@id shows one with what is around it", len(res.Hits))
-	for i, h := range res.Hits {
+	out := newAnswer(usualChars, "%d hits; %s", len(hits), how)
+	for i, h := range hits {
 		if !out.add(fmt.Sprintf("%s %s [%s] @%d %s: %s\n", when(h.Entry), title(about.Tape{Name: h.Tape, Title: h.Title}), line(h.Workspace+"/"+h.Tape, 100),
 			h.ID, who(h.Entry), line(h.Snippet, excerptChars))) {
-			out.end("the other %d hits do not fit; narrow the search", len(res.Hits)-i)
+			out.end("the other %d hits do not fit; narrow the search", len(hits)-i)
 			break
 		}
 	}
-	if res.More {
+	if more {
 		out.end("more entries match; narrow the search")
 	}
-	return out.String(), nil
+	return out.String()
 }
 
 func (t *team) list(ctx context.Context, _ call, a listArgs) (string, error) {

@@ -40,8 +40,12 @@ const (
 
 // tools are those that the server offers.
 func (s *server) tools() []tool {
+	scope := ""
+	if s.Team != nil {
+		scope = `,"scope":{"type":"string","enum":["workspace","team"],"default":"workspace","description":"team: colleagues' sessions, too"}`
+	}
 	out := []tool{
-		define("tape_search", "Search all recorded sessions. Gives date, title [tape] @id, excerpt.", searchProps+","+filter.Schema(filter.InJSON), "query", s.search),
+		define("tape_search", "Search all recorded sessions. Gives date, title [tape] @id, excerpt.", searchProps+scope+","+filter.Schema(filter.InJSON), "query", s.search),
 		define("tape_list", "List sessions, newest first, or the anchors of one.", listProps, "", s.list),
 		define("tape_read", "Show entries of a tape in full: around one, after an anchor, from one on; default the newest.", readProps+","+filter.Schema(filter.InJSON, "kinds"), "", s.read),
 		define("tape_context", "The messages of a tape since its last anchor.", contextProps, "", s.context),
