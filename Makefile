@@ -182,6 +182,10 @@ test-agents: build ## sessions of the real agents, recorded and compared (needs 
 test-web: ## the web view in a real Chromium (TESTFLAGS='-run TestFollow -v')
 	@GO='$(GO)' sh internal/serve/web/test.sh $(TESTFLAGS)
 
+.PHONY: test-proxy
+test-proxy: ## tape serve behind proxies, also a real nginx where it is installed
+	$(GO) test -vet=off -count=1 -run TestBehindProxy $(TESTFLAGS) ./cmd/internal/hostcli
+
 # It starts a PostgreSQL of its own, which has to be installed.
 .PHONY: test-team
 test-team: ## the team's server with PostgreSQL (TESTFLAGS='-run TestAgree -v')

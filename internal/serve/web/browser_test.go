@@ -208,6 +208,44 @@ func TestHostileInBrowser(t *testing.T) {
 	}
 }
 
+// titles are those that break layouts: one endless word, words without end, emoji, right to left, Chinese.
+func titles() map[string]string {
+	return map[string]string{"word": strings.Repeat("x", 10_000), "words": strings.Repeat("and then ", 1000), "path": "/home" + strings.Repeat("/folder", 60) + "/file.go",
+		"emoji": strings.Repeat("🧑\u200d🚀🔥", 60), "hebrew": "אנא תקן את הבדיקה שנכשלת ב-checkout.go ואל תשנה את הקוד", "chinese": strings.Repeat("请修复上传重试的问题", 20)}
+}
+
+// TestTitlesOnPhone: no title makes a page wider than a phone, and bars stay low.
+func TestTitlesOnPhone(t *testing.T) {
+	s := newSite(t, false)
+	for name, title := range titles() {
+		tape, err := s.store.CreateTape(t.Context(), name)
+		must(t, err)
+		_, err = tape.Append(t.Context(), nil, repo.Message("user", title), repo.Message("assistant", title), repo.Message("user", "then "+title), repo.Message("assistant", title))
+		must(t, err)
+	}
+	ctx := s.browser()
+	s.run(ctx, looks()["phone"]...)
+	paths := []string{"/", "/digest", "/stats", "/search?q=then", "/diff?a=word&b=path"}
+	for name := range titles() {
+		paths = append(paths, "/t/"+name, "/t/"+name+"/-/stats")
+	}
+	for _, path := range paths {
+		s.run(ctx, chromedp.Navigate(s.url+path))
+		s.until(ctx, `document.readyState === "complete"`)
+		var wrong string
+		s.run(ctx, chromedp.Evaluate(`(() => {
+			document.querySelectorAll(".download").forEach(d => { d.open = true; });
+			const wide = [...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("table, pre, .path, .unseen, svg, summary"));
+			const tall = [...document.querySelectorAll("svg.bar")].filter(e => e.getBoundingClientRect().height > 20);
+			const over = document.documentElement.scrollWidth > innerWidth + 1 ? "the page is too wide; " : "";
+			return over + [...wide.slice(0, 3), ...tall.slice(0, 3)].map(e => e.getBoundingClientRect().right + " " + e.outerHTML.slice(0, 200)).join("; ");
+		})()`, &wrong))
+		if wrong != "" {
+			t.Errorf("%s: %s", path, wrong)
+		}
+	}
+}
+
 // TestAccessible runs axe-core, whose file $TAPE_TEST_AXE names, on the main pages in light, dark
 // and at a phone's width.
 func TestAccessible(t *testing.T) {

@@ -93,13 +93,13 @@ func (s *View) diff(r *request) error {
 func (s *View) revisionName(r *request, rev *repo.Revision) string {
 	name := rev.Name()
 	if name != rev.Tape() {
-		return display.Line(name)
+		return display.PageLine(name)
 	}
 	title := s.titleOf(r, name)
 	if t, err := r.local().space.store.Tape(r.Context(), name); err == nil && t.IsFork() {
 		title += " · " + strings.TrimPrefix(name, t.Parent()+"/")
 	}
-	return display.Line(title)
+	return display.PageLine(title)
 }
 
 // rowsOf aligns the entries of two revisions. It keeps only their ids, since there may be very many.

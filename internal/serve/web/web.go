@@ -241,7 +241,7 @@ func (s *View) show(r *request, name, title string, data any) error {
 
 func (s *View) funcs() template.FuncMap {
 	return template.FuncMap{
-		"line":    display.Line,
+		"line":    display.PageLine,
 		"asset":   func(name string) string { return s.Base + assetsPath + name },
 		"bytes":   func(n int) string { return display.Bytes(int64(n)) },
 		"took":    display.Work,
@@ -260,7 +260,7 @@ func (s *View) funcs() template.FuncMap {
 			if name == layout.FirstAnchor {
 				return "Start"
 			}
-			return display.Line(name)
+			return display.PageLine(name)
 		},
 		"ago": func(t time.Time) template.HTML { return s.ago(t) },
 		"agoText": func(text string) template.HTML {
@@ -273,7 +273,7 @@ func (s *View) funcs() template.FuncMap {
 		"dir":  func(name string) string { dir, _ := path.Split(display.Line(name)); return dir },
 		"base": func(name string) string { return path.Base(display.Line(name)) },
 		"clip": func(text string, cells int) string {
-			return display.Truncate(display.Line(strings.Join(strings.Fields(text), " ")), cells)
+			return display.Truncate(display.PageLine(strings.Join(strings.Fields(text), " ")), cells)
 		},
 		"count": func(n any, one, many string) string {
 			switch n := n.(type) {

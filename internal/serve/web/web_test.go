@@ -218,6 +218,18 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestJoiners: emoji of several parts stay whole, and what reorders text is shown.
+func TestJoiners(t *testing.T) {
+	s := newSite(t, false)
+	main, err := s.store.Tape(t.Context(), "main")
+	must(t, err)
+	_, err = main.Append(t.Context(), nil, repo.Message("user", "fix \U0001f9d1\u200d\U0001f680 and \u202eevil"))
+	must(t, err)
+	for _, path := range []string{"/", "/t/main", "/digest"} {
+		s.shows(path, "fix \U0001f9d1\u200d\U0001f680 and &lt;U", "202E&gt;evil")
+	}
+}
+
 // TestGuard: without a session, nothing is shown.
 func TestGuard(t *testing.T) {
 	s := newSite(t, false)

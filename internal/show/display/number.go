@@ -31,7 +31,7 @@ func Number(n int64) string {
 func Work(d time.Duration) string {
 	n := func(n int, unit string) string { return strconv.Itoa(n) + space + unit }
 	switch {
-	case d <= 0:
+	case d < time.Millisecond:
 		return ""
 	case d < time.Second:
 		return n(int(d.Milliseconds()), "ms")

@@ -15,7 +15,7 @@ func TestNumber(t *testing.T) {
 }
 
 func TestWork(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "", -time.Hour: "", 40 * time.Millisecond: "40 ms", 2340 * time.Millisecond: "2.3 s", 45 * time.Second: "45 s",
+	for d, want := range map[time.Duration]string{0: "", -time.Hour: "", 300 * time.Microsecond: "", 40 * time.Millisecond: "40 ms", 2340 * time.Millisecond: "2.3 s", 45 * time.Second: "45 s",
 		12 * time.Minute: "12 min", 200 * time.Minute: "3 h 20 min", 2 * time.Hour: "2 h", 31*time.Hour + 40*time.Minute: "32 h"} {
 		if got := strings.ReplaceAll(Work(d), space, " "); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)

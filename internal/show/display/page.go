@@ -7,10 +7,15 @@ import (
 
 // KeptInPages are the characters that Page keeps, though they are not shown: newlines, tabs, and
 // the joiners, which emoji and several scripts need.
-const KeptInPages = "\n\t\u200c\u200d"
+const KeptInPages = "\n\t" + joiners
+
+const joiners = "\u200c\u200d"
 
 // Page makes text safe to show in a page or a document.
 func Page(s string) string { return Safe(s, KeptInPages) }
+
+// PageLine makes a name or a line of text safe to show in a page.
+func PageLine(s string) string { return Safe(s, joiners) }
 
 // Title makes one line of text for a page, of at most so many bytes.
 func Title(s string, most int) string {

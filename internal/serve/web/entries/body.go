@@ -65,7 +65,7 @@ func (v *Viewer) parts(it *conversation.Item, look conversation.Speaker) []Body 
 
 // oneLine is the beginning of a text as the line of a folded one.
 func oneLine(text string) string {
-	return display.Truncate(display.Line(strings.Join(strings.Fields(text[:min(len(text), bodyMost)]), " ")), briefCells)
+	return display.Truncate(display.PageLine(strings.Join(strings.Fields(text[:min(len(text), bodyMost)]), " ")), briefCells)
 }
 
 // room is how many bytes a body may have.

@@ -56,7 +56,7 @@ func (v *Viewer) call(c *conversation.Call, from repo.Entry) Call {
 	if out.Took < shownLong {
 		out.Took = 0
 	}
-	out.Subject = display.Truncate(display.Line(strings.Join(strings.Fields(display.Shorten(strings.TrimSpace(shown.Subject), 4*subjectCells)), " ")), subjectCells)
+	out.Subject = display.Truncate(display.PageLine(strings.Join(strings.Fields(display.Shorten(strings.TrimSpace(shown.Subject), 4*subjectCells)), " ")), subjectCells)
 	if shown.Shape == callview.Edit || shown.Shape == callview.Write || shown.Shape == callview.Read {
 		out.Dir, out.Base = path.Split(out.Subject)
 	}

@@ -198,7 +198,7 @@ func (v *Viewer) addHelper(e Entry) {
 		group := Entry{Base: v.Base, Tape: v.Tape, Kind: "helper", ID: e.ID, Fork: e.Fork, Who: display.Line(path.Base(e.Fork))}
 		if v.Turns != nil {
 			if h := v.Turns.HelperOf(e.Fork); h != nil && h.Task != "" {
-				group.Who = display.Line(h.Task)
+				group.Who = display.PageLine(h.Task)
 			}
 		}
 		v.out = append(v.out, group)
