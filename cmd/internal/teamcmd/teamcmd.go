@@ -150,17 +150,31 @@ expires. The database has only its hash.`, RunE: help}
 		Use: "add NAME --groups GROUP,... [--expires TIME]", Short: "Make a token and show it, once",
 		Long:    "Make a token and show it, once. NAME says whose it is; it is noted with each search.",
 		Example: "  tape team token add ada --groups shop,leads --expires 90d",
-		Args:    cobra.ExactArgs(1), PreRunE: one,
+		Args:    takes("NAME"), PreRunE: one,
 		RunE: with(func(ctx context.Context, h Host, o Options) error {
 			return h.TeamTokenAdd(ctx, o, name, groups, expires)
 		}),
 	}
 	add.Flags().StringSliceVar(&groups, "groups", nil, "the `GROUPS` of team.toml whose remotes it shows, separated by commas")
 	add.Flags().StringVar(&expires, "expires", "90d", "how long it is valid: a `TIME` such as 12h, 90d or 52w")
-	revoke := &cobra.Command{Use: "revoke NAME", Short: "Make a token void at once", Args: cobra.ExactArgs(1), PreRunE: one,
+	revoke := &cobra.Command{Use: "revoke NAME", Short: "Make a token void at once", Args: takes("NAME"), PreRunE: one,
 		RunE: with(func(ctx context.Context, h Host, o Options) error { return h.TeamTokenRevoke(ctx, o, name) })}
 	cmd.AddCommand(add, simple(with, "list", "List all tokens, without their secrets", "", Host.TeamTokens), revoke)
 	return cmd
+}
+
+// takes is for commands with one argument.
+func takes(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		hint := "usage: " + cmd.UseLine()
+		switch {
+		case len(args) == 0 || args[0] == "":
+			return layout.Invalid(hint, "%s is missing", name)
+		case len(args) > 1:
+			return layout.Invalid(hint, "unexpected argument %q", args[1])
+		}
+		return nil
+	}
 }
 
 // NewLogin returns tape login.
@@ -174,7 +188,7 @@ func NewLogin(run Run) *cobra.Command {
 read from standard input, tried, and kept in $TAPE_HOME/credentials.json, which only you can read. The
 address is the setting team. TAPE_TEAM and TAPE_TEAM_TOKEN take precedence over both.`,
 		Example: "  tape login https://tape.example.org --token-stdin <token.txt",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes("URL"),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if url = args[0]; !stdin {
 				return layout.Invalid("make one at "+strings.TrimRight(url, "/")+"/token, then run tape login "+url+" --token-stdin and paste it", "a token is needed, and not as an argument, which others could see")

@@ -40,7 +40,7 @@ func (s store) Source(ctx context.Context, remotes []string) (find.Source, error
 func Serve(ctx context.Context, o teamcmd.Options) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, d, err := prepared(ctx, o)
+	c, d, err := prepared(ctx, o, nil)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,8 @@ func (k *checks) tell(what string, err error) {
 	text, hint := "", ""
 	if err != nil {
 		k.failed++
-		text, hint = err.Error(), hints.Of(err)
+		text, _, _ = strings.Cut(err.Error(), "\n") // git goes on after the sentence
+		hint = hints.Of(err)
 	}
 	if k.s.JSON {
 		_ = k.s.Emit(stdio.Object{{"check", what}, {"ok", err == nil}, {"message", stdio.OrNull(text)}, {"hint", stdio.OrNull(hint)}})

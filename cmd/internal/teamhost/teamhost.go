@@ -29,9 +29,16 @@ func open(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error
 	return c, d, err
 }
 
-// prepared is open for commands that make the tables if there are none.
-func prepared(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error) {
-	c, d, err := open(ctx, o)
+// prepared is open for commands that make the tables if there are none. What check refuses is refused before that.
+func prepared(ctx context.Context, o teamcmd.Options, check func(c *config.Config) error) (*config.Config, *db.DB, error) {
+	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
+	if err == nil && check != nil {
+		err = check(c)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := db.Open(ctx, c.Database)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,7 +68,10 @@ func existing(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, e
 
 // Sync brings the database up to date.
 func Sync(ctx context.Context, o teamcmd.Options, remotes []string, watch time.Duration) error {
-	c, d, err := prepared(ctx, o)
+	c, d, err := prepared(ctx, o, func(c *config.Config) error {
+		_, err := c.Named(remotes)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -184,19 +194,21 @@ func AddToken(ctx context.Context, o teamcmd.Options, name string, groups []stri
 	if err != nil {
 		return layout.Wrap(err, "--expires")
 	}
-	c, d, err := prepared(ctx, o)
+	_, d, err := prepared(ctx, o, func(c *config.Config) error {
+		if len(groups) == 0 {
+			return layout.Invalid("team.toml has "+strings.Join(c.Groups(), ", "), "--groups is missing: the token would show nothing")
+		}
+		for _, g := range groups {
+			if !slices.Contains(c.Groups(), g) {
+				return layout.Invalid("team.toml has "+strings.Join(c.Groups(), ", "), "no remote has the group %q", g)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	if len(groups) == 0 {
-		return layout.Invalid("team.toml has "+strings.Join(c.Groups(), ", "), "--groups is missing: the token would show nothing")
-	}
-	for _, g := range groups {
-		if !slices.Contains(c.Groups(), g) {
-			return layout.Invalid("team.toml has "+strings.Join(c.Groups(), ", "), "no remote has the group %q", g)
-		}
-	}
 	now := o.Now()
 	token, err := d.AddToken(ctx, name, groups, now, now.Add(lasts))
 	if err != nil {

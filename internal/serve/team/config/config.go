@@ -97,7 +97,11 @@ func Load(file string, getenv func(string) string) (*Config, error) {
 	if err := d.Decode(c); err != nil {
 		return nil, layout.Invalid("", "%s: %s", file, inWords(err))
 	}
-	if err := c.complete(filepath.Dir(file), getenv); err != nil {
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return nil, layout.Classify(err)
+	}
+	if err := c.complete(dir, getenv); err != nil {
 		return nil, layout.Wrap(err, "%s", file)
 	}
 	return c, nil
@@ -292,6 +296,21 @@ func (c *Config) Remote(name string) *Remote {
 		}
 	}
 	return nil
+}
+
+// Named returns the remotes with these names, all of them for no names. Errors: ErrNotFound.
+func (c *Config) Named(names []string) (out []Remote, err error) {
+	if len(names) == 0 {
+		return c.Remotes, nil
+	}
+	for _, name := range names {
+		r := c.Remote(name)
+		if r == nil {
+			return nil, layout.NotFound("", "team.toml has no remote %q", name)
+		}
+		out = append(out, *r)
+	}
+	return out, nil
 }
 
 // Path is the path of the public address, without a slash at its end.

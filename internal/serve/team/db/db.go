@@ -81,7 +81,7 @@ func inWords(err error) error {
 	case errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "53") || pg.Code == "57P03"):
 		return &layout.Error{Class: layout.ErrBusy, Msg: "the database cannot do it now: " + pg.Message}
 	case errors.As(err, &connect):
-		return &layout.Error{Class: layout.ErrBusy, Msg: "the database does not answer: " + causeOf(connect)}
+		return &layout.Error{Class: layout.ErrBusy, Msg: "the database does not answer: " + causeOf(connect), Way: []layout.Hint{{Text: "start PostgreSQL, or name another address in team.toml: database"}}}
 	case errors.As(err, &pg):
 		return &layout.Error{Class: err, Msg: "database: " + pg.Message + " (" + pg.Code + ")"}
 	}

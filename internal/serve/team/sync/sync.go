@@ -47,16 +47,9 @@ const workers = 4
 
 // Once brings the remotes up to date, and calls done as soon as one is. All are read, whichever of them fail.
 func Once(ctx context.Context, o Options, done func(Result)) error {
-	var list []config.Remote
-	for _, name := range o.Remotes {
-		r := o.Config.Remote(name)
-		if r == nil {
-			return layout.NotFound("", "team.toml has no remote %q", name)
-		}
-		list = append(list, *r)
-	}
-	if len(o.Remotes) == 0 {
-		list = o.Config.Remotes
+	list, err := o.Config.Named(o.Remotes)
+	if err != nil {
+		return err
 	}
 	if err := o.DB.DropAudit(ctx, o.Now().AddDate(0, 0, -o.Config.AuditDays)); err != nil {
 		return err
