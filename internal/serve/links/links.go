@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"tape/internal/git/disk"
@@ -207,7 +208,7 @@ func Address(s *repo.Store) string {
 			continue
 		}
 		if raw, err := os.ReadFile(path); err == nil {
-			url, newest = string(raw), st.ModTime()
+			url, newest = strings.TrimSpace(string(raw)), st.ModTime()
 		}
 	}
 	return url
