@@ -108,5 +108,8 @@ func Reach(ctx context.Context, url string) error {
 	if err == nil {
 		_, _, err = transport.LsRemote(ctx, git, url, []string{layout.BranchPrefix}, transport.Options{})
 	}
+	if err != nil && strings.Contains(err.Error(), "dubious ownership") {
+		return layout.Invalid("git config --global --add safe.directory "+url+", as the user that runs this", "%s belongs to another user, so git does not read it", url)
+	}
 	return layout.Classify(err)
 }

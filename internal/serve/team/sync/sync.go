@@ -93,7 +93,7 @@ func remote(ctx context.Context, o Options, r config.Remote) (res Result) {
 	res.Err = j.run(ctx)
 	failure := ""
 	if res.Err != nil {
-		failure = clean(res.Err.Error())
+		failure = title(res.Err.Error())
 	}
 	if err := w.Done(context.WithoutCancel(ctx), began, failure); res.Err == nil {
 		res.Err = err

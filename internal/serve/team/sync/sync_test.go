@@ -16,6 +16,7 @@ import (
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/sync"
+	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/internal/testkit/teamtest"
@@ -365,4 +366,15 @@ func TestKilled(t *testing.T) {
 		storetest.Must(t, d.Err)
 	}
 	m.same("after all")
+}
+
+// TestReachForeign: a repository that git does not read because it is another user's comes with the way out.
+func TestReachForeign(t *testing.T) {
+	dir := bareRemote(t)
+	storetest.Must(t, sync.Reach(t.Context(), dir))
+	t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+	err := sync.Reach(t.Context(), dir)
+	if err == nil || !strings.Contains(fmt.Sprint(layout.Hints(err)), "safe.directory "+dir) {
+		t.Errorf("%v, %v", err, layout.Hints(err))
+	}
 }
