@@ -141,26 +141,6 @@ func TestAll(t *testing.T) {
 	s.shows("GET", link, 404, "leads nowhere", "bank")
 }
 
-// TestAddress: of several servers, the one that was started last counts.
-func TestAddress(t *testing.T) {
-	s := newServer(t, false)
-	if got := links.Address(s.store); got != "" {
-		t.Errorf("%q", got)
-	}
-	storetest.Must(t, links.SetAddress(s.other, true, "http://all"))
-	if got := links.Address(s.store); got != "http://all" {
-		t.Errorf("%q", got)
-	}
-	storetest.Must(t, os.Chtimes(filepath.Join(os.Getenv(repo.EnvHome), "serve-address"), time.Unix(1, 0), time.Unix(1, 0)))
-	storetest.Must(t, links.SetAddress(s.store, false, "https://own/path"))
-	if got := links.Address(s.store); got != "https://own/path" {
-		t.Errorf("%q", got)
-	}
-	if got := links.Address(s.other); got != "http://all" {
-		t.Errorf("%q", got)
-	}
-}
-
 // TestUnreadable: a page that cannot be made is an error, not half a page.
 func TestUnreadable(t *testing.T) {
 	s := newServer(t, false)
