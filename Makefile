@@ -37,13 +37,13 @@ CUTS         ?= 500
 
 # These programs run for seconds only, so less garbage collection saves time and costs
 # little memory. soak and bench run with the default.
-test check race fmt-check vet lint cross fuzz-check: export GOGC := 400
+test check race fmt-check vet lint cross fuzz-check test-web test-proxy test-team: export GOGC := 400
 
 # As build does, so that what they need is compiled once. The race detector needs cgo.
-test vet lint fuzz-check docs docs-check: export CGO_ENABLED := 0
+test vet lint fuzz-check docs docs-check test-web test-proxy test-team: export CGO_ENABLED := 0
 
 # Without the path of the checkout, compiled packages can be reused in another clone.
-test check soak demo: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
+test check soak demo test-web test-proxy test-team: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 
 # The race detector is off for these packages, where it would be slow and find nothing:
 # SQLite, translated from C, has its data outside Go's heap, and the codecs share nothing.
