@@ -88,7 +88,12 @@ func TestAgree(t *testing.T) {
 	storetest.Must(t, err)
 	x := index.New(s, nil)
 	defer x.Close()
+	phrases := []string{"main.go OR to", "main.go OR it", "main.go OR deploy", `"of the" OR error`} // how much one weighs depends on all that is found
 	ask := func() string {
+		if n := len(phrases); n > 0 {
+			defer func() { phrases = phrases[1:] }()
+			return phrases[0]
+		}
 		w := func() string { return vocabulary[r.IntN(len(vocabulary))] }
 		return [...]func() string{
 			w, w, func() string { return w() + " " + w() }, func() string { return w() + " OR " + w() }, func() string { return w() + " -" + w() },

@@ -42,6 +42,9 @@ func (f *finder) choose(ctx context.Context) error {
 		f.judge(newest)
 		return f.readBest(ctx, wanted)
 	}
+	if err := f.countPhrase(ctx); err != nil {
+		return err
+	}
 	if err := f.chooseOfMany(ctx, newest); err != nil {
 		return err
 	}
@@ -49,6 +52,21 @@ func (f *finder) choose(ctx context.Context) error {
 		return err
 	}
 	return f.goOn(ctx, newest, wanted)
+}
+
+// countPhrase counts the entries that have the words of a query with a phrase and other words: how much the phrase
+// weighs beside these depends on it.
+func (f *finder) countPhrase(ctx context.Context) (err error) {
+	switch q := f.s.Query; {
+	case f.sure || len(f.units) < 2:
+	case f.tapes == nil && q.Since.IsZero() && q.Until.IsZero():
+		f.total, err = f.count(ctx, f.words)
+	default:
+		var all []db.Found
+		all, err = f.find(ctx, f.words, mostCounted)
+		f.total = len(all)
+	}
+	return err
 }
 
 // chooseOfMany judges entries that contain a word often, the newest that somebody said, and the newest of all.

@@ -98,7 +98,7 @@ type finder struct {
 	units  []unit
 	sure   bool // entries with the words match for sure
 	early  bool // which entries are folded is known without reading texts
-	total  int  // how many match; 0 if they are more than relevance.ManyFound
+	total  int  // how many have the words; 0 if they are more than relevance.ManyFound and it does not matter
 
 	taken  map[db.Key]bool
 	judged []*candidate
@@ -179,18 +179,24 @@ func (f *finder) weigh(ctx context.Context, e query.Expr) error {
 		}
 		if len(terms) > 1 {
 			words, _ := tsquery(t)
-			found, among, err := f.rows.Count(ctx, words, mostCounted)
+			found, err := f.count(ctx, words)
 			if err != nil {
 				return err
 			}
-			if found >= mostCounted && among > 0 { // it is as frequent in older entries
-				found = int64(float64(found) * f.Entries / float64(among))
-			}
-			u.idf = f.IDF(int(found))
+			u.idf = f.IDF(found)
 		}
 		f.units = append(f.units, u)
 	}
 	return nil
+}
+
+// count returns how many entries have some words. Beyond a number that is estimated.
+func (f *finder) count(ctx context.Context, words string) (int, error) {
+	found, among, err := f.rows.Count(ctx, words, mostCounted)
+	if found >= mostCounted && among > 0 { // they are as frequent in older entries
+		found = int64(float64(found) * f.Entries / float64(among))
+	}
+	return int(found), err
 }
 
 func (f *finder) result(ctx context.Context) (*Result, error) {
