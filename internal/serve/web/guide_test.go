@@ -40,7 +40,8 @@ func (s *site) guide(ctx context.Context) {
 		s.Helper()
 		s.click(ctx, ".write summary", `document.querySelector(".write").open`)
 		in := `.write form[action$="/do/` + form + `"] `
-		s.run(ctx, chromedp.SetValue(in+`[name=`+field+`]`, text, chromedp.ByQuery), chromedp.Click(in+"button", chromedp.ByQuery))
+		s.run(ctx, chromedp.SetValue(in+`[name=`+field+`]`, text, chromedp.ByQuery), chromedp.Evaluate(`window.former = true`, nil), chromedp.Click(in+"button", chromedp.ByQuery))
+		s.until(ctx, `!window.former`) // the page follows the session, so it may show the change before the next one is there
 	}
 	fill("rename", "title", "The checkout")
 	s.until(ctx, `document.querySelector("h1").textContent === "The checkout"`)
