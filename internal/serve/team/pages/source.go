@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"tape/index"
@@ -212,16 +211,5 @@ func (s *source) Containing(ctx context.Context, t web.Tape, text string, most i
 func (s *source) Prices() prices.List { return nil }
 
 func (s *source) Continue(t web.Tape) []string {
-	return []string{"tape clone " + quoted(s.config.Remote(s.here).CloneURL()), "tape resume " + quoted(t.Name())}
-}
-
-// quoted is a word for a shell.
-func quoted(word string) string {
-	plain := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("@%+=:,./_-", c)
-	}
-	if !strings.ContainsFunc(word, func(c rune) bool { return !plain(c) }) && word != "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return []string{"tape clone " + layout.ShellWord(s.config.Remote(s.here).CloneURL()), "tape resume " + layout.ShellWord(t.Name())}
 }

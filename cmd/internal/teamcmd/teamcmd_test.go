@@ -1,0 +1,95 @@
+package teamcmd
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"tape/index"
+	"tape/internal/store/layout"
+	"tape/repo"
+)
+
+// asked is what a command asked a host to do.
+type asked struct {
+	Host
+	entries Entries
+	search  index.Search
+}
+
+func (a *asked) TeamLog(_ context.Context, _ Options, e Entries) error {
+	a.entries = e
+	return nil
+}
+
+func (a *asked) TeamSearch(_ context.Context, _ Options, s index.Search) error {
+	a.search = s
+	return nil
+}
+
+func (a *asked) run() Run {
+	return func(f func(context.Context, Host, Options) error) func(*cobra.Command, []string) error {
+		return func(*cobra.Command, []string) error { return f(context.Background(), a, Options{}) }
+	}
+}
+
+// TestShow: an entry is named as searches print it. A tape's name may have slashes and @.
+func TestShow(t *testing.T) {
+	for target, want := range map[string]Entries{
+		"shop/main@17":     {Tape: "shop/main", ID: 17},
+		"shop/a@b/agent@3": {Tape: "shop/a@b/agent", ID: 3},
+		"shop/main":        {}, "@17": {}, "shop/main@": {}, "shop/main@0": {}, "shop/main@-1": {}, "shop/main@x": {},
+	} {
+		a := &asked{}
+		err := a.run().Show(nil, target, false)
+		if bad := want.Tape == ""; bad != errors.Is(err, layout.ErrInvalid) {
+			t.Errorf("%s: %v", target, err)
+		}
+		if a.entries.Tape != want.Tape || a.entries.ID != want.ID {
+			t.Errorf("%s: asked for %+v", target, a.entries)
+		}
+	}
+}
+
+// TestSearch: the team is searched for words, in all sessions or in one. What only a workspace can do is refused.
+func TestSearch(t *testing.T) {
+	a := &asked{}
+	if err := a.run().Search(nil, index.Search{Text: "timeout", Tapes: []string{"here"}}, "", false); err != nil || a.search.Tapes != nil {
+		t.Errorf("%v, asked for %+v", err, a.search)
+	}
+	if err := a.run().Search(nil, index.Search{Text: "timeout"}, "shop/main", false); err != nil || !reflect.DeepEqual(a.search.Tapes, []string{"shop/main"}) {
+		t.Errorf("%v, asked for %+v", err, a.search)
+	}
+	for name, s := range map[string]index.Search{"regex": {How: index.Regexp}, "context": {Context: 2}, "count": {Count: true}, "phase": {Query: repo.Query{Phase: "review"}}} {
+		if err := a.run().Search(nil, s, "", false); !errors.Is(err, layout.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := a.run().Search(nil, index.Search{}, "", true); !errors.Is(err, layout.ErrInvalid) {
+		t.Errorf("other flags: %v", err)
+	}
+}
+
+// TestHas: a missing entry is asked of the team only if a server is known and the name can be one of the team.
+func TestHas(t *testing.T) {
+	t.Setenv("TAPE_HOME", t.TempDir())
+	known := func(string) string { return "https://tape.example.org" }
+	none := func(string) string { return "" }
+	missing := layout.NotFound("", "no such entry")
+	for _, c := range []struct {
+		target string
+		err    error
+		getenv func(string) string
+		want   bool
+	}{
+		{"shop/main@17", missing, known, true}, {"shop/main@17", missing, none, false}, {"shop/main@17", nil, known, false},
+		{"main@17", missing, known, false}, {"shop/main", missing, known, false},
+	} {
+		if got := Has(c.target, c.err, c.getenv); got != c.want {
+			t.Errorf("%s, %v: %v", c.target, c.err, got)
+		}
+	}
+}

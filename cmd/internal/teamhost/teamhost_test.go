@@ -1,0 +1,98 @@
+package teamhost
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/cmd/internal/stdio"
+	"tape/cmd/internal/teamcmd"
+	"tape/internal/serve/team/sync"
+	"tape/internal/store/layout"
+)
+
+func options(t *testing.T, asJSON bool) (teamcmd.Options, func() string) {
+	t.Helper()
+	out := &bytes.Buffer{}
+	s := &stdio.Streams{Stdout: out, Stderr: out, Out: bufio.NewWriter(out), JSON: asJSON, Now: time.Now, Getenv: func(string) string { return "" }}
+	return teamcmd.Options{Streams: s, Config: filepath.Join(t.TempDir(), "team.toml")}, func() string {
+		defer out.Reset()
+		_ = s.Flush()
+		return out.String()
+	}
+}
+
+// TestShowResult: a sync tells what it did with each remote; while watching only what changed.
+func TestShowResult(t *testing.T) {
+	done := sync.Result{Remote: "shop", Tapes: 2, Entries: 31, Removed: 4, Took: 1500 * time.Millisecond}
+	failed := sync.Result{Remote: "bank", Err: errors.New("it does not answer")}
+	for _, c := range []struct {
+		json, watching bool
+		result         sync.Result
+		want           string
+	}{
+		{false, false, done, "shop: 2 tapes changed, 31 entries added, 4 removed\n"},
+		{true, false, done, `{"remote":"shop","tapes":2,"entries":31,"removed":4,"seconds":1.5,"error":null}` + "\n"},
+		{true, true, failed, `{"remote":"bank","tapes":0,"entries":0,"removed":0,"seconds":0,"error":"it does not answer"}` + "\n"},
+		{false, true, failed, "tape: warning: bank: it does not answer\n"},
+		{false, false, failed, ""}, // the error of the command says it
+		{false, true, sync.Result{Remote: "shop"}, ""},
+		{false, false, sync.Result{Remote: "shop", Busy: true}, ""},
+	} {
+		o, text := options(t, c.json)
+		showResult(o.Streams, c.result, c.watching)
+		if got := text(); got != c.want {
+			t.Errorf("%+v\ngot  %q\nwant %q", c.result, got, c.want)
+		}
+	}
+}
+
+// TestWithoutDatabase: mistakes in what was typed are found before a database is asked, and a database that does not
+// answer is named.
+func TestWithoutDatabase(t *testing.T) {
+	o, text := options(t, false)
+	text()
+	if err := Status(t.Context(), o); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("no team.toml: %v", err)
+	}
+	settings := `database = "postgres:///tape?host=` + filepath.Dir(o.Config) + `"
+url = "http://localhost:1"
+listen = "127.0.0.1:0"
+[[remote]]
+name = "shop"
+url = "/nowhere/shop.git"
+groups = ["shop"]
+[auth]
+kind = "tokens"
+`
+	if err := os.WriteFile(o.Config, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"a group":    AddToken(t.Context(), o, "ada", []string{"bank"}, "90d"),
+		"no group":   AddToken(t.Context(), o, "ada", nil, "90d"),
+		"a name":     AddToken(t.Context(), o, "../ada", []string{"shop"}, "90d"),
+		"a duration": AddToken(t.Context(), o, "ada", []string{"shop"}, "soon"),
+	} {
+		if !errors.Is(err, layout.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := Sync(t.Context(), o, []string{"bank"}, 0); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("a remote: %v", err)
+	}
+	if err := Status(t.Context(), o); err == nil || !strings.Contains(err.Error(), "database") {
+		t.Errorf("no database: %v", err)
+	}
+	if err := Check(t.Context(), o); err == nil {
+		t.Error("a check without a database succeeds")
+	}
+	if got := text(); !strings.Contains(got, "failed  database:") || !strings.Contains(got, "failed  remote shop:") {
+		t.Errorf("the check says\n%s", got)
+	}
+}
