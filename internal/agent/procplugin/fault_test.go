@@ -176,7 +176,9 @@ func TestInvalidMessagesAreStray(t *testing.T) {
 
 func TestLongestAnswer(t *testing.T) {
 	t.Parallel()
-	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "big", N: 16 << 20}, "hook/run_model": {Do: "big", N: 16<<20 + 1}, "hook/build_prompt": {}}}, Options{})
+	l := quick()
+	l.hook, l.long = time.Minute, time.Minute // a busy machine reads 16 MiB slowly under the race detector
+	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "big", N: 16 << 20}, "hook/run_model": {Do: "big", N: 16<<20 + 1}, "hook/build_prompt": {}}}, Options{limits: l})
 	got, err := ask1(p)
 	if err != nil || len(got) < 16<<20-100 {
 		t.Errorf("%d bytes, %v", len(got), err)
