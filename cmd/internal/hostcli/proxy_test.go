@@ -197,7 +197,7 @@ func nginx(t *testing.T, config, server string) string {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() { <-ended })
+	t.Cleanup(func() { _ = <-ended })
 	for {
 		c, err := net.Dial("tcp", at)
 		if err == nil {

@@ -75,7 +75,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, t *repo.Tape) err
 	}
 	f, err := os.CreateTemp("", "tape-page-")
 	if err == nil {
-		defer os.Remove(f.Name())
+		defer func() { _ = os.Remove(f.Name()) }()
 		defer f.Close()
 		err = h.Write(r.Context(), f, t)
 	}

@@ -161,7 +161,7 @@ func (b *bench) sync(tapes, entries int) time.Duration {
 	began := time.Now()
 	err := sync.Once(b.Context(), b.with, func(res sync.Result) {
 		storetest.Must(b, res.Err)
-		if int(res.Tapes) < tapes || int(res.Entries) < entries {
+		if res.Tapes < tapes || int(res.Entries) < entries {
 			b.Fatalf("%+v", res)
 		}
 	})
