@@ -90,7 +90,7 @@ check: ## what is not a test of its own: gofmt, lint (and vet), race detector, c
 .PHONY: race
 race: ## the tests of the packages that ask for the race detector
 	@race='$(RACE)'; [ -n "$$race" ] || { echo '== race: left out, for there is no working C compiler'; exit 0; }; \
-	echo '== race'; $(GO) test $$race $(UNWATCHED) -vet=off -timeout 20m $(TESTFLAGS) $(addprefix ./,$(RACING))
+	echo '== race'; $(GO) test $$race $(UNWATCHED) -vet=off -timeout 40m $(TESTFLAGS) $(addprefix ./,$(RACING))
 
 .PHONY: fmt-check
 fmt-check: ## fail when gofmt -s would change a file
