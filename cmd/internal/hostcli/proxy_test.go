@@ -195,9 +195,10 @@ func nginx(t *testing.T, config, server string) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() { _ = <-ended })
+	ended := make(chan struct{})
+	var failure error
+	go func() { failure = cmd.Wait(); close(ended) }()
+	t.Cleanup(func() { <-ended })
 	for {
 		c, err := net.Dial("tcp", at)
 		if err == nil {
@@ -205,10 +206,9 @@ func nginx(t *testing.T, config, server string) string {
 			return at
 		}
 		select {
-		case err := <-ended:
-			ended <- err
+		case <-ended:
 			text, _ := os.ReadFile(filepath.Join(dir, "error.log"))
-			t.Fatalf("nginx: %v: %s", err, text)
+			t.Fatalf("nginx: %v: %s", failure, text)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
