@@ -22,7 +22,7 @@ func streams() (s *stdio.Streams, out, messages *bytes.Buffer) {
 		Getenv: func(name string) string { return map[string]string{"HOME": "/home/mei"}[name] }}, out, messages
 }
 
-// A session has one row, the latest first, with the sums of its files.
+// Each session has one row with the sums of its files; the latest session comes first.
 func TestShow(t *testing.T) {
 	s, out, _ := streams()
 	rows := []Row{used("s1", "/p/a.go", 1, 2, 20), used("s2", "/p/a.go", 0, 0, 22), used("s1", "/p/b.go", 2, 3, 21)}

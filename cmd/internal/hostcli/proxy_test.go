@@ -238,8 +238,8 @@ func certificate(t *testing.T, dir string) (cert, key string) {
 	return cert, key
 }
 
-// examples are configurations of nginx: that of the documentation, one without any header, and one that removes the path;
-// "Go" has none.
+// examples returns configurations of nginx by name: the one in docs/examples, one that sets no headers, and one that
+// strips the path. "Go" stands for a proxy written in Go, without a configuration.
 func examples(t *testing.T) map[string]string {
 	raw, err := os.ReadFile("../../../docs/examples/nginx.conf")
 	if err != nil {

@@ -30,7 +30,7 @@ func row(key string, calls int64, cost float64, unpriced ...string) report.Row {
 	return report.Row{Work: w, Cost: cost, Priced: cost > 0, Unpriced: unpriced}
 }
 
-// TestTable: columns in which nothing stands are left out, and models without a price are named.
+// TestTable: empty columns are left out, and models without a price are named.
 func TestTable(t *testing.T) {
 	got := shown(t, index.ByProject, false, row("shop", 0, 1.5, "gemini"), row("", 0, 0))
 	lines := strings.Split(got, "\n")

@@ -8,7 +8,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// ReadDuration reads how long something works: a duration, which may be in days or weeks, of at most ten years.
+// ReadDuration parses a period of validity such as 12h, 90d or 2w, of at most ten years. Errors: ErrInvalid.
 func ReadDuration(text string) (time.Duration, error) {
 	const day, most = 24 * time.Hour, 10 * 366 * 24 * time.Hour
 	d, err := time.ParseDuration(text)
@@ -20,7 +20,7 @@ func ReadDuration(text string) (time.Duration, error) {
 		}
 	}
 	if err != nil || d <= 0 || d > most {
-		return 0, layout.Invalid("give a time such as 12h, 90d or 52w, at most ten years", "%q is not how long something can work", text)
+		return 0, layout.Invalid("give a time such as 12h, 90d or 52w, at most ten years", "%q is not a period of validity", text)
 	}
 	return d, nil
 }

@@ -53,7 +53,7 @@ func prepared(ctx context.Context, o teamcmd.Options, check func(c *config.Confi
 	return c, d, nil
 }
 
-// existing is open for commands that need the tables.
+// existing opens a database that already has the tables of this version, and changes nothing in it.
 func existing(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error) {
 	c, d, err := open(ctx, o)
 	if err != nil {

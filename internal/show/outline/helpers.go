@@ -64,7 +64,7 @@ func (b *builder) find(fork string) *Helper {
 	return nil
 }
 
-// started notes which calls start subagents, and what they say about the task.
+// started records the calls that start subagents, with the task that each call gives.
 func (b *builder) started(it *conversation.Item) {
 	for _, c := range it.Calls {
 		if v := callview.Of(c, ""); v.Shape == callview.Agent && c.ID != "" && len(b.tasks) < maxPerName {

@@ -43,9 +43,9 @@ type Options struct {
 	Version string
 	// MCP, if not nil, answers requests at /mcp. The user sees a source; audit records what the user does.
 	MCP func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler
-	// Pages, if not nil, are what a browser gets.
+	// Pages answers browsers. nil: the server has only its API.
 	Pages *pages.Pages
-	// OIDC, if not nil, logs people in with an account elsewhere.
+	// OIDC logs people in through OpenID Connect. nil: it is not configured.
 	OIDC *oidc.Login
 	// Login, if not nil, finds out who users without a token are.
 	Login Login

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// beganCookie has the login that has begun at an issuer. Unlike the other cookie, it has to come with a link from
-	// there.
+	// beganCookie remembers a login while its user is at the issuer. It is SameSite=Lax, because the issuer's page leads
+	// the browser back here.
 	beganCookie = "tape_team_login"
 	beganTime   = 10 * time.Minute
 	// sessionTime is how long a login lasts. Only then the issuer is asked again for the user's groups.

@@ -30,7 +30,7 @@ const EnvFile = "TAPE_TEAM_CONFIG"
 // envDatabase is the variable for a database address that must not be in the file.
 const envDatabase = "TAPE_TEAM_DATABASE"
 
-// envSecret is the variable for the client's secret, which must not be in the file.
+// envSecret is the environment variable with the client secret of OpenID Connect. The file may not contain it.
 const envSecret = "TAPE_TEAM_CLIENT_SECRET"
 
 // Kinds of authentication. Tokens are for programs, and work with every kind.

@@ -19,7 +19,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Version is the version of the schema. Raise it with each change: [DB.Prepare] then makes the tables anew.
+// Version is the version of the schema. Raise it whenever schema.sql changes: [DB.Prepare] then drops the old tables
+// and creates new ones, which the next sync fills.
 const Version = 1
 
 //go:embed schema.sql

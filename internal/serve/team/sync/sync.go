@@ -215,8 +215,8 @@ func (j *job) commit(ctx context.Context) error {
 	return nil
 }
 
-// Rows are sent in chunks of up to chunkRows and about chunkBytes. They are committed at the end of a tape, when
-// there are commitRows.
+// Rows are sent in chunks of up to chunkRows rows or about chunkBytes bytes. A transaction ends with a tape, once it
+// has commitRows rows.
 const (
 	chunkRows  = 1000
 	chunkBytes = 4 << 20
