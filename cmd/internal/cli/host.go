@@ -102,7 +102,7 @@ func (a *App) onPublish(run func(ctx context.Context, h publishcmd.Host, in publ
 // envServeToken is the token of the admin of tape serve, if it has to stay the same.
 const envServeToken = "TAPE_SERVE_TOKEN"
 
-// onServe runs tape serve in tape-host. Without a workspace that is named or in the current directory, it serves all.
+// onServe runs tape serve in tape-host. It serves all workspaces, unless one is named or the current directory has one.
 func (a *App) onServe(run func(ctx context.Context, h servecmd.Host, in servecmd.App) error) runFunc {
 	return a.hosted(func(ctx context.Context, host Host) error {
 		store, err := a.openStore(ctx)
@@ -118,7 +118,7 @@ func (a *App) onServe(run func(ctx context.Context, h servecmd.Host, in servecmd
 	})
 }
 
-// onLinks runs a command for links of tape serve.
+// onLinks runs a command of tape serve link.
 func (a *App) onLinks(run func(ctx context.Context, in servecmd.App) error) runFunc {
 	return func(cmd *cobra.Command, _ []string) error {
 		store, err := a.openStore(cmd.Context())

@@ -28,8 +28,8 @@ type Row struct {
 	files     int    // of a folder, if rows of several files are joined
 }
 
-// Find returns what rows has for a file, in all workspaces. If no session used that file, people get the files of
-// its name elsewhere, which a line on standard error says.
+// Find returns the rows for a file from all workspaces. If there are none, people get the rows for files of that name
+// in other folders, and a line on standard error says so.
 func Find(s *stdio.Streams, file *touched.File, rows func(*touched.File) ([][]Row, error)) ([]Row, error) {
 	lists, err := rows(file)
 	out := slices.Concat(lists...)
@@ -45,7 +45,7 @@ func Find(s *stdio.Streams, file *touched.File, rows func(*touched.File) ([][]Ro
 	return out, nil
 }
 
-// elsewhere names the first files of rows.
+// elsewhere lists the paths of the first rows.
 func elsewhere(s *stdio.Streams, rows []Row) string {
 	const most = 3
 	var names []string

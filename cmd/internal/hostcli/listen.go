@@ -10,8 +10,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// listen listens on an address, which must be one of this machine unless others may reach it, and on a socket if one
-// is named.
+// listen listens on a TCP address and, if socket is not empty, on a unix socket. Unless others is set, the address has
+// to be one that only this machine reaches.
 func listen(ctx context.Context, address, socket string, others bool) (out []net.Listener, err error) {
 	defer func() {
 		if err != nil {

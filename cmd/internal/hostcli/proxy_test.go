@@ -99,7 +99,7 @@ func (s *served) run(args ...string) (out map[string]any) {
 	return out
 }
 
-// browser asks for https://tape.example.org, which is at an address. It keeps no cookies.
+// browser sends requests for https://tape.example.org to a given address. It keeps no cookies.
 type browser struct {
 	*testing.T
 	http.Client
@@ -252,7 +252,7 @@ func examples(t *testing.T) map[string]string {
 		"path removed": bare + "proxy_set_header Host $host; proxy_set_header X-Forwarded-Proto $scheme; location /me/ { proxy_pass http://SERVER/; } }"}
 }
 
-// goProxy starts a proxy with TLS of Go's library, and returns its address.
+// goProxy starts a proxy with TLS, made of Go's library, and returns its address.
 func goProxy(t *testing.T, _, server string) string {
 	to, err := url.Parse(server)
 	if err != nil {

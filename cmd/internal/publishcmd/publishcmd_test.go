@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// host notes what it is to publish.
+// host records what it was asked to publish.
 type host struct{ got *publishcmd.Options }
 
 func (h host) Publish(_ context.Context, _ *stdio.Streams, _ *repo.Store, o publishcmd.Options) error {

@@ -17,7 +17,7 @@ import (
 	"tape/repo"
 )
 
-// host notes with which options the server was started.
+// host records the options with which the server was started.
 type host struct{ got servecmd.Options }
 
 func (h *host) Serve(_ context.Context, o servecmd.Options) error {

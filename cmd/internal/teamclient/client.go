@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// Setting is the setting with the server's address, and the name of its token among the keys.
+	// Setting is the name of the setting that has the server's address, and of the key that has its token.
 	Setting = "team"
 
 	envServer = "TAPE_TEAM"

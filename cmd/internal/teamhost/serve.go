@@ -29,7 +29,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// store is the database, with views as sources of the server.
+// store gives the server views of the database as its sources.
 type store struct{ *db.DB }
 
 func (s store) Source(ctx context.Context, remotes []string) (find.Source, error) {

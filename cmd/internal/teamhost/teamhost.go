@@ -29,7 +29,7 @@ func open(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error
 	return c, d, err
 }
 
-// prepared is open for commands that make the tables if there are none. What check refuses is refused before that.
+// prepared opens the database, and creates the tables if there are none. Before that, check may refuse what was typed.
 func prepared(ctx context.Context, o teamcmd.Options, check func(c *config.Config) error) (*config.Config, *db.DB, error) {
 	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
 	if err == nil && check != nil {

@@ -166,7 +166,7 @@ func (f *Front) ownPage(r *http.Request, host string, c Call) bool {
 	return u.Host == host || c.Proxy && slices.Contains(f.Hosts, nameOf(u.Host))
 }
 
-// below returns an address without the path of the public address.
+// below strips the path of the public address from an address.
 func (f *Front) below(u *url.URL) *url.URL {
 	cut := func(path string) (string, bool) {
 		rest, ok := strings.CutPrefix(path, f.Path)

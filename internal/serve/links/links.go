@@ -27,7 +27,7 @@ import (
 // Path begins the addresses of links; their code follows.
 const Path = "/s/"
 
-// file has a workspace's links.
+// file is the name of the file with a workspace's links.
 const file = "links.json"
 
 // Link leads to a session until it expires or is revoked.
@@ -40,7 +40,7 @@ type Link struct {
 	Expires time.Time `json:"expires"`
 }
 
-// list is what the file has.
+// list is the content of the file.
 type list struct {
 	Last  int    `json:"last"` // the newest id, which is not used again
 	Links []Link `json:"links"`
@@ -62,7 +62,7 @@ func read(path string) (l list, err error) {
 	return l, layout.Wrap(err, "links of the workspace")
 }
 
-// change changes the links of a workspace. Those that have expired at now go.
+// change lets f change the links of a workspace, under a lock. It drops expired links.
 func change(ctx context.Context, s *repo.Store, now time.Time, f func(*list) error) error {
 	unlock, err := (*workspace.Store)(s).LockPrivate(ctx, "links.lock")
 	if err != nil {
@@ -105,7 +105,7 @@ func Add(ctx context.Context, s *repo.Store, t *repo.Tape, now, expires time.Tim
 	return added, code, err
 }
 
-// firstOf is the hash of a tape's first entry.
+// firstOf returns the hash of a tape's first entry.
 func firstOf(ctx context.Context, t *repo.Tape) (string, error) {
 	for e, err := range t.Show(ctx, "@1") {
 		return hash(e.Raw), err
@@ -113,13 +113,13 @@ func firstOf(ctx context.Context, t *repo.Tape) (string, error) {
 	return "", layout.NotFound("", "%q has no entries", t.Name())
 }
 
-// All returns the links of a workspace that work at now, the oldest first.
+// All returns the links of a workspace that have not expired, the oldest first.
 func All(s *repo.Store, now time.Time) ([]Link, error) {
 	l, err := read(s.UsersPath(file))
 	return slices.DeleteFunc(l.Links, func(one Link) bool { return !now.Before(one.Expires) }), err
 }
 
-// Revoke ends a link at once, and returns it. ErrNotFound if there is none.
+// Revoke ends a link at once, and returns it. Errors: ErrNotFound.
 func Revoke(ctx context.Context, s *repo.Store, id int, now time.Time) (ended Link, err error) {
 	err = change(ctx, s, now, func(l *list) error {
 		i := slices.IndexFunc(l.Links, func(one Link) bool { return one.ID == id })
@@ -133,7 +133,7 @@ func Revoke(ctx context.Context, s *repo.Store, id int, now time.Time) (ended Li
 	return ended, err
 }
 
-// find returns the link of a code that works at now.
+// find returns the link with a code, if it has not expired.
 func find(path, code string, now time.Time) (Link, bool) {
 	l, err := read(path)
 	if err != nil {
@@ -147,8 +147,8 @@ func find(path, code string, now time.Time) (Link, bool) {
 	return l.Links[i], true
 }
 
-// Open returns the tape that a code leads to at now, and what the link is called. With all, links of the user's other
-// workspaces work, too. ErrNotFound if there is no such link or tape.
+// Open returns the tape that a code leads to, and what the link is called. With all, links of the user's other
+// workspaces work, too. Errors: ErrNotFound if there is no such link or tape, or the link has expired.
 func Open(ctx context.Context, store *repo.Store, all bool, code string, now time.Time) (t *repo.Tape, name string, err error) {
 	link, ok := find(store.UsersPath(file), code, now)
 	if !ok && all {
@@ -176,8 +176,8 @@ func Open(ctx context.Context, store *repo.Store, all bool, code string, now tim
 	return t, name, nil
 }
 
-// addressFile has the public address of the server that was started last: in a workspace its own, in the user's
-// folder that of a server of all workspaces.
+// addressFile stores the public address of the server that was started last. Each workspace has such a file for its
+// own server; the user's folder has one for the server of all workspaces.
 const addressFile = "serve-address"
 
 // SetAddress notes the public address of a server of a workspace, or of all.

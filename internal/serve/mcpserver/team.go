@@ -126,7 +126,7 @@ func (t *team) search(ctx context.Context, _ call, a teamSearchArgs) (string, er
 	return teamHits(res.Hits, res.More, "tape_read with tape and around=@id shows one with what is around it"), nil
 }
 
-// teamHits shows hits of the team. how says how one reads them.
+// teamHits shows hits of the team. how tells the agent how to read them.
 func teamHits(hits []find.Hit, more bool, how string) string {
 	if len(hits) == 0 {
 		return "no hits"

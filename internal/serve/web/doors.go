@@ -24,8 +24,8 @@ func cookieOf(r *http.Request) string {
 	return value
 }
 
-// cookie returns the session's cookie with a value. Its name contains the port, because a browser sends its cookies to
-// all servers of a machine. Of a server behind TLS, no other connection gets or sets it.
+// cookie returns the session's cookie with a value. Its name contains the port, because a browser sends cookies to all
+// ports of a machine. Behind TLS it is Secure, and its name keeps pages without TLS from setting it.
 func (s *View) cookie(r *http.Request, value string) *http.Cookie {
 	c := &http.Cookie{Name: "tape", Value: value, Path: s.root() + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
@@ -133,8 +133,8 @@ func (s *View) leave(w http.ResponseWriter, r *http.Request) {
 type PlainPage struct {
 	Title, Text, To string
 	Link, LinkText  string
-	LogIn           string // the address that a form sends a token to; "" means no form
-	Make            string // the address of a form with a button for a token
+	LogIn           string // where the form for a token is sent to; "" means no form
+	Make            string // where the button that makes a token is sent to; "" means no button
 	Code            string // to be copied
 	Back            string // the address of the sessions
 }

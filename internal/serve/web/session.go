@@ -41,7 +41,7 @@ type sessionPage struct {
 	Live        bool
 	Fork        bool
 	Exports     []export.Format
-	Continue    []string  // commands with which somebody goes on
+	Continue    []string  // commands that continue the session
 	Overview    *overview // nil: it comes later
 	Updated     time.Time
 }

@@ -26,7 +26,7 @@ type Listed struct {
 	about.Tape
 	Base    string // the prefix of its links
 	Parent  string // of a fork
-	Place   string // that it is in, if the list should say it
+	Place   string // the name of its place, if the list shows it
 	Helpers int
 
 	Active         time.Duration

@@ -13,7 +13,7 @@ import (
 
 // Source has the sessions that one page shows. Workspaces are a source; for a team's server each user has one.
 type Source interface {
-	// Places are the parts that the sessions are in: workspaces, or remotes.
+	// Places returns where sessions can be: the workspaces, or the remotes.
 	Places() Places
 	// List returns the sessions that are wanted, those with the newest entries first.
 	List(ctx context.Context, w Wanted) (*Listing, error)
@@ -26,7 +26,7 @@ type Source interface {
 	Tape(ctx context.Context, name string) (Tape, error)
 	// Open is Tape for somebody who reads the session.
 	Open(ctx context.Context, name string) (Tape, error)
-	// About is what a session is about, or nothing if that takes long to find out.
+	// About returns what a session is about, or the zero value if finding out takes long.
 	About(t Tape) about.Tape
 	// Subagents are the sessions that this one started, in the order of their beginnings.
 	Subagents(ctx context.Context, t Tape) []about.Tape
@@ -36,7 +36,7 @@ type Source interface {
 	Containing(ctx context.Context, t Tape, text string, most int) ([]int64, error)
 	// Prices are what models cost.
 	Prices() prices.List
-	// Continue are the commands with which somebody goes on with a session; nil if the page need not say.
+	// Continue returns the commands that continue a session; nil if the page shows none.
 	Continue(t Tape) []string
 }
 
@@ -51,14 +51,14 @@ type Tape interface {
 	Show(ctx context.Context, target string) iter.Seq2[repo.Entry, error]
 }
 
-// Places are the parts that sessions are in.
+// Places are the workspaces or remotes that sessions are in.
 type Places struct {
 	Here string // the one that the page shows; "" means all
 	All  string // what all of them together are called
 	List []Place
 }
 
-// Place is a part that sessions are in. Its pages are below /w/ADDRESS/.
+// Place is a workspace or a remote. Its pages are below /w/ADDRESS/.
 type Place struct{ Address, Name string }
 
 // Wanted says which sessions are listed.
@@ -67,7 +67,7 @@ type Wanted struct {
 	Text                   string // a part of a title, name or project
 	Since                  time.Time
 	Day                    [2]time.Time // begin and end; zero means all
-	From, Most             int          // how many are left out at the beginning, and listed after them
+	From, Most             int          // skip so many sessions, then list at most so many
 }
 
 // Listing is a page of sessions.

@@ -38,8 +38,8 @@ type Options struct {
 	Path  string      // with Store: the prefix of all pages below Base, which cannot be guessed
 	Now   func() time.Time
 
-	// Source, if it is set, has the sessions that a request shows, instead of Store: those of a place, or of all for
-	// "". The pages only read, and the caller has found out who asks. Errors: ErrNotFound.
+	// Source replaces Store: it returns the sessions that a request may show, of one place, or of all places for "".
+	// The pages then only read, and the caller has checked who asks. Errors: ErrNotFound.
 	Source func(r *http.Request, place string) (Source, error)
 	LogOut func(*http.Request) bool // with Source: whether pages have a button for it
 
@@ -221,7 +221,7 @@ type frame struct {
 	Title, Root, Base, Query string
 	Page                     string // the template
 	Places                   Places
-	Workspace                bool   // pages are of workspaces, which have more of them
+	Workspace                bool   // workspaces have more pages than other sources
 	Remote                   string // of a session, if they are not
 	Write, LogOut            bool
 	FormToken                string

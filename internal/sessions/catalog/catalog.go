@@ -31,7 +31,7 @@ func OfSession(ctx context.Context, t *repo.Tape) ([]string, error) {
 	return append([]string{t.Name()}, Names(below)...), err
 }
 
-// Subagents counts the subagents of a session that are sessions themselves, and no forks.
+// Subagents counts the subagents of a session that are sessions of their own, not forks.
 func Subagents(ctx context.Context, t *repo.Tape) (int, error) {
 	below, err := belowSession(ctx, t)
 	return len(slices.DeleteFunc(below, (*repo.Tape).IsFork)), err

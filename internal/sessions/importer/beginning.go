@@ -13,11 +13,11 @@ import (
 	"tape/repo"
 )
 
-// beginning is what is known of a new session. Its README.md shows the first request and comes with the first
-// commit, so the items up to that request wait for it.
+// beginning holds the first items of a new session until its first request has come: README.md shows the request, and
+// is part of the first commit.
 type beginning struct {
-	unfinished bool          // the session goes on: its first request may still come
-	waiting    []record.Item // the items so far
+	unfinished bool          // more items may come
+	waiting    []record.Item // held back
 	facts      about.Tape    // from them
 	asked      layout.Entry  // the first request
 }
@@ -46,7 +46,7 @@ func (in *intake) flush(ctx context.Context) error {
 	return in.err
 }
 
-// isComplete notes what README.md says of an item, and reports whether nothing more is to be waited for.
+// isComplete takes from an item what README.md needs, and reports whether it has all.
 func (in *intake) isComplete(item record.Item) bool {
 	const most = 200 // items that wait for a request
 	e := layout.Entry{Tape: in.res.Tape, ID: int64(len(in.waiting)) + 1, Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}

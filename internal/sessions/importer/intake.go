@@ -80,7 +80,7 @@ func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading,
 	return r, in.finish(ctx, err)
 }
 
-// openTape begins to change the tape if it exists.
+// openTape opens the tape for changes, if it exists.
 func (in *intake) openTape(ctx context.Context) {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
 	switch {

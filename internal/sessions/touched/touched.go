@@ -21,7 +21,7 @@ type File struct {
 	Names []string // Name, and former names of the file
 
 	folder  bool
-	any     bool   // any file of the name, wherever it is
+	any     bool   // every file of that name, in any folder
 	top     string // the project's directory, "" without one
 	main    string // that of the repository's main working tree
 	trees   []string
@@ -95,7 +95,7 @@ func (f *File) Bases() (out []string) {
 	return out
 }
 
-// Namesakes are all files with the name, in any folder and project.
+// Namesakes returns a file that stands for all files of that name, in any folder and project.
 func (f *File) Namesakes() *File {
 	base := path.Base(f.Name)
 	return &File{Name: base, Names: []string{base}, any: true}

@@ -14,7 +14,7 @@ import (
 
 // Helper is a subagent whose entries were merged into the session.
 type Helper struct {
-	Fork           string // as entries name it
+	Fork           string // its name in entries
 	Task           string // a line
 	First, Entries int64
 	Calls          int
@@ -35,7 +35,7 @@ func (o *Outline) HelperOf(fork string) *Helper {
 	return nil
 }
 
-// helper notes which entries are a subagent's. Its task is the first thing that it was told.
+// helper counts an entry of a subagent. The subagent's first message is its task, until a call names a better one.
 func (b *builder) helper(e repo.Entry) {
 	fork := conversation.Fork(e)
 	if !IsHelper(fork) {

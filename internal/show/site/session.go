@@ -67,7 +67,7 @@ func (s *Site) Put(ctx context.Context, src Source) error {
 	before, known := s.now(src.Tape)
 	p := &sessionPages{Site: s, x: src.Session, dir: path.Join(sessionsDir, src.Folder), before: before, fresh: !known, cut: map[int]bool{}}
 	p.x.Files = map[string]int64{}
-	src.Entries.Prose = once(src.Entries.Prose) // pages with whole texts have most texts again
+	src.Entries.Prose = once(src.Entries.Prose) // most texts are on two pages
 	var err error
 	if p.top, err = export.TopOf(ctx, src.Entries); err != nil {
 		return err

@@ -40,8 +40,8 @@ func wantCommits(t *testing.T, dir string, want int) {
 	}
 }
 
-// Of two that change the branch side by side, the second is refused. It has lost nothing of the first, and works
-// when it begins again.
+// If two change the branch at once, the second is refused, the first keeps its change, and the second succeeds when it
+// tries again.
 func TestSideBySide(t *testing.T) {
 	s := storetest.New(t, nil)
 	one, two := begin(t, s, "", "one"), begin(t, s, "", "two")

@@ -30,7 +30,7 @@ type Handler struct {
 // atOnce is how many pages are made at the same time. A slow reader does not count: a page is made in a file first.
 const atOnce = 2
 
-// New returns a handler with what is set in h.
+// New completes a handler whose exported fields are set.
 func New(h Handler) *Handler {
 	h.turns = make(chan struct{}, atOnce)
 	return &h

@@ -19,7 +19,7 @@ import (
 	"tape/repo"
 )
 
-// server is a handler with a clock, over a workspace with two sessions, beside another workspace.
+// server has a handler with a clock. Its workspace has two sessions, and there is another workspace.
 type server struct {
 	*testing.T
 	store, other *repo.Store

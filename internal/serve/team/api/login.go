@@ -9,7 +9,7 @@ import (
 	"tape/internal/serve/team/config"
 )
 
-// LoginOf returns the login for users without a token that team.toml names, nil if there is none.
+// LoginOf returns how users without a token log in, by team.toml; nil if they cannot.
 func LoginOf(c *config.Config) Login {
 	if c.Auth.Kind == config.Proxy {
 		return proxyLogin{c}

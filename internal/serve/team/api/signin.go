@@ -18,9 +18,9 @@ const (
 	// the browser back here.
 	beganCookie = "tape_team_login"
 	beganTime   = 10 * time.Minute
-	// sessionTime is how long a login lasts. Only then the issuer is asked again for the user's groups.
+	// sessionTime is how long a login lasts. Changed groups of a user take effect at the next login.
 	sessionTime = 12 * time.Hour
-	// tokenTime is how long a token lasts that people make for themselves: it has the groups of that moment.
+	// tokenTime is how long a token lasts that people make for themselves. It keeps the groups that they had then.
 	tokenTime = 30 * 24 * time.Hour
 )
 
@@ -68,7 +68,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// finish gives the browser a cookie, when it comes back from the issuer.
+// finish logs in a browser that comes back from the issuer.
 func (s *Server) finish(w http.ResponseWriter, r *http.Request) error {
 	var begun oidc.Pending
 	s.unsigned(r, beganCookie, ofLogin, &begun) // without it, the login is refused
@@ -82,7 +82,7 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	http.SetCookie(w, s.cookie(cookieName, value, sessionTime))
-	// A redirect would be one of the issuer's site, with which a browser sends no strict cookie.
+	// Not a redirect: a browser sends no SameSite=Strict cookie while it follows redirects from the issuer's site.
 	s.Pages.Plain(w, http.StatusOK, web.PlainPage{Title: "Welcome", To: begun.To})
 	return nil
 }
@@ -100,7 +100,7 @@ func (s *Server) issuerFailed(w http.ResponseWriter, err error) error {
 
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
 
-// notInName matches what a name of a token cannot have.
+// notInName matches what the name of a token may not contain.
 var notInName = regexp.MustCompile(`[^A-Za-z0-9@+._-]+`)
 
 // tokenPage lets somebody who is logged in make a token, which tape login asks for.

@@ -89,7 +89,7 @@ func (i *issuer) token() string {
 	return text
 }
 
-// newOfIssuer is a browser at a server at which people log in at an issuer.
+// newOfIssuer returns a browser and a server that uses an issuer.
 func newOfIssuer(t *testing.T, i *issuer) *browser {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "team.toml")

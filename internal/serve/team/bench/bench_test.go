@@ -68,7 +68,7 @@ func word(rank int) string {
 	return out
 }
 
-// kinds are the words that are asked for, by rank. How often they occur is printed.
+// kinds are the words that are searched for, by rank. The table says how often they occur.
 var kinds = []struct {
 	name        string
 	first, last int

@@ -260,7 +260,7 @@ func (r *Remote) CloneURL() string {
 	return address
 }
 
-// Takes reports whether a tape or fork of the remote is read. A fork is if its tape is.
+// Takes reports whether a tape or fork of the remote is read. A fork is read if its tape is.
 func (r *Remote) Takes(tape string) bool {
 	tape, _, _ = strings.Cut(tape, "/")
 	has := func(list []string) bool {
@@ -322,7 +322,7 @@ func (c *Config) Path() string {
 	return u.Path
 }
 
-// Front decides about the requests to a server that listens on an address.
+// Front returns the front of a server that listens on an address.
 func (c *Config) Front(address string) (*front.Front, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {

@@ -29,7 +29,7 @@ type Choice struct {
 	Projects []string // whole names of folders; nil means all
 	Author   string   // the whole name of somebody who wrote in it
 	Under    string   // what names begin with
-	Whole    bool     // as in lists: without subagents, which are below the session that started them, and empty sessions
+	Whole    bool     // as in lists: no subagents, which count for the session that started them, and no empty sessions
 	Skip     int      // how many are left out at the beginning
 
 	// The last session of the previous page.
@@ -48,7 +48,7 @@ func (v *View) Sessions(ctx context.Context, c Choice) (out []Session, err error
 		ORDER BY coalesce(updated, 'epoch') DESC, id OFFSET $15 LIMIT $16`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
 }
 
-// chosen is the condition for what a choice describes.
+// chosen returns a choice as a condition in SQL, with its parameters.
 const chosen = `remote = ANY ($1)
 	AND ($2 = '' OR name = $2) AND ($3 = '' OR title || ' ' || name || ' ' || project ILIKE $3) AND ($4 = '' OR agent ILIKE $4) AND ($5 = '' OR project ILIKE $5)
 	AND ($6::timestamptz IS NULL OR updated >= $6) AND ($7::timestamptz IS NULL OR started <= $7) AND ($8 OR ref NOT LIKE 'refs/heads/fork/%')
@@ -95,7 +95,7 @@ func (v *View) Facets(ctx context.Context) (f Facets, err error) {
 // Days counts the sessions by the day of their last entry, as YYYY-MM-DD, in the zone of since.
 func (v *View) Days(ctx context.Context, since time.Time) (map[string]int, error) {
 	out := map[string]int{}
-	_, offset := since.Zone() // of summer time, too: an hour does not matter here
+	_, offset := since.Zone() // the same in summer and winter: an hour does not matter here
 	err := v.ask(ctx, `SELECT to_char(updated AT TIME ZONE 'UTC' + $3 * interval '1 second', 'YYYY-MM-DD'), count(*) FROM tapes
 		WHERE remote = ANY ($1) AND updated >= $2 GROUP BY 1`, func(r pgx.Rows) error {
 		var day string

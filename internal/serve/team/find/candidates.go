@@ -100,7 +100,7 @@ func newerFirst(a, b db.Found) int {
 	return cmp.Or(b.Date.Compare(a.Date), cmp.Compare(a.Tape, b.Tape), cmp.Compare(b.ID, a.ID))
 }
 
-// goOn judges more entries, the newest first, if too few candidates were hits.
+// goOn judges older entries, too, if too few candidates were hits.
 func (f *finder) goOn(ctx context.Context, newest []db.Found, wanted int) error {
 	for most := len(newest); len(f.read) < f.limit; {
 		f.judge(newest)

@@ -1,6 +1,5 @@
-// Package find answers searches of a team as a search in a workspace is answered: the same words, the same choice
-// of candidates, the same ranking. Candidates are asked for from the newest on, in bounded numbers, so that an
-// answer does not take longer as the years go by.
+// Package find searches a team's entries. Words, candidates and ranking are those of a search in a workspace. It reads
+// a bounded number of candidates, the newest first, so that searches do not become slower over the years.
 package find
 
 import (
@@ -59,7 +58,7 @@ const (
 	mostLimit = 1000
 	// mostJudged is how many entries are judged at most, when many contain the words of a phrase but not the phrase.
 	mostJudged = 4000
-	// mostCounted is where counting the entries with a word stops; how rare it is, is estimated from there.
+	// mostCounted is where counting the entries with a word stops. Beyond it, their number is estimated.
 	mostCounted = 3000
 )
 
@@ -97,8 +96,8 @@ type finder struct {
 	words  string   // the whole tsquery
 	units  []unit
 	sure   bool // entries with the words match for sure
-	early  bool // which entries are folded is known without reading texts
-	total  int  // how many have the words; 0 if they are more than relevance.ManyFound and it does not matter
+	early  bool // entries can be folded before their texts are read
+	total  int  // how many have the words, if that was counted
 
 	taken  map[db.Key]bool
 	judged []*candidate
@@ -190,7 +189,7 @@ func (f *finder) weigh(ctx context.Context, e query.Expr) error {
 	return nil
 }
 
-// count returns how many entries have some words. Beyond a number that is estimated.
+// count returns how many entries have some words; above mostCounted, an estimate.
 func (f *finder) count(ctx context.Context, words string) (int, error) {
 	found, among, err := f.rows.Count(ctx, words, mostCounted)
 	if found >= mostCounted && among > 0 { // they are as frequent in older entries

@@ -1,4 +1,4 @@
-// Package oidc lets people log in with the account that they have elsewhere, by OpenID Connect: the authorization
+// Package oidc lets people log in with an account of their organization, through OpenID Connect: the authorization
 // code flow with PKCE.
 package oidc
 
@@ -87,8 +87,8 @@ func (l *Login) Begin(ctx context.Context, to string) (address string, begun Pen
 	return l.client(p).AuthCodeURL(begun.State, oidc.Nonce(begun.Nonce), oauth2.S256ChallengeOption(begun.Verifier)), begun, nil
 }
 
-// Finish finds out who has logged in, by what the issuer sent with the browser. Errors: ErrInvalid if it does not
-// belong to the login that has begun.
+// Finish checks what the browser brings from the issuer, and returns who has logged in. Errors: ErrInvalid if it
+// belongs to another login.
 func (l *Login) Finish(ctx context.Context, r *http.Request, begun Pending) (u User, err error) {
 	q := r.URL.Query()
 	if begun.State == "" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(begun.State)) != 1 {

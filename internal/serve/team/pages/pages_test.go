@@ -48,7 +48,7 @@ func newPages(t *testing.T) (*Pages, *Visitor) {
 		Audit:  func(context.Context, string, string) error { return nil }}
 }
 
-// TestFork: a fork begins with the entries of its parent, in whatever part of it somebody reads.
+// TestFork: a fork begins with the entries of its parent, whichever range is read.
 func TestFork(t *testing.T) {
 	t.Parallel()
 	p, v := newPages(t)

@@ -39,7 +39,8 @@ func openMirror(ctx context.Context, cache string, r config.Remote) (*mirror, er
 	return m, m.anew(ctx)
 }
 
-// note is a file beside the copy with the remote's address: git's configuration may make another of it.
+// note is a file beside the copy with the remote's address. The copy's own settings do not show it: git may rewrite
+// addresses by the user's insteadOf.
 func (m *mirror) note() string { return m.dir + ".url" }
 
 func (m *mirror) isSame() bool {

@@ -86,7 +86,7 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// mostWords is how many bytes the words of an entry may have. PostgreSQL accepts a megabyte.
+// mostWords limits the words of an entry, in bytes. PostgreSQL accepts one megabyte.
 const mostWords = 512 << 10
 
 // wordsOf returns the words of the row's text and its marks, as the index of a workspace has them.

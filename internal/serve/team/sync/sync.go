@@ -45,7 +45,7 @@ type Result struct {
 // workers is how many remotes are read at once, so that a slow one does not keep the others waiting.
 const workers = 4
 
-// Once brings the remotes up to date, and calls done as soon as one is. All are read, whichever of them fail.
+// Once brings the remotes up to date, and calls done for each as soon as it is. One that fails does not stop the others.
 func Once(ctx context.Context, o Options, done func(Result)) error {
 	list, err := o.Config.Named(o.Remotes)
 	if err != nil {
