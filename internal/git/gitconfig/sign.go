@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"tape/internal/git/gitobject"
 	"time"
 )
 
@@ -65,6 +66,28 @@ func (s *Signer) Commits() bool { return s != nil && s.commits }
 
 // Tags reports whether tags are signed.
 func (s *Signer) Tags() bool { return s != nil && s.tags }
+
+// SignCommit returns a raw commit, signed if git's configuration says so.
+func (c *Config) SignCommit(ctx context.Context, raw []byte) ([]byte, error) {
+	return c.sign(ctx, raw, (*Signer).Commits, gitobject.SignCommit)
+}
+
+// SignTag returns a raw tag, signed if git's configuration says so.
+func (c *Config) SignTag(ctx context.Context, raw []byte) ([]byte, error) {
+	return c.sign(ctx, raw, (*Signer).Tags, gitobject.SignTag)
+}
+
+func (c *Config) sign(ctx context.Context, raw []byte, wanted func(*Signer) bool, add func(raw []byte, signature string) []byte) ([]byte, error) {
+	s, err := c.Signer()
+	if err != nil || !wanted(s) {
+		return raw, err
+	}
+	signature, err := s.Sign(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	return add(raw, signature), nil
+}
 
 // Sign returns an armored signature of payload, which is a commit or tag without one. An error
 // has the program's message; as in git, nothing is committed then.

@@ -5,7 +5,6 @@ package commits
 import (
 	"context"
 	"strings"
-	"tape/internal/git/gitobject"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
@@ -110,17 +109,9 @@ func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *gitstore.
 		return gitstore.ZeroHash, err
 	}
 	dates.set(c)
-	raw := gitstore.EncodeCommit(*c)
-	signer, err := t.Store().Git().Config().Signer()
+	raw, err := t.Store().Git().Config().SignCommit(ctx, gitstore.EncodeCommit(*c))
 	if err != nil {
 		return gitstore.ZeroHash, err
-	}
-	if signer != nil && signer.Commits() {
-		sig, err := signer.Sign(ctx, raw)
-		if err != nil {
-			return gitstore.ZeroHash, err
-		}
-		raw = gitobject.SignCommit(raw, sig)
 	}
 	return b.Put(gitstore.KindCommit, raw), nil
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"tape/internal/git/gitobject"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
@@ -24,16 +23,8 @@ func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref string, 
 		return gitstore.ZeroHash, err
 	}
 	raw := gitstore.EncodeTag(gitstore.Tag{Object: h, Name: layout.ShortTag(ref), Tagger: c.Committer, Message: Message(e)})
-	signer, err := t.Store().Git().Config().Signer()
-	if err != nil {
+	if raw, err = t.Store().Git().Config().SignTag(ctx, raw); err != nil {
 		return gitstore.ZeroHash, err
-	}
-	if signer != nil && signer.Tags() {
-		sig, err := signer.Sign(ctx, raw)
-		if err != nil {
-			return gitstore.ZeroHash, err
-		}
-		raw = gitobject.SignTag(raw, sig)
 	}
 	return b.Put(gitstore.KindTag, raw), nil
 }

@@ -30,7 +30,7 @@ type session struct {
 	Expires time.Time `json:"expires"`
 }
 
-// signed returns a value for a cookie. What differs is never accepted for another purpose.
+// signed returns a signed value for a cookie. Its signature holds only for this purpose.
 func (s *Server) signed(purpose string, value any) (string, error) {
 	data, err := json.Marshal(value)
 	return s.cursors.Cursor(purpose, string(data)), err

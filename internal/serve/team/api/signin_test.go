@@ -6,13 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +17,6 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"tape/internal/serve/team/api"
-	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/oidc"
 )
 
@@ -92,36 +88,8 @@ func (i *issuer) token() string {
 // newOfIssuer returns a browser and a server that uses an issuer.
 func newOfIssuer(t *testing.T, i *issuer) *browser {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "team.toml")
-	if err := os.WriteFile(file, []byte(`
-database = "postgres:///x"
-url = "https://tape.example.org/sessions"
-[[remote]]
-name = "shop"
-url = "/srv/shop.git"
-groups = ["shop"]
-[[remote]]
-name = "bank"
-url = "/srv/bank.git"
-groups = ["bank"]
-[auth]
-kind = "oidc"
-client = "tape"
-issuer = "`+i.URL+`"
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Load(file, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &store{}
-	o := api.Options{Config: c, Store: s, Now: func() time.Time { return date(30) }, Log: slog.New(slog.DiscardHandler), OIDC: oidc.New(c)}
-	h, err := api.New(o, "127.0.0.1:8700")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newBrowser(t, &client{t, s, h})
+	settings := "kind = \"oidc\"\nclient = \"tape\"\nissuer = \"" + i.URL + "\"\n"
+	return newBrowser(t, newWith(t, settings, func(o *api.Options) { o.OIDC = oidc.New(o.Config) }))
 }
 
 // begin begins a login, and returns the cookie for it and the address to which the issuer would send the browser.

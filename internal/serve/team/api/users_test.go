@@ -18,8 +18,8 @@ import (
 	"tape/internal/serve/team/find"
 )
 
-// newProxied is a client of a server behind a proxy that asks who people are.
-func newProxied(t *testing.T) *client {
+// newWith returns a client of a server with these settings besides those that all have. login sets who people are.
+func newWith(t *testing.T, settings string, login func(o *api.Options)) *client {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "team.toml")
 	if err := os.WriteFile(file, []byte(`
@@ -35,8 +35,7 @@ name = "bank"
 url = "/srv/bank.git"
 groups = ["bank"]
 [auth]
-kind = "proxy"
-`), 0o600); err != nil {
+`+settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := config.Load(file, func(string) string { return "" })
@@ -44,11 +43,18 @@ kind = "proxy"
 		t.Fatal(err)
 	}
 	s := &store{}
-	h, err := api.New(api.Options{Config: c, Store: s, Now: func() time.Time { return date(30) }, Log: slog.New(slog.DiscardHandler), Login: api.LoginOf(c)}, "127.0.0.1:8700")
+	o := api.Options{Config: c, Store: s, Now: func() time.Time { return date(30) }, Log: slog.New(slog.DiscardHandler)}
+	login(&o)
+	h, err := api.New(o, "127.0.0.1:8700")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &client{t, s, h}
+}
+
+// newProxied returns a client of a server behind a proxy that says who people are.
+func newProxied(t *testing.T) *client {
+	return newWith(t, `kind = "proxy"`, func(o *api.Options) { o.Login = api.LoginOf(o.Config) })
 }
 
 // TestProxy: headers about users count from a trusted proxy alone, and so does the host that it was asked for.
