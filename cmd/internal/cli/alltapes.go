@@ -92,7 +92,8 @@ func (o *logOptions) dated(ctx context.Context, store *repo.Store, q repo.Query)
 		d := datedTape{Tape: facts[t.Branch()], tape: t, workspace: o.workspaceOf(store)}
 		// The title does not change the date of the tape's last entry.
 		late := !q.Since.IsZero() && d.Updated.Before(q.Since) && d.Given == "" && d.Called == ""
-		if late || !q.Until.IsZero() && d.Started.After(q.Until) {
+		empty := !o.JSON && !t.IsFork() && !catalog.Listed(d.Tape) // as in the list of tapes
+		if empty || late || !q.Until.IsZero() && d.Started.After(q.Until) {
 			continue
 		}
 		if t.IsFork() {

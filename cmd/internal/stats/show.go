@@ -25,7 +25,7 @@ func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 	if by == index.ByNothing {
 		return showOne(s, rows)
 	}
-	l := stdio.Listing[report.Row]{None: "no matching sessions", Paged: true, Object: object, Head: []string{strings.ToUpper(string(by))}}
+	l := stdio.Listing[report.Row]{None: "No matching sessions.", Paged: true, Object: object, Head: []string{strings.ToUpper(string(by))}}
 	measure, of := measureOf(rows, by)
 	const least = 10 // cells of a bar
 	columns := fitting(columnsOf(rows, by), rows, s.Width()-least-len("  "))

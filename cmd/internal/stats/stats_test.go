@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if got := shown(t, index.ByProject, false); got != "no matching sessions\n" {
+	if got := shown(t, index.ByProject, false); got != "No matching sessions.\n" {
 		t.Errorf("nothing is shown as %q", got)
 	}
 }
