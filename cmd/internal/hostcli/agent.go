@@ -15,6 +15,7 @@ import (
 	"tape/cmd/internal/cli"
 	"tape/hooks"
 	"tape/internal/agent"
+	"tape/internal/agent/approve"
 	"tape/internal/agent/channels/telegram"
 	"tape/internal/agent/keys"
 	"tape/internal/agent/models"
@@ -31,6 +32,7 @@ type assembly struct {
 	rt    *hooks.Runtime
 	log   *slog.Logger
 	set   *tools.Set
+	gate  *approve.Gate
 	procs []*procplugin.Process
 }
 
@@ -74,7 +76,7 @@ func noPlugins(*assembly) error { return nil }
 // newAssembly builds an agent, which the caller closes. register registers the command's plugins before
 // those of the settings, so that the latter are asked first.
 func newAssembly(ctx context.Context, o cli.AgentOptions, register func(a *assembly) error) (*assembly, error) {
-	a := &assembly{AgentOptions: o, log: slog.New(slog.DiscardHandler)} // commands report errors themselves
+	a := &assembly{AgentOptions: o, log: slog.New(slog.DiscardHandler), gate: &approve.Gate{}} // commands report errors themselves
 	if o.Verbose {
 		a.log = slog.New(slog.NewTextHandler(o.Err, nil))
 	}
