@@ -75,6 +75,9 @@ type ToolContext struct {
 	Session string
 	CallID  string
 	State   State
+	// Output, if not nil, shows the end of what the running tool has written, and how many bytes that
+	// was in all. It does not wait, and may be called from any goroutine.
+	Output func(end string, bytes int64)
 }
 
 type modelErrorKey struct{}

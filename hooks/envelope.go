@@ -22,6 +22,7 @@ const (
 	KeyStage         = "stage"          // with KindError: the stage of Plugin.OnError; unless it is StageTurn, the turn goes on
 	KeyNoModel       = "no_model"       // true: the content is the prompt, because no model has run
 	KeyOutputChannel = "output_channel" // where the answer goes, if not to channel
+	KeyAdmission     = "admission"      // what the sender wants to happen to a message that comes during a turn: an Admission
 	KeyEdited        = "edited"         // true: the sender edited the message; it replaces the one with the same id if that still waits
 )
 

@@ -72,7 +72,9 @@ const (
 	EventText       = "text"        // {"delta": text}
 	EventReasoning  = "reasoning"   // {"delta": text}
 	EventToolCall   = "tool_call"   // {"id", "name", "arguments": JSON as text}
-	EventToolResult = "tool_result" // {"id", "name", "content", "error": true or missing, "duration_ms"}
+	EventToolOutput = "tool_output" // {"id", "name", "text": the end of what the running tool has written, "bytes": of all}
+	EventToolResult = "tool_result" // {"id", "name", "content", "error": true or missing, "duration_ms", "artifact": id of the whole result, if content is a part}
+	EventSteering   = "steering"    // {"message_id"}: the turn has read a message that came in meanwhile
 	EventUsage      = "usage"       // {"input_tokens", "output_tokens", …}
 	EventError      = "error"       // {"message"}
 	EventFinal      = "final"       // {"text": the whole answer, "ok": bool}

@@ -95,7 +95,7 @@ type finished struct {
 // runTools runs calls in parallel. The hooks around them run one after the other.
 func (r *turn) runTools(ctx context.Context, calls []call, p *handoffPlan) error {
 	ctx = p.withPlan(ctx)
-	done := make(chan finished, len(calls))
+	done, out := make(chan finished, len(calls)), newOutputs()
 	for _, c := range calls {
 		hc, decided := r.guarded(ctx, hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments})
 		if decided != nil {
@@ -103,6 +103,7 @@ func (r *turn) runTools(ctx context.Context, calls []call, p *handoffPlan) error
 			continue
 		}
 		tc := r.toolContext(c.ID)
+		tc.Output = out.of(c.ID, c.Name)
 		if c.Name == subagentTool { // its hooks may write to the state
 			tc.State = maps.Clone(tc.State)
 		}
@@ -111,7 +112,7 @@ func (r *turn) runTools(ctx context.Context, calls []call, p *handoffPlan) error
 	var err error
 	for range calls {
 		// Wait for all calls, so that none outlives the turn.
-		f := <-done
+		f := r.next(done, out)
 		f.result = r.agent.Runtime.AfterToolCall(ctx, f.call, f.result, r.state)
 		if !p.holdBack(f) {
 			err = errors.Join(err, r.recordResult(ctx, f))
@@ -141,7 +142,11 @@ func (r *turn) commandTool(ctx context.Context, tool string, arguments json.RawM
 	ctx = plan.withPlan(ctx)
 	c, decided := r.guarded(ctx, hooks.ToolCall{ID: r.id, Tool: tool, Arguments: arguments})
 	if decided == nil {
-		f := r.runTool(ctx, c, r.toolContext(r.id))
+		done, out := make(chan finished, 1), newOutputs()
+		tc := r.toolContext(r.id)
+		tc.Output = out.of(r.id, tool)
+		go func() { done <- r.runTool(ctx, c, tc) }()
+		f := r.next(done, out)
 		decided = &f.result
 	}
 	res := r.agent.Runtime.AfterToolCall(ctx, c, *decided, r.state)
@@ -198,7 +203,7 @@ func (r *turn) addResult(ctx context.Context, d *drafts, f finished) (show func(
 	text, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(f.call.ID), f.call.Tool, text)
 	payload := map[string]any{"results": []any{text}}
 	if artifact != nil {
-		payload["artifact"] = artifact
+		payload["artifact"], data["artifact"] = artifact, artifact.ID
 	}
 	d.add(repo.KindToolResult, payload, m)
 	data["content"] = text

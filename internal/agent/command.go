@@ -29,6 +29,7 @@ const help = `Commands begin with a comma:
   ,skill name=x                              show a skill; without name, list them
   ,model provider:model                      use another model from now on; ,model alone lists them
   ,bash cmd='make test' background=true      run a command
+  ,stop                                      interrupt the running turn
   ,quit                                      end what the session has left running
 Every tool is a command: ,NAME key=value …  Anything else is run by the shell: ,git status`
 
@@ -111,6 +112,8 @@ func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (
 			r.agent.Tools.Stop(r.session)
 			return "What the session had left running was ended.", nil
 		}, nil
+	case "stop":
+		return func([]string) (string, error) { return "No turn is running.", nil }, nil
 	case "model":
 		return func(words []string) (string, error) { return r.chooseModel(ctx, words) }, nil
 	}

@@ -104,6 +104,7 @@ func (r *turn) addSteering(ctx context.Context, d *drafts) (putBack func(), adde
 	}
 	for _, m := range waiting {
 		id := m.Text(hooks.KeyMessageID)
+		r.emit(hooks.Event{Kind: hooks.EventSteering, Data: map[string]any{"message_id": id}})
 		if err != nil || id != "" && r.past.messages[id] {
 			continue
 		}

@@ -73,7 +73,7 @@ func (a *agent) runSubagent(ctx context.Context, c hooks.ToolContext, arguments 
 	if args.Model != "" {
 		r.model = args.Model
 	}
-	text, err := r.collect(ctx)
+	text, err := r.collect(ctx, c.Output)
 	if err == nil {
 		_, err = merge.Back(ctx, fork)
 	}
@@ -100,9 +100,10 @@ func subagentTools(all []hooks.Tool, allowed []string) ([]hooks.Tool, error) {
 	return chosen, nil
 }
 
-// collect runs the turn and returns the model's last text.
-func (r *turn) collect(ctx context.Context) (string, error) {
+// collect runs the turn and returns the model's last text. The calls that it makes are shown as output.
+func (r *turn) collect(ctx context.Context, show func(end string, bytes int64)) (string, error) {
 	var text strings.Builder
+	var calls string
 	for e, err := range r.stream(ctx) {
 		if err != nil {
 			return text.String(), err
@@ -116,6 +117,10 @@ func (r *turn) collect(ctx context.Context) (string, error) {
 			text.WriteString(delta)
 		case hooks.EventToolCall:
 			text.Reset() // what it said before is on the tape
+			if show != nil {
+				calls += hooks.Envelope(e.Data).Text("name") + " " + hooks.Envelope(e.Data).Text("arguments") + "\n"
+				show(calls, int64(len(calls)))
+			}
 		}
 	}
 	return text.String(), nil

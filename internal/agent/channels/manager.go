@@ -142,15 +142,6 @@ func (m *Manager) stop(ctx context.Context, started []hooks.Channel) (err error)
 	return err
 }
 
-// Cancel ends the running turn of a session.
-func (m *Manager) Cancel(session string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s := m.sessions[session]; s != nil && s.cancel != nil {
-		s.cancel()
-	}
-}
-
 // Wait waits until a session has no messages and no turn.
 func (m *Manager) Wait(ctx context.Context, session string) error {
 	m.mu.Lock()

@@ -84,6 +84,9 @@ func (m *Manager) Handle(ctx context.Context, e hooks.Envelope) error {
 	if err != nil { // the turn will fail with the same error, and report it
 		id = sessionOf(e)
 	}
+	if strings.TrimSpace(e.Text(hooks.KeyContent)) == commandStop {
+		return m.interrupt(ctx, id, e)
+	}
 	k, fresh, err := m.inbox.add(e)
 	if err == nil && !fresh && e[hooks.KeyEdited] == true {
 		return m.edit(id, e)

@@ -11,8 +11,20 @@ import (
 
 type batchKey struct{}
 
+// turnWatcher is a channel that shows which of its messages are being answered.
+type turnWatcher interface {
+	// TurnBegins is told of a turn's message, and the ids of those that it was merged from.
+	TurnBegins(m hooks.Envelope, ids []string)
+	// TurnEnds gets the turn's context, which has ended if the turn was interrupted.
+	TurnEnds(ctx context.Context)
+}
+
 // turn runs one turn, and then drops its messages from disk.
 func (m *Manager) turn(ctx context.Context, s *session, b *batch) {
+	if w, ok := m.channelOf(b.merged).(turnWatcher); ok {
+		w.TurnBegins(b.merged, idsOf(b.messages))
+		defer w.TurnEnds(ctx)
+	}
 	err := m.inbox.join(b.messages)
 	if err == nil {
 		ctx = context.WithValue(ctx, batchKey{}, b)

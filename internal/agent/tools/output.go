@@ -62,6 +62,20 @@ func (o *output) all() string {
 	return toText(slices.Concat(o.head, []byte(note), o.tail))
 }
 
+// end returns the last bytes, at most limit, and how many there were in all.
+func (o *output) end(limit int) (text string, size int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	last := o.tail[max(0, len(o.tail)-limit):]
+	if missing := limit - len(last); missing > 0 && o.lost == 0 {
+		last = slices.Concat(o.head[max(0, len(o.head)-missing):], last)
+	}
+	for len(last) > 0 && !utf8.RuneStart(last[0]) {
+		last = last[1:]
+	}
+	return toText(wholeRunes(last)), int64(len(o.head)+len(o.tail)) + o.lost
+}
+
 func gap(n int64) string { return fmt.Sprintf("\n[… %d bytes were not kept …]\n", n) }
 
 // wholeRunes drops an incomplete character at the end.

@@ -150,6 +150,7 @@ func (s *shells) bash(ctx context.Context, c hooks.ToolContext, a bashArgs) (str
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	defer follow(sh, c.Output)()
 	select {
 	case <-sh.done:
 	case <-ctx.Done():
@@ -163,6 +164,41 @@ func (s *shells) bash(ctx context.Context, c hooks.ToolContext, a bashArgs) (str
 		return "", fmt.Errorf("exit code %s\noutput:\n%s", code, written(sh))
 	}
 	return written(sh), nil
+}
+
+// A running command's output is shown a few times in a second: its last bytes.
+const (
+	showEvery = 100 * time.Millisecond
+	shownEnd  = 4 << 10
+)
+
+// follow shows what a command writes until stop is called.
+func follow(sh *shell, show func(end string, bytes int64)) (stop func()) {
+	if show == nil {
+		return func() {}
+	}
+	over := make(chan struct{})
+	var following sync.WaitGroup
+	following.Go(func() {
+		tick := time.NewTicker(showEvery)
+		defer tick.Stop()
+		shown := int64(0)
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				if end, size := sh.out.end(shownEnd); size != shown {
+					shown = size
+					show(end, size)
+				}
+			}
+		}
+	})
+	return func() {
+		close(over)
+		following.Wait()
+	}
 }
 
 // written returns everything that a command wrote.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -269,5 +270,26 @@ func BenchmarkBash(b *testing.B) {
 		if _, err := bash.Run(b.Context(), hooks.ToolContext{}, []byte(`{"cmd":"true"}`)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestBashShowsOutput: what a running command writes is shown before it ends: the last lines, whole
+// characters.
+func TestBashShowsOutput(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, nil)
+	e.put("wait", "")
+	var shown string
+	c := hooks.ToolContext{Session: "s", Output: func(end string, bytes int64) {
+		if shown = end; bytes > 3*shownEnd { // all is there; the command ends when the file is gone
+			_ = os.Remove(filepath.Join(e.dir, "wait"))
+		}
+	}}
+	tool, _ := Find(e.All(t.Context()), "bash")
+	if _, err := tool.Run(t.Context(), c, []byte(`{"cmd":"for i in $(seq 5000); do echo ü$i; done; while [ -e wait ]; do sleep 0.01; done"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(shown, "ü5000\n") || len(shown) > shownEnd || strings.Contains(shown, "\uFFFD") {
+		t.Errorf("shown: %q", shown)
 	}
 }

@@ -148,7 +148,7 @@ func (c *Channel) command(text string) (command bool, to, changed string) {
 	switch name := strings.ToLower(word[1:]); {
 	case name == "start":
 		return true, to, ",help"
-	case name == "help" || name == "quit" || name == "model" || name == "skill":
+	case name == "help" || name == "quit" || name == "model" || name == "skill" || name == "stop":
 		return true, to, "," + name + rest
 	case strings.HasPrefix(name, "tape_"): // Telegram's commands have no dots
 		return true, to, "," + strings.Replace(name, "_", ".", 1) + rest

@@ -1,0 +1,75 @@
+package channels
+
+import (
+	"context"
+	"slices"
+
+	"tape/hooks"
+)
+
+// commandStop is the comma command that interrupts a session's turn. It does not wait for its end, as
+// others do, and is not on the tape: the interruption is.
+const commandStop = ",stop"
+
+// Cancel ends the running turn of a session, and reports whether there is one.
+func (m *Manager) Cancel(session string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[session]
+	if s == nil || s.cancel == nil {
+		return false
+	}
+	s.cancel()
+	return true
+}
+
+// interrupt answers the command stop.
+func (m *Manager) interrupt(ctx context.Context, session string, e hooks.Envelope) error {
+	said := "No turn is running."
+	if m.Cancel(session) {
+		said = "The turn is interrupted."
+	}
+	out := hooks.Envelope{hooks.KeySession: session, hooks.KeyContent: said, hooks.KeyKind: hooks.KindCommand}
+	for _, key := range []string{hooks.KeyChannel, hooks.KeyChat, hooks.KeyOutputChannel} {
+		if v, ok := e[key]; ok {
+			out[key] = v
+		}
+	}
+	_, err := m.rt.Dispatch(ctx, out)
+	return err
+}
+
+// TakeBack removes a message that steers a running turn, and reports whether the turn had not read it
+// yet.
+func (m *Manager) TakeBack(ctx context.Context, session, id string) (bool, error) {
+	m.mu.Lock()
+	s := m.sessions[session]
+	m.mu.Unlock()
+	if s == nil {
+		return false, nil
+	}
+	s.steering.Lock()
+	defer s.steering.Unlock()
+	at := slices.IndexFunc(s.steered, func(k stored) bool { return k.id == id })
+	inbox, err := m.rt.SteeringInbox(ctx)
+	if err != nil || at < 0 {
+		return false, err
+	}
+	waiting, err := inbox.Drain(ctx, session)
+	found := false
+	for _, e := range waiting {
+		if e.Text(hooks.KeyMessageID) == id {
+			found = true
+			continue
+		}
+		if e := inbox.Put(ctx, session, e); e != nil {
+			err = e
+		}
+	}
+	if !found || err != nil {
+		return false, err
+	}
+	taken := s.steered[at]
+	s.steered = slices.Delete(s.steered, at, at+1)
+	return true, m.inbox.done([]stored{taken})
+}

@@ -1,0 +1,68 @@
+package channels
+
+import (
+	"context"
+	"testing"
+
+	"tape/hooks"
+)
+
+// TestStop: ,stop interrupts the running turn without waiting for it, and leaves nothing on disk.
+func TestStop(t *testing.T) {
+	begun := make(chan string, 2)
+	r := newRig(t, Options{}, &hooks.Plugin{RunModel: func(ctx context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
+		if begun <- p.Text; p.Text == "long" {
+			<-ctx.Done()
+		}
+		return &p.Text, ctx.Err()
+	}})
+	r.run()
+	r.say("s", "0", ",stop")
+	r.wantSent("No turn is running.")
+	r.say("s", "1", "long")
+	<-begun
+	r.say("s", "2", ",stop")
+	if err := r.m.Wait(t.Context(), "s"); err != nil || notesIn(t, r.m.o.Dir) != 0 {
+		t.Errorf("stopped: %v", err)
+	}
+	r.wantSent("No turn is running.", "The turn is interrupted.")
+}
+
+// TestTakeBack: a message that steers a turn can be taken back until the turn has read it; the others
+// stay.
+func TestTakeBack(t *testing.T) {
+	begun, goOn := make(chan string, 2), make(chan bool)
+	r := newRig(t, Options{}, &hooks.Plugin{
+		AdmitMessage: func(_ context.Context, _ string, _ hooks.Envelope, turn hooks.Turn) (hooks.Admission, error) {
+			if turn.Running {
+				return hooks.Steer, nil
+			}
+			return hooks.Admit, nil
+		},
+		RunModel: func(_ context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
+			if begun <- p.Text; p.Text == "long" {
+				<-goOn
+			}
+			return &p.Text, nil
+		}})
+	r.run()
+	r.say("s", "1", "long")
+	<-begun
+	r.say("s", "2", "taken")
+	r.say("s", "3", "stays")
+	inbox, err := r.rt.SteeringInbox(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.until("both steer", func() bool { return inbox.Len("s") == 2 })
+	for i, want := range []bool{true, false} {
+		if ok, err := r.m.TakeBack(t.Context(), "s", "2"); ok != want || err != nil {
+			t.Errorf("%d: taken back: %v, %v", i, ok, err)
+		}
+	}
+	close(goOn)
+	if err := r.m.Wait(t.Context(), "s"); err != nil || notesIn(t, r.m.o.Dir) != 0 {
+		t.Errorf("over: %v", err)
+	}
+	r.wantSent("long", "stays")
+}
