@@ -166,8 +166,11 @@ func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
 	if err != nil {
 		return err
 	}
-	// A search is short. With thousands of tapes, the garbage collector would otherwise run twice in it.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	// A search is short. With thousands of tapes in a workspace, the garbage collector would otherwise run twice in
+	// it. With many workspaces it runs, because memory that was used before is quicker than new memory.
+	if !o.everywhere {
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
+	}
 	res, err := o.find(ctx, s)
 	if err == nil {
 		err = o.show(ctx, s, res)

@@ -60,7 +60,7 @@ func (o *switchOptions) run(ctx context.Context, store *repo.Store, args []strin
 		return err
 	}
 	if o.JSON {
-		return o.Emit(append(tapeObject(listedTape{Tape: facts, Current: true}), member{"path", t.WorkTree()}))
+		return o.Emit(append(tapeObject(listedAs(facts, true)), member{"path", t.WorkTree()}))
 	}
 	if t.Name() != name && facts.Title != "" {
 		text += ": " + strings.ReplaceAll(display.Line(facts.Title), "%", "%%")

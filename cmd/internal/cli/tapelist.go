@@ -14,7 +14,7 @@ import (
 	"tape/repo"
 )
 
-type listedTape = rows.Tape
+type listedTape = *rows.Tape
 
 // listTapes lists the tapes of the selected workspace, or of all, the newest first.
 func (a *App) listTapes(ctx context.Context) ([]listedTape, error) {
@@ -31,7 +31,7 @@ func (a *App) listTapes(ctx context.Context) ([]listedTape, error) {
 	for i := range list {
 		list[i].Number, facts[i] = i+1, &list[i].Tape
 	}
-	if a.everywhere {
+	if a.everywhere && !a.JSON {
 		catalog.TellApart(facts)
 	}
 	return list, nil
@@ -43,9 +43,11 @@ func (a *App) tapesOf(ctx context.Context, store *repo.Store) ([]listedTape, err
 	if err != nil {
 		return nil, err
 	}
-	remotes, err := store.Remotes(ctx)
-	if err != nil {
-		return nil, err
+	var remotes []repo.Remote
+	if a.JSON || !a.everywhere { // a list of all workspaces has no columns for their remotes
+		if remotes, err = store.Remotes(ctx); err != nil {
+			return nil, err
+		}
 	}
 	current := store.CurrentTape()
 	list := make([]listedTape, 0, len(facts))
@@ -53,8 +55,8 @@ func (a *App) tapesOf(ctx context.Context, store *repo.Store) ([]listedTape, err
 		if !strings.HasPrefix(branch, "tape/") || !catalog.Listed(known) {
 			continue
 		}
-		item := listedTape{Tape: known, Workspace: a.workspaceOf(store), Current: known.Name == current}
-		if len(remotes) > 0 && (a.JSON || !a.everywhere) { // a list of all workspaces has no columns for their remotes
+		item := &rows.Tape{Tape: known, Workspace: a.workspaceOf(store), Current: known.Name == current}
+		if len(remotes) > 0 {
 			t, err := store.ByBranch(ctx, branch)
 			if errors.Is(err, repo.ErrNotFound) {
 				continue // removed meanwhile
@@ -117,7 +119,11 @@ func (a *App) tapeResult(ctx context.Context, t *repo.Tape, text string) error {
 	if err != nil {
 		return err
 	}
-	return a.Emit(tapeObject(listedTape{Tape: facts, Current: t.Name() == t.Store().CurrentTape()}))
+	return a.Emit(tapeObject(listedAs(facts, t.Name() == t.Store().CurrentTape())))
+}
+
+func listedAs(facts about.Tape, current bool) listedTape {
+	return &rows.Tape{Tape: facts, Current: current}
 }
 
 func tapeObject(t listedTape) object {

@@ -22,44 +22,44 @@ type Tape struct {
 }
 
 // Empty reports whether the tape has only the anchor with which every tape begins.
-func (t Tape) Empty() bool { return t.Entries <= 1 }
+func (t *Tape) Empty() bool { return t.Entries <= 1 }
 
 // TapeColumn is a column of a list of tapes.
 type TapeColumn struct {
 	Head string
-	Cell func(Tape) string
+	Cell func(*Tape) string
 }
 
 // TapeColumns returns the columns that the screen has room for beside the titles; in a pipe, all. names are short ones;
 // everywhere: the list is of all workspaces. A column that says
 // the same in each row comes only if no title is cut for it.
-func TapeColumns(s *stdio.Streams, list []Tape, names map[string]string, everywhere bool) []TapeColumn {
+func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everywhere bool) []TapeColumn {
 	const enough, plenty = 28, 48 // cells of a title
 	left := s.Width()
 	columns := []TapeColumn{
-		{">", func(t Tape) string {
+		{">", func(t *Tape) string {
 			return strconv.Itoa(t.Number) + display.Pad(CurrentMark(t.Current && !everywhere), 1)
 		}},
-		{"~TITLE", func(t Tape) string { return FitLabel(t.Tape, left) }},
-		{"UPDATED", func(t Tape) string { return display.Briefly(s.Now(), t.Updated) }},
+		{"~TITLE", func(t *Tape) string { return FitLabel(t.Tape, left) }},
+		{"UPDATED", func(t *Tape) string { return display.Briefly(s.Now(), t.Updated) }},
 	}
-	agent := TapeColumn{"AGENT", func(t Tape) string {
+	agent := TapeColumn{"AGENT", func(t *Tape) string {
 		if w := s.Width(); w > 0 && w < 100 {
 			first, _, _ := strings.Cut(t.Agent, "-")
 			return first
 		}
 		return t.Agent
 	}}
-	label := TapeColumn{"", func(t Tape) string { return t.Label() }}
+	label := TapeColumn{"", func(t *Tape) string { return t.Label() }}
 	more := []TapeColumn{
-		{"PROJECT", func(t Tape) string {
+		{"PROJECT", func(t *Tape) string {
 			if w := s.Width(); w > 0 && w < 100 && everywhere {
 				return display.Truncate(t.ProjectBranch(), w/5)
 			}
 			return display.Truncate(t.ProjectBranch(), enough)
 		}},
-		{"TAPE", func(t Tape) string { return names[t.Name] }},
-		{">MESSAGES", func(t Tape) string { return strconv.Itoa(t.Messages) }},
+		{"TAPE", func(t *Tape) string { return names[t.Name] }},
+		{">MESSAGES", func(t *Tape) string { return strconv.Itoa(t.Messages) }},
 	}
 	projects := map[string]bool{"": true}
 	for _, t := range list {
@@ -69,14 +69,14 @@ func TapeColumns(s *stdio.Streams, list []Tape, names map[string]string, everywh
 		more = more[1:]
 	}
 	if s.Width() == 0 {
-		more[len(more)-2].Cell = func(t Tape) string { return t.Name }
+		more[len(more)-2].Cell = func(t *Tape) string { return t.Name }
 	}
 	if len(list) > 0 && !everywhere { // each workspace has remotes of its own
 		for i, d := range list[0].Remotes {
-			more = append(more, TapeColumn{strings.ToUpper(d.Remote), func(t Tape) string { return DistanceText(t.Remotes[i]) }})
+			more = append(more, TapeColumn{strings.ToUpper(d.Remote), func(t *Tape) string { return DistanceText(t.Remotes[i]) }})
 		}
 	}
-	if slices.ContainsFunc(list, func(t Tape) bool { return t.Agent != "" }) {
+	if slices.ContainsFunc(list, func(t *Tape) bool { return t.Agent != "" }) {
 		more = slices.Insert(more, b2i(everywhere), agent) // of all projects, the project says more
 	}
 	for _, c := range columns {
@@ -85,7 +85,7 @@ func TapeColumns(s *stdio.Streams, list []Tape, names map[string]string, everywh
 		}
 	}
 	constant := func(c TapeColumn) bool {
-		return s.Width() > 0 && !slices.ContainsFunc(list, func(t Tape) bool { return c.Cell(t) != c.Cell(list[0]) })
+		return s.Width() > 0 && !slices.ContainsFunc(list, func(t *Tape) bool { return c.Cell(t) != c.Cell(list[0]) })
 	}
 	slices.SortStableFunc(more, func(x, y TapeColumn) int { return b2i(constant(x)) - b2i(constant(y)) })
 	longest := cellsOf(label, list)
@@ -115,7 +115,7 @@ func FitLabel(t about.Tape, cells int) string {
 }
 
 // cellsOf returns the width of a column.
-func cellsOf(c TapeColumn, list []Tape) int {
+func cellsOf(c TapeColumn, list []*Tape) int {
 	cells := len(strings.TrimPrefix(c.Head, ">"))
 	for _, t := range list {
 		cells = max(cells, min(display.Width(display.Line(c.Cell(t))), stdio.MaxCell))

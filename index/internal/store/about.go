@@ -40,10 +40,11 @@ type decoded struct {
 // allFacts returns all rows as one text, like the constant all: JSON contains no control characters.
 const allFacts = "SELECT ifnull(group_concat(concat_ws(char(31), branch, name, about), char(30)), '') FROM tapes"
 
-// About returns what each of the tapes is about, by branch. JSON that did not change since the last call is
+// About returns what each of the tapes is about, by branch. From the second call on, JSON that did not change is
 // not parsed again: for a list of thousands of tapes, parsing takes most of the time.
 func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
-	out, now := make(map[string]about.Tape, len(tapes)), make(map[string]decoded, len(tapes))
+	out, now := make(map[string]about.Tape, len(tapes)), map[string]decoded{}
+	keep := d.listed && len(tapes) > 1
 	for _, t := range tapes {
 		out[t.Tape.Branch()] = about.Tape{}
 	}
@@ -67,13 +68,17 @@ func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
 			if err != nil {
 				return nil, err
 			}
-			last = decoded{strings.Clone(raw), one} // without Clone, one row would keep the whole text in memory
+			if last.tape = one; keep {
+				last.raw = strings.Clone(raw) // otherwise one row would keep the whole text in memory
+			}
 		}
-		now[branch] = last
+		if keep {
+			now[branch] = last
+		}
 		last.tape.Name = name
 		out[branch] = last.tape
 	}
-	if len(now) > 1 { // a list
+	if d.listed = d.listed || len(tapes) > 1; keep {
 		d.decoded = now
 	}
 	return out, nil

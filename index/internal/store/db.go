@@ -22,6 +22,7 @@ type DB struct {
 	pool    *sql.DB
 	conn    *sql.Conn
 	stmts   map[string]statement
+	listed  bool               // by About
 	decoded map[string]decoded // by branch, see About
 	scratch string             // folder for temporary files, if the index is being built
 }

@@ -123,6 +123,9 @@ func TestFindsWhatGitHas(t *testing.T) {
 	if before.Current() {
 		t.Error("a pack that came since is not noticed")
 	}
+	// As in a pack of more than 2 GiB, where offsets have 64 bits.
+	j.Git("index-pack", "--index-version=2,0x40", packs(j)[0])
+	look("packed, with large offsets", j.GitDir)
 	other := filepath.Join(t.TempDir(), "other.git")
 	j.Git("clone", "-q", "--bare", "--shared", j.Dir, other)
 	look("behind alternates", other)
@@ -133,11 +136,39 @@ func TestFindsWhatGitHas(t *testing.T) {
 	}
 }
 
-func packed(j *gitjudge.Judge) string {
+func packed(j *gitjudge.Judge) string { return j.Git("verify-pack", "-v", packs(j)[0]) }
+
+func packs(j *gitjudge.Judge) []string {
 	j.Helper()
-	all, err := filepath.Glob(filepath.Join(j.GitDir, "objects", "pack", "*.idx"))
+	all, err := filepath.Glob(filepath.Join(j.GitDir, "objects", "pack", "*.pack"))
 	j.OK(err)
-	return j.Git("verify-pack", "-v", all[0])
+	return all
+}
+
+// A damaged index of a pack gives an error: not content, and not "not found".
+func TestDamagedPackIndex(t *testing.T) {
+	j := gitjudge.New(t)
+	h := j.Commits(3)[2]
+	j.Git("update-ref", "refs/heads/x", h.String())
+	j.Git("gc", "--quiet", "--prune=now")
+	path := strings.TrimSuffix(packs(j)[0], ".pack") + ".idx"
+	good, err := os.ReadFile(path)
+	j.OK(err)
+	j.OK(os.Chmod(path, 0o600))
+	counts := slices.Clone(good)
+	counts[8+4*int(h[0])] ^= 0x80 // now more objects begin so than there are
+	for what, bad := range map[string][]byte{"empty": {}, "a part of the counts": good[:500], "a part of the names": good[:1100],
+		"without its end": good[:len(good)-45], "garbage": []byte(strings.Repeat("garbage ", 300)), "counts": counts} {
+		j.OK(os.WriteFile(path, bad, 0o600))
+		db := gitobject.NewDB(j.GitDir, nil)
+		if _, _, _, err := db.Get(h, true); err == nil || errors.Is(err, gitobject.ErrNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if found, err := db.WithPrefix(h.String()[:8]); err == nil {
+			t.Errorf("%s: found %v by its beginning", what, found)
+		}
+		db.Close()
+	}
 }
 
 // Damaged or crafted objects give an error, never content.

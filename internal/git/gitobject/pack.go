@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,14 +12,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/klauspost/compress/zlib"
 )
 
 type pack struct {
 	path  string // of the .pack file
-	index *idxfile.MemoryIndex
+	index *packIndex
 	bases *generations[baseAt]
 	file  *os.File
 
@@ -170,12 +167,12 @@ func (p *pack) head(offset int64) (h packedHead, err error) {
 		}
 		h.base = offset - back
 	case packedRefDelta:
-		var base plumbing.Hash
+		var base Hash
 		if _, err := io.ReadFull(in, base[:]); err != nil {
 			return h, err
 		}
-		if h.base, err = p.index.FindOffset(base); err != nil {
-			return h, err
+		if h.base, err = p.index.offset(base); err != nil {
+			return h, fmt.Errorf("the object that it is a delta of: %s", err) // not as if the object itself did not exist
 		}
 	default:
 		if packedKinds[h.kind] == "" {
@@ -221,40 +218,25 @@ func readOffset(in io.ByteReader) (back int64, err error) {
 	}
 }
 
-// open opens the pack and reads its index, once.
+// open opens the pack and its index, once.
 func (p *pack) open(bases *generations[baseAt]) error {
 	if p.index != nil {
 		return nil
 	}
-	raw, err := os.Open(strings.TrimSuffix(p.path, ".pack") + ".idx")
+	index, err := openPackIndex(strings.TrimSuffix(p.path, ".pack") + ".idx")
 	if err != nil {
 		return err
-	}
-	defer raw.Close()
-	index := idxfile.NewMemoryIndex()
-	if err := idxfile.NewDecoder(bufio.NewReaderSize(raw, 64<<10)).Decode(index); err != nil {
-		return fmt.Errorf("%s: %w", raw.Name(), err)
 	}
 	data, err := os.Open(p.path)
 	if err != nil {
-		return err
+		return errors.Join(err, index.file.Close())
 	}
 	p.index, p.bases, p.file = index, bases, data
 	return nil
 }
 
-func (p *pack) withPrefix(prefix string, found map[Hash]bool) {
-	first, err := hex.DecodeString(prefix[:2])
-	if err != nil {
-		return
-	}
-	bucket := p.index.FanoutMapping[first[0]]
-	if bucket < 0 || bucket >= len(p.index.Names) {
-		return
-	}
-	for names := p.index.Names[bucket]; len(names) >= len(Hash{}); names = names[len(Hash{}):] {
-		if h := Hash(names[:len(Hash{})]); strings.HasPrefix(h.String(), prefix) {
-			found[h] = true
-		}
+func (p *pack) close() {
+	if p.file != nil {
+		_, _ = p.index.file.Close(), p.file.Close()
 	}
 }
