@@ -11,6 +11,7 @@ import (
 	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
+	"tape/internal/store/rewrite"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -30,7 +31,7 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 		return res, err
 	}
 	var facts about.Tape
-	own, ours := 0, false
+	own, ours, purged := 0, false, false
 	keys := keysOf(All().Find(info.Format))
 	for e, err := range t.Entries(ctx, repo.Query{}) {
 		if err != nil {
@@ -41,12 +42,17 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 			return res, err
 		}
 		facts.Add(e)
+		purged = purged || e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == rewrite.PurgedEvent
 		if ours = ours || slices.ContainsFunc(has, func(key string) bool { return first[key] }); len(has) == 0 && e.ID > 1 && jsonl.GetString(e.Payload, "name") != about.TitleEvent {
 			own++
 		}
 	}
 	if !ours {
 		return res, layout.Invalid("", "%s is not the transcript of tape %q", display.Quoted(path), t.Name())
+	}
+	if purged { // the transcript may still have what was removed, and nobody can tell what that was
+		return res, layout.Invalid("remove it from the transcript; then: tape rm "+layout.ShellWord(t.Name())+", and tape import "+layout.ShellWord(path),
+			"something was purged from tape %q, and making it anew would bring that back", t.Name())
 	}
 	var failed error
 	batch := NewBatch(s, version, func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {
