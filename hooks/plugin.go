@@ -153,4 +153,6 @@ type Command struct {
 type ModelOption struct {
 	ID    string `json:"id"` // provider:model
 	Label string `json:"label"`
+	// Window is how many tokens of context the model takes; 0: unknown.
+	Window int64 `json:"window,omitempty"`
 }

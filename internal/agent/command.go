@@ -27,7 +27,8 @@ const help = `Commands begin with a comma:
   ,tape.anchors                              its phases
   ,tape.handoff name=phase-1 summary='done'  end a phase: a new context begins
   ,skill name=x                              show a skill; without name, list them
-  ,model provider:model                      use another model from now on; ,model alone lists them
+  ,model provider:model                      use another model from now on; ,model alone lists those of the provider
+  ,sessions                                  choose another session (on a terminal)
   ,bash cmd='make test' background=true      run a command
   ,stop                                      interrupt the running turn
   ,quit                                      end what the session has left running
@@ -128,6 +129,20 @@ func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (
 	}, nil
 }
 
+// Commands returns the names of the comma commands of a session, sorted.
+func Commands(ctx context.Context, rt *hooks.Runtime, set Tools) ([]string, error) {
+	out := []string{",help", ",model", ",quit", ",stop"}
+	commands, err := rt.Commands(ctx)
+	for _, c := range commands {
+		out = append(out, ","+c.Name)
+	}
+	for _, t := range slices.Concat(rt.Tools(), set.All(ctx)) {
+		out = append(out, ","+t.Name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), err
+}
+
 func helpText(commands []hooks.Command) string {
 	out := help
 	for _, c := range commands {
@@ -167,6 +182,9 @@ func (r *turn) modelList(ctx context.Context) (string, error) {
 		out += "\n  ,model " + o.ID
 		if o.Label != o.ID {
 			out += "  " + o.Label
+		}
+		if o.Window > 0 {
+			out += fmt.Sprintf("  (%d tokens)", o.Window)
 		}
 	}
 	if out == "" {

@@ -40,9 +40,9 @@ type Options struct {
 	Runtime *hooks.Runtime
 	Model   Model
 	Tools   Tools
-	// Name is the configured model, Models are all that ,model lists.
+	// Name is the configured model, Models returns all that ,model lists.
 	Name   string
-	Models []hooks.ModelOption
+	Models func(ctx context.Context) ([]hooks.ModelOption, error)
 
 	Project   string   // the root of the project, with AGENTS.md and .agents/skills
 	Folder    string   // the current folder in the project; AGENTS.md on the way to it count, too
@@ -73,8 +73,11 @@ func Plugin(o Options) *hooks.Plugin {
 		SystemPrompt:   a.systemPrompt,
 		RunModelStream: a.runModelStream,
 		SaveState:      a.saveState,
-		ProvideModelOptions: func(context.Context, string) ([]hooks.ModelOption, error) {
-			return o.Models, nil
+		ProvideModelOptions: func(ctx context.Context, _ string) ([]hooks.ModelOption, error) {
+			if o.Models == nil {
+				return nil, nil
+			}
+			return o.Models(ctx)
 		},
 		OnError: hooks.ErrorMessages(o.Runtime).OnError,
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/show/display"
+	"tape/internal/store/about"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
@@ -28,10 +29,17 @@ type AgentOptions struct {
 	Verbose  bool
 	NoWait   bool // fail instead of waiting for another process's turn
 	Warn     func(text string)
+	// About returns what the workspace's tapes are about, by branch.
+	About func(ctx context.Context) (map[string]about.Tape, error)
 }
 
 // TurnMessage is the message of tape run to the agent.
-type TurnMessage struct{ Text, Session, Channel, Chat string }
+type TurnMessage struct {
+	Text, Session, Channel, Chat string
+
+	Stream bool // write all texts of the answer as they come
+	Quiet  bool // show nothing before the end
+}
 
 // TurnResult has the messages that a turn sent.
 type TurnResult struct {
@@ -41,6 +49,9 @@ type TurnResult struct {
 	NoModel  bool             `json:"no_model,omitempty"` // the output is the prompt
 	// Problem says why no model has run.
 	Problem string `json:"-"`
+	// Final is the answer's last text, after all calls of tools. Shown says that the answer was shown.
+	Final string `json:"-"`
+	Shown bool   `json:"-"`
 }
 
 // HookLine describes a plugin's part in one hook.
@@ -72,7 +83,7 @@ func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions)
 		a.tellFormer(store)
 		version, _ := a.build()
 		return run(ctx, host, AgentOptions{Store: store, Project: workspace.ProjectRoot(store.Dir(), folder), Folder: folder, In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Home: home,
-			Version: version, Verbose: a.Verbose, Warn: a.Warn})
+			Version: version, Verbose: a.Verbose, Warn: a.Warn, About: func(ctx context.Context) (map[string]about.Tape, error) { return a.about(ctx, store, nil) }})
 	})
 }
 
@@ -80,10 +91,11 @@ func newRunCmd(a *App) *cobra.Command {
 	var m TurnMessage
 	var noWait bool
 	cmd := &cobra.Command{
-		Use:   "run MESSAGE [--session-id ID] [--channel NAME] [--chat-id ID] [--no-wait]",
+		Use:   "run MESSAGE [--session-id ID] [--channel NAME] [--chat-id ID] [--no-wait] [--stream]",
 		Short: "Let the agent answer one message",
-		Long: `Run one turn of the agent, and print its output. The turn is recorded on the tape that has the
-session's name.
+		Long: `Run one turn of the agent. The turn is recorded on the tape that has the session's name. On a
+terminal, calls of tools and the answer are shown as in tape chat. In a pipe, only the final
+answer is printed: the text after the last call of a tool; --stream prints all texts as they come.
 
 The message may be a command, which begins with a comma: ,help lists them. Other messages need
 a model: run tape onboard, or set TAPE_MODEL or tape config model. Without a model, the command
@@ -101,10 +113,11 @@ at once, with exit code 5.`,
 	f.StringVar(&m.Session, "session-id", "", "the session's `ID` (default: CHANNEL:CHAT)")
 	f.StringVar(&m.Channel, "channel", "cli", "the `NAME` of the channel that the message comes from")
 	f.StringVar(&m.Chat, "chat-id", "local", "the `ID` of the chat in that channel")
+	f.BoolVar(&m.Stream, "stream", false, "print all texts of the answer as they come, also in a pipe")
 	f.BoolVar(&noWait, "no-wait", false, "fail if another process has a turn on the session")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
-			m.Text, o.NoWait = args[0], noWait
+			m.Text, m.Quiet, o.NoWait = args[0], a.JSON, noWait
 			result, err := host.Turn(ctx, o, m)
 			if err != nil {
 				return err
@@ -120,7 +133,11 @@ at once, with exit code 5.`,
 				return &cliError{msg: cmp.Or(result.Problem, "no model is set: tape onboard asks for one")}
 			}
 			for _, out := range result.Messages {
-				if text, _ := out["content"].(string); text != "" && out["no_model"] != true {
+				text, _ := out["content"].(string)
+				if text == result.Output && result.Final != "" {
+					text = result.Final
+				}
+				if text != "" && out["no_model"] != true && !result.Shown {
 					a.Line(display.Text(text))
 				}
 			}
@@ -135,9 +152,23 @@ func newChatCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [--session-id ID]",
 		Short: "Talk with the agent in the terminal",
-		Long: `Talk with the agent. Its answer appears as it is written, and each tool call on one line.
-Ctrl-C ends the current turn, Ctrl-D leaves the chat. The arrow keys recall what you have
-typed. A message may be a command, which begins with a comma: ,help lists them.
+		Long: `Talk with the agent. Its answer appears as it is written, and each tool call with what it
+writes and how it ended. A message may be a command, which begins with a comma: ,help lists
+them.
+
+  Enter            send; during a turn, steer it
+  Tab              complete a ,command, an @file or a session; during a turn, let the message
+                   wait for its end
+  Up, Down         what was typed before; Up also takes a waiting message back
+  Ctrl-R           search what was typed before
+  Alt-Enter        a new line; also Ctrl-J
+  Ctrl-G           write the message in $EDITOR
+  Ctrl-O           open whole results in $PAGER
+  Ctrl-T           open or fold the model's reasoning
+  Ctrl-C           interrupt the turn; twice leaves
+  Ctrl-D           leave
+
+",sessions" chooses another session.
 
 If standard input or output is not a terminal, each line of standard input is a message, and
 the answers go to standard output.`,

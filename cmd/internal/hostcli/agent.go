@@ -34,6 +34,8 @@ type assembly struct {
 	set   *tools.Set
 	gate  *approve.Gate
 	procs []*procplugin.Process
+	// models are those of the configured providers.
+	models *modelList
 }
 
 // settings reads the settings of models: the model, its fallbacks, and base URLs by provider.
@@ -143,13 +145,8 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 			return agent.Skills(project, home), nil
 		},
 	})
-	var options []hooks.ModelOption
-	for _, id := range append([]string{s.Model}, s.Fallbacks...) {
-		if id != "" {
-			options = append(options, hooks.ModelOption{ID: id, Label: id})
-		}
-	}
-	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{models.New(s)}, Tools: a.set, Name: s.Model, Models: options,
+	a.models = &modelList{client: models.New(s), configured: append([]string{s.Model}, s.Fallbacks...)}
+	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{a.models.client}, Tools: a.set, Name: s.Model, Models: a.models.options,
 		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps}))
 }
 

@@ -127,15 +127,16 @@ func TestChat(t *testing.T) {
 			until(text)
 		}
 	}
-	until("Ctrl-D leaves")
-	say("fix the sum, gründlich", "• fs.edit add.sh", "• bash sh test.sh", "It is fixed, grün.")
-	say("print much", "• artifact.read", "I have read a piece.")
-	say("look back", "• tape.search grün", "It was there.")
+	until("twice leaves")
+	say("fix the sum, gründlich", "▸ fs.edit  add.sh", "- echo $(($1 - $2))", "+ echo $(($1 + $2))", "▸ bash  sh test.sh", "exit 0 · 1 line", "It is fixed, grün.")
+	say("print much", "20000 lines", "▸ artifact.read", "I have read a piece.")
+	say("look back", "▸ tape.search  grün", "It was there.")
 	say(",tape.handoff name=phase-2 summary='the sum is fixed'", "phase-2")
-	say("two helpers", "• subagent child two", "error: the subagent failed", "One of two failed.")
+	say("two helpers", "▸ subagent  child two", "the subagent failed", "One of two failed.")
 	say("be slow", "word word")
-	say("go on", "> go on") // what is said during a turn is next
+	say("go on", "steers: go on") // it is next if the turn does not read it
 	tmux("send-keys", "C-c")
+	until("interrupted")
 	until("Here I am.")
 	tmux("send-keys", "C-d")
 	until("left 0")

@@ -1,19 +1,16 @@
-// Package terminal is the channel of a person at a terminal, or of a program that writes lines.
+// Package terminal is the channel of a person at a terminal, whom a [chatui.UI] serves, or of a program
+// that writes lines.
 package terminal
 
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"sync"
-
-	"golang.org/x/term"
 
 	"tape/hooks"
+	"tape/internal/agent/chatui"
 	"tape/internal/show/display"
 )
 
@@ -29,96 +26,66 @@ type Options struct {
 	Out     io.Writer
 	Err     io.Writer
 	Session string
+	UI      *chatui.UI                                      // nil: lines of a program are read
 	Wait    func(ctx context.Context, session string) error // until the session has nothing to do
-	Cancel  func(session string)                            // ends the running turn
-	End     func()                                          // called when the person leaves
+	End     func(error)                                     // called when the person leaves
 }
 
 // Terminal is the channel.
 type Terminal struct {
 	Options
 	handle hooks.Handler
-	keys   *keys       // nil if In is not a terminal
-	state  *term.State // of the terminal before Start
-	screen *term.Terminal
-
-	mu    sync.Mutex
-	shown strings.Builder // the part of the answer that was shown
-	open  bool            // the last line shown has no newline yet
-	calls map[string]string
+	over   chan struct{} // closed when the UI has ended
 }
 
-// Plugin offers the channel.
+// Plugin offers the channel. What comes during a turn is admitted as its sender wants.
 func Plugin(o Options) *hooks.Plugin {
-	return &hooks.Plugin{Name: "terminal", ProvideChannels: func(_ context.Context, h hooks.Handler) ([]hooks.Channel, error) {
-		return []hooks.Channel{&Terminal{Options: o, handle: h, calls: map[string]string{}}}, nil
-	}}
+	return &hooks.Plugin{
+		Name: "terminal",
+		ProvideChannels: func(_ context.Context, h hooks.Handler) ([]hooks.Channel, error) {
+			return []hooks.Channel{&Terminal{Options: o, handle: h, over: make(chan struct{})}}, nil
+		},
+		AdmitMessage: func(_ context.Context, _ string, m hooks.Envelope, turn hooks.Turn) (hooks.Admission, error) {
+			if turn.Running && m.Text(hooks.KeyChannel) == Name {
+				return hooks.Admission(m.Text(hooks.KeyAdmission)), nil
+			}
+			return hooks.Undecided, nil
+		},
+	}
+}
+
+// Message makes a message of what was typed.
+func Message(session, text string) hooks.Envelope {
+	return hooks.Envelope{hooks.KeySession: session, hooks.KeyChannel: Name, hooks.KeyChat: "local", hooks.KeyContent: text,
+		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
 }
 
 // Name returns "cli".
 func (t *Terminal) Name() string { return Name }
 
-// Start begins to read lines.
+// Start begins to read.
 func (t *Terminal) Start(ctx context.Context) error {
-	in, ok := t.In.(*os.File)
-	out, okOut := t.Out.(interface{ Fd() uintptr })
-	if !ok || !okOut || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+	if t.UI == nil {
+		close(t.over)
 		go t.readLines(ctx)
 		return nil
 	}
-	state, err := term.MakeRaw(int(in.Fd()))
-	if err != nil {
-		return err
-	}
-	t.state = state
-	t.keys = newKeys(func() { t.Cancel(t.Session) }, func(line string) { t.steer(ctx, line) })
-	t.screen = term.NewTerminal(struct {
-		io.Reader
-		io.Writer
-	}{t.keys, t.Out}, "> ")
-	t.screen.SetBracketedPasteMode(true)
-	go t.keys.from(in)
-	go t.prompt(ctx, in)
+	go func() {
+		defer close(t.over)
+		t.End(t.UI.Run(ctx))
+	}()
 	return nil
 }
 
-// Stop restores the terminal.
+// Stop waits until the terminal is as it was.
 func (t *Terminal) Stop(context.Context) error {
-	if t.state == nil {
-		return nil
-	}
-	t.screen.SetBracketedPasteMode(false)
-	return term.Restore(int(t.In.(*os.File).Fd()), t.state)
-}
-
-// prompt reads lines from a person until Ctrl-D.
-func (t *Terminal) prompt(ctx context.Context, in *os.File) {
-	defer t.End()
-	_ = t.write("session " + display.Line(t.Session) + "; ,help lists commands, Ctrl-C ends a turn, Ctrl-D leaves\n")
-	for {
-		if w, h, err := term.GetSize(int(in.Fd())); err == nil {
-			_ = t.screen.SetSize(w, h)
-		}
-		t.keys.setRunning(false)
-		line, err := t.screen.ReadLine()
-		for errors.Is(err, term.ErrPasteIndicator) { // a paste may have several lines; Enter ends it
-			var more string
-			more, err = t.screen.ReadLine()
-			line += "\n" + more
-		}
-		if err != nil {
-			_, _ = io.WriteString(t.Out, "\r\n") // leave the prompt's line
-			return
-		}
-		if !t.say(ctx, line) {
-			return
-		}
-	}
+	<-t.over
+	return nil
 }
 
 // readLines reads lines from a program.
 func (t *Terminal) readLines(ctx context.Context) {
-	defer t.End()
+	defer t.End(nil)
 	lines := bufio.NewScanner(t.In)
 	lines.Buffer(nil, longestLine)
 	for lines.Scan() {
@@ -137,116 +104,47 @@ func (t *Terminal) say(ctx context.Context, line string) bool {
 	if line == "" {
 		return ctx.Err() == nil
 	}
-	if t.keys != nil {
-		t.keys.setRunning(true)
-	}
-	t.mu.Lock()
-	t.shown.Reset()
-	t.mu.Unlock()
-	err := t.handle(ctx, t.message(line))
+	err := t.handle(ctx, Message(t.Session, line))
 	if err == nil {
 		err = t.Wait(ctx, t.Session)
 	} else {
-		t.fail(err.Error())
+		_, _ = fmt.Fprintln(t.Err, display.Text(err.Error()))
 	}
-	t.mu.Lock()
-	t.endLine()
-	t.mu.Unlock()
 	return err == nil && line != ",quit"
 }
 
-// steer sends a line to the running turn, and shows it: it was typed without an echo.
-func (t *Terminal) steer(ctx context.Context, line string) {
-	t.mu.Lock()
-	t.endLine()
-	_ = t.write("> " + display.Line(line) + "\n")
-	t.mu.Unlock()
-	if err := t.handle(ctx, t.message(line)); err != nil {
-		t.fail(err.Error())
-	}
-}
-
-func (t *Terminal) message(line string) hooks.Envelope {
-	return hooks.Envelope{hooks.KeySession: t.Session, hooks.KeyChannel: Name, hooks.KeyChat: "local", hooks.KeyContent: line,
-		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
-}
-
-// Send shows an answer, unless it was shown as it came.
+// Send shows an answer.
 func (t *Terminal) Send(_ context.Context, e hooks.Envelope) error {
+	if t.UI != nil {
+		t.UI.Message(e)
+		return nil
+	}
 	content := display.Text(e.Text(hooks.KeyContent))
-	if e.Text(hooks.KeyKind) == hooks.KindError {
-		t.fail(content)
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var err error
-	if strings.TrimSpace(content) != strings.TrimSpace(t.shown.String()) {
-		t.endLine()
-		err = t.text(content)
-	}
-	t.endLine()
-	t.shown.Reset()
-	return err
-}
-
-func (t *Terminal) fail(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.endLine()
-	if t.screen != nil {
-		_ = t.write(text + "\n")
-		return
-	}
-	_, _ = fmt.Fprintln(t.Err, text)
-}
-
-// OnEvent shows an answer as it comes, and each call of a tool on one line. A program gets the whole
-// answer at the end.
-func (t *Terminal) OnEvent(_ context.Context, _ hooks.Envelope, e hooks.Event) {
-	if t.screen == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	data := hooks.Envelope(e.Data)
-	switch e.Kind {
-	case hooks.EventText:
-		_ = t.text(display.Text(data.Text("delta"))) // if it fails, Send shows the answer again
-	case hooks.EventToolCall:
-		t.calls[data.Text("id")] = target(data.Text("arguments"))
-	case hooks.EventToolResult:
-		t.endLine()
-		_ = t.write(resultLine(data, t.calls[data.Text("id")]) + "\n")
-		delete(t.calls, data.Text("id"))
-	}
-}
-
-// text shows a piece of the answer.
-func (t *Terminal) text(text string) error {
-	if text == "" {
-		return nil
-	}
-	t.shown.WriteString(text)
-	if rest, ok := strings.CutPrefix(text, "\n\n"); ok && !t.open {
-		text = "\n" + rest // the last line has ended already
-	}
-	t.open = !strings.HasSuffix(text, "\n")
-	return t.write(text)
-}
-
-func (t *Terminal) endLine() {
-	if t.open {
-		_ = t.write("\n")
-		t.open = false
-	}
-}
-
-func (t *Terminal) write(text string) error {
 	out := t.Out
-	if t.screen != nil {
-		out = t.screen // keeps the prompt in its place
+	if e.Text(hooks.KeyKind) == hooks.KindError {
+		out = t.Err
 	}
-	_, err := io.WriteString(out, text)
+	_, err := io.WriteString(out, strings.TrimSuffix(content, "\n")+"\n")
 	return err
+}
+
+// OnEvent shows an answer as it comes. A program gets it whole at the end.
+func (t *Terminal) OnEvent(_ context.Context, _ hooks.Envelope, e hooks.Event) {
+	if t.UI != nil {
+		t.UI.Event(e)
+	}
+}
+
+// TurnBegins shows which messages are answered now.
+func (t *Terminal) TurnBegins(m hooks.Envelope, ids []string) {
+	if t.UI != nil {
+		t.UI.TurnBegins(m, ids)
+	}
+}
+
+// TurnEnds shows how a turn ended.
+func (t *Terminal) TurnEnds(ctx context.Context) {
+	if t.UI != nil {
+		t.UI.TurnEnds(ctx)
+	}
 }

@@ -1,0 +1,296 @@
+package hostcli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/term"
+
+	"tape/cmd/internal/cli"
+	"tape/cmd/internal/picker"
+	"tape/hooks"
+	"tape/internal/agent"
+	"tape/internal/agent/channels"
+	"tape/internal/agent/channels/terminal"
+	"tape/internal/agent/chatui"
+	"tape/internal/show/conversation"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// isScreen reports whether a person sees and types.
+func isScreen(o cli.AgentOptions) bool {
+	in, ok := o.In.(*os.File)
+	out, okOut := o.Out.(interface{ Fd() uintptr })
+	return ok && okOut && o.Getenv("TERM") != "dumb" && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd()))
+}
+
+func environ() []string { return os.Environ() }
+
+// Chat talks to a person until they leave.
+func (Host) Chat(ctx context.Context, o cli.AgentOptions, session string) error {
+	for {
+		if session == "" {
+			return layout.Invalid("", "the session's id is empty")
+		}
+		err := chat(ctx, o, session)
+		next := (*chatui.Next)(nil)
+		if !errors.As(err, &next) {
+			return err
+		}
+		session = next.Session
+	}
+}
+
+func chat(ctx context.Context, o cli.AgentOptions, session string) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var m *channels.Manager
+	a, err := newAssembly(ctx, o, func(a *assembly) (err error) {
+		m, err = channels.New(a.rt, channels.Options{Dir: a.chatMessages(ctx, session), Only: []string{terminal.Name},
+			Silence: -1, Grace: time.Second, Tape: a.tape, Log: a.log})
+		if err != nil {
+			return err
+		}
+		t := terminal.Options{In: o.In, Out: o.Out, Err: o.Err, Session: session, Wait: m.Wait, End: func(err error) { end(err) }}
+		if isScreen(o) {
+			c := &chatting{assembly: a, manager: m, session: session}
+			t.UI = chatui.New(c.options())
+			a.gate.SetAsker(t.UI)
+		}
+		return a.rt.Register(terminal.Plugin(t))
+	})
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	a.warnOff()
+	err = m.Run(ctx)
+	if next := (*chatui.Next)(nil); err == nil && errors.As(context.Cause(ctx), &next) {
+		return next
+	}
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// chatting is what a chat needs of the agent.
+type chatting struct {
+	*assembly
+	manager *channels.Manager
+	session string
+}
+
+func (c *chatting) options() chatui.Options {
+	return chatui.Options{In: c.In, Out: c.Out, Env: environ(), Session: c.session, Dir: c.Project,
+		Cancel: func() { c.manager.Cancel(c.session) },
+		Send: func(ctx context.Context, id, text string, how hooks.Admission) error {
+			m := terminal.Message(c.session, text)
+			m[hooks.KeyMessageID], m[hooks.KeyAdmission] = id, string(how)
+			return c.manager.Handle(ctx, m)
+		},
+		TakeBack: func(ctx context.Context, id string) (bool, error) { return c.manager.TakeBack(ctx, c.session, id) },
+		Status:   c.status, Past: c.past, History: c.history, Whole: c.whole, Sessions: c.sessionNames, Pick: c.pick,
+		Commands: func(ctx context.Context) ([]string, error) {
+			list, err := agent.Commands(ctx, c.rt, c.set)
+			return append(list, ",sessions"), err
+		},
+		Models: func(ctx context.Context) (ids []string, err error) {
+			list, err := c.rt.ModelOptions(ctx, c.session)
+			for _, o := range list {
+				ids = append(ids, o.ID)
+			}
+			return ids, err
+		},
+	}
+}
+
+// open returns the session's tape; nil if there is none yet.
+func (c *chatting) open(ctx context.Context) (*repo.Tape, error) {
+	store, err := c.rt.TapeStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := store.Tape(ctx, agent.TapeName(c.session))
+	if errors.Is(err, repo.ErrNotFound) {
+		return nil, nil
+	}
+	return t, err
+}
+
+// status reads the model and the context's size from the last call of a model.
+func (c *chatting) status(ctx context.Context) (chatui.Status, error) {
+	s := chatui.Status{}
+	t, err := c.open(ctx)
+	if t == nil || err != nil {
+		s.Model = c.models.configured[0]
+		return s, err
+	}
+	if _, s.Last, err = t.Stamp(); err != nil {
+		return s, err
+	}
+	const searched = 1000
+	for e, err := range t.Entries(ctx, repo.Query{Kinds: []string{repo.KindEvent}, Reverse: true, Tail: repo.N(searched)}) {
+		if err != nil {
+			return s, err
+		}
+		if conversation.Hidden(e) {
+			continue // a subagent's
+		}
+		data := jsonl.Get(e.Payload, "data")
+		switch jsonl.GetString(e.Payload, "name") {
+		case "model_switch":
+			s.Model = cmp.Or(s.Model, jsonl.GetString(data, "model"))
+		case "run":
+			s.Model = cmp.Or(s.Model, jsonl.GetString(data, "model_switch"))
+		}
+		if usage, ok := about.UsageOf(e); ok && usage.TotalTokens != nil {
+			s.Used = *usage.TotalTokens
+			break
+		}
+	}
+	s.Model = cmp.Or(s.Model, c.models.configured[0])
+	s.Window = c.models.window(ctx, s.Model)
+	return s, nil
+}
+
+// How many turns of an old session are shown, of at most how many entries.
+const (
+	turnsShown   = 3
+	entriesShown = 300
+)
+
+// past returns the entries of the last turns.
+func (c *chatting) past(ctx context.Context) (out []repo.Entry, err error) {
+	t, err := c.open(ctx)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	turns := 0
+	for e, err := range t.Entries(ctx, repo.Query{Kinds: []string{repo.KindMessage, repo.KindToolCall, repo.KindToolResult, repo.KindError}, Reverse: true, Tail: repo.N(entriesShown)}) {
+		if err != nil {
+			return nil, err
+		}
+		if conversation.Hidden(e) || repeated(e) {
+			continue
+		}
+		out = append(out, e)
+		if e.Role() == "user" {
+			if turns++; turns == turnsShown {
+				break
+			}
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// repeated reports whether an entry is a turn's prompt again, in a new phase.
+func repeated(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "again")) == "true" }
+
+// searchedHistory is how many entries are searched for what was typed.
+const searchedHistory = 5000
+
+// history returns what was typed in the session, the oldest first.
+func (c *chatting) history(ctx context.Context) (out []string, err error) {
+	t, err := c.open(ctx)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	for e, err := range t.Entries(ctx, repo.Query{Kinds: []string{repo.KindMessage, repo.KindEvent}, Reverse: true, Tail: repo.N(searchedHistory)}) {
+		if err != nil {
+			return nil, err
+		}
+		text := ""
+		switch {
+		case conversation.Hidden(e) || repeated(e):
+		case e.Role() == "user":
+			text = conversation.WithoutContext(conversation.Of(e).Text())
+		case e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == "command" && jsonl.GetString(e.Payload, "data", "status") == "started":
+			text = "," + jsonl.GetString(e.Payload, "data", "raw")
+		}
+		if text != "" && (len(out) == 0 || out[len(out)-1] != text) {
+			out = append(out, text)
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// whole reads an artifact of the session.
+func (c *chatting) whole(ctx context.Context, id string) (string, error) {
+	const most = 64 << 20
+	t, err := c.open(ctx)
+	if t == nil || err != nil {
+		return "", err
+	}
+	r, err := t.Artifact(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	raw, err := io.ReadAll(io.LimitReader(r, most))
+	return string(raw), err
+}
+
+// sessions lists the sessions of tape's own agent, the newest first.
+func (c *chatting) sessions(ctx context.Context) (list []about.Tape, err error) {
+	store, err := c.rt.TapeStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tapes, err := store.Tapes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := c.About(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tapes {
+		if f := facts[t.Branch()]; f.Agent == "tape" && f.Messages > 0 {
+			f.Name = t.Name()
+			list = append(list, f)
+		}
+	}
+	slices.SortFunc(list, func(a, b about.Tape) int { return b.Updated.Compare(a.Updated) })
+	return list, nil
+}
+
+func (c *chatting) sessionNames(ctx context.Context) (names []string, err error) {
+	list, err := c.sessions(ctx)
+	for _, t := range list {
+		if t.Name != agent.TapeName(c.session) {
+			names = append(names, t.Name)
+		}
+	}
+	return names, err
+}
+
+// pick lets the person choose a session.
+func (c *chatting) pick(ctx context.Context, in io.Reader, out io.Writer) (string, error) {
+	list, err := c.sessions(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(list) == 0 {
+		return "", errors.New("there are no sessions yet; ,sessions NAME begins one")
+	}
+	rows := make([]picker.Session, len(list))
+	for i, t := range list {
+		rows[i] = picker.Session{Tape: t}
+	}
+	chosen, err := picker.New(picker.Options{Sessions: rows, In: in, Out: out, Env: environ(), Now: time.Now}).Pick(ctx)
+	if err != nil || chosen < 0 {
+		return "", err
+	}
+	return list[chosen].Name, nil
+}

@@ -1,0 +1,129 @@
+package hostcli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"tape/cmd/internal/cli"
+	"tape/hooks"
+	"tape/internal/agent/chatui"
+	"tape/internal/show/display"
+)
+
+// oneTurn is the turn of tape run.
+type oneTurn struct {
+	o  cli.AgentOptions
+	ui *chatui.UI // nil: nothing is shown before the end
+
+	mu       sync.Mutex
+	warnings []string
+	problem  string
+	final    strings.Builder // the text since the last call of a tool
+	acted    bool
+	streamed strings.Builder
+}
+
+// Turn runs one turn. Errors that do not end it become warnings.
+func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (result cli.TurnResult, err error) {
+	ctx, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	t := &oneTurn{o: o}
+	shows := !m.Quiet && isScreen(o)
+	a, err := newAssembly(ctx, o, func(a *assembly) error {
+		if shows {
+			t.ui = chatui.New(chatui.Options{In: o.In, Out: o.Out, Env: environ(), Session: m.Session, Dir: o.Project, Once: true, Cancel: interrupt})
+			a.gate.SetAsker(t.ui)
+		}
+		return a.rt.Register(&hooks.Plugin{Name: "run", DispatchOutbound: t.dispatch})
+	})
+	if err != nil {
+		return result, err
+	}
+	defer a.close()
+	a.warnOff()
+	e := hooks.Envelope{hooks.KeyContent: m.Text, hooks.KeyChannel: m.Channel, hooks.KeyChat: m.Chat, hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
+	if m.Session != "" {
+		e[hooks.KeySession] = m.Session
+	}
+	r, err := t.run(ctx, interrupt, a, e, m.Stream)
+	for _, text := range t.warnings {
+		o.Warn(text)
+	}
+	if err != nil {
+		return result, err
+	}
+	result = cli.TurnResult{Session: r.Session, Output: r.Output, Messages: []map[string]any{}, NoModel: r.NoModel, Problem: t.problem,
+		Final: strings.TrimSpace(t.final.String()), Shown: !r.NoModel && (shows || t.streamed.Len() > 0 && strings.TrimSpace(t.streamed.String()) == strings.TrimSpace(r.Output))}
+	for _, e := range r.Messages {
+		result.Messages = append(result.Messages, e)
+	}
+	return result, nil
+}
+
+// run runs the turn, and shows it if there is a screen.
+func (t *oneTurn) run(ctx context.Context, interrupt func(), a *assembly, e hooks.Envelope, stream bool) (*hooks.Result, error) {
+	options := hooks.Options{OnEvent: func(_ context.Context, _ hooks.Envelope, event hooks.Event) { t.event(event, stream && t.ui == nil) }}
+	if t.ui == nil {
+		r, err := a.rt.Process(ctx, e, options)
+		if t.streamed.Len() > 0 && !strings.HasSuffix(t.streamed.String(), "\n") {
+			_, _ = io.WriteString(t.o.Out, "\n")
+		}
+		return r, err
+	}
+	left := make(chan error, 1)
+	go func() {
+		left <- t.ui.Run(context.WithoutCancel(ctx))
+		interrupt() // the person may have left before the end
+	}()
+	t.ui.TurnBegins(e, nil)
+	r, err := a.rt.Process(ctx, e, options)
+	t.ui.TurnEnds(ctx)
+	return r, errors.Join(err, <-left)
+}
+
+// event keeps the final text, and writes or shows what happens.
+func (t *oneTurn) event(e hooks.Event, stream bool) {
+	if t.ui != nil {
+		t.ui.Event(e)
+	}
+	switch e.Kind {
+	case hooks.EventToolCall, hooks.EventToolResult:
+		t.acted = true
+	case hooks.EventText:
+		delta := hooks.Envelope(e.Data).Text("delta")
+		if t.acted {
+			t.final.Reset()
+			t.acted = false
+		}
+		t.final.WriteString(delta)
+		if stream {
+			t.streamed.WriteString(delta)
+			_, _ = io.WriteString(t.o.Out, display.Text(delta))
+		}
+	}
+}
+
+// dispatch shows an answer on the screen, and keeps errors that do not end the turn.
+func (t *oneTurn) dispatch(_ context.Context, e hooks.Envelope) (bool, error) {
+	failed := e.Text(hooks.KeyKind) == hooks.KindError
+	if t.ui != nil && e[hooks.KeyNoModel] != true && !(failed && e.Text(hooks.KeyStage) == hooks.StageTurn) {
+		t.ui.Message(e)
+		return true, nil
+	}
+	if failed && e.Text(hooks.KeyStage) != hooks.StageTurn {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		switch text := e.Text(hooks.KeyContent); {
+		case e.Text(hooks.KeyStage) == stageWaiting:
+			t.o.Warn(text) // at once, for waiting may take long
+		case e[hooks.KeyNoModel] == true:
+			t.problem = strings.TrimPrefix(text, "Error: ")
+		default:
+			t.warnings = append(t.warnings, text)
+		}
+	}
+	return true, nil
+}

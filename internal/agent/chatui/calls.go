@@ -1,0 +1,282 @@
+package chatui
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	xansi "github.com/charmbracelet/x/ansi"
+
+	"tape/hooks"
+	"tape/internal/agent/approve"
+	"tape/internal/show/callview"
+	"tape/internal/show/conversation"
+	"tape/internal/show/display"
+)
+
+// liveCall is a call that has no result yet.
+type liveCall struct {
+	id, name, arguments string
+	began               time.Time
+	tail                string // the end of what it has written
+	bytes               int64
+}
+
+// result is a call with its result, for the pager.
+type result struct {
+	title, arguments, text string
+	artifact               string // the id of the whole text, if it is longer
+}
+
+// How much of a call is shown; the rest can be opened.
+const (
+	resultLines  = 5  // the end of what a command wrote
+	failureLines = 12 // if it failed
+	diffLines    = 40
+)
+
+// view is what a call is about. Arguments that are no JSON are shown as they are.
+func (c *composer) view(name, arguments string, detail []byte) callview.View {
+	v := callview.Of(&conversation.Call{Name: name, Arguments: arguments, Detail: detail}, c.ui.o.Dir)
+	if v.Subject == "" && strings.Trim(arguments, "{} \n") != "" {
+		v.Subject = arguments
+	}
+	return v
+}
+
+// output keeps the end of what a running call has written.
+func (c *composer) output(data hooks.Envelope) {
+	id := data.Text("id")
+	bytes, _ := data["bytes"].(int64)
+	for _, l := range c.calls {
+		if l.id == id {
+			l.tail, l.bytes = data.Text("text"), bytes
+			return
+		}
+	}
+	if c.plain { // a comma command runs it
+		c.calls = append(c.calls, &liveCall{id: id, name: data.Text("name"), began: c.began, tail: data.Text("text"), bytes: bytes})
+	}
+}
+
+// running shows a call that runs, with at most so many lines of what it has written.
+func (c *composer) running(l *liveCall, rows int) item {
+	lines := []string{c.title("", l.name, c.view(l.name, l.arguments, nil).Subject, c.cells()-8)}
+	tail := strings.TrimRight(safe(l.tail), "\n ")
+	if tail == "" {
+		return item{lines: lines, since: l.began}
+	}
+	all := strings.Split(tail, "\n")
+	for _, line := range all[max(0, len(all)-min(rows, resultLines)):] {
+		if room := c.cells() - 3; xansi.StringWidth(line) > room { // what was written last is seen
+			line = xansi.TruncateLeft(line, xansi.StringWidth(line)-room+1, "…")
+		}
+		lines = append(lines, c.paint.faint("  "+line))
+	}
+	return item{lines: lines, since: l.began}
+}
+
+// title is the first line of a call.
+func (c *composer) title(mark, name, subject string, cells int) string {
+	cells = max(8, cells)
+	head := mark + display.Truncate(display.Line(name), max(4, cells/2))
+	if room := cells - display.Width(head) - 2; subject != "" && room > 3 {
+		return c.paint.accent(head) + "  " + xansi.Truncate(oneLine(subject), room, "…")
+	}
+	return c.paint.accent(head)
+}
+
+// callHead is a call's first line with how it ended, on a line of its own where there is no room.
+func (c *composer) callHead(l *liveCall, outcome string) []string {
+	subject := c.view(l.name, l.arguments, nil).Subject
+	room := c.cells() - xansi.StringWidth(outcome) - 2
+	if room < 24 {
+		return []string{c.title("▸ ", l.name, subject, c.cells()), c.fit("  " + outcome)}
+	}
+	return []string{c.title("▸ ", l.name, subject, room) + "  " + outcome}
+}
+
+// result shows the result of a call.
+func (c *composer) result(data hooks.Envelope) {
+	l := &liveCall{id: data.Text("id"), name: data.Text("name"), began: time.Now()}
+	for i, running := range c.calls {
+		if running.id == l.id {
+			l = running
+			c.calls = append(c.calls[:i:i], c.calls[i+1:]...)
+			break
+		}
+	}
+	ms, _ := strconv.ParseFloat(data.Text("duration_ms"), 64)
+	failed, _ := data["error"].(bool)
+	c.over(l, data.Text("content"), data.Text("artifact"), failed, time.Duration(ms*float64(time.Millisecond)))
+}
+
+// over shows a call that is over.
+func (c *composer) over(l *liveCall, content, artifact string, failed bool, took time.Duration) {
+	var detail []byte
+	if !failed {
+		detail = patchOf(c.ui.o.Dir, l.name, l.arguments, content)
+	}
+	v := c.view(l.name, l.arguments, detail)
+	c.keep(result{title: strings.TrimSpace(display.Line(l.name) + " " + oneLine(v.Subject)), arguments: l.arguments, text: content, artifact: artifact})
+	outcome, details := c.outcome(l.name, v, content, artifact != "", failed)
+	if took >= time.Millisecond {
+		outcome += c.paint.faint(" · " + duration(took))
+	}
+	c.space()
+	c.print(c.callHead(l, outcome)...)
+	for _, line := range details {
+		c.print(c.fit(line))
+	}
+	if len(details) > 0 {
+		c.print("")
+	}
+}
+
+// outcome says how a call ended, and what is shown of its result.
+func (c *composer) outcome(name string, v callview.View, content string, long, failed bool) (outcome string, details []string) {
+	code, text := exitCode(name, content, failed)
+	all := strings.Split(strings.TrimRight(safe(text), "\n "), "\n")
+	amount := display.Count(len(all), "line", "lines")
+	if strings.TrimSpace(text) == "" || text == "(no output)" {
+		all, amount = nil, "no output"
+	}
+	if long {
+		amount = longAmount(content)
+	}
+	switch {
+	case failed:
+		word := "failed"
+		if code != "" {
+			word = code + " · " + amount
+		}
+		return c.paint.bad("✗ " + word), c.tail(all, failureLines, false)
+	case v.Shape == callview.Command:
+		return c.paint.good("✓") + c.paint.faint(" "+strings.TrimPrefix(code+" · "+amount, " · ")), c.tail(all, resultLines, true)
+	case v.Shape == callview.Edit && len(v.Files) > 0:
+		return c.paint.good(fmt.Sprintf("+%d", v.Added)) + " " + c.paint.bad(fmt.Sprintf("-%d", v.Removed)), c.diff(v.Files)
+	case v.Shape == callview.Write:
+		what, _, _ := strings.Cut(content, ":")
+		lines := strings.Count(strings.TrimSuffix(v.Code, "\n"), "\n") + 1
+		return c.paint.good("✓") + c.paint.faint(fmt.Sprintf(" %s · %s · %s", cmp.Or(display.Line(display.Truncate(what, 12)), "written"),
+			display.Count(lines, "line", "lines"), display.Bytes(int64(len(v.Code))))), nil
+	}
+	return c.paint.good("✓") + c.paint.faint(" "+amount), nil
+}
+
+// exitCode finds the exit code in the result of bash, and returns what the command wrote.
+func exitCode(name, content string, failed bool) (code, output string) {
+	if name != "bash" {
+		return "", content
+	}
+	if !failed {
+		return "exit 0", content
+	}
+	first, rest, ok := strings.Cut(content, "\noutput:\n")
+	if said, isCode := strings.CutPrefix(first, "exit code "); ok && isCode {
+		return "exit " + display.Line(said), rest
+	}
+	return "", content
+}
+
+// longAmount reads how long a result is that has become an artifact: "[bash: 108894 characters in 20000 lines …".
+func longAmount(content string) string {
+	first, _, _ := strings.Cut(content, " are the artifact")
+	_, lines, ok := strings.Cut(first, " in ")
+	if !ok {
+		return "long"
+	}
+	return display.Line(display.Truncate(lines, 20))
+}
+
+// tail is the end of what a call has written.
+func (c *composer) tail(all []string, most int, faint bool) (lines []string) {
+	if more := len(all) - most; more > 0 {
+		lines = append(lines, c.paint.faint(fmt.Sprintf("  … %d more, Ctrl-O shows all", more)))
+		all = all[more:]
+	}
+	for _, line := range all {
+		line = "  " + xansi.Truncate(line, c.cells()-2, "…")
+		if faint {
+			line = c.paint.faint(line)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// diff shows how files were changed.
+func (c *composer) diff(files []callview.File) (lines []string) {
+	for i, f := range files {
+		if i > 0 {
+			lines = append(lines, c.paint.faint("  "+display.Line(f.Path)))
+		}
+		for _, h := range f.Hunks {
+			at := h.From
+			for _, l := range h.Lines {
+				number := ""
+				if h.From > 0 {
+					number = fmt.Sprintf("%4d ", at)
+				}
+				lines = append(lines, c.diffLine(l.Sign, number, l.Text))
+				if l.Sign != '-' {
+					at++
+				}
+			}
+		}
+	}
+	if more := len(lines) - diffLines; more > 0 {
+		lines = append(lines[:diffLines], c.paint.faint(fmt.Sprintf("  … %d more, Ctrl-O shows all", more)))
+	}
+	return lines
+}
+
+func (c *composer) diffLine(sign byte, number, text string) string {
+	line := xansi.Truncate("  "+number+string(sign)+" "+text, c.cells(), "…")
+	switch sign {
+	case '+':
+		return c.paint.good(line)
+	case '-':
+		return c.paint.bad(line)
+	}
+	return c.paint.faint(line)
+}
+
+// keep keeps a result for the pager.
+func (c *composer) keep(r result) {
+	c.results = append(c.results, r)
+	if len(c.results) > keptResults {
+		c.results = append(c.results[:0:0], c.results[len(c.results)-keptResults:]...)
+	}
+}
+
+// asked shows all of what the agent wants to do.
+func (c *composer) asked(r approve.Request, width int) (lines []string) {
+	var all []string
+	for line := range strings.SplitSeq(strings.TrimRight(r.Command, "\n"), "\n") {
+		if r.Command != "" {
+			all = append(all, c.wrapped(display.Text(strings.ReplaceAll(line, "\t", "    ")), 4)...)
+		}
+	}
+	for _, line := range all {
+		lines = append(lines, "  "+line)
+	}
+	for i, line := range strings.Split(strings.TrimRight(r.Diff, "\n"), "\n") {
+		if r.Diff == "" || i < 2 && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")) {
+			continue
+		}
+		sign, rest := byte(' '), line
+		if line != "" {
+			sign, rest = line[0], line[1:]
+		}
+		if sign == '@' {
+			sign, rest = ' ', line
+		}
+		for _, piece := range c.wrapped(display.Text(strings.ReplaceAll(rest, "\t", "    ")), 4) {
+			lines = append(lines, c.diffLine(sign, "", piece))
+		}
+	}
+	return lines
+}

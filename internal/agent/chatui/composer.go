@@ -1,0 +1,411 @@
+package chatui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"tape/hooks"
+	"tape/internal/agent/approve"
+	"tape/internal/show/display"
+	"tape/internal/show/typeset"
+)
+
+// frameEvery is the shortest time between two frames of the composer.
+const frameEvery = 40 * time.Millisecond
+
+// keptResults is how many results, and maxThought how many bytes of reasoning, can be opened in the pager.
+const (
+	keptResults = 50
+	maxThought  = 1 << 20
+)
+
+// frame is what the composer gives the program: lines that are over, and what still changes.
+type frame struct {
+	done     []string
+	live     []item
+	running  bool
+	stopped  bool // the turn has ended since the last frame
+	status   bool // the status may have changed
+	question *question
+}
+
+// item is a part of what still changes.
+type item struct {
+	lines []string
+	since time.Time // not zero: the first line has a spinner and the time since then
+}
+
+// composer makes lines of what happens. Its fields, except for those that mu guards, belong to its
+// goroutine.
+type composer struct {
+	ui    *UI
+	wake  chan struct{}
+	paint painter
+
+	mu    sync.Mutex
+	acts  []func(*composer)
+	width int
+	rows  int
+	open  bool // reasoning is shown
+
+	stream   typeset.Stream
+	writing  bool            // lines of the stream were printed
+	plain    bool            // the turn is a command: its output is no Markdown
+	shown    strings.Builder // the turn's text
+	thought  strings.Builder // the reasoning, of the last step that has any
+	thinking time.Time       // not zero: the model is reasoning
+	calls    []*liveCall
+	results  []result // the last ones
+	began    time.Time
+	busy     bool // a turn runs
+	silent   time.Time
+	in, out  int64 // tokens of the turn
+	question *question
+	next     frame
+	spaced   bool // the last line is empty, or there is none
+}
+
+func newComposer(u *UI) *composer {
+	c := &composer{ui: u, wake: make(chan struct{}, 1), width: 80, rows: 10, paint: painter(u.colors()), spaced: true}
+	c.stream.Renderer = typeset.New(c.width, bool(c.paint))
+	return c
+}
+
+// do lets the composer do something, after what came before.
+func (c *composer) do(act func(*composer)) {
+	c.mu.Lock()
+	c.acts = append(c.acts, act)
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// resize is told of the terminal's size.
+func (c *composer) resize(width, height int) {
+	c.mu.Lock()
+	c.width, c.rows = width, max(3, height/2)
+	c.mu.Unlock()
+	c.do(func(c *composer) { c.stream.Renderer = typeset.New(c.cells(), bool(c.paint)) })
+}
+
+// cells is the width of a line.
+func (c *composer) cells() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.width
+}
+
+func (c *composer) height() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rows
+}
+
+// run composes frames until ctx ends.
+func (c *composer) run(ctx context.Context) {
+	for {
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return
+		}
+		began := time.Now()
+		c.mu.Lock()
+		acts := c.acts
+		c.acts = nil
+		c.mu.Unlock()
+		for _, act := range acts {
+			act(c)
+		}
+		f := c.next
+		c.next = frame{}
+		f.live, f.running, f.question = c.live(), c.busy, c.question
+		c.ui.program.Send(f)
+		select {
+		case <-time.After(max(frameEvery, time.Since(began))): // rendering takes at most half of a core
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// print adds lines that are over.
+func (c *composer) print(lines ...string) {
+	c.next.done = append(c.next.done, lines...)
+	if len(lines) > 0 {
+		c.spaced = lines[len(lines)-1] == ""
+	}
+}
+
+// space separates what follows from what is above it.
+func (c *composer) space() {
+	if !c.spaced {
+		c.print("")
+	}
+}
+
+// begin shows a turn's message.
+func (c *composer) begin(text string) {
+	c.busy, c.began, c.silent, c.in, c.out = true, time.Now(), time.Now(), 0, 0
+	c.shown.Reset()
+	c.plain = strings.HasPrefix(strings.TrimSpace(text), ",")
+	c.said(text)
+	c.next.status = true
+}
+
+// said shows what the person has said.
+func (c *composer) said(text string) {
+	c.space()
+	lines := clip(c.wrapped(display.Safe(strings.TrimSpace(text), "\n\t"+typeset.Joiner), 2), saidLines)
+	for i, line := range lines {
+		mark := "  "
+		if i == 0 {
+			mark = c.paint.accent("> ")
+		}
+		c.print(mark + c.paint.bold(line))
+	}
+	c.print("")
+}
+
+// saidLines is how many lines of what was said are shown.
+const saidLines = 12
+
+func (c *composer) steered(texts []string) {
+	c.closeText()
+	for _, text := range texts {
+		c.said(text)
+	}
+}
+
+// end shows how the turn ended.
+func (c *composer) end(interrupted bool) {
+	c.closeText()
+	for _, l := range c.calls { // they have no result: the turn was interrupted
+		c.print(c.callHead(l, c.paint.bad("interrupted"))...)
+	}
+	c.calls = nil
+	took := time.Since(c.began)
+	c.space()
+	switch {
+	case interrupted:
+		c.print(c.paint.bad("✗ interrupted") + c.paint.faint(" after "+duration(took)))
+	case !c.plain:
+		about := duration(took)
+		if c.in+c.out > 0 {
+			about += fmt.Sprintf(" · %s tokens in, %s out", display.Number(c.in), display.Number(c.out))
+		}
+		c.print(c.paint.faint(display.Truncate("· "+about, c.cells())))
+	}
+	c.space()
+	c.busy = false
+	c.next.status, c.next.stopped = true, true
+}
+
+// event shows an event of the model or a tool.
+func (c *composer) event(e hooks.Event) {
+	c.silent = time.Now()
+	data := hooks.Envelope(e.Data)
+	switch e.Kind {
+	case hooks.EventText:
+		c.closeThought()
+		c.text(data.Text("delta"))
+	case hooks.EventReasoning:
+		if c.thinking.IsZero() {
+			c.thinking = time.Now()
+			c.thought.Reset()
+		}
+		if delta := data.Text("delta"); c.thought.Len()+len(delta) < maxThought {
+			c.thought.WriteString(delta)
+		}
+	case hooks.EventToolCall:
+		c.closeText()
+		c.calls = append(c.calls, &liveCall{id: data.Text("id"), name: data.Text("name"), arguments: data.Text("arguments"), began: time.Now()})
+	case hooks.EventToolOutput:
+		c.output(data)
+	case hooks.EventToolResult:
+		c.closeText()
+		c.result(data)
+		c.next.status = true
+	case hooks.EventUsage:
+		in, out := tokens(e.Data)
+		c.in, c.out = c.in+in, c.out+out
+		c.next.status = true
+	}
+}
+
+// text shows a piece of the answer.
+func (c *composer) text(delta string) {
+	if c.shown.Len() == 0 {
+		delta = strings.TrimLeft(delta, "\n")
+	}
+	c.shown.WriteString(delta)
+	if c.plain {
+		c.plainText(delta)
+		return
+	}
+	c.printText(c.stream.Write(delta))
+}
+
+// printText prints lines of the answer, apart from what is above them.
+func (c *composer) printText(lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	if !c.writing {
+		c.space()
+	}
+	c.writing = true
+	c.print(lines...)
+}
+
+// commandLines is how much of a command's output is shown.
+const commandLines = 100
+
+// plainText shows a command's output.
+func (c *composer) plainText(text string) {
+	lines := c.wrapped(safe(strings.TrimRight(text, "\n")), 0)
+	if more := len(lines) - commandLines; more > 0 {
+		lines = append([]string{c.paint.faint(fmt.Sprintf("… %d lines before; Ctrl-O shows all", more))}, lines[more:]...)
+	}
+	c.keep(result{title: "command", text: text})
+	c.print(lines...)
+}
+
+// closeText ends the text and the reasoning of a step.
+func (c *composer) closeText() {
+	c.closeThought()
+	c.printText(c.stream.Close())
+	c.writing = false
+}
+
+// closeThought folds the reasoning to a line, unless it is open.
+func (c *composer) closeThought() {
+	if c.thinking.IsZero() {
+		return
+	}
+	took := time.Since(c.thinking)
+	c.thinking = time.Time{}
+	c.space()
+	c.mu.Lock()
+	open := c.open
+	c.mu.Unlock()
+	if open {
+		for _, line := range c.wrapped(display.Text(strings.TrimSpace(c.thought.String())), 2) {
+			c.print(c.paint.faint("  " + line))
+		}
+	} else {
+		c.print(c.paint.faint(display.Truncate(fmt.Sprintf("∴ thought for %s, %s · Ctrl-T opens it", duration(took), words(c.thought.String())), c.cells())))
+	}
+	c.print("")
+}
+
+// message shows a text that is not part of the stream.
+func (c *composer) message(text string, bad bool) {
+	c.closeText()
+	text = strings.TrimSpace(text)
+	if !bad && (text == "" || text == strings.TrimSpace(c.shown.String())) {
+		return
+	}
+	c.space()
+	if !bad {
+		c.print(c.stream.Renderer.Lines(text)...)
+		return
+	}
+	for i, line := range c.wrapped(display.Text(text), 2) {
+		mark := "  "
+		if i == 0 {
+			mark = "✗ "
+		}
+		c.print(c.paint.bad(mark + line))
+	}
+}
+
+// answered notes what the person has decided.
+func (c *composer) answered(r approve.Request, a approve.Answer) {
+	c.question = nil
+	said := map[approve.Decision]string{
+		approve.Once: "✓ allowed", approve.Session: "✓ allowed in this session", approve.Always: "✓ always allowed in this project",
+	}[a.Decision]
+	switch {
+	case said == "":
+		said = c.paint.bad("✗ refused") + c.paint.faint(": "+c.brief(r.Tool, r))
+		if a.Message != "" {
+			c.print(c.fit(said))
+			c.said(a.Message)
+			return
+		}
+	case a.Decision == approve.Once || r.Rule == "":
+		said = c.paint.good(said) + c.paint.faint(": "+c.brief(r.Tool, r))
+	default:
+		said = c.paint.good(said) + c.paint.faint(": "+display.Line(r.Rule))
+	}
+	c.print(c.fit(said))
+}
+
+func (c *composer) brief(tool string, r approve.Request) string {
+	what := r.Command
+	if r.Path != "" {
+		what = r.Path
+	}
+	return display.Line(tool) + " " + oneLine(what)
+}
+
+// live returns what still changes.
+func (c *composer) live() (out []item) {
+	rows := c.height()
+	if !c.thinking.IsZero() {
+		i := item{lines: []string{c.paint.faint("thinking · Ctrl-T opens it")}, since: c.thinking}
+		c.mu.Lock()
+		open := c.open
+		c.mu.Unlock()
+		if open {
+			tail := c.thought.String()
+			tail = strings.ToValidUTF8(tail[max(0, len(tail)-rows*c.cells()):], "")
+			i.lines[0] = c.paint.faint("thinking · Ctrl-T folds it")
+			lines := c.wrapped(display.Text(strings.TrimSpace(tail)), 2)
+			for _, line := range lines[max(0, len(lines)-rows):] {
+				i.lines = append(i.lines, c.paint.faint("  "+line))
+			}
+		}
+		return append(out, i)
+	}
+	if lines := c.stream.Live(rows); len(lines) > 0 {
+		if !c.writing && !c.spaced {
+			lines = append([]string{""}, lines...)
+		}
+		out = append(out, item{lines: lines})
+	}
+	for _, l := range c.calls {
+		out = append(out, c.running(l, max(1, rows/max(1, len(c.calls))-1)))
+	}
+	if len(out) == 0 && c.busy {
+		what := "waiting for the model"
+		if c.plain {
+			what = "running"
+		}
+		out = append(out, item{lines: []string{c.paint.faint(what)}, since: c.silent})
+	}
+	return out
+}
+
+// tokens reads the usage of a call of a model, as either API has it.
+func tokens(usage map[string]any) (in, out int64) {
+	number := func(name string) int64 {
+		switch v := usage[name].(type) {
+		case int64:
+			return v
+		case int:
+			return int64(v)
+		case float64:
+			return int64(v)
+		}
+		return 0
+	}
+	in = max(number("input_tokens"), number("prompt_tokens")) + number("cache_read_input_tokens") + number("cache_creation_input_tokens")
+	return in, max(number("output_tokens"), number("completion_tokens"))
+}

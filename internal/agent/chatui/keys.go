@@ -1,0 +1,278 @@
+package chatui
+
+import (
+	"crypto/rand"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+
+	"tape/hooks"
+)
+
+// key does what a key asks for.
+func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
+	m.said = ""
+	key := msg.String()
+	if key != "ctrl+c" {
+		m.armed = false
+	}
+	if m.search != nil && key != "ctrl+c" {
+		m.searchKey(msg)
+		return nil
+	}
+	if m.question != nil && key != "ctrl+c" && m.questionKey(msg) {
+		return nil
+	}
+	if key != "tab" {
+		m.complete = nil
+	}
+	switch key {
+	case "ctrl+c":
+		return m.interrupt()
+	case "ctrl+z":
+		return tea.Suspend
+	case "ctrl+o":
+		return m.openResults()
+	case "ctrl+t":
+		return m.toggleThought()
+	}
+	if m.ui.o.Once && m.question == nil {
+		return nil
+	}
+	switch key {
+	case "enter":
+		return m.enter()
+	case "tab":
+		return m.tab()
+	case "ctrl+g":
+		return m.external()
+	case "ctrl+r":
+		m.search = &search{at: len(m.editor.history), draft: m.editor.area.Value()}
+		return nil
+	case "ctrl+d":
+		if m.editor.area.Value() == "" {
+			m.leaving = true
+			return nil
+		}
+	case "up":
+		if m.editor.empty() && m.frame.running && len(m.ui.waits()) > 0 {
+			return m.takeBack()
+		}
+		if m.editor.older() {
+			return nil
+		}
+	case "down":
+		if m.editor.newer() {
+			return nil
+		}
+	case "esc":
+		return nil
+	}
+	m.editor.key(msg)
+	return nil
+}
+
+// interrupt ends the running turn, or clears the editor; a second time it leaves.
+func (m *model) interrupt() tea.Cmd {
+	switch {
+	case m.search != nil:
+		m.editor.set(m.search.draft)
+		m.search = nil
+	case m.armed:
+		m.leaving = true
+	case m.frame.running:
+		m.armed = true
+		m.said = "interrupting … Ctrl-C again leaves"
+		return func() tea.Msg { m.ui.o.Cancel(); return nil }
+	case !m.editor.empty():
+		m.editor.set("")
+	default:
+		m.armed = true
+		m.said = "Ctrl-C again leaves"
+	}
+	return nil
+}
+
+// enter sends what was typed. During a turn, it steers the turn; a command waits for the end.
+func (m *model) enter() tea.Cmd {
+	text := strings.TrimSpace(m.editor.text())
+	if text == "" {
+		return nil
+	}
+	m.editor.taken(text)
+	name, rest, _ := strings.Cut(text, " ")
+	switch {
+	case name == ",sessions":
+		return m.sessions(strings.TrimSpace(rest))
+	case name == ",stop":
+		if m.frame.running {
+			return func() tea.Msg { m.ui.o.Cancel(); return nil }
+		}
+		return m.tell("no turn is running")
+	case name == ",quit":
+		m.quits = true
+	}
+	switch {
+	case m.frame.running && strings.HasPrefix(text, ","):
+		m.later(text)
+		return nil
+	case m.frame.running:
+		return m.send(text, hooks.Steer)
+	}
+	return m.send(text, hooks.Undecided)
+}
+
+// later lets a message wait for the end of the turn.
+func (m *model) later(text string) {
+	m.ui.wait(waiting{id: rand.Text(), text: text})
+}
+
+// tab completes the word before the cursor. During a turn, where there is nothing to complete, it lets
+// the message wait for the end of the turn.
+func (m *model) tab() tea.Cmd {
+	value := m.editor.area.Value()
+	typed := ""
+	if m.complete == nil {
+		m.complete = m.known.complete(value, m.cursor(value))
+		if m.complete == nil {
+			if text := strings.TrimSpace(m.editor.text()); m.frame.running && text != "" {
+				m.editor.taken(text)
+				m.later(text)
+			}
+			return nil
+		}
+		typed = strings.TrimSuffix(value[len(m.complete.before):], m.complete.after)
+	}
+	word := m.complete.next(typed)
+	list := m.complete
+	if len(list.items) == 1 {
+		m.complete = nil
+		if !strings.HasSuffix(word, "/") {
+			word += " "
+		}
+	}
+	m.place(list.before+word, list.after)
+	return nil
+}
+
+// cursor returns where the cursor is in the text, in code points.
+func (m *model) cursor(value string) int {
+	n, row := 0, m.editor.area.Line()
+	for i, line := range strings.Split(value, "\n") {
+		if i == row {
+			break
+		}
+		n += utf8.RuneCountInString(line) + 1
+	}
+	return n + m.editor.area.Column()
+}
+
+// place sets the text, with the cursor between two parts of it.
+func (m *model) place(before, after string) {
+	a := &m.editor.area
+	a.SetValue(before + after)
+	a.MoveToBegin()
+	lines := strings.Split(before, "\n")
+	for range len(lines) - 1 {
+		a.CursorEnd()
+		a.CursorDown()
+	}
+	a.SetCursorColumn(utf8.RuneCountInString(lines[len(lines)-1]))
+	a.SetHeight(a.Height())
+}
+
+// toggleThought shows or folds the reasoning. One that is over is opened in the pager.
+func (m *model) toggleThought() tea.Cmd {
+	c := m.ui.composer
+	live := make(chan bool, 1)
+	c.do(func(c *composer) {
+		if !c.thinking.IsZero() {
+			c.mu.Lock()
+			c.open = !c.open
+			c.mu.Unlock()
+		}
+		live <- !c.thinking.IsZero()
+	})
+	return func() tea.Msg {
+		select {
+		case <-m.ctx.Done():
+		case on := <-live:
+			if !on {
+				return m.openThought()()
+			}
+		}
+		return nil
+	}
+}
+
+// sessions goes on with another session, which is named or picked.
+func (m *model) sessions(name string) tea.Cmd {
+	if m.frame.running {
+		return m.tell("a turn is running: wait for its end, or interrupt it with Ctrl-C")
+	}
+	if name != "" {
+		m.next, m.leaving = name, true
+		return nil
+	}
+	if m.ui.o.Pick == nil {
+		return m.tell("write ,sessions NAME")
+	}
+	m.away = true
+	x := &picking{m: m}
+	return tea.Exec(x, func(err error) tea.Msg { return picked{x.session, err} })
+}
+
+// picking lets the person pick a session while the program has given the terminal away.
+type picking struct {
+	m       *model
+	in      io.Reader
+	out     io.Writer
+	session string
+}
+
+func (p *picking) SetStdin(in io.Reader)   { p.in = in }
+func (p *picking) SetStdout(out io.Writer) { p.out = out }
+func (p *picking) SetStderr(io.Writer)     {}
+
+// Run picks.
+func (p *picking) Run() (err error) {
+	p.session, err = p.m.ui.o.Pick(p.m.ctx, p.in, p.out)
+	return err
+}
+
+// searchKey looks for what was typed before.
+func (m *model) searchKey(msg tea.KeyPressMsg) {
+	s := m.search
+	switch key := msg.String(); key {
+	case "ctrl+r", "up":
+		if at := m.editor.find(s.text, s.at); at >= 0 {
+			s.at = at
+		}
+	case "down":
+		for i := s.at + 1; i < len(m.editor.history); i++ {
+			if m.editor.find(s.text, i+1) == i {
+				s.at = i
+				break
+			}
+		}
+	case "backspace", "ctrl+h":
+		runes := []rune(s.text)
+		s.text = string(runes[:max(0, len(runes)-1)])
+		s.at = max(0, m.editor.find(s.text, len(m.editor.history)))
+	case "esc", "ctrl+g":
+		m.editor.set(s.draft)
+		m.search = nil
+	case "enter", "tab", "left", "right", "home", "end":
+		if at := m.editor.find(s.text, s.at+1); at >= 0 {
+			m.editor.set(m.editor.history[at])
+		}
+		m.search = nil
+	default:
+		if msg.Text != "" {
+			s.text += msg.Text
+			s.at = max(0, m.editor.find(s.text, len(m.editor.history)))
+		}
+	}
+}

@@ -1,0 +1,358 @@
+package chatui
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"tape/hooks"
+)
+
+// model is the program: keys, and what is drawn.
+type model struct {
+	ui            *UI
+	ctx           context.Context
+	width, height int
+	editor        *editor
+
+	frame    frame
+	outbox   []string // lines that are over, not yet printed
+	printing bool
+	tall     int // the height of the last view
+	tick     int // of spinners
+	ticking  bool
+
+	question *question
+	asked    []string // what it asks about
+	sentence bool     // the answer is being typed
+
+	search   *search
+	complete *completion
+	known    candidates
+	knows    map[string]bool // which of known were looked for
+
+	status  Status
+	asking  bool // for the status
+	said    string
+	armed   bool // Ctrl-C was typed: a second one leaves
+	leaving bool
+	quits   bool // after the running turn
+	away    bool // another program has the terminal
+	edits   bool // that program is the editor
+	sending int  // messages that are being sent
+	next    string
+}
+
+// search looks for what was typed before.
+type search struct {
+	text  string
+	at    int
+	draft string
+}
+
+// Messages of the program to itself.
+type (
+	printed   struct{}
+	ticked    struct{}
+	statusIs  struct{ Status }
+	historyIs []string
+	notice    string
+	sent      struct {
+		id, text string
+		err      error
+	}
+	takenBack struct {
+		waiting
+		ok  bool
+		err error
+	}
+	knowsNow struct {
+		what string
+		list []string
+	}
+	picked struct {
+		session string
+		err     error
+	}
+)
+
+func newModel(ctx context.Context, u *UI) *model {
+	return &model{ui: u, ctx: ctx, width: 80, height: 24, editor: newEditor(u.colors()), knows: map[string]bool{}}
+}
+
+// Init starts what is read beside the first prompt.
+func (m *model) Init() tea.Cmd {
+	o := m.ui.o
+	if o.Once {
+		return nil
+	}
+	p := m.ui.composer.paint
+	m.outbox = append(m.outbox, p.faint("session "+shown(o.Session)+" · ,help lists commands · Ctrl-C interrupts, twice leaves"), "")
+	m.ui.composer.do(func(c *composer) {
+		if o.Past == nil {
+			return
+		}
+		entries, err := o.Past(m.ctx)
+		if err != nil {
+			c.message("the last turns cannot be read: "+err.Error(), true)
+		}
+		c.past(m.ctx, entries)
+	})
+	return tea.Batch(m.readStatus(), func() tea.Msg {
+		if o.History == nil {
+			return nil
+		}
+		list, err := o.History(m.ctx)
+		if err != nil {
+			return notice("what was typed before cannot be read: " + err.Error())
+		}
+		return historyIs(list)
+	})
+}
+
+// Update handles a message.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		m.editor.area.SetWidth(max(4, msg.Width))
+		m.editor.area.MaxHeight = max(1, min(10, msg.Height/3))
+		m.ui.composer.resize(msg.Width, msg.Height)
+	case frame:
+		cmd = m.takeFrame(msg)
+	case printed:
+		m.printing = false
+	case ticked:
+		m.ticking = false
+		m.tick++
+	case statusIs:
+		m.asking, m.status = false, msg.Status
+	case historyIs:
+		m.editor.remember(msg)
+	case notice:
+		m.said = string(msg)
+	case sent:
+		cmd = m.wasSent(msg)
+	case takenBack:
+		m.wasTakenBack(msg)
+	case knowsNow:
+		m.learn(msg)
+	case page:
+		if msg.err != nil {
+			m.said = msg.err.Error()
+		} else {
+			cmd = m.pager(msg.text)
+		}
+	case shownPage:
+		cmd = m.back(msg)
+	case picked:
+		m.away = false
+		if msg.err != nil {
+			m.said = msg.err.Error()
+		} else if msg.session != "" && msg.session != m.ui.o.Session {
+			m.next, m.leaving = msg.session, true
+		}
+	case tea.PasteMsg:
+		if !m.ui.o.Once || m.question != nil {
+			m.search, m.complete = nil, nil
+			m.editor.insert(strings.ToValidUTF8(msg.Content, "\uFFFD"))
+		}
+	case tea.KeyPressMsg:
+		cmd = m.key(msg)
+	}
+	return m, tea.Batch(cmd, m.print(), m.spin(), m.lookUp())
+}
+
+// takeFrame shows what the composer has made.
+func (m *model) takeFrame(f frame) tea.Cmd {
+	m.outbox = append(m.outbox, f.done...)
+	m.frame = f
+	m.frame.done = nil
+	switch {
+	case f.question != nil && (m.question == nil || f.question != m.question) && len(f.question.answer) == 0:
+		m.ask(f.question)
+	case f.question == nil && m.question != nil:
+		m.question, m.asked, m.sentence = nil, nil, false
+	}
+	var cmds []tea.Cmd
+	if f.status {
+		cmds = append(cmds, m.readStatus())
+	}
+	if f.stopped {
+		m.armed = false
+		if m.ui.o.Once || m.quits {
+			m.leaving = true
+		} else {
+			cmds = append(cmds, m.sendNext())
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
+// print prints lines that are over, a few at a time: those that fit above what is drawn.
+func (m *model) print() tea.Cmd {
+	if m.printing || m.away {
+		return nil
+	}
+	if len(m.outbox) == 0 {
+		if m.leaving {
+			return tea.Quit
+		}
+		return nil
+	}
+	n := min(len(m.outbox), max(1, m.height-m.tall-2))
+	text := strings.Join(m.outbox[:n], "\n")
+	if text == "" {
+		text = " " // the library prints nothing otherwise
+	}
+	m.outbox = m.outbox[n:]
+	m.printing = true
+	return tea.Sequence(tea.Println(text), func() tea.Msg { return printed{} })
+}
+
+// spin keeps spinners turning.
+func (m *model) spin() tea.Cmd {
+	const every = 100 * time.Millisecond
+	if m.ticking || !m.frame.running {
+		return nil
+	}
+	m.ticking = true
+	return tea.Tick(every, func(time.Time) tea.Msg { return ticked{} })
+}
+
+func (m *model) readStatus() tea.Cmd {
+	if m.ui.o.Status == nil || m.asking {
+		return nil
+	}
+	m.asking = true
+	return func() tea.Msg {
+		s, err := m.ui.o.Status(m.ctx)
+		if err != nil {
+			return notice(err.Error())
+		}
+		return statusIs{s}
+	}
+}
+
+// tell shows a line below the editor until the next key.
+func (m *model) tell(text string) tea.Cmd {
+	m.said = text
+	return nil
+}
+
+// send sends a message.
+func (m *model) send(text string, how hooks.Admission) tea.Cmd {
+	id := "message-" + strings.ToLower(rand.Text()[:16])
+	m.ui.wait(waiting{id: id, text: text, steers: true})
+	m.sending++
+	return func() tea.Msg { return sent{id, text, m.ui.o.Send(m.ctx, id, text, how)} }
+}
+
+func (m *model) wasSent(s sent) tea.Cmd {
+	m.sending--
+	if s.err == nil {
+		return nil
+	}
+	m.ui.mu.Lock()
+	m.ui.read(s.id)
+	m.ui.mu.Unlock()
+	if m.editor.empty() {
+		m.editor.set(s.text)
+	}
+	return m.tell(s.err.Error())
+}
+
+// sendNext sends the first message that has waited for the turn's end.
+func (m *model) sendNext() tea.Cmd {
+	for _, w := range m.ui.waits() {
+		if !w.steers {
+			m.ui.mu.Lock()
+			m.ui.read(w.id)
+			m.ui.mu.Unlock()
+			return m.send(w.text, hooks.Undecided)
+		}
+	}
+	return nil
+}
+
+// takeBack puts the last waiting message back into the editor.
+func (m *model) takeBack() tea.Cmd {
+	list := m.ui.waits()
+	w := list[len(list)-1]
+	if !w.steers {
+		m.wasTakenBack(takenBack{waiting: w, ok: true})
+		return nil
+	}
+	if m.ui.o.TakeBack == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		ok, err := m.ui.o.TakeBack(m.ctx, w.id)
+		return takenBack{w, ok, err}
+	}
+}
+
+func (m *model) wasTakenBack(t takenBack) {
+	switch {
+	case t.err != nil:
+		m.said = t.err.Error()
+	case !t.ok:
+		m.said = "too late: the model has it"
+	default:
+		m.ui.mu.Lock()
+		m.ui.read(t.id)
+		m.ui.mu.Unlock()
+		if !m.editor.empty() {
+			t.text += "\n" + m.editor.text()
+		}
+		m.editor.set(t.text)
+	}
+}
+
+// lookUp looks for what can be completed, when a word of that kind is begun.
+func (m *model) lookUp() tea.Cmd {
+	text := m.editor.area.Value()
+	o := m.ui.o
+	for _, k := range []struct {
+		what  string
+		begun bool
+		find  func(context.Context) ([]string, error)
+	}{
+		{"commands", strings.HasPrefix(text, ","), o.Commands},
+		{"models", strings.HasPrefix(text, ",model "), o.Models},
+		{"sessions", strings.HasPrefix(text, ",sessions "), o.Sessions},
+		{"files", strings.Contains(text, "@"), func(ctx context.Context) ([]string, error) { return files(ctx, o.Dir), nil }},
+	} {
+		if k.begun && !m.knows[k.what] && k.find != nil {
+			m.knows[k.what] = true
+			return func() tea.Msg {
+				list, err := k.find(m.ctx)
+				if err != nil {
+					return notice(k.what + ": " + err.Error())
+				}
+				return knowsNow{k.what, list}
+			}
+		}
+		if !k.begun { // it may be another list the next time
+			delete(m.knows, k.what)
+		}
+	}
+	return nil
+}
+
+func (m *model) learn(k knowsNow) {
+	switch k.what {
+	case "commands":
+		m.known.commands = k.list
+	case "models":
+		m.known.models = k.list
+	case "sessions":
+		m.known.sessions = k.list
+	case "files":
+		m.known.files = k.list
+	}
+}

@@ -1,0 +1,283 @@
+package chatui
+
+//tape:race: the turn, the composer and the program run side by side
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+	xansi "github.com/charmbracelet/x/ansi"
+
+	"tape/hooks"
+	"tape/internal/agent/approve"
+)
+
+// desk is a UI without a terminal: keys go in, and what is seen comes out.
+type desk struct {
+	t    *testing.T
+	m    *model
+	sent []string
+}
+
+func newDesk(t *testing.T, o Options) *desk {
+	t.Helper()
+	d := &desk{t: t}
+	o.Env = append(o.Env, "NO_COLOR=1")
+	o.Session = "s"
+	o.Send = func(_ context.Context, _, text string, how hooks.Admission) error {
+		d.sent = append(d.sent, strings.TrimSpace(text+" "+string(how)))
+		return nil
+	}
+	d.m = newModel(t.Context(), New(o))
+	d.tell(tea.WindowSizeMsg{Width: 60, Height: 20})
+	return d
+}
+
+// tell gives the program a message, and then what its commands say, except for those that print or wait.
+func (d *desk) tell(msg tea.Msg) {
+	d.t.Helper()
+	_, cmd := d.m.Update(msg)
+	d.do(cmd)
+}
+
+func (d *desk) do(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil, tea.QuitMsg, ticked:
+	case tea.BatchMsg:
+		for _, c := range msg {
+			d.do(c)
+		}
+	case sent, takenBack, statusIs, historyIs, notice, knowsNow, page:
+		d.tell(msg)
+	default: // the library's: it prints
+		d.m.printing = false
+	}
+}
+
+// keys types keys by their names, and text as it is.
+func (d *desk) keys(list ...string) {
+	d.t.Helper()
+	named := map[string]tea.Key{"enter": {Code: tea.KeyEnter}, "tab": {Code: tea.KeyTab}, "up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown},
+		"left": {Code: tea.KeyLeft}, "backspace": {Code: tea.KeyBackspace}, "delete": {Code: tea.KeyDelete}, "home": {Code: tea.KeyHome}, "esc": {Code: tea.KeyEscape},
+		"alt+enter": {Code: tea.KeyEnter, Mod: tea.ModAlt}}
+	for _, k := range list {
+		key, ok := named[k]
+		if letter, isCtrl := strings.CutPrefix(k, "ctrl+"); isCtrl {
+			key, ok = tea.Key{Code: rune(letter[0]), Mod: tea.ModCtrl}, true
+		}
+		if ok {
+			d.tell(tea.KeyPressMsg(key))
+			continue
+		}
+		for _, r := range k {
+			d.tell(tea.KeyPressMsg{Code: r, Text: string(r)})
+		}
+	}
+}
+
+// begin and end make a turn run.
+func (d *desk) begin() { d.tell(frame{running: true}) }
+func (d *desk) end()   { d.tell(frame{stopped: true}) }
+
+func (d *desk) text() string { return d.m.editor.text() }
+
+func (d *desk) seen() string { return d.m.View().Content }
+
+func (d *desk) want(what string, got, want any) {
+	d.t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		d.t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// TestEditor: characters are deleted as they are seen, whatever they consist of.
+func TestEditor(t *testing.T) {
+	d := newDesk(t, Options{})
+	d.keys("你好世界", "backspace", "backspace", "吗")
+	d.want("Chinese", d.text(), "你好吗")
+	d.want("its cursor", d.m.editor.area.Cursor().X, 2+6)
+	d.keys("ctrl+u", "a👩‍💻e\u0301🇩🇪", "backspace")
+	d.want("a flag", d.text(), "a👩‍💻e\u0301")
+	d.keys("left", "left", "delete")
+	d.want("a cluster after the cursor", d.text(), "ae\u0301")
+	d.keys("ctrl+e", "backspace")
+	d.want("an accent", d.text(), "a")
+	d.keys("ctrl+u", "one", "alt+enter", "two", "ctrl+j", "three", "enter")
+	d.want("several lines", d.sent, []string{"one\ntwo\nthree"})
+	long := strings.Repeat("漢字", 200)
+	d.keys(long)
+	for range 200 {
+		d.keys("backspace")
+	}
+	d.want("over the edge", utf8.RuneCountInString(d.text()), 200)
+	for _, line := range strings.Split(d.seen(), "\n") {
+		if xansi.StringWidth(line) > 60 {
+			t.Errorf("too wide: %q", line)
+		}
+	}
+}
+
+// TestPaste: a pasted megabyte stands as a mark, and is sent as it is; a short paste is edited.
+func TestPaste(t *testing.T) {
+	d := newDesk(t, Options{})
+	big := strings.Repeat("a line\twith a tab\n", 60000)
+	d.keys("look: ")
+	d.tell(tea.PasteMsg{Content: big})
+	d.tell(tea.PasteMsg{Content: "short\r\nlines"})
+	if !strings.Contains(d.seen(), "[paste 1: 60001 lines, 1.0 MiB]short") {
+		t.Error(d.seen())
+	}
+	d.keys("enter")
+	d.want("what is sent", len(d.sent[0]), len("look: "+big+"short\nlines"))
+	d.keys("up")
+	d.want("it is in the history", len(d.text()), len(d.sent[0]))
+}
+
+// TestHistory: what was typed comes back, and is searched.
+func TestHistory(t *testing.T) {
+	d := newDesk(t, Options{History: func(context.Context) ([]string, error) { return []string{"first", "make test", "make lint"}, nil }})
+	d.do(d.m.Init())
+	d.keys("draft", "up", "up")
+	d.want("older", d.text(), "make test")
+	d.keys("down", "down")
+	d.want("the draft", d.text(), "draft")
+	d.keys("ctrl+r", "make")
+	if !strings.Contains(d.seen(), "search: make\n  make lint") {
+		t.Error(d.seen())
+	}
+	d.keys("ctrl+r", "enter")
+	d.want("found", d.text(), "make test")
+	d.keys("ctrl+r", "nothing", "esc")
+	d.want("given up", d.text(), "make test")
+}
+
+// TestComplete: Tab completes commands, files, models and sessions.
+func TestComplete(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"src/main.go", "src/main_test.go", "README.md", ".git/config"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func(s ...string) func(context.Context) ([]string, error) {
+		return func(context.Context) ([]string, error) { return s, nil }
+	}
+	d := newDesk(t, Options{Dir: dir, Commands: list(",help", ",model", ",sessions", ",tape.info"), Models: list("a:one", "a:two"), Sessions: list("review")})
+	for _, c := range []struct{ typed, want string }{
+		{",he", ",help "}, {",model a:t", ",model a:two "}, {",sessions r", ",sessions review "}, {"see @READ", "see @README.md "},
+		{"see @sr", "see @src/"}, {"see @src/m", "see @src/main"}, {"see @test.go", "see @src/main_test.go "},
+	} {
+		d.keys("ctrl+u", c.typed, "tab")
+		d.want(c.typed, d.text(), c.want)
+	}
+	d.keys("ctrl+u", "@src/m", "tab", "tab", "tab")
+	d.want("each candidate", d.text(), "@src/main_test.go")
+	if !strings.Contains(d.seen(), "▸ @src/main_test.go") {
+		t.Error(d.seen())
+	}
+}
+
+// TestDuringTurn: Enter steers, Tab waits, Up takes back, Ctrl-C interrupts and leaves.
+func TestDuringTurn(t *testing.T) {
+	cancelled := 0
+	d := newDesk(t, Options{Cancel: func() { cancelled++ }, TakeBack: func(context.Context, string) (bool, error) { return true, nil }})
+	d.begin()
+	d.keys("now", "enter", "later", "tab", "last", "tab")
+	d.want("sent", d.sent, []string{"now steer"})
+	for _, text := range []string{"steers: now", "then: later", "then: last"} {
+		if !strings.Contains(d.seen(), text) {
+			t.Errorf("no %q in\n%s", text, d.seen())
+		}
+	}
+	d.keys("up")
+	d.want("taken back", d.text(), "last")
+	d.keys("ctrl+u", ",help", "enter", "ctrl+c")
+	d.want("interrupted", cancelled, 1)
+	d.end()
+	d.want("the next", d.sent, []string{"now steer", "later"})
+	d.begin()
+	d.end()
+	d.want("a command waits, too", d.sent, []string{"now steer", "later", ",help"})
+	d.keys("up", "ctrl+u")
+	d.keys("ctrl+c", "x")
+	d.want("not yet", d.m.leaving, false)
+	d.keys("ctrl+c", "ctrl+c", "ctrl+c")
+	d.want("left", d.m.leaving, true)
+}
+
+// TestQuestion: each way to answer; what the model wrote cannot command the terminal.
+func TestQuestion(t *testing.T) {
+	for _, c := range []struct {
+		keys []string
+		rule string
+		want approve.Answer
+	}{
+		{[]string{"y"}, "go test", approve.Answer{Decision: approve.Once}},
+		{[]string{"n"}, "go test", approve.Answer{Decision: approve.Deny}},
+		{[]string{"s"}, "go test", approve.Answer{Decision: approve.Session}},
+		{[]string{"a"}, "go test", approve.Answer{Decision: approve.Always}},
+		{[]string{"use make", "enter"}, "go test", approve.Answer{Decision: approve.Deny, Message: "use make"}},
+		{[]string{"tab", "no, use make", "enter"}, "go test", approve.Answer{Decision: approve.Deny, Message: "no, use make"}},
+		{[]string{"as they are", "enter"}, "", approve.Answer{Decision: approve.Deny, Message: "as they are"}},
+	} {
+		d := newDesk(t, Options{})
+		q := &question{approve.Request{Tool: "bash", Title: "run a command", Command: "go test ./...\nrm -rf \x1b[2Jx", Rule: c.rule}, make(chan approve.Answer, 1)}
+		d.tell(frame{running: true, question: q})
+		if seen := d.seen(); !strings.Contains(seen, "go test ./...") || !strings.Contains(seen, `rm -rf \x1b[2Jx`) || strings.Contains(seen, "\x1b") ||
+			strings.Contains(seen, "in this project") != (c.rule != "") {
+			t.Error(seen)
+		}
+		d.keys(c.keys...)
+		select {
+		case got := <-q.answer:
+			d.want(fmt.Sprint(c.keys), got, c.want)
+		default:
+			t.Errorf("%v: no answer", c.keys)
+		}
+	}
+	d := newDesk(t, Options{})
+	d.begin()
+	d.keys("half a sen")
+	d.tell(frame{running: true, question: &question{approve.Request{Tool: "bash", Command: strings.Repeat("long\n", 100)}, make(chan approve.Answer, 1)}})
+	d.keys("y")
+	d.want("what is being typed answers nothing", d.text(), "half a seny")
+	if n := strings.Count(d.seen(), "\n"); n > 18 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+// TestNarrow: with any size, the view fits, and has the editor.
+func TestNarrow(t *testing.T) {
+	d := newDesk(t, Options{})
+	d.m.status = Status{Model: "provider:model", Used: 10, Window: 100, Last: 7}
+	d.keys("typed")
+	d.tell(frame{running: true, live: []item{{lines: slices.Repeat([]string{strings.Repeat("wide ", 40)}, 50)}}})
+	for _, size := range [][2]int{{120, 40}, {20, 10}, {8, 4}, {60, 3}, {1, 1}, {100, 20}} {
+		d.tell(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		lines := strings.Split(d.seen(), "\n")
+		if len(lines) > max(2, size[1]) {
+			t.Errorf("%v: %d lines", size, len(lines))
+		}
+		for _, line := range lines {
+			if size[0] > 8 && xansi.StringWidth(line) > size[0] {
+				t.Errorf("%v: %q", size, line)
+			}
+		}
+	}
+	if !strings.Contains(d.seen(), "> typed") || !strings.Contains(d.seen(), "provider:model · s · context 10 % · @7") {
+		t.Error(d.seen())
+	}
+}

@@ -1,0 +1,167 @@
+package chatui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"tape/internal/show/display"
+)
+
+// page is a text for the pager.
+type page struct {
+	text string
+	err  error
+}
+
+// shown is told when a program that took the terminal has ended.
+type shownPage struct {
+	file string
+	err  error
+}
+
+// openResults makes a page of the last results, the newest first.
+func (m *model) openResults() tea.Cmd {
+	out := make(chan []result, 1)
+	m.ui.composer.do(func(c *composer) {
+		list := slices.Clone(c.results)
+		for _, l := range c.calls { // what runs now is what one wants to see
+			list = append(list, result{title: display.Line(l.name) + ", running", arguments: l.arguments, text: l.tail})
+		}
+		out <- list
+	})
+	return func() tea.Msg {
+		var list []result
+		select {
+		case list = <-out:
+		case <-m.ctx.Done():
+			return nil
+		}
+		if len(list) == 0 {
+			return page{err: errors.New("there are no results yet")}
+		}
+		var b strings.Builder
+		for _, r := range slices.Backward(list) {
+			b.WriteString(m.whole(m.ctx, r))
+		}
+		return page{text: b.String()}
+	}
+}
+
+// whole is a result with all of its text.
+func (m *model) whole(ctx context.Context, r result) string {
+	text := r.text
+	if r.artifact != "" && m.ui.o.Whole != nil {
+		if all, err := m.ui.o.Whole(ctx, r.artifact); err == nil {
+			text = all
+		} else {
+			text += "\n[the whole result could not be read: " + err.Error() + "]"
+		}
+	}
+	out := "▸ " + display.Line(r.title) + "\n"
+	if args := strings.TrimSpace(r.arguments); args != "" && args != "{}" {
+		out += indented(display.Text(args)) + "\n"
+	}
+	return out + indented(safe(text)) + "\n\n"
+}
+
+func indented(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
+}
+
+// openThought makes a page of the last reasoning.
+func (m *model) openThought() tea.Cmd {
+	out := make(chan string, 1)
+	m.ui.composer.do(func(c *composer) { out <- c.thought.String() })
+	return func() tea.Msg {
+		select {
+		case text := <-out:
+			if strings.TrimSpace(text) == "" {
+				return page{err: errors.New("the model has shown no reasoning yet")}
+			}
+			return page{text: display.Text(text) + "\n"}
+		case <-m.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// pager shows a text in the user's pager.
+func (m *model) pager(text string) tea.Cmd {
+	command := m.ui.env("PAGER")
+	for _, known := range []string{"less", "more"} {
+		if _, err := exec.LookPath(known); command == "" && err == nil {
+			command = known
+		}
+	}
+	if command == "" {
+		return m.tell("there is no pager: install less, or set PAGER")
+	}
+	return m.withFile("tape-result-", text, command, m.ui.env("LESS") == "")
+}
+
+// external starts the user's editor with what was typed so far.
+func (m *model) external() tea.Cmd {
+	command := m.ui.env("VISUAL")
+	if command == "" {
+		command = m.ui.env("EDITOR")
+	}
+	if command == "" {
+		for _, known := range []string{"nano", "vi"} {
+			if _, err := exec.LookPath(known); command == "" && err == nil {
+				command = known
+			}
+		}
+	}
+	if command == "" {
+		return m.tell("there is no editor: set EDITOR")
+	}
+	m.edits = true
+	return m.withFile("tape-message-", m.editor.text(), command, false)
+}
+
+// withFile runs a program that gets the terminal and a file with a text. Its command may have arguments.
+func (m *model) withFile(name, text, command string, less bool) tea.Cmd {
+	dir, err := os.MkdirTemp("", name)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "message.md"), []byte(text), 0o600)
+	}
+	if err != nil {
+		return m.tell(fmt.Sprintf("cannot start %s: %v", command, err))
+	}
+	file := filepath.Join(dir, "message.md")
+	words := strings.Fields(command)
+	cmd := exec.CommandContext(m.ctx, words[0], append(words[1:], file)...) //nolint:gosec // the user's own setting
+	cmd.Env = m.ui.o.Env
+	if less {
+		cmd.Env = append(slices.Clone(cmd.Env), "LESS=R")
+	}
+	m.away = true
+	return tea.ExecProcess(cmd, func(err error) tea.Msg { return shownPage{file, err} })
+}
+
+// back is called when a program has given the terminal back.
+func (m *model) back(msg shownPage) tea.Cmd {
+	m.away = false
+	edits := m.edits
+	m.edits = false
+	defer os.RemoveAll(filepath.Dir(msg.file))
+	if msg.err != nil {
+		return m.tell(msg.err.Error())
+	}
+	if edits {
+		raw, err := os.ReadFile(msg.file)
+		if err != nil {
+			return m.tell(err.Error())
+		}
+		m.editor.set(strings.TrimRight(strings.ToValidUTF8(string(raw), "\uFFFD"), "\n"))
+	}
+	return nil
+}

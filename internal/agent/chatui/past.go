@@ -1,0 +1,55 @@
+package chatui
+
+import (
+	"context"
+	"strings"
+
+	"tape/internal/show/conversation"
+	"tape/repo"
+)
+
+// past shows a session's last turns.
+func (c *composer) past(ctx context.Context, entries []repo.Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	each := func(yield func(repo.Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	_ = conversation.Each(ctx, each, func(it *conversation.Item) error { // its functions return no error
+		c.pastItem(it)
+		return nil
+	})
+	c.space()
+	c.print(c.paint.faint(c.fit("── what came before ──")), "")
+}
+
+func (c *composer) pastItem(it *conversation.Item) {
+	switch {
+	case it.Kind == conversation.Failure:
+		c.message(it.Summary, true)
+	case it.Kind == conversation.Message && it.Speaker() == conversation.User:
+		c.said(conversation.WithoutContext(it.Text()))
+	case it.Kind == conversation.Message && it.Speaker() == conversation.Assistant:
+		c.space()
+		c.print(c.stream.Renderer.Lines(it.Text())...)
+	}
+	for _, call := range it.Calls {
+		if len(call.Results) == 0 {
+			c.space()
+			c.print(c.callHead(&liveCall{name: call.Name, arguments: call.Arguments}, c.paint.faint("no result"))...)
+			continue
+		}
+		var texts []string
+		for _, r := range call.Results {
+			for _, p := range r.Parts {
+				texts = append(texts, p.Text)
+			}
+		}
+		c.over(&liveCall{name: call.Name, arguments: call.Arguments}, strings.Join(texts, "\n"), "", call.Failed(), call.Took())
+	}
+}

@@ -1,0 +1,174 @@
+package chatui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	xansi "github.com/charmbracelet/x/ansi"
+
+	"tape/internal/show/display"
+)
+
+var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+// View draws what still changes, the editor and the lines below it.
+func (m *model) View() tea.View {
+	if m.leaving && len(m.outbox) == 0 {
+		m.tall = 0
+		return tea.NewView("")
+	}
+	edits := !m.ui.o.Once || m.question != nil
+	var input, below []string
+	if edits {
+		input = m.input()
+		below = m.below()
+	} else if m.said != "" {
+		below = []string{m.fit(shown(m.said))}
+	}
+	var live []string
+	if m.question != nil {
+		live = m.questionView()
+	} else {
+		live = m.live()
+	}
+	room := max(0, m.height-2-len(input)-len(below))
+	if len(live) > room {
+		live = live[len(live)-room:]
+	}
+	if len(live) > 0 && edits && len(live) < room {
+		live = append(live, "")
+	}
+	lines := append(append(live, input...), below...)
+	m.tall = len(lines)
+	v := tea.NewView(strings.Join(lines, "\n"))
+	if edits {
+		v.Cursor = m.editor.area.Cursor()
+	}
+	if v.Cursor != nil {
+		v.Cursor.Y += len(live)
+		if m.search != nil {
+			v.Cursor.X, v.Cursor.Y = min(m.width-1, xansi.StringWidth("search: "+m.search.text)), len(live)
+		}
+	}
+	return v
+}
+
+// live is what the turn is doing.
+func (m *model) live() (lines []string) {
+	p := m.ui.composer.paint
+	for _, i := range m.frame.live {
+		for n, line := range i.lines {
+			if n == 0 && !i.since.IsZero() {
+				line = p.accent(spinner[m.tick%len(spinner)]) + " " + line + p.faint(" "+seconds(time.Since(i.since)))
+			}
+			lines = append(lines, m.fit(line))
+		}
+	}
+	return lines
+}
+
+// seconds is a time that counts up.
+func seconds(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	}
+	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// input is the editor, or the search for what was typed before.
+func (m *model) input() []string {
+	if m.search == nil {
+		return strings.Split(m.editor.area.View(), "\n")
+	}
+	found := ""
+	if at := m.editor.find(m.search.text, m.search.at+1); at >= 0 {
+		found = shown(m.editor.history[at])
+	}
+	p := m.ui.composer.paint
+	return []string{m.fit(p.accent("search: ") + shown(m.search.text)), m.fit("  " + found)}
+}
+
+// below is what stands below the editor: candidates, waiting messages, the status.
+func (m *model) below() (lines []string) {
+	p := m.ui.composer.paint
+	if c := m.complete; c != nil {
+		from := max(0, min(c.at-listed/2, len(c.items)-listed))
+		for i, item := range c.items[from:min(len(c.items), from+listed)] {
+			mark := "  "
+			if from+i == c.at {
+				mark = p.accent("▸ ")
+			}
+			lines = append(lines, m.fit(mark+shown(item)))
+		}
+		if more := len(c.items) - listed; more > 0 {
+			lines = append(lines, m.fit(p.faint(fmt.Sprintf("  %d more", more))))
+		}
+	}
+	list := m.ui.waits()
+	for i, w := range list {
+		what := "then: "
+		if w.steers && m.frame.running {
+			what = "steers: "
+		} else if w.steers {
+			what = "sending: "
+		}
+		line := p.accent(what) + shown(w.text)
+		if i == len(list)-1 && m.frame.running {
+			room := m.width - 22
+			line = xansi.Truncate(line, max(10, room), "…") + p.faint("  ↑ takes it back")
+		}
+		lines = append(lines, m.fit(line))
+	}
+	if m.search != nil {
+		return append(lines, m.fit(p.faint("Ctrl-R older · Enter takes it · Esc back")))
+	}
+	return append(lines, m.statusLine())
+}
+
+// statusLine says which model, session and place on the tape this is, or what a key has done.
+func (m *model) statusLine() string {
+	p := m.ui.composer.paint
+	if m.said != "" {
+		return m.fit(p.accent(shown(m.said)))
+	}
+	s := m.status
+	var parts []string
+	if s.Model != "" {
+		parts = append(parts, shown(s.Model))
+	}
+	parts = append(parts, shown(m.ui.o.Session))
+	switch {
+	case s.Used > 0 && s.Window > 0:
+		parts = append(parts, fmt.Sprintf("context %d %%", min(100, 100*s.Used/s.Window)))
+	case s.Used > 0:
+		parts = append(parts, "context "+display.Number(s.Used))
+	}
+	if s.Last > 0 {
+		parts = append(parts, fmt.Sprintf("@%d", s.Last))
+	}
+	if m.frame.running && m.width > 60 {
+		parts = append(parts, "Enter steers, Tab waits")
+	}
+	return m.fit(p.faint(strings.Join(parts, " · ")))
+}
+
+func (m *model) fit(line string) string { return xansi.Truncate(line, m.width, "…") }
+
+// joined puts parts on as few lines as they need.
+func (m *model) joined(parts []string) (lines []string) {
+	line := ""
+	for _, part := range parts {
+		switch {
+		case line == "":
+			line = part
+		case xansi.StringWidth(line)+3+xansi.StringWidth(part) <= m.width:
+			line += "   " + part
+		default:
+			lines = append(lines, m.fit(line))
+			line = part
+		}
+	}
+	return append(lines, m.fit(line))
+}

@@ -1,0 +1,102 @@
+package models
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"tape/hooks"
+	"tape/internal/agent/keys"
+	"tape/internal/store/layout"
+	"tape/repo/view"
+)
+
+// A list of models has to come within listTimeout, and is at most maxList bytes.
+const (
+	listTimeout = 10 * time.Second
+	maxList     = 8 << 20
+)
+
+// listed is a model in a server's list. Servers name the size of its context differently.
+type listed struct {
+	ID            string `json:"id"`
+	Name          string `json:"display_name"`
+	MaxModelLen   int64  `json:"max_model_len"`      // vLLM
+	ContextLength int64  `json:"context_length"`     // OpenRouter
+	ContextWindow int64  `json:"context_window"`     // Groq
+	MaxContext    int64  `json:"max_context_length"` // LM Studio, Mistral
+	MaxInput      int64  `json:"max_input_tokens"`   // Anthropic
+	Meta          struct {
+		Loaded  int64 `json:"n_ctx"`
+		Trained int64 `json:"n_ctx_train"`
+	} `json:"meta"` // llama.cpp
+}
+
+func (l listed) window() int64 {
+	return cmp.Or(l.MaxModelLen, l.ContextLength, l.ContextWindow, l.MaxContext, l.MaxInput, l.Meta.Loaded, l.Meta.Trained)
+}
+
+// List asks a provider's server which models it has, sorted by their ids.
+func (c *Client) List(ctx context.Context, provider string) ([]hooks.ModelOption, error) {
+	p, _, err := c.settings.find(provider + ":any")
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, listTimeout)
+	defer stop()
+	address := strings.TrimSuffix(p.baseURL, "/") + "/models"
+	if p.form == view.Anthropic {
+		address = strings.TrimSuffix(p.baseURL, "/") + "/v1/models?limit=1000"
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.form == view.Anthropic:
+		r.Header.Set("anthropic-version", "2023-06-01")
+		r.Header.Set("x-api-key", p.key)
+	case p.key != "":
+		r.Header.Set("Authorization", "Bearer "+p.key)
+	}
+	resp, err := (&http.Client{CheckRedirect: keys.SameHost}).Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be reached: %w", provider, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		return nil, layout.Invalid("set it in "+keys.Variable(provider, "API_KEY")+", or with tape onboard", "%s refuses the key", provider)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s does not list its models: %s", provider, resp.Status)
+	}
+	var list struct{ Data []listed }
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxList))
+	if err == nil {
+		err = json.Unmarshal(raw, &list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the list of models of %s: %w", provider, err)
+	}
+	var out []hooks.ModelOption
+	for _, l := range list.Data {
+		if l.ID != "" {
+			id := provider + ":" + l.ID
+			out = append(out, hooks.ModelOption{ID: id, Label: cmp.Or(l.Name, id), Window: l.window()})
+		}
+	}
+	slices.SortFunc(out, func(a, b hooks.ModelOption) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// ProviderOf returns the provider in a model's name.
+func ProviderOf(model string) string {
+	name, _, _ := strings.Cut(model, ":")
+	return name
+}

@@ -1,0 +1,38 @@
+package models
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestList: servers list their models in one form, and the sizes of their contexts in many.
+func TestList(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, call int) {
+		switch call {
+		case 1:
+			_, _ = io.WriteString(w, `{"data":[{"id":"b","max_model_len":4096},{"id":"a","meta":{"n_ctx_train":32768}},{"id":""}]}`)
+		case 2:
+			_, _ = io.WriteString(w, `{"data":[{"id":"claude-x","display_name":"Claude X","max_input_tokens":200000}]}`)
+		case 3:
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			_, _ = io.WriteString(w, `<html>`)
+		}
+	})
+	c := client(t, s, nil, Config{})
+	got, err := c.List(t.Context(), "openai")
+	if err != nil || len(got) != 2 || got[0].ID != "openai:a" || got[0].Window != 32768 || got[1].Window != 4096 || s.header.Get("Authorization") != "Bearer sk-openai-12345" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	got, err = c.List(t.Context(), "anthropic")
+	if err != nil || len(got) != 1 || got[0].Label != "Claude X" || got[0].Window != 200000 || s.header.Get("x-api-key") != "sk-ant-12345" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, want := range []string{"refuses the key", "list of models"} {
+		if _, err := c.List(t.Context(), "openai"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package typeset
+
+import (
+	"strings"
+	"testing"
+
+	xansi "github.com/charmbracelet/x/ansi"
+)
+
+const sample = "# Title\n\nSome *text* with `code` and [a link](https://example.org/x).\n\n" +
+	"1. one\n\n   more of one\n2. two\n\n- a\n- b\n\n```go\nfunc main() {\n\n\tprintln(\"hi\")\n}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quoted\n\nend\n"
+
+// TestStream: however a text is cut, the lines are the same, and none is lost.
+func TestStream(t *testing.T) {
+	want := ""
+	for _, size := range []int{len(sample), 1, 3, 7, 50} {
+		s := &Stream{Renderer: New(60, false)}
+		var lines []string
+		for at := 0; at < len(sample); at += size {
+			lines = append(lines, s.Write(sample[at:min(at+size, len(sample))])...)
+			if live := s.Live(5); len(live) > 5 {
+				t.Errorf("%d live lines", len(live))
+			}
+		}
+		lines = append(lines, s.Close()...)
+		got := strings.Join(lines, "\n")
+		if want == "" {
+			want = got
+		}
+		if got != want {
+			t.Errorf("pieces of %d:\n%s\nwant\n%s", size, got, want)
+		}
+	}
+	for _, text := range []string{"Title\n\nSome text with code and a link https://example.org/x.", "1. one", "more of one", "2. two", "• a\n• b", "  func main() {\n\n", "println(\"hi\")", "│ quoted\n\nend"} {
+		if !strings.Contains(want, text) {
+			t.Errorf("no %q in\n%s", text, want)
+		}
+	}
+}
+
+// TestHostile: a text cannot command the terminal, and no line is too wide.
+func TestHostile(t *testing.T) {
+	for _, text := range []string{"\x1b[2Jx", "a &#27;[2Jb &#x9b;2J `&#27;]0;t&#7;`", "```\n\x1b]52;c;xx\x07&#27;[8m\n```", "[x](https://a.example/\x1b[2J)", "[x](&#27;]0;x)", "![p](http://e.example/\x07)",
+		"a\r\nb\rc", "<b>&ZeroWidthSpace;&rlm;x</b>", "\u202egnp.exe", strings.Repeat("x", 500), strings.Repeat("漢字", 100), "```\n" + strings.Repeat("y", 300) + "\n```",
+		strings.Repeat("> ", 200) + "deep", strings.Repeat("x\n", 60000), "|" + strings.Repeat("a|", 60) + "\n|" + strings.Repeat("-|", 60) + "\n"} {
+		for _, width := range []int{1, 10, 20, 80} {
+			for _, line := range New(width, true).Lines(text) {
+				bare := xansi.Strip(coloursOnly(line))
+				if strings.Contains(strings.ReplaceAll(line, "\x1b[", ""), "\x1b") || strings.ContainsAny(bare, "\x1b\x07\r\x9b\u202e\u200f\u200b") || strings.Contains(line, "2J") && !strings.Contains(bare, "2J") {
+					t.Errorf("%.40q at %d: %q", text, width, line)
+				}
+				if got := xansi.StringWidth(line); got > max(width, 2) {
+					t.Errorf("%.40q at %d: %d cells: %q", text, width, got, line)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkLive(b *testing.B) {
+	s := &Stream{Renderer: New(100, true)}
+	s.Write("```go\n" + strings.Repeat("func main() { println(\"hello\", 42) } // a comment\n", 2000))
+	for b.Loop() {
+		s.Write("x := 1\n")
+		s.Live(30)
+	}
+}
