@@ -79,7 +79,7 @@ func TestProvided(t *testing.T) {
 		}, {
 			"provide_model_options: all, in order; of an id, the first",
 			[]*hooks.Plugin{options("a", "b"), options("b", "c")},
-			func(ctx context.Context, r *hooks.Runtime) (any, error) { return r.ModelOptions(ctx, "s") }, "[{b } {c } {a }]",
+			func(ctx context.Context, r *hooks.Runtime) (any, error) { return r.ModelOptions(ctx, "s") }, "[{b  0} {c  0} {a  0}]",
 		}, {
 			"onboard_config: who is asked first is called last, sees what there is, and wins",
 			[]*hooks.Plugin{
