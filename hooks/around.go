@@ -68,7 +68,7 @@ func (r *Runtime) AfterModelCall(ctx context.Context, c ModelCall, res ModelResu
 
 // BeforeToolCall passes a call through the plugins until one replaces or denies it. The returned
 // call has the arguments to use. A plugin that fails is skipped, unless it is required: then the
-// call is denied. Every call is denied once ctx has ended.
+// call is denied. At the end, [Runtime.Approve] may deny it. Every call is denied once ctx has ended.
 func (r *Runtime) BeforeToolCall(ctx context.Context, c ToolCall, s State) (ToolCall, ToolDecision) {
 	deny := func(p *Plugin, err error) (ToolCall, ToolDecision) {
 		err = fmt.Errorf("denied: %w", err)
@@ -77,7 +77,7 @@ func (r *Runtime) BeforeToolCall(ctx context.Context, c ToolCall, s State) (Tool
 	}
 	var approved *Plugin // the last required plugin that has seen c as it is
 	plugins := r.implementing(beforeTool)
-	if name, found := duplicateName(c.Arguments); found && len(plugins) > 0 {
+	if name, found := duplicateName(c.Arguments); found && (len(plugins) > 0 || r.Approve != nil) {
 		return c, ToolDecision{Action: Deny, Message: fmt.Sprintf("denied: the arguments have %q twice", name)}
 	}
 	for _, p := range plugins {
@@ -111,8 +111,18 @@ func (r *Runtime) BeforeToolCall(ctx context.Context, c ToolCall, s State) (Tool
 			approved = p
 		}
 	}
-	if ctx.Err() != nil {
+	var err error
+	if r.Approve != nil && ctx.Err() == nil {
+		err = r.Approve(ctx, c, s)
+	}
+	switch {
+	case ctx.Err() != nil:
 		return c, ToolDecision{Action: Deny, Message: "denied: the turn was cancelled"}
+	case errors.Is(err, ErrUnanswered):
+		r.reportUnanswered(ctx, err)
+		return c, ToolDecision{Action: Deny, Message: err.Error()}
+	case err != nil:
+		return c, ToolDecision{Action: Deny, Message: err.Error()}
 	}
 	return c, ToolDecision{Action: Proceed}
 }

@@ -3,6 +3,7 @@ package hooks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -38,6 +39,8 @@ type ToolCall struct {
 	ID        string          `json:"id"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"` // a JSON object
+	// Typed says that a person has typed the call, as a comma command.
+	Typed bool `json:"-"`
 }
 
 // The actions of a [ToolDecision].
@@ -68,7 +71,28 @@ type Tool struct {
 	Description string
 	Schema      json.RawMessage // JSON Schema of the arguments, an object
 	Run         func(ctx context.Context, c ToolContext, arguments json.RawMessage) (string, error)
+	// Reads says that the tool reads in the project, or works on the session's own tape, and does
+	// nothing else. Other tools may need a person's consent: see [Runtime.Approve].
+	Reads bool
+	// Preview says what a call would do; nil if nothing is known but its arguments. An error says why
+	// the call cannot be made.
+	Preview func(ctx context.Context, arguments json.RawMessage) (Preview, error)
 }
+
+// Preview is what a call of a tool would do: for rules, and for a person who is asked.
+type Preview struct {
+	Title   string // one line; "" if the tool's name says it
+	Command string // the command line, of a shell
+	Folder  string // where that is run, below the project; "" is the project
+	Outside bool   // it is run outside of the project
+	Path    string // the file, relative to the project with slashes, and with links resolved
+	Named   string // the file as the call names it, relative to the project
+	Diff    string // how the file would change, as a unified diff
+	Host    string // whom a page is fetched from, in lower case
+}
+
+// ErrUnanswered says that a call needs a person's consent, and that there is nobody to ask.
+var ErrUnanswered = errors.New("not allowed")
 
 // ToolContext is what a tool gets besides its arguments.
 type ToolContext struct {
@@ -78,6 +102,7 @@ type ToolContext struct {
 	// Output, if not nil, shows the end of what the running tool has written, and how many bytes that
 	// was in all. It does not wait, and may be called from any goroutine.
 	Output func(end string, bytes int64)
+	Typed  bool // see [ToolCall]
 }
 
 type modelErrorKey struct{}

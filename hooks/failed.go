@@ -50,6 +50,14 @@ func (r *Runtime) reportFailure(ctx context.Context, p *Plugin, hook string, err
 	}
 }
 
+// reportUnanswered tells observers, once in each turn, that a call was refused because nobody could be asked.
+func (r *Runtime) reportUnanswered(ctx context.Context, err error) {
+	turn, within := ctx.Value(turnKey{}).(*currentTurn)
+	if within && turn.reported.add(hookKey{StageApproval, err.Error()}) {
+		r.NotifyError(ctx, StageApproval, err, turn.message)
+	}
+}
+
 // turnKey is the key of the context's currentTurn.
 type turnKey struct{}
 
@@ -79,7 +87,7 @@ func (s *hookSet) add(key hookKey) bool {
 	return true
 }
 
-// NotifyError tells observers of an error in a stage ([StageTurn], [StageModel], a hook's name,
+// NotifyError tells observers of an error in a stage ([StageTurn], [StageModel], [StageApproval], a hook's name,
 // or the caller's own), even if ctx has ended. m may be nil.
 func (r *Runtime) NotifyError(ctx context.Context, stage string, err error, m Envelope) {
 	ctx = context.WithoutCancel(ctx)
@@ -97,7 +105,7 @@ func ErrorMessages(r *Runtime) *Plugin {
 		for hook := (*hookError)(nil); errors.Is(err, ErrNoModel) && errors.As(err, &hook); {
 			err, prefix = hook.err, "" // nothing has failed, so it does not matter which hook said so
 		}
-		if stage == StageTurn {
+		if stage == StageTurn || stage == StageApproval {
 			prefix = ""
 		}
 		out := reply(m, "Error: "+prefix+err.Error(), KindError)

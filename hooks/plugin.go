@@ -51,8 +51,8 @@ type Plugin struct {
 	OnboardConfig       func(ctx context.Context, current map[string]any) (map[string]any, error)                         `hook:"onboard_config"`
 	ProvideModelOptions func(ctx context.Context, session string) ([]ModelOption, error)                                  `hook:"provide_model_options"`
 	// OnError is told of errors. stage is [StageTurn] for an error that ended a turn, [StageModel]
-	// if the turn goes on without the model's answer, and the hook's name if a hook around a call
-	// failed; m may be nil.
+	// for one in a model's stream, or if the turn goes on without the model's answer, [StageApproval],
+	// and the hook's name if a hook around a call failed or nobody has sent a message; m may be nil.
 	OnError func(ctx context.Context, stage string, err error, m Envelope) error `hook:"on_error"`
 
 	// Around calls: each plugin sees the call as the one before it changed it.
@@ -65,6 +65,8 @@ type Plugin struct {
 
 	// Tools are offered to the model besides the built-in ones. If two have one name, the first counts.
 	Tools []Tool
+	// MoreTools returns tools that are only known when they are needed; it may be nil.
+	MoreTools func(ctx context.Context) []Tool
 }
 
 // The kinds of events in a [Stream].

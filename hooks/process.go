@@ -9,8 +9,9 @@ import (
 
 // The stages of [Plugin.OnError].
 const (
-	StageTurn  = "turn"
-	StageModel = "run_model"
+	StageTurn     = "turn"
+	StageModel    = "run_model"
+	StageApproval = "approval" // a call was refused, because it needs consent and nobody could be asked
 )
 
 // ErrNoModel says that no plugin has run the model. A RunModel or RunModelStream may return an

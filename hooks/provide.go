@@ -14,10 +14,13 @@ func (r *Runtime) Channels(ctx context.Context, h Handler) ([]Channel, error) {
 }
 
 // Tools returns the tools of all plugins. If two have one name, the first counts.
-func (r *Runtime) Tools() []Tool {
+func (r *Runtime) Tools(ctx context.Context) []Tool {
 	var all []Tool
 	for _, p := range r.Plugins() {
 		all = append(all, p.Tools...)
+		if p.MoreTools != nil {
+			all = append(all, p.MoreTools(ctx)...)
+		}
 	}
 	return uniqueBy(all, func(t Tool) string { return t.Name })
 }

@@ -57,7 +57,7 @@ func TestProvided(t *testing.T) {
 			},
 			func(_ context.Context, r *hooks.Runtime) (any, error) {
 				var names []string
-				for _, tool := range r.Tools() {
+				for _, tool := range r.Tools(t.Context()) {
 					names = append(names, tool.Name+tool.Description)
 				}
 				return names, nil

@@ -50,7 +50,7 @@ func TestEachHookIsAsked(t *testing.T) {
 	p := &hooks.Plugin{Name: "all"}
 	fields, count := reflect.ValueOf(p).Elem(), 0
 	for i := range fields.NumField() {
-		if f := fields.Field(i); f.Kind() == reflect.Func && fields.Type().Field(i).Name != "Status" {
+		if f := fields.Field(i); f.Kind() == reflect.Func && fields.Type().Field(i).Name != "Status" && fields.Type().Field(i).Name != "MoreTools" {
 			count++
 			f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value {
 				var none []reflect.Value

@@ -32,6 +32,10 @@ type Runtime struct {
 	// If it returns an answer, the plugin is not asked.
 	BeforeModel func(ctx context.Context, plugin string, p Prompt, session string, s State) (answer *string, err error)
 
+	// Approve, if set, is called before a tool is called, after the hooks. It returns why the call
+	// must not be made; see [ErrUnanswered].
+	Approve func(ctx context.Context, c ToolCall, s State) error
+
 	log      *slog.Logger
 	sessions sessions
 

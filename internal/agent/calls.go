@@ -140,11 +140,11 @@ func (r *turn) guarded(ctx context.Context, c hooks.ToolCall) (hooks.ToolCall, *
 func (r *turn) commandTool(ctx context.Context, tool string, arguments json.RawMessage) (string, error) {
 	var plan handoffPlan
 	ctx = plan.withPlan(ctx)
-	c, decided := r.guarded(ctx, hooks.ToolCall{ID: r.id, Tool: tool, Arguments: arguments})
+	c, decided := r.guarded(ctx, hooks.ToolCall{ID: r.id, Tool: tool, Arguments: arguments, Typed: r.agent.Commands})
 	if decided == nil {
 		done, out := make(chan finished, 1), newOutputs()
 		tc := r.toolContext(r.id)
-		tc.Output = out.of(r.id, tool)
+		tc.Typed, tc.Output = c.Typed, out.of(r.id, tool)
 		go func() { done <- r.runTool(ctx, c, tc) }()
 		f := r.next(done, out)
 		decided = &f.result

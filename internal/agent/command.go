@@ -130,13 +130,13 @@ func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (
 }
 
 // Commands returns the names of the comma commands of a session, sorted.
-func Commands(ctx context.Context, rt *hooks.Runtime, set Tools) ([]string, error) {
+func Commands(ctx context.Context, rt *hooks.Runtime) ([]string, error) {
 	out := []string{",help", ",model", ",quit", ",stop"}
 	commands, err := rt.Commands(ctx)
 	for _, c := range commands {
 		out = append(out, ","+c.Name)
 	}
-	for _, t := range slices.Concat(rt.Tools(), set.All(ctx)) {
+	for _, t := range rt.Tools(ctx) {
 		out = append(out, ","+t.Name)
 	}
 	slices.Sort(out)

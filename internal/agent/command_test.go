@@ -36,7 +36,7 @@ func TestCommands(t *testing.T) {
 		{",help", help + "\n  ,hi                                        greets"},
 		{" , ", help},
 		{",tape.handoff name=phase-1 summary='done it'", `handoff {"name":"phase-1","summary":"done it"}`},
-		{",tape.search what was limit=3 said", `search {"limit":"3","query":"what was said"}`},
+		{",tape.search what was limit=3 said", `search {"limit":3,"query":"what was said"}`},
 		{`,tape.search "a = b"`, `search {"query":"a = b"}`},
 		{",skill name=x", `skill {"name":"x"}`},
 		{",skill x", `skill {"name":"x"}`},

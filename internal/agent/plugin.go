@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +49,12 @@ type Options struct {
 	Keys      []string // of providers, masked on the tape
 	MaxSteps  int      // of a turn; 0: 50
 	MaxTokens int      // of an answer; 0: the provider's default
-	Now       func() time.Time
+	// Commands says that comma commands come from a person at this machine, who need not be asked
+	// whether they may run.
+	Commands bool
+	// Plan says that the tools that change something are refused, so that the model is told.
+	Plan bool
+	Now  func() time.Time
 }
 
 type agent struct {
@@ -80,6 +84,9 @@ func Plugin(o Options) *hooks.Plugin {
 			return o.Models(ctx)
 		},
 		OnError: hooks.ErrorMessages(o.Runtime).OnError,
+		MoreTools: func(ctx context.Context) []hooks.Tool {
+			return append(a.Tools.All(ctx), a.newSubagentTool())
+		},
 	}
 }
 
@@ -162,11 +169,9 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 	if model, ok := s[hooks.StateModel].(string); ok && model != "" {
 		r.model = model
 	}
-	var offered []hooks.Tool // by plugins
-	for _, tool := range a.Runtime.Tools() {
-		offered = append(offered, tools.Checked(tool))
+	for _, tool := range tools.Distinct(a.Runtime.Tools(ctx)) {
+		r.tools = append(r.tools, tools.Checked(tool))
 	}
-	r.tools = tools.Distinct(slices.Concat(offered, a.Tools.All(ctx), []hooks.Tool{a.newSubagentTool()}))
 	if r.past, err = lookBack(ctx, t, r.id); err != nil {
 		return nil, fmt.Errorf("read what tape %s has of the turn: %w", t.Name(), err)
 	}

@@ -125,6 +125,8 @@ Answer in plain text: it is sent to where the message came from. What a tool ret
 
 Your session is recorded on a tape, and you see what follows its last anchor. A context that becomes too long makes calls fail. tape.info says how long it is; at the end of a stage of the work, tape.handoff begins a new context with a summary and state that say all that is needed to go on. tape.search finds what came before.`
 
+const planPrompt = `You are in the mode plan: you can read, but commands and changes are refused. Find out what you need, and answer with a plan of what to do.`
+
 // longestAgentsFile is how many bytes of an AGENTS.md are used.
 const longestAgentsFile = 256 << 10
 
@@ -132,6 +134,9 @@ const longestAgentsFile = 256 << 10
 // current folder, and the list of skills.
 func (a *agent) systemPrompt(context.Context, hooks.Prompt, hooks.State) (*string, error) {
 	blocks := append([]string{defaultSystemPrompt}, agentsFiles(a.Project, a.Folder)...)
+	if a.Plan {
+		blocks = append(blocks, planPrompt)
+	}
 	if text := skillsPrompt(Skills(a.Project, a.Home)); text != "" {
 		blocks = append(blocks, text)
 	}

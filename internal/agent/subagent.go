@@ -36,7 +36,8 @@ func (a *agent) newSubagentTool() hooks.Tool {
 			`"model":{"type":"string","description":"provider:model, default this one"},` +
 			`"allowed_tools":{"type":"array","items":{"type":"string"},"description":"default all"}},` +
 			`"required":["prompt"],"additionalProperties":false}`),
-		Run: a.runSubagent,
+		Run:   a.runSubagent,
+		Reads: true, // its own calls need consent
 	})
 }
 

@@ -6,10 +6,11 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"tape/cmd/internal/rows"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/internal/store/workspace"
@@ -27,7 +28,9 @@ type AgentOptions struct {
 	Folder   string // where the command was typed
 	Version  string
 	Verbose  bool
-	NoWait   bool // fail instead of waiting for another process's turn
+	NoWait   bool   // fail instead of waiting for another process's turn
+	Mode     string // what may be done without a question; "" is the user's setting
+	Remote   bool   // messages come from other machines
 	Warn     func(text string)
 	// About returns what the workspace's tapes are about, by branch.
 	About func(ctx context.Context) (map[string]about.Tape, error)
@@ -55,15 +58,7 @@ type TurnResult struct {
 }
 
 // HookLine describes a plugin's part in one hook.
-type HookLine struct {
-	Hook      string        `json:"hook"`
-	Plugin    string        `json:"plugin"`
-	Calls     int           `json:"calls"`
-	Failures  int           `json:"failures"`
-	LastError string        `json:"last_error,omitempty"`
-	Status    string        `json:"status,omitempty"`
-	Mean      time.Duration `json:"mean_ns"`
-}
+type HookLine = rows.HookLine
 
 // withAgent runs a command of the agent, in tape-host.
 func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions) error) runFunc {
@@ -87,11 +82,17 @@ func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions)
 	})
 }
 
+// agentFlags adds the flags of commands that run turns; the result sets the options from them.
+func agentFlags(f *pflag.FlagSet) func(o *AgentOptions) {
+	mode := f.String("mode", "", "what the agent may do: ask, plan or auto (`MODE`)")
+	noWait := f.Bool("no-wait", false, "fail if another process has a turn on the session")
+	return func(o *AgentOptions) { o.Mode, o.NoWait = *mode, *noWait }
+}
+
 func newRunCmd(a *App) *cobra.Command {
 	var m TurnMessage
-	var noWait bool
 	cmd := &cobra.Command{
-		Use:   "run MESSAGE [--session-id ID] [--channel NAME] [--chat-id ID] [--no-wait] [--stream]",
+		Use:   "run MESSAGE [--session-id ID] [--channel NAME] [--chat-id ID] [--mode MODE] [--no-wait] [--stream]",
 		Short: "Let the agent answer one message",
 		Long: `Run one turn of the agent. The turn is recorded on the tape that has the session's name. On a
 terminal, calls of tools and the answer are shown as in tape chat. In a pipe, only the final
@@ -103,7 +104,12 @@ fails; with --json it succeeds, and prints an object with "no_model": true and t
 output.
 
 If another process runs a turn of the session, this one waits for it; with --no-wait it fails
-at once, with exit code 5.`,
+at once, with exit code 5.
+
+--mode, $TAPE_MODE and the setting mode say what the agent may do: "ask" (the default) asks on
+the terminal before commands and changes, "plan" only reads, "auto" asks nothing. Without a
+terminal, what would need an answer is refused, unless the mode is auto or a rule in the
+setting allow is about it. Commands that you type yourself need no answer.`,
 		Example: `  tape run "why does the build fail?"
   tape run --session-id review "look at the last commit"
   tape run ,tape.info --json`,
@@ -114,10 +120,11 @@ at once, with exit code 5.`,
 	f.StringVar(&m.Channel, "channel", "cli", "the `NAME` of the channel that the message comes from")
 	f.StringVar(&m.Chat, "chat-id", "local", "the `ID` of the chat in that channel")
 	f.BoolVar(&m.Stream, "stream", false, "print all texts of the answer as they come, also in a pipe")
-	f.BoolVar(&noWait, "no-wait", false, "fail if another process has a turn on the session")
+	with := agentFlags(f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
-			m.Text, m.Quiet, o.NoWait = args[0], a.JSON, noWait
+			m.Text, m.Quiet = args[0], a.JSON
+			with(&o)
 			result, err := host.Turn(ctx, o, m)
 			if err != nil {
 				return err
@@ -150,7 +157,7 @@ at once, with exit code 5.`,
 func newChatCmd(a *App) *cobra.Command {
 	var session string
 	cmd := &cobra.Command{
-		Use:   "chat [--session-id ID]",
+		Use:   "chat [--session-id ID] [--mode MODE] [--no-wait]",
 		Short: "Talk with the agent in the terminal",
 		Long: `Talk with the agent. Its answer appears as it is written, and each tool call with what it
 writes and how it ended. A message may be a command, which begins with a comma: ,help lists
@@ -175,22 +182,34 @@ the answers go to standard output.`,
 		Example: `  tape chat
   tape chat --session-id review
   printf 'list the tests\nrun them\n' | tape chat`,
-		RunE: a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error { return host.Chat(ctx, o, session) }),
 	}
 	cmd.Flags().StringVar(&session, "session-id", "cli:local", "the session's `ID`")
+	with := agentFlags(cmd.Flags())
+	cmd.RunE = a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
+		with(&o)
+		return host.Chat(ctx, o, session)
+	})
 	return cmd
 }
 
 func newGatewayCmd(a *App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "gateway",
+	cmd := &cobra.Command{
+		Use:   "gateway [--mode MODE] [--no-wait]",
 		Short: "Run the agent's channels, such as Telegram",
 		Long: `Run all configured channels until interrupted; turns that are running may then finish. A
-message that was accepted is answered even after a crash, at the next start.`,
+message that was accepted is answered even after a crash, at the next start.
+
+Nobody can be asked, so commands and changes of files are refused, also those of comma
+commands, unless the mode is auto or a rule allows them: see tape run --help.`,
 		Example: `  tape config telegram '{"allow_users":["123456789"]}'
   TAPE_TELEGRAM_TOKEN=… tape gateway`,
-		RunE: a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error { return host.Gateway(ctx, o) }),
 	}
+	with := agentFlags(cmd.Flags())
+	cmd.RunE = a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
+		with(&o)
+		return host.Gateway(ctx, o)
+	})
+	return cmd
 }
 
 func newHooksCmd(a *App) *cobra.Command {
@@ -206,29 +225,7 @@ are called, with the state of plugins that are programs, and what failed.`,
 			if err != nil {
 				return err
 			}
-			for i, l := range lines {
-				if a.JSON {
-					if err := a.Emit(l); err != nil {
-						return err
-					}
-					continue
-				}
-				if i == 0 || lines[i-1].Hook != l.Hook {
-					a.Line(l.Hook)
-				}
-				text := "  " + display.Line(l.Plugin)
-				if l.Status != "" {
-					text += "  " + display.Line(l.Status)
-				}
-				if l.Calls > 0 {
-					text += "  " + display.Count(l.Calls, "call", "calls") + ", " + l.Mean.Round(time.Microsecond).String()
-				}
-				if l.Failures > 0 {
-					text += ", " + display.Count(l.Failures, "failure", "failures") + ": " + display.Line(l.LastError)
-				}
-				a.Line(text)
-			}
-			return nil
+			return rows.HookLines(&a.Streams, lines)
 		}),
 	}
 }

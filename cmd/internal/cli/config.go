@@ -46,6 +46,10 @@ precedence; '' removes one.
   max_steps        the greatest number of model calls in a turn
   web_private      whether web.fetch may read addresses of this machine and its local network:
                    true or false (the default)
+  mode             what the agent may do: ask (the default), plan or auto, see tape run;
+                   $TAPE_MODE and --mode override it
+  allow, deny, ask rules: JSON lists such as ["bash(go test)", "fs.write(docs/**)"]; deny wins
+                   over ask, and ask over allow; they add to those for all workspaces
   plugins          programs that are plugins, a JSON list
   mcp_servers      MCP servers whose tools the agent may use, a JSON object by name
   telegram         the Telegram channel, a JSON object

@@ -78,14 +78,17 @@ func noPlugins(*assembly) error { return nil }
 // newAssembly builds an agent, which the caller closes. register registers the command's plugins before
 // those of the settings, so that the latter are asked first.
 func newAssembly(ctx context.Context, o cli.AgentOptions, register func(a *assembly) error) (*assembly, error) {
-	a := &assembly{AgentOptions: o, log: slog.New(slog.DiscardHandler), gate: &approve.Gate{}} // commands report errors themselves
+	a := &assembly{AgentOptions: o, log: slog.New(slog.DiscardHandler)} // commands report errors themselves
 	if o.Verbose {
 		a.log = slog.New(slog.NewTextHandler(o.Err, nil))
 	}
 	a.rt = hooks.New(a.log)
-	a.rt.Enter = a.enter
+	a.rt.Enter, a.rt.Approve = a.enter, a.approve
 	a.rt.Workspace, a.rt.Tapes = o.Project, o.Store.Dir()
 	s, err := modelSettings(o)
+	if err == nil {
+		a.gate, err = a.newGate()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -140,14 +143,14 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	}
 	a.set = tools.New(tools.Options{Dir: project, Servers: servers, ServersDir: serversDir, Keys: secret, PrivateWeb: private == "true", Log: a.log,
 		CommandEnv: strings.FieldsFunc(a.Getenv("TAPE_COMMAND_ENV"), func(r rune) bool { return r == ',' || r == ' ' }),
-		Tape:       func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return agent.TapeOf(ctx) },
+		Tape:       func(ctx context.Context, c hooks.ToolContext) (*repo.Tape, error) { return a.tape(ctx, c.Session) },
 		Skills: func(context.Context, hooks.ToolContext) ([]tools.Skill, error) {
 			return agent.Skills(project, home), nil
 		},
 	})
 	a.models = &modelList{client: models.New(s), configured: append([]string{s.Model}, s.Fallbacks...)}
 	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{a.models.client}, Tools: a.set, Name: s.Model, Models: a.models.options,
-		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps}))
+		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps, Commands: !a.Remote, Plan: a.gate.Mode() == approve.ModePlan}))
 }
 
 // client adds to the error without a model how to set one.
@@ -237,6 +240,9 @@ func (a *assembly) warnOff() {
 func (a *assembly) tape(ctx context.Context, session string) (*repo.Tape, error) {
 	if t, err := agent.TapeOf(ctx); err == nil {
 		return t, nil
+	}
+	if session == "" {
+		return nil, errors.New("there is no tape: the call belongs to no session")
 	}
 	store, err := a.rt.TapeStore(ctx)
 	if err != nil {

@@ -100,7 +100,7 @@ func (c *chatting) options() chatui.Options {
 		TakeBack: func(ctx context.Context, id string) (bool, error) { return c.manager.TakeBack(ctx, c.session, id) },
 		Status:   c.status, Past: c.past, History: c.history, Whole: c.whole, Sessions: c.sessionNames, Pick: c.pick,
 		Commands: func(ctx context.Context) ([]string, error) {
-			list, err := agent.Commands(ctx, c.rt, c.set)
+			list, err := agent.Commands(ctx, c.rt)
 			return append(list, ",sessions"), err
 		},
 		Models: func(ctx context.Context) (ids []string, err error) {

@@ -96,7 +96,7 @@ func TestChat(t *testing.T) {
 		cmd := exec.Command("tmux", append([]string{"-S", filepath.Join(dir, "tmux"), "-f", "/dev/null", "-u"}, arg...)...)
 		cmd.Dir = project
 		cmd.Env = append(os.Environ(), envProgram+"=1", "TAPE_WORKSPACE="+ws, "TAPE_HOME="+filepath.Join(dir, "home"), "HOME="+dir,
-			"TAPE_MODEL=openai:scripted", "OPENAI_BASE_URL="+server.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "LC_ALL=C.UTF-8")
+			"TAPE_MODE=auto", "TAPE_MODEL=openai:scripted", "OPENAI_BASE_URL="+server.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "LC_ALL=C.UTF-8")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("tmux %v: %v\n%s", arg, err, out)

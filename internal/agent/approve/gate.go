@@ -1,16 +1,245 @@
 package approve
 
-import "sync"
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 
-// Gate is asked before each call of a tool.
-type Gate struct {
-	mu    sync.Mutex
-	asker Asker
+	"tape/hooks"
+	"tape/internal/store/setting"
+)
+
+// The modes.
+const (
+	ModeAsk  = "ask"  // commands and writes need an answer
+	ModePlan = "plan" // only what reads is allowed
+	ModeAuto = "auto" // nothing needs an answer, except what a rule wants to be asked about
+)
+
+// Options of a gate.
+type Options struct {
+	Mode    string // "" is ModeAsk
+	Project string // the project's root
+	// Allow, Deny and Ask are the user's rules, as in the settings. Deny wins over Ask, and Ask over Allow.
+	Allow, Deny, Ask []string
+	// Remember keeps rules for the project in the user's settings; nil: they are forgotten at the end.
+	Remember func(rules []string) error
 }
+
+// Gate is asked before each call of a tool. Its methods may be called from several goroutines.
+type Gate struct {
+	o         Options
+	deny, ask []rule
+	asking    chan struct{} // has a token if nobody is asked
+
+	mu      sync.Mutex
+	asker   Asker
+	allow   []rule
+	session map[string][]rule
+	exact   map[string]bool // calls that a session may make as they are, see exactly
+}
+
+// New returns a gate.
+func New(o Options) (*Gate, error) {
+	g := &Gate{o: o, asking: make(chan struct{}, 1), session: map[string][]rule{}, exact: map[string]bool{}}
+	g.asking <- struct{}{}
+	if o.Mode == "" {
+		g.o.Mode = ModeAsk
+	}
+	if _, err := setting.Value("mode", g.o.Mode); err != nil {
+		return nil, err
+	}
+	var errs [3]error
+	g.allow, errs[0] = parseRules(o.Allow, o.Project)
+	g.deny, errs[1] = parseRules(o.Deny, o.Project)
+	g.ask, errs[2] = parseRules(o.Ask, o.Project)
+	return g, errors.Join(errs[:]...)
+}
+
+// Mode returns the gate's mode.
+func (g *Gate) Mode() string { return g.o.Mode }
 
 // SetAsker gives the gate somebody to ask; nil is nobody.
 func (g *Gate) SetAsker(a Asker) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asker = a
+}
+
+// Call is a call of a tool.
+type Call struct {
+	Session, Tool string
+	Arguments     json.RawMessage
+	Reads         bool // it only reads, in the project or the session
+	Typed         bool // a person has typed it as a command, and so need not be asked
+	Preview       hooks.Preview
+}
+
+// Check returns nil if the call may be made, and otherwise why not. Errors: [hooks.ErrUnanswered] if it needs an
+// answer and there is nobody to ask.
+func (g *Gate) Check(ctx context.Context, c Call) error {
+	line := parse(c.Preview.Command)
+	verdict, err := g.verdict(c, line)
+	if err != nil || verdict == allowed {
+		return err
+	}
+	select { // one question at a time
+	case <-g.asking:
+		defer func() { g.asking <- struct{}{} }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	// The answer to the question before may have allowed this call, too.
+	if verdict, err = g.verdict(c, line); err != nil || verdict == allowed {
+		return err
+	}
+	return g.question(ctx, c, line)
+}
+
+type verdict int
+
+const (
+	allowed verdict = iota
+	asked
+)
+
+// verdict says whether a call is allowed, or has to be asked about; the error says why it is refused.
+func (g *Gate) verdict(c Call, line commandLine) (verdict, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	reaches := func(r rule) bool { return r.reaches(c, line) }
+	if i := slices.IndexFunc(g.deny, reaches); i >= 0 {
+		return asked, fmt.Errorf("denied by the user's rule %s", g.deny[i])
+	}
+	switch {
+	case c.Typed:
+		return allowed, nil
+	case g.o.Mode == ModePlan && !c.Reads && c.Preview.Host == "":
+		return asked, fmt.Errorf("refused: in the mode %s, nothing is changed and no command is run; say what you would do", ModePlan)
+	case g.exact[exactly(c)]:
+		return allowed, nil
+	case slices.ContainsFunc(g.ask, reaches):
+		return asked, nil
+	case line.unclear && slices.ContainsFunc(slices.Concat(g.deny, g.ask), func(r rule) bool { return r.ofTool(c.Tool) }):
+		return asked, nil // one of these rules might be about what it runs
+	case c.Reads || g.o.Mode == ModeAuto || allows(slices.Concat(g.allow, g.session[c.Session]), g.o.Project, c, line):
+		return allowed, nil
+	}
+	return asked, nil
+}
+
+func exactly(c Call) string {
+	return strings.Join([]string{c.Session, c.Tool, string(c.Arguments)}, "\x00")
+}
+
+// question asks a person.
+func (g *Gate) question(ctx context.Context, c Call, line commandLine) error {
+	g.mu.Lock()
+	asker, have := g.asker, slices.Concat(g.allow, g.session[c.Session])
+	g.mu.Unlock()
+	rules, shown := rulesFor(have, g.o.Project, c, line)
+	if asker == nil {
+		return g.unanswered(c, rules)
+	}
+	r := Request{Session: c.Session, Tool: c.Tool, Title: title(c), Command: c.Preview.Command, Path: c.Preview.Path, Diff: c.Preview.Diff, Rule: shown}
+	if r.Command == "" && r.Diff == "" {
+		r.Command = indented(c.Arguments)
+	}
+	answer, err := asker.Ask(ctx, r)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("refused: the question could not be asked: %w", err)
+	}
+	switch answer.Decision {
+	case Once:
+		return nil
+	case Session:
+		return g.remember(c, rules, false)
+	case Always:
+		return g.remember(c, rules, true)
+	case Deny:
+		if answer.Message != "" {
+			return fmt.Errorf("refused by the user, who says: %s", answer.Message)
+		}
+	}
+	return errors.New("refused by the user: do not try it again in another way; go on without it, or ask what to do instead")
+}
+
+// remember allows the calls of rules for the session, or for the project from now on. Without rules, it is this
+// very call, for the session.
+func (g *Gate) remember(c Call, texts []string, always bool) error {
+	rules, err := parseRules(texts, g.o.Project)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	// A rule that asks comes before those that allow, so this call is noted as it is.
+	g.exact[exactly(c)] = true
+	if !always || len(rules) == 0 {
+		g.session[c.Session] = append(g.session[c.Session], rules...)
+		return nil
+	}
+	g.allow = append(g.allow, rules...)
+	if g.o.Remember == nil {
+		return nil
+	}
+	if err := g.o.Remember(texts); err != nil {
+		return fmt.Errorf("refused: the answer \"always\" could not be kept: %w", err)
+	}
+	return nil
+}
+
+// unanswered says that there is nobody to ask, and what would help.
+func (g *Gate) unanswered(c Call, rules []string) error {
+	way := "--mode auto or TAPE_MODE=auto allows everything"
+	if g.o.Mode == ModeAuto || c.Reads {
+		way, rules = "one of your rules wants you to be asked", nil
+	}
+	if list, err := setting.AddRules("", rules); len(rules) > 0 && err == nil {
+		way += fmt.Sprintf(", and the rule %s in the setting allow allows this", list)
+	}
+	what := c.Tool
+	if c.Preview.Command != "" {
+		what += " " + clipped(c.Preview.Command)
+	} else if c.Preview.Path != "" {
+		what += " " + c.Preview.Path
+	}
+	return fmt.Errorf("%w: %s needs the user's consent, and there is no terminal to ask on (%s)", hooks.ErrUnanswered, what, way)
+}
+
+const shownOfCommand = 200
+
+func clipped(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > shownOfCommand {
+		return strings.ToValidUTF8(text[:shownOfCommand], "") + "…"
+	}
+	return text
+}
+
+func title(c Call) string {
+	p := c.Preview
+	switch {
+	case p.Title != "":
+		return p.Title
+	case p.Command != "":
+		return "run a command"
+	}
+	return "call " + c.Tool
+}
+
+func indented(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return out.String()
 }

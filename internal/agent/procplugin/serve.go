@@ -3,10 +3,12 @@ package procplugin
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tape/hooks"
@@ -181,7 +183,7 @@ func tapeHandoff(ctx context.Context, t *repo.Tape, v handoffParams) (any, error
 	return args{"anchor": h.Anchor, "seq": h.Seq, "id": h.Entry, "commit": h.Commit, "tag": h.Tag}, nil
 }
 
-// toolCall runs a tool of any plugin. Hooks around calls see it like a call of a model.
+// toolCall runs any tool. Hooks around calls see it, and consent is needed, as for a call of a model.
 func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage) (any, error) {
 	v, err := read[struct {
 		scope
@@ -194,7 +196,7 @@ func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage)
 	if p.o.Runtime == nil {
 		return nil, errors.New("there are no tools here")
 	}
-	tools := p.o.Runtime.Tools()
+	tools := p.o.Runtime.Tools(ctx)
 	i := slices.IndexFunc(tools, func(t hooks.Tool) bool { return t.Name == v.Name })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no tool %q", v.Name)
@@ -208,7 +210,8 @@ func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage)
 	// A turn's state belongs to its hooks; a tool that a plugin calls gets a new one.
 	session, state := v.session(c), p.o.Runtime.NewState()
 	state[hooks.KeySession] = session
-	asked, decision := p.o.Runtime.BeforeToolCall(ctx, hooks.ToolCall{Tool: v.Name, Arguments: v.Arguments}, state)
+	id := "plugin-" + strings.ToLower(rand.Text()[:16])
+	asked, decision := p.o.Runtime.BeforeToolCall(ctx, hooks.ToolCall{ID: id, Tool: v.Name, Arguments: v.Arguments}, state)
 	switch decision.Action {
 	case hooks.Deny:
 		return nil, errors.New(decision.Message)
@@ -216,7 +219,7 @@ func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage)
 		return args{"content": decision.Result}, nil
 	}
 	from := time.Now()
-	content, err := tools[i].Run(ctx, hooks.ToolContext{Session: session, State: state}, asked.Arguments)
+	content, err := tools[i].Run(ctx, hooks.ToolContext{Session: session, CallID: id, State: state}, asked.Arguments)
 	done := p.o.Runtime.AfterToolCall(ctx, asked, hooks.ToolResult{Content: content, Err: err, Duration: time.Since(from)}, state)
 	return args{"content": done.Content}, done.Err
 }

@@ -16,28 +16,52 @@ import (
 	"tape/hooks"
 )
 
-// define makes a tool whose arguments are decoded into an A. properties are the JSON schemas of the
-// arguments, required the names of those that must be given.
+// define makes a tool that only reads, or changes nothing but the session's tape. Its arguments are decoded into an A.
+// properties are the JSON schemas of the arguments, required the names of those that must be given.
 func define[A any](name, description, properties string, required []string, run func(ctx context.Context, c hooks.ToolContext, a A) (string, error)) hooks.Tool {
+	t := definePreviewed(name, description, properties, required, nil, run)
+	t.Reads = true
+	return t
+}
+
+// definePreviewed makes a tool whose preview says what a call would do; nil if there is nothing to say.
+func definePreviewed[A any](name, description, properties string, required []string, preview func(ctx context.Context, a A) (hooks.Preview, error),
+	run func(ctx context.Context, c hooks.ToolContext, a A) (string, error)) hooks.Tool {
 	schema := `{"type":"object","properties":{` + properties + `},"additionalProperties":false`
 	if len(required) > 0 {
 		schema += `,"required":["` + strings.Join(required, `","`) + `"]`
 	}
-	return Checked(hooks.Tool{Name: name, Description: description, Schema: json.RawMessage(schema + "}"),
+	decode := func(arguments json.RawMessage) (a A, err error) {
+		if err = json.Unmarshal(arguments, &a); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		return a, err
+	}
+	t := hooks.Tool{Name: name, Description: description, Schema: json.RawMessage(schema + "}"),
 		Run: func(ctx context.Context, c hooks.ToolContext, arguments json.RawMessage) (string, error) {
-			var a A
-			if err := json.Unmarshal(arguments, &a); err != nil {
-				return "", fmt.Errorf("%s: %w", name, err)
+			a, err := decode(arguments)
+			if err != nil {
+				return "", err
 			}
 			return run(ctx, c, a)
-		}})
+		}}
+	if preview != nil {
+		t.Preview = func(ctx context.Context, arguments json.RawMessage) (p hooks.Preview, err error) {
+			a, err := decode(arguments)
+			if err != nil {
+				return p, err
+			}
+			return preview(ctx, a)
+		}
+	}
+	return Checked(t)
 }
 
 // Checked makes a tool refuse arguments that its schema does not allow, with an error that lists
 // the arguments. A string is accepted as a number or boolean: models and comma commands write
 // them so. A tool that panics returns an error.
 func Checked(t hooks.Tool) hooks.Tool {
-	run := t.Run
+	run, preview := t.Run, t.Preview
 	schema := sync.OnceValues(func() (*jsonschema.Resolved, error) {
 		var s jsonschema.Schema
 		if err := json.Unmarshal(t.Schema, &s); err != nil {
@@ -53,6 +77,29 @@ func Checked(t hooks.Tool) hooks.Tool {
 		}
 		return s.Resolve(nil)
 	})
+	// If the schema cannot be used here, the plugin or server has to validate.
+	check := func(arguments json.RawMessage) (json.RawMessage, error) {
+		if len(bytes.TrimSpace(arguments)) == 0 {
+			arguments = json.RawMessage("{}")
+		}
+		s, err := schema()
+		if err != nil {
+			return arguments, nil
+		}
+		if arguments, err = allowed(s, arguments); err != nil {
+			err = fmt.Errorf("%s: %w; its arguments are %s", t.Name, err, signature(s.Schema()))
+		}
+		return arguments, err
+	}
+	if preview != nil {
+		t.Preview = func(ctx context.Context, arguments json.RawMessage) (hooks.Preview, error) {
+			arguments, err := check(arguments)
+			if err != nil {
+				return hooks.Preview{}, err
+			}
+			return preview(ctx, arguments)
+		}
+	}
 	t.Run = func(ctx context.Context, c hooks.ToolContext, arguments json.RawMessage) (out string, err error) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -62,14 +109,8 @@ func Checked(t hooks.Tool) hooks.Tool {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		if len(bytes.TrimSpace(arguments)) == 0 {
-			arguments = json.RawMessage("{}")
-		}
-		// If the schema cannot be used here, the plugin or server has to validate.
-		if s, err := schema(); err == nil {
-			if arguments, err = allowed(s, arguments); err != nil {
-				return "", fmt.Errorf("%s: %w; its arguments are %s", t.Name, err, signature(s.Schema()))
-			}
+		if arguments, err = check(arguments); err != nil {
+			return "", err
 		}
 		return run(ctx, c, arguments)
 	}

@@ -3,6 +3,7 @@ package tools
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,15 +38,17 @@ type files struct {
 
 func (f *files) tools() []hooks.Tool {
 	path := `"path":{"type":"string","minLength":1,"description":"in the project"}`
+	read := definePreviewed("fs.read", "Read a text file of the project, with line numbers, or list a folder.",
+		path+`,"offset":{"type":"integer","minimum":1,"description":"first line, default 1"},`+
+			`"limit":{"type":"integer","minimum":1,"description":"lines, default 2000"}`, []string{"path"}, f.previewRead, f.read)
+	read.Reads = true
 	return []hooks.Tool{
-		define("fs.read", "Read a text file of the project, with line numbers.",
-			path+`,"offset":{"type":"integer","minimum":1,"description":"first line, default 1"},`+
-				`"limit":{"type":"integer","minimum":1,"description":"lines, default 2000"}`, []string{"path"}, f.read),
-		define("fs.write", "Write a text file of the project: create it, or replace all of it.",
-			path+`,"content":{"type":"string"}`, []string{"path", "content"}, f.write),
-		define("fs.edit", "Replace text in a file of the project. old must be exactly what the file has, without line numbers, and only once there, unless all is true.",
+		read,
+		definePreviewed("fs.write", "Write a text file of the project: create it, or replace all of it.",
+			path+`,"content":{"type":"string"}`, []string{"path", "content"}, f.previewWrite, f.write),
+		definePreviewed("fs.edit", "Replace text in a file of the project. old must be exactly what the file has, without line numbers, and only once there, unless all is true.",
 			path+`,"old":{"type":"string","minLength":1},"new":{"type":"string"},"all":{"type":"boolean","description":"replace every occurrence"}`,
-			[]string{"path", "old", "new"}, f.edit),
+			[]string{"path", "old", "new"}, f.previewEdit, f.edit),
 	}
 }
 
@@ -107,7 +110,7 @@ func refuse(info fs.FileInfo, err error) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return fmt.Errorf("%s is a folder; list it with bash", info.Name())
+		return fmt.Errorf("%s is a folder, not a file", info.Name())
 	case info.Mode()&fs.ModeNamedPipe != 0:
 		return fmt.Errorf("%s is a named pipe, not a file", info.Name())
 	case !info.Mode().IsRegular():
@@ -140,6 +143,9 @@ func (f *files) read(ctx context.Context, _ hooks.ToolContext, a readArgs) (stri
 		return "", err
 	}
 	defer root.Close()
+	if info, err := root.Stat(name); err == nil && info.IsDir() {
+		return list(root, name, max(1, a.Offset), cmp.Or(a.Limit, defaultLines))
+	}
 	file, _, err := regular(root, name)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", clip(a.Path, 200), err)
@@ -161,6 +167,36 @@ func (f *files) read(ctx context.Context, _ hooks.ToolContext, a readArgs) (stri
 		text += "(its lines end in CR LF; fs.edit keeps that)\n"
 	}
 	return text, err
+}
+
+// list shows the names in a folder, from a number on.
+func list(root *os.Root, name string, from, limit int) (string, error) {
+	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(name))
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for i, e := range entries {
+		if i+1 < from {
+			continue
+		}
+		if i+1 >= from+limit || out.Len() > pageBytes-lineBytes {
+			fmt.Fprintf(&out, "(%d more follow: read on with offset=%d)\n", len(entries)-i, i+1)
+			break
+		}
+		mark := ""
+		switch {
+		case e.IsDir():
+			mark = "/"
+		case e.Type()&fs.ModeSymlink != 0:
+			mark = " (a link)"
+		}
+		fmt.Fprintln(&out, toText([]byte(e.Name()))+mark)
+	}
+	if len(entries) == 0 {
+		return "(the folder is empty)\n", nil
+	}
+	return out.String(), nil
 }
 
 // page shows lines of a text with their numbers.

@@ -127,40 +127,56 @@ func (f *files) edit(_ context.Context, _ hooks.ToolContext, a editArgs) (string
 
 // in replaces the text in a file. n is the number of places, line the first of them.
 func (a editArgs) in(root *os.Root, name string) (n, line int, err error) {
-	file, info, err := regular(root, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, 0, fmt.Errorf("%w; fs.write creates files", err)
-	}
+	was, info, err := editable(root, name)
 	if err != nil {
 		return 0, 0, err
+	}
+	next, n, line, err := a.apply(was)
+	if err != nil {
+		return 0, 0, err
+	}
+	return n, line, put(root, name, next, info)
+}
+
+// editable reads a file that can be edited.
+func editable(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
+	file, info, err := regular(root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%w; fs.write creates files", err)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	defer file.Close()
 	if info.Size() > maxEdited {
-		return 0, 0, fmt.Errorf("it has %d MiB; fs.edit takes files up to %d MiB, use sed in bash", info.Size()>>20, maxEdited>>20)
+		return nil, nil, fmt.Errorf("it has %d MiB; fs.edit takes files up to %d MiB, use sed in bash", info.Size()>>20, maxEdited>>20)
 	}
 	was, err := io.ReadAll(io.LimitReader(file, maxEdited))
 	if err != nil {
-		return 0, 0, err
+		return nil, nil, err
 	}
 	if bytes.IndexByte(was, 0) >= 0 {
-		return 0, 0, errors.New("it is not UTF-8 text: it has NUL bytes; bash has programs for it")
+		return nil, nil, errors.New("it is not UTF-8 text: it has NUL bytes; bash has programs for it")
 	}
-	if _, err := writable(root, name); err != nil {
-		return 0, 0, err
-	}
+	_, err = writable(root, name)
+	return was, info, err
+}
+
+// apply replaces the text. n is the number of places, line the first of them.
+func (a editArgs) apply(was []byte) (next []byte, n, line int, err error) {
 	from, to := a.matching(was)
 	if bytes.Equal(from, to) {
-		return 0, 0, errors.New("old and new are the same")
+		return nil, 0, 0, errors.New("old and new are the same")
 	}
 	n = bytes.Count(was, from)
 	if n == 0 {
-		return 0, 0, errors.New("old is not in the file; read it again, and copy the text exactly, with its white space and without line numbers")
+		return nil, 0, 0, errors.New("old is not in the file; read it again, and copy the text exactly, with its white space and without line numbers")
 	}
 	if n > 1 && !a.All {
-		return 0, 0, fmt.Errorf("old is in the file %d times; add lines around it that make it unique, or replace all with all=true", n)
+		return nil, 0, 0, fmt.Errorf("old is in the file %d times; add lines around it that make it unique, or replace all with all=true", n)
 	}
 	line = 1 + bytes.Count(was[:bytes.Index(was, from)], []byte("\n"))
-	return n, line, put(root, name, bytes.ReplaceAll(was, from, to), info)
+	return bytes.ReplaceAll(was, from, to), n, line, nil
 }
 
 // matching returns old and new with the file's line ends: a model does not see CR LF.

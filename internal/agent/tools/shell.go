@@ -323,11 +323,11 @@ func (s *shells) stop(of func(*shell) bool) {
 func (s *shells) tools() []hooks.Tool {
 	id := `"shell_id":{"type":"string","description":"as bash gave it"}`
 	return []hooks.Tool{
-		define("bash", "Run a shell command in the project. It has no terminal and no input, and what it leaves running ends with it; "+
+		definePreviewed("bash", "Run a shell command in the project. It has no terminal and no input, and what it leaves running ends with it; "+
 			"background=true keeps it running: read its output later with bash.output.",
 			`"cmd":{"type":"string","minLength":1},"cwd":{"type":"string","description":"default the project"},`+
 				fmt.Sprintf(`"timeout_seconds":{"type":"integer","minimum":1,"maximum":%d,"description":"default %d"},`, maxSeconds, defaultSeconds)+
-				`"background":{"type":"boolean"}`, []string{"cmd"}, s.bash),
+				`"background":{"type":"boolean"}`, []string{"cmd"}, s.preview, s.bash),
 		define("bash.output", "Read what a command in the background has written.",
 			id+`,"offset":{"type":"integer","minimum":0,"description":"next_offset of the call before"},"limit":{"type":"integer","minimum":1,"description":"bytes"}`,
 			[]string{"shell_id"}, s.output),

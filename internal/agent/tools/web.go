@@ -41,9 +41,10 @@ type fetchArgs struct {
 }
 
 func webTool(private bool) hooks.Tool {
-	return define("web.fetch", "Fetch a web page (GET), as text. Local and private addresses are for bash with curl.",
+	w := &web{private: private}
+	return definePreviewed("web.fetch", "Fetch a web page (GET), as text. Local and private addresses are for bash with curl.",
 		`"url":{"type":"string","minLength":1,"description":"http or https"},"timeout_seconds":{"type":"integer","minimum":1,"maximum":120,"description":"default 20"}`,
-		[]string{"url"}, (&web{private: private}).fetch)
+		[]string{"url"}, w.preview, w.fetch)
 }
 
 func (w *web) fetch(ctx context.Context, _ hooks.ToolContext, a fetchArgs) (string, error) {
@@ -71,7 +72,13 @@ func (w *web) fetch(ctx context.Context, _ hooks.ToolContext, a fetchArgs) (stri
 		if len(via) >= maxRedirects {
 			return fmt.Errorf("more than %d redirects", maxRedirects)
 		}
-		return w.allow(req.URL)
+		if err := w.allow(req.URL); err != nil {
+			return err
+		}
+		if !strings.EqualFold(req.URL.Hostname(), u.Hostname()) { // another host was not approved
+			return fmt.Errorf("it redirects to %s; fetch that", clip(req.URL.String(), 500))
+		}
+		return nil
 	}}
 	res, err := client.Do(req)
 	if err != nil {

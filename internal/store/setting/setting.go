@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,14 +18,27 @@ import (
 const maxSteps = 10000
 
 // Keys are the names of these settings.
-var Keys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
+var Keys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "mode", "allow", "deny", "ask", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
 
 // ListSeparator is between the values of a list that is written as text.
 const ListSeparator = ","
 
 // isJSON reports whether the text of a setting is JSON. The packages that use it know its members.
 func isJSON(key string) bool {
-	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram" || key == "prices"
+	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram" || key == "prices" || isRules(key)
+}
+
+func isRules(key string) bool { return key == "allow" || key == "deny" || key == "ask" }
+
+// choices are the values of a setting that has few; nil for others.
+func choices(key string) []string {
+	switch key {
+	case "mode":
+		return []string{"ask", "plan", "auto"}
+	case "sandbox":
+		return []string{"auto", "on", "off"}
+	}
+	return nil
 }
 
 // Text returns a value of a file as text; lists are joined with commas.
@@ -63,8 +77,14 @@ func Check(key string, raw json.RawMessage) (string, error) {
 
 // Value returns the value of a setting for a file, from a text. Errors: [layout.ErrInvalid].
 func Value(key, value string) (json.RawMessage, error) {
+	if list := choices(key); list != nil {
+		if !slices.Contains(list, value) {
+			return nil, layout.Invalid("", "%s is one of %s, not %q", key, strings.Join(list, ", "), value)
+		}
+		return json.Marshal(value)
+	}
 	switch key {
-	case "model":
+	case "model", "summary_model":
 		if err := checkModel(key, value); err != nil {
 			return nil, err
 		}
@@ -118,6 +138,10 @@ func checkModel(key, model string) error {
 func checkJSON(key string, raw []byte) error {
 	var into any = &map[string]map[string]any{} // mcp_servers
 	urls := map[string]string{}
+	if isRules(key) {
+		_, err := Rules(string(raw))
+		return err
+	}
 	switch key {
 	case "base_urls":
 		into = &urls
@@ -151,6 +175,8 @@ func Example(key string) string {
 		example = `[{"name":"x","command":["python3","x.py"]}]`
 	case "prices":
 		example = prices.Example
+	case "allow", "deny", "ask":
+		return ruleHint
 	case "telegram":
 		example = `{"allow_users":["123"]}`
 	}

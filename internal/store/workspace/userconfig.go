@@ -221,6 +221,34 @@ func (s *Store) SetSetting(key, value string) error {
 	})
 }
 
+// ChangeSetting changes one of the user's settings for the workspace, from its value there, "" if it has none. Two
+// processes that do so at once both count.
+func (s *Store) ChangeSetting(key string, change func(value string) (string, error)) error {
+	changed := func(raw json.RawMessage) (json.RawMessage, error) {
+		value := ""
+		var err error
+		if raw != nil {
+			value, err = setting.Check(key, raw)
+		}
+		if err == nil {
+			value, err = change(value)
+		}
+		if err != nil {
+			return raw, err
+		}
+		return setting.Value(key, value)
+	}
+	var failed error
+	err := s.changeOwn(func(all map[string]json.RawMessage) {
+		if next, err := changed(all[key]); err != nil {
+			failed = err
+		} else {
+			all[key] = next
+		}
+	})
+	return errors.Join(failed, err)
+}
+
 // GlobalKeys returns the names of the settings that can be set for all workspaces.
 func GlobalKeys() []string { return slices.Clone(setting.Keys) }
 

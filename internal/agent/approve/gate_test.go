@@ -1,0 +1,318 @@
+package approve
+
+//tape:race: questions of several calls come one after the other
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"tape/hooks"
+)
+
+// person answers with a decision, and counts the questions.
+type person struct {
+	mu       sync.Mutex
+	asked    []Request
+	decision Decision
+	message  string
+	err      error
+}
+
+func (p *person) Ask(_ context.Context, r Request) (Answer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, r)
+	return Answer{p.decision, p.message}, p.err
+}
+
+func newGate(t *testing.T, o Options, a Asker) *Gate {
+	t.Helper()
+	g, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a != nil {
+		g.SetAsker(a)
+	}
+	return g
+}
+
+func command(line string) Call {
+	raw, err := json.Marshal(map[string]string{"cmd": line})
+	if err != nil {
+		panic(err)
+	}
+	return Call{Session: "s", Tool: "bash", Arguments: raw, Preview: hooks.Preview{Command: line}}
+}
+
+func write(tool, path string) Call {
+	return Call{Session: "s", Tool: tool, Arguments: json.RawMessage(`{}`), Preview: hooks.Preview{Path: path, Named: path, Diff: "-a\n+b\n"}}
+}
+
+// project is a folder with a folder sub, and a link out that leads elsewhere.
+func project(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, err := range []error{os.Mkdir(filepath.Join(dir, "sub"), 0o700), os.Symlink(t.TempDir(), filepath.Join(dir, "out"))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// A rule for the first words of a command allows that command, and nothing else in any disguise.
+func TestFirstWords(t *testing.T) {
+	g := newGate(t, Options{Project: project(t), Allow: []string{"bash(git status)", "bash(go test)", "bash(ls)", "bash(tail)"}}, nil)
+	for _, line := range []string{
+		"git status", "git  status -s", "'git' \"status\"", "git status && go test ./...", "git status; ls\nls -l", "go test ./... 2>&1 | tail -20",
+		"cd sub && go test", "ls >/dev/null 2>&1", "ls $HOME \"$X y\"", "git \\\n status", "! ls", "ls *.go", "ls # rm -rf ~",
+	} {
+		if err := g.Check(t.Context(), command(line)); err != nil {
+			t.Errorf("%q is allowed: %v", line, err)
+		}
+	}
+	for _, line := range []string{
+		"git statusx", "git push", "git -c core.pager=x status", "git", "/tmp/git status", "./git status", "rm -rf ~",
+		"git status; rm -rf ~", "git status && rm -rf ~", "git status || rm x", "git status | sh", "git status |& sh", "git status & rm x", "git status &", "git status\nrm x",
+		"git status $(rm x)", "git status `rm x`", "git status \"$(rm x)\"", "git status <(rm x)", "git $(echo push)", "$X git status", "${X} status",
+		"git status ${X:=$(rm x)}", "git status ${X@P}", "git status $((a[$(rm x)]))", "git status $'\\x3b rm'", "ls @(a|$(rm x))",
+		"PATH=. git status", "GIT_PAGER=rm git status", "LD_PRELOAD=./x.so ls", "X=1", "X=1; ls", "env git status", "sudo git status", "command git status", "xargs ls",
+		"git status > ~/.bashrc", "ls >> x", "ls > /dev/null/../../x", "ls &> x", "ls < x", "ls <<E\nE", "ls <<< x", "ls >$X", "ls >&x", "exec ls", "eval ls",
+		"(git status)", "{ git status; }", "if true; then ls; fi", "for x in ls; do $x; done", "git() { rm x; }; git status", "while ls; do ls; done", "case x in x) ls;; esac",
+		"cd .. && ls", "cd / && ls", "cd out && ls", "cd sub/.. && cd .. && ls", "cd ~ && ls", "cd - && ls", "cd && ls", "cd $X && ls", "cd sub", "cd nowhere && ls",
+		"cd sub && git status", "ls; cd sub", "coproc ls", "time ls", "[[ -n $(rm x) ]]", "(( x = 1 ))", "export X=$(rm x)", "let x=1", "declare x=1",
+		"", "# nothing", "ls 'x", "ls )", "ls\x00rm", "ls \x1b[2J", "ls\r\nrm x", "gi{t,} status", "gi? status", "~/ls",
+	} {
+		if err := g.Check(t.Context(), command(line)); !errors.Is(err, hooks.ErrUnanswered) {
+			t.Errorf("%q needs an answer: %v", line, err)
+		}
+	}
+	for _, p := range []hooks.Preview{{Command: "ls", Outside: true}, {Command: "git status", Folder: "sub"}} {
+		c := command(p.Command)
+		c.Preview = p
+		if err := g.Check(t.Context(), c); !errors.Is(err, hooks.ErrUnanswered) {
+			t.Errorf("%+v needs an answer: %v", p, err)
+		}
+	}
+}
+
+// A rule that denies finds the command behind others, and wins over everything, also over a person's answer.
+func TestDenyWins(t *testing.T) {
+	yes := &person{decision: Always}
+	g := newGate(t, Options{Mode: ModeAuto, Project: project(t), Allow: []string{"*"}, Ask: []string{"bash(rm)"},
+		Deny: []string{"bash(rm)", "bash(git push)", "fs.*(.env)", "fs.write(secret/**)", "web.fetch(*.evil.example)", "github.*"}}, yes)
+	for _, line := range []string{
+		"rm x", "/bin/rm x", "r''m x", "\\rm x", "ls; rm x", "ls\nrm x", "ls $(rm x)", "ls `rm x`", "(rm x)", "if true; then rm x; fi", "f() { rm x; }; f", "ls | rm",
+		"X=1 rm x", "env rm x", "env -i X=1 rm x", "sudo -u root rm x", "xargs rm", "nohup nice -n 5 rm x", "find . -exec rm x ';'", "sh -c 'rm x'", "bash -lc 'ls; rm x'",
+		"env -S 'rm x'", "su -c 'rm x'", "eval 'rm x'", "eval rm x", "bash -c \"sh -c 'rm x'\"", "git push", "git -C . push", "git --no-pager push origin", "time rm x",
+		"export X=$(rm x)", "echo ${X:-$(rm x)}", "cat <(rm x)", "cat <<E\n$(rm x)\nE", "[[ -n $(rm x) ]]", "watch 'rm x'", "trap 'rm x' EXIT",
+	} {
+		if err := g.Check(t.Context(), command(line)); err == nil || !strings.Contains(err.Error(), "denied by the user's rule bash(") {
+			t.Errorf("%q is denied: %v", line, err)
+		}
+	}
+	typed := command("rm x")
+	typed.Typed = true
+	named := write("fs.edit", "real")
+	named.Preview.Named = ".env"
+	read := Call{Tool: "fs.read", Reads: true, Preview: hooks.Preview{Path: ".ENV", Named: ".ENV"}}
+	page := Call{Tool: "web.fetch", Preview: hooks.Preview{Host: "a.evil.example"}}
+	for _, c := range []Call{typed, named, read, page, write("fs.write", "secret/a/b"), {Tool: "github.create_issue"}} {
+		if err := g.Check(t.Context(), c); err == nil {
+			t.Errorf("%s %+v is denied", c.Tool, c.Preview)
+		}
+	}
+	if len(yes.asked) > 0 {
+		t.Errorf("somebody was asked: %+v", yes.asked)
+	}
+	for _, line := range []string{"ls", "git log push", "echo rm", "git commit -m 'push rm'"} {
+		if err := g.Check(t.Context(), command(line)); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	// What cannot be told is asked about, because it may be what a rule denies.
+	for _, line := range []string{"$X x", "x=rm; $x", "echo rm | sh", "bash -c \"$X\"", "xargs $X", "ls )", "eval $X", "bash <<< rm"} {
+		before := len(yes.asked)
+		if err := g.Check(t.Context(), command(line)); err != nil || len(yes.asked) != before+1 {
+			t.Errorf("%q is asked about: %v", line, err)
+		}
+	}
+}
+
+// The modes: what needs an answer, and what is refused without a question.
+func TestModes(t *testing.T) {
+	read := Call{Session: "s", Tool: "fs.read", Reads: true, Preview: hooks.Preview{Path: "x", Named: "x"}}
+	page := Call{Session: "s", Tool: "web.fetch", Preview: hooks.Preview{Host: "example.org"}}
+	other := Call{Session: "s", Tool: "github.create_issue", Arguments: json.RawMessage(`{"title":"x"}`)}
+	typed := command("rm x")
+	typed.Typed = true
+	for mode, want := range map[string]string{"": "....???", ModePlan: "...!?!!", ModeAuto: "......."} {
+		calls := []Call{read, typed, typed, command("ls"), page, other, write("fs.edit", "x")} // a rule allows ls
+		got := ""
+		for i, c := range calls {
+			p := &person{decision: Once}
+			err := newGate(t, Options{Mode: mode, Project: "/p", Allow: []string{"bash(ls)"}}, p).Check(t.Context(), c)
+			switch {
+			case err != nil:
+				got += "!"
+			case len(p.asked) > 0:
+				got += "?"
+			default:
+				got += "."
+			}
+			if err != nil && len(p.asked) > 0 {
+				t.Errorf("%s, call %d: refused after a question: %v", mode, i, err)
+			}
+		}
+		if got != want {
+			t.Errorf("mode %q: %s, want %s", mode, got, want)
+		}
+	}
+	if _, err := New(Options{Mode: "yolo"}); err == nil || !strings.Contains(err.Error(), "ask, plan, auto") {
+		t.Errorf("an unknown mode: %v", err)
+	}
+	if _, err := New(Options{Deny: []string{"bash(rm; ls)"}}); err == nil {
+		t.Error("a rule that cannot be read is refused, and not left out")
+	}
+}
+
+// Without somebody to ask, the reason says what would help, with a rule that does.
+func TestNobody(t *testing.T) {
+	g := newGate(t, Options{Project: "/p"}, nil)
+	err := g.Check(t.Context(), command("go test ./... | head -5"))
+	if !errors.Is(err, hooks.ErrUnanswered) || !strings.Contains(err.Error(), `["bash(go test)","bash(head)"]`) || !strings.Contains(err.Error(), "--mode auto") {
+		t.Errorf("%v", err)
+	}
+	if err := newGate(t, Options{Project: "/p", Allow: []string{"bash(go test)", "bash(head)"}}, nil).Check(t.Context(), command("go test ./... | head -5")); err != nil {
+		t.Errorf("the rules of the hint: %v", err)
+	}
+	if err := g.Check(t.Context(), command("rm x")); strings.Contains(err.Error(), "setting allow") {
+		t.Errorf("rm gets no rule: %v", err)
+	}
+}
+
+// What each answer allows afterwards.
+func TestAnswers(t *testing.T) {
+	var kept []string
+	remember := func(rules []string) error { kept = append(kept, rules...); return nil }
+	for _, c := range []struct {
+		decision                Decision
+		same, like, unlike, far bool // whether the same command, one of the same words, another, and one of another session need a question
+		kept                    string
+	}{
+		{Once, true, true, true, true, ""},
+		{Session, false, false, true, true, ""},
+		{Always, false, false, true, false, "bash(go test)"},
+	} {
+		kept = nil
+		p := &person{decision: c.decision}
+		g := newGate(t, Options{Project: "/p", Remember: remember}, p)
+		ask := func(session, line string) bool {
+			before := len(p.asked)
+			call := command(line)
+			call.Session = session
+			if err := g.Check(t.Context(), call); err != nil {
+				t.Errorf("%d: %s: %v", c.decision, line, err)
+			}
+			return len(p.asked) > before
+		}
+		if !ask("s", "go test ./a") || p.asked[0].Rule != "go test" || p.asked[0].Command != "go test ./a" || p.asked[0].Title != "run a command" {
+			t.Errorf("the question is %+v", p.asked)
+		}
+		p.decision = Once
+		if same, like, unlike, far := ask("s", "go test ./a"), ask("s", "go test ./b"), ask("s", "go build"), ask("other", "go test ./a"); same != c.same || like != c.like || unlike != c.unlike || far != c.far {
+			t.Errorf("%d: asked again: %v %v %v %v", c.decision, same, like, unlike, far)
+		}
+		if got := strings.Join(kept, " "); got != c.kept {
+			t.Errorf("%d keeps %q", c.decision, got)
+		}
+	}
+}
+
+// A denial has the person's words for the model; no answer, an unknown one and an error are denials.
+func TestDenials(t *testing.T) {
+	for _, p := range []*person{{decision: Deny, message: "use make"}, {decision: Deny}, {}, {decision: 99}, {decision: Once, err: errors.New("the screen is gone")}} {
+		err := newGate(t, Options{Project: "/p"}, p).Check(t.Context(), command("ls"))
+		if err == nil || errors.Is(err, hooks.ErrUnanswered) || p.message != "" && !strings.Contains(err.Error(), "who says: use make") {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	failing := func([]string) error { return errors.New("disk full") }
+	if err := newGate(t, Options{Project: "/p", Remember: failing}, &person{decision: Always}).Check(t.Context(), command("ls")); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("an answer that is not kept: %v", err)
+	}
+}
+
+// What "always" offers, for a person to read. "" offers nothing.
+func TestOffers(t *testing.T) {
+	dir := project(t)
+	for line, want := range map[string]string{
+		"go test ./...": "go test", "git log -3": "git log", "npm run build -- x": "npm run build", "make test": "make test", "ls -l": "ls", "python3 greet.py x": "python3 greet.py",
+		"python3 -m pytest -q": "python3 -m pytest", "cd sub && go vet ./... | tail": "go vet, tail", "ls; ls -l": "ls",
+		"make": "", "rm x": "", "git -C x log": "", "python3 -c 'x'": "", "bash -c ls": "", "sudo ls": "", "xargs ls": "", "env ls": "", "npx x": "", "curl x": "", "X=1 ls": "", "ls > x": "",
+		"ls $(rm x)": "", "$X": "", "cd .. && ls": "", "cd out && ls": "", "ls )": "", "ls; rm x": "", "'a b' c": "", "cd sub && git log": "",
+	} {
+		p := &person{decision: Once}
+		if err := newGate(t, Options{Project: dir}, p).Check(t.Context(), command(line)); err != nil || len(p.asked) != 1 || p.asked[0].Rule != want {
+			t.Errorf("%q: %v, offers %q, want %q", line, err, p.asked[0].Rule, want)
+		}
+	}
+	p := &person{decision: Session}
+	g := newGate(t, Options{Project: dir}, p)
+	for _, c := range []Call{write("fs.edit", "a"), write("fs.edit", "b"), {Session: "s", Tool: "web.fetch", Preview: hooks.Preview{Host: "example.org"}}, {Session: "s", Tool: "x.y", Arguments: json.RawMessage(`{"a":1}`)}} {
+		if err := g.Check(t.Context(), c); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(p.asked) != 3 || p.asked[0].Rule != "fs.edit" || p.asked[0].Diff == "" || p.asked[1].Rule != "web.fetch(example.org)" || p.asked[2].Command != "{\n  \"a\": 1\n}" {
+		t.Errorf("%+v", p.asked)
+	}
+}
+
+// Paths of rules for files.
+func TestFiles(t *testing.T) {
+	g := newGate(t, Options{Project: "/p", Allow: []string{"fs.write(docs/**)", "fs.write(*.md)", "fs.edit(src/*/x.go) in /other"}}, nil)
+	for path, want := range map[string]bool{"docs/a": true, "docs/a/b.go": true, "x.md": true, "a/x.md": false, "docsx/a": false, "src/a/x.go": false} {
+		if err := g.Check(t.Context(), write("fs.write", path)); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	linked := write("fs.write", "src/a.go") // docs/link leads there
+	linked.Preview.Named = "docs/link"
+	if err := g.Check(t.Context(), linked); err == nil {
+		t.Error("a link into another folder is allowed")
+	}
+	if err := g.Check(t.Context(), write("fs.edit", "src/a/x.go")); err == nil {
+		t.Error("a rule of another project counts")
+	}
+}
+
+// Several calls that need an answer are asked about one after the other, and an answer counts for those that wait.
+func TestOneQuestionAtATime(t *testing.T) {
+	p := &person{decision: Session}
+	g := newGate(t, Options{Project: "/p"}, p)
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() {
+			if err := g.Check(t.Context(), command("go test ./...")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if len(p.asked) != 1 {
+		t.Errorf("%d questions", len(p.asked))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := g.Check(ctx, command("ls")); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the turn: %v", err)
+	}
+}

@@ -1,0 +1,205 @@
+package approve
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// commandLine is what a shell would run.
+type commandLine struct {
+	simple []simpleCommand // all of them, in their order, also those in substitutions and functions
+	// plain says that the line is only simple commands joined by ; && || | and line ends, and that their
+	// words say what they do: no variable is set, no file written by a redirection, nothing substituted but
+	// variables among the arguments.
+	plain bool
+	// unclear says that something is run whose name is only known when it runs.
+	unclear bool
+}
+
+// simpleCommand is a program with its arguments: the words before the first one that is not literal, without
+// their quotes.
+type simpleCommand struct {
+	words  []string
+	others bool // words follow that are not literal
+}
+
+// parse reads a line as bash does. What cannot be read is not plain, and unclear.
+func parse(line string) commandLine {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		return commandLine{unclear: true}
+	}
+	out := commandLine{plain: !strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })}
+	for _, s := range file.Stmts {
+		out.plain = out.plain && plainStatement(s)
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
+			out.add(c.Args)
+		}
+		return true
+	})
+	return out
+}
+
+// add adds a command, and the commands of a line that it gives to a shell.
+func (l *commandLine) add(args []*syntax.Word) {
+	c := simpleCommand{}
+	for _, w := range args {
+		text, ok := literal(w)
+		if !ok {
+			c.others = true
+			break
+		}
+		c.words = append(c.words, text)
+	}
+	l.simple = append(l.simple, c)
+	if len(c.words) == 0 {
+		l.unclear = true
+		return
+	}
+	others := runsOthers(c.words[0])
+	l.unclear = l.unclear || others && c.others
+	if c.words[0] == "eval" {
+		l.join(strings.Join(c.words[1:], " "))
+	}
+	for i, word := range c.words {
+		switch {
+		case i > 0 && !others:
+			return
+		case isShell(path.Base(word)):
+			l.addLineOf(c.words[i+1:])
+		case i > 0 && strings.ContainsAny(word, " \t\n;|&"):
+			l.join(word) // env -S 'rm x', su -c 'rm x'
+		}
+	}
+}
+
+// addLineOf adds the commands of the line in a shell's arguments. Without a line or a file, the shell reads what
+// it runs from its input.
+func (l *commandLine) addLineOf(args []string) {
+	at := slices.IndexFunc(args, func(w string) bool {
+		return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "c")
+	})
+	if at >= 0 && at+1 < len(args) {
+		l.join(args[at+1])
+		return
+	}
+	l.unclear = l.unclear || at >= 0 || !slices.ContainsFunc(args, func(w string) bool { return !strings.HasPrefix(w, "-") })
+}
+
+// join adds the commands of a line that is run by a shell within this one.
+func (l *commandLine) join(line string) {
+	inner := parse(line)
+	l.simple, l.unclear = append(l.simple, inner.simple...), l.unclear || inner.unclear
+}
+
+// plainStatement reports whether a statement is only commands, whose words say what they do.
+func plainStatement(s *syntax.Stmt) bool {
+	if s.Background || s.Coprocess || s.Disown || !allHarmless(s.Redirs) {
+		return false
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		return len(c.Assigns) == 0 && len(c.Args) > 0 && !slices.ContainsFunc(c.Args, func(w *syntax.Word) bool { return !plainParts(w.Parts) })
+	case *syntax.BinaryCmd:
+		return c.Op != syntax.PipeAll && plainStatement(c.X) && plainStatement(c.Y)
+	}
+	return false
+}
+
+// allHarmless reports whether redirections neither read nor write a file.
+func allHarmless(list []*syntax.Redirect) bool {
+	return !slices.ContainsFunc(list, func(r *syntax.Redirect) bool {
+		target, ok := literal(r.Word)
+		switch r.Op {
+		case syntax.DplOut, syntax.DplIn: // 2>&1
+			return !ok || strings.Trim(target, "0123456789") != "" && target != "-"
+		case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll, syntax.RdrIn:
+			return !ok || target != "/dev/null"
+		}
+		return true
+	})
+}
+
+// plainParts reports whether a word is text, and variables as they are.
+func plainParts(parts []syntax.WordPart) bool {
+	return !slices.ContainsFunc(parts, func(p syntax.WordPart) bool {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			return false
+		case *syntax.SglQuoted:
+			return p.Dollar
+		case *syntax.DblQuoted:
+			return p.Dollar || !plainParts(p.Parts)
+		case *syntax.ParamExp:
+			return p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil || p.Excl || p.Length || p.Width || p.Names != 0 || p.NestedParam != nil || p.Param == nil
+		}
+		return true
+	})
+}
+
+// literal returns a word without its quotes; ok is false if the shell would make another of it.
+func literal(w *syntax.Word) (text string, ok bool) {
+	if w == nil {
+		return "", false
+	}
+	var out strings.Builder
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if !unescape(&out, p.Value, "") {
+				return "", false
+			}
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return "", false
+			}
+			out.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			for _, q := range p.Parts {
+				lit, isLit := q.(*syntax.Lit)
+				if p.Dollar || !isLit || !unescape(&out, lit.Value, "$`\"\\") {
+					return "", false
+				}
+			}
+		default:
+			return "", false
+		}
+	}
+	return out.String(), true
+}
+
+// unescape writes a text without backslashes. only are the characters that a backslash escapes between
+// double quotes; outside of quotes ("") it escapes all, and characters that the shell expands are refused.
+func unescape(out *strings.Builder, text, only string) bool {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && i+1 < len(text) && text[i+1] == '\n':
+			i++
+		case c == '\\' && i+1 < len(text) && (only == "" || strings.IndexByte(only, text[i+1]) >= 0):
+			i++
+			out.WriteByte(text[i])
+		case only == "" && strings.IndexByte("*?[]{}~", c) >= 0:
+			return false
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return true
+}
+
+// isShell reports whether a program runs the line after -c.
+func isShell(name string) bool {
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "fish", "ash"}, name)
+}
+
+// runsOthers reports whether a program runs the command that its arguments name.
+func runsOthers(name string) bool {
+	return slices.Contains([]string{"env", "sudo", "doas", "su", "nohup", "nice", "ionice", "timeout", "time", "xargs", "parallel", "command", "builtin",
+		"exec", "stdbuf", "setsid", "busybox", "watch", "find", "fd", "ssh", "strace", "script", "unshare", "chroot", "eval", "npx", "uvx", "trap", "source", "."}, path.Base(name))
+}

@@ -1,0 +1,52 @@
+package setting
+
+import (
+	"errors"
+	"testing"
+
+	"tape/internal/store/layout"
+)
+
+// What a rule may be, and how it reads again.
+func TestRules(t *testing.T) {
+	for text, want := range map[string]Rule{
+		"bash":                        {Tool: "bash"},
+		"bash(*)":                     {Tool: "bash"},
+		"bash(git status)":            {Tool: "bash", Pattern: "git status"},
+		"fs.write(docs/**)":           {Tool: "fs.write", Pattern: "docs/**"},
+		"fs.write(a in /b)":           {Tool: "fs.write", Pattern: "a in /b"},
+		"github.*":                    {Tool: "github.*"},
+		"bash(go test) in /p q/(x) y": {Tool: "bash", Pattern: "go test", Project: "/p q/(x) y"},
+		"fs.edit in /p":               {Tool: "fs.edit", Project: "/p"},
+	} {
+		got, err := ParseRule(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+			continue
+		}
+		if again, err := ParseRule(got.String()); err != nil || again != want {
+			t.Errorf("%q, written as %q, is %+v, %v", text, got, again, err)
+		}
+	}
+	for _, text := range []string{"", "(x)", "bash(", "bash()", "bash(ls", "ba sh", "bash(ls; rm)", "bash(ls $X)", "bash('ls')", "bash(git *)", "bash(ls) in p", "fs.write([)", "[", "bash(ls)x"} {
+		if r, err := ParseRule(text); !errors.Is(err, layout.ErrInvalid) {
+			t.Errorf("%q: %+v, %v", text, r, err)
+		}
+	}
+}
+
+// Values that are refused, with what would be right.
+func TestValues(t *testing.T) {
+	for _, c := range [][2]string{{"mode", "yolo"}, {"allow", "bash"}, {"deny", `{"bash":1}`}, {"ask", `["bash("]`}, {"allow", `[1]`}} {
+		if raw, err := Value(c[0], c[1]); !errors.Is(err, layout.ErrInvalid) {
+			t.Errorf("%s = %s: %s, %v", c[0], c[1], raw, err)
+		}
+	}
+	text, err := AddRules(`["bash(ls)"]`, []string{"bash(ls)", "fs.edit"})
+	if want := `["bash(ls)","fs.edit"]`; text != want || err != nil {
+		t.Errorf("%s, %v", text, err)
+	}
+	if again, err := Check("allow", []byte(text)); again != text || err != nil {
+		t.Errorf("as a value: %s, %v", again, err)
+	}
+}
