@@ -214,13 +214,17 @@ func titles() map[string]string {
 		"emoji": strings.Repeat("🧑\u200d🚀🔥", 60), "hebrew": "אנא תקן את הבדיקה שנכשלת ב-checkout.go ואל תשנה את הקוד", "chinese": strings.Repeat("请修复上传重试的问题", 20)}
 }
 
-// TestTitlesOnPhone: no title makes a page wider than a phone, and bars stay low.
+// table is one whose columns do not all fit on a phone.
+const table = "| Scenario | Checkpoint | Expected |\n|---|---|---|\n| Scenarios without an end | all three | `[\"file1.go\", \"file2.go\", \"file3.go\"]` with the whole transcript |"
+
+// TestTitlesOnPhone: no title makes a page wider than a phone, bars stay low, and words in tables stay whole.
 func TestTitlesOnPhone(t *testing.T) {
 	s := newSite(t, false)
 	for name, title := range titles() {
 		tape, err := s.store.CreateTape(t.Context(), name)
 		must(t, err)
-		_, err = tape.Append(t.Context(), nil, repo.Message("user", title), repo.Message("assistant", title), repo.Message("user", "then "+title), repo.Message("assistant", title))
+		_, err = tape.Append(t.Context(), nil, repo.Message("user", title), repo.Message("assistant", title), repo.Message("user", "then "+title), repo.Message("assistant", title+"\n\n"+table),
+			repo.Event("run", []byte(`{"model":"claude-opus-4-5-20251101","usage":{"input_tokens":1000,"output_tokens":234}}`)))
 		must(t, err)
 	}
 	ctx := s.browser()
@@ -237,8 +241,11 @@ func TestTitlesOnPhone(t *testing.T) {
 			document.querySelectorAll(".download").forEach(d => { d.open = true; });
 			const wide = [...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("table, pre, .path, .unseen, svg, summary"));
 			const tall = [...document.querySelectorAll("svg.bar")].filter(e => e.getBoundingClientRect().height > 20);
+			const thin = [...document.querySelectorAll(".bars td:first-child, .text td")].filter(e => e.clientWidth < 40 && e.textContent.trim().length > 8);
+			const middle = q => { const r = document.querySelector(q).getBoundingClientRect(); return (r.top + r.bottom) / 2; };
+			if (Math.abs(middle(".home") - middle(".bar .out")) > 12) tall.push(document.querySelector(".bar .out"));
 			const over = document.documentElement.scrollWidth > innerWidth + 1 ? "the page is too wide; " : "";
-			return over + [...wide.slice(0, 3), ...tall.slice(0, 3)].map(e => e.getBoundingClientRect().right + " " + e.outerHTML.slice(0, 200)).join("; ");
+			return over + [...wide.slice(0, 3), ...tall.slice(0, 3), ...thin.slice(0, 3)].map(e => e.getBoundingClientRect().right + " " + e.outerHTML.slice(0, 200)).join("; ");
 		})()`, &wrong))
 		if wrong != "" {
 			t.Errorf("%s: %s", path, wrong)

@@ -66,6 +66,7 @@ func (s *View) forks(r *request) error {
 		if d.More = len(list) == graphRows; d.More {
 			break
 		}
+		c.Subject = strings.TrimSuffix(c.Subject, ": "+c.Tape) // "start: NAME", where the name says nothing new
 		list = append(list, c)
 	}
 	d.Graph = graph.Of(list, t.Name())

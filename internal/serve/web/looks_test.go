@@ -17,6 +17,7 @@ func looks() map[string][]chromedp.Action {
 		"light": {chromedp.EmulateViewport(1280, 900), scheme("light")},
 		"dark":  {chromedp.EmulateViewport(1280, 900), scheme("dark")},
 		"phone": {chromedp.EmulateViewport(390, 844), scheme("light")},
+		"night": {chromedp.EmulateViewport(390, 844), scheme("dark")},
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"tape/internal/serve/web/entries"
 	"tape/internal/serve/web/guard"
 	"tape/internal/show/display"
+	"tape/internal/show/export"
 	"tape/internal/show/prose"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
@@ -53,6 +54,9 @@ var pageFiles embed.FS
 
 //go:embed assets
 var assets embed.FS
+
+//go:embed assets/style.css
+var style string
 
 const (
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
@@ -99,6 +103,9 @@ func New(ctx context.Context, o Options) *View {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/", http.FileServerFS(assets))
+	mux.HandleFunc("GET /assets/style.css", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "style.css", time.Time{}, strings.NewReader(export.Colours()+style))
+	})
 	mux.Handle("/w/{space}/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.inSpace(w, r, in) }))
 	mux.Handle("/", in)
 	if s.handler = s.guarded(mux); s.Source != nil {

@@ -326,3 +326,14 @@ func TestExportedPictures(t *testing.T) {
 		t.Errorf("the policy is %q", policy)
 	}
 }
+
+// TestColours: the style sheet has the colours, of which no page has its own.
+func TestColours(t *testing.T) {
+	s := newSite(t, false)
+	style := s.shows("/assets/style.css", "--person: #", "prefers-color-scheme: dark", ".session {")
+	for _, m := range regexp.MustCompile(`var\((--[a-z0-9-]+)\)`).FindAllStringSubmatch(style+export.Style(), -1) {
+		if !strings.Contains(style, m[1]+": ") {
+			t.Errorf("%s is not defined", m[1])
+		}
+	}
+}

@@ -14,8 +14,14 @@ import (
 	"tape/repo"
 )
 
+//go:embed colours.css
+var colours string
+
 //go:embed page.css
-var pageStyle string
+var pageRules string
+
+// Colours is the part of a style sheet that all pages share.
+func Colours() string { return colours }
 
 // How much of a text a page shows unfolded.
 const (
@@ -72,7 +78,7 @@ var inHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&
 
 func (p *page) begin(t top) {
 	p.zone = t.zone
-	sum := sha256.Sum256([]byte(pageStyle))
+	sum := sha256.Sum256([]byte(Style()))
 	p.put(`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -88,7 +94,7 @@ func (p *page) begin(t top) {
 <a class="skip" href="#tape">Skip to the entries</a>
 <header class="top">
 <h1 dir="auto"{}>{}</h1>
-`, markup(base64.StdEncoding.EncodeToString(sum[:])), display.Title(t.title, 200), markup(pageStyle), language(t.title), display.Title(t.title, nameMost))
+`, markup(base64.StdEncoding.EncodeToString(sum[:])), display.Title(t.title, 200), markup(Style()), language(t.title), display.Title(t.title, nameMost))
 	p.facts(t.facts)
 	p.put("</header>\n<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n")
 	for _, ph := range t.phases {

@@ -41,7 +41,7 @@ type Piece struct {
 }
 
 // Style is the stylesheet of pages.
-func Style() string { return pageStyle }
+func Style() string { return colours + pageRules }
 
 // Top has what stands above the conversation on a session's page.
 type Top struct {
