@@ -276,6 +276,8 @@ TARGZ   = tar --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner 
 
 .PHONY: release
 release: ## dist/: archives, .deb and .rpm packages, what is in them (SPDX), and SHA256SUMS
+	@echo '$(VERSION)' | grep -Eqx 'v[0-9]+\.[0-9]+\.[0-9]+' || \
+		{ echo 'make release: $(VERSION) is not a release: tag a commit vX.Y.Z, with nothing changed; VERSION=v0.0.1 tries it' >&2; exit 1; }
 	@rm -rf dist && mkdir -p dist && umask 022 && $(GO) build -o dist/spdx ./cmd/internal/spdx
 	@for p in $(PLATFORMS); do \
 		os=$${p%/*}; arch=$${p#*/}; name=tape-$(VERSION)-$$os-$$arch; dir=dist/$$name; echo "$$dir.tar.gz"; umask 022; \
@@ -286,8 +288,8 @@ release: ## dist/: archives, .deb and .rpm packages, what is in them (SPDX), and
 		if [ $$os = linux ]; then \
 			gzip -9n $$dir/man/*.1 || exit 1; \
 			for kind in deb rpm; do \
-				echo "$$dir.$$kind"; DIR=$$dir ARCH=$$arch VERSION=$(VERSION) MTIME=$(DATE) SOURCE_DATE_EPOCH=$(EPOCH) \
-					$(NFPM) package -f .nfpm.yaml -p $$kind -t $$dir.$$kind >/dev/null || exit 1; \
+				echo "$$dir.$$kind"; DIR=$$dir ARCH=$$arch VERSION=$(VERSION) SOURCE_DATE_EPOCH=$(EPOCH) \
+					$(NFPM) package -f .nfpm/package.yaml -p $$kind -t $$dir.$$kind || exit 1; \
 			done; \
 		fi; rm -r $$dir; \
 	done; rm dist/spdx
