@@ -1,2 +1,2 @@
 #!/bin/sh
-[ ! -d /run/systemd/system ] || systemctl daemon-reload
+[ ! -d /run/systemd/system ] || systemctl daemon-reload || :

@@ -93,6 +93,8 @@ func measure(t *testing.T, entries int) {
 	storetest.Append(t, one, repo.Message("user", "needle"))
 	_, _, err = one.Checkpoint(t.Context())
 	storetest.Must(t, err)
+	_, err = b.store.Push(t.Context(), "origin", nil)
+	storetest.Must(t, err)
 	b.report("sync, one tape changed", b.sync(1, 1), 0)
 	b.report(fmt.Sprintf("sync, nothing changed in %d tapes", entries/ofTape), b.sync(0, 0), 0)
 	b.serve()
@@ -147,8 +149,13 @@ func (b *bench) fill(entries int) {
 		_, _, err = t.Checkpoint(b.Context())
 		storetest.Must(b, err)
 	}
+	remote := filepath.Join(dir, "remote.git") // as a git host has it
+	storetest.Git(b, dir, "init", "-q", "--bare", remote)
+	storetest.Must(b, b.store.AddRemote(b.Context(), "origin", remote))
+	_, err = b.store.Push(b.Context(), "origin", nil)
+	storetest.Must(b, err)
 	c := &config.Config{URL: "http://127.0.0.1", Cache: filepath.Join(dir, "mirrors"), Auth: config.Auth{Kind: config.Tokens},
-		Remotes: []config.Remote{{Name: "shop", URL: b.store.Dir(), Groups: []string{"shop"}}}}
+		Remotes: []config.Remote{{Name: "shop", URL: remote, Groups: []string{"shop"}}}}
 	address := teamtest.Address(b)
 	b.db = teamtest.OpenAt(b, address)
 	b.conn, err = pgx.Connect(b.Context(), address)

@@ -156,7 +156,7 @@ func TestSecondWall(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	id, err := c.NewID(t.Context())
+	id, err := w.NewID(t.Context())
 	if err == nil {
 		err = c.Add(t.Context(), id, []db.Row{{ID: 1, Date: at, Kind: "message", Text: "needle", Line: "{}", Words: []string{"needle"}}})
 	}
@@ -174,6 +174,14 @@ func TestSecondWall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
+	for range 2 { // also after a worker that was killed before it made the index
+		if err := w.Done(t.Context(), at, ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(t.Context(), `DROP INDEX entries_202611_words`); err != nil {
+			t.Errorf("the words have no index: %v", err)
+		}
+	}
 	for set, want := range map[string]int{"": 0, "{}": 0, "{12345}": 0, "{1}": 1} {
 		if _, err := conn.Exec(t.Context(), `SELECT set_config('tape.remotes', $1, false)`, set); err != nil {
 			t.Fatal(err)

@@ -1,9 +1,14 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 )
 
 // oldPart is the partition of entries without a date, and of those from before the first month.
@@ -69,23 +74,83 @@ func (w *Writer) addPart(ctx context.Context, part string, month time.Time) erro
 	return inWords(err)
 }
 
-// tidy makes new rows fast to search: it moves pending words into the index, and updates the planner's statistics of
-// partitions that have changed much.
+// lockWords is, with a number for the partition, the advisory lock for making its index of words. It is not lockParts,
+// for which a transaction may wait that keeps an index from being made.
+const lockWords = lockSchema + 2
+
+// tidy makes new rows fast to search, in the partitions that have rows of this sync, and in those to which a killed worker
+// left that. It does two at once, over connections of its own: what it waits for may itself need one of the pool's.
 func (w *Writer) tidy(ctx context.Context) error {
-	for part, n := range w.added {
-		var total int64
-		_, err := w.conn.Exec(ctx, `SELECT gin_clean_pending_list(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-			JOIN pg_am a ON a.oid = c.relam WHERE i.indrelid = to_regclass($1) AND a.amname = 'gin'`, part)
-		if err == nil {
-			err = w.conn.QueryRow(ctx, `SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass($1)`, part).Scan(&total)
-		}
-		if err == nil && n*10 >= max(total, 0) {
-			_, err = w.conn.Exec(ctx, `ANALYZE `+part)
-		}
-		if err != nil {
-			return inWords(err)
-		}
-		delete(w.added, part)
+	rows, err := w.conn.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'entries'::regclass
+		AND NOT EXISTS (SELECT FROM pg_class x WHERE x.relname = c.relname || '_words' AND x.relnamespace = c.relnamespace)`)
+	if err != nil {
+		return inWords(err)
 	}
+	missing, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return inWords(err)
+	}
+	for _, part := range missing {
+		w.added[part] += 0
+	}
+	todo := make(chan string, len(w.added))
+	for part := range w.added {
+		todo <- part
+	}
+	close(todo)
+	with := func(c *pgx.Conn) error {
+		for part := range todo {
+			if slices.Contains(missing, part) {
+				if err := index(ctx, c, part); err != nil {
+					return err
+				}
+			}
+			if err := tidy(ctx, c, part, w.added[part]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var other errgroup.Group
+	if len(todo) > 1 {
+		other.Go(func() error {
+			if c, err := pgx.ConnectConfig(ctx, w.conn.Config()); err == nil {
+				defer func() { _ = c.Close(ctx) }()
+				return with(c)
+			}
+			return nil // there are too many connections: one does it, too
+		})
+	}
+	err = with(w.conn)
+	if err := cmp.Or(err, other.Wait()); err != nil {
+		return inWords(err)
+	}
+	clear(w.added)
 	return nil
+}
+
+// index makes the index of a partition's words. That comes after the first rows, because then several can be made at once.
+// It waits for all who write into the partition.
+func index(ctx context.Context, c *pgx.Conn, part string) error {
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1, hashtext($2))`, lockWords, part)
+		if err == nil {
+			_, err = tx.Exec(ctx, fmt.Sprintf(`CREATE INDEX IF NOT EXISTS %[1]s_words ON %[1]s USING gin (words) WITH (fastupdate = on, gin_pending_list_limit = 16384)`, part))
+		}
+		return err
+	})
+}
+
+// tidy moves pending words into the index of a partition, and updates the planner's statistics if that many new rows
+// change them much.
+func tidy(ctx context.Context, c *pgx.Conn, part string, added int64) error {
+	var total int64
+	_, err := c.Exec(ctx, `SELECT gin_clean_pending_list(to_regclass($1))`, part+"_words")
+	if err == nil {
+		err = c.QueryRow(ctx, `SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass($1)`, part).Scan(&total)
+	}
+	if err == nil && added*10 >= max(total, 0) {
+		_, err = c.Exec(ctx, `ANALYZE `+part+` (remote, tape, id, date, words)`)
+	}
+	return err
 }

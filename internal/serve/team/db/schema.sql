@@ -61,8 +61,8 @@ CREATE TABLE entries (
 	words  tsvector NOT NULL
 ) PARTITION BY RANGE (date);
 CREATE INDEX ON entries (remote, tape, id);
-CREATE INDEX ON entries (date DESC, id DESC);
-CREATE INDEX ON entries USING gin (words) WITH (fastupdate = on, gin_pending_list_limit = 16384);
+CREATE INDEX ON entries (date, id);
+-- Each partition also has an index of its words, which is made at the end of the sync that first fills it.
 
 -- What is older than months are made for, or has no date.
 CREATE TABLE entries_old PARTITION OF entries FOR VALUES FROM (MINVALUE) TO ('2015-01-01 00:00:00+00');

@@ -9,13 +9,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Writer writes the rows of one remote, which it has to itself until it is closed.
 type Writer struct {
 	db     *DB
-	conn   *pgxpool.Conn
+	conn   *pgx.Conn // its own, not one of the pool's, so that workers cannot take all that others need to go on
 	remote int32
 	parts  map[string]bool  // partitions that exist
 	added  map[string]int64 // rows written, by partition
@@ -23,7 +22,7 @@ type Writer struct {
 
 // Writer returns the writer of a remote. If another worker has it, it waits, or, without wait, returns nil.
 func (d *DB) Writer(ctx context.Context, remote string, wait bool) (*Writer, error) {
-	conn, err := d.pool.Acquire(ctx)
+	conn, err := pgx.ConnectConfig(ctx, d.pool.Config().ConnConfig)
 	if err != nil {
 		return nil, inWords(err)
 	}
@@ -38,7 +37,9 @@ func (d *DB) Writer(ctx context.Context, remote string, wait bool) (*Writer, err
 
 func (w *Writer) lock(ctx context.Context, remote string, wait bool) (ok bool, err error) {
 	// A commit need not reach the disk at once: what is lost when the power fails, the next worker writes again.
-	if _, err = w.conn.Exec(ctx, `SELECT set_config('tape.all', 'on', false), set_config('synchronous_commit', 'off', false)`); err != nil {
+	// lz4 is faster than PostgreSQL's own compression; versions and builds without it keep that.
+	if _, err = w.conn.Exec(ctx, `SELECT set_config('tape.all', 'on', false), set_config('synchronous_commit', 'off', false);
+		SELECT set_config(name, 'lz4', false) FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)`); err != nil {
 		return false, err
 	}
 	if _, err = w.conn.Exec(ctx, `INSERT INTO remotes (name) VALUES ($1) ON CONFLICT DO NOTHING`, remote); err != nil {
@@ -61,10 +62,9 @@ func (w *Writer) lock(ctx context.Context, remote string, wait bool) (ok bool, e
 
 // Close ends the connection, and with it the lock.
 func (w *Writer) Close() {
-	c := w.conn.Hijack()
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
 	defer stop()
-	_ = c.Close(ctx)
+	_ = w.conn.Close(ctx)
 }
 
 // Tape is a tape or fork as the database describes it.
@@ -158,9 +158,9 @@ func (w *Writer) Begin(ctx context.Context) (*Change, error) {
 // Rollback undoes the change.
 func (c *Change) Rollback(ctx context.Context) { _ = c.tx.Rollback(context.WithoutCancel(ctx)) }
 
-// NewID returns the id of a new tape.
-func (c *Change) NewID(ctx context.Context) (id int64, err error) {
-	err = c.tx.QueryRow(ctx, `SELECT nextval(pg_get_serial_sequence('tapes', 'id'))`).Scan(&id)
+// NewID returns the id of a new tape. It may be called while a Change is writing.
+func (w *Writer) NewID(ctx context.Context) (id int64, err error) {
+	err = w.db.pool.QueryRow(ctx, `SELECT nextval(pg_get_serial_sequence('tapes', 'id'))`).Scan(&id)
 	return id, inWords(err)
 }
 

@@ -24,13 +24,19 @@ type rowMaker struct {
 
 	words text.Tokenizer
 	text  []byte
-	times map[string]int
 	list  []string
-	known map[string]string // words, which rows share
+	entry int              // counts the rows
+	known map[string]*word // by their text, which rows share
+}
+
+// word is a word, with how often it was met in the last entry that has it.
+type word struct {
+	text         string
+	entry, times int
 }
 
 func newRowMaker(key []byte, now time.Time) *rowMaker {
-	return &rowMaker{scanner: secrets.New(), key: key, now: now, times: map[string]int{}, known: map[string]string{}}
+	return &rowMaker{scanner: secrets.New(), key: key, now: now, known: map[string]*word{}}
 }
 
 // masked returns an entry without its secrets.
@@ -91,38 +97,36 @@ const mostWords = 512 << 10
 
 // wordsOf returns the words of the row's text and its marks, as the index of a workspace has them.
 func (r *rowMaker) wordsOf(e layout.Entry, row db.Row) []string {
-	clear(r.times)
+	const mostKnown = 1 << 16
+	if len(r.known) > mostKnown {
+		clear(r.known)
+	}
+	r.entry++
 	r.list = r.list[:0]
 	size := 0
 	talk := relevance.IsTalk(e.Kind)
 	r.words.Reset(r.text)
 	for r.words.Next() {
-		n, known := r.times[string(r.words.Term)]
-		if !known {
-			if size += len(r.words.Term); size > mostWords || bytes.IndexByte(r.words.Term, 0) >= 0 {
+		w := r.known[string(r.words.Term)]
+		if w == nil {
+			if bytes.IndexByte(r.words.Term, 0) >= 0 {
 				continue
 			}
-			r.list = append(r.list, r.word(r.words.Term))
+			w = &word{text: string(r.words.Term)}
+			r.known[w.text] = w
 		}
-		r.times[string(r.words.Term)] = n + 1
-		if talk && n+1 == relevance.OftenTimes {
-			r.list = append(r.list, relevance.MarkOften+string(r.words.Term))
+		if w.entry != r.entry {
+			if size += len(w.text); size > mostWords {
+				continue
+			}
+			r.list = append(r.list, w.text)
+			w.entry, w.times = r.entry, 0
+		}
+		if w.times++; talk && w.times == relevance.OftenTimes {
+			r.list = append(r.list, relevance.MarkOften+w.text)
 		}
 	}
 	return append(slices.Clone(r.list), marks(e, row.Author)...)
-}
-
-func (r *rowMaker) word(term []byte) string {
-	const most = 1 << 16
-	if w, ok := r.known[string(term)]; ok {
-		return w
-	}
-	if len(r.known) >= most {
-		clear(r.known)
-	}
-	w := string(term)
-	r.known[w] = w
-	return w
 }
 
 // marks returns the terms of an entry that are not in its text. author is the tape's owner if the entry names none.

@@ -11,6 +11,8 @@ import (
 	stdsync "sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"tape/internal/git/gitobject"
 	"tape/internal/git/gitstore"
 	"tape/internal/serve/team/config"
@@ -110,9 +112,10 @@ type job struct {
 	rows *rowMaker
 	m    *mirror
 
-	change *db.Change // open, if not nil
-	open   int        // rows in it
-	pend   Result     // what its commit adds to the result
+	change  *db.Change      // open, if not nil
+	writing *errgroup.Group // one call of change at a time, while the next rows are made
+	open    int             // rows in it
+	pend    Result          // what its commit adds to the result
 }
 
 func (j *job) run(ctx context.Context) error {
@@ -130,6 +133,7 @@ func (j *job) run(ctx context.Context) error {
 	}
 	defer func() {
 		if j.change != nil {
+			_ = j.writing.Wait()
 			j.change.Rollback(ctx)
 		}
 	}()
@@ -184,12 +188,10 @@ func (j *job) all(ctx context.Context, known map[string]db.Tape, refused []layou
 		if err := j.begin(ctx); err != nil {
 			return err
 		}
-		n, err := j.change.Drop(ctx, t, true)
-		if err != nil {
+		if err := j.drop(ctx, t, true); err != nil {
 			return err
 		}
 		j.pend.Tapes++
-		j.pend.Removed += n
 	}
 	return j.commit(ctx)
 }
@@ -197,13 +199,36 @@ func (j *job) all(ctx context.Context, known map[string]db.Tape, refused []layou
 func (j *job) begin(ctx context.Context) (err error) {
 	if j.change == nil {
 		j.change, err = j.w.Begin(ctx)
+		j.writing = &errgroup.Group{}
 	}
+	return err
+}
+
+// write calls the change beside what comes next. It waits for the call before, and returns why that failed.
+func (j *job) write(do func() error) error {
+	if err := j.writing.Wait(); err != nil {
+		return err
+	}
+	j.writing.Go(do)
+	return nil
+}
+
+// drop removes a tape's entries, and, with all, the tape.
+func (j *job) drop(ctx context.Context, t db.Tape, all bool) error {
+	if err := j.writing.Wait(); err != nil {
+		return err
+	}
+	n, err := j.change.Drop(ctx, t, all)
+	j.pend.Removed += n
 	return err
 }
 
 func (j *job) commit(ctx context.Context) error {
 	if j.change == nil {
 		return nil
+	}
+	if err := j.writing.Wait(); err != nil {
+		return err
 	}
 	if err := j.change.Commit(ctx); err != nil {
 		return err
@@ -240,11 +265,9 @@ func (j *job) tape(ctx context.Context, ref string, h gitstore.Hash, had db.Tape
 	base := j.base(v, had, has)
 	if base == nil { // from the beginning
 		if has {
-			n, err := j.change.Drop(ctx, had, false)
-			if err != nil {
+			if err := j.drop(ctx, had, false); err != nil {
 				return err
 			}
-			j.pend.Removed += n
 		}
 		next = db.Tape{ID: had.ID, Ref: ref}
 		if base, err = forkBase(j.m.store, t, h); err != nil {
@@ -252,7 +275,7 @@ func (j *job) tape(ctx context.Context, ref string, h gitstore.Hash, had db.Tape
 		}
 	}
 	if next.ID == 0 {
-		if next.ID, err = j.change.NewID(ctx); err != nil {
+		if next.ID, err = j.w.NewID(ctx); err != nil {
 			return err
 		}
 	}
@@ -261,7 +284,7 @@ func (j *job) tape(ctx context.Context, ref string, h gitstore.Hash, had db.Tape
 	if err := j.entries(ctx, v, base, &next); err != nil {
 		return err
 	}
-	if err := j.change.Put(ctx, next); err != nil {
+	if err := j.write(func() error { return j.change.Put(ctx, next) }); err != nil {
 		return err
 	}
 	j.pend.Tapes++
@@ -310,11 +333,11 @@ func (j *job) entries(ctx context.Context, v, base *snapshot.Snapshot, t *db.Tap
 	var chunk []db.Row
 	size := 0
 	flush := func() error {
-		err := j.change.Add(ctx, t.ID, chunk)
-		j.pend.Entries += int64(len(chunk))
-		j.open += len(chunk)
+		id, rows := t.ID, chunk
+		j.pend.Entries += int64(len(rows))
+		j.open += len(rows)
 		chunk, size = nil, 0
-		return err
+		return j.write(func() error { return j.change.Add(ctx, id, rows) })
 	}
 	for e, err := range v.After(ctx, base, t.Name) {
 		if err != nil {

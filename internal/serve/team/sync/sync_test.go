@@ -329,6 +329,24 @@ func TestFailing(t *testing.T) {
 	m.same("with one remote")
 }
 
+// TestOneConnection: workers go on when the rest of the program has all connections but theirs.
+func TestOneConnection(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	m.db = teamtest.OpenAt(t, teamtest.Address(t)+"&pool_max_conns=1")
+	storetest.Append(t, storetest.Tape(t, m.store, ""), repo.Message("user", "hello"))
+	m.push()
+	for _, name := range []string{"bank", "farm"} {
+		m.config.Remotes = append(m.config.Remotes, config.Remote{Name: name, URL: m.config.Remotes[0].URL})
+	}
+	storetest.Must(t, sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) {
+		if r.Err != nil || r.Entries != 2 {
+			t.Errorf("%+v", r)
+		}
+	}))
+	m.same("with one connection")
+}
+
 // TestKilled: whatever a worker was doing when it was stopped, the next one makes the rows complete.
 func TestKilled(t *testing.T) {
 	t.Parallel()
