@@ -40,7 +40,7 @@ func (Host) Serve(ctx context.Context, o servecmd.Options) error {
 	case len(o.Token) < shortestToken:
 		return layout.Invalid("leave it out to get a random one", "TAPE_SERVE_TOKEN has less than %d characters", shortestToken)
 	}
-	entrance, err := front.New(front.Options{Hosts: o.Hosts, Path: o.Base, Proxies: o.Proxies, Near: true, Hint: "tape serve --host adds a name"})
+	entrance, err := front.New(front.Options{Hosts: o.Hosts, Path: o.Base, Proxies: o.Proxies, Near: "name it with --trusted-proxy", Hint: "tape serve --host adds a name"})
 	if err != nil {
 		return layout.Wrap(err, "--host, --base-path and --trusted-proxy")
 	}

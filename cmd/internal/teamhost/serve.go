@@ -45,7 +45,7 @@ func Serve(ctx context.Context, o teamcmd.Options) error {
 		return err
 	}
 	defer d.Close()
-	l, err := listen(ctx, c.Listen)
+	l, err := listen(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -91,11 +91,18 @@ func issuerOf(c *config.Config) *oidc.Login {
 	return oidc.New(c)
 }
 
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// listen listens on the address of team.toml. Other machines may reach it only if one of them is a proxy, because the
+// server itself has no TLS.
+func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
+	l, err := lc.Listen(ctx, "tcp", c.Listen)
 	if err != nil {
-		return nil, layout.Invalid("stop what listens there, or set listen in team.toml to another address", "cannot listen on %s: %v", address, err)
+		return nil, layout.Invalid("stop what listens there, or set listen in team.toml to another address", "cannot listen on %s: %v", c.Listen, err)
+	}
+	if a, ok := l.Addr().(*net.TCPAddr); (!ok || !a.IP.IsLoopback()) && len(c.TrustedProxies) == 0 {
+		_ = l.Close()
+		return nil, layout.Invalid("listen on an address of this machine, such as 127.0.0.1:8700, or name the proxies with TLS that may reach it: trusted_proxies",
+			"other machines can reach %s, and would send their tokens unencrypted", c.Listen)
 	}
 	return l, nil
 }
@@ -114,7 +121,7 @@ func Check(ctx context.Context, o teamcmd.Options) error {
 	if login := issuerOf(c); login != nil {
 		k.tell("issuer", login.Reach(ctx))
 	}
-	l, err := listen(ctx, c.Listen)
+	l, err := listen(ctx, c)
 	if err == nil {
 		err = l.Close()
 	}

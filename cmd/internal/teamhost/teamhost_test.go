@@ -12,6 +12,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/cmd/internal/teamcmd"
+	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/sync"
 	"tape/internal/store/layout"
 )
@@ -48,6 +49,23 @@ func TestShowResult(t *testing.T) {
 		showResult(o.Streams, c.result, c.watching)
 		if got := text(); got != c.want {
 			t.Errorf("%+v\ngot  %q\nwant %q", c.result, got, c.want)
+		}
+	}
+}
+
+// TestListen: an address that other machines reach needs a proxy.
+func TestListen(t *testing.T) {
+	for _, c := range []struct {
+		listen  string
+		proxies []string
+		want    string
+	}{{"127.0.0.1:0", nil, ""}, {"0.0.0.0:0", []string{"10.0.0.1"}, ""}, {"0.0.0.0:0", nil, "unencrypted"}, {"nowhere", nil, "cannot listen"}} {
+		l, err := listen(t.Context(), &config.Config{Listen: c.listen, TrustedProxies: c.proxies})
+		if err == nil {
+			err = l.Close()
+		}
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, layout.ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s, %v: %v", c.listen, c.proxies, err)
 		}
 	}
 }

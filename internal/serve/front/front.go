@@ -22,7 +22,7 @@ type Options struct {
 	Hosts   []string // its names, besides those of this machine; ports do not matter
 	Path    string   // of its public address, such as /sessions. Requests may lack it, because a proxy removed it
 	Proxies []string // addresses and networks of trusted proxies
-	Near    bool     // answer only this machine and the trusted proxies
+	Near    string   // if not empty, only this machine and the trusted proxies are answered. How somebody names one, for errors
 	Hint    string   // how somebody adds a name, for errors
 }
 
@@ -110,8 +110,8 @@ func (f *Front) callOf(r *http.Request) (host string, c Call, err error) {
 	}
 	from := peer.Addr().Unmap()
 	c.Client, c.Proxy = from.String(), f.trusts(from)
-	if f.Near && !c.Proxy && !from.IsLoopback() {
-		return host, c, fmt.Errorf("this server answers only programs on its machine and its trusted proxies, and %s is none: start it with --trusted-proxy %s", from, from)
+	if f.Near != "" && !c.Proxy && !from.IsLoopback() {
+		return host, c, fmt.Errorf("this server answers only programs on its machine and its trusted proxies, and %s is none: %s", from, f.Near)
 	}
 	if c.Proxy {
 		if name := last(r.Header, "X-Forwarded-Host"); name != "" {

@@ -40,7 +40,7 @@ var proxied = front.Options{Hosts: []string{"tape.example.org", "Other.example:8
 // TestAdmit: names of this machine and given names are answered, and pages of other sites are not.
 func TestAdmit(t *testing.T) {
 	none, near := front.Options{}, proxied
-	near.Near = true
+	near.Near = "name it"
 	for _, one := range []struct {
 		with front.Options
 		r    *http.Request

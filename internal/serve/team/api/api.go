@@ -30,6 +30,7 @@ type Store interface {
 	TokenOf(ctx context.Context, token string, now time.Time) (db.Token, error)
 	AddToken(ctx context.Context, name string, groups []string, now, expires time.Time) (token string, err error)
 	Audit(ctx context.Context, who, action, resource string) error
+	AuditTyped(ctx context.Context, who, text string) error
 	Status(ctx context.Context) ([]db.RemoteStatus, error)
 	Key() []byte
 }

@@ -48,6 +48,10 @@ func (s *store) Audit(_ context.Context, who, action, resource string) error {
 	return nil
 }
 
+func (s *store) AuditTyped(ctx context.Context, who, text string) error {
+	return s.Audit(ctx, who, "search", text)
+}
+
 func (s *store) Status(context.Context) ([]db.RemoteStatus, error) {
 	return []db.RemoteStatus{{Remote: "bank", Entries: 10, Error: "gone"}, {Remote: "shop", Entries: 10}}, nil
 }
@@ -156,6 +160,7 @@ func newClient(t *testing.T) *client {
 func (c *client) get(token, path string, want int, change ...func(*http.Request)) (out map[string]any) {
 	c.t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8700"+path, nil)
+	r.RemoteAddr = "127.0.0.1:5"
 	r.Header.Set("Authorization", "Bearer "+token)
 	for _, f := range change {
 		f(r)

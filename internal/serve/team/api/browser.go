@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -61,7 +62,8 @@ func (s *Server) browse(w http.ResponseWriter, r *http.Request, path string) err
 		return s.tokenPage(w, r, user)
 	}
 	c := &request{Server: s, user: user}
-	s.Pages.Show(w, r, &pages.Visitor{Remotes: s.Config.Seen(user.Groups), LogOut: byCookie, Source: s.Store.Source, Audit: c.audit})
+	s.Pages.Show(w, r, &pages.Visitor{Remotes: s.Config.Seen(user.Groups), LogOut: byCookie, Source: s.Store.Source, Audit: c.audit,
+		Typed: func(ctx context.Context, text string) error { return s.Store.AuditTyped(ctx, user.Name, text) }})
 	return nil
 }
 

@@ -29,6 +29,7 @@ func newBrowser(t *testing.T, c *client) *browser {
 func (b *browser) send(method, path, form string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	b.t.Helper()
 	r := httptest.NewRequest(method, "http://127.0.0.1:8700"+path, strings.NewReader(form))
+	r.RemoteAddr = "127.0.0.1:5"
 	if form != "" {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}

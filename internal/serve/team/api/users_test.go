@@ -57,7 +57,8 @@ func newProxied(t *testing.T) *client {
 	return newWith(t, `kind = "proxy"`, func(o *api.Options) { o.Login = api.LoginOf(o.Config) })
 }
 
-// TestProxy: headers about users count from a trusted proxy alone, and so does the host that it was asked for.
+// TestProxy: headers about users count from a trusted proxy alone, and so does the host that it was asked for. Other
+// machines are not answered at all.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	c := newProxied(t)
@@ -73,7 +74,9 @@ func TestProxy(t *testing.T) {
 	if got := items(c.get("", "/v1/sessions", 200, as("192.0.2.1:5", "ada", "x, shop"))); len(got) != 1 || got[0]["remote"] != "shop" {
 		t.Errorf("%v", got)
 	}
-	c.get("", "/v1/sessions", 401, as("198.51.100.1:5", "ada", "shop"))
+	c.get("", "/v1/sessions", 401, as("127.0.0.1:5", "ada", "shop"))
+	c.get("", "/v1/sessions", 403, as("198.51.100.1:5", "ada", "shop"))
+	c.get("t-bob", "/v1/sessions", 403, func(r *http.Request) { r.RemoteAddr = "198.51.100.1:5" })
 	c.get("", "/v1/sessions", 401, as("192.0.2.1:5", "", "shop"))
 	if got := items(c.get("", "/v1/sessions", 200, as("192.0.2.1:5", "ada", ""))); len(got) > 0 {
 		t.Errorf("without groups: %v", got)
@@ -82,7 +85,7 @@ func TestProxy(t *testing.T) {
 		t.Errorf("a token: %v", got)
 	}
 	c.get("t-bob", "/v1/sessions", 403, func(r *http.Request) {
-		r.Host, r.RemoteAddr = "evil.example", "198.51.100.1:5"
+		r.Host = "evil.example"
 		r.Header.Set("X-Forwarded-Host", "tape.example.org")
 	})
 }
@@ -97,6 +100,7 @@ func TestMCP(t *testing.T) {
 	rpc := func(token, method, params string) string {
 		t.Helper()
 		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8700/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
+		r.RemoteAddr = "127.0.0.1:5"
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")

@@ -328,7 +328,8 @@ func (c *Config) Front(address string) (*front.Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	return front.New(front.Options{Hosts: []string{u.Host, address}, Path: c.Path(), Proxies: c.TrustedProxies, Hint: "call it " + c.URL + ", or set url in team.toml"})
+	return front.New(front.Options{Hosts: []string{u.Host, address}, Path: c.Path(), Proxies: c.TrustedProxies, Near: "name it in team.toml: trusted_proxies",
+		Hint: "call it " + c.URL + ", or set url in team.toml"})
 }
 
 func inDir(dir, p string) string {

@@ -141,6 +141,33 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestTyped: of a search that is typed letter by letter, what was really asked is recorded.
+func TestTyped(t *testing.T) {
+	t.Parallel()
+	address := teamtest.Address(t)
+	d := teamtest.OpenAt(t, address)
+	for _, s := range []struct{ who, text string }{
+		{"ada", ""}, {"ada", "s"}, {"bob", "salary"}, {"ada", "secr"}, {"ada", "secret%"}, {"ada", "sec"}, {"ada", "pause"}, {"ada", "pause then"},
+	} {
+		if err := d.AuditTyped(t.Context(), s.who, s.text); err != nil {
+			t.Fatal(err)
+		}
+		if s.text == "pause" { // a while ago
+			exec(t, address, `UPDATE audit SET date = date - interval '1 minute'`)
+		}
+	}
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	var got string
+	err = conn.QueryRow(t.Context(), `SELECT string_agg(who || ' ' || resource, ', ' ORDER BY who, resource COLLATE "C") FROM audit`).Scan(&got)
+	if want := "ada pause, ada pause then, ada sec, ada secret%, bob salary"; err != nil || got != want {
+		t.Errorf("%s (%v), want %s", got, err, want)
+	}
+}
+
 // TestSecondWall: without the set of remotes a question gets nothing, also the owner's of the tables.
 func TestSecondWall(t *testing.T) {
 	t.Parallel()

@@ -56,6 +56,15 @@ func (d *DB) Audit(ctx context.Context, who, action, resource string) error {
 	return inWords(err)
 }
 
+// AuditTyped records a search whose words somebody may still be typing. Within some seconds, more letters take the place
+// of fewer.
+func (d *DB) AuditTyped(ctx context.Context, who, text string) error {
+	_, err := d.pool.Exec(ctx, `WITH longer AS (UPDATE audit SET resource = $2, date = now()
+			WHERE who = $1 AND action = 'search' AND date > now() - interval '3 seconds' AND starts_with($2, resource) RETURNING 1)
+		INSERT INTO audit (who, action, resource) SELECT $1, 'search', $2 WHERE NOT EXISTS (SELECT FROM longer)`, who, text)
+	return inWords(err)
+}
+
 // DropAudit removes what was recorded before a date.
 func (d *DB) DropAudit(ctx context.Context, before time.Time) error {
 	_, err := d.pool.Exec(ctx, `DELETE FROM audit WHERE date < $1`, before)

@@ -22,6 +22,8 @@ type Visitor struct {
 	Source func(ctx context.Context, remotes []string) (find.Source, error)
 	// Audit records what the visitor does.
 	Audit func(ctx context.Context, action, resource string) error
+	// Typed records a search whose words the visitor may still be typing.
+	Typed func(ctx context.Context, text string) error
 }
 
 // Pages are the pages of a team.

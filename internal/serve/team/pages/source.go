@@ -123,7 +123,7 @@ func (s *source) Search(ctx context.Context, q index.Search, only web.Only) (*we
 	if err != nil {
 		return nil, err
 	}
-	if err := s.visitor.Audit(ctx, "search", q.Text); err != nil {
+	if err := s.visitor.Typed(ctx, q.Text); err != nil {
 		return nil, err
 	}
 	q.Query.Limit = repo.N(mostHits)
