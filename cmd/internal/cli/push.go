@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,10 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 		return err
 	}
 	o.Progress = o.Watched()
+	named := len(o.Tapes) > 0
+	if err := o.withoutEmpty(ctx, store); err != nil {
+		return err
+	}
 	for i, name := range o.Tapes {
 		t, err := o.findTape(ctx, store, name)
 		if err != nil {
@@ -77,7 +82,7 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if err != nil {
 		return explainRemote(err)
 	}
-	if !o.JSON && !o.All && len(o.Tapes) == 0 {
+	if !o.JSON && !o.All && !named {
 		done = slices.DeleteFunc(done, func(s repo.RefStatus) bool { return s.Status == repo.RefUpToDate })
 	}
 	words := rows.RefWords{repo.RefNew: "pushed, new there", repo.RefFastForward: "pushed", repo.RefDeleted: "closed there, because it was merged"}
@@ -88,6 +93,36 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 		return err
 	}
 	return o.publishPushed(store, remote)
+}
+
+// withoutEmpty leaves out the tape that comes with a workspace if nothing is on it, and there are others.
+func (o *pushOptions) withoutEmpty(ctx context.Context, store *repo.Store) error {
+	first, err := store.Tape(ctx, repo.DefaultTape)
+	if errors.Is(err, repo.ErrNotFound) || len(o.Tapes) > 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for range first.Entries(ctx, repo.Query{FirstID: 2, Limit: repo.N(1)}) {
+		return nil // there is something, or the push says why it cannot be read
+	}
+	all, err := store.Tapes(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range all {
+		own, err := o.ofHost(ctx, store, t.Name())
+		if err != nil {
+			return err
+		}
+		if t.Name() != repo.DefaultTape && !own {
+			names = append(names, t.Name())
+		}
+	}
+	o.Tapes = names
+	return nil
 }
 
 // publishPushed publishes what the remote has, if tape config publish names a branch for that.

@@ -52,7 +52,8 @@ func Team(o TeamOptions) http.Handler {
 		one.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}
 		out.AddTool(one.Tool, s.handler(one))
 	}
-	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return out }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return out }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true,
+		DisableLocalhostProtection: true}) // the server has checked Host; behind a proxy, it is the public name
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		const longest = 1 << 20
 		r.Body = http.MaxBytesReader(w, r.Body, longest)
@@ -157,7 +158,7 @@ func (t *team) list(ctx context.Context, _ call, a listArgs) (string, error) {
 	if at.Tape != "" {
 		return t.anchors(ctx, at, limit)
 	}
-	choice := db.Choice{Most: limit + 1}
+	choice := db.Choice{Listed: true, Most: limit + 1}
 	if at.Last != "" {
 		date := time.UnixMicro(at.From).UTC()
 		choice.AfterTime = &date

@@ -61,7 +61,7 @@ func (c *request) sessions() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice := db.Choice{Name: v.Get("tape"), Text: v.Get("grep"), Agent: v.Get("agent"), Project: v.Get("project"), Since: q.Since, Until: q.Until, Forks: v.Get("forks") == "true", Most: limit + 1}
+	choice := db.Choice{Name: v.Get("tape"), Text: v.Get("grep"), Agent: v.Get("agent"), Project: v.Get("project"), Since: q.Since, Until: q.Until, Forks: v.Get("forks") == "true", Listed: v.Get("tape") == "", Most: limit + 1}
 	query := c.bound(v, "sessions")
 	if cursor := v.Get("cursor"); cursor != "" {
 		text, err := c.cursors.Read(query, cursor)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -99,8 +100,9 @@ func TestMCP(t *testing.T) {
 	}
 	rpc := func(token, method, params string) string {
 		t.Helper()
-		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8700/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
-		r.RemoteAddr = "127.0.0.1:5"
+		r := httptest.NewRequest(http.MethodPost, "http://tape.example.org/sessions/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
+		r.RemoteAddr = "127.0.0.1:5" // nginx passes on the name
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8700})))
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")

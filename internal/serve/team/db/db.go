@@ -74,13 +74,15 @@ func inWords(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &known):
 		return err
 	case errors.As(err, &pg) && pg.Code == "3D000":
-		return layout.NotFound("createdb makes one", "%s", pg.Message)
+		return &layout.Error{Class: layout.ErrBusy, Msg: pg.Message, Way: []layout.Hint{{Text: "createdb makes one, and tape team sync fills it"}}}
 	case errors.As(err, &pg) && (pg.Code == "28P01" || pg.Code == "28000"):
 		return layout.Invalid("put the password into PGPASSFILE, PGPASSWORD or database_file", "the database refuses the user: %s", pg.Message)
 	case errors.As(err, &pg) && pg.Code == "42501":
 		return layout.Invalid("make the user of team.toml the owner of the database", "the database does not allow it: %s", pg.Message)
 	case errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "53") || pg.Code == "57P03"):
 		return &layout.Error{Class: layout.ErrBusy, Msg: "the database cannot do it now: " + pg.Message}
+	case errors.As(err, &pg) && pg.Code == "42P01":
+		return &layout.Error{Class: layout.ErrBusy, Msg: "database", Cause: ErrNoTables, Way: []layout.Hint{{Kind: layout.SyncTeam}}}
 	case errors.As(err, &connect):
 		return &layout.Error{Class: layout.ErrBusy, Msg: "the database does not answer: " + causeOf(connect), Way: []layout.Hint{{Text: "start PostgreSQL, or name another address in team.toml: database"}}}
 	case errors.As(err, &pg):
@@ -88,6 +90,9 @@ func inWords(err error) error {
 	}
 	return &layout.Error{Class: err, Msg: "database: " + err.Error()}
 }
+
+// ErrNoTables is the error for a database that was emptied while it was used.
+var ErrNoTables = errors.New("it has no tables of tape")
 
 // causeOf says why a connection failed, without the address, which may have a password.
 func causeOf(err error) string {

@@ -220,6 +220,16 @@ func TestSecondWall(t *testing.T) {
 			}
 		}
 	}
+	// Lists leave out the tape that comes with a workspace, while nothing is on it.
+	shop, err := d.View(t.Context(), []string{"shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, listed := range []bool{true, false} {
+		if list, err := shop.Sessions(t.Context(), db.Choice{Listed: listed, Most: 10}); err != nil || (len(list) == 0) != listed {
+			t.Errorf("listed %v: %v, %v", listed, list, err)
+		}
+	}
 	for _, names := range [][]string{nil, {"bank"}} {
 		v, err := d.View(t.Context(), names)
 		if err != nil {

@@ -29,7 +29,8 @@ type Choice struct {
 	Projects []string // whole names of folders; nil means all
 	Author   string   // the whole name of somebody who wrote in it
 	Under    string   // what names begin with
-	Whole    bool     // as in lists: no subagents, which count for the session that started them, and no empty sessions
+	Listed   bool     // not the tape that comes with a workspace if nothing is on it
+	Whole    bool     // no subagents, which count for the session that started them
 	Skip     int      // how many are left out at the beginning
 
 	// The last session of the previous page.
@@ -44,8 +45,8 @@ func (v *View) Sessions(ctx context.Context, c Choice) (out []Session, err error
 		v = v.only(c.Remote)
 	}
 	return v.sessions(ctx, `SELECT remote, `+tapeColumns+` FROM tapes t WHERE `+chosen+`
-		AND ($13::timestamptz IS NULL OR (coalesce(updated, 'epoch'), -id) < ($13, -$14::bigint))
-		ORDER BY coalesce(updated, 'epoch') DESC, id OFFSET $15 LIMIT $16`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
+		AND ($14::timestamptz IS NULL OR (coalesce(updated, 'epoch'), -id) < ($14, -$15::bigint))
+		ORDER BY coalesce(updated, 'epoch') DESC, id OFFSET $16 LIMIT $17`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
 }
 
 // chosen returns a choice as a condition in SQL, with its parameters.
@@ -54,14 +55,14 @@ const chosen = `remote = ANY ($1)
 	AND ($6::timestamptz IS NULL OR updated >= $6) AND ($7::timestamptz IS NULL OR started <= $7) AND ($8 OR ref NOT LIKE 'refs/heads/fork/%')
 	AND ($9::text[] IS NULL OR project = ANY ($9)) AND ($10 = '' OR $10 = ANY (` + people + `)) AND starts_with(name, $11)
 	AND NOT ($12 AND name = 'main' AND entries <= 1)
-	AND NOT ($12 AND position('/agent-' IN name) > 0 AND ref LIKE 'refs/heads/tape/%'
+	AND NOT ($13 AND position('/agent-' IN name) > 0 AND ref LIKE 'refs/heads/tape/%'
 		AND EXISTS (SELECT FROM tapes p WHERE p.remote = t.remote AND p.ref = 'refs/heads/tape/' || split_part(t.name, '/agent-', 1)))`
 
 // people are those who wrote in a session: its authors, or, if entries name none, who began it.
 const people = `CASE WHEN authors = '{}' THEN ARRAY[owner] ELSE authors END`
 
 func (c Choice) args() []any {
-	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Whole}
+	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Listed, c.Whole}
 }
 
 // CountSessions returns how many sessions there are, whatever c.Skip and c.Most are.

@@ -42,7 +42,7 @@ func (s *source) List(ctx context.Context, q web.Wanted) (*web.Listing, error) {
 		return nil, err
 	}
 	out := &web.Listing{Agents: facets.Agents, People: facets.People, Projects: projectNames(facets.Projects)}
-	c := db.Choice{Text: q.Text, Agent: q.Agent, Author: q.Person, Since: q.Since, Projects: named(facets.Projects, q.Project), Forks: true, Whole: true, Most: q.Most}
+	c := db.Choice{Text: q.Text, Agent: q.Agent, Author: q.Person, Since: q.Since, Projects: named(facets.Projects, q.Project), Forks: true, Listed: true, Whole: true, Most: q.Most}
 	if !q.Day[0].IsZero() {
 		c.Since, c.Until = q.Day[0], q.Day[1].Add(-time.Microsecond)
 		if q.Since.After(c.Since) {

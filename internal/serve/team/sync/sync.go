@@ -364,10 +364,18 @@ func (j *job) entries(ctx context.Context, v, base *snapshot.Snapshot, t *db.Tap
 	return describe(t, facts)
 }
 
-// Watch brings the remotes up to date again and again, until it is interrupted. What fails is tried again.
+// Watch brings the remotes up to date again and again, until it is interrupted. What fails is tried again. A database that
+// was made anew meanwhile gets its tables.
 func Watch(ctx context.Context, o Options, every time.Duration, done func(Result)) error {
 	for {
 		err := Once(ctx, o, done)
+		if errors.Is(err, db.ErrNoTables) {
+			var did string
+			if did, err = o.DB.Prepare(ctx); did != "" {
+				o.Log.Info(did)
+				continue
+			}
+		}
 		switch {
 		case errors.Is(err, layout.ErrNotFound):
 			return err

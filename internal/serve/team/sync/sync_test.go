@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	stdsync "sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
@@ -345,6 +348,30 @@ func TestOneConnection(t *testing.T) {
 		}
 	}))
 	m.same("with one connection")
+}
+
+// TestEmptied: a worker that runs fills a database that was dropped and made anew.
+func TestEmptied(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	address := teamtest.Address(t)
+	m.db = teamtest.OpenAt(t, address)
+	storetest.Append(t, storetest.Tape(t, m.store, ""), repo.Message("user", "hello"))
+	m.push()
+	m.sync()
+	c, err := pgx.Connect(t.Context(), address)
+	storetest.Must(t, err)
+	_, err = c.Exec(t.Context(), `DROP OWNED BY CURRENT_USER`)
+	storetest.Must(t, errors.Join(err, c.Close(t.Context())))
+	ctx, stop := context.WithCancel(t.Context())
+	with := sync.Options{Config: m.config, DB: m.db, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	storetest.Must(t, sync.Watch(ctx, with, time.Hour, func(r sync.Result) {
+		if r.Err != nil || r.Entries != 2 {
+			t.Errorf("%+v", r)
+		}
+		stop()
+	}))
+	m.same("filled again")
 }
 
 // TestKilled: whatever a worker was doing when it was stopped, the next one makes the rows complete.
