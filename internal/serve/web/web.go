@@ -121,6 +121,7 @@ func (s *View) addOfWorkspaces(in *http.ServeMux) {
 	in.HandleFunc("GET /diff", s.page(s.diff))
 	in.HandleFunc("GET /t/{tape}/-/follow", s.page(s.follow))
 	in.HandleFunc("GET /t/{tape}/-/forks", s.page(s.forks))
+	in.HandleFunc("GET /t/{tape}/-/links", s.page(s.links))
 	in.HandleFunc("GET /t/{tape}/-/artifact/{id}", s.page(s.artifact))
 	in.HandleFunc("POST /t/{tape}/-/do/{what}", s.page(s.do))
 }

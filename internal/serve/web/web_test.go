@@ -2,8 +2,10 @@ package web_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/serve/links"
 	"tape/internal/show/export"
 	"tape/merge"
 	"tape/repo"
@@ -292,6 +295,40 @@ func TestWrite(t *testing.T) {
 		t.Fatalf("rename: %d", code)
 	}
 	s.shows("/t/main", "<h1 dir=\"auto\">The checkout</h1>", "review", "Rename")
+}
+
+// TestLinks: the page of a session makes links to it, shows each once, and ends them.
+func TestLinks(t *testing.T) {
+	s := newSite(t, true)
+	s.session()
+	must(t, links.SetAddress(s.store, false, s.url))
+	form := url.Values{"token": {formToken(s.shows("/t/main", "/t/main/-/links"))}}
+	post := func(what string, want int, parts ...string) {
+		t.Helper()
+		res, err := s.client.PostForm(s.url+"/t/main/-/do/"+what, form)
+		must(t, err)
+		body, err := io.ReadAll(res.Body)
+		must(t, errors.Join(err, res.Body.Close()))
+		for _, part := range parts {
+			if !strings.Contains(string(body), part) {
+				t.Errorf("%s lacks %q: %s", what, part, body)
+			}
+		}
+		if res.StatusCode != want {
+			t.Errorf("%s: %d, want %d", what, res.StatusCode, want)
+		}
+	}
+	form.Set("days", "0")
+	post("link", http.StatusBadRequest)
+	form.Set("days", "7")
+	post("link", http.StatusOK, s.url+links.Path, "Only this machine", "Revoke link 1")
+	if strings.Contains(s.shows("/t/main/-/links", "Revoke link 1"), links.Path) {
+		t.Error("the link is shown again")
+	}
+	form.Set("number", "1")
+	post("unlink", http.StatusOK, "No links work.")
+	form.Set("token", "")
+	post("link", http.StatusForbidden)
 }
 
 func TestLong(t *testing.T) {

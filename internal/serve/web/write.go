@@ -30,24 +30,29 @@ func (s *View) do(r *request) error {
 	if err != nil {
 		return err
 	}
-	f, to := r.PostForm, t.Name()
+	f, to, made := r.PostForm, url.PathEscape(t.Name()), ""
 	switch r.PathValue("what") {
 	case "handoff":
 		_, err = t.Handoff(r.Context(), repo.Anchor{Name: f.Get("name"), Summary: f.Get("summary")})
 	case "fork":
 		var fork *repo.Tape
 		if fork, err = t.ForkAt(r.Context(), f.Get("name"), f.Get("at")); err == nil {
-			to = fork.Name()
+			to = url.PathEscape(fork.Name())
 		}
 	case "merge":
 		if _, err = merge.BackWith(r.Context(), t, merge.Options{Summary: f.Get("summary")}); err == nil {
-			to = t.Parent()
+			to = url.PathEscape(t.Parent())
 		}
 	case "rename":
 		var data []byte
 		if data, err = json.Marshal(map[string]string{"title": f.Get("title")}); err == nil {
 			_, err = t.Append(r.Context(), nil, repo.Event(about.TitleEvent, data))
 		}
+	case "link":
+		made, err = s.addLink(r, t, f.Get("days"))
+	case "unlink":
+		to += "/-/links"
+		err = s.endLink(r, t, f.Get("number"))
 	default:
 		err = fmt.Errorf("%w: there is no such form", repo.ErrNotFound)
 	}
@@ -55,6 +60,9 @@ func (s *View) do(r *request) error {
 	if err != nil {
 		return err
 	}
-	http.Redirect(r.w, r.Request, r.base+"/t/"+url.PathEscape(to), http.StatusSeeOther)
+	if made != "" {
+		return s.showLinks(r, t, made)
+	}
+	http.Redirect(r.w, r.Request, r.base+"/t/"+to, http.StatusSeeOther)
 	return nil
 }
