@@ -157,8 +157,7 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 		}
 	}
-	if out.res.Forgotten, err = b.isForgotten(out.res.Tape, info.Session); out.res.Forgotten || err != nil {
-		out.key, out.inBulk = "", false
+	if left, err := b.leftOut(out, info.Session); left || err != nil {
 		return 0, err
 	}
 	// The next steps ask the store for the tape.
@@ -167,6 +166,9 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	}
 	if err := placeAgent(ctx, b.store, &src, &info, out.o, &out.res); err != nil {
 		return 0, fmt.Errorf("import %s: %w", out.res.File, err)
+	}
+	if left, err := b.leftOut(out); left || err != nil { // a subagent's session has its name only now
+		return 0, err
 	}
 	if err := out.o.again.fits(src, &out.res); err != nil {
 		return 0, err
@@ -185,11 +187,14 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	return src.Size, err
 }
 
-// isForgotten reports whether a session was forgotten: then it is left out. It looks each time, for somebody
-// may forget one during an import.
-func (b *Batch) isForgotten(names ...string) (bool, error) {
+// leftOut reports whether a session was forgotten, by its name or another one that it has. It looks each time,
+// for somebody may forget one during an import.
+func (b *Batch) leftOut(out *outcome, names ...string) (bool, error) {
 	list, err := forgotten.Read((*workspace.Store)(b.store))
-	return slices.ContainsFunc(names, list.Has), err
+	if out.res.Forgotten = slices.ContainsFunc(append(names, out.res.Tape), list.Has); out.res.Forgotten {
+		out.key, out.inBulk = "", false
+	}
+	return out.res.Forgotten, err
 }
 
 // notOfHost refuses tapes that belong to tape serve: the name comes from the transcript.

@@ -4,10 +4,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/store/forgotten"
+	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 )
 
@@ -47,6 +49,17 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 		if res := mustImport(t, s, file, o); !res.Forgotten || res.Imported > 0 {
 			t.Errorf("later: %+v", res)
 		}
+	}
+	// A subagent's session can be forgotten by itself.
+	agent := filepath.Join(dir, "agent-y.jsonl")
+	if err := os.WriteFile(agent, []byte(strings.ReplaceAll(strings.ReplaceAll(forgettable, `"s-1"`, `"s-2","agentId":"y"`), `"uuid"`, `"isSidechain":true,"uuid"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := forgotten.Add(t.Context(), (*workspace.Store)(s), layout.TapeSlug("s-2/agent-y")); err != nil {
+		t.Fatal(err)
+	}
+	if res := mustImport(t, s, agent, Options{}); !res.Forgotten || res.Tape != "s-2/agent-y" {
+		t.Errorf("of a subagent: %+v", res)
 	}
 	res, err := Continue(t.Context(), s, file, Live{Formats: All(), Version: "1.0"})
 	if err != nil || !res.Forgotten {

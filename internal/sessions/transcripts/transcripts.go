@@ -33,6 +33,11 @@ type Session struct {
 	IDs  []string // the names that an import may give it: the tape's, and those that the agent gave it
 }
 
+// is reports whether a transcript is that of the session, which may be a subagent's.
+func (s Session) is(info record.Info) bool {
+	return slices.ContainsFunc([]string{info.Session, info.Full, info.Session + "/" + info.Agent}, func(id string) bool { return slices.Contains(s.IDs, id) })
+}
+
 // SessionOf returns the session of a tape. If the tape is gone, only its name is known.
 func SessionOf(ctx context.Context, s *repo.Store, name string) (Session, error) {
 	out := Session{Tape: name, IDs: []string{name}}
@@ -98,7 +103,7 @@ func Find(ctx context.Context, s Session, at Where) (out Found, err error) {
 		for _, f := range r.Files {
 			// What a hook has named is a transcript only if its content says so.
 			info, err := importer.Identify(ctx, f.Path)
-			if err == nil && (slices.Contains(s.IDs, info.Session) || slices.Contains(s.IDs, info.Full)) {
+			if err == nil && s.is(info) {
 				out.add(f.Path, at)
 			}
 		}
@@ -133,7 +138,7 @@ func (out *Found) search(ctx context.Context, f *record.Format, folder string, s
 			return ctx.Err()
 		}
 		info, err := importer.Identify(ctx, path)
-		if err != nil || !slices.Contains(s.IDs, info.Session) && !slices.Contains(s.IDs, info.Full) {
+		if err != nil || !s.is(info) {
 			return ctx.Err() // what cannot be read is no transcript
 		}
 		out.add(path, at)

@@ -69,6 +69,19 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// Of a subagent's session, its own file is found, and not that of the session that started it.
+func TestFindSubagent(t *testing.T) {
+	at, _, subagent := home(t)
+	raw, err := os.ReadFile(subagent)
+	storetest.Must(t, err)
+	storetest.WriteFile(t, subagent, bytes.Replace(raw, []byte(`"type"`), []byte(`"isSidechain":true,"agentId":"a1","type"`), 1))
+	found, err := transcripts.Find(t.Context(), transcripts.Session{IDs: []string{id + "/agent-a1"}}, at)
+	storetest.Must(t, err)
+	if !slices.Equal(found.Files, []string{subagent}) {
+		t.Errorf("%q, not %q", found.Files, subagent)
+	}
+}
+
 // A tape that was not imported has no transcript; one whose transcript is gone says where it was.
 func TestNone(t *testing.T) {
 	at, file, _ := home(t)
