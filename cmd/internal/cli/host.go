@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"tape/cmd/internal/choosing"
 	"tape/cmd/internal/publishcmd"
 	"tape/cmd/internal/servecmd"
 	"tape/cmd/internal/stdio"
@@ -95,7 +96,7 @@ func (a *App) onPublish(run func(ctx context.Context, h publishcmd.Host, in publ
 			return err
 		}
 		return explainRemote(run(ctx, host, publishcmd.App{Streams: &a.Streams, Store: store, About: facts, Build: a.buildID(), Find: a.findTape,
-			OfHost: (&pushOptions{App: a}).ofHost, Within: func(t about.Tape, project string) bool { return within(t, projectNamed(project)) }}))
+			OfHost: choosing.OfHost, Within: func(t about.Tape, project string) bool { return within(t, projectNamed(project)) }}))
 	})
 }
 

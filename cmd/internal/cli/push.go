@@ -2,15 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/choosing"
 	"tape/cmd/internal/rows"
-	"tape/internal/store/query"
-	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -68,8 +65,11 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	}
 	o.Progress = o.Watched()
 	named := len(o.Tapes) > 0
-	if err := o.withoutEmpty(ctx, store); err != nil {
-		return err
+	if !named {
+		var err error
+		if o.Tapes, err = choosing.WithoutEmpty(ctx, store); err != nil {
+			return err
+		}
 	}
 	for i, name := range o.Tapes {
 		t, err := o.findTape(ctx, store, name)
@@ -93,36 +93,6 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 		return err
 	}
 	return o.publishPushed(store, remote)
-}
-
-// withoutEmpty leaves out the tape that comes with a workspace if nothing is on it, and there are others.
-func (o *pushOptions) withoutEmpty(ctx context.Context, store *repo.Store) error {
-	first, err := store.Tape(ctx, repo.DefaultTape)
-	if errors.Is(err, repo.ErrNotFound) || len(o.Tapes) > 0 {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for range first.Entries(ctx, repo.Query{FirstID: 2, Limit: repo.N(1)}) {
-		return nil // there is something, or the push says why it cannot be read
-	}
-	all, err := store.Tapes(ctx)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, t := range all {
-		own, err := o.ofHost(ctx, store, t.Name())
-		if err != nil {
-			return err
-		}
-		if t.Name() != repo.DefaultTape && !own {
-			names = append(names, t.Name())
-		}
-	}
-	o.Tapes = names
-	return nil
 }
 
 // publishPushed publishes what the remote has, if tape config publish names a branch for that.
@@ -155,7 +125,7 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 	var list []choosing.Session
 	for _, t := range tapes {
 		at := slices.IndexFunc(t.Remotes, func(d repo.Distance) bool { return d.Remote == remote })
-		own, err := o.ofHost(ctx, store, t.Name)
+		own, err := choosing.OfHost(ctx, store, t.Name)
 		if err != nil {
 			return err
 		}
@@ -170,13 +140,4 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 		return &cliError{msg: err.Error(), cause: err, hint: "tape push --tape NAME pushes one of them, --all all of them without asking"}
 	}
 	return err
-}
-
-// ofHost reports whether a tape belongs to tape serve.
-func (o *pushOptions) ofHost(ctx context.Context, store *repo.Store, name string) (bool, error) {
-	t, err := store.Tape(ctx, name)
-	if err != nil {
-		return false, err
-	}
-	return query.OfHost(ctx, (*workspace.Tape)(t))
 }
