@@ -7,12 +7,16 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/cmd/internal/hostcli"
+	"tape/internal/agent/sandbox"
 )
 
 // Set by the linker.
 var version, commit string
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg {
+		os.Exit(sandbox.Child(os.Args[2:]))
+	}
 	app := cli.OS(version, commit)
 	app.Host = hostcli.Host{}
 	os.Exit(cli.Main(app))

@@ -43,6 +43,8 @@ precedence; '' removes one.
   model            the model, as PROVIDER:MODEL; $TAPE_MODEL overrides it
   fallback_models  comma-separated models to try when that one fails
   base_urls        the addresses of providers' APIs, a JSON object of URLs by provider
+  sandbox          where the agent's commands may write: auto (in the project only, where that can
+                   be enforced), on (elsewhere they are refused) or off
   max_steps        the greatest number of model calls in a turn
   web_private      whether web.fetch may read addresses of this machine and its local network:
                    true or false (the default)

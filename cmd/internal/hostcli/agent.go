@@ -20,6 +20,7 @@ import (
 	"tape/internal/agent/keys"
 	"tape/internal/agent/models"
 	"tape/internal/agent/procplugin"
+	"tape/internal/agent/sandbox"
 	"tape/internal/agent/tools"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -29,11 +30,13 @@ import (
 // assembly is an agent with all its parts.
 type assembly struct {
 	cli.AgentOptions
-	rt    *hooks.Runtime
-	log   *slog.Logger
-	set   *tools.Set
-	gate  *approve.Gate
-	procs []*procplugin.Process
+	rt         *hooks.Runtime
+	log        *slog.Logger
+	set        *tools.Set
+	box        *sandbox.Sandbox // nil: commands are not confined
+	unconfined string           // why not
+	gate       *approve.Gate
+	procs      []*procplugin.Process
 	// models are those of the configured providers.
 	models *modelList
 }
@@ -141,7 +144,11 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	if err != nil {
 		return err
 	}
-	a.set = tools.New(tools.Options{Dir: project, Servers: servers, ServersDir: serversDir, Keys: secret, PrivateWeb: private == "true", Log: a.log,
+	confine, err := a.confine(home)
+	if err != nil {
+		return err
+	}
+	a.set = tools.New(tools.Options{Dir: project, Servers: servers, ServersDir: serversDir, Keys: secret, PrivateWeb: private == "true", Confine: confine, Log: a.log,
 		CommandEnv: strings.FieldsFunc(a.Getenv("TAPE_COMMAND_ENV"), func(r rune) bool { return r == ',' || r == ' ' }),
 		Tape:       func(ctx context.Context, c hooks.ToolContext) (*repo.Tape, error) { return a.tape(ctx, c.Session) },
 		Skills: func(context.Context, hooks.ToolContext) ([]tools.Skill, error) {
@@ -260,4 +267,7 @@ func (a *assembly) messages(name string) string {
 func (a *assembly) close() {
 	procplugin.CloseAll(a.procs)
 	a.set.Close()
+	if a.box != nil {
+		a.box.Close()
+	}
 }

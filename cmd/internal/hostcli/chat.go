@@ -72,6 +72,7 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 	}
 	defer a.close()
 	a.warnOff()
+	a.warnOpen()
 	err = m.Run(ctx)
 	if next := (*chatui.Next)(nil); err == nil && errors.As(context.Cause(ctx), &next) {
 		return next

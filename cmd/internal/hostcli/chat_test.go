@@ -15,6 +15,7 @@ import (
 
 	"tape/cmd/internal/agentstest/model"
 	"tape/cmd/internal/cli"
+	"tape/internal/agent/sandbox"
 	"tape/internal/testkit/wait"
 	"tape/repo"
 )
@@ -23,6 +24,9 @@ import (
 const envProgram = "TAPE_TEST_AS_HOST"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg {
+		os.Exit(sandbox.Child(os.Args[2:]))
+	}
 	if os.Getenv(envProgram) != "" {
 		app := cli.OS("", "")
 		app.Host = Host{}

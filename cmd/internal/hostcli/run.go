@@ -44,6 +44,9 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 	}
 	defer a.close()
 	a.warnOff()
+	if !strings.HasPrefix(strings.TrimSpace(m.Text), ",") {
+		a.warnOpen()
+	}
 	e := hooks.Envelope{hooks.KeyContent: m.Text, hooks.KeyChannel: m.Channel, hooks.KeyChat: m.Chat, hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
 	if m.Session != "" {
 		e[hooks.KeySession] = m.Session

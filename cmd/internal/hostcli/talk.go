@@ -20,6 +20,7 @@ func (Host) Gateway(ctx context.Context, o cli.AgentOptions) error {
 		return err
 	}
 	defer a.close()
+	a.warnOpen()
 	return m.Run(ctx)
 }
 

@@ -10,9 +10,10 @@
 // # What a tool may reach
 //
 // The fs tools work in the project only, and do not follow symbolic links that lead out of it.
-// bash is the user's own shell: it reaches what the user reaches, but its environment has no keys
-// of providers, hosts or clouds, unless Options.CommandEnv names them. To give an agent to others,
-// deny bash by a hook: then only the project's files are left. web.fetch connects to public
+// bash is the user's own shell. Its environment has no keys of providers, hosts or clouds, unless
+// Options.CommandEnv names them. With Options.Confine it writes in the project only; without, it
+// reaches what the user reaches. To give an agent to others, deny bash: then only the project's
+// files are left. web.fetch connects to public
 // addresses only, unless Options.PrivateWeb allows others, because a page could name a service of the
 // local network, or of the cloud that the host runs in. What a shell has started ends with the
 // turn, and in the background with the host, even if the host is killed. Only processes that enter

@@ -61,12 +61,13 @@ type shells struct {
 	dir      string
 	env      []string
 	watchdog *watchdog
+	confine  func(cmd *exec.Cmd) error // nil: commands are not confined
 	mu       sync.Mutex
 	all      map[string]*shell // in the background, by id
 }
 
-// start runs a command line.
-func (s *shells) start(line, dir, session string) (*shell, error) {
+// start runs a command line. What a person has typed is not confined.
+func (s *shells) start(line, dir string, c hooks.ToolContext) (*shell, error) {
 	if strings.ContainsRune(line, 0) {
 		return nil, errors.New("a command cannot have a NUL byte")
 	}
@@ -79,12 +80,18 @@ func (s *shells) start(line, dir, session string) (*shell, error) {
 			return nil, errors.New("there is neither bash nor sh in PATH")
 		}
 	}
+	cmd := &exec.Cmd{Path: name, Args: []string{filepath.Base(name), "-c", line}, Dir: dir, Env: s.env}
+	if s.confine != nil && !c.Typed {
+		if err := s.confine(cmd); err != nil {
+			return nil, fmt.Errorf("the command is not run, because it cannot be confined: %w", err)
+		}
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	sh := &shell{session: session, out: &output{}, began: time.Now(), done: make(chan struct{})}
-	sh.cmd = &exec.Cmd{Path: name, Args: []string{filepath.Base(name), "-c", line}, Dir: dir, Env: s.env, Stdout: w, Stderr: w}
+	cmd.Stdout, cmd.Stderr = w, w
+	sh := &shell{cmd: cmd, session: c.Session, out: &output{}, began: time.Now(), done: make(chan struct{})}
 	err = s.watchdog.start(sh.cmd)
 	_ = w.Close()
 	if err != nil {
@@ -137,7 +144,7 @@ func (s *shells) bash(ctx context.Context, c hooks.ToolContext, a bashArgs) (str
 			return "", err
 		}
 	}
-	sh, err := s.start(a.Cmd, s.place(a.Cwd), c.Session)
+	sh, err := s.start(a.Cmd, s.place(a.Cwd), c)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,49 @@
+package hostcli
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"os/exec"
+
+	"tape/internal/agent/keys"
+	"tape/internal/agent/sandbox"
+)
+
+// confine returns what puts the agent's commands into a sandbox; nil if they are not confined.
+func (a *assembly) confine(home string) (func(cmd *exec.Cmd) error, error) {
+	mode, err := a.Store.Setting("sandbox")
+	if err != nil {
+		return nil, err
+	}
+	if mode = cmp.Or(mode, "auto"); mode == "off" {
+		a.unconfined = "the setting sandbox is off"
+		return nil, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = "" // bubblewrap works without it
+	}
+	a.box = sandbox.New(sandbox.Options{Project: a.Project, Home: home, Hidden: []string{keys.File(a.Home)}, Self: self})
+	return func(cmd *exec.Cmd) error {
+		if off := a.box.Off(); off != nil && mode == "auto" {
+			return nil
+		} else if off != nil {
+			return errors.Join(off, errors.New("tape config sandbox auto runs it nevertheless"))
+		}
+		return a.box.Confine(cmd)
+	}, nil
+}
+
+// warnOpen says, before the first turn, that commands are not confined.
+func (a *assembly) warnOpen() {
+	why := a.unconfined
+	if a.box != nil {
+		off := a.box.Off()
+		if off == nil {
+			return
+		}
+		why = off.Error()
+	}
+	a.Warn("the agent's commands can write wherever you can: " + why)
+}

@@ -1,0 +1,179 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The rights of Landlock that a sandbox gives.
+const (
+	toRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	toList  = unix.LANDLOCK_ACCESS_FS_READ_DIR
+	toFile  = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	toWrite = toFile | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
+		unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+	all = toRead | toList | toWrite
+)
+
+// Versions of Landlock: the first that restricts truncation, and the first that restricts signals.
+const (
+	withTruncate = 3
+	withScopes   = 6
+)
+
+// scopes keep processes of the sandbox from signals to others, and from their abstract sockets.
+const scopes = 1<<0 | 1<<1
+
+func landlockVersion() int {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+func landlockWorks() error {
+	switch v := landlockVersion(); {
+	case v == 0:
+		return errors.New("the kernel has no Landlock")
+	case v < withTruncate:
+		return fmt.Errorf("the kernel's Landlock is too old (version %d, not %d)", v, withTruncate)
+	}
+	return nil
+}
+
+// Child restricts this process, and then becomes the command. args come after [Arg]. It returns only if that fails,
+// the exit status.
+func Child(args []string) int {
+	// The restriction is of this thread, which becomes the command.
+	runtime.LockOSThread()
+	at := slices.Index(args, "--")
+	if at < 0 || at+1 >= len(args) {
+		fmt.Fprintln(os.Stderr, "tape: error: "+Arg+" is for tape itself")
+		return 2
+	}
+	if err := restrict(args[:at]); err != nil {
+		fmt.Fprintln(os.Stderr, "tape: error: the command is not run, because it could not be confined:", err)
+		return 126
+	}
+	argv := args[at+1:]
+	fmt.Fprintln(os.Stderr, "tape: error: run the command:", syscall.Exec(argv[0], argv, os.Environ()))
+	return 127
+}
+
+func restrict(paths []string) error {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: all}
+	size := unsafe.Sizeof(attr.Handled_access_fs)
+	if landlockVersion() >= withScopes {
+		attr.Scoped = scopes
+		size = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return fmt.Errorf("create a ruleset: %w", errno)
+	}
+	defer unix.Close(int(fd))
+	r := ruleset(fd)
+	var hidden []string
+	for _, path := range paths {
+		if path[0] == 'h' {
+			hidden = append(hidden, path[1:])
+		}
+	}
+	if err := r.allow("/", toList); err != nil {
+		return err
+	}
+	for _, path := range readable("/", hidden) {
+		if err := r.allow(path, toRead); err != nil {
+			return err
+		}
+	}
+	for _, path := range paths {
+		if path[0] != 'w' {
+			continue
+		}
+		if err := r.allow(path[1:], toWrite); err != nil {
+			return err
+		}
+	}
+	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx"} {
+		if err := r.allow(path, toFile); err != nil {
+			return err
+		}
+	}
+	for _, path := range []string{"/dev/shm", "/dev/pts"} {
+		if err := r.allow(path, toWrite); err != nil {
+			return err
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("give up privileges: %w", err)
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+		return fmt.Errorf("restrict: %w", errno)
+	}
+	// With root's capabilities, the memory of other processes could be read.
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("give up capabilities: %w", err)
+	}
+	return nil
+}
+
+type ruleset uintptr
+
+// allow gives rights to a path and what is below it. What is not there needs none.
+func (r ruleset) allow(path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENXIO) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return fmt.Errorf("stat %s: %w", path, err)
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFDIR { // the other rights are for folders
+		rights &= toRead | toFile
+	}
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0); errno != 0 {
+		return fmt.Errorf("allow %s: %w", path, errno)
+	}
+	return nil
+}
+
+// readable returns folders and files that together are everything below dir except what is hidden. Links are left out:
+// one could lead to what is hidden, and what it leads to is in the list by its own path.
+func readable(dir string, hidden []string) (out []string) {
+	if !slices.ContainsFunc(hidden, func(h string) bool { return isIn(h, dir) }) {
+		return []string{dir}
+	}
+	if slices.Contains(hidden, dir) {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink == 0 {
+			out = append(out, readable(filepath.Join(dir, e.Name()), hidden)...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+func landlockWorks() error { return errors.New("Landlock is in Linux only") }
+
+// Child is called on Linux only; it returns the exit status.
+func Child([]string) int {
+	fmt.Fprintln(os.Stderr, "tape: error: "+Arg+" is for tape itself")
+	return 2
+}

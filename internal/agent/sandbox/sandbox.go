@@ -1,0 +1,253 @@
+// Package sandbox runs the agent's commands so that they can write in the project only, and read the
+// rest of the disk without the user's keys: with bubblewrap where that works, else with Landlock.
+//
+// Bubblewrap also hides other processes and the sockets of the user's session. Landlock hides the
+// contents of files, but their names can be listed, and it does not keep a program from a socket
+// that is a file. Neither restricts the network.
+package sandbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Options of a sandbox.
+type Options struct {
+	Project string   // may be written
+	Home    string   // the user's home, with folders of keys
+	Hidden  []string // further files and folders that cannot be read
+	// Self is the path of a program that calls [Child] for [Arg], for Landlock; "" is none.
+	Self string
+}
+
+// Sandbox confines commands. Its methods may be called from several goroutines.
+type Sandbox struct {
+	o    Options
+	kind func() kind
+
+	mu  sync.Mutex
+	tmp string // for temporary files, until Close
+}
+
+// kind is how commands are confined.
+type kind struct {
+	name  string // "" is not at all
+	bwrap string // the path of bubblewrap
+	why   string // why not
+}
+
+// New returns a sandbox. It looks for a way to confine commands when it needs one.
+func New(o Options) *Sandbox {
+	s := &Sandbox{o: o}
+	s.kind = sync.OnceValue(s.find)
+	return s
+}
+
+// Off says why commands cannot be confined here; nil if they can.
+func (s *Sandbox) Off() error {
+	if k := s.kind(); k.name == "" {
+		return errors.New(k.why)
+	}
+	return nil
+}
+
+// Kind returns the name of what confines commands: bubblewrap, Landlock, or "".
+func (s *Sandbox) Kind() string { return s.kind().name }
+
+func (s *Sandbox) find() kind {
+	why := "bubblewrap (bwrap) is not installed"
+	if path, err := exec.LookPath("bwrap"); err == nil {
+		out, err := exec.Command(path, "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "true").CombinedOutput()
+		if err == nil {
+			return kind{name: "bubblewrap", bwrap: path}
+		}
+		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		why = fmt.Sprintf("bubblewrap does not work here (%s)", strings.ToValidUTF8(first, ""))
+	}
+	switch err := landlockWorks(); {
+	case err != nil:
+		return kind{why: why + ", and " + err.Error()}
+	case s.o.Self == "":
+		return kind{why: why}
+	}
+	return kind{name: "Landlock"}
+}
+
+// Confine changes a command, which has not started, so that it runs in the sandbox.
+func (s *Sandbox) Confine(cmd *exec.Cmd) error {
+	k := s.kind()
+	if k.name == "" {
+		return errors.New(k.why)
+	}
+	tmp, err := s.temporary()
+	if err != nil {
+		return err
+	}
+	cache, err := s.cache()
+	if err != nil {
+		return err
+	}
+	writable := []string{resolved(s.o.Project), cache}
+	if common := commonGitDir(s.o.Project); common != "" {
+		writable = append(writable, common)
+	}
+	argv := append([]string{cmd.Path}, cmd.Args[1:]...)
+	if k.bwrap != "" {
+		cmd.Path, cmd.Args = k.bwrap, append(s.bubblewrap(tmp, writable, cmd.Dir), argv...)
+		tmp = os.TempDir()
+	} else {
+		cmd.Path, cmd.Args = s.o.Self, append(s.landlock(append(writable, tmp)), argv...)
+	}
+	cmd.Env = environment(cmd.Env, tmp, cache)
+	return nil
+}
+
+// bubblewrap returns the command line before the command's own.
+func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string {
+	args := []string{"bwrap", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--bind", tmp, os.TempDir()}
+	hide := func(inside bool) {
+		for _, path := range s.hidden() {
+			if slices.ContainsFunc(writable, func(w string) bool { return isIn(path, w) }) != inside {
+				continue
+			}
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				args = append(args, "--tmpfs", path)
+			} else if err == nil {
+				args = append(args, "--ro-bind", "/dev/null", path)
+			}
+		}
+	}
+	hide(false)
+	for _, path := range writable {
+		args = append(args, "--bind", path, path)
+	}
+	hide(true)
+	return append(args, "--chdir", dir, "--")
+}
+
+// landlock returns the command line before the command's own, for [Child].
+func (s *Sandbox) landlock(writable []string) []string {
+	args := []string{s.o.Self, Arg}
+	for _, path := range writable {
+		args = append(args, "w"+path)
+	}
+	for _, path := range s.hidden() {
+		args = append(args, "h"+path)
+	}
+	return append(args, "--")
+}
+
+// Arg is the first argument with which a program calls [Child].
+const Arg = "sandboxed-command"
+
+// environment returns an environment for the sandbox: with places for temporary files and caches, and without the
+// sockets of the user's session.
+func environment(env []string, tmp, cache string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.Contains([]string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "TMUX", "DOCKER_HOST"}, name)
+	})
+	return append(env, "TMPDIR="+tmp, "XDG_CACHE_HOME="+cache, "GOCACHE="+filepath.Join(cache, "go-build"), "npm_config_cache="+filepath.Join(cache, "npm"))
+}
+
+// temporary returns a folder for temporary files.
+func (s *Sandbox) temporary() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tmp != "" {
+		return s.tmp, nil
+	}
+	dir, err := os.MkdirTemp("", "tape-sandbox-")
+	s.tmp = resolved(dir)
+	return s.tmp, err
+}
+
+// cache returns the folder for caches of the project's commands. Programs outside of the sandbox do not use it.
+func (s *Sandbox) cache() (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(resolved(s.o.Project)))
+	dir := filepath.Join(base, "tape", "sandbox", hex.EncodeToString(sum[:8]))
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// Close removes the temporary files.
+func (s *Sandbox) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tmp != "" {
+		_ = os.RemoveAll(s.tmp) // it is in the folder that the system empties
+		s.tmp = ""
+	}
+}
+
+// hidden returns what exists of the files and folders that commands must not read, with links resolved.
+func (s *Sandbox) hidden() (out []string) {
+	for _, path := range slices.Concat(s.o.Hidden, sessionSockets(), keysIn(s.o.Home)) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(out, real) {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// keysIn returns where programs keep keys below a user's home.
+func keysIn(home string) (out []string) {
+	if home == "" {
+		return nil
+	}
+	for _, name := range []string{".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".oci", ".netrc", "_netrc", ".git-credentials", ".npmrc", ".yarnrc.yml", ".pypirc",
+		".pgpass", ".my.cnf", ".vault-token", ".password-store", ".boto", ".s3cfg", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".terraform.d/credentials.tfrc.json",
+		".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/doctl", ".config/op", ".config/rclone", ".config/git/credentials", ".config/configstore", ".config/containers/auth.json",
+		".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".local/share/keyrings", ".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware"} {
+		out = append(out, filepath.Join(home, filepath.FromSlash(name)))
+	}
+	return out
+}
+
+// sessionSockets returns where services of the user's session, and containers, can be asked to run something.
+func sessionSockets() []string {
+	return []string{fmt.Sprintf("/run/user/%d", os.Getuid()), "/run/docker.sock", "/run/podman", "/run/containerd", "/run/screen"}
+}
+
+// commonGitDir returns the folder of git that a linked worktree has its objects in, if that is outside of it.
+func commonGitDir(project string) string {
+	raw, err := os.ReadFile(filepath.Join(project, ".git"))
+	text, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir: ")
+	if err != nil || !ok {
+		return ""
+	}
+	if !filepath.IsAbs(text) {
+		text = filepath.Join(project, text)
+	}
+	common := filepath.Dir(filepath.Dir(text))
+	back, err := os.ReadFile(filepath.Join(text, "gitdir"))
+	// The repository has to know the worktree: otherwise a file in the project could name any folder.
+	if err != nil || filepath.Base(common) != ".git" || resolved(filepath.Dir(strings.TrimSpace(string(back)))) != resolved(project) {
+		return ""
+	}
+	return resolved(common)
+}
+
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// isIn reports whether a path is a folder, or in it.
+func isIn(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}

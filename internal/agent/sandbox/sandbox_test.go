@@ -1,0 +1,158 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == Arg {
+		os.Exit(Child(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// kinds returns what confines commands on this machine.
+func kinds(t *testing.T, o Options) (out []*Sandbox) {
+	t.Helper()
+	o.Self, _ = os.Executable()
+	s := New(o)
+	if s.Kind() == "bubblewrap" {
+		out = append(out, s)
+	}
+	if landlockWorks() == nil {
+		l := New(o)
+		l.kind = func() kind { return kind{name: "Landlock"} }
+		out = append(out, l)
+	}
+	if len(out) == 0 {
+		t.Skip(s.Off())
+	}
+	return out
+}
+
+// A confined command writes in the project and to its own temporary files, and reads the disk without keys. Each line
+// of the shell is a way around that.
+func TestConfined(t *testing.T) {
+	dir := resolved(t.TempDir())
+	home, project := filepath.Join(dir, "home"), filepath.Join(dir, "home", "src", "project")
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, ".cache"))
+	t.Setenv("TMPDIR", filepath.Join(dir, "tmp")) // a confined command has its own
+	for name, text := range map[string]string{"home/.ssh/id": "KEY", "home/.config/gh/hosts.yml": "KEY", "home/.config/other": "other", "home/.netrc": "KEY",
+		"home/.bashrc": "rc", "home/src/project/a": "a", "home/src/other/b": "b", "home/tape/credentials.json": "KEY", "tmp/x": "x"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(home, ".ssh"), filepath.Join(home, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range kinds(t, Options{Project: project, Home: home, Hidden: []string{filepath.Join(home, "tape", "credentials.json")}}) {
+		t.Run(s.Kind(), func(t *testing.T) {
+			defer s.Close()
+			run := func(line string) (string, error) {
+				t.Helper()
+				path, err := exec.LookPath("sh")
+				if err != nil {
+					t.Fatal(err)
+				}
+				cmd := &exec.Cmd{Path: path, Args: []string{"sh", "-c", line}, Dir: project,
+					Env: append(os.Environ(), "SSH_AUTH_SOCK=/x", "HOME="+home, fmt.Sprintf("HOST=%d", os.Getpid()))}
+				if err := s.Confine(cmd); err != nil {
+					t.Fatal(err)
+				}
+				out, err := cmd.CombinedOutput()
+				return string(out), err
+			}
+			for _, line := range []string{
+				"echo new >new && mkdir -p sub/deep && mv new sub/deep/ && rm -r sub", "cat a && cat ../other/b && cat ~/.config/other && cat /etc/passwd >/dev/null",
+				"f=$(mktemp) && echo x >$f && mv $f here && rm here", "echo x >/dev/null", "mkdir -p $XDG_CACHE_HOME/x $GOCACHE && echo x >$XDG_CACHE_HOME/x/y",
+				"test -z \"$SSH_AUTH_SOCK\"", "exit 0", "ls / >/dev/null", "test \"$(pwd -P)\" = " + project,
+			} {
+				if out, err := run(line); err != nil {
+					t.Errorf("%s: %v\n%s", line, err, out)
+				}
+			}
+			for _, line := range []string{
+				"echo x >../other/b", "echo x >>~/.bashrc", "rm ../other/b", "mv ../other/b .", "touch ../new", "mkdir ../new", "ln -s /x ../new", "truncate -s 0 ../other/b", ": >../other/b",
+				"cat ~/.ssh/id", "cat ~/link/id", "ln -s ~/.ssh/id stolen; cat stolen", "ln ~/.ssh/id hard && cat hard", "cd ~/.ssh && cat id", "cat ~/.config/gh/hosts.yml", "cat ~/.netrc",
+				"cat ~/tape/credentials.json", "cp -r ~/.ssh stolen && cat stolen/id", "mv ~/.ssh stolen && cat stolen/id", "echo x >~/.ssh/authorized_keys && cat ~/.bashrc && exit 1",
+				"cat /proc/$HOST/environ", "kill -0 $HOST", "cat /proc/$HOST/root" + home + "/.ssh/id", "umount ~/.ssh && cat ~/.ssh/id", "mount --bind / / && cat ~/.ssh/id", "exit 3",
+			} {
+				if out, err := run(line); err == nil || strings.Contains(out, "KEY") {
+					t.Errorf("%s: %v\n%s", line, err, out)
+				}
+			}
+			for name, want := range map[string]string{"home/.bashrc": "rc", "home/src/other/b": "b", "home/.ssh/id": "KEY"} {
+				if raw, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(raw) != want {
+					t.Errorf("%s is %q, %v", name, raw, err)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(home, ".ssh", "authorized_keys")); err == nil {
+				t.Error("a key was added")
+			}
+		})
+	}
+}
+
+// In a linked worktree, git can commit; a file that only says that it is one opens no other folder.
+func TestWorktree(t *testing.T) {
+	dir := resolved(t.TempDir())
+	main, tree := filepath.Join(dir, "main"), filepath.Join(dir, "tree")
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	t.Setenv("TMPDIR", filepath.Join(dir, "tmp"))
+	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"init", "-q", main}, {"-C", main, "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"}, {"-C", main, "worktree", "add", "-q", tree}} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	for _, s := range kinds(t, Options{Project: tree, Home: filepath.Join(dir, "home")}) {
+		git, err := exec.LookPath("git")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := &exec.Cmd{Path: git, Args: []string{"git", "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "y"}, Dir: tree, Env: os.Environ()}
+		if err := s.Confine(cmd); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", s.Kind(), err, out)
+		}
+		s.Close()
+	}
+	liar := filepath.Join(dir, "liar")
+	if err := os.Mkdir(liar, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(liar, ".git"), []byte("gitdir: "+main+"/.git/worktrees/tree\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := commonGitDir(liar); got != "" {
+		t.Errorf("a folder that is no worktree may write to %s", got)
+	}
+}
+
+// Without a way to confine commands, it says why, and confines nothing by half.
+func TestOff(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	s := New(Options{Project: t.TempDir()})
+	if runtime.GOOS == "linux" && landlockWorks() == nil {
+		s.o.Self = ""
+	}
+	cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}}
+	if err := s.Off(); err == nil || !strings.Contains(err.Error(), "bwrap") || s.Confine(cmd) == nil || cmd.Path != "/bin/true" {
+		t.Errorf("%v, %s", err, cmd.Path)
+	}
+}
