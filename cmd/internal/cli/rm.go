@@ -35,12 +35,12 @@ open forks, and the current session. With --purge-archive and --yes, NAME must b
 A remote keeps what was pushed to it: the next tape pull brings that back. To take a secret
 out of the history, use tape purge.
 
-With --forget the session goes for good, with its forks and archives, out of git's objects and the
-index, and stays away: imports, recordings and pulls leave the session out, until tape new NAME
-begins it again. The command names the files in which the agent itself still has the text, and
-asks whether to delete them, too; --transcripts deletes them without asking. --remote also
-deletes the session at all remotes; others are asked at their next pull. An interrupted --forget is
-finished by the same command.`,
+With --forget the session goes for good, with its forks, archives and subagents, out of git's
+objects and the index, and stays away: imports, recordings and pulls leave it out, until tape
+new NAME begins it again. The command names the files in which the agent itself still has the
+text, and asks whether to delete them, too; --transcripts deletes them without asking. --remote
+also deletes the session at all remotes; others are asked at their next pull. An interrupted
+--forget is finished by the same command.`,
 		Example: `  tape rm review
   tape restore latest --tape review   # brings it back
   tape rm 2 --forget --remote`,

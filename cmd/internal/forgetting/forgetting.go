@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/importer"
 	"tape/internal/sessions/transcripts"
 	"tape/internal/show/display"
 	"tape/internal/store/forgotten"
@@ -35,9 +36,8 @@ type Forgetting struct {
 	Derived func(ctx context.Context) error // as in purge.ForgetOptions
 }
 
-// Run asks, removes the session, and shows what was done.
+// Run asks, removes the session with those of its subagents, and shows what was done.
 func (o *Forgetting) Run(ctx context.Context) error {
-	s := (*workspace.Store)(o.Store)
 	session, err := transcripts.SessionOf(ctx, o.Store, o.Name)
 	if err != nil {
 		return err
@@ -46,23 +46,36 @@ func (o *Forgetting) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	subagents, err := o.subagents(ctx)
+	if err != nil {
+		return err
+	}
 	at, err := o.remotes(ctx)
 	if err != nil {
 		return err
 	}
 	if !o.Yes {
-		if err := o.ask(ctx, found.Files, at); err != nil {
+		if err := o.ask(ctx, found.Files, at, len(subagents)); err != nil {
 			return err
 		}
 	}
 	steps := o.Progress("")
 	defer steps.Clear()
-	done, err := purge.Forget(ctx, s, o.Name, purge.ForgetOptions{Also: session.IDs[1:], Derived: o.Derived, Step: steps.Step})
-	if err != nil {
-		return err
-	}
-	if err := transcripts.Forget(o.Store, session, found, o.Where); err != nil {
-		return err
+	names, slugs := append(subagents, o.Name), []string(nil) // the session last, so that an interrupted call can be repeated
+	var has []string
+	for _, name := range names {
+		one, own := transcripts.Session{Tape: name, IDs: []string{name}}, transcripts.Found{}
+		if name == o.Name {
+			one, own = session, found
+		}
+		done, err := purge.Forget(ctx, (*workspace.Store)(o.Store), name, purge.ForgetOptions{Also: one.IDs[1:], Derived: o.Derived, Step: steps.Step})
+		if err != nil {
+			return err
+		}
+		if err := transcripts.Forget(o.Store, one, own, o.Where); err != nil {
+			return err
+		}
+		slugs, has = append(slugs, done.Slugs...), append(has, done.Remotes...)
 	}
 	var deleted []string
 	if o.Transcripts {
@@ -77,16 +90,48 @@ func (o *Forgetting) Run(ctx context.Context) error {
 	steps.Clear()
 	var gone []string
 	for _, remote := range at {
-		was, err := remotes.Forget(ctx, s, remote, o.Name, remotes.ForgetOptions{Progress: o.Watched(), Slugs: done.Slugs})
+		was, err := o.atRemote(ctx, remote, names, slugs)
 		if err != nil {
-			return layout.Wrap(err, "the session is forgotten here; delete it at %s", remote)
+			return err
 		}
 		if was {
 			gone = append(gone, remote)
 		}
 	}
-	still := slices.DeleteFunc(done.Remotes, func(remote string) bool { return slices.Contains(at, remote) })
+	slices.Sort(has)
+	still := slices.DeleteFunc(slices.Compact(has), func(remote string) bool { return slices.Contains(at, remote) })
 	return o.report(found, deleted, gone, still)
+}
+
+// subagents are the sessions of the session's subagents. A tape of the user's own may have such a name, too.
+func (o *Forgetting) subagents(ctx context.Context) (names []string, err error) {
+	tapes, err := o.Store.Tapes(ctx)
+	for _, t := range tapes {
+		if !strings.HasPrefix(t.Name(), o.Name+"/") {
+			continue
+		}
+		if imported, err := importer.HasImported(ctx, t); err != nil {
+			return nil, err
+		} else if !imported {
+			continue
+		}
+		if names = append(names, t.Name()); t.Name() == o.Store.CurrentTape() { // before anything is removed
+			return nil, layout.Conflict("", "that of its subagent is the current tape").Try(layout.SwitchAway)
+		}
+	}
+	return names, err
+}
+
+// atRemote deletes the sessions at a remote, and reports whether it had one of them.
+func (o *Forgetting) atRemote(ctx context.Context, remote string, names, slugs []string) (had bool, err error) {
+	for _, name := range names {
+		was, err := remotes.Forget(ctx, (*workspace.Store)(o.Store), remote, name, remotes.ForgetOptions{Progress: o.Watched(), Slugs: slugs})
+		if err != nil {
+			return had, layout.Wrap(err, "the session is forgotten here; delete it at %s", remote)
+		}
+		had = had || was
+	}
+	return had, nil
 }
 
 // remotes are the names of those at which it is deleted.
@@ -105,7 +150,7 @@ func (o *Forgetting) remotes(ctx context.Context) (names []string, err error) {
 }
 
 // ask asks about everything before anything is done.
-func (o *Forgetting) ask(ctx context.Context, files, at []string) error {
+func (o *Forgetting) ask(ctx context.Context, files, at []string, subagents int) error {
 	if !o.CanAsk() {
 		return layout.Invalid("tape rm "+display.ShellWord(o.Name)+" --forget --yes does it without asking",
 			"rm asks before it forgets a session, and there is no terminal to ask on")
@@ -118,14 +163,22 @@ func (o *Forgetting) ask(ctx context.Context, files, at []string) error {
 		}
 		entries = display.Entries(sum.Entries)
 	}
-	if err := o.Confirm(ctx, "The session %s (%s) will be removed for good, with its forks and archives. Forget it?", display.Quoted(cmp.Or(o.Title, o.Name)), entries); err != nil {
+	with := "its forks and archives"
+	if subagents > 0 {
+		with += " and the sessions of " + display.Count(subagents, "subagent", "subagents")
+	}
+	if err := o.Confirm(ctx, "The session %s (%s) will be removed for good, with %s. Forget it?", display.Quoted(cmp.Or(o.Title, o.Name)), entries, with); err != nil {
 		return err
 	}
 	if len(files) > 0 && !o.Transcripts {
 		for _, path := range files {
 			o.StderrUnlessQuiet("  %s", o.home(path))
 		}
-		yes, err := o.yes(ctx, "%s the agent's own text of it. Delete them, too?", display.Count(len(files), "file has", "files have"))
+		them := "them"
+		if len(files) == 1 {
+			them = "it"
+		}
+		yes, err := o.yes(ctx, "%s the agent's own text of it. Delete %s, too?", display.Count(len(files), "file has", "files have"), them)
 		if err != nil {
 			return err
 		}
@@ -188,6 +241,9 @@ func AfterPull(ctx context.Context, remote string, with Forgetting) error {
 		return err
 	}
 	for _, name := range names {
+		if _, err := with.Store.Tape(ctx, name); errors.Is(err, repo.ErrNotFound) {
+			continue // it went with the session that it belongs to
+		}
 		o := with
 		o.Name, o.Yes = name, true
 		if !o.CanAsk() {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"tape/cmd/internal/forgetting"
 	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/transcripts"
 	storetest "tape/internal/testkit/store"
@@ -66,6 +68,36 @@ func TestTranscripts(t *testing.T) {
 	}
 	if want := `{"tape":"` + id + `","forgotten":true,"transcripts":[],"deleted":["` + transcript + `"],"remotes":[],"remaining":[]}` + "\n"; out.String() != want {
 		t.Errorf("%s, not %s", out, want)
+	}
+}
+
+// The sessions of subagents go with their session, and a tape of the user's own whose name is below it stays.
+func TestSubagents(t *testing.T) {
+	f, out, transcript := prepared(t)
+	file := filepath.Join(storetest.Mkdir(t, filepath.Dir(transcript), id, "subagents"), "agent-a1.jsonl")
+	storetest.WriteFile(t, file, []byte(`{"parentUuid":null,"isSidechain":true,"agentId":"a1","cwd":"/p","sessionId":"`+id+`","type":"user","message":{"role":"user","content":"private of the subagent"},"uuid":"u2","timestamp":"2026-03-01T10:00:01Z"}`+"\n"))
+	open := func(name string) (record.Source, io.Closer, error) { return importer.OpenSource(name, nil) }
+	b := importer.NewBatch(f.Store, "test", open, func(_ importer.Result, err error) error { return err })
+	defer b.Close()
+	storetest.Must(t, b.File(t.Context(), file, importer.Options{}))
+	storetest.Must(t, b.Flush(t.Context()))
+	storetest.Tape(t, f.Store, id+"/agent-a1")
+	mine, err := f.Store.CreateTape(t.Context(), id+"/notes")
+	storetest.Must(t, err)
+	storetest.Append(t, mine, repo.Message("user", "stays"))
+
+	f.Transcripts = true
+	storetest.Must(t, f.Run(t.Context()))
+	storetest.Must(t, f.Flush())
+	for _, name := range []string{id, id + "/agent-a1"} {
+		if _, err := f.Store.Tape(t.Context(), name); !errors.Is(err, repo.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	storetest.WantNowhere(t, f.Store.Dir(), "private of the subagent")
+	storetest.WantTexts(t, mine, "session/start stays")
+	if !strings.Contains(out.String(), "deleted ~/.claude/projects/-p/"+id+"/subagents/agent-a1.jsonl\n") {
+		t.Errorf("%s", out)
 	}
 }
 
