@@ -126,7 +126,7 @@ func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where,
 	case o.user && (o.project || o.local) || o.project && o.local:
 		return nil, w, usagef("--user, --project and --local exclude each other")
 	case o.local && f.Agent.LocalHooks == "":
-		return nil, w, usagef("%s has no settings of a project that are not committed", f.Agent.Title)
+		return nil, w, usagef("%s has no settings of a project that are not committed", f.Title)
 	case o.Recall && f.Agent.Recall == nil:
 		return nil, w, usagef("--recall is for %s", agentsWith(hasRecall))
 	}
@@ -154,10 +154,10 @@ func (o *settingsOptions) install(agent string) error {
 		return err
 	}
 	if len(list) == 0 {
-		o.PrintUnlessQuiet("%s records already: %s is as it should be", f.Agent.Title, display.Line(agents.HooksFile(f.Agent, w)))
+		o.PrintUnlessQuiet("%s records already: %s is as it should be", f.Title, display.Line(agents.HooksFile(f.Agent, w)))
 	}
 	if st := agents.Inspect(f, w, w.Project, o.Program); st.Trust != "" && st.Trust != record.Reviewed {
-		o.PrintUnlessQuiet("%s runs no hook that you have not reviewed: %s", f.Agent.Title, f.Agent.ReviewHint)
+		o.PrintUnlessQuiet("%s runs no hook that you have not reviewed: %s", f.Title, f.Agent.ReviewHint)
 	} else if st.Off != "" {
 		o.Warn("hooks are switched off by " + st.Off)
 	}

@@ -23,7 +23,7 @@ func (st *Agent) Show(s *stdio.Streams) error {
 	case st.Word == NotInstalled:
 		colour = stdio.Dim
 	}
-	text := display.Pad(st.Agent.Agent.Title, 13) + s.Style(colour, state)
+	text := display.Pad(st.Agent.Title, 13) + s.Style(colour, state)
 	if last := st.Last; last != nil {
 		text += ", last " + display.Line(last.Event) + " " + display.Briefly(s.Now(), last.Last) + ", " + display.Bytes(st.Bytes()) + " read of that session"
 	}

@@ -155,7 +155,7 @@ func (st *Agent) decide() {
 		st.problem("hooks are switched off: " + st.Off)
 	case st.Trust != "" && st.Trust != record.Reviewed:
 		st.Word = NotTrusted
-		st.problem(st.Agent.Agent.Title + " skips the hooks: " + string(st.Trust) + "; " + st.Agent.Agent.ReviewHint)
+		st.problem(st.Agent.Title + " skips the hooks: " + string(st.Trust) + "; " + st.Agent.Agent.ReviewHint)
 	case st.Last == nil && st.Waiting == 0:
 		st.Word = NeverSeen
 	default:

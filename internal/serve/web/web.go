@@ -7,7 +7,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -22,6 +21,7 @@ import (
 
 	"tape/internal/serve/web/entries"
 	"tape/internal/serve/web/guard"
+	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
 	"tape/internal/show/export"
 	"tape/internal/show/prose"
@@ -338,7 +338,10 @@ func labelOf(a about.Tape) string {
 	return a.Label()
 }
 
-// agents are the names of agents as people write them.
-var agents = map[string]string{"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini", "qwen": "Qwen", "opencode": "opencode", "bub": "Bub", "tape": "tape", "acp": "an editor's agent"}
-
-func agentName(name string) string { return cmp.Or(agents[name], display.Line(name)) }
+// agentName returns what people call an agent.
+func agentName(name string) string {
+	if f := importer.All().Find(name); f != nil {
+		return f.Title
+	}
+	return display.Line(name)
+}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -8,25 +9,32 @@ import (
 	"tape/internal/sessions/importer/bub"
 	"tape/internal/sessions/importer/claudecode"
 	"tape/internal/sessions/importer/codex"
+	"tape/internal/sessions/importer/copilot"
 	"tape/internal/sessions/importer/gemini"
 	"tape/internal/sessions/importer/openai"
 	"tape/internal/sessions/importer/opencode"
+	"tape/internal/sessions/importer/pi"
+	"tape/internal/sessions/importer/qwen"
 	"tape/internal/sessions/importer/record"
 )
 
 // Formats is a list of formats. The nil list stands for [All].
 type Formats []*record.Format
 
-// All returns the formats that tape knows. To add one, write its package and a line here.
+// All returns the formats that tape knows. To add one, write its package and a line here. Of several formats
+// that a record may be in, the first one is taken.
 func All() Formats {
 	return Formats{
+		&qwen.Format, // its records have all that those of Claude Code have
 		&acp.Format,
 		&bub.Format,
 		&claudecode.Format,
 		&codex.Format,
+		&copilot.Format,
 		&gemini.Format,
 		&openai.Format,
 		&opencode.Format,
+		&pi.Format,
 	}
 }
 
@@ -78,8 +86,12 @@ func (l Formats) IsSubagent(name string) bool {
 
 // IsTranscript reports, by its name, whether a file may be a transcript.
 func (l Formats) IsTranscript(path string) bool {
-	return (strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".json")) &&
-		!slices.ContainsFunc(l.orAll(), func(f *record.Format) bool {
-			return f.Files.NoteSuffix != "" && strings.HasSuffix(path, f.Files.NoteSuffix)
-		})
+	ext, kept := filepath.Ext(path), false
+	for _, f := range l.orAll() {
+		if f.Files.NoteSuffix != "" && strings.HasSuffix(path, f.Files.NoteSuffix) {
+			return false
+		}
+		kept = kept || f.Files.Ext == ext || f.Files.Ext == "" && (ext == ".json" || ext == ".jsonl")
+	}
+	return kept
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/sessions/importer/copilot"
+	"tape/internal/sessions/importer/pi"
+	"tape/internal/sessions/importer/qwen"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -24,7 +27,7 @@ func liveFiles(t testing.TB, agent string) map[string][]byte {
 	files := map[string][]byte{}
 	root := filepath.Join(live, agent)
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.Contains(path, "/session/") || !All().IsTranscript(path) {
+		if err != nil || d.IsDir() || !strings.Contains(path, "/session/") || !All().IsTranscript(path) || isNote(path) {
 			return err
 		}
 		name, _ := filepath.Rel(root, path)
@@ -36,6 +39,12 @@ func liveFiles(t testing.TB, agent string) map[string][]byte {
 		t.Skipf("no sessions in %s", root)
 	}
 	return files
+}
+
+// isNote reports whether a program keeps something else than a session in a file.
+func isNote(path string) bool {
+	return filepath.Ext(path) == ".json" && strings.Contains(path, "/live/") && !strings.Contains(path, "/gemini/") && !strings.Contains(path, "/opencode/") ||
+		filepath.Base(path) == "usage_record.jsonl"
 }
 
 // shape is a conversation in letters: u what a person asked, x what the program wrote in the
@@ -234,4 +243,71 @@ func placeOf(t *testing.T, format, path string, b []byte) (tape, forked string) 
 		return parent + "/agent-" + jsonl.GetString(info, "id"), ""
 	}
 	return jsonl.GetString(info, "id"), ""
+}
+
+// TestLivePi: abandoned branches are hidden (tree); so is what the other one of two processes
+// wrote (same_session_twice).
+func TestLivePi(t *testing.T) {
+	shapes(t, pi.Format.Name, map[string]string{
+		"0.73.1":              "ua uac1!r1!a!u!a!u!a!u!aua uac1r1aua uac1r1auaua uac1r1auauaAuauac1r1aua uac1r1auc1r1c1r1c1r1auac3r3auac1r1a",
+		"auto_compact":        "uac1r1auauaAuauac1r1aua",
+		"errors":              "uac1r1auauua",
+		"fork":                "uac1r1a uac1r1auaua",
+		"killed":              "uac1ua",
+		"long":                "uauc1r1a",
+		"rpc":                 "uac1r1a",
+		"same_session_twice":  "uac1r1a!u!a!c1u!r1!aac1r1a",
+		"signal_SIGINT_wait":  "uac1",
+		"signal_SIGTERM_wait": "uac1",
+		"subagent":            "uac1r1a",
+		"terminal":            "uac1r1aua uac1r1auac1r1uauaAuaua",
+		"tools":               "uac1r1auc1r1c1r1c1r1auac3r3auac1r1a",
+		"tree":                "uac1!r1!a!u!a!u!a!u!aua uac1r1aua uac1r1auaua",
+		"trust":               "ua",
+		"two_at_once":         "uac1r1a uac1r1a",
+	})
+}
+
+// TestLiveQwen: what was taken back is hidden (rewind); subagents have files of their own.
+func TestLiveQwen(t *testing.T) {
+	shapes(t, qwen.Format.Name, map[string]string{
+		"0.15.10":             "uac1r1auauauAauac1r1Aa uac1r1auc1r1c1r1c1r1auac3r3auac1r1a",
+		"auto_compact":        "uac1r1auauauAauac1r1Aa",
+		"branch":              "uaua",
+		"ctrl_c":              "uac1r1",
+		"errors":              "uac1r1auauua",
+		"fork":                "uac1r1a uac1r1auaua",
+		"killed":              "uac1ua",
+		"long":                "uauc1r1a",
+		"mcp":                 "uc1r1c1r1a",
+		"rewind":              "uc1r1c1r1c1r1a!u!a!u!auaua",
+		"same_session_twice":  "uac1r1a!u!a!c1uac1!r1!ar1a",
+		"signal_SIGINT_slow":  "ua",
+		"signal_SIGINT_wait":  "uac1r1a",
+		"signal_SIGKILL_slow": "u",
+		"signal_SIGTERM_slow": "ua",
+		"signal_SIGTERM_wait": "uac1r1a",
+		"subagent":            "uac1r1axaxuac2r2axaxa uc1r1a uc1r1a uc1r1a",
+		"terminal":            "ua uac1r1auc1r1uac1r1uaAua",
+		"tools":               "uac1r1auc1r1c1r1c1r1auac3r3auac1r1a",
+		"two_at_once":         "uac1r1a uac1r1a",
+	})
+}
+
+// TestLiveCopilot: subagents are in their session's file; a rewind leaves nothing of what was taken
+// back.
+func TestLiveCopilot(t *testing.T) {
+	shapes(t, copilot.Format.Name, map[string]string{
+		"compact":             "usac1r1auauaua",
+		"errors":              "usau",
+		"interrupted_resumed": "usac1ua",
+		"killed_resumed":      "usac1r1ua",
+		"killed_streaming":    "us",
+		"long":                "usa",
+		"mcp":                 "usc1r1a",
+		"subagent":            "usac1!u!s!c1!r1!ar1a",
+		"terminal":            "usa usac1r1auc1uac1uaAusaua usac1r1auc1uac1uaAusausa",
+		"tools":               "usac1r1auc1r1c1r1c1r1auac3r3a",
+		"twins":               "usac1r1a usac1r1a",
+	})
 }

@@ -37,7 +37,7 @@ var scribe = record.Format{
 		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "dir") },
 	},
 	Events: []record.HookEvent{{Name: "Opened", Is: record.Start, Timeout: 7}, {Name: "Spoke", Is: record.TurnEnd}, {Name: "Closed", Is: record.End}},
-	Agent: &record.Agent{Title: "Scribe", Hooks: "scribe.json", MCP: record.MCPServer,
+	Agent: &record.Agent{Hooks: "scribe.json", MCP: record.MCPServer,
 		Folder: func(w record.Where) string { return w.Folder(".scribe", "SCRIBE_HOME") }},
 }
 

@@ -56,19 +56,19 @@ func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan
 		p.Why = "it is a fork, which the agent does not have"
 		return p, nil
 	case len(ids) == 0:
-		p.Why = "the id that " + title(f) + " gave it is not known"
+		p.Why = "the id that " + f.Title + " gave it is not known"
 		return p, nil
 	}
 	for _, id := range ids {
 		if p.Dir, p.Why, err = locate(ctx, f, id, user, here); err != nil {
-			return p, fmt.Errorf("search the transcripts of %s: %w", title(f), err)
+			return p, fmt.Errorf("search the transcripts of %s: %w", f.Title, err)
 		}
 		if p.Session = id; p.Dir != "" || p.Why != "" {
 			break
 		}
 	}
 	if p.Dir == "" {
-		p.Why = cmp.Or(p.Why, title(f)+" does not have it on this machine, or has deleted it")
+		p.Why = cmp.Or(p.Why, f.Title+" does not have it on this machine, or has deleted it")
 		return p, nil
 	}
 	p.Program, err = exec.LookPath(f.Resume.Program)
@@ -81,13 +81,6 @@ func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan
 		p.Command = append(append([]string{f.Resume.Program}, f.Resume.Args...), p.Session)
 	}
 	return p, nil
-}
-
-func title(f *record.Format) string {
-	if f.Agent != nil {
-		return f.Agent.Title
-	}
-	return f.Name
 }
 
 // IDs returns the ids that the agent may have given to the session on a tape.
@@ -148,7 +141,7 @@ func locate(ctx context.Context, f *record.Format, id string, user record.Where,
 		st, err := os.Stat(dir)
 		switch {
 		case filepath.Base(folder) == f.Resume.Archived:
-			return "", title(f) + " has archived it: " + path, nil
+			return "", f.Title + " has archived it: " + path, nil
 		case !filepath.IsAbs(dir):
 			return "", "its transcript does not name its directory: " + path, nil
 		case err != nil || !st.IsDir():

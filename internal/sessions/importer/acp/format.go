@@ -7,7 +7,7 @@ import (
 
 // Format is the format that tape acp writes.
 var Format = record.Format{
-	Name: "acp", Read: Read, Describe: Describe,
+	Name: "acp", Title: "an editor's agent", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
 		return record.Surely.If(m.Has("from") && jsonl.IsObject(m["acp"]))
 	},

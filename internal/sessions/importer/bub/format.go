@@ -9,7 +9,7 @@ import (
 
 // Format is the format of Bub.
 var Format = record.Format{
-	Name: "bub", Read: Read, Describe: Describe,
+	Name: "bub", Title: "Bub", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
 		return record.Surely.If(m.Has("kind", "id") && jsonl.IsObject(m["payload"]))
 	},

@@ -17,7 +17,7 @@ const (
 
 // Format is the format of Claude Code.
 var Format = record.Format{
-	Name: "claude-code", Read: Read, Describe: Describe, HasFirst: HasFirst,
+	Name: "claude-code", Title: "Claude Code", Read: Read, Describe: Describe, HasFirst: HasFirst,
 	Record: like,
 	Head: func(head []byte) record.Likeness {
 		return record.Likely.If(record.ContainsAll(head, `"parentUuid"`) || record.ContainsAll(head, `"isSidechain"`) || record.ContainsAll(head, `"isSnapshotUpdate"`))
@@ -45,7 +45,7 @@ var Format = record.Format{
 		{Name: "SessionEnd", Is: record.End, Timeout: timeout},
 	},
 	Agent: &record.Agent{
-		Title: "Claude Code", ProjectVariable: "CLAUDE_PROJECT_DIR", Folder: folder,
+		ProjectVariable: "CLAUDE_PROJECT_DIR", Folder: folder,
 		Hooks: "settings.json", LocalHooks: "settings.local.json", Recall: []string{"startup", "clear"},
 		MCPFile: mcpFile, MCP: mcpServer,
 		ManagedLinux: "/etc/claude-code/managed-settings.json",

@@ -16,7 +16,7 @@ const (
 
 // Format is the format of Codex.
 var Format = record.Format{
-	Name: "codex", Read: Read, Describe: Describe,
+	Name: "codex", Title: "Codex", Read: Read, Describe: Describe,
 	Record: like,
 	Head: func(head []byte) record.Likeness {
 		return record.Likely.If(record.ContainsAll(head, `"session_meta"`) || record.ContainsAll(head, `"response_item"`) || record.ContainsAll(head, `"event_msg"`))
@@ -42,7 +42,7 @@ var Format = record.Format{
 		{Name: "SessionEnd", Is: record.End}, // Codex gives it less time, and would complain
 	},
 	Agent: &record.Agent{
-		Title: "Codex", Folder: folder, Hooks: "hooks.json", Settings: settings,
+		Folder: folder, Hooks: "hooks.json", Settings: settings,
 		MCPFile: func(w record.Where) string { return filepath.Join(folder(w), settings) },
 		MCP: func(program string) (string, any) {
 			_, server := record.MCPServer(program)

@@ -14,7 +14,7 @@ const timeout = 5000 // ms: Gemini CLI waits for its hooks, and a disk may hang
 
 // Format is the format of Gemini CLI.
 var Format = record.Format{
-	Name: "gemini", Read: Read, Describe: Describe,
+	Name: "gemini", Title: "Gemini CLI", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
 		return record.Surely.If(m.Has("$set") || m.Has("$rewindTo") || m.Has("projectHash") ||
 			m.Has("sessionId") && m.HasMessages("type") ||
@@ -41,7 +41,7 @@ var Format = record.Format{
 		{Name: "AfterAgent", Is: record.TurnEnd, Timeout: timeout}, {Name: "SessionEnd", Is: record.End, Timeout: timeout},
 	},
 	Agent: &record.Agent{
-		Title: "Gemini CLI", ProjectVariable: "GEMINI_PROJECT_DIR", Folder: folder, Hooks: "settings.json", HookName: hookName, MCP: record.MCPServer,
+		ProjectVariable: "GEMINI_PROJECT_DIR", Folder: folder, Hooks: "settings.json", HookName: hookName, MCP: record.MCPServer,
 		ManagedLinux: "/etc/gemini-cli/settings.json",
 		ManagedMacOS: "/Library/Application Support/GeminiCli/settings.json",
 		Off: func(settings map[string]any, _ bool) string {

@@ -20,7 +20,7 @@ var plugin []byte
 
 // Format is the format of opencode.
 var Format = record.Format{
-	Name: "opencode", Read: Read, Describe: Describe,
+	Name: "opencode", Title: "opencode", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
 		return record.Likely.If(jsonl.IsObject(m["info"]) && m.HasMessages("parts"))
 	},
@@ -33,7 +33,7 @@ var Format = record.Format{
 	// The names that the plugin gives them.
 	Events: []record.HookEvent{{Name: "Stop", Is: record.TurnEnd}, {Name: "SessionEnd", Is: record.End}},
 	Agent: &record.Agent{
-		Title: "opencode", Folder: folder, Hooks: "plugin/tape.js", MCPFile: settings,
+		Folder: folder, Hooks: "plugin/tape.js", MCPFile: settings,
 		Plugin: func() []byte { return plugin },
 		MCP: func(program string) (string, any) {
 			return "mcp", struct {

@@ -33,7 +33,6 @@ func (f *Format) Moment(event string) Moment {
 // Agent describes the settings of a program that runs hooks. The hooks are objects in a JSON file,
 // as in Claude Code, or a plugin.
 type Agent struct {
-	Title string // what people call it
 	// ProjectVariable is the environment variable with the project's directory: hooks may run in
 	// another directory.
 	ProjectVariable string

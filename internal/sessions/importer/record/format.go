@@ -15,6 +15,7 @@ import (
 // one, write its package with a value of this type, and add it to the list in importer.All.
 type Format struct {
 	Name     string // as users write it
+	Title    string // what people call the program
 	Read     func(context.Context, *Reading) error
 	Describe func(context.Context, Source, *Info) error
 
@@ -51,6 +52,8 @@ type Files struct {
 	MadeIn func(head []byte, dir string) bool
 	// Subagents returns the folder with the files of a session's subagents; nil if they have none.
 	Subagents func(path, session string) string
+	// Ext is the extension of all transcripts; "" stands for ".json" and ".jsonl".
+	Ext string
 	// SubagentPrefix begins the names of those files. NoteSuffix ends the names of files that are
 	// beside transcripts, but are not transcripts.
 	SubagentPrefix, NoteSuffix string

@@ -1,0 +1,101 @@
+// Package copilot reads the sessions of GitHub Copilot CLI.
+//
+// A session is a file of lines {type, data, id, timestamp, parentId}, each the parent of the next one. Lines
+// of a subagent have an agentId, and stand among those of the session. Hooks (which repeat what they were
+// told) and model.* (which repeat what was sent to the model) are left out. Seen with version 1.0.102.
+package copilot
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+type reader struct {
+	*record.Forked
+	record.Once
+	started map[string][]byte // the data of calls that run
+}
+
+// Read makes the entries of a session. Subagents are forks.
+func Read(ctx context.Context, r *record.Reading) error {
+	c := &reader{Forked: record.NewForked(r), started: map[string][]byte{}}
+	err := record.Each(ctx, r.Source, isRecord, nil, c)
+	c.End()
+	return err
+}
+
+func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("type", "data", "id", "timestamp") }
+
+const subagentPrefix = "agent-"
+
+// Record makes the entries of a line.
+func (c *reader) Record(_ record.Span, raw []byte) {
+	c.Stats.Records++
+	typ := jsonl.GetString(raw, "type")
+	key := c.Key(jsonl.GetString(raw, "id"), raw)
+	if key == "" || strings.HasPrefix(typ, "hook.") || strings.HasPrefix(typ, "model.") {
+		return
+	}
+	agent := jsonl.GetString(raw, "agentId")
+	if agent != "" {
+		agent = subagentPrefix + agent
+	}
+	e := element{
+		reader: c, Conversation: c.In(agent), key: key, data: record.Or(jsonl.Get(raw, "data"), "{}"),
+		date: record.Date(jsonl.Get(raw, "timestamp")),
+	}
+	switch typ {
+	case "user.message":
+		e.person()
+	case "system.message":
+		text, _ := record.Plain(record.Or(jsonl.Get(e.data, "content"), `""`))
+		p := record.Entry{Kind: record.KindSystem, Keys: []string{key}, Date: e.date, Payload: record.With(nil, "content", text)}
+		p.Extra = e.rest("role", "content")
+		e.Put(p)
+	case "assistant.message":
+		e.answer()
+	case "assistant.turn_start", "assistant.turn_end":
+		// Each answer has the number of its turn.
+	case "session.usage_record":
+		e.Put(record.Event(key, e.date, record.EventRun, cost(jsonl.Get(e.data, "usage"))))
+	case "tool.execution_start":
+		e.start()
+	case "tool.execution_complete":
+		e.result()
+	case "session.compaction_complete":
+		if summary := jsonl.Get(e.data, "summaryContent"); summary != nil {
+			e.Put(record.Anchor(key, e.date, "compaction", record.NewObject(1024).Raw("summary", summary).All(e.rest("summaryContent")).Done()))
+			return
+		}
+		e.event(typ)
+	case "subagent.completed":
+		// The result of the call comes next.
+		c.In("").Put(record.Entry{
+			Kind: record.KindEvent, Keys: []string{key}, Date: e.date, Ends: []string{agent},
+			Payload: record.NewObject(256).Str("name", typ).Raw("data", e.rest()).Done(),
+		})
+	case "tool.user_requested":
+		e.event("shell")
+	default:
+		e.event(cmp.Or(typ, "record"))
+	}
+}
+
+// Describe reads the first line.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	return record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
+		info.Began(jsonl.Get(raw, "timestamp"))
+		if jsonl.GetString(raw, "type") != "session.start" {
+			return at.Opens()
+		}
+		data := jsonl.Get(raw, "data")
+		info.Session, info.Complete = jsonl.GetString(data, "sessionId"), true
+		info.State = record.NewObject(256).Raw("cwd", jsonl.Get(data, "context", "cwd")).Raw("version", jsonl.Get(data, "copilotVersion")).
+			Raw("model", jsonl.Get(data, "selectedModel")).Raw("gitBranch", jsonl.Get(data, "context", "branch")).OrNil()
+		return false
+	})
+}

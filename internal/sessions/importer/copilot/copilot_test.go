@@ -1,0 +1,76 @@
+package copilot_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/copilot"
+	"tape/internal/sessions/importer/formattest"
+	"tape/internal/sessions/importer/record"
+)
+
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
+// sample is a session with a subagent, a line of the shell, and a compaction.
+var sample = []string{
+	`{"type":"session.start","data":{"sessionId":"c-1","version":1,"copilotVersion":"1.0","context":{"cwd":"/w","branch":"main"}},"id":"a","timestamp":"2026-01-01T00:00:00.000Z","parentId":null}`,
+	`{"type":"user.message","data":{"content":"list","transformedContent":"<current_datetime>…","interactionId":"i","delivery":"idle"},"id":"b","timestamp":"2026-01-01T00:00:01.000Z","parentId":"a"}`,
+	`{"type":"hook.start","data":{"input":{"prompt":"list"}},"id":"b2","timestamp":"2026-01-01T00:00:01.000Z","parentId":"b"}`,
+	`{"type":"session.usage_record","data":{"usage":{"model":"m","inputTokens":9,"outputTokens":2,"cacheReadTokens":4,"cacheWriteTokens":0,"cost":1}},"id":"c","timestamp":"2026-01-01T00:00:02.000Z","parentId":"b2"}`,
+	`{"type":"assistant.message","data":{"messageId":"m1","model":"m","content":"so","reasoningText":"hm","toolRequests":[{"toolCallId":"t1","name":"task","arguments":{"prompt":"count"}},{"toolCallId":"t2","name":"bash","arguments":{"command":"false"}}],"interactionId":"i"},"id":"d","timestamp":"2026-01-01T00:00:03.000Z","parentId":"c"}`,
+	`{"type":"tool.execution_start","data":{"toolCallId":"t1","toolName":"task","arguments":{"prompt":"count"},"toolTitle":"Helper"},"id":"e","timestamp":"2026-01-01T00:00:03.000Z","parentId":"d"}`,
+	`{"type":"user.message","agentId":"s1","data":{"content":"count"},"id":"f","timestamp":"2026-01-01T00:00:04.000Z","parentId":"e"}`,
+	`{"type":"assistant.message","agentId":"s1","data":{"messageId":"m2","content":"two"},"id":"g","timestamp":"2026-01-01T00:00:05.000Z","parentId":"f"}`,
+	`{"type":"subagent.completed","agentId":"s1","data":{"toolCallId":"t1","totalTokens":7},"id":"h","timestamp":"2026-01-01T00:00:06.000Z","parentId":"g"}`,
+	`{"type":"tool.execution_complete","data":{"toolCallId":"t1","success":true,"result":{"content":"two"}},"id":"i","timestamp":"2026-01-01T00:00:06.000Z","parentId":"h"}`,
+	`{"type":"tool.execution_complete","data":{"toolCallId":"t2","success":true,"shellExecution":{"exitCode":1},"result":{"content":"no"}},"id":"j","timestamp":"2026-01-01T00:00:07.000Z","parentId":"i"}`,
+	`{"type":"tool.user_requested","data":{"toolCallId":"u1","toolName":"local_shell","arguments":{"command":"pwd"}},"id":"k","timestamp":"2026-01-01T00:00:08.000Z","parentId":"j"}`,
+	`{"type":"session.compaction_complete","data":{"success":true,"summaryContent":"all done","trigger":"manual"},"id":"l","timestamp":"2026-01-01T00:00:09.000Z","parentId":"k"}`,
+	`{"type":"session.compaction_complete","data":{"success":false,"outcome":"cancelled"},"id":"m","timestamp":"2026-01-01T00:00:10.000Z","parentId":"l"}`,
+}
+
+func FuzzCopilot(f *testing.F) { imp.Fuzz(f, copilot.Format.Name, sample) }
+
+// TestCopilot: a subagent's lines are a fork, which ends before the result of its call.
+func TestCopilot(t *testing.T) {
+	items, _ := imp.Items(t, copilot.Format.Name, "events.jsonl", formattest.Lines(sample...), formattest.Seen{})
+	formattest.Want(t, items,
+		`event {"name":"session.start","data":{"sessionId":"c-1","version":1,"copilotVersion":"1.0","context":{"cwd":"/w","branch":"main"}}}`,
+		`message {"role":"user","content":"list"}`,
+		`event {"name":"run","data":{"model":"m","usage":{"input_tokens":9,"output_tokens":2,"cached_input_tokens":4,"cache_write_input_tokens":0},"cost":1}}`,
+		`event {"name":"thinking","data":{"thinking":"hm"}}`,
+		`message {"role":"assistant","content":"so"}`,
+		`tool_call {"calls":[{"id":"t1","type":"function","function":{"name":"task","arguments":"{\"prompt\":\"count\"}"}},{"id":"t2","type":"function","function":{"name":"bash","arguments":"{\"command\":\"false\"}"}}]}`,
+		`agent-s1message {"role":"user","content":"count"}`,
+		`agent-s1message {"role":"assistant","content":"two"}`,
+		`event {"name":"subagent.completed","data":{"toolCallId":"t1","totalTokens":7}} ends agent-s1`,
+		`tool_result {"results":["two","no"]}`,
+		`event {"name":"tool.detail","data":{"call_id":"t1","toolTitle":"Helper"}}`,
+		`event {"name":"tool.detail","data":{"call_id":"t2","shellExecution":{"exitCode":1}}}`,
+		`event {"name":"shell","data":{"toolCallId":"u1","toolName":"local_shell","arguments":{"command":"pwd"}}}`,
+		`anchor {"name":"compaction","state":{"summary":"all done","success":true,"trigger":"manual"}}`,
+		`event {"name":"session.compaction_complete","data":{"outcome":"cancelled"}}`,
+	)
+}
+
+func TestGrows(t *testing.T) { imp.Grows(t, copilot.Format.Name, sample, 1) }
+
+// TestResumes: a session can go on while its folder is there.
+func TestResumes(t *testing.T) {
+	user := record.Where{Home: t.TempDir(), Getenv: func(string) string { return "" }}
+	if copilot.Format.Resume.Has(user, "c-1") {
+		t.Error("a session that is not there goes on")
+	}
+	dir := filepath.Join(user.Home, ".copilot", "session-state", "c-1")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "events.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !copilot.Format.Resume.Has(user, "c-1") {
+		t.Error("a session with a file does not go on")
+	}
+}

@@ -1,0 +1,94 @@
+package copilot
+
+import (
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// element is a record of which entries are made.
+type element struct {
+	*reader
+	*record.Conversation
+	key  string
+	data []byte
+	date string
+}
+
+// Put emits an entry of the record's conversation.
+func (e element) Put(p record.Entry) { e.Conversation.Put(p) }
+
+func (e element) event(name string) {
+	e.Put(record.Event(e.key, e.date, name, record.Or(e.rest(), "{}")))
+}
+
+// rest returns the fields of the data that say something, nil if there are none.
+func (e element) rest(but ...string) []byte {
+	return record.NewObject(len(e.data)).Rest(e.data, append(but, "interactionId", "supportedNativeDocumentMimeTypes")...).OrNil()
+}
+
+func (e element) person() {
+	text, _ := record.Plain(record.Or(jsonl.Get(e.data, "content"), `""`))
+	p := record.Message(e.key, e.date, "user", text)
+	p.Extra = e.rest("content", "transformedContent") // this has the date, and the content again
+	e.Put(p)
+}
+
+// answer emits what the model said. Its usage came before.
+func (e element) answer() {
+	run := jsonl.GetString(e.data, "messageId")
+	put := func(p record.Entry) {
+		p.RunID = run
+		e.Put(p)
+	}
+	if thinking := jsonl.Get(e.data, "reasoningText"); thinking != nil && !record.Blank(thinking) {
+		put(record.Event(e.key+"/thinking", e.date, record.EventThinking, record.With(nil, "thinking", thinking)))
+	}
+	content := record.Or(jsonl.Get(e.data, "content"), `""`)
+	requests := jsonl.Get(e.data, "toolRequests")
+	if !record.Blank(content) || requests == nil || record.Blank(requests) {
+		p := record.Message(e.key, e.date, "assistant", content)
+		p.Extra = e.rest("content", "messageId", "reasoningText", "toolRequests", "model")
+		put(p)
+	}
+	i := 0
+	for c := range jsonl.Elements(requests) {
+		i++
+		input := record.Compact(record.Or(jsonl.Get(c, "arguments"), "{}"))
+		e.Call(record.NewCall(jsonl.GetString(c, "toolCallId"), jsonl.GetString(c, "name"), input, record.BlockKey(e.key, i), e.date))
+	}
+}
+
+// start notes that a call runs. The answer has the call.
+func (e element) start() {
+	id := jsonl.GetString(e.data, "toolCallId")
+	if !e.Waits(id) {
+		e.event("tool.execution_start")
+		return
+	}
+	e.started[id] = e.rest("toolCallId", "toolName", "arguments", "turnId", "model")
+}
+
+// result emits a result. A command that fails is a success for the program.
+func (e element) result() {
+	id := jsonl.GetString(e.data, "toolCallId")
+	if string(jsonl.Get(e.data, "isUserRequested")) == "true" {
+		e.event("shell.result")
+		return
+	}
+	content := record.Or(record.Or(jsonl.Get(e.data, "result", "content"), jsonl.Get(e.data, "error", "message")), "null")
+	code := string(jsonl.Get(e.data, "shellExecution", "exitCode"))
+	extra := record.NewObject(512).All(e.started[id]).All(e.rest("toolCallId", "turnId", "model", "success", "toolTelemetry"))
+	delete(e.started, id)
+	e.Result(record.Result{
+		ID: id, Key: e.key, Date: e.date, Content: content,
+		Failed: string(jsonl.Get(e.data, "success")) == "false" || code != "" && code != "0" && code != "null",
+	}, extra.OrNil())
+}
+
+// cost returns the model and the usage of a request. Its input includes the tokens from the cache.
+func cost(usage []byte) []byte {
+	tokens := record.NewObject(160).Raw("input_tokens", jsonl.Get(usage, "inputTokens")).Raw("output_tokens", jsonl.Get(usage, "outputTokens")).
+		Raw("cached_input_tokens", jsonl.Get(usage, "cacheReadTokens")).Raw("cache_write_input_tokens", jsonl.Get(usage, "cacheWriteTokens"))
+	data := record.NewObject(256).Raw("model", jsonl.Get(usage, "model")).Raw("usage", tokens.OrNil())
+	return data.Rest(usage, "model", "modelDisplayName", "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens").Done()
+}

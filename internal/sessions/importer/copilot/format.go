@@ -1,0 +1,38 @@
+package copilot
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// Format is the format of GitHub Copilot CLI.
+var Format = record.Format{
+	Name: "copilot", Title: "GitHub Copilot CLI", Read: Read, Describe: Describe,
+	Record: func(m record.Members) record.Likeness {
+		return record.Surely.If(m.Has("type", "data", "id", "timestamp") && strings.Contains(m.Text("type"), "."))
+	},
+	Head: func(head []byte) record.Likeness {
+		return record.Surely.If(record.ContainsAll(head, `"session.start"`, `"copilot-agent"`))
+	},
+	Path: func(path, _ string) bool { return strings.Contains(path, "/.copilot/") },
+	Files: record.Files{
+		Ext:       ".jsonl",
+		Folders:   func(user record.Where) []string { return []string{sessions(user)} },
+		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "data", "context", "cwd") },
+	},
+	Resume: &record.Resume{
+		Program: "copilot", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session.start", Member: "sessionId",
+		Has: func(user record.Where, id string) bool {
+			_, err := os.Stat(filepath.Join(sessions(user), id, "events.jsonl"))
+			return err == nil
+		},
+	},
+}
+
+func folder(w record.Where) string { return w.Folder(".copilot", "COPILOT_HOME") }
+
+func sessions(user record.Where) string { return filepath.Join(folder(user), "session-state") }

@@ -1,0 +1,91 @@
+// Package pi reads the sessions of pi.
+//
+// A session is a file of lines: a header, then records that form a tree. Each has an id and the id of its
+// parent; whoever goes back in a session makes another branch. Messages are records; so are compactions,
+// the session's name, and changes of the model. Version 3 of the format, as pi 0.73 to 0.87 writes it.
+package pi
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+type reader struct {
+	*record.Forked
+	record.Branches
+	record.Once
+}
+
+// Read makes the entries of a session. Abandoned branches are forks.
+func Read(ctx context.Context, r *record.Reading) error {
+	p := &reader{Forked: record.NewForked(r)}
+	err := record.Scan(ctx, r.Source, isRecord, nil, func(_ record.Span, raw []byte) bool {
+		if jsonl.GetString(raw, "type") != "session" {
+			p.Add(jsonl.GetString(raw, "id"), jsonl.GetString(raw, "parentId"))
+		}
+		return true
+	})
+	if err == nil {
+		err = record.Each(ctx, r.Source, isRecord, nil, p)
+	}
+	p.End()
+	return err
+}
+
+func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("type", "id", "timestamp") }
+
+// Record makes the entries of a line.
+func (p *reader) Record(_ record.Span, raw []byte) {
+	p.Stats.Records++
+	id, typ := jsonl.GetString(raw, "id"), jsonl.GetString(raw, "type")
+	key := p.Key(id, raw)
+	if key == "" {
+		return
+	}
+	e := element{raw: raw, key: key, date: record.Date(jsonl.Get(raw, "timestamp"))}
+	if typ == "session" {
+		p.In("").Put(record.Event(key, e.date, "session", record.Without(raw, "type", "timestamp")))
+		return
+	}
+	e.Conversation = p.In(p.Of(id))
+	switch typ {
+	case "message":
+		e.message(jsonl.Get(raw, "message"))
+	case "compaction":
+		e.Put(record.Anchor(key, e.date, "compaction", e.rest()))
+	case "session_info":
+		data := record.NewObject(64).Raw("title", jsonl.Get(raw, "name"))
+		e.Put(record.Event(key, e.date, "tape.title", data.Done()))
+	default:
+		e.Put(record.Event(key, e.date, cmp.Or(typ, "record"), e.rest()))
+	}
+}
+
+// Describe reads the header.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	return record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
+		info.Began(jsonl.Get(raw, "timestamp"))
+		if jsonl.GetString(raw, "type") != "session" {
+			return at.Opens()
+		}
+		info.Session, info.Complete = jsonl.GetString(raw, "id"), true
+		state := record.NewObject(256).Raw("cwd", jsonl.Get(raw, "cwd"))
+		if parent := sessionOf(jsonl.GetString(raw, "parentSession")); parent != "" {
+			state.Str("forked_from", parent)
+		}
+		info.State = state.OrNil()
+		return false
+	})
+}
+
+// sessionOf returns the session in a file of pi, from the file's name: its start, and its id.
+func sessionOf(file string) string {
+	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".jsonl")
+	_, id, _ := strings.Cut(name, "_")
+	return id
+}

@@ -1,0 +1,108 @@
+package qwen
+
+import (
+	"bytes"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// element is a record of which entries are made.
+type element struct {
+	*record.Conversation
+	raw  []byte
+	key  string
+	date string
+}
+
+// extra are the fields of the record that have no place in its entries.
+func (e element) extra(but ...string) []byte {
+	return record.NewObject(64).Rest(e.raw, append(but, "uuid", "parentUuid", "sessionId", "timestamp", "type",
+		"provenance", "cwd", "version", "gitBranch", "message", "agentId", "isSidechain", "forkedFrom")...).OrNil()
+}
+
+// person emits what a person wrote. What the program put before it is a message by itself.
+func (e element) person(parts []byte) {
+	var said [][]byte
+	i := 0
+	for part := range jsonl.Elements(parts) {
+		if bytes.HasPrefix(jsonl.Get(part, "text"), []byte(`"<system-reminder>`)) {
+			i++
+			e.Put(record.Message(record.BlockKey(e.key, i), e.date, "user", jsonl.Get(part, "text")))
+			continue
+		}
+		said = append(said, part)
+	}
+	if said == nil && i > 0 {
+		return
+	}
+	content, _ := record.Plain(record.Array(said))
+	p := record.Message(e.key, e.date, "user", content)
+	p.Extra = e.extra()
+	e.Put(p)
+}
+
+// answer emits what the model said, and what it cost.
+func (e element) answer(parts []byte) {
+	put := func(p record.Entry) {
+		p.RunID = e.key
+		e.Put(p)
+	}
+	i := 0
+	for part := range jsonl.Elements(parts) {
+		key, text, call := record.BlockKey(e.key, i), jsonl.Get(part, "text"), jsonl.Get(part, "functionCall")
+		i++
+		switch {
+		case call != nil:
+			input := record.Compact(record.Or(jsonl.Get(call, "args"), "{}"))
+			e.Call(record.NewCall(jsonl.GetString(call, "id"), jsonl.GetString(call, "name"), input, key, e.date))
+		case string(jsonl.Get(part, "thought")) == "true":
+			data := record.NewObject(len(part)).Raw("thinking", text).Rest(part, "text", "thought")
+			put(record.Event(key, e.date, record.EventThinking, data.Done()))
+		case text != nil:
+			put(record.Message(key, e.date, "assistant", text))
+		default:
+			put(record.Event(key, e.date, "part", record.Compact(part)))
+		}
+	}
+	usage := record.NewObject(160).As(jsonl.Get(e.raw, "usageMetadata"), map[string]string{
+		"promptTokenCount": "input_tokens", "cachedContentTokenCount": "cached_input_tokens", "candidatesTokenCount": "output_tokens",
+		"thoughtsTokenCount": "reasoning_output_tokens", "totalTokenCount": "total_tokens",
+	})
+	data := record.NewObject(256).Raw("model", jsonl.Get(e.raw, "model")).Raw("usage", usage.OrNil())
+	put(record.Event(e.key+"/run", e.date, record.EventRun, data.All(e.extra("model", "usageMetadata")).Done()))
+}
+
+// result emits the results in a record: usually one.
+func (e element) result() {
+	shown := jsonl.Get(e.raw, "toolCallResult")
+	status := jsonl.GetString(shown, "status")
+	i := 0
+	for part := range jsonl.Elements(jsonl.Get(e.raw, "message", "parts")) {
+		answer := jsonl.Get(part, "functionResponse")
+		if answer == nil {
+			e.Put(record.Event(record.BlockKey(e.key, i), e.date, "part", record.Compact(part)))
+			i++
+			continue
+		}
+		content := record.Or(jsonl.Get(answer, "response"), "null")
+		failed := jsonl.Get(content, "error")
+		content = record.Or(record.Or(failed, jsonl.Get(content, "output")), content)
+		e.Result(record.Result{
+			ID: jsonl.GetString(answer, "id"), Key: record.BlockKey(e.key, i), Date: e.date, Content: content,
+			Failed: failed != nil || status == "error" || status == "cancelled" || hasFailed(shown, content),
+		}, record.NewObject(64).Rest(shown, "callId").OrNil())
+		i++
+	}
+}
+
+// hasFailed reports whether a command did not exit with 0. Up to version 0.15 only the text says so.
+func hasFailed(shown, content []byte) bool {
+	code := string(jsonl.Get(shown, "resultDisplay", "exitCode"))
+	if code == "" {
+		_, code, _ = strings.Cut(record.Text(content), "\nExit Code: ")
+		code, _, _ = strings.Cut(code, "\n")
+	}
+	return strings.Trim(code, "-0123456789") == "" && strings.Trim(code, "0") != ""
+}

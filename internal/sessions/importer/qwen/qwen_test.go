@@ -1,0 +1,57 @@
+package qwen_test
+
+import (
+	"strings"
+	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/formattest"
+	"tape/internal/sessions/importer/qwen"
+)
+
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
+// sample is a session whose user took its last prompt back.
+var sample = []string{
+	`{"uuid":"a","parentUuid":null,"sessionId":"q-1","timestamp":"2026-01-01T00:00:01.000Z","type":"user","provenance":"real_user","cwd":"/w","version":"0.24.4","gitBranch":"main","message":{"role":"user","parts":[{"text":"<system-reminder>x</system-reminder>"},{"text":"list"}]}}`,
+	`{"uuid":"b","parentUuid":"a","sessionId":"q-1","timestamp":"2026-01-01T00:00:02.000Z","type":"system","subtype":"ui_telemetry","systemPayload":{"uiEvent":{"event.name":"qwen-code.api_response","response_text":"so"}}}`,
+	`{"uuid":"c","parentUuid":"b","sessionId":"q-1","timestamp":"2026-01-01T00:00:03.000Z","type":"assistant","model":"m","message":{"role":"model","parts":[{"text":"hm","thought":true},{"text":"so"},{"functionCall":{"id":"t1","name":"run_shell_command","args":{"command":"ls"}}}]},"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2,"thoughtsTokenCount":1,"totalTokenCount":11,"cachedContentTokenCount":4},"contextWindowSize":100}`,
+	`{"uuid":"d","parentUuid":"c","sessionId":"q-1","timestamp":"2026-01-01T00:00:04.000Z","type":"tool_result","message":{"role":"user","parts":[{"functionResponse":{"id":"t1","name":"run_shell_command","response":{"output":"Output: a\nExit Code: 3\nSignal: (none)"}}}]},"toolCallResult":{"callId":"t1","status":"success","resultDisplay":"a"}}`,
+	`{"uuid":"e","parentUuid":"d","sessionId":"q-1","timestamp":"2026-01-01T00:00:05.000Z","type":"user","message":{"role":"user","parts":[{"text":"wrong way"}]}}`,
+	`{"uuid":"f","parentUuid":"d","sessionId":"q-1","timestamp":"2026-01-01T00:00:06.000Z","type":"system","subtype":"rewind","systemPayload":{"truncatedCount":2}}`,
+	`{"uuid":"g","parentUuid":"f","sessionId":"q-1","timestamp":"2026-01-01T00:00:07.000Z","type":"system","subtype":"custom_title","systemPayload":{"customTitle":"Files","titleSource":"manual"}}`,
+	`{"uuid":"h","parentUuid":"g","sessionId":"q-1","timestamp":"2026-01-01T00:00:08.000Z","type":"system","subtype":"chat_compression","systemPayload":{"info":{"triggerReason":"manual"},"compressedHistory":[{"role":"user","parts":[{"text":"<state_snapshot>s</state_snapshot>"}]},{"role":"model","parts":[{"text":"ok"}]}]}}`,
+	`{"uuid":"i","parentUuid":"h","sessionId":"q-1","timestamp":"2026-01-01T00:00:09.000Z","type":"system","subtype":"custom_title","systemPayload":{"customTitle":"Files","titleSource":"manual"}}`,
+}
+
+func FuzzQwen(f *testing.F) { imp.Fuzz(f, qwen.Format.Name, sample) }
+
+// TestQwen: what was taken back is a fork; a title that comes again is not repeated.
+func TestQwen(t *testing.T) {
+	seen := formattest.Seen{}
+	items, _ := imp.Items(t, qwen.Format.Name, "x.jsonl", formattest.Lines(sample...), seen)
+	formattest.Want(t, items,
+		`message {"role":"user","content":"<system-reminder>x</system-reminder>"}`,
+		`message {"role":"user","content":"list"}`,
+		`event {"name":"system.ui_telemetry","data":{"event.name":"qwen-code.api_response"}}`,
+		`event {"name":"thinking","data":{"thinking":"hm"}}`,
+		`message {"role":"assistant","content":"so"}`,
+		`tool_call {"calls":[{"id":"t1","type":"function","function":{"name":"run_shell_command","arguments":"{\"command\":\"ls\"}"}}]}`,
+		`event {"name":"run","data":{"model":"m","usage":{"input_tokens":9,"output_tokens":2,"reasoning_output_tokens":1,"total_tokens":11,"cached_input_tokens":4},"contextWindowSize":100}}`,
+		`tool_result {"results":["Output: a\nExit Code: 3\nSignal: (none)"]}`,
+		`event {"name":"tool.detail","data":{"call_id":"t1","status":"success","resultDisplay":"a"}}`,
+		`branch-emessage {"role":"user","content":"wrong way"}`,
+		`event {"name":"system.rewind","data":{"truncatedCount":2}}`,
+		`event {"name":"tape.title","data":{"title":"Files"}}`,
+		`anchor {"name":"compaction","state":{"summary":"<state_snapshot>s</state_snapshot>","triggerReason":"manual"}}`,
+	)
+	if is := string(items[7].Entry.Meta); !strings.Contains(is, `"is_error":["t1"]`) {
+		t.Errorf("a command that fails is %s", is)
+	}
+	if again, _ := imp.Items(t, qwen.Format.Name, "x.jsonl", formattest.Lines(sample...), seen); len(again) > 0 {
+		t.Errorf("again: %s", formattest.Show(again))
+	}
+}
+
+// TestGrows: while nobody goes back, reading a file as it grows gives what reading it once gives.
+func TestGrows(t *testing.T) { imp.Grows(t, qwen.Format.Name, sample[:5], 1) }

@@ -1,0 +1,115 @@
+package record
+
+// Forked makes the entries of a file with several lines of conversation: the session's, and those of its
+// forks.
+type Forked struct {
+	*Reading
+	home  string
+	talks map[string]*Conversation
+	names []string // of talks, in the order in which they began
+}
+
+// NewForked begins with the session alone.
+func NewForked(r *Reading) *Forked {
+	return &Forked{Reading: r, home: r.Home, talks: map[string]*Conversation{}}
+}
+
+// In returns the conversation of a fork, "" for the session. It is valid until the next call. Calls of
+// another conversation are emitted first: they may have begun this one.
+func (f *Forked) In(fork string) *Conversation {
+	if fork == "" {
+		fork = f.home
+	}
+	if other := f.talks[f.Home]; other != nil && fork != f.Home {
+		other.PutCalls()
+	}
+	t := f.talks[fork]
+	if t == nil {
+		t = &Conversation{Reading: f.Reading}
+		f.talks[fork] = t
+		f.names = append(f.names, fork)
+	}
+	f.Home = fork
+	return t
+}
+
+// End ends all conversations.
+func (f *Forked) End() {
+	for _, name := range f.names {
+		f.In(name).End()
+	}
+}
+
+// Damaged emits the event for a line that cannot be read.
+func (f *Forked) Damaged(at Span, reason string) { f.In("").Damaged(at, reason) }
+
+// Branches tells apart the branches of records that form a tree. The session is the way from the root to
+// the last record; what hangs beside it was abandoned.
+type Branches struct {
+	parents map[string]string
+	kept    map[string]bool
+	names   map[string]string // of branches, by their records
+	last    string
+}
+
+// Add adds a record, in the order of the file; parent is "" for the root. A record whose parent is missing
+// follows the record before it.
+func (b *Branches) Add(id, parent string) {
+	if b.parents == nil {
+		b.parents = map[string]string{}
+	}
+	if _, ok := b.parents[id]; ok || id == "" {
+		return
+	}
+	if _, ok := b.parents[parent]; !ok && parent != "" {
+		parent = b.last
+	}
+	b.parents[id], b.last = parent, id
+}
+
+// Of returns the fork of a record, "" if it is in the session. It is called for the records in the order
+// of the file, once all of them were added.
+func (b *Branches) Of(id string) string {
+	if b.kept == nil {
+		b.kept, b.names = map[string]bool{}, map[string]string{}
+		for at := b.last; at != ""; at = b.parents[at] {
+			b.kept[at] = true
+		}
+	}
+	if b.kept[id] || id == "" {
+		return ""
+	}
+	if b.names[id] == "" {
+		b.names[id] = "branch-" + id
+		if name := b.names[b.parents[id]]; name != "" {
+			b.names[id] = name
+		}
+	}
+	return b.names[id]
+}
+
+// Once makes keys of records with ids, each of which is to be read once.
+type Once struct {
+	seen   map[Sum]Sum // contents, by id
+	counts Counter
+}
+
+// Key returns the key of a record: its id, or one made of the content if it has none or the id of another
+// one. It is "" if the same record came before.
+func (o *Once) Key(id string, raw []byte) string {
+	if id == "" {
+		return o.counts.Key(raw)
+	}
+	if o.seen == nil {
+		o.seen = map[Sum]Sum{}
+	}
+	at, content := SumOf(id), SumOf(raw)
+	switch before, ok := o.seen[at]; {
+	case !ok:
+		o.seen[at] = content
+		return id
+	case before == content:
+		return ""
+	}
+	return o.counts.Key(raw)
+}
