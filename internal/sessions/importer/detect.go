@@ -62,11 +62,11 @@ func (l Formats) byHead(head []byte) *record.Format {
 	})
 }
 
-// mostLike returns the format with the highest likeness, the first of several.
+// mostLike returns the format with the highest likeness, the last of several.
 func (l Formats) mostLike(likeness func(*record.Format) record.Likeness) (best *record.Format) {
 	most := record.Unlike
 	for _, f := range l {
-		if is := likeness(f); is > most {
+		if is := likeness(f); is != record.Unlike && is >= most {
 			best, most = f, is
 		}
 	}

@@ -22,10 +22,9 @@ import (
 type Formats []*record.Format
 
 // All returns the formats that tape knows. To add one, write its package and a line here. Of several formats
-// that a record may be in, the first one is taken.
+// that a record looks like, the last one is taken.
 func All() Formats {
 	return Formats{
-		&qwen.Format, // its records have all that those of Claude Code have
 		&acp.Format,
 		&bub.Format,
 		&claudecode.Format,
@@ -35,6 +34,7 @@ func All() Formats {
 		&openai.Format,
 		&opencode.Format,
 		&pi.Format,
+		&qwen.Format, // its records have all that those of Claude Code have
 	}
 }
 
@@ -91,7 +91,8 @@ func (l Formats) IsTranscript(path string) bool {
 		if f.Files.NoteSuffix != "" && strings.HasSuffix(path, f.Files.NoteSuffix) {
 			return false
 		}
-		kept = kept || f.Files.Ext == ext || f.Files.Ext == "" && (ext == ".json" || ext == ".jsonl")
+		only := f.Files.Ext
+		kept = kept || only != "" && only == ext || only == "" && (ext == ".json" || ext == ".jsonl")
 	}
 	return kept
 }
