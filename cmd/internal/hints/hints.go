@@ -111,7 +111,8 @@ func words() map[layout.HintKind]string {
 			"then run the commands that this prints, and tape pull here",
 		layout.PurgeOrAllow: "nothing was sent; if it is a secret, revoke it and remove it with: tape purge --fingerprint {1} --tape {2}; if it is not one: --allow-secret {1}" +
 			"; tapes without secrets can be pushed before that: --tape {3}",
-		layout.PurgeWhole: "--whole removes all of its text",
+		layout.PurgeTranscript: "remove it from the transcript; then: tape rm {1}, and tape import {2}",
+		layout.PurgeWhole:      "--whole removes all of its text",
 		layout.PutAfterTheirs: "to put your entries after theirs (or, with another name in the last line, on a tape of their own):\n" +
 			"tape --tape {1} export > {2}\ntape --tape {1} reset --archive\ntape pull --tape {1}\ntape --tape {1} import bub {2}",
 		layout.RaiseMaxLine:   "add large content as an artifact: tape append --artifact FILE; or raise the limit with: tape config max_line BYTES",

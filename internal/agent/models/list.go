@@ -71,7 +71,7 @@ func (c *Client) List(ctx context.Context, provider string) ([]hooks.ModelOption
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-		return nil, layout.Invalid("set it in "+keys.Variable(provider, "API_KEY")+", or with tape onboard", "%s refuses the key", provider)
+		return nil, layout.Invalid("set it in "+keys.Variable(provider, "API_KEY"), "%s refuses the key", provider)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s does not list its models: %s", provider, resp.Status)

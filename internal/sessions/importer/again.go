@@ -51,8 +51,8 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 		return res, layout.Invalid("", "%s is not the transcript of tape %q", display.Quoted(path), t.Name())
 	}
 	if purged { // the transcript may still have what was removed, and nobody can tell what that was
-		return res, layout.Invalid("remove it from the transcript; then: tape rm "+layout.ShellWord(t.Name())+", and tape import "+layout.ShellWord(path),
-			"something was purged from tape %q, and making it anew would bring that back", t.Name())
+		return res, layout.Invalid("", "something was purged from tape %q, and making it anew would bring that back", t.Name()).
+			Try(layout.PurgeTranscript, t.Name(), path)
 	}
 	var failed error
 	batch := NewBatch(s, version, func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {

@@ -65,8 +65,9 @@ const (
 	PullPurge          HintKind = "pull-purge"
 	PullThenPush       HintKind = "pull-then-push" // remote
 	PullThere          HintKind = "pull-there"
-	PurgeInClone       HintKind = "purge-in-clone" // folder of the workspace, remote, tape, entries to purge whole, fingerprints
-	PurgeOrAllow       HintKind = "purge-or-allow" // fingerprint, tape or "", tape without secrets or ""
+	PurgeInClone       HintKind = "purge-in-clone"   // folder of the workspace, remote, tape, entries to purge whole, fingerprints
+	PurgeTranscript    HintKind = "purge-transcript" // tape, transcript
+	PurgeOrAllow       HintKind = "purge-or-allow"   // fingerprint, tape or "", tape without secrets or ""
 	PurgeWhole         HintKind = "purge-whole"
 	PutAfterTheirs     HintKind = "put-after-theirs" // tape, file
 	RaiseMaxLine       HintKind = "raise-max-line"
