@@ -55,6 +55,12 @@ func stream(w http.ResponseWriter, size int, events ...string) {
 
 func client(t *testing.T, s *server, env map[string]string, c Config) *Client {
 	t.Helper()
+	return patient(t, time.Minute, s, env, c)
+}
+
+// patient returns a client for servers that may send nothing for so long.
+func patient(t *testing.T, silence time.Duration, s *server, env map[string]string, c Config) *Client {
+	t.Helper()
 	all := map[string]string{"OPENAI_BASE_URL": s.URL + "/v1", "ANTHROPIC_BASE_URL": s.URL, "OPENAI_API_KEY": "sk-openai-12345", "ANTHROPIC_API_KEY": "sk-ant-12345"}
 	for name, value := range env {
 		all[name] = value
@@ -63,7 +69,7 @@ func client(t *testing.T, s *server, env map[string]string, c Config) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings.Silence = time.Second
+	settings.Silence = silence
 	return New(settings)
 }
 
@@ -243,7 +249,11 @@ func TestBroken(t *testing.T) {
 				stream(w, 1<<20, chatAnswer[1])
 				c.end(w)
 			})
-			got, err := ask(t.Context(), client(t, s, nil, Config{}), "openai:x")
+			silence := time.Minute
+			if name == "silence" {
+				silence = time.Second
+			}
+			got, err := ask(t.Context(), patient(t, silence, s, nil, Config{}), "openai:x")
 			if err == nil || !strings.Contains(err.Error(), c.says) || len(got) == 0 || got[0] != `text {"delta":"日本"}` {
 				t.Errorf("%.200v, %v", got, err)
 			}
