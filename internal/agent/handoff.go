@@ -16,7 +16,11 @@ func (r *turn) handOff(d *drafts, a repo.Anchor) error {
 		a.State = json.RawMessage("{}")
 	}
 	if r.forked { // an anchor would begin a new phase of the session
-		d.event(eventPhase, map[string]any{"name": a.Name, "state": a.State})
+		data := map[string]any{"name": a.Name, "state": a.State}
+		if a.Summary != "" {
+			data["summary"] = a.Summary
+		}
+		d.event(eventPhase, data)
 		return nil
 	}
 	e, err := r.entry(repo.KindAnchor, a.State, meta{})
@@ -29,18 +33,34 @@ func (r *turn) handOff(d *drafts, a repo.Anchor) error {
 	return err
 }
 
-// handOffFor begins a new phase with the same prompt, because the context was too long.
+// handOffFor begins a new phase with the same prompt, because the context was too long. The phase begins with a summary
+// and what the turn has done, if a model can summarize.
 func (r *turn) handOffFor(ctx context.Context, problem error) error {
 	r.past.handedOff = true
 	d := r.drafts()
+	summary := r.summarize(ctx, d)
+	if ctx.Err() != nil {
+		return r.fail(ctx, kindCancelled, ctx.Err(), nil)
+	}
 	state, err := encoded(map[string]any{"reason": kindContext, "error": problem.Error()})
 	if err == nil {
-		err = r.handOff(d, repo.Anchor{Name: autoHandoff, State: state})
+		err = r.handOff(d, repo.Anchor{Name: autoHandoff, Summary: summary, State: state})
 	}
 	if err != nil {
 		return err
 	}
 	d.step(statusAutoHandoff, problem.Error())
+	if summary != "" {
+		text := textGoOn
+		done, err := r.done(ctx)
+		if err != nil {
+			return err
+		}
+		if done != "" {
+			text += textDone + done
+		}
+		d.message("user", text, meta{Step: r.step})
+	}
 	return r.savePrompt(ctx, d, true)
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/models"
+	"tape/internal/agent/overflow"
 	"tape/internal/testkit"
 	"tape/repo"
 	"tape/repo/view"
@@ -27,6 +29,7 @@ type model struct {
 	answer   func(n int, r models.Request) hooks.Stream // n counts from 1
 	requests []models.Request
 	form     view.Format
+	summary  func(r models.Request) hooks.Stream // nil: summaries fail
 }
 
 func (m *model) Form(name string) (view.Format, error) {
@@ -40,6 +43,12 @@ func (m *model) Form(name string) (view.Format, error) {
 }
 
 func (m *model) Stream(_ context.Context, r models.Request) hooks.Stream {
+	if r.System == overflow.System {
+		if m.summary == nil {
+			return fails("", errors.New("there is no summary in this test"))
+		}
+		return m.summary(r)
+	}
 	m.mu.Lock()
 	m.requests = append(m.requests, r)
 	n := len(m.requests)

@@ -40,8 +40,9 @@ type Options struct {
 	Model   Model
 	Tools   Tools
 	// Name is the configured model, Models returns all that ,model lists.
-	Name   string
-	Models func(ctx context.Context) ([]hooks.ModelOption, error)
+	Name         string
+	SummaryModel string // summarizes a context that is too long; "": the turn's model
+	Models       func(ctx context.Context) ([]hooks.ModelOption, error)
 
 	Project   string   // the root of the project, with AGENTS.md and .agents/skills
 	Folder    string   // the current folder in the project; AGENTS.md on the way to it count, too

@@ -14,6 +14,7 @@ import (
 	"tape/internal/agent/tools"
 	"tape/internal/store/about"
 	"tape/repo"
+	"tape/repo/view"
 )
 
 // A turn with two parallel calls; the second turn does not record the system prompt again.
@@ -85,6 +86,63 @@ func TestAutoHandoff(t *testing.T) {
 		last := sent(h.model.requests[2])
 		if strings.Contains(last, "c1") || !strings.Contains(last, "work") {
 			t.Errorf("the new context is\n%s", last)
+		}
+	}
+}
+
+// If the model can summarize, the new context begins with the summary and the results of the turn's calls. A summary that
+// is too long for the model is tried with less.
+func TestAutoHandoffSummary(t *testing.T) {
+	for _, form := range []view.Format{view.OpenAI, view.Anthropic} {
+		h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+			switch n {
+			case 1:
+				return says("Noted: the code is 4711.")
+			case 2:
+				return says("", `c1 look {"text":"done once"}`)
+			case 3:
+				return fails("", errLong)
+			}
+			return says("done")
+		}, func(o *Options) { with(echo("look"))(o); o.SummaryModel = "test:small" })
+		h.model.form = form
+		var asked []models.Request
+		h.model.summary = func(r models.Request) hooks.Stream {
+			if asked = append(asked, r); len(asked) == 1 {
+				return fails("", errLong)
+			}
+			return says("They told me the code.")
+		}
+		h.mustTurn("m1", "the code is 4711")
+		h.mustTurn("m2", "work")
+		if len(asked) != 2 || asked[1].Model != "test:small" || len(asked[1].Tools) != 0 {
+			t.Fatalf("asked for summaries: %+v", asked)
+		}
+		for _, want := range []string{"4711", "work", "done once"} {
+			if !strings.Contains(sent(asked[1]), want) {
+				t.Errorf("the summary's request lacks %q: %s", want, sent(asked[1]))
+			}
+		}
+		last := sent(h.model.requests[3])
+		at := -1
+		for _, want := range []string{"They told me the code.", "begins anew", `- look {\"text\":\"done once\"}`, "work"} {
+			next := strings.Index(last, want)
+			if next <= at {
+				t.Errorf("%q is not in its place in the new context:\n%s", want, last)
+			}
+			at = next
+		}
+		if strings.Contains(last, "4711") {
+			t.Errorf("the old context is in the new one:\n%s", last)
+		}
+		runs := 0
+		for _, e := range h.entries() {
+			if e.Kind == repo.KindEvent && strings.Contains(string(e.Payload), `"model":"test:small"`) && strings.Contains(string(e.Payload), `"input_tokens":7`) {
+				runs++
+			}
+		}
+		if runs != 1 {
+			t.Errorf("%d runs of the summary's model are on the tape", runs)
 		}
 	}
 }

@@ -42,6 +42,7 @@ precedence; '' removes one.
 
   model            the model, as PROVIDER:MODEL; $TAPE_MODEL overrides it
   fallback_models  comma-separated models to try when that one fails
+  summary_model    the model that summarizes a context that is too long (default: the turn's)
   base_urls        the addresses of providers' APIs, a JSON object of URLs by provider
   sandbox          where the agent's commands may write: auto (in the project only, where that can
                    be enforced), on (elsewhere they are refused) or off

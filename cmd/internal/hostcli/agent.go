@@ -144,6 +144,10 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	if err != nil {
 		return err
 	}
+	summaryModel, err := a.Store.Setting("summary_model")
+	if err != nil {
+		return err
+	}
 	confine, err := a.confine(home)
 	if err != nil {
 		return err
@@ -157,7 +161,7 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	})
 	a.models = &modelList{client: models.New(s), configured: append([]string{s.Model}, s.Fallbacks...)}
 	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{a.models.client}, Tools: a.set, Name: s.Model, Models: a.models.options,
-		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps, Commands: !a.Remote, Plan: a.gate.Mode() == approve.ModePlan}))
+		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps, SummaryModel: summaryModel, Commands: !a.Remote, Plan: a.gate.Mode() == approve.ModePlan}))
 }
 
 // client adds to the error without a model how to set one.

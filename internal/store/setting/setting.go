@@ -18,7 +18,7 @@ import (
 const maxSteps = 10000
 
 // Keys are the names of these settings.
-var Keys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "mode", "allow", "deny", "ask", "sandbox", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
+var Keys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "mode", "allow", "deny", "ask", "sandbox", "summary_model", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
 
 // ListSeparator is between the values of a list that is written as text.
 const ListSeparator = ","
