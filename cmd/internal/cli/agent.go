@@ -36,6 +36,9 @@ type AgentOptions struct {
 	About func(ctx context.Context) (map[string]about.Tape, error)
 }
 
+// DefaultSession is the session of tape chat and tape run.
+const DefaultSession = "cli:local"
+
 // TurnMessage is the message of tape run to the agent.
 type TurnMessage struct {
 	Text, Session, Channel, Chat string
@@ -183,7 +186,7 @@ the answers go to standard output.`,
   tape chat --session-id review
   printf 'list the tests\nrun them\n' | tape chat`,
 	}
-	cmd.Flags().StringVar(&session, "session-id", "cli:local", "the session's `ID`")
+	cmd.Flags().StringVar(&session, "session-id", DefaultSession, "the session's `ID`")
 	with := agentFlags(cmd.Flags())
 	cmd.RunE = a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
 		with(&o)
@@ -231,16 +234,28 @@ are called, with the state of plugins that are programs, and what failed.`,
 }
 
 func newOnboardCmd(a *App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "onboard",
+	check := false
+	cmd := &cobra.Command{
+		Use:   "onboard [--check]",
 		Short: "Set up the agent: provider, model, key and channel",
-		Long: `Ask for what the agent needs: provider, model, key and channel. The model is tested before it
-is set. The settings are those of this workspace (tape config); keys go to
-$TAPE_HOME/credentials.json, which only you can read.
+		Long: `Ask for what the agent needs: provider, address, key, one of the models that its server has,
+and channel. The model is tested before it is set. At the end, you can talk to the agent. The
+settings are those of this workspace (tape config); keys go to $TAPE_HOME/credentials.json,
+which only you can read.
+
+--check asks nothing: it says what is set up, and whether it works.
 
 Without a terminal nothing is asked: set TAPE_MODEL (or tape config model PROVIDER:MODEL)
 and the key in the provider's variable, such as OPENAI_API_KEY.`,
-		Example: `  tape onboard`,
-		RunE:    a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error { return host.Onboard(ctx, o) }),
+		Example: `  tape onboard
+  tape onboard --check`,
+		RunE: a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
+			if check {
+				return host.CheckSetup(ctx, o)
+			}
+			return host.Onboard(ctx, o)
+		}),
 	}
+	cmd.Flags().BoolVar(&check, "check", false, "say what is set up, and whether it works")
+	return cmd
 }

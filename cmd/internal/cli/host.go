@@ -31,6 +31,7 @@ type Host interface {
 	Gateway(ctx context.Context, o AgentOptions) error
 	Hooks(ctx context.Context, o AgentOptions) ([]HookLine, error)
 	Onboard(ctx context.Context, o AgentOptions) error
+	CheckSetup(ctx context.Context, o AgentOptions) error
 	servecmd.Host
 	teamcmd.Host
 	publishcmd.Host

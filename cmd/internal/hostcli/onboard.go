@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,8 +37,8 @@ type onboarding struct {
 	lines *bufio.Reader
 }
 
-// Onboard asks for provider, model, key and channel, tries the model, and stores the settings.
-func (Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
+// Onboard asks for provider, model, key and channel, tries the model, stores the settings, and ends with a first chat.
+func (h Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
 	in, ok := o.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return layout.Invalid("set TAPE_MODEL, or tape config model PROVIDER:MODEL, and the key in the provider's variable, such as OPENAI_API_KEY; "+
@@ -56,8 +58,12 @@ func (Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
 	if err := b.plugins(ctx); err != nil {
 		return err
 	}
-	b.say("That is all: talk to the agent with tape chat.")
-	return nil
+	answer, err := b.choose(ctx, "That is all. Talk to the agent now? (yes, no)", "yes", "yes", "no")
+	if err != nil || answer == "no" {
+		b.say("Later: tape chat")
+		return err
+	}
+	return h.Chat(ctx, o, cli.DefaultSession)
 }
 
 func (b *onboarding) say(format string, args ...any) { _, _ = fmt.Fprintf(b.Out, format+"\n", args...) }
@@ -91,50 +97,164 @@ func orInterrupt[T any](ctx context.Context, read func() (T, error)) (typed T, e
 	}
 }
 
-// model asks for a model until one answers.
+// choose asks until the answer is one of some words, of which the first letter is enough.
+func (b *onboarding) choose(ctx context.Context, question, byDefault string, words ...string) (string, error) {
+	for {
+		answer, err := b.ask(ctx, question, byDefault)
+		if err != nil {
+			return "", err
+		}
+		for _, w := range words {
+			if answer != "" && strings.HasPrefix(w, strings.ToLower(answer)) {
+				return w, nil
+			}
+		}
+		b.say("Please answer %s.", strings.Join(words, " or "))
+	}
+}
+
+// model asks for a model until one answers. A wrong answer is asked for again, and nothing else.
 func (b *onboarding) model(ctx context.Context) (provider, model string, err error) {
-	for ctx.Err() == nil {
-		if provider, err = b.ask(ctx, "Provider ("+strings.Join(models.Providers(), ", ")+", or another)", cmp.Or(provider, "openai")); err != nil {
+	for {
+		if provider, err = b.provider(ctx, cmp.Or(provider, "openai")); err != nil {
 			return "", "", err
 		}
-		if model, err = b.ask(ctx, "Model", model); err != nil {
+		list, err := b.reach(ctx, provider)
+		if err != nil {
 			return "", "", err
 		}
-		if err = b.address(ctx, provider); err != nil {
+		if model, err = b.pickModel(ctx, provider, list); err != nil {
 			return "", "", err
 		}
-		if err = b.key(ctx, provider); err != nil {
-			return "", "", err
-		}
-		b.say("Trying %s …", display.Line(provider+":"+model))
-		if err = b.try(ctx, provider+":"+model); err == nil {
-			b.say("It answers.")
+		if model != "" {
 			return provider, model, nil
+		}
+	}
+}
+
+// provider asks for a provider's name.
+func (b *onboarding) provider(ctx context.Context, byDefault string) (string, error) {
+	for {
+		name, err := b.ask(ctx, "Provider ("+strings.Join(models.Providers(), ", ")+", or a name of your own)", byDefault)
+		if err != nil {
+			return "", err
+		}
+		if name = strings.ToLower(name); strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == "" && name != "" {
+			return name, nil
+		}
+		b.say("A provider's name has only letters, digits, - and _; the model's name is asked for next.")
+	}
+}
+
+// reach asks for a provider's address and key until its server answers, or the person goes on without
+// its list of models.
+func (b *onboarding) reach(ctx context.Context, provider string) ([]hooks.ModelOption, error) {
+	again := false
+	for {
+		if err := b.address(ctx, provider, again); err != nil {
+			return nil, err
+		}
+		if err := b.key(ctx, provider); err != nil {
+			return nil, err
+		}
+		client, err := b.client()
+		if err != nil {
+			b.say("That cannot be used: %s", display.Line(err.Error()))
+			again = true
+			continue
+		}
+		list, err := client.List(ctx, provider)
+		if err == nil || ctx.Err() != nil {
+			return list, ctx.Err()
+		}
+		b.say("It does not work: %s", display.Line(err.Error()))
+		answer, err := b.choose(ctx, "Ask for address and key again? (yes: again, no: go on without a list of models)", "yes", "yes", "no")
+		if err != nil || answer == "no" {
+			return nil, err
+		}
+		again = true
+	}
+}
+
+// listedModels is how many models are shown at once.
+const listedModels = 30
+
+// pickModel asks for one of a server's models, by number or name, until one answers. It returns "" if
+// the person wants another provider.
+func (b *onboarding) pickModel(ctx context.Context, provider string, list []hooks.ModelOption) (string, error) {
+	shown := list
+	for {
+		for i, o := range shown[:min(len(shown), listedModels)] {
+			b.say("%4d  %s", i+1, display.Line(strings.TrimPrefix(o.ID, provider+":")))
+		}
+		if more := len(shown) - listedModels; more > 0 {
+			b.say("      and %d more: type a part of the name to see those that have it", more)
+		}
+		name, err := b.ask(ctx, "Model (number or name; back: another provider)", "")
+		if err != nil || name == "back" {
+			return "", err
+		}
+		n, numberErr := strconv.Atoi(name)
+		has := func(o hooks.ModelOption) bool { return o.ID == provider+":"+name }
+		switch {
+		case name == "":
+			continue
+		case numberErr == nil && n >= 1 && n <= len(shown):
+			name = strings.TrimPrefix(shown[n-1].ID, provider+":")
+		case len(list) > 0 && !slices.ContainsFunc(list, has):
+			found := slices.DeleteFunc(slices.Clone(list), func(o hooks.ModelOption) bool {
+				return !strings.Contains(strings.ToLower(o.ID), strings.ToLower(name))
+			})
+			if shown = found; len(found) == 0 {
+				b.say("The server has no model %q.", display.Line(name))
+				shown = list
+			}
+			continue
+		}
+		b.say("Trying %s …", display.Line(provider+":"+name))
+		if err = b.try(ctx, provider+":"+name); err == nil {
+			b.say("It answers.")
+			return name, nil
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
 		}
 		b.say("It does not work: %s", display.Line(err.Error()))
 	}
-	return "", "", ctx.Err()
 }
 
-func (b *onboarding) address(ctx context.Context, provider string) error {
+// address asks for the address of a provider's API until it is one, and stores it.
+func (b *onboarding) address(ctx context.Context, provider string, again bool) error {
 	urls := map[string]string{}
 	if err := jsonSetting(b.Store, "base_urls", &urls); err != nil {
 		return err
 	}
+	variable := keys.Variable(provider, "BASE_URL")
+	if fixed := b.Getenv(variable); fixed != "" && !again {
+		b.say("The address of its API is in %s: %s", variable, display.Line(fixed))
+		return nil
+	}
+	known := slices.Contains(models.Providers(), provider)
 	question := "Address of its API (empty: the usual one)"
-	if !slices.Contains(models.Providers(), provider) {
+	if !known {
 		question = "Address of its API, such as http://127.0.0.1:8080/v1"
 	}
-	url, err := b.ask(ctx, question, cmp.Or(b.Getenv(keys.Variable(provider, "BASE_URL")), urls[provider]))
-	if err != nil || url == "" || url == urls[provider] || url == b.Getenv(keys.Variable(provider, "BASE_URL")) {
-		return err
+	for {
+		address, err := b.ask(ctx, question, urls[provider])
+		if err != nil || address == "" && known || address == urls[provider] && address != "" {
+			return err
+		}
+		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			b.say("An address begins with http:// or https://, such as http://127.0.0.1:8080/v1")
+			continue
+		}
+		urls[provider] = address
+		raw, err := json.Marshal(urls)
+		if err != nil {
+			return err
+		}
+		return b.Store.SetSetting("base_urls", string(raw))
 	}
-	urls[provider] = url
-	raw, err := json.Marshal(urls)
-	if err != nil {
-		return err
-	}
-	return b.Store.SetSetting("base_urls", string(raw))
 }
 
 func (b *onboarding) key(ctx context.Context, provider string) error {
@@ -144,6 +264,16 @@ func (b *onboarding) key(ctx context.Context, provider string) error {
 		return nil
 	}
 	return b.secret(ctx, "Key (not shown; empty: none, or the stored one)", provider)
+}
+
+// client returns a client with what is set so far.
+func (b *onboarding) client() (*models.Client, error) {
+	_, _, urls, err := settings(b.Store)
+	if err != nil {
+		return nil, err
+	}
+	s, err := models.Load(b.Getenv, models.Config{BaseURLs: urls}, keys.File(b.Home))
+	return models.New(s), err
 }
 
 // secret asks for a secret without an echo, and stores it in the file of keys.
@@ -168,16 +298,12 @@ func (b *onboarding) secret(ctx context.Context, question, name string) error {
 func (b *onboarding) try(ctx context.Context, model string) error {
 	ctx, stop := context.WithTimeout(ctx, tryTimeout)
 	defer stop()
-	_, _, urls, err := settings(b.Store)
-	if err != nil {
-		return err
-	}
-	s, err := models.Load(b.Getenv, models.Config{Model: model, BaseURLs: urls}, keys.File(b.Home))
+	client, err := b.client()
 	if err != nil {
 		return err
 	}
 	message := json.RawMessage(`{"role":"user","content":"Answer with the word yes."}`)
-	for e, err := range models.New(s).Stream(ctx, models.Request{Model: model, Messages: []json.RawMessage{message}, MaxTokens: 100}) {
+	for e, err := range client.Stream(ctx, models.Request{Model: model, Messages: []json.RawMessage{message}, MaxTokens: 100}) {
 		if err != nil {
 			return err
 		}
@@ -190,7 +316,7 @@ func (b *onboarding) try(ctx context.Context, model string) error {
 
 // channel asks for Telegram.
 func (b *onboarding) channel(ctx context.Context) error {
-	answer, err := b.ask(ctx, "Channel: terminal or telegram", "terminal")
+	answer, err := b.choose(ctx, "Channel: terminal or telegram", "terminal", "terminal", "telegram")
 	if err != nil || answer != "telegram" {
 		return err
 	}
@@ -249,11 +375,11 @@ func (b *onboarding) plugins(ctx context.Context) error {
 			b.say("A plugin asks for %s, which is not set: %s", display.Line(key), display.Line(err.Error()))
 			continue
 		}
-		answer, err := b.ask(ctx, fmt.Sprintf("A plugin asks for %s = %s: set it? (y, n)", key, display.Line(text)), "n")
+		answer, err := b.choose(ctx, fmt.Sprintf("A plugin asks for %s = %s: set it? (yes, no)", key, display.Line(text)), "no", "yes", "no")
 		if err != nil {
 			return err
 		}
-		if answer == "y" {
+		if answer == "yes" {
 			if err := b.Store.SetSetting(key, text); err != nil {
 				return err
 			}

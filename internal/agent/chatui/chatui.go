@@ -100,7 +100,7 @@ func (u *UI) Run(ctx context.Context) error {
 	m := newModel(ctx, u)
 	const fps = 120 // a key is seen within 8 ms
 	u.program = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(u.o.In), tea.WithOutput(u.o.Out), tea.WithEnvironment(u.o.Env),
-		tea.WithFPS(fps), tea.WithoutSignalHandler())
+		tea.WithFPS(fps), tea.WithoutSignalHandler(), tea.WithWindowSize(unknownWidth, unknownHeight))
 	var composing sync.WaitGroup
 	composing.Go(func() { u.composer.run(ctx) })
 	_, err := u.program.Run()
@@ -114,6 +114,10 @@ func (u *UI) Run(ctx context.Context) error {
 	}
 	return err
 }
+
+// The size of a terminal before it is known. The library prints lines in the wrong place until something
+// was drawn, unless it takes the terminal for one of a single line.
+const unknownWidth, unknownHeight = 80, 1
 
 // TurnBegins is told which messages a turn answers.
 func (u *UI) TurnBegins(m hooks.Envelope, ids []string) {

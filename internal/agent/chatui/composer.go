@@ -88,7 +88,7 @@ func (c *composer) do(act func(*composer)) {
 // resize is told of the terminal's size.
 func (c *composer) resize(width, height int) {
 	c.mu.Lock()
-	c.width, c.rows = width, max(3, height/2)
+	c.width, c.rows = width, max(3, height/2-2)
 	c.mu.Unlock()
 	c.do(func(c *composer) { c.stream.Renderer = typeset.New(c.cells(), bool(c.paint)) })
 }
@@ -311,11 +311,12 @@ func (c *composer) message(text string, bad bool) {
 	if !bad && (text == "" || text == strings.TrimSpace(c.shown.String())) {
 		return
 	}
-	c.space()
 	if !bad {
-		c.print(c.stream.Renderer.Lines(text)...)
+		c.printText(c.stream.Write(text))
+		c.closeText()
 		return
 	}
+	c.space()
 	for i, line := range c.wrapped(display.Text(text), 2) {
 		mark := "  "
 		if i == 0 {

@@ -17,11 +17,11 @@ type model struct {
 	ctx           context.Context
 	width, height int
 	editor        *editor
+	opened        bool
 
 	frame    frame
 	outbox   []string // lines that are over, not yet printed
 	printing bool
-	tall     int // the height of the last view
 	tick     int // of spinners
 	ticking  bool
 
@@ -87,21 +87,9 @@ func newModel(ctx context.Context, u *UI) *model {
 func (m *model) Init() tea.Cmd {
 	o := m.ui.o
 	if o.Once {
-		return nil
+		return tea.RequestWindowSize
 	}
-	p := m.ui.composer.paint
-	m.outbox = append(m.outbox, p.faint("session "+shown(o.Session)+" · ,help lists commands · Ctrl-C interrupts, twice leaves"), "")
-	m.ui.composer.do(func(c *composer) {
-		if o.Past == nil {
-			return
-		}
-		entries, err := o.Past(m.ctx)
-		if err != nil {
-			c.message("the last turns cannot be read: "+err.Error(), true)
-		}
-		c.past(m.ctx, entries)
-	})
-	return tea.Batch(m.readStatus(), func() tea.Msg {
+	return tea.Batch(tea.RequestWindowSize, m.readStatus(), func() tea.Msg {
 		if o.History == nil {
 			return nil
 		}
@@ -113,15 +101,42 @@ func (m *model) Init() tea.Cmd {
 	})
 }
 
+// open shows what comes before the first prompt, once the terminal's size is known.
+func (m *model) open() {
+	o := m.ui.o
+	if m.opened {
+		return
+	}
+	m.opened = true
+	if o.Once {
+		return
+	}
+	m.ui.composer.do(func(c *composer) {
+		c.print(c.fit(c.paint.faint("session "+shown(o.Session)+" · ,help lists commands · Ctrl-C interrupts, twice leaves")), "")
+		if o.Past == nil {
+			return
+		}
+		entries, err := o.Past(m.ctx)
+		if err != nil {
+			c.message("the last turns cannot be read: "+err.Error(), true)
+		}
+		c.past(m.ctx, entries)
+	})
+}
+
 // Update handles a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
+		if msg.Height == unknownHeight {
+			break
+		}
 		m.width, m.height = msg.Width, msg.Height
 		m.editor.area.SetWidth(max(4, msg.Width))
 		m.editor.area.MaxHeight = max(1, min(10, msg.Height/3))
 		m.ui.composer.resize(msg.Width, msg.Height)
+		m.open()
 	case frame:
 		cmd = m.takeFrame(msg)
 	case printed:
@@ -183,7 +198,7 @@ func (m *model) takeFrame(f frame) tea.Cmd {
 		cmds = append(cmds, m.readStatus())
 	}
 	if f.stopped {
-		m.armed = false
+		m.armed, m.said = false, ""
 		if m.ui.o.Once || m.quits {
 			m.leaving = true
 		} else {
@@ -193,9 +208,13 @@ func (m *model) takeFrame(f frame) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
+// tallest is how many lines are drawn at most. The rest of the screen is for lines that are printed
+// above them: the library damages the screen if both together are higher than that.
+func (m *model) tallest() int { return max(2, m.height*2/3) }
+
 // print prints lines that are over, a few at a time: those that fit above what is drawn.
 func (m *model) print() tea.Cmd {
-	if m.printing || m.away {
+	if m.printing || m.away || !m.opened {
 		return nil
 	}
 	if len(m.outbox) == 0 {
@@ -204,7 +223,7 @@ func (m *model) print() tea.Cmd {
 		}
 		return nil
 	}
-	n := min(len(m.outbox), max(1, m.height-m.tall-2))
+	n := min(len(m.outbox), max(1, m.height-m.tallest()))
 	text := strings.Join(m.outbox[:n], "\n")
 	if text == "" {
 		text = " " // the library prints nothing otherwise

@@ -265,7 +265,7 @@ func TestNarrow(t *testing.T) {
 	d.m.status = Status{Model: "provider:model", Used: 10, Window: 100, Last: 7}
 	d.keys("typed")
 	d.tell(frame{running: true, live: []item{{lines: slices.Repeat([]string{strings.Repeat("wide ", 40)}, 50)}}})
-	for _, size := range [][2]int{{120, 40}, {20, 10}, {8, 4}, {60, 3}, {1, 1}, {100, 20}} {
+	for _, size := range [][2]int{{120, 40}, {20, 10}, {8, 4}, {60, 3}, {1, 2}, {100, 20}} {
 		d.tell(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 		lines := strings.Split(d.seen(), "\n")
 		if len(lines) > max(2, size[1]) {

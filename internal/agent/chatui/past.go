@@ -35,8 +35,8 @@ func (c *composer) pastItem(it *conversation.Item) {
 	case it.Kind == conversation.Message && it.Speaker() == conversation.User:
 		c.said(conversation.WithoutContext(it.Text()))
 	case it.Kind == conversation.Message && it.Speaker() == conversation.Assistant:
-		c.space()
-		c.print(c.stream.Renderer.Lines(it.Text())...)
+		c.printText(c.stream.Write(it.Text()))
+		c.closeText()
 	}
 	for _, call := range it.Calls {
 		if len(call.Results) == 0 {

@@ -45,7 +45,7 @@ func (m *model) decide(a approve.Answer) {
 func (m *model) ask(q *question) {
 	m.question, m.sentence = q, false
 	m.asked = m.ui.composer.asked(q.Request, m.width)
-	if len(m.asked) > max(3, m.height-10) {
+	if len(m.asked) > max(3, m.tallest()-8) {
 		m.outbox = append(m.outbox, m.asked...)
 		m.asked = nil
 	}

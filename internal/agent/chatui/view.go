@@ -15,8 +15,10 @@ var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "
 
 // View draws what still changes, the editor and the lines below it.
 func (m *model) View() tea.View {
+	if !m.opened {
+		return tea.NewView(" ")
+	}
 	if m.leaving && len(m.outbox) == 0 {
-		m.tall = 0
 		return tea.NewView("")
 	}
 	edits := !m.ui.o.Once || m.question != nil
@@ -33,7 +35,7 @@ func (m *model) View() tea.View {
 	} else {
 		live = m.live()
 	}
-	room := max(0, m.height-2-len(input)-len(below))
+	room := max(0, m.tallest()-len(input)-len(below))
 	if len(live) > room {
 		live = live[len(live)-room:]
 	}
@@ -41,7 +43,6 @@ func (m *model) View() tea.View {
 		live = append(live, "")
 	}
 	lines := append(append(live, input...), below...)
-	m.tall = len(lines)
 	v := tea.NewView(strings.Join(lines, "\n"))
 	if edits {
 		v.Cursor = m.editor.area.Cursor()
