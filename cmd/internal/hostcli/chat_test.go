@@ -7,7 +7,6 @@ package hostcli
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,7 +15,7 @@ import (
 	"tape/cmd/internal/agentstest/model"
 	"tape/cmd/internal/cli"
 	"tape/internal/agent/sandbox"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit/screen"
 	"tape/repo"
 )
 
@@ -72,82 +71,84 @@ func call(c model.Call, told []model.Item) (string, any) {
 	return c.Tool, arguments
 }
 
+// talk is a chat in a terminal, with a scripted model.
+type talk struct {
+	*screen.Screen
+	t       *testing.T
+	store   *repo.Store
+	project string
+	options screen.Options
+}
+
+func newTalk(t *testing.T, script model.Script, width int, env ...string) *talk {
+	t.Helper()
+	server := model.New(script, call)
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	c := &talk{t: t, project: filepath.Join(dir, "project")}
+	var err error
+	if c.store, _, err = repo.Init(t.Context(), filepath.Join(dir, "ws"), nil); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Mkdir(c.project, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.options = screen.Options{Argv: []string{self, "chat", "--session-id", "talk"}, Dir: c.project, Width: width, Height: 40,
+		Env: append([]string{envProgram + "=1", "TAPE_WORKSPACE=" + c.store.Dir(), "TAPE_HOME=" + filepath.Join(dir, "home"), "HOME=" + dir, "PAGER=cat", "EDITOR=cat",
+			"TAPE_MODEL=openai:scripted", "OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "LC_ALL=C.UTF-8"}, env...)}
+	return c
+}
+
+func (c *talk) file(name, text string) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(c.project, name), []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *talk) start() {
+	c.t.Helper()
+	c.Screen = screen.Start(c.t, c.options)
+	c.Until("session talk")
+}
+
 // TestChat talks to the agent in a terminal: it edits a file, runs tests, reads a long result in
 // pieces, searches its tape, continues after a handoff, is steered during a turn that Ctrl-C ends,
 // and asks subagents.
 func TestChat(t *testing.T) {
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("a terminal takes tmux")
-	}
-	server := model.New(script(), call)
-	defer server.Close()
-	dir := t.TempDir()
-	project, ws := filepath.Join(dir, "project"), filepath.Join(dir, "ws")
-	store, _, err := repo.Init(t.Context(), ws, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(project, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"add.sh": "echo $(($1 - $2))\n", "test.sh": `test "$(sh add.sh 2 3)" = 5 && echo PASS` + "\n"} {
-		if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tmux := func(arg ...string) string {
-		t.Helper()
-		cmd := exec.Command("tmux", append([]string{"-S", filepath.Join(dir, "tmux"), "-f", "/dev/null", "-u"}, arg...)...)
-		cmd.Dir = project
-		cmd.Env = append(os.Environ(), envProgram+"=1", "TAPE_WORKSPACE="+ws, "TAPE_HOME="+filepath.Join(dir, "home"), "HOME="+dir,
-			"TAPE_MODE=auto", "TAPE_MODEL=openai:scripted", "OPENAI_BASE_URL="+server.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "LC_ALL=C.UTF-8")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("tmux %v: %v\n%s", arg, err, out)
-		}
-		return string(out)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tmux("new-session", "-d", "-x", "120", "-y", "60", self+" chat --session-id talk; echo left $?; sleep 1000")
-	defer tmux("kill-server")
-	until := func(text string) {
-		t.Helper()
-		shown := ""
-		if !wait.Eventually(func() bool {
-			shown = tmux("capture-pane", "-p")
-			return strings.Contains(shown, text)
-		}) {
-			t.Fatalf("the terminal never shows %q, but\n%s", text, strings.TrimSpace(shown))
-		}
-	}
-	say := func(line string, want ...string) {
-		t.Helper()
-		tmux("send-keys", "-l", line)
-		tmux("send-keys", "Enter")
-		for _, text := range want {
-			until(text)
-		}
-	}
-	until("twice leaves")
-	say("fix the sum, gründlich", "▸ fs.edit  add.sh", "- echo $(($1 - $2))", "+ echo $(($1 + $2))", "▸ bash  sh test.sh", "exit 0 · 1 line", "It is fixed, grün.")
-	say("print much", "20000 lines", "▸ artifact.read", "I have read a piece.")
-	say("look back", "▸ tape.search  grün", "It was there.")
-	say(",tape.handoff name=phase-2 summary='the sum is fixed'", "phase-2")
-	say("two helpers", "▸ subagent  child two", "the subagent failed", "One of two failed.")
-	say("be slow", "word word")
-	say("go on", "steers: go on") // it is next if the turn does not read it
-	tmux("send-keys", "C-c")
-	until("interrupted")
-	until("Here I am.")
-	tmux("send-keys", "C-d")
-	until("left 0")
-	checkTape(t, store)
+	c := newTalk(t, script(), 120, "TAPE_MODE=auto")
+	c.file("add.sh", "echo $(($1 - $2))\n")
+	c.file("test.sh", `test "$(sh add.sh 2 3)" = 5 && echo PASS`+"\n")
+	c.start()
+	c.Say("fix the sum, gründlich", "▸ fs.edit  add.sh", "- echo $(($1 - $2))", "+ echo $(($1 + $2))", "▸ bash  sh test.sh", "exit 0 · 1 line", "It is fixed, grün.")
+	c.Say("print much", "20000 lines", "▸ artifact.read", "I have read a piece.")
+	c.Say("look back", "▸ tape.search  grün", "It was there.")
+	c.Say(",tape.handoff name=phase-2 summary='the sum is fixed'", "phase-2")
+	c.Say("two helpers", "▸ subagent  child two", "the subagent failed", "One of two failed.")
+	c.Say("be slow", "word word")
+	c.Say("go on", "steers: go on") // it is next if the turn does not read it
+	c.Keys("C-c")
+	c.Until("interrupted", "Here I am.")
+	c.Keys("C-d")
+	c.Until("left 0")
+	checkTape(t, c.store)
 }
 
 func checkTape(t *testing.T, store *repo.Store) {
+	t.Helper()
+	all := checkEntries(t, store, "PASS", "gründlich", "phase-2", "The child is done.", "the subagent failed", `"cancelled"`, "Here I am.")
+	if strings.Contains(all, "sk-test-") {
+		t.Error("the key stands on the tape")
+	}
+}
+
+// checkEntries checks that a tape is whole and has some texts.
+func checkEntries(t *testing.T, store *repo.Store, texts ...string) string {
+	t.Helper()
 	report, err := store.Verify(t.Context())
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("verify: %v, %v", report, err)
@@ -163,12 +164,10 @@ func checkTape(t *testing.T, store *repo.Store) {
 		}
 		all.Write(e.JSON())
 	}
-	for _, text := range []string{"PASS", "gründlich", "phase-2", "The child is done.", "the subagent failed", `"cancelled"`, "Here I am."} {
+	for _, text := range texts {
 		if !strings.Contains(all.String(), text) {
 			t.Errorf("the tape has no %q", text)
 		}
 	}
-	if strings.Contains(all.String(), "sk-test-") {
-		t.Error("the key stands on the tape")
-	}
+	return all.String()
 }

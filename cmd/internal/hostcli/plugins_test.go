@@ -84,7 +84,7 @@ func TestOnboardAsksBeforePluginsChangeSettings(t *testing.T) {
 			t.Errorf("%s is %q, %v; wanted %q", key, got, err, want)
 		}
 	}
-	for _, text := range []string{"A plugin asks for max_steps = 20: set it? (y, n) [n]: ", "A plugin asks for web_private = true: set it?",
+	for _, text := range []string{"A plugin asks for max_steps = 20: set it? (yes, no) [no]: ", "A plugin asks for web_private = true: set it?",
 		"A plugin asks for nonsense, which is not set: the agent has no such setting", "A plugin asks for plugins, which is not set: plugins: the program of \"x\" cannot be run"} {
 		if !strings.Contains(out.String(), text) {
 			t.Errorf("it does not say %q:\n%s", text, out)

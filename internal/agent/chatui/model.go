@@ -3,10 +3,12 @@ package chatui
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	xansi "github.com/charmbracelet/x/ansi"
 
 	"tape/hooks"
 )
@@ -20,6 +22,8 @@ type model struct {
 	opened        bool
 
 	frame    frame
+	drawn    []string // the last view
+	cursorAt *tea.Position
 	outbox   []string // lines that are over, not yet printed
 	printing bool
 	tick     int // of spinners
@@ -132,6 +136,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if msg.Height == unknownHeight {
 			break
 		}
+		m.reflow(msg.Width)
 		m.width, m.height = msg.Width, msg.Height
 		m.editor.area.SetWidth(max(4, msg.Width))
 		m.editor.area.MaxHeight = max(1, min(10, msg.Height/3))
@@ -180,6 +185,22 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = m.key(msg)
 	}
 	return m, tea.Batch(cmd, m.print(), m.spin(), m.lookUp())
+}
+
+// reflow is called when the terminal's width changes. A terminal that becomes narrower wraps the lines
+// that are drawn, which the library does not know: it would leave some of them above the new ones. So
+// the cursor goes to where the library takes it to be.
+func (m *model) reflow(width int) {
+	if !m.opened || width >= m.width || width < 1 || m.cursorAt == nil {
+		return
+	}
+	extra := m.cursorAt.X / width
+	for _, line := range m.drawn[:min(m.cursorAt.Y, len(m.drawn))] {
+		extra += max(0, xansi.StringWidth(strings.TrimRight(xansi.Strip(line), " "))-1) / width
+	}
+	if extra > 0 {
+		_, _ = io.WriteString(m.ui.o.Out, xansi.CursorUp(extra)) // at once: before anything is drawn again
+	}
 }
 
 // takeFrame shows what the composer has made.

@@ -5,6 +5,7 @@ package chatui
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,7 @@ func newDesk(t *testing.T, o Options) *desk {
 	t.Helper()
 	d := &desk{t: t}
 	o.Env = append(o.Env, "NO_COLOR=1")
-	o.Session = "s"
+	o.Session, o.Out = "s", io.Discard
 	o.Send = func(_ context.Context, _, text string, how hooks.Admission) error {
 		d.sent = append(d.sent, strings.TrimSpace(text+" "+string(how)))
 		return nil

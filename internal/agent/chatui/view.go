@@ -43,6 +43,7 @@ func (m *model) View() tea.View {
 		live = append(live, "")
 	}
 	lines := append(append(live, input...), below...)
+	m.drawn, m.cursorAt = lines, nil
 	v := tea.NewView(strings.Join(lines, "\n"))
 	if edits {
 		v.Cursor = m.editor.area.Cursor()
@@ -52,6 +53,7 @@ func (m *model) View() tea.View {
 		if m.search != nil {
 			v.Cursor.X, v.Cursor.Y = min(m.width-1, xansi.StringWidth("search: "+m.search.text)), len(live)
 		}
+		m.cursorAt = &v.Cursor.Position
 	}
 	return v
 }

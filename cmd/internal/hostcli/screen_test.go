@@ -1,0 +1,210 @@
+//go:build unix
+
+package hostcli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tape/cmd/internal/agentstest/model"
+	"tape/internal/testkit/screen"
+)
+
+// held is a command that writes a line, and goes on when the file "go" is there.
+const held = `echo begun; while [ ! -e go ]; do sleep 0.05; done; echo over`
+
+// TestWatch: a running command is seen while it runs, at any width and through a resize; its whole
+// result is in the pager.
+func TestWatch(t *testing.T) {
+	for _, width := range []int{60, 120} {
+		c := newTalk(t, model.Script{"work": {{Calls: []model.Call{tool("bash", `{"cmd":"`+held+`; seq 180 199"}`)}}, {Text: "All is **done**."}}}, width, "TAPE_MODE=auto")
+		c.start()
+		c.Say("work", "begun", "openai:scripted")
+		c.Resize(30, 20)
+		c.UntilIt("has nothing twice", func(seen string) bool { return strings.Count(seen, "bash  echo begun") == 1 && strings.Contains(seen, "  begun\n\n>") })
+		c.Type("kept")
+		c.Until("> kept")
+		c.Resize(width, 40)
+		c.UntilIt("has the editor once", func(seen string) bool { return strings.Count(seen, "> kept") == 1 && strings.Contains(seen, "begun") })
+		c.file("go", "")
+		c.Until("exit 0 · 22 lines", "199", "All is done.", "tokens in", "> kept")
+		c.Keys("C-o")
+		c.Until("180\n  181\n  182") // PAGER is cat
+		c.Until("> kept")
+	}
+}
+
+// TestInterrupt: Ctrl-C interrupts a turn and says so, twice leaves, and the next turn works.
+func TestInterrupt(t *testing.T) {
+	c := newTalk(t, model.Script{"work": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun; sleep 1000"}`)}}}, "next": {{Text: "Here I am."}}}, 80, "TAPE_MODE=auto")
+	c.start()
+	c.Say("work", "begun")
+	c.Keys("C-c")
+	c.Until("interrupted after")
+	c.Say("next", "Here I am.")
+	c.Keys("C-c")
+	c.Until("Ctrl-C again leaves")
+	c.Keys("C-c")
+	c.Until("left 0")
+}
+
+// TestKilledAndResumed: a chat that is killed while a tool runs goes on when it is opened again, and
+// shows what came before.
+func TestKilledAndResumed(t *testing.T) {
+	c := newTalk(t, model.Script{"first": {{Text: "The first answer."}},
+		"work": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun; echo $PPID >pid; sleep 1000"}`)}}, {Text: "I went on."}}}, 80, "TAPE_MODE=auto")
+	c.start()
+	c.Say("first", "The first answer.")
+	c.Say("work", "begun")
+	pids, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(pids) == 0 {
+		t.Skip("there is no /proc to find the chat in")
+	}
+	killed := 0
+	for _, file := range pids {
+		raw, err := os.ReadFile(file)
+		if err != nil || string(raw) != strings.Join(c.options.Argv, "\x00")+"\x00" {
+			continue
+		}
+		pid := 0
+		for _, d := range strings.Split(file, "/")[2] {
+			pid = 10*pid + int(d-'0')
+		}
+		if env, err := os.ReadFile(filepath.Join(filepath.Dir(file), "environ")); err == nil && strings.Contains(string(env), c.store.Dir()) && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	if killed != 1 {
+		t.Fatalf("%d chats are killed", killed)
+	}
+	c.Until("left 137")
+	c.Screen = screen.Start(t, c.options)
+	c.Until("> first", "The first answer.", "what came before", "I went on.")
+	c.Keys("C-d")
+	c.Until("left 0")
+	checkEntries(t, c.store, "interrupted: the program ended before the call had a result", "I went on.")
+}
+
+// TestType: Chinese text is deleted as it is seen, over the edge of the screen and in several lines;
+// what was typed is there after a restart.
+func TestType(t *testing.T) {
+	c := newTalk(t, model.Script{"你好": {{Text: "再见"}}}, 60)
+	c.start()
+	c.Type(strings.Repeat("漢字", 20) + "你好吗")
+	c.UntilIt("wraps the text", func(seen string) bool {
+		return strings.Contains(seen, "字你好吗") && strings.Count(seen, "漢") == 20
+	})
+	for range 43 {
+		c.Keys("BSpace")
+	}
+	c.UntilIt("is empty", func(seen string) bool { return !strings.ContainsAny(seen, "漢字吗") })
+	c.Type("你好吗")
+	c.Keys("BSpace", "C-j")
+	c.Say("zweite", "> 你好\n  zweite", "再见")
+	c.Keys("C-d")
+	c.Until("left 0")
+	c.start()
+	c.Until("再见", "what came before")
+	c.Keys("C-r")
+	c.Type("zwei")
+	c.Until("search: zwei\n  你好 zweite")
+	c.Keys("Enter", "C-g") // EDITOR is cat
+	c.Until("> 你好\n  zweite\n")
+}
+
+// TestApprove: each way to answer a question.
+func TestApprove(t *testing.T) {
+	bash := func(cmd string) model.Step { return model.Step{Calls: []model.Call{tool("bash", `{"cmd":"`+cmd+`"}`)}} }
+	c := newTalk(t, model.Script{
+		"once":   {bash("touch one"), {Text: "It is made."}},
+		"refuse": {bash("touch two"), {Text: "Then not."}},
+		"tell":   {bash("touch three"), {Text: "As you say."}},
+		"always": {bash("touch four"), bash("touch five"), {Text: "Both are made."}},
+		"edit":   {{Calls: []model.Call{tool("fs_edit", `{"path":"a.txt","old":"old","new":"new"}`)}}, {Text: "It is changed."}},
+	}, 100)
+	c.file("a.txt", "an old text\n")
+	c.start()
+	c.Say("once", "touch one", "y yes")
+	c.Type("y")
+	c.Until("✓ allowed: bash touch one", "It is made.")
+	c.Say("refuse", "touch two", "n no")
+	c.Type("n")
+	c.Until("✗ refused: bash touch two", "Then not.")
+	c.Say("tell", "touch three", "n no")
+	c.Say("use the shell's own >", "✗ refused: bash touch three", "As you say.")
+	c.Say("edit", "- an old text", "+ an new text", "y yes")
+	c.Type("y")
+	c.Until("+1 -1", "It is changed.")
+	c.Say("always", "touch four", "always in this session")
+	c.Type("s")
+	c.Until("allowed in this session: touch", "Both are made.")
+	for name, want := range map[string]bool{"one": true, "two": false, "three": false, "four": true, "five": true} {
+		if _, err := os.Stat(filepath.Join(c.project, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	checkEntries(t, c.store, "use the shell's own >")
+}
+
+// TestRunOnScreen: tape run shows the same on a terminal.
+func TestRunOnScreen(t *testing.T) {
+	c := newTalk(t, model.Script{"work": {{Text: "First I look.", Calls: []model.Call{tool("bash", `{"cmd":"echo seen"}`)}}, {Text: "That was all."}}}, 80, "TAPE_MODE=auto")
+	c.options.Argv = append([]string{c.options.Argv[0]}, "run", "work")
+	c.Screen = screen.Start(t, c.options)
+	c.Until("> work", "First I look.", "▸ bash  echo seen  ✓ exit 0 · 1 line", "That was all.", "left 0")
+	if strings.Count(c.Seen(), "That was all.") != 1 {
+		t.Error(c.Seen())
+	}
+}
+
+// TestOnboard: wrong answers are asked for again, the server's models are listed, and a chat follows.
+func TestOnboard(t *testing.T) {
+	c := newTalk(t, model.Script{"Answer with the word yes": {{Text: "yes"}}, "hello": {{Text: "Welcome."}}}, 100)
+	behind := ""
+	for _, v := range c.options.Env {
+		if rest, ok := strings.CutPrefix(v, "OPENAI_BASE_URL="); ok {
+			behind = strings.TrimSuffix(rest, "/v1")
+		}
+	}
+	target, err := url.Parse(behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"data":[{"id":"small"},{"id":"large","context_length":1000}]}`))
+	})
+	mux.Handle("/", httputil.NewSingleHostReverseProxy(target))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	c.options.Argv = append([]string{c.options.Argv[0]}, "onboard")
+	c.options.Env = append(c.options.Env, "TAPE_MODEL=", "OPENAI_BASE_URL=", "OPENAI_API_KEY=")
+	c.Screen = screen.Start(t, c.options)
+	c.Until("Provider (")
+	c.Say("no such thing!", "only letters")
+	c.Say("mine", "Address of its API, such as")
+	c.Say("nowhere", "begins with http")
+	c.Say(server.URL+"/v1", "Key (not shown")
+	c.Say("", "1  large", "2  small", "Model (")
+	c.Say("huge", `no model "huge"`)
+	c.Say("2", "It answers.", "Channel")
+	c.Say("pigeon", "Please answer terminal or telegram.")
+	c.Say("terminal", "Talk to the agent now?")
+	c.Say("", "mine:small")
+	c.Say("hello", "Welcome.")
+	c.Keys("C-d")
+	c.Until("left 0")
+	c.options.Argv = append(c.options.Argv, "--check")
+	c.Screen = screen.Start(t, c.options)
+	c.Until("ok  server    it has 2 models", "ok  model     mine:small answers", "left 0")
+	server.Close()
+	c.Screen = screen.Start(t, c.options)
+	c.Until("bad model     mine:small does not answer", "left 2")
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package screen
+
+import "errors"
+
+func inEmulator(Options) (terminal, error) {
+	return nil, errors.New("these tests take tmux on this system: install it")
+}

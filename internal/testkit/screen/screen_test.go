@@ -1,0 +1,20 @@
+package screen
+
+import (
+	"os/exec"
+	"runtime"
+	"testing"
+)
+
+// TestScreen: keys reach the program, and its output the screen, in tmux and without it.
+func TestScreen(t *testing.T) {
+	for _, emulator := range []bool{false, true} {
+		if _, err := exec.LookPath("tmux"); runtime.GOOS != "linux" && (emulator || err != nil) {
+			continue
+		}
+		s := Start(t, Options{Argv: []string{"sh", "-c", `printf '\033[31mname\033[m? '; read x; echo "it's $x"; stty size`}, Width: 40, Height: 10, Emulator: emulator})
+		s.Until("name?")
+		s.Resize(50, 12)
+		s.Say("漢字", "it's 漢字", "12 50", "left 0")
+	}
+}
