@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -111,8 +112,21 @@ func reply(m Envelope, content, kind string) Envelope {
 
 // Dispatch hands a message to all plugins that send, and reports whether one delivered it.
 func (r *Runtime) Dispatch(ctx context.Context, m Envelope) (delivered bool, err error) {
-	answers, err := many(ctx, r, "dispatch_outbound", func(p *Plugin) (bool, error) { return p.DispatchOutbound(ctx, m) })
+	answers, err := many(ctx, r, dispatchOutbound, func(p *Plugin) (bool, error) { return p.DispatchOutbound(ctx, m) })
 	return slices.Contains(answers, true), err
+}
+
+const dispatchOutbound = "dispatch_outbound"
+
+// undelivered tells observers that nobody has sent an answer to m. They can reach the chat that m came from, if the
+// answer was for another one.
+func (r *Runtime) undelivered(ctx context.Context, m, out Envelope) {
+	m = m.Clone()
+	delete(m, KeyOutputChannel)
+	channel := cmp.Or(out.Text(KeyOutputChannel), out.Text(KeyChannel), "default")
+	err := fmt.Errorf("an answer was not sent: there is no channel %q", channel)
+	r.log.Warn("an answer was not sent", "channel", channel, "session", m.Text(KeySession))
+	r.NotifyError(ctx, dispatchOutbound, err, m)
 }
 
 // SystemPrompt joins the plugins' texts with blank lines. The plugin asked first comes last.

@@ -18,8 +18,9 @@ type Plugin struct {
 	// Required makes the plugin a guard: if one of its hooks around calls fails, the call is denied.
 	// In these hooks, guards are asked after the other plugins, so that they see the changed call.
 	Required bool
-	// Internal leaves the names of the plugin and the hook out of its errors, except panics: users did
-	// not choose the plugin, and need only know what failed.
+	// Internal plugins are part of the program. They are asked after all others, for every hook. The
+	// names of the plugin and the hook are left out of their errors, except panics: users did not
+	// choose the plugin, and need only know what failed.
 	Internal bool
 	// Status says, for [Runtime.Report], whether the plugin works; it may be nil.
 	Status func() string

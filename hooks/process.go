@@ -91,8 +91,12 @@ func (r *Runtime) turn(ctx context.Context, m Envelope, session string, o Option
 		return nil, err
 	}
 	for _, out := range messages {
-		if _, err := r.Dispatch(ctx, out); err != nil {
+		delivered, err := r.Dispatch(ctx, out)
+		if err != nil {
 			return nil, err
+		}
+		if !delivered && len(r.implementing(dispatchOutbound)) > 0 {
+			r.undelivered(ctx, m, out)
 		}
 	}
 	return &Result{Session: session, Output: output, Messages: messages, NoModel: noModel}, nil

@@ -88,7 +88,8 @@ func TestEachHookIsAsked(t *testing.T) {
 	r.BeforeToolCall(ctx, hooks.ToolCall{}, nil)
 	r.AfterToolCall(ctx, hooks.ToolCall{}, hooks.ToolResult{}, nil)
 	for _, h := range r.Report() {
-		if h.Plugins[0].Calls != 1 || h.Plugins[0].Failures != 0 {
+		calls := map[string]int{"on_error": 2}[h.Hook] // no model has run, and nobody has sent the answer
+		if h.Plugins[0].Calls != max(1, calls) || h.Plugins[0].Failures != 0 {
 			t.Errorf("%s: %+v", h.Hook, h.Plugins[0])
 		}
 	}

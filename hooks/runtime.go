@@ -63,7 +63,8 @@ func New(log *slog.Logger) *Runtime {
 	return &Runtime{Workspace: folder, log: log, stats: map[hookKey]*PluginReport{}}
 }
 
-// Register adds a plugin. It is asked before the earlier ones of the same priority. A plugin is
+// Register adds a plugin. It is asked before the earlier ones of the same priority; internal plugins are
+// asked after all others. A plugin is
 // refused if it has no name, if the name is taken, or if it is required and has none of the hooks
 // around calls.
 func (r *Runtime) Register(p *Plugin) error {
@@ -81,7 +82,9 @@ func (r *Runtime) Register(p *Plugin) error {
 	r.registered = append(r.registered, p)
 	ordered := slices.Clone(r.registered)
 	slices.Reverse(ordered)
-	slices.SortStableFunc(ordered, func(a, b *Plugin) int { return cmp.Compare(b.Priority, a.Priority) })
+	slices.SortStableFunc(ordered, func(a, b *Plugin) int {
+		return cmp.Or(cmp.Compare(rank(a.Internal), rank(b.Internal)), cmp.Compare(b.Priority, a.Priority))
+	})
 	byHook := map[string][]*Plugin{}
 	for _, q := range ordered {
 		for _, hook := range q.Hooks() {
@@ -90,16 +93,16 @@ func (r *Runtime) Register(p *Plugin) error {
 	}
 	for hook, plugins := range byHook {
 		if AroundCalls(hook) {
-			slices.SortStableFunc(plugins, func(a, b *Plugin) int { return cmp.Compare(rank(a), rank(b)) })
+			slices.SortStableFunc(plugins, func(a, b *Plugin) int { return cmp.Compare(rank(a.Required), rank(b.Required)) })
 		}
 	}
 	r.ordered, r.byHook = ordered, byHook
 	return nil
 }
 
-// rank sorts required plugins after the others.
-func rank(p *Plugin) int {
-	if p.Required {
+// rank sorts what has a property after the rest.
+func rank(has bool) int {
+	if has {
 		return 1
 	}
 	return 0

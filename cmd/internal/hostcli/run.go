@@ -37,7 +37,7 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 			t.ui = chatui.New(chatui.Options{In: o.In, Out: o.Out, Env: environ(), Session: m.Session, Dir: o.Project, Once: true, Cancel: interrupt})
 			a.gate.SetAsker(t.ui)
 		}
-		return a.rt.Register(&hooks.Plugin{Name: "run", DispatchOutbound: t.dispatch})
+		return a.rt.Register(&hooks.Plugin{Name: "run", Internal: true, DispatchOutbound: t.dispatch})
 	})
 	if err != nil {
 		return result, err

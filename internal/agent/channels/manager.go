@@ -61,7 +61,7 @@ func New(rt *hooks.Runtime, o Options) (*Manager, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	m := &Manager{o: o, rt: rt, inbox: store{fs: o.FS, dir: o.Dir}, channels: map[string]hooks.Channel{}, sessions: map[string]*session{}}
-	return m, rt.Register(&hooks.Plugin{Name: "channels", DispatchOutbound: m.dispatch})
+	return m, rt.Register(&hooks.Plugin{Name: "channels", Internal: true, DispatchOutbound: m.dispatch})
 }
 
 // Run runs the channels until ctx ends. Then running turns may end, and waiting messages stay for

@@ -1,0 +1,85 @@
+package hooks_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"tape/hooks"
+)
+
+// The built-in plugin is asked last for every hook, whatever the priorities, also to send.
+func TestInternalIsLast(t *testing.T) {
+	r := quiet()
+	var asked []string
+	plugin := func(name string, priority int, internal bool) *hooks.Plugin {
+		return &hooks.Plugin{Name: name, Priority: priority, Internal: internal,
+			DispatchOutbound: func(context.Context, hooks.Envelope) (bool, error) {
+				asked = append(asked, name)
+				return false, nil
+			}}
+	}
+	register(t, r, plugin("low", -1000, false))
+	register(t, r, plugin("builtin", 0, true))
+	register(t, r, plugin("channels", 0, true))
+	register(t, r, plugin("high", 10, false))
+	if _, err := r.Dispatch(t.Context(), hooks.Envelope{}); err != nil || !slices.Equal(asked, []string{"high", "low", "channels", "builtin"}) {
+		t.Errorf("%v, %v", asked, err)
+	}
+}
+
+// An answer that nobody sends is an error that on_error hears, once, and the turn's result stays. The sender's own chat
+// can be told of it.
+func TestUndelivered(t *testing.T) {
+	r := quiet()
+	var heard, sent []string
+	register(t, r, &hooks.Plugin{Name: "here",
+		RunModel: func(context.Context, hooks.Prompt, string, hooks.State) (*string, error) { s := "yes"; return &s, nil },
+		DispatchOutbound: func(_ context.Context, m hooks.Envelope) (bool, error) {
+			if m.Text(hooks.KeyOutputChannel) != "" {
+				return false, nil
+			}
+			sent = append(sent, m.Text(hooks.KeyContent))
+			return true, nil
+		},
+		OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) error {
+			heard = append(heard, stage+": "+err.Error())
+			return errors.New("an observer that fails stops nothing")
+		}})
+	register(t, r, hooks.ErrorMessages(r))
+	res, err := r.Process(t.Context(), hooks.Envelope{hooks.KeyContent: "hi", hooks.KeyChannel: "here", hooks.KeyOutputChannel: "gone"}, hooks.Options{})
+	if err != nil || res.Output != "yes" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if !slices.Equal(heard, []string{`dispatch_outbound: an answer was not sent: there is no channel "gone"`}) ||
+		!slices.Equal(sent, []string{`Error: dispatch_outbound: an answer was not sent: there is no channel "gone"`}) {
+		t.Errorf("heard %q, sent %q", heard, sent)
+	}
+	heard, sent = nil, nil
+	if _, err := r.Process(t.Context(), hooks.Envelope{hooks.KeyContent: "hi", hooks.KeyChannel: "here"}, hooks.Options{}); err != nil || len(heard) > 0 || len(sent) != 1 {
+		t.Errorf("heard %q, sent %q, %v", heard, sent, err)
+	}
+}
+
+// An error in a stream is heard when it comes, before what follows it is shown.
+func TestStreamErrorsAtOnce(t *testing.T) {
+	r := quiet()
+	var seen []string
+	register(t, r, &hooks.Plugin{Name: "ai",
+		RunModelStream: func(context.Context, hooks.Prompt, string, hooks.State) (hooks.Stream, error) {
+			return func(yield func(hooks.Event, error) bool) {
+				_ = yield(hooks.Text("a"), nil) && yield(hooks.Event{Kind: hooks.EventError, Data: map[string]any{"message": "lost"}}, nil) && yield(hooks.Text("b"), nil)
+			}, nil
+		},
+		OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) error {
+			seen = append(seen, stage+": "+err.Error())
+			return nil
+		}})
+	_, err := r.Process(t.Context(), hooks.Envelope{hooks.KeyContent: "hi"}, hooks.Options{OnEvent: func(_ context.Context, _ hooks.Envelope, e hooks.Event) {
+		seen = append(seen, e.Kind)
+	}})
+	if want := []string{"text", "run_model: lost", "error", "text"}; err != nil || !slices.Equal(seen, want) {
+		t.Errorf("%q, %v", seen, err)
+	}
+}
