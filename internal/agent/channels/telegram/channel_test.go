@@ -216,6 +216,7 @@ func TestMeant(t *testing.T) {
 		{group(15, `"text":"`+name+` in a topic","is_topic_message":true,"message_thread_id":33,"entities":[{"type":"mention","offset":0,"length":14}]`), "in a topic"},
 		{private(16, `"text":"/start"`), ",help"},
 		{private(17, `"text":"/unknown thing"`), "/unknown thing"},
+		{private(18, `"text":"/stop"`), ",stop"},
 	}
 	var want []string
 	for _, c := range cases {
@@ -233,7 +234,7 @@ func TestMeant(t *testing.T) {
 			t.Errorf("%q is of kind %s", want[i], m.Text("kind"))
 		}
 	}
-	topic := got[len(got)-3]
+	topic := got[len(got)-4]
 	if topic.Text("session_id") != "telegram:-100_33" || topic.Text("chat_id") != "-100_33" || topic.Text("message_id") != "telegram:-100:15" {
 		t.Errorf("%v", topic)
 	}
