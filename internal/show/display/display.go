@@ -54,6 +54,8 @@ func Unsafe(s, keep string) (i, n int, shown string) {
 			continue
 		case strings.HasPrefix(s[i:], "\r\n") && keep != "": // as Windows writes it
 			return i, 1, ""
+		case r == emojiJoiner && joinsEmoji(s[:i], s[i+utf8.RuneLen(r):]): // terminals disagree about its width
+			return i, utf8.RuneLen(r), ""
 		case bad, r < utf8.RuneSelf:
 			return i, 1, fmt.Sprintf(`\x%02x`, s[i])
 		}
@@ -61,6 +63,20 @@ func Unsafe(s, keep string) (i, n int, shown string) {
 	}
 	return len(s), 0, ""
 }
+
+const emojiJoiner = '\u200d'
+
+// joinsEmoji reports whether a joiner is between the parts of one emoji, such as a family.
+func joinsEmoji(before, after string) bool {
+	last, n := utf8.DecodeLastRuneInString(before)
+	if last == '\ufe0f' { // the emoji before it is to have colours
+		last, _ = utf8.DecodeLastRuneInString(before[:len(before)-n])
+	}
+	next, _ := utf8.DecodeRuneInString(after)
+	return isEmoji(last) && isEmoji(next)
+}
+
+func isEmoji(r rune) bool { return r >= 0x1f000 && r <= 0x1faff || r >= 0x2600 && r <= 0x27bf }
 
 // unsafeRune reports control characters, format characters (bidi controls, zero-width
 // characters, tags), separators that some terminals treat as line ends, and noncharacters.

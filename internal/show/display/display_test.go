@@ -21,6 +21,8 @@ func TestSafe(t *testing.T) {
 		{"\u202eexe\u2066\u200b", "<U+202E>exe<U+2066><U+200B>", "<U+202E>exe<U+2066><U+200B>"},
 		{"a\u2028b\U000e0041", "a<U+2028>b<U+E0041>", "a<U+2028>b<U+E0041>"},
 		{"a\ufdd0\U0001ffff", "a<U+FDD0><U+1FFFF>", "a<U+FDD0><U+1FFFF>"},
+		{"👩\u200d👧 ❤\ufe0f\u200d🔥", "👩👧 ❤\ufe0f🔥", "👩👧 ❤\ufe0f🔥"},
+		{"a\u200d👧\u200d", "a<U+200D>👧<U+200D>", "a<U+200D>👧<U+200D>"},
 		{"bad\xff\xc3", `bad\xff\xc3`, `bad\xff\xc3`},
 	} {
 		if got := Text(c.in); got != c.text && c.in != "a\r\nb" {
