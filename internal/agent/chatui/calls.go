@@ -149,6 +149,9 @@ func (c *composer) outcome(name string, v callview.View, content string, long, f
 	switch {
 	case failed:
 		word := "failed"
+		if strings.HasPrefix(content, "refused") || strings.HasPrefix(content, "denied") {
+			word = "refused"
+		}
 		if code != "" {
 			word = code + " · " + amount
 		}

@@ -334,12 +334,7 @@ func (c *composer) answered(r approve.Request, a approve.Answer) {
 	}[a.Decision]
 	switch {
 	case said == "":
-		said = c.paint.bad("✗ refused") + c.paint.faint(": "+c.brief(r.Tool, r))
-		if a.Message != "" {
-			c.print(c.fit(said))
-			c.said(a.Message)
-			return
-		}
+		said = c.paint.bad("✗ refused") + c.paint.faint(": "+c.brief(r.Tool, r)) // the result has the person's words
 	case a.Decision == approve.Once || r.Rule == "":
 		said = c.paint.good(said) + c.paint.faint(": "+c.brief(r.Tool, r))
 	default:
