@@ -12,6 +12,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/tools"
+	"tape/internal/show/display"
 	"tape/repo"
 )
 
@@ -22,6 +23,7 @@ func isCommand(content string) bool {
 
 const help = `Commands begin with a comma:
   ,help                                      this list
+  ,tools                                     the tools, which are commands, too
   ,tape.info                                 how long the session's tape is
   ,tape.search what to find                  search it
   ,tape.anchors                              its phases
@@ -106,6 +108,8 @@ func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (
 		return nil, err
 	}
 	switch name {
+	case "tools":
+		return func([]string) (string, error) { return r.toolList(), nil }, nil
 	case "help":
 		return func([]string) (string, error) { return helpText(commands), nil }, nil
 	case "quit":
@@ -131,7 +135,7 @@ func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (
 
 // Commands returns the names of the comma commands of a session, sorted.
 func Commands(ctx context.Context, rt *hooks.Runtime) ([]string, error) {
-	out := []string{",help", ",model", ",quit", ",stop"}
+	out := []string{",help", ",model", ",quit", ",stop", ",tools"}
 	commands, err := rt.Commands(ctx)
 	for _, c := range commands {
 		out = append(out, ","+c.Name)
@@ -149,6 +153,16 @@ func helpText(commands []hooks.Command) string {
 		out += fmt.Sprintf("\n  ,%-41s %s", c.Name, c.Short)
 	}
 	return out
+}
+
+// toolList returns the names of the tools, with what they do.
+func (r *turn) toolList() string {
+	var out strings.Builder
+	for _, t := range r.tools {
+		what, _, _ := strings.Cut(t.Description, ". ")
+		fmt.Fprintf(&out, ",%-20s %s\n", t.Name, display.Truncate(display.Line(strings.TrimSuffix(what, ".")), 100))
+	}
+	return strings.TrimSpace(out.String())
 }
 
 // chooseModel records another model for the session.
