@@ -34,15 +34,16 @@ func overflowCodes() []pattern {
 func overflowTexts() []pattern {
 	return []pattern{
 		// This model's maximum context length is 8192 tokens. However, your messages resulted in 8545 tokens.
-		{"maximum context length", "OpenAI, Azure, OpenRouter, vLLM, SGLang, DeepSeek: https://github.com/vllm-project/vllm/issues/20409"},
-		{"maximum context is", "servers that speak OpenAI's API"},
+		{"maximum context length", "OpenAI, Azure, OpenRouter, vLLM, SGLang, DeepSeek: https://github.com/vllm-project/vllm/issues/20409, https://github.com/refly-ai/refly/issues/1177"},
 		{"exceeds the context window", "OpenAI, Responses API: https://github.com/earendil-works/pi/issues/129"},
 		{"exceed the configured limit of … tokens", "OpenAI, Azure, gpt-5: https://github.com/crewAIInc/crewAI (context_window_exceeding_exception)"},
 		{"reduce the length of the", "OpenAI, Groq, Fireworks: https://github.com/langchain-ai/langchain/pull/37457"},
 		{"context length exceeded", "Ollama and others: https://github.com/openclaw/openclaw/issues/58839"},
 		{"context window exceeded", "LiteLLM: https://github.com/anomalyco/opencode/issues/44888"},
-		{"context window is full", "servers that speak OpenAI's API"},
-		{"over the token limit", "gateways"},
+		{"context window is full", "no server in particular: what one would say"},
+		{"over the token limit", "no server in particular: what one would say"},
+		{"has exceeded max_prompt_tokens", "SiliconFlow: https://github.com/leookun/cursor-byok/issues/129"},
+		{"exceeds context size", "ds4: https://github.com/antirez/ds4/pull/150"},
 		// prompt is too long: 202609 tokens > 200000 maximum
 		{"prompt is too long", "Anthropic, also on Bedrock and Vertex: https://github.com/stackblitz-labs/bolt.diy/issues/401"},
 		// input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000
