@@ -116,6 +116,20 @@ func (c *talk) start() {
 	c.Until("session talk")
 }
 
+// Say waits for the end of the turn that runs, types a line, and waits for texts.
+func (c *talk) Say(line string, want ...string) {
+	c.t.Helper()
+	c.idle()
+	c.Screen.Say(line, want...)
+}
+
+func (c *talk) idle() {
+	c.t.Helper()
+	c.UntilIt("is idle", func(seen string) bool {
+		return !strings.Contains(seen, "Enter steers") && !strings.Contains(seen, "sending: ")
+	})
+}
+
 // TestChat talks to the agent in a terminal: it edits a file, runs tests, reads a long result in
 // pieces, searches its tape, continues after a handoff, is steered during a turn that Ctrl-C ends,
 // and asks subagents.
@@ -130,7 +144,7 @@ func TestChat(t *testing.T) {
 	c.Say(",tape.handoff name=phase-2 summary='the sum is fixed'", "phase-2")
 	c.Say("two helpers", "▸ subagent  child two", "the subagent failed", "One of two failed.")
 	c.Say("be slow", "word word")
-	c.Say("go on", "steers: go on") // it is next if the turn does not read it
+	c.Screen.Say("go on", "steers: go on") // it is next if the turn does not read it
 	c.Keys("C-c")
 	c.Until("interrupted", "Here I am.")
 	c.Keys("C-d")
