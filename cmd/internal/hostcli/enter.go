@@ -42,7 +42,7 @@ func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) 
 	})
 	if errors.Is(err, disk.ErrLocked) {
 		return nil, &layout.Error{Class: layout.ErrBusy, Msg: fmt.Sprintf("session %s: another process has a turn", session),
-			Way: layout.Words("without --no-wait, tape run waits for its end")}
+			Way: layout.Words("without --no-wait, the command waits for its end")}
 	}
 	return leave, err
 }
