@@ -19,8 +19,8 @@ func WithoutEmpty(ctx context.Context, store *repo.Store) (names []string, err e
 	if err != nil {
 		return nil, err
 	}
-	for range first.Entries(ctx, repo.Query{FirstID: 2, Limit: repo.N(1)}) {
-		return nil, nil // there is something, or the push says why it cannot be read
+	for _, err := range first.Entries(ctx, repo.Query{FirstID: 2, Limit: repo.N(1)}) {
+		return nil, err // there is something
 	}
 	all, err := store.Tapes(ctx)
 	if err != nil {

@@ -82,7 +82,7 @@ func restrict(paths []string) error {
 	if errno != 0 {
 		return fmt.Errorf("create a ruleset: %w", errno)
 	}
-	defer unix.Close(int(fd))
+	defer func() { _ = unix.Close(int(fd)) }()
 	r := ruleset(fd)
 	var hidden []string
 	for _, path := range paths {
@@ -142,7 +142,7 @@ func (r ruleset) allow(path string, rights uint64) error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return fmt.Errorf("stat %s: %w", path, err)

@@ -172,7 +172,7 @@ func (p *pack) head(offset int64) (h packedHead, err error) {
 			return h, err
 		}
 		if h.base, err = p.index.offset(base); err != nil {
-			return h, fmt.Errorf("the object that it is a delta of: %s", err) // not as if the object itself did not exist
+			return h, errors.New("the object that it is a delta of: " + err.Error()) // not as if the object itself did not exist
 		}
 	default:
 		if packedKinds[h.kind] == "" {

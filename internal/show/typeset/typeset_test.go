@@ -46,7 +46,7 @@ func TestHostile(t *testing.T) {
 		for _, width := range []int{1, 10, 20, 80} {
 			for _, line := range New(width, true).Lines(text) {
 				bare := xansi.Strip(coloursOnly(line))
-				if strings.Contains(strings.ReplaceAll(line, "\x1b[", ""), "\x1b") || strings.ContainsAny(bare, "\x1b\x07\r\x9b\u202e\u200f\u200b") || strings.Contains(line, "2J") && !strings.Contains(bare, "2J") {
+				if strings.Contains(strings.ReplaceAll(line, "\x1b[", ""), "\x1b") || strings.ContainsAny(bare, "\x1b\x07\r\u009b\u202e\u200f\u200b") || strings.Contains(line, "2J") && !strings.Contains(bare, "2J") {
 					t.Errorf("%.40q at %d: %q", text, width, line)
 				}
 				if got := xansi.StringWidth(line); got > max(width, 2) {
