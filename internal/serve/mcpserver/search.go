@@ -172,7 +172,7 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 	if !res.Exact {
 		of = "more than " + of
 	}
-	out := newAnswer(usualChars, "%d hits of %s matches; tape_read around=@id shows one with what is around it", len(res.Hits), of)
+	out := newAnswer(usualChars, "%s of %s matches; tape_read around=@id shows one with what is around it", display.Count(len(res.Hits), "hit", "hits"), of)
 	if res.Instead != "" {
 		out.add("nothing has these words; these are hits for: " + display.Line(res.Instead) + "\n")
 	}
@@ -186,7 +186,7 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 		shown++
 	}
 	if shown < len(res.Hits) {
-		out.end("the other %d hits do not fit; narrow the search", len(res.Hits)-shown)
+		out.end("%s more did not fit; narrow the search", display.Count(len(res.Hits)-shown, "hit", "hits"))
 	}
 	for _, note := range f.notes {
 		out.end("%s", note)

@@ -97,10 +97,10 @@ func TestSearch(t *testing.T) {
 	got := p.ok("tape_search", args{"query": "zebra"})
 	contains(t, got, "2 hits of 2 matches", dataFollows, ` "where does the zebra live?" [stripes] @2 user: where does the zebra live?`, "[main] @2 user: no zebra here")
 	got = p.ok("tape_search", args{"query": "zebra", "tape": "str"})
-	contains(t, got, "1 hits", "[stripes] @2")
-	contains(t, p.ok("tape_search", args{"query": "zebra", "all_tapes": false}), "1 hits", "[main]")
+	contains(t, got, "1 hit", "[stripes] @2")
+	contains(t, p.ok("tape_search", args{"query": "zebra", "all_tapes": false}), "1 hit", "[main]")
 	contains(t, p.ok("tape_search", args{"query": "zebra", "kinds": []string{"event"}}), "no hits")
-	contains(t, p.ok("tape_search", args{"query": "zebra", "roles": []string{"user"}, "since": "1h", "until": "today", "limit": 1}), "1 hits of 2 matches")
+	contains(t, p.ok("tape_search", args{"query": "zebra", "roles": []string{"user"}, "since": "1h", "until": "today", "limit": 1}), "1 hit of 2 matches")
 	contains(t, p.ok("tape_search", args{"query": "zebra", "authors": []string{"nobody"}}), "no hits")
 	contains(t, p.ok("tape_search", args{"query": "zebro"}), "these are hits for: ")
 	p.fails("tape_search", args{}, "query is empty")
@@ -120,9 +120,9 @@ func TestSessionThatAsks(t *testing.T) {
 	p.say("other", "zebra of another")
 	meta := mcp.Meta{"sessionId": codex, "threadId": codex, "callId": "c"}
 	got := p.ok("tape_search", args{"query": "zebra"}, meta)
-	contains(t, got, "1 hits", "[other]", "left out: this session ("+codex+")")
+	contains(t, got, "1 hit", "[other]", "left out: this session ("+codex+")")
 	contains(t, p.ok("tape_search", args{"query": "zebra", "include_current": true}, meta), "2 hits")
-	contains(t, p.ok("tape_search", args{"query": "zebra", "tape": codex}, meta), "1 hits")
+	contains(t, p.ok("tape_search", args{"query": "zebra", "tape": codex}, meta), "1 hit")
 	contains(t, p.ok("tape_search", args{"query": "zebra"}, mcp.Meta{"sessionId": "not-recorded"}), "2 hits")
 
 	// Two sessions of Claude Code at once: if no call is known, both are left out.
@@ -357,7 +357,7 @@ func TestDamagedWorkspace(t *testing.T) {
 	if err := os.WriteFile(files[0], []byte("{\"id\":2,\"kind\":\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, p.ok("tape_search", args{"query": "zebra"}), "1 hits", "[sound]", "damaged, and left out: main")
+	contains(t, p.ok("tape_search", args{"query": "zebra"}), "1 hit", "[sound]", "damaged, and left out: main")
 	contains(t, p.ok("tape_list", args{}), "[sound]", "damaged: ")
 	contains(t, p.ok("tape_read", args{"tape": "sound"}), "zebra two")
 	p.fails("tape_read", args{"tape": "main"}, "error: ", "hint: ")

@@ -132,11 +132,11 @@ func teamHits(hits []find.Hit, more bool, how string) string {
 	if len(hits) == 0 {
 		return "no hits"
 	}
-	out := newAnswer(usualChars, "%d hits; %s", len(hits), how)
+	out := newAnswer(usualChars, "%s; %s", display.Count(len(hits), "hit", "hits"), how)
 	for i, h := range hits {
 		if !out.add(fmt.Sprintf("%s %s [%s] @%d %s: %s\n", when(h.Entry), title(about.Tape{Name: h.Tape, Title: h.Title}), line(h.Workspace+"/"+h.Tape, 100),
 			h.ID, who(h.Entry), line(h.Snippet, excerptChars))) {
-			out.end("the other %d hits do not fit; narrow the search", len(hits)-i)
+			out.end("%s more did not fit; narrow the search", display.Count(len(hits)-i, "hit", "hits"))
 			break
 		}
 	}

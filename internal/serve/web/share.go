@@ -62,7 +62,7 @@ func (s *View) addLink(r *request, t *repo.Tape, days string) (string, error) {
 	}
 	address := links.Address(storeOf(t))
 	if address == "" {
-		return "", layout.NotFound("start tape serve again", "this server's address is not known")
+		return "", layout.NotFound("start the server again", "this server's address is not known")
 	}
 	_, code, err := links.Add(r.Context(), storeOf(t), t, s.Now(), s.Now().AddDate(0, 0, n))
 	return address + links.Path + code, err
