@@ -25,6 +25,7 @@ func (a *assembly) confine(home string) (func(cmd *exec.Cmd) error, error) {
 		self = "" // bubblewrap works without it
 	}
 	a.box = sandbox.New(sandbox.Options{Project: a.Project, Home: home, Hidden: []string{keys.File(a.Home)}, Self: self})
+	go func() { _ = a.box.Off() }() // it starts a process; warnOpen wants to know
 	return func(cmd *exec.Cmd) error {
 		if off := a.box.Off(); off != nil && mode == "auto" {
 			return nil
