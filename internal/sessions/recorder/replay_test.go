@@ -217,7 +217,12 @@ var asked = map[string][]string{
 	"claude-code": {"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SubagentStop", "PreCompact", "PostCompact", "SessionEnd"},
 	"codex":       {"SessionStart", "UserPromptSubmit", "Stop", "Interrupt", "SubagentStop", "PreCompact", "PostCompact", "SessionEnd"},
 	"gemini":      {"SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"},
+	"qwen":        {"SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact", "PostCompact", "SessionEnd"},
 }
+
+// different are runs of which live recording and import make different tapes, or none: whoever goes back in a
+// session leaves a branch, which is on the tape already when that is seen; and two have no hooks, or no session.
+var different = []string{"qwen/rewind", "qwen/same_session_twice", "qwen/branch", "qwen/flush"}
 
 // tapes are all entries of a workspace, by tape.
 func tapes(t *testing.T, dir string) map[string][]string {
@@ -273,6 +278,9 @@ func TestLiveIsImport(t *testing.T) {
 		runs, _ := filepath.Glob(filepath.Join(live, agent, "*", "hooks.jsonl"))
 		for _, path := range runs {
 			run := filepath.Base(filepath.Dir(path))
+			if slices.Contains(different, agent+"/"+run) {
+				continue
+			}
 			t.Run(agent+"/"+run, func(t *testing.T) {
 				w := newWorld(t)
 				files := w.replay(agent, run)
