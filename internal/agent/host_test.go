@@ -90,6 +90,7 @@ type host struct {
 	store  *repo.Store
 	rt     *hooks.Runtime
 	model  *model
+	seeing sync.Mutex // of events, which come while a tool writes, too
 	events []hooks.Event
 	mu     sync.Mutex
 	sent   []hooks.Envelope
@@ -155,14 +156,22 @@ func (h *host) register(p *hooks.Plugin) {
 	}
 }
 
+func (h *host) see(f func()) {
+	h.seeing.Lock()
+	defer h.seeing.Unlock()
+	f()
+}
+
 // turn processes a message in the session s.
 func (h *host) turn(ctx context.Context, id, text string) (*hooks.Result, error) {
-	h.events = nil
+	h.see(func() { h.events = nil })
 	m := hooks.Envelope{hooks.KeySession: "s", hooks.KeyContent: text}
 	if id != "" {
 		m[hooks.KeyMessageID] = id
 	}
-	return h.rt.Process(ctx, m, hooks.Options{OnEvent: func(_ context.Context, _ hooks.Envelope, e hooks.Event) { h.events = append(h.events, e) }})
+	return h.rt.Process(ctx, m, hooks.Options{OnEvent: func(_ context.Context, _ hooks.Envelope, e hooks.Event) {
+		h.see(func() { h.events = append(h.events, e) })
+	}})
 }
 
 func (h *host) mustTurn(id, text string) *hooks.Result {

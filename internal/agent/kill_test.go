@@ -106,11 +106,13 @@ func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, t
 		defer mu.Unlock()
 		if n++; n%step == 0 {
 			k := killed{dir: filepath.Join(t.TempDir(), "copy"), started: run.count()}
-			for _, e := range h.events {
-				if e.Kind == hooks.EventToolResult {
-					k.results = append(k.results, fmt.Sprint(e.Data["content"]))
+			h.see(func() {
+				for _, e := range h.events {
+					if e.Kind == hooks.EventToolResult {
+						k.results = append(k.results, fmt.Sprint(e.Data["content"]))
+					}
 				}
-			}
+			})
 			storetest.CopyTree(t, dir, k.dir)
 			moments = append(moments, k)
 		}
