@@ -60,7 +60,7 @@ type TurnResult struct {
 	Shown bool   `json:"-"`
 }
 
-// HookLine describes a plugin's part in one hook.
+// HookLine is a line of the list of hooks: one plugin's part in one hook.
 type HookLine = rows.HookLine
 
 // withAgent runs a command of the agent, in tape-host.

@@ -252,7 +252,7 @@ func examples(t *testing.T) map[string]string {
 		"path removed": bare + "proxy_set_header Host $host; proxy_set_header X-Forwarded-Proto $scheme; location /me/ { proxy_pass http://SERVER/; } }"}
 }
 
-// goProxy starts a proxy with TLS, made of Go's library, and returns its address.
+// goProxy starts a proxy with TLS, from Go's standard library, and returns its address.
 func goProxy(t *testing.T, _, server string) string {
 	to, err := url.Parse(server)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"tape/internal/show/display"
 )
 
-// HookLine describes a plugin's part in one hook.
+// HookLine is a line of the list of hooks: one plugin's part in one hook.
 type HookLine struct {
 	Hook      string        `json:"hook"`
 	Plugin    string        `json:"plugin"`

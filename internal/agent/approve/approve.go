@@ -39,7 +39,7 @@ type Request struct {
 // Decision is a person's answer.
 type Decision int
 
-// The decisions. The zero Decision is none, and counts as Deny.
+// The decisions. The zero value is not one of them, and counts as Deny.
 const (
 	Once    Decision = iota + 1 // this call
 	Session                     // this call, and those of Request.Rule until the program or the session ends

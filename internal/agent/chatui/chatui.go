@@ -81,7 +81,7 @@ type UI struct {
 // waiting is a message that was typed during a turn.
 type waiting struct {
 	id, text string
-	steers   bool // else it waits for the turn's end, and was not sent yet
+	steers   bool // sent to the running turn; otherwise it is sent when the turn has ended
 }
 
 // New returns a UI; Run runs it.

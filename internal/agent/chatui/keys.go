@@ -169,7 +169,7 @@ func (m *model) cursor(value string) int {
 	return n + m.editor.area.Column()
 }
 
-// place sets the text, with the cursor between two parts of it.
+// place replaces the text in the editor, and puts the cursor between before and after.
 func (m *model) place(before, after string) {
 	a := &m.editor.area
 	a.SetValue(before + after)

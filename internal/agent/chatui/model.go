@@ -229,8 +229,8 @@ func (m *model) takeFrame(f frame) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// tallest is how many lines are drawn at most. The rest of the screen is for lines that are printed
-// above them: the library damages the screen if both together are higher than that.
+// tallest returns how many lines may be drawn. Finished lines are printed above them: the library garbles
+// the screen if both together do not fit on it.
 func (m *model) tallest() int { return max(2, m.height*2/3) }
 
 // print prints lines that are over, a few at a time: those that fit above what is drawn.
@@ -319,7 +319,7 @@ func (m *model) sendNext() tea.Cmd {
 	return nil
 }
 
-// takeBack puts the last waiting message back into the editor.
+// takeBack takes back the last message that was typed during the turn, and puts it into the editor.
 func (m *model) takeBack() tea.Cmd {
 	list := m.ui.waits()
 	w := list[len(list)-1]
@@ -353,7 +353,7 @@ func (m *model) wasTakenBack(t takenBack) {
 	}
 }
 
-// lookUp looks for what can be completed, when a word of that kind is begun.
+// lookUp looks for completions of the word before the cursor, if that can have some.
 func (m *model) lookUp() tea.Cmd {
 	text := m.editor.area.Value()
 	o := m.ui.o

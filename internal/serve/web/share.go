@@ -54,7 +54,7 @@ func (s *View) showLinks(r *request, t *repo.Tape, made string) error {
 	return s.show(r, "links", d.Title, d)
 }
 
-// addLink makes a link that works for some days, and returns its address.
+// addLink makes a link that works for a number of days, and returns its address.
 func (s *View) addLink(r *request, t *repo.Tape, days string) (string, error) {
 	n, err := strconv.Atoi(days)
 	if err != nil || n < 1 || n > 365 {

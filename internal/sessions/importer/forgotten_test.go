@@ -50,7 +50,7 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 			t.Errorf("later: %+v", res)
 		}
 	}
-	// A subagent's session can be forgotten by itself.
+	// A subagent's session can be forgotten while its parent stays.
 	agent := filepath.Join(dir, "agent-y.jsonl")
 	if err := os.WriteFile(agent, []byte(strings.ReplaceAll(strings.ReplaceAll(forgettable, `"s-1"`, `"s-2","agentId":"y"`), `"uuid"`, `"isSidechain":true,"uuid"`)), 0o600); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ const (
 	maxLive     = 4 << 10
 )
 
-// Joiner joins the parts of an emoji. In messages it is shown as it is; it cannot hide text.
+// Joiner joins the parts of an emoji. Messages keep it: it cannot hide text.
 const Joiner = "\u200d"
 
 // Renderer renders Markdown for a width and with or without colours.

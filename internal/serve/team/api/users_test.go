@@ -19,7 +19,8 @@ import (
 	"tape/internal/serve/team/find"
 )
 
-// newWith returns a client of a server with these settings besides those that all have. login sets who people are.
+// newWith starts a server with some settings in addition to the usual ones, and returns a client of it. login says
+// how people log in.
 func newWith(t *testing.T, settings string, login func(o *api.Options)) *client {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "team.toml")

@@ -14,8 +14,8 @@ func NewForked(r *Reading) *Forked {
 	return &Forked{Reading: r, home: r.Home, talks: map[string]*Conversation{}}
 }
 
-// In returns the conversation of a fork, "" for the session. It is valid until the next call. Calls of
-// another conversation are emitted first: they may have begun this one.
+// In returns the conversation of a fork, or of the session if fork is "". Use it only until the next call of
+// In. Calls that another conversation holds are emitted first, because one of them may have begun this fork.
 func (f *Forked) In(fork string) *Conversation {
 	if fork == "" {
 		fork = f.home
@@ -88,14 +88,14 @@ func (b *Branches) Of(id string) string {
 	return b.names[id]
 }
 
-// Once makes keys of records with ids, each of which is to be read once.
+// Once makes the keys of records, and finds those that are repeated.
 type Once struct {
 	seen   map[Sum]Sum // contents, by id
 	counts Counter
 }
 
-// Key returns the key of a record: its id, or one made of the content if it has none or the id of another
-// one. It is "" if the same record came before.
+// Key returns the key of a record: its id. If it has no id, or another record has the same one, the key is
+// made from the content. Key returns "" for a record that came before.
 func (o *Once) Key(id string, raw []byte) string {
 	if id == "" {
 		return o.counts.Key(raw)
