@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -52,29 +53,28 @@ func (w *web) preview(_ context.Context, a fetchArgs) (hooks.Preview, error) {
 	return hooks.Preview{Title: "fetch a page from " + u.Host, Host: strings.ToLower(u.Hostname())}, nil
 }
 
-// place says which file a path is.
-func (f *files) place(path string) (p hooks.Preview, err error) {
-	root, name, err := f.open(path)
-	if err != nil {
-		return p, err
+// place opens the folder that a path begins in, and says which file it is.
+func (f *files) place(path string) (root *os.Root, name string, p hooks.Preview, err error) {
+	if root, name, err = f.open(path); err != nil {
+		return nil, "", p, err
 	}
 	p.Path, p.Named = filepath.ToSlash(name), filepath.ToSlash(filepath.Clean(path))
 	if rel, err := filepath.Rel(f.dir, path); err == nil && filepath.IsAbs(path) {
 		p.Named = filepath.ToSlash(rel)
 	}
-	return p, root.Close()
+	return root, name, p, nil
 }
 
 func (f *files) previewRead(_ context.Context, a readArgs) (hooks.Preview, error) {
-	return f.place(a.Path)
-}
-
-func (f *files) previewWrite(_ context.Context, a writeArgs) (hooks.Preview, error) {
-	p, err := f.place(a.Path)
+	root, _, p, err := f.place(a.Path)
 	if err != nil {
 		return p, err
 	}
-	root, name, err := f.open(a.Path)
+	return p, root.Close()
+}
+
+func (f *files) previewWrite(_ context.Context, a writeArgs) (hooks.Preview, error) {
+	root, name, p, err := f.place(a.Path)
 	if err != nil {
 		return p, err
 	}
@@ -96,11 +96,7 @@ func (f *files) previewWrite(_ context.Context, a writeArgs) (hooks.Preview, err
 }
 
 func (f *files) previewEdit(_ context.Context, a editArgs) (hooks.Preview, error) {
-	p, err := f.place(a.Path)
-	if err != nil {
-		return p, err
-	}
-	root, name, err := f.open(a.Path)
+	root, name, p, err := f.place(a.Path)
 	if err != nil {
 		return p, err
 	}
