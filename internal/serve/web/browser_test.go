@@ -270,6 +270,10 @@ func TestAccessible(t *testing.T) {
 	must(t, err)
 	_, err = tape.Append(t.Context(), nil, repo.Message("assistant", "The parent says green."))
 	must(t, err)
+	other, err := s.store.CreateTape(t.Context(), "other")
+	must(t, err)
+	_, err = other.Append(t.Context(), nil, repo.Message("user", "Which colour?"), repo.Message("assistant", "| a | b |\n|---|---|\n| red | `green` |"))
+	must(t, err)
 	ctx := s.browser()
 	axe := ""
 	if file := os.Getenv("TAPE_TEST_AXE"); file != "" {
@@ -278,7 +282,7 @@ func TestAccessible(t *testing.T) {
 		axe = string(text)
 	}
 	pages := map[string]string{"sessions": "/", "search": "/search?q=checkout", "session": "/t/main", "stats of a session": "/t/main/-/stats", "stats": "/stats", "digest": "/digest",
-		"forks": "/t/main/-/forks", "diff": "/diff?tape=main&a=main&b=main%2Ftry-wal", "outline": "/t/main/-/outline", "entry": "/t/main/-/entry/6"}
+		"forks": "/t/main/-/forks", "diff": "/diff?tape=main&a=main&b=main%2Ftry-wal", "two sessions": "/diff?tape=main&a=main&b=other", "outline": "/t/main/-/outline", "entry": "/t/main/-/entry/6"}
 	for look, actions := range looks() {
 		s.run(ctx, actions...)
 		for name, path := range pages {

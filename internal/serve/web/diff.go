@@ -3,13 +3,14 @@ package web
 import (
 	"context"
 	"html/template"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unique"
 
 	"tape/internal/serve/web/entries"
+	"tape/internal/show/comparison"
 	"tape/internal/show/display"
 	"tape/internal/show/plain"
 	"tape/internal/show/prose"
@@ -31,25 +32,11 @@ type diffSide struct {
 }
 
 type diffPage struct {
-	Tape, A, B, NameA, NameB  string
-	Shared                    int64
-	Rows                      []diffRow
-	First, Last, All, Earlier int // rows, from 1
-	Later                     int
-}
-
-// item is an entry that is to be aligned.
-type item struct {
-	id   int64
-	kind unique.Handle[string] // with the role
-}
-
-func itemOf(e repo.Entry) item { return item{e.ID, unique.Make(e.Kind + " " + e.Role())} }
-
-// row has the ids of entries that are side by side; 0 is none.
-type row struct {
-	left, right int64
-	edited      bool
+	Tape, A, B, NameA, NameB         string
+	Shared                           int64
+	Rows                             []diffRow
+	First, Last, All, Earlier, Later int // rows, from 1
+	Events                           int // that differ, and are left out
 }
 
 // diff shows side by side the entries that two forks, anchors or sessions do not share.
@@ -72,21 +59,31 @@ func (s *View) diff(r *request) error {
 	if d.Shared, err = a.CommonWith(b); err != nil {
 		return err
 	}
-	rows, err := rowsOf(r.Context(), a, b)
+	if d.Shared == 0 {
+		return s.sessionSides(r, d, a, b)
+	}
+	rows, events, err := comparison.Entries(r.Context(), a, b)
 	if err != nil {
 		return err
 	}
-	from, _ := strconv.Atoi(v.Get("from")) // 0 if it is not a number
-	from = max(0, min(from, len(rows)))
-	to := min(from+rowsShown, len(rows))
-	d.First, d.Last, d.All, d.Earlier = from+1, to, len(rows), max(0, from-rowsShown)
-	if to < len(rows) {
-		d.Later = to
-	}
+	d.Events = events
+	from, to := d.part(v, len(rows))
 	if err := d.fill(r.Context(), a, b, rows[from:to]); err != nil {
 		return err
 	}
 	return s.show(r, "diff", d.NameA+" and "+d.NameB, d)
+}
+
+// part returns which of all rows are on the page, and notes that.
+func (d *diffPage) part(v url.Values, all int) (from, to int) {
+	from, _ = strconv.Atoi(v.Get("from")) // 0 if it is not a number
+	from = max(0, min(from, all))
+	to = min(from+rowsShown, all)
+	d.First, d.Last, d.All, d.Earlier = from+1, to, all, max(0, from-rowsShown)
+	if to < all {
+		d.Later = to
+	}
+	return from, to
 }
 
 // revisionName is what a comparison calls a side: a session by its title, a fork with its own name, too.
@@ -102,34 +99,11 @@ func (s *View) revisionName(r *request, rev *repo.Revision) string {
 	return display.PageLine(title)
 }
 
-// rowsOf aligns the entries of two revisions. It keeps only their ids, since there may be very many.
-func rowsOf(ctx context.Context, a, b *repo.Revision) (rows []row, err error) {
-	var left, right []item
-	err = query.Compare(ctx, a, b, func(c query.Change) error {
-		switch c.Kind {
-		case query.ChangeAdded:
-			right = append(right, itemOf(c.Entry))
-			return nil
-		case query.ChangeRemoved:
-			if len(right) > 0 { // the next change begins
-				rows = align(rows, left, right)
-				left, right = nil, nil
-			}
-			left = append(left, itemOf(c.Entry))
-			return nil
-		}
-		rows = append(align(rows, left, right), row{c.Old.ID, c.Entry.ID, true})
-		left, right = nil, nil
-		return nil
-	})
-	return align(rows, left, right), err
-}
-
 // fill reads the entries of rows and adds them to the page.
-func (d *diffPage) fill(ctx context.Context, a, b *repo.Revision, rows []row) error {
+func (d *diffPage) fill(ctx context.Context, a, b *repo.Revision, rows []comparison.EntryRow) error {
 	var left, right []int64
 	for _, row := range rows {
-		left, right = append(left, row.left), append(right, row.right)
+		left, right = append(left, row.Left), append(right, row.Right)
 	}
 	olds, err := entriesOf(ctx, a, left)
 	if err != nil {
@@ -140,7 +114,7 @@ func (d *diffPage) fill(ctx context.Context, a, b *repo.Revision, rows []row) er
 		return err
 	}
 	for _, row := range rows {
-		d.add(row, olds[row.left], news[row.right])
+		d.add(row, olds[row.Left], news[row.Right])
 	}
 	return nil
 }
@@ -166,17 +140,17 @@ func entriesOf(ctx context.Context, r *repo.Revision, ids []int64) (map[int64]re
 	return out, nil
 }
 
-func (d *diffPage) add(row row, old, now repo.Entry) {
+func (d *diffPage) add(row comparison.EntryRow, old, now repo.Entry) {
 	var out diffRow
 	switch {
-	case row.edited:
+	case row.Edited:
 		out = diffRow{Kind: query.ChangeEdited, Left: sideOf(old), Right: sideOf(now)}
 		for _, p := range (query.Change{Kind: query.ChangeEdited, Entry: now, Old: old}).Differences() {
 			out.Lines += entries.Lines(display.DiffLines(p))
 		}
-	case row.right == 0:
+	case row.Right == 0:
 		out = diffRow{Kind: query.ChangeRemoved, Left: sideOf(old)}
-	case row.left == 0:
+	case row.Left == 0:
 		out = diffRow{Kind: query.ChangeAdded, Right: sideOf(now)}
 	default:
 		out = diffRow{Kind: "both", Left: sideOf(old), Right: sideOf(now)}
@@ -192,29 +166,6 @@ func sideOf(e repo.Entry) *diffSide {
 		who = role
 	}
 	return &diffSide{ID: e.ID, Who: display.Line(who), Text: template.HTML(prose.Escape(text))} //nolint:gosec // escaped
-}
-
-// align puts entries of the same kind side by side, in their order.
-func align(rows []row, left, right []item) []row {
-	for len(left) > 0 || len(right) > 0 {
-		switch {
-		case len(left) > 0 && len(right) > 0 && left[0].kind == right[0].kind:
-			rows = append(rows, row{left: left[0].id, right: right[0].id})
-			left, right = left[1:], right[1:]
-		case len(right) == 0 || len(left) > 0 && !comesSoon(left[0], right):
-			rows = append(rows, row{left: left[0].id})
-			left = left[1:]
-		default:
-			rows = append(rows, row{right: right[0].id})
-			right = right[1:]
-		}
-	}
-	return rows
-}
-
-// comesSoon reports whether one of the next entries of the other side is of the same kind.
-func comesSoon(e item, others []item) bool {
-	return slices.ContainsFunc(others[:min(len(others), 8)], func(o item) bool { return o.kind == e.kind })
 }
 
 // words are two texts with their differing words marked.

@@ -1,9 +1,13 @@
 package web
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"tape/internal/serve/web/graph"
+	"tape/internal/sessions/catalog"
+	"tape/internal/store/about"
 	"tape/repo"
 )
 
@@ -14,6 +18,7 @@ type forksPage struct {
 	Parent, ParentTitle string
 	Open                []openFork
 	Closed              []repo.ForkInfo
+	Others              []about.Tape // sessions to compare with, the newest first
 	Graph               graph.Graph
 	More                bool
 }
@@ -58,6 +63,14 @@ func (s *View) forks(r *request) error {
 	if d.Closed, err = t.ClosedForks(r.Context()); err != nil {
 		return err
 	}
+	facts, _ := r.local().space.about(r.Context(), nil) // without them, names can still be typed
+	for branch, a := range facts {
+		if branch != t.Branch() && catalog.Listed(a) {
+			d.Others = append(d.Others, a)
+		}
+	}
+	slices.SortFunc(d.Others, func(a, b about.Tape) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Name, b.Name)) })
+	d.Others = d.Others[:min(len(d.Others), rowsShown)]
 	var list []repo.Commit
 	for c, err := range t.History(r.Context()) {
 		if err != nil {

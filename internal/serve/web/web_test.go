@@ -180,6 +180,25 @@ func TestManyChanges(t *testing.T) {
 	s.shows("/diff?tape=main&a=main&b=main%2Fmany&from=9999999", "Earlier changes")
 }
 
+// Two sessions without a common entry are compared by prompts, answers and files, as tape diff does.
+func TestTwoSessions(t *testing.T) {
+	s := newSite(t, false)
+	for name, answer := range map[string]string{"red": "It is **red**.", "green": "It is green."} {
+		tape, err := s.store.CreateTape(t.Context(), name)
+		must(t, err)
+		_, err = tape.Append(t.Context(), nil, repo.Event("bookkeeping", nil), repo.Message("user", "Which colour?"), repo.Message("assistant", answer),
+			repo.Message("user", "Only "+name), repo.Message("assistant", "same words"), repo.Message("user", "Bye"), repo.Message("assistant", "Goodbye <b>you</b>"))
+		must(t, err)
+	}
+	page := s.shows("/diff?tape=red&a=red&b=green", "Two sessions", "<strong>red</strong>", "It is green.", "Only red", "Only green", "Both answered", "3 turns", `/t/green/@4"`)
+	for text, n := range map[string]int{"bookkeeping": 0, "Asked": 4, "Goodbye": 1, "<b>you": 0, "same words": 2} {
+		if strings.Count(page, text) != n {
+			t.Errorf("%q is on the page %d times, not %d", text, strings.Count(page, text), n)
+		}
+	}
+	s.shows("/t/red/-/forks", `<option value="green">`)
+}
+
 // hostileTexts would do something if they did not stay text.
 var hostileTexts = []string{
 	"<script>alert(1)</script>", `<img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, "<style>body{display:none}</style>",

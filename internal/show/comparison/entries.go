@@ -1,0 +1,72 @@
+package comparison
+
+import (
+	"context"
+	"slices"
+	"unique"
+
+	"tape/internal/store/query"
+	"tape/repo"
+)
+
+// item is an entry that is to be aligned.
+type item struct {
+	id   int64
+	kind unique.Handle[string] // with the role
+}
+
+func itemOf(e repo.Entry) item { return item{e.ID, unique.Make(e.Kind + " " + e.Role())} }
+
+// EntryRow has the ids of entries that are side by side; 0 is none.
+type EntryRow struct {
+	Left, Right int64
+	Edited      bool
+}
+
+// Entries aligns the entries that only one of two revisions has, or that were edited. It leaves out and counts
+// events, and keeps only ids, since there may be very many.
+func Entries(ctx context.Context, a, b *query.Revision) (rows []EntryRow, events int, err error) {
+	var left, right []item
+	err = query.Compare(ctx, a, b, func(c query.Change) error {
+		switch {
+		case c.Entry.Kind == repo.KindEvent:
+			events++
+		case c.Kind == query.ChangeAdded:
+			right = append(right, itemOf(c.Entry))
+		case c.Kind == query.ChangeRemoved:
+			if len(right) > 0 { // the next change begins
+				rows = align(rows, left, right)
+				left, right = nil, nil
+			}
+			left = append(left, itemOf(c.Entry))
+		default:
+			rows = append(align(rows, left, right), EntryRow{c.Old.ID, c.Entry.ID, true})
+			left, right = nil, nil
+		}
+		return nil
+	})
+	return align(rows, left, right), events, err
+}
+
+// align puts entries of the same kind side by side, in their order.
+func align(rows []EntryRow, left, right []item) []EntryRow {
+	for len(left) > 0 || len(right) > 0 {
+		switch {
+		case len(left) > 0 && len(right) > 0 && left[0].kind == right[0].kind:
+			rows = append(rows, EntryRow{Left: left[0].id, Right: right[0].id})
+			left, right = left[1:], right[1:]
+		case len(right) == 0 || len(left) > 0 && !comesSoon(left[0], right):
+			rows = append(rows, EntryRow{Left: left[0].id})
+			left = left[1:]
+		default:
+			rows = append(rows, EntryRow{Right: right[0].id})
+			right = right[1:]
+		}
+	}
+	return rows
+}
+
+// comesSoon reports whether one of the next entries of the other side is of the same kind.
+func comesSoon(e item, others []item) bool {
+	return slices.ContainsFunc(others[:min(len(others), 8)], func(o item) bool { return o.kind == e.kind })
+}
