@@ -16,6 +16,7 @@ import (
 
 	"tape/cmd/internal/publishcmd"
 	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
 	"tape/internal/show/export"
 	"tape/internal/show/site"
@@ -96,7 +97,7 @@ func (p *publisher) page(ctx context.Context, w io.Writer, t *repo.Tape) error {
 		return err
 	}
 	f, _ := export.Find("html")
-	src.Left = left
+	src.Left, src.Published = left, true
 	return f.Write(ctx, w, src)
 }
 
@@ -321,8 +322,12 @@ func (p *publisher) put(ctx context.Context, where *site.Site, t *repo.Tape, sta
 	if err != nil {
 		return err
 	}
+	agent := facts.Agent
+	if f := importer.All().Find(agent); f != nil {
+		agent = f.Title
+	}
 	x := site.Session{Tape: t.Name(), Folder: strings.ReplaceAll((*workspace.Tape)(t).Slug(), "/", "-"), State: state, Commit: head.String(),
-		Project: facts.ProjectName(), Agent: facts.Agent, Model: facts.Model, Started: facts.Started, Updated: facts.Updated}
+		Project: facts.ProjectName(), Agent: agent, Model: facts.Model, Started: facts.Started, Updated: facts.Updated}
 	for _, who := range append([]string{snapshot.Owner((*workspace.Tape)(t), head)}, facts.Authors...) {
 		name, _, _ := strings.Cut(who, " <") // addresses are not for everybody
 		if name != "" && !slices.Contains(x.People, name) {

@@ -86,6 +86,8 @@ type Source struct {
 	// Whole are all entries of the tape. Documents for people read them first, for the title
 	// and the list of prompts.
 	Whole iter.Seq2[repo.Entry, error]
+	// Published makes a page for people who do not have the repository: without events, folders and names of tapes.
+	Published bool
 	// Left says, once the entries were read, what a page does not show; may be nil.
 	Left func() []string
 	// Prose renders Markdown as HTML, folded after the first lines. It is a parameter because

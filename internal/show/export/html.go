@@ -40,16 +40,18 @@ type page struct {
 	zone        string
 	inside      bool // a section is open
 
-	left   func() []string
-	pieces *PieceOptions // for pages that others put together; nil: one document
-	spent  int           // bytes of text in the piece
+	published bool // for people who do not have the repository: without events, except what a model thought
+	hidden    int  // events that were left out
+	left      func() []string
+	pieces    *PieceOptions // for pages that others put together; nil: one document
+	spent     int           // bytes of text in the piece
 }
 
 func writeHTML(ctx context.Context, w *output, src Source) error {
 	if src.Prose == nil {
 		return errors.New("export to HTML: Source.Prose is missing")
 	}
-	return render(ctx, w, src, &page{w: w, renderProse: src.Prose, left: src.Left})
+	return render(ctx, w, src, &page{w: w, renderProse: src.Prose, published: src.Published, left: src.Left})
 }
 
 // markup is HTML that is trusted; recorded text never becomes markup.
@@ -98,8 +100,11 @@ func (p *page) begin(t top) {
 	p.facts(t.facts)
 	p.put("</header>\n<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n")
 	for _, ph := range t.phases {
-		p.put("<h3><a href=\"#p{}\"><span class=\"seq\">{}</span> <span dir=\"auto\">{}</span></a></h3>\n<ol>\n",
-			ph.Seq, fmt.Sprintf("%03d", ph.Seq), display.Title(ph.Name, 120))
+		if !p.plain(ph) {
+			p.put("<h3><a href=\"#p{}\"><span class=\"seq\">{}</span> <span dir=\"auto\">{}</span></a></h3>\n",
+				ph.Seq, fmt.Sprintf("%03d", ph.Seq), display.Title(ph.Name, 120))
+		}
+		p.put("<ol>\n")
 		for _, q := range t.prompts[ph.Seq] {
 			p.put("<li><a href=\"#e{}\" dir=\"auto\"{}>{}</a></li>\n", q.id, language(q.text), display.Title(q.text, 120))
 		}
@@ -119,7 +124,11 @@ func (p *page) facts(facts []string) {
 func (p *page) end() {
 	p.endSection()
 	if p.left != nil {
-		if left := strings.Join(p.left(), "; "); left != "" {
+		left := p.left()
+		if p.hidden > 0 {
+			left = append([]string{display.Count(p.hidden, "event", "events")}, left...)
+		}
+		if left := strings.Join(left, "; "); left != "" {
 			p.put("<footer><p class=\"dim\">Not in this file: {}.</p></footer>\n", left)
 		}
 	}
@@ -135,6 +144,10 @@ func (p *page) endSection() {
 func (p *page) section(ph repo.Phase, none bool) {
 	p.endSection()
 	p.inside = true
+	if p.plain(ph) {
+		p.put("<section id=\"p{}\">\n", ph.Seq)
+		return
+	}
 	p.put(`<section id="p{}" aria-labelledby="h{}">
 <h2 id="h{}"><a href="#p{}"><span class="seq">{}</span> <span dir="auto">{}</span></a></h2>
 `, ph.Seq, ph.Seq, ph.Seq, ph.Seq, fmt.Sprintf("%03d", ph.Seq), display.Title(ph.Name, nameMost))
@@ -143,6 +156,9 @@ func (p *page) section(ph repo.Phase, none bool) {
 		p.put("<p class=\"facts\">No entries of the kinds that were asked for.</p>\n")
 	}
 }
+
+// plain reports whether the beginning of a phase is not shown: that of the first says nothing to others.
+func (p *page) plain(ph repo.Phase) bool { return p.published && ph.Seq == 1 }
 
 // open begins the element of an entry, with a label if there is a title.
 func (p *page) open(c class, title string, e repo.Entry) {
@@ -180,6 +196,9 @@ func (p *page) label(who string, e repo.Entry) {
 
 func (p *page) stamp(e repo.Entry) {
 	if who := author(e); who != "" {
+		if p.published {
+			who = withoutAddress([]string{who})[0]
+		}
 		p.put(` <span class="author" dir="auto">{}</span>`, who)
 	}
 	p.put(` <a class="ref" href="#e{}">@{}</a>`, e.ID, e.ID)
@@ -265,6 +284,10 @@ func (p *page) pre(text string) { p.put("<pre{}>\n{}</pre>\n", language(text), t
 
 // events shows a run of events folded on one line.
 func (p *page) events(events []conversation.Event) {
+	if p.published {
+		p.thoughts(events)
+		return
+	}
 	p.put(`<details class="events"><summary>{} <span class="brief">{}</span></summary>`+"\n",
 		display.Count(len(events), "event", "events"), display.Title(eventNames(events), 160))
 	for _, ev := range events {

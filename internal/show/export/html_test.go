@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html"
 
 	"tape/internal/show/display"
+	"tape/repo"
 )
 
 // attributes has the attributes that the page may have, by element, with their possible values.
@@ -24,12 +25,12 @@ func attributes() map[string]map[string]*regexp.Regexp {
 	for element, attrs := range map[string]map[string]string{
 		"html": {"lang": "en"}, "head": {}, "title": {}, "style": {}, "body": {},
 		"meta":   {"charset": "utf-8", "http-equiv": "Content-Security-Policy", "name": `[a-z-]+`, "content": `[^<>"]+`},
-		"header": {"class": class}, "nav": {"aria-label": "Contents"}, "main": {"id": "tape"}, "h1": {"dir": "auto", "lang": lang},
+		"header": {"class": class}, "footer": {}, "nav": {"aria-label": "Contents"}, "main": {"id": "tape"}, "h1": {"dir": "auto", "lang": lang},
 		"section": {"id": `p\d+`, "aria-labelledby": `h\d+`}, "h2": {"id": `h\d+`}, "h3": {}, "h4": {}, "h5": {}, "h6": {},
 		"article": {"class": class, "id": entry}, "div": {"class": class, "id": entry, "dir": "auto", "lang": lang},
 		"p": {"class": class}, "span": {"class": class, "dir": "auto", "id": entry}, "time": {"datetime": `[0-9TZ:-]+`},
 		"a":       {"class": class, "href": `#(e\d+|p\d+|tape)|(https?://|mailto:)[!-~]+`, "title": `(?s).*`, "rel": "noopener noreferrer nofollow", "dir": "auto", "lang": lang},
-		"details": {"class": class}, "summary": {}, "pre": {"class": class, "lang": lang, "tabindex": "0"}, "code": {},
+		"details": {"class": class, "id": entry}, "summary": {}, "pre": {"class": class, "lang": lang, "tabindex": "0"}, "code": {},
 		"ul": {}, "ol": {"start": `\d+`}, "li": {}, "blockquote": {}, "hr": {}, "br": {}, "img": {"loading": "lazy", "alt": "image/.*", "src": `data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+`}, "em": {}, "strong": {}, "del": {},
 		"table": {}, "thead": {}, "tbody": {}, "tr": {}, "th": {"align": "left|right|center"}, "td": {"align": "left|right|center"},
 	} {
@@ -299,6 +300,25 @@ func TestHTMLPhasesAndEvents(t *testing.T) {
 	order(t, page, "1 phase of 3", "<span class=\"seq\">002</span>")
 	if strings.Contains(page, "001") || strings.Contains(page, "003") {
 		t.Error("phases that were not asked for")
+	}
+}
+
+// A published page has what was said and done, and nothing of the store: events are counted, authors have no address.
+func TestHTMLPublished(t *testing.T) {
+	r := record(t)
+	r.add("event", `{"name":"bookkeeping","data":{"n":"seventeen"}}`, `{}`)
+	r.add(repo.KindMessage, `{"role":"user","content":"the question"}`, `{"author":"Ada <ada@example.org>"}`)
+	r.add("event", `{"name":"thinking","data":{"thinking":"a thought"}}`, `{}`)
+	r.anchor("review", `{"n":1}`)
+	src := r.source()
+	src.Published, src.Left = true, func() []string { return []string{"2 files"} }
+	page := write(t, "html", src)
+	checkPage(t, page)
+	order(t, page, "the question", "a thought", "review", "Not in this file: 1 event; 2 files.")
+	for _, text := range []string{"bookkeeping", "seventeen", "001", "session/start", "ada@example.org", "tape main", "start<"} {
+		if strings.Contains(page, text) {
+			t.Errorf("the page has %q", text)
+		}
 	}
 }
 

@@ -61,7 +61,7 @@ func TopOf(ctx context.Context, src Source) (Top, error) {
 func Pieces(ctx context.Context, src Source, zone string, o PieceOptions, use func(Piece) error) error {
 	var b bytes.Buffer
 	w := newOutput(&b)
-	p := &page{w: w, renderProse: src.Prose, zone: zone, pieces: &o}
+	p := &page{w: w, renderProse: src.Prose, zone: zone, published: true, pieces: &o}
 	phases, whole := src.Phases, o.Whole
 	return conversation.Each(ctx, src.Entries, func(it *conversation.Item) error {
 		b.Reset()
@@ -79,11 +79,10 @@ func Pieces(ctx context.Context, src Source, zone string, o PieceOptions, use fu
 		if whole != nil {
 			o.Whole = func(id int64) string { cut = true; return whole(id) }
 		}
-		if it.Kind == conversation.Phase && it.Entry.AnchorSeq == 1 {
-			p.mark(it.Entry)
-		} else {
-			out.Hidden = p.item(it)
-		}
+		p.hidden = 0
+		withoutStart(it)
+		renderItem(p, it)
+		out.Hidden = p.hidden
 		if it.Kind == conversation.Message || it.Kind == conversation.Calls {
 			out.Prompt, out.Text = conversation.Asked(it.Entry), textOf(it)
 		}
@@ -95,16 +94,12 @@ func Pieces(ctx context.Context, src Source, zone string, o PieceOptions, use fu
 	})
 }
 
-// item renders an item, and returns how many events it left out.
-func (p *page) item(it *conversation.Item) (hidden int) {
-	if it.Kind != conversation.Events {
-		renderItem(p, it)
-		return 0
-	}
-	for _, ev := range it.Events {
+// thoughts shows what the model thought, and counts the other events.
+func (p *page) thoughts(events []conversation.Event) {
+	for _, ev := range events {
 		text := ev.Thinking()
 		if text == "" {
-			hidden++
+			p.hidden++
 			p.mark(ev.Entry)
 			continue
 		}
@@ -112,7 +107,6 @@ func (p *page) item(it *conversation.Item) (hidden int) {
 		p.prose(text, classTools, ev.Entry)
 		p.put("</details>\n")
 	}
-	return hidden
 }
 
 // heading begins a phase.

@@ -83,6 +83,9 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 		if it.Kind == conversation.Phase {
 			sections(it.Entry.AnchorSeq)
 		}
+		if src.Published {
+			withoutStart(it)
+		}
 		renderItem(r, it)
 		return w.failed()
 	})
@@ -122,13 +125,20 @@ func (s Source) facts(a about.Tape, t top) []string {
 		phases += fmt.Sprintf(" of %d", len(s.Phases))
 	}
 	out := []string{strings.TrimSpace(a.Agent + " " + a.AgentVersion), a.Model, a.Project}
+	if s.Published {
+		out[2] = a.ProjectName()
+	}
 	if a.Branch != "" {
 		out = append(out, "branch "+a.Branch)
 	}
-	if len(a.Authors) > 0 {
+	if len(a.Authors) > 0 && s.Published {
+		out = append(out, strings.Join(withoutAddress(a.Authors), ", "))
+	} else if len(a.Authors) > 0 {
 		out = append(out, "with entries by "+strings.Join(a.Authors, ", "))
 	}
-	out = append(out, "tape "+s.Tape, phases, display.Entries(entries))
+	if !s.Published {
+		out = append(out, "tape "+s.Tape, phases, display.Entries(entries))
+	}
 	if len(s.Kinds) > 0 {
 		out = append(out, "only entries of kind "+strings.Join(s.Kinds, ", "))
 	}
@@ -152,6 +162,22 @@ func phaseFacts(ph repo.Phase, zone string) []string {
 		out = append(out, "commit "+ph.Commit[:10])
 	}
 	return out
+}
+
+// withoutStart takes from the beginning of a tape what says nothing to people who do not have the repository.
+func withoutStart(it *conversation.Item) {
+	if it.Kind == conversation.Phase && it.Entry.AnchorSeq == 1 {
+		it.Summary, it.Details = "", ""
+	}
+}
+
+// withoutAddress returns the names of authors.
+func withoutAddress(authors []string) (names []string) {
+	for _, who := range authors {
+		name, _, _ := strings.Cut(who, " <")
+		names = append(names, name)
+	}
+	return names
 }
 
 func renderItem(r renderer, it *conversation.Item) {

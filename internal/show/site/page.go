@@ -236,7 +236,7 @@ func (s *Site) writeIndex() error {
 				d.Days = append(d.Days, day{Day: name})
 			}
 			last := &d.Days[len(d.Days)-1]
-			last.Sessions = append(last.Sessions, row{Href: sessionsDir + "/" + x.Folder + "/" + indexFile, Title: display.Title(x.Title, 160), Lang: display.Language(x.Title), Facts: factsOf(x)})
+			last.Sessions = append(last.Sessions, row{Href: sessionsDir + "/" + x.Folder + "/" + indexFile, Title: display.Title(x.Title, 160), Lang: display.Language(x.Title), Facts: append(beganAt(x), factsOf(x)...)})
 		}
 		if err := s.write(indexName(page), render("index", d)); err != nil {
 			return err
@@ -277,6 +277,14 @@ func factsOf(x Session) (out []string) {
 	return out
 }
 
+// beganAt is the time of day, which tells sessions of one title apart.
+func beganAt(x Session) []string {
+	if x.Started.IsZero() {
+		return nil
+	}
+	return []string{x.Started.Local().Format("15:04")}
+}
+
 // spanOf says when a session was.
 func spanOf(x Session) []string {
 	if x.Started.IsZero() {
@@ -313,7 +321,7 @@ func (s *Site) writeReadme(list []Session) error {
 			b.WriteString("\n## " + name + "\n\n")
 		}
 		fmt.Fprintf(&b, "- [%s](%s/%s/%s)", export.MarkdownLine(x.Title, 160), sessionsDir, url.PathEscape(x.Folder), readmeFile)
-		for _, f := range factsOf(x) {
+		for _, f := range append(beganAt(x), factsOf(x)...) {
 			b.WriteString(" · " + export.MarkdownLine(f, 100))
 		}
 		b.WriteString("\n")
