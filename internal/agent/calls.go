@@ -195,6 +195,9 @@ func (r *turn) addResult(ctx context.Context, d *drafts, f finished) (show func(
 	text, m := f.result.Content, meta{CallIDs: []string{f.call.ID}, Search: f.call.Tool == "tape.search"}
 	data := map[string]any{"id": f.call.ID, "name": f.call.Tool, "duration_ms": f.result.Duration.Milliseconds()}
 	if err := f.result.Err; err != nil {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			err = errors.New("interrupted: it may have been done in part")
+		}
 		text, m.IsError, data["error"] = err.Error(), m.CallIDs, true
 		if f.result.Content != "" {
 			text = f.result.Content + "\n" + text

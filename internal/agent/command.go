@@ -29,7 +29,7 @@ const help = `Commands begin with a comma:
   ,tape.anchors                              its phases
   ,tape.handoff name=phase-1 summary='done'  end a phase: a new context begins
   ,skill name=x                              show a skill; without name, list them
-  ,model provider:model                      use another model from now on; ,model alone lists those of the provider
+  ,model provider:model                      use another model from now on; without one, list them
   ,sessions                                  choose another session (on a terminal)
   ,bash cmd='make test' background=true      run a command
   ,stop                                      interrupt the running turn

@@ -53,8 +53,8 @@ type Options struct {
 	// Commands says that comma commands come from a person at this machine, who need not be asked
 	// whether they may run.
 	Commands bool
-	// Plan says that the tools that change something are refused, so that the model is told.
-	Plan bool
+	// Plan reports whether the tools that change something are refused, so that the model is told; nil: they are not.
+	Plan func() bool
 	Now  func() time.Time
 }
 

@@ -134,7 +134,7 @@ const longestAgentsFile = 256 << 10
 // current folder, and the list of skills.
 func (a *agent) systemPrompt(context.Context, hooks.Prompt, hooks.State) (*string, error) {
 	blocks := append([]string{defaultSystemPrompt}, agentsFiles(a.Project, a.Folder)...)
-	if a.Plan {
+	if a.Plan != nil && a.Plan() {
 		blocks = append(blocks, planPrompt)
 	}
 	if text := skillsPrompt(Skills(a.Project, a.Home)); text != "" {

@@ -177,10 +177,7 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	status := statusError
 	if ctx.Err() != nil {
 		kind, status = kindCancelled, statusCancelled
-		err = fmt.Errorf("the turn was cancelled: %w", ctx.Err())
-		if cause := context.Cause(ctx); !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", err, cause)
-		}
+		err = cancelled{context.Cause(ctx)}
 	}
 	d := r.drafts()
 	d.failure(kind, err.Error())
@@ -195,3 +192,16 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	d.step(statusError, err.Error())
 	return errors.Join(err, d.save(ctx))
 }
+
+// cancelled is the error of a turn whose context ended.
+type cancelled struct{ cause error }
+
+// Error says why, unless somebody has just interrupted the turn.
+func (e cancelled) Error() string {
+	if e.cause == context.Canceled { //nolint:errorlint // what wraps it has a reason
+		return "the turn was interrupted"
+	}
+	return "the turn was interrupted: " + e.cause.Error()
+}
+
+func (e cancelled) Unwrap() error { return e.cause }

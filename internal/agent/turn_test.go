@@ -232,7 +232,7 @@ func TestCancelledInTool(t *testing.T) {
 	if n := running.Load(); n != 0 {
 		t.Errorf("%d tools still run", n)
 	}
-	h.wantTape("anchor session/start", "system", "user: work", "call c1 c2", "result context canceled", "result context canceled",
+	h.wantTape("anchor session/start", "system", "user: work", "call c1 c2", "result interrupted: it may have been done in part", "result interrupted: it may have been done in part",
 		"error cancelled", "run cancelled", "loop.step error")
 }
 

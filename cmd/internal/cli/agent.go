@@ -175,10 +175,13 @@ them.
   Ctrl-G           write the message in $EDITOR
   Ctrl-O           open whole results in $PAGER
   Ctrl-T           open or fold the model's reasoning
-  Ctrl-C           interrupt the turn; twice leaves
-  Ctrl-D           leave
+  Shift-Tab        the next mode: ask, plan, auto
+  Esc              interrupt the turn
+  Ctrl-C           the same, or clear what was typed; twice leaves
+  Ctrl-D           leave; a running turn goes on when you open the session again
 
-",sessions" chooses another session.
+The session goes on where it ended, also after a crash: --session-id NAME begins or opens
+another one, and ",sessions" shows those that there are.
 
 If standard input or output is not a terminal, each line of standard input is a message, and
 the answers go to standard output.`,

@@ -99,7 +99,8 @@ func (c *chatting) options() chatui.Options {
 			return c.manager.Handle(ctx, m)
 		},
 		TakeBack: func(ctx context.Context, id string) (bool, error) { return c.manager.TakeBack(ctx, c.session, id) },
-		Status:   c.status, Past: c.past, History: c.history, Whole: c.whole, Sessions: c.sessionNames, Pick: c.pick,
+		Mode:     c.gate.Mode, NextMode: c.gate.NextMode,
+		Status: c.status, Past: c.past, History: c.history, Whole: c.whole, Sessions: c.sessionNames, Pick: c.pick,
 		Commands: func(ctx context.Context) ([]string, error) {
 			list, err := agent.Commands(ctx, c.rt)
 			return append(list, ",sessions"), err

@@ -43,13 +43,16 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestInterrupt: Ctrl-C interrupts a turn and says so, twice leaves, and the next turn works.
+// TestInterrupt: Ctrl-C and Esc interrupt a turn and say so, Ctrl-C twice leaves, and the next turn works.
 func TestInterrupt(t *testing.T) {
-	c := newTalk(t, model.Script{"work": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun; sleep 1000"}`)}}}, "next": {{Text: "Here I am."}}}, 80, "TAPE_MODE=auto")
+	c := newTalk(t, model.Script{"work": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun; sleep 1000"}`)}}}, "again": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun anew; sleep 1000"}`)}}}, "next": {{Text: "Here I am."}}}, 80, "TAPE_MODE=auto")
 	c.start()
 	c.Say("work", "begun")
 	c.Keys("C-c")
 	c.Until("interrupted after")
+	c.Say("again", "begun anew")
+	c.Keys("Escape")
+	c.Until("echo begun anew; sleep 1000  interrupted")
 	c.Say("next", "Here I am.", "tokens in")
 	c.idle()
 	c.Keys("C-c")
@@ -58,14 +61,18 @@ func TestInterrupt(t *testing.T) {
 	c.Until("left 0")
 }
 
-// TestKilledAndResumed: a chat that is killed while a tool runs goes on when it is opened again, and
-// shows what came before.
+// TestKilledAndResumed: a chat that is killed while a tool runs goes on when it is opened again, shows
+// what came before, and answers what waited.
 func TestKilledAndResumed(t *testing.T) {
 	c := newTalk(t, model.Script{"first": {{Text: "The first answer."}},
-		"work": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun; echo $PPID >pid; sleep 1000"}`)}}, {Text: "I went on."}}}, 80, "TAPE_MODE=auto")
+		"work": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun; echo $PPID >pid; sleep 1000"}`)}}, {Text: "I went on."}}, "queued": {{Text: "I waited."}}}, 80, "TAPE_MODE=auto")
 	c.start()
 	c.Say("first", "The first answer.")
 	c.Say("work", "begun")
+	c.Type("queued")
+	c.Until("> queued")
+	c.Keys("Tab")
+	c.Until("then: queued")
 	pids, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil || len(pids) == 0 {
 		t.Skip("there is no /proc to find the chat in")
@@ -89,7 +96,8 @@ func TestKilledAndResumed(t *testing.T) {
 	}
 	c.Until("left 137")
 	c.Screen = screen.Start(t, c.options)
-	c.Until("> first", "The first answer.", "what came before", "I went on.", "tokens in")
+	c.Until("> first", "The first answer.", "what came before", "I went on.", "I waited.")
+	c.idle()
 	c.Keys("C-d")
 	c.Until("left 0")
 	checkEntries(t, c.store, "interrupted: the program ended before the call had a result", "I went on.")
@@ -136,7 +144,10 @@ func TestApprove(t *testing.T) {
 	c.start()
 	c.Say("once", "touch one", "y yes")
 	c.Type("y")
-	c.Until("✓ allowed: bash touch one", "It is made.")
+	c.Until("✓ allowed: bash touch one", "It is made.", "tokens in")
+	if seen := c.Seen(); strings.Contains(seen, "? run a command") || strings.Count(seen, "touch one") != 2 {
+		t.Errorf("the question is still there:\n%s", seen)
+	}
 	c.Say("refuse", "touch two", "n no")
 	c.Type("n")
 	c.Until("✗ refused: bash touch two", "Then not.")

@@ -53,6 +53,9 @@ type Answer struct {
 	Message  string // a sentence for the model, with Deny: what to do instead; may be empty
 }
 
+// Refusal is what the model reads if a person has denied a call and given no message.
+const Refusal = "refused by the user: do not try it again in another way; go on without it, or ask what to do instead"
+
 // Asker asks a person.
 type Asker interface {
 	Ask(ctx context.Context, r Request) (Answer, error)

@@ -62,7 +62,27 @@ func New(o Options) (*Gate, error) {
 }
 
 // Mode returns the gate's mode.
-func (g *Gate) Mode() string { return g.o.Mode }
+func (g *Gate) Mode() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.o.Mode
+}
+
+// NextMode changes the mode to the next one of ask, plan and auto, until the program ends. It says in a few words
+// what the new mode is.
+func (g *Gate) NextMode() (mode, about string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch g.o.Mode {
+	case ModeAsk:
+		g.o.Mode, about = ModePlan, "only reading"
+	case ModePlan:
+		g.o.Mode, about = ModeAuto, "nothing is asked"
+	default:
+		g.o.Mode, about = ModeAsk, "commands and changes are asked about"
+	}
+	return g.o.Mode, about
+}
 
 // SetAsker gives the gate somebody to ask; nil is nobody.
 func (g *Gate) SetAsker(a Asker) {
@@ -169,7 +189,7 @@ func (g *Gate) question(ctx context.Context, c Call, line commandLine) error {
 			return fmt.Errorf("refused by the user, who says: %s", answer.Message)
 		}
 	}
-	return errors.New("refused by the user: do not try it again in another way; go on without it, or ask what to do instead")
+	return errors.New(Refusal)
 }
 
 // remember allows the calls of rules for the session, or for the project from now on. Without rules, it is this
@@ -200,7 +220,7 @@ func (g *Gate) remember(c Call, texts []string, always bool) error {
 // unanswered says that there is nobody to ask, and what would help.
 func (g *Gate) unanswered(c Call, rules []string) error {
 	way := "--mode auto or TAPE_MODE=auto allows everything"
-	if g.o.Mode == ModeAuto || c.Reads {
+	if g.Mode() == ModeAuto || c.Reads {
 		way, rules = "one of your rules wants you to be asked", nil
 	}
 	if list, err := setting.AddRules("", rules); len(rules) > 0 && err == nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -174,6 +175,17 @@ func TestModes(t *testing.T) {
 		if got != want {
 			t.Errorf("mode %q: %s, want %s", mode, got, want)
 		}
+	}
+	p := &person{decision: Deny}
+	g := newGate(t, Options{Project: "/p"}, p)
+	for _, want := range []string{"plan false", "auto true", "ask false"} { // a command, without a question or with one
+		mode, _ := g.NextMode()
+		if got := fmt.Sprint(mode, " ", g.Check(t.Context(), command("make")) == nil); got != want || g.Mode() != mode {
+			t.Errorf("the next mode: %s, want %s", got, want)
+		}
+	}
+	if len(p.asked) != 1 {
+		t.Errorf("%d questions", len(p.asked))
 	}
 	if _, err := New(Options{Mode: "yolo"}); err == nil || !strings.Contains(err.Error(), "ask, plan, auto") {
 		t.Errorf("an unknown mode: %v", err)

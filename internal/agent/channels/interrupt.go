@@ -39,14 +39,15 @@ func (m *Manager) interrupt(ctx context.Context, session string, e hooks.Envelop
 	return err
 }
 
-// TakeBack removes a message that steers a running turn, and reports whether the turn had not read it
-// yet.
+// TakeBack removes a message that waits for a turn or steers one, and reports whether no turn had read
+// it yet.
 func (m *Manager) TakeBack(ctx context.Context, session, id string) (bool, error) {
 	m.mu.Lock()
 	s := m.sessions[session]
+	queued := m.unqueue(s, id)
 	m.mu.Unlock()
-	if s == nil {
-		return false, nil
+	if s == nil || len(queued) > 0 {
+		return len(queued) > 0, m.inbox.done(queued)
 	}
 	s.steering.Lock()
 	defer s.steering.Unlock()
@@ -72,4 +73,18 @@ func (m *Manager) TakeBack(ctx context.Context, session, id string) (bool, error
 	taken := s.steered[at]
 	s.steered = slices.Delete(s.steered, at, at+1)
 	return true, m.inbox.done([]stored{taken})
+}
+
+// unqueue removes a message that is alone in its batch from a session's queue, and returns it; m.mu is held.
+func (m *Manager) unqueue(s *session, id string) []stored {
+	if s == nil {
+		return nil
+	}
+	at := slices.IndexFunc(s.queue, func(b *batch) bool { return len(b.messages) == 1 && b.messages[0].id == id })
+	if at < 0 {
+		return nil
+	}
+	taken := s.queue[at].messages
+	s.queue = slices.Delete(s.queue, at, at+1)
+	return taken
 }

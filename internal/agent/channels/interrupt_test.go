@@ -66,3 +66,30 @@ func TestTakeBack(t *testing.T) {
 	}
 	r.wantSent("long", "stays")
 }
+
+// TestTakeBackQueued: a message that waits for a turn of its own can be taken back, and then no turn answers it.
+func TestTakeBackQueued(t *testing.T) {
+	begun, goOn := make(chan string, 3), make(chan bool)
+	r := newRig(t, Options{}, &hooks.Plugin{RunModel: func(_ context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
+		if begun <- p.Text; p.Text == "long" {
+			<-goOn
+		}
+		return &p.Text, nil
+	}})
+	r.run()
+	r.say("s", "1", "long")
+	<-begun
+	r.say("s", "2", "taken")
+	r.say("s", "3", "stays")
+	r.until("both wait", func() bool { r.m.mu.Lock(); defer r.m.mu.Unlock(); return len(r.m.sessions["s"].queue) == 2 })
+	for i, want := range []bool{true, false} {
+		if ok, err := r.m.TakeBack(t.Context(), "s", "2"); ok != want || err != nil {
+			t.Errorf("%d: taken back: %v, %v", i, ok, err)
+		}
+	}
+	if n := notesIn(t, r.m.o.Dir); n != 2 {
+		t.Errorf("%d messages are on disk", n)
+	}
+	close(goOn)
+	r.wantSent("long", "stays")
+}

@@ -28,7 +28,12 @@ type Options struct {
 }
 
 // errStopping ends turns that go on after the next start.
-var errStopping = fmt.Errorf("the program ends, and the turn goes on after its next start: %w", context.Canceled)
+var errStopping error = stopping{}
+
+type stopping struct{}
+
+func (stopping) Error() string { return "the program ended, and the turn goes on after its next start" }
+func (stopping) Unwrap() error { return context.Canceled }
 
 // Manager runs channels. Its methods may be called from several goroutines.
 type Manager struct {

@@ -148,14 +148,15 @@ func (c *composer) outcome(name string, v callview.View, content string, long, f
 	}
 	switch {
 	case failed:
-		word := "failed"
-		if strings.HasPrefix(content, "refused") || strings.HasPrefix(content, "denied") {
-			word = "refused"
+		switch {
+		case content == approve.Refusal: // the person knows
+			return c.paint.bad("✗ refused"), nil
+		case strings.HasPrefix(content, "refused"), strings.HasPrefix(content, "denied"):
+			return c.paint.bad("✗ refused"), c.tail(c.wrapped(strings.Join(all, "\n"), 2), failureLines, false)
+		case code != "":
+			return c.paint.bad("✗ " + code + " · " + amount), c.tail(all, failureLines, false)
 		}
-		if code != "" {
-			word = code + " · " + amount
-		}
-		return c.paint.bad("✗ " + word), c.tail(all, failureLines, false)
+		return c.paint.bad("✗ failed"), c.tail(all, failureLines, false)
 	case v.Shape == callview.Command:
 		return c.paint.good("✓") + c.paint.faint(" "+strings.TrimPrefix(code+" · "+amount, " · ")), c.tail(all, resultLines, true)
 	case v.Shape == callview.Edit && len(v.Files) > 0:

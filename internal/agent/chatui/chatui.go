@@ -37,8 +37,11 @@ type Options struct {
 	Send func(ctx context.Context, id, text string, how hooks.Admission) error
 	// Cancel interrupts the running turn.
 	Cancel func()
-	// TakeBack takes a message back that steers the running turn; false if the turn has read it.
+	// TakeBack takes a message back that waits; false if a turn has read it.
 	TakeBack func(ctx context.Context, id string) (bool, error)
+	// Mode says what needs consent; NextMode chooses the next one, and says in a few words what it is.
+	Mode     func() string
+	NextMode func() (mode, about string)
 	Status   func(ctx context.Context) (Status, error)
 	// Past returns the entries of the session's last turns, the oldest first.
 	Past func(ctx context.Context) ([]repo.Entry, error)
@@ -72,7 +75,12 @@ type UI struct {
 	o        Options
 	composer *composer
 	program  *tea.Program
+	opened   chan struct{} // closed when the terminal's size is known
 	over     chan struct{} // closed when Run has returned
+
+	before  []repo.Entry // of the last turns
+	problem error        // in reading them
+	known   chan struct{}
 
 	mu      sync.Mutex
 	waiting []waiting
@@ -81,14 +89,23 @@ type UI struct {
 // waiting is a message that was typed during a turn.
 type waiting struct {
 	id, text string
-	steers   bool // sent to the running turn; otherwise it is sent when the turn has ended
+	steers   bool // for the running turn; otherwise a turn of its own answers it
 }
 
 // New returns a UI; Run runs it.
 func New(o Options) *UI {
-	u := &UI{o: o, over: make(chan struct{})}
+	u := &UI{o: o, opened: make(chan struct{}), over: make(chan struct{}), known: make(chan struct{})}
 	u.composer = newComposer(u)
 	return u
+}
+
+// ReadPast reads what came before, which Run waits for. A turn that goes on has to begin later: what it does is
+// shown as it comes.
+func (u *UI) ReadPast(ctx context.Context) {
+	defer close(u.known)
+	if u.o.Past != nil {
+		u.before, u.problem = u.o.Past(ctx)
+	}
 }
 
 // Run shows the conversation until the person leaves, or, with Once, until the turn has ended. If the
@@ -197,7 +214,7 @@ type question struct {
 // Ask asks the person whether the agent may do something.
 func (u *UI) Ask(ctx context.Context, r approve.Request) (approve.Answer, error) {
 	q := &question{r, make(chan approve.Answer, 1)}
-	u.composer.do(func(c *composer) { c.question = q })
+	u.composer.do(func(c *composer) { c.space(); c.question = q })
 	defer u.composer.do(func(c *composer) { c.question = nil })
 	select {
 	case a := <-q.answer:

@@ -79,6 +79,18 @@ func (c *composer) do(act func(*composer)) {
 	c.mu.Lock()
 	c.acts = append(c.acts, act)
 	c.mu.Unlock()
+	c.rouse()
+}
+
+// first lets the composer do something before all that waits.
+func (c *composer) first(act func(*composer)) {
+	c.mu.Lock()
+	c.acts = append([]func(*composer){act}, c.acts...)
+	c.mu.Unlock()
+	c.rouse()
+}
+
+func (c *composer) rouse() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -106,8 +118,13 @@ func (c *composer) height() int {
 	return c.rows
 }
 
-// run composes frames until ctx ends.
+// run composes frames, from when the terminal's size is known until ctx ends.
 func (c *composer) run(ctx context.Context) {
+	select {
+	case <-c.ui.opened:
+	case <-ctx.Done():
+		return
+	}
 	for {
 		select {
 		case <-c.wake:
@@ -186,6 +203,7 @@ func (c *composer) steered(texts []string) {
 func (c *composer) end(interrupted bool) {
 	c.closeText()
 	for _, l := range c.calls { // they have no result: the turn was interrupted
+		c.space()
 		c.print(c.callHead(l, c.paint.bad("interrupted"))...)
 	}
 	c.calls = nil
@@ -235,94 +253,6 @@ func (c *composer) event(e hooks.Event) {
 		in, out := tokens(e.Data)
 		c.in, c.out = c.in+in, c.out+out
 		c.next.status = true
-	}
-}
-
-// text shows a piece of the answer.
-func (c *composer) text(delta string) {
-	if c.shown.Len() == 0 {
-		delta = strings.TrimLeft(delta, "\n")
-	}
-	c.shown.WriteString(delta)
-	if c.plain {
-		c.plainText(delta)
-		return
-	}
-	c.printText(c.stream.Write(delta))
-}
-
-// printText prints lines of the answer, apart from what is above them.
-func (c *composer) printText(lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	if !c.writing {
-		c.space()
-	}
-	c.writing = true
-	c.print(lines...)
-}
-
-// commandLines is how much of a command's output is shown.
-const commandLines = 100
-
-// plainText shows a command's output.
-func (c *composer) plainText(text string) {
-	lines := c.wrapped(safe(strings.TrimRight(text, "\n")), 0)
-	if more := len(lines) - commandLines; more > 0 {
-		lines = append([]string{c.paint.faint(fmt.Sprintf("… %d lines before; Ctrl-O shows all", more))}, lines[more:]...)
-	}
-	c.keep(result{title: "command", text: text})
-	c.print(lines...)
-}
-
-// closeText ends the text and the reasoning of a step.
-func (c *composer) closeText() {
-	c.closeThought()
-	c.printText(c.stream.Close())
-	c.writing = false
-}
-
-// closeThought folds the reasoning to a line, unless it is open.
-func (c *composer) closeThought() {
-	if c.thinking.IsZero() {
-		return
-	}
-	took := time.Since(c.thinking)
-	c.thinking = time.Time{}
-	c.space()
-	c.mu.Lock()
-	open := c.open
-	c.mu.Unlock()
-	if open {
-		for _, line := range c.wrapped(display.Text(strings.TrimSpace(c.thought.String())), 2) {
-			c.print(c.paint.faint("  " + line))
-		}
-	} else {
-		c.print(c.paint.faint(display.Truncate(fmt.Sprintf("∴ thought for %s, %s · Ctrl-T opens it", duration(took), words(c.thought.String())), c.cells())))
-	}
-	c.print("")
-}
-
-// message shows a text that is not part of the stream.
-func (c *composer) message(text string, bad bool) {
-	c.closeText()
-	text = strings.TrimSpace(text)
-	if !bad && (text == "" || text == strings.TrimSpace(c.shown.String())) {
-		return
-	}
-	if !bad {
-		c.printText(c.stream.Write(text))
-		c.closeText()
-		return
-	}
-	c.space()
-	for i, line := range c.wrapped(display.Text(text), 2) {
-		mark := "  "
-		if i == 0 {
-			mark = "✗ "
-		}
-		c.print(c.paint.bad(mark + line))
 	}
 }
 

@@ -1,7 +1,6 @@
 package chatui
 
 import (
-	"crypto/rand"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -15,16 +14,19 @@ import (
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	m.said = ""
 	key := msg.String()
-	if key != "ctrl+c" {
+	if key != "ctrl+c" && key != "ctrl+d" {
 		m.armed = false
 	}
 	if m.search != nil && key != "ctrl+c" {
 		m.searchKey(msg)
 		return nil
 	}
-	if m.question != nil && key != "ctrl+c" && m.questionKey(msg) {
-		return nil
+	if m.question != nil && key != "ctrl+c" {
+		if cmd, handled := m.questionKey(msg); handled {
+			return cmd
+		}
 	}
+	listed := m.complete != nil
 	if key != "tab" {
 		m.complete = nil
 	}
@@ -37,6 +39,13 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.openResults()
 	case "ctrl+t":
 		return m.toggleThought()
+	case "esc":
+		if m.frame.running && !listed {
+			return m.stop()
+		}
+		return nil
+	case "shift+tab":
+		return m.changeMode()
 	}
 	if m.ui.o.Once && m.question == nil {
 		return nil
@@ -53,8 +62,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return nil
 	case "ctrl+d":
 		if m.editor.area.Value() == "" {
-			m.leaving = true
-			return nil
+			return m.leave()
 		}
 	case "up":
 		if m.editor.empty() && m.frame.running && len(m.ui.waits()) > 0 {
@@ -67,11 +75,34 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		if m.editor.newer() {
 			return nil
 		}
-	case "esc":
-		return nil
 	}
 	m.editor.key(msg)
 	return nil
+}
+
+// leave ends the chat. During a turn, the person is told first what becomes of it.
+func (m *model) leave() tea.Cmd {
+	if m.frame.running && !m.armed {
+		m.armed = true
+		return m.tell("a turn is running, and goes on when you open the session again: Ctrl-D again leaves")
+	}
+	m.leaving = true
+	return nil
+}
+
+// stop interrupts the running turn.
+func (m *model) stop() tea.Cmd {
+	m.said = "interrupting …"
+	return func() tea.Msg { m.ui.o.Cancel(); return nil }
+}
+
+// changeMode chooses the next mode.
+func (m *model) changeMode() tea.Cmd {
+	if m.ui.o.NextMode == nil {
+		return nil
+	}
+	mode, about := m.ui.o.NextMode()
+	return m.tell("mode " + mode + ": " + about)
 }
 
 // interrupt ends the running turn, or clears the editor; a second time it leaves.
@@ -84,8 +115,9 @@ func (m *model) interrupt() tea.Cmd {
 		m.leaving = true
 	case m.frame.running:
 		m.armed = true
-		m.said = "interrupting … Ctrl-C again leaves"
-		return func() tea.Msg { m.ui.o.Cancel(); return nil }
+		cmd := m.stop()
+		m.said += " Ctrl-C again leaves"
+		return cmd
 	case !m.editor.empty():
 		m.editor.set("")
 	default:
@@ -108,25 +140,16 @@ func (m *model) enter() tea.Cmd {
 		return m.sessions(strings.TrimSpace(rest))
 	case name == ",stop":
 		if m.frame.running {
-			return func() tea.Msg { m.ui.o.Cancel(); return nil }
+			return m.stop()
 		}
 		return m.tell("no turn is running")
 	case name == ",quit":
 		m.quits = true
 	}
-	switch {
-	case m.frame.running && strings.HasPrefix(text, ","):
-		m.later(text)
-		return nil
-	case m.frame.running:
+	if m.frame.running && !strings.HasPrefix(text, ",") {
 		return m.send(text, hooks.Steer)
 	}
 	return m.send(text, hooks.Undecided)
-}
-
-// later lets a message wait for the end of the turn.
-func (m *model) later(text string) {
-	m.ui.wait(waiting{id: rand.Text(), text: text})
 }
 
 // tab completes the word before the cursor. During a turn, where there is nothing to complete, it lets
@@ -139,7 +162,7 @@ func (m *model) tab() tea.Cmd {
 		if m.complete == nil {
 			if text := strings.TrimSpace(m.editor.text()); m.frame.running && text != "" {
 				m.editor.taken(text)
-				m.later(text)
+				return m.send(text, hooks.Undecided)
 			}
 			return nil
 		}

@@ -32,6 +32,7 @@ type model struct {
 	question *question
 	asked    []string // what it asks about
 	sentence bool     // the answer is being typed
+	drafts   bool     // a message was being typed when the question came
 
 	search   *search
 	complete *completion
@@ -46,7 +47,6 @@ type model struct {
 	quits   bool // after the running turn
 	away    bool // another program has the terminal
 	edits   bool // that program is the editor
-	sending int  // messages that are being sent
 	next    string
 }
 
@@ -112,19 +112,21 @@ func (m *model) open() {
 		return
 	}
 	m.opened = true
+	defer close(m.ui.opened)
 	if o.Once {
 		return
 	}
-	m.ui.composer.do(func(c *composer) {
-		c.print(c.fit(c.paint.faint("session "+shown(o.Session)+" · ,help lists commands · Ctrl-C interrupts, twice leaves")), "")
-		if o.Past == nil {
+	m.ui.composer.first(func(c *composer) {
+		c.print(c.fit(c.paint.faint("session "+shown(o.Session)+" · ,help lists commands · Esc interrupts, Ctrl-D leaves")), "")
+		select {
+		case <-m.ui.known:
+		case <-m.ctx.Done():
 			return
 		}
-		entries, err := o.Past(m.ctx)
-		if err != nil {
+		if err := m.ui.problem; err != nil {
 			c.message("the last turns cannot be read: "+err.Error(), true)
 		}
-		c.past(m.ctx, entries)
+		c.past(m.ctx, m.ui.before)
 	})
 }
 
@@ -161,6 +163,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.wasTakenBack(msg)
 	case knowsNow:
 		m.learn(msg)
+	case pressed:
+		m.alone(msg)
 	case page:
 		if msg.err != nil {
 			m.said = msg.err.Error()
@@ -212,7 +216,7 @@ func (m *model) takeFrame(f frame) tea.Cmd {
 	case f.question != nil && (m.question == nil || f.question != m.question) && len(f.question.answer) == 0:
 		m.ask(f.question)
 	case f.question == nil && m.question != nil:
-		m.question, m.asked, m.sentence = nil, nil, false
+		m.question, m.asked, m.sentence, m.drafts = nil, nil, false, false
 	}
 	var cmds []tea.Cmd
 	if f.status {
@@ -220,11 +224,7 @@ func (m *model) takeFrame(f frame) tea.Cmd {
 	}
 	if f.stopped {
 		m.armed, m.said = false, ""
-		if m.ui.o.Once || m.quits {
-			m.leaving = true
-		} else {
-			cmds = append(cmds, m.sendNext())
-		}
+		m.leaving = m.leaving || m.ui.o.Once || m.quits && len(m.ui.waits()) == 0
 	}
 	return tea.Batch(cmds...)
 }
@@ -284,16 +284,14 @@ func (m *model) tell(text string) tea.Cmd {
 	return nil
 }
 
-// send sends a message.
+// send sends a message. It is stored at once, also one that waits for the end of the running turn.
 func (m *model) send(text string, how hooks.Admission) tea.Cmd {
 	id := "message-" + strings.ToLower(rand.Text()[:16])
-	m.ui.wait(waiting{id: id, text: text, steers: true})
-	m.sending++
+	m.ui.wait(waiting{id: id, text: text, steers: how == hooks.Steer})
 	return func() tea.Msg { return sent{id, text, m.ui.o.Send(m.ctx, id, text, how)} }
 }
 
 func (m *model) wasSent(s sent) tea.Cmd {
-	m.sending--
 	if s.err == nil {
 		return nil
 	}
@@ -306,27 +304,10 @@ func (m *model) wasSent(s sent) tea.Cmd {
 	return m.tell(s.err.Error())
 }
 
-// sendNext sends the first message that has waited for the turn's end.
-func (m *model) sendNext() tea.Cmd {
-	for _, w := range m.ui.waits() {
-		if !w.steers {
-			m.ui.mu.Lock()
-			m.ui.read(w.id)
-			m.ui.mu.Unlock()
-			return m.send(w.text, hooks.Undecided)
-		}
-	}
-	return nil
-}
-
 // takeBack takes back the last message that was typed during the turn, and puts it into the editor.
 func (m *model) takeBack() tea.Cmd {
 	list := m.ui.waits()
 	w := list[len(list)-1]
-	if !w.steers {
-		m.wasTakenBack(takenBack{waiting: w, ok: true})
-		return nil
-	}
 	if m.ui.o.TakeBack == nil {
 		return nil
 	}
@@ -346,6 +327,7 @@ func (m *model) wasTakenBack(t takenBack) {
 		m.ui.mu.Lock()
 		m.ui.read(t.id)
 		m.ui.mu.Unlock()
+		m.quits = m.quits && strings.TrimSpace(t.text) != ",quit"
 		if !m.editor.empty() {
 			t.text += "\n" + m.editor.text()
 		}

@@ -25,6 +25,7 @@ type desk struct {
 	t    *testing.T
 	m    *model
 	sent []string
+	kept []pressed // letters that decide after a pause
 }
 
 func newDesk(t *testing.T, o Options) *desk {
@@ -58,6 +59,8 @@ func (d *desk) do(cmd tea.Cmd) {
 		for _, c := range msg {
 			d.do(c)
 		}
+	case pressed:
+		d.kept = append(d.kept, msg)
 	case sent, takenBack, statusIs, historyIs, notice, knowsNow, page:
 		d.tell(msg)
 	default: // the library's: it prints
@@ -70,7 +73,7 @@ func (d *desk) keys(list ...string) {
 	d.t.Helper()
 	named := map[string]tea.Key{"enter": {Code: tea.KeyEnter}, "tab": {Code: tea.KeyTab}, "up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown},
 		"left": {Code: tea.KeyLeft}, "backspace": {Code: tea.KeyBackspace}, "delete": {Code: tea.KeyDelete}, "home": {Code: tea.KeyHome}, "esc": {Code: tea.KeyEscape},
-		"alt+enter": {Code: tea.KeyEnter, Mod: tea.ModAlt}}
+		"shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift}, "alt+enter": {Code: tea.KeyEnter, Mod: tea.ModAlt}}
 	for _, k := range list {
 		key, ok := named[k]
 		if letter, isCtrl := strings.CutPrefix(k, "ctrl+"); isCtrl {
@@ -89,6 +92,15 @@ func (d *desk) keys(list ...string) {
 // begin and end make a turn run.
 func (d *desk) begin() { d.tell(frame{running: true}) }
 func (d *desk) end()   { d.tell(frame{stopped: true}) }
+
+// wait lets the pause after each letter pass.
+func (d *desk) wait() {
+	d.t.Helper()
+	for _, p := range d.kept {
+		d.tell(p)
+	}
+	d.kept = nil
+}
 
 func (d *desk) text() string { return d.m.editor.text() }
 
@@ -191,32 +203,64 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestDuringTurn: Enter steers, Tab waits, Up takes back, Ctrl-C interrupts and leaves.
+// TestDuringTurn: Enter steers, Tab waits, Up takes back, Esc and Ctrl-C interrupt, and a second Ctrl-C or
+// Ctrl-D leaves.
 func TestDuringTurn(t *testing.T) {
 	cancelled := 0
 	d := newDesk(t, Options{Cancel: func() { cancelled++ }, TakeBack: func(context.Context, string) (bool, error) { return true, nil }})
 	d.begin()
-	d.keys("now", "enter", "later", "tab", "last", "tab")
-	d.want("sent", d.sent, []string{"now steer"})
-	for _, text := range []string{"steers: now", "then: later", "then: last"} {
+	d.keys("now", "enter", "later", "tab", "last", "tab", ",help", "enter")
+	d.want("sent, and so stored", d.sent, []string{"now steer", "later", "last", ",help"})
+	for _, text := range []string{"steers: now", "then: later", "then: last", "then: ,help"} {
 		if !strings.Contains(d.seen(), text) {
 			t.Errorf("no %q in\n%s", text, d.seen())
 		}
 	}
-	d.keys("up")
+	d.keys("up", "ctrl+u", "up")
 	d.want("taken back", d.text(), "last")
-	d.keys("ctrl+u", ",help", "enter", "ctrl+c")
+	d.keys("ctrl+u", "kept", "esc")
 	d.want("interrupted", cancelled, 1)
+	d.want("what is being typed stays", d.text(), "kept")
+	d.keys("ctrl+u", "ctrl+d")
+	d.want("a turn is running", d.m.leaving, false)
+	d.keys("ctrl+d")
+	d.want("left all the same", d.m.leaving, true)
+	d.m.leaving = false
+	d.keys("esc", "ctrl+c")
+	d.want("interrupted again", cancelled, 3)
 	d.end()
-	d.want("the next", d.sent, []string{"now steer", "later"})
-	d.begin()
-	d.end()
-	d.want("a command waits, too", d.sent, []string{"now steer", "later", ",help"})
-	d.keys("up", "ctrl+u")
 	d.keys("ctrl+c", "x")
 	d.want("not yet", d.m.leaving, false)
 	d.keys("ctrl+c", "ctrl+c", "ctrl+c")
 	d.want("left", d.m.leaving, true)
+}
+
+// TestQuit: ,quit during a turn leaves when nothing waits any more.
+func TestQuit(t *testing.T) {
+	d := newDesk(t, Options{})
+	d.begin()
+	d.keys("later", "tab", ",quit", "enter")
+	waits := d.m.ui.waits()
+	d.m.ui.TurnBegins(nil, []string{waits[0].id})
+	d.end()
+	d.want("a message waits", d.m.leaving, false)
+	d.m.ui.TurnBegins(nil, []string{waits[1].id})
+	d.end()
+	d.want("left", d.m.leaving, true)
+}
+
+// TestMode: Shift-Tab chooses the next mode, which is seen.
+func TestMode(t *testing.T) {
+	mode := approve.ModeAsk
+	d := newDesk(t, Options{Mode: func() string { return mode }, NextMode: func() (string, string) { mode = approve.ModePlan; return mode, "only reading" }})
+	d.keys("shift+tab")
+	if !strings.Contains(d.seen(), "mode plan: only reading") {
+		t.Error(d.seen())
+	}
+	d.keys("x")
+	if !strings.Contains(d.seen(), "mode plan · s") {
+		t.Error(d.seen())
+	}
 }
 
 // TestQuestion: each way to answer; what the model wrote cannot command the terminal.
@@ -232,6 +276,10 @@ func TestQuestion(t *testing.T) {
 		{[]string{"a"}, "go test", approve.Answer{Decision: approve.Always}},
 		{[]string{"use make", "enter"}, "go test", approve.Answer{Decision: approve.Deny, Message: "use make"}},
 		{[]string{"tab", "no, use make", "enter"}, "go test", approve.Answer{Decision: approve.Deny, Message: "no, use make"}},
+		{[]string{"no, use make", "enter"}, "go test", approve.Answer{Decision: approve.Deny, Message: "no, use make"}},
+		{[]string{"y", "enter"}, "go test", approve.Answer{Decision: approve.Once}},
+		{[]string{"tab", "y", "enter"}, "go test", approve.Answer{Decision: approve.Deny, Message: "y"}},
+		{[]string{"n", "backspace", "s"}, "go test", approve.Answer{Decision: approve.Session}},
 		{[]string{"as they are", "enter"}, "", approve.Answer{Decision: approve.Deny, Message: "as they are"}},
 	} {
 		d := newDesk(t, Options{})
@@ -242,6 +290,7 @@ func TestQuestion(t *testing.T) {
 			t.Error(seen)
 		}
 		d.keys(c.keys...)
+		d.wait()
 		select {
 		case got := <-q.answer:
 			d.want(fmt.Sprint(c.keys), got, c.want)
@@ -254,7 +303,11 @@ func TestQuestion(t *testing.T) {
 	d.keys("half a sen")
 	d.tell(frame{running: true, question: &question{approve.Request{Tool: "bash", Command: strings.Repeat("long\n", 100)}, make(chan approve.Answer, 1)}})
 	d.keys("y")
+	d.wait()
 	d.want("what is being typed answers nothing", d.text(), "half a seny")
+	d.keys("enter")
+	d.want("and is sent", d.sent, []string{"half a seny steer"})
+	d.want("the question stays", d.m.question != nil, true)
 	if n := strings.Count(d.seen(), "\n"); n > 18 {
 		t.Errorf("%d lines", n)
 	}

@@ -2,6 +2,7 @@ package chatui
 
 import (
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -9,41 +10,77 @@ import (
 	"tape/internal/show/display"
 )
 
+// pause is how long a letter stands alone until it decides: if more is typed, it begins a sentence.
+const pause = 300 * time.Millisecond
+
+// pressed is a letter that decides if it still stands alone.
+type pressed struct {
+	q      *question
+	letter string
+}
+
+// decision returns what a letter decides about the question.
+func (m *model) decision(letter string) (d approve.Decision, ok bool) {
+	d, ok = map[string]approve.Decision{"y": approve.Once, "n": approve.Deny, "s": approve.Session, "a": approve.Always}[letter]
+	return d, ok && !m.sentence && (d != approve.Always || m.question.Rule != "")
+}
+
 // questionKey handles a key while a question is asked. A letter alone decides; anything else is typed
-// into the editor, as a sentence for the model. It reports false if the key has its usual meaning.
-func (m *model) questionKey(msg tea.KeyPressMsg) bool {
-	decide := map[string]approve.Decision{"y": approve.Once, "n": approve.Deny, "s": approve.Session, "a": approve.Always}
+// into the editor, as a sentence for the model. What was begun before the question stays a message.
+// It reports false if the key has its usual meaning.
+func (m *model) questionKey(msg tea.KeyPressMsg) (cmd tea.Cmd, handled bool) {
 	key := msg.String()
-	if d, ok := decide[key]; ok && m.editor.empty() && !m.sentence && (d != approve.Always || m.question.Rule != "") {
-		m.decide(approve.Answer{Decision: d})
-		return true
+	if m.drafts = m.drafts && !m.editor.empty(); m.drafts && key != "esc" {
+		return nil, false
+	}
+	if _, ok := m.decision(key); ok && m.editor.empty() {
+		m.editor.key(msg)
+		p := pressed{m.question, key}
+		return tea.Tick(pause, func(time.Time) tea.Msg { return p }), true
 	}
 	switch key {
-	case "tab": // what follows is a sentence, also if it begins with such a letter
+	case "tab": // what follows is a sentence, also if it is such a letter
 		m.sentence = true
-		return true
+		return nil, true
 	case "esc":
-		m.sentence = false
+		if m.editor.empty() && !m.sentence {
+			return nil, false
+		}
+		m.sentence, m.drafts = false, false
 		m.editor.set("")
-		return true
+		return nil, true
 	case "enter":
-		if text := strings.TrimSpace(m.editor.text()); text != "" {
+		text := strings.TrimSpace(m.editor.text())
+		if d, ok := m.decision(text); ok {
+			m.decide(approve.Answer{Decision: d})
+		} else if text != "" {
 			m.editor.taken(text)
 			m.decide(approve.Answer{Decision: approve.Deny, Message: text})
 		}
-		return true
+		return nil, true
 	}
-	return false
+	return nil, false
+}
+
+// alone lets a letter decide, unless more was typed.
+func (m *model) alone(p pressed) {
+	if m.question != p.q || m.editor.text() != p.letter {
+		return
+	}
+	if d, ok := m.decision(p.letter); ok {
+		m.decide(approve.Answer{Decision: d})
+	}
 }
 
 func (m *model) decide(a approve.Answer) {
 	m.question.answer <- a
 	m.question, m.sentence, m.asked = nil, false, nil
+	m.editor.set("")
 }
 
 // ask shows a question. What does not fit on the screen is printed above it.
 func (m *model) ask(q *question) {
-	m.question, m.sentence = q, false
+	m.question, m.sentence, m.drafts = q, false, !m.editor.empty()
 	m.asked = m.ui.composer.asked(q.Request, m.width)
 	if len(m.asked) > max(3, m.tallest()-8) {
 		m.outbox = append(m.outbox, m.asked...)
@@ -60,7 +97,11 @@ func (m *model) questionView() (lines []string) {
 	}
 	lines = append(lines, m.fit(p.bold("? "+what)+p.faint("  "+display.Line(r.Path))))
 	lines = append(lines, m.asked...)
-	if m.sentence || !m.editor.empty() {
+	_, letter := m.decision(m.editor.text())
+	switch {
+	case m.drafts && !m.editor.empty():
+		return append(lines, m.fit(p.faint("first: Enter sends what you were typing · Esc clears it")))
+	case m.sentence || !m.editor.empty() && !letter:
 		return append(lines, m.fit(p.faint("Enter refuses it and tells the model this · Esc: back to the question")))
 	}
 	rule := display.Line(r.Rule)

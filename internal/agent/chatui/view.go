@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	xansi "github.com/charmbracelet/x/ansi"
 
+	"tape/internal/agent/approve"
 	"tape/internal/show/display"
 )
 
@@ -114,7 +115,7 @@ func (m *model) below() (lines []string) {
 		what := "then: "
 		if w.steers && m.frame.running {
 			what = "steers: "
-		} else if w.steers {
+		} else if !m.frame.running {
 			what = "sending: "
 		}
 		line := p.accent(what) + shown(w.text)
@@ -138,6 +139,9 @@ func (m *model) statusLine() string {
 	}
 	s := m.status
 	var parts []string
+	if o := m.ui.o; o.Mode != nil && o.Mode() != approve.ModeAsk {
+		parts = append(parts, "mode "+shown(o.Mode()))
+	}
 	if s.Model != "" {
 		parts = append(parts, shown(s.Model))
 	}

@@ -162,7 +162,7 @@ func (s *shells) bash(ctx context.Context, c hooks.ToolContext, a bashArgs) (str
 	case <-sh.done:
 	case <-ctx.Done():
 		end(sh.cmd, sh.done)
-		return "", ctx.Err()
+		return "", fmt.Errorf("interrupted after %s\noutput:\n%s", time.Since(sh.began).Round(time.Millisecond), written(sh))
 	case <-timer.C:
 		end(sh.cmd, sh.done)
 		return "", fmt.Errorf("the command was ended after %s; raise timeout_seconds, or use background=true\noutput:\n%s", limit, written(sh))

@@ -5,7 +5,6 @@ package tools
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -74,7 +73,8 @@ func TestBashLeavesNothing(t *testing.T) {
 		wait.Eventually(func() bool { return strings.Contains(readFile(e.dir+"/pid"), "pid=") })
 		cancel()
 	}()
-	if _, err := e.callIn(ctx, "s", "bash", `{"cmd":"sleep 1000 & echo pid=$! > pid; wait"}`); !errors.Is(err, context.Canceled) {
+	if _, err := e.callIn(ctx, "s", "bash", `{"cmd":"echo begun; sleep 1000 & echo pid=$! > pid; wait"}`); err == nil ||
+		!strings.HasPrefix(err.Error(), "interrupted after") || !strings.HasSuffix(err.Error(), "output:\nbegun") {
 		t.Errorf("%v", err)
 	}
 	eventually(t, "the turn's end ends it", func() bool { return !alive(pidIn(t, e.got("pid"))) })

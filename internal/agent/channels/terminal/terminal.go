@@ -74,6 +74,7 @@ func (t *Terminal) Start(ctx context.Context) error {
 		defer close(t.over)
 		t.End(t.UI.Run(ctx))
 	}()
+	t.UI.ReadPast(ctx) // before a turn goes on
 	return nil
 }
 
