@@ -77,7 +77,7 @@ func (l Formats) mostLike(likeness func(*record.Format) record.Likeness) (best *
 func (l Formats) byPath(name string) *record.Format {
 	path, stem := strings.ReplaceAll(name, `\`, "/"), record.Source{Name: name}.Stem()
 	for _, f := range l {
-		if f.Path != nil && f.Path(path, stem) {
+		if f.Path != nil && strings.HasSuffix(path, f.Files.Ext) && f.Path(path, stem) {
 			return f
 		}
 	}

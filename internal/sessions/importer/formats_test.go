@@ -42,6 +42,15 @@ func TestDetect(t *testing.T) {
 	}
 }
 
+// TestDetectSettings: what agents keep beside their sessions is no transcript.
+func TestDetectSettings(t *testing.T) {
+	for _, name := range []string{"/home/ada/.copilot/session-state/1/rewind-file-snapshots/tracking.json", "/home/ada/.qwen/projects/p/chats/1.runtime.json", "/home/ada/.pi/agent/models.json"} {
+		if got, _ := imp.Detect(name, []byte(`{"schema":1,"tracking":true}`)); got != "" {
+			t.Errorf("%s taken for %q", name, got)
+		}
+	}
+}
+
 // TestFormatsAreComplete: each format has the fields that others rely on.
 func TestFormatsAreComplete(t *testing.T) {
 	names := All().Names()
