@@ -268,11 +268,12 @@ else
 endif
 
 # The same commit gives the same bytes: dates are the commit's, names are sorted, and nothing is
-# stamped. It needs GNU tar. CGO_ENABLED=0 and -trimpath are in BUILD.
+# stamped. It needs zip, and tar and touch of GNU. CGO_ENABLED=0 and -trimpath are in BUILD.
 NFPM   := $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 EPOCH   = $(shell git log -1 --format=%ct)
 DATE    = $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd)
-TARGZ   = tar --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner --mode=go-w -c
+TARGZ   = tar --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner -c
+ZIP     = LC_ALL=C sort | TZ=UTC zip -qX9@
 
 .PHONY: release
 release: ## dist/: archives, .deb and .rpm packages, what is in them (SPDX), and SHA256SUMS
@@ -280,11 +281,14 @@ release: ## dist/: archives, .deb and .rpm packages, what is in them (SPDX), and
 		{ echo 'make release: $(VERSION) is not a release: tag a commit vX.Y.Z, with nothing changed; VERSION=v0.0.1 tries it' >&2; exit 1; }
 	@rm -rf dist && mkdir -p dist && umask 022 && $(GO) build -o dist/spdx ./cmd/internal/spdx
 	@for p in $(PLATFORMS); do \
-		os=$${p%/*}; arch=$${p#*/}; name=tape-$(VERSION)-$$os-$$arch; dir=dist/$$name; echo "$$dir.tar.gz"; umask 022; \
+		os=$${p%/*}; arch=$${p#*/}; name=tape-$(VERSION)-$$os-$$arch; dir=dist/$$name; echo "$$dir"; umask 022; \
 		mkdir $$dir && cp LICENSE README.md CHANGELOG.md $$dir/ && cp -R docs/man docs/completions $$dir/ && \
 		GOOS=$$os GOARCH=$$arch $(BUILD) -o $$dir/ $(MAINS) && \
 		dist/spdx tape $(VERSION) $(DATE) $$dir/tape* >$$dir/sbom.spdx.json && \
-		$(TARGZ) -C dist $$name | gzip -9n >$$dir.tar.gz || exit 1; \
+		chmod -R u=rwX,go=rX $$dir || exit 1; \
+		if [ $$os = windows ]; then \
+			find $$dir -exec touch -d @$(EPOCH) {} + && (cd dist && find $$name | $(ZIP) $$name.zip) || exit 1; \
+		else $(TARGZ) -C dist $$name | gzip -9n >$$dir.tar.gz || exit 1; fi; \
 		if [ $$os = linux ]; then \
 			gzip -9n $$dir/man/*.1 || exit 1; \
 			for kind in deb rpm; do \
