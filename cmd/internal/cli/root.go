@@ -139,11 +139,9 @@ c copies the command that goes on with it.`,
   tape tapes
   tape log 1
   tape search timeout --all-tapes`,
-		Args:              cobra.ArbitraryArgs,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		DisableAutoGenTag: true,
-
+		Args:                  cobra.ArbitraryArgs,
+		SilenceErrors:         true,
+		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.reads = onlyReads(cmd)
@@ -183,11 +181,19 @@ c copies the command that goes on with it.`,
 // addCommands adds commands. A command without Args takes no arguments.
 func addCommands(cmd *cobra.Command, list ...*cobra.Command) {
 	for _, c := range list {
-		c.DisableFlagsInUseLine = true
+		plainUsage(c)
 		if c.Args == nil {
 			c.Args = takes(0)
 		}
 		cmd.AddCommand(c)
+	}
+}
+
+// plainUsage keeps [flags] out of the usage of a command and of those below it.
+func plainUsage(c *cobra.Command) {
+	c.DisableFlagsInUseLine = true
+	for _, sub := range c.Commands() {
+		plainUsage(sub)
 	}
 }
 

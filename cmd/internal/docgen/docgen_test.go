@@ -32,7 +32,8 @@ func written(t *testing.T) map[string]string {
 	return out
 }
 
-// The same commands give the same bytes. Each has a man page and a section, with all its flags.
+// The same commands give the same bytes. Each has a man page and a section, with all its flags; a
+// command below another has a part of that one's page.
 func TestGenerate(t *testing.T) {
 	got := written(t)
 	if !maps.Equal(got, written(t)) {
@@ -54,6 +55,14 @@ func TestGenerate(t *testing.T) {
 		}
 		if !strings.Contains(got["man/tape.1"], `tape\-`+name) {
 			t.Errorf("the page of tape does not name tape %s", name)
+		}
+	}
+	for command, flag := range map[string]string{"team sync": "--watch", "team token add": "--groups", "record install": "--mcp", "serve link add": "--expires"} {
+		page := got["man/tape-"+strings.Fields(command)[0]+".1"]
+		_, page, _ = strings.Cut(page, "\n.SS tape "+command)
+		_, section, _ := strings.Cut(got["cli.md"], "\n#### tape "+command+"\n")
+		if !strings.Contains(page, strings.ReplaceAll(flag, "-", `\-`)) || !strings.Contains(section, flag) || strings.Contains(section, "[flags]") {
+			t.Errorf("tape %s lacks %s, in %d bytes of its page or %d of its section", command, flag, len(page), len(section))
 		}
 	}
 	for name, page := range got {

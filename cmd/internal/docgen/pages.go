@@ -38,6 +38,7 @@ func manPage(c *cobra.Command, pages []*cobra.Command) []byte {
 			}
 		}
 	} else if c.Runnable() {
+		manCommands(&b, c)
 		manFlags(&b, "GLOBAL OPTIONS", c.InheritedFlags())
 	}
 	if c.Example != "" {
@@ -52,6 +53,36 @@ func manPage(c *cobra.Command, pages []*cobra.Command) []byte {
 	}
 	b.WriteString(strings.Join(see, ",\n") + "\n")
 	return b.Bytes()
+}
+
+// manCommands describes the commands below a command, which have no pages of their own.
+func manCommands(b *bytes.Buffer, c *cobra.Command) {
+	if len(below(c)) == 0 {
+		return
+	}
+	b.WriteString(".SH COMMANDS\n")
+	for _, sub := range below(c) {
+		fmt.Fprintf(b, ".SS %s\n", roff(sub.UseLine()))
+		manText(b, longText(sub))
+		eachFlag(sub.NonInheritedFlags(), func(spec, usage string) { fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(spec), roff(usage)) })
+		if sub.Example != "" {
+			fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", roff(sub.Example))
+		}
+	}
+}
+
+// below lists all commands below a command, each before those below it. It leaves out those of completion, whose
+// texts are cobra's.
+func below(c *cobra.Command) (out []*cobra.Command) {
+	if c.Name() == "completion" {
+		return nil
+	}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "help" {
+			out = append(append(out, sub), below(sub)...)
+		}
+	}
+	return out
 }
 
 // manText writes paragraphs in man macros. Indented ones keep their line breaks.
@@ -116,7 +147,10 @@ func markdown(root *cobra.Command, pages []*cobra.Command) []byte {
 		fmt.Fprintf(&b, "## %s\n\n", strings.TrimSuffix(group.Title, ":"))
 		for _, c := range pages[1:] {
 			if c.GroupID == group.ID && c.Runnable() {
-				mdCommand(&b, c)
+				mdCommand(&b, "###", c)
+				for _, sub := range below(c) {
+					mdCommand(&b, "####", sub)
+				}
 			}
 		}
 	}
@@ -128,8 +162,8 @@ func markdown(root *cobra.Command, pages []*cobra.Command) []byte {
 	return append(bytes.TrimRight(b.Bytes(), "\n"), '\n')
 }
 
-func mdCommand(b *bytes.Buffer, c *cobra.Command) {
-	fmt.Fprintf(b, "### %s\n\n```\n%s\n```\n\n", c.CommandPath(), c.UseLine())
+func mdCommand(b *bytes.Buffer, level string, c *cobra.Command) {
+	fmt.Fprintf(b, "%s %s\n\n```\n%s\n```\n\n", level, c.CommandPath(), c.UseLine())
 	mdText(b, longText(c))
 	mdFlags(b, c.NonInheritedFlags())
 	if c.Example != "" {

@@ -20,9 +20,9 @@ func newLink(run Run) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "link COMMAND",
 		Short: "Make, list and revoke links to single sessions",
-		Long: `Make, list and revoke links to single sessions. Whoever has a link sees that session, as it is at that
-time, on one page, and nothing else: no other session, no search, no file except pictures. Secrets are masked as by
-tape publish. The link works while tape serve runs, until it expires or is revoked.`,
+		Long: `Make, list and revoke links to single sessions. Whoever opens a link sees that session as it is then, on
+one page, and nothing else: no other session, no search, no files except pictures. Secrets are masked as
+by tape publish. A link works while tape serve runs, until it expires or is revoked.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return layout.Invalid("tape serve link --help lists them", "there is no command %q", "tape serve link "+args[0])
@@ -37,14 +37,14 @@ tape publish. The link works while tape serve runs, until it expires or is revok
 	}
 	add := &cobra.Command{
 		Use: "add TAPE [--expires TIME]", Short: "Make a link to a session and show it, once",
-		Long: `Make a link to a session and show it, once. It begins with the address of the tape serve that was
-started last for this workspace, or for all of yours.`,
+		Long: `Make a link to a session and show it, once. It leads to the tape serve that was started last for this
+workspace, or for all of yours.`,
 		Example: "  tape serve link add main\n  tape serve link add 2 --expires 12h",
 		Args:    cobra.ExactArgs(1), PreRunE: one,
 		RunE: run.Store(func(ctx context.Context, in App) error { return in.addLink(ctx, name, expires) }),
 	}
 	add.Flags().StringVar(&expires, "expires", "7d", "how long the link works: a `TIME` such as 12h, 7d or 4w")
-	list := &cobra.Command{Use: "list", Short: "List the links that work, without their secrets", Args: cobra.NoArgs,
+	list := &cobra.Command{Use: "list", Short: "List the links that still work: numbers, sessions, dates", Args: cobra.NoArgs,
 		RunE: run.Store(func(_ context.Context, in App) error { return in.listLinks() })}
 	revoke := &cobra.Command{Use: "revoke NUMBER", Short: "End a link at once", Args: cobra.ExactArgs(1), PreRunE: one,
 		RunE: run.Store(func(ctx context.Context, in App) error { return in.revokeLink(ctx, name) })}

@@ -60,12 +60,12 @@ func New(run Run) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "team COMMAND",
 		Short: "Run the server that makes a team's sessions searchable",
-		Long: `Run the server of a team: it reads the git remotes to which the team pushes its sessions, and lets each
-person search and read those of their groups. What it knows is in a PostgreSQL database, which can be
-dropped and is filled again from the remotes.
+		Long: `Run a server for a team. It reads the git remotes to which the team pushes its sessions, and lets each
+person search and read the sessions of their groups. It keeps them in a PostgreSQL database, which may be
+dropped: the next sync fills it again from the remotes.
 
-Settings are in team.toml: --config, TAPE_TEAM_CONFIG, or the file in the current folder. docs/team.md
-leads from nothing to a server for a team.`,
+The settings are in the file that --config or TAPE_TEAM_CONFIG names, or else in team.toml in the current
+folder. docs/team.md shows how to set up a server, step by step.`,
 		RunE: help,
 	}
 	var config string
@@ -91,15 +91,17 @@ func help(cmd *cobra.Command, args []string) error {
 }
 
 const (
-	serveHelp = `Answer the team's requests over HTTP: search, sessions and entries as JSON below /v1, described by
-/v1/openapi.json; tools for agents at /mcp; figures for Prometheus at /metrics. Requests carry
-Authorization: Bearer TOKEN. Each person sees the remotes of their groups, and nothing of others.
+	serveHelp = `Answer the team's requests over HTTP: pages for browsers; search, sessions and entries as JSON below /v1,
+described by /v1/openapi.json; tools for agents (MCP) at /mcp; figures for Prometheus at /metrics. People
+log in in the browser; programs send Authorization: Bearer TOKEN. Each person sees the remotes of their
+groups, and nothing of others.
 
-With --json the first line is {"url"}. Several servers may run side by side.`
-	checkHelp = `Try everything that team.toml says: the database and what is in it, each remote, the address. Each line
-says what is wrong, and what to do. Nothing is changed.`
-	statusHelp = `Show for each remote when it was last read, how long ago the database had all of it, how many entries it
-has, and why the last sync failed.`
+With --json, the first line is {"url"}. Several servers may run side by side.`
+	checkHelp = `Try everything that team.toml says: the database and its tables, each remote, how people log in, the
+address to listen on. A line for each says that it is ok, or what is wrong and what to do. Nothing is
+changed.`
+	statusHelp = `Show for each remote when the last sync began, how long ago the last one that succeeded began (LAG), how
+many tapes and entries the database has, and why the last sync failed.`
 )
 
 func simple(with Run, name, short, long string, do func(Host, context.Context, Options) error) *cobra.Command {
@@ -113,13 +115,13 @@ func newSync(with Run) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync [--watch TIME] [REMOTE...]",
 		Short: "Bring the database up to date with the remotes",
-		Long: `Bring the database up to date with the remotes: fetch, check as tape fetch does, mask secrets, write what is
-new. An empty database gets its tables. Any number of workers may run, on any number of machines; a
-killed one leaves nothing half-done. A remote that fails keeps no other waiting, and makes the
-command fail at the end.
+		Long: `Bring the database up to date with the remotes: fetch what is new, check it as tape fetch does, mask
+secrets, and write it to the database. An empty database gets its tables first. Any number of workers may
+run, on any number of machines; if one is killed, nothing is left half-done. A remote that fails does not
+stop the others, but the command fails at the end.
 
-With --json there is a line for each remote: tapes that changed, entries that were added and removed,
-seconds, and the error or null.`,
+With --json, there is a line for each remote: how many tapes changed, how many entries were added and
+removed, the seconds, and the error or null.`,
 		Example: `  tape team sync
   tape team sync --watch 60s
   tape team sync shop --json`,
@@ -132,14 +134,14 @@ seconds, and the error or null.`,
 		},
 		RunE: with(func(ctx context.Context, h Host, o Options) error { return h.TeamSync(ctx, o, remotes, watch) }),
 	}
-	cmd.Flags().DurationVar(&watch, "watch", 0, "go on, and look again after each `TIME`")
+	cmd.Flags().DurationVar(&watch, "watch", 0, "keep running, and read the remotes again each `TIME`")
 	return cmd
 }
 
 func newToken(with Run) *cobra.Command {
 	cmd := &cobra.Command{Use: "token COMMAND", Short: "Make, list and revoke tokens",
 		Long: `Make, list and revoke tokens. A token lets its holder search and read the sessions of some groups until it
-expires. The database has only its hash.`, RunE: help}
+expires. The database stores only a hash of it.`, RunE: help}
 	var groups []string
 	var expires, name string
 	one := func(_ *cobra.Command, args []string) error {
@@ -148,7 +150,7 @@ expires. The database has only its hash.`, RunE: help}
 	}
 	add := &cobra.Command{
 		Use: "add NAME --groups GROUP,... [--expires TIME]", Short: "Make a token and show it, once",
-		Long:    "Make a token and show it, once. NAME says whose it is; it is noted with each search.",
+		Long:    "Make a token and show it, once. NAME says whose it is; the record of searches has it.",
 		Example: "  tape team token add ada --groups shop,leads --expires 90d",
 		Args:    takes("NAME"), PreRunE: one,
 		RunE: with(func(ctx context.Context, h Host, o Options) error {
@@ -159,7 +161,7 @@ expires. The database has only its hash.`, RunE: help}
 	add.Flags().StringVar(&expires, "expires", "90d", "how long it is valid: a `TIME` such as 12h, 90d or 52w")
 	revoke := &cobra.Command{Use: "revoke NAME", Short: "Make a token void at once", Args: takes("NAME"), PreRunE: one,
 		RunE: with(func(ctx context.Context, h Host, o Options) error { return h.TeamTokenRevoke(ctx, o, name) })}
-	cmd.AddCommand(add, simple(with, "list", "List all tokens, without their secrets", "", Host.TeamTokens), revoke)
+	cmd.AddCommand(add, simple(with, "list", "List all tokens: names, groups, dates", "", Host.TeamTokens), revoke)
 	return cmd
 }
 
@@ -184,9 +186,12 @@ func NewLogin(run Run) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login URL --token-stdin",
 		Short: "Remember your team's server and your token for it",
-		Long: `Remember the server of your team, and your token for it, for tape search --team and the like. The token is
-read from standard input, tried, and kept in $TAPE_HOME/credentials.json, which only you can read. The
-address is the setting team. TAPE_TEAM and TAPE_TEAM_TOKEN take precedence over both.`,
+		Long: `Remember the address of your team's server and your token for it: search, tapes, log and show use them
+with --team. You get a token from whoever runs the server (tape team token add), or, where people log in
+with an account, at URL/token.
+
+The token is read from standard input, tried, and kept in $TAPE_HOME/credentials.json, which only you can
+read. The address becomes the setting team. TAPE_TEAM and TAPE_TEAM_TOKEN take precedence over both.`,
 		Example: "  tape login https://tape.example.org --token-stdin <token.txt",
 		Args:    takes("URL"),
 		PreRunE: func(_ *cobra.Command, args []string) error {
