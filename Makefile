@@ -272,7 +272,7 @@ endif
 NFPM   := $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 EPOCH   = $(shell git log -1 --format=%ct)
 DATE    = $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd)
-TARGZ   = tar --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner -c
+TARGZ   = tar --sort=name --owner=0 --group=0 --numeric-owner -c
 ZIP     = LC_ALL=C sort | TZ=UTC zip -qX9@
 
 .PHONY: release
@@ -282,12 +282,11 @@ release: ## dist/: archives, .deb and .rpm packages, what is in them (SPDX), and
 	@rm -rf dist && mkdir -p dist && umask 022 && $(GO) build -o dist/spdx ./cmd/internal/spdx
 	@for p in $(PLATFORMS); do \
 		os=$${p%/*}; arch=$${p#*/}; name=tape-$(VERSION)-$$os-$$arch; dir=dist/$$name; echo "$$dir"; umask 022; \
-		mkdir $$dir && cp LICENSE README.md CHANGELOG.md $$dir/ && cp -R docs/man docs/completions $$dir/ && \
+		mkdir $$dir && cp LICENSE *.md $$dir/ && cp -R docs $$dir/ && mv $$dir/docs/man $$dir/docs/completions $$dir/ && \
 		GOOS=$$os GOARCH=$$arch $(BUILD) -o $$dir/ $(MAINS) && \
 		dist/spdx tape $(VERSION) $(DATE) $$dir/tape* >$$dir/sbom.spdx.json && \
-		chmod -R u=rwX,go=rX $$dir || exit 1; \
-		if [ $$os = windows ]; then \
-			find $$dir -exec touch -d @$(EPOCH) {} + && (cd dist && find $$name | $(ZIP) $$name.zip) || exit 1; \
+		chmod -R u=rwX,go=rX $$dir && find $$dir -exec touch -d @$(EPOCH) {} + || exit 1; \
+		if [ $$os = windows ]; then (cd dist && find $$name | $(ZIP) $$name.zip) || exit 1; \
 		else $(TARGZ) -C dist $$name | gzip -9n >$$dir.tar.gz || exit 1; fi; \
 		if [ $$os = linux ]; then \
 			gzip -9n $$dir/man/*.1 || exit 1; \
