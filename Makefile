@@ -197,6 +197,12 @@ bench-team: ## the team's server beside ILIKE with trigrams and ts_rank (needs P
 	@PG_BUFFERS=1GB sh internal/serve/team/postgres.sh env TAPE_BENCH_TEAM='$(or $(ENTRIES),200000 2000000)' \
 		$(GO) test -vet=off -count=1 -timeout 2h -v $(TESTFLAGS) ./internal/serve/team/bench
 
+# The questions are about the transcripts that the project is tested with, which are not part of it.
+.PHONY: bench-mcp
+bench-mcp: build ## calls and tokens until an agent finds an entry by MCP (TRANSCRIPTS=DIR, transcripts of real sessions)
+	TAPE_BENCH_MCP='$(CURDIR)/$(BIN)' TRANSCRIPTS='$(abspath $(TRANSCRIPTS))' \
+		$(GO) test -vet=off -count=1 -v $(TESTFLAGS) ./internal/serve/mcpserver/bench
+
 .PHONY: pictures
 pictures: build ## the pictures of docs/web.md, from the session of the demo (needs Chromium)
 	@TAPE_PICTURES='$(CURDIR)/docs' TAPE_PICTURES_TAPE='$(CURDIR)/$(BIN)' TAPE_TEST_AXE=none GO='$(GO)' sh internal/serve/web/test.sh -vet=off -run TestPictures

@@ -1,0 +1,146 @@
+// Package bench measures what it costs an agent to find an entry by MCP: calls and tokens for each of some questions
+// about sessions that were really recorded. make bench-mcp runs it.
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+// The variables that make bench-mcp sets: the program, and the folder of the transcripts.
+const (
+	programVar     = "TAPE_BENCH_MCP"
+	transcriptsVar = "TRANSCRIPTS"
+)
+
+// question is what a person asks the agent. The agent searches with each of the queries until it has read an entry
+// with the answer.
+type question struct {
+	ask     string
+	queries []string
+	answer  *regexp.Regexp
+}
+
+// Limits of the scripted agent.
+const (
+	readsOfQuery  = 2 // hits that it looks at before it searches again
+	bytesOfToken  = 4
+	giveUpTokens  = 20_000
+	tokensToReach = 3000
+	callsToReach  = 2
+)
+
+// hit is the line of a hit: its tape and its id.
+var hit = regexp.MustCompile(`(?m)^\S.*? \[([^\]]+)\] @(\d+) `)
+
+// agent asks as a model does: it searches, reads what is around the best hits, and searches again.
+type agent struct {
+	*mcp.ClientSession
+	t             *testing.T
+	calls, tokens int
+}
+
+func (a *agent) call(tool string, args map[string]any) string {
+	a.t.Helper()
+	res, err := a.CallTool(a.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	storetest.Must(a.t, err)
+	asked, err := json.Marshal(args)
+	storetest.Must(a.t, err)
+	text := res.Content[0].(*mcp.TextContent).Text
+	a.calls++
+	a.tokens += (len(asked) + len(text)) / bytesOfToken
+	return text
+}
+
+// find reports whether the agent has seen the answer.
+func (a *agent) find(q question) bool {
+	for _, words := range q.queries {
+		found := a.call("tape_search", map[string]any{"query": words})
+		if q.answer.MatchString(found) {
+			return true
+		}
+		hits := hit.FindAllStringSubmatch(found, -1)
+		for _, h := range hits[:min(len(hits), readsOfQuery)] {
+			if q.answer.MatchString(a.call("tape_read", map[string]any{"tape": h[1], "around": "@" + h[2]})) {
+				return true
+			}
+			if a.tokens > giveUpTokens {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// TestBench prints a line for each question, and the medians.
+func TestBench(t *testing.T) {
+	program, transcripts := os.Getenv(programVar), os.Getenv(transcriptsVar)
+	if program == "" || transcripts == "" {
+		t.Skip("make bench-mcp TRANSCRIPTS=DIR runs this on the sessions in DIR")
+	}
+	dir := t.TempDir()
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command(program, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("tape %s: %v\n%s", args[0], err, out)
+		}
+	}
+	run("init", ".")
+	run(append([]string{"import", "--quiet"}, sessionsIn(t, transcripts)...)...)
+	run("index", "sync")
+	cmd := exec.Command(program, "mcp")
+	cmd.Dir = dir
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	storetest.Must(t, err)
+	defer func() { _ = client.Close() }()
+	var calls, tokens []int
+	for _, q := range questions {
+		a := &agent{ClientSession: client, t: t}
+		found := a.find(q)
+		if !found {
+			a.calls, a.tokens = max(a.calls, 2*len(q.queries)*(1+readsOfQuery)), max(a.tokens, giveUpTokens)
+		}
+		calls, tokens = append(calls, a.calls), append(tokens, a.tokens)
+		t.Log(fmt.Sprintf("%2d calls %6d tokens  found %-5v  %s", a.calls, a.tokens, found, q.ask))
+	}
+	slices.Sort(calls)
+	slices.Sort(tokens)
+	t.Logf("median of %d questions: %d calls (to reach: %d), %d tokens (to reach: %d)", len(questions), calls[len(calls)/2], callsToReach, tokens[len(tokens)/2], tokensToReach)
+}
+
+// sessionsIn are the transcripts below a folder: those of its own folders, and of those named session.
+func sessionsIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	storetest.Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path, dir)
+		in := strings.Contains(name, "/session/") || strings.Count(name, "/") == 2
+		if ext := filepath.Ext(path); !d.IsDir() && in && (ext == ".jsonl" || ext == ".json") && !settings.MatchString(name) {
+			names = append(names, path)
+		}
+		return nil
+	}))
+	return names
+}
+
+// settings are files beside sessions that are none.
+var settings = regexp.MustCompile(`/cline/|/crush/|settings|usage_record|config|meta\.json|runtime|cursor|models|trust|logs\.json|state\.json|snapshot|index\.json|history|installation|auth|hooks|sidebar`)
