@@ -141,7 +141,7 @@ func (b *bench) fill(entries int) {
 				words[k] = word(int(ranks.Uint64()))
 			}
 			d := kinds[r.IntN(len(kinds))](strings.Join(words, " "))
-			d.Date = begin.Add(time.Since(begin) * time.Duration(i) / time.Duration(entries/ofTape)).Add(time.Duration(j) * time.Minute).UTC().Format(time.RFC3339)
+			d.Date = begin.Add(time.Since(begin) / time.Duration(entries/ofTape) * time.Duration(i)).Add(time.Duration(j) * time.Minute).UTC().Format(time.RFC3339)
 			drafts = append(drafts, d)
 		}
 		_, err = t.Append(b.Context(), nil, drafts...)
@@ -205,7 +205,7 @@ func (b *bench) serve() {
 func (b *bench) others() {
 	began := time.Now()
 	for _, sql := range []string{
-		`SELECT set_config('tape.remotes', '{1}', false), set_config('maintenance_work_mem', '512MB', false)`,
+		`SELECT set_config('tape.remotes', '{1}', false), set_config('maintenance_work_mem', '64MB', false)`,
 		`CREATE EXTENSION IF NOT EXISTS pg_trgm`,
 		`CREATE TABLE plain AS SELECT remote, tape, id, date, text, to_tsvector('simple', text) AS words FROM entries`,
 		`CREATE INDEX ON plain USING gin (words)`,
