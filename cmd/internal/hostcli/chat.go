@@ -53,6 +53,7 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var m *channels.Manager
+	var ui *chatui.UI
 	a, err := newAssembly(ctx, o, func(a *assembly) (err error) {
 		m, err = channels.New(a.rt, channels.Options{Dir: a.chatMessages(ctx, session), Only: []string{terminal.Name},
 			Silence: -1, Grace: time.Second, Tape: a.tape, Log: a.log})
@@ -62,8 +63,9 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 		t := terminal.Options{In: o.In, Out: o.Out, Err: o.Err, Session: session, Wait: m.Wait, End: func(err error) { end(err) }}
 		if isScreen(o) {
 			c := &chatting{assembly: a, manager: m, session: session}
-			t.UI = chatui.New(c.options())
-			a.gate.SetAsker(t.UI)
+			ui = chatui.New(c.options())
+			t.UI = ui
+			a.gate.SetAsker(ui)
 		}
 		return a.rt.Register(terminal.Plugin(t))
 	})
@@ -72,7 +74,11 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 	}
 	defer a.close()
 	a.warnOff()
-	a.warnOpen()
+	if ui == nil {
+		a.warnOpen(a.Warn)
+	} else { // the first prompt does not wait for it
+		go a.warnOpen(ui.Warn)
+	}
 	err = m.Run(ctx)
 	if next := (*chatui.Next)(nil); err == nil && errors.As(context.Cause(ctx), &next) {
 		return next

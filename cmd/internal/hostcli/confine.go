@@ -36,8 +36,8 @@ func (a *assembly) confine(home string) (func(cmd *exec.Cmd) error, error) {
 	}, nil
 }
 
-// warnOpen says, before the first turn, that commands are not confined.
-func (a *assembly) warnOpen() {
+// warnOpen says that commands are not confined. It waits for the process that finds out.
+func (a *assembly) warnOpen(warn func(text string)) {
 	why := a.unconfined
 	if a.box != nil {
 		off := a.box.Off()
@@ -46,5 +46,5 @@ func (a *assembly) warnOpen() {
 		}
 		why = off.Error()
 	}
-	a.Warn("the agent's commands can write wherever you can: " + why)
+	warn("the agent's commands can write wherever you can: " + why)
 }

@@ -2,7 +2,6 @@ package hostcli
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ type modelList struct {
 
 	mu     sync.Mutex
 	read   time.Time
+	failed bool // a provider did not answer, or lists no models
 	listed []hooks.ModelOption
 }
 
@@ -32,26 +32,7 @@ const (
 func (l *modelList) options(ctx context.Context) ([]hooks.ModelOption, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.read) > fresh {
-		ctx, stop := context.WithTimeout(ctx, patience)
-		defer stop()
-		var asked []string
-		var found []hooks.ModelOption
-		var failed error
-		for _, id := range l.configured {
-			provider := models.ProviderOf(id)
-			if id == "" || slices.Contains(asked, provider) {
-				continue
-			}
-			asked = append(asked, provider)
-			list, err := l.client.List(ctx, provider)
-			found, failed = append(found, list...), errors.Join(failed, err)
-		}
-		l.listed = found
-		if failed == nil {
-			l.read = time.Now()
-		}
-	}
+	l.ask(ctx, true)
 	var out []hooks.ModelOption
 	for _, id := range l.configured {
 		if id != "" && !slices.ContainsFunc(l.listed, func(o hooks.ModelOption) bool { return o.ID == id }) {
@@ -61,13 +42,34 @@ func (l *modelList) options(ctx context.Context) ([]hooks.ModelOption, error) {
 	return append(out, l.listed...), nil
 }
 
-// window returns how many tokens a model takes; 0: unknown.
-func (l *modelList) window(ctx context.Context, model string) int64 {
-	list, err := l.options(ctx)
-	if err != nil {
-		return 0
+// ask asks the providers unless it has just done so, or, if one of them failed, unless again is set; l.mu is held.
+func (l *modelList) ask(ctx context.Context, again bool) {
+	if time.Since(l.read) <= fresh && (!l.failed || !again) {
+		return
 	}
-	for _, o := range list {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	var asked []string
+	l.listed, l.failed = nil, false
+	for _, id := range l.configured {
+		provider := models.ProviderOf(id)
+		if id == "" || slices.Contains(asked, provider) {
+			continue
+		}
+		asked = append(asked, provider)
+		list, err := l.client.List(ctx, provider)
+		l.listed, l.failed = append(l.listed, list...), l.failed || err != nil
+	}
+	l.read = time.Now()
+}
+
+// window returns how many tokens a model takes; 0: unknown. It is called often, and so does not ask a provider
+// again that lists no models.
+func (l *modelList) window(ctx context.Context, model string) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ask(ctx, false)
+	for _, o := range l.listed {
 		if o.ID == model {
 			return o.Window
 		}

@@ -45,7 +45,7 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 	defer a.close()
 	a.warnOff()
 	if !strings.HasPrefix(strings.TrimSpace(m.Text), ",") {
-		a.warnOpen()
+		a.warnOpen(a.Warn)
 	}
 	e := hooks.Envelope{hooks.KeyContent: m.Text, hooks.KeyChannel: m.Channel, hooks.KeyChat: m.Chat, hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
 	if m.Session != "" {

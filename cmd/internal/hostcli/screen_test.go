@@ -43,6 +43,20 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestFirstPrompt: the first prompt does not wait until it is known whether commands can be confined.
+func TestFirstPrompt(t *testing.T) {
+	c := newTalk(t, nil, 80)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "bwrap"), []byte("#!/bin/sh\nwhile [ ! -e '"+c.project+"/go' ]; do sleep 0.05; done\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.options.Env = append(c.options.Env, "PATH="+dir+":"+os.Getenv("PATH"))
+	c.start()
+	c.Type("typed")
+	c.Until("> typed")
+	c.file("go", "")
+}
+
 // TestInterrupt: Ctrl-C and Esc interrupt a turn and say so, Ctrl-C twice leaves, and the next turn works.
 func TestInterrupt(t *testing.T) {
 	c := newTalk(t, model.Script{"work": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun; sleep 1000"}`)}}}, "again": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun anew; sleep 1000"}`)}}}, "next": {{Text: "Here I am."}}}, 80, "TAPE_MODE=auto")

@@ -20,7 +20,7 @@ func (Host) Gateway(ctx context.Context, o cli.AgentOptions) error {
 		return err
 	}
 	defer a.close()
-	a.warnOpen()
+	a.warnOpen(a.Warn)
 	return m.Run(ctx)
 }
 

@@ -47,7 +47,7 @@ const (
 type server struct {
 	Server
 	name, dir string
-	env       []string
+	env       func() []string
 	watchdog  *watchdog
 	log       *slog.Logger
 
@@ -118,7 +118,7 @@ func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 	if name, err = exec.LookPath(name); err != nil {
 		return nil, nil, err
 	}
-	cmd := &exec.Cmd{Path: name, Args: append([]string{s.Command}, s.Args...), Dir: s.dir, Env: s.env, Stderr: s.stderr, WaitDelay: leftOver}
+	cmd := &exec.Cmd{Path: name, Args: append([]string{s.Command}, s.Args...), Dir: s.dir, Env: s.env(), Stderr: s.stderr, WaitDelay: leftOver}
 	for key, value := range s.Env {
 		if name, ok := strings.CutPrefix(value, "${"); ok && strings.HasSuffix(name, "}") {
 			value = os.Getenv(strings.TrimSuffix(name, "}"))

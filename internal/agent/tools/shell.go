@@ -59,7 +59,7 @@ func (s *shell) code() string {
 // shells are a host's commands.
 type shells struct {
 	dir      string
-	env      []string
+	env      func() []string
 	watchdog *watchdog
 	confine  func(cmd *exec.Cmd) error // nil: commands are not confined
 	mu       sync.Mutex
@@ -80,7 +80,7 @@ func (s *shells) start(line, dir string, c hooks.ToolContext) (*shell, error) {
 			return nil, errors.New("there is neither bash nor sh in PATH")
 		}
 	}
-	cmd := &exec.Cmd{Path: name, Args: []string{filepath.Base(name), "-c", line}, Dir: dir, Env: s.env}
+	cmd := &exec.Cmd{Path: name, Args: []string{filepath.Base(name), "-c", line}, Dir: dir, Env: s.env()}
 	if s.confine != nil && !c.Typed {
 		if err := s.confine(cmd); err != nil {
 			return nil, fmt.Errorf("the command is not run, because it cannot be confined: %w", err)

@@ -131,7 +131,9 @@ func end(cmd *exec.Cmd, done <-chan struct{}) {
 }
 
 // environment is the host's, without keys; see [keys.CleanEnv].
-func environment(keep, apiKeys []string) []string {
-	// Nobody answers a prompt or leaves a pager.
-	return append(keys.CleanEnv(os.Environ(), keep, apiKeys...), "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0")
+func environment(keep, apiKeys []string) func() []string {
+	return sync.OnceValue(func() []string {
+		// Nobody answers a prompt or leaves a pager.
+		return append(keys.CleanEnv(os.Environ(), keep, apiKeys...), "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0")
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"html"
 	"regexp"
 	"strings"
+	"sync"
 
 	"charm.land/glamour/v2"
 	"charm.land/glamour/v2/ansi"
@@ -30,16 +31,20 @@ const Joiner = "\u200d"
 type Renderer struct {
 	width int
 	color bool
-	md    *glamour.TermRenderer // nil: it could not be made, and texts are shown as they are
+	// md is made with the first text; nil: it could not be made, and texts are shown as they are.
+	md func() *glamour.TermRenderer
 }
 
 // New returns a renderer for lines of so many cells.
 func New(width int, color bool) *Renderer {
 	r := &Renderer{width: max(width, 1), color: color}
-	md, err := glamour.NewTermRenderer(glamour.WithStyles(style()), glamour.WithWordWrap(r.width), glamour.WithChromaFormatter("terminal16"))
-	if err == nil {
-		r.md = md
-	}
+	r.md = sync.OnceValue(func() *glamour.TermRenderer {
+		md, err := glamour.NewTermRenderer(glamour.WithStyles(style()), glamour.WithWordWrap(r.width), glamour.WithChromaFormatter("terminal16"))
+		if err != nil {
+			return nil
+		}
+		return md
+	})
 	return r
 }
 
@@ -49,10 +54,11 @@ func (r *Renderer) Lines(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	if r.md == nil || len(text) > maxMarkdown || costly(text) {
+	md := r.md()
+	if md == nil || len(text) > maxMarkdown || costly(text) {
 		return r.plain(text)
 	}
-	out, err := r.md.Render(inert(text))
+	out, err := md.Render(inert(text))
 	if err != nil {
 		return r.plain(text)
 	}
