@@ -166,6 +166,9 @@ func (r *Runtime) answer(ctx context.Context, m Envelope, p Prompt, session stri
 			if events == nil || err != nil {
 				return nil, err
 			}
+			if r.ModelStream != nil {
+				events = r.ModelStream(ctx, q.Name, session, s, events)
+			}
 			return r.readStream(ctx, m, events, o)
 		})
 	}

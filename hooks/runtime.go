@@ -31,6 +31,9 @@ type Runtime struct {
 	// BeforeModel, if set, is called before a plugin is asked to run the model, to record the turn.
 	// If it returns an answer, the plugin is not asked.
 	BeforeModel func(ctx context.Context, plugin string, p Prompt, session string, s State) (answer *string, err error)
+	// ModelStream, if set, gets the stream of a plugin's model, and returns it as it is shown, to record what
+	// the model does.
+	ModelStream func(ctx context.Context, plugin, session string, s State, events Stream) Stream
 
 	// Approve, if set, is called before a tool is called, after the hooks. It returns why the call
 	// must not be made; see [ErrUnanswered].

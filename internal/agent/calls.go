@@ -64,11 +64,7 @@ func (r *turn) callTools(ctx context.Context, reply *reply) (more bool, err erro
 	if reply.text != "" {
 		d.message("assistant", reply.text, meta{})
 	}
-	var p callPayload
-	for _, c := range reply.calls {
-		p.Calls = append(p.Calls, recordedCall{c.ID, "function", recordedFunction{c.Name, string(c.Arguments)}})
-	}
-	d.add(repo.KindToolCall, p, meta{})
+	d.calls(reply.calls)
 	if err := d.save(ctx); err != nil {
 		return false, err
 	}
@@ -84,6 +80,15 @@ func (r *turn) callTools(ctx context.Context, reply *reply) (more bool, err erro
 		return false, r.fail(ctx, kindCancelled, ctx.Err(), reply)
 	}
 	return r.endCallStep(ctx, reply, &plan)
+}
+
+// calls adds the calls of a step.
+func (d *drafts) calls(list []call) {
+	var p callPayload
+	for _, c := range list {
+		p.Calls = append(p.Calls, recordedCall{c.ID, "function", recordedFunction{c.Name, string(c.Arguments)}})
+	}
+	d.add(repo.KindToolCall, p, meta{})
 }
 
 // finished is a call with its result.
@@ -192,23 +197,37 @@ func (r *turn) recordResult(ctx context.Context, f finished) error {
 
 // addResult adds the result of a call to the drafts. Call show after they were saved.
 func (r *turn) addResult(ctx context.Context, d *drafts, f finished) (show func()) {
-	text, m := f.result.Content, meta{CallIDs: []string{f.call.ID}, Search: f.call.Tool == "tape.search"}
+	text := f.result.Content
 	data := map[string]any{"id": f.call.ID, "name": f.call.Tool, "duration_ms": f.result.Duration.Milliseconds()}
 	if err := f.result.Err; err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			err = errors.New("interrupted: it may have been done in part")
 		}
-		text, m.IsError, data["error"] = err.Error(), m.CallIDs, true
-		if f.result.Content != "" {
-			text = f.result.Content + "\n" + text
+		data["error"] = true
+		if text != "" {
+			text += "\n"
 		}
+		text += err.Error()
 	}
-	text, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(f.call.ID), f.call.Tool, text)
-	payload := map[string]any{"results": []any{text}}
+	text, artifact := r.addOutcome(ctx, d, f.call.ID, f.call.Tool, text, f.result.Err != nil)
 	if artifact != nil {
-		payload["artifact"], data["artifact"] = artifact, artifact.ID
+		data["artifact"] = artifact.ID
 	}
-	d.add(repo.KindToolResult, payload, m)
 	data["content"] = text
 	return func() { r.emit(hooks.Event{Kind: hooks.EventToolResult, Data: data}) }
+}
+
+// addOutcome adds the text of a call's result to the drafts, as it is kept: one that is too long becomes an artifact.
+func (r *turn) addOutcome(ctx context.Context, d *drafts, id, tool, text string, failed bool) (string, *repo.Artifact) {
+	m := meta{CallIDs: []string{id}, Search: tool == "tape.search"}
+	if failed {
+		m.IsError = m.CallIDs
+	}
+	text, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(id), tool, text)
+	payload := map[string]any{"results": []any{text}}
+	if artifact != nil {
+		payload["artifact"] = artifact
+	}
+	d.add(repo.KindToolResult, payload, m)
+	return text, artifact
 }

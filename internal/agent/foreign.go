@@ -13,8 +13,12 @@ import (
 // pluginName is the name of the built-in plugin.
 const pluginName = "builtin"
 
-// stateModelPlugin names the plugin that runs the turn's model, if it is not the built-in one.
-const stateModelPlugin = "_model_plugin"
+// stateModelPlugin names the plugin that runs the turn's model, if it is not the built-in one. stateSteps has the
+// [steps] of its stream, as a function, which other plugins do not get.
+const (
+	stateModelPlugin = "_model_plugin"
+	stateSteps       = "_model_steps"
+)
 
 // newTurn returns a turn of a session, as if the tape had nothing of it yet.
 func (a *agent) newTurn(t *repo.Tape, session string, p hooks.Prompt, s hooks.State) *turn {
@@ -40,7 +44,11 @@ func (a *agent) beforeModel(ctx context.Context, plugin string, p hooks.Prompt, 
 		return &r.past.text, nil
 	case r.past.prompt == nil:
 		err = r.savePrompt(ctx, r.drafts(), false)
+	case r.past.open: // the program ended while the plugin's tools ran
+		r.plugin, r.model, r.step, r.began = plugin, "", r.past.step, time.Now()
+		err = r.repair(ctx)
 	}
+	delete(s, stateSteps)
 	s[stateModelPlugin] = plugin
 	return nil, err
 }
@@ -58,21 +66,32 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	r.plugin, r.model, r.step, r.began = plugin, "", r.past.step+1, time.Now()
 	failed := hooks.ModelError(ctx)
 	d := r.drafts()
+	var usage map[string]any
+	partial := ""
+	if get, ok := s[stateSteps].(func() *steps); ok {
+		rest := get()
+		rest.close(d)
+		output, partial, usage = rest.text, rest.text, rest.usage
+	}
 	switch {
 	case hooks.NoModel(ctx):
 		d.failure(kindNoModel, hooks.ErrNoModel.Error())
 		d.run(statusError, nil)
 	case errors.Is(failed, context.Canceled):
 		d.failure(kindCancelled, failed.Error())
-		d.run(statusCancelled, nil)
+		d.partial(partial)
+		d.run(statusCancelled, usage)
 		d.step(statusError, failed.Error())
 	case failed != nil:
 		d.failure(kindModel, failed.Error())
-		d.run(statusError, nil)
+		d.partial(partial)
+		d.run(statusError, usage)
 		d.step(statusError, failed.Error())
 	default:
-		d.message("assistant", output, meta{})
-		d.run(statusOK, nil)
+		if output != "" || r.past.step == 0 {
+			d.message("assistant", output, meta{})
+		}
+		d.run(statusOK, usage)
 		d.step(statusOK, "")
 	}
 	return d.save(ctx)

@@ -68,7 +68,7 @@ func Plugin(o Options) *hooks.Plugin {
 	a := &agent{Options: o}
 	a.setDefaults()
 	if o.Runtime != nil {
-		o.Runtime.BeforeModel = a.beforeModel
+		o.Runtime.BeforeModel, o.Runtime.ModelStream = a.beforeModel, a.recorded
 	}
 	return &hooks.Plugin{
 		Name:           pluginName,

@@ -111,6 +111,13 @@ func (d *drafts) message(role string, content any, m meta) {
 	}{role, content}, m)
 }
 
+// partial adds an answer that was cut off.
+func (d *drafts) partial(text string) {
+	if text != "" {
+		d.message("assistant", text, meta{Partial: true})
+	}
+}
+
 func (d *drafts) event(name string, data map[string]any) {
 	d.add(repo.KindEvent, struct {
 		Name string         `json:"name"`

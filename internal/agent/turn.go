@@ -184,9 +184,7 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	var usage map[string]any
 	if reply != nil {
 		usage = reply.usage
-		if reply.text != "" {
-			d.message("assistant", reply.text, meta{Partial: true})
-		}
+		d.partial(reply.text)
 	}
 	d.run(status, usage)
 	d.step(statusError, err.Error())

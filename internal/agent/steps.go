@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"tape/hooks"
+	"tape/repo"
+)
+
+// steps records what the stream of a plugin's model says of its steps: the texts before calls of tools, the calls,
+// their results and what they used. The last step, without calls, is left to [agent.saveState].
+type steps struct {
+	r       *turn
+	text    string // of the step
+	usage   map[string]any
+	calls   []call // not recorded yet
+	waiting []call // without a result
+	results bool   // the step has one
+}
+
+// recorded returns the stream of a plugin's model, which is recorded as it is read.
+func (a *agent) recorded(ctx context.Context, plugin, session string, s hooks.State, events hooks.Stream) hooks.Stream {
+	if s[stateModelPlugin] != plugin {
+		return events // the built-in model's, which records itself
+	}
+	return func(yield func(hooks.Event, error) bool) {
+		r, err := a.foreign(ctx, session, hooks.Prompt{}, s)
+		if err != nil {
+			yield(hooks.Event{}, err)
+			return
+		}
+		r.plugin, r.model, r.step, r.began = plugin, "", r.past.step+1, time.Now()
+		w := &steps{r: r}
+		s[stateSteps] = func() *steps { return w }
+		for e, err := range events {
+			if err == nil {
+				err = w.event(ctx, e)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// event records what an event says. Calls are recorded together, with the first result or before what follows them.
+func (w *steps) event(ctx context.Context, e hooks.Event) error {
+	data := hooks.Envelope(e.Data)
+	switch e.Kind {
+	case hooks.EventText:
+		if delta := data.Text("delta"); delta != "" {
+			if err := w.next(ctx); err != nil {
+				return err
+			}
+			w.text += delta
+		}
+	case hooks.EventToolCall:
+		if err := w.next(ctx); err != nil {
+			return err
+		}
+		w.calls = append(w.calls, w.r.callOf(e, slices.Concat(w.waiting, w.calls)))
+	case hooks.EventToolResult:
+		return w.result(ctx, data)
+	case hooks.EventUsage:
+		w.usage = e.Data
+	}
+	return nil
+}
+
+// next begins another step if all calls of the last one have their results.
+func (w *steps) next(ctx context.Context) error {
+	if !w.results || len(w.waiting)+len(w.calls) > 0 {
+		return nil
+	}
+	d := w.r.drafts()
+	d.run(statusOK, w.usage)
+	d.step(statusContinue, "")
+	w.usage, w.results = nil, false
+	w.r.step++
+	w.r.began, w.r.runID = time.Now(), newID("run-")
+	return d.save(ctx)
+}
+
+// addCalls adds the step's text and the calls that are not recorded yet.
+func (w *steps) addCalls(d *drafts) {
+	if len(w.calls) == 0 {
+		return
+	}
+	if w.text != "" {
+		d.message("assistant", w.text, meta{})
+	}
+	d.calls(w.calls)
+	w.waiting, w.calls, w.text = append(w.waiting, w.calls...), nil, ""
+}
+
+// result records a result. One without an id is that of the first call; one of an unknown call is not recorded.
+func (w *steps) result(ctx context.Context, data hooks.Envelope) error {
+	d := w.r.drafts()
+	w.addCalls(d)
+	at := slices.IndexFunc(w.waiting, func(c call) bool { return c.ID == data.Text("id") || data.Text("id") == "" })
+	if at < 0 {
+		return d.save(ctx)
+	}
+	c := w.waiting[at]
+	w.waiting, w.results = slices.Delete(w.waiting, at, at+1), true
+	failed, _ := data["error"].(bool)
+	w.r.addOutcome(ctx, d, c.ID, c.Name, data.Text("content"), failed)
+	return d.save(ctx)
+}
+
+// close adds the calls that have no result, with one that says so.
+func (w *steps) close(d *drafts) {
+	w.addCalls(d)
+	for _, c := range w.waiting {
+		d.add(repo.KindToolResult, map[string]any{"results": []any{textInterrupted}}, meta{CallIDs: []string{c.ID}, IsError: []string{c.ID}})
+	}
+	w.waiting = nil
+}
