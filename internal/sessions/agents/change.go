@@ -25,6 +25,9 @@ type Change struct {
 
 // Install plans what to write into an agent's settings. Files that need no change are left out.
 func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
+	if o.MCP && f.Agent.MCP == nil {
+		return nil, layout.Invalid("", "%s knows no MCP servers: install the hooks alone", f.Title)
+	}
 	return plan(f.Agent, w, o.MCP, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
 		switch {
 		case hooks && f.Agent.Plugin != nil:

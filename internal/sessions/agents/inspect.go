@@ -45,8 +45,10 @@ func Inspect(f *record.Format, w record.Where, project, program string) State {
 		st.hooks(d, w)
 	}
 	st.Off = off(f.Agent, w, project)
-	member, _ := f.Agent.MCP("")
-	st.MCP = record.Setting(readSettings(mcpFile(f.Agent, w)), member, server) != nil
+	if f.Agent.MCP != nil {
+		member, _ := f.Agent.MCP("")
+		st.MCP = record.Setting(readSettings(mcpFile(f.Agent, w)), member, server) != nil
+	}
 	if st.Installed {
 		at, err := exec.LookPath(st.Program)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode"
 
+	"tape/internal/sessions/importer/pi"
 	"tape/internal/sessions/importer/record"
 )
 
@@ -97,5 +98,20 @@ func TestTrust(t *testing.T) {
 	write(t, mcpFile(codexFormat.Agent, w), off.String(), 0o600)
 	if st := Inspect(codexFormat, w, w.Home, "/opt/tape"); st.Trust != record.SwitchedOff {
 		t.Errorf("switched off, it is %q", st.Trust)
+	}
+}
+
+// An agent without MCP servers gets its extension, and nothing that it does not know.
+func TestWithoutMCP(t *testing.T) {
+	w := record.Where{Home: t.TempDir(), Getenv: func(string) string { return "" }}
+	if list, err := Install(&pi.Format, w, Options{Program: "/opt/tape", MCP: true}); err == nil {
+		t.Errorf("MCP was not refused: %v", list)
+	}
+	list, err := Install(&pi.Format, w, Options{Program: "/opt/tape"})
+	if err != nil || len(list) != 1 || !strings.Contains(string(list[0].After), `{"args":["hook","pi"],"program":"/opt/tape"}`) {
+		t.Errorf("it gives %v, %v", list, err)
+	}
+	if st := Inspect(&pi.Format, w, "", "/opt/tape"); st.Installed || st.MCP {
+		t.Errorf("nothing is installed: %+v", st)
 	}
 }

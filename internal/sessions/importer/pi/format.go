@@ -2,12 +2,18 @@ package pi
 
 import (
 	"cmp"
+	_ "embed"
 	"path/filepath"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
+
+// plugin is an extension that calls tape: pi has no hooks that run commands.
+//
+//go:embed plugin.js
+var plugin []byte
 
 // Format is the format of pi.
 var Format = record.Format{
@@ -31,6 +37,9 @@ var Format = record.Format{
 		Program: "pi", Args: []string{"--session"}, IsID: record.IsUUID, Entry: "session", Member: "id",
 		IsFile: func(stem, id string) bool { return strings.HasSuffix(stem, "_"+id) },
 	},
+	// The names that the plugin gives them.
+	Events: []record.HookEvent{{Name: "SessionStart", Is: record.Start}, {Name: "Stop", Is: record.TurnEnd}, {Name: "SessionEnd", Is: record.End}},
+	Agent:  &record.Agent{Folder: folder, Hooks: "extensions/tape.js", Plugin: func() []byte { return plugin }},
 }
 
 func folder(w record.Where) string {

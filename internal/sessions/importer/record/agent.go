@@ -46,7 +46,7 @@ type Agent struct {
 	Recall []string
 
 	// MCPFile is the file with the MCP servers; nil: the file with the hooks. MCP returns the member
-	// of it that has the servers, and the value for a server that is a program.
+	// of it that has the servers, and the value for a server that is a program; nil if the program knows no MCP.
 	MCPFile func(Where) string
 	MCP     func(program string) (member string, server any)
 
