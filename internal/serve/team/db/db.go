@@ -21,7 +21,7 @@ import (
 
 // Version is the version of the schema. Raise it whenever schema.sql changes: [DB.Prepare] then drops the old tables
 // and creates new ones, which the next sync fills.
-const Version = 2
+const Version = 3
 
 //go:embed schema.sql
 var schema string

@@ -128,20 +128,20 @@ DECLARE
 	rule  text := '';
 BEGIN
 	IF units <> '{}' THEN
-		what := '(SELECT string_agg(CASE WHEN e.words @@ u.q THEN ''1'' ELSE ''0'' END, '''' ORDER BY u.n) FROM unnest($2::tsquery[]) WITH ORDINALITY u(q, n))';
+		what := (SELECT string_agg(format('CASE WHEN e.words @@ %L::tsquery THEN ''1'' ELSE ''0'' END', q), ' || ' ORDER BY n) FROM unnest(units) WITH ORDINALITY u(q, n));
 	END IF;
 	IF question <> '' THEN rule := rule || ' AND e.words @@ $1::tsquery'; END IF;
-	IF among IS NOT NULL THEN rule := rule || ' AND e.tape = ANY ($3)'; END IF;
-	IF since IS NOT NULL THEN rule := rule || ' AND e.date >= $4'; END IF;
-	IF until IS NOT NULL THEN rule := rule || ' AND e.date <= $5'; END IF;
+	IF among IS NOT NULL THEN rule := rule || ' AND e.tape = ANY ($2)'; END IF;
+	IF since IS NOT NULL THEN rule := rule || ' AND e.date >= $3'; END IF;
+	IF until IS NOT NULL THEN rule := rule || ' AND e.date <= $4'; END IF;
 	FOR part IN SELECT DISTINCT m.month, m.part FROM months m
 		WHERE m.remote = ANY (seen) AND m.entries > 0 AND (since IS NULL OR m.month >= date_trunc('month', since AT TIME ZONE 'UTC')::date)
 			AND (until IS NULL OR m.part = 'entries_old' OR m.month <= (until AT TIME ZONE 'UTC')::date)
 		ORDER BY m.month DESC
 	LOOP
 		RETURN QUERY EXECUTE format('SELECT e.remote, e.tape, e.id, e.date, e.kind, e.sign, e.bytes, %s FROM %I e
-			WHERE e.remote = ANY ($6)%s ORDER BY e.date DESC, e.id DESC LIMIT $7', what, part.part, rule)
-			USING question, units, among, since, until, seen, rest;
+			WHERE e.remote = ANY ($5)%s ORDER BY e.date DESC, e.id DESC LIMIT $6', what, part.part, rule)
+			USING question, among, since, until, seen, rest;
 		GET DIAGNOSTICS found = ROW_COUNT;
 		rest := rest - found;
 		EXIT WHEN rest <= 0;
