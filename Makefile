@@ -191,7 +191,7 @@ test-proxy: ## tape serve behind proxies, also a real nginx where it is installe
 test-team: ## the team's server with PostgreSQL (TESTFLAGS='-run TestAgree -v')
 	@sh internal/serve/team/postgres.sh $(GO) test -vet=off -count=1 -timeout 20m $(TESTFLAGS) ./internal/serve/team/...
 
-# At 2 million entries it takes about a quarter of an hour. ENTRIES='200000' is quicker.
+# At 2 million entries it takes about twenty minutes. ENTRIES='200000' is quicker.
 .PHONY: bench-team
 bench-team: ## the team's server beside ILIKE with trigrams and ts_rank (needs PostgreSQL; ENTRIES='200000 2000000')
 	@PG_BUFFERS=1GB sh internal/serve/team/postgres.sh env TAPE_BENCH_TEAM='$(or $(ENTRIES),200000 2000000)' \
