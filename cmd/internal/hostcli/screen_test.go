@@ -9,9 +9,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"tape/cmd/internal/agentstest/model"
 	"tape/internal/testkit/screen"
@@ -73,6 +75,17 @@ func TestInterrupt(t *testing.T) {
 	c.Until("Ctrl-C again leaves")
 	c.Keys("C-c")
 	c.Until("left 0")
+}
+
+// TestSilentModel: a model that streams nothing is seen to be waited for, and how long; Esc ends that.
+func TestSilentModel(t *testing.T) {
+	c := newTalk(t, model.Script{"work": {{Text: "never", Pause: time.Hour}}, "next": {{Text: "Here I am."}}}, 80)
+	c.start()
+	c.Say("work")
+	c.UntilIt("shows how long it waits", regexp.MustCompile(`waiting for the model [1-9]\d*s`).MatchString)
+	c.Keys("Escape")
+	c.Until("✗ interrupted after")
+	c.Say("next", "Here I am.", "tokens in")
 }
 
 // TestKilledAndResumed: a chat that is killed while a tool runs goes on when it is opened again, shows

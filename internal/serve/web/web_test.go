@@ -87,6 +87,28 @@ func TestPages(t *testing.T) {
 }
 
 // TestFacets: they count all hits, not only those that are shown.
+// TestStepsApart: what the model says before a call, the call and what it says then are apart.
+func TestStepsApart(t *testing.T) {
+	s := newSite(t, false)
+	tape, err := s.store.Tape(t.Context(), "")
+	must(t, err)
+	_, err = tape.Append(t.Context(), nil, repo.Message("user", "work"), repo.Message("assistant", "First I look."),
+		draft(t, "tool_call", object{"calls": []object{{"id": "1", "type": "function", "function": object{"name": "bash", "arguments": `{"cmd":"echo seen"}`}}}}, nil),
+		draft(t, "tool_result", object{"results": []any{"seen"}}, object{"call_ids": []string{"1"}}),
+		repo.Message("assistant", "That was all."))
+	must(t, err)
+	page := s.shows("/t/main")
+	page = page[strings.Index(page, `id="entries"`):]
+	at := 0
+	for _, want := range []string{"<p>First I look.</p>", "echo seen", "<p>That was all.</p>"} {
+		next := strings.Index(page[at:], want)
+		if next < 0 {
+			t.Fatalf("no %s after %d in\n%s", want, at, page)
+		}
+		at += next
+	}
+}
+
 func TestFacets(t *testing.T) {
 	s := newSite(t, false)
 	for name, n := range map[string]int{"one": 70, "two": 5} {

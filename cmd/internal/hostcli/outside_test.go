@@ -1,0 +1,170 @@
+//go:build unix
+
+package hostcli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"tape/cmd/internal/agentstest/model"
+	"tape/internal/testkit/wait"
+)
+
+// twoSteps is a model that says something before it calls a tool, and after that.
+func twoSteps() model.Script {
+	return model.Script{"work": {{Text: "First I look.", Calls: []model.Call{tool("bash", `{"cmd":"echo seen"}`)}}, {Text: "That was all."}}}
+}
+
+// program is tape-host in a project, without a terminal.
+func (c *talk) program(stdin string, arg ...string) (*exec.Cmd, *bytes.Buffer) {
+	out := &bytes.Buffer{}
+	cmd := exec.CommandContext(c.t.Context(), c.options.Argv[0], arg...)
+	cmd.Dir, cmd.Env, cmd.Stdin = c.project, append(os.Environ(), c.options.Env...), strings.NewReader(stdin)
+	cmd.Stdout, cmd.Stderr = out, out
+	return cmd, out
+}
+
+// hold begins a turn of a session in another process; it ends with go.
+func (c *talk) hold(session string) (letGo func()) {
+	c.t.Helper()
+	cmd, out := c.program("", "run", "--session-id", session, ",touch began; while [ ! -e go ]; do sleep 0.02; done")
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	letGo = sync.OnceFunc(func() {
+		c.file("go", "")
+		if err := cmd.Wait(); err != nil {
+			c.t.Errorf("%v: %s", err, out)
+		}
+	})
+	c.t.Cleanup(letGo)
+	if !wait.Eventually(func() bool { _, err := os.Stat(filepath.Join(c.project, "began")); return err == nil }) {
+		c.t.Fatal("the turn has not begun")
+	}
+	return letGo
+}
+
+// TestRunInPipe: tape run prints the final answer only; with --stream all texts, each step's apart.
+func TestRunInPipe(t *testing.T) {
+	c := newTalk(t, twoSteps(), 80)
+	for want, arg := range map[string][]string{"That was all.\n": nil, "First I look.\n\nThat was all.\n": {"--stream"}} {
+		cmd, out := c.program("", append([]string{"run", "--mode", "auto", "--session-id", fmt.Sprint(len(arg)), "work"}, arg...)...)
+		if err := cmd.Run(); err != nil || out.String() != want {
+			t.Errorf("%v: %v, %q", arg, err, out)
+		}
+	}
+}
+
+// TestChatDoesNotWait: with --no-wait, a chat refuses what it would have to wait for, and answers what comes later.
+func TestChatDoesNotWait(t *testing.T) {
+	c := newTalk(t, nil, 80)
+	letGo := c.hold("s")
+	cmd, out := c.program(",echo hello\n", "chat", "--session-id", "s", "--no-wait")
+	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "session s: another process has a turn") || strings.Contains(out.String(), "hello\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+	letGo()
+	cmd, out = c.program(",echo hello\n", "chat", "--session-id", "s", "--no-wait")
+	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "hello\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// bot is as much of Telegram's Bot API as a private chat takes.
+type bot struct {
+	arrived chan bool // ends a poll that waits
+
+	mu      sync.Mutex
+	updates []string // with their numbers from 1 on
+	sent    []string
+}
+
+func (b *bot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var args struct {
+		Offset int
+		Text   string
+	}
+	_ = json.NewDecoder(r.Body).Decode(&args) // what has no arguments is empty
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	result := "true"
+	switch filepath.Base(r.URL.Path) {
+	case "getMe":
+		result = `{"id":1,"is_bot":true,"first_name":"Bot","username":"bot"}`
+	case "getUpdates":
+		result = "[" + strings.Join(b.updates[min(max(0, args.Offset-1), len(b.updates)):], ",") + "]"
+		if result == "[]" {
+			b.mu.Unlock()
+			select {
+			case <-b.arrived:
+			case <-r.Context().Done():
+			}
+			b.mu.Lock()
+		}
+	case "sendMessage":
+		b.sent = append(b.sent, args.Text)
+		result = fmt.Sprintf(`{"message_id":%d,"date":1,"chat":{"id":7,"type":"private"}}`, 1000+len(b.sent))
+	}
+	_, _ = fmt.Fprintf(w, `{"ok":true,"result":%s}`, result)
+}
+
+func (b *bot) say(text string) {
+	defer func() { b.arrived <- true }()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.updates) + 1
+	b.updates = append(b.updates, fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":1700000000,"from":{"id":7,"first_name":"Ann"},"chat":{"id":7,"type":"private"},"text":%q}}`, n, n, text))
+}
+
+func (b *bot) has(text string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Contains(strings.Join(b.sent, "\x00"), text)
+}
+
+// TestGateway: in Telegram, each step's text is apart from the one before; with --no-wait, the sender is told that
+// another process has a turn.
+func TestGateway(t *testing.T) {
+	c := newTalk(t, twoSteps(), 80, "TAPE_TELEGRAM_TOKEN=1:abcdefghijklmnopqrstuvwxyz0123456789")
+	b := &bot{arrived: make(chan bool, 10)}
+	server := httptest.NewServer(b)
+	defer server.Close()
+	for _, v := range c.options.Env {
+		if home, ok := strings.CutPrefix(v, "TAPE_HOME="); ok {
+			t.Setenv("TAPE_HOME", home)
+		}
+	}
+	if err := c.store.SetSetting("telegram", `{"allow_users":["7"],"base_url":"`+server.URL+`"}`); err != nil {
+		t.Fatal(err)
+	}
+	cmd, out := c.program("", "gateway", "--mode", "auto", "--no-wait")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait() // what it has said is in out
+		if t.Failed() {
+			t.Logf("%s\nsent %q", out, b.sent)
+		}
+	}()
+	b.say("work")
+	if !wait.Eventually(func() bool { return b.has("First I look.\n\nThat was all.") }) {
+		t.Fatal("the texts of the steps are not apart")
+	}
+	letGo := c.hold("telegram:7")
+	b.say("work")
+	if !wait.Eventually(func() bool { return b.has("another process has a turn") }) {
+		t.Error("the sender is not told")
+	}
+	letGo()
+}
