@@ -84,6 +84,9 @@ func parsePart(el []byte) (part, bool) {
 			return p, true
 		}
 	case "file", "input_file":
+		if url := str("url"); url != "" && strings.HasPrefix(str("mime"), "image/") { // opencode's
+			return imagePart(url, ""), true
+		}
 		return parseFile(el), true
 	case "thinking", "redacted_thinking":
 		signed := str("signature") != "" || str("data") != ""

@@ -18,6 +18,8 @@ func TestParts(t *testing.T) {
 			`{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`, `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}`},
 		{`{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"AA=="}}`,
 			`{"type":"image_url","image_url":{"url":"data:image/webp;base64,AA=="}}`, `{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"AA=="}}`},
+		{`{"type":"file","mime":"image/png","url":"data:image/png;base64,AA=="}`,
+			`{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}`, `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}`},
 		{`{"type":"image_url","image_url":{"url":"data:image/tiff;base64,AA=="}}`, notShown + `image image/tiff: not shown]"}`, notShown + `image image/tiff: not shown]"}`},
 		{`{"type":"image_url","image_url":{"url":"file:///etc/passwd"}}`, notShown + `image file:///etc/passwd: not shown]"}`, notShown + `image file:///etc/passwd: not shown]"}`},
 		{`{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}`,

@@ -24,6 +24,7 @@ type agent struct {
 	env      func(b *box) []string
 	settings func(b *box) map[string]string // files below HOME
 	run      func(prompt string, resume bool) []string
+	session  func(id, prompt string) []string // one more prompt of a session
 	call     func(c model.Call, told []model.Item) (string, any)
 	subagent model.Script // of the prompt "send a helper"
 	// window is what to report as used, to make the agent compact its history.
@@ -54,6 +55,9 @@ func claudeCode() agent {
 				out = append(out, "--continue")
 			}
 			return append(out, "-p", prompt)
+		},
+		session: func(id, prompt string) []string {
+			return []string{"--model", "claude-sonnet-5", "--resume", id, "-p", prompt}
 		},
 		call: func(c model.Call, _ []model.Item) (string, any) {
 			switch c.Tool {
@@ -101,6 +105,9 @@ trust_level = "trusted"
 			}
 			return []string{"exec", "--dangerously-bypass-hook-trust", prompt}
 		},
+		session: func(id, prompt string) []string {
+			return []string{"exec", "--dangerously-bypass-hook-trust", "resume", id, prompt}
+		},
 		call: func(c model.Call, told []model.Item) (string, any) {
 			switch c.Tool {
 			case model.Shell:
@@ -137,6 +144,9 @@ func gemini() agent {
 				out = append(out, "--resume", "latest")
 			}
 			return append(out, "--prompt", prompt)
+		},
+		session: func(id, prompt string) []string {
+			return []string{"--yolo", "--model", "gemini-2.5-pro", "--resume", id, "--prompt", prompt}
 		},
 		call: func(c model.Call, _ []model.Item) (string, any) {
 			switch c.Tool {
@@ -184,6 +194,7 @@ func opencode() agent {
 			}
 			return []string{"run", prompt}
 		},
+		session: func(id, prompt string) []string { return []string{"run", "--session", id, prompt} },
 		call: func(c model.Call, _ []model.Item) (string, any) {
 			switch c.Tool {
 			case model.Shell:

@@ -25,7 +25,9 @@ type box struct {
 	home    string
 	project string
 	bin     string // has tape, and nothing else
-	reason  string // why the case failed or was skipped
+
+	installed bool   // something records
+	reason    string // why the case failed or was skipped
 }
 
 // newBox makes a box in which nothing is installed yet.
@@ -73,6 +75,10 @@ func (b *box) provide() {
 func (b *box) install(flags ...string) {
 	b.t.Helper()
 	b.tape("", append([]string{"record", "install", b.agent.name}, flags...)...)
+	if b.installed {
+		return
+	}
+	b.installed = true
 	b.t.Cleanup(func() {
 		for range 3 { // one may have been killed, or have no program
 			b.provide()

@@ -77,8 +77,12 @@ func (b *box) conversation(cut bool) []model.Item {
 			continue
 		}
 		for _, item := range e.History {
-			if item.Kind == model.Result && !known[item.ID] {
-				known[item.ID] = true
+			id := item.ID // Gemini has the tool's name before it, and keeps that to itself
+			if _, after, ok := strings.Cut(id, "__"); ok {
+				id = after
+			}
+			if item.Kind == model.Result && !known[id] {
+				known[id] = true
 				out = append(out, item)
 			}
 		}

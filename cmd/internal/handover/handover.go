@@ -36,15 +36,19 @@ func Resume(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Whe
 	}
 	switch {
 	case s.JSON:
-		out := stdio.Object{{"tape", t.Name()}, {"agent", stdio.OrNull(p.Agent)}, {"command", p.Command}, {"dir", stdio.OrNull(p.Dir)},
-			{"session", stdio.OrNull(p.Session)}, {"lost", []string(nil)}}
-		return 0, s.Emit(out.With("why", p.Why).With("brief", page))
+		return 0, s.Emit(planned(t, p).With("why", p.Why).With("brief", page))
 	case p.Why != "":
 		s.StderrUnlessQuiet("the session cannot go on here: %s; this page is for another agent:", display.Line(p.Why))
 		s.Page()
 		s.Printf("%s", page)
 		return 0, s.Written()
-	case show:
+	}
+	return start(s, p, show)
+}
+
+// start starts the agent of a plan in the place of this program; with show, it only says how.
+func start(s *stdio.Streams, p resume.Plan, show bool) (code int, err error) {
+	if show {
 		s.PrintUnlessQuiet("%s", Command(p))
 		return 0, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"tape/internal/sessions/importer/record"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
+	"tape/internal/store/continued"
 	"tape/internal/store/layout"
 	"tape/internal/store/rewrite"
 	"tape/internal/store/workspace"
@@ -31,7 +32,7 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 		return res, err
 	}
 	var facts about.Tape
-	own, ours, purged := 0, false, false
+	own, ours, purged, elsewhere := 0, false, false, false
 	keys := keysOf(All().Find(info.Format))
 	for e, err := range t.Entries(ctx, repo.Query{}) {
 		if err != nil {
@@ -42,7 +43,11 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 			return res, err
 		}
 		facts.Add(e)
-		purged = purged || e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == rewrite.PurgedEvent
+		event := ""
+		if e.Kind == repo.KindEvent {
+			event = jsonl.GetString(e.Payload, "name")
+		}
+		purged, elsewhere = purged || event == rewrite.PurgedEvent, elsewhere || event == continued.Event
 		if ours = ours || slices.ContainsFunc(has, func(key string) bool { return first[key] }); len(has) == 0 && e.ID > 1 && jsonl.GetString(e.Payload, "name") != about.TitleEvent {
 			own++
 		}
@@ -53,6 +58,9 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 	if purged { // the transcript may still have what was removed, and nobody can tell what that was
 		return res, layout.Invalid("", "something was purged from tape %q, and making it anew would bring that back", t.Name()).
 			Try(layout.PurgeTranscript, t.Name(), path)
+	}
+	if elsewhere {
+		return res, layout.Invalid("", "tape %q went on in another agent: no transcript has all of it", t.Name())
 	}
 	var failed error
 	batch := NewBatch(s, version, func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/continued"
 	"tape/internal/store/forgotten"
 	"tape/internal/store/query"
 	"tape/internal/store/workspace"
@@ -156,6 +158,13 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 		if out.res.Tape, err = b.nameOf(ctx, f, src, info); err != nil {
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 		}
+	}
+	if out.o.Tape == "" {
+		goesOn, err := continued.Of((*workspace.Store)(b.store))
+		if err != nil {
+			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
+		}
+		out.res.Tape = cmp.Or(goesOn.Tape(info.Session), out.res.Tape)
 	}
 	if left, err := b.leftOut(out, info.Session); left || err != nil {
 		return 0, err

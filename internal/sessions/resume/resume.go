@@ -20,6 +20,8 @@ import (
 
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/continued"
+	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -36,7 +38,23 @@ type Plan struct {
 
 // Of returns how the session on a tape goes on. user says where the agents keep their sessions. here is
 // the current directory.
+//
+// A session that was written for another agent goes on there, the newest first, while that agent has it.
 func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan, error) {
+	list, err := continued.Of((*workspace.Store)(t.Store()))
+	if err != nil {
+		return Plan{}, err
+	}
+	for _, s := range slices.Backward(list.With(t.Name())) {
+		f := importer.All().Find(s.Agent)
+		if f == nil || f.Resume == nil || !f.Resume.IsID(s.ID) {
+			continue
+		}
+		dir, why, err := locate(ctx, f, s.ID, user, here)
+		if err == nil && dir != "" && why == "" {
+			return In(f, s.ID, dir), nil
+		}
+	}
 	f, ids, err := recorded(ctx, t)
 	if err != nil {
 		return Plan{}, err
@@ -71,6 +89,13 @@ func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan
 		p.Why = cmp.Or(p.Why, f.Title+" does not have it on this machine, or has deleted it")
 		return p, nil
 	}
+	return In(f, p.Session, p.Dir), nil
+}
+
+// In returns how a session goes on in a directory. Only whether its program is here is looked at.
+func In(f *record.Format, session, dir string) Plan {
+	p := Plan{Agent: f.Name, Session: session, Dir: dir}
+	var err error
 	p.Program, err = exec.LookPath(f.Resume.Program)
 	switch {
 	case errors.Is(err, exec.ErrDot):
@@ -78,14 +103,21 @@ func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan
 	case err != nil:
 		p.Why = f.Resume.Program + " is not installed here"
 	default:
-		p.Command = append(append([]string{f.Resume.Program}, f.Resume.Args...), p.Session)
+		p.Command = append(append([]string{f.Resume.Program}, f.Resume.Args...), session)
 	}
-	return p, nil
+	return p
 }
 
-// IDs returns the ids that the agent may have given to the session on a tape.
+// IDs returns the ids that agents may have given to the session on a tape.
 func IDs(ctx context.Context, t *repo.Tape) ([]string, error) {
 	_, ids, err := recorded(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	list, err := continued.Of((*workspace.Store)(t.Store()))
+	for _, s := range list.With(t.Name()) {
+		ids = append(ids, s.ID)
+	}
 	return ids, err
 }
 

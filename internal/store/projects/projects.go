@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/store/continued"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 )
@@ -133,8 +134,9 @@ func plainRemote(address string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(address, "/"), ".git")
 }
 
-// Holders returns the user's own workspaces by the branches of the tapes in them. A session of an agent that
-// was recorded stays in the workspace that has it.
+// Holders returns the user's own workspaces by the branches of the tapes in them, and by those that sessions
+// would have that go on with one of these. A session of an agent that was recorded stays in the workspace
+// that has it.
 func Holders() map[string]string {
 	dirs, _, _ := workspace.OwnWorkspaces()
 	out := map[string]string{}
@@ -146,6 +148,10 @@ func Holders() map[string]string {
 		refs, _ := git.Refs(layout.BranchPrefix)
 		for _, ref := range refs {
 			out[ref.Name] = dir
+		}
+		list, _ := continued.Read(git.GitDir())
+		for _, s := range list {
+			out[layout.BranchPrefix+layout.TapeSlug(s.ID)] = dir
 		}
 	}
 	return out

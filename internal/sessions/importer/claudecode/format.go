@@ -27,13 +27,14 @@ var Format = record.Format{
 	},
 	Files: record.Files{
 		Folders:   func(user record.Where) []string { return []string{filepath.Join(folder(user), "projects")} },
-		Holds:     func(name, dir string) bool { return strings.HasPrefix(name, dashed(dir)) },
+		Holds:     func(name, dir string) bool { return strings.HasPrefix(name, record.Dashed(dir)) },
 		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "cwd") },
 		Subagents: func(path, _ string) string {
 			return filepath.Join(strings.TrimSuffix(path, filepath.Ext(path)), "subagents")
 		},
 		SubagentPrefix: subagentPrefix, NoteSuffix: ".meta.json", // beside a subagent's transcript
 	},
+	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "claude", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
 		IsFile: func(stem, id string) bool { return stem == id },
@@ -73,17 +74,6 @@ func like(m record.Members) record.Likeness {
 }
 
 func folder(w record.Where) string { return w.Folder(".claude", configDir) }
-
-// dashed returns the name of Claude Code's folder for a directory: with a dash for everything but ASCII
-// letters and digits.
-func dashed(dir string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '-'
-	}, dir)
-}
 
 func mcpFile(w record.Where) string {
 	if w.Project != "" {

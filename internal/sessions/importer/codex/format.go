@@ -30,6 +30,7 @@ var Format = record.Format{
 		},
 		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "payload", "cwd") },
 	},
+	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "codex", Args: []string{"resume"}, IsID: record.IsUUID, Entry: "session_meta", Member: "id",
 		IsFile:   func(stem, id string) bool { return strings.HasSuffix(stem, "-"+id) },

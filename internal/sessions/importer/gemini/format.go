@@ -32,6 +32,7 @@ var Format = record.Format{
 		},
 		Subagents: func(path, session string) string { return filepath.Join(filepath.Dir(path), session) },
 	},
+	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "gemini", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session", Member: "sessionId",
 		IsFile: func(stem, id string) bool { return strings.HasSuffix(stem, "-"+id[:8]) },

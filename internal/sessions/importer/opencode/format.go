@@ -27,6 +27,7 @@ var Format = record.Format{
 	Head: func(head []byte) record.Likeness {
 		return record.Surely.If(bytes.HasPrefix(bytes.TrimLeft(head[1:], " \t\r\n"), []byte(`"info"`)))
 	},
+	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "opencode", Args: []string{"--session"}, IsID: isID, Entry: "session", Member: "id", Has: has,
 	},

@@ -27,12 +27,11 @@ var Format = record.Format{
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.pi/") },
 	Files: record.Files{
-		Ext: ".jsonl",
-		Folders: func(user record.Where) []string {
-			return []string{cmp.Or(user.Getenv("PI_CODING_AGENT_SESSION_DIR"), filepath.Join(folder(user), "sessions"))}
-		},
+		Ext:       ".jsonl",
+		Folders:   func(user record.Where) []string { return []string{sessions(user)} },
 		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "cwd") },
 	},
+	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "pi", Args: []string{"--session"}, IsID: record.IsUUID, Entry: "session", Member: "id",
 		IsFile: func(stem, id string) bool { return strings.HasSuffix(stem, "_"+id) },
@@ -47,4 +46,8 @@ func folder(w record.Where) string {
 		return filepath.Join(w.Project, ".pi")
 	}
 	return cmp.Or(w.Getenv("PI_CODING_AGENT_DIR"), filepath.Join(w.Home, ".pi", "agent"))
+}
+
+func sessions(user record.Where) string {
+	return cmp.Or(user.Getenv("PI_CODING_AGENT_SESSION_DIR"), filepath.Join(folder(user), "sessions"))
 }

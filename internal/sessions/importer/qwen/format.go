@@ -33,6 +33,7 @@ var Format = record.Format{
 		},
 		SubagentPrefix: subagentPrefix, NoteSuffix: ".meta.json", // beside a subagent's transcript
 	},
+	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "qwen", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
 		IsFile: func(stem, id string) bool { return stem == id },

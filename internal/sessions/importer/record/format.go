@@ -35,6 +35,7 @@ type Format struct {
 
 	Files  Files
 	Resume *Resume     // how a session goes on; nil if it cannot
+	Writer *Writer     // how a session is written; nil if tape cannot
 	Events []HookEvent // events with hooks
 	Agent  *Agent      // what tape record install changes; nil if nothing
 }
@@ -177,4 +178,15 @@ func (w Where) Folder(name, variable string) string {
 		return dir
 	}
 	return filepath.Join(w.Home, name)
+}
+
+// Dashed returns the name that Claude Code and Qwen Code give to the folder of a directory: with a dash for
+// everything but ASCII letters and digits.
+func Dashed(dir string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '-'
+	}, dir)
 }

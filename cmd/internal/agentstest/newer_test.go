@@ -1,0 +1,68 @@
+//go:build unix
+
+package agentstest
+
+import (
+	"fmt"
+	"time"
+
+	"tape/cmd/internal/agentstest/model"
+)
+
+func qwen() agent {
+	return agent{
+		name: "qwen", program: "qwen", files: found, window: 120_000, awake: 3000 * time.Millisecond,
+		env: func(b *box) []string {
+			return []string{"OPENAI_API_KEY=none", "OPENAI_BASE_URL=" + b.model.URL + "/v1", "OPENAI_MODEL=one"}
+		},
+		settings: func(*box) map[string]string {
+			return map[string]string{".qwen/settings.json": `{
+  "$version": 4,
+  "security": {"auth": {"selectedType": "openai"}},
+  "general": {"enableAutoUpdate": false, "disableAutoUpdate": true},
+  "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false}, "ide": {"enabled": false},
+  "model": {"name": "one", "generationConfig": {"contextWindowSize": 128000}}
+}
+`}
+		},
+		run: func(prompt string, resume bool) []string {
+			if resume {
+				return []string{"--continue", "-p", prompt, "--yolo"}
+			}
+			return []string{"-p", prompt, "--yolo"}
+		},
+		session: func(id, prompt string) []string { return []string{"--resume", id, "-p", prompt, "--yolo"} },
+		call: func(c model.Call, _ []model.Item) (string, any) {
+			switch c.Tool {
+			case model.Shell:
+				return "run_shell_command", args{"command": c.Arg, "description": "Run a command", "is_background": false}
+			case model.Agent:
+				return "agent", args{"description": "Count", "prompt": c.Arg, "subagent_type": "general-purpose"}
+			}
+			return mcp("mcp__tape__", c)
+		},
+		subagent: helper(nil, model.Step{Text: "There are two files."}),
+	}
+}
+
+func pi() agent {
+	return agent{
+		name: "pi", program: "pi", files: found,
+		env: func(*box) []string { return []string{"PI_OFFLINE=1"} },
+		settings: func(b *box) map[string]string {
+			return map[string]string{
+				".pi/agent/settings.json": `{"defaultProvider": "scripted", "defaultModel": "one", "quietStartup": true}`,
+				".pi/agent/models.json": fmt.Sprintf(`{"providers": {"scripted": {"baseUrl": "%s/v1", "api": "openai-completions", "apiKey": "none",
+  "models": [{"id": "one", "name": "one", "contextWindow": 200000, "maxTokens": 8192}]}}}`, b.model.URL),
+			}
+		},
+		run: func(prompt string, resume bool) []string {
+			if resume {
+				return []string{"--continue", "-p", prompt}
+			}
+			return []string{"-p", prompt}
+		},
+		session: func(id, prompt string) []string { return []string{"--session", id, "-p", prompt} },
+		call:    func(c model.Call, _ []model.Item) (string, any) { return "bash", args{"command": c.Arg} },
+	}
+}

@@ -1,0 +1,155 @@
+package opencode
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+type object = map[string]any
+
+// writer writes sessions for opencode import, as version 1.18 takes them.
+var writer = record.Writer{NewID: newID, Files: write, Import: []string{"import"}}
+
+const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// newID makes the id of a session. The ids of sessions descend with time, those of messages and parts ascend;
+// opencode puts them in order by that.
+func newID(now time.Time, random [32]byte) string {
+	return "ses_" + id(^uint64(now.UnixMilli()*0x1000), random[:])
+}
+
+func id(at uint64, random []byte) string {
+	tail := make([]byte, 14)
+	for i := range tail {
+		tail[i] = digits[int(random[i])%len(digits)]
+	}
+	return fmt.Sprintf("%012x%s", at&0xffff_ffff_ffff, tail)
+}
+
+func write(user record.Where, s *record.Session) ([]record.File, error) {
+	provider, model := modelOf(user, s.Dir)
+	w := &writing{Session: s, model: object{"providerID": provider, "modelID": model}}
+	for i, m := range s.Messages {
+		if !m.Model {
+			w.person(m)
+			continue
+		}
+		var next map[string]*record.Answered
+		if i+1 < len(s.Messages) {
+			next = s.Messages[i+1].Results()
+		}
+		w.answer(m, next)
+	}
+	title := s.Title
+	if title == "" {
+		title = "New session - " + record.Stamp(s.Began) // opencode finds another one
+	}
+	began := s.Began.UnixMilli()
+	doc := record.JSON(object{"messages": w.messages, "info": object{
+		"id": s.ID, "slug": s.ID, "projectID": "global", "directory": s.Dir, "title": title, "version": "1.18.33",
+		"time": object{"created": began, "updated": began},
+	}})
+	return []record.File{{Path: s.ID + ".json", Data: doc}}, nil
+}
+
+// settingOf is where settings, which may have comments, name the model.
+var settingOf = regexp.MustCompile(`(?m)(?:^|[{,])\s*"model"\s*:\s*"([^"/]+)/([^"]+)"`)
+
+// modelOf returns the provider and the model that opencode would use: it goes on with those of the last message.
+func modelOf(user record.Where, dir string) (provider, model string) {
+	for _, file := range []string{settings(record.Where{Project: dir, Home: user.Home, Getenv: user.Getenv}), settings(user.User())} {
+		text, _ := os.ReadFile(file) // there may be none
+		if m := settingOf.FindSubmatch(text); m != nil {
+			return string(m[1]), string(m[2])
+		}
+	}
+	state := cmp.Or(user.Getenv("XDG_STATE_HOME"), filepath.Join(user.Home, ".local", "state"))
+	recent, _ := os.ReadFile(filepath.Join(state, "opencode", "model.json"))
+	for m := range jsonl.Elements(jsonl.Get(recent, "recent")) {
+		return jsonl.GetString(m, "providerID"), jsonl.GetString(m, "modelID")
+	}
+	return "unknown", "unknown"
+}
+
+type writing struct {
+	*record.Session
+	model    object
+	messages []object
+	prompt   string // id of the last one
+}
+
+func (w *writing) id(prefix string) string {
+	at := w.Next().UnixMilli()
+	return prefix + id(uint64(at)*0x1000+1, []byte(w.NewID()))
+}
+
+// add adds a message with its parts.
+func (w *writing) add(id string, info object, parts []object) {
+	info["id"], info["sessionID"] = id, w.ID
+	for _, p := range parts {
+		p["id"], p["sessionID"], p["messageID"] = w.id("prt_"), w.ID, id
+	}
+	w.messages = append(w.messages, object{"info": info, "parts": parts})
+}
+
+func (w *writing) person(m record.Said) {
+	said := parts(m.Blocks)
+	if said == nil {
+		return
+	}
+	w.prompt = w.id("msg_")
+	w.add(w.prompt, object{
+		"role": "user", "time": object{"created": w.Next().UnixMilli()}, "agent": "build", "model": w.model,
+	}, said)
+}
+
+func (w *writing) answer(m record.Said, results map[string]*record.Answered) {
+	id, at := w.id("msg_"), w.Next().UnixMilli()
+	said, finish := parts(m.Blocks), "stop"
+	for _, b := range m.Blocks {
+		if b.Call != nil {
+			finish = "tool-calls"
+			said = append(said, tool(b.Call, results[b.Call.ID], at))
+		}
+	}
+	w.add(id, object{
+		"role": "assistant", "parentID": w.prompt, "mode": "build", "agent": "build", "modelID": "unknown", "providerID": "unknown",
+		"path": object{"cwd": w.Dir, "root": w.Dir}, "cost": 0, "finish": finish, "time": object{"created": at, "completed": at},
+		"tokens": object{"input": 0, "output": 0, "reasoning": 0, "cache": object{"read": 0, "write": 0}},
+	}, said)
+}
+
+func tool(c *record.Asked, r *record.Answered, at int64) object {
+	state := object{
+		"status": "completed", "input": json.RawMessage(c.Input), "output": "", "title": c.Name, "metadata": object{}, "time": object{"start": at, "end": at},
+	}
+	switch {
+	case r == nil:
+	case r.Failed:
+		state = object{"status": "error", "input": json.RawMessage(c.Input), "error": r.Text, "time": object{"start": at, "end": at}}
+	default:
+		state["output"] = r.Text
+	}
+	return object{"type": "tool", "callID": c.ID, "tool": c.Name, "state": state}
+}
+
+// parts returns what was said and shown.
+func parts(blocks []record.Block) (out []object) {
+	for _, b := range blocks {
+		switch {
+		case b.Image != nil:
+			out = append(out, object{"type": "file", "mime": b.Image.Media, "url": "data:" + b.Image.Media + ";base64," + b.Image.Base64})
+		case b.Text != "":
+			out = append(out, object{"type": "text", "text": b.Text})
+		}
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+// Package transfer writes the session on a tape as one of another agent, which goes on with it.
+//
+// What a model would be sent is written: messages, calls and results from the last anchor on, or from
+// another one. The tape notes the keys of all that was written, and the workspace which tape the new session
+// goes on with. So what the agent adds comes onto the same tape, and nothing comes twice.
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"tape/internal/git/disk"
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/continued"
+	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
+	"tape/repo"
+)
+
+// Options say what is written, and where.
+type Options struct {
+	From    string // the anchor to begin with; "": what a model would be sent
+	Title   string
+	Dir     string // where the agent is to run; absolute
+	User    record.Where
+	Program string // the agent's, found in PATH
+	Now     time.Time
+}
+
+// Done says what was written.
+type Done struct {
+	Session string // its id
+	File    string // "" if the program has taken it in
+	Told    Told
+}
+
+// Write writes the session on a tape as one of a format.
+func Write(ctx context.Context, t *repo.Tape, f *record.Format, o Options) (Done, error) {
+	said, told, err := conversation(ctx, t, o.From)
+	if err != nil {
+		return Done{}, err
+	}
+	if len(said) == 0 {
+		return Done{}, layout.Invalid("", "tape %q has no messages to go on with", t.Name())
+	}
+	var random [32]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return Done{}, err
+	}
+	s := &record.Session{ID: record.UUID(random), Title: o.Title, Dir: o.Dir, Began: o.Now.Truncate(time.Millisecond), Messages: said}
+	if f.Writer.NewID != nil {
+		s.ID = f.Writer.NewID(o.Now, random)
+	}
+	files, err := f.Writer.Files(o.User.User(), s)
+	if err != nil {
+		return Done{}, fmt.Errorf("write a session of %s: %w", f.Title, err)
+	}
+	transcript := &files[len(files)-1]
+	done := Done{Session: s.ID, File: transcript.Path, Told: told}
+	if err := note(ctx, t, f, s.ID, transcript.Data); err != nil {
+		return Done{}, err
+	}
+	if f.Writer.Import != nil {
+		done.File = ""
+		return done, takeIn(ctx, f, o, transcript)
+	}
+	for _, file := range files {
+		if err := create(file); err != nil {
+			return Done{}, fmt.Errorf("write a session of %s: %w", f.Title, err)
+		}
+	}
+	return done, nil
+}
+
+// note notes on the tape what the transcript has, and in the workspace whose it is. It comes first: the
+// transcript may be imported as soon as it is there.
+func note(ctx context.Context, t *repo.Tape, f *record.Format, id string, transcript []byte) error {
+	src := record.Source{Name: id, R: bytes.NewReader(transcript), Size: int64(len(transcript))}
+	var keys []string
+	_, err := importer.Read(ctx, f, src, func(string, string) bool { return false }, func(item record.Item) error {
+		keys = append(keys, item.Keys...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	e := repo.Event(continued.Event, record.NewObject(64).Str("agent", f.Name).Str("session", id).Done())
+	if e.Meta = record.WithKeys(nil, f.Name, keys); len(e.Meta) > jsonl.DefaultMaxLine/2 {
+		return layout.Invalid("begin with a later anchor: --from ANCHOR", "tape %q is too long to be written as one session", t.Name())
+	}
+	if err := continued.Add(ctx, (*workspace.Store)(t.Store()), continued.Session{Agent: f.Name, ID: id, Tape: t.Name()}); err != nil {
+		return err
+	}
+	if _, err := t.Append(ctx, nil, e); err != nil {
+		return err
+	}
+	_, _, err = t.Checkpoint(ctx)
+	return err
+}
+
+// create creates a file whole. One that exists stays, which is an error.
+func create(file record.File) error {
+	dir := filepath.Dir(file.Path)
+	var d *disk.FS
+	if err := d.MkdirAll(dir); err != nil {
+		return err
+	}
+	tmp := filepath.Join(dir, disk.TempPrefix+filepath.Base(file.Path)+".new") // no agent takes it for a transcript
+	err := d.WriteFile(tmp, file.Data)
+	if err == nil {
+		err = d.Link(tmp, file.Path)
+	}
+	return errors.Join(err, d.Remove(tmp), d.SyncDir(dir))
+}
+
+// takeIn has the program import a transcript.
+func takeIn(ctx context.Context, f *record.Format, o Options, transcript *record.File) error {
+	dir, err := os.MkdirTemp("", "tape-session-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, transcript.Path)
+	if err := os.WriteFile(path, transcript.Data, disk.FilePerm); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, o.Program, append(append([]string{}, f.Writer.Import...), path)...) // #nosec G204 -- the format chooses it
+	cmd.Dir = o.Dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", f.Resume.Program, f.Writer.Import[0], err, bytes.TrimSpace(out))
+	}
+	return nil
+}
