@@ -88,7 +88,7 @@ func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions)
 // agentFlags adds the flags of commands that run turns; the result sets the options from them.
 func agentFlags(f *pflag.FlagSet) func(o *AgentOptions) {
 	mode := f.String("mode", "", "what the agent may do: ask, plan or auto (`MODE`)")
-	noWait := f.Bool("no-wait", false, "fail if another process has a turn on the session")
+	noWait := f.Bool("no-wait", false, "refuse a message if another process has a turn on its session, instead of waiting")
 	return func(o *AgentOptions) { o.Mode, o.NoWait = *mode, *noWait }
 }
 
@@ -202,8 +202,8 @@ func newGatewayCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gateway [--mode MODE] [--no-wait]",
 		Short: "Run the agent's channels, such as Telegram",
-		Long: `Run all configured channels until interrupted; turns that are running may then finish. A
-message that was accepted is answered even after a crash, at the next start.
+		Long: `Run all channels that are set up, until Ctrl-C; turns that are running may then finish. A message
+that was accepted is answered even after a crash, at the next start.
 
 Nobody can be asked, so commands and changes of files are refused, also those of comma
 commands, unless the mode is auto or a rule allows them: see tape run --help.`,
