@@ -1,9 +1,12 @@
 package hostcli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"tape/hooks"
@@ -23,8 +26,7 @@ func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) 
 		return nil, err
 	}
 	tape := agent.TapeName(session)
-	fs := disk.Like(store.Dir())
-	leave, err = fs.Queue(ctx, store.PrivatePath("turns", layout.TapeSlug(tape)), a.NoWait, func(pid int) {
+	leave, err = disk.Like(store.Dir()).Queue(ctx, store.PrivatePath("turns", layout.TapeSlug(tape)), a.NoWait, func(pid int) {
 		who := "another process"
 		if pid > 0 {
 			who = fmt.Sprintf("process %d", pid)
@@ -47,22 +49,30 @@ func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) 
 	return leave, err
 }
 
-// chatMessages returns the folder for a chat's messages. A second chat on a session has its own.
+// chatMessages returns the folder for a chat's messages. A second chat on a session has its own. If one of those
+// that are free has messages, which a chat that was killed has left, it is that one.
 func (a *assembly) chatMessages(ctx context.Context, session string) string {
 	const limit = 10
-	first := a.messages("chat-" + layout.TapeSlug(session))
+	first, free := a.messages("chat-"+layout.TapeSlug(session)), ""
 	for n := 1; n <= limit; n++ {
 		dir := first
 		if n > 1 {
 			dir = fmt.Sprintf("%s.%d", first, n)
 		}
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return cmp.Or(free, dir)
+		}
 		lock, err := (*disk.FS)(nil).Lock(ctx, filepath.Join(dir, "lock"), 0)
 		if err == nil {
 			_ = lock.Unlock()
 		}
-		if !errors.Is(err, disk.ErrLocked) {
+		if errors.Is(err, disk.ErrLocked) {
+			continue
+		}
+		free = cmp.Or(free, dir)
+		if waiting, err := os.ReadDir(filepath.Join(dir, "spool")); err == nil && len(waiting) > 0 {
 			return dir
 		}
 	}
-	return first // opening it will fail with a clear error
+	return cmp.Or(free, first) // opening one that is not free will fail with a clear error
 }
