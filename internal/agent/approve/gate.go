@@ -132,8 +132,9 @@ const (
 func (g *Gate) verdict(c Call, line commandLine) (verdict, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	reaches := func(r rule) bool { return r.reaches(c, line) }
-	if i := slices.IndexFunc(g.deny, reaches); i >= 0 {
+	reached := func(r rule) bool { return r.reaches(c, line) == yes }
+	touched := func(r rule) bool { return r.reaches(c, line) != no }
+	if i := slices.IndexFunc(g.deny, reached); i >= 0 {
 		return asked, fmt.Errorf("denied by the user's rule %s", g.deny[i])
 	}
 	switch {
@@ -143,10 +144,8 @@ func (g *Gate) verdict(c Call, line commandLine) (verdict, error) {
 		return asked, fmt.Errorf("refused: in the mode %s, nothing is changed and no command is run; say what you would do", ModePlan)
 	case g.exact[exactly(c)]:
 		return allowed, nil
-	case slices.ContainsFunc(g.ask, reaches):
+	case slices.ContainsFunc(g.ask, touched) || slices.ContainsFunc(g.deny, touched):
 		return asked, nil
-	case line.unclear && slices.ContainsFunc(slices.Concat(g.deny, g.ask), func(r rule) bool { return r.ofTool(c.Tool) }):
-		return asked, nil // one of these rules might be about what it runs
 	case c.Reads || g.o.Mode == ModeAuto || allows(slices.Concat(g.allow, g.session[c.Session]), g.o.Project, c, line):
 		return allowed, nil
 	}

@@ -70,10 +70,11 @@ func project(t *testing.T) string {
 
 // A rule for the first words of a command allows that command, and nothing else in any disguise.
 func TestFirstWords(t *testing.T) {
-	g := newGate(t, Options{Project: project(t), Allow: []string{"bash(git status)", "bash(go test)", "bash(ls)", "bash(tail)"}}, nil)
+	g := newGate(t, Options{Project: project(t), Allow: []string{"bash(git status)", "bash(go test)", "bash(ls)", "bash(tail)",
+		"bash(printf)", "bash(test)", "bash(read)", "bash(mapfile)", "bash(hash)", "bash(./run)", "bash(python3 x.py)"}}, nil)
 	for _, line := range []string{
 		"git status", "git  status -s", "'git' \"status\"", "git status && go test ./...", "git status; ls\nls -l", "go test ./... 2>&1 | tail -20",
-		"cd sub && go test", "ls >/dev/null 2>&1", "ls $HOME \"$X y\"", "git \\\n status", "! ls", "ls *.go", "ls # rm -rf ~",
+		"cd sub && go test", "printf '%s [%d]\n' $X", "ls >/dev/null 2>&1", "ls $HOME \"$X y\"", "git \\\n status", "! ls", "ls *.go", "ls # rm -rf ~",
 	} {
 		if err := g.Check(t.Context(), command(line)); err != nil {
 			t.Errorf("%q is allowed: %v", line, err)
@@ -90,12 +91,14 @@ func TestFirstWords(t *testing.T) {
 		"cd .. && ls", "cd / && ls", "cd out && ls", "cd sub/.. && cd .. && ls", "cd ~ && ls", "cd - && ls", "cd && ls", "cd $X && ls", "cd sub", "cd nowhere && ls",
 		"cd sub && git status", "ls; cd sub", "coproc ls", "time ls", "[[ -n $(rm x) ]]", "(( x = 1 ))", "export X=$(rm x)", "let x=1", "declare x=1",
 		"", "# nothing", "ls 'x", "ls )", "ls\x00rm", "ls \x1b[2J", "ls\r\nrm x", "gi{t,} status", "gi? status", "~/ls",
+		"printf -v PATH .; ls", "printf '-v' PATH .", "printf $X \"-\"v PATH .", "printf -vPATH .", "test -v 'a[$(rm x)]'", "ls | mapfile -C 'rm x' -c 1", "hash -p /tmp/x ls; ls",
+		"ls | read PATH", "cd sub && ./run", "cd sub && python3 x.py",
 	} {
 		if err := g.Check(t.Context(), command(line)); !errors.Is(err, hooks.ErrUnanswered) {
 			t.Errorf("%q needs an answer: %v", line, err)
 		}
 	}
-	for _, p := range []hooks.Preview{{Command: "ls", Outside: true}, {Command: "git status", Folder: "sub"}} {
+	for _, p := range []hooks.Preview{{Command: "ls", Outside: true}, {Command: "git status", Folder: "sub"}, {Command: "./run", Folder: "sub"}} {
 		c := command(p.Command)
 		c.Preview = p
 		if err := g.Check(t.Context(), c); !errors.Is(err, hooks.ErrUnanswered) {
@@ -108,12 +111,13 @@ func TestFirstWords(t *testing.T) {
 func TestDenyWins(t *testing.T) {
 	yes := &person{decision: Always}
 	g := newGate(t, Options{Mode: ModeAuto, Project: project(t), Allow: []string{"*"}, Ask: []string{"bash(rm)"},
-		Deny: []string{"bash(rm)", "bash(git push)", "fs.*(.env)", "fs.write(secret/**)", "web.fetch(*.evil.example)", "github.*"}}, yes)
+		Deny: []string{"bash(rm)", "bash(git push)", "bash(git commit --no-verify)", "fs.*(.env)", "fs.write(secret/**)", "web.fetch(*.evil.example)", "github.*"}}, yes)
 	for _, line := range []string{
 		"rm x", "/bin/rm x", "r''m x", "\\rm x", "ls; rm x", "ls\nrm x", "ls $(rm x)", "ls `rm x`", "(rm x)", "if true; then rm x; fi", "f() { rm x; }; f", "ls | rm",
 		"X=1 rm x", "env rm x", "env -i X=1 rm x", "sudo -u root rm x", "xargs rm", "nohup nice -n 5 rm x", "find . -exec rm x ';'", "sh -c 'rm x'", "bash -lc 'ls; rm x'",
 		"env -S 'rm x'", "su -c 'rm x'", "eval 'rm x'", "eval rm x", "bash -c \"sh -c 'rm x'\"", "git push", "git -C . push", "git --no-pager push origin", "time rm x",
 		"export X=$(rm x)", "echo ${X:-$(rm x)}", "cat <(rm x)", "cat <<E\n$(rm x)\nE", "[[ -n $(rm x) ]]", "watch 'rm x'", "trap 'rm x' EXIT",
+		"find . -exec rm x \\;", "flock lock rm x", "git push --quiet $X", "echo x | xargs git push", "RM x", "git commit -m x --no-verify", "git commit --no-verify",
 	} {
 		if err := g.Check(t.Context(), command(line)); err == nil || !strings.Contains(err.Error(), "denied by the user's rule bash(") {
 			t.Errorf("%q is denied: %v", line, err)
@@ -133,13 +137,15 @@ func TestDenyWins(t *testing.T) {
 	if len(yes.asked) > 0 {
 		t.Errorf("somebody was asked: %+v", yes.asked)
 	}
-	for _, line := range []string{"ls", "git log push", "echo rm", "git commit -m 'push rm'"} {
+	for _, line := range []string{"ls", "git log push", "echo rm", "git commit -m 'push rm'", "ls | xargs grep x", "find . -exec ls {} \\;", "git log $X", "bash -x build.sh", "git commit -m \"$X\" --amend"} {
 		if err := g.Check(t.Context(), command(line)); err != nil {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
 	// What cannot be told is asked about, because it may be what a rule denies.
-	for _, line := range []string{"$X x", "x=rm; $x", "echo rm | sh", "bash -c \"$X\"", "xargs $X", "ls )", "eval $X", "bash <<< rm"} {
+	for _, line := range []string{"$X x", "x=rm; $x", "echo rm | sh", "bash -c \"$X\"", "xargs $X", "ls )", "eval $X", "bash <<< rm",
+		"git $X", "git pus[h]", "git {push,origin}", "git push${IFS}origin", "git -C . $X", "echo push | xargs git", "echo rm x | xargs env", "bash -s x <<< 'rm x'", "bash /dev/stdin <<< rm", "bash -o posix <<< rm",
+		". /dev/stdin <<< rm", "env -S'rm x'", "env --split-string='rm x'", "sudo -u $X ls"} {
 		before := len(yes.asked)
 		if err := g.Check(t.Context(), command(line)); err != nil || len(yes.asked) != before+1 {
 			t.Errorf("%q is asked about: %v", line, err)
@@ -268,7 +274,7 @@ func TestOffers(t *testing.T) {
 	for line, want := range map[string]string{
 		"go test ./...": "go test", "git log -3": "git log", "npm run build -- x": "npm run build", "make test": "make test", "ls -l": "ls", "python3 greet.py x": "python3 greet.py",
 		"python3 -m pytest -q": "python3 -m pytest", "cd sub && go vet ./... | tail": "go vet, tail", "ls; ls -l": "ls",
-		"make": "", "rm x": "", "git -C x log": "", "python3 -c 'x'": "", "bash -c ls": "", "sudo ls": "", "xargs ls": "", "env ls": "", "npx x": "", "curl x": "", "X=1 ls": "", "ls > x": "",
+		"make": "", "rm x": "", "git -C x log": "", "python3 -c 'x'": "", "bash -c ls": "", "sudo ls": "", "xargs ls": "", "env ls": "", "npx x": "", "curl x": "", "flock x ls": "", "uv run bash -c x": "", "npm exec env x": "", "npm x cowsay": "npm x cowsay", "X=1 ls": "", "ls > x": "",
 		"ls $(rm x)": "", "$X": "", "cd .. && ls": "", "cd out && ls": "", "ls )": "", "ls; rm x": "", "'a b' c": "", "cd sub && git log": "",
 	} {
 		p := &person{decision: Once}

@@ -43,60 +43,87 @@ func (r rule) ofTool(tool string) bool {
 	return ok && err == nil
 }
 
-// reaches reports whether a rule that denies or asks is about a call. It is generous: it also finds the
+// match says whether a rule that denies or asks is about a call.
+type match int
+
+const (
+	no      match = iota
+	perhaps       // that is known only when it runs
+	yes
+)
+
+// reaches says whether a rule that denies or asks is about a call. It is generous: it also finds the
 // command behind env, sudo, a path or options, and a file by its other name.
-func (r rule) reaches(c Call, line commandLine) bool {
+func (r rule) reaches(c Call, line commandLine) match {
+	is := func(found bool) match {
+		if found {
+			return yes
+		}
+		return no
+	}
 	switch {
 	case !r.ofTool(c.Tool):
-		return false
+		return no
 	case r.Pattern == "":
-		return true
+		return yes
 	case c.Preview.Command != "":
-		return slices.ContainsFunc(line.simple, r.isSomewhereIn)
+		found := is(false)
+		if line.unclear {
+			found = perhaps
+		}
+		for _, s := range line.simple {
+			found = max(found, r.isSomewhereIn(s))
+		}
+		return found
 	case c.Preview.Path != "":
 		pattern := strings.ToLower(r.Pattern)
-		return glob(pattern, strings.ToLower(c.Preview.Path)) || glob(pattern, strings.ToLower(path.Clean(c.Preview.Named)))
+		return is(glob(pattern, strings.ToLower(c.Preview.Path)) || glob(pattern, strings.ToLower(path.Clean(c.Preview.Named))))
 	case c.Preview.Host != "":
-		return glob(strings.ToLower(r.Pattern), c.Preview.Host)
+		return is(glob(strings.ToLower(r.Pattern), c.Preview.Host))
 	}
-	return false
+	return no
 }
 
-// isSomewhereIn reports whether a command begins with the rule's words, perhaps with options between them, or
+// isSomewhereIn says whether a command begins with the rule's words, perhaps with options between them, or
 // runs such a command.
-func (r rule) isSomewhereIn(c simpleCommand) bool {
-	if len(r.words) == 0 || len(c.words) == 0 {
-		return false
-	}
-	for i := range c.words {
+func (r rule) isSomewhereIn(c simpleCommand) match {
+	found := no
+	for i, word := range c.words {
 		if i > 0 && !runsOthers(c.words[0]) {
-			return false
+			break
 		}
-		if path.Base(c.words[i]) == path.Base(r.words[0]) && followed(c.words[i+1:], r.words[1:]) {
-			return true
+		if len(r.words) > 0 && strings.EqualFold(path.Base(word), path.Base(r.words[0])) {
+			found = max(found, followed(c.words[i+1:], r.words[1:], c.others || c.more))
 		}
 	}
-	return false
+	return found
 }
 
-// followed reports whether words begin with others, where options and what follows an option may be between.
-func followed(words, wanted []string) bool {
+// followed says whether words begin with others, where options and what follows an option may be between. An option
+// may also come later. more says that more words follow, which are not known.
+func followed(words, wanted []string, more bool) match {
 	option := false
 	for _, w := range words {
 		switch {
 		case len(wanted) == 0:
-			return true
+			return yes
 		case w == wanted[0]:
 			wanted, option = wanted[1:], false
 		case strings.HasPrefix(w, "-"):
 			option = true
-		case option:
+		case option || strings.HasPrefix(wanted[0], "-"):
 			option = false
 		default:
-			return false
+			return no
 		}
 	}
-	return len(wanted) == 0
+	switch {
+	case len(wanted) == 0:
+		return yes
+	case more:
+		return perhaps
+	}
+	return no
 }
 
 // begins reports whether a command begins with exactly the rule's words.
@@ -123,7 +150,8 @@ func allows(rules []rule, project string, c Call, line commandLine) bool {
 }
 
 // allowsLine reports whether rules allow each command of a line. The line may begin with a cd to a folder of the
-// project, but not for git: a folder can have settings with which git runs programs.
+// project, but not for git, since a folder can have settings with which git runs programs, and not for a program of
+// the folder, which is another than the rule is about.
 func allowsLine(rules []rule, project string, p hooks.Preview, line commandLine) bool {
 	if !line.plain || p.Outside {
 		return false
@@ -134,11 +162,20 @@ func allowsLine(rules []rule, project string, p hooks.Preview, line commandLine)
 			moved = true
 			continue
 		}
-		if moved && len(c.words) > 0 && c.words[0] == "git" || !slices.ContainsFunc(rules, func(r rule) bool { return r.begins(c) }) {
+		if moved && dependsOnFolder(c) || !slices.ContainsFunc(rules, func(r rule) bool { return r.begins(c) }) {
 			return false
 		}
 	}
 	return len(line.simple) > 0
+}
+
+// dependsOnFolder reports whether the folder says which program a command is.
+func dependsOnFolder(c simpleCommand) bool {
+	if len(c.words) == 0 {
+		return true
+	}
+	name := c.words[0]
+	return path.Base(name) == "git" || interprets(path.Base(name)) && (len(c.words) < 2 || c.words[1] != "-m") || strings.Contains(name, "/") && !path.IsAbs(name)
 }
 
 // entersFolder reports whether a command changes from a folder to one below it.
@@ -212,8 +249,10 @@ func firstWords(c simpleCommand) string {
 	case runsOthers(name) || doesAnything(name):
 		return ""
 	case hasCommands(name):
-		if n = 2; word(1) == "run" || word(1) == "exec" {
-			n = 3
+		if n = 2; slices.Contains([]string{"run", "exec", "x", "dlx"}, word(1)) {
+			if n = 3; interprets(word(2)) || runsOthers(word(2)) || doesAnything(word(2)) {
+				return ""
+			}
 		}
 	case interprets(name):
 		if n = 2; word(1) == "-m" && strings.HasPrefix(name, "python") {
@@ -251,7 +290,7 @@ func interprets(name string) bool {
 // doesAnything reports whether a program's name says too little: it removes, or sends anything anywhere.
 func doesAnything(name string) bool {
 	return slices.Contains([]string{"rm", "rmdir", "mv", "dd", "shred", "truncate", "chmod", "chown", "chgrp", "ln", "kill", "pkill", "killall", "curl", "wget",
-		"scp", "sftp", "rsync", "nc", "ncat", "socat", "awk", "gawk", "sed", "tee", "vim", "vi", "ed", "crontab", "at", "mount", "umount"}, name)
+		"scp", "sftp", "rsync", "nc", "ncat", "socat", "awk", "gawk", "sed", "tee", "vim", "vi", "ed", "crontab", "at", "mount", "umount", "tar"}, name)
 }
 
 // glob reports whether a name matches a pattern, in which * stands for anything in one folder and ** for

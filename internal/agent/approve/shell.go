@@ -25,6 +25,7 @@ type commandLine struct {
 type simpleCommand struct {
 	words  []string
 	others bool // words follow that are not literal
+	more   bool // words follow that it reads when it runs, as xargs does
 }
 
 // parse reads a line as bash does. What cannot be read is not plain, and unclear.
@@ -63,9 +64,14 @@ func (l *commandLine) add(args []*syntax.Word) {
 		return
 	}
 	others := runsOthers(c.words[0])
-	l.unclear = l.unclear || others && c.others
-	if c.words[0] == "eval" {
+	last := len(c.words) - 1
+	l.simple[len(l.simple)-1].more = readsArguments(c.words[0])
+	l.unclear = l.unclear || others && c.others || readsArguments(c.words[0]) && last > 0 && runsOthers(c.words[last])
+	switch c.words[0] {
+	case "eval":
 		l.join(strings.Join(c.words[1:], " "))
+	case ".", "source":
+		l.unclear = l.unclear || last == 0 || isDevice(c.words[1])
 	}
 	for i, word := range c.words {
 		switch {
@@ -73,7 +79,10 @@ func (l *commandLine) add(args []*syntax.Word) {
 			return
 		case isShell(path.Base(word)):
 			l.addLineOf(c.words[i+1:])
-		case i > 0 && strings.ContainsAny(word, " \t\n;|&"):
+		case i == 0 || word == ";" || !strings.ContainsAny(word, " \t\n;|&"): // find ends a command with ;
+		case strings.HasPrefix(word, "-"):
+			l.unclear = true // env -S'rm x'
+		default:
 			l.join(word) // env -S 'rm x', su -c 'rm x'
 		}
 	}
@@ -89,7 +98,18 @@ func (l *commandLine) addLineOf(args []string) {
 		l.join(args[at+1])
 		return
 	}
-	l.unclear = l.unclear || at >= 0 || !slices.ContainsFunc(args, func(w string) bool { return !strings.HasPrefix(w, "-") })
+	file := slices.IndexFunc(args, func(w string) bool { return !simpleOptions(w) })
+	l.unclear = l.unclear || file < 0 || strings.ContainsAny(args[file][:1], "-+") || isDevice(args[file])
+}
+
+// simpleOptions reports whether a shell's argument is options that neither take a value nor say what is run.
+func simpleOptions(arg string) bool {
+	return len(arg) > 1 && arg[0] == '-' && strings.Trim(arg[1:], "aefhiklmnprtuvxBCEHP") == ""
+}
+
+// isDevice reports whether a path could be a program's input.
+func isDevice(name string) bool {
+	return strings.HasPrefix(path.Clean(name), "/dev/") || strings.HasPrefix(path.Clean(name), "/proc/")
 }
 
 // join adds the commands of a line that is run by a shell within this one.
@@ -105,11 +125,27 @@ func plainStatement(s *syntax.Stmt) bool {
 	}
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
-		return len(c.Assigns) == 0 && len(c.Args) > 0 && !slices.ContainsFunc(c.Args, func(w *syntax.Word) bool { return !plainParts(w.Parts) })
+		return len(c.Assigns) == 0 && len(c.Args) > 0 && !slices.ContainsFunc(c.Args, func(w *syntax.Word) bool { return !plainParts(w.Parts) }) && !changesShell(c.Args)
 	case *syntax.BinaryCmd:
 		return c.Op != syntax.PipeAll && plainStatement(c.X) && plainStatement(c.Y)
 	}
 	return false
+}
+
+// changesShell reports whether a command of bash itself changes what the words after it mean (printf -v PATH), or
+// runs what is in its arguments (test -v 'x[$(rm y)]').
+func changesShell(args []*syntax.Word) bool {
+	name, _ := literal(args[0])
+	switch name {
+	case "printf", "test":
+		return slices.ContainsFunc(args[1:], func(w *syntax.Word) bool {
+			var out strings.Builder
+			err := syntax.NewPrinter().Print(&out, w)
+			text := strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(out.String())
+			return err != nil || strings.HasPrefix(text, "-v") || strings.Contains(text, "[") && strings.ContainsAny(text, "$`")
+		})
+	}
+	return slices.Contains([]string{"alias", "bind", "compgen", "complete", "enable", "fc", "getopts", "hash", "mapfile", "read", "readarray", "set", "shopt", "unset", "wait"}, name)
 }
 
 // allHarmless reports whether redirections neither read nor write a file.
@@ -195,11 +231,18 @@ func unescape(out *strings.Builder, text, only string) bool {
 
 // isShell reports whether a program runs the line after -c.
 func isShell(name string) bool {
-	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "fish", "ash"}, name)
+	return slices.Contains([]string{"sh", "bash", "rbash", "dash", "zsh", "ksh", "mksh", "csh", "tcsh", "fish", "ash"}, name)
+}
+
+// readsArguments reports whether a program runs a command with arguments from its input.
+func readsArguments(name string) bool {
+	return slices.Contains([]string{"xargs", "parallel"}, path.Base(name))
 }
 
 // runsOthers reports whether a program runs the command that its arguments name.
 func runsOthers(name string) bool {
-	return slices.Contains([]string{"env", "sudo", "doas", "su", "nohup", "nice", "ionice", "timeout", "time", "xargs", "parallel", "command", "builtin",
-		"exec", "stdbuf", "setsid", "busybox", "watch", "find", "fd", "ssh", "strace", "script", "unshare", "chroot", "eval", "npx", "uvx", "trap", "source", "."}, path.Base(name))
+	return slices.Contains([]string{"env", "sudo", "doas", "su", "sg", "runuser", "setpriv", "pkexec", "run0", "nohup", "nice", "ionice", "chrt", "taskset", "prlimit", "timeout", "gtimeout",
+		"time", "gtime", "xargs", "parallel", "command", "builtin", "exec", "stdbuf", "unbuffer", "setsid", "flock", "busybox", "watch", "entr", "hyperfine", "find", "fd", "ssh", "strace", "ltrace",
+		"gdb", "valgrind", "perf", "script", "expect", "unshare", "nsenter", "chroot", "bwrap", "firejail", "systemd-run", "xvfb-run", "caffeinate", "tmux", "screen", "eval", "npx", "bunx", "uvx",
+		"pipx", "trap", "source", "."}, path.Base(name))
 }
