@@ -111,7 +111,7 @@ func TestFirstWords(t *testing.T) {
 func TestDenyWins(t *testing.T) {
 	yes := &person{decision: Always}
 	g := newGate(t, Options{Mode: ModeAuto, Project: project(t), Allow: []string{"*"}, Ask: []string{"bash(rm)"},
-		Deny: []string{"bash(rm)", "bash(git push)", "bash(git commit --no-verify)", "fs.*(.env)", "fs.write(secret/**)", "web.fetch(*.evil.example)", "github.*"}}, yes)
+		Deny: []string{"bash(rm)", "bash(git push)", "bash(git commit --no-verify)", "fs.*(.env)", "fs.write(secret/**)", "web.fetch(*.evil.example)", "github.*", "mail.*(boss)"}}, yes)
 	for _, line := range []string{
 		"rm x", "/bin/rm x", "r''m x", "\\rm x", "ls; rm x", "ls\nrm x", "ls $(rm x)", "ls `rm x`", "(rm x)", "if true; then rm x; fi", "f() { rm x; }; f", "ls | rm",
 		"X=1 rm x", "env rm x", "env -i X=1 rm x", "sudo -u root rm x", "xargs rm", "nohup nice -n 5 rm x", "find . -exec rm x ';'", "sh -c 'rm x'", "bash -lc 'ls; rm x'",
@@ -136,6 +136,9 @@ func TestDenyWins(t *testing.T) {
 	}
 	if len(yes.asked) > 0 {
 		t.Errorf("somebody was asked: %+v", yes.asked)
+	}
+	if err := g.Check(t.Context(), Call{Tool: "mail.send", Arguments: json.RawMessage(`{"to":"x"}`)}); err != nil || len(yes.asked) != 1 {
+		t.Errorf("a rule with a pattern, and a tool that has none, is asked about: %v", err)
 	}
 	for _, line := range []string{"ls", "git log push", "echo rm", "git commit -m 'push rm'", "ls | xargs grep x", "find . -exec ls {} \\;", "git log $X", "bash -x build.sh", "git commit -m \"$X\" --amend"} {
 		if err := g.Check(t.Context(), command(line)); err != nil {

@@ -80,8 +80,10 @@ func (r rule) reaches(c Call, line commandLine) match {
 		return is(glob(pattern, strings.ToLower(c.Preview.Path)) || glob(pattern, strings.ToLower(path.Clean(c.Preview.Named))))
 	case c.Preview.Host != "":
 		return is(glob(strings.ToLower(r.Pattern), c.Preview.Host))
+	case c.Reads:
+		return no
 	}
-	return no
+	return perhaps // the tool has nothing that a pattern could be about
 }
 
 // isSomewhereIn says whether a command begins with the rule's words, perhaps with options between them, or

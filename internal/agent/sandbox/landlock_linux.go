@@ -42,6 +42,9 @@ func landlockVersion() int {
 	return int(v)
 }
 
+// signalsRestricted reports whether a process of the sandbox can send signals only within it.
+func signalsRestricted() bool { return landlockVersion() >= withScopes }
+
 func landlockWorks() error {
 	switch v := landlockVersion(); {
 	case v == 0:
@@ -74,7 +77,7 @@ func Child(args []string) int {
 func restrict(paths []string) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: all}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
-	if landlockVersion() >= withScopes {
+	if signalsRestricted() {
 		attr.Scoped = scopes
 		size = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
 	}

@@ -2,8 +2,9 @@
 // rest of the disk without the user's keys: with bubblewrap where that works, else with Landlock.
 //
 // Bubblewrap also hides other processes and the sockets of the user's session. Landlock hides the
-// contents of files, but their names can be listed, and it does not keep a program from a socket
-// that is a file. Neither restricts the network.
+// contents of files, but their names can be listed, modes and dates of the user's files can be
+// changed, and it does not keep a program from a socket that is a file; before version 6 (Linux 6.12)
+// it does not keep it from signals to other processes either. Neither restricts the network.
 package sandbox
 
 import (
@@ -112,7 +113,7 @@ func (s *Sandbox) Confine(cmd *exec.Cmd) error {
 
 // bubblewrap returns the command line before the command's own.
 func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string {
-	args := []string{"bwrap", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--bind", tmp, os.TempDir()}
+	args := []string{"bwrap", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", tmp, os.TempDir()}
 	hide := func(inside bool) {
 		for _, path := range s.hidden() {
 			if slices.ContainsFunc(writable, func(w string) bool { return isIn(path, w) }) != inside {
@@ -208,8 +209,10 @@ func keysIn(home string) (out []string) {
 	}
 	for _, name := range []string{".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".oci", ".netrc", "_netrc", ".git-credentials", ".npmrc", ".yarnrc.yml", ".pypirc",
 		".pgpass", ".my.cnf", ".vault-token", ".password-store", ".boto", ".s3cfg", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".terraform.d/credentials.tfrc.json",
-		".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/doctl", ".config/op", ".config/rclone", ".config/git/credentials", ".config/configstore", ".config/containers/auth.json",
-		".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".local/share/keyrings", ".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware"} {
+		".config/gcloud", ".config/hcloud", ".config/heroku", ".config/stripe", ".config/sops/age", ".config/age", ".config/netlify", ".fly/config.yml", ".databrickscfg", ".pulumi/credentials.json",
+		".composer/auth.json", ".config/composer/auth.json", ".cache/huggingface/token", ".huggingface/token", ".config/gh", ".config/glab-cli", ".config/hub", ".config/doctl", ".config/op", ".config/rclone", ".config/git/credentials", ".config/configstore", ".config/containers/auth.json",
+		".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".qwen/oauth_creds.json", ".local/share/opencode/auth.json", ".pi/agent/auth.json", ".copilot/config.json", ".config/github-copilot",
+		".Xauthority", ".ICEauthority", ".local/share/keyrings", ".local/share/kwalletd", ".mozilla", ".config/google-chrome", ".config/chromium", ".config/microsoft-edge", ".config/BraveSoftware", ".thunderbird", ".config/Signal"} {
 		out = append(out, filepath.Join(home, filepath.FromSlash(name)))
 	}
 	return out
@@ -217,7 +220,8 @@ func keysIn(home string) (out []string) {
 
 // sessionSockets returns where services of the user's session, and containers, can be asked to run something.
 func sessionSockets() []string {
-	return []string{fmt.Sprintf("/run/user/%d", os.Getuid()), "/run/docker.sock", "/run/podman", "/run/containerd", "/run/screen"}
+	return []string{fmt.Sprintf("/run/user/%d", os.Getuid()), "/run/docker.sock", "/run/podman", "/run/containerd", "/run/buildkit", "/run/screen", "/run/libvirt",
+		"/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket"}
 }
 
 // commonGitDir returns the folder of git that a linked worktree has its objects in, if that is outside of it.

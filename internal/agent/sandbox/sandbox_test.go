@@ -36,10 +36,38 @@ func kinds(t *testing.T, o Options) (out []*Sandbox) {
 	return out
 }
 
+// With another folder for temporary files, /tmp is hidden, too: agents and terminals have their sockets there.
+func TestTmp(t *testing.T) {
+	project, socket := resolved(t.TempDir()), filepath.Join("/tmp", filepath.Base(t.TempDir())+"-tape-test")
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(project, "cache"))
+	t.Setenv("TMPDIR", project)
+	if err := os.WriteFile(socket, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(socket)
+	for _, s := range kinds(t, Options{Project: project}) {
+		if s.Kind() != "bubblewrap" {
+			continue
+		}
+		defer s.Close()
+		cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "test ! -e " + socket + " && f=$(mktemp) && echo x >$f"}, Dir: project, Env: os.Environ()}
+		if err := s.Confine(cmd); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
 // A confined command writes in the project and to its own temporary files, and reads the disk without keys. Each line
 // of the shell is a way around that.
 func TestConfined(t *testing.T) {
-	dir := resolved(t.TempDir())
+	dir, err := os.MkdirTemp("/var/tmp", "tape-test-") // /tmp is hidden
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	home, project := filepath.Join(dir, "home"), filepath.Join(dir, "home", "src", "project")
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, ".cache"))
 	t.Setenv("TMPDIR", filepath.Join(dir, "tmp")) // a confined command has its own
@@ -86,11 +114,14 @@ func TestConfined(t *testing.T) {
 				"echo x >../other/b", "echo x >>~/.bashrc", "rm ../other/b", "mv ../other/b .", "touch ../new", "mkdir ../new", "ln -s /x ../new", "truncate -s 0 ../other/b", ": >../other/b",
 				"cat ~/.ssh/id", "cat ~/link/id", "ln -s ~/.ssh/id stolen; cat stolen", "ln ~/.ssh/id hard && cat hard", "cd ~/.ssh && cat id", "cat ~/.config/gh/hosts.yml", "cat ~/.netrc",
 				"cat ~/tape/credentials.json", "cp -r ~/.ssh stolen && cat stolen/id", "mv ~/.ssh stolen && cat stolen/id", "echo x >~/.ssh/authorized_keys && cat ~/.bashrc && exit 1",
-				"cat /proc/$HOST/environ", "kill -0 $HOST", "cat /proc/$HOST/root" + home + "/.ssh/id", "umount ~/.ssh && cat ~/.ssh/id", "mount --bind / / && cat ~/.ssh/id", "exit 3",
+				"cat /proc/$HOST/environ", "cat /proc/$HOST/root" + home + "/.ssh/id", "umount ~/.ssh && cat ~/.ssh/id", "mount --bind / / && cat ~/.ssh/id", "exit 3",
 			} {
 				if out, err := run(line); err == nil || strings.Contains(out, "KEY") {
 					t.Errorf("%s: %v\n%s", line, err, out)
 				}
+			}
+			if out, err := run("kill -0 $HOST"); err == nil && (s.Kind() == "bubblewrap" || signalsRestricted()) {
+				t.Errorf("the host can be signalled: %s", out)
 			}
 			for name, want := range map[string]string{"home/.bashrc": "rc", "home/src/other/b": "b", "home/.ssh/id": "KEY"} {
 				if raw, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(raw) != want {

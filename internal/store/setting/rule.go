@@ -46,9 +46,12 @@ func ParseRule(text string) (r Rule, err error) {
 	if len(text) > LongestRule {
 		return bad("it is too long")
 	}
-	rest := text
-	if at := strings.LastIndex(text, inProject); at >= 0 && (strings.HasSuffix(text[:at], ")") || !strings.Contains(text[:at], "(")) {
-		if rest, r.Project = text[:at], text[at+len(inProject):]; !filepath.IsAbs(r.Project) {
+	rest, end := text, ""
+	if before, _, _ := strings.Cut(text, inProject); strings.Contains(before, "(") {
+		end = ")"
+	}
+	if before, project, found := strings.Cut(text, end+inProject); found { // the project may have the same words in its path
+		if rest, r.Project = before+end, project; !filepath.IsAbs(project) {
 			return bad("after \"in\" comes the whole path of a project")
 		}
 	}

@@ -18,6 +18,8 @@ func TestRules(t *testing.T) {
 		"github.*":                    {Tool: "github.*"},
 		"bash(go test) in /p q/(x) y": {Tool: "bash", Pattern: "go test", Project: "/p q/(x) y"},
 		"fs.edit in /p":               {Tool: "fs.edit", Project: "/p"},
+		"fs.edit in /p in q (x)":      {Tool: "fs.edit", Project: "/p in q (x)"},
+		"bash(ls) in /p (in) in q":    {Tool: "bash", Pattern: "ls", Project: "/p (in) in q"},
 	} {
 		got, err := ParseRule(text)
 		if err != nil || got != want {
