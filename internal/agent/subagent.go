@@ -10,6 +10,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/tools"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/merge"
 	"tape/repo"
@@ -101,10 +102,14 @@ func subagentTools(all []hooks.Tool, allowed []string) ([]hooks.Tool, error) {
 	return chosen, nil
 }
 
-// collect runs the turn and returns the model's last text. The calls that it makes are shown as output.
+// shownCall is how many cells are shown of a subagent's call while it works.
+const shownCall = 300
+
+// collect runs the turn and returns the model's last text. The calls that it makes are shown as output, the newest five.
 func (r *turn) collect(ctx context.Context, show func(end string, bytes int64)) (string, error) {
 	var text strings.Builder
-	var calls string
+	var calls []string
+	var size int64
 	for e, err := range r.stream(ctx) {
 		if err != nil {
 			return text.String(), err
@@ -119,8 +124,10 @@ func (r *turn) collect(ctx context.Context, show func(end string, bytes int64)) 
 		case hooks.EventToolCall:
 			text.Reset() // what it said before is on the tape
 			if show != nil {
-				calls += hooks.Envelope(e.Data).Text("name") + " " + hooks.Envelope(e.Data).Text("arguments") + "\n"
-				show(calls, int64(len(calls)))
+				call := display.Truncate(display.Line(hooks.Envelope(e.Data).Text("name")+" "+hooks.Envelope(e.Data).Text("arguments")), shownCall) + "\n"
+				calls = append(calls[max(0, len(calls)-4):], call)
+				size += int64(len(call))
+				show(strings.Join(calls, ""), size)
 			}
 		}
 	}

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -119,5 +121,23 @@ func TestSubagentsSameID(t *testing.T) {
 		if e.Kind == repo.KindToolResult && brief(e) != "result did it" {
 			t.Errorf("%s", e.Raw)
 		}
+	}
+}
+
+// What is shown of a subagent while it works stays short, however many calls it makes.
+func TestSubagentShown(t *testing.T) {
+	r := &turn{}
+	r.work = func(context.Context) error {
+		for i := range 100 {
+			r.emit(hooks.Event{Kind: hooks.EventToolCall, Data: map[string]any{"name": "look", "arguments": fmt.Sprintf(`{"n":%d,"text":%q}`, i, strings.Repeat("x", 10_000))}})
+		}
+		return nil
+	}
+	end, bytes := "", int64(0)
+	if _, err := r.collect(t.Context(), func(e string, n int64) { end, bytes = e, n }); err != nil {
+		t.Fatal(err)
+	}
+	if len(end) > 2_000 || !strings.Contains(end, `{"n":99,`) || strings.Contains(end, `{"n":9,`) || bytes < 20_000 {
+		t.Errorf("%d bytes of %d:\n%s", len(end), bytes, end)
 	}
 }

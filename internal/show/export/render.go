@@ -174,7 +174,11 @@ func withoutStart(it *conversation.Item) {
 // withoutAddress returns the names of authors.
 func withoutAddress(authors []string) (names []string) {
 	for _, who := range authors {
-		name, _, _ := strings.Cut(who, " <")
+		name, address, _ := strings.Cut(who, "<")
+		if name = strings.TrimSpace(name); name == "" {
+			name = address
+		}
+		name, _, _ = strings.Cut(name, "@")
 		names = append(names, name)
 	}
 	return names

@@ -140,7 +140,7 @@ var (
 // coloursOnly drops control sequences other than colours, such as links.
 func coloursOnly(text string) string {
 	return sequence.ReplaceAllStringFunc(text, func(s string) string {
-		if strings.HasPrefix(s, "\x1b[") {
+		if strings.HasPrefix(s, "\x1b[") && strings.HasSuffix(s, "m") {
 			return s
 		}
 		return ""
