@@ -24,9 +24,6 @@ func (s Secret) IsNotable() bool {
 	return len(s.Text) >= leastWord || len(s.Text) >= least && strings.ContainsFunc(s.Text, strange)
 }
 
-// IsGenuine reports whether the fingerprint matches the text.
-func (s Secret) IsGenuine() bool { return s.Fingerprint == fingerprint(s.Rule, []byte(s.Text)) }
-
 // spellings are the texts by which a secret is found: its own; as it is escaped in a JSON
 // string, once and twice, for JSON that is cut off or part of another text; and in a URL. Of
 // a private key, also each line, as in a listing or a diff.
