@@ -147,6 +147,7 @@ func TestChat(t *testing.T) {
 	c.Screen.Say("go on", "steers: go on") // it is next if the turn does not read it
 	c.Keys("C-c")
 	c.Until("interrupted", "Here I am.")
+	c.idle()
 	c.Keys("C-d")
 	c.Until("left 0")
 	checkTape(t, c.store)

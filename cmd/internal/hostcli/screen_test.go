@@ -239,7 +239,7 @@ func TestOnboard(t *testing.T) {
 	c.Say("pigeon", "Please answer terminal or telegram.")
 	c.Say("terminal", "Talk to the agent now?")
 	c.Say("", "mine:small · cli:local")
-	c.Say("hello", "Welcome.")
+	c.Say("hello", "Welcome.", "tokens in")
 	c.Keys("C-d")
 	c.Until("left 0")
 	c.options.Argv = append(c.options.Argv, "--check")
