@@ -27,6 +27,7 @@ type agent struct {
 	session  func(id, prompt string) []string // one more prompt of a session
 	call     func(c model.Call, told []model.Item) (string, any)
 	subagent model.Script // of the prompt "send a helper"
+	cases    []string     // those that it is in; nil: all
 	// window is what to report as used, to make the agent compact its history.
 	window int
 	awake  time.Duration // that it takes to ask the model for the first time
@@ -34,7 +35,7 @@ type agent struct {
 
 type args = map[string]any
 
-// agents returns all agents that tape records, each with the settings that make it talk to the scripted model only: no
+// agents returns the agents for which all cases hold, each with the settings that make it talk to the scripted model only: no
 // other hosts, no updates, no questions.
 func agents() []agent { return []agent{claudeCode(), codex(), gemini(), opencode()} }
 

@@ -5,6 +5,7 @@ package agentstest
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -37,8 +38,11 @@ func TestAgents(t *testing.T) {
 	if programs() == "" {
 		t.Skip("needs the agents themselves: make test-agents")
 	}
-	for _, a := range agents() {
+	for _, a := range everyone() {
 		for _, c := range trials() {
+			if a.cases != nil && !slices.Contains(a.cases, c.name) {
+				continue
+			}
 			t.Run(a.name+"/"+c.name, func(t *testing.T) {
 				b := newBox(t, a, c.script(a))
 				b.install()

@@ -4,14 +4,13 @@ package agentstest
 
 import (
 	"fmt"
-	"time"
 
 	"tape/cmd/internal/agentstest/model"
 )
 
 func qwen() agent {
 	return agent{
-		name: "qwen", program: "qwen", files: found, window: 120_000, awake: 3000 * time.Millisecond,
+		name: "qwen", program: "qwen", files: found, cases: []string{"tools", "resume"},
 		env: func(b *box) []string {
 			return []string{"OPENAI_API_KEY=none", "OPENAI_BASE_URL=" + b.model.URL + "/v1", "OPENAI_MODEL=one"}
 		},
@@ -33,21 +32,14 @@ func qwen() agent {
 		},
 		session: func(id, prompt string) []string { return []string{"--resume", id, "-p", prompt, "--yolo"} },
 		call: func(c model.Call, _ []model.Item) (string, any) {
-			switch c.Tool {
-			case model.Shell:
-				return "run_shell_command", args{"command": c.Arg, "description": "Run a command", "is_background": false}
-			case model.Agent:
-				return "agent", args{"description": "Count", "prompt": c.Arg, "subagent_type": "general-purpose"}
-			}
-			return mcp("mcp__tape__", c)
+			return "run_shell_command", args{"command": c.Arg, "description": "Run a command", "is_background": false}
 		},
-		subagent: helper(nil, model.Step{Text: "There are two files."}),
 	}
 }
 
 func pi() agent {
 	return agent{
-		name: "pi", program: "pi", files: found,
+		name: "pi", program: "pi", files: found, cases: []string{"tools", "resume"},
 		env: func(*box) []string { return []string{"PI_OFFLINE=1"} },
 		settings: func(b *box) map[string]string {
 			return map[string]string{

@@ -26,6 +26,8 @@ if ! cmp -s "$here/package.json" "$AGENTS_DIR/installed.json"; then
 	(cd "$AGENTS_DIR" && npm install --silent --no-audit --no-fund)
 	cp "$here/package.json" "$AGENTS_DIR/installed.json"
 fi
+# Qwen Code and pi need a newer Node than many machines have: for Linux it is among the packages.
+PATH="$AGENTS_DIR/node_modules/.bin:$PATH"
 export TAPE_AGENTS="$AGENTS_DIR" TAPE_PROGRAM="$program"
 
 tmp=$(mktemp -d)

@@ -60,7 +60,7 @@ func (r *Recorder) read(ctx context.Context, s *Session) error {
 func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func() (*repo.Store, error)) error {
 	const pause = 20 * time.Millisecond
 	for {
-		has := f.Want == "" || contains(f.Path, f.Want)
+		has := f.Want == "" || contains(f.Path, r.answer(s.Agent)+f.Want)
 		st, err := os.Stat(f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -88,6 +88,14 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 		case <-time.After(pause):
 		}
 	}
+}
+
+// answer returns how a model's answer begins in a transcript.
+func (r *Recorder) answer(agent string) string {
+	if f := r.Formats.Find(agent); f != nil && f.Agent != nil {
+		return f.Agent.Answer
+	}
+	return ""
 }
 
 func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live importer.Live, open func() (*repo.Store, error)) error {

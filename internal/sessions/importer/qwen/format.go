@@ -46,6 +46,7 @@ var Format = record.Format{
 	},
 	Agent: &record.Agent{
 		ProjectVariable: "QWEN_PROJECT_DIR", Folder: folder, Hooks: "settings.json", MCP: record.MCPServer,
+		Answer: `{"text":"`, // telemetry repeats it before
 	},
 }
 

@@ -42,6 +42,9 @@ type Agent struct {
 	Hooks, LocalHooks string
 	HookName          string        // the name of our hook, "" if hooks have none
 	Plugin            func() []byte // the content of Hooks if that is a plugin
+	// Answer is how the model's last answer begins in the transcript, before its text. It is set if the text
+	// comes elsewhere first.
+	Answer string
 	// Recall are the sources of a SessionStart after which the model sees what the hook prints.
 	Recall []string
 
