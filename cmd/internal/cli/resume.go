@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/brief"
-	"tape/internal/store/about"
 	"tape/repo"
 )
 
@@ -21,25 +19,7 @@ func newResumeCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume [TAPE] [--in AGENT [--from ANCHOR]] [--print]",
 		Short: "Go on with a session, in the agent that made it or in another one",
-		Long: `Start the agent that a session belongs to, in its directory, where it goes on: claude --resume,
-codex resume, gemini --resume or opencode --session. Without TAPE, it is the current session or, if
-that is empty, the newest session.
-
-If that is not possible, because the agent is not installed or does not have the session on this
-machine, tape resume writes a page to paste into another agent instead: the state at the last
-handoff, the last requests and the last answer, and where it stopped.
-
---in writes the session as one of another agent's own, and starts that one in the current directory:
-messages, calls and results since the last anchor, or since the one of --from (session/start for the
-whole session). Thoughts are left out, and pictures in results only named. What the agent adds is
-recorded on the same tape; tape resume then goes on there.
-
-A session chooses neither the program nor its options nor the directory, so those that you pulled are
-safe: the directory is the one that the agent itself has noted on this machine (for opencode, which
-goes to it by itself, the current one), and a program in the current directory is not run.
-
-With --json nothing is started: the result has tape, agent, command, dir and session; or, with an
-empty command, the reason in why and the page in brief. With --in it has what was written, too.`,
+		Long:  handover.Help,
 		Example: `  tape resume
   tape resume 3          # in the list of tape tapes
   tape resume --in codex # go on in Codex
@@ -57,19 +37,7 @@ empty command, the reason in why and the page in brief. With --in it has what wa
 			if err != nil {
 				return err
 			}
-			code := 0
-			switch {
-			case in.Agent != "":
-				var facts about.Tape
-				if facts, err = a.aboutTape(ctx, t); err == nil {
-					in.Title = cmp.Or(facts.Given, facts.Renamed, facts.Called)
-					code, err = handover.ResumeIn(ctx, &a.Streams, t, user, in, show)
-				}
-			case in.From != "":
-				err = usagef("--from needs --in")
-			default:
-				code, err = handover.Resume(ctx, &a.Streams, t, user, show, a.brief)
-			}
+			code, err := handover.GoOn(ctx, &a.Streams, t, user, in, show, a.aboutTape, a.brief)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -13,15 +14,54 @@ import (
 	"tape/internal/sessions/resume"
 	"tape/internal/sessions/transfer"
 	"tape/internal/show/display"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
+
+// Help is the help of tape resume.
+const Help = `Start the agent that a session belongs to, in its directory, where it goes on: claude --resume,
+codex resume, gemini --resume or opencode --session. Without TAPE, it is the current session or, if
+that is empty, the newest session.
+
+If that is not possible, because the agent is not installed or does not have the session on this
+machine, tape resume writes a page to paste into another agent instead: the state at the last
+handoff, the last requests and the last answer, and where it stopped.
+
+--in writes the session as one of another agent's own, and starts that one in the current directory:
+messages, calls and results since the last anchor, or since the one of --from (session/start for the
+whole session). Thoughts are left out, and pictures in results only named. What the agent adds is
+recorded on the same tape; tape resume then goes on there.
+
+A session chooses neither the program nor its options nor the directory, so those that you pulled are
+safe: the directory is the one that the agent itself has noted on this machine (for opencode, which
+goes to it by itself, the current one), and a program in the current directory is not run.
+
+With --json nothing is started: the result has tape, agent, command, dir and session; or, with an
+empty command, the reason in why and the page in brief. With --in it has what was written, too.`
 
 // Elsewhere says in which agent a session goes on.
 type Elsewhere struct {
 	Agent string
 	From  string // the anchor to begin with; "": what a model would be sent
-	Title string
+	title string
+}
+
+// GoOn is [Resume], or [ResumeIn] if in names an agent. facts says what a tape is about.
+func GoOn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where, in Elsewhere, show bool,
+	facts func(context.Context, *repo.Tape) (about.Tape, error), brief func(context.Context, *repo.Tape) (string, error)) (code int, err error) {
+	switch {
+	case in.Agent == "" && in.From != "":
+		return 0, layout.Invalid("name the agent: --in AGENT", "--from needs --in")
+	case in.Agent == "":
+		return Resume(ctx, s, t, user, show, brief)
+	}
+	is, err := facts(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	in.title = cmp.Or(is.Given, is.Renamed, is.Called)
+	return ResumeIn(ctx, s, t, user, in, show)
 }
 
 // writers are the formats in which a session can be written.
@@ -60,7 +100,7 @@ func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.W
 	if p.Why != "" {
 		return 0, layout.NotFound("", "the session cannot go on in %s: %s", f.Title, p.Why)
 	}
-	done, err := transfer.Write(ctx, t, f, transfer.Options{From: in.From, Title: in.Title, Dir: here, User: user, Program: p.Program, Now: time.Now()})
+	done, err := transfer.Write(ctx, t, f, transfer.Options{From: in.From, Title: in.title, Dir: here, User: user, Program: p.Program, Now: time.Now()})
 	if err != nil {
 		return 0, err
 	}
