@@ -62,7 +62,7 @@ func TestFormatsAreComplete(t *testing.T) {
 			t.Errorf("%s does not say, in one way, where its files were made", f.Name)
 		}
 		if a := f.Agent; a != nil {
-			if f.Title == "" || a.Folder == nil || a.Hooks == "" || a.MCP == nil || (a.Review == nil) != (a.ReviewHint == "") {
+			if f.Title == "" || a.Folder == nil || a.Hooks == "" || (a.Review == nil) != (a.ReviewHint == "") {
 				t.Errorf("%s lacks something of its settings", f.Name)
 			}
 			for _, is := range []record.Moment{record.TurnEnd, record.End} {
