@@ -10,7 +10,7 @@ import (
 
 func qwen() agent {
 	return agent{
-		name: "qwen", program: "qwen", files: found, cases: []string{"tools", "resume"},
+		name: "qwen", program: "qwen", files: found, cases: []string{"tools", "resume", "two at once"},
 		env: func(b *box) []string {
 			return []string{"OPENAI_API_KEY=none", "OPENAI_BASE_URL=" + b.model.URL + "/v1", "OPENAI_MODEL=one"}
 		},
@@ -39,7 +39,7 @@ func qwen() agent {
 
 func pi() agent {
 	return agent{
-		name: "pi", program: "pi", files: found, cases: []string{"tools", "resume"},
+		name: "pi", program: "pi", files: found, cases: []string{"tools", "resume", "long answer", "two at once"},
 		env: func(*box) []string { return []string{"PI_OFFLINE=1"} },
 		settings: func(b *box) map[string]string {
 			return map[string]string{
