@@ -50,8 +50,7 @@ type Options struct {
 	Keys      []string // of providers, masked on the tape
 	MaxSteps  int      // of a turn; 0: 50
 	MaxTokens int      // of an answer; 0: the provider's default
-	// Commands says that comma commands come from a person at this machine, who need not be asked
-	// whether they may run.
+	// Commands says that a person types the comma commands, who need not be asked whether they may run.
 	Commands bool
 	// Plan reports whether the tools that change something are refused, so that the model is told; nil: they are not.
 	Plan func() bool

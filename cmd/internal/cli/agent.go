@@ -30,7 +30,7 @@ type AgentOptions struct {
 	Verbose  bool
 	NoWait   bool   // fail instead of waiting for another process's turn
 	Mode     string // what may be done without a question; "" is the user's setting
-	Remote   bool   // messages come from other machines
+	Typed    bool   // a person types at a terminal, so that commands need no consent
 	Warn     func(text string)
 	// About returns what the workspace's tapes are about, by branch.
 	About func(ctx context.Context) (map[string]about.Tape, error)
@@ -112,7 +112,7 @@ at once, with exit code 5.
 --mode, $TAPE_MODE and the setting mode say what the agent may do: "ask" (the default) asks on
 the terminal before commands and changes, "plan" only reads, "auto" asks nothing. Without a
 terminal, what would need an answer is refused, unless the mode is auto or a rule in the
-setting allow is about it. Commands that you type yourself need no answer.`,
+setting allow is about it. So is a message such as ",git push": it may be somebody else's text.`,
 		Example: `  tape run "why does the build fail?"
   tape run --session-id review "look at the last commit"
   tape run ,tape.info --json`,

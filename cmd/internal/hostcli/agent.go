@@ -161,7 +161,7 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	})
 	a.models = &modelList{client: models.New(s), configured: append([]string{s.Model}, s.Fallbacks...)}
 	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{a.models.client}, Tools: a.set, Name: s.Model, Models: a.models.options,
-		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps, SummaryModel: summaryModel, Commands: !a.Remote, Plan: func() bool { return a.gate.Mode() == approve.ModePlan }}))
+		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps, SummaryModel: summaryModel, Commands: a.Typed, Plan: func() bool { return a.gate.Mode() == approve.ModePlan }}))
 }
 
 // client adds to the error without a model how to set one.

@@ -36,6 +36,7 @@ func environ() []string { return os.Environ() }
 
 // Chat talks to a person until they leave.
 func (Host) Chat(ctx context.Context, o cli.AgentOptions, session string) error {
+	o.Typed = isScreen(o)
 	for {
 		if session == "" {
 			return layout.Invalid("", "the session's id is empty")

@@ -36,7 +36,7 @@ func (c *talk) program(stdin string, arg ...string) (*exec.Cmd, *bytes.Buffer) {
 // hold begins a turn of a session in another process; it ends with go.
 func (c *talk) hold(session string) (letGo func()) {
 	c.t.Helper()
-	cmd, out := c.program("", "run", "--session-id", session, ",touch began; while [ ! -e go ]; do sleep 0.02; done")
+	cmd, out := c.program("", "run", "--mode", "auto", "--session-id", session, ",touch began; while [ ! -e go ]; do sleep 0.02; done")
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -68,12 +68,12 @@ func TestRunInPipe(t *testing.T) {
 func TestChatDoesNotWait(t *testing.T) {
 	c := newTalk(t, nil, 80)
 	letGo := c.hold("s")
-	cmd, out := c.program(",echo hello\n", "chat", "--session-id", "s", "--no-wait")
+	cmd, out := c.program(",echo hello\n", "chat", "--mode", "auto", "--session-id", "s", "--no-wait")
 	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "session s: another process has a turn") || strings.Contains(out.String(), "hello\n") {
 		t.Errorf("%v: %s", err, out)
 	}
 	letGo()
-	cmd, out = c.program(",echo hello\n", "chat", "--session-id", "s", "--no-wait")
+	cmd, out = c.program(",echo hello\n", "chat", "--mode", "auto", "--session-id", "s", "--no-wait")
 	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "hello\n") {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -10,7 +10,7 @@ import (
 
 // Gateway runs the configured channels.
 func (Host) Gateway(ctx context.Context, o cli.AgentOptions) error {
-	o.Verbose, o.Remote = true, true
+	o.Verbose = true
 	var m *channels.Manager
 	a, err := newAssembly(ctx, o, func(a *assembly) (err error) {
 		m, err = channels.New(a.rt, channels.Options{Dir: a.messages("gateway"), Tape: a.tape, Log: a.log})

@@ -55,14 +55,14 @@ func TestDetectSettings(t *testing.T) {
 func TestFormatsAreComplete(t *testing.T) {
 	names := All().Names()
 	for i, f := range All() {
-		if f.Name == "" || f.Read == nil || f.Describe == nil || f.Record == nil || slices.Index(names, f.Name) != i || f.Name == Auto {
+		if f.Name == "" || f.Title == "" || f.Read == nil || f.Describe == nil || f.Record == nil || slices.Index(names, f.Name) != i || f.Name == Auto {
 			t.Errorf("%q cannot be told from others, or not be read", f.Name)
 		}
 		if f.Files.Folders != nil && (f.Files.Directory == nil) == (f.Files.MadeIn == nil) {
 			t.Errorf("%s does not say, in one way, where its files were made", f.Name)
 		}
 		if a := f.Agent; a != nil {
-			if f.Title == "" || a.Folder == nil || a.Hooks == "" || (a.Review == nil) != (a.ReviewHint == "") {
+			if a.Folder == nil || a.Hooks == "" || a.MCP == nil && a.MCPFile != nil || (a.Review == nil) != (a.ReviewHint == "") {
 				t.Errorf("%s lacks something of its settings", f.Name)
 			}
 			for _, is := range []record.Moment{record.TurnEnd, record.End} {

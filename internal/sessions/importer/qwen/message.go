@@ -91,7 +91,8 @@ func (e element) result() {
 		content = record.Or(record.Or(failed, jsonl.Get(content, "output")), content)
 		e.Result(record.Result{
 			ID: jsonl.GetString(answer, "id"), Key: record.BlockKey(e.key, i), Date: e.date, Content: content,
-			Failed: failed != nil || status == "error" || status == "cancelled" || hasFailed(shown, content),
+			Failed: failed != nil || status == "error" || status == "cancelled" ||
+				jsonl.GetString(answer, "name") == "run_shell_command" && hasFailed(shown, content),
 		}, record.NewObject(64).Rest(shown, "callId").OrNil())
 		i++
 	}

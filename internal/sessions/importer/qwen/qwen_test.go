@@ -1,6 +1,7 @@
 package qwen_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,14 @@ func TestQwen(t *testing.T) {
 	)
 	if is := string(items[7].Entry.Meta); !strings.Contains(is, `"is_error":["t1"]`) {
 		t.Errorf("a command that fails is %s", is)
+	}
+	read := slices.Clone(sample)
+	for i := range read {
+		read[i] = strings.ReplaceAll(read[i], "run_shell_command", "read_file")
+	}
+	items, _ = imp.Items(t, qwen.Format.Name, "x.jsonl", formattest.Lines(read...), formattest.Seen{})
+	if is := string(items[7].Entry.Meta); strings.Contains(is, "is_error") {
+		t.Errorf("a file that has the words of a failure was read, which is %s", is)
 	}
 	if again, _ := imp.Items(t, qwen.Format.Name, "x.jsonl", formattest.Lines(sample...), seen); len(again) > 0 {
 		t.Errorf("again: %s", formattest.Show(again))
