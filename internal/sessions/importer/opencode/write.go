@@ -60,14 +60,12 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 	return []record.File{{Path: s.ID + ".json", Data: doc}}, nil
 }
 
-// settingOf is where settings, which may have comments, name the model.
-var settingOf = regexp.MustCompile(`(?m)(?:^|[{,])\s*"model"\s*:\s*"([^"/]+)/([^"]+)"`)
-
 // modelOf returns the provider and the model that opencode would use: it goes on with those of the last message.
 func modelOf(user record.Where, dir string) (provider, model string) {
+	named := regexp.MustCompile(`(?m)(?:^|[{,])\s*"model"\s*:\s*"([^"/]+)/([^"]+)"`) // in settings, which may have comments
 	for _, file := range []string{settings(record.Where{Project: dir, Home: user.Home, Getenv: user.Getenv}), settings(user.User())} {
 		text, _ := os.ReadFile(file) // there may be none
-		if m := settingOf.FindSubmatch(text); m != nil {
+		if m := named.FindSubmatch(text); m != nil {
 			return string(m[1]), string(m[2])
 		}
 	}
