@@ -4,7 +4,6 @@ package bench
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -118,7 +117,7 @@ func TestBench(t *testing.T) {
 			a.calls, a.tokens = max(a.calls, 2*len(q.queries)*(1+readsOfQuery)), max(a.tokens, giveUpTokens)
 		}
 		calls, tokens = append(calls, a.calls), append(tokens, a.tokens)
-		t.Log(fmt.Sprintf("%2d calls %6d tokens  found %-5v  %s", a.calls, a.tokens, found, q.ask))
+		t.Logf("%2d calls %6d tokens  found %-5v  %s", a.calls, a.tokens, found, q.ask)
 	}
 	slices.Sort(calls)
 	slices.Sort(tokens)
