@@ -2,11 +2,14 @@ package web_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"tape/internal/testkit/wait"
 	"tape/repo"
 )
 
@@ -21,7 +24,14 @@ func TestGuide(t *testing.T) {
 
 func (s *site) click(ctx context.Context, what, then string) {
 	s.Helper()
-	s.run(ctx, chromedp.Click(what, chromedp.NodeVisible, chromedp.ByQuery))
+	var err error
+	wait.Eventually(func() bool { // a node that was found is gone if another page has come meanwhile; nothing was clicked then
+		err = chromedp.Run(ctx, chromedp.Click(what, chromedp.NodeVisible, chromedp.ByQuery))
+		return err == nil || !strings.Contains(err.Error(), "Could not find node")
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
 	s.until(ctx, then)
 }
 
@@ -39,8 +49,8 @@ func (s *site) guide(ctx context.Context) {
 	fill := func(form, field, text string) {
 		s.Helper()
 		s.click(ctx, ".write summary", `document.querySelector(".write").open`)
-		in := `.write form[action$="/do/` + form + `"] `
-		s.run(ctx, chromedp.SetValue(in+`[name=`+field+`]`, text, chromedp.ByQuery), chromedp.Evaluate(`window.former = true`, nil), chromedp.Click(in+"button", chromedp.ByQuery))
+		// In one step: the page follows the session, and a node that was found may be gone in the next one.
+		s.run(ctx, chromedp.Evaluate(fmt.Sprintf("window.former = true; { const f = document.querySelector(`.write form[action$=\"/do/%s\"]`); f.elements[%q].value = %q; f.querySelector(\"button\").click() }", form, field, text), nil))
 		s.until(ctx, `!window.former`) // the page follows the session, so it may show the change before the next one is there
 	}
 	fill("rename", "title", "The checkout")
