@@ -1,4 +1,4 @@
-// Package comparison writes how two sessions differ, as people see them: prompts, answers and files.
+// Package comparison prints how two sessions differ: their prompts, answers and files.
 package comparison
 
 import (

@@ -32,8 +32,8 @@ func written(t *testing.T) map[string]string {
 	return out
 }
 
-// The same commands give the same bytes. Each has a man page and a section, with all its flags; a
-// command below another has a part of that one's page.
+// The output depends on the commands alone. Each command has a section with all its flags, and a man page; a
+// subcommand is described on the man page of its parent.
 func TestGenerate(t *testing.T) {
 	got := written(t)
 	if !maps.Equal(got, written(t)) {

@@ -36,7 +36,7 @@ func (a *assembly) confine(home string) (func(cmd *exec.Cmd) error, error) {
 	}, nil
 }
 
-// warnOpen says that commands are not confined. It waits for the process that finds out.
+// warnOpen warns if commands are not confined. To find out, it may have to wait for a trial run of the sandbox.
 func (a *assembly) warnOpen(warn func(text string)) {
 	why := a.unconfined
 	if a.box != nil {

@@ -79,7 +79,7 @@ func TestChatDoesNotWait(t *testing.T) {
 	}
 }
 
-// bot is as much of Telegram's Bot API as a private chat takes.
+// bot is a stub of Telegram's Bot API, enough for a private chat.
 type bot struct {
 	arrived chan bool // ends a poll that waits
 
@@ -152,7 +152,7 @@ func TestGateway(t *testing.T) {
 	}
 	defer func() {
 		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait() // what it has said is in out
+		_ = cmd.Wait() // out has what it printed
 		if t.Failed() {
 			t.Logf("%s\nsent %q", out, b.sent)
 		}

@@ -101,8 +101,8 @@ func (r rule) isSomewhereIn(c simpleCommand) match {
 	return found
 }
 
-// followed says whether words begin with others, where options and what follows an option may be between. An option
-// may also come later. more says that more words follow, which are not known.
+// followed says whether a command's words are those of a rule, in the same order from the first on. Options may stand
+// in between, with a value each. An option of the rule may come anywhere later. more: further words are not known.
 func followed(words, wanted []string, more bool) match {
 	option := false
 	for _, w := range words {

@@ -107,7 +107,7 @@ func simpleOptions(arg string) bool {
 	return len(arg) > 1 && arg[0] == '-' && strings.Trim(arg[1:], "aefhiklmnprtuvxBCEHP") == ""
 }
 
-// isDevice reports whether a path could be a program's input.
+// isDevice reports whether a path may be standard input by another name, such as /dev/stdin.
 func isDevice(name string) bool {
 	return strings.HasPrefix(path.Clean(name), "/dev/") || strings.HasPrefix(path.Clean(name), "/proc/")
 }

@@ -82,7 +82,7 @@ func (c *composer) do(act func(*composer)) {
 	c.rouse()
 }
 
-// first lets the composer do something before all that waits.
+// first queues something before everything that waits.
 func (c *composer) first(act func(*composer)) {
 	c.mu.Lock()
 	c.acts = append([]func(*composer){act}, c.acts...)

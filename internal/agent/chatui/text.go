@@ -21,7 +21,7 @@ func (c *composer) text(delta string) {
 	c.printText(c.stream.Write(delta))
 }
 
-// printText prints lines of the answer, apart from what is above them.
+// printText prints lines of the answer, with an empty line before the first one.
 func (c *composer) printText(lines []string) {
 	if len(lines) == 0 {
 		return

@@ -25,7 +25,8 @@ func TestGuide(t *testing.T) {
 func (s *site) click(ctx context.Context, what, then string) {
 	s.Helper()
 	var err error
-	wait.Eventually(func() bool { // a node that was found is gone if another page has come meanwhile; nothing was clicked then
+	// The page may be replaced between finding the node and clicking on it. Then nothing was clicked.
+	wait.Eventually(func() bool {
 		err = chromedp.Run(ctx, chromedp.Click(what, chromedp.NodeVisible, chromedp.ByQuery))
 		return err == nil || !strings.Contains(err.Error(), "Could not find node")
 	})

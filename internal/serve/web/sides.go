@@ -27,7 +27,7 @@ type sideHead struct {
 	Facts      []string // agent, model, time, turns
 }
 
-// turnRow hides the turns of a pair behind what is shown of them.
+// turnRow is a pair with what is shown of its turns.
 type turnRow struct {
 	comparison.Pair
 	Left, Right *turnSide

@@ -101,7 +101,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// An agent without MCP servers gets its extension, and nothing that it does not know.
+// An agent that knows no MCP gets only its extension, and --mcp is refused.
 func TestWithoutMCP(t *testing.T) {
 	w := record.Where{Home: t.TempDir(), Getenv: func(string) string { return "" }}
 	if list, err := Install(&pi.Format, w, Options{Program: "/opt/tape", MCP: true}); err == nil {

@@ -42,7 +42,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestDetectSettings: what agents keep beside their sessions is no transcript.
+// Settings and other files beside the sessions of an agent are not taken for transcripts.
 func TestDetectSettings(t *testing.T) {
 	for _, name := range []string{"/home/ada/.copilot/session-state/1/rewind-file-snapshots/tracking.json", "/home/ada/.qwen/projects/p/chats/1.runtime.json", "/home/ada/.pi/agent/models.json"} {
 		if got, _ := imp.Detect(name, []byte(`{"schema":1,"tracking":true}`)); got != "" {

@@ -94,7 +94,7 @@ func replayPi(t *testing.T, run string) {
 	same(t, tapes(t, w.workspaces(1)[0]), tapes(t, imported(t, files)))
 }
 
-// linesEnd is the number of bytes of a file's first lines.
+// linesEnd returns the size of the first n lines of a file.
 func linesEnd(t *testing.T, path string, n int) (size int64) {
 	t.Helper()
 	raw, err := os.ReadFile(path)

@@ -92,7 +92,7 @@ func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan
 	return In(f, p.Session, p.Dir), nil
 }
 
-// In returns how a session goes on in a directory. Only whether its program is here is looked at.
+// In plans how a session goes on in a directory. It checks only whether the program is installed.
 func In(f *record.Format, session, dir string) Plan {
 	p := Plan{Agent: f.Name, Session: session, Dir: dir}
 	var err error

@@ -10,7 +10,7 @@ import (
 	"tape/repo/view"
 )
 
-// Told counts what a session has, and what it lacks.
+// Told counts what was written, what was left out, and what became text.
 type Told struct {
 	Messages int // of the user and the model
 	Calls    int
@@ -30,7 +30,7 @@ func conversation(ctx context.Context, t *repo.Tape, from string) (said []record
 			return nil, told, err
 		}
 		switch {
-		case e.Kind == repo.KindAnchor && e.Anchor == repo.FirstAnchor: // it says where the session began, which is nothing for a model
+		case e.Kind == repo.KindAnchor && e.Anchor == repo.FirstAnchor: // it only says where the session began
 		case e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == record.EventThinking && string(jsonl.Get(e.Meta, "context")) != "false":
 			told.Thoughts++
 		default:

@@ -1,4 +1,4 @@
-// Package transfer writes the session on a tape as one of another agent, which goes on with it.
+// Package transfer writes the session of a tape in the format of another agent, so that this agent can go on with it.
 //
 // What a model would be sent is written: messages, calls and results from the last anchor on, or from
 // another one. The tape notes the keys of all that was written, and the workspace which tape the new session

@@ -236,7 +236,7 @@ func same(t *testing.T, f *record.Format, got, want []record.Said) {
 	}
 }
 
-// plain joins texts that follow each other, as several agents do.
+// plain joins neighbouring texts, because some agents store them as one.
 func plain(m record.Said, failures bool) record.Said {
 	out := record.Said{Model: m.Model}
 	for _, b := range m.Blocks {

@@ -7,7 +7,7 @@ import (
 	"tape/internal/show/comparison"
 )
 
-// Beside moves turns of the right up to those that only the left has, and loses, doubles or reorders none.
+// Each side keeps all of its turns, once and in their order, and equal prompts stay beside each other.
 func TestBeside(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 0))

@@ -86,7 +86,7 @@ type Source struct {
 	// Whole are all entries of the tape. Documents for people read them first, for the title
 	// and the list of prompts.
 	Whole iter.Seq2[repo.Entry, error]
-	// Published makes a page for people who do not have the repository: without events, folders and names of tapes.
+	// Published leaves out what only the owner of the repository needs: events, folders, names of tapes.
 	Published bool
 	// Left says, once the entries were read, what a page does not show; may be nil.
 	Left func() []string

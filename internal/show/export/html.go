@@ -40,7 +40,7 @@ type page struct {
 	zone        string
 	inside      bool // a section is open
 
-	published bool // for people who do not have the repository: without events, except what a model thought
+	published bool // see Source.Published; thoughts of the model are shown all the same
 	hidden    int  // events that were left out
 	left      func() []string
 	pieces    *PieceOptions // for pages that others put together; nil: one document

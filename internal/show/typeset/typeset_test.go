@@ -66,7 +66,7 @@ func BenchmarkLive(b *testing.B) {
 	}
 }
 
-// TestColoursOnly: of what the renderer writes, only colours reach the terminal.
+// Only the colour sequences of a rendered text reach the terminal.
 func TestColoursOnly(t *testing.T) {
 	if got := coloursOnly("\x1b[2Ja\x1b[1;31mb\x1b[m\x1b]8;;https://x\x1b\\c\x1b]0;t\ad\x1b[?25le\x1b"); got != "2Ja\x1b[1;31mb\x1b[mcd?25le" {
 		t.Errorf("%q", got)

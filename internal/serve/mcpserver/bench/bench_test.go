@@ -27,8 +27,8 @@ const (
 	transcriptsVar = "TRANSCRIPTS"
 )
 
-// question is what a person asks the agent. The agent searches with each of the queries until it has read an entry
-// with the answer.
+// question is what a person asks the agent. The agent tries the queries, one after the other, until it has read an
+// entry with the answer.
 type question struct {
 	ask     string
 	queries []string
@@ -44,7 +44,7 @@ const (
 	callsToReach  = 2
 )
 
-// hit is the line of a hit: its tape and its id.
+// hit matches the line of a hit in an answer: its tape and its id.
 var hit = regexp.MustCompile(`(?m)^\S.*? \[([^\]]+)\] @(\d+) `)
 
 // agent asks as a model does: it searches, reads what is around the best hits, and searches again.
@@ -66,7 +66,7 @@ func (a *agent) call(tool string, args map[string]any) string {
 	return text
 }
 
-// find reports whether the agent has seen the answer.
+// find searches and reads until the agent has seen the answer, and reports whether it has.
 func (a *agent) find(q question) bool {
 	for _, words := range q.queries {
 		found := a.call("tape_search", map[string]any{"query": words})
@@ -141,5 +141,5 @@ func sessionsIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// settings are files beside sessions that are none.
+// settings matches files beside the transcripts that are not transcripts.
 var settings = regexp.MustCompile(`/cline/|/crush/|settings|usage_record|config|meta\.json|runtime|cursor|models|trust|logs\.json|state\.json|snapshot|index\.json|history|installation|auth|hooks|sidebar`)

@@ -34,7 +34,7 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 				put("response_item", message(role, object{"type": "input_image", "image_url": url}))
 			default:
 				put("response_item", message(role, object{"type": kind, "text": b.Text}))
-				// The list of sessions shows events.
+				// Codex shows events, not messages, in its list of sessions.
 				if m.Model {
 					put("event_msg", object{"type": "agent_message", "message": b.Text})
 				} else {

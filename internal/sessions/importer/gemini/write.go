@@ -19,7 +19,7 @@ type object = map[string]any
 // writer writes sessions that Gemini CLI resumes, as version 0.61 takes them.
 var writer = record.Writer{Files: write}
 
-// rootFile is a file in a project's folder, which has the project's directory.
+// rootFile is the file in a project's folder that names the project's directory.
 const rootFile = ".project_root"
 
 func write(user record.Where, s *record.Session) ([]record.File, error) {

@@ -50,7 +50,7 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 	}
 	title := s.Title
 	if title == "" {
-		title = "New session - " + record.Stamp(s.Began) // opencode finds another one
+		title = "New session - " + record.Stamp(s.Began) // opencode replaces it by a better one
 	}
 	began := s.Began.UnixMilli()
 	doc := record.JSON(object{"messages": w.messages, "info": object{
