@@ -81,7 +81,7 @@ func Write(ctx context.Context, t *repo.Tape, f *record.Format, o Options) (Done
 	return done, nil
 }
 
-// note notes on the tape what the transcript has, and in the workspace whose it is. It comes first: the
+// note records on the tape what the transcript has, and in the workspace to which tape it belongs. It comes first: the
 // transcript may be imported as soon as it is there.
 func note(ctx context.Context, t *repo.Tape, f *record.Format, id string, transcript []byte) error {
 	src := record.Source{Name: id, R: bytes.NewReader(transcript), Size: int64(len(transcript))}
