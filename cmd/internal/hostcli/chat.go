@@ -62,7 +62,7 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 			return err
 		}
 		t := terminal.Options{In: o.In, Out: o.Out, Err: o.Err, Session: session, Wait: m.Wait, End: func(err error) { end(err) }}
-		if isScreen(o) {
+		if o.Typed {
 			c := &chatting{assembly: a, manager: m, session: session}
 			ui = chatui.New(c.options())
 			t.UI = ui

@@ -322,12 +322,8 @@ func (p *publisher) put(ctx context.Context, where *site.Site, t *repo.Tape, sta
 	if err != nil {
 		return err
 	}
-	agent := facts.Agent
-	if f := importer.All().Find(agent); f != nil {
-		agent = f.Title
-	}
 	x := site.Session{Tape: t.Name(), Folder: strings.ReplaceAll((*workspace.Tape)(t).Slug(), "/", "-"), State: state, Commit: head.String(),
-		Project: facts.ProjectName(), Agent: agent, Model: facts.Model, Started: facts.Started, Updated: facts.Updated}
+		Project: facts.ProjectName(), Agent: importer.All().Title(facts.Agent), Model: facts.Model, Started: facts.Started, Updated: facts.Updated}
 	for _, who := range append([]string{snapshot.Owner((*workspace.Tape)(t), head)}, facts.Authors...) {
 		name, _, _ := strings.Cut(who, " <") // addresses are not for everybody
 		if name != "" && !slices.Contains(x.People, name) {

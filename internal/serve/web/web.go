@@ -340,8 +340,5 @@ func labelOf(a about.Tape) string {
 
 // agentName returns what people call an agent.
 func agentName(name string) string {
-	if f := importer.All().Find(name); f != nil {
-		return f.Title
-	}
-	return display.Line(name)
+	return display.Line(importer.All().Title(name))
 }

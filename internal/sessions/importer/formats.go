@@ -55,6 +55,14 @@ func (l Formats) Find(name string) *record.Format {
 	return nil
 }
 
+// Title returns what people call the program of a format; another name is returned as it is.
+func (l Formats) Title(name string) string {
+	if f := l.Find(name); f != nil {
+		return f.Title
+	}
+	return name
+}
+
 // Names returns the names of the formats.
 func (l Formats) Names() (names []string) {
 	for _, f := range l.orAll() {
