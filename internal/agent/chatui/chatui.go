@@ -13,8 +13,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -75,7 +77,9 @@ type UI struct {
 	o        Options
 	composer *composer
 	program  *tea.Program
-	opened   chan struct{} // closed when the terminal's size is known
+	opened   chan struct{} // closed when the prompt is on the screen; what is printed before that would be drawn over
+	sized    atomic.Bool   // the terminal's size is known
+	drew     sync.Once
 	over     chan struct{} // closed when Run has returned
 
 	before  []repo.Entry // of the last turns
@@ -116,7 +120,11 @@ func (u *UI) Run(ctx context.Context) error {
 	defer stop()
 	m := newModel(ctx, u)
 	const fps = 120 // a key is seen within 8 ms
-	u.program = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(u.o.In), tea.WithOutput(u.o.Out), tea.WithEnvironment(u.o.Env),
+	out := u.o.Out
+	if file, ok := out.(*os.File); ok {
+		out = watched{file, u}
+	}
+	u.program = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(u.o.In), tea.WithOutput(out), tea.WithEnvironment(u.o.Env),
 		tea.WithFPS(fps), tea.WithoutSignalHandler(), tea.WithWindowSize(unknownWidth, unknownHeight))
 	var composing sync.WaitGroup
 	composing.Go(func() { u.composer.run(ctx) })
@@ -131,6 +139,22 @@ func (u *UI) Run(ctx context.Context) error {
 	}
 	return err
 }
+
+// watched is the terminal. Its first output after its size is known is the prompt.
+type watched struct {
+	*os.File
+	ui *UI
+}
+
+func (w watched) Write(data []byte) (int, error) {
+	n, err := w.File.Write(data)
+	if w.ui.sized.Load() {
+		w.ui.drawn()
+	}
+	return n, err
+}
+
+func (u *UI) drawn() { u.drew.Do(func() { close(u.opened) }) }
 
 // The size of a terminal before it is known. The library prints lines in the wrong place until something
 // was drawn, unless it takes the terminal for one of a single line.

@@ -118,7 +118,7 @@ func (c *composer) height() int {
 	return c.rows
 }
 
-// run composes frames, from when the terminal's size is known until ctx ends.
+// run composes frames, from when the prompt is on the screen until ctx ends.
 func (c *composer) run(ctx context.Context) {
 	select {
 	case <-c.ui.opened:

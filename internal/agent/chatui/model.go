@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -112,7 +113,10 @@ func (m *model) open() {
 		return
 	}
 	m.opened = true
-	defer close(m.ui.opened)
+	defer m.ui.sized.Store(true)
+	if _, isFile := o.Out.(*os.File); o.Once || !isFile { // there is no prompt to wait for, or no way to see it
+		defer m.ui.drawn()
+	}
 	if o.Once {
 		return
 	}
