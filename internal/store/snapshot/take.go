@@ -134,7 +134,11 @@ func ReadTree(t *workspace.Tape, dir string, head gitstore.Hash, rec journal.Rec
 	}
 	for changed := len(v.List) > 0; changed; {
 		was := v.Last
-		if v.Last, err = v.Ends(v.LastPhase()); err != nil {
+		v.Last, err = v.Ends(v.LastPhase())
+		if errors.Is(err, fs.ErrNotExist) { // another program removed it after it was listed
+			err = &layout.CorruptError{File: v.Path(v.LastPhase(), ""), Msg: "the folder, or a file in it, is missing"}
+		}
+		if err != nil {
 			return nil, err
 		}
 		changed = !slices.EqualFunc(v.Last[:], was[:], slices.Equal)
