@@ -30,6 +30,9 @@ func (a *App) agentHook(ctx context.Context, f *record.Format, args []string) {
 	if err := json.NewDecoder(io.LimitReader(a.Stdin, maxPayload)).Decode(&payload); err != nil {
 		return
 	}
+	if user, err := a.userSettings(); err == nil && f.Agent.Told != nil {
+		payload = f.Agent.Told(payload, user)
+	}
 	places, err := a.places()
 	if err != nil {
 		return

@@ -98,20 +98,8 @@ func hasRecall(a *record.Agent) bool { return a.Recall != nil }
 // settingsFiles lists, one line an agent, the files that get its hooks.
 func settingsFiles() string {
 	var out strings.Builder
-	at := record.Where{Home: "~", Getenv: func(string) string { return "" }}
 	for _, f := range importer.All().WithHooks() {
-		user, project, local := at, at, at
-		project.Project, local.Project, local.Local = ".", ".", true
-		line := filepath.ToSlash(agents.HooksFile(f.Agent, user))
-		if f.Agent.Plugin != nil {
-			line = "a plugin, " + line
-		}
-		if hasLocal(f.Agent) {
-			line += ", " + filepath.ToSlash(agents.HooksFile(f.Agent, project)) + " or " + filepath.ToSlash(agents.HooksFile(f.Agent, local))
-		} else {
-			line += " or " + filepath.ToSlash(agents.HooksFile(f.Agent, project))
-		}
-		out.WriteString("  " + display.Pad(f.Name, 13) + line + "\n")
+		out.WriteString("  " + display.Pad(f.Name, 13) + agents.Places(f.Agent) + "\n")
 	}
 	return out.String()
 }

@@ -8,13 +8,44 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// HooksFile is the file that has an agent's hooks.
+// HooksFile is the file, or folder of scripts, that has an agent's hooks.
 func HooksFile(a *record.Agent, w record.Where) string {
 	name := a.Hooks
 	if w.Local && a.LocalHooks != "" {
 		name = a.LocalHooks
 	}
 	return filepath.Join(a.Folder(w), filepath.FromSlash(name))
+}
+
+// Places says in words which files get an agent's hooks: of the user, of a project, and of a project without being
+// committed.
+func Places(a *record.Agent) string {
+	at := record.Where{Home: "~", Getenv: func(string) string { return "" }}
+	project, local := at, at
+	project.Project, local.Project, local.Local = ".", ".", true
+	line := filepath.ToSlash(HooksFile(a, at))
+	switch {
+	case a.Plugin != nil:
+		line = "a plugin, " + line
+	case a.Scripts:
+		line = "scripts in " + line
+	}
+	if a.LocalHooks != "" {
+		return line + ", " + filepath.ToSlash(HooksFile(a, project)) + " or " + filepath.ToSlash(HooksFile(a, local))
+	}
+	return line + " or " + filepath.ToSlash(HooksFile(a, project))
+}
+
+// hookFiles are the files that have an agent's hooks.
+func hookFiles(f *record.Format, w record.Where) (files []string) {
+	at := HooksFile(f.Agent, w)
+	if !f.Agent.Scripts {
+		return []string{at}
+	}
+	for _, event := range f.Events {
+		files = append(files, filepath.Join(at, event.Name))
+	}
+	return files
 }
 
 // mcpFile is the file in which an agent looks for MCP servers.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
@@ -21,6 +22,7 @@ type Change struct {
 	Before []byte // nil: it does not exist
 	After  []byte // nil: it is removed
 	Backup string // the file with Before, after Apply
+	script bool
 }
 
 // Install plans what to write into an agent's settings. Files that need no change are left out.
@@ -28,10 +30,12 @@ func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
 	if o.MCP && f.Agent.MCP == nil {
 		return nil, layout.Invalid("", "%s knows no MCP servers: install the hooks alone", f.Title)
 	}
-	return plan(f.Agent, w, o.MCP, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
+	return plan(f, w, o.MCP, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
 		switch {
 		case hooks && f.Agent.Plugin != nil:
 			return installPlugin(f, raw, o)
+		case hooks && f.Agent.Scripts:
+			return installScript(f, raw, o)
 		case filepath.Ext(file) == ".toml":
 			return addTOML(f.Agent, raw, o.Program)
 		}
@@ -50,7 +54,7 @@ func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
 // Uninstall plans how to remove what Install has written. A file that nobody else has changed since gets
 // the bytes that it had before.
 func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, error) {
-	return plan(f.Agent, w, true, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
+	return plan(f, w, true, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
 		if raw == nil {
 			return nil, nil
 		}
@@ -59,7 +63,9 @@ func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, err
 		}
 		switch {
 		case hooks && f.Agent.Plugin != nil:
-			return uninstallPlugin(raw), nil
+			return uninstallOwn(raw, pluginMark), nil
+		case hooks && f.Agent.Scripts:
+			return uninstallOwn(raw, scriptMark), nil
 		case filepath.Ext(file) == ".toml":
 			return removeTOML(raw), nil
 		}
@@ -76,15 +82,15 @@ func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, err
 }
 
 // plan calls what for each of an agent's files, with whether the file has the hooks, the MCP servers or both.
-func plan(a *record.Agent, w record.Where, mcp bool, what func(file string, raw []byte, hooks, mcp bool) ([]byte, error)) ([]Change, error) {
-	hooksAt, mcpAt := HooksFile(a, w), mcpFile(a, w)
-	files := []string{hooksAt}
-	if mcp && mcpAt != hooksAt {
+func plan(f *record.Format, w record.Where, mcp bool, what func(file string, raw []byte, hooks, mcp bool) ([]byte, error)) ([]Change, error) {
+	files, mcpAt := hookFiles(f, w), mcpFile(f.Agent, w)
+	hooks := len(files)
+	if mcp && !slices.Contains(files, mcpAt) {
 		files = append(files, mcpAt)
 	}
 	var out []Change
-	for _, file := range files {
-		c := Change{File: file}
+	for i, file := range files {
+		c := Change{File: file, script: f.Agent.Scripts && i < hooks}
 		var err error
 		if c.Target, err = target(file); err == nil {
 			c.Before, err = os.ReadFile(c.Target)
@@ -93,7 +99,7 @@ func plan(a *record.Agent, w record.Where, mcp bool, what func(file string, raw 
 			c.Before, err = nil, nil
 		}
 		if err == nil {
-			c.After, err = what(file, c.Before, file == hooksAt, file == mcpAt)
+			c.After, err = what(file, c.Before, i < hooks, file == mcpAt)
 		}
 		if err == nil && !bytes.Equal(c.Before, c.After) {
 			err = writable(c.Target)
@@ -206,6 +212,9 @@ func (c *Change) Apply(d *disk.FS, receipts string, installs bool) error {
 // write replaces the content and keeps the permissions.
 func (c *Change) write(d *disk.FS) error {
 	mode := disk.FilePerm
+	if c.script {
+		mode = 0o700
+	}
 	if st, err := os.Stat(c.Target); err == nil {
 		mode = st.Mode().Perm()
 	}

@@ -32,8 +32,9 @@ type State struct {
 // Inspect reads an agent's settings as they apply in a project. program is the path of this program.
 func Inspect(f *record.Format, w record.Where, project, program string) State {
 	st := State{Agent: f, File: HooksFile(f.Agent, w)}
-	raw, err := os.ReadFile(st.File)
-	if err != nil {
+	if raw, err := os.ReadFile(st.File); f.Agent.Scripts {
+		st.scripts(w)
+	} else if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			st.Problem = err.Error()
 		}
@@ -85,6 +86,22 @@ func (st *State) hooks(d *document, w record.Where) {
 func programOf(command string) string {
 	rest, _, _ := strings.Cut(strings.TrimPrefix(command, "{ "), " hook ")
 	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(rest, "'"), "'"), `'\''`, "'")
+}
+
+func (st *State) scripts(w record.Where) {
+	for i, file := range hookFiles(st.Agent, w) {
+		raw, err := os.ReadFile(file)
+		rest, ours := bytes.CutPrefix(raw, []byte(scriptMark))
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			st.Problem = err.Error()
+		case !ours:
+			st.Missing = append(st.Missing, st.Agent.Events[i].Name)
+		default:
+			_, call, _ := strings.Cut(string(rest), "\n")
+			st.Installed, st.Program = true, programOf(call)
+		}
+	}
 }
 
 func (st *State) plugin(raw []byte) {

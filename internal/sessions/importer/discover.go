@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
 )
 
 // Discover returns the transcripts in a format of sessions in a project's directory, or below it. getenv
@@ -76,13 +77,16 @@ func (p place) mayBeIn(folder string) bool {
 	return p.format.Files.Holds == nil || slices.ContainsFunc(p.dirs, func(dir string) bool { return p.format.Files.Holds(folder, dir) })
 }
 
-// madeHere reports whether a transcript's first record with a directory names the place.
+// madeHere reports whether a transcript is of a session in the place.
 func (p place) madeHere(ctx context.Context, path string) (ours bool, err error) {
 	src, closer, err := OpenSource(path, nil)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, closer.Close()) }()
+	if src.Size == 0 {
+		return false, nil // it may be about to be written
+	}
 	if p.format.Files.MadeIn != nil {
 		head := make([]byte, 4<<10)
 		n, err := src.R.ReadAt(head, 0)
@@ -93,15 +97,8 @@ func (p place) madeHere(ctx context.Context, path string) (ours bool, err error)
 			return p.format.Files.MadeIn(head[:n], dir)
 		}), nil
 	}
-	err = record.Scan(ctx, src, func([]byte) bool { return true }, nil, func(at record.Span, raw []byte) bool {
-		dir := p.format.Files.Directory(raw)
-		if dir == nil {
-			return at.Opens()
-		}
-		ours = p.contains(record.Text(dir))
-		return false
-	})
-	return ours, err
+	info, err := Describe(ctx, p.format, src)
+	return p.contains(jsonl.GetString(info.State, "cwd")), err
 }
 
 // contains reports whether a directory is the place, or below it.

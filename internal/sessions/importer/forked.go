@@ -3,14 +3,14 @@ package importer
 import (
 	"context"
 	"path/filepath"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
 )
 
-// forkedFrom returns the session that another one was forked from, or "": a file beside it that has the
-// same first line.
+// forkedFrom returns the session that another one was forked from, or "": one that has the same first line.
 func forkedFrom(ctx context.Context, f *record.Format, name, first string) string {
-	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(name), "*.jsonl"))
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(name), f.FirstIn))
 	found := ""
 	for _, path := range beside {
 		if ctx.Err() != nil {
@@ -25,11 +25,11 @@ func forkedFrom(ctx context.Context, f *record.Format, name, first string) strin
 		}
 		has, own := f.HasFirst(ctx, src, first)
 		_ = closer.Close()
-		if has && own {
-			return record.Source{Name: path}.Stem()
-		}
 		if has {
-			found = record.Source{Name: path}.Stem()
+			found = record.Source{Name: strings.TrimSuffix(path, f.Files.Ext)}.Stem()
+		}
+		if has && own {
+			break
 		}
 	}
 	return found

@@ -8,6 +8,7 @@ import (
 	"tape/internal/sessions/importer/acp"
 	"tape/internal/sessions/importer/bub"
 	"tape/internal/sessions/importer/claudecode"
+	"tape/internal/sessions/importer/cline"
 	"tape/internal/sessions/importer/codex"
 	"tape/internal/sessions/importer/copilot"
 	"tape/internal/sessions/importer/gemini"
@@ -28,6 +29,7 @@ func All() Formats {
 		&acp.Format,
 		&bub.Format,
 		&claudecode.Format,
+		&cline.Format,
 		&codex.Format,
 		&copilot.Format,
 		&gemini.Format,
@@ -96,11 +98,21 @@ func (l Formats) IsSubagent(name string) bool {
 func (l Formats) IsTranscript(path string) bool {
 	ext, kept := filepath.Ext(path), false
 	for _, f := range l.orAll() {
-		if f.Files.NoteSuffix != "" && strings.HasSuffix(path, f.Files.NoteSuffix) {
+		if f.Files.IsNote != nil && f.Files.IsNote(filepath.Base(path)) {
 			return false
 		}
 		only := f.Files.Ext
-		kept = kept || only != "" && only == ext || only == "" && (ext == ".json" || ext == ".jsonl")
+		kept = kept || only != "" && strings.HasSuffix(path, only) || only == "" && (ext == ".json" || ext == ".jsonl")
 	}
 	return kept
+}
+
+// beside returns the notes beside a transcript that have parts of its session.
+func (l Formats) beside(path string) (out []string) {
+	for _, f := range l.orAll() {
+		if f.Files.Beside != nil && strings.HasSuffix(path, f.Files.Ext) {
+			out = append(out, f.Files.Beside(path)...)
+		}
+	}
+	return out
 }

@@ -44,7 +44,7 @@ func TestDetect(t *testing.T) {
 
 // Settings and other files beside the sessions of an agent are not taken for transcripts.
 func TestDetectSettings(t *testing.T) {
-	for _, name := range []string{"/home/ada/.copilot/session-state/1/rewind-file-snapshots/tracking.json", "/home/ada/.qwen/projects/p/chats/1.runtime.json", "/home/ada/.pi/agent/models.json"} {
+	for _, name := range []string{"/home/ada/.copilot/session-state/1/rewind-file-snapshots/tracking.json", "/home/ada/.qwen/projects/p/chats/1.runtime.json", "/home/ada/.cline/data/settings/cli-notices.json", "/home/ada/.pi/agent/models.json"} {
 		if got, _ := imp.Detect(name, []byte(`{"schema":1,"tracking":true}`)); got != "" {
 			t.Errorf("%s taken for %q", name, got)
 		}
@@ -58,8 +58,8 @@ func TestFormatsAreComplete(t *testing.T) {
 		if f.Name == "" || f.Title == "" || f.Read == nil || f.Describe == nil || f.Record == nil || slices.Index(names, f.Name) != i || f.Name == Auto {
 			t.Errorf("%q cannot be told from others, or not be read", f.Name)
 		}
-		if f.Files.Folders != nil && (f.Files.Directory == nil) == (f.Files.MadeIn == nil) {
-			t.Errorf("%s does not say, in one way, where its files were made", f.Name)
+		if (f.HasFirst == nil) != (f.FirstIn == "") {
+			t.Errorf("%s says only in part what its sessions were forked from", f.Name)
 		}
 		if a := f.Agent; a != nil {
 			if a.Folder == nil || a.Hooks == "" || a.MCP == nil && a.MCPFile != nil || (a.Review == nil) != (a.ReviewHint == "") {

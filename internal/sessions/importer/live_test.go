@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/sessions/importer/cline"
 	"tape/internal/sessions/importer/copilot"
 	"tape/internal/sessions/importer/pi"
 	"tape/internal/sessions/importer/qwen"
@@ -43,6 +44,9 @@ func liveFiles(t testing.TB, agent string) map[string][]byte {
 
 // isNote reports whether a program keeps something else than a session in a file.
 func isNote(path string) bool {
+	if strings.Contains(path, "/live/cline/") {
+		return !strings.HasSuffix(path, cline.Format.Files.Ext)
+	}
 	return filepath.Ext(path) == ".json" && strings.Contains(path, "/live/") && !strings.Contains(path, "/gemini/") && !strings.Contains(path, "/opencode/") ||
 		filepath.Base(path) == "usage_record.jsonl"
 }
@@ -309,5 +313,22 @@ func TestLiveCopilot(t *testing.T) {
 		"terminal":            "usa usac1r1auc1uac1uaAusaua usac1r1auc1uac1uaAusausa",
 		"tools":               "usac1r1auc1r1c1r1c1r1auac3r3a",
 		"twins":               "usac1r1a usac1r1a",
+	})
+}
+
+// TestLiveCline: a compaction is an anchor; what /undo copied is there again (terminal); an error is an event
+// (errors); a session that was killed before its first answer has its prompt alone (killed_streaming).
+func TestLiveCline(t *testing.T) {
+	shapes(t, cline.Format.Name, map[string]string{
+		"errors":           "su",
+		"interrupted":      "suac1r1",
+		"killed":           "suac1",
+		"killed_streaming": "u",
+		"long":             "sua",
+		"mcp":              "suc1r1a",
+		"subagent":         "suac1r1a uc1r1a",
+		"terminal":         "sua suc1r1c1r1c1r1auac1r1uaAuaua suc1r1c1r1c1r1auac1r1uaua",
+		"tools":            "suac1r1a suac3r3a suc1r1c1r1c1r1a",
+		"twins":            "suac1r1a suac1r1a",
 	})
 }

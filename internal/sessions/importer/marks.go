@@ -86,7 +86,17 @@ func newMark(name string, o Options) (key string, k mark) {
 		return "", k
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", path, o.Format, o.Tape, o.Fallback, o.NoSubagents))
-	return fmt.Sprintf("%x", sum[:16]), mark{stat: gitindex.Stat(st)}
+	k.stat = gitindex.Stat(st)
+	for _, note := range o.Formats.beside(path) {
+		st, err := os.Stat(note)
+		if err == nil && time.Since(st.ModTime()) < minAge {
+			return "", mark{}
+		}
+		if err == nil {
+			k.stat += " " + gitindex.Stat(st)
+		}
+	}
+	return fmt.Sprintf("%x", sum[:16]), k
 }
 
 // valid returns the mark of an earlier import of a file, and whether it is still valid.

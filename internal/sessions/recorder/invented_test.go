@@ -28,13 +28,13 @@ var scribe = record.Format{
 	Describe: func(ctx context.Context, src record.Source, info *record.Info) error {
 		return record.Scan(ctx, src, isScribe, nil, func(_ record.Span, raw []byte) bool {
 			info.Session, info.Complete = jsonl.GetString(raw, "session"), true
+			info.State = record.With(nil, "cwd", jsonl.Get(raw, "dir"))
 			return false
 		})
 	},
 	Record: func(m record.Members) record.Likeness { return record.Surely.If(m.Has("session", "dir", "who")) },
 	Files: record.Files{
-		Folders:   func(user record.Where) []string { return []string{user.Folder(".scribe", "SCRIBE_HOME")} },
-		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "dir") },
+		Folders: func(user record.Where) []string { return []string{user.Folder(".scribe", "SCRIBE_HOME")} },
 	},
 	Events: []record.HookEvent{{Name: "Opened", Is: record.Start, Timeout: 7}, {Name: "Spoke", Is: record.TurnEnd}, {Name: "Closed", Is: record.End}},
 	Agent: &record.Agent{Hooks: "scribe.json", MCP: record.MCPServer,

@@ -135,11 +135,11 @@ func TestFormats(t *testing.T) {
 				t.Errorf("%s takes %q", f.Name, id)
 			}
 		}
-		if !r.IsID(own) && !r.IsID("ses_dfd8d52f0ffetm7uUBEmlaKx4g") {
+		if !slices.ContainsFunc([]string{own, "ses_dfd8d52f0ffetm7uUBEmlaKx4g", "1767225600000_ab12c"}, r.IsID) {
 			t.Errorf("%s takes no id", f.Name)
 		}
 	}
-	if want := []string{"claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen"}; !slices.Equal(programs, want) {
+	if want := []string{"claude", "cline", "codex", "copilot", "gemini", "opencode", "pi", "qwen"}; !slices.Equal(programs, want) {
 		t.Error(programs)
 	}
 }

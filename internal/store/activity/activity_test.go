@@ -172,7 +172,12 @@ func TestAgents(t *testing.T) {
 			[]string{"file /p/n @2 reads 0 writes 1 +2 -2"}},
 		"claude failed": {calling("Edit", `{"file_path":"/p/n","old_string":"a","new_string":"b"}`), `String to replace not found`, `{}`, `,"is_error":["c-Edit"]`, []string{"failed Edit"}},
 		"bub":           {calling("fs.write", `{"path":"n.txt","content":"a\nb\nc"}`), `ok`, `{}`, ``, []string{"file /p/n.txt @2 reads 0 writes 1 +3 -0"}},
-		"unknown":       {calling("mcp__linear__get", `{"path":"a/b.c"}`), `ok`, `{}`, ``, nil},
+		"cline":         {calling("editor", `{"path":"/p/n","old_text":"a","new_text":"b\nc"}`), `ok`, `{}`, ``, []string{"file /p/n @2 reads 0 writes 1 +2 -1"}},
+		"cline reads": {calling("read_files", `{"files":[{"path":"a.txt","start_line":2},{"path":"/q/b.txt"}]}`), `ok`, `{}`, ``,
+			[]string{"file /p/a.txt @2 reads 1 writes 0 +0 -0", "file /q/b.txt @2 reads 1 writes 0 +0 -0"}},
+		"cline shell": {calling("run_commands", `{"commands":["cat a.go","touch b.go"]}`), `no`, `{}`, `,"is_error":["c-run_commands"]`,
+			[]string{"failed run_commands", "file /p/a.go @2 reads 1 writes 0 +0 -0", "file /p/b.go @2 reads 0 writes 1 +0 -0"}},
+		"unknown": {calling("mcp__linear__get", `{"path":"a/b.c"}`), `ok`, `{}`, ``, nil},
 	} {
 		var s Session
 		add(&s, entries(`0 | anchor | {"state":{"cwd":"/p"}}`, `1 | tool_call | `+c.call,

@@ -35,7 +35,7 @@ func effectOf(tool string) effect {
 
 func effectOfPlain(tool string) effect {
 	switch tool {
-	case "Read", "read", "readfile", "readmanyfiles", "notebookread", "view", "viewimage", "fsread", "openfile":
+	case "Read", "read", "readfile", "readfiles", "readmanyfiles", "notebookread", "view", "viewimage", "fsread", "openfile":
 		return reads
 	case "Edit", "Write", "edit", "multiedit", "write", "notebookedit", "writefile", "writetofile", "replace", "replaceinfile",
 		"createfile", "editfile", "fswrite", "fsedit", "deletefile", "searchreplace":
@@ -45,7 +45,7 @@ func effectOfPlain(tool string) effect {
 	case "applypatch", "patch":
 		return patches
 	case "Bash", "bash", "shell", "execcommand", "runshellcommand", "localshell", "localshellcall", "runterminalcmd",
-		"executecommand", "execute", "command":
+		"executecommand", "execute", "command", "runcommands":
 		return shell
 	}
 	return nothing
@@ -111,6 +111,10 @@ func pathsOf(args []byte) (out []string) {
 					out = append(out, s)
 				}
 			}
+		case "files":
+			for file := range jsonl.Elements(v) {
+				out = append(out, pathsOf(file)...)
+			}
 		}
 	}
 	return out
@@ -133,9 +137,9 @@ func changedLines(args []byte) (added, removed int64) {
 func replaced(args []byte) (before, after string) {
 	for key, v := range jsonl.Fields(args) {
 		switch key {
-		case "old_string", "oldString", "old_str", "oldText", "old":
+		case "old_string", "oldString", "old_str", "oldText", "old_text", "old":
 			before, _ = jsonl.String(v)
-		case "new_string", "newString", "new_str", "newText", "new", "content", "file_text", "new_source", "insert_text":
+		case "new_string", "newString", "new_str", "newText", "new_text", "new", "content", "file_text", "new_source", "insert_text":
 			after, _ = jsonl.String(v)
 		}
 	}

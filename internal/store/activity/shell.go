@@ -22,6 +22,8 @@ func commandOf(args []byte) (command, dir string) {
 				}
 				command = strings.Join(words, " ")
 			}
+		case "commands":
+			command = strings.Join(jsonl.Strings(v), "\n")
 		case "workdir", "dir_path", "directory", "working_directory":
 			dir, _ = jsonl.String(v)
 		}

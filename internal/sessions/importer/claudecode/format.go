@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"tape/internal/sessions/importer/record"
-	"tape/internal/text/jsonl"
 )
 
 const (
@@ -17,7 +16,7 @@ const (
 
 // Format is the format of Claude Code.
 var Format = record.Format{
-	Name: "claude-code", Title: "Claude Code", Read: Read, Describe: Describe, HasFirst: HasFirst,
+	Name: "claude-code", Title: "Claude Code", Read: Read, Describe: Describe, HasFirst: HasFirst, FirstIn: "*.jsonl",
 	Record: like,
 	Head: func(head []byte) record.Likeness {
 		return record.Likely.If(record.ContainsAll(head, `"parentUuid"`) || record.ContainsAll(head, `"isSidechain"`) || record.ContainsAll(head, `"isSnapshotUpdate"`))
@@ -26,13 +25,13 @@ var Format = record.Format{
 		return strings.Contains(path, "/.claude/") || strings.HasPrefix(stem, subagentPrefix)
 	},
 	Files: record.Files{
-		Folders:   func(user record.Where) []string { return []string{filepath.Join(folder(user), "projects")} },
-		Holds:     func(name, dir string) bool { return strings.HasPrefix(name, record.Dashed(dir)) },
-		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "cwd") },
+		Folders: func(user record.Where) []string { return []string{filepath.Join(folder(user), "projects")} },
+		Holds:   func(name, dir string) bool { return strings.HasPrefix(name, record.Dashed(dir)) },
 		Subagents: func(path, _ string) string {
 			return filepath.Join(strings.TrimSuffix(path, filepath.Ext(path)), "subagents")
 		},
-		SubagentPrefix: subagentPrefix, NoteSuffix: ".meta.json", // beside a subagent's transcript
+		SubagentPrefix: subagentPrefix,
+		IsNote:         func(name string) bool { return strings.HasSuffix(name, ".meta.json") }, // beside a subagent's transcript
 	},
 	Writer: &writer,
 	Resume: &record.Resume{

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"tape/internal/sessions/importer/record"
-	"tape/internal/text/jsonl"
 )
 
 const (
@@ -28,7 +27,6 @@ var Format = record.Format{
 		Folders: func(user record.Where) []string {
 			return []string{filepath.Join(folder(user), "sessions"), filepath.Join(folder(user), archived)}
 		},
-		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "payload", "cwd") },
 	},
 	Writer: &writer,
 	Resume: &record.Resume{

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"tape/internal/sessions/importer/record"
-	"tape/internal/text/jsonl"
 )
 
 // Format is the format of GitHub Copilot CLI.
@@ -20,9 +19,8 @@ var Format = record.Format{
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.copilot/") },
 	Files: record.Files{
-		Ext:       ".jsonl",
-		Folders:   func(user record.Where) []string { return []string{sessions(user)} },
-		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "data", "context", "cwd") },
+		Ext:     ".jsonl",
+		Folders: func(user record.Where) []string { return []string{sessions(user)} },
 	},
 	Resume: &record.Resume{
 		Program: "copilot", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session.start", Member: "sessionId",

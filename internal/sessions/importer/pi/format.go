@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"tape/internal/sessions/importer/record"
-	"tape/internal/text/jsonl"
 )
 
 // plugin is an extension that calls tape: pi has no hooks that run commands.
@@ -27,9 +26,8 @@ var Format = record.Format{
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.pi/") },
 	Files: record.Files{
-		Ext:       ".jsonl",
-		Folders:   func(user record.Where) []string { return []string{sessions(user)} },
-		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "cwd") },
+		Ext:     ".jsonl",
+		Folders: func(user record.Where) []string { return []string{sessions(user)} },
 	},
 	Writer: &writer,
 	Resume: &record.Resume{

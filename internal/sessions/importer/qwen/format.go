@@ -25,13 +25,13 @@ var Format = record.Format{
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.qwen/") },
 	Files: record.Files{
-		Ext:       ".jsonl",
-		Folders:   func(user record.Where) []string { return []string{filepath.Join(folder(user), "projects")} },
-		Directory: func(raw []byte) []byte { return jsonl.Get(raw, "cwd") },
+		Ext:     ".jsonl",
+		Folders: func(user record.Where) []string { return []string{filepath.Join(folder(user), "projects")} },
 		Subagents: func(path, session string) string {
 			return filepath.Join(filepath.Dir(filepath.Dir(path)), "subagents", session)
 		},
-		SubagentPrefix: subagentPrefix, NoteSuffix: ".meta.json", // beside a subagent's transcript
+		SubagentPrefix: subagentPrefix,
+		IsNote:         func(name string) bool { return strings.HasSuffix(name, ".meta.json") }, // beside a subagent's transcript
 	},
 	Writer: &writer,
 	Resume: &record.Resume{

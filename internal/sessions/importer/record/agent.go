@@ -31,7 +31,7 @@ func (f *Format) Moment(event string) Moment {
 }
 
 // Agent describes the settings of a program that runs hooks. The hooks are objects in a JSON file,
-// as in Claude Code, or a plugin.
+// as in Claude Code, a plugin, or scripts.
 type Agent struct {
 	// ProjectVariable is the environment variable with the project's directory: hooks may run in
 	// another directory.
@@ -42,6 +42,10 @@ type Agent struct {
 	Hooks, LocalHooks string
 	HookName          string        // the name of our hook, "" if hooks have none
 	Plugin            func() []byte // the content of Hooks if that is a plugin
+	Scripts           bool          // Hooks is a folder with a script for each event, named after it
+	// Told is set if hooks are told other things than those of Claude Code. It returns the same with the
+	// names that they have there, nil if there is nothing to record.
+	Told func(payload []byte, user Where) []byte
 	// Answer is how the model's last answer begins in the transcript, before its text. It is set if the text
 	// comes elsewhere first.
 	Answer string

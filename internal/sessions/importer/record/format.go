@@ -30,8 +30,10 @@ type Format struct {
 	// that makes the key of each entry of a tape; call that in the order of the entries.
 	Keys func() func(jsonl.Draft) string
 	// HasFirst is set if Describe sets [Info.First]. It reports whether another session begins with
-	// that line, and whether the line is its own.
+	// that line, and whether the line is its own. FirstIn is the pattern of the files that it is asked
+	// about, seen from the folder of the session's file.
 	HasFirst func(ctx context.Context, src Source, first string) (has, own bool)
+	FirstIn  string
 
 	Files  Files
 	Resume *Resume     // how a session goes on; nil if it cannot
@@ -46,18 +48,19 @@ type Files struct {
 	Folders func(user Where) []string
 	// Holds reports whether a subfolder may have sessions of a directory; nil: each may.
 	Holds func(folder, dir string) bool
-	// Directory returns the directory that a record names, as JSON, or nil.
-	Directory func(raw []byte) []byte
-	// MadeIn is set if records name no directory. It reports whether the beginning of a file shows
-	// that the session was in a directory.
+	// MadeIn is set if Describe may not find the session's directory. It reports whether the beginning
+	// of a file shows that the session was in a directory.
 	MadeIn func(head []byte, dir string) bool
 	// Subagents returns the folder with the files of a session's subagents; nil if they have none.
 	Subagents func(path, session string) string
-	// Ext is the extension of all transcripts; "" stands for ".json" and ".jsonl".
+	// Ext ends the names of all transcripts; "" stands for ".json" and ".jsonl".
 	Ext string
-	// SubagentPrefix begins the names of those files. NoteSuffix ends the names of files that are
-	// beside transcripts, but are not transcripts.
-	SubagentPrefix, NoteSuffix string
+	// SubagentPrefix begins the names of those files.
+	SubagentPrefix string
+	// IsNote reports, by its name, whether a file is beside transcripts without being one; nil: none is.
+	IsNote func(name string) bool
+	// Beside returns the paths of notes that have parts of a session; nil: the transcript has all of it.
+	Beside func(path string) []string
 }
 
 // Resume says how a session goes on in the program that made it. The program's name and its options

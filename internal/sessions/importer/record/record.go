@@ -9,7 +9,9 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"tape/internal/text/jsonl"
@@ -93,6 +95,22 @@ func (s Source) section(at Span) *io.SectionReader { return io.NewSectionReader(
 
 func (s Source) reader() *io.SectionReader {
 	return s.section(Span{Off: s.Start.Off, Size: s.Size - s.Start.Off})
+}
+
+// Beside returns the content of a small file in the same folder; nil if there is none.
+func (s Source) Beside(name string) []byte {
+	if s.Name == "-" {
+		return nil
+	}
+	path := filepath.Join(filepath.Dir(s.Name), name)
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() > jsonl.DefaultMaxLine {
+		return nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 // Stem returns the file's name without folders and extension, "-" if nothing is left.

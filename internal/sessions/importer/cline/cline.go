@@ -1,0 +1,296 @@
+// Package cline reads the sessions of Cline's CLI.
+//
+// A session is a folder of documents that are rewritten whole. ID.messages.json has the messages, in
+// Anthropic's form, with ids that stay; agent_….messages.json those of a subagent. ID.json says what the
+// session is: its title, its first prompt, which the messages have only once the model has answered, and the
+// commits that restore the project's files. ID.compaction.json has what the model gets instead of the older
+// messages, since the last compaction. Who goes back with /undo gets a new session that begins with copies of
+// the messages. Seen with version 3.0.65.
+package cline
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+type reader struct {
+	record.Conversation
+	record.Once
+	opening
+	system      []byte   // the system prompt
+	compacted   []byte   // the last compaction's document, until its place has come
+	checkpoints [][]byte // that were not emitted yet
+	begun       bool     // a message or the prompt has come
+	asked       bool     // so has the first prompt
+	broken      bool     // the document does not end, or is empty
+}
+
+// Read makes the entries of a session, or of a subagent's own file.
+func Read(ctx context.Context, r *record.Reading) error {
+	c := &reader{Conversation: record.Conversation{Reading: r}, broken: true}
+	var err error
+	if c.opening, err = open(ctx, r.Source); err != nil {
+		return err
+	}
+	if c.agent == "" {
+		c.compacted = beside(r.Source, c.id+compaction)
+		c.checkpoints = slices.Collect(jsonl.Elements(jsonl.Get(c.session, "metadata", "checkpoint", "history")))
+	}
+	all := func(record.Span, []byte) bool { return true }
+	err = record.Scan(ctx, r.Source, isRecord, func(name string, raw []byte) {
+		c.broken = false
+		if name == "system_prompt" {
+			c.system = raw
+		}
+	}, all)
+	if err != nil {
+		return err
+	}
+	err = record.Each(ctx, r.Source, isRecord, func(string, []byte) {}, c)
+	if !r.Open {
+		c.end()
+	}
+	c.Conversation.End()
+	return err
+}
+
+func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("role", "content") }
+
+// Record makes the entries of a message.
+func (c *reader) Record(_ record.Span, raw []byte) {
+	c.Stats.Records++
+	id := jsonl.GetString(raw, "id")
+	e := element{reader: c, raw: raw, key: c.Key(id, raw), date: record.Date(jsonl.Get(raw, "ts"))}
+	if e.key == "" {
+		return
+	}
+	c.begin(e.date)
+	if e.date != "" {
+		c.passCheckpoints(e.date)
+	}
+	switch metadata, role := jsonl.Get(raw, "metadata"), jsonl.GetString(raw, "role"); {
+	case jsonl.GetString(metadata, "kind") == summaryKind:
+		c.Put(anchor(e.key, e.date, raw))
+	case string(jsonl.Get(metadata, "displayOnly")) == "true":
+		e.shown(jsonl.GetString(metadata, "displayRole"))
+	case role == "user":
+		e.person()
+	case role == "assistant":
+		e.answer()
+	default:
+		c.Put(record.Event(e.key, e.date, "message."+role, record.Compact(raw)))
+	}
+	if last := jsonl.GetString(c.compacted, "source_last_message_key"); id != "" && last == "id:"+id {
+		c.compact()
+	}
+}
+
+// begin emits what the session is, before the first thing that somebody said.
+func (c *reader) begin(date string) {
+	if c.begun {
+		return
+	}
+	c.begun = true
+	if facts := record.NewObject(256).All(c.session, volatile...).OrNil(); c.agent == "" && facts != nil {
+		c.Put(record.Event(c.Key("session", nil), date, "session", facts))
+	}
+	if c.system != nil && !record.Blank(c.system) {
+		key := "system:" + record.ContentKey(c.system, 1)
+		c.Put(record.Entry{Kind: record.KindSystem, Keys: []string{c.Key(key, nil)}, Date: date, Payload: record.With(nil, "content", c.system)})
+	}
+}
+
+// volatile are the members of ID.json that change, or that the opening anchor or other entries have.
+var volatile = []string{
+	"version", "session_id", "pid", "started_at", "ended_at", "exit_code", "status", "prompt", "metadata", "messages_path",
+	"cwd", "model", "provider",
+}
+
+// promptKey is the key of a prompt that only ID.json has.
+const promptKey = "prompt"
+
+// end emits what has no message: what the user asked if nothing was answered, and what came last.
+func (c *reader) end() {
+	if prompt, _ := unwrap(jsonl.Get(c.session, "prompt")); !c.begun && !c.broken && c.agent == "" && len(prompt) > 0 && !record.Blank(prompt) {
+		date := record.Date(jsonl.Get(c.session, "started_at"))
+		c.begin(date)
+		c.Put(record.Message(promptKey, date, "user", prompt))
+		c.title(prompt, date)
+	}
+	if c.begun {
+		c.passCheckpoints("")
+		c.compact()
+	}
+}
+
+// title emits the session's title, unless it is the beginning of the first prompt.
+func (c *reader) title(prompt []byte, date string) {
+	title := jsonl.GetString(c.session, "metadata", "title")
+	first := strings.Join(strings.Fields(record.Text(prompt)), " ")
+	same := strings.TrimSuffix(strings.TrimSuffix(strings.Join(strings.Fields(title), " "), "…"), "...")
+	if c.agent != "" || strings.HasPrefix(first, same) {
+		return
+	}
+	data := record.NewObject(64).Str("title", title).Done()
+	c.Put(record.Event(c.Key("title:"+record.ContentKey(data, 1), nil), date, "tape.title", data))
+}
+
+// passCheckpoints emits the checkpoints before a date, or all.
+func (c *reader) passCheckpoints(date string) {
+	for len(c.checkpoints) > 0 {
+		at := record.Date(jsonl.Get(c.checkpoints[0], "createdAt"))
+		if date != "" && at > date {
+			return
+		}
+		if key := c.Key("checkpoint:"+record.ContentKey(c.checkpoints[0], 1), nil); key != "" {
+			c.Put(record.Event(key, at, "checkpoint", record.Compact(c.checkpoints[0])))
+		}
+		c.checkpoints = c.checkpoints[1:]
+	}
+}
+
+const summaryKind = "compaction_summary"
+
+// compact emits the anchor of the last compaction. The messages that the model gets besides the summary are
+// on the tape.
+func (c *reader) compact() {
+	doc := c.compacted
+	c.compacted = nil
+	for m := range jsonl.Elements(jsonl.Get(doc, "messages")) {
+		if jsonl.GetString(m, "metadata", "kind") != summaryKind {
+			continue
+		}
+		date := cmp.Or(record.Date(jsonl.Get(m, "metadata", "generatedAt")), record.Date(jsonl.Get(doc, "updated_at")))
+		if key := c.Key("compaction:"+record.ContentKey(m, 1), nil); key != "" {
+			c.Put(anchor(key, date, m))
+		}
+		return
+	}
+}
+
+// anchor makes an anchor of a summary.
+func anchor(key, date string, m []byte) record.Entry {
+	metadata := jsonl.Get(m, "metadata")
+	text, _ := record.Plain(record.Or(jsonl.Get(m, "content"), "null"))
+	state := record.NewObject(len(text)).Raw("summary", record.Or(jsonl.Get(metadata, "summary"), text))
+	return record.Anchor(key, date, "compaction", state.Rest(metadata, "kind", "displayRole", "userRunSpan", "summary", "generatedAt").Done())
+}
+
+// Damaged gets what cannot be read. A document that does not end is being written, or its writer was killed:
+// then the next import has the rest.
+func (c *reader) Damaged(at record.Span, reason string) {
+	if c.broken = true; at.Off+at.Size >= c.Size {
+		c.Unfinished(at)
+		return
+	}
+	c.Conversation.Damaged(at, reason)
+}
+
+// Unfinished gets a document that does not end.
+func (c *reader) Unfinished(at record.Span) {
+	c.broken = true
+	c.Conversation.Unfinished(at)
+}
+
+// opening is what a session is, before its messages are read.
+type opening struct {
+	id      string // of the session; of a subagent's, that of the session that started it
+	agent   string // the subagent whose own file it is
+	version []byte
+	first   string // the id of the first message
+	began   string // the date of the first message
+	session []byte // ID.json, nil if it is missing or being written
+}
+
+func open(ctx context.Context, src record.Source) (opening, error) {
+	var o opening
+	stem := strings.TrimSuffix(path.Base(strings.ReplaceAll(src.Name, `\`, "/")), messages)
+	subagent := ""
+	err := record.Scan(ctx, src, isRecord, func(name string, raw []byte) {
+		switch name {
+		case "sessionId":
+			o.id = record.Text(raw)
+		case "origin":
+			o.version = jsonl.Get(raw, "version")
+			if jsonl.GetString(raw, "mode") == "subagent" {
+				subagent = jsonl.GetString(raw, "subagent")
+			}
+		}
+	}, func(_ record.Span, raw []byte) bool {
+		o.first, o.began = jsonl.GetString(raw, "id"), record.Date(jsonl.Get(raw, "ts"))
+		return false
+	})
+	// The id of a subagent's session is that of its session, "__" and its own. A file that is being written
+	// has its name.
+	o.id, _, _ = strings.Cut(o.id, "__")
+	if subagent == "" && strings.HasPrefix(stem, fileOfSubagent) {
+		subagent = stem
+	}
+	if subagent != "" {
+		o.agent = subagentPrefix + strings.TrimPrefix(subagent, fileOfSubagent)
+	} else if isID(stem) {
+		o.id = cmp.Or(o.id, stem)
+	}
+	o.session = beside(src, o.id+".json")
+	return o, err
+}
+
+// beside returns a document in the folder of a session, nil if it is missing, being written, or another one's.
+func beside(src record.Source, name string) []byte {
+	if id, _, _ := strings.Cut(name, "."); !isID(id) {
+		return nil
+	}
+	if raw := src.Beside(name); jsonl.Valid(raw) == nil && jsonl.IsObject(bytes.TrimSpace(raw)) {
+		return record.Compact(raw)
+	}
+	return nil
+}
+
+// start returns when a session began, as its id says, or "".
+func (o opening) start() string {
+	at, _, _ := strings.Cut(o.id, "_")
+	if ms, err := strconv.ParseInt(at, 10, 64); err != nil || !isID(o.id) || ms <= 0 {
+		return ""
+	}
+	return record.Date([]byte(at))
+}
+
+// copied reports whether a message is of another session, with which this one begins.
+func (o opening) copied(date string) bool { return o.agent == "" && date != "" && date < o.start() }
+
+// HasFirst reports whether a session begins with a message, and whether the message is its own.
+func HasFirst(ctx context.Context, src record.Source, id string) (has, own bool) {
+	o, err := open(ctx, src)
+	return err == nil && o.first == id, err == nil && !o.copied(o.began)
+}
+
+// Describe reads what a session is.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	o, err := open(ctx, src)
+	if err != nil {
+		return err
+	}
+	info.Session, info.Agent, info.Complete = o.id, o.agent, o.began != ""
+	info.Started = cmp.Or(record.Date(jsonl.Get(o.session, "started_at")), o.start(), o.began)
+	if o.agent != "" {
+		info.Started = cmp.Or(o.began, info.Started)
+	}
+	if o.copied(o.began) {
+		info.First = o.first
+	}
+	state := record.NewObject(256)
+	if isID(o.id) {
+		state.Str("sessionId", o.id)
+	}
+	info.State = state.Raw("cwd", jsonl.Get(o.session, "cwd")).Raw("version", o.version).Raw("model", jsonl.Get(o.session, "model")).
+		Raw("provider", jsonl.Get(o.session, "provider")).Raw("gitBranch", jsonl.Get(o.session, "metadata", "git", "branch")).OrNil()
+	return nil
+}
