@@ -68,8 +68,8 @@ func (r *Repo) logPath(name string) string {
 	return filepath.Join(r.gitDir, "logs", filepath.FromSlash(name))
 }
 
-// logUpdate writes the reflog lines of an update: for the ref, and for each HEAD, of the main and of
-// linked worktrees, that names it. The ref's lock must be held.
+// logUpdate writes the reflog lines of an update: for the ref, and for the HEAD, of the main or of a
+// linked worktree, that names it. The ref's lock must be held.
 //
 // They are not synced: like git's own they are for information. As with git, a crash right after can
 // leave a line for a change that did not happen.
@@ -183,10 +183,16 @@ func (r *Repo) logHeads(name string, line []byte) error {
 	if !strings.HasPrefix(name, "refs/heads/") {
 		return nil // HEAD names branches only
 	}
-	for _, dir := range r.HeadDirs() {
-		if _, target, err := readHead(dir); err != nil || target != name {
-			continue
-		}
+	notHere := func(dir string) bool {
+		_, target, err := readHead(dir)
+		return err != nil || target != name
+	}
+	dirs := slices.DeleteFunc([]string{r.gitDir, filepath.Join(r.WorktreesDir(), WorktreeID(name))}, notHere)
+	if len(dirs) == 0 {
+		admins, _ := r.AdminsOf(name) // a damaged HEAD does not stop a change elsewhere
+		dirs = slices.DeleteFunc(slices.Clone(admins), notHere)
+	}
+	for _, dir := range dirs {
 		if err := r.appendReflog(filepath.Join(dir, "logs", "HEAD"), line, true); err != nil {
 			return err
 		}

@@ -42,16 +42,23 @@ func (r *Repo) HeadDirs() []string {
 func (r *Repo) CheckedOut() (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, dir := range r.HeadDirs() {
-		_, branch, err := readHead(dir)
-		if dir != r.gitDir && errors.Is(err, ErrDamagedRef) {
-			_, err = ReadAdmin(dir) // ErrNotFound: its creation was cut off
-		}
+		branch, err := r.checkedOutIn(dir)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, fmt.Errorf("read HEAD of %s: %w", dir, err)
 		}
 		out[branch] = true
 	}
 	return out, nil
+}
+
+// checkedOutIn returns the branch that the HEAD in a folder names; "" when it is detached. Errors: ErrNotFound, also if
+// the creation of that worktree was cut off.
+func (r *Repo) checkedOutIn(dir string) (string, error) {
+	_, branch, err := readHead(dir)
+	if dir != r.gitDir && errors.Is(err, ErrDamagedRef) {
+		_, err = ReadAdmin(dir)
+	}
+	return branch, err
 }
 
 // WorktreeOf returns the worktree in which a branch is checked out. Errors: ErrNotFound; a linked
@@ -64,13 +71,17 @@ func (r *Repo) WorktreeOf(branch string) (Worktree, error) {
 	if w, err := readWorktree(guess); err == nil && w.Branch == branch {
 		return w, nil
 	}
-	all, err := r.worktreesByBranch()
+	admins, err := r.AdminsOf(branch)
 	if err != nil {
 		return Worktree{}, err
 	}
-	if listed, ok := all[branch]; ok {
-		if w, err := readWorktree(listed.GitDir); err == nil && w.Branch == branch {
+	for _, admin := range admins {
+		w, err := readWorktree(admin)
+		if err == nil && w.Branch == branch {
 			return w, nil
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return Worktree{}, fmt.Errorf("worktree of %s: %w", branch, err)
 		}
 	}
 	return Worktree{}, fmt.Errorf("worktree of %s: %w", branch, ErrNotFound)
@@ -87,6 +98,21 @@ func (r *Repo) Worktrees() ([]Worktree, error) {
 		linked = append([]Worktree{main}, linked...)
 	}
 	return linked, err
+}
+
+// DetachedWorktrees returns the worktrees whose HEAD names no branch, as while git rebases or bisects one.
+func (r *Repo) DetachedWorktrees() (out []Worktree, err error) {
+	main, err := r.mainWorktree()
+	if err == nil && main.Dir != "" && main.Branch == "" {
+		out = append(out, main)
+	}
+	admins, listErr := r.AdminsOf("")
+	for _, admin := range admins {
+		if w, err := readWorktree(admin); err == nil {
+			out = append(out, w)
+		}
+	}
+	return out, errors.Join(err, listErr)
 }
 
 // MainDir returns the main working tree, the folder around .git. A bare repository has none.

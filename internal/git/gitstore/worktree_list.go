@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// worktreeList caches the linked worktrees by branch.
+// worktreeList caches which branches the linked worktrees have checked out.
 type worktreeList struct {
-	read     time.Time
-	changed  time.Time // the folder's time: when one was added or removed
-	byBranch map[string]Worktree
+	read    time.Time
+	changed time.Time           // the folder's time: when one was added or removed
+	admins  map[string][]string // the admin folders, by branch
 }
 
 // listAge is how long a list is valid. Whoever asks about thousands of branches without a worktree
@@ -21,7 +21,9 @@ type worktreeList struct {
 // another branch in an existing worktree.
 const listAge = 50 * time.Millisecond
 
-func (r *Repo) worktreesByBranch() (map[string]Worktree, error) {
+// AdminsOf returns the admin folders whose HEAD names a branch, or those whose HEAD is detached for "". Their working
+// trees may be gone. Of each worktree only HEAD is read: there may be thousands.
+func (r *Repo) AdminsOf(branch string) ([]string, error) {
 	st, err := os.Stat(r.WorktreesDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -32,20 +34,25 @@ func (r *Repo) worktreesByBranch() (map[string]Worktree, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l := r.worktrees; l != nil && l.changed.Equal(st.ModTime()) && time.Since(l.read) < listAge {
-		return l.byBranch, nil
+		return l.admins[branch], nil
 	}
-	list, err := r.linkedWorktrees()
+	entries, err := os.ReadDir(r.WorktreesDir())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list worktrees: %w", err)
 	}
-	l := &worktreeList{read: time.Now(), changed: st.ModTime(), byBranch: make(map[string]Worktree, len(list))}
-	for _, w := range list {
-		if _, taken := l.byBranch[w.Branch]; !taken && w.Branch != "" {
-			l.byBranch[w.Branch] = w
+	l := &worktreeList{changed: st.ModTime(), admins: make(map[string][]string, len(entries))}
+	for _, e := range entries {
+		admin := filepath.Join(r.WorktreesDir(), e.Name())
+		switch at, err := r.checkedOutIn(admin); {
+		case err == nil:
+			l.admins[at] = append(l.admins[at], admin)
+		case !errors.Is(err, ErrNotFound):
+			return nil, fmt.Errorf("list worktrees: %w", err)
 		}
 	}
+	l.read = time.Now()
 	r.worktrees = l
-	return l.byBranch, nil
+	return l.admins[branch], nil
 }
 
 // MovedWorktree finds the worktree of a branch in a folder that was moved or copied together with the

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"tape/internal/git/gitlock"
@@ -106,9 +107,23 @@ func checkDir(r *gitstore.Repo, dir string) error {
 // pruneFor removes the admin folders of worktrees whose folder is gone, if they are in the way of
 // the new one.
 func pruneFor(r *gitstore.Repo, branch, dir string) error {
+	ofBranch, err := r.AdminsOf(branch)
+	if err != nil {
+		return err
+	}
+	stale := slices.Clone(ofBranch)
 	for _, admin := range r.HeadDirs()[1:] {
+		id := filepath.Base(admin) // ours and git's are named after the branch or the folder
+		if !strings.HasPrefix(id, gitstore.WorktreeID(branch)) && !strings.HasPrefix(id, filepath.Base(dir)) {
+			continue
+		}
+		if file, err := gitstore.ReadPath(filepath.Join(admin, "gitdir")); err == nil && filepath.Dir(file) == dir {
+			stale = append(stale, admin)
+		}
+	}
+	for _, admin := range stale {
 		old, err := gitstore.ReadAdmin(admin)
-		if err != nil || old.Branch != branch && old.Dir != dir {
+		if err != nil {
 			continue
 		}
 		if _, err := os.Lstat(filepath.Join(admin, "locked")); err == nil {

@@ -63,17 +63,21 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 // checkNotElsewhere refuses to make a working tree for a tape if git is about to return to its branch in
 // another working tree, or if the folder has another branch checked out.
 func (w *Writer) checkNotElsewhere() error {
-	all, err := w.T.Store().Git().Worktrees()
+	detached, err := w.T.Store().Git().DetachedWorktrees()
 	if err != nil {
 		return err
 	}
-	if busy, ok := gitworktree.InUse(all, w.T.Ref()); ok {
+	if busy, ok := gitworktree.InUse(detached, w.T.Ref()); ok {
 		return layout.Conflict("finish or abort that: git -C "+layout.ShellWord(busy.Dir)+" status says how",
 			"git is in the middle of rebasing or bisecting %s in %s", w.T.Branch(), busy.Dir)
 	}
 	place, err := os.Stat(w.T.TreeDir())
 	if err != nil {
 		return nil
+	}
+	all, err := w.T.Store().Git().Worktrees()
+	if err != nil {
+		return err
 	}
 	for _, wt := range all {
 		if st, err := os.Stat(wt.Dir); err == nil && os.SameFile(st, place) {
