@@ -23,6 +23,7 @@ type agent struct {
 	files    func(b *box) []string
 	env      func(b *box) []string
 	settings func(b *box) map[string]string // files below HOME
+	rewrites string                         // that of them that the agent changes by itself
 	run      func(prompt string, resume bool) []string
 	session  func(id, prompt string) []string // one more prompt of a session
 	call     func(c model.Call, told []model.Item) (string, any)

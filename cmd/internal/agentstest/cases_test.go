@@ -144,9 +144,12 @@ func (b *box) uninstall() {
 	b.proved()
 	b.tape("", "record", "uninstall", b.agent.name)
 	for name, want := range before {
-		if got, err := os.ReadFile(filepath.Join(b.home, name)); err != nil || string(got) != want {
+		if got, err := os.ReadFile(filepath.Join(b.home, name)); err != nil || string(got) != want && name != b.agent.rewrites {
 			b.fatalf("%s is not as it was: %v\n%s", name, err, got)
 		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(b.home, ".cline", "hooks", "*")); len(left) > 0 {
+		b.fatalf("there are %v", left)
 	}
 	recorded := b.dump("")
 	b.goOn("three things")

@@ -24,6 +24,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
+// everyone returns the agents that a session can be written for.
 func everyone() []agent { return append(agents(), qwen(), pi()) }
 
 // counting has a prompt with many calls, and one for each agent that goes on.

@@ -158,11 +158,22 @@ func (e entry) has(item model.Item) bool {
 	return false
 }
 
-// told returns the text of a result, without the object in which some APIs wrap it.
+// told returns the text of a result, without the objects in which some APIs and agents wrap it.
 func told(raw string) string {
 	var wrapped struct{ Output *string }
 	if json.Unmarshal([]byte(raw), &wrapped) == nil && wrapped.Output != nil {
 		return *wrapped.Output
+	}
+	var list []struct{ Result, Error string } // of Cline
+	if json.Unmarshal([]byte(raw), &list) == nil && len(list) > 0 {
+		return list[0].Result + list[0].Error
+	}
+	var one struct { // of a subagent of Cline, or an MCP server
+		Text    string
+		Content json.RawMessage
+	}
+	if json.Unmarshal([]byte(raw), &one) == nil && (one.Text != "" || one.Content != nil) {
+		return one.Text + text(one.Content)
 	}
 	return raw
 }

@@ -212,32 +212,28 @@ type opening struct {
 
 func open(ctx context.Context, src record.Source) (opening, error) {
 	var o opening
-	stem := strings.TrimSuffix(path.Base(strings.ReplaceAll(src.Name, `\`, "/")), messages)
-	subagent := ""
+	var full, role string
 	err := record.Scan(ctx, src, isRecord, func(name string, raw []byte) {
 		switch name {
 		case "sessionId":
-			o.id = record.Text(raw)
+			full = record.Text(raw)
+		case "agent":
+			role = record.Text(raw)
 		case "origin":
 			o.version = jsonl.Get(raw, "version")
-			if jsonl.GetString(raw, "mode") == "subagent" {
-				subagent = jsonl.GetString(raw, "subagent")
-			}
 		}
 	}, func(_ record.Span, raw []byte) bool {
 		o.first, o.began = jsonl.GetString(raw, "id"), record.Date(jsonl.Get(raw, "ts"))
 		return false
 	})
-	// The id of a subagent's session is that of its session, "__" and its own. A file that is being written
-	// has its name.
-	o.id, _, _ = strings.Cut(o.id, "__")
-	if subagent == "" && strings.HasPrefix(stem, fileOfSubagent) {
-		subagent = stem
+	// The id of a subagent's session, or of a teammate's, is that of the session that started it, "__" and more.
+	id, own, _ := strings.Cut(full, "__")
+	if stem := strings.TrimSuffix(path.Base(strings.ReplaceAll(src.Name, `\`, "/")), messages); id == "" && isID(stem) {
+		id = stem // it is being written
 	}
-	if subagent != "" {
-		o.agent = subagentPrefix + strings.TrimPrefix(subagent, fileOfSubagent)
-	} else if isID(stem) {
-		o.id = cmp.Or(o.id, stem)
+	o.id = id
+	if role != "" && role != "lead" && own != "" {
+		o.agent = subagentPrefix + strings.TrimPrefix(own, fileOfSubagent)
 	}
 	o.session = beside(src, o.id+".json")
 	return o, err

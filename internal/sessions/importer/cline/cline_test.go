@@ -176,7 +176,7 @@ func TestCopied(t *testing.T) {
 // TestSubagent: its file is of the session that started it, and has nothing of that one's prompt.
 func TestSubagent(t *testing.T) {
 	path := filepath.Join(filepath.Dir(write(t, map[string]string{id + ".json": session})), "agent_17_x.messages.json")
-	doc := []byte(`{"sessionId":"` + id + `__agent_17_x","origin":{"mode":"subagent","parentThreadId":"` + id + `","subagent":"agent_17_x"},"updated_at":"","messages":[{"id":"s1","role":"user","content":"count","ts":1767225601000}]}`)
+	doc := []byte(`{"agent":"subagent","sessionId":"` + id + `__agent_17_x","origin":{"mode":"subagent","parentThreadId":"` + id + `","subagent":"agent_17_x"},"updated_at":"","messages":[{"id":"s1","role":"user","content":"count","ts":1767225601000}]}`)
 	items, _ := imp.Items(t, cline.Format.Name, path, doc, formattest.Seen{})
 	formattest.Want(t, items, `message {"role":"user","content":"count"}`)
 	info, err := imp.Describe(t.Context(), cline.Format.Name, formattest.Source(path, doc))
@@ -206,12 +206,14 @@ func TestTold(t *testing.T) {
 // TestResults: what a call gave is what the model was told, whatever shape Cline keeps it in.
 func TestResults(t *testing.T) {
 	for content, want := range map[string]string{
-		`[{"query":"ls","result":"a","success":true}]`:                           `"a"`,
-		`[{"query":"sleep","result":"","error":"was aborted","success":false}]`:  `"was aborted" failed`,
-		`"{\"query\":\"edit:a\",\"error\":\"no such text\",\"success\":false}"`:  `"no such text" failed`,
-		`"{\"text\":\"two\",\"iterations\":2,\"finishReason\":\"completed\"}"`:   `"two"`,
-		`"{\"content\":[{\"type\":\"text\",\"text\":\"ping\"}]}"`:                `"ping"`,
-		`"{\"content\":[{\"type\":\"text\",\"text\":\"no\"}],\"isError\":true}"`: `"no" failed`,
+		`[{"query":"ls","result":"a","success":true}]`:                                       `"a"`,
+		`[{"query":"sleep","result":"","error":"was aborted","success":false}]`:              `"was aborted" failed`,
+		`"{\"query\":\"edit:a\",\"error\":\"no such text\",\"success\":false}"`:              `"no such text" failed`,
+		`"{\"text\":\"two\",\"iterations\":2,\"finishReason\":\"completed\"}"`:               `"two"`,
+		`"{\"content\":[{\"type\":\"text\",\"text\":\"ping\"}]}"`:                            `"ping"`,
+		`"{\"content\":[{\"type\":\"text\",\"text\":\"no\"}],\"isError\":true}"`:             `"no" failed`,
+		`"{\"error\":\"No. -- This tool call was rejected by the user and not executed.\"}"`: `"No. -- This tool call was rejected by the user and not executed." failed`,
+		`[{"type":"image","data":"AA==","mediaType":"image/png"}]`:                           `[{"type":"image","data":"AA==","mimeType":"image/png"}]`,
 		`"a text"`:                        `"a text"`,
 		`[{"type":"text","text":"part"}]`: `"part"`,
 	} {

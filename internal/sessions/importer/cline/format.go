@@ -56,18 +56,23 @@ var Format = record.Format{
 		{Name: "SessionShutdown", Is: record.End},
 	},
 	Agent: &record.Agent{
-		Folder: func(w record.Where) string { return w.Folder(".cline", "") }, Hooks: "hooks", Scripts: true, Told: told,
-		MCPFile: func(w record.Where) string { return filepath.Join(data(w), "settings", "cline_mcp_settings.json") },
-		MCP:     record.MCPServer,
+		Folder: folder, Hooks: "hooks", Scripts: true, Told: told, MCP: record.MCPServer,
+		MCPFile: func(w record.Where) string {
+			return cmp.Or(w.Getenv("CLINE_MCP_SETTINGS_PATH"), filepath.Join(data(w), "settings", "cline_mcp_settings.json"))
+		},
 	},
 }
 
+func folder(w record.Where) string { return w.Folder(".cline", "CLINE_DIR") }
+
 // data returns the folder with Cline's data, which no project has.
 func data(w record.Where) string {
-	return cmp.Or(w.Getenv("CLINE_DATA_DIR"), filepath.Join(w.Home, ".cline", "data"))
+	return cmp.Or(w.Getenv("CLINE_DATA_DIR"), filepath.Join(folder(w.User()), "data"))
 }
 
-func sessions(w record.Where) string { return filepath.Join(data(w), "sessions") }
+func sessions(w record.Where) string {
+	return cmp.Or(w.Getenv("CLINE_SESSION_DATA_DIR"), filepath.Join(data(w), "sessions"))
+}
 
 // isID reports whether a text is the id of a session: milliseconds since 1970, and five characters.
 func isID(id string) bool {

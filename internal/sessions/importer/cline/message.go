@@ -52,6 +52,7 @@ func (e element) person() {
 			e.result(at, block)
 			continue
 		}
+		block = picture(block)
 		if text, mode := unwrap(jsonl.Get(block, "text")); mode != "" {
 			block = record.NewObject(len(block)).Str("type", "text").Raw("text", text).Done()
 			extra.Str("mode", mode)
@@ -136,6 +137,14 @@ func (e element) cost() []byte {
 	return data.All(e.extra("modelInfo", "metrics").Done()).Done()
 }
 
+// picture names the type of a picture as others do.
+func picture(block []byte) []byte {
+	if jsonl.GetString(block, "type") != "image" {
+		return block
+	}
+	return record.NewObject(len(block)).As(block, map[string]string{"mediaType": "mimeType"}).Done()
+}
+
 // result emits the result of a call.
 func (e element) result(key string, block []byte) {
 	content, failed, rest := outcome(record.Or(jsonl.Get(block, "content"), "null"))
@@ -158,6 +167,8 @@ func outcome(content []byte) (text []byte, failed bool, rest *record.Object) {
 		rest.Rest(content, "result", "success")
 		text, failed = given(content)
 		return text, failed, rest
+	case jsonl.GetString(content, "error") != "": // it was not run, perhaps because a person said no
+		return jsonl.Get(content, "error"), true, rest.Rest(content, "error")
 	case jsonl.IsObject(content) && jsonl.Get(content, "finishReason") != nil:
 		return record.Or(jsonl.Get(content, "text"), `""`), false, rest.Rest(content, "text")
 	case jsonl.IsObject(content) && jsonl.Get(content, "content") != nil:
@@ -166,6 +177,12 @@ func outcome(content []byte) (text []byte, failed bool, rest *record.Object) {
 	}
 	all := slices.Collect(jsonl.Elements(content))
 	if len(all) == 0 || slices.ContainsFunc(all, func(el []byte) bool { return !isOutcome(el) }) {
+		for i := range all {
+			all[i] = picture(all[i])
+		}
+		if len(all) > 0 {
+			content = record.Array(all)
+		}
 		text, _ = record.Plain(content)
 		return text, false, rest
 	}
