@@ -99,8 +99,12 @@ func (c *reader) begin(date string) {
 		return
 	}
 	c.begun = true
-	if facts := record.NewObject(256).All(c.session, volatile...).OrNil(); c.agent == "" && facts != nil {
-		c.Put(record.Event(c.Key("session", nil), date, "session", facts))
+	facts := record.NewObject(256)
+	for _, name := range lasting {
+		facts.Raw(name, jsonl.Get(c.session, name))
+	}
+	if c.agent == "" && !facts.Empty() {
+		c.Put(record.Event(c.Key("session", nil), date, "session", facts.Done()))
 	}
 	if c.system != nil && !record.Blank(c.system) {
 		key := "system:" + record.ContentKey(c.system, 1)
@@ -108,11 +112,8 @@ func (c *reader) begin(date string) {
 	}
 }
 
-// volatile are the members of ID.json that change, or that the opening anchor or other entries have.
-var volatile = []string{
-	"version", "session_id", "pid", "started_at", "ended_at", "exit_code", "status", "prompt", "metadata", "messages_path",
-	"cwd", "model", "provider",
-}
+// lasting are the members of ID.json that do not change, besides those in the opening anchor.
+var lasting = []string{"source", "workspace_root", "team_name", "enable_tools", "enable_spawn", "enable_teams"}
 
 // promptKey is the key of a prompt that only ID.json has.
 const promptKey = "prompt"

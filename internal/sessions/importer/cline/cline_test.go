@@ -35,7 +35,7 @@ func document(n int) []byte {
 		id, id, strings.Join(sample[:n], ",\n"))
 }
 
-const session = `{"version":1,"session_id":"` + id + `","source":"cli","pid":7,"started_at":"2026-01-01T00:00:00.000Z","status":"running","provider":"p","model":"m","cwd":"/w",
+const session = `{"version":1,"session_id":"` + id + `","source":"cli","pid":7,"compaction_path":"/x","started_at":"2026-01-01T00:00:00.000Z","status":"running","provider":"p","model":"m","cwd":"/w",
  "prompt":"<user_input mode=\"act\">list <b> & c</user_input>","metadata":{"title":"Files","git":{"branch":"main"},"checkpoint":{"history":[{"ref":"ff","createdAt":1767225601500,"runCount":1,"kind":"commit"}]}}}`
 
 const compacted = `{"version":1,"source_last_message_key":"id:m4","messages":[{"role":"user","content":[{"type":"text","text":"Context summary:\n\nlisted"}],"metadata":{"kind":"compaction_summary","summary":"listed","details":{"readFiles":["/w/a"]},"tokensBefore":99,"generatedAt":1767225605000}},` + `{"id":"m4","role":"assistant","content":[]}]}`
