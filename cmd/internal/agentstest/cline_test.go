@@ -4,9 +4,12 @@ package agentstest
 
 import (
 	"fmt"
+	"strings"
+	"testing"
 	"time"
 
 	"tape/cmd/internal/agentstest/model"
+	"tape/internal/testkit/wait"
 )
 
 // cline is one that goes on with a session in a terminal only: here each prompt is a session.
@@ -20,7 +23,7 @@ func cline() agent {
 		},
 		rewrites: ".cline/data/settings/providers.json",
 		settings: func(b *box) map[string]string {
-			return map[string]string{".cline/data/settings/providers.json": fmt.Sprintf(`{
+			return map[string]string{".cline/data/settings/cli-notices.json": `{"shown": {"cline-cli-cline-pass-intro": true}}`, ".cline/data/settings/providers.json": fmt.Sprintf(`{
   "version": 1,
   "lastUsedProvider": "openai-compatible",
   "modes": {},
@@ -42,5 +45,73 @@ func cline() agent {
 			return mcp("tape__", c)
 		},
 		subagent: helper(nil, model.Step{Text: "There are two files."}),
+	}
+}
+
+// listens waits until what is typed is shown: what comes too early is lost.
+func (s *screen) listens() {
+	s.b.t.Helper()
+	const typed = "zz"
+	for end := time.Now().Add(patience / 4); time.Now().Before(end); wait.Pause(time.Second) {
+		s.tmux("send-keys", "-l", typed)
+		wait.Pause(time.Second)
+		if shown := strings.Count(s.tmux("capture-pane", "-p"), typed); shown > 0 {
+			for range len(typed) * shown {
+				s.tmux("send-keys", "BSpace")
+			}
+			return
+		}
+	}
+	s.b.fatalf("the terminal shows nothing that is typed")
+}
+
+// TestTerminal goes on with a session after its terminal was closed, and takes the last prompt back: Cline does
+// neither without a terminal.
+func TestTerminal(t *testing.T) {
+	if programs() == "" {
+		t.Skip("needs the agents themselves: make test-agents")
+	}
+	t.Run("cline/terminal", func(t *testing.T) {
+		b := newBox(t, cline(), talk(cline()))
+		b.install()
+		b.inTerminal()
+	})
+}
+
+func (b *box) inTerminal() {
+	b.t.Helper()
+	s := b.open("-i")
+	s.waitFor("⏵⏵") // perhaps below an advertisement, which the next key closes
+	s.listens()
+	for _, turn := range [][2]string{{"say hello", "It said hello-from-tool."}, {"three things", "All three are done."}, {"/compact", "Context compacted"}} {
+		s.say(turn[0])
+		s.waitFor(turn[1])
+	}
+	s.tmux("kill-server")
+	b.tape("", "record", "sync")
+	first := b.tapes("")
+	s = b.open("-i", "--id", first[0])
+	s.waitFor("All three are done.")
+	s.listens()
+	s.say("go on now")
+	s.waitFor("It goes on.")
+	b.proved()
+	if anchors := b.tape("", "--tape", first[0], "anchors", "--json"); !strings.Contains(anchors, `"compaction"`) {
+		b.fatalf("the compaction is no anchor: %s", anchors)
+	}
+	s.say("/undo")
+	for _, shown := range []string{"Restore to Checkpoint", "Restore chat only", "go on now"} {
+		s.waitFor(shown)
+		s.tmux("send-keys", "Enter")
+	}
+	var list []string
+	for end := time.Now().Add(soon); time.Now().Before(end); wait.Pause(300 * time.Millisecond) {
+		if list = b.tapes(""); len(list) == 2 && strings.Contains(b.log("", list[1]), `"It goes on."`) {
+			break
+		}
+	}
+	b.same()
+	if len(list) != 2 || !strings.Contains(b.log("", list[1]), `"forked_from":"`+first[0]+`"`) {
+		b.fatalf("what was taken back is on the tapes %v", list)
 	}
 }
