@@ -1,7 +1,8 @@
 // Package sandbox runs the agent's commands so that they can write in the project only, and read the
 // rest of the disk without the user's keys: with bubblewrap where that works, else with Landlock.
 //
-// Bubblewrap also hides other processes and the sockets of the user's session. Landlock hides the
+// Bubblewrap also hides other processes and the sockets of the user's session, and keeps the hooks and
+// the configuration of the project's repository as they are. Landlock hides the
 // contents of files, but their names can be listed, modes and dates of the user's files can be
 // changed, and it does not keep a program from a socket that is a file; before version 6 (Linux 6.12)
 // it does not keep it from signals to other processes either. Neither restricts the network.
@@ -130,8 +131,42 @@ func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string
 	for _, path := range writable {
 		args = append(args, "--bind", path, path)
 	}
+	args = append(args, s.gitGuard()...)
 	hide(true)
 	return append(args, "--chdir", dir, "--")
+}
+
+// gitGuard keeps commands from what git runs outside of the sandbox, at the user's next commit: the repository's hooks
+// and configuration. What is mounted can neither be moved nor removed, so .git stays where it is.
+func (s *Sandbox) gitGuard() (args []string) {
+	git := filepath.Join(resolved(s.o.Project), ".git")
+	info, err := os.Lstat(git)
+	switch {
+	case err != nil:
+		return nil
+	case info.IsDir():
+		args = []string{"--bind", git, git}
+	case info.Mode().IsRegular():
+		args = []string{"--ro-bind", git, git}
+		git = commonGitDir(s.o.Project)
+	default:
+		git = resolved(git)
+	}
+	if git == "" {
+		return args
+	}
+	_ = os.Mkdir(filepath.Join(git, "hooks"), 0o777) // else a command could make it
+	for _, name := range []string{"hooks", "config", "config.worktree"} {
+		if path := filepath.Join(git, name); exists(path) {
+			args = append(args, "--ro-bind", path, path)
+		}
+	}
+	return args
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // landlock returns the command line before the command's own, for [Child].

@@ -175,6 +175,53 @@ func TestWorktree(t *testing.T) {
 	}
 }
 
+// What git would run at the user's next commit stays as it is, and git still commits.
+func TestGitGuard(t *testing.T) {
+	dir := resolved(t.TempDir())
+	main, tree := filepath.Join(dir, "main"), filepath.Join(dir, "tree")
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	for _, args := range [][]string{{"init", "-q", "--template=", main}, {"-C", main, "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"}, {"-C", main, "worktree", "add", "-q", tree}} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	config, err := os.ReadFile(filepath.Join(main, ".git", "config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, project := range []string{main, tree} {
+		s := kinds(t, Options{Project: project, Home: filepath.Join(dir, "home")})[0]
+		if s.Kind() != "bubblewrap" {
+			t.Skip("Landlock cannot except a part of a folder")
+		}
+		defer s.Close()
+		run := func(line string) (string, error) {
+			cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", line}, Dir: project, Env: os.Environ()}
+			if err := s.Confine(cmd); err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.CombinedOutput()
+			return string(out), err
+		}
+		const common = "d=$(git rev-parse --git-common-dir) && "
+		for _, line := range []string{"echo x >$d/hooks/pre-commit", "mkdir -p $d/hooks && cp /bin/true $d/hooks/pre-commit", "git config core.fsmonitor /bin/true", "echo x >>$d/config",
+			"rm $d/config", "mv new $d/config", "mv $d/hooks moved", "mv .git moved", "rm .git", "rm -r $d/hooks"} {
+			if out, err := run(common + line); err == nil {
+				t.Errorf("%s: %s\n%s", project, line, out)
+			}
+		}
+		if out, err := run("echo x >new && git add new && git -c user.name=x -c user.email=x commit -q -m y && git switch -q -c of-" + filepath.Base(project)); err != nil {
+			t.Errorf("%s: %v\n%s", project, err, out)
+		}
+	}
+	if raw, err := os.ReadFile(filepath.Join(main, ".git", "config")); err != nil || string(raw) != string(config) {
+		t.Errorf("the configuration is %q, %v", raw, err)
+	}
+	if list, err := os.ReadDir(filepath.Join(main, ".git", "hooks")); err != nil || len(list) > 0 {
+		t.Errorf("hooks: %v, %v", list, err)
+	}
+}
+
 // Without a way to confine commands, it says why, and confines nothing by half.
 func TestOff(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
