@@ -79,12 +79,12 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 		d.run(statusError, nil)
 	case errors.Is(failed, context.Canceled):
 		d.failure(kindCancelled, failed.Error())
-		d.partial(partial)
+		d.partial(partial, false)
 		d.run(statusCancelled, usage)
 		d.step(statusError, failed.Error())
 	case failed != nil:
 		d.failure(kindModel, failed.Error())
-		d.partial(partial)
+		d.partial(partial, false)
 		d.run(statusError, usage)
 		d.step(statusError, failed.Error())
 	default:

@@ -33,6 +33,7 @@ type past struct {
 	open      bool // a step has calls, and has not ended
 	waiting   []call
 	cancelled bool
+	partial   bool   // an answer that was cut off follows the prompt
 	handedOff bool   // because the context was too long
 	text      string // the assistant's messages
 	promptAt  place
@@ -155,14 +156,16 @@ func (p *past) addMessage(e repo.Entry, m meta) {
 		Content json.RawMessage `json:"content"`
 	}
 	switch {
-	case e.Role() == "assistant" && !m.Partial:
+	case e.Role() == "assistant" && m.Partial:
+		p.partial = m.Context == nil
+	case e.Role() == "assistant":
 		text := content(e)
 		p.text += hooks.Between(p.text, text) + text
 	case e.Role() != "user" || m.Turn != "" || json.Unmarshal(e.Payload, &message) != nil:
 	case m.Step > 0:
 		p.prompted = m.Step
 	default:
-		p.prompt, p.promptAt = message.Content, placeOf(e)
+		p.prompt, p.promptAt, p.partial = message.Content, placeOf(e), false
 	}
 }
 

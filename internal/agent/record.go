@@ -111,10 +111,14 @@ func (d *drafts) message(role string, content any, m meta) {
 	}{role, content}, m)
 }
 
-// partial adds an answer that was cut off.
-func (d *drafts) partial(text string) {
+// partial adds an answer that was cut off. If the model will answer anew, it does not see it.
+func (d *drafts) partial(text string, anew bool) {
+	m := meta{Partial: true}
+	if anew {
+		m.Context = new(bool)
+	}
 	if text != "" {
-		d.message("assistant", text, meta{Partial: true})
+		d.message("assistant", text, m)
 	}
 }
 

@@ -27,7 +27,7 @@ func (r *turn) recordPrompt(ctx context.Context) error {
 	switch {
 	case r.past.prompt == nil:
 		err = r.savePrompt(ctx, d, false)
-	case r.end.phase != r.promptAt.phase || r.end.id < r.promptAt.id || r.past.cancelled:
+	case r.end.phase != r.promptAt.phase || r.end.id < r.promptAt.id || r.past.partial:
 		// A tool has begun a new phase, in which the model would not see the prompt; or a partial
 		// answer follows the prompt.
 		err = r.savePrompt(ctx, d, true)
@@ -39,7 +39,7 @@ func (r *turn) recordPrompt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.past.system, r.past.cancelled = system, false
+	r.past.system, r.past.partial = system, false
 	d = r.drafts()
 	putBack, _, err := r.addSteering(ctx, d)
 	if err == nil {

@@ -184,11 +184,17 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	var usage map[string]any
 	if reply != nil {
 		usage = reply.usage
-		d.partial(reply.text)
+		d.partial(reply.text, goesOn(ctx))
 	}
 	d.run(status, usage)
 	d.step(statusError, err.Error())
 	return errors.Join(err, d.save(ctx))
+}
+
+// goesOn reports whether a turn was ended because the program ends: its message is answered after the next start.
+func goesOn(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return cause != context.Canceled && errors.Is(cause, context.Canceled) //nolint:errorlint // what wraps it has a reason
 }
 
 // cancelled is the error of a turn whose context ended.

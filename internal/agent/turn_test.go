@@ -213,6 +213,31 @@ func TestCancelled(t *testing.T) {
 	h.wantTape(append(tape, "user: work", "assistant: here I am", "run ok", "loop.step ok")...)
 }
 
+// A turn that ends because the program does goes on after the next start: the tape has its prompt once, and what came
+// of the answer is not for the model.
+func TestEndsAndGoesOn(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	store := newStore(t)
+	h := newHost(t, store, func(int, models.Request) hooks.Stream {
+		return func(yield func(hooks.Event, error) bool) {
+			yield(hooks.Text("half"), nil)
+			cancel(fmt.Errorf("the program ends: %w", context.Canceled))
+			yield(hooks.Event{}, ctx.Err())
+		}
+	}, nil)
+	if _, err := h.turn(ctx, "m", "work"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	tape := []string{"anchor session/start", "system", "user: work", "error cancelled", "assistant: half", "run cancelled", "loop.step error"}
+	h.wantTape(tape...)
+	h = newHost(t, store, func(int, models.Request) hooks.Stream { return says("here I am") }, nil)
+	h.mustTurn("m", "work")
+	h.wantTape(append(tape, "assistant: here I am", "run ok", "loop.step ok")...)
+	if seen := sent(h.model.requests[0]); strings.Contains(seen, "half") || strings.Count(seen, "work") != 1 {
+		t.Errorf("the model sees %s", seen)
+	}
+}
+
 func TestCancelledInTool(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running atomic.Int32

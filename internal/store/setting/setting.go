@@ -5,6 +5,7 @@ package setting
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"tape/internal/store/layout"
 	"tape/internal/store/prices"
+	"tape/internal/text/secrets"
 )
 
 // maxSteps is more than any useful turn needs.
@@ -96,6 +98,9 @@ func Value(key, value string) (json.RawMessage, error) {
 		return json.Marshal(value)
 	case "fallback_models":
 		list := strings.Split(value, ListSeparator)
+		if strings.HasPrefix(value, "[") && json.Unmarshal([]byte(value), &list) != nil {
+			return nil, layout.Invalid("for example: ollama:qwen3,openai:gpt-4.1", "fallback_models is not a list of models: %s", value)
+		}
 		for _, model := range list {
 			if err := checkModel(key, model); err != nil {
 				return nil, err
@@ -136,8 +141,8 @@ func checkModel(key, model string) error {
 }
 
 func checkJSON(key string, raw []byte) error {
-	var into any = &map[string]map[string]any{} // mcp_servers
-	urls := map[string]string{}
+	servers, urls, chat := map[string]map[string]any{}, map[string]string{}, map[string]any{}
+	var into any = &servers // mcp_servers
 	if isRules(key) {
 		_, err := Rules(string(raw))
 		return err
@@ -148,7 +153,7 @@ func checkJSON(key string, raw []byte) error {
 	case "plugins":
 		into = &[]map[string]any{}
 	case "telegram":
-		into = &map[string]any{}
+		into = &chat
 	case "prices":
 		_, err := prices.Parse(string(raw))
 		return err
@@ -160,6 +165,31 @@ func checkJSON(key string, raw []byte) error {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return layout.Invalid(Example(key), "the base URL of %q is not a URL: %q", provider, text)
+		}
+	}
+	for member := range chat {
+		if member == "token" {
+			return layout.Invalid("put it into TAPE_TELEGRAM_TOKEN, or as \"telegram\" into credentials.json", "telegram: the bot's token is no setting: programs of the agent can read the settings")
+		}
+		if !slices.Contains([]string{"allow_users", "allow_chats", "base_url"}, member) {
+			return layout.Invalid(Example(key), "telegram: unknown field %q; it is {\"allow_users\", \"allow_chats\", \"base_url\"}", member)
+		}
+	}
+	return checkKeys(servers)
+}
+
+// checkKeys refuses keys in the environment of MCP servers: the agent's commands can read the settings.
+func checkKeys(servers map[string]map[string]any) error {
+	scanner := secrets.New()
+	for name, server := range servers {
+		env, _ := server["env"].(map[string]any)
+		for variable, v := range env {
+			value, _ := v.(string)
+			if value == "" || strings.HasPrefix(value, "${") || !secrets.SensitiveName(variable) && !scanner.SensitiveValue(value) {
+				continue
+			}
+			return layout.Invalid(fmt.Sprintf(`set %s in your shell, and write "env": {%q: "${%s}"}`, variable, variable, variable),
+				"mcp_servers: %q has the value of %s, which looks like a key, and the agent's commands can read the settings", name, variable)
 		}
 	}
 	return nil

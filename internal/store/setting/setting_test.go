@@ -39,8 +39,16 @@ func TestRules(t *testing.T) {
 
 // Values that are refused, with what would be right.
 func TestValues(t *testing.T) {
-	for _, c := range [][2]string{{"mode", "yolo"}, {"allow", "bash"}, {"deny", `{"bash":1}`}, {"ask", `["bash("]`}, {"allow", `[1]`}} {
+	for _, c := range [][2]string{{"mode", "yolo"}, {"allow", "bash"}, {"deny", `{"bash":1}`}, {"ask", `["bash("]`}, {"allow", `[1]`},
+		{"fallback_models", `["a:b", 1]`}, {"fallback_models", `["a"]`}, {"telegram", `{"token":"1:a"}`}, {"telegram", `{"allow_user":["1"]}`},
+		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"abc"}}}`}, {"mcp_servers", `{"a":{"command":"x","env":{"DB":"postgres://me:secret@db/x"}}}`}} {
 		if raw, err := Value(c[0], c[1]); !errors.Is(err, layout.ErrInvalid) {
+			t.Errorf("%s = %s: %s, %v", c[0], c[1], raw, err)
+		}
+	}
+	for _, c := range [][3]string{{"fallback_models", `["a:b", "c:d"]`, `["a:b","c:d"]`}, {"fallback_models", "a:b,c:d", `["a:b","c:d"]`},
+		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}","MODE":"fast"}}}`, `{"a":{"command":"x","env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}","MODE":"fast"}}}`}} {
+		if raw, err := Value(c[0], c[1]); string(raw) != c[2] || err != nil {
 			t.Errorf("%s = %s: %s, %v", c[0], c[1], raw, err)
 		}
 	}
