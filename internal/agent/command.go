@@ -112,7 +112,7 @@ func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (
 		return func([]string) (string, error) { return r.toolList(), nil }, nil
 	case "help":
 		return func([]string) (string, error) { return helpText(commands), nil }, nil
-	case "quit":
+	case "quit", "exit":
 		return func([]string) (string, error) {
 			r.agent.Tools.Stop(r.session)
 			return "What the session had left running was ended.", nil

@@ -45,6 +45,22 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestLongResult: of a result that is kept as an artifact, it is said how much is not shown, and the pager has all of
+// it, also when the session is opened again.
+func TestLongResult(t *testing.T) {
+	c := newTalk(t, model.Script{"work": {{Calls: []model.Call{tool("bash", `{"cmd":"seq 1 60000"}`)}}, {Text: "All is done."}}}, 80, "TAPE_MODE=auto", "PAGER=grep 55.00$")
+	for _, begin := range []func(){func() { c.start(); c.Say("work", "All is done.", "tokens in") }, func() { c.start(); c.Until("what came before") }} {
+		begin()
+		c.Until("exit 0 · 60000 lines", "… 59995 more, Ctrl-O shows all", "60000")
+		c.Keys("C-o")
+		c.Until("55000\n  55100\n  55200") // not in what the model gets
+		c.idle()
+		c.Type(",exit")
+		c.Keys("Enter")
+		c.Until("left 0")
+	}
+}
+
 // TestFirstPrompt: the first prompt does not wait until it is known whether commands can be confined.
 func TestFirstPrompt(t *testing.T) {
 	c := newTalk(t, nil, 80)

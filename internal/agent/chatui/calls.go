@@ -143,8 +143,13 @@ func (c *composer) outcome(name string, v callview.View, content string, long, f
 	if strings.TrimSpace(text) == "" || text == "(no output)" {
 		all, amount = nil, "no output"
 	}
+	total := len(all)
 	if long {
 		amount = longAmount(content)
+		number, _, _ := strings.Cut(amount, " ")
+		if n, err := strconv.Atoi(number); err == nil {
+			total = n
+		}
 	}
 	switch {
 	case failed:
@@ -152,13 +157,14 @@ func (c *composer) outcome(name string, v callview.View, content string, long, f
 		case content == approve.Refusal: // the person knows
 			return c.paint.bad("✗ refused"), nil
 		case strings.HasPrefix(content, "refused"), strings.HasPrefix(content, "denied"):
-			return c.paint.bad("✗ refused"), c.tail(c.wrapped(strings.Join(all, "\n"), 2), failureLines, false)
+			wrapped := c.wrapped(strings.Join(all, "\n"), 2)
+			return c.paint.bad("✗ refused"), c.tail(wrapped, len(wrapped), failureLines, false)
 		case code != "":
-			return c.paint.bad("✗ " + code + " · " + amount), c.tail(all, failureLines, false)
+			return c.paint.bad("✗ " + code + " · " + amount), c.tail(all, total, failureLines, false)
 		}
-		return c.paint.bad("✗ failed"), c.tail(all, failureLines, false)
+		return c.paint.bad("✗ failed"), c.tail(all, total, failureLines, false)
 	case v.Shape == callview.Command:
-		return c.paint.good("✓") + c.paint.faint(" "+strings.TrimPrefix(code+" · "+amount, " · ")), c.tail(all, resultLines, true)
+		return c.paint.good("✓") + c.paint.faint(" "+strings.TrimPrefix(code+" · "+amount, " · ")), c.tail(all, total, resultLines, true)
 	case v.Shape == callview.Edit && len(v.Files) > 0:
 		return c.paint.good(fmt.Sprintf("+%d", v.Added)) + " " + c.paint.bad(fmt.Sprintf("-%d", v.Removed)), c.diff(v.Files)
 	case v.Shape == callview.Write:
@@ -195,11 +201,21 @@ func longAmount(content string) string {
 	return display.Line(display.Truncate(lines, 20))
 }
 
-// tail is the end of what a call has written.
-func (c *composer) tail(all []string, most int, faint bool) (lines []string) {
-	if more := len(all) - most; more > 0 {
+// artifactIn returns the id of the artifact that has all of a result; "" if there is none.
+func artifactIn(content string) string {
+	_, rest, _ := strings.Cut(content, " are the artifact ")
+	id, _, ok := strings.Cut(rest, " of ")
+	if !ok {
+		return ""
+	}
+	return id
+}
+
+// tail is the end of what a call has written: at most so many lines of total.
+func (c *composer) tail(all []string, total, most int, faint bool) (lines []string) {
+	all = all[max(0, len(all)-most):]
+	if more := total - len(all); more > 0 {
 		lines = append(lines, c.paint.faint(fmt.Sprintf("  … %d more, Ctrl-O shows all", more)))
-		all = all[more:]
 	}
 	for _, line := range all {
 		line = "  " + xansi.Truncate(line, c.cells()-2, "…")

@@ -129,7 +129,7 @@ func (m *model) interrupt() tea.Cmd {
 
 // enter sends what was typed. During a turn, it steers the turn; a command waits for the end.
 func (m *model) enter() tea.Cmd {
-	text := strings.TrimSpace(m.editor.text())
+	text := asCommand(strings.TrimSpace(m.editor.text()))
 	if text == "" {
 		return nil
 	}
@@ -150,6 +150,22 @@ func (m *model) enter() tea.Cmd {
 		return m.send(text, hooks.Steer)
 	}
 	return m.send(text, hooks.Undecided)
+}
+
+// asCommand returns what somebody means who types a command as in other programs: /help is ,help, and ,exit is ,quit.
+// Other texts that begin with a slash are messages, for instance about a path.
+func asCommand(text string) string {
+	name, rest, args := strings.Cut(text, " ")
+	switch name {
+	case ",exit", "/exit", "/quit":
+		return ",quit"
+	case "/help", "/tools", "/model", "/sessions", "/skill", "/stop":
+		name = "," + name[1:]
+	}
+	if args {
+		return name + " " + rest
+	}
+	return name
 }
 
 // tab completes the word before the cursor. During a turn, where there is nothing to complete, it lets

@@ -249,6 +249,18 @@ func TestQuit(t *testing.T) {
 	d.want("left", d.m.leaving, true)
 }
 
+// TestSlash: commands may be typed as in other programs; a path is a message.
+func TestSlash(t *testing.T) {
+	for text, want := range map[string]string{"/help": ",help", "/model local:small": ",model local:small", ",exit": ",quit", "/quit": ",quit",
+		"/etc/hosts has what?": "/etc/hosts has what?", "/helpful": "/helpful", ",git status": ",git status"} {
+		d := newDesk(t, Options{})
+		d.keys(text, "enter")
+		if len(d.sent) != 1 || d.sent[0] != want {
+			t.Errorf("%q: sent %q", text, d.sent)
+		}
+	}
+}
+
 // TestMode: Shift-Tab chooses the next mode, which is seen.
 func TestMode(t *testing.T) {
 	mode := approve.ModeAsk

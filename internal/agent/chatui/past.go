@@ -1,6 +1,7 @@
 package chatui
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -45,11 +46,14 @@ func (c *composer) pastItem(it *conversation.Item) {
 			continue
 		}
 		var texts []string
+		artifact := ""
 		for _, r := range call.Results {
 			for _, p := range r.Parts {
-				texts = append(texts, p.Text)
+				if artifact = cmp.Or(artifact, artifactIn(p.Text)); artifact == "" || !strings.HasPrefix(p.Text, "artifact: ") {
+					texts = append(texts, p.Text)
+				}
 			}
 		}
-		c.over(&liveCall{name: call.Name, arguments: call.Arguments}, strings.Join(texts, "\n"), "", call.Failed(), call.Took())
+		c.over(&liveCall{name: call.Name, arguments: call.Arguments}, strings.Join(texts, "\n"), artifact, call.Failed(), call.Took())
 	}
 }

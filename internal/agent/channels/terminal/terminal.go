@@ -111,7 +111,7 @@ func (t *Terminal) say(ctx context.Context, line string) bool {
 	} else {
 		_, _ = fmt.Fprintln(t.Err, display.Text(err.Error()))
 	}
-	return err == nil && line != ",quit"
+	return err == nil && line != ",quit" && line != ",exit"
 }
 
 // Send shows an answer.
