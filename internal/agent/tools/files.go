@@ -106,7 +106,9 @@ func regular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 
 // refuse returns why something cannot be read as a file.
 func refuse(info fs.FileInfo, err error) error {
-	switch {
+	switch failed := (*fs.PathError)(nil); {
+	case errors.As(err, &failed):
+		return failed.Err // the caller names the file
 	case err != nil:
 		return err
 	case info.IsDir():

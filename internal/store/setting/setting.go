@@ -5,7 +5,6 @@ package setting
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -169,7 +168,7 @@ func checkJSON(key string, raw []byte) error {
 	}
 	for member := range chat {
 		if member == "token" {
-			return layout.Invalid("put it into TAPE_TELEGRAM_TOKEN, or as \"telegram\" into credentials.json", "telegram: the bot's token is no setting: programs of the agent can read the settings")
+			return layout.Invalid("put it into TAPE_TELEGRAM_TOKEN, or as \"telegram\" into credentials.json", "telegram: the bot's token is no setting, because the agent's commands can read the settings")
 		}
 		if !slices.Contains([]string{"allow_users", "allow_chats", "base_url"}, member) {
 			return layout.Invalid(Example(key), "telegram: unknown field %q; it is {\"allow_users\", \"allow_chats\", \"base_url\"}", member)
@@ -188,8 +187,7 @@ func checkKeys(servers map[string]map[string]any) error {
 			if value == "" || strings.HasPrefix(value, "${") || !secrets.SensitiveName(variable) && !scanner.SensitiveValue(value) {
 				continue
 			}
-			return layout.Invalid(fmt.Sprintf(`set %s in your shell, and write "env": {%q: "${%s}"}`, variable, variable, variable),
-				"mcp_servers: %q has the value of %s, which looks like a key, and the agent's commands can read the settings", name, variable)
+			return layout.Invalid("set "+variable+" in your shell", "mcp_servers: %q has the value of %s, which looks like a key: write \"${%s}\", because the agent's commands can read the settings", name, variable, variable)
 		}
 	}
 	return nil
