@@ -99,7 +99,7 @@ func TestHostilePaths(t *testing.T) {
 		"loop":                    {"too many links", "too many links", "too many links"},
 		"gone":                    {"no such file", "no such file", "leads nowhere"},
 		"a\x00b":                  {"NUL", "NUL", "NUL"},
-		"nowhere":                 {"no such file", "fs.write creates", ""},
+		"nowhere":                 {"read nowhere: no such file", "fs.write creates", ""},
 		"in/a.txt/b":              {"not a directory", "not a directory", "not a directory"},
 		strings.Repeat("x", 5000): {"too long", "too long", "too long"},
 		"bin":                     {"application/octet-stream", "NUL", ""},
