@@ -31,9 +31,11 @@ type Import struct {
 	Failed []error
 
 	sums      importer.Result
-	sessions  int // of all workspaces
-	forgotten int // sessions that are left out
-	files     int // to import
+	sessions  int       // of all workspaces
+	forgotten int       // sessions that are left out
+	files     int       // to import
+	unit      [2]string // what m.files counts
+	many      string    // the last file that has several sessions
 	bar       *stdio.Progress
 	done      int64 // bytes
 	total     int64
@@ -52,12 +54,11 @@ func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) e
 		}
 		list = append(list, found...)
 	}
-	m.files = len(list) + len(m.Failed)
+	m.files, m.unit = len(list)+len(m.Failed), [2]string{"file", "files"}
 	for _, err := range m.Failed {
 		m.tell(err)
 	}
-	const most = 20 // lines that somebody reads who has not named the files
-	m.brief = m.Found && m.files > most && !m.Verbose
+	m.brief = m.Found && m.files > mostLines && !m.Verbose
 	label := fmt.Sprintf("importing %d files", m.files)
 	for _, t := range list {
 		if m.total += t.Size; m.files == 1 {
@@ -70,9 +71,20 @@ func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) e
 		return err
 	}
 	if (m.files > 1 || m.Found && m.sums.Imported == 0) && !m.JSON {
-		m.PrintUnlessQuiet("%s", m.text(display.Count(m.files, "file", "files")+": ", m.sums, display.Count(len(m.Tapes), "session", "sessions")))
+		m.PrintUnlessQuiet("%s", m.text(display.Count(m.files, m.unit[0], m.unit[1])+": ", m.sums, display.Count(len(m.Tapes), "session", "sessions")))
 	}
 	return nil
+}
+
+// mostLines is how many lines somebody reads who has not named what they are about.
+const mostLines = 20
+
+// count counts the sessions of a file that has several, instead of the file.
+func (m *Import) count(res importer.Result) {
+	if res.Sessions > 0 && res.File != m.many {
+		m.many, m.files, m.unit = res.File, m.files+res.Sessions-1, [2]string{"conversation", "conversations"}
+		m.brief = m.brief || res.Sessions > mostLines && !m.Verbose
+	}
 }
 
 // into imports files into a workspace. If it is interrupted, it keeps what it has read.
@@ -80,6 +92,7 @@ func (m *Import) into(ctx context.Context, store *repo.Store, list []importer.Fi
 	m.Tapes = nil
 	batch := importer.NewBatch(store, m.Version, m.Source, func(res importer.Result, err error) error {
 		m.bar.Clear()
+		m.count(res)
 		if err != nil {
 			m.Failed = append(m.Failed, wayOut(err))
 			m.tell(err)
@@ -129,7 +142,7 @@ func (m *Import) Failure() error {
 	if m.files == 1 {
 		return m.Failed[0]
 	}
-	text := fmt.Sprintf("%d of %d files could not be imported", len(m.Failed), m.files)
+	text := fmt.Sprintf("%d of %s could not be imported", len(m.Failed), display.Count(m.files, "file", cmp.Or(m.unit[1], "files")))
 	for _, class := range []error{repo.ErrNotFound, repo.ErrInvalid, repo.ErrConflict, repo.ErrBusy, repo.ErrCorrupt} {
 		if !slices.ContainsFunc(m.Failed, func(err error) bool { return !errors.Is(err, class) }) {
 			return &layout.Error{Class: class, Msg: text}
@@ -201,7 +214,7 @@ func ShortPath(s *stdio.Streams, path string, cells int) string {
 
 func (m *Import) text(what string, res importer.Result, into string) string {
 	text := fmt.Sprintf("%s%s into %s", what, display.Entries(res.Imported), into)
-	parts := append([]string{text}, display.Some(len(res.Subagents), "fork of a subagent", "forks of subagents")...)
+	parts := append([]string{text}, display.Some(len(res.Subagents), "fork", "forks")...)
 	return strings.Join(slices.Concat([]string{strings.Join(parts, " and ")}, display.Some(res.Anchors, "anchor", "anchors"), display.Some(res.Known, "known", "known"), display.Some(res.LeftOut, "left out", "left out"),
 		display.Some(res.Damaged, "damaged line", "damaged lines")), ", ")
 }

@@ -45,8 +45,9 @@ type outcome struct {
 	err    error
 	inBulk bool
 	o      Options
-	whole  bool   // the file is the tape's transcript, and not one of a part
-	key    string // of its mark
+	whole  bool           // the file is the tape's transcript, and not one of a part
+	part   *record.Source // the session in a file of many; nil: the file
+	key    string         // of its mark
 	mark   mark
 
 	in      *intake // of a live session
@@ -101,6 +102,9 @@ func (b *Batch) add(ctx context.Context, out outcome) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if errors.Is(out.err, errParts) { // they have outcomes of their own
+		return nil
+	}
 	b.pending = append(b.pending, out)
 	b.size += size
 	return nil
@@ -142,11 +146,14 @@ func (b *Batch) Flush(ctx context.Context) error {
 
 // importFile reads a file onto its tape.
 func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err error) {
-	src, closer, err := b.open(out.res.File)
+	src, closer, err := b.source(out)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, closer.Close()) }()
+	if many, err := b.parts(ctx, src, out); many || err != nil {
+		return 0, cmp.Or(err, errParts)
+	}
 	if out.o.Progress != nil {
 		src.R = &progressReader{ReaderAt: src.R, size: src.Size, report: out.o.Progress}
 	}
@@ -192,7 +199,7 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	if errors.Is(err, errRaced) {
 		err = b.into(ctx, f, src, info, out)
 	}
-	out.whole = !src.Within
+	out.whole = !src.Within && out.part == nil
 	return src.Size, err
 }
 
@@ -221,7 +228,7 @@ func (b *Batch) notOfHost(ctx context.Context, name string) error {
 
 func (b *Batch) into(ctx context.Context, f *record.Format, src record.Source, info record.Info, out *outcome) error {
 	res := &out.res
-	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape}
+	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape, Sessions: res.Sessions}
 	in := newIntake(b.store, b.bulk, f, info, out.o, res)
 	in.git = &b.git
 	r, err := in.read(ctx, src)

@@ -7,6 +7,8 @@ import (
 
 	"tape/internal/sessions/importer/acp"
 	"tape/internal/sessions/importer/bub"
+	"tape/internal/sessions/importer/chatgpt"
+	"tape/internal/sessions/importer/claudeai"
 	"tape/internal/sessions/importer/claudecode"
 	"tape/internal/sessions/importer/cline"
 	"tape/internal/sessions/importer/codex"
@@ -28,6 +30,8 @@ func All() Formats {
 	return Formats{
 		&acp.Format,
 		&bub.Format,
+		&chatgpt.Format,
+		&claudeai.Format,
 		&claudecode.Format,
 		&cline.Format,
 		&codex.Format,

@@ -47,6 +47,7 @@ type Result struct {
 	Known     int      // entries of the file that the tape had
 	Forgotten bool     // the session was forgotten, and is left out
 	LeftOut   int      // entries of subagents that NoSubagents left out
+	Sessions  int      // how many the file has, if it is a list of sessions
 	Archived  string   // by Again: the ref of the former history
 	Own       int      // by Again: entries of the former history that were not imported
 	record.Stats
@@ -64,19 +65,14 @@ func (r *Result) Add(other Result) {
 
 // describe finds out what a file is, and its tape.
 func describe(ctx context.Context, src *record.Source, o Options, res *Result) (f *record.Format, info record.Info, err error) {
-	if o.Format == Auto || o.Format == "" {
-		head := make([]byte, min(src.Size, 1<<20))
-		if _, err := src.R.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
-			return nil, info, fmt.Errorf("import %s: %w", res.File, err)
-		}
-		f = o.Formats.Detect(res.File, head)
-	} else {
-		f = o.Formats.Find(o.Format)
-	}
-	if f == nil {
-		return nil, info, fmt.Errorf("import %s: %w", res.File, ErrUnknownFormat)
+	f, head, err := formatOf(*src, o, res)
+	if err != nil {
+		return nil, info, err
 	}
 	res.Format = f.Name
+	if f.Many && record.IsList(head) {
+		return nil, info, fmt.Errorf("import %s: %w", res.File, ErrManySessions)
+	}
 	if info, err = Describe(ctx, f, *src); err != nil {
 		return nil, info, fmt.Errorf("import: %w", err)
 	}
@@ -91,6 +87,23 @@ func describe(ctx context.Context, src *record.Source, o Options, res *Result) (
 		res.Tape = info.Session
 	}
 	return f, info, nil
+}
+
+// formatOf finds out the format of a file, whose beginning it returns as well.
+func formatOf(src record.Source, o Options, res *Result) (f *record.Format, head []byte, err error) {
+	head = make([]byte, min(src.Size, 1<<20))
+	if _, err := src.R.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, fmt.Errorf("import %s: %w", res.File, err)
+	}
+	if o.Format == Auto || o.Format == "" {
+		f = o.Formats.Detect(res.File, head)
+	} else {
+		f = o.Formats.Find(o.Format)
+	}
+	if f == nil {
+		return nil, nil, fmt.Errorf("import %s: %w", res.File, ErrUnknownFormat)
+	}
+	return f, head, nil
 }
 
 // Identify finds out what a transcript is.
@@ -142,6 +155,9 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 // ErrUnknownFormat says that Auto did not recognise the format.
 var ErrUnknownFormat = errors.New("not a transcript in any known format")
 
+// ErrManySessions says that a file has the sessions of many tapes, where one is wanted.
+var ErrManySessions = errors.New("it has many sessions, each of a tape of its own: tape import FILE imports them")
+
 // ErrNoName says that a session from standard input has no name, and none was given.
 var ErrNoName = errors.New("the session has no name")
 
@@ -159,19 +175,11 @@ func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) 
 		}
 		return sized(name, f, f)
 	}
-	f, err := os.CreateTemp("", "tape-import-*")
+	src, closer, err := temporary(name, stdin)
 	if err != nil {
-		return record.Source{}, nil, err
+		err = fmt.Errorf("read standard input: %w", err)
 	}
-	var closer io.Closer = &tempFile{f}
-	// If the system can remove an open file, a crash leaves nothing behind.
-	if os.Remove(f.Name()) == nil {
-		closer = f
-	}
-	if _, err := io.Copy(f, stdin); err != nil {
-		return record.Source{}, nil, errors.Join(fmt.Errorf("read standard input: %w", err), closer.Close())
-	}
-	return sized(name, f, closer)
+	return src, closer, err
 }
 
 func sized(name string, f *os.File, closer io.Closer) (record.Source, io.Closer, error) {

@@ -42,6 +42,18 @@ func (d *document) next() (byte, error) {
 	return c, nil
 }
 
+// text reads what cannot end a string, as far as it is in memory.
+func (d *document) text() {
+	b, _ := d.br.Peek(d.br.Buffered())
+	if end := bytes.IndexAny(b, `"\`); end >= 0 {
+		b = b[:end]
+	}
+	d.off += int64(len(b))
+	d.line += bytes.Count(b, []byte{'\n'})
+	d.buf = append(d.buf, b[:min(len(b), jsonl.DefaultMaxLine-len(d.buf))]...)
+	_, _ = d.br.Discard(len(b)) // they are there
+}
+
 // peek skips blanks and returns the next byte without reading it.
 func (d *document) peek() (byte, error) {
 	for {
@@ -84,6 +96,9 @@ func (d *document) value() (raw []byte, at Span, err error) {
 	for done := false; !done; done = !scalar && depth == 0 && !quoted {
 		if b, err := d.br.Peek(1); scalar && (err != nil || bytes.IndexByte([]byte(",]} \t\r\n"), b[0]) >= 0) {
 			break
+		}
+		if quoted {
+			d.text()
 		}
 		c, err := d.next()
 		if err != nil {

@@ -18,6 +18,8 @@ type Format struct {
 	Title    string // what people call the program
 	Read     func(context.Context, *Reading) error
 	Describe func(context.Context, Source, *Info) error
+	// Many is set if a file may be a list of sessions. Read and Describe get each by itself.
+	Many bool
 
 	// How a file is recognised: by its first records; by its first bytes, if they have no complete
 	// record; and by its path, with slashes, if its content fits several formats. Head and Path may be

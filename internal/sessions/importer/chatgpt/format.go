@@ -1,0 +1,14 @@
+package chatgpt
+
+import "tape/internal/sessions/importer/record"
+
+// Format is the format of ChatGPT's export.
+var Format = record.Format{
+	Name: "chatgpt", Title: "ChatGPT", Read: Read, Describe: Describe, Many: true,
+	Record: func(m record.Members) record.Likeness {
+		return record.Surely.If(m.Has("mapping", "current_node") || m.Has("mapping", "conversation_id") || m.Has("mapping", "title", "create_time"))
+	},
+	Head: func(head []byte) record.Likeness {
+		return record.Surely.If(record.ContainsAll(head, `"mapping"`, `"children"`, `"parent"`))
+	},
+}

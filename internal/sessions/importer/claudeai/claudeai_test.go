@@ -1,0 +1,95 @@
+package claudeai_test
+
+import (
+	"strings"
+	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/claudeai"
+	"tape/internal/sessions/importer/formattest"
+)
+
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
+func message(id, parent, sender, content, more string) string {
+	if parent != "" {
+		more += `,"parent_message_uuid":"` + parent + `"`
+	}
+	return `{"uuid":"` + id + `","text":"","content":[` + content + `],"sender":"` + sender + `","created_at":"2026-01-01T00:00:01Z","updated_at":"2026-01-01T00:00:01Z","attachments":[],"files":[]` + more + `}`
+}
+
+func conversation(id string, messages ...string) string {
+	return `{"uuid":"` + id + `","name":"Weather","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:09Z","account":{"uuid":"me"},"chat_messages":[` + strings.Join(messages, ",") + `]}`
+}
+
+func text(s string) string {
+	return `{"start_timestamp":"2026-01-01T00:00:02Z","stop_timestamp":"2026-01-01T00:00:03Z","type":"text","text":"` + s + `","citations":[]}`
+}
+
+const root = "00000000-0000-4000-8000-000000000000"
+
+// sample is a conversation of which a question was edited, one that names no parents, and one with a tool.
+var sample = []string{
+	conversation("c-1",
+		message("a1", root, "human", text("sun?"), ""), message("b1", "a1", "assistant", text("No."), ""),
+		message("a2", root, "human", text("rain?"), ""), message("b2", "a2", "assistant", text("Yes."), "")),
+	conversation("c-2",
+		strings.Replace(message("p", "", "human", "", ""), `"text":""`, `"text":"read"`, 1),
+		strings.Replace(strings.Replace(message("q", "", "human", text("this"), ""), `"attachments":[]`, `"attachments":[{"file_name":"a.txt","file_size":3,"file_type":"txt","extracted_content":"one"}]`, 1),
+			`"files":[]`, `"files":[{"file_name":"b.png"}]`, 1)),
+	conversation("c-3",
+		message("u", root, "human", text("count"), ""),
+		message("v", "u", "assistant", `{"type":"thinking","thinking":"hm","start_timestamp":null},`+text("so")+
+			`,{"type":"tool_use","id":"t1","name":"repl","input":{"code":"2"}},{"type":"tool_result","tool_use_id":"t1","name":"repl","content":[{"type":"text","text":"2"}],"is_error":true},{"type":"token_budget"},`+text("two"), "")),
+}
+
+func FuzzClaudeAI(f *testing.F) { imp.Fuzz(f, claudeai.Format.Name, sample) }
+
+// TestClaudeAI: an edited question leaves a fork; attachments are parts of their message.
+func TestClaudeAI(t *testing.T) {
+	seen := formattest.Seen{}
+	items, _ := imp.Items(t, claudeai.Format.Name, "x.json", []byte(sample[0]), seen)
+	fork := items[2].Fork
+	formattest.Want(t, items,
+		`event {"name":"session","data":{"uuid":"c-1"}}`,
+		`event {"name":"tape.title","data":{"title":"Weather"}}`,
+		fork+`message {"role":"user","content":"sun?"}`, fork+`message {"role":"assistant","content":"No."}`,
+		`message {"role":"user","content":"rain?"}`, `message {"role":"assistant","content":"Yes."}`)
+	if !strings.HasPrefix(fork, "branch-") {
+		t.Errorf("fork %q", fork)
+	}
+	items, _ = imp.Items(t, claudeai.Format.Name, "x.json", []byte(sample[1]), seen)
+	formattest.Want(t, items[2:],
+		`message {"role":"user","content":"read"}`,
+		`message {"role":"user","content":[{"type":"text","text":"this"},{"type":"text","text":"one","file_name":"a.txt","file_size":3,"file_type":"txt"},{"type":"file","file_name":"b.png"}]}`)
+	items, _ = imp.Items(t, claudeai.Format.Name, "x.json", []byte(sample[2]), seen)
+	formattest.Want(t, items[2:],
+		`message {"role":"user","content":"count"}`,
+		`event {"name":"thinking","data":{"thinking":"hm"}}`,
+		`message {"role":"assistant","content":"so"}`,
+		`tool_call {"calls":[{"id":"t1","type":"function","function":{"name":"repl","arguments":"{\"code\":\"2\"}"}}]}`,
+		`tool_result {"results":["2"]}`,
+		`event {"name":"part.token_budget"}`,
+		`message {"role":"assistant","content":"two"}`)
+}
+
+// TestNewerExport: a newer export adds what is new.
+func TestNewerExport(t *testing.T) {
+	seen := formattest.Seen{}
+	imp.Items(t, claudeai.Format.Name, "x.json", []byte(sample[2]), seen)
+	newer := strings.TrimSuffix(sample[2], "]}") + "," + message("w", "v", "human", text("thanks"), "") + "]}"
+	items, _ := imp.Items(t, claudeai.Format.Name, "x.json", []byte(newer), seen)
+	formattest.Want(t, items, `message {"role":"user","content":"thanks"}`)
+}
+
+func TestDetected(t *testing.T) {
+	for _, b := range []string{sample[0], "[" + strings.Join(sample, ",") + "]", "[" + sample[0][:len(sample[0])-50]} {
+		if got, ok := imp.Detect("conversations.json", []byte(b)); !ok || got != claudeai.Format.Name {
+			t.Errorf("taken for %q: %s", got, b)
+		}
+	}
+	info, err := imp.Describe(t.Context(), claudeai.Format.Name, formattest.Source("conversations.json", []byte(sample[0])))
+	if err != nil || info.Session != "c-1" || info.Started != "2026-01-01T00:00:00.000000+00:00" {
+		t.Errorf("%+v, %v", info, err)
+	}
+}

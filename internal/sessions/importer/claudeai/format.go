@@ -1,0 +1,12 @@
+package claudeai
+
+import "tape/internal/sessions/importer/record"
+
+// Format is the format of the export of claude.ai.
+var Format = record.Format{
+	Name: "claude-ai", Title: "claude.ai", Read: Read, Describe: Describe, Many: true,
+	Record: func(m record.Members) record.Likeness { return record.Surely.If(m.Has("uuid", "chat_messages")) },
+	Head: func(head []byte) record.Likeness {
+		return record.Surely.If(record.ContainsAll(head, `"uuid"`, `"chat_messages"`))
+	},
+}

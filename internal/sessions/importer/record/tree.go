@@ -1,0 +1,107 @@
+package record
+
+import (
+	"encoding/hex"
+	"slices"
+)
+
+// Node is a message of a conversation that is a tree.
+type Node struct {
+	ID, Parent string // "" or an id that is not there: it begins the conversation
+	Raw        []byte
+	Fork       string // "" for what is in the session; set by [Tree]
+}
+
+// Tree returns the messages of a conversation so that each comes after its parent, and what was abandoned
+// before what the conversation went on with. The session is the way to the leaf with that id, or to the last
+// node if there is none; what hangs beside it gets a Fork. Of nodes with the same id, the first counts.
+// Parents that form a circle are no reason to leave anything out.
+func Tree(nodes []Node, leaf string) []Node {
+	at, below := map[string]int{}, map[string][]int{}
+	for i, n := range nodes {
+		if _, ok := at[n.ID]; !ok {
+			at[n.ID] = i
+		}
+	}
+	var roots []int
+	for i, n := range nodes {
+		if _, ok := at[n.Parent]; ok && n.Parent != n.ID && at[n.ID] == i {
+			below[n.Parent] = append(below[n.Parent], i)
+		} else {
+			roots = append(roots, i)
+		}
+	}
+	kept, last := map[int]bool{}, len(nodes)-1
+	if i, ok := at[leaf]; ok {
+		last = i
+	}
+	for ok := last >= 0; ok && !kept[last]; {
+		kept[last] = true
+		last, ok = at[nodes[last].Parent]
+	}
+	t := &tree{nodes: nodes, at: at, below: below, kept: kept, done: make([]bool, len(nodes))}
+	t.from(roots)
+	for i := range nodes { // of circles
+		t.from([]int{i})
+	}
+	return t.out
+}
+
+type tree struct {
+	nodes []Node
+	at    map[string]int
+	below map[string][]int
+	kept  map[int]bool
+	done  []bool
+	out   []Node
+}
+
+// from adds nodes and what is below them.
+func (t *tree) from(stack []int) {
+	stack = t.reversed(stack)
+	for len(stack) > 0 {
+		i := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if t.done[i] {
+			continue
+		}
+		t.done[i] = true
+		n := &t.nodes[i]
+		if !t.kept[i] {
+			if parent, ok := t.at[n.Parent]; ok && t.done[parent] {
+				n.Fork = t.nodes[parent].Fork
+			}
+			if n.Fork == "" {
+				n.Fork = branchName(n.ID)
+			}
+		}
+		t.out = append(t.out, *n)
+		if t.at[n.ID] == i {
+			stack = append(stack, t.reversed(t.below[n.ID])...)
+		}
+	}
+}
+
+// reversed returns nodes as a stack: the one that is kept comes off it last.
+func (t *tree) reversed(list []int) []int {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b int) int {
+		switch {
+		case t.kept[a] == t.kept[b]:
+			return b - a
+		case t.kept[a]:
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// branchName returns the name of a fork: ids may be anything, names of forks may not.
+func branchName(id string) string {
+	if IsUUID(id) {
+		return "branch-" + id
+	}
+	sum := SumOf(id)
+	return "branch-" + hex.EncodeToString(sum[:])
+}
