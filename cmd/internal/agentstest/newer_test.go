@@ -4,13 +4,15 @@ package agentstest
 
 import (
 	"fmt"
+	"time"
 
 	"tape/cmd/internal/agentstest/model"
 )
 
 func qwen() agent {
 	return agent{
-		name: "qwen", program: "qwen", files: found, cases: []string{"tools", "resume", "two at once"},
+		name: "qwen", program: "qwen", files: found, late: true, awake: 3000 * time.Millisecond,
+		cases: []string{"tools", "resume", "long answer", "subagent", "two at once", "agent killed", "hook killed", "no program", "full disk", "mcp", "uninstall"},
 		env: func(b *box) []string {
 			return []string{"OPENAI_API_KEY=none", "OPENAI_BASE_URL=" + b.model.URL + "/v1", "OPENAI_MODEL=one"}
 		},
@@ -32,15 +34,23 @@ func qwen() agent {
 		},
 		session: func(id, prompt string) []string { return []string{"--resume", id, "-p", prompt, "--yolo"} },
 		call: func(c model.Call, _ []model.Item) (string, any) {
-			return "run_shell_command", args{"command": c.Arg, "description": "Run a command", "is_background": false}
+			switch c.Tool {
+			case model.Shell:
+				return "run_shell_command", args{"command": c.Arg, "description": "Run a command", "is_background": false}
+			case model.Agent:
+				return "agent", args{"description": "Count", "prompt": c.Arg, "subagent_type": "general-purpose"}
+			}
+			return mcp("mcp__tape__", c)
 		},
+		subagent: helper(nil, model.Step{Text: "There are two files."}),
 	}
 }
 
 func pi() agent {
 	return agent{
-		name: "pi", program: "pi", files: found, cases: []string{"tools", "resume", "long answer", "two at once"},
-		env: func(*box) []string { return []string{"PI_OFFLINE=1"} },
+		name: "pi", program: "pi", files: found, awake: 1500 * time.Millisecond,
+		cases: []string{"tools", "resume", "long answer", "two at once", "agent killed", "hook killed", "no program", "full disk", "uninstall"}, // it has no subagents and no MCP of its own
+		env:   func(*box) []string { return []string{"PI_OFFLINE=1"} },
 		settings: func(b *box) map[string]string {
 			return map[string]string{
 				".pi/agent/settings.json": `{"defaultProvider": "scripted", "defaultModel": "one", "quietStartup": true}`,

@@ -30,6 +30,9 @@ func (b *box) same() {
 	want := b.dump(b.imported())
 	got := ""
 	for end := time.Now().Add(soon); time.Now().Before(end); wait.Pause(300 * time.Millisecond) {
+		if b.agent.late {
+			b.tape("", "record", "sync")
+		}
 		if got = b.dump(""); got == want {
 			b.tape("", "verify")
 			return
@@ -73,7 +76,8 @@ func (b *box) conversation(cut bool) []model.Item {
 	var out []model.Item
 	known := map[string]bool{}
 	for _, e := range b.model.Exchanges() {
-		if e.Side || e.Prompt == "" {
+		suggestion := b.agent.late && len(e.Reply) == 1 && e.Reply[0].Text == model.Unscripted // of what the person might say next
+		if e.Side || e.Prompt == "" || suggestion {
 			continue
 		}
 		for _, item := range e.History {
