@@ -16,7 +16,7 @@ import (
 func cline() agent {
 	return agent{
 		name: "cline", program: "cline", files: found, awake: 6 * time.Second,
-		cases: []string{"tools", "long answer", "subagent", "two at once", "full disk", "mcp", "uninstall"},
+		cases: []string{"tools", "long answer", "subagent", "two at once", "agent killed", "full disk", "mcp", "uninstall"},
 		env: func(*box) []string {
 			return []string{"CLINE_NO_AUTO_UPDATE=1", "CLINE_TELEMETRY_DISABLED=1", "DO_NOT_TRACK=1",
 				"CLINE_SESSION_BACKEND_MODE=local"} // otherwise it leaves a server running
