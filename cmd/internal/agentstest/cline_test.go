@@ -4,7 +4,11 @@ package agentstest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,6 +69,22 @@ func (s *screen) listens() {
 	s.b.fatalf("the terminal shows nothing that is typed")
 }
 
+// stopServer stops the server that Cline starts in a terminal and leaves running, and what else of Cline ends slowly.
+func (b *box) stopServer() {
+	for range 10 {
+		list, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well formed
+		for _, file := range list {
+			line, err := os.ReadFile(file)
+			pid, err2 := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			dir, _ := os.Readlink(filepath.Join(filepath.Dir(file), "cwd"))
+			if err == nil && err2 == nil && strings.Contains(string(line), "cline") && (dir == b.project || strings.Contains(string(line), b.project)) {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			}
+		}
+		wait.Pause(500 * time.Millisecond)
+	}
+}
+
 // TestTerminal goes on with a session after its terminal was closed, and takes the last prompt back: Cline does
 // neither without a terminal.
 func TestTerminal(t *testing.T) {
@@ -80,6 +100,7 @@ func TestTerminal(t *testing.T) {
 
 func (b *box) inTerminal() {
 	b.t.Helper()
+	b.t.Cleanup(b.stopServer)
 	s := b.open("-i")
 	s.waitFor("⏵⏵") // perhaps below an advertisement, which the next key closes
 	s.listens()
