@@ -18,7 +18,8 @@ import (
 
 // WatchOptions are the command line's options for a watch of transcripts.
 type WatchOptions struct {
-	Dirs       map[string]time.Time // the folders, with the time from which changes count
+	Dirs       map[string]time.Time        // the folders, with the time from which changes count
+	Later      func() map[string]time.Time // folders that are watched later, too
 	Poll, Once bool
 	Is         func(path string) bool
 	Changed    func(ctx context.Context, paths []string) error
@@ -74,7 +75,7 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 		return err
 	}
 	w.CatchUp(ctx) // an interrupted watch may have left something
-	return host.Watch(ctx, WatchOptions{Dirs: dirs, Poll: poll, Once: once, Is: importer.All().IsTranscript, Changed: w.Changed,
+	return host.Watch(ctx, WatchOptions{Dirs: dirs, Later: w.Later, Poll: poll, Once: once, Is: watching.Is, Changed: w.Changed,
 		Again: recorder.Unannounced + time.Minute,
 		Warn:  func(err error) { a.Warn("looking at the folders again and again: " + err.Error()) }})
 }

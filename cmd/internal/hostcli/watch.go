@@ -15,10 +15,16 @@ const rescanEvery = 2 * time.Second
 // Watch reports transcripts that are written, until ctx ends.
 func (Host) Watch(ctx context.Context, o cli.WatchOptions) error {
 	w := watch.Options{Is: o.Is, Changed: o.Changed, Again: o.Again, Warn: o.Warn, Rescan: rescanEvery, Poll: o.Poll, Once: o.Once}
-	for dir, since := range o.Dirs {
-		w.Dirs = append(w.Dirs, watch.Dir{Path: dir, Since: since})
-	}
+	w.Dirs = dirsOf(o.Dirs)
+	w.Later = func() []watch.Dir { return dirsOf(o.Later()) }
 	return watch.Run(ctx, w)
+}
+
+func dirsOf(since map[string]time.Time) (out []watch.Dir) {
+	for dir, at := range since {
+		out = append(out, watch.Dir{Path: dir, Since: at})
+	}
+	return out
 }
 
 // ACP runs an agent, and returns its exit status.

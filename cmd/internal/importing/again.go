@@ -29,7 +29,7 @@ func (m *Import) Again(ctx context.Context, t *repo.Tape, file string, at transc
 			return err
 		}
 	}
-	if list, err := importer.Files(file); err != nil || len(list) != 1 {
+	if list, err := importer.Files(ctx, file); err != nil || len(list) != 1 {
 		return cmp.Or(err, error(layout.Invalid("", "%s is not the transcript of one session", display.Quoted(file))))
 	}
 	bar := m.Progress(ShortPath(m.Streams, file, stdio.LabelCells))

@@ -55,6 +55,12 @@ func Find(ctx context.Context, agents importer.Formats, getenv func(string) stri
 	f := &finder{projects: map[place]*Project{}, sessions: map[string]place{}}
 	for _, agent := range agents {
 		before := f.Files
+		for _, kept := range importer.Databases(agent, getenv) {
+			if err := f.database(ctx, agent, kept); err != nil && ctx.Err() == nil {
+				f.Unread = append(f.Unread, err)
+			}
+			step(f.Files)
+		}
 		for _, folder := range importer.Folders(agent, getenv) {
 			if err := f.walk(ctx, agent, folder, step); err != nil {
 				return nil, err
@@ -135,6 +141,18 @@ func (f *finder) file(ctx context.Context, agent *record.Format, path string, d 
 	f.sessions[s.Tape] = s.place
 	f.add(s, s.place)
 	return nil
+}
+
+// database adds the sessions of a database.
+func (f *finder) database(ctx context.Context, agent *record.Format, kept record.Kept) error {
+	list, err := importer.Sessions(ctx, agent, kept.Path)
+	for _, in := range list {
+		s := Session{File: importer.File{Name: in.Path}, Tape: filepath.Base(in.Path), format: agent, place: place{dir: kept.Dir}}
+		f.Files++
+		f.sessions[s.Tape] = s.place
+		f.add(s, s.place)
+	}
+	return err
 }
 
 func (f *finder) add(s Session, at place) {

@@ -48,7 +48,7 @@ type Import struct {
 func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) error {
 	var list []importer.File
 	for _, name := range names {
-		found, err := importer.Files(name)
+		found, err := importer.Files(ctx, name)
 		if err != nil {
 			m.Failed = append(m.Failed, err)
 		}

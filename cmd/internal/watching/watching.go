@@ -2,11 +2,13 @@
 package watching
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +30,16 @@ type Watching struct {
 
 	file  string               // stores until
 	until map[string]time.Time // by folder: everything written before is recorded
+	since map[string]time.Time // by folder: the time from which changes are recorded
 	dirs  []string             // the watched folders
+	named bool                 // by a person
+	began time.Time
+}
+
+// Is reports, by its name, whether a file may have sessions.
+func Is(path string) bool {
+	f, _ := importer.All().DatabaseOf(path)
+	return f != nil || importer.All().IsTranscript(path)
 }
 
 // Begin selects the folders to watch, and returns the time from which changes in each are recorded.
@@ -37,6 +48,7 @@ func (w *Watching) Begin(args []string) (map[string]time.Time, error) {
 	if raw, err := os.ReadFile(w.file); err == nil {
 		_ = json.Unmarshal(raw, &w.until) // without it, more is read, but nothing is recorded twice
 	}
+	w.named, w.began = len(args) > 0, w.Now()
 	if w.until == nil {
 		w.until = map[string]time.Time{}
 	}
@@ -51,8 +63,10 @@ func (w *Watching) Begin(args []string) (map[string]time.Time, error) {
 		for _, agent := range importer.All().WithFolders() {
 			w.dirs = append(w.dirs, importer.Folders(agent, w.Getenv)...)
 		}
+		w.dirs = append(w.dirs, w.databases()...)
 	}
 	since := map[string]time.Time{}
+	w.since = since
 	for _, dir := range w.dirs {
 		if _, ok := w.until[dir]; !ok && len(args) == 0 {
 			w.until[dir] = w.Now()
@@ -61,6 +75,34 @@ func (w *Watching) Begin(args []string) (map[string]time.Time, error) {
 	}
 	w.StderrUnlessQuiet("watching %s", strings.Join(w.dirs, ", "))
 	return since, w.save()
+}
+
+// databases returns the folders with the agents' databases that are not watched yet.
+func (w *Watching) databases() (out []string) {
+	for _, agent := range importer.All().WithFolders() {
+		for _, kept := range importer.Databases(agent, w.Getenv) {
+			if dir := filepath.Dir(kept.Path); !slices.Contains(w.dirs, dir) && !slices.Contains(out, dir) {
+				out = append(out, dir)
+			}
+		}
+	}
+	return out
+}
+
+// Later returns the folders of databases that are new since the last call.
+func (w *Watching) Later() map[string]time.Time {
+	if w.named {
+		return nil
+	}
+	out := map[string]time.Time{}
+	for _, dir := range w.databases() {
+		w.dirs = append(w.dirs, dir)
+		if _, ok := w.until[dir]; !ok {
+			w.until[dir] = w.began
+		}
+		out[dir], w.since[dir] = w.until[dir], w.until[dir]
+	}
+	return out
 }
 
 func (w *Watching) save() error {
@@ -78,7 +120,7 @@ func (w *Watching) save() error {
 // Changed records what is new in transcripts.
 func (w *Watching) Changed(ctx context.Context, paths []string) error {
 	at := w.Now()
-	for _, path := range paths {
+	for _, path := range w.transcripts(ctx, paths) {
 		n, ok := w.noteOf(ctx, path)
 		if !ok {
 			continue
@@ -94,6 +136,62 @@ func (w *Watching) Changed(ctx context.Context, paths []string) error {
 	return w.save()
 }
 
+// transcripts returns the files that have changed, and of databases the sessions that have changed or that may
+// have ended since.
+func (w *Watching) transcripts(ctx context.Context, paths []string) (out []string) {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		f, db := importer.All().DatabaseOf(path)
+		if f == nil {
+			out = append(out, path)
+			continue
+		}
+		if seen[db] {
+			continue
+		}
+		seen[db] = true
+		list, err := importer.Sessions(ctx, f, db)
+		if err != nil {
+			w.StderrIfVerbose("%s: %v", db, err)
+		}
+		from, recent := w.until[w.folder(db)], w.Now().Add(-recorder.Unannounced-2*time.Minute)
+		if recent.Before(from) {
+			from = recent
+		}
+		if since := w.since[w.folder(db)]; from.Before(since) {
+			from = since
+		}
+		for _, s := range list {
+			if s.Changed.IsZero() || !s.Changed.Before(from.Add(-2*time.Second)) {
+				out = append(out, s.Path)
+			}
+		}
+	}
+	return out
+}
+
+// folder returns the watched folder that a file is in.
+func (w *Watching) folder(path string) string {
+	for _, dir := range w.dirs {
+		if strings.HasPrefix(path, dir+string(filepath.Separator)) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// projectOf returns the project of a database.
+func (w *Watching) projectOf(path string) string {
+	for _, agent := range importer.All().WithFolders() {
+		for _, kept := range importer.Databases(agent, w.Getenv) {
+			if kept.Path == filepath.Dir(path) {
+				return kept.Dir
+			}
+		}
+	}
+	return ""
+}
+
 // CatchUp records the transcripts of all waiting notes. After a failure, the next change tries again.
 func (w *Watching) CatchUp(ctx context.Context) {
 	if err := w.Recorder.Run(ctx, false); err != nil && ctx.Err() == nil {
@@ -106,7 +204,7 @@ func (w *Watching) CatchUp(ctx context.Context) {
 func (w *Watching) noteOf(ctx context.Context, path string) (n spool.Note, ok bool) {
 	info, err := importer.Identify(ctx, path)
 	n = spool.Note{Agent: info.Format, At: w.Now(), Program: w.Program, Workspace: w.Workspace,
-		Project: jsonl.GetString(info.State, "cwd")}
+		Project: cmp.Or(jsonl.GetString(info.State, "cwd"), w.projectOf(path))}
 	if err == nil && n.Project == "" && n.Workspace == "" {
 		err = errors.New("it does not say which project it is of; tape import, or --workspace, records it")
 	}

@@ -31,6 +31,7 @@ type Batch struct {
 	store   *repo.Store
 	report  func(Result, error) error
 	open    Opener
+	copied  databaseCopy
 	bulk    *writer.Bulk
 	pending []outcome
 	size    int64           // bytes of the pending files
@@ -74,6 +75,7 @@ func NewBatch(store *repo.Store, version string, open Opener, report func(Result
 func (b *Batch) Close() {
 	b.bulk.Discard()
 	b.git.Close()
+	b.copied.close()
 }
 
 // File imports a file; [Batch.Flush] makes it durable. An error of the file goes to report; one that File

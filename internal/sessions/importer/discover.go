@@ -22,6 +22,18 @@ func Discover(ctx context.Context, f *record.Format, project string, getenv func
 		p.dirs = append(p.dirs, real)
 	}
 	var out []string
+	for _, kept := range Databases(f, getenv) {
+		if !p.contains(kept.Dir) {
+			continue
+		}
+		list, err := Sessions(ctx, f, kept.Path)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range list {
+			out = append(out, s.Path)
+		}
+	}
 	for _, root := range Folders(f, getenv) {
 		found, err := p.search(ctx, root)
 		if err != nil {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -18,10 +19,13 @@ type File struct {
 	Size     int64
 }
 
-// Files returns a file, or the transcripts in a folder and below.
-func Files(name string) ([]File, error) {
+// Files returns a file, the transcripts in a folder and below, or the sessions of a database.
+func Files(ctx context.Context, name string) ([]File, error) {
 	if name == "-" {
 		return []File{{Name: name}}, nil
+	}
+	if list, ok, err := All().inNamed(ctx, name); ok {
+		return list, err
 	}
 	st, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,6 +40,10 @@ func Files(name string) ([]File, error) {
 	var out, agents []File
 	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
+			return err
+		}
+		if list, ok, err := All().inNamed(ctx, path); ok {
+			out = append(out, list...)
 			return err
 		}
 		if !d.Type().IsRegular() || !All().IsTranscript(path) {

@@ -13,6 +13,7 @@ import (
 	"tape/internal/sessions/importer/cline"
 	"tape/internal/sessions/importer/codex"
 	"tape/internal/sessions/importer/copilot"
+	"tape/internal/sessions/importer/crush"
 	"tape/internal/sessions/importer/gemini"
 	"tape/internal/sessions/importer/openai"
 	"tape/internal/sessions/importer/opencode"
@@ -36,6 +37,7 @@ func All() Formats {
 		&cline.Format,
 		&codex.Format,
 		&copilot.Format,
+		&crush.Format,
 		&gemini.Format,
 		&openai.Format,
 		&opencode.Format,
@@ -83,7 +85,7 @@ func (l Formats) with(has func(*record.Format) bool) Formats {
 
 // WithFolders returns the formats whose transcripts are in a known place.
 func (l Formats) WithFolders() Formats {
-	return l.with(func(f *record.Format) bool { return f.Files.Folders != nil })
+	return l.with(func(f *record.Format) bool { return f.Files.Folders != nil || f.Files.Database != nil })
 }
 
 // WithHooks returns the formats of agents that tape record install can change.
@@ -109,6 +111,14 @@ func (l Formats) IsTranscript(path string) bool {
 		kept = kept || only != "" && strings.HasSuffix(path, only) || only == "" && (ext == ".json" || ext == ".jsonl")
 	}
 	return kept
+}
+
+// files returns the file that has a transcript, and those beside it that have parts of its session.
+func (l Formats) files(path, name string) (file string, beside []string) {
+	if _, db, _ := l.inDatabase(path); db != "" {
+		return db, []string{db + walSuffix}
+	}
+	return name, l.beside(path)
 }
 
 // beside returns the notes beside a transcript that have parts of its session.

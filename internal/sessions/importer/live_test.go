@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"cmp"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"tape/internal/sessions/importer/cline"
 	"tape/internal/sessions/importer/copilot"
+	"tape/internal/sessions/importer/crush"
 	"tape/internal/sessions/importer/pi"
 	"tape/internal/sessions/importer/qwen"
 	"tape/internal/sessions/importer/record"
@@ -331,4 +333,86 @@ func TestLiveCline(t *testing.T) {
 		"tools":            "suac1r1a suac3r3a suc1r1c1r1c1r1a",
 		"twins":            "suac1r1a suac1r1a",
 	})
+}
+
+// TestLiveCrush: a subagent is in its session; what a person ran in the shell is not a prompt, a summary is an
+// anchor (compact, terminal); the half of an answer that was there when the program was killed is kept
+// (killed_streaming). Importing again adds nothing.
+func TestLiveCrush(t *testing.T) {
+	want := map[string]string{
+		"compact":             "uac1r1auaAua",
+		"errors":              "uau",
+		"interrupted_resumed": "uac1r1ua",
+		"killed":              "uac1",
+		"killed_resumed":      "uac1ua",
+		"killed_streaming":    "ua",
+		"long":                "ua",
+		"mcp":                 "uc1r1a",
+		"subagent":            "uac1!u!c1!r1!ar1a",
+		"terminal":            "uac1r1auc1r1uac1r1Aua uaua",
+		"tools":               "uac1r1auc1r1c1r1c1r1auac3r3a",
+		"twins":               "uac1r1a uac1r1a",
+	}
+	dumps, _ := filepath.Glob(filepath.Join(live, crush.Format.Name, "*", "session", "shop", ".crush", "crush.db.sql"))
+	if len(dumps) == 0 {
+		t.Skip("no sessions of Crush")
+	}
+	s := testStore(t)
+	for _, dump := range dumps {
+		scenario := strings.Split(filepath.ToSlash(dump), "/live/crush/")[1]
+		scenario, _, _ = strings.Cut(scenario, "/")
+		files, err := Files(t.Context(), restored(t, dump))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range files {
+			src, closer, err := OpenSource(f.Name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := make([]byte, src.Size)
+			if _, err := src.R.ReadAt(b, 0); err != nil || closer.Close() != nil {
+				t.Fatal(err)
+			}
+			items, stats := read(t, crush.Format.Name, f.Name, b, tapeSeen{})
+			if stats.Damaged > 0 || len(stats.Problems) > 0 {
+				t.Errorf("%s: %+v", f.Name, stats)
+			}
+			got = append(got, shape(t, items))
+			res, err := importPath(s, f.Name, Options{Format: Auto})
+			if err != nil || res.Tape != filepath.Base(f.Name) || res.Format != crush.Format.Name {
+				t.Fatalf("%s: %+v, %v", f.Name, res, err)
+			}
+			if again, err := importPath(s, f.Name, Options{Format: Auto}); err != nil || again.Imported > 0 {
+				t.Errorf("%s, again: %+v, %v", f.Name, again, err)
+			}
+		}
+		slices.Sort(got)
+		if shapes := strings.Join(got, " "); shapes != want[scenario] {
+			t.Errorf("%s: got %q, want %q", scenario, shapes, want[scenario])
+		}
+	}
+}
+
+// restored returns the path of a database that is made from a dump.
+func restored(t *testing.T, dump string) string {
+	t.Helper()
+	text, err := os.ReadFile(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "shop", ".crush")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "crush.db")
+	db, err := sql.Open("sqlite", path)
+	if err == nil {
+		_, err = db.Exec(string(text))
+	}
+	if err != nil || db.Close() != nil {
+		t.Fatal(dump, err)
+	}
+	return path
 }

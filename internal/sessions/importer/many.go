@@ -26,6 +26,9 @@ func (b *Batch) source(out *outcome) (record.Source, io.Closer, error) {
 	if out.part != nil {
 		return *out.part, noCloser{}, nil
 	}
+	if src, closer, ok, err := openSession(out.res.File, &b.copied); ok {
+		return src, closer, err
+	}
 	return b.open(out.res.File)
 }
 

@@ -81,13 +81,14 @@ func loadMarks(s *workspace.Store, version string) *marks {
 // newMark returns a mark with only the file's stat, and its key; "" if the file cannot have one.
 func newMark(name string, o Options) (key string, k mark) {
 	path, err := filepath.Abs(name)
+	name, beside := o.Formats.files(path, name)
 	st, serr := os.Stat(name)
 	if name == "-" || err != nil || serr != nil || time.Since(st.ModTime()) < minAge {
 		return "", k
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", path, o.Format, o.Tape, o.Fallback, o.NoSubagents))
 	k.stat = gitindex.Stat(st)
-	for _, note := range o.Formats.beside(path) {
+	for _, note := range beside {
 		st, err := os.Stat(note)
 		if err == nil && time.Since(st.ModTime()) < minAge {
 			return "", mark{}

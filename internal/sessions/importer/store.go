@@ -164,6 +164,9 @@ var ErrNoName = errors.New("the session has no name")
 // OpenSource opens a file to import. For "-" it copies stdin to a temporary file, because transcripts are
 // read twice. Close it when done.
 func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) {
+	if src, closer, ok, err := openSession(name, nil); ok {
+		return src, closer, err
+	}
 	if name != "-" {
 		// Opening a pipe would wait for its writer, perhaps for ever.
 		if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {

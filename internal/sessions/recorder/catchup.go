@@ -61,20 +61,20 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 	const pause = 20 * time.Millisecond
 	for {
 		has := f.Want == "" || contains(f.Path, r.answer(s.Agent)+f.Want)
-		st, err := os.Stat(f.Path)
+		size, last, err := importer.Stat(f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			// Agents create it late, and some never do.
 		case err != nil:
 			return err
 		default:
-			over := s.Ended || r.Now().Sub(st.ModTime()) > Unannounced
+			over := s.Ended || r.Now().Sub(last) > Unannounced
 			idle := has && r.moment(s.Agent, s.Event) == record.TurnEnd
-			if st.Size() != f.Bytes || over && !f.Over || !f.Idle && idle {
+			if size != f.Bytes || over && !f.Over || !f.Idle && idle {
 				if err := r.importFile(ctx, s, f, importer.Live{Idle: idle, Over: over}, open); err != nil {
 					return err
 				}
-				f.Bytes, f.Over, f.Idle = st.Size(), over, idle
+				f.Bytes, f.Over, f.Idle = size, over, idle
 			}
 		}
 		if has && !s.Ended || r.Now().After(f.Until) {

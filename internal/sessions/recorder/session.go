@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tape/internal/git/disk"
+	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/spool"
 )
@@ -256,8 +257,8 @@ const forgotten = 7 * 24 * time.Hour
 // read.
 func (s *Session) mayHaveMore(now time.Time) bool {
 	return now.Sub(s.Last) < forgotten && (!s.Ended || slices.ContainsFunc(s.Files, func(f File) bool {
-		st, err := os.Stat(f.Path)
-		return err == nil && st.Size() != f.Bytes
+		size, _, err := importer.Stat(f.Path)
+		return err == nil && size != f.Bytes
 	}))
 }
 

@@ -60,7 +60,7 @@ func SessionOf(ctx context.Context, s *repo.Store, name string) (Session, error)
 // Of returns the transcript from which a tape was imported or recorded.
 func Of(ctx context.Context, s *repo.Store, t *repo.Tape, at Where) (string, error) {
 	noted := importer.Transcript(s, t.Name())
-	if _, err := os.Stat(noted); err == nil {
+	if _, _, err := importer.Stat(noted); err == nil {
 		return noted, nil
 	}
 	if imported, err := importer.HasImported(ctx, t); err != nil || !imported && noted == "" {

@@ -17,7 +17,9 @@ import (
 // Options say what is watched.
 type Options struct {
 	Dirs []Dir
-	Is   func(path string) bool // whether a file counts
+	// Later returns folders that are watched from now on, too; nil: there are none.
+	Later func() []Dir
+	Is    func(path string) bool // whether a file counts
 	// Changed gets the files that were written to. Its error ends the watch.
 	Changed func(ctx context.Context, paths []string) error
 	// Again is how long after its last change a file is reported once more.
@@ -110,6 +112,16 @@ func (w *watch) handle(e fsnotify.Event) {
 // tick does what no event triggers.
 func (w *watch) tick() {
 	now := time.Now()
+	if w.Later != nil {
+		if more := w.Later(); len(more) > 0 {
+			w.Dirs = append(w.Dirs, more...)
+			for _, dir := range more {
+				if !w.walk(dir.Path, dir.Since.Add(-coarse)) {
+					w.absent = append(w.absent, dir)
+				}
+			}
+		}
+	}
 	for path, at := range w.again {
 		if now.Sub(at) >= w.Again && !w.dirty[path] {
 			w.mark(path)

@@ -59,28 +59,7 @@ func isID(id string) bool {
 func has(user record.Where, id string) bool {
 	data := cmp.Or(user.Getenv("XDG_DATA_HOME"), filepath.Join(user.Home, ".local", "share"))
 	files, _ := filepath.Glob(filepath.Join(data, "opencode", "opencode*.db*"))
-	return slices.ContainsFunc(files, func(file string) bool { return contains(file, []byte(id)) })
-}
-
-// contains reports whether a file has a text.
-func contains(file string, text []byte) bool {
-	f, err := os.Open(file)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	buf, kept := make([]byte, 1<<20), 0
-	for {
-		n, err := f.Read(buf[kept:])
-		have := buf[:kept+n]
-		if bytes.Contains(have, text) {
-			return true
-		}
-		if err != nil {
-			return false
-		}
-		kept = copy(buf, have[max(0, len(have)-len(text)+1):])
-	}
+	return slices.ContainsFunc(files, func(file string) bool { return record.FileContains(file, id) })
 }
 
 func folder(w record.Where) string {

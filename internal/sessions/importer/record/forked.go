@@ -33,6 +33,9 @@ func (f *Forked) In(fork string) *Conversation {
 	return t
 }
 
+// Began reports whether a fork has begun.
+func (f *Forked) Began(fork string) bool { return f.talks[fork] != nil }
+
 // End ends all conversations.
 func (f *Forked) End() {
 	for _, name := range f.names {

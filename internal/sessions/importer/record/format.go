@@ -3,7 +3,10 @@ package record
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,6 +66,29 @@ type Files struct {
 	IsNote func(name string) bool
 	// Beside returns the paths of notes that have parts of a session; nil: the transcript has all of it.
 	Beside func(path string) []string
+	// Database is set if sessions are in databases instead of files.
+	Database *Database
+}
+
+// Database says how a program keeps sessions in SQLite databases. The path of a session is that of its
+// database, and below that its id.
+type Database struct {
+	File string // the name of each database's file
+	// All returns the user's databases, which need not exist any more.
+	All func(user Where) []Kept
+	// Sessions returns the sessions in a database, without those of subagents.
+	Sessions func(context.Context, *sql.DB) ([]KeptSession, error)
+	// Write writes a session of the database at a path as a transcript.
+	Write func(ctx context.Context, db *sql.DB, path, id string, w io.Writer) error
+}
+
+// Kept is a database with the sessions of a directory.
+type Kept struct{ Path, Dir string }
+
+// KeptSession is a session in a database.
+type KeptSession struct {
+	ID      string
+	Changed string // the date of its last change, as [Date] returns it; "" if that is not known
 }
 
 // Resume says how a session goes on in the program that made it. The program's name and its options
@@ -81,6 +107,27 @@ type Resume struct {
 	Archived string
 	// Has reports whether the program has the session, if it does not keep transcripts in files.
 	Has func(user Where, id string) bool
+}
+
+// FileContains reports whether a file has a text.
+func FileContains(file, text string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	buf, kept := make([]byte, 1<<20), 0
+	for {
+		n, err := f.Read(buf[kept:])
+		have := buf[:kept+n]
+		if bytes.Contains(have, []byte(text)) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		kept = copy(buf, have[max(0, len(have)-len(text)+1):])
+	}
 }
 
 // IsUUID reports whether a text is a UUID.

@@ -1,0 +1,64 @@
+package crush
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// file is the name of Crush's databases.
+const file = "crush.db"
+
+// Format is the format of Crush.
+var Format = record.Format{
+	Name: "crush", Title: "Crush", Read: Read, Describe: Describe,
+	Record: func(m record.Members) record.Likeness { return record.Surely.If(m.Has("crush")) },
+	Files:  record.Files{Database: &record.Database{File: file, All: databases, Sessions: sessions, Write: write}},
+	Resume: &record.Resume{
+		Program: "crush", Args: []string{"--session"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
+		Has: func(user record.Where, id string) bool {
+			return slices.ContainsFunc(databases(user), func(kept record.Kept) bool {
+				return record.FileContains(kept.Path, id) || record.FileContains(kept.Path+"-wal", id)
+			})
+		},
+	},
+}
+
+// databases returns those of all projects in which Crush was started.
+func databases(user record.Where) (out []record.Kept) {
+	raw, err := os.ReadFile(list(user))
+	if err != nil {
+		return nil // usually Crush was never started
+	}
+	for p := range jsonl.Elements(jsonl.Get(raw, "projects")) {
+		dir := jsonl.GetString(p, "path")
+		data := cmp.Or(jsonl.GetString(p, "data_dir"), ".crush")
+		if !filepath.IsAbs(data) {
+			data = filepath.Join(dir, data)
+		}
+		if filepath.IsAbs(dir) {
+			out = append(out, record.Kept{Path: filepath.Join(data, file), Dir: dir})
+		}
+	}
+	return out
+}
+
+// list returns the path of Crush's list of projects.
+func list(user record.Where) string {
+	data := cmp.Or(user.Getenv("CRUSH_GLOBAL_DATA"), filepath.Join(cmp.Or(user.Getenv("XDG_DATA_HOME"), filepath.Join(user.Home, ".local", "share")), "crush"))
+	return filepath.Join(data, "projects.json")
+}
+
+// projectOf returns the directory of the project that has a database in the usual place, "" elsewhere.
+func projectOf(path string) string {
+	dir := filepath.Dir(path)
+	if !filepath.IsAbs(dir) || filepath.Base(dir) != ".crush" {
+		return ""
+	}
+	return strings.TrimSuffix(dir, string(filepath.Separator)+".crush")
+}

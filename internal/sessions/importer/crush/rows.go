@@ -1,0 +1,184 @@
+package crush
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// sessions lists the sessions of a database.
+func sessions(ctx context.Context, db *sql.DB) (out []record.KeptSession, err error) {
+	rows, err := query(ctx, db, `SELECT s.id, MAX(s.updated_at, COALESCE((SELECT MAX(m.updated_at) FROM messages m WHERE m.session_id = s.id), 0)) AS changed
+		FROM sessions s WHERE COALESCE(s.parent_session_id, '') = '' ORDER BY s.rowid`)
+	for _, raw := range rows {
+		out = append(out, record.KeptSession{ID: jsonl.GetString(raw, "id"), Changed: record.Date(jsonl.Get(raw, "changed"))})
+	}
+	return out, err
+}
+
+// tree are the ids of a session and of its subagents' sessions.
+const tree = `WITH RECURSIVE tree(id) AS (VALUES(?) UNION SELECT s.id FROM sessions s JOIN tree t ON s.parent_session_id = t.id) `
+
+// write writes a session and its subagents as lines: what the session is, its rows in the order in which they
+// were made, the title after the first turn, and what is known at the end.
+func write(ctx context.Context, db *sql.DB, path, id string, w io.Writer) error {
+	all, err := query(ctx, db, `SELECT * FROM sessions WHERE id = ?`, id)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("%s has no session %s", path, id)
+	}
+	rows, err := query(ctx, db, tree+`SELECT m.* FROM messages m JOIN tree t ON m.session_id = t.id ORDER BY m.rowid`, id)
+	if err != nil {
+		return err
+	}
+	session := all[0]
+	out := &lines{w: w}
+	out.put(record.NewObject(256).Str("crush", "session").Str("id", id).Raw("created_at", jsonl.Get(session, "created_at")).Str("cwd", projectOf(path)))
+	asked := false
+	for i, row := range rows {
+		of := jsonl.GetString(row, "session_id")
+		if asked && of == id && jsonl.GetString(row, "role") == "user" {
+			out.title(session, false)
+		}
+		asked = asked || of == id
+		o := record.NewObject(len(row)+64).Str("crush", "message")
+		if of != id {
+			o.Str("agent", subagent(of))
+		}
+		if parts, open := settled(row, rows[i+1:]); open {
+			out.put(o.Raw("open", []byte("true")).All(row, "parts").Raw("parts", parts))
+		} else {
+			out.put(o.All(row))
+		}
+	}
+	out.title(session, true)
+	out.put(record.NewObject(128).Str("crush", "usage").Raw("date", jsonl.Get(session, "updated_at")).Raw("prompt_tokens", jsonl.Get(session, "prompt_tokens")).
+		Raw("completion_tokens", jsonl.Get(session, "completion_tokens")).Raw("cost", jsonl.Get(session, "cost")))
+	return out.err
+}
+
+// subagent returns the name of a subagent by the id of its session, MESSAGE$$CALL.
+func subagent(id string) string { return "agent-" + strings.ReplaceAll(id, "$$", "-") }
+
+// abandoned is how long the model may be silent within an answer. After that, its program was killed.
+const abandoned = time.Hour
+
+// settled returns the parts of a message that will not change. open reports whether others may: Crush updates
+// the row while the model speaks, and adds a part "finish" at the end. If the session went on without it, the
+// program was killed.
+func settled(row []byte, later [][]byte) (parts []byte, open bool) {
+	if jsonl.GetString(row, "role") != "assistant" {
+		return nil, false
+	}
+	var done [][]byte
+	last := false
+	for part := range jsonl.Elements(jsonl.Get(row, "parts")) {
+		data := jsonl.Get(part, "data")
+		switch jsonl.GetString(part, "type") {
+		case "finish":
+			return nil, false
+		case "tool_call":
+			last = string(jsonl.Get(data, "finished")) == "true"
+		default:
+			last = false
+		}
+		done = append(done, part)
+	}
+	for _, r := range later {
+		if jsonl.GetString(r, "role") != "tool" && jsonl.GetString(r, "session_id") == jsonl.GetString(row, "session_id") {
+			return nil, false
+		}
+	}
+	at, err := time.Parse(time.RFC3339, record.Date(jsonl.Get(row, "updated_at")))
+	if err == nil && time.Since(at) > abandoned {
+		return nil, false
+	}
+	if !last && len(done) > 0 {
+		done = done[:len(done)-1]
+	}
+	return record.Array(done), true
+}
+
+// lines writes a transcript.
+type lines struct {
+	w      io.Writer
+	titled bool
+	err    error
+}
+
+func (l *lines) put(o *record.Object) {
+	if l.err == nil {
+		_, l.err = l.w.Write(append(o.Done(), '\n'))
+	}
+}
+
+// title writes the session's title, once the model has found one. While the session is recorded, one at the
+// end is left out: it comes after the first turn.
+func (l *lines) title(session []byte, last bool) {
+	title := jsonl.GetString(session, "title")
+	if l.titled || title == "" || title == "New Session" || title == "Untitled Session" {
+		return
+	}
+	l.titled = true
+	o := record.NewObject(128).Str("crush", "title").Str("title", title)
+	if last {
+		o.Raw("last", []byte("true"))
+	}
+	l.put(o)
+}
+
+// query returns rows as JSON objects. The parts of a message, which are JSON, stay JSON.
+func query(ctx context.Context, db *sql.DB, text string, args ...any) (out [][]byte, err error) {
+	rows, err := db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, rows.Close()) }()
+	names, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	values, at := make([]any, len(names)), make([]any, len(names))
+	for i := range values {
+		at[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(at...); err != nil {
+			return nil, err
+		}
+		o := record.NewObject(512)
+		for i, name := range names {
+			v, err := valueOf(name, values[i])
+			if err != nil {
+				return nil, err
+			}
+			o.Raw(name, v)
+		}
+		out = append(out, o.Done())
+	}
+	return out, rows.Err()
+}
+
+// valueOf returns a value as JSON.
+func valueOf(name string, v any) ([]byte, error) {
+	if b, ok := v.([]byte); ok {
+		v = string(b)
+	}
+	if s, ok := v.(string); ok {
+		if name == "parts" && jsonl.Valid([]byte(s)) == nil {
+			return record.Compact([]byte(s)), nil
+		}
+		return record.Quote(s), nil
+	}
+	return json.Marshal(v)
+}
