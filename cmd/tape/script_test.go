@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -55,6 +56,7 @@ type scriptState struct {
 //	fill FILE A B N C         writes A, then N times B, then C
 //	edit FILE OLD NEW         replaces the first OLD in a file; \xNN stands for a byte
 //	cut FILE N                takes N bytes off the end of a file
+//	database FILE SQL         runs the statements in the file SQL on a SQLite database
 //	damaged                   says that what the script leaves need not verify
 //
 // Every workspace that a script leaves is verified, by tape and by git.
@@ -62,11 +64,12 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code":    cmdCode,
-			"fill":    cmdFill,
-			"edit":    cmdEdit,
-			"cut":     cmdCut,
-			"damaged": func(ts *testscript.TestScript, _ bool, _ []string) { ts.Value("state").(*scriptState).damaged = true },
+			"code":     cmdCode,
+			"fill":     cmdFill,
+			"edit":     cmdEdit,
+			"cut":      cmdCut,
+			"database": cmdDatabase,
+			"damaged":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Value("state").(*scriptState).damaged = true },
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
@@ -93,6 +96,16 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(env.WorkDir, ".gitconfig"), []byte(gitconfig), 0o600)
 		},
 	})
+}
+
+func cmdDatabase(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: database FILE SQL")
+	}
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec(os.Expand(ts.ReadFile(args[1]), ts.Getenv))
+	ts.Check(errors.Join(err, db.Close()))
 }
 
 func verifyAll(t *testing.T, dir string) {

@@ -48,7 +48,8 @@ session that is in another workspace already stays there.
 
 Of a folder, every .jsonl and .json file in it and below is imported; - is standard input. Each
 file becomes a tape named after its session, unless --tape gives a name; of an export of
-claude.ai or ChatGPT, the zip file or its conversations.json, each conversation does. If another
+claude.ai or ChatGPT, the zip file or its conversations.json, each conversation does; of Crush's
+database, crush.db, each session, and of crush.db/ID the one with that id. If another
 Bub workspace has a session of the same name, the tape is named after the file. If a file has
 grown, importing it again adds only the new entries. For each file, import prints the number of
 new entries, known entries and damaged lines, which are kept as events named import.damaged. An

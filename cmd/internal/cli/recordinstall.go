@@ -108,7 +108,10 @@ func settingsFiles() string {
 func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where, err error) {
 	all := importer.All().WithHooks()
 	f = all.Find(agent)
+	watched := importer.All().WithFolders()
 	switch {
+	case f == nil && watched.Find(agent) != nil:
+		return nil, w, layout.Invalid("tape watch records its sessions without hooks", "there is nothing to install for %s", watched.Title(agent))
 	case f == nil:
 		return nil, w, layout.Invalid("the agents are: "+strings.Join(all.Names(), ", "), "there is no agent %s", quoted(agent))
 	case o.user && (o.project || o.local) || o.project && o.local:
