@@ -139,7 +139,7 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s takes no id", f.Name)
 		}
 	}
-	if want := []string{"claude", "cline", "codex", "copilot", "gemini", "opencode", "pi", "qwen"}; !slices.Equal(programs, want) {
+	if want := []string{"claude", "cline", "codex", "copilot", "crush", "gemini", "opencode", "pi", "qwen"}; !slices.Equal(programs, want) {
 		t.Error(programs)
 	}
 }
