@@ -36,6 +36,8 @@ func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
 			return installPlugin(f, raw, o)
 		case hooks && f.Agent.Scripts:
 			return installScript(f, raw, o)
+		case hooks && f.Agent.Own != nil:
+			return installFile(f, raw, o)
 		case filepath.Ext(file) == ".toml":
 			return addTOML(f.Agent, raw, o.Program)
 		}
@@ -66,6 +68,8 @@ func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, err
 			return uninstallOwn(raw, pluginMark), nil
 		case hooks && f.Agent.Scripts:
 			return uninstallOwn(raw, scriptMark), nil
+		case hooks && f.Agent.Own != nil:
+			return uninstallFile(f, raw)
 		case filepath.Ext(file) == ".toml":
 			return removeTOML(raw), nil
 		}

@@ -40,6 +40,8 @@ func Inspect(f *record.Format, w record.Where, project, program string) State {
 		}
 	} else if f.Agent.Plugin != nil {
 		st.plugin(raw)
+	} else if f.Agent.Own != nil {
+		st.own(raw)
 	} else if d, err := readDocument(raw); err != nil {
 		st.Problem = err.Error()
 	} else {
@@ -100,6 +102,20 @@ func (st *State) scripts(w record.Where) {
 		default:
 			_, call, _ := strings.Cut(string(rest), "\n")
 			st.Installed, st.Program = true, programOf(call)
+		}
+	}
+}
+
+func (st *State) own(raw []byte) {
+	ours, _ := commandsIn(st.Agent, raw)
+	if st.Installed = len(ours) > 0; !st.Installed {
+		return
+	}
+	for _, event := range st.Agent.Events {
+		if command := ours[event.Name]; command == "" {
+			st.Missing = append(st.Missing, event.Name)
+		} else {
+			st.Program = programOf(command)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
 )
@@ -41,6 +42,46 @@ func installScript(f *record.Format, raw []byte, o Options) ([]byte, error) {
 		return nil, fmt.Errorf("somebody else has written it; %s runs the hooks of the user and those of the project, so install with --project, or without it", f.Title)
 	}
 	return fmt.Appendf(nil, "%s tape record uninstall %s removes it.\n%s\n", scriptMark, f.Name, command(f, record.HookEvent{}, o)), nil
+}
+
+func installFile(f *record.Format, raw []byte, o Options) ([]byte, error) {
+	if _, theirs := commandsIn(f, raw); len(raw) > 0 && theirs {
+		return nil, errors.New("it has something else than what tape writes")
+	}
+	return f.Agent.Own(func(event record.HookEvent) string { return command(f, event, o) }), nil
+}
+
+func uninstallFile(f *record.Format, raw []byte) ([]byte, error) {
+	ours, theirs := commandsIn(f, raw)
+	switch {
+	case len(ours) == 0:
+		return raw, nil
+	case theirs:
+		return nil, errors.New("it has something else than what tape writes, too")
+	}
+	return nil, nil
+}
+
+// commandsIn returns our commands in a file of JSON, by their events, and whether the file has anything else.
+func commandsIn(f *record.Format, raw []byte) (ours map[string]string, theirs bool) {
+	var all struct {
+		Hooks map[string][]map[string]any `json:"hooks"`
+	}
+	if json.Unmarshal(raw, &all) != nil {
+		return nil, true
+	}
+	ours = map[string]string{}
+	for event, hooks := range all.Hooks {
+		for _, hook := range hooks {
+			for _, v := range hook {
+				if text, ok := v.(string); ok && strings.Contains(text, mark(f)) {
+					ours[event] = text
+				}
+			}
+		}
+		theirs = theirs || len(hooks) != 1 || ours[event] == ""
+	}
+	return ours, theirs || len(ours) == 0
 }
 
 // uninstallOwn removes a file if it begins with a mark of ours.

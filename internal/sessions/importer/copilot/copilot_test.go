@@ -74,3 +74,24 @@ func TestResumes(t *testing.T) {
 		t.Error("a session with a file does not go on")
 	}
 }
+
+// TestTold: the input of a hook has no name of its event; what a subagent's hooks say is left out.
+func TestTold(t *testing.T) {
+	const id = "50cee947-206a-4a14-8a3c-bfafb678c000"
+	user := record.Where{Home: "/h", Getenv: func(string) string { return "" }}
+	for more, event := range map[string]string{
+		`"source":"new","initialPrompt":"hi"`: "sessionStart", `"prompt":"hi"`: "userPromptSubmitted", `"stopReason":"end_turn"`: "agentStop",
+		`"trigger":"auto"`: "preCompact", `"reason":"complete"`: "sessionEnd", `"prompt":"hi","agentId":"a"`: "", `"toolName":"bash"`: "",
+	} {
+		want := ""
+		if event != "" {
+			want = `{"session_id":"` + id + `","hook_event_name":"` + event + `","cwd":"/w","transcript_path":"` + filepath.Join("/h/.copilot/session-state", id, "events.jsonl") + `"}`
+		}
+		if got := copilot.Format.Agent.Told([]byte(`{"sessionId":"`+id+`","cwd":"/w",`+more+`}`), user); string(got) != want {
+			t.Errorf("%s: %s, want %s", more, got, want)
+		}
+	}
+	if got := copilot.Format.Agent.Told([]byte(`{"sessionId":"../../x","cwd":"/w","prompt":"hi"}`), user); got != nil {
+		t.Errorf("%s", got)
+	}
+}

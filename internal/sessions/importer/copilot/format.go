@@ -10,7 +10,7 @@ import (
 
 // Format is the format of GitHub Copilot CLI.
 var Format = record.Format{
-	Name: "copilot", Title: "GitHub Copilot CLI", Read: Read, Describe: Describe,
+	Name: "copilot", Title: "Copilot CLI", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
 		return record.Surely.If(m.Has("type", "data", "id", "timestamp") && strings.Contains(m.Text("type"), "."))
 	},
@@ -25,12 +25,28 @@ var Format = record.Format{
 	Resume: &record.Resume{
 		Program: "copilot", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session.start", Member: "sessionId",
 		Has: func(user record.Where, id string) bool {
-			_, err := os.Stat(filepath.Join(sessions(user), id, "events.jsonl"))
+			_, err := os.Stat(transcript(user, id))
 			return err == nil
 		},
 	},
+	Events: moments,
+	Agent: &record.Agent{
+		Folder: folder, Hooks: "hooks/tape.json", Own: hooks, Told: told,
+		MCPFile: func(w record.Where) string { return filepath.Join(folder(w.User()), "mcp-config.json") },
+		MCP:     server,
+	},
 }
 
-func folder(w record.Where) string { return w.Folder(".copilot", "COPILOT_HOME") }
+// folder returns the folder of the user's settings, or that of a project.
+func folder(w record.Where) string {
+	if w.Project != "" {
+		return filepath.Join(w.Project, ".github")
+	}
+	return w.Folder(".copilot", "COPILOT_HOME")
+}
+
+func transcript(user record.Where, id string) string {
+	return filepath.Join(sessions(user), id, "events.jsonl")
+}
 
 func sessions(user record.Where) string { return filepath.Join(folder(user), "session-state") }

@@ -43,6 +43,8 @@ type Agent struct {
 	HookName          string        // the name of our hook, "" if hooks have none
 	Plugin            func() []byte // the content of Hooks if that is a plugin
 	Scripts           bool          // Hooks is a folder with a script for each event, named after it
+	// Own returns the content of Hooks if that is a file of JSON with hooks of ours alone.
+	Own func(command func(HookEvent) string) []byte
 	// Told is set if hooks are told other things than those of Claude Code. It returns the same with the
 	// names that they have there, nil if there is nothing to record.
 	Told func(payload []byte, user Where) []byte
