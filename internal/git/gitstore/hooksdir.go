@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/git/gitconfig"
 )
 
@@ -29,26 +30,7 @@ func (r *Repo) HooksDir() (dir string, own bool) {
 		}
 		dir = filepath.Join(root, dir)
 	}
-	return dir, IsInside(dir, r.gitDir)
-}
-
-// IsInside reports whether a path is below dir, after links in its existing part are followed.
-func IsInside(path, dir string) bool {
-	inside, err := filepath.Rel(realPath(dir), realPath(path))
-	return err == nil && inside != "." && filepath.IsLocal(inside)
-}
-
-// realPath follows the links in the existing part of a path.
-func realPath(path string) string {
-	path = filepath.Clean(path)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	parent := filepath.Dir(path)
-	if parent == path || strings.TrimSpace(path) == "" {
-		return path
-	}
-	return filepath.Join(realPath(parent), filepath.Base(path))
+	return dir, disk.IsInside(dir, r.gitDir)
 }
 
 // Hooks returns the names of the hooks in the repository's own folder, without git's samples.

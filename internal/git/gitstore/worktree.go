@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/git/gitconfig"
 	"tape/internal/git/gitlock"
 )
@@ -30,12 +31,20 @@ func (r *Repo) WorktreesDir() string { return filepath.Join(r.gitDir, "worktrees
 
 // HeadDirs returns the folders that have a HEAD: .git first, then those of linked worktrees.
 func (r *Repo) HeadDirs() []string {
-	dirs := []string{r.gitDir}
-	entries, _ := os.ReadDir(r.WorktreesDir())
+	admins, _ := r.admins()
+	return append([]string{r.gitDir}, admins...)
+}
+
+// admins returns the admin folders of linked worktrees.
+func (r *Repo) admins() (dirs []string, err error) {
+	entries, err := os.ReadDir(r.WorktreesDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list worktrees: %w", err)
+	}
 	for _, e := range entries {
 		dirs = append(dirs, filepath.Join(r.WorktreesDir(), e.Name()))
 	}
-	return dirs
+	return dirs, nil
 }
 
 // CheckedOut returns the branches that HEADs name, whether the worktrees' folders exist or not.
@@ -88,16 +97,24 @@ func (r *Repo) WorktreeOf(branch string) (Worktree, error) {
 }
 
 // Worktrees returns all worktrees whose folder exists, the main one first.
-func (r *Repo) Worktrees() ([]Worktree, error) {
+func (r *Repo) Worktrees() (out []Worktree, err error) {
 	main, err := r.mainWorktree()
 	if err != nil {
 		return nil, err
 	}
-	linked, err := r.linkedWorktrees()
-	if err == nil && main.Dir != "" {
-		linked = append([]Worktree{main}, linked...)
+	if main.Dir != "" {
+		out = append(out, main)
 	}
-	return linked, err
+	admins, err := r.admins()
+	for _, admin := range admins {
+		w, err := readWorktree(admin)
+		if err == nil {
+			out = append(out, w)
+		} else if !errors.Is(err, ErrNotFound) {
+			return nil, fmt.Errorf("list worktrees: %w", err)
+		}
+	}
+	return out, err
 }
 
 // DetachedWorktrees returns the worktrees whose HEAD names no branch, as while git rebases or bisects one.
@@ -140,25 +157,6 @@ func (r *Repo) mainWorktree() (Worktree, error) {
 	return Worktree{Dir: dir, GitDir: r.gitDir, Branch: branch}, nil
 }
 
-func (r *Repo) linkedWorktrees() ([]Worktree, error) {
-	entries, err := os.ReadDir(r.WorktreesDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list worktrees: %w", err)
-	}
-	var out []Worktree
-	for _, e := range entries {
-		w, err := readWorktree(filepath.Join(r.WorktreesDir(), e.Name()))
-		switch {
-		case errors.Is(err, ErrNotFound):
-		case err != nil:
-			return nil, fmt.Errorf("list worktrees: %w", err)
-		default:
-			out = append(out, w)
-		}
-	}
-	return out, nil
-}
-
 // readWorktree reads an admin folder and checks that its worktree names it back. Errors: ErrNotFound if
 // its creation was cut off or its folder is gone.
 func readWorktree(admin string) (Worktree, error) {
@@ -171,7 +169,7 @@ func readWorktree(admin string) (Worktree, error) {
 		return w, err
 	}
 	// The admin folders of a copied repository name the original's worktrees, which name the original.
-	if !SameFile(back, admin) {
+	if !disk.SameFile(back, admin) {
 		return w, ErrNotFound
 	}
 	return w, nil
@@ -215,14 +213,4 @@ func isLink(path string) bool {
 // WorktreeGuard returns the lock that we hold to add or remove linked worktrees.
 func (r *Repo) WorktreeGuard() string {
 	return filepath.Join(r.gitDir, gitlock.OwnDir, "worktrees.lock")
-}
-
-// SameFile reports whether two paths lead to the same file or folder.
-func SameFile(a, b string) bool {
-	sa, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	sb, err := os.Stat(b)
-	return err == nil && os.SameFile(sa, sb)
 }

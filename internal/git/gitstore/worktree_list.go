@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"tape/internal/git/disk"
 )
 
 // worktreeList caches which branches the linked worktrees have checked out.
@@ -36,13 +38,12 @@ func (r *Repo) AdminsOf(branch string) ([]string, error) {
 	if l := r.worktrees; l != nil && l.changed.Equal(st.ModTime()) && time.Since(l.read) < listAge {
 		return l.admins[branch], nil
 	}
-	entries, err := os.ReadDir(r.WorktreesDir())
+	admins, err := r.admins()
 	if err != nil {
-		return nil, fmt.Errorf("list worktrees: %w", err)
+		return nil, err
 	}
-	l := &worktreeList{changed: st.ModTime(), admins: make(map[string][]string, len(entries))}
-	for _, e := range entries {
-		admin := filepath.Join(r.WorktreesDir(), e.Name())
+	l := &worktreeList{changed: st.ModTime(), admins: make(map[string][]string, len(admins))}
+	for _, admin := range admins {
 		switch at, err := r.checkedOutIn(admin); {
 		case err == nil:
 			l.admins[at] = append(l.admins[at], admin)
@@ -76,7 +77,7 @@ func (r *Repo) MovedWorktree(branch, dir string) (Worktree, error) {
 		return Worktree{}, err
 	}
 	other, err := ReadAdmin(admin)
-	if err == nil && SameFile(filepath.Join(other.Dir, ".git"), file) {
+	if err == nil && disk.SameFile(filepath.Join(other.Dir, ".git"), file) {
 		return Worktree{}, ErrNotFound // not stale
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"tape/internal/git/disk"
 	"tape/internal/git/gitlock"
 	"tape/internal/git/gitstore"
 )
@@ -98,7 +99,7 @@ func checkDir(r *gitstore.Repo, dir string) error {
 	if w, err := gitstore.ReadAdmin(target); err == nil && w.Dir == dir {
 		return fmt.Errorf("%s is a worktree already, of %q", dir, w.Branch)
 	}
-	if _, err := os.Stat(filepath.Join(target, "HEAD")); ok && err == nil && !gitstore.SameFile(filepath.Dir(target), r.WorktreesDir()) {
+	if _, err := os.Stat(filepath.Join(target, "HEAD")); ok && err == nil && !disk.SameFile(filepath.Dir(target), r.WorktreesDir()) {
 		return fmt.Errorf("%s belongs to the repository %s", dir, target)
 	}
 	return nil

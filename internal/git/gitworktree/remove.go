@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
 )
 
@@ -54,7 +55,7 @@ func Remove(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree) error {
 // are empty.
 func removeEmptyFolders(r *gitstore.Repo, dir string) error {
 	main, ok := r.MainDir()
-	for ; ok && gitstore.IsInside(dir, main); dir = filepath.Dir(dir) {
+	for ; ok && disk.IsInside(dir, main); dir = filepath.Dir(dir) {
 		if err := r.FS().Remove(dir); err != nil {
 			if left, rerr := os.ReadDir(dir); rerr == nil && len(left) == 0 {
 				return err

@@ -81,7 +81,6 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if err := v.CheckPhases(); err != nil {
 			return nil, err
 		}
-		// Use the record from before: appends go on, and a later one may include more.
 		if before.Head != head.String() {
 			return v, cmp.Or(checkNotLost(t, v), CheckEnd(t, v, before))
 		}
@@ -134,8 +133,7 @@ func ReadTree(t *workspace.Tape, dir string, head gitstore.Hash, rec journal.Rec
 	}
 	for changed := len(v.List) > 0; changed; {
 		was := v.Last
-		v.Last, err = v.Ends(v.LastPhase())
-		if errors.Is(err, fs.ErrNotExist) { // another program removed it after it was listed
+		if v.Last, err = v.Ends(v.LastPhase()); errors.Is(err, fs.ErrNotExist) { // another program removed it after it was listed
 			err = &layout.CorruptError{File: v.Path(v.LastPhase(), ""), Msg: "the folder, or a file in it, is missing"}
 		}
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 )
@@ -60,7 +61,7 @@ func mainWorktree(dir string) (string, bool) {
 		main = filepath.Dir(main)
 	}
 	back, err := gitstore.ReadPath(filepath.Join(admin, "gitdir"))
-	if err != nil || !gitstore.SameFile(back, file) && !gitstore.IsInside(dir, main) {
+	if err != nil || !disk.SameFile(back, file) && !disk.IsInside(dir, main) {
 		return "", false
 	}
 	return main, true
