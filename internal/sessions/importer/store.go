@@ -155,8 +155,8 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 // ErrUnknownFormat says that Auto did not recognise the format.
 var ErrUnknownFormat = errors.New("not a transcript in any known format")
 
-// ErrManySessions says that a file has the sessions of many tapes, where one is wanted.
-var ErrManySessions = errors.New("it has many sessions, each of a tape of its own: tape import FILE imports them")
+// ErrManySessions says that a file has many sessions, each of a tape of its own, where one is wanted.
+var ErrManySessions = errors.New("it has many sessions, where one is wanted")
 
 // ErrNoName says that a session from standard input has no name, and none was given.
 var ErrNoName = errors.New("the session has no name")
