@@ -86,6 +86,6 @@ func apart(facts map[string]about.Tape) {
 	}
 }
 
-// Listed reports whether lists show a tape: the one that comes with a workspace only when something is on
-// it.
-func Listed(t about.Tape) bool { return t.Name != repo.DefaultTape || t.Entries != 1 }
+// Listed reports whether lists show a tape: the one that comes with a workspace only when something is on it,
+// and those that tape serve keeps for itself not at all.
+func Listed(t about.Tape) bool { return !t.OfHost && (t.Name != repo.DefaultTape || t.Entries != 1) }

@@ -43,4 +43,7 @@ func TestListed(t *testing.T) {
 			t.Errorf("%s with %d entries: %v", c.name, c.entries, got)
 		}
 	}
+	if Listed(about.Tape{Name: "audit", Entries: 5, OfHost: true}) {
+		t.Error("the server's own record is listed")
+	}
 }

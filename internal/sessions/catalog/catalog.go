@@ -12,6 +12,8 @@ import (
 	"tape/index"
 	"tape/internal/store/about"
 	"tape/internal/store/projects"
+	"tape/internal/store/query"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -48,8 +50,22 @@ func belowSession(ctx context.Context, t *repo.Tape) ([]*repo.Tape, error) {
 func About(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, damaged []error, err error) {
 	if facts, damaged, err = aboutEach(ctx, x, store, tapes); err == nil {
 		apart(facts)
+		markOfHost(ctx, store, facts)
 	}
 	return facts, damaged, err
+}
+
+// markOfHost finds the tapes that tape serve keeps for itself. Those that cannot be read are listed.
+func markOfHost(ctx context.Context, store *repo.Store, facts map[string]about.Tape) {
+	for branch, t := range facts {
+		if !strings.HasPrefix(t.Name, "host") && !strings.HasPrefix(t.Name, "audit") {
+			continue
+		}
+		if tape, err := store.Tape(ctx, t.Name); err == nil {
+			t.OfHost, _ = query.OfHost(ctx, (*workspace.Tape)(tape))
+			facts[branch] = t
+		}
+	}
 }
 
 func aboutEach(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, damaged []error, err error) {

@@ -42,6 +42,8 @@ type Tape struct {
 
 	// Apart tells the tape from others with its title. A list sets it.
 	Apart string `json:"-"`
+	// OfHost is set by a list for what tape serve keeps for itself: its audit and the shared state.
+	OfHost bool `json:"-"`
 }
 
 // Label is what a list calls the tape: the title with what tells it apart, or the name.

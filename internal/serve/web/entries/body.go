@@ -133,7 +133,7 @@ func Picture(e repo.Entry, n int) (mime, data string) {
 
 // pictures calls use for each picture within a value, in base64, until it returns false.
 func pictures(value []byte, use func(mime, data string) bool) bool {
-	if mime, data := display.Picture(value); display.IsShown(mime) {
+	if mime, data := display.Picture(value); display.IsShown(mime) && data != "" { // an artifact has no data here
 		return use(mime, data)
 	}
 	if jsonl.IsObject(value) {

@@ -178,6 +178,10 @@ func TestPicture(t *testing.T) {
 			t.Errorf("%d: %s %s, want %s", n, mime, data, want)
 		}
 	}
+	artifact := session(`message | {"role":"user","content":[{"type":"image","mime_type":"image/png","artifact":"x"}]}`)[0] // its bytes are elsewhere
+	if mime, _ := Picture(artifact, 0); mime != "" {
+		t.Errorf("an artifact is shown as %s without data", mime)
+	}
 	if got := shown(t, []repo.Entry{e}, nil)[0].Images; !slices.Equal(got, []string{"/t/main/-/image/1/0", "/t/main/-/image/1/1"}) {
 		t.Errorf("addresses: %q", got)
 	}

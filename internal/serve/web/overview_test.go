@@ -1,0 +1,21 @@
+package web
+
+import (
+	"testing"
+
+	"tape/internal/show/outline"
+)
+
+// TestReadyOutline: what is ready is shown each time, also by a page that does not wait.
+func TestReadyOutline(t *testing.T) {
+	p := &pending{ready: make(chan struct{}), is: &outline.Outline{}}
+	if p.soon(0) != nil {
+		t.Error("an outline that is not ready is shown")
+	}
+	close(p.ready)
+	for range 100 {
+		if p.soon(0) == nil {
+			t.Fatal("an outline that is ready is not shown")
+		}
+	}
+}
