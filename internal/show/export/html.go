@@ -162,10 +162,27 @@ func (p *page) plain(ph repo.Phase) bool { return p.published && ph.Seq == 1 }
 
 // open begins the element of an entry, with a label if there is a title.
 func (p *page) open(c class, title string, e repo.Entry) {
+	if p.published {
+		title = speaker(c, title, e)
+	}
 	p.put("<article class=\"{}{}\" id=\"e{}\">\n", markup(c), away(e), e.ID)
 	if title != "" {
 		p.label(title, e)
 	}
+}
+
+// speaker is how pages for others call who speaks, as the web view does. What is not in the context was said to a subagent.
+func speaker(c class, title string, e repo.Entry) string {
+	switch conversation.Speaker(c) {
+	case conversation.User:
+		if conversation.Hidden(e) {
+			return "Task"
+		}
+		return "Prompt"
+	case conversation.Assistant:
+		return "Agent"
+	}
+	return title
 }
 
 func (p *page) close(class) { p.put("</article>\n") }
